@@ -16,6 +16,7 @@ use assay_run::engine::Target;
 use assay_run::null::Null;
 use assay_run::probe::Probe;
 use assay_sql::mariadb::Mariadb;
+use assay_sql::mariadb::orders::MariadbOrders;
 use assay_sql::oracle::Oracle;
 use assay_sql::postgres::Postgres;
 use assay_sql::postgres::orders::PostgresOrders;
@@ -26,7 +27,7 @@ use assay_sweep::Sweep;
 pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Mariadb, &Oracle::DRIVEN, &Null];
 
 /// The data sets of other workloads than SLOB, each by the server that it lies on.
-pub(crate) static OF_WORKLOADS: &[&dyn Target] = &[&PostgresOrders];
+pub(crate) static OF_WORKLOADS: &[&dyn Target] = &[&PostgresOrders, &MariadbOrders];
 
 /// The probes, in the order of their help.
 pub(crate) static PROBES: &[&dyn Probe] = &[

@@ -7,6 +7,7 @@
 
 mod activity;
 mod address;
+mod attached;
 mod batch;
 mod check;
 mod claim;
@@ -18,6 +19,7 @@ mod host;
 mod layout;
 mod load;
 mod marker;
+pub mod orders;
 mod params;
 mod password;
 mod plan;

@@ -125,7 +125,7 @@ impl LoadPlan {
 }
 
 /// What was asked for; without a wish what is faster, where the server lets clients send files.
-fn way(settings: &Settings, server: &Server) -> Result<Way, EngineError> {
+pub(super) fn way(settings: &Settings, server: &Server) -> Result<Way, EngineError> {
     match (settings.text("MYSQL_LOAD"), server.local_infile) {
         ("insert", _) | ("auto", false) => Ok(Way::Insert),
         (_, true) => Ok(Way::Local),

@@ -19,9 +19,14 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// Settings as the command line would give them.
 fn settings(said: &[(&str, &str)]) -> Settings {
+    settings_of(Mariadb.params(), said)
+}
+
+/// The same of a workload with parameters of its own.
+pub(super) fn settings_of(params: &'static [ParamDef], said: &[(&str, &str)]) -> Settings {
     let tables = Tables {
         target: "mysql",
-        params: Mariadb.params(),
+        params,
         others: &[],
     };
     let said: Vec<(String, String, String)> = said
@@ -51,7 +56,7 @@ fn said_aloud(skipped: &str) {
 }
 
 /// A running server.
-struct Server {
+pub(super) struct Server {
     location: String,
     lines: Vec<Line>,
     /// Stops it when dropped.
@@ -86,7 +91,7 @@ impl Server {
     }
 
     /// The one of all tests of this process, with pages of 8 KiB.
-    fn shared() -> Option<&'static Self> {
+    pub(super) fn shared() -> Option<&'static Self> {
         static SHARED: LazyLock<Mutex<Option<Option<&'static Server>>>> =
             LazyLock::new(Mutex::default);
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,7 +106,7 @@ impl Server {
     }
 
     /// As a user would write it, of a new database of this name.
-    fn database(&self, name: &str) -> String {
+    pub(super) fn database(&self, name: &str) -> String {
         self.run(&format!("drop database if exists {name}"));
         self.run(&format!("create database {name}"));
         self.url(name)

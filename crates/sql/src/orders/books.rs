@@ -33,7 +33,10 @@ pub(crate) fn close(
 }
 
 /// The seventeen checks.
-pub(crate) fn check(control: &mut dyn Talk, words: &dyn Words) -> Result<Vec<Checked>, EngineError> {
+pub(crate) fn check(
+    control: &mut dyn Talk,
+    words: &dyn Words,
+) -> Result<Vec<Checked>, EngineError> {
     let open = numbers(control, &checks::open_runs_sql(words))?;
     let open = open.first().map_or(0.0, |row| row[0]) as u64;
     let mut all = Vec::new();

@@ -175,7 +175,11 @@ impl<C: Copies> Load<'_, C> {
         let bytes = tally.bytes.load(Relaxed);
         let per_s = |n: f64| seconds(n / copied.max(1e-3));
         let mut lines = vec![
-            line("connect_s", "connection time", seconds(connected.as_secs_f64())),
+            line(
+                "connect_s",
+                "connection time",
+                seconds(connected.as_secs_f64()),
+            ),
             line("generate_s", "data generation time", seconds(copied)),
             line("verify_s", "verification time", seconds(verified)),
             line("ddl_s", "DDL creation time", seconds(finished)),
@@ -217,10 +221,7 @@ impl<C: Copies> Load<'_, C> {
         &self,
         control: &mut C::Connection,
     ) -> Result<(BTreeSet<(Table, u64)>, Sums), EngineError> {
-        let sql = format!(
-            "select tbl, first, rows, checksum from {}",
-            self.words.relation(LOADED)
-        );
+        let sql = format!("select * from {}", self.words.relation(LOADED));
         let rows = control.ask(&sql, "reading what is loaded")?;
         let (mut there, mut sums) = (BTreeSet::new(), Sums::new());
         for row in rows {
@@ -355,8 +356,7 @@ pub(crate) fn compare(
     table: Table,
     wanted: (u64, i128),
 ) -> Result<(), EngineError> {
-    let rows = connection
-        .ask(&checks::checksum_sql(words, table), "verifying")?;
+    let rows = connection.ask(&checks::checksum_sql(words, table), "verifying")?;
     let row = rows.first().cloned().unwrap_or_default();
     let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
     let found = (text(0).parse::<u64>().ok(), text(1).parse::<i128>().ok());

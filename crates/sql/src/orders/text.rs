@@ -9,7 +9,8 @@ pub(crate) const CARD: &str =
     "select card_id, customer_id, card_type, card_number, expiry_date, is_valid, security_code";
 pub(crate) const PRODUCT: &str = "select p.product_id, p.product_name, p.product_description, p.category_id, p.weight_class, \
     p.warranty_period, p.supplier_id, p.product_status, p.list_price, p.min_price, p.catalog_url, v.quantity_on_hand";
-pub(crate) const OFFERED: &str = "from products p join inventories v on v.product_id = p.product_id";
+pub(crate) const OFFERED: &str =
+    "from products p join inventories v on v.product_id = p.product_id";
 pub(crate) const NEW_ADDRESS: &str = "insert into addresses (address_id, customer_id, date_created, house_no_or_name, street_name, \
     town, county, country, post_code, zip_code)";
 pub(crate) const NEW_CUSTOMER: &str = "insert into customers (customer_id, cust_first_name, cust_last_name, nls_language, \

@@ -48,7 +48,7 @@ impl Driver for MariaDriver<'_> {
     fn submit(&mut self, tag: Tag, op: &Op, _start_ns: u64) -> Submit {
         let result = self.sessions[tag as usize].perform(&self.engine.plan, op);
         Submit::Done(Outcome {
-            end_ns: self.engine.clock.now_ns(),
+            end_ns: self.engine.on.clock.now_ns(),
             result,
         })
     }
@@ -74,7 +74,7 @@ impl Driver for MariaDriver<'_> {
         let tag = slice.tag as usize;
         let (engine, ops) = (self.engine, slice.ops);
         let session = &mut self.sessions[tag];
-        let done = self.sliced[tag].perform(session, &engine.plan, &engine.clock, slice)?;
+        let done = self.sliced[tag].perform(session, &engine.plan, &engine.on.clock, slice)?;
         for (op, outcome) in ops.iter().zip(&done.outcomes) {
             session.count(op, outcome.result.as_ref().ok().copied());
         }
@@ -97,17 +97,15 @@ impl Driver for MariaDriver<'_> {
 
     fn leave(&mut self, tag: Tag) {
         self.sessions[tag as usize].end_transaction();
-        self.engine.backends.leaves();
+        self.engine.on.backends.leaves();
     }
 
     fn finish(&mut self) -> Result<(), EngineError> {
         let going = self.reap(Duration::ZERO, &mut Vec::new());
         for session in &mut self.sessions {
-            if let Some(thread) = self.engine.backends.pid(session.number) {
-                self.engine.host.last_look(thread);
-            }
+            self.engine.on.closes(session.number);
             session.connection = None;
-            self.engine.backends.closed(session.number);
+            self.engine.on.backends.closed(session.number);
         }
         going
     }
@@ -117,7 +115,7 @@ impl Driver for MariaDriver<'_> {
 impl Drop for MariaDriver<'_> {
     fn drop(&mut self) {
         for session in &self.sessions {
-            self.engine.backends.closed(session.number);
+            self.engine.on.backends.closed(session.number);
         }
     }
 }

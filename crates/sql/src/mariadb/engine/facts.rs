@@ -81,7 +81,7 @@ pub(super) fn facts(
 }
 
 /// The settings, and what they mean for I/O and commits.
-fn settings(control: &mut Connection) -> Result<Vec<Fact>, EngineError> {
+pub(crate) fn settings(control: &mut Connection) -> Result<Vec<Fact>, EngineError> {
     let text = |name: &str, value: String| Fact::new(name, value);
     let mut facts = Vec::new();
     for (fact, name) in SETTINGS {
@@ -127,7 +127,7 @@ fn commits(flush_log: &str) -> &'static str {
 }
 
 /// How the connection to the server is protected.
-fn encrypted(control: &mut Connection) -> String {
+pub(crate) fn encrypted(control: &mut Connection) -> String {
     let status = control.rows("show session status like 'Ssl\\_%'");
     let value = |name: &str| {
         let rows = status.as_ref().ok()?;

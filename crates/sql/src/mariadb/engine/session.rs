@@ -1,16 +1,14 @@
 //! One session: its connection, its statements, its transaction.
 
 use super::super::conn::{Connection, MyError, op_error, told};
-use super::super::host;
 use super::super::layout::changed_columns;
+use super::MariaEngine;
 use super::calls::Calls;
-use super::{MariaEngine, Token, locked};
 use assay_run::dataset::rows::{COLUMN_BYTES, fill_columns};
 use assay_run::engine::{EngineError, Op, OpError};
 use assay_run::plan::Plan;
 use mysql::prelude::Queryable;
 use mysql::{Params, Value};
-use std::sync::Arc;
 
 /// What a session has done, cumulative.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,16 +37,7 @@ pub(super) struct Session {
 impl Session {
     /// Connects, prepares and checks, and performs one select that is not measured.
     pub(super) fn open(engine: &MariaEngine, number: u32, home: u32) -> Result<Self, EngineError> {
-        engine.turns.wait(&engine.stop)?;
-        let mut connection = Connection::open(&engine.address, Some(engine.address.answer))?;
-        let socket = connection.socket().ok().map(Arc::new);
-        locked(&engine.sockets).extend(socket);
-        let token = Token {
-            address: Arc::clone(&engine.address),
-            id: connection.id(),
-        };
-        let thread = host::thread_of(&mut connection);
-        engine.backends.connected(number, thread, token);
+        let mut connection = engine.on.session(number)?;
         let mrr = match engine.batched {
             true => "mrr=on,mrr_sort_keys=off,mrr_cost_based=off",
             false => "mrr=off",

@@ -4,10 +4,10 @@
 //! other, so such a session has a thread of its own.
 
 use super::ddl::Named;
-use super::session::{Common, Session};
 use super::marker;
-use crate::place::Place;
+use super::session::{Common, Session};
 use crate::orders::books;
+use crate::place::Place;
 use crate::postgres::attached::{Attached, locked};
 use crate::postgres::claim::{self, Purpose};
 use crate::postgres::engine::many::Many;
@@ -326,10 +326,7 @@ impl Drop for OrdersDriver<'_> {
 }
 
 /// What keeps a commit safe, as the sessions have it.
-fn durability(
-    control: &mut Connection,
-    settings: &Settings,
-) -> Result<String, EngineError> {
+fn durability(control: &mut Connection, settings: &Settings) -> Result<String, EngineError> {
     let mut told_all = Vec::new();
     for name in ["fsync", "full_page_writes", "synchronous_commit"] {
         let rows = control

@@ -23,9 +23,7 @@ use crate::place::Place;
 use assay_measure::config::{ParamDef, Settings};
 use assay_orders::params::{PARAMS, heeds};
 use assay_orders::workload::{NAME, OrderEntry};
-use assay_run::engine::{
-    DataSet, Engine, EngineError, Line, Presence, Progress, Started, Target,
-};
+use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Started, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use ddl::Named;

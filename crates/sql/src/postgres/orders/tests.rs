@@ -303,7 +303,8 @@ fn a_load_that_was_cut_short_is_finished_as_it_was_begun() {
         .query("update assay_orders.customers set credit_limit = 1 where customer_id = 1")
         .unwrap();
     let wanted = (2000, 0);
-    let error = crate::orders::load::compare(&mut connection, &names, Table::Customers, wanted).unwrap_err();
+    let error = crate::orders::load::compare(&mut connection, &names, Table::Customers, wanted)
+        .unwrap_err();
     assert!(
         error.to_string().contains("table customers: 2000 rows"),
         "{error}"

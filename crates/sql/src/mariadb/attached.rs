@@ -1,0 +1,172 @@
+//! What every run has on a server beside its sessions: the claim, what the server counts and its sessions do, its host,
+//! and the thread that ends statements nobody waits for.
+
+use super::activity::Activity;
+use super::address::Address;
+use super::conn::Connection;
+use super::host::{self, Host};
+use super::server::Server;
+use super::stats::ServerStats;
+use crate::turns::Turns;
+use crate::watch::{Backends, Cancel, Watch};
+use assay_measure::clock::Clock;
+use assay_measure::config::Settings;
+use assay_measure::snapshot::{Fact, StatSet};
+use assay_run::engine::{Doing, EngineError};
+use assay_run::plan::Plan;
+use assay_run::stop::Stop;
+use rustix::net::{Shutdown, shutdown};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// No run ends in the midst of what it has just begun.
+const GRACE_MIN: Duration = Duration::from_secs(1);
+/// How long operations may go on after a request to stop: longer than until they are cancelled.
+const GRACE_STOPPED: Duration = Duration::from_secs(15);
+/// Asking for a statement's end is no work for a server that is well.
+const CANCEL: Duration = Duration::from_secs(5);
+/// Claim, statistics, activity, cancelling.
+pub(super) const OWN_CONNECTIONS: u64 = 4;
+
+/// Ends a session's statement, and its wait.
+#[derive(Clone)]
+pub(super) struct Token {
+    address: Arc<Address>,
+    id: u32,
+}
+
+impl Cancel for Token {
+    fn cancel(&self) -> std::io::Result<()> {
+        let mut connection =
+            Connection::open(&self.address, Some(CANCEL)).map_err(std::io::Error::other)?;
+        // Nobody is left to be told where the session is gone.
+        let _ = connection.run(&format!("kill query {}", self.id));
+        Ok(())
+    }
+}
+
+/// Values behind these locks are replaced whole: a panic elsewhere leaves them usable.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// See the module.
+pub(super) struct Attached {
+    pub(super) address: Arc<Address>,
+    pub(super) clock: Clock,
+    stop: Stop,
+    pub(super) backends: Arc<Backends<Token>>,
+    /// The sockets of the sessions: shut down when nobody waits for the server any more.
+    sockets: Mutex<Vec<Arc<OwnedFd>>>,
+    watch: Mutex<Option<Watch>>,
+    pub(super) server: ServerStats,
+    /// Its process and threads, and the device under its files.
+    pub(super) host: Host,
+    activity: Activity,
+    turns: Turns,
+    grace: Duration,
+    /// Holds the claim.
+    control: Mutex<Option<Connection>>,
+}
+
+impl Attached {
+    /// With the claim that `control` holds; `in_server`: one statement performs many operations.
+    pub(super) fn open(
+        address: Address,
+        (mut control, server): (Connection, &Server),
+        plan: &Plan,
+        settings: &Settings,
+        (in_server, stop): (bool, &Stop),
+    ) -> Result<Self, EngineError> {
+        let host = Host::find(&mut control)?;
+        let backends = Arc::new(Backends::new(plan.sessions()));
+        let seconds = |name: &str| Duration::from_nanos(settings.ns(name));
+        let grace = seconds("MYSQL_GRACE").max(GRACE_MIN);
+        Ok(Self {
+            server: ServerStats::open(&address, server, control.id(), in_server)?,
+            activity: Activity::open(&address, &host)?,
+            watch: Mutex::new(Some(Watch::begin(
+                Arc::clone(&backends),
+                stop.clone(),
+                (plan.work_loop == 0).then(|| grace * 2 / 3),
+            )?)),
+            address: Arc::new(address),
+            clock: Clock::real(),
+            stop: stop.clone(),
+            backends,
+            sockets: Mutex::default(),
+            host,
+            turns: Turns::new(settings.int("CONNECT_RATE")),
+            grace,
+            control: Mutex::new(Some(control)),
+        })
+    }
+
+    /// Connects a session when its turn has come.
+    pub(super) fn session(&self, number: u32) -> Result<Connection, EngineError> {
+        self.turns.wait(&self.stop)?;
+        let mut connection = Connection::open(&self.address, Some(self.address.answer))?;
+        let socket = connection.socket().ok().map(Arc::new);
+        locked(&self.sockets).extend(socket);
+        let token = Token {
+            address: Arc::clone(&self.address),
+            id: connection.id(),
+        };
+        let thread = host::thread_of(&mut connection);
+        self.backends.connected(number, thread, token);
+        Ok(connection)
+    }
+
+    /// A session is about to close: its CPU is read a last time.
+    pub(super) fn closes(&self, number: u32) {
+        if let Some(thread) = self.backends.pid(number) {
+            self.host.last_look(thread);
+        }
+    }
+
+    pub(super) fn facts(&self) -> Vec<Fact> {
+        let mut facts = self.host.facts();
+        facts.extend(self.server.facts());
+        facts.extend(self.activity.facts());
+        facts
+    }
+
+    pub(super) fn sample(&self) -> StatSet {
+        let pids: Vec<i32> = self.backends.pids().iter().map(|(_, pid)| *pid).collect();
+        let (mut stats, read) = self.server.sample();
+        self.host
+            .sample(&pids, &read.clients, &read.ahead_bytes, &mut stats);
+        stats
+    }
+
+    pub(super) fn look(&self, sessions: &mut [Doing]) -> bool {
+        self.activity
+            .look(&self.host, &self.backends.pids(), sessions)
+    }
+
+    pub(super) fn overdue(&self, late: Duration) {
+        let limit = match self.stop.requested() {
+            true => self.grace.min(GRACE_STOPPED),
+            false => self.grace,
+        };
+        if late >= limit {
+            for socket in locked(&self.sockets).iter() {
+                // One that is closed already waits for nothing.
+                let _ = shutdown(socket, Shutdown::Both);
+            }
+        }
+    }
+
+    /// Works with the connection that holds the claim, while it is there.
+    pub(super) fn control<T>(&self, work: impl FnOnce(&mut Connection) -> T) -> Option<T> {
+        locked(&self.control).as_mut().map(work)
+    }
+
+    /// Ends the claim, and hands its connection over: once.
+    pub(super) fn release(&self) -> Option<Connection> {
+        drop(locked(&self.watch).take());
+        self.server.claim_ends();
+        locked(&self.control).take()
+    }
+}

@@ -1,0 +1,230 @@
+//! Order entry in MariaDB's words: tables with their keys and rules, then indexes and references, sequences, views.
+
+use super::super::layout::literal;
+use crate::orders::marker::LOADED;
+use assay_orders::checks::Words;
+use assay_orders::generate::Counts;
+use assay_orders::ledger::{BASELINE, LEDGER};
+use assay_orders::model::{
+    Column, INDEXES, METADATA, METADATA_CHARS, REFERENCES, RULES, SEQUENCES, TABLES, Table, Type,
+};
+use assay_orders::params::Indexes;
+
+/// Numbers that a sequence reserves at once, for all sessions.
+const SEQUENCE_CACHE: u32 = 1000;
+/// What rows are compared by: bytes, as on other servers.
+const KIND: &str = "engine=InnoDB row_format=dynamic character set latin1 collate latin1_bin";
+/// Columns that hold a name in lower case: this server has no indexes on expressions.
+pub(super) const LOWER: [(&str, &str); 2] =
+    [("l_last", "cust_last_name"), ("l_first", "cust_first_name")];
+
+/// Names in the database of a data set.
+#[derive(Clone, Debug)]
+pub(super) struct Named {
+    /// The database, unquoted.
+    pub(super) database: String,
+}
+
+/// A name for SQL.
+pub(super) fn quote(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+impl Named {
+    /// For people.
+    pub(super) fn place(&self) -> String {
+        format!("database {}", self.database)
+    }
+}
+
+impl Words for Named {
+    fn relation(&self, name: &str) -> String {
+        format!("{}.{}", quote(&self.database), quote(name))
+    }
+
+    fn name(&self, column: &str) -> String {
+        quote(column)
+    }
+
+    fn counted(&self, column: &Column) -> String {
+        let name = quote(column.name);
+        let number = match column.kind {
+            Type::Big | Type::Int | Type::Small | Type::Money(_) | Type::Months => name,
+            Type::Text(_) => format!("char_length({name}) * 256 + ascii({name})"),
+            Type::Date | Type::Time | Type::Instant => format!("datediff({name}, '2000-01-01')"),
+        };
+        format!("cast(coalesce({number}, 0) as signed)")
+    }
+
+    fn last_of(&self, sequence: &str) -> String {
+        let sequence = self.relation(sequence);
+        format!("(select next_not_cached_value - 1 from {sequence})")
+    }
+}
+
+fn type_of(kind: Type) -> String {
+    match kind {
+        Type::Big => "bigint".to_owned(),
+        Type::Int => "int".to_owned(),
+        Type::Small | Type::Months => "smallint".to_owned(),
+        Type::Money(digits) => format!("decimal({digits}, 2)"),
+        Type::Text(chars) => format!("varchar({chars})"),
+        Type::Date => "date".to_owned(),
+        Type::Time => "datetime".to_owned(),
+        Type::Instant => "datetime(6)".to_owned(),
+    }
+}
+
+/// Creates everything that rows are loaded into. Primary keys and rules are in place: rows come in the order of their keys,
+/// and either would copy the whole table later.
+pub(super) fn create_tables(names: &Named, indexes: Indexes) -> Vec<String> {
+    let mut sql: Vec<String> = TABLES
+        .into_iter()
+        .map(|table| create_table(names, table, indexes))
+        .collect();
+    let text = format!("varchar({METADATA_CHARS})");
+    for (name, columns) in [
+        (METADATA, format!("metadata_key varchar(30) primary key, metadata_value {text}")),
+        (BASELINE, "k varchar(40) primary key, v decimal(40, 2) not null".to_owned()),
+        (
+            LEDGER,
+            "k varchar(40) primary key, acked bigint not null, in_doubt bigint not null default 0".to_owned(),
+        ),
+        (
+            LOADED,
+            "tbl varchar(40), first bigint, row_count bigint not null, checksum decimal(40, 0) not null, \
+             primary key (tbl, first)"
+                .to_owned(),
+        ),
+    ] {
+        let name = names.relation(name);
+        sql.push(format!("create table if not exists {name} ({columns}) {KIND}"));
+    }
+    sql
+}
+
+fn create_table(names: &Named, table: Table, indexes: Indexes) -> String {
+    let column = |column: &Column| {
+        let required = if column.required { " not null" } else { "" };
+        format!("{} {}{required}", quote(column.name), type_of(column.kind))
+    };
+    let mut parts: Vec<String> = table.columns().iter().map(column).collect();
+    if table == Table::Customers {
+        let lower = LOWER.map(|(name, of)| format!("{name} varchar(40) as (lower({of})) virtual"));
+        parts.extend(lower);
+    }
+    let key: Vec<String> = table.key().iter().map(|name| quote(name)).collect();
+    if indexes != Indexes::None && !key.is_empty() {
+        parts.push(format!("primary key ({})", key.join(", ")));
+    }
+    let rules = RULES.into_iter().filter(|(_, of, _)| *of == table);
+    parts.extend(rules.map(|(name, _, what)| format!("constraint {} check ({what})", quote(name))));
+    let name = names.relation(table.name());
+    format!(
+        "create table if not exists {name} ({}) {KIND} stats_persistent=1 stats_auto_recalc=0",
+        parts.join(", ")
+    )
+}
+
+/// Secondary indexes: a statement for each table, which reads its rows once.
+pub(super) fn indexes(names: &Named, indexes: Indexes) -> Vec<String> {
+    if indexes != Indexes::All {
+        return Vec::new();
+    }
+    let of = |table: Table| {
+        let parts: Vec<String> = INDEXES
+            .iter()
+            .filter(|index| index.table == table)
+            .map(|index| {
+                let columns: Vec<String> = index
+                    .columns
+                    .iter()
+                    .map(|name| column(name, index.lower))
+                    .collect();
+                format!(
+                    "add index if not exists {} ({})",
+                    quote(index.name),
+                    columns.join(", ")
+                )
+            })
+            .collect();
+        let name = names.relation(table.name());
+        (!parts.is_empty()).then(|| format!("alter table {name} {}", parts.join(", ")))
+    };
+    TABLES.into_iter().filter_map(of).collect()
+}
+
+/// A column of an index, or the one that holds it in lower case.
+fn column(name: &str, lower: bool) -> String {
+    let held = LOWER.iter().find(|(_, of)| lower && *of == name);
+    quote(held.map_or(name, |(held, _)| held))
+}
+
+/// References, one after the other. The rows are those that were generated, so none is compared again.
+pub(super) fn references(names: &Named, indexes: Indexes) -> Vec<String> {
+    if indexes == Indexes::None {
+        return Vec::new();
+    }
+    let one = |one: &assay_orders::model::Reference| {
+        format!(
+            "alter table {} add constraint {} foreign key if not exists ({column}) references {} ({column}) {}",
+            names.relation(one.table.name()),
+            quote(one.name),
+            names.relation(one.parent.name()),
+            one.on_delete,
+            column = quote(one.column)
+        )
+    };
+    REFERENCES.iter().map(one).collect()
+}
+
+/// Sequences that go on behind what is loaded, and views.
+pub(super) fn sequences_and_views(names: &Named, counts: Counts) -> Vec<String> {
+    let loaded = |table| match table {
+        Table::Customers => counts.customers,
+        Table::Addresses => counts.addresses,
+        Table::CardDetails => counts.cards,
+        Table::Logon => counts.logons,
+        _ => counts.orders,
+    };
+    let mut sql: Vec<String> = SEQUENCES
+        .into_iter()
+        .map(|(sequence, table, _)| {
+            format!(
+                "create or replace sequence {} start with {} cache {SEQUENCE_CACHE}",
+                names.relation(sequence),
+                loaded(table) + 1
+            )
+        })
+        .collect();
+    let [information, descriptions] = [Table::ProductInformation, Table::ProductDescriptions]
+        .map(|table| names.relation(table.name()));
+    // A view cannot ask a session for its language here.
+    sql.push(format!(
+        "create or replace sql security invoker view {} as select i.product_id, d.language_id, \
+         coalesce(d.translated_name, i.product_name) as product_name, i.category_id, \
+         coalesce(d.translated_description, i.product_description) as product_description, i.weight_class, \
+         i.warranty_period, i.supplier_id, i.product_status, i.list_price, i.min_price, i.catalog_url \
+         from {information} i left join {descriptions} d on d.product_id = i.product_id and d.language_id = 'US'",
+        names.relation("products")
+    ));
+    sql.push(format!(
+        "create or replace sql security invoker view {} as select category_id, count(*) as products, \
+         min(list_price) as low_price, max(list_price) as high_price from {information} group by category_id",
+        names.relation("product_prices")
+    ));
+    sql
+}
+
+/// What the data set says of itself.
+pub(super) fn metadata(names: &Named, entries: &[(&str, String)]) -> Vec<String> {
+    let metadata = names.relation(METADATA);
+    let insert = |(key, value): &(&str, String)| {
+        format!(
+            "replace into {metadata} (metadata_key, metadata_value) values ({}, {})",
+            literal(key),
+            literal(value)
+        )
+    };
+    entries.iter().map(insert).collect()
+}

@@ -1,0 +1,258 @@
+//! Preparing the data set: pieces go by LOAD DATA from memory, or as inserts of many rows where the server takes no files.
+//! The order is `crate::orders::load`'s.
+
+use super::ddl::{self, Named};
+use super::marker;
+use crate::claim::Purpose;
+use crate::mariadb::address::Address;
+use crate::mariadb::claim;
+use crate::mariadb::conn::{Connection, MyError, told};
+use crate::mariadb::load::connect;
+use crate::mariadb::plan::{Way, way};
+use crate::mariadb::server::Server;
+use crate::orders::load::{Copies, Load, Sums, note_sql, threads};
+use crate::orders::marker::Marker;
+use crate::orders::{Rows, Talk, all, already};
+use assay_measure::config::Settings;
+use assay_orders::checks::{self, STATIC, Words};
+use assay_orders::generate::Generator;
+use assay_orders::lines::Lines;
+use assay_orders::model::{TABLES, Table};
+use assay_orders::params::Indexes;
+use assay_orders::work::Piece;
+use assay_run::engine::{EngineError, Line, Progress};
+use assay_run::stop::Stop;
+use mysql::LocalInfileHandler;
+use std::io::Write;
+use std::time::Instant;
+
+impl Talk for Connection {
+    fn tell(&mut self, sql: &str, doing: &str) -> Result<(), EngineError> {
+        self.run(sql).map_err(told(doing))
+    }
+
+    fn ask(&mut self, sql: &str, doing: &str) -> Result<Rows, EngineError> {
+        self.rows(sql).map_err(told(doing))
+    }
+}
+
+/// An address at which the names of statements are the data set's.
+pub(super) fn within(address: &Address, names: &Named) -> Address {
+    Address {
+        database: names.database.clone(),
+        ..address.clone()
+    }
+}
+
+/// See the module.
+pub(super) fn prepare(
+    address: &Address,
+    names: &Named,
+    settings: &Settings,
+    stop: &Stop,
+    progress: &dyn Progress,
+) -> Result<Vec<Line>, EngineError> {
+    let began = Instant::now();
+    let mut first = connect(address)?;
+    let server = Server::ask(&mut first)?;
+    server.refuse_read_only()?;
+    let way = way(settings, &server)?;
+    server.refuse_too_few_connections(threads(settings) as u64 + 1, "LOAD_PARALLEL_DEGREE")?;
+    if marker::find(&mut first, names)?.is_none() {
+        let asked = Marker::asked(settings)?;
+        first.tell(&marker::create_sql(&asked, names), "creating the database")?;
+    }
+    let inside = within(address, names);
+    let mut control = claim::take(&inside, Purpose::Prepare)?;
+    let found = marker::find(&mut control, names)?;
+    if let Some(found) = found.as_ref().filter(|found| found.complete) {
+        return Err(already(&names.place(), found));
+    }
+    let (marker, _) = Marker::resumed(found, settings)?;
+    let connected = began.elapsed();
+    all(
+        &mut control,
+        &ddl::create_tables(names, marker.which()),
+        "creating the tables",
+    )?;
+    let copies = Copying {
+        address: &inside,
+        names,
+        way,
+        packet_bytes: usize::try_from(server.packet_bytes).unwrap_or(usize::MAX),
+    };
+    let load = Load {
+        copies: &copies,
+        words: names,
+        generator: marker.generator(),
+        threads: threads(settings),
+        stop,
+        progress,
+    };
+    load.run(&mut control, marker, (began, connected))
+}
+
+/// How MariaDB is loaded.
+struct Copying<'a> {
+    address: &'a Address,
+    names: &'a Named,
+    way: Way,
+    /// Longest statement.
+    packet_bytes: usize,
+}
+
+impl Copies for Copying<'_> {
+    type Connection = Connection;
+
+    fn connect(&self) -> Result<Connection, EngineError> {
+        // An index takes as long as it takes.
+        let mut connection = Connection::open(self.address, None)?;
+        connection.tell(
+            "set unique_checks = 0, foreign_key_checks = 0",
+            "preparing to load",
+        )?;
+        Ok(connection)
+    }
+
+    fn lines(&self) -> Lines {
+        Lines::new("", "")
+    }
+
+    fn copy_piece(
+        &self,
+        connection: &mut Connection,
+        generator: &Generator,
+        piece: &Piece,
+        lines: &mut Lines,
+    ) -> Result<u64, EngineError> {
+        let (rows_before, sum_before) = (lines.rows(), lines.sum());
+        let mut text = Vec::new();
+        let kept: Result<(), EngineError> = piece.write(generator, lines, |part| {
+            text.extend_from_slice(part);
+            Ok(())
+        });
+        kept?;
+        let bytes = text.len() as u64;
+        let note = note_sql(
+            self.names,
+            piece,
+            lines.rows() - rows_before,
+            lines.sum() - sum_before,
+        );
+        let copy = || -> Result<(), MyError> {
+            connection.run("begin")?;
+            match self.way {
+                Way::Local => self.local(connection, piece.table, text)?,
+                Way::Insert => self.insert(connection, piece.table, &text)?,
+            }
+            connection.run(&note)?;
+            connection.run("commit")
+        };
+        copy().map_err(told(piece.table.name()))?;
+        Ok(bytes)
+    }
+
+    fn finish(
+        &self,
+        load: &Load<'_, Self>,
+        control: &mut Connection,
+        indexes: Indexes,
+        sums: &Sums,
+    ) -> Result<(), EngineError> {
+        let names = self.names;
+        load.several(&ddl::indexes(names, indexes), "indexes")?;
+        // Statements of its own connection may take longer than an answer.
+        let mut patient = self.connect()?;
+        all(&mut patient, &ddl::references(names, indexes), "references")?;
+        let counts = load.generator.counts();
+        all(
+            control,
+            &ddl::sequences_and_views(names, counts),
+            "sequences and views",
+        )?;
+        let fixed: Vec<(Table, i128)> = STATIC
+            .into_iter()
+            .map(|table| (table, sums.get(&table).map_or(0, |(_, sum)| *sum)))
+            .collect();
+        all(
+            &mut patient,
+            &checks::baseline_sql(names, &fixed),
+            "noting what is loaded",
+        )?;
+        let analyze = |table: Table| format!("analyze table {}", names.relation(table.name()));
+        load.several(&TABLES.map(analyze), "statistics")
+    }
+
+    fn complete(&self, marker: &Marker, metadata: &[(&str, String)]) -> Vec<String> {
+        let mut sql = ddl::metadata(self.names, metadata);
+        sql.push(marker::write_sql(marker, self.names));
+        sql
+    }
+}
+
+impl Copying<'_> {
+    /// `table (columns)`: a table may have columns that are computed.
+    fn into(&self, table: Table) -> String {
+        let columns: Vec<String> = table
+            .columns()
+            .iter()
+            .map(|column| ddl::quote(column.name))
+            .collect();
+        format!(
+            "{} ({})",
+            self.names.relation(table.name()),
+            columns.join(", ")
+        )
+    }
+
+    /// Sends lines as the file that the server asks for.
+    fn local(
+        &self,
+        connection: &mut Connection,
+        table: Table,
+        text: Vec<u8>,
+    ) -> Result<(), MyError> {
+        let handler = LocalInfileHandler::new(move |_, server| server.write_all(&text));
+        connection.conn.set_local_infile_handler(Some(handler));
+        let into = self
+            .into(table)
+            .replacen(" (", " character set latin1 (", 1);
+        connection.run(&format!("load data local infile 'assay' into table {into}"))
+    }
+
+    /// Sends lines as inserts of as many rows as a statement may have.
+    fn insert(
+        &self,
+        connection: &mut Connection,
+        table: Table,
+        text: &[u8],
+    ) -> Result<(), MyError> {
+        let head = format!("insert into {} values ", self.into(table));
+        let most = self.packet_bytes / 2;
+        let mut sql = head.clone();
+        for line in String::from_utf8_lossy(text).lines() {
+            let values: Vec<String> = line.split('\t').map(value).collect();
+            let comma = if sql.len() > head.len() { "," } else { "" };
+            sql.push_str(&format!("{comma}({})", values.join(",")));
+            if sql.len() > most.min(INSERT_BYTES) {
+                connection.run(&sql)?;
+                sql.truncate(head.len());
+            }
+        }
+        match sql.len() > head.len() {
+            true => connection.run(&sql),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Bytes of an insert, about.
+const INSERT_BYTES: usize = 256 * 1024;
+
+/// A value of a line as SQL.
+fn value(text: &str) -> String {
+    match text {
+        "\\N" => "null".to_owned(),
+        text => format!("'{}'", text.replace('\'', "''")),
+    }
+}

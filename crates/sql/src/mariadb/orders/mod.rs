@@ -1,0 +1,270 @@
+//! Order entry on MariaDB: the data set's life, and what a run performs on it.
+//!
+//! `ddl` and `statements` are its words, `marker` says whose a database is, `load` makes the data set, `session` and `engine`
+//! run it. What is not MariaDB's is in `assay_orders` and in `crate::orders`.
+
+mod ddl;
+mod engine;
+mod load;
+mod marker;
+mod session;
+mod statements;
+#[cfg(test)]
+mod tests;
+
+use super::address::Address;
+use super::conn::{Connection, told};
+use super::load::connect;
+use super::server::Server;
+use super::{Mariadb, PAGE_BYTES, address_of, claim, params};
+use crate::claim::Purpose;
+use crate::orders::marker::{Marker, relations};
+use crate::orders::{all, already, books, checked_lines, nothing, removed};
+use crate::place::Place;
+use assay_measure::config::{ParamDef, Settings};
+use assay_orders::checks::Words;
+use assay_orders::model::{SEQUENCES, VIEWS};
+use assay_orders::params::{PARAMS, heeds};
+use assay_orders::workload::{NAME, OrderEntry};
+use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Started, Target};
+use assay_run::plan::Plan;
+use assay_run::stop::Stop;
+use ddl::{Named, quote};
+use load::within;
+use std::sync::LazyLock;
+
+static ALL_PARAMS: LazyLock<Vec<ParamDef>> = LazyLock::new(|| [params::PARAMS, PARAMS].concat());
+/// Characters of a database's name at most.
+const NAME_CHARS: usize = 64;
+
+/// Order entry on a MariaDB server.
+#[derive(Clone, Copy, Debug)]
+pub struct MariadbOrders;
+
+fn named(settings: &Settings) -> Result<Named, EngineError> {
+    let database = settings.text("ORDERS_SCHEMA");
+    let servers = ["mysql", "information_schema", "performance_schema", "sys"];
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    if database.is_empty()
+        || database.len() > NAME_CHARS
+        || !database.chars().all(plain)
+        || servers.contains(&database.to_ascii_lowercase().as_str())
+    {
+        return Err(EngineError::Usage(format!(
+            "ORDERS_SCHEMA={database}: give the name of a database that assay may create, of letters, digits, _ and $, at \
+             most {NAME_CHARS}"
+        )));
+    }
+    Ok(Named {
+        database: database.to_owned(),
+    })
+}
+
+/// The address of a place, and the names there.
+fn at(location: &str, settings: &Settings) -> Result<(Address, Named), EngineError> {
+    let place = Place::new(location)?;
+    Ok((address_of(&place, settings)?, named(settings)?))
+}
+
+/// The data set of a place, or `None`.
+fn find(address: &Address, names: &Named) -> Result<Option<Marker>, EngineError> {
+    let mut connection = connect(address)?;
+    Server::ask(&mut connection)?;
+    marker::find(&mut connection, names)
+}
+
+/// Claims the data set of a place.
+fn claimed(
+    address: &Address,
+    names: &Named,
+    purpose: Purpose,
+) -> Result<(Connection, Marker), EngineError> {
+    find(address, names)?.ok_or_else(|| nothing(&names.place()))?;
+    let mut control = claim::take(&within(address, names), purpose)?;
+    let found = marker::find(&mut control, names)?;
+    Ok((control, found.ok_or_else(|| nothing(&names.place()))?))
+}
+
+impl Target for MariadbOrders {
+    fn name(&self) -> &'static str {
+        Mariadb.name()
+    }
+
+    fn about(&self) -> &'static str {
+        "order entry on a MariaDB server, 10.6 to 11.8"
+    }
+
+    fn form(&self) -> &'static str {
+        Mariadb.form()
+    }
+
+    fn params(&self) -> &'static [ParamDef] {
+        &ALL_PARAMS
+    }
+
+    fn workload(&self) -> &'static str {
+        NAME
+    }
+
+    fn heeds(&self, name: &str) -> bool {
+        heeds(name, params::PARAMS)
+    }
+
+    fn shape(&self, settings: &Settings, plan: &mut Plan) -> Result<(), EngineError> {
+        if settings.text("ORDERS_FORM") == "server" {
+            return Err(EngineError::Usage(
+                "ORDERS_FORM=server: on MariaDB transactions are sent statement by statement; there are no procedures for \
+                 them yet. Give --form client"
+                    .to_owned(),
+            ));
+        }
+        OrderEntry::shape(settings, plan)
+    }
+
+    fn temporary(&self) -> Option<&'static str> {
+        Mariadb.temporary()
+    }
+
+    fn server_params(&self) -> &'static [&'static str] {
+        Mariadb.server_params()
+    }
+
+    fn start(
+        &self,
+        location: &str,
+        settings: &Settings,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Option<Started>, EngineError> {
+        Mariadb.start(location, settings, stop, progress)
+    }
+
+    fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {
+        let place = Place::new(location)?;
+        if let Place::Temporary { .. } = place {
+            return Ok(Presence::Absent { harmless: true });
+        }
+        let (address, names) = at(location, settings)?;
+        let found = find(&address, &names)?.filter(|found| found.complete);
+        Ok(match found {
+            None => Presence::Absent {
+                harmless: place.is_throw_away(),
+            },
+            Some(found) => Presence::Present(DataSet {
+                schemas: 1,
+                scale_blocks: found.generator().counts().customers,
+                scan_blocks: 0,
+                block_bytes: PAGE_BYTES,
+                state: format!("order entry, scale {}, seed {}", found.scale(), found.seed),
+                unfinished: None,
+            }),
+        })
+    }
+
+    fn refuse_again(&self, location: &str, settings: &Settings) -> Option<EngineError> {
+        let (address, names) = at(location, settings).ok()?;
+        let found = find(&address, &names).ok()??;
+        Some(already(&names.place(), &found))
+    }
+
+    fn plan_prepare(
+        &self,
+        location: &str,
+        settings: &Settings,
+        _schemas: u32,
+    ) -> Result<Vec<Line>, EngineError> {
+        let names = named(settings)?;
+        let found = match Place::new(location)? {
+            Place::Temporary { .. } => None,
+            Place::Server { .. } => find(&at(location, settings)?.0, &names)?,
+        };
+        crate::orders::load::plan(found, &names.database, settings)
+    }
+
+    fn prepare(
+        &self,
+        location: &str,
+        settings: &Settings,
+        _schemas: u32,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Line>, EngineError> {
+        let (address, names) = at(location, settings)?;
+        load::prepare(&address, &names, settings, stop, progress)
+    }
+
+    fn check(
+        &self,
+        location: &str,
+        settings: &Settings,
+        _stop: &Stop,
+        _progress: &dyn Progress,
+    ) -> Result<Vec<Line>, EngineError> {
+        let (address, names) = at(location, settings)?;
+        let (_claim, found) = claimed(&address, &names, Purpose::Check)?;
+        // It takes as long as it takes.
+        let mut reader = Connection::open(&within(&address, &names), None)?;
+        checked_lines(&names.place(), &found, books::check(&mut reader, &names)?)
+    }
+
+    fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
+        let (address, names) = at(location, settings)?;
+        let found = find(&address, &names)?.ok_or_else(|| nothing(&names.place()))?;
+        Ok(removed(&names.database, &found))
+    }
+
+    fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
+        let (address, names) = at(location, settings)?;
+        let (mut control, found) = claimed(&address, &names, Purpose::Destroy)?;
+        destroy(&mut control, &names)?;
+        Ok(removed(&names.database, &found))
+    }
+
+    fn share(
+        &self,
+        location: &str,
+        settings: &Settings,
+    ) -> Result<Option<Box<dyn Send>>, EngineError> {
+        let (address, names) = at(location, settings)?;
+        let (claim, _) = claimed(&address, &names, Purpose::Series)?;
+        Ok(Some(Box::new(claim)))
+    }
+
+    fn open(
+        &self,
+        location: &str,
+        plan: &Plan,
+        settings: &Settings,
+        stop: &Stop,
+        _progress: &dyn Progress,
+    ) -> Result<Box<dyn Engine>, EngineError> {
+        let (address, names) = at(location, settings)?;
+        Ok(Box::new(engine::open(
+            &address, names, plan, settings, stop,
+        )?))
+    }
+}
+
+/// Removes what a data set is made of, by name, and its database where nothing else is in it.
+fn destroy(control: &mut Connection, names: &Named) -> Result<(), EngineError> {
+    let sequences = SEQUENCES.map(|(name, ..)| name);
+    let named = |all: &[&str]| {
+        let all: Vec<String> = all.iter().map(|name| names.relation(name)).collect();
+        all.join(", ")
+    };
+    let tables: Vec<&str> = relations()
+        .into_iter()
+        .filter(|name| !sequences.contains(name) && !VIEWS.contains(name))
+        .collect();
+    let sql = [
+        "set foreign_key_checks = 0".to_owned(),
+        format!("drop view if exists {}", named(&VIEWS)),
+        format!("drop sequence if exists {}", named(&sequences)),
+        format!("drop table if exists {}", named(&tables)),
+    ];
+    all(control, &sql, "removing the data set")?;
+    // Somebody may have put something there meanwhile.
+    marker::find(control, names)?;
+    let sql = format!("drop database {}", quote(&names.database));
+    control.run(&sql).map_err(told("removing the database"))
+}

@@ -1,0 +1,157 @@
+//! The transactions as single statements in MariaDB's words. `$n` is the n-th value; numbers come as they are, money in
+//! cents; what a statement returns begins with three numbers and a text.
+
+use crate::orders::text::{
+    ADDRESS, BEST, CARD, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, OFFERED, PRODUCT,
+};
+use assay_orders::program::Statement;
+
+const NEW_ITEM: &str = "insert into order_items (order_id, line_item_id, product_id, unit_price, quantity, gift_wrap, \
+    `condition`, estimated_delivery)";
+/// WQ: this server has no CUBE.
+const TOTALS: &str = "select null, null, null, null, o.order_mode, o.warehouse_id, sum(o.order_total), count(*) from orders o \
+    join warehouses h using (warehouse_id) where h.warehouse_id = $1 group by o.order_mode, o.warehouse_id with rollup \
+    union all select null, null, null, null, null, o.warehouse_id, sum(o.order_total), count(*) from orders o \
+    join warehouses h using (warehouse_id) where h.warehouse_id = $1 group by o.warehouse_id";
+const HOUR: &str = "with recursive n as (select 1 as n union all select n + 1 from n where n < 12) \
+    select null, null, null, null, o.warehouse_id, s.hi, s.lo, sum(o.order_total), count(*) from \
+    (select utc_timestamp(6) - interval (n - 1) * 5 minute as hi, utc_timestamp(6) - interval n * 5 minute as lo from n) s \
+    join orders o on o.order_date between s.lo and s.hi where o.warehouse_id = $1 group by o.warehouse_id, s.hi, s.lo \
+    order by s.hi, s.lo desc";
+const WORK_LIST: &str = "with todo as (select order_id from orders where warehouse_id = $1 and order_status <= 4 limit 9) \
+    select o.order_id, null, null, null, i.line_item_id, i.product_id, i.unit_price, i.quantity, o.order_mode, \
+    o.order_status, o.order_total, o.sales_rep_id, o.promotion_id, c.customer_id, c.cust_first_name, c.cust_last_name, \
+    c.credit_limit, c.cust_email, o.order_date from todo join orders o using (order_id) \
+    join customers c on c.customer_id = o.customer_id left join order_items i on i.order_id = o.order_id limit 1";
+
+/// Columns of a row of which nothing is wanted.
+const NOTHING: &str = "null, null, null, null";
+
+/// A statement, and which value each of its marks stands for, from 0.
+pub(super) fn statement(statement: Statement) -> (String, Vec<usize>) {
+    marked(&change(statement).unwrap_or_else(|| question(statement)))
+}
+
+/// `$n` as the marks that the server knows.
+fn marked(text: &str) -> (String, Vec<usize>) {
+    let mut parts = text.split('$');
+    let mut sql = parts.next().unwrap_or_default().to_owned();
+    let mut values = Vec::new();
+    for part in parts {
+        let digits = part.len() - part.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        values.push(part[..digits].parse().unwrap_or(1) - 1);
+        sql.push('?');
+        sql.push_str(&part[digits..]);
+    }
+    (sql, values)
+}
+
+fn question(statement: Statement) -> String {
+    let wanted = |what: &str, sql: &str| sql.replacen("select ", &format!("select {what}, "), 1);
+    let product = "p.product_id, cast(p.list_price * 100 as signed), null, null";
+    match statement {
+        Statement::Customer => {
+            let what = "preferred_address, preferred_card, customer_id, customer_class";
+            wanted(what, CUSTOMER) + " from customers where customer_id = $1 limit 14"
+        }
+        Statement::Addresses => {
+            wanted(NOTHING, ADDRESS) + " from addresses where customer_id = $1 limit 14"
+        }
+        Statement::Cards => {
+            wanted(NOTHING, CARD) + " from card_details where customer_id = $1 limit 14"
+        }
+        Statement::Product => {
+            wanted(product, PRODUCT) + &format!(" {OFFERED} where p.product_id = $1 limit 14")
+        }
+        Statement::Category => {
+            wanted(product, PRODUCT)
+                + &format!(" {OFFERED} where p.category_id = $1 and v.warehouse_id = $2 limit 14")
+        }
+        Statement::Stock => {
+            "select v.quantity_on_hand, null, null, null from inventories v join product_information p using (product_id) \
+             where v.product_id = $1 and v.warehouse_id = $2"
+                .to_owned()
+        }
+        Statement::ByName => {
+            let what = "customer_id, null, null, null";
+            wanted(what, CUSTOMER)
+                + " from customers where l_last = lower($1) and l_first = lower($2) limit 14"
+        }
+        Statement::WorkList => WORK_LIST.to_owned(),
+        Statement::Orders => {
+            "select order_id, null, null, null, o.* from orders o where customer_id = $1 limit 14".to_owned()
+        }
+        Statement::Items => {
+            "select line_item_id, cast(unit_price * 100 as signed), null, null, i.* from order_items i \
+             where order_id = $1 limit 14"
+                .to_owned()
+        }
+        Statement::BestOrders => wanted(NOTHING, BEST),
+        Statement::Totals => TOTALS.to_owned(),
+        Statement::LastHour => HOUR.to_owned(),
+        Statement::NextIds => {
+            "select nextval(customer_seq), nextval(address_seq), nextval(card_details_seq), null".to_owned()
+        }
+        Statement::NextAddress => "select nextval(address_seq), null, null, null".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// A statement that changes rows.
+fn change(statement: Statement) -> Option<String> {
+    Some(match statement {
+        Statement::Logon => "insert into logon (logon_id, customer_id, logon_date) values (nextval(logon_seq), $1, \
+                             utc_timestamp())"
+            .to_owned(),
+        Statement::NewOrder => format!(
+            "{NEW_ORDER} values (nextval(orders_seq), utc_timestamp(6), 'online', $1, 1, $2, 'Standard', $3, $4, \
+             'ship_asap', nullif($5, ''), $6, $3) returning order_id, null, null, null"
+        ),
+        Statement::NewItem => format!(
+            "{NEW_ITEM} values ($1, $2, $3, $4 / 100, 1, 'None', 'New', utc_date() + interval 3 day)"
+        ),
+        Statement::CloseOrder => "update orders set order_mode = 'online', order_status = $1, order_total = $2 / 100 \
+                                  where order_id = $3"
+            .to_owned(),
+        Statement::TakeStock => "update inventories set quantity_on_hand = quantity_on_hand - 1 where product_id = $1 \
+                                 and warehouse_id = $2"
+            .to_owned(),
+        Statement::NewAddress => format!(
+            "{NEW_ADDRESS} values ($1, $2, date_format(utc_timestamp(), '%Y-%m-%d %H:%i:00'), $3, 'Street Name', $4, $5, $6, \
+             'Postcode', null)"
+        ),
+        Statement::PreferAddress => {
+            "update customers set preferred_address = $1 where customer_id = $2".to_owned()
+        }
+        Statement::NewCustomer => format!(
+            "{NEW_CUSTOMER} values ($1, $2, $3, $4, $5, $6, concat($2, '.', $3, '@oracle.com'), $7, utc_date(), 'Occasional', \
+             'Music', utc_date() - interval $8 day, 'Y', 'N', $9, $10)"
+        ),
+        Statement::NewCard => format!(
+            "{NEW_CARD} values ($1, $2, 'Visa(Debit)', $3, utc_date() + interval $4 day, 'Y', $5)"
+        ),
+        // Its answer is how many rows it changed: this server returns none of an update.
+        Statement::Ship => {
+            "update orders set order_status = $1 where order_id = $2 and order_status <= 4".to_owned()
+        }
+        Statement::OneMore => {
+            "update order_items set quantity = quantity + 1 where order_id = $1 and line_item_id = $2".to_owned()
+        }
+        Statement::AddPrice => {
+            "update orders set order_total = order_total + $1 / 100 where order_id = $2".to_owned()
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_stands_twice_is_bound_twice() {
+        let (sql, values) = marked("values ($1, $10, $2, $1)");
+        assert_eq!(sql, "values (?, ?, ?, ?)");
+        assert_eq!(values, [0, 9, 1, 0]);
+    }
+}

@@ -1,0 +1,310 @@
+//! Order entry on a real server: one small data set, made once, which runs, faults and a deadlock share.
+
+use super::*;
+use crate::mariadb::tests::{Server, settings_of};
+use assay_measure::clock::{Clock, NS_PER_S};
+use assay_measure::snapshot::RunData;
+use assay_orders::checks::{BROKEN, Checked, HOLDS};
+use assay_orders::mix::ALL;
+use assay_orders::part::FromEngine;
+use assay_run::conformance::life::Unwatched;
+use assay_run::engine::LineValue;
+use assay_run::{Options, Unobserved, execute};
+
+const SCALE: &str = ".002";
+
+fn settings(given: &[(&str, &str)]) -> Settings {
+    let usual = [
+        ("ORDERS_SCALE", SCALE),
+        ("SEED", "7"),
+        ("CONNECT_RATE", "1000"),
+        ("ORDERS_FORM", "client"),
+    ];
+    let said: Vec<(&str, &str)> = usual.iter().chain(given).copied().collect();
+    settings_of(&ALL_PARAMS, &said)
+}
+
+fn connection(place: &str) -> Connection {
+    connect(&at(place, &settings(&[])).unwrap().0).unwrap()
+}
+
+fn prepare(place: &str, given: &[(&str, &str)]) -> Result<Vec<Line>, EngineError> {
+    MariadbOrders.prepare(place, &settings(given), 1, &Stop::new(), &Unwatched)
+}
+
+fn run(place: &str, given: &[(&str, &str)]) -> (RunData, FromEngine) {
+    let settings = settings(given);
+    let mut plan = Plan {
+        seed: 3,
+        run_time_ns: NS_PER_S,
+        work_loop: settings.int("WORK_LOOP"),
+        rate_per_s: settings.int("RATE"),
+        ..Plan::plain(1, 1, 2000)
+    };
+    if plan.work_loop > 0 {
+        plan.run_time_ns = 0;
+    }
+    MariadbOrders.shape(&settings, &mut plan).unwrap();
+    let (clock, stop) = (Clock::real(), Stop::new());
+    let engine = MariadbOrders
+        .open(place, &plan, &settings, &stop, &Unwatched)
+        .unwrap();
+    let options = Options {
+        host: false,
+        calibrate: false,
+        ..Options::default()
+    };
+    let data = execute(&plan, &*engine, &clock, &stop, &mut Unobserved, options).unwrap();
+    let part = serde_json::from_value(data.part.clone().expect("the engine's part")).unwrap();
+    (data, part)
+}
+
+fn verdicts(checks: &[Checked], verdict: &str) -> Vec<String> {
+    let of = checks.iter().filter(|one| one.verdict == verdict);
+    of.map(|one| one.id.clone()).collect()
+}
+
+#[test]
+fn a_data_set_lives_is_run_on_and_each_fault_is_caught() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let place = &server.database("orders_life");
+    let summary = prepare(place, &[]).unwrap();
+    let rows = summary
+        .iter()
+        .find(|line| line.key == "loaded_rows")
+        .unwrap();
+    let planned = assay_orders::generate::Generator::new(7, 2, false).rows_in_all();
+    assert_eq!(rows.value, LineValue::Count(planned));
+    let again = prepare(place, &[]).unwrap_err().to_string();
+    assert!(
+        again.contains("already has a data set of scale 0.002"),
+        "{again}"
+    );
+    let checked = MariadbOrders
+        .check(place, &settings(&[]), &Stop::new(), &Unwatched)
+        .unwrap();
+    assert_eq!(checked.len(), 18);
+
+    every_transaction(place);
+    faults(place);
+    strangers_are_left_alone(place);
+    MariadbOrders.destroy(place, &settings(&[])).unwrap();
+    let left = connection(place)
+        .rows("select 1 from information_schema.schemata where schema_name = 'assay_orders'")
+        .unwrap();
+    assert!(left.is_empty());
+}
+
+fn every_transaction(place: &str) {
+    let given = [
+        ("ORDERS_MIX", "classic"),
+        ("SESSIONS", "4"),
+        ("WORK_LOOP", "250"),
+    ];
+    let (data, part) = run(place, &given);
+    let driver = &data.drained.driver;
+    assert_eq!(driver.ops.len(), ALL.len());
+    assert_eq!(
+        driver.ops_ended(),
+        part.ledger.commits,
+        "{:?}",
+        driver.errors
+    );
+    assert_eq!(part.ledger.commits, 1000, "{:?}", driver.errors);
+    let acked = &part.ledger.acked;
+    for (entry, least) in [
+        ("OP", 100),
+        ("NCR", 30),
+        ("BO", 10),
+        ("PO", 5),
+        ("logon", 50),
+    ] {
+        assert!(acked[entry] > least, "{acked:?}");
+    }
+    assert_eq!(
+        verdicts(&part.checks, HOLDS).len(),
+        17,
+        "{:?} {}",
+        part.checks,
+        part.unchecked
+    );
+}
+
+/// Each fault is injected, caught by its checks and by no other, and taken back.
+fn faults(place: &str) {
+    let new = "order_id > (select v from soe_baseline where k = 'ord_max')";
+    let faults: [(&str, String, &[&str]); 10] = [
+        ("double ship", "update orders set order_status = 1 where order_status > 4 order by order_id desc limit 1".to_owned(), &["C17"]),
+        ("lost line", format!("delete from order_items where {new} limit 1"), &["C1", "C5"]),
+        ("lost order", format!("delete from orders where {new} order by order_id desc limit 1"), &["C7"]),
+        ("lost update of stock", "update inventories set quantity_on_hand = quantity_on_hand + 1 where product_id = 5 and warehouse_id = 5".to_owned(), &["C5"]),
+        ("changed total", "update orders set order_total = order_total + 1 where order_id = 1".to_owned(), &["C2"]),
+        ("wrong sum", format!("update orders set order_total = order_total + 1 where {new} order by order_id desc limit 1"), &["C1"]),
+        ("lost card", "delete from card_details order by card_id desc limit 1".to_owned(), &["C8", "C9"]),
+        ("lost logon", "delete from logon order by logon_id desc limit 1".to_owned(), &["C8"]),
+        ("torn order", format!("update order_items set unit_price = unit_price + 1 where {new} limit 1"), &["C1", "C14"]),
+        ("changed product", format!("update product_information set list_price = list_price + 1 where product_id not in (select i.product_id from order_items i where i.{new}) limit 1"), &["C16"]),
+    ];
+    let names = named(&settings(&[])).unwrap();
+    let mut connection = connection(place);
+    connection.run("use assay_orders").unwrap();
+    for (what, sql, caught) in faults {
+        connection.run("begin").unwrap();
+        connection.run(&sql).unwrap();
+        let checked = books::check(&mut connection, &names).unwrap();
+        connection.run("rollback").unwrap();
+        let broken = verdicts(&checked, BROKEN);
+        for id in caught {
+            assert!(
+                broken.iter().any(|broken| broken == id),
+                "{what}: {broken:?} without {id}"
+            );
+        }
+    }
+    let sound = books::check(&mut connection, &names).unwrap();
+    assert_eq!(verdicts(&sound, HOLDS).len(), 17, "{sound:?}");
+    // A run that was killed did not close its books: what rests on them cannot be told.
+    connection
+        .run("update soe_ledger set acked = acked + 1 where k = 'open_runs'")
+        .unwrap();
+    let killed = books::check(&mut connection, &names).unwrap();
+    assert_eq!(verdicts(&killed, "n/a"), ["C7", "C8", "C10", "C17"]);
+    connection
+        .run("update soe_ledger set acked = acked - 1 where k = 'open_runs'")
+        .unwrap();
+}
+
+fn strangers_are_left_alone(place: &str) {
+    let mut connection = connection(place);
+    connection
+        .run("create table assay_orders.mine (a int)")
+        .unwrap();
+    for error in [
+        MariadbOrders.destroy(place, &settings(&[])).unwrap_err(),
+        MariadbOrders.inspect(place, &settings(&[])).unwrap_err(),
+    ] {
+        assert!(
+            error
+                .to_string()
+                .contains("what assay did not make there: mine"),
+            "{error}"
+        );
+    }
+    connection.run("drop table assay_orders.mine").unwrap();
+    connection.run("drop database if exists theirs").unwrap();
+    connection.run("create database theirs").unwrap();
+    let theirs = [("ORDERS_SCHEMA", "theirs")];
+    let error = prepare(place, &theirs).unwrap_err().to_string();
+    assert!(error.contains("assay did not make it"), "{error}");
+}
+
+#[test]
+fn deadlocks_and_lock_waits_are_attempted_again_and_counted_by_transaction() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let place = &server.database("orders_deadlock");
+    let own = |more: &[(&'static str, &'static str)]| {
+        let given = [
+            ("ORDERS_SCHEMA", "assay_orders_again"),
+            ("SESSIONS", "2"),
+            ("WORK_LOOP", "120"),
+        ];
+        let all: Vec<_> = given.iter().chain(more).copied().collect();
+        settings(&all)
+    };
+    let settings = own(&[("ORDERS_MIX", "classic")]);
+    MariadbOrders
+        .prepare(place, &settings, 1, &Stop::new(), &Unwatched)
+        .unwrap();
+    let mut plan = Plan {
+        work_loop: 120,
+        run_time_ns: 0,
+        ..Plan::plain(1, 2, 2000)
+    };
+    MariadbOrders.shape(&settings, &mut plan).unwrap();
+    let stop = Stop::new();
+    let engine = MariadbOrders
+        .open(place, &plan, &settings, &stop, &Unwatched)
+        .unwrap();
+    // A trigger of a test's own, which the data set may not have when it is claimed: it fails as a deadlock and as a lock
+    // wait would.
+    let mut connection = connection(place);
+    for sql in [
+        "create or replace sequence orders_deadlock.tries",
+        "create trigger assay_orders_again.clash before update on assay_orders_again.orders for each row begin \
+         declare n bigint default nextval(orders_deadlock.tries); \
+         if n % 5 = 1 then signal sqlstate '40001' set mysql_errno = 1213, message_text = 'clash'; end if; \
+         if n % 5 = 3 then signal sqlstate 'HY000' set mysql_errno = 1205, message_text = 'wait'; end if; end",
+    ] {
+        connection.run(sql).unwrap();
+    }
+    let options = Options {
+        host: false,
+        calibrate: false,
+        ..Options::default()
+    };
+    let data = execute(
+        &plan,
+        &*engine,
+        &Clock::real(),
+        &stop,
+        &mut Unobserved,
+        options,
+    )
+    .unwrap();
+    let by_kind = &data.drained.driver.by_kind;
+    assert!(
+        by_kind["retried order_products deadlock"] > 0,
+        "{by_kind:?}"
+    );
+    assert!(
+        by_kind["retried order_products lock timeout"] > 0,
+        "{by_kind:?}"
+    );
+    assert_eq!(data.drained.driver.ops_ended(), 240, "{by_kind:?}");
+    let part: FromEngine = serde_json::from_value(data.part.unwrap()).unwrap();
+    assert_eq!(part.ledger.rollbacks, data.drained.driver.retries);
+    assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+}
+
+#[test]
+fn rows_go_as_inserts_where_the_server_takes_no_files_and_a_torn_load_is_finished() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let place = &server.database("orders_resumed");
+    let given = [
+        ("ORDERS_SCHEMA", "assay_orders_torn"),
+        ("MYSQL_LOAD", "insert"),
+    ];
+    prepare(place, &given).unwrap();
+    // As if it had been killed after some pieces.
+    let mut connection = connection(place);
+    let names = named(&settings(&given)).unwrap();
+    let mut marker = marker::find(&mut connection, &names).unwrap().unwrap();
+    marker.complete = false;
+    let torn = [
+        marker::write_sql(&marker, &names),
+        "delete from assay_orders_torn.order_items".to_owned(),
+        "delete from assay_orders_torn.soe_load where tbl = 'order_items'".to_owned(),
+    ];
+    all(&mut connection, &torn, "tearing").unwrap();
+    let other = [
+        ("ORDERS_SCHEMA", "assay_orders_torn"),
+        ("ORDERS_SCALE", ".003"),
+    ];
+    let other = prepare(place, &other).unwrap_err().to_string();
+    assert!(other.contains("ORDERS_SCALE asks for another"), "{other}");
+    let summary = prepare(place, &given).unwrap();
+    assert!(
+        summary.iter().any(|line| line.key == "resumed_rows"),
+        "{summary:?}"
+    );
+    let checked = MariadbOrders
+        .check(place, &settings(&given), &Stop::new(), &Unwatched)
+        .unwrap();
+    assert_eq!(checked.len(), 18);
+}
