@@ -1,6 +1,6 @@
 //! Targets that are SQL servers: what any of them needs, and a folder for each.
 //!
-//! `claim` says what a data set is claimed for, `marked` what one says of itself and `wanted` what a load decides, `blocking` drives
+//! `orders` is what order entry needs on any of them. //! `claim` says what a data set is claimed for, `marked` what one says of itself and `wanted` what a load decides, `blocking` drives
 //! sessions that wait for each answer, [`temp`] makes and keeps throw-away servers, `place` says where a server is, [`patience`] how long its answers may
 //! take, `turns` when a session may connect, `slices` how a loop in the server is timed, `looks` how often
 //! it is asked what it does; `watch` ends statements that nobody waits for any more, `procs` reads what

@@ -2,7 +2,8 @@
 //!
 //! `address` says where and who, `conn` speaks through the crate `mysql`, `temp` starts a throw-away server; `layout`
 //! says what a data set is made of, `marker` what is there, `claim` who may work on it at once; `plan`, `load` and
-//! `check` make and verify it, while `guard` looks after them; `engine` runs sessions on it, `stats` reads the server's counters. `README.md` beside
+//! `check` make and verify it, while `guard` looks after them; `engine` runs sessions on it, `attached` is what every run has beside
+//! its sessions, `stats` reads the server's counters; `orders` is order entry. `README.md` beside
 //! this file lists privileges, versions, what is written, and what is not there yet.
 
 mod activity;

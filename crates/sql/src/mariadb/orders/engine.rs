@@ -91,7 +91,13 @@ pub(super) fn open(
         asked: Some(asked.clone()),
         ..FromEngine::default()
     };
-    let on = Attached::open(inside, (control, &server), plan, settings, (false, stop))?;
+    let on = Attached::open(
+        inside,
+        (control, &server),
+        plan,
+        settings,
+        (!asked.client_side, stop),
+    )?;
     // From here on somebody closes them again.
     let opening = opening_sql(|name| names.relation(name));
     on.control(|control| control.tell(&opening, "opening the books"))
@@ -191,7 +197,9 @@ impl Engine for OrdersEngine {
             sessions: Vec::new(),
         };
         for (number, _) in &assignment.sessions {
-            driver.sessions.push(Session::open(&self.on, *number)?);
+            driver
+                .sessions
+                .push(Session::open(&self.on, &self.common, *number)?);
         }
         Ok(Box::new(driver))
     }

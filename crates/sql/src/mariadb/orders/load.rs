@@ -3,6 +3,7 @@
 
 use super::ddl::{self, Named};
 use super::marker;
+use super::procedures;
 use crate::claim::Purpose;
 use crate::mariadb::address::Address;
 use crate::mariadb::claim;
@@ -170,6 +171,7 @@ impl Copies for Copying<'_> {
             &ddl::sequences_and_views(names, counts),
             "sequences and views",
         )?;
+        all(control, &procedures::create(names), "procedures")?;
         let fixed: Vec<(Table, i128)> = STATIC
             .into_iter()
             .map(|table| (table, sums.get(&table).map_or(0, |(_, sum)| *sum)))

@@ -2,10 +2,12 @@
 //! database.
 
 use super::ddl::{Named, quote};
+use super::procedures;
 use crate::mariadb::conn::{Connection, told};
 use crate::mariadb::layout::literal;
 use crate::orders::marker::{Marker, relations};
 use crate::orders::refuse_strangers;
+use assay_orders::mix::ALL;
 use assay_run::engine::EngineError;
 
 /// The comment of a marker, as text that the server parses: no hexadecimal literal may stand there.
@@ -54,10 +56,11 @@ pub(super) fn find(
     let comment = row.into_iter().next().flatten().unwrap_or_default();
     let marker = Marker::read(&comment, &names.place())?;
     let ours: Vec<String> = relations().into_iter().map(literal).collect();
+    let procedures = ALL.map(|tx| literal(&procedures::name(tx))).join(", ");
     let strange = connection
         .rows(&format!(
             "select table_name from information_schema.tables where table_schema = {name} and table_name not in ({}) \
-             union all select concat(routine_name, '()') from information_schema.routines where routine_schema = {name} \
+             union all select concat(routine_name, '()') from information_schema.routines where routine_schema = {name} and routine_name not in ({procedures}) \
              union all select concat(trigger_name, ' (trigger)') from information_schema.triggers where trigger_schema = {name} \
              union all select concat(event_name, ' (event)') from information_schema.events where event_schema = {name}",
             ours.join(", ")

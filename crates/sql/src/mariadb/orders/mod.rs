@@ -1,12 +1,13 @@
 //! Order entry on MariaDB: the data set's life, and what a run performs on it.
 //!
-//! `ddl` and `statements` are its words, `marker` says whose a database is, `load` makes the data set, `session` and `engine`
+//! `ddl`, `statements` and `procedures` are its words, `marker` says whose a database is, `load` makes the data set, `session` and `engine`
 //! run it. What is not MariaDB's is in `assay_orders` and in `crate::orders`.
 
 mod ddl;
 mod engine;
 mod load;
 mod marker;
+mod procedures;
 mod session;
 mod statements;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use crate::orders::{all, already, books, checked_lines, nothing, removed};
 use crate::place::Place;
 use assay_measure::config::{ParamDef, Settings};
 use assay_orders::checks::Words;
+use assay_orders::mix::ALL;
 use assay_orders::model::{SEQUENCES, VIEWS};
 use assay_orders::params::{PARAMS, heeds};
 use assay_orders::workload::{NAME, OrderEntry};
@@ -111,13 +113,6 @@ impl Target for MariadbOrders {
     }
 
     fn shape(&self, settings: &Settings, plan: &mut Plan) -> Result<(), EngineError> {
-        if settings.text("ORDERS_FORM") == "server" {
-            return Err(EngineError::Usage(
-                "ORDERS_FORM=server: on MariaDB transactions are sent statement by statement; there are no procedures for \
-                 them yet. Give --form client"
-                    .to_owned(),
-            ));
-        }
         OrderEntry::shape(settings, plan)
     }
 
@@ -256,12 +251,16 @@ fn destroy(control: &mut Connection, names: &Named) -> Result<(), EngineError> {
         .into_iter()
         .filter(|name| !sequences.contains(name) && !VIEWS.contains(name))
         .collect();
-    let sql = [
+    let mut sql = vec![
         "set foreign_key_checks = 0".to_owned(),
         format!("drop view if exists {}", named(&VIEWS)),
         format!("drop sequence if exists {}", named(&sequences)),
         format!("drop table if exists {}", named(&tables)),
     ];
+    sql.extend(ALL.map(|tx| {
+        let procedure = names.relation(&procedures::name(tx));
+        format!("drop procedure if exists {procedure}")
+    }));
     all(control, &sql, "removing the data set")?;
     // Somebody may have put something there meanwhile.
     marker::find(control, names)?;

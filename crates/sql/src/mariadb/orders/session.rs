@@ -1,11 +1,12 @@
 //! One session of order entry: its connection, its statements, its books.
 
+use super::procedures;
 use super::statements::statement;
 use crate::mariadb::attached::Attached;
 use crate::mariadb::conn::{Connection, MyError, op_error, told};
 use assay_orders::inputs::{Bounds, Inputs};
 use assay_orders::ledger::Ledger;
-use assay_orders::mix::Tx;
+use assay_orders::mix::{ALL, Tx};
 use assay_orders::names::Lists;
 use assay_orders::params::{Asked, Pause};
 use assay_orders::program::{self, Effects, Row, STATEMENTS, Statement, Value};
@@ -25,11 +26,22 @@ pub(super) struct Common {
 /// A prepared statement, and which value each of its marks stands for.
 type Prepared = (mysql::Statement, Vec<usize>);
 
+/// How transactions are performed.
+enum Form {
+    /// The procedure of each transaction.
+    Procedures(Vec<mysql::Statement>),
+    /// Each statement.
+    Statements(Vec<Prepared>),
+}
+
+/// What a procedure answers of itself.
+const ANSWERED: usize = 6;
+
 /// See the module.
 pub(super) struct Session {
     pub(super) number: u32,
     connection: Option<Connection>,
-    statements: Vec<Prepared>,
+    form: Form,
     pub(super) ledger: Ledger,
     /// Why it cannot go on.
     pub(super) lost: Option<String>,
@@ -44,20 +56,35 @@ const LOCK_WAIT: u16 = 1205;
 
 impl Session {
     /// Connects and prepares.
-    pub(super) fn open(on: &Attached, number: u32) -> Result<Self, EngineError> {
+    pub(super) fn open(on: &Attached, common: &Common, number: u32) -> Result<Self, EngineError> {
         let mut connection = on.session(number)?;
         for sql in SETUP.split("; ") {
             connection.run(sql).map_err(told("preparing a session"))?;
         }
-        let mut prepare = |one: Statement| {
-            let (sql, values) = statement(one);
+        let mut prepare = |sql: &str| {
             let prepared = connection.conn.prep(sql).map_err(MyError::from);
-            prepared.map(|prepared| (prepared, values))
+            prepared.map_err(told("preparing a statement"))
         };
-        let statements: Result<Vec<_>, _> = STATEMENTS.into_iter().map(&mut prepare).collect();
+        let form = match common.asked.client_side {
+            true => {
+                let one = |one: Statement| {
+                    let (sql, values) = statement(one);
+                    Ok((prepare(&sql)?, values))
+                };
+                let all: Result<_, EngineError> = STATEMENTS.into_iter().map(one).collect();
+                Form::Statements(all?)
+            }
+            false => {
+                let all: Result<_, EngineError> = ALL
+                    .into_iter()
+                    .map(|tx| prepare(&procedures::call(tx)))
+                    .collect();
+                Form::Procedures(all?)
+            }
+        };
         Ok(Self {
             number,
-            statements: statements.map_err(told("preparing a statement"))?,
+            form,
             connection: Some(connection),
             ledger: Ledger::default(),
             lost: None,
@@ -75,13 +102,19 @@ impl Session {
                 retryable: false,
             });
         };
-        let mut by_one = ByOne {
-            connection,
-            statements: &self.statements,
-            pause: common.asked.intra,
-            word: number,
+        let done = match &self.form {
+            Form::Procedures(calls) => {
+                called(connection, &calls[tx.index()], &inputs, common.asked.intra)
+            }
+            Form::Statements(statements) => ByOne {
+                connection,
+                statements,
+                pause: common.asked.intra,
+                word: number,
+            }
+            .whole(&inputs),
         };
-        match by_one.whole(&inputs) {
+        match done {
             Ok(effects) => {
                 self.ledger.done(tx, effects);
                 Ok(u64::from(effects.inserts + effects.updates))
@@ -109,6 +142,99 @@ impl Session {
     /// Logs off.
     pub(super) fn close(&mut self) {
         self.connection = None;
+    }
+}
+
+/// Has the server perform a transaction. With an error comes whether it may have been committed.
+fn called(
+    connection: &mut Connection,
+    call: &mysql::Statement,
+    inputs: &Inputs<'_>,
+    pause: Pause,
+) -> Result<Effects, (MyError, bool)> {
+    let mut binds = arguments(inputs);
+    binds.extend([pause.min_ns, pause.max_ns].map(|ns| mysql::Value::Double(ns as f64 / 1e9)));
+    let answer: Result<Option<mysql::Row>, _> =
+        connection.conn.exec_first(call, Params::Positional(binds));
+    match answer.map_err(MyError::from) {
+        Ok(row) => {
+            let mut numbers = [0; ANSWERED];
+            for (at, into) in numbers.iter_mut().enumerate() {
+                *into = row.as_ref().and_then(|row| number(row, at)).unwrap_or(0);
+            }
+            Ok(Effects::of(numbers))
+        }
+        Err(error) if error.is_fatal() => Err((error, true)),
+        Err(error) => {
+            // What cannot be rolled back ends with its connection.
+            connection.run("rollback").map_err(|error| (error, false))?;
+            Err((error, false))
+        }
+    }
+}
+
+/// Numbers of a list, four digits each.
+fn list(numbers: &[i32]) -> mysql::Value {
+    let text: String = numbers.iter().map(|n| format!("{n:04}")).collect();
+    mysql::Value::Bytes(text.into_bytes())
+}
+
+/// The values of a transaction's call, the pause excluded.
+fn arguments(i: &Inputs<'_>) -> Vec<mysql::Value> {
+    let int = |n: i32| mysql::Value::Int(n.into());
+    let text = |text: &str| mysql::Value::Bytes(text.as_bytes().to_vec());
+    let [town, county, country] = i.place.map(text);
+    let logon = int(i.logon.into());
+    match i.tx {
+        Tx::CustomerRegistration => vec![
+            text(i.first),
+            text(i.last),
+            text(i.language()),
+            text(i.territory),
+            town,
+            county,
+            country,
+            int(i.house),
+            int(i.credit),
+            int(i.manager),
+            int(i.age_days),
+            mysql::Value::Int(i.card),
+            int(i.expires_days),
+            int(i.security),
+            logon,
+        ],
+        Tx::UpdateCustomerDetails => {
+            vec![
+                text(i.first),
+                text(i.last),
+                town,
+                county,
+                country,
+                int(i.house),
+            ]
+        }
+        Tx::BrowseProducts => vec![list(&i.products[..i.looks]), int(i.looks as i32)],
+        Tx::OrderProducts => vec![
+            mysql::Value::Int(i.customer),
+            logon,
+            list(&i.categories[..i.looks]),
+            list(&i.warehouses[..i.looks]),
+            int(i.looks as i32),
+            int(i.warehouse),
+            int(i.cost),
+            int(i.buys as i32),
+            list(&i.stocks),
+            int(i.status),
+        ],
+        Tx::ProcessOrders => vec![int(i.warehouse), int(i.status)],
+        Tx::BrowseOrders => vec![
+            mysql::Value::Int(i.customer),
+            logon,
+            mysql::Value::UInt(i.picks[0].into()),
+            mysql::Value::UInt(i.picks[1].into()),
+        ],
+        Tx::SalesRepQuery => vec![int(i.sales_rep)],
+        Tx::WarehouseQuery | Tx::WarehouseActivityQuery => vec![int(i.warehouse)],
     }
 }
 
@@ -187,17 +313,21 @@ fn bind(value: &Value<'_>) -> mysql::Value {
 }
 
 fn row_of(row: &mysql::Row) -> Row {
-    let number = |at: usize| match row.as_ref(at) {
-        Some(mysql::Value::Int(n)) => Some(*n),
-        Some(mysql::Value::UInt(n)) => i64::try_from(*n).ok(),
-        Some(mysql::Value::Bytes(text)) => std::str::from_utf8(text).ok()?.parse().ok(),
-        _ => None,
-    };
     Row {
-        numbers: [0, 1, 2].map(number),
+        numbers: [0, 1, 2].map(|at| number(row, at)),
         text: match row.as_ref(3) {
             Some(mysql::Value::Bytes(text)) => Some(String::from_utf8_lossy(text).into_owned()),
             _ => None,
         },
+    }
+}
+
+/// A number of a row; none where it is NULL.
+fn number(row: &mysql::Row, at: usize) -> Option<i64> {
+    match row.as_ref(at)? {
+        mysql::Value::Int(n) => Some(*n),
+        mysql::Value::UInt(n) => i64::try_from(*n).ok(),
+        mysql::Value::Bytes(text) => std::str::from_utf8(text).ok()?.parse().ok(),
+        _ => None,
     }
 }

@@ -6,23 +6,39 @@ use crate::orders::text::{
 };
 use assay_orders::program::Statement;
 
-const NEW_ITEM: &str = "insert into order_items (order_id, line_item_id, product_id, unit_price, quantity, gift_wrap, \
+pub(super) const NEW_ITEM: &str = "insert into order_items (order_id, line_item_id, product_id, unit_price, quantity, gift_wrap, \
     `condition`, estimated_delivery)";
-/// WQ: this server has no CUBE.
-const TOTALS: &str = "select null, null, null, null, o.order_mode, o.warehouse_id, sum(o.order_total), count(*) from orders o \
-    join warehouses h using (warehouse_id) where h.warehouse_id = $1 group by o.order_mode, o.warehouse_id with rollup \
-    union all select null, null, null, null, null, o.warehouse_id, sum(o.order_total), count(*) from orders o \
-    join warehouses h using (warehouse_id) where h.warehouse_id = $1 group by o.warehouse_id";
-const HOUR: &str = "with recursive n as (select 1 as n union all select n + 1 from n where n < 12) \
-    select null, null, null, null, o.warehouse_id, s.hi, s.lo, sum(o.order_total), count(*) from \
-    (select utc_timestamp(6) - interval (n - 1) * 5 minute as hi, utc_timestamp(6) - interval n * 5 minute as lo from n) s \
-    join orders o on o.order_date between s.lo and s.hi where o.warehouse_id = $1 group by o.warehouse_id, s.hi, s.lo \
-    order by s.hi, s.lo desc";
-const WORK_LIST: &str = "with todo as (select order_id from orders where warehouse_id = $1 and order_status <= 4 limit 9) \
-    select o.order_id, null, null, null, i.line_item_id, i.product_id, i.unit_price, i.quantity, o.order_mode, \
-    o.order_status, o.order_total, o.sales_rep_id, o.promotion_id, c.customer_id, c.cust_first_name, c.cust_last_name, \
-    c.credit_limit, c.cust_email, o.order_date from todo join orders o using (order_id) \
-    join customers c on c.customer_id = o.customer_id left join order_items i on i.order_id = o.order_id limit 1";
+/// WQ, of the warehouse `$1`; this server has no CUBE. `head` is `select`, perhaps with columns before the statement's.
+pub(super) fn totals(head: &str) -> String {
+    let from = "sum(o.order_total) as total, count(*) as orders from orders o join warehouses h using (warehouse_id) \
+                where h.warehouse_id = $1";
+    format!(
+        "{head}o.order_mode, o.warehouse_id, {from} group by o.order_mode, o.warehouse_id with rollup \
+         union all {head}null, o.warehouse_id, {from} group by o.warehouse_id"
+    )
+}
+
+/// WA, of the warehouse `$1`.
+pub(super) fn hour(head: &str) -> String {
+    format!(
+        "with recursive slot as (select 1 as i union all select i + 1 from slot where i < 12) \
+         {head}o.warehouse_id, s.hi, s.lo, sum(o.order_total) as total, count(*) as orders from \
+         (select utc_timestamp(6) - interval (i - 1) * 5 minute as hi, utc_timestamp(6) - interval i * 5 minute as lo \
+         from slot) s join orders o on o.order_date between s.lo and s.hi where o.warehouse_id = $1 \
+         group by o.warehouse_id, s.hi, s.lo order by s.hi, s.lo desc"
+    )
+}
+
+/// S17, of the warehouse `$1`; one row is fetched.
+pub(super) fn work_list(head: &str) -> String {
+    format!(
+        "with todo as (select order_id from orders where warehouse_id = $1 and order_status <= 4 limit 9) \
+         {head}i.line_item_id, i.product_id, i.unit_price, i.quantity, o.order_mode, o.order_status, o.order_total, \
+         o.sales_rep_id, o.promotion_id, c.customer_id, c.cust_first_name, c.cust_last_name, c.credit_limit, c.cust_email, \
+         o.order_date from todo join orders o using (order_id) join customers c on c.customer_id = o.customer_id \
+         left join order_items i on i.order_id = o.order_id limit 1"
+    )
+}
 
 /// Columns of a row of which nothing is wanted.
 const NOTHING: &str = "null, null, null, null";
@@ -48,6 +64,7 @@ fn marked(text: &str) -> (String, Vec<usize>) {
 
 fn question(statement: Statement) -> String {
     let wanted = |what: &str, sql: &str| sql.replacen("select ", &format!("select {what}, "), 1);
+    let nothing = format!("select {NOTHING}, ");
     let product = "p.product_id, cast(p.list_price * 100 as signed), null, null";
     match statement {
         Statement::Customer => {
@@ -77,7 +94,7 @@ fn question(statement: Statement) -> String {
             wanted(what, CUSTOMER)
                 + " from customers where l_last = lower($1) and l_first = lower($2) limit 14"
         }
-        Statement::WorkList => WORK_LIST.to_owned(),
+        Statement::WorkList => work_list("select o.order_id, null, null, null, "),
         Statement::Orders => {
             "select order_id, null, null, null, o.* from orders o where customer_id = $1 limit 14".to_owned()
         }
@@ -87,8 +104,8 @@ fn question(statement: Statement) -> String {
                 .to_owned()
         }
         Statement::BestOrders => wanted(NOTHING, BEST),
-        Statement::Totals => TOTALS.to_owned(),
-        Statement::LastHour => HOUR.to_owned(),
+        Statement::Totals => totals(&nothing),
+        Statement::LastHour => hour(&nothing),
         Statement::NextIds => {
             "select nextval(customer_seq), nextval(address_seq), nextval(card_details_seq), null".to_owned()
         }

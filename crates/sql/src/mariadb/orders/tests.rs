@@ -87,7 +87,9 @@ fn a_data_set_lives_is_run_on_and_each_fault_is_caught() {
         .unwrap();
     assert_eq!(checked.len(), 18);
 
-    every_transaction(place);
+    for form in ["server", "client"] {
+        every_transaction(place, form);
+    }
     faults(place);
     strangers_are_left_alone(place);
     MariadbOrders.destroy(place, &settings(&[])).unwrap();
@@ -97,9 +99,10 @@ fn a_data_set_lives_is_run_on_and_each_fault_is_caught() {
     assert!(left.is_empty());
 }
 
-fn every_transaction(place: &str) {
+fn every_transaction(place: &str, form: &str) {
     let given = [
         ("ORDERS_MIX", "classic"),
+        ("ORDERS_FORM", form),
         ("SESSIONS", "4"),
         ("WORK_LOOP", "250"),
     ];
@@ -198,6 +201,55 @@ fn strangers_are_left_alone(place: &str) {
     let theirs = [("ORDERS_SCHEMA", "theirs")];
     let error = prepare(place, &theirs).unwrap_err().to_string();
     assert!(error.contains("assay did not make it"), "{error}");
+}
+
+/// Rows and checksums of all tables, without what is told by the clock or dealt by a sequence.
+fn sums(place: &str, database: &str) -> Vec<String> {
+    let sql = [
+        "select count(*), sum(order_total), sum(order_status), sum(warehouse_id), sum(customer_id), sum(cost_of_delivery), \
+         sum(coalesce(card_id, 0)), sum(coalesce(delivery_address_id, 0)) from {database}.orders",
+        "select count(*), sum(quantity), sum(unit_price), sum(product_id * line_item_id) from {database}.order_items",
+        "select sum(quantity_on_hand * warehouse_id * product_id) from {database}.inventories",
+        "select count(*), sum(preferred_address), sum(credit_limit), sum(ascii(cust_last_name)) from {database}.customers",
+        "select count(*), sum(customer_id), sum(ascii(town)), sum(char_length(house_no_or_name)) from {database}.addresses",
+        "select count(*), sum(card_number), sum(security_code) from {database}.card_details",
+        "select count(*), sum(customer_id) from {database}.logon",
+    ];
+    let mut connection = connection(place);
+    let row = |sql: &str| {
+        format!(
+            "{:?}",
+            connection
+                .rows(&sql.replace("{database}", database))
+                .unwrap()
+        )
+    };
+    sql.map(row).to_vec()
+}
+
+#[test]
+fn both_forms_leave_the_same_rows_for_the_same_seed() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let place = &server.database("orders_forms");
+    let left = [
+        ("server", "assay_orders_server"),
+        ("client", "assay_orders_client"),
+    ]
+    .map(|(form, database)| {
+        let given = [
+            ("ORDERS_SCHEMA", database),
+            ("ORDERS_MIX", "classic"),
+            ("ORDERS_FORM", form),
+            ("SESSIONS", "1"),
+            ("WORK_LOOP", "400"),
+        ];
+        prepare(place, &given).unwrap();
+        let (_, part) = run(place, &given);
+        (sums(place, database), part.ledger)
+    });
+    assert_eq!(left[0], left[1]);
 }
 
 #[test]

@@ -234,7 +234,7 @@ impl ServerStats {
     /// With LOOP=server many operations are one statement.
     fn statements(&self, set: &mut StatSet) {
         if self.in_server {
-            let why = "unsupported: with LOOP=server a statement performs many operations";
+            let why = "unsupported: a statement that is sent performs several (LOOP=server, ORDERS_FORM=server)";
             set.put(stats::STATEMENT_CALLS, Reading::Na(why.to_owned()), "mysql");
         }
     }
