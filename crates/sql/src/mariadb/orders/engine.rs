@@ -12,6 +12,7 @@ use crate::mariadb::conn::Connection;
 use crate::mariadb::engine::facts;
 use crate::mariadb::load::connect;
 use crate::mariadb::server::Server;
+use crate::orders::marker::Marker;
 use crate::orders::{Talk, books, nothing};
 use assay_measure::config::Settings;
 use assay_measure::snapshot::{Fact, StatSet};
@@ -70,18 +71,7 @@ pub(super) fn open(
             names.place()
         ))
     })?;
-    let mut facts = vec![
-        Fact::new("engine", "MariaDB"),
-        Fact::new("server_version", server.version.clone()),
-        Fact::new("server_user", server.user.clone()),
-        Fact::new("database", names.database.clone()),
-        Fact::new("connection_encrypted", facts::encrypted(&mut control)),
-        Fact::new(
-            "data_set",
-            format!("order entry, scale {}, seed {}", found.scale(), found.seed),
-        ),
-    ];
-    facts.extend(facts::settings(&mut control)?);
+    let facts = facts_of(&mut control, &server, &names, &found)?;
     let about = FromEngine {
         scale: found.scale_milli as f64 / 1000.0,
         data_seed: found.seed,
@@ -117,6 +107,28 @@ pub(super) fn open(
         ledger: Mutex::default(),
         about,
     })
+}
+
+/// What the server and the data set are.
+fn facts_of(
+    control: &mut Connection,
+    server: &Server,
+    names: &Named,
+    found: &Marker,
+) -> Result<Vec<Fact>, EngineError> {
+    let mut facts = vec![
+        Fact::new("engine", "MariaDB"),
+        Fact::new("server_version", server.version.clone()),
+        Fact::new("server_user", server.user.clone()),
+        Fact::new("database", names.database.clone()),
+        Fact::new("connection_encrypted", facts::encrypted(control)),
+        Fact::new(
+            "data_set",
+            format!("order entry, scale {}, seed {}", found.scale(), found.seed),
+        ),
+    ];
+    facts.extend(facts::settings(control)?);
+    Ok(facts)
 }
 
 /// What keeps a commit safe.

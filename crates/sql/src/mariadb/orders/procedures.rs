@@ -6,13 +6,14 @@ use super::statements::{NEW_ITEM, hour, totals, work_list};
 use crate::orders::text::{
     ADDRESS, BEST, CARD, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, OFFERED, PRODUCT,
 };
-use assay_orders::mix::{ALL, Tx};
+use assay_orders::mix::Tx;
 
 /// What every procedure takes at its end.
 const PAUSE: &str = "p_min double, p_max double";
 
 /// A procedure: its arguments before the pause, its variables, its body.
 struct Procedure {
+    tx: Tx,
     arguments: &'static str,
     variables: &'static str,
     body: &'static str,
@@ -23,9 +24,10 @@ pub(super) fn name(tx: Tx) -> String {
     format!("soe_{}", tx.key())
 }
 
-fn procedure(tx: Tx) -> Procedure {
-    match tx {
-        Tx::CustomerRegistration => Procedure {
+/// In the order of [`assay_orders::mix::ALL`].
+const PROCEDURES: [Procedure; 9] = [
+        Procedure {
+            tx: Tx::CustomerRegistration,
             arguments: "p_first varchar(40), p_last varchar(40), p_lang varchar(3), p_terr varchar(90), p_town varchar(60), \
                         p_county varchar(60), p_country varchar(60), p_house int, p_credit int, p_mgr int, p_age int, \
                         p_card bigint, p_expires int, p_sec int, p_logon int",
@@ -43,7 +45,8 @@ fn procedure(tx: Tx) -> Procedure {
   select count(*) into v_n from ({CUSTOMER} from customers where customer_id = v_c limit 14) s;
   set o_selects = 2, o_inserts = 3 + o_logons;",
         },
-        Tx::UpdateCustomerDetails => Procedure {
+        Procedure {
+            tx: Tx::UpdateCustomerDetails,
             arguments: "p_first varchar(40), p_last varchar(40), p_town varchar(60), p_county varchar(60), p_country varchar(60), \
                         p_house int",
             variables: "declare v_c, v_a bigint;",
@@ -60,7 +63,8 @@ fn procedure(tx: Tx) -> Procedure {
     set o_inserts = 1, o_updates = 1, o_found = 1;
   end if;",
         },
-        Tx::BrowseProducts => Procedure {
+        Procedure {
+            tx: Tx::BrowseProducts,
             arguments: "p_products varchar(96), p_n int",
             variables: "",
             body: "
@@ -71,7 +75,8 @@ fn procedure(tx: Tx) -> Procedure {
   end for;
   set o_selects = p_n;",
         },
-        Tx::OrderProducts => Procedure {
+        Procedure {
+            tx: Tx::OrderProducts,
             arguments: "p_customer bigint, p_logon int, p_categories varchar(96), p_warehouses varchar(96), p_n int, \
                         p_warehouse int, p_cost int, p_buys int, p_stocks varchar(32), p_status int",
             variables: "declare v_class varchar(40); declare v_address, v_card, v_o, v_cents, v_total bigint default 0; \
@@ -117,7 +122,8 @@ fn procedure(tx: Tx) -> Procedure {
   end for;
   set o_inserts = o_inserts + o_lines, o_updates = 1 + o_lines;",
         },
-        Tx::ProcessOrders => Procedure {
+        Procedure {
+            tx: Tx::ProcessOrders,
             arguments: "p_warehouse int, p_status int",
             variables: "declare v_o bigint;",
             body: "
@@ -129,7 +135,8 @@ fn procedure(tx: Tx) -> Procedure {
     set o_found = row_count(), o_updates = 1;
   end if;",
         },
-        Tx::BrowseOrders => Procedure {
+        Procedure {
+            tx: Tx::BrowseOrders,
             arguments: "p_customer bigint, p_logon int, p_pick1 bigint, p_pick2 bigint",
             variables: "declare v_at, v_line bigint; declare v_price decimal(10, 2); declare v_ids varchar(400);",
             body: "
@@ -155,23 +162,25 @@ fn procedure(tx: Tx) -> Procedure {
     end if;
   end if;",
         },
-        Tx::SalesRepQuery => Procedure {
+        Procedure {
+            tx: Tx::SalesRepQuery,
             arguments: "p_of int",
             variables: "",
             body: "\n  select count(*) into v_n from ({BEST}) s;\n  set o_selects = 1;\n  {PAUSE}",
         },
-        Tx::WarehouseQuery => Procedure {
+        Procedure {
+            tx: Tx::WarehouseQuery,
             arguments: "p_of int",
             variables: "",
             body: "\n  select count(*) into v_n from ({TOTALS}) s;\n  set o_selects = 1;\n  {PAUSE}",
         },
-        Tx::WarehouseActivityQuery => Procedure {
+        Procedure {
+            tx: Tx::WarehouseActivityQuery,
             arguments: "p_of int",
             variables: "",
             body: "\n  select count(*) into v_n from ({HOUR}) s;\n  set o_selects = 1;\n  {PAUSE}",
         },
-    }
-}
+];
 
 const LOGON: &str = "select count(*) into v_n from ({CUSTOMER} from customers where customer_id = p_customer limit 14) s;
   if p_logon then
@@ -181,17 +190,19 @@ const LOGON: &str = "select count(*) into v_n from ({CUSTOMER} from customers wh
 
 /// Everything that is created, in order; each statement replaces what is there.
 pub(super) fn create(names: &Named) -> Vec<String> {
-    ALL.map(|tx| one(names, tx)).to_vec()
+    PROCEDURES
+        .iter()
+        .map(|procedure| one(names, procedure))
+        .collect()
 }
 
-fn one(names: &Named, tx: Tx) -> String {
-    let procedure = procedure(tx);
+fn one(names: &Named, procedure: &Procedure) -> String {
     // A new customer is known within alone.
     let customer = match procedure.arguments.contains("p_customer") {
         true => "",
         false => "declare p_customer bigint; ",
     };
-    let (begin, commit) = match tx.reads_only() {
+    let (begin, commit) = match procedure.tx.reads_only() {
         true => ("", ""),
         false => ("start transaction;", "commit;"),
     };
@@ -201,7 +212,7 @@ fn one(names: &Named, tx: Tx) -> String {
          declare o_selects, o_inserts, o_updates, o_logons, o_lines, o_found bigint default 0; {} {begin}{}\n  {commit} \
          select o_selects, o_inserts, o_updates, o_logons, o_lines, o_found; end",
         quote(&names.database),
-        name(tx),
+        name(procedure.tx),
         procedure.arguments,
         procedure.variables,
         body(procedure.body)
@@ -241,6 +252,6 @@ fn body(text: &str) -> String {
 
 /// The call of a procedure, the pause included.
 pub(super) fn call(tx: Tx) -> String {
-    let arguments = procedure(tx).arguments.split(", ").count() + 2;
+    let arguments = PROCEDURES[tx.index()].arguments.split(", ").count() + 2;
     format!("call {}({})", name(tx), vec!["?"; arguments].join(", "))
 }
