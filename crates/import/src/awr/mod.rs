@@ -193,6 +193,25 @@ const SECTIONS: &[Section] = &[
         "name and value of init.ora",
         header::parameters,
     ),
+    section("Modified Multi-Valued Parameters", "", "", passed_over),
+    section(
+        "Modified Parameters",
+        "",
+        "name and value of the modified",
+        header::parameters,
+    ),
+    section(
+        "Parameters modified by this container",
+        "",
+        "name and value of the initialization",
+        header::parameters,
+    ),
+    section(
+        "Parameters modified by other containers",
+        "",
+        "name and value of database parameters",
+        header::parameters,
+    ),
 ];
 
 /// Sections of a report on all instances of a cluster.
