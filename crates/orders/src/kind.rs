@@ -1,6 +1,6 @@
 //! The kind of a run of order entry: the figures, sections and charts of every workload, and its own before them.
 //!
-//! Results that Swingbench printed have the same kind and keys; they are told by `assay_awr`, since they have no part.
+//! Results that Swingbench printed have the same kind and keys, and no part: what needs one is left out.
 
 use crate::checks::{BROKEN, HOLDS};
 use crate::mix::Tx;
@@ -34,7 +34,7 @@ impl Kind for Orders {
     }
 
     fn tells(&self, record: &Record) -> bool {
-        record.import.is_none() && OrdersInfo::part_of(record).is_some()
+        record.kind == NAME && (record.import.is_some() || OrdersInfo::part_of(record).is_some())
     }
 
     fn complete(&self, data: &RunData, record: &mut Record) {
@@ -78,6 +78,7 @@ impl Kind for Orders {
         let base = BASE.headline(record);
         match OrdersInfo::part_of(record) {
             Some(info) => headline(record, &info, base),
+            None if record.import.is_some() => imported(record, base),
             None => base,
         }
     }
@@ -380,16 +381,8 @@ fn consistency(page: &mut Sections, info: &OrdersInfo) {
 }
 
 fn headline(record: &Record, info: &OrdersInfo, base: Headline) -> Headline {
-    let metric = |key: &str| {
-        find(&record.metrics, key).map_or_else(Figure::default, |metric| metric.value.clone())
-    };
     let preset = info.asked().map_or("", |asked| asked.mix.preset.as_str());
-    let of = |tx: Tx, q: &str| metric(&format!("{}_response_us_{q}", tx.key())).scaled(1e-3);
-    let mut rows = vec![Line::of(
-        "Rate",
-        vec![Told::new(&metric("ops_per_s"), "transactions/s")],
-        "transactions n/a (absent)",
-    )];
+    let mut rows = vec![rate(record)];
     let busiest = info
         .transactions
         .iter()
@@ -399,13 +392,7 @@ fn headline(record: &Record, info: &OrdersInfo, base: Headline) -> Headline {
         if rows.len() > 2 || rows.iter().any(|row| row.title == tx.title()) {
             continue;
         }
-        rows.push(Line::of(
-            tx.title(),
-            ["p50", "p90", "p99"]
-                .map(|q| Told::new(&of(tx, q), &format!("ms {q}")))
-                .to_vec(),
-            "response times n/a (absent)",
-        ));
+        rows.push(times(record, tx, "response_"));
     }
     rows.extend(base.rows.into_iter().filter(|row| row.title.is_empty()));
     rows.push(Line {
@@ -413,28 +400,65 @@ fn headline(record: &Record, info: &OrdersInfo, base: Headline) -> Headline {
         otherwise: info.consistency(),
         ..Line::default()
     });
-    let window = record
-        .interval
-        .elapsed_s
-        .value()
-        .map_or_else(String::new, |s| format!(" for {} s", fixed(s, 0)));
     Headline {
         tested: format!(
-            "{} on {} did order entry ({preset} mix, {}, {}, scale {}){window}.",
-            match record.run.sessions {
-                1 => "1 session".to_owned(),
-                many => format!("{} sessions", thousands(many)),
-            },
+            "{} on {} did order entry ({preset} mix, {}, {}, scale {}){}.",
+            sessions(record),
             record.run.engine,
             info.form().split(':').next().unwrap_or_default(),
             info.arrivals(),
             six(info.known.scale),
+            window(record),
         ),
         rows,
         next: next(record),
         again: base.again.replacen("assay run", "assay orders run", 1),
         ..base
     }
+}
+
+/// Of a result that another tool printed: its times are those of the calls.
+fn imported(record: &Record, base: Headline) -> Headline {
+    let mut rows = vec![rate(record)];
+    let times = [Tx::BrowseProducts, Tx::OrderProducts].map(|tx| times(record, tx, ""));
+    let is_known = |line: &Line| line.told.iter().any(|told| told.value.value().is_some());
+    rows.extend(times.into_iter().filter(is_known));
+    Headline {
+        tested: format!("{} did order entry{}.", sessions(record), window(record)),
+        rows,
+        ..base
+    }
+}
+
+fn rate(record: &Record) -> Line {
+    let told = vec![Told::new(&figure(record, "ops_per_s"), "transactions/s")];
+    Line::of("Rate", told, "transactions n/a (absent)")
+}
+
+/// Times of one transaction; `which` they are, as the keys of the figures spell it.
+fn times(record: &Record, tx: Tx, which: &str) -> Line {
+    let told = ["p50", "p90", "p99"].map(|q| {
+        let key = format!("{}_{which}us_{q}", tx.key());
+        Told::new(&figure(record, &key).scaled(1e-3), &format!("ms {q}"))
+    });
+    Line::of(tx.title(), told.to_vec(), "response times n/a (absent)")
+}
+
+fn figure(record: &Record, key: &str) -> Figure {
+    find(&record.metrics, key).map_or_else(Figure::default, |metric| metric.value.clone())
+}
+
+fn sessions(record: &Record) -> String {
+    match record.run.sessions {
+        0 => "Sessions".to_owned(),
+        1 => "1 session".to_owned(),
+        many => format!("{} sessions", thousands(many)),
+    }
+}
+
+fn window(record: &Record) -> String {
+    let elapsed_s = record.interval.elapsed_s.value();
+    elapsed_s.map_or_else(String::new, |s| format!(" for {} s", fixed(s, 0)))
 }
 
 fn next(record: &Record) -> Vec<Next> {

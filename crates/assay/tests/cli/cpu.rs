@@ -103,13 +103,23 @@ fn cpu_20_an_interrupted_load_prints_the_metrics_of_what_passed() {
     for signal in [Signal::INT, Signal::TERM] {
         let place = Place::new();
         let running = place.start(&["cpu", "--soak", "0", "--time", "60s", "-o", "run"]);
-        std::thread::sleep(std::time::Duration::from_secs(2));
+        // A busy host may leave it without a CPU for seconds.
+        let stat = format!("/proc/{}/stat", running.pid().as_raw_nonzero());
+        let running = running.until("two seconds of CPU time", || user_ticks(&stat) >= 200);
         running.signal(signal);
         let done = running.ended().code(130);
         let row = done.metrics_row("cpu");
         assert!(row[0] > 0.0 && row[1] < 60.0, "{row:?}");
         assert!(done.out.contains("the run is incomplete"), "{}", done.out);
     }
+}
+
+/// User time of a process in hundredths of a second, from its line in /proc.
+fn user_ticks(stat: &str) -> u64 {
+    let line = std::fs::read_to_string(stat).expect("it runs");
+    let (_, after_name) = line.rsplit_once(')').expect("a name in parentheses");
+    let field = after_name.split_ascii_whitespace().nth(11);
+    field.expect("fourteen fields").parse().expect("a number")
 }
 
 #[test]

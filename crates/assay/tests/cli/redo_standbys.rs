@@ -207,7 +207,7 @@ fn a_standby_that_is_late_is_left_behind_when_grace_is_over() {
     let place = Place::new();
     let (_standbys, _relays, names) = three(&place, [0, 0, 200_000]);
     let args = [
-        "redo", &names, "--grace", "20ms", "--length", "1k", "--time", "4s", "-o", "run",
+        "redo", &names, "--grace", "150ms", "--length", "1k", "--time", "4s", "-o", "run",
     ];
     let ran = place.assay(&args).code(0);
     let record = place.record("run");
@@ -219,8 +219,8 @@ fn a_standby_that_is_late_is_left_behind_when_grace_is_over() {
         "{}",
         ran.err
     );
-    // One commit waited for it, the rest did not.
-    assert!(figure(&record, "redo_transport_us_max") >= 20_000.0);
+    // One commit waited for it, the rest did not. (On a busy host the others may be late by tens of milliseconds.)
+    assert!(figure(&record, "redo_transport_us_max") >= 150_000.0);
     assert!(figure(&record, "redo_transport_us_p50") < 200_000.0);
     // What TCP says of each connection, second by second.
     for standby in 0..2 {

@@ -61,6 +61,8 @@ type Arrived = (u64, TcpStream);
 struct Running {
     cookie: Cookie,
     streams: Sender<Arrived>,
+    /// Its client has the results.
+    is_told: bool,
 }
 
 /// What all connections see.
@@ -157,6 +159,20 @@ impl Shared<'_> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A client that begins again as soon as it has its results is faster than the end of its test here: it is no second one.
+    fn until_told_is_over(&self) -> MutexGuard<'_, Option<Running>> {
+        let until = Instant::now() + FIRST_WORDS;
+        loop {
+            let running = self.running();
+            let is_ending = running.as_ref().is_some_and(|running| running.is_told);
+            if !is_ending || Instant::now() >= until || self.stop.requested() {
+                return running;
+            }
+            drop(running);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// A connection, from its first byte on.
     fn meet(&self, mut peer: Peer) {
         let Ok(stream) = peer.stream().try_clone() else {
@@ -179,7 +195,7 @@ impl Shared<'_> {
         }
         let cookie = Cookie(cookie);
         let streams = {
-            let mut running = self.running();
+            let mut running = self.until_told_is_over();
             if let Some(running) = running.as_ref() {
                 let is_its_own = running.cookie == cookie && !is_greeting;
                 // A stream that comes too late finds nobody.
@@ -205,6 +221,7 @@ impl Shared<'_> {
             *running = Some(Running {
                 cookie,
                 streams: sender,
+                is_told: false,
             });
             receiver
         };
@@ -456,6 +473,9 @@ impl Test<'_> {
         let wanted: Vec<(i64, bool)> = crew.streams.iter().map(|s| (s.id, !s.is_sender)).collect();
         Results::read(&frame, &wanted).map_err(|what| End::Peer(Broken::Garbage(what)))?;
         self.control.send_json(&own.frame())?;
+        if let Some(running) = self.shared.running().as_mut() {
+            running.is_told = true;
+        }
         self.control.send_state(State::DisplayResults)?;
         // A client that closes without its last word has its results all the same.
         let _ = self.control.state();

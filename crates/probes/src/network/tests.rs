@@ -99,6 +99,16 @@ fn a_number_of_bytes_or_blocks_ends_a_test() {
     }
 }
 
+/// A script that calls one test after the other meets no busy server.
+#[test]
+fn a_client_that_begins_again_at_once_is_served() {
+    let served = Served::new(&Network, &[]);
+    let quick = ["blockcount=1"];
+    for _ in 0..10 {
+        served.run(60, &quick).unwrap();
+    }
+}
+
 #[test]
 fn net_07_a_busy_server_refuses_a_second_client_and_goes_on() {
     let served = Served::new(&Network, &[]);

@@ -72,7 +72,7 @@ const TOLERATED: [&str; 12] = [
 pub(super) fn checks(baseline: &Group<'_>, candidate: &Group<'_>, allow: &[String]) -> Vec<Check> {
     let (a, b) = (baseline.records[0], candidate.records[0]);
     let mut all = vec![
-        Check::text("workload", workload(a), workload(b), Finding::Forbids),
+        workload(a, b),
         Check::text("engine", &a.run.engine, &b.run.engine, Finding::Tolerable),
         Check::text(
             "assay version",
@@ -170,11 +170,14 @@ pub(super) fn shared(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<String>
     shared.map(|record| record.run.id.clone()).collect()
 }
 
-fn workload(record: &Record) -> &str {
-    match &record.import {
-        Some(info) if record.run.workload.is_empty() => &info.tool,
-        _ => &record.run.workload,
-    }
+/// An imported result is of the kind of test that its tool did, and compares with our own of that kind.
+fn workload(a: &Record, b: &Record) -> Check {
+    let is_imported = [a, b].iter().any(|record| record.import.is_some());
+    let told = |record: &'_ Record| match is_imported && !record.kind.is_empty() {
+        true => record.kind.clone(),
+        false => record.run.workload.clone(),
+    };
+    Check::text("workload", &told(a), &told(b), Finding::Forbids)
 }
 
 fn fact(record: &Record, name: &str) -> String {
@@ -357,12 +360,7 @@ fn repeats(letter: &str, group: &Group<'_>) -> Vec<Check> {
     for record in &group.records[1..] {
         let mut unlike = settings(first, record);
         unlike.push(sessions(first, record));
-        unlike.push(Check::text(
-            "workload",
-            workload(first),
-            workload(record),
-            Finding::Forbids,
-        ));
+        unlike.push(workload(first, record));
         unlike.retain(|check| check.finding == Finding::Forbids);
         unlike.extend(host::differences(first, record));
         for check in unlike {

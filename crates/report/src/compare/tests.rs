@@ -836,3 +836,29 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn an_imported_result_is_the_same_test_as_an_own_one_of_its_kind_and_of_no_other() {
+    let own = |kind: &str| {
+        let mut record = paced(1.0);
+        kind.clone_into(&mut record.kind);
+        kind.clone_into(&mut record.run.workload);
+        record
+    };
+    let imported = |kind: &str| {
+        let mut record = again(&own(kind));
+        "imported".clone_into(&mut record.run.workload);
+        record.import = Some(assay_measure::record::ImportInfo::default());
+        record
+    };
+    let forbids = |a: &Record, b: &Record| {
+        let found = compared(&[&[a], &[b]]);
+        let checks = &found.pairs[0].checks;
+        let workload = checks.iter().find(|check| check.what == "workload");
+        workload.is_some_and(|check| check.finding == Finding::Forbids)
+    };
+    assert!(!forbids(&own("orders"), &imported("orders")));
+    assert!(!forbids(&imported("orders"), &imported("orders")));
+    assert!(forbids(&own("orders"), &imported("slob")));
+    assert!(forbids(&imported("orders"), &imported("slob")));
+}

@@ -1,6 +1,7 @@
 mod content;
 mod goal;
 mod logs;
+#[cfg(feature = "faults")]
 mod short;
 mod trims;
 
