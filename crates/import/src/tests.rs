@@ -117,7 +117,12 @@ fn the_first_screen_of_an_import_tells_what_the_source_tells() {
             "6,200 us of neword (client); 3,900 us of payment (client)",
         ),
         ("hammerdb-timing.json", "p99 6,200 us of neword (client)"),
-        ("hammerdb.log", "16 sessions on postgresql for 300 s;"),
+        (
+            "hammerdb.log",
+            "Tested 16 sessions on postgresql for 300 s.",
+        ),
+        ("hammerdb-timing.json", "Tested The work of hammerdb."),
+        ("slob-banner-2.5.4.txt", "% updates"),
         ("hammerdb.log", "Steadiness n/a (no seconds were printed)"),
         (
             "hammerdb.log",

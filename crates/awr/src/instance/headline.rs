@@ -73,65 +73,69 @@ fn what_ran(record: &Record) -> String {
     if let Some(info) = &record.import {
         return imported_load(record, info);
     }
+    format!(
+        "{} on {} did the {} workload{}{}.",
+        sessions(record),
+        record.run.engine,
+        record.run.workload,
+        work(record),
+        window(record)
+    )
+}
+
+fn sessions(record: &Record) -> String {
+    match record.run.sessions {
+        0 => "Sessions".to_owned(),
+        1 => "1 session".to_owned(),
+        many => format!("{} sessions", thousands(many)),
+    }
+}
+
+/// ` (30 % updates, 64 blocks an operation)`, or nothing where nothing was set.
+fn work(record: &Record) -> String {
     let setting = |name: &str| {
         let line = record.plan.settings.iter().find(|line| line.name == name)?;
         (!line.value.is_empty()).then_some(line.value.as_str())
     };
-    let window = record
-        .interval
-        .elapsed_s
-        .value()
-        .map(|s| format!("for {} s", fixed(s, 0)));
     let share = setting("UPDATE_PCT").map(|pct| format!("{pct} % updates"));
     let unit = setting("WORK_UNIT").map(|blocks| format!("{blocks} blocks an operation"));
     let scale = setting("SCALE").map(|scale| format!("SCALE {scale}"));
     let cache = setting("CACHE_MB").map(|mb| format!("cache {mb} MiB"));
     let what: Vec<String> = [share, unit, scale, cache].into_iter().flatten().collect();
-    let sessions = match record.run.sessions {
-        0 => "Sessions".to_owned(),
-        1 => "1 session".to_owned(),
-        many => format!("{} sessions", thousands(many)),
-    };
-    let what = if what.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", what.join(", "))
-    };
-    let window = window.map_or_else(String::new, |window| format!(" {window}"));
-    format!(
-        "{sessions} on {} did the {} workload{what}{window}.",
-        record.run.engine, record.run.workload
-    )
+    match what.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", what.join(", ")),
+    }
 }
 
-/// What an import says of the load: its sessions, those of the instance at the borders, the window; never what it did.
+fn window(record: &Record) -> String {
+    let window = record.interval.elapsed_s.value();
+    window.map_or_else(String::new, |s| format!(" for {} s", fixed(s, 0)))
+}
+
+/// What an import says of the load: its sessions, those of the instance at the borders, its settings, the window.
 fn imported_load(record: &Record, info: &ImportInfo) -> String {
-    let sessions = match record.run.sessions {
-        0 => "Sessions".to_owned(),
-        1 => "1 session".to_owned(),
-        many => format!("{} sessions", thousands(many)),
-    };
     let engine = record.run.engine.as_str();
-    let place = match engine.is_empty() || engine == info.tool {
-        true => String::new(),
-        false => format!(" on {engine}"),
+    let is_named = !engine.is_empty() && engine != info.tool;
+    let sessions = sessions(record);
+    let who = match (is_named, record.run.sessions) {
+        (true, _) => format!("{sessions} on {engine}"),
+        (false, 0) => format!("The work of {}", info.tool),
+        (false, _) => format!("{sessions} of {}", info.tool),
     };
     let interval = &record.interval;
-    let borders = (
-        interval.sessions_begin_count.value(),
-        interval.sessions_end_count.value(),
-    );
-    let count = match borders {
-        (Some(begin), Some(end)) => format!(
-            " ({} at the begin, {} at the end)",
-            fixed(begin, 0),
-            fixed(end, 0)
-        ),
-        _ => String::new(),
+    let begin = interval.sessions_begin_count.value();
+    let borders = begin.zip(interval.sessions_end_count.value());
+    let count = borders.map_or_else(String::new, |(begin, end)| {
+        let (begin, end) = (fixed(begin, 0), fixed(end, 0));
+        format!(" ({begin} at the begin, {end} at the end)")
+    });
+    let what = work(record);
+    let untold = match is_named && record.run.sessions == 0 && what.is_empty() {
+        true => "; what they did is not told",
+        false => "",
     };
-    let window = interval.elapsed_s.value();
-    let window = window.map_or_else(String::new, |s| format!(" for {} s", fixed(s, 0)));
-    format!("{sessions}{place}{count}{window}; what they did is not told.")
+    format!("{who}{count}{what}{}{untold}.", window(record))
 }
 
 fn rows(record: &Record) -> Vec<Line> {
