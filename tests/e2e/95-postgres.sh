@@ -71,3 +71,24 @@ if [ "$(id -u)" = 0 ]; then
     has out.txt "slob on temp:postgres"
     gone || fail "the server of user nobody is still there"
 fi
+
+psql=$(command -v psql || true)
+for bin in ${POSTGRES_BINS//:/ }; do
+    [ -x "$psql" ] || psql=$bin/psql
+done
+if [ -x "$psql" ]; then
+    echo "- a data set that somebody else breaks makes a run of order entry invalid"
+    "$ASSAY" orders run --target temp:postgres --scale .001 --sessions 2 --time 6s --warmup 0 -o broken >broken.txt 2>err-broken.txt &
+    pid=$!
+    wait_for 60 grep -q "^running:" err-broken.txt
+    for socket in "$ASSAY_PG_DIR"/*/data; do
+        "$psql" -h "$socket" -U postgres -q postgres -c \
+            "UPDATE assay_orders.orders SET order_total = order_total + 1 WHERE order_id = (SELECT min(order_id) FROM assay_orders.orders)"
+    done
+    code=0
+    wait "$pid" || code=$?
+    pid=""
+    [ "$code" = 4 ] || fail "exit $code instead of 4"
+    has broken.txt "The data set is not consistent: C2"
+    gone || fail "the server of an invalid run is still there"
+fi

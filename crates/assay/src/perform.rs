@@ -11,7 +11,7 @@ use assay_awr::record::SeriesBuilder;
 use assay_measure::clock::Clock;
 use assay_measure::config::{self, Settings};
 use assay_measure::plain::shell_word;
-use assay_measure::snapshot::{RunData, Verdict};
+use assay_measure::snapshot::RunData;
 use assay_measure::units;
 use assay_run::engine::{DataSet, Engine, EngineError, Line};
 use assay_run::host::{self, random_u32};
@@ -297,31 +297,25 @@ fn leave(
     deliver(&faces)?;
     written?;
     ui::say(&format!("record: {}", dir.path().display()));
-    Ok(code_of_run(data, &faces.void, stop))
+    Ok(code_of_run(&faces, stop))
 }
 
-/// What the shell is told of a run that was recorded.
-fn code_of_run(data: &RunData, void: &[String], stop: &Stop) -> Code {
+/// What the shell is told of a run that was recorded: its kind may have found more than the run itself knew.
+fn code_of_run(faces: &Faces, stop: &Stop) -> Code {
     if stop.requested() {
         return Code::Interrupted;
     }
-    match &data.verdict {
-        Verdict::Invalid(reasons) => {
-            for reason in reasons {
-                ui::say(&format!("error: the run is invalid: {reason}"));
-            }
-            Code::Invalid
-        }
-        _ if !void.is_empty() => {
-            for identity in void {
-                ui::say(&format!("error: the run is invalid: {identity}"));
-            }
-            Code::Invalid
-        }
-        Verdict::Incomplete(reason) => {
-            ui::say(&format!("notice: the run is incomplete: {reason}"));
-            Code::Good
-        }
-        Verdict::Complete => Code::Good,
+    let run = &faces.record.run;
+    let is_invalid = run.verdict == "invalid";
+    let invalid = run.verdict_reasons.iter().filter(|_| is_invalid);
+    for reason in invalid.chain(&faces.void) {
+        ui::say(&format!("error: the run is invalid: {reason}"));
     }
+    if is_invalid || !faces.void.is_empty() {
+        return Code::Invalid;
+    }
+    for reason in &run.verdict_reasons {
+        ui::say(&format!("notice: the run is incomplete: {reason}"));
+    }
+    Code::Good
 }

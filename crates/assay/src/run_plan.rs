@@ -13,12 +13,18 @@ use serde_json::{Map, Value, json};
 pub(crate) fn one_line(configured: &Configured, plan: &Plan, data: &DataSet) -> String {
     if !configured.target.heeds("SCALE") {
         let sessions = units::many(plan.sessions() as u64, "session");
+        // Such a data set tells its own seed, which a run takes over unless it is given another.
+        let seed = format!(", seed {}", plan.seed);
         return format!(
-            "running: {}, {sessions} on {}, {}, seed {}",
+            "running: {}, {sessions} on {}, {}{}",
             configured.shown(),
             data.state,
             duration(plan),
-            plan.seed,
+            if data.state.ends_with(&seed) {
+                ""
+            } else {
+                &seed
+            },
         );
     }
     format!(
