@@ -127,3 +127,35 @@ pub(crate) fn survives(name: &str, seed: u64) {
         assert_eq!(misplaced(&record), Vec::<String>::new(), "{name} {seed}");
     }
 }
+
+/// The text with one printed number changed; `None` where it has no digits to change, or they come out the same.
+pub(crate) fn changed(text: &str, value: &ImportedValue, factor: f64) -> Option<String> {
+    let begin = value
+        .printed
+        .find(|c: char| c.is_ascii_digit() || c == '.')?;
+    let digits: String = value.printed[begin..]
+        .chars()
+        .take_while(|c| c.is_ascii_digit() || ".,".contains(*c))
+        .collect();
+    let digits = digits.trim_end_matches(['.', ',']);
+    let number: f64 = digits.replace(',', "").parse().ok()?;
+    let decimals = digits.split_once('.').map_or(0, |(_, rest)| rest.len());
+    let other = format!("{:.decimals$}", number * factor);
+    (number > 0.0 && other.parse::<f64>().ok()? != number).then_some(())?;
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let line = lines.get_mut(value.line as usize - 1)?;
+    let at = places(line, digits).next()?;
+    line.replace_range(at..at + digits.len(), &other);
+    Some(lines.join("\n"))
+}
+
+/// Where a number stands alone in a line.
+fn places<'a>(line: &'a str, digits: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let is_number = |c: char| c.is_ascii_digit() || c == '.';
+    line.match_indices(digits).filter_map(move |(at, _)| {
+        let (before, after) = (&line[..at], &line[at + digits.len()..]);
+        let alone =
+            !before.ends_with(is_number) && !after.starts_with(|c: char| c.is_ascii_digit());
+        alone.then_some(at)
+    })
+}

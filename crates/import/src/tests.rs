@@ -95,3 +95,45 @@ fn a_record_of_the_first_schema_gets_the_kind_that_its_tool_has_today() {
         assert_eq!(record["kind"], parser.kind, "{:?}", parser.tool);
     }
 }
+
+#[test]
+fn the_first_screen_of_an_import_tells_what_the_source_tells() {
+    let screen = |name: &str| {
+        let record = crate::testing::imported(name);
+        let answer = assay_report::answer::of(&[&record], &Default::default());
+        let words: Vec<String> = (answer.plain().split_whitespace())
+            .map(str::to_owned)
+            .collect();
+        words.join(" ")
+    };
+    for (name, told) in [
+        ("fio-3.33-mixed.txt", "2,540 us p99 (clat)"),
+        (
+            "fio-3.33-terse.txt",
+            "oltp (access, block size and depth are not told)",
+        ),
+        (
+            "hammerdb.log",
+            "6,200 us of neword (client); 3,900 us of payment (client)",
+        ),
+        ("hammerdb-timing.json", "p99 6,200 us of neword (client)"),
+        (
+            "hammerdb.log",
+            "Tested 16 sessions on postgresql for 300 s.",
+        ),
+        ("hammerdb-timing.json", "Tested The work of hammerdb."),
+        ("slob-banner-2.5.4.txt", "% updates"),
+        ("hammerdb.log", "Steadiness n/a (no seconds were printed)"),
+        (
+            "hammerdb.log",
+            "consistent: all 3 checks of printed figures against each other hold",
+        ),
+        (
+            "hammerdb-result.json",
+            "consistent: the only check of printed figures against each other holds",
+        ),
+    ] {
+        let screen = screen(name);
+        assert!(screen.contains(told), "{name}: {told}: {screen}");
+    }
+}

@@ -88,7 +88,7 @@ pub(super) fn log_switches(record: &Record) -> Judged {
     }
     let wanted = stat(record, "redo_size_bytes")? / elapsed * 900.0;
     let text = format!(
-        "Log files are small for this redo rate: {} switches{}, {} waits for an incomplete checkpoint. \
+        "Log files are small for this redo rate: {} switches{}, {} wait{} for an incomplete checkpoint. \
          For four switches per hour each file should hold {}.",
         fixed(switches, 0),
         match is_rate {
@@ -96,6 +96,7 @@ pub(super) fn log_switches(record: &Record) -> Judged {
             false => format!(" in {} s", fixed(elapsed, 0)),
         },
         fixed(incomplete, 0),
+        if incomplete == 1.0 { "" } else { "s" },
         size(wanted as u64)
     );
     let mut evidence = vec![

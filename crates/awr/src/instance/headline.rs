@@ -1,12 +1,13 @@
 //! The first things to know of a workload: what ran, its rates, the slow ones, whether it was steady.
 
+use super::figures::READ_EVENTS;
 use super::limit;
 use crate::advice::setting;
 use assay_measure::histogram::Histogram;
 use assay_measure::kind::{Delivered, Headline, Line, Next, Told, given};
 use assay_measure::plain::shell_word;
 use assay_measure::record::metric::find;
-use assay_measure::record::{Figure, ImportedValue, Record};
+use assay_measure::record::{EventRow, Figure, ImportInfo, ImportedValue, OpRow, Record};
 use assay_measure::record::{Latency, steady};
 use assay_measure::steady::{EXCURSION_RATIO, SLOPE_RATIO};
 use assay_measure::units::short;
@@ -69,35 +70,72 @@ fn again(record: &Record) -> String {
 }
 
 fn what_ran(record: &Record) -> String {
+    if let Some(info) = &record.import {
+        return imported_load(record, info);
+    }
+    format!(
+        "{} on {} did the {} workload{}{}.",
+        sessions(record),
+        record.run.engine,
+        record.run.workload,
+        work(record),
+        window(record)
+    )
+}
+
+fn sessions(record: &Record) -> String {
+    match record.run.sessions {
+        0 => "Sessions".to_owned(),
+        1 => "1 session".to_owned(),
+        many => format!("{} sessions", thousands(many)),
+    }
+}
+
+/// ` (30 % updates, 64 blocks an operation)`, or nothing where nothing was set.
+fn work(record: &Record) -> String {
     let setting = |name: &str| {
         let line = record.plan.settings.iter().find(|line| line.name == name)?;
         (!line.value.is_empty()).then_some(line.value.as_str())
     };
-    let window = record
-        .interval
-        .elapsed_s
-        .value()
-        .map(|s| format!("for {} s", fixed(s, 0)));
     let share = setting("UPDATE_PCT").map(|pct| format!("{pct} % updates"));
     let unit = setting("WORK_UNIT").map(|blocks| format!("{blocks} blocks an operation"));
     let scale = setting("SCALE").map(|scale| format!("SCALE {scale}"));
     let cache = setting("CACHE_MB").map(|mb| format!("cache {mb} MiB"));
     let what: Vec<String> = [share, unit, scale, cache].into_iter().flatten().collect();
-    let sessions = match record.run.sessions {
-        0 => "Sessions".to_owned(),
-        1 => "1 session".to_owned(),
-        many => format!("{} sessions", thousands(many)),
+    match what.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", what.join(", ")),
+    }
+}
+
+fn window(record: &Record) -> String {
+    let window = record.interval.elapsed_s.value();
+    window.map_or_else(String::new, |s| format!(" for {} s", fixed(s, 0)))
+}
+
+/// What an import says of the load: its sessions, those of the instance at the borders, its settings, the window.
+fn imported_load(record: &Record, info: &ImportInfo) -> String {
+    let engine = record.run.engine.as_str();
+    let is_named = !engine.is_empty() && engine != info.tool;
+    let sessions = sessions(record);
+    let who = match (is_named, record.run.sessions) {
+        (true, _) => format!("{sessions} on {engine}"),
+        (false, 0) => format!("The work of {}", info.tool),
+        (false, _) => format!("{sessions} of {}", info.tool),
     };
-    let what = if what.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", what.join(", "))
+    let interval = &record.interval;
+    let begin = interval.sessions_begin_count.value();
+    let borders = begin.zip(interval.sessions_end_count.value());
+    let count = borders.map_or_else(String::new, |(begin, end)| {
+        let (begin, end) = (fixed(begin, 0), fixed(end, 0));
+        format!(" ({begin} at the begin, {end} at the end)")
+    });
+    let what = work(record);
+    let untold = match is_named && record.run.sessions == 0 && what.is_empty() {
+        true => "; what they did is not told",
+        false => "",
     };
-    let window = window.map_or_else(String::new, |window| format!(" {window}"));
-    format!(
-        "{sessions} on {} did the {} workload{what}{window}.",
-        record.run.engine, record.run.workload
-    )
+    format!("{who}{count}{what}{}{untold}.", window(record))
 }
 
 fn rows(record: &Record) -> Vec<Line> {
@@ -124,7 +162,12 @@ fn rows(record: &Record) -> Vec<Line> {
         Told::new(mb_per_s, "MB/s (10^6)"),
     ];
     if rate.is_empty() && !ios.iter().any(is_known) {
-        return others(record);
+        let p99 = Line {
+            glue: "; ",
+            ..Line::of("p99", printed_p99(record), "")
+        };
+        let p99 = Some(p99).filter(|line| !line.told.is_empty());
+        return p99.into_iter().chain(others(record)).collect();
     }
     vec![
         Line::of("Rate", rate, "operations n/a (absent)"),
@@ -147,18 +190,65 @@ fn p99(record: &Record) -> Line {
     let average = metric("read_us_avg")
         .value()
         .map_or_else(String::new, |average| {
-            let average = short(average);
-            format!("; reads took {average} us on average, which does not show the slow ones")
+            let (average, slow) = (short(average), slow_reads(record));
+            format!("; reads took {average} us on average, {slow}")
         });
-    let told = vec![
+    let of_read = metric("read_us_p99");
+    let mut told = vec![
         Told::new(&op, "us per operation, from its intended start (client)"),
-        Told::new(&metric("read_us_p99"), "us per single read (engine)"),
+        Told::new(&of_read, "us per single read (engine)"),
     ];
-    let otherwise = format!("n/a (no distribution of latency is known){average}");
+    if record.import.is_some() && op.value().is_none() {
+        told.splice(..1, printed_p99(record));
+    }
+    let why = match record.import {
+        Some(_) => "the source tells none of operations",
+        None => "no distribution of latency is known",
+    };
+    let otherwise = format!("n/a ({why}){average}");
     Line {
         glue: "; ",
         ..Line::of("p99 at that rate", told, &otherwise)
     }
+}
+
+/// What is known of the slow ones of single reads: the bucket that 99 % of them end in or before.
+fn slow_reads(record: &Record) -> String {
+    /// Reports close their histograms with a bucket that has no upper bound.
+    const OPEN_US: f64 = 1e9;
+    let of_reads = |event: &&EventRow| {
+        READ_EVENTS.contains(&event.name.as_str()) && event.actor == "foreground"
+    };
+    let mut events = record.instance.events.iter();
+    let buckets = events
+        .find(of_reads)
+        .map_or(&[][..], |event| &event.hist_us);
+    let all: u64 = buckets.iter().sum();
+    let mut below = 0;
+    let holds = |n: &u64| {
+        below += n;
+        below as f64 >= 0.99 * all as f64
+    };
+    match buckets.iter().position(holds).filter(|_| all > 0) {
+        None => "which does not show the slow ones".to_owned(),
+        Some(i) if 2_f64.powi(i as i32) > OPEN_US => {
+            "more than 1 % of them longer than the histogram's last bound".to_owned()
+        }
+        Some(i) => format!(
+            "99 % of them at most {} us (bound of a histogram bucket)",
+            fixed(2_f64.powi(i as i32), 0)
+        ),
+    }
+}
+
+/// The printed 99th percentiles of the most frequent operations of an import.
+fn printed_p99(record: &Record) -> Vec<Told> {
+    const MOST: usize = 3;
+    let is_known = |op: &&OpRow| op.service.p99_us.value().is_some();
+    let mut ops: Vec<&OpRow> = record.driver.ops.iter().filter(is_known).collect();
+    ops.sort_by_key(|op| std::cmp::Reverse(op.count));
+    let told = |op: &&OpRow| Told::new(&op.service.p99_us, &format!("us of {} (client)", op.kind));
+    ops.iter().take(MOST).map(told).collect()
 }
 
 /// What somebody looks for first among figures: rates of the whole, then times, then the rest; never a step of a series.
@@ -200,6 +290,9 @@ fn others(record: &Record) -> Vec<Line> {
 }
 
 fn steadiness(record: &Record) -> String {
+    if record.import.is_some() && record.series.t_s.is_empty() {
+        return "n/a (no seconds were printed)".to_owned();
+    }
     let found = steady::steady(record);
     let (Some(range), Some(slope)) = (found.range_ratio.value(), found.slope_ratio.value()) else {
         return format!("n/a ({})", found.range_ratio.reason().unwrap_or("absent"));

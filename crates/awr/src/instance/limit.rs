@@ -8,7 +8,7 @@ use crate::advice;
 use assay_measure::cpu;
 use assay_measure::kind::Limit;
 use assay_measure::record::metric::find;
-use assay_measure::record::{DiskRow, EventRow, Record};
+use assay_measure::record::{DiskRow, EventRow, Figure, Record};
 use assay_measure::units::{fixed, short, thousands};
 
 /// A device that is busy for less of the time has room, %.
@@ -48,6 +48,9 @@ pub(super) fn of(record: &Record) -> Limit {
     let Some(most) = shares.iter().max_by(|a, b| a.pct.total_cmp(&b.pct)) else {
         return Limit::unknown("the sessions took no time");
     };
+    if let Some(limit) = hardly_any(record) {
+        return limit;
+    }
     if most.pct < LEAST_PCT {
         let evidence = format!(
             "The largest share of the sessions' time is {} %, {}.",
@@ -57,6 +60,28 @@ pub(super) fn of(record: &Record) -> Limit {
         return Limit::new("nothing in particular", evidence);
     }
     (most.told)(record, most)
+}
+
+/// An imported instance whose sessions were hardly ever at work: what they waited for then limits nothing.
+fn hardly_any(record: &Record) -> Option<Limit> {
+    const FEW: f64 = 0.5;
+    record.import.as_ref()?;
+    let time_us = record.instance.time_model.db_time_us.value()?;
+    let active = time_us / 1e6 / record.interval.elapsed_s.value().filter(|s| *s > 0.0)?;
+    let mean = (record.interval.sessions_begin_count.value()?
+        + record.interval.sessions_end_count.value()?)
+        / 2.0;
+    // One session that works all the time is a test of its own.
+    (active < FEW && mean > 1.0).then(|| {
+        Limit::new(
+            "nothing: the sessions were hardly ever at work",
+            format!(
+                "{} of {} sessions were active on average.",
+                fixed(active, 2),
+                fixed(mean, 0)
+            ),
+        )
+    })
 }
 
 /// A load below what the platform can do: a rate that was kept, or sessions that mostly think.
@@ -103,7 +128,7 @@ type Sort = (
     fn(&Record, &Share) -> Limit,
 );
 
-const SORTS: [Sort; 5] = [
+const SORTS: [Sort; 6] = [
     ("waiting for reads", is_read, reads),
     ("waiting for the log", is_log, log),
     ("waiting for other sessions", is_lock, locks),
@@ -112,6 +137,11 @@ const SORTS: [Sort; 5] = [
         "waiting for the network",
         |event| event.class == "Network",
         network,
+    ),
+    (
+        "waiting for other instances of the cluster",
+        |event| event.class == "Cluster",
+        cluster,
     ),
 ];
 
@@ -137,7 +167,7 @@ fn is_read(event: &EventRow) -> bool {
 fn shares(record: &Record) -> Option<Vec<Share>> {
     let (on_cpu, _) = advice::on_cpu(record).ok()??;
     let mut all = vec![Share {
-        name: "on a CPU or waiting for one",
+        name: on_cpu_words(record),
         pct: on_cpu,
         told: cpu_time,
     }];
@@ -145,7 +175,28 @@ fn shares(record: &Record) -> Option<Vec<Share>> {
         let pct = advice::share(record, is_it).ok()?;
         all.push(Share { name, pct, told });
     }
+    if has_all_classes(record) {
+        let waited = advice::share(record, |event| event.class != "Idle").ok()?;
+        all.push(Share {
+            name: "neither on a CPU nor in a wait that is printed",
+            pct: 100.0 - on_cpu - waited,
+            told: unattributed,
+        });
+    }
     Some(all)
+}
+
+/// Whether an import prints the foreground's waits by class, so that its events are not only the first few.
+fn has_all_classes(record: &Record) -> bool {
+    record.import.is_some() && !record.instance.wait_classes.is_empty()
+}
+
+/// What the share on CPUs holds: only who counts a run queue knows who waited for a CPU.
+fn on_cpu_words(record: &Record) -> &'static str {
+    match record.import.is_some() && record.instance.time_model.run_queue_us.value().is_none() {
+        true => "on a CPU",
+        false => "on a CPU or waiting for one",
+    }
 }
 
 /// The event of a sort with most time.
@@ -155,12 +206,19 @@ fn largest(record: &Record, is_it: fn(&EventRow) -> bool) -> Option<&EventRow> {
     events.max_by(|a, b| pct(a).total_cmp(&pct(b)))
 }
 
+/// Longer waits are told in seconds.
+const SECOND_US: f64 = 1e6;
+
 /// `db file sequential read is 97 % of the sessions' time, 174 us each.`
 fn told(event: &EventRow) -> String {
     // Waits that began before the window are counted whole in it, so that long ones can come to more than the time there was.
     let pct = event.db_time_pct.value().unwrap_or(0.0).min(100.0);
     let each = event.avg_us.value().map_or_else(String::new, |us| {
-        format!(", {} us each on average", short(us))
+        let each = match us < SECOND_US {
+            true => format!("{} us", short(us)),
+            false => format!("{} s", short(us / SECOND_US)),
+        };
+        format!(", {each} each on average")
     });
     format!(
         "{} is {} % of the sessions' time{each}.",
@@ -242,6 +300,33 @@ fn writer(record: &Record, _: &Share) -> Limit {
     )
 }
 
+fn cluster(record: &Record, _: &Share) -> Limit {
+    let event = largest(record, |event| event.class == "Cluster").map_or_else(String::new, told);
+    Limit::new(
+        "other instances of the cluster: sessions wait for their blocks",
+        event,
+    )
+}
+
+/// What of DB time is neither CPU nor a wait: Oracle counts so who is ready to run and has no CPU.
+fn unattributed(record: &Record, share: &Share) -> Limit {
+    let busy = record.os.cpu_pct.get("busy").and_then(Figure::value);
+    let busy = busy.map_or_else(String::new, |pct| {
+        format!(
+            "; the host's CPUs were busy {} % of the time",
+            fixed(pct, 0)
+        )
+    });
+    Limit::new(
+        "time without a name, mostly that of sessions that are ready to run and have no CPU",
+        format!(
+            "{} % of the sessions' time is neither CPU time nor a wait that is printed{busy}. A limit on CPUs (a resource \
+             plan, a virtual machine) makes such time on a host that is not busy.",
+            fixed(share.pct, 0)
+        ),
+    )
+}
+
 fn network(record: &Record, share: &Share) -> Limit {
     let event = largest(record, |event| event.class == "Network");
     let otherwise = || format!("{} % of the sessions' time.", fixed(share.pct, 0));
@@ -253,8 +338,9 @@ fn network(record: &Record, share: &Share) -> Limit {
 
 fn cpu_time(record: &Record, share: &Share) -> Limit {
     let said = format!(
-        "{} % of the sessions' time is spent on a CPU or waiting for one",
-        fixed(share.pct, 0)
+        "{} % of the sessions' time is spent {}",
+        fixed(share.pct, 0),
+        share.name
     );
     let sessions = record.run.sessions;
     let cpus = record.os.cpus_count.value().unwrap_or(0.0);

@@ -100,8 +100,16 @@ fn notes(page: &mut Sections, record: &Record) {
             ),
         );
     }
+    // What holds for several events is said once.
+    let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
     for event in foreground().filter(|event| !event.note.is_empty()) {
-        page.wrapped("  ", &format!("{} - {}.", event.name, event.note));
+        match said.iter_mut().find(|(note, _)| *note == event.note) {
+            Some((_, names)) => names.push(&event.name),
+            None => said.push((&event.note, vec![&event.name])),
+        }
+    }
+    for (note, names) in said {
+        page.wrapped("  ", &format!("{} - {note}.", names.join(", ")));
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::part::Part;
 use super::table::{Row, Table};
-use super::{Reader, load};
+use super::{Reader, Section, activity, events, header, histogram, io, load, passed_over, section};
 use crate::draft::{Reading, step};
 use crate::number::{self, Printed, Suffix};
 use assay_measure::plain::slug;
@@ -14,6 +14,43 @@ use assay_measure::record::{Figure, IoRow, WaitClassRow};
 use assay_measure::snapshot::Fact;
 
 const MIB: f64 = 1_048_576.0;
+
+/// Sections of a report on all instances of a cluster.
+pub(super) const SECTIONS: &[Section] = &[
+    section("Database Summary", "", "", summary),
+    section("Database Instances Included", "", "", instances),
+    section("OS Statistics By Instance", "", "", hosts),
+    section("Time Model -", "", "", passed_over),
+    section("Time Model", "", "", time_model),
+    section("Foreground Wait Classes -", "", "", passed_over),
+    section("Foreground Wait Classes", "", "", classes),
+    section(
+        "Foreground Wait Events (Global)",
+        "",
+        "",
+        events::foreground,
+    ),
+    section(
+        "Background Wait Events (Global)",
+        "",
+        "",
+        events::background,
+    ),
+    section("Top Timed Events", "", "", passed_over),
+    section("Top Timed Foreground Events", "", "", events::per_instance),
+    section("Top Timed Background Events", "", "", passed_over),
+    section("Wait Event Histogram (Global)", "", "", histogram::shares),
+    section("System Statistics - Per Second", "", "", rates),
+    section("System Statistics - Per Transaction", "", "", rates),
+    section("System Statistics (Absolute", "", "", sessions),
+    section("System Statistics (Global)", "", "", activity::read),
+    section("System Statistics", "", "", passed_over),
+    section("IO Profile (Global)", "", "", io::profile),
+    section("IOStat by Function", "", "", by_function),
+    section("IOStat by File Type", "", "", passed_over),
+    section("init.ora Multi", "", "", passed_over),
+    section("init.ora Parameters", "", "", header::parameters),
+];
 
 /// What a row is of.
 enum Of {

@@ -35,7 +35,7 @@ pub(super) fn read(reader: &mut Reader<'_>, lines: &[Line]) {
             elapsed(reader, line);
         } else if text.starts_with("DB Time:") || text.starts_with("DB time:") {
             db_time(reader, line);
-        } else if text.contains("Std Block Size:") {
+        } else if is_cache_size(text) {
             cache_sizes(reader, line);
         } else if i > 0 {
             // Statspack draws part of its rulers otherwise.
@@ -84,11 +84,18 @@ pub(super) fn table(reader: &mut Reader<'_>, table: &Table) {
             "End Snap:" => snapshot_row(reader, &table.ruler, row, false),
             "Elapsed:" => elapsed(reader, &line),
             "DB Time:" => db_time(reader, &line),
-            _ if line.text.contains("Std Block Size:") => cache_sizes(reader, &line),
-            _ if table.ruler.titled("snap time").is_none() => facts(reader, &table.ruler, row),
+            _ if is_cache_size(&line.text) => cache_sizes(reader, &line),
+            _ if is_of_facts(&table.ruler) => facts(reader, &table.ruler, row),
             _ => {}
         }
     }
+}
+
+/// Whether the titles of a table name facts, not moments.
+fn is_of_facts(ruler: &Ruler) -> bool {
+    ["snap time", "begin", "end"]
+        .iter()
+        .all(|moment| ruler.titled(moment).is_none())
 }
 
 /// A table of one row of facts.
@@ -262,12 +269,21 @@ fn db_time(reader: &mut Reader<'_>, line: &Line) {
     }
 }
 
+/// Sizes of memory at the begin, and of a block.
+const CACHE_SIZES: [(&str, &str); 4] = [
+    ("Std Block Size:", "block_bytes"),
+    ("Buffer Cache:", "cache_bytes"),
+    ("Shared Pool Size:", "shared_pool_bytes"),
+    ("Log Buffer:", "log_buffer_bytes"),
+];
+
+fn is_cache_size(text: &str) -> bool {
+    CACHE_SIZES.iter().any(|(label, _)| text.contains(label))
+}
+
 /// `Buffer Cache:    20,480M    20,480M  Std Block Size:         8K`.
 fn cache_sizes(reader: &mut Reader<'_>, line: &Line) {
-    for (label, fact) in [
-        ("Std Block Size:", "block_bytes"),
-        ("Buffer Cache:", "cache_bytes"),
-    ] {
+    for (label, fact) in CACHE_SIZES {
         let word = line
             .text
             .split_once(label)

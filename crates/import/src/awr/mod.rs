@@ -193,43 +193,25 @@ const SECTIONS: &[Section] = &[
         "name and value of init.ora",
         header::parameters,
     ),
-];
-
-/// Sections of a report on all instances of a cluster.
-const GLOBAL: &[Section] = &[
-    section("Database Summary", "", "", global::summary),
-    section("Database Instances Included", "", "", global::instances),
-    section("OS Statistics By Instance", "", "", global::hosts),
-    section("Time Model -", "", "", passed_over),
-    section("Time Model", "", "", global::time_model),
-    section("Foreground Wait Classes -", "", "", passed_over),
-    section("Foreground Wait Classes", "", "", global::classes),
+    section("Modified Multi-Valued Parameters", "", "", passed_over),
     section(
-        "Foreground Wait Events (Global)",
+        "Modified Parameters",
         "",
-        "",
-        events::foreground,
+        "name and value of the modified",
+        header::parameters,
     ),
     section(
-        "Background Wait Events (Global)",
+        "Parameters modified by this container",
         "",
-        "",
-        events::background,
+        "name and value of the initialization",
+        header::parameters,
     ),
-    section("Top Timed Events", "", "", passed_over),
-    section("Top Timed Foreground Events", "", "", events::per_instance),
-    section("Top Timed Background Events", "", "", passed_over),
-    section("Wait Event Histogram (Global)", "", "", histogram::shares),
-    section("System Statistics - Per Second", "", "", global::rates),
-    section("System Statistics - Per Transaction", "", "", global::rates),
-    section("System Statistics (Absolute", "", "", global::sessions),
-    section("System Statistics (Global)", "", "", activity::read),
-    section("System Statistics", "", "", passed_over),
-    section("IO Profile (Global)", "", "", io::profile),
-    section("IOStat by Function", "", "", global::by_function),
-    section("IOStat by File Type", "", "", passed_over),
-    section("init.ora Multi", "", "", passed_over),
-    section("init.ora Parameters", "", "", header::parameters),
+    section(
+        "Parameters modified by other containers",
+        "",
+        "name and value of database parameters",
+        header::parameters,
+    ),
 ];
 
 /// Rows that a list of the record takes at most: reports have fewer, and looking through more for each row takes long.
@@ -573,7 +555,7 @@ fn is_global(text: &Text) -> bool {
 impl Reader<'_> {
     fn sections(&self) -> &'static [Section] {
         match self.is_global {
-            true => GLOBAL,
+            true => global::SECTIONS,
             false => SECTIONS,
         }
     }

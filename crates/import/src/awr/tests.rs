@@ -1,9 +1,11 @@
 //! AWR and Statspack text: the layouts of versions, fragments, damage.
 
+mod falsified;
 mod gold;
 mod layouts;
 mod pages;
 mod round_trip;
+mod screens;
 
 use crate::{Source, Tool, import, misplaced, recognise};
 use assay_measure::identity::violated;

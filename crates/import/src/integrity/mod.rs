@@ -5,6 +5,7 @@
 //! violation says that the source disagrees with itself, never that assay is wrong.
 
 mod counters;
+mod profile;
 mod redundant;
 mod tools;
 mod warnings;
@@ -33,6 +34,7 @@ pub(super) fn imported(record: &Record) -> Vec<Identity> {
     rates(&printed, &mut all);
     update(&printed, &mut all);
     redundant::identities(&printed, &mut all);
+    profile::identities(&printed, &mut all);
     all.extend(tools::identities(record));
     all.sort_by_key(|identity| (number_of(&identity.id), identity.id.clone()));
     all
@@ -57,6 +59,14 @@ impl Side {
         Self {
             value: self.value + other.value,
             off: self.off + other.off,
+        }
+    }
+
+    /// As printed by a source that rounds to one digit more first: 0.2464 is printed 0.3, by way of 0.25.
+    pub(super) fn twice_rounded(self) -> Self {
+        Self {
+            off: 1.1 * self.off,
+            ..self
         }
     }
 
@@ -126,9 +136,26 @@ impl<'a> Printed<'a> {
         let i = rows.iter().position(|row| row.name == name)?;
         let figure = match column {
             "per_tx" => &rows[i].per_tx,
+            "per_exec" => &rows[i].per_exec,
+            "per_call" => &rows[i].per_call,
             _ => &rows[i].per_s,
         };
         self.side(figure, &format!("/instance/load_profile/{i}/{column}"))
+    }
+
+    /// The same, if it was printed and does not follow from other figures.
+    pub(super) fn printed_load(&self, name: &str, column: &str) -> Option<Side> {
+        let rows = &self.record.instance.load_profile;
+        let i = rows.iter().position(|row| row.name == name)?;
+        let at = format!("/instance/load_profile/{i}/{column}");
+        self.rounding.contains_key(at.as_str()).then_some(())?;
+        self.load(name, column)
+    }
+
+    /// A figure that was printed.
+    pub(super) fn printed(&self, figure: &Figure, at: &str) -> Option<Side> {
+        let side = self.side(figure, at);
+        side.filter(|_| self.rounding.contains_key(at))
     }
 
     pub(super) fn io_profile(&self, name: &str) -> Option<[Side; 2]> {
@@ -653,55 +680,62 @@ fn cpu(p: &Printed<'_>, all: &mut Vec<Identity>) {
     );
 }
 
+/// How many rows of a table agree, and the first that does not.
+#[derive(Default)]
+pub(super) struct Tally {
+    good: u64,
+    many: u64,
+    first: Option<String>,
+}
+
+impl Tally {
+    pub(super) fn count(&mut self, name: &str, agrees: bool) {
+        self.many += 1;
+        self.good += u64::from(agrees);
+        if !agrees && self.first.is_none() {
+            self.first = Some(name.to_owned());
+        }
+    }
+
+    /// One identity of all rows, if there are any.
+    pub(super) fn judge(self, all: &mut Vec<Identity>, id: &'static str, text: &'static str) {
+        let (good, many) = (self.good, self.many);
+        if many == 0 {
+            return;
+        }
+        let rule = Rule::within(id, Scope::Window, text, 0.0);
+        let mut identity = rule.compare(Ok(good as f64), Ok(many as f64));
+        identity.sentence = match self.first {
+            Some(name) => format!("{good} of {many} agree; the first that does not is {name}"),
+            None => format!("all {many} agree within their rounding"),
+        };
+        all.push(identity);
+    }
+}
+
 /// Totals against rates, and rates per second against rates per transaction.
 fn rates(p: &Printed<'_>, all: &mut Vec<Identity>) {
-    let (Some(elapsed), mut good, mut many) = (p.elapsed(), 0_u64, 0_u64) else {
+    let Some(elapsed) = p.elapsed() else {
         return;
     };
-    let mut first = None;
+    let mut tally = Tally::default();
     for (key, row) in &p.record.instance.stats {
         let at = |column: &str| format!("/instance/stats/{key}/{column}");
-        let is_printed = |column: &str| p.rounding.contains_key(at(column).as_str());
-        if !is_printed("total") || !is_printed("per_s") {
-            continue;
-        }
         let sides = p
-            .side(&row.total, &at("total"))
-            .zip(p.side(&row.per_s, &at("per_s")));
+            .printed(&row.total, &at("total"))
+            .zip(p.printed(&row.per_s, &at("per_s")));
         let Some((total, rate)) = sides.filter(|(total, _)| total.value > 0.0) else {
             continue;
         };
-        // Oracle rounds to one digit more first: 0.2464 is printed 0.3, by way of 0.25.
-        let twice_rounded = Side {
-            off: 1.1 * rate.off,
-            ..rate
-        };
-        let product = twice_rounded.by(Side {
+        let product = rate.twice_rounded().by(Side {
             off: elapsed.off + 0.01,
             ..elapsed
         });
-        many += 1;
-        let agrees = (product.value - total.value).abs() <= product.off + total.off;
-        good += u64::from(agrees);
-        if !agrees && first.is_none() {
-            first = Some(row.name.clone());
-        }
+        let off = product.off + total.off;
+        tally.count(&row.name, (product.value - total.value).abs() <= off);
     }
-    if many == 0 {
-        return;
-    }
-    let rule = Rule::within(
-        "I26",
-        Scope::Window,
-        "total = per second x elapsed time, of every statistic",
-        0.0,
-    );
-    let mut identity = rule.compare(Ok(good as f64), Ok(many as f64));
-    identity.sentence = match first {
-        Some(name) => format!("{good} of {many} agree; the first that does not is {name}"),
-        None => format!("all {many} agree within their rounding"),
-    };
-    all.push(identity);
+    let text = "total = per second x elapsed time, of every statistic";
+    tally.judge(all, "I26", text);
 }
 
 /// A transaction that changes 131 blocks is one SLOB update of 64: its redo is known.

@@ -4,7 +4,7 @@ use super::{Class, Said};
 use assay_measure::cpu;
 use assay_measure::identity::{violated, violated_exact};
 use assay_measure::record::{Record, Truth};
-use assay_measure::units::{fixed, shorten};
+use assay_measure::units::{fixed, shorten, thousands};
 
 /// The title of the line.
 pub(super) const TITLE: &str = "Trust";
@@ -23,6 +23,7 @@ pub(super) fn of(records: &[&Record]) -> Said {
         Class::Bad => "do not use these figures",
         Class::Doubtful => "with care",
         Class::Good => "good",
+        Class::Plain if records.iter().any(|record| is_consistent(record)) => "consistent",
         Class::Plain => "not judged",
     };
     let mut parts = vec![format!("{word}: {}", checks(records))];
@@ -62,6 +63,11 @@ fn class(record: &Record) -> Class {
     }
 }
 
+/// Whether an import agrees with itself, as far as it prints the same thing twice.
+fn is_consistent(record: &Record) -> bool {
+    record.import.is_some() && !record.integrity.is_empty()
+}
+
 /// The identities, as a clause that may stand behind a colon.
 fn checks(records: &[&Record]) -> String {
     let count = |wanted: Truth| {
@@ -72,6 +78,16 @@ fn checks(records: &[&Record]) -> String {
     let first = records.iter().flat_map(|record| violated(record)).next();
     match (held + broken, first) {
         (0, _) => "its figures could not be checked against each other.".to_owned(),
+        (all, None) if records.iter().any(|record| record.import.is_some()) => format!(
+            "{} of printed figures against each other hold{}. A figure that no other depends on could not be checked, nor \
+             whether the source measured right.",
+            if all == 1 {
+                "the only check".to_owned()
+            } else {
+                format!("all {} checks", thousands(all as u64))
+            },
+            if all == 1 { "s" } else { "" },
+        ),
         (all, None) => format!("all {all} checks of its figures against each other hold."),
         (all, Some(identity)) => format!(
             "{broken} of {all} checks of its figures against each other fail, first {} ({}).",

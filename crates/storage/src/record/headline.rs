@@ -5,7 +5,7 @@ use crate::record::info::{StorageInfo, StorageJob, StorageWay};
 use assay_measure::cpu;
 use assay_measure::kind::{Headline, Limit, Line, Next, Told, given};
 use assay_measure::plain::shell_word;
-use assay_measure::record::Record;
+use assay_measure::record::{Figure, Record};
 use assay_measure::units::{fixed, shorten};
 
 /// Groups whose rates are shown.
@@ -187,11 +187,24 @@ fn tested(info: &StorageInfo) -> String {
         .iter()
         .take(3)
         .map(|job| {
-            let depth = job.in_flight_most_count();
-            format!(
-                "{} ({} of {}, {depth} in flight)",
-                job.name, job.rw, job.block_sizes
-            )
+            let depth = match job.in_flight_most_count() {
+                0 => String::new(),
+                depth => format!("{depth} in flight"),
+            };
+            let what = match (job.rw.as_str(), job.block_sizes.as_str()) {
+                ("", sizes) => sizes.to_owned(),
+                (rw, "") => rw.to_owned(),
+                (rw, sizes) => format!("{rw} of {sizes}"),
+            };
+            // Some formats of other tools tell nothing of it.
+            let told: Vec<String> = [what, depth]
+                .into_iter()
+                .filter(|word| !word.is_empty())
+                .collect();
+            match told.is_empty() {
+                true => format!("{} (access, block size and depth are not told)", job.name),
+                false => format!("{} ({})", job.name, told.join(", ")),
+            }
         })
         .collect();
     let more = match info.jobs.len() {
@@ -204,6 +217,18 @@ fn tested(info: &StorageInfo) -> String {
     )
 }
 
+/// The 99th percentile that says most of how long a request took, with its unit and name.
+fn slow(way: &StorageWay) -> (&Figure, &'static str) {
+    let all = [
+        (&way.response.p99_us, "us p99"),
+        (&way.lat.p99_us, "us p99"),
+        // What is known of other tools: without the time to submit.
+        (&way.clat.p99_us, "us p99 (clat)"),
+    ];
+    let known = all.into_iter().find(|(figure, _)| figure.value().is_some());
+    known.unwrap_or((&way.lat.p99_us, "us p99"))
+}
+
 fn rows(info: &StorageInfo) -> Vec<Line> {
     let mut lines = Vec::new();
     for group in info.groups.iter().take(GROUPS) {
@@ -212,16 +237,13 @@ fn rows(info: &StorageInfo) -> Vec<Line> {
             _ => format!("{}: ", shorten(&group.jobs.join(", "), 30)),
         };
         for way in &group.ways {
-            let slow = match way.response.p99_us.value() {
-                Some(_) => &way.response.p99_us,
-                None => &way.lat.p99_us,
-            };
+            let (slow, unit) = slow(way);
             let told = vec![
                 Told::new(&way.ios_per_s, &format!("{}s/s", way.way)),
                 Told::new(&way.mb_per_s, "MB/s (10^6)"),
                 Told {
-                    otherwise: "p99 n/a (too few samples)".to_owned(),
-                    ..Told::new(slow, "us p99")
+                    otherwise: format!("p99 n/a ({})", slow.reason().unwrap_or("absent")),
+                    ..Told::new(slow, unit)
                 },
             ];
             let title = if lines.is_empty() { "Rate and p99" } else { "" };

@@ -3,7 +3,7 @@
 //!
 //! A figure has a redundant partner where a wild change of it is caught: what no other figure depends on, nobody can check.
 
-use crate::testing::{info, sample};
+use crate::testing::{changed, info, sample};
 use crate::{Source, import};
 use assay_measure::identity::violated;
 use assay_measure::record::{ImportedValue, Record};
@@ -31,38 +31,6 @@ fn said(record: &Record) -> BTreeSet<String> {
     let notes = info(record).notes.iter();
     let notes = notes.filter(|note| note.text.contains("assay keeps the first"));
     broken.chain(notes.map(|note| note.text.clone())).collect()
-}
-
-/// The text with one printed number changed; `None` where it has no digits to change, or they come out the same.
-fn changed(text: &str, value: &ImportedValue, factor: f64) -> Option<String> {
-    let begin = value
-        .printed
-        .find(|c: char| c.is_ascii_digit() || c == '.')?;
-    let digits: String = value.printed[begin..]
-        .chars()
-        .take_while(|c| c.is_ascii_digit() || ".,".contains(*c))
-        .collect();
-    let digits = digits.trim_end_matches(['.', ',']);
-    let number: f64 = digits.replace(',', "").parse().ok()?;
-    let decimals = digits.split_once('.').map_or(0, |(_, rest)| rest.len());
-    let other = format!("{:.decimals$}", number * factor);
-    (number > 0.0 && other.parse::<f64>().ok()? != number).then_some(())?;
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let line = lines.get_mut(value.line as usize - 1)?;
-    let at = places(line, digits).next()?;
-    line.replace_range(at..at + digits.len(), &other);
-    Some(lines.join("\n"))
-}
-
-/// Where a number stands alone in a line.
-fn places<'a>(line: &'a str, digits: &'a str) -> impl Iterator<Item = usize> + 'a {
-    let is_number = |c: char| c.is_ascii_digit() || c == '.';
-    line.match_indices(digits).filter_map(move |(at, _)| {
-        let (before, after) = (&line[..at], &line[at + digits.len()..]);
-        let alone =
-            !before.ends_with(is_number) && !after.starts_with(|c: char| c.is_ascii_digit());
-        alone.then_some(at)
-    })
 }
 
 /// What became of the changed figures of a tool.
