@@ -81,7 +81,13 @@ fn two_machines_by_every_method_and_the_real_ping_beside() {
     place.write("own.txt", &printed);
     place.assay(&["import", "own.txt", "-o", "own"]).code(0);
     let (own, back) = (place.record("icmp"), place.record("own"));
-    assert!((metric(&own, "rtt_us_avg") - metric(&back, "rtt_us_avg")).abs() <= 1.5);
+    // Its lines have three digits, so no more is left of a millisecond or two.
+    let rtt_us_avg = metric(&own, "rtt_us_avg");
+    let lost_us = (rtt_us_avg - metric(&back, "rtt_us_avg")).abs();
+    assert!(
+        lost_us <= 1.5 + 0.005 * rtt_us_avg,
+        "{lost_us} of {rtt_us_avg}"
+    );
     assert_eq!(
         metric(&own, "packets_sent_count"),
         metric(&back, "packets_sent_count")

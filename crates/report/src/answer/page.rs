@@ -16,7 +16,8 @@ pub(crate) struct Page {
 impl Page {
     /// One line, shortened where it is too long.
     pub(crate) fn line(&mut self, text: &str) {
-        let text = plain_words(&shorten(text.trim_end(), WIDTH));
+        // Plain words may be longer than what they stand for.
+        let text = shorten(&plain_words(text.trim_end()), WIDTH);
         self.lines.push(plain(&text).into_owned());
     }
 
@@ -34,7 +35,7 @@ impl Page {
     fn wrapped(&mut self, title: &str, left: usize, text: &str) {
         let mut line = format!("{title:<left$}");
         let mut is_empty = true;
-        for word in text.split_whitespace() {
+        for word in plain_words(text).split_whitespace() {
             let word = shorten(word, WIDTH - left);
             if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
                 self.line(&line);
