@@ -306,7 +306,13 @@ fn goal_of(load: &str, points: &[Point], steps: &[&Step], goal_us: Option<f64>) 
                 ),
             );
         }
-        Kept::Throughout(at) => (at, "every step keeps it; the limit is beyond".to_owned()),
+        Kept::Throughout(at) if at + 1 == points.len() => {
+            (at, "no step breaks it; the limit is beyond".to_owned())
+        }
+        Kept::Throughout(at) => (
+            at,
+            "no step breaks it; higher loads had too few operations for a p99".to_owned(),
+        ),
         Kept::Until(at) => {
             let mut above = points[at + 1..].iter().filter(|p| p.p99_us.is_some());
             let first = above.next().map_or(String::new(), |broken| {

@@ -111,6 +111,26 @@ fn saturating() -> Vec<Step> {
 }
 
 #[test]
+fn steps_without_a_percentile_are_not_said_to_keep_the_goal() {
+    let mut info = info(&[SESSIONS]);
+    info.goal_p99_us = 10e6.into();
+    let mut steps = saturating();
+    for step in &mut steps[3..] {
+        step.op.p99_us = Figure::na("too few operations");
+    }
+    let sweep = build(info, steps);
+    let goal = &sweep.curves[0].goal;
+    assert_eq!(goal.load, Figure::Count(4));
+    assert!(
+        goal.sentence
+            .contains("higher loads had too few operations for a p99"),
+        "{}",
+        goal.sentence
+    );
+    assert!(!goal.sentence.contains("every step"), "{}", goal.sentence);
+}
+
+#[test]
 fn a_sweep_finds_knee_goal_and_advice() {
     let mut info = info(&[SESSIONS]);
     info.goal_p99_us = 5000.0.into();
