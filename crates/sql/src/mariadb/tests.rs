@@ -254,6 +254,28 @@ fn a_loop_in_the_server_does_the_same_operations_and_commits_each() {
     assert!(told_by(refused).contains("COMMIT_EVERY"));
 }
 
+/// The server's plan of a range of one row has another name.
+#[test]
+fn a_range_may_be_a_single_row() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let url = server.database("single_rows");
+    load(&url, &settings(SMALL), 1).unwrap();
+    for (run_stamp, run_loop) in [(1, "client"), (2, "server")] {
+        let plan = Plan {
+            update_pct: 50,
+            work_unit: 1,
+            update_work_unit: 1,
+            run_stamp,
+            ..plan(8192, 1, 1000, 100)
+        };
+        let data = run(&url, &plan, &[("LOOP", run_loop)]);
+        assert_eq!(counted(&data, stats::ROWS_CHANGED), 50);
+        assert_eq!(counted(&data, stats::ROWS_VISITED), 100);
+    }
+}
+
 #[test]
 fn a_data_set_lives_from_nothing_to_nothing() {
     let Some(server) = Server::shared() else {
@@ -894,17 +916,20 @@ fn a_newer_version_is_loaded_run_and_checked() {
     assert_eq!(connection.number(flush).unwrap(), 2);
     let url = server.database("newer");
     load(&url, &settings(SMALL), 1).unwrap();
-    for (run_stamp, run_loop) in [(1, "client"), (2, "server")] {
+    for (run_stamp, run_loop, width) in [(1, "client", 64), (2, "server", 64), (3, "client", 1)] {
         let plan = Plan {
             update_pct: 30,
             scan_pct: 10,
             run_stamp,
+            work_unit: width,
+            update_work_unit: width,
             ..plan(16384, 2, 1000, 100)
         };
         let data = run(&url, &plan, &[("LOOP", run_loop)]);
+        let width = u64::from(width);
         assert_eq!(counted(&data, stats::USER_COMMITS), 60);
-        assert_eq!(counted(&data, stats::TUPLES_UPDATED), 60 * 64);
-        assert!(counted(&data, stats::REDO_SIZE) > 60 * 64 * 256);
+        assert_eq!(counted(&data, stats::TUPLES_UPDATED), 60 * width);
+        assert!(counted(&data, stats::REDO_SIZE) > 60 * width * 256);
     }
     life::check(&Mariadb, &url, &settings(SMALL)).unwrap();
 }

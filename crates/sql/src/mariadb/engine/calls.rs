@@ -55,17 +55,19 @@ impl Calls {
         let update =
             |value: &str, range: &str| update_sql(plan, schema, |_| value.to_owned(), range);
         let scan = scan_sql(schema, "");
-        let by_index = format!("range {INDEX}");
         let width = plan.work_unit.max(plan.update_work_unit);
         let sample = format!("1 and {width}");
-        plan_is(connection, &select(&sample), &by_index)?;
+        let by_index = [format!("range {INDEX}"), format!("ref {INDEX}")];
+        // A range of one row is a look-up of one value to some servers: the same pages of the same index.
+        let by_index = &by_index[..if width == 1 { 2 } else { 1 }];
+        plan_is(connection, &select(&sample), by_index)?;
         let (mut updates, mut scans) = (None, None);
         if plan.update_pct > 0 {
-            plan_is(connection, &update("c3", &sample), &by_index)?;
+            plan_is(connection, &update("c3", &sample), by_index)?;
             updates = Some(prepared(connection, &update("?", "? and ?"))?);
         }
         if plan.scan_pct > 0 {
-            plan_is(connection, &scan, "ALL ")?;
+            plan_is(connection, &scan, &["ALL ".to_owned()])?;
             scans = Some(prepared(connection, &scan)?);
         }
         Ok(Self {
@@ -82,8 +84,8 @@ fn prepared(connection: &mut Connection, sql: &str) -> Result<Statement, EngineE
     statement.map_err(told("preparing a statement"))
 }
 
-/// The server performs a statement by this way of access and index.
-fn plan_is(connection: &mut Connection, sql: &str, wanted: &str) -> Result<(), EngineError> {
+/// The server performs a statement by one of these ways of access and index.
+fn plan_is(connection: &mut Connection, sql: &str, wanted: &[String]) -> Result<(), EngineError> {
     let rows = connection
         .rows(&format!("explain {sql}"))
         .map_err(told("asking for a plan"))?;
@@ -91,11 +93,12 @@ fn plan_is(connection: &mut Connection, sql: &str, wanted: &str) -> Result<(), E
     let row = rows.into_iter().next().unwrap_or_default();
     let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
     let is = format!("{} {}", text(3), text(5));
-    if is == wanted {
+    if wanted.contains(&is) {
         return Ok(());
     }
     Err(EngineError::Unusable(format!(
-        "the server would not perform `{sql}` as the test needs it: its plan is {is}, not {wanted}; check the index \
-         with `assay check`"
+        "the server would not perform `{sql}` as the test needs it: its plan is {is}, not {}; check the index \
+         with `assay check`",
+        wanted.join(" or ")
     )))
 }
