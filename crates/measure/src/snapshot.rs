@@ -26,6 +26,10 @@ pub enum Actor {
     Background,
 }
 
+/// The idle event in which a session waits for its client: between operations at a fixed rate, and between slices of
+/// operations that a server performs by itself.
+pub const CLIENT_WAIT: &str = "SQL*Net message from client";
+
 /// One event's cumulative waits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EventReading {

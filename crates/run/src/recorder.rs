@@ -3,7 +3,9 @@
 
 use assay_measure::clock::Ns;
 use assay_measure::histogram::Histogram;
-use assay_measure::snapshot::{Actor, DriverReading, EventReading, OpReading, StatSet, WaitClass};
+use assay_measure::snapshot::{
+    Actor, CLIENT_WAIT, DriverReading, EventReading, OpReading, StatSet, WaitClass,
+};
 use assay_measure::stats;
 use std::collections::BTreeMap;
 
@@ -171,7 +173,7 @@ impl Recorder {
         }
         let idle = [
             ("PL/SQL lock timer", &self.think),
-            ("SQL*Net message from client", &self.idle),
+            (CLIENT_WAIT, &self.idle),
         ];
         for (name, waits) in idle {
             if let Some(waits) = waits.as_ref().filter(|waits| waits.count() > 0) {

@@ -28,7 +28,8 @@ pub(crate) struct Io {
     pub(crate) calls: u64,
     /// Bytes fetched from devices.
     pub(crate) device_bytes: u64,
-    /// Bytes of pages made dirty, less those thrown away before they were written.
+    /// Bytes of pages made dirty, those included that were thrown away before they were written: what is left of a
+    /// temporary file after its end would make the counter fall.
     pub(crate) dirtied_bytes: u64,
 }
 
@@ -38,8 +39,7 @@ impl Io {
             call_bytes: keyed(text, "rchar:")?,
             calls: keyed(text, "syscr:")?,
             device_bytes: keyed(text, "read_bytes:")?,
-            dirtied_bytes: keyed(text, "write_bytes:")?
-                .saturating_sub(keyed(text, "cancelled_write_bytes:").unwrap_or(0)),
+            dirtied_bytes: keyed(text, "write_bytes:")?,
         })
     }
 
@@ -450,7 +450,7 @@ mod tests {
         let first = reader.sample(&[102]);
         let sum = first.io.expect("readable");
         assert_eq!((sum.device_bytes, sum.call_bytes), (1234, 2468));
-        assert_eq!((sum.calls, sum.dirtied_bytes), (12, 320));
+        assert_eq!((sum.calls, sum.dirtied_bytes), (12, 360));
         assert_eq!((first.ours.used_ns, first.ours.delay_ns), (900, 40));
         assert_eq!((first.background.used_ns, first.other.used_ns), (120, 11));
         assert_eq!(first.processes, 4);

@@ -102,7 +102,9 @@ fn columns(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
         true => Ok(counted),
         false => Err("host CPU absent".to_owned()),
     };
-    let slack = 0.1 * expected.clone().unwrap_or(0.0) + HOST_SLACK_S;
+    // Busy columns counted by ticks miss bursts (see above): an eighth of all CPU time where one session and its server
+    // took turns on two CPUs.
+    let slack = 0.2 * expected.clone().unwrap_or(0.0) + HOST_SLACK_S;
     let rule = |id, text, tolerance| Rule::within(id, Scope::Window, text, tolerance);
     vec![
         rule("I31a", "CPU columns sum to 100 %", 0.5).judge(

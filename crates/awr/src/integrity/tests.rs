@@ -3,7 +3,9 @@ use crate::fixture;
 use crate::record::{SeriesBuilder, build, build_with};
 use assay_measure::histogram::Histogram;
 use assay_measure::identity::{violated, violated_exact};
-use assay_measure::snapshot::{Actor, Reading, RunData, Snapshot, UPDATE};
+use assay_measure::snapshot::{
+    Actor, CLIENT_WAIT, EventReading, Reading, RunData, Snapshot, UPDATE, WaitClass,
+};
 use assay_measure::stats::{self, DICTIONARY};
 
 fn identity(run: &RunData, id: &str) -> Identity {
@@ -357,6 +359,17 @@ fn identity_i38_littles_law_accounts_for_the_sessions() {
             .iter()
             .any(|text| text.contains("Little's law"))
     );
+    // It is accounted for where the sessions waited for their client that long.
+    let mut waits = Histogram::new();
+    (0..8).for_each(|_| waits.record(1_000_000_000));
+    run.end.stats.events.push(EventReading {
+        name: CLIENT_WAIT.to_owned(),
+        class: WaitClass::Idle,
+        actor: Actor::Foreground,
+        timeouts: 8,
+        waits,
+    });
+    assert!(holds(&run, "I38"));
 }
 
 #[test]

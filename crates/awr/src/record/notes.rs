@@ -3,7 +3,7 @@
 use crate::readings::{Deltas, UNSUPPORTED, cache_parameter, delta, disk_deltas};
 use assay_measure::cpu;
 use assay_measure::record::{Checks, Figure, Record};
-use assay_measure::snapshot::SCAN;
+use assay_measure::snapshot::{CLIENT_WAIT, SCAN};
 use assay_measure::stats;
 use assay_measure::units::{fixed, size, thousands};
 use std::collections::BTreeSet;
@@ -144,9 +144,14 @@ fn little(deltas: &Deltas<'_>) -> (Figure, Figure) {
         let none = || Figure::na("no operations");
         return (none(), none());
     }
+    // With LOOP=server a session also waits for its next slice of operations: the client makes it, the server compiles it.
+    let events = w.stats.events.iter();
+    let between = events.filter(|event| event.name == CLIENT_WAIT);
+    let between_ns: f64 = between.map(|event| event.waits.sum_ns() as f64).sum();
     let inside =
         w.driver.busy_ns as f64 + w.driver.think_ns as f64 + w.to.driver.in_flight_ns as f64
-            - w.from.driver.in_flight_ns as f64;
+            - w.from.driver.in_flight_ns as f64
+            + between_ns;
     let there = match super::active_fraction(deltas.data).value() {
         Some(fraction) => fraction * deltas.data.sessions as f64,
         None => deltas.data.begin.driver.sessions_active as f64,
