@@ -5,7 +5,7 @@ use crate::mariadb::tests::{Server, settings_of};
 use assay_measure::clock::{Clock, NS_PER_S};
 use assay_measure::snapshot::RunData;
 use assay_orders::checks::{BROKEN, Checked, HOLDS};
-use assay_orders::mix::ALL;
+use assay_orders::mix::{ALL, Tx};
 use assay_orders::part::FromEngine;
 use assay_run::conformance::life::Unwatched;
 use assay_run::engine::LineValue;
@@ -250,6 +250,18 @@ fn both_forms_leave_the_same_rows_for_the_same_seed() {
         (sums(place, database), part.ledger)
     });
     assert_eq!(left[0], left[1]);
+    // A derived table with a long text is a file on the server's disk, at a millisecond each.
+    let mut connection = connection(place);
+    let call = procedures::name(Tx::BrowseProducts);
+    connection
+        .run(&format!(
+            "call assay_orders_server.{call}('00010002', 2, 0, 0)"
+        ))
+        .unwrap();
+    let made = "show session status where variable_name in ('Created_tmp_tables', 'Created_tmp_disk_tables')";
+    let made: Vec<Option<String>> = connection.rows(made).unwrap().concat();
+    let is = ["Created_tmp_disk_tables", "0", "Created_tmp_tables", "2"];
+    assert_eq!(made, is.map(|text| Some(text.to_owned())));
 }
 
 #[test]
