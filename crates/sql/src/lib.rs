@@ -1,7 +1,7 @@
 //! Targets that are SQL servers: what any of them needs, and a folder for each.
 //!
-//! `orders` is what order entry needs on any of them. //! `claim` says what a data set is claimed for, `marked` what one says of itself and `wanted` what a load decides, `blocking` drives
-//! sessions that wait for each answer, [`temp`] makes and keeps throw-away servers, `place` says where a server is, [`patience`] how long its answers may
+//! `orders` is what order entry needs on any of them. `claim` says what a data set is claimed for, `marked` what one says of itself and `wanted` what a load decides, `blocking` drives
+//! sessions that wait for each answer, `many` waits for several at once, [`temp`] makes and keeps throw-away servers, `place` says where a server is, [`patience`] how long its answers may
 //! take, `turns` when a session may connect, `slices` how a loop in the server is timed, `looks` how often
 //! it is asked what it does; `watch` ends statements that nobody waits for any more, `procs` reads what
 //! the kernel charged a server on this host with.
@@ -10,6 +10,7 @@
 mod blocking;
 mod claim;
 mod looks;
+mod many;
 pub mod mariadb;
 mod marked;
 pub mod oracle;

@@ -196,6 +196,14 @@ pub struct Wait {
     abandoned: Option<Instant>,
 }
 
+impl Wait {
+    /// It has gone on for another piece; whether that makes it longer than this.
+    pub(crate) fn exceeds(&mut self, limit: Duration) -> bool {
+        let now = Instant::now();
+        now - *self.begun.get_or_insert(now - PIECE) >= limit
+    }
+}
+
 fn gone(why: String) -> Error {
     Error::new(ErrorKind::ConnectionAborted, why)
 }

@@ -109,13 +109,18 @@ impl Attached {
         let mut connection = Connection::open(&self.address, Some(self.address.answer))?;
         let socket = connection.socket().ok().map(Arc::new);
         locked(&self.sockets).extend(socket);
-        let token = Token {
-            address: Arc::clone(&self.address),
-            id: connection.id(),
-        };
+        let token = self.token(&connection);
         let thread = host::thread_of(&mut connection);
         self.backends.connected(number, thread, token);
         Ok(connection)
+    }
+
+    /// To end what a session does.
+    pub(super) fn token(&self, connection: &Connection) -> Token {
+        Token {
+            address: Arc::clone(&self.address),
+            id: connection.id(),
+        }
     }
 
     /// A session is about to close: its CPU is read a last time.

@@ -2,6 +2,7 @@
 
 use super::address::{Address, Host};
 use super::tls::{Mode, Tls};
+use super::wire::Wire;
 use assay_run::engine::{EngineError, OpError};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Row};
@@ -141,6 +142,8 @@ pub(super) fn op_error_of(code: u16, text: &str) -> OpError {
 /// See the module.
 pub(super) struct Connection {
     pub(super) conn: Conn,
+    /// What goes through its socket is as it was written: no TLS.
+    pub(super) plain: bool,
 }
 
 impl Connection {
@@ -163,7 +166,13 @@ impl Connection {
             Host::Tcp { host, port } => builder.ip_or_hostname(Some(host)).tcp_port(*port),
             Host::Socket(path) => builder.socket(Some(path.display().to_string())),
         };
-        let with = |tls: &Tls| Conn::new(builder.clone().ssl_opts(tls.options()));
+        let in_files = matches!(address.host, Host::Socket(_));
+        let with = |tls: &Tls| {
+            let options = tls.options();
+            // Over a socket of the file system the crate has none.
+            let plain = in_files || options.is_none();
+            Conn::new(builder.clone().ssl_opts(options)).map(|conn| Self { conn, plain })
+        };
         let opened = match with(&address.tls) {
             Err(mysql::Error::DriverError(mysql::DriverError::TlsNotSupported))
                 if address.tls.mode == Mode::Preferred =>
@@ -173,8 +182,7 @@ impl Connection {
             opened => opened,
         };
         match opened {
-            Ok(conn) => {
-                let mut connection = Self { conn };
+            Ok(mut connection) => {
                 let pinned = connection.run("set names latin1, sql_mode = 'STRICT_ALL_TABLES'");
                 pinned.map_err(told("preparing the session"))?;
                 Ok(connection)
@@ -217,6 +225,12 @@ impl Connection {
     pub(super) fn listener(&self) -> Option<i32> {
         let peer = rustix::net::sockopt::socket_peercred(self.socket().ok()?).ok()?;
         Some(peer.pid.as_raw_nonzero().get())
+    }
+
+    /// Its own hot path, if nothing stands between us and the socket.
+    pub(super) fn wire(&self) -> Option<Wire> {
+        let socket = self.plain.then(|| self.socket().ok())??;
+        Some(Wire::new(socket))
     }
 
     /// The socket once more, for a thread that ends waits in it. The crate keeps its own to itself.

@@ -30,6 +30,7 @@ mod temp;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod wire;
 
 use crate::claim::Purpose;
 use crate::place::Place;

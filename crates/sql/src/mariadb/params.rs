@@ -1,13 +1,15 @@
 //! The MariaDB target's own parameters; the workload's are in `assay_measure::config`.
 
 use assay_measure::config::ParamDef;
-use assay_measure::config::ParamKind::{Choice, Seconds, Text};
+use assay_measure::config::ParamKind::{Choice, Int, Seconds, Text};
 use assay_measure::params;
 
 /// Every parameter of the MariaDB target.
 pub(super) const PARAMS: &[ParamDef] = params! {
     "READ_MODE", Choice(&["single", "batched"]), "single", "single: one page at a time, by the index; batched: rows in \
      the order of their pages (MRR)";
+    "DRIVER_THREADS", Int(0, 1024), "0", "threads that drive the sessions of LOOP=client; 0: one per session, \
+     at most one per CPU. Over TLS each session has its own";
     "COMMIT_MODE", Choice(&["default", "sync", "write", "none"]), "default", "of a temp:mariadb server: sync, each commit \
      is durable; write, written at each commit and synced once a second; none, both once a second \
      (innodb_flush_log_at_trx_commit 1, 2, 0); default: as the server is set. Another server is left as it is";

@@ -10,7 +10,7 @@ use assay_measure::snapshot::{Reading, RunData, StatSet, Verdict};
 use assay_measure::stats::{self, Stat};
 use assay_run::conformance::life::{self, Unwatched};
 use assay_run::conformance::{self, Ground, Subject, claims_suite};
-use assay_run::engine::{LineValue, Op, Running};
+use assay_run::engine::{Assignment, Completion, Driver, LineValue, Op, Running, Submit};
 use assay_run::plan::RedoStress;
 use assay_run::trace::{Memory, Row};
 use assay_run::{Options as RunOptions, Unobserved, execute};
@@ -155,12 +155,12 @@ fn the_engine_keeps_the_contract() {
     let Some(server) = Server::shared() else {
         return;
     };
-    for run_loop in ["client", "server"] {
+    for (run_loop, threads) in [("client", "1"), ("client", "64"), ("server", "0")] {
         // The suite writes what it wrote before, and a row that stays as it is does not count as changed.
-        let url = server.database(&format!("contract_{run_loop}"));
+        let url = server.database(&format!("contract_{run_loop}_{threads}"));
         load(&url, &settings(SMALL), 2).unwrap();
         let mut said = SMALL.to_vec();
-        said.push(("LOOP", run_loop));
+        said.extend([("LOOP", run_loop), ("DRIVER_THREADS", threads)]);
         let settings = settings(&said);
         let violations = conformance::suite(&mut |plan| Subject {
             engine: Mariadb
@@ -168,7 +168,11 @@ fn the_engine_keeps_the_contract() {
                 .unwrap_or_else(|error| panic!("{error}")),
             clock: Clock::real(),
         });
-        assert_eq!(violations, Vec::<String>::new(), "LOOP={run_loop}");
+        assert_eq!(
+            violations,
+            Vec::<String>::new(),
+            "LOOP={run_loop} {threads}"
+        );
         // Rows, sizes and places are as they were loaded (slob_21).
         life::check(&Mariadb, &url, &settings).unwrap();
     }
@@ -840,15 +844,17 @@ fn a_session_that_is_cut_off_makes_the_run_invalid_and_the_data_set_stays_whole(
     };
     let url = server.database("cut");
     load(&url, &settings(SMALL), 1).unwrap();
-    for run_loop in ["client", "server"] {
+    for (run_stamp, run_loop, threads) in
+        [(1, "client", "1"), (2, "client", "2"), (3, "server", "0")]
+    {
         let ended = std::sync::atomic::AtomicBool::new(false);
         let plan = Plan {
             update_pct: 50,
-            run_stamp: run_loop.len() as u32,
+            run_stamp,
             ..plan(8192, 2, 1000, 1_000_000)
         };
         let mut said = SMALL.to_vec();
-        said.push(("LOOP", run_loop));
+        said.extend([("LOOP", run_loop), ("DRIVER_THREADS", threads)]);
         let engine = Mariadb
             .open(&url, &plan, &settings(&said), &Stop::new(), &Unwatched)
             .unwrap_or_else(|error| panic!("{error}"));
@@ -886,6 +892,168 @@ fn a_session_that_is_cut_off_makes_the_run_invalid_and_the_data_set_stays_whole(
         }
     }
     life::check(&Mariadb, &url, &settings(SMALL)).unwrap();
+}
+
+/// What a session of one thread's two does while the other waits for a lock that it holds.
+#[test]
+fn a_thread_goes_on_while_one_of_its_sessions_waits() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let url = server.database("one_thread");
+    load(&url, &settings(SMALL), 1).unwrap();
+    let plan = Plan {
+        update_pct: 50,
+        ..plan(8192, 2, 1000, 1)
+    };
+    let update = |first_key: u64, stamp: u64, commit: bool| Op::Update {
+        schema: 1,
+        first_key,
+        width: 1,
+        stamp,
+        commit,
+    };
+    let assigned = Assignment {
+        thread: 0,
+        threads: 1,
+        sessions: vec![(1, 1), (2, 1)],
+    };
+    // Longer than this nobody waits.
+    let tick = std::time::Duration::from_millis(100);
+    for (round, ends) in ["commit", "kill query", "answer timeout"]
+        .into_iter()
+        .enumerate()
+    {
+        let mut said = SMALL.to_vec();
+        let limit = if ends == "answer timeout" { "2" } else { "60" };
+        said.extend([("DRIVER_THREADS", "1"), ("MYSQL_ANSWER_TIMEOUT", limit)]);
+        let stop = Stop::new();
+        let engine = Mariadb.open(&url, &plan, &settings(&said), &stop, &Unwatched);
+        let engine = engine.unwrap_or_else(|error| panic!("{error}"));
+        let mut driver = engine.driver(&assigned).unwrap();
+        let mut done = Vec::new();
+        let reap = |driver: &mut dyn Driver, done: &mut Vec<Completion>| {
+            let mut more = Vec::new();
+            driver
+                .reap(tick, &mut more)
+                .map(|()| done.append(&mut more))
+        };
+        let stamp = 10 * (round as u64 + 1);
+        assert!(matches!(
+            driver.submit(0, &update(5, stamp, false), 0),
+            Submit::Queued
+        ));
+        while done.is_empty() {
+            reap(&mut *driver, &mut done).unwrap();
+        }
+        assert!(matches!(
+            driver.submit(1, &update(5, stamp + 1, true), 0),
+            Submit::Queued
+        ));
+        reap(&mut *driver, &mut done).unwrap();
+        assert_eq!(done.len(), 1, "it waits for the first");
+        let text = |done: &[Completion], tag: u32| {
+            let one = done.iter().rev().find(|one| one.tag == tag);
+            match &one.expect("it ended").outcome.result {
+                Ok(rows) => rows.to_string(),
+                Err(error) => format!("{}: {}", error.class, error.text),
+            }
+        };
+        match ends {
+            "commit" => {
+                assert!(matches!(
+                    driver.submit(0, &update(6, stamp, true), 0),
+                    Submit::Queued
+                ));
+            }
+            "kill query" => {
+                let mut connection = server.connect();
+                let waits = "select max(id) from information_schema.processlist where db = 'one_thread' and \
+                             command = 'Execute' and info like 'update%'";
+                let id = connection.number(waits).unwrap();
+                connection.run(&format!("kill query {id}")).unwrap();
+            }
+            _ => {}
+        }
+        let wanted = done.len() + if ends == "commit" { 2 } else { 1 };
+        while done.len() < wanted {
+            reap(&mut *driver, &mut done).unwrap();
+        }
+        match ends {
+            "commit" => assert_eq!((text(&done, 0), text(&done, 1)), ("1".into(), "1".into())),
+            "kill query" => assert!(
+                text(&done, 1).starts_with("cancelled"),
+                "{}",
+                text(&done, 1)
+            ),
+            _ => {
+                let text = text(&done, 1);
+                assert!(text.contains("MYSQL_ANSWER_TIMEOUT"), "{text}");
+                let lost = told_by(reap(&mut *driver, &mut done));
+                assert!(lost.contains("session 2 lost its connection"), "{lost}");
+            }
+        }
+        driver.leave(0);
+        drop(driver.finish());
+        drop(driver);
+        engine.close().unwrap();
+    }
+    life::check(&Mariadb, &url, &settings(SMALL)).unwrap();
+}
+
+/// Over TLS it is the crate that asks and answers.
+#[test]
+fn sessions_over_tls_do_the_same_operations() {
+    let made = certificates();
+    let file = |name: &str| made.path().join(name).display().to_string();
+    let set = format!(
+        "ssl_cert={}; ssl_key={}",
+        file("server.crt"),
+        file("server.key")
+    );
+    let Some(server) = Server::own("8192", &set) else {
+        return;
+    };
+    let plain = server.database("tls");
+    load(&plain, &settings(SMALL), 2).unwrap();
+    let port = port_of(&server);
+    let over = |mode: &str| format!("//root@localhost:{port}/tls?ssl-mode={mode}");
+    let mut came = Vec::new();
+    for (run_stamp, url, threads) in [
+        (1, plain, 1),
+        (2, over("disabled"), 1),
+        (3, over("required"), 2),
+    ] {
+        let plan = Plan {
+            // Nobody waits for another, or deadlocks with it.
+            schemas: 2,
+            update_pct: 40,
+            scan_pct: 10,
+            commit_every: 3,
+            // Ranges that go past the last key.
+            edge: assay_run::plan::Edge::Wrap,
+            run_stamp,
+            seed: 11,
+            ..plan(8192, 1, 1000, 300)
+        };
+        let data = run(&url, &plan, &[("DRIVER_THREADS", "1")]);
+        assert_eq!(data.drained.driver.threads, threads, "{url}");
+        came.push(
+            [
+                stats::ROWS_VISITED,
+                stats::ROWS_CHANGED,
+                stats::TABLE_SCANS,
+                stats::USER_COMMITS,
+                stats::USER_ROLLBACKS,
+                stats::TUPLES_UPDATED,
+            ]
+            .map(|stat| counted(&data, stat)),
+        );
+    }
+    assert_eq!(came[0], came[1]);
+    assert_eq!(came[0], came[2]);
+    assert!(came[0][1] > 0 && came[0][3] > 0, "{came:?}");
+    assert_eq!(came[0][1], came[0][5], "the server changed what was asked");
 }
 
 #[test]

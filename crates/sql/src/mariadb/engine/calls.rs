@@ -2,6 +2,8 @@
 
 use super::super::conn::{Connection, MyError, told};
 use super::super::layout::{INDEX, changed_columns, rows_table, scan_table};
+use super::super::wire::Call;
+use assay_run::dataset::rows::COLUMN_BYTES;
 use assay_run::engine::EngineError;
 use assay_run::plan::Plan;
 use mysql::Statement;
@@ -36,12 +38,18 @@ pub(super) fn scan_sql(schema: u32, into: &str) -> String {
     format!("select count(c2){into} from {}", scan_table(schema))
 }
 
+/// A prepared statement, for the crate and for a wire of our own.
+pub(super) struct Prepared {
+    pub(super) statement: Statement,
+    pub(super) call: Call,
+}
+
 /// What a session can do with one schema.
 pub(super) struct Calls {
     pub(super) schema: u32,
-    pub(super) select: Statement,
-    pub(super) update: Option<Statement>,
-    pub(super) scan: Option<Statement>,
+    pub(super) select: Prepared,
+    pub(super) update: Option<Prepared>,
+    pub(super) scan: Option<Prepared>,
 }
 
 impl Calls {
@@ -64,24 +72,33 @@ impl Calls {
         let (mut updates, mut scans) = (None, None);
         if plan.update_pct > 0 {
             plan_is(connection, &update("c3", &sample), by_index)?;
-            updates = Some(prepared(connection, &update("?", "? and ?"))?);
+            let texts = changed_columns(plan.redo_stress).len();
+            let sql = update("?", "? and ?");
+            updates = Some(prepared(connection, &sql, (texts, 2))?);
         }
         if plan.scan_pct > 0 {
             plan_is(connection, &scan, &["ALL ".to_owned()])?;
-            scans = Some(prepared(connection, &scan)?);
+            scans = Some(prepared(connection, &scan, (0, 0))?);
         }
         Ok(Self {
             schema,
-            select: prepared(connection, &select("? and ?"))?,
+            select: prepared(connection, &select("? and ?"), (0, 2))?,
             update: updates,
             scan: scans,
         })
     }
 }
 
-fn prepared(connection: &mut Connection, sql: &str) -> Result<Statement, EngineError> {
+/// With so many texts as long as a column, then numbers.
+fn prepared(
+    connection: &mut Connection,
+    sql: &str,
+    (texts, numbers): (usize, usize),
+) -> Result<Prepared, EngineError> {
     let statement = connection.conn.prep(sql).map_err(MyError::from);
-    statement.map_err(told("preparing a statement"))
+    let statement = statement.map_err(told("preparing a statement"))?;
+    let call = Call::execute(statement.id(), (texts, COLUMN_BYTES as u8), numbers);
+    Ok(Prepared { statement, call })
 }
 
 /// The server performs a statement by one of these ways of access and index.

@@ -1,9 +1,13 @@
-//! The driver of one thread: its sessions, one as a rule.
+//! The driver of one thread: its sessions, each one operation at a time.
+//!
+//! A thread that has one session waits for its answer in the socket, one that has several takes answers as they come.
 
 use super::super::layout::changed_columns;
 use super::MariaEngine;
 use super::session::Session;
 use super::slices::Sliced;
+use crate::many::Many;
+use crate::watch::Cancel;
 use assay_measure::snapshot::StatSet;
 use assay_measure::stats;
 use assay_run::dataset::rows::COLUMN_BYTES;
@@ -18,6 +22,8 @@ pub(super) struct MariaDriver<'a> {
     sessions: Vec<Session>,
     /// With LOOP=server, the slices of each session.
     sliced: Vec<Sliced>,
+    /// Waits for several sessions at once.
+    many: Option<Many<Session>>,
 }
 
 impl<'a> MariaDriver<'a> {
@@ -29,6 +35,7 @@ impl<'a> MariaDriver<'a> {
             engine,
             sessions: Vec::new(),
             sliced: Vec::new(),
+            many: None,
         };
         for (number, home) in &assignment.sessions {
             let mut session = Session::open(engine, *number, *home)?;
@@ -40,21 +47,15 @@ impl<'a> MariaDriver<'a> {
             }
             driver.sessions.push(session);
         }
+        let heard = driver.sessions.iter().all(Session::is_heard);
+        if driver.sessions.len() > 1 && heard && !engine.in_server {
+            driver.many = Some(Many::open(&driver.sessions)?);
+        }
         Ok(driver)
     }
-}
 
-impl Driver for MariaDriver<'_> {
-    fn submit(&mut self, tag: Tag, op: &Op, _start_ns: u64) -> Submit {
-        let result = self.sessions[tag as usize].perform(&self.engine.plan, op);
-        Submit::Done(Outcome {
-            end_ns: self.engine.on.clock.now_ns(),
-            result,
-        })
-    }
-
-    /// Nothing is ever queued: this only tells whether the thread can go on.
-    fn reap(&mut self, _timeout: Duration, _out: &mut Vec<Completion>) -> Result<(), EngineError> {
+    /// Why the thread cannot go on.
+    fn lost(&self) -> Result<(), EngineError> {
         let lost = |session: &Session| {
             let why = session.lost.as_ref()?;
             Some(EngineError::SessionLost(format!(
@@ -63,6 +64,61 @@ impl Driver for MariaDriver<'_> {
             )))
         };
         self.sessions.iter().find_map(lost).map_or(Ok(()), Err)
+    }
+
+    /// Logs off. A statement that is still under way (the run was abandoned) is cancelled first, for nobody waits for
+    /// it and its server thread would hear of our end only after it.
+    fn log_off(&mut self) {
+        let mut answers = true;
+        for (tag, session) in self.sessions.iter_mut().enumerate() {
+            let busy = self.many.as_ref().is_some_and(|many| many.waits(tag));
+            if let Some(connection) = &session.connection
+                && busy
+                && answers
+            {
+                // One that is frozen is asked once.
+                answers = self.engine.on.token(connection).cancel().is_ok();
+            }
+            session.close();
+            self.engine.on.backends.closed(session.number);
+        }
+    }
+}
+
+impl Driver for MariaDriver<'_> {
+    #[inline]
+    fn submit(&mut self, tag: Tag, op: &Op, _start_ns: u64) -> Submit {
+        let plan = &self.engine.plan;
+        let session = &mut self.sessions[tag as usize];
+        let result = match &mut self.many {
+            Some(many) => match session
+                .ask(plan, op)
+                .and_then(|()| many.asked(tag, session, ()))
+            {
+                Ok(None) => return Submit::Queued,
+                Ok(Some(rows)) => Ok(rows),
+                Err(error) => Err(error),
+            },
+            None => session.perform(plan, op),
+        };
+        Submit::Done(Outcome {
+            end_ns: self.engine.on.clock.now_ns(),
+            result,
+        })
+    }
+
+    /// With a session alone nothing is ever queued: this only tells whether the thread can go on.
+    fn reap(&mut self, timeout: Duration, out: &mut Vec<Completion>) -> Result<(), EngineError> {
+        self.lost()?;
+        match &mut self.many {
+            Some(many) => many.reap(&mut self.sessions, &self.engine.on.clock, timeout, out),
+            None => Ok(()),
+        }
+    }
+
+    /// What sessions did is published on the server between two operations.
+    fn settles(&self) -> bool {
+        self.many.is_some()
     }
 
     fn slice_ops(&self) -> usize {
@@ -101,21 +157,18 @@ impl Driver for MariaDriver<'_> {
     }
 
     fn finish(&mut self) -> Result<(), EngineError> {
-        let going = self.reap(Duration::ZERO, &mut Vec::new());
-        for session in &mut self.sessions {
+        self.lost()?;
+        for session in &self.sessions {
             self.engine.on.closes(session.number);
-            session.connection = None;
-            self.engine.on.backends.closed(session.number);
         }
-        going
+        self.log_off();
+        Ok(())
     }
 }
 
-/// However the thread ends, nobody is asked to cancel what its sessions do.
+/// However the thread ends, its sessions log off.
 impl Drop for MariaDriver<'_> {
     fn drop(&mut self) {
-        for session in &self.sessions {
-            self.engine.on.backends.closed(session.number);
-        }
+        self.log_off();
     }
 }

@@ -1,4 +1,4 @@
-//! Sessions of a run: a thread and a connection each, every operation a prepared statement with its own start and end;
+//! Sessions of a run: a connection each, every operation a prepared statement with its own start and end;
 //! or, with LOOP=server, slices of operations that the server performs by itself.
 
 mod calls;
@@ -29,6 +29,10 @@ pub(super) struct MariaEngine {
     batched: bool,
     /// LOOP=server.
     in_server: bool,
+    /// DRIVER_THREADS.
+    threads: usize,
+    /// No TLS: a thread can wait for several sessions.
+    plain: bool,
     /// Longest statement, bytes.
     packet_bytes: u64,
     facts: Vec<Fact>,
@@ -58,12 +62,15 @@ pub(super) fn open(
     let modes = (batched, in_server);
     let facts = facts::facts(&mut control, &address.database, &server, &marked, modes)?;
     let packet_bytes = server.packet_bytes;
+    let plain = control.plain;
     let claimed = (control, &server);
     let on = Attached::open(address, claimed, plan, settings, (in_server, stop))?;
     Ok(Box::new(MariaEngine {
         plan: plan.clone(),
         batched,
         in_server,
+        threads: settings.int("DRIVER_THREADS") as usize,
+        plain,
         packet_bytes,
         facts,
         on,
@@ -93,6 +100,16 @@ fn claimed(
     )))
 }
 
+/// Threads for so many sessions: one for many where not each session can have a CPU, for a switch of threads for each
+/// answer costs more than all else. The crate's TLS and slices of operations need a thread that waits for them.
+fn threads((shared, asked): (bool, usize), sessions: usize, cpus: usize) -> usize {
+    match (shared, asked) {
+        (false, _) => sessions,
+        (true, 0) => sessions.min(cpus),
+        (true, asked) => asked.min(sessions),
+    }
+}
+
 impl Engine for MariaEngine {
     fn facts(&self) -> Vec<Fact> {
         let mut facts = self.facts.clone();
@@ -104,9 +121,12 @@ impl Engine for MariaEngine {
         self.on.server.remarks()
     }
 
-    /// The driver waits for each answer in its socket.
-    fn driver_threads(&self, sessions: usize, _cpus: usize) -> usize {
-        sessions
+    fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
+        threads(
+            (self.plain && !self.in_server, self.threads),
+            sessions,
+            cpus,
+        )
     }
 
     fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
@@ -136,5 +156,19 @@ impl Engine for MariaEngine {
     fn close(&self) -> Result<(), EngineError> {
         drop(self.on.release());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::threads;
+
+    #[test]
+    fn sessions_share_threads_where_not_each_can_have_a_cpu() {
+        assert_eq!(threads((true, 0), 2, 2), 2);
+        assert_eq!(threads((true, 0), 64, 2), 2);
+        assert_eq!(threads((true, 4), 64, 2), 4);
+        assert_eq!(threads((true, 4), 2, 2), 2);
+        assert_eq!(threads((false, 4), 64, 2), 64);
     }
 }

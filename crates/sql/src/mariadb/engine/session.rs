@@ -2,13 +2,19 @@
 
 use super::super::conn::{Connection, MyError, op_error, told};
 use super::super::layout::changed_columns;
+use super::super::wire::{Call, Wire};
 use super::MariaEngine;
-use super::calls::Calls;
+use super::calls::{Calls, Prepared};
+use crate::many::Talks;
+use crate::patience::Wait;
 use assay_run::dataset::rows::{COLUMN_BYTES, fill_columns};
 use assay_run::engine::{EngineError, Op, OpError};
 use assay_run::plan::Plan;
 use mysql::prelude::Queryable;
 use mysql::{Params, Value};
+use std::io::ErrorKind;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 /// What a session has done, cumulative.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,16 +26,50 @@ pub(super) struct Counted {
     pub(super) rollbacks: u64,
 }
 
+/// First and last.
+type Keys = (u64, u64);
+
+/// What the server is asked at once.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Begin,
+    Select(Keys),
+    Update(Keys),
+    Scan,
+    Commit,
+}
+
+/// An operation under way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Doing {
+    /// One after the other: what follows an error is not to be done.
+    steps: [Option<Step>; 4],
+    /// The one that was asked last.
+    at: usize,
+    /// Of which schema, by place.
+    calls: usize,
+    rows: u64,
+    /// It changes rows, and then whether it ends its transaction.
+    commit: Option<bool>,
+}
+
 /// One session: its connection, its statements, its transaction.
 pub(super) struct Session {
     /// From 1.
     pub(super) number: u32,
     pub(super) connection: Option<Connection>,
+    /// How statements of the run are sent where it is not the crate that must.
+    wire: Option<Wire>,
     /// Of each schema used so far: its own, perhaps the hot one.
     calls: Vec<Calls>,
+    begin: Call,
+    commit: Call,
+    doing: Doing,
     in_transaction: bool,
     pub(super) counted: Counted,
     content: Vec<u8>,
+    /// No answer is waited for longer.
+    answer: Duration,
     /// Why it cannot go on.
     pub(super) lost: Option<String>,
 }
@@ -50,11 +90,16 @@ impl Session {
         let calls = Calls::prepare(&mut connection, &engine.plan, home)?;
         let mut session = Self {
             number,
+            wire: connection.wire(),
             connection: Some(connection),
             calls: vec![calls],
+            begin: Call::query("begin"),
+            commit: Call::query("commit"),
+            doing: Doing::default(),
             in_transaction: false,
             counted: Counted::default(),
             content: Vec::new(),
+            answer: engine.on.address.answer,
             lost: None,
         };
         session.probe(&engine.plan, home)?;
@@ -82,115 +127,182 @@ impl Session {
         )))
     }
 
+    /// A thread can wait for its answers together with those of others.
+    pub(super) fn is_heard(&self) -> bool {
+        self.wire.is_some()
+    }
+
     /// One operation, from request to answer; the rows it touched.
     pub(super) fn perform(&mut self, plan: &Plan, op: &Op) -> Result<u64, OpError> {
-        let done = match *op {
+        self.ask(plan, op)?;
+        loop {
+            if let Some(rows) = self.answer()? {
+                return Ok(rows);
+            }
+        }
+    }
+
+    /// Sends what an operation asks first.
+    pub(super) fn ask(&mut self, plan: &Plan, op: &Op) -> Result<(), OpError> {
+        let decided = match *op {
             Op::Select {
                 schema,
                 first_key,
                 width,
-            } => self.select(plan, schema, first_key, width),
-            Op::Update {
-                schema,
-                first_key,
-                width,
-                stamp,
-                commit,
-            } => self.update(plan, schema, (first_key, width), stamp, commit),
-            Op::Scan { schema } => self.scan(plan, schema),
+            } => self.calls(plan, schema).map(|calls| {
+                let keys = ranges(first_key, width, plan.scale);
+                let [first, second] = keys.map(|keys| keys.map(Step::Select));
+                Doing {
+                    steps: [first, second, None, None],
+                    calls,
+                    ..Doing::default()
+                }
+            }),
+            Op::Update { schema, .. } => self
+                .calls(plan, schema)
+                .and_then(|calls| self.decide_update(plan, calls, op)),
+            Op::Scan { schema } => self.calls(plan, schema).map(|calls| Doing {
+                steps: [Some(Step::Scan), None, None, None],
+                calls,
+                ..Doing::default()
+            }),
             Op::Call { .. } => return Err(OpError::not_ours()),
         };
+        let sent = decided.and_then(|doing| {
+            self.doing = doing;
+            self.send()
+        });
+        sent.map_err(|failure| self.failed(failure))
+    }
+
+    /// Waits for the answer to what was asked last, and asks what comes next; at the end, the rows that were touched.
+    pub(super) fn answer(&mut self) -> Result<Option<u64>, OpError> {
+        let done = self.receive().and_then(|rows| {
+            self.doing.rows += rows;
+            self.doing.at += 1;
+            match self.step() {
+                Some(_) => self.send().map(|()| None),
+                None => Ok(Some(self.conclude())),
+            }
+        });
         done.map_err(|failure| self.failed(failure))
     }
 
-    /// The connection and a schema's statements, which are prepared when it is first used.
-    fn calls(&mut self, plan: &Plan, schema: u32) -> Result<(&mut Connection, &Calls), Failure> {
+    /// Where a schema's statements are; they are prepared when it is first used.
+    fn calls(&mut self, plan: &Plan, schema: u32) -> Result<usize, Failure> {
         let connection = self.connection.as_mut().ok_or(Failure::Closed)?;
-        let at = match self.calls.iter().position(|calls| calls.schema == schema) {
-            Some(at) => at,
-            None => {
-                let calls = Calls::prepare(connection, plan, schema)
-                    .map_err(|error| Failure::Statement(error.to_string()))?;
-                self.calls.push(calls);
-                self.calls.len() - 1
+        if let Some(at) = self.calls.iter().position(|calls| calls.schema == schema) {
+            return Ok(at);
+        }
+        let calls = Calls::prepare(connection, plan, schema)
+            .map_err(|error| Failure::Statement(error.to_string()))?;
+        self.calls.push(calls);
+        Ok(self.calls.len() - 1)
+    }
+
+    fn decide_update(&mut self, plan: &Plan, calls: usize, op: &Op) -> Result<Doing, Failure> {
+        let Op::Update {
+            first_key,
+            width,
+            stamp,
+            commit,
+            ..
+        } = *op
+        else {
+            return Err(Failure::Statement("this is no update".to_owned()));
+        };
+        let [first, second] = ranges(first_key, width, plan.scale);
+        // Alone, an update commits by itself.
+        let begins = !self.in_transaction && (!commit || second.is_some());
+        let columns = changed_columns(plan.redo_stress).len();
+        fill_columns(&mut self.content, columns, stamp, first_key, plan.obfuscate);
+        if let (Some(_), Some(update)) = (&self.wire, &mut self.calls[calls].update) {
+            update.call.set_texts(&self.content);
+        }
+        let steps = [
+            begins.then_some(Step::Begin),
+            first.map(Step::Update),
+            second.map(Step::Update),
+            ((self.in_transaction || begins) && commit).then_some(Step::Commit),
+        ];
+        Ok(Doing {
+            steps,
+            at: usize::from(!begins),
+            calls,
+            commit: Some(commit),
+            ..Doing::default()
+        })
+    }
+
+    /// The step that is asked now; one that there is not is passed over.
+    fn step(&mut self) -> Option<Step> {
+        let steps = &self.doing.steps;
+        let next = (self.doing.at..steps.len()).find(|at| steps[*at].is_some())?;
+        self.doing.at = next;
+        steps[next]
+    }
+
+    /// Asks the step; the crate asks when it waits.
+    fn send(&mut self) -> Result<(), Failure> {
+        let step = self.step();
+        let (Some(step), Some(wire)) = (step, &mut self.wire) else {
+            return Ok(());
+        };
+        let calls = &mut self.calls[self.doing.calls];
+        let call = match step {
+            Step::Begin => &self.begin,
+            Step::Commit => &self.commit,
+            Step::Select(keys) => ranged(&mut calls.select, keys),
+            Step::Update(keys) => ranged(there(&mut calls.update)?, keys),
+            Step::Scan => &there(&mut calls.scan)?.call,
+        };
+        Ok(wire.ask(call)?)
+    }
+
+    /// Waits for the answer of a step; the rows it touched.
+    fn receive(&mut self) -> Result<u64, Failure> {
+        let connection = self.connection.as_mut().ok_or(Failure::Closed)?;
+        if let Some(wire) = &mut self.wire {
+            return Ok(wire.answer()?);
+        }
+        let calls = &mut self.calls[self.doing.calls];
+        let Some(step) = self.doing.steps[self.doing.at] else {
+            return Ok(0);
+        };
+        let conn = &mut connection.conn;
+        let counted: Result<Option<u64>, mysql::Error> = match step {
+            Step::Begin => conn.query_drop("begin").map(|()| None),
+            Step::Commit => conn.query_drop("commit").map(|()| None),
+            Step::Select(keys) => conn.exec_first(&calls.select.statement, keys),
+            Step::Scan => conn.exec_first(&there(&mut calls.scan)?.statement, ()),
+            Step::Update(keys) => {
+                let mut values: Vec<Value> = self
+                    .content
+                    .chunks_exact(COLUMN_BYTES)
+                    .map(|column| Value::Bytes(column.to_vec()))
+                    .collect();
+                values.extend([Value::UInt(keys.0), Value::UInt(keys.1)]);
+                let statement = &there(&mut calls.update)?.statement;
+                let done = conn.exec_drop(statement, Params::Positional(values));
+                done.map(|()| Some(conn.affected_rows()))
             }
         };
-        Ok((connection, &self.calls[at]))
+        Ok(counted.map_err(MyError::from)?.unwrap_or(0))
     }
 
-    fn select(&mut self, plan: &Plan, schema: u32, first: u64, width: u32) -> Result<u64, Failure> {
-        let (connection, calls) = self.calls(plan, schema)?;
-        let mut rows = 0;
-        for range in ranges(first, width, plan.scale).into_iter().flatten() {
-            let counted: Option<u64> = connection
-                .conn
-                .exec_first(&calls.select, range)
-                .map_err(MyError::from)?;
-            rows += counted.unwrap_or(0);
-        }
+    /// Counts the operation that has come to its end; the rows it touched.
+    fn conclude(&mut self) -> u64 {
+        let Doing { rows, commit, .. } = self.doing;
         self.counted.visited += rows;
-        Ok(rows)
-    }
-
-    fn update(
-        &mut self,
-        plan: &Plan,
-        schema: u32,
-        (first, width): (u64, u32),
-        stamp: u64,
-        commit: bool,
-    ) -> Result<u64, Failure> {
-        let ranges = ranges(first, width, plan.scale);
-        // Alone, an update commits by itself.
-        let begins = !self.in_transaction && (!commit || ranges[1].is_some());
-        let columns = changed_columns(plan.redo_stress).len();
-        let mut content = std::mem::take(&mut self.content);
-        fill_columns(&mut content, columns, stamp, first, plan.obfuscate);
-        let in_transaction = self.in_transaction || begins;
-        let (connection, calls) = self.calls(plan, schema)?;
-        let statement = calls.update.as_ref();
-        let statement =
-            statement.ok_or_else(|| Failure::Statement("the plan has no updates".to_owned()))?;
-        if begins {
-            connection.run("begin")?;
+        if let Some(commit) = commit {
+            let began = self.doing.steps[0].is_some();
+            self.in_transaction = (self.in_transaction || began) && !commit;
+            self.counted.changed += rows;
+            self.counted.commits += u64::from(commit);
+        } else if matches!(self.doing.steps[0], Some(Step::Scan)) {
+            self.counted.scans += 1;
         }
-        let mut rows = 0;
-        for range in ranges.into_iter().flatten() {
-            let mut values: Vec<Value> = content
-                .chunks_exact(COLUMN_BYTES)
-                .map(|column| Value::Bytes(column.to_vec()))
-                .collect();
-            values.extend([Value::UInt(range.0), Value::UInt(range.1)]);
-            connection
-                .conn
-                .exec_drop(statement, Params::Positional(values))
-                .map_err(MyError::from)?;
-            rows += connection.conn.affected_rows();
-        }
-        if in_transaction && commit {
-            connection.run("commit")?;
-        }
-        self.in_transaction = in_transaction && !commit;
-        self.content = content;
-        self.counted.visited += rows;
-        self.counted.changed += rows;
-        self.counted.commits += u64::from(commit);
-        Ok(rows)
-    }
-
-    fn scan(&mut self, plan: &Plan, schema: u32) -> Result<u64, Failure> {
-        let (connection, calls) = self.calls(plan, schema)?;
-        let statement = calls.scan.as_ref();
-        let statement =
-            statement.ok_or_else(|| Failure::Statement("the plan has no scans".to_owned()))?;
-        let counted: Option<u64> = connection
-            .conn
-            .exec_first(statement, ())
-            .map_err(MyError::from)?;
-        let rows = counted.unwrap_or(0);
-        self.counted.visited += rows;
-        self.counted.scans += 1;
-        Ok(rows)
+        rows
     }
 
     /// Notes what an operation of a slice did.
@@ -251,15 +363,55 @@ impl Session {
             lost = connection.run("rollback").err().map(|e| e.to_string());
         }
         if lost.is_some() {
-            self.connection = None;
+            self.close();
             self.lost = lost;
         }
         op_error(&error)
     }
+
+    /// Logs off.
+    pub(super) fn close(&mut self) {
+        self.wire = None;
+        self.connection = None;
+    }
+}
+
+impl Talks for Session {
+    type Asked = ();
+
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        self.wire.as_ref().map(Wire::socket)
+    }
+
+    fn answer(&mut self, (): ()) -> Result<Option<u64>, OpError> {
+        Self::answer(self)
+    }
+
+    fn may_wait(&mut self, wait: &mut Wait) -> Result<(), OpError> {
+        match wait.exceeds(self.answer) {
+            false => Ok(()),
+            true => {
+                let late = mysql::Error::IoError(ErrorKind::TimedOut.into());
+                Err(self.failed(MyError::from(late).into()))
+            }
+        }
+    }
+}
+
+fn there(statement: &mut Option<Prepared>) -> Result<&mut Prepared, Failure> {
+    let none = || Failure::Statement("the plan has no such operation".to_owned());
+    statement.as_mut().ok_or_else(none)
+}
+
+/// The call of a statement whose numbers are these alone.
+fn ranged(statement: &mut Prepared, keys: Keys) -> &Call {
+    statement.call.set_number(0, keys.0);
+    statement.call.set_number(1, keys.1);
+    &statement.call
 }
 
 /// A range of keys, or the two parts of one that goes past the last key.
-fn ranges(first: u64, width: u32, scale: u64) -> [Option<(u64, u64)>; 2] {
+fn ranges(first: u64, width: u32, scale: u64) -> [Option<Keys>; 2] {
     let last = first + u64::from(width) - 1;
     [
         Some((first, last.min(scale))),

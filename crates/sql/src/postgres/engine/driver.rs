@@ -5,10 +5,10 @@
 //! than all else it does.
 
 use super::PgEngine;
-use super::many::Many;
 use super::options::Loop;
 use super::session::{Counted, Session};
 use super::slices::Sliced;
+use crate::many::Many;
 use crate::postgres::layout::changed_columns;
 use assay_measure::snapshot::StatSet;
 use assay_measure::stats;

@@ -6,7 +6,6 @@
 mod calls;
 mod driver;
 pub(super) mod errors;
-pub(super) mod many;
 mod options;
 mod plans;
 pub(super) mod server;

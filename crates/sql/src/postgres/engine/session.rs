@@ -1,13 +1,15 @@
 //! One session: its connection, its statements, its transaction.
 
 use super::calls::Calls;
-use super::many::Talks;
 use super::options::Options;
 use super::{PgEngine, errors};
+use crate::many::Talks;
+use crate::patience::Wait;
 use crate::postgres::stats::ServerStats;
 use crate::postgres::wire::{Call, Connection, PgError};
 use assay_run::engine::{EngineError, Op, OpError};
 use assay_run::plan::Plan;
+use std::os::fd::BorrowedFd;
 
 /// Transaction state as the server reports it.
 const IN_TRANSACTION: u8 = b'T';
@@ -351,16 +353,18 @@ impl Session {
 impl Talks for Session {
     type Asked = Asked;
 
-    fn connection(&self) -> Option<&Connection> {
-        self.connection.as_ref()
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        self.connection.as_ref().map(Connection::socket)
     }
 
-    fn answer(&mut self, asked: Asked) -> Result<u64, OpError> {
-        Self::answer(self, asked)
+    fn answer(&mut self, asked: Asked) -> Result<Option<u64>, OpError> {
+        Self::answer(self, asked).map(Some)
     }
 
-    fn unanswered(&mut self, error: PgError) -> OpError {
-        Self::unanswered(self, error)
+    fn may_wait(&mut self, wait: &mut Wait) -> Result<(), OpError> {
+        let connection = self.connection.as_ref();
+        let may = connection.map_or(Ok(()), |connection| connection.may_wait(wait));
+        may.map_err(|error| self.unanswered(error))
     }
 }
 

@@ -6,11 +6,11 @@
 use super::ddl::Named;
 use super::marker;
 use super::session::{Common, Session};
+use crate::many::Many;
 use crate::orders::books;
 use crate::place::Place;
 use crate::postgres::attached::{Attached, locked};
 use crate::postgres::claim::{self, Purpose};
-use crate::postgres::engine::many::Many;
 use crate::postgres::engine::server::{connections, settings as server_settings};
 use crate::postgres::layout::Names;
 use crate::postgres::own;

@@ -1,9 +1,10 @@
 //! One session of order entry: its connection, its statements, its books.
 
 use super::functions;
+use crate::many::Talks;
+use crate::patience::Wait;
 use crate::postgres::attached::Attached;
 use crate::postgres::engine::errors;
-use crate::postgres::engine::many::Talks;
 use crate::postgres::layout::quote;
 use crate::postgres::wire::{Bind, Connection, PgError, Prepared, Values};
 use assay_orders::inputs::{Bounds, Inputs};
@@ -14,6 +15,7 @@ use assay_orders::params::{Asked, Pause};
 use assay_orders::program::{self, Effects, Row, STATEMENTS, Statement, Value};
 use assay_orders::workload::tx_of;
 use assay_run::engine::{EngineError, Op, OpError};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 /// Names mean PostgreSQL's own first, then the data set's.
@@ -173,11 +175,11 @@ impl Session {
 impl Talks for Session {
     type Asked = Tx;
 
-    fn connection(&self) -> Option<&Connection> {
-        self.connection.as_ref()
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        self.connection.as_ref().map(Connection::socket)
     }
 
-    fn answer(&mut self, tx: Tx) -> Result<u64, OpError> {
+    fn answer(&mut self, tx: Tx) -> Result<Option<u64>, OpError> {
         let Some(connection) = self.connection.as_mut() else {
             return Err(closed(self.number));
         };
@@ -188,16 +190,20 @@ impl Talks for Session {
             }
         });
         match answer {
-            Ok(_) => Ok(self.done(tx, Effects::of(returned))),
+            Ok(_) => Ok(Some(self.done(tx, Effects::of(returned)))),
             Err(error) => Err(self.failed(tx, error, true)),
         }
     }
 
-    fn unanswered(&mut self, error: PgError) -> OpError {
-        let op_error = errors::op_error(&error);
-        self.connection = None;
-        self.lost = Some(op_error.text.clone());
-        op_error
+    fn may_wait(&mut self, wait: &mut Wait) -> Result<(), OpError> {
+        let connection = self.connection.as_ref();
+        let may = connection.map_or(Ok(()), |connection| connection.may_wait(wait));
+        may.map_err(|error| {
+            let op_error = errors::op_error(&error);
+            self.connection = None;
+            self.lost = Some(op_error.text.clone());
+            op_error
+        })
     }
 }
 

@@ -1,16 +1,15 @@
 //! Several sessions of one thread: requests go out as they come up, answers are taken as the sockets have them.
 //!
-//! The server sends the answer to a request in one piece, when it comes to the Sync. So a socket that has something to
+//! A server sends the answer to a request in one piece, when it has come to its end. So a socket that has something to
 //! read has (nearly) all of it, and the rest is waited for in the socket: no state of half an answer is kept.
 
 use crate::patience::Wait;
-use crate::postgres::wire::{Connection, PgError};
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
 use assay_run::engine::{Completion, EngineError, OpError, Outcome, Tag};
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// Answers taken in one turn: few enough that the sessions whose answers came first need not wait long to go on.
@@ -20,22 +19,22 @@ const TOGETHER: usize = 16;
 const LOOK_NS: Ns = NS_PER_S / 4;
 
 /// A session as it is waited for.
-pub(in crate::postgres) trait Talks {
+pub(crate) trait Talks {
     /// What it was asked.
     type Asked: Copy;
 
-    /// Its connection, while it has one.
-    fn connection(&self) -> Option<&Connection>;
+    /// The socket of its connection, while it has one.
+    fn socket(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Takes the answer to what was asked; the rows it touched.
-    fn answer(&mut self, asked: Self::Asked) -> Result<u64, OpError>;
+    /// Takes the answer to what was asked; the rows that the operation touched, or none: the operation has asked for more.
+    fn answer(&mut self, asked: Self::Asked) -> Result<Option<u64>, OpError>;
 
-    /// What was asked came to nothing.
-    fn unanswered(&mut self, error: PgError) -> OpError;
+    /// The wait has gone on for a while. An error if it may not go on: what was asked came to nothing.
+    fn may_wait(&mut self, wait: &mut Wait) -> Result<(), OpError>;
 }
 
 /// See the module.
-pub(in crate::postgres) struct Many<T: Talks> {
+pub(crate) struct Many<T: Talks> {
     epoll: OwnedFd,
     /// What each session waits for.
     asked: Vec<Option<T::Asked>>,
@@ -51,7 +50,7 @@ pub(in crate::postgres) struct Many<T: Talks> {
 
 impl<T: Talks> Many<T> {
     /// Listens to all of them.
-    pub(in crate::postgres) fn open(sessions: &[T]) -> Result<Self, EngineError> {
+    pub(crate) fn open(sessions: &[T]) -> Result<Self, EngineError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed)?;
         let many = Self {
             epoll,
@@ -68,23 +67,23 @@ impl<T: Talks> Many<T> {
     }
 
     /// What a session waits for.
-    pub(in crate::postgres) fn waits_for(&self, tag: usize) -> Option<T::Asked> {
+    pub(crate) fn waits_for(&self, tag: usize) -> Option<T::Asked> {
         self.asked[tag]
     }
 
     /// Whether a session waits for an answer.
-    pub(in crate::postgres) fn waits(&self, tag: usize) -> bool {
+    pub(crate) fn waits(&self, tag: usize) -> bool {
         self.asked[tag].is_some()
     }
 
     fn listen(&self, tag: usize, session: &T) -> Result<(), Errno> {
-        let Some(connection) = session.connection() else {
+        let Some(socket) = session.socket() else {
             return Ok(());
         };
         let data = epoll::EventData::new_u64(tag as u64);
         epoll::add(
             &self.epoll,
-            connection.socket(),
+            socket,
             data,
             // An answer is read to its end as soon as it is named, so its arrival alone is news.
             epoll::EventFlags::IN | epoll::EventFlags::ET,
@@ -92,7 +91,7 @@ impl<T: Talks> Many<T> {
     }
 
     /// A session was asked. The rows, if it has answered already.
-    pub(in crate::postgres) fn asked(
+    pub(crate) fn asked(
         &mut self,
         tag: Tag,
         session: &mut T,
@@ -104,14 +103,18 @@ impl<T: Talks> Many<T> {
             self.waits[tag] = Wait::default();
             return Ok(None);
         }
-        let rows = session.answer(asked)?;
+        let rows = loop {
+            if let Some(rows) = session.answer(asked)? {
+                break rows;
+            }
+        };
         // If it is not heard again, its next operation waits in the socket as this one did.
         self.spoke[tag] = self.listen(tag, session).is_err();
         Ok(Some(rows))
     }
 
     /// Takes the answers that are there, after waiting for the first one.
-    pub(in crate::postgres) fn reap(
+    pub(crate) fn reap(
         &mut self,
         sessions: &mut [T],
         clock: &Clock,
@@ -123,7 +126,11 @@ impl<T: Talks> Many<T> {
             let tag = event.data.u64() as usize;
             let session = &mut sessions[tag];
             if let Some(asked) = self.asked[tag].take() {
-                let result = session.answer(asked);
+                let Some(result) = session.answer(asked).transpose() else {
+                    self.asked[tag] = Some(asked);
+                    self.waits[tag] = Wait::default();
+                    continue;
+                };
                 out.push(Completion {
                     tag: tag as Tag,
                     outcome: Outcome {
@@ -131,8 +138,8 @@ impl<T: Talks> Many<T> {
                         result,
                     },
                 });
-            } else if let Some(connection) = session.connection() {
-                epoll::delete(&self.epoll, connection.socket()).map_err(failed)?;
+            } else if let Some(socket) = session.socket() {
+                epoll::delete(&self.epoll, socket).map_err(failed)?;
                 self.spoke[tag] = true;
             }
         }
@@ -150,19 +157,16 @@ impl<T: Talks> Many<T> {
     /// Ends a wait that may not go on.
     fn look(&mut self, sessions: &mut [T], clock: &Clock, out: &mut Vec<Completion>) {
         for (tag, session) in sessions.iter_mut().enumerate() {
-            let Some(connection) = session.connection() else {
-                continue;
-            };
             if self.asked[tag].is_none() {
                 continue;
             }
-            if let Err(error) = connection.may_wait(&mut self.waits[tag]) {
+            if let Err(error) = session.may_wait(&mut self.waits[tag]) {
                 self.asked[tag] = None;
                 out.push(Completion {
                     tag: tag as Tag,
                     outcome: Outcome {
                         end_ns: clock.now_ns(),
-                        result: Err(session.unanswered(error)),
+                        result: Err(error),
                     },
                 });
                 // The thread ends with it, and the others are counted as they are.
