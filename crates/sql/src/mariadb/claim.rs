@@ -2,8 +2,8 @@
 //!
 //! A claim is a user-level lock (`GET_LOCK`) of a connection that lives as long as the command. Such locks know no
 //! sharing: a command that wants the data set alone holds the main lock, and finds none of the runs' own; a run takes
-//! one of its own while it holds the main lock for an instant. The names hold for the whole server and are made from
-//! the database's.
+//! one of its own while it holds the main lock for an instant, and so does a series, of another name: it is no load that a
+//! run in it could meet. The names hold for the whole server and are made from the database's.
 
 use super::address::Address;
 use super::conn::{Connection, MyError, told};
@@ -14,8 +14,11 @@ use std::time::{Duration, Instant};
 /// How long a claim waits for its holder: an assay that follows another at once is not to be refused for that.
 const WAIT: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(20);
-/// Runs and series that may share a data set.
+/// Runs that may share a data set, and series.
 const SHARERS: u32 = 64;
+/// What locks are called that are shared.
+const RUN: &str = "run";
+const SERIES: &str = "series";
 
 /// Claims the data set; the claim ends with the connection that is returned.
 ///
@@ -40,8 +43,13 @@ pub(super) fn take(address: &Address, purpose: Purpose) -> Result<Connection, En
         return Err(in_use(&mut connection, address, &[holder]));
     }
     if purpose.shares() {
+        let kind = if purpose == Purpose::Series {
+            SERIES
+        } else {
+            RUN
+        };
         for n in 0..SHARERS {
-            let own = run_lock(&address.database, n);
+            let own = shared_lock(&address.database, kind, n);
             let taken = connection.number(&format!("select get_lock('{own}', 0)"));
             if taken.map_err(&doing)? == 1 {
                 let free = format!("select release_lock('{main}')");
@@ -56,12 +64,13 @@ pub(super) fn take(address: &Address, purpose: Purpose) -> Result<Connection, En
     }
     let begun = Instant::now();
     loop {
-        let runs = sharers(&mut connection, &address.database).map_err(&doing)?;
-        if runs.is_empty() {
+        let mut sharers = runs(&mut connection, &address.database).map_err(&doing)?;
+        sharers.extend(holders(&mut connection, &address.database, SERIES).map_err(&doing)?);
+        if sharers.is_empty() {
             return Ok(connection);
         }
         if begun.elapsed() >= WAIT {
-            return Err(in_use(&mut connection, address, &runs));
+            return Err(in_use(&mut connection, address, &sharers));
         }
         std::thread::sleep(POLL);
     }
@@ -71,14 +80,18 @@ fn main_lock(database: &str) -> String {
     format!("assay {:08x}", crc32c::crc32c(database.as_bytes()))
 }
 
-fn run_lock(database: &str, n: u32) -> String {
-    format!("{} run {n}", main_lock(database))
+fn shared_lock(database: &str, kind: &str, n: u32) -> String {
+    format!("{} {kind} {n}", main_lock(database))
 }
 
 /// Sessions that hold locks of runs.
-pub(super) fn sharers(connection: &mut Connection, database: &str) -> Result<Vec<u64>, MyError> {
+pub(super) fn runs(connection: &mut Connection, database: &str) -> Result<Vec<u64>, MyError> {
+    holders(connection, database, RUN)
+}
+
+fn holders(connection: &mut Connection, database: &str, kind: &str) -> Result<Vec<u64>, MyError> {
     let each: Vec<String> = (0..SHARERS)
-        .map(|n| format!("is_used_lock('{}')", run_lock(database, n)))
+        .map(|n| format!("is_used_lock('{}')", shared_lock(database, kind, n)))
         .collect();
     let rows = connection.rows(&format!("select {}", each.join(", ")))?;
     let ids = rows.into_iter().flatten().flatten();

@@ -894,6 +894,26 @@ fn a_session_that_is_cut_off_makes_the_run_invalid_and_the_data_set_stays_whole(
     life::check(&Mariadb, &url, &settings(SMALL)).unwrap();
 }
 
+#[test]
+fn a_run_of_a_series_is_alone_and_one_beside_another_is_not() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let url = server.database("series");
+    load(&url, &settings(SMALL), 1).unwrap();
+    let series = Mariadb.share(&url, &settings(SMALL)).unwrap();
+    assert!(series.is_some());
+    let company = |data: &RunData| {
+        let other = |warning: &&String| warning.contains("Another assay");
+        data.warnings.iter().filter(other).count()
+    };
+    let small = plan(8192, 1, 1000, 10);
+    assert_eq!(company(&run(&url, &small, &[])), 0);
+    let other = Mariadb.open(&url, &small, &settings(SMALL), &Stop::new(), &Unwatched);
+    assert_eq!(company(&run(&url, &small, &[])), 1);
+    drop((series, other));
+}
+
 /// What a session of one thread's two does while the other waits for a lock that it holds.
 #[test]
 fn a_thread_goes_on_while_one_of_its_sessions_waits() {

@@ -258,7 +258,7 @@ impl ServerStats {
             };
             let read = read(connection, &self.timing).and_then(|raw| {
                 if !state.claim_ended {
-                    let holders = claim::sharers(connection, &self.address.database)?;
+                    let holders = claim::runs(connection, &self.address.database)?;
                     state.company.note(&holders);
                 }
                 Ok(raw)
