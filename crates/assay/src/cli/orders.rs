@@ -36,7 +36,8 @@ pub(crate) struct OrdersPlace {
     /// A file of settings: assay.toml
     #[arg(short = 'c', long = "config", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The server: postgres://USER@HOST:PORT/DB, or temp:postgres[:VERSION] (a server only for this command)
+    /// The server: postgres://USER@HOST:PORT/DB or mysql://USER@HOST:PORT/DB, or temp:postgres[:VERSION] or
+    /// temp:mariadb[:VERSION] (a server only for this command)
     #[arg(long, value_name = "URL")]
     target: Option<String>,
     /// Any parameter, repeatable: --set RETRIES=10

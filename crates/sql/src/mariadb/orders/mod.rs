@@ -109,7 +109,8 @@ impl Target for MariadbOrders {
     }
 
     fn heeds(&self, name: &str) -> bool {
-        heeds(name, params::PARAMS)
+        // Each session waits for its answers in a thread of its own.
+        name != "DRIVER_THREADS" && heeds(name, params::PARAMS)
     }
 
     fn shape(&self, settings: &Settings, plan: &mut Plan) -> Result<(), EngineError> {

@@ -228,6 +228,17 @@ fn sums(place: &str, database: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_setting_that_would_do_nothing_is_not_heeded() {
+    for (name, heeded) in [
+        ("MYSQL_GRACE", true),
+        ("DRIVER_THREADS", false),
+        ("READ_MODE", false),
+    ] {
+        assert_eq!(MariadbOrders.heeds(name), heeded, "{name}");
+    }
+}
+
+#[test]
 fn both_forms_leave_the_same_rows_for_the_same_seed() {
     let Some(server) = Server::shared() else {
         return;
