@@ -2,7 +2,6 @@
 
 use super::address::{Address, Host};
 use super::tls::{Mode, Tls};
-use super::wire::Wire;
 use assay_run::engine::{EngineError, OpError};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Row};
@@ -225,12 +224,6 @@ impl Connection {
     pub(super) fn listener(&self) -> Option<i32> {
         let peer = rustix::net::sockopt::socket_peercred(self.socket().ok()?).ok()?;
         Some(peer.pid.as_raw_nonzero().get())
-    }
-
-    /// Its own hot path, if nothing stands between us and the socket.
-    pub(super) fn wire(&self) -> Option<Wire> {
-        let socket = self.plain.then(|| self.socket().ok())??;
-        Some(Wire::new(socket))
     }
 
     /// The socket once more, for a thread that ends waits in it. The crate keeps its own to itself.

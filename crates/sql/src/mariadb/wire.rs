@@ -7,7 +7,7 @@
 //! count in one row of one column; that of a change the number of rows. The protocol is laid out in MariaDB's
 //! documentation ("Clients & Utilities", "Server Response Packets").
 
-use super::conn::MyError;
+use super::conn::{Connection, MyError};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::io::{Error, ErrorKind, Result as IoResult};
 use std::ops::Range;
@@ -125,12 +125,12 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// Over the socket of a connection without TLS.
-    pub(super) fn new(socket: OwnedFd) -> Self {
-        Self {
-            socket,
+    /// Over the socket of a connection, if nothing stands between us and it.
+    pub(super) fn over(connection: &Connection) -> Option<Self> {
+        Some(Self {
+            socket: connection.plain.then(|| connection.socket().ok())??,
             input: Input::default(),
-        }
+        })
     }
 
     /// To wait for answers.

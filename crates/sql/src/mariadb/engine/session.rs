@@ -90,7 +90,7 @@ impl Session {
         let calls = Calls::prepare(&mut connection, &engine.plan, home)?;
         let mut session = Self {
             number,
-            wire: connection.wire(),
+            wire: Wire::over(&connection),
             connection: Some(connection),
             calls: vec![calls],
             begin: Call::query("begin"),
