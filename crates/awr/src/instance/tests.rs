@@ -1,5 +1,5 @@
-use assay_measure::record::metric::find;
 use assay_measure::record::Record;
+use assay_measure::record::metric::find;
 use assay_measure::snapshot::SettingLine;
 
 #[test]
