@@ -5,6 +5,7 @@ use crate::cli::SelftestArgs;
 use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure};
 use crate::{signals, ui};
+use assay_measure::facts;
 use assay_measure::record::{Record, Truth};
 use assay_measure::stats::{self, Stat};
 use assay_run::engine::Presence;
@@ -247,7 +248,17 @@ impl Script<'_> {
             ),
             Err(error) => (None, [String::new(), error.to_string()]),
         };
-        let right = code == Some(i32::from(step.code));
+        // Not every server has such a loop; one without says so before anything begins.
+        let refused = step.words.iter().any(|word| word == "LOOP=server")
+            && code == Some(i32::from(Code::Usage as u8));
+        if refused {
+            ui::say(&format!(
+                "self-test: {} is n/a: {}",
+                step.name,
+                said[1].trim_end()
+            ));
+        }
+        let right = refused || code == Some(i32::from(step.code));
         if !right {
             ui::say(&format!(
                 "self-test: {} ended with {code:?}, not {}: {}",
@@ -279,6 +290,18 @@ impl Script<'_> {
         found.map(|(_, record)| record)
     }
 
+    /// Whether the engine has this fact.
+    fn says(&self, name: &str, fact: &str) -> bool {
+        let record = self.record(name);
+        record.is_some_and(|record| {
+            record
+                .plan
+                .engine_facts
+                .iter()
+                .any(|line| line.name == fact)
+        })
+    }
+
     /// A counter from the gate to the end of the drain.
     fn whole(&self, name: &str, stat: Stat) -> Option<f64> {
         let row = self.record(name)?.instance.stats.get(stat.key)?;
@@ -308,6 +331,11 @@ fn quotient(
 
 fn claims(script: &Script<'_>) -> Vec<Claim> {
     let of = |run: &str, stat| script.whole(run, stat);
+    // Where a get is not a block but a page on the way to a row, their number says nothing of the rows.
+    let gets_of = |run: &str| match script.says(run, facts::GETS.name) {
+        true => None,
+        false => of(run, stats::SESSION_LOGICAL_READS),
+    };
     let unit = WORK_UNIT as f64;
     let redo = |run: &str| {
         Some(of(run, stats::REDO_SIZE)? / of(run, stats::ROWS_CHANGED).filter(|rows| *rows > 0.0)?)
@@ -315,10 +343,7 @@ fn claims(script: &Script<'_>) -> Vec<Claim> {
     let mut claims = vec![
         quotient(
             "gets of a range select: its rows, and a few of the index",
-            (
-                of("selects", stats::SESSION_LOGICAL_READS),
-                of("selects", stats::EXECUTE_COUNT),
-            ),
+            (gets_of("selects"), of("selects", stats::EXECUTE_COUNT)),
             |gets| (unit..=unit + INDEX_GETS).contains(&gets),
         ),
         quotient(
@@ -353,7 +378,7 @@ fn claims(script: &Script<'_>) -> Vec<Claim> {
         quotient(
             "batched selects touch as many blocks as single ones",
             (
-                of("selects batched", stats::SESSION_LOGICAL_READS),
+                gets_of("selects batched"),
                 of("selects batched", stats::EXECUTE_COUNT),
             ),
             |gets| gets <= unit + INDEX_GETS,

@@ -1,6 +1,7 @@
 //! A connection: the crate `mysql` with our addresses, times and words for errors.
 
 use super::address::{Address, Host};
+use super::product::Product;
 use super::tls::{Mode, Tls};
 use assay_run::engine::{EngineError, OpError};
 use mysql::prelude::Queryable;
@@ -140,6 +141,7 @@ pub(super) fn op_error_of(code: u16, text: &str) -> OpError {
 
 /// See the module.
 pub(super) struct Connection {
+    pub(super) product: Product,
     pub(super) conn: Conn,
     /// What goes through its socket is as it was written: no TLS.
     pub(super) plain: bool,
@@ -170,7 +172,11 @@ impl Connection {
             let options = tls.options();
             // Over a socket of the file system the crate has none.
             let plain = in_files || options.is_none();
-            Conn::new(builder.clone().ssl_opts(options)).map(|conn| Self { conn, plain })
+            Conn::new(builder.clone().ssl_opts(options)).map(|conn| Self {
+                product: Product::MariaDb,
+                conn,
+                plain,
+            })
         };
         let opened = match with(&address.tls) {
             Err(mysql::Error::DriverError(mysql::DriverError::TlsNotSupported))
@@ -182,12 +188,18 @@ impl Connection {
         };
         match opened {
             Ok(mut connection) => {
-                let pinned = connection.run("set names latin1, sql_mode = 'STRICT_ALL_TABLES'");
-                pinned.map_err(told("preparing the session"))?;
+                connection.pin().map_err(told("preparing the session"))?;
                 Ok(connection)
             }
             Err(error) => Err(refused(address, &MyError(error))),
         }
+    }
+
+    /// What a session needs that no setting of the server may change, and whose server it is.
+    fn pin(&mut self) -> Result<(), MyError> {
+        self.run("set names latin1, sql_mode = 'STRICT_ALL_TABLES'")?;
+        self.product = Product::of(&self.value("select version()")?);
+        Ok(())
     }
 
     /// Statements whose answers do not matter.

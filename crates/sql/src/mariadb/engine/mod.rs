@@ -52,6 +52,11 @@ pub(super) fn open(
     }
     let mut control = claim::take(&address, Purpose::Run)?;
     let server = Server::ask(&mut control)?;
+    if in_server {
+        server.refuse_other_than_mariadb(
+            "LOOP=server needs MariaDB's BEGIN NOT ATOMIC, a block that is not stored: use LOOP=client",
+        )?;
+    }
     if plan.update_pct > 0 {
         server.refuse_read_only()?;
     }

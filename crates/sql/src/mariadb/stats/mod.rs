@@ -20,7 +20,7 @@ use assay_run::engine::{EngineError, Remarks};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tables::{ABSENT, COUNTERS, GAUGES, NEVER};
+use tables::{ABSENT, COUNTERS, GAUGES, NEVER, RENAMED};
 pub(super) use timing::INSTRUMENT;
 use timing::Timing;
 
@@ -115,7 +115,16 @@ impl ServerStats {
             },
             Err(why) => Reading::Na(why.clone()),
         };
+        let is_known = |name: &str| {
+            let status = raw.as_ref().map(|raw| &raw.status);
+            status.is_ok_and(|status| status.contains_key(name))
+        };
         for (stat, name) in COUNTERS {
+            let other = RENAMED.iter().find(|(old, _)| old == name);
+            let name = match other {
+                Some((_, new)) if is_known(new) => new,
+                _ => name,
+            };
             set.put(*stat, value(name), name);
         }
         self.parts(&mut state.rests, &mut set, &value);
@@ -343,7 +352,7 @@ fn lost(state: &mut State, why: &str) -> String {
 /// Everything of one instant.
 fn read(connection: &mut Connection, timing: &Timing) -> Result<Raw, MyError> {
     let rows = connection.rows("show global status")?;
-    let status = rows
+    let mut status: BTreeMap<String, u64> = rows
         .into_iter()
         .filter_map(|row| {
             let mut row = row.into_iter().flatten();
@@ -351,6 +360,13 @@ fn read(connection: &mut Connection, timing: &Timing) -> Result<Raw, MyError> {
             Some((name, row.next()?.parse().ok()?))
         })
         .collect();
+    // MySQL tells the two ends of it.
+    let end = |name: &str| status.get(name).copied();
+    let ends = end("innodb_redo_log_current_lsn").zip(end("innodb_redo_log_checkpoint_lsn"));
+    if let Some((current, checkpoint)) = ends {
+        let age = current.saturating_sub(checkpoint);
+        status.insert("innodb_checkpoint_age".to_owned(), age);
+    }
     Ok(Raw {
         status,
         timed: timing.read(connection)?,
@@ -361,9 +377,16 @@ fn read(connection: &mut Connection, timing: &Timing) -> Result<Raw, MyError> {
 
 /// The threads that serve clients: all of them, for who may see other users' sessions.
 fn clients(connection: &mut Connection) -> Result<Result<Vec<i32>, String>, MyError> {
-    let sql = "select tid, (select count(*) from information_schema.user_privileges where privilege_type = 'PROCESS' \
-               and replace(grantee, '\\'', '') = current_user()) from information_schema.processlist";
-    let rows = connection.rows(sql)?;
+    let sql = format!(
+        "select tid, (select count(*) from information_schema.user_privileges where privilege_type = 'PROCESS' and \
+         replace(grantee, '\\'', '') = current_user()) from {}",
+        connection.product.sessions()
+    );
+    let rows = match connection.rows(&sql) {
+        Ok(rows) => rows,
+        Err(error) if error.is_fatal() => return Err(error),
+        Err(error) => return Ok(Err(format!("denied: {error}"))),
+    };
     let number = |value: &Option<String>| value.as_ref().and_then(|text| text.parse::<i32>().ok());
     if rows.iter().any(|row| number(&row[1]) == Some(0)) {
         return Ok(Err("denied: other users' sessions need PROCESS".to_owned()));
