@@ -110,9 +110,12 @@ impl Session {
             first_key: 1,
             width: plan.work_unit,
         };
-        let rows = self
-            .perform(plan, &op)
-            .map_err(|error| EngineError::Unusable(error.text))?;
+        let rows = self.perform(plan, &op).map_err(|error| {
+            EngineError::Unusable(match &self.lost {
+                Some(why) => format!("session {} lost its connection: {why}", self.number),
+                None => error.text,
+            })
+        })?;
         self.counted = Counted::default();
         if rows == u64::from(plan.work_unit) {
             return Ok(());
