@@ -509,8 +509,7 @@ impl Ask<'_> {
     fn shipments(&self) -> String {
         let (orders, loaded) = (self.of(Table::Orders), self.loaded("shipped"));
         let (acked, doubt) = (self.acked("PO"), self.doubt("PO"));
-        let shipped =
-            format!("(select count(*) from {orders} where order_status > 4) - {loaded}");
+        let shipped = format!("(select count(*) from {orders} where order_status > 4) - {loaded}");
         self.row(&shipped, &acked, &format!("{acked} + {doubt}"))
     }
 

@@ -276,12 +276,7 @@ impl Session for Link {
         self.leading(sql, binds, usize::MAX)
     }
 
-    fn leading(
-        &mut self,
-        sql: &str,
-        binds: &[Bind<'_>],
-        columns: usize,
-    ) -> Result<Rows, OraError> {
+    fn leading(&mut self, sql: &str, binds: &[Bind<'_>], columns: usize) -> Result<Rows, OraError> {
         let held = hold(binds);
         let values: Vec<&dyn ToDbValue> = held.iter().map(Held::value).collect();
         self.guarded(|connection, _| {

@@ -49,12 +49,7 @@ pub(super) trait Session: Send {
     fn rows(&mut self, sql: &str, binds: &[Bind<'_>]) -> Result<Rows, OraError>;
 
     /// All rows of a query, of each its first `columns` as text: those behind travel, and may be of any type.
-    fn leading(
-        &mut self,
-        sql: &str,
-        binds: &[Bind<'_>],
-        columns: usize,
-    ) -> Result<Rows, OraError>;
+    fn leading(&mut self, sql: &str, binds: &[Bind<'_>], columns: usize) -> Result<Rows, OraError>;
 
     /// A query whose answer is one number.
     fn number(&mut self, sql: &str, binds: &[Bind<'_>]) -> Result<u64, OraError>;

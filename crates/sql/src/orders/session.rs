@@ -11,9 +11,7 @@ use assay_orders::names::Lists;
 use assay_orders::params::{Asked, Pause};
 use assay_orders::program::{self, Effects, Row, Statement, Value};
 use assay_orders::workload::tx_of;
-use assay_run::engine::{
-    Completion, Driver, EngineError, Op, OpError, Outcome, Submit, Tag,
-};
+use assay_run::engine::{Completion, Driver, EngineError, Op, OpError, Outcome, Submit, Tag};
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -42,7 +40,8 @@ pub(crate) trait Wire {
     fn rollback(&mut self) -> Result<(), Self::Error>;
 
     /// One statement.
-    fn send(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<Vec<Row>, Self::Error>;
+    fn send(&mut self, statement: Statement, values: &[Value<'_>])
+    -> Result<Vec<Row>, Self::Error>;
 }
 
 /// See the module.

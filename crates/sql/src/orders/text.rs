@@ -50,6 +50,9 @@ mod tests {
         assert_eq!(sql, "values (?, ?, ?, ?)");
         assert_eq!(values, [0, 9, 1, 0]);
         let (sql, values) = marked("values ($2, $2)", |at| format!(":{at}"));
-        assert_eq!((sql.as_str(), values.as_slice()), ("values (:1, :2)", &[1, 1][..]));
+        assert_eq!(
+            (sql.as_str(), values.as_slice()),
+            ("values (:1, :2)", &[1, 1][..])
+        );
     }
 }

@@ -24,9 +24,7 @@ use assay_orders::names::Lists;
 use assay_orders::params::Asked;
 use assay_orders::part::FromEngine;
 use assay_orders::workload::OrderEntry;
-use assay_run::engine::{
-    Assignment, Doing, Driver, Engine, EngineError, Remarks,
-};
+use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Remarks};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use assay_run::workload::Workload;
@@ -241,4 +239,3 @@ impl Engine for OrdersEngine {
         Ok(())
     }
 }
-

@@ -2,8 +2,8 @@
 //! cents; what a statement returns begins with three numbers and a text.
 
 use crate::orders::text::{
-    ADDRESS, BEST, CARD, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, OFFERED, PRODUCT,
-    marked,
+    ADDRESS, BEST, CARD, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, OFFERED,
+    PRODUCT, marked,
 };
 use assay_orders::program::Statement;
 

@@ -103,7 +103,11 @@ pub(super) fn create_tables(names: &Named) -> Vec<String> {
                 Table::Inventories => " pctfree 80 initrans 16",
                 _ => "",
             };
-            format!("create table {} ({}){room}{place}", table.name(), columns.join(", "))
+            format!(
+                "create table {} ({}){room}{place}",
+                table.name(),
+                columns.join(", ")
+            )
         })
         .collect();
     for (name, columns) in [

@@ -221,7 +221,9 @@ fn send(
         .lines()
         .map(|line| {
             let values = line.split('\t').zip(table.columns());
-            values.map(|(text, column)| bind(text, column.kind)).collect()
+            values
+                .map(|(text, column)| bind(text, column.kind))
+                .collect()
         })
         .collect();
     for rows in rows.chunks(ROWS) {

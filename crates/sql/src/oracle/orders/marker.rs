@@ -68,7 +68,12 @@ pub(super) fn find(
     };
     let marks = [DATA_SET, CLAIM];
     match marker.into_iter().flatten().flatten().next() {
-        None if content.iter().all(|(name, _)| marks.contains(&name.as_str())) => Ok(None),
+        None if content
+            .iter()
+            .all(|(name, _)| marks.contains(&name.as_str())) =>
+        {
+            Ok(None)
+        }
         None => Err(foreign(names, &content)),
         Some(text) => {
             let marker = Marker::read(&text, &names.place())?;
@@ -105,9 +110,7 @@ fn refuse_others(
 ) -> Result<(), EngineError> {
     let others = content
         .iter()
-        .filter(|(name, kind)| {
-            !kind_of(name).is_some_and(|kinds| kinds.contains(&kind.as_str()))
-        })
+        .filter(|(name, kind)| !kind_of(name).is_some_and(|kinds| kinds.contains(&kind.as_str())))
         .map(|(name, kind)| vec![Some(format!("{name} ({})", kind.to_ascii_lowercase()))]);
     let mut strange: Vec<_> = others.collect();
     strange.extend(

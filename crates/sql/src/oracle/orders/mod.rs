@@ -134,18 +134,16 @@ impl Target for OracleOrders {
     fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {
         let there = look(&self.oracle.visit(location, settings)?, settings)?;
         let found = there.found.filter(|found| found.complete);
-        Ok(
-            found.map_or(Presence::Absent { harmless: false }, |found| {
-                Presence::Present(DataSet {
-                    schemas: 1,
-                    scale_blocks: found.generator().counts().customers,
-                    scan_blocks: 0,
-                    block_bytes: there.server.tablespace.block_bytes,
-                    state: format!("order entry, scale {}, seed {}", found.scale(), found.seed),
-                    unfinished: None,
-                })
-            }),
-        )
+        Ok(found.map_or(Presence::Absent { harmless: false }, |found| {
+            Presence::Present(DataSet {
+                schemas: 1,
+                scale_blocks: found.generator().counts().customers,
+                scan_blocks: 0,
+                block_bytes: there.server.tablespace.block_bytes,
+                state: format!("order entry, scale {}, seed {}", found.scale(), found.seed),
+                unfinished: None,
+            })
+        }))
     }
 
     fn refuse_again(&self, location: &str, settings: &Settings) -> Option<EngineError> {

@@ -276,7 +276,10 @@ fn body(text: &str) -> String {
          p_country, 'Postcode', null)"
     );
     let parts = [
-        ("{PAUSE}", "if p_max > 0 then takes_a_break(p_min, p_max); end if;".to_owned()),
+        (
+            "{PAUSE}",
+            "if p_max > 0 then takes_a_break(p_min, p_max); end if;".to_owned(),
+        ),
         ("{ADDED_ADDRESS}", address),
         ("{NEW_CUSTOMER}", NEW_CUSTOMER.to_owned()),
         ("{NEW_CARD}", NEW_CARD.to_owned()),

@@ -4,7 +4,7 @@ use super::super::attached::Attached;
 use super::super::session::{Bind, OraError, Session as Server, told};
 use super::load::SETUP;
 use super::package;
-use super::statements::{How, statement};
+use super::statements::{How, Sent, statement};
 use crate::orders::session::{Argument, Session, Wire, arguments};
 use assay_orders::inputs::Inputs;
 use assay_orders::mix::ALL;
@@ -20,7 +20,7 @@ const NS_PER_US: u64 = 1000;
 pub(super) struct Link {
     session: Box<dyn Server>,
     calls: Vec<String>,
-    statements: Vec<(String, Vec<usize>, How)>,
+    statements: Vec<Sent>,
 }
 
 /// Connects.
@@ -80,27 +80,35 @@ impl Wire for Link {
     }
 
     fn send(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<Vec<Row>, OraError> {
-        let (sql, marks, how) = &self.statements[statement as usize];
-        let binds: Vec<Bind<'_>> = marks.iter().map(|at| bind(&values[*at])).collect();
-        let one = |text: Option<String>| Row {
-            numbers: [text.and_then(|text| text.parse().ok()), None, None],
-            text: None,
-        };
-        Ok(match how {
-            How::Rows => {
-                let rows = self.session.leading(sql, &binds, WANTED)?;
-                rows.into_iter().map(row_of).collect()
-            }
-            How::Run => match self.session.run(sql, &binds)? {
-                0 => Vec::new(),
-                _ => vec![Row::default()],
-            },
-            How::Block => {
-                let told = self.session.call(sql, &binds, 1)?;
-                vec![one(told.into_iter().next())]
-            }
-        })
+        send(
+            &mut *self.session,
+            &self.statements[statement as usize],
+            values,
+        )
     }
+}
+
+/// Sends a statement as it is sent.
+pub(super) fn send(
+    session: &mut dyn Server,
+    (sql, marks, how): &Sent,
+    values: &[Value<'_>],
+) -> Result<Vec<Row>, OraError> {
+    let binds: Vec<Bind<'_>> = marks.iter().map(|at| bind(&values[*at])).collect();
+    Ok(match how {
+        How::Rows => {
+            let rows = session.leading(sql, &binds, WANTED)?;
+            rows.into_iter().map(row_of).collect()
+        }
+        How::Run => match session.run(sql, &binds)? {
+            0 => Vec::new(),
+            _ => vec![Row::default()],
+        },
+        How::Block => {
+            let told = session.call(sql, &binds, 1)?;
+            vec![row_of(told.into_iter().map(Some).collect())]
+        }
+    })
 }
 
 fn bind<'a>(value: &Value<'a>) -> Bind<'a> {

@@ -2,8 +2,8 @@
 //! query returns begins with three numbers and a text.
 
 use crate::orders::text::{
-    ADDRESS, BEST, CARD, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, OFFERED, PRODUCT,
-    marked,
+    ADDRESS, BEST, CARD, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, OFFERED,
+    PRODUCT, marked,
 };
 use assay_orders::program::Statement;
 
@@ -47,7 +47,10 @@ pub(super) enum How {
 }
 
 /// A statement, which value each of its placeholders stands for, from 0, and how it is sent.
-pub(super) fn statement(statement: Statement) -> (String, Vec<usize>, How) {
+pub(super) type Sent = (String, Vec<usize>, How);
+
+/// See [`Sent`].
+pub(super) fn statement(statement: Statement) -> Sent {
     let (text, how) = match change(statement) {
         Some(text) if text.starts_with("declare") => (text, How::Block),
         Some(text) => (text, How::Run),
@@ -55,7 +58,11 @@ pub(super) fn statement(statement: Statement) -> (String, Vec<usize>, How) {
     };
     let (sql, values) = marked(&text, |at| format!(":{at}"));
     match how {
-        How::Block => (sql.replace(":out", &format!(":{}", values.len() + 1)), values, how),
+        How::Block => (
+            sql.replace(":out", &format!(":{}", values.len() + 1)),
+            values,
+            how,
+        ),
         _ => (sql, values, how),
     }
 }

@@ -236,28 +236,36 @@ fn independent_parsers_of_oracle_read_every_statement() {
     read_but_for(&statements(), &BEYOND);
 }
 
+/// What sqlglot refuses, where it is there.
+fn by_sqlglot(all: &[(String, String)]) -> Option<BTreeSet<String>> {
+    let place = std::env::var_os("ASSAY_SQLGLOT")?;
+    let mut python = Command::new("python3");
+    python.args(["-c", SQLGLOT]).env("PYTHONPATH", place);
+    Some(refused(python, all))
+}
+
+/// What ANTLR's grammar refuses, where it is there.
+pub(in super::super) fn by_antlr(all: &[(String, String)]) -> Option<BTreeSet<String>> {
+    let place = std::env::var_os("ASSAY_PLSQL_GRAMMAR")?;
+    let mut node = Command::new("node");
+    node.args(["-e", ANTLR]).current_dir(place);
+    Some(refused(node, all))
+}
+
 /// Each statement is read by one of the parsers that are there, but for those that neither knows.
 pub(in super::super) fn read_but_for(all: &[(String, String)], beyond: &[&str]) {
     let mut by: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    match std::env::var_os("ASSAY_SQLGLOT") {
+    match by_sqlglot(all) {
+        Some(names) => drop(by.insert("sqlglot", names)),
         None => skipped(
             "sqlglot over the Oracle dialect: ASSAY_SQLGLOT is not set (test.sh fetches it)",
         ),
-        Some(place) => {
-            let mut python = Command::new("python3");
-            python.args(["-c", SQLGLOT]).env("PYTHONPATH", place);
-            by.insert("sqlglot", refused(python, all));
-        }
     }
-    match std::env::var_os("ASSAY_PLSQL_GRAMMAR") {
+    match by_antlr(all) {
+        Some(names) => drop(by.insert("antlr", names)),
         None => skipped(
             "ANTLR's PL/SQL grammar: ASSAY_PLSQL_GRAMMAR is not set (test.sh fetches it where there is npm)",
         ),
-        Some(place) => {
-            let mut node = Command::new("node");
-            node.args(["-e", ANTLR]).current_dir(place);
-            by.insert("antlr", refused(node, all));
-        }
     }
     // Nobody checks blocks where only sqlglot is there, and it reads no DDL of storage.
     let (Some(sqlglot), Some(antlr)) = (by.get("sqlglot"), by.get("antlr")) else {
@@ -282,14 +290,7 @@ fn parsers_refuse_what_is_no_statement() {
         "broken".to_owned(),
         "select count(c2) cf1_1 where where custid".to_owned(),
     )];
-    if let Some(place) = std::env::var_os("ASSAY_SQLGLOT") {
-        let mut python = Command::new("python3");
-        python.args(["-c", SQLGLOT]).env("PYTHONPATH", place);
-        assert_eq!(refused(python, &wrong).len(), 1);
-    }
-    if let Some(place) = std::env::var_os("ASSAY_PLSQL_GRAMMAR") {
-        let mut node = Command::new("node");
-        node.args(["-e", ANTLR]).current_dir(place);
-        assert_eq!(refused(node, &wrong).len(), 1);
+    for refused in [by_sqlglot(&wrong), by_antlr(&wrong)].into_iter().flatten() {
+        assert_eq!(refused.len(), 1);
     }
 }
