@@ -110,6 +110,12 @@ fn said(line: &Line) -> Option<Said<'_>> {
         .or_else(|| boxed(text))
 }
 
+/// Whether it is all that `lscpu` prints, most of which nobody needs here: flags, weaknesses of the CPU.
+fn is_lscpu(text: &Text) -> bool {
+    let opens = |label: &str| text.head().iter().any(|line| line.text.starts_with(label));
+    opens("Architecture: ") && opens("CPU(s): ")
+}
+
 pub(super) fn looks_like(text: &Text) -> Confidence {
     const FEW: usize = 3;
     let facts = text.head().iter().filter(|line| said(line).is_some());
@@ -119,6 +125,7 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
         .filter(|line| !line.text.is_empty())
         .count();
     let facts = facts.count();
+    let is_mostly_facts = 3 * facts >= filled || is_lscpu(text);
     Confidence::of(
         52,
         &[
@@ -126,7 +133,7 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
                 "several lines of lscpu, sysctl, init.ora, show parameter or slob.conf",
                 facts >= FEW,
             ),
-            ("facts in a third of its lines", 3 * facts >= filled),
+            ("facts in a third of its lines", is_mostly_facts),
         ],
     )
 }
@@ -191,6 +198,26 @@ mod tests {
             let facts = format!("{:?}\n{:?}", record.host.facts, record.plan.settings);
             insta::assert_snapshot!(name.replace('.', "_"), format!("{}{facts}", told(&record)));
         }
+    }
+
+    #[test]
+    fn all_that_lscpu_prints_is_a_card() {
+        let mut text = "Architecture:                x86_64\nCPU op-mode(s):              32-bit, 64-bit\n\
+                        Byte Order:                  Little Endian\nCPU(s):                      24\n\
+                        Model name:                  A CPU of ours\nSocket(s):                   2\n\
+                        Flags:                       fpu vme\n"
+            .to_owned();
+        for n in 0..40 {
+            text.push_str(&format!("Vulnerability {n}:            Not affected\n"));
+        }
+        let record = record_of("lscpu.txt", &text);
+        let facts: Vec<_> = record
+            .host
+            .facts
+            .iter()
+            .map(|fact| fact.value.as_str())
+            .collect();
+        assert_eq!(facts, ["x86_64", "24", "A CPU of ours", "2"]);
     }
 
     #[test]

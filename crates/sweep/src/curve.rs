@@ -272,6 +272,14 @@ pub(crate) fn us_text(us: f64) -> String {
     assay_measure::units::duration((us * 1e3) as u64)
 }
 
+/// What follows where no step breaks the goal.
+fn unbroken(all_judged: bool) -> &'static str {
+    match all_judged {
+        true => "no step breaks it; the limit is beyond",
+        false => "no step breaks it; higher loads had too few operations for a p99",
+    }
+}
+
 fn goal_of(load: &str, points: &[Point], steps: &[&Step], goal_us: Option<f64>) -> Goal {
     let none = |reason: &str, sentence: String| Goal {
         load: Figure::na(reason),
@@ -306,13 +314,7 @@ fn goal_of(load: &str, points: &[Point], steps: &[&Step], goal_us: Option<f64>) 
                 ),
             );
         }
-        Kept::Throughout(at) if at + 1 == points.len() => {
-            (at, "no step breaks it; the limit is beyond".to_owned())
-        }
-        Kept::Throughout(at) => (
-            at,
-            "no step breaks it; higher loads had too few operations for a p99".to_owned(),
-        ),
+        Kept::Throughout(at) => (at, unbroken(at + 1 == points.len()).to_owned()),
         Kept::Until(at) => {
             let mut above = points[at + 1..].iter().filter(|p| p.p99_us.is_some());
             let first = above.next().map_or(String::new(), |broken| {

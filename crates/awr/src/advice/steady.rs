@@ -168,9 +168,12 @@ pub(super) fn numbers_disagree(record: &Record) -> Judged {
     let ids: Vec<&str> = exact.iter().map(|identity| identity.id.as_str()).collect();
     let side = |figure: &Figure| figure.value().unwrap_or(f64::NAN);
     let text = format!(
-        "Numbers do not agree: {} {kind} identities are violated ({}). {}: {}. Draw no conclusion from the figures \
+        "Numbers do not agree: {} violated ({}). {}: {}. Draw no conclusion from the figures \
          named there.",
-        ids.len(),
+        match ids.len() {
+            1 => format!("an identity of {kind} figures is"),
+            count => format!("{count} identities of {kind} figures are"),
+        },
         ids.join(", "),
         first.id,
         first.sentence

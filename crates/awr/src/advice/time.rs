@@ -119,8 +119,8 @@ pub(super) fn contention(record: &Record) -> Judged {
         return Ok(None);
     }
     let text = format!(
-        "Sessions contend for the same blocks: {} % of DB time waits for another session. This is not a pure I/O \
-         test; use one session per schema to avoid this.",
+        "Sessions contend for the same blocks: {} % of DB time waits for another session. A test of I/O \
+         alone needs one session per schema.",
         fixed(pct, 1)
     );
     finding(

@@ -11,7 +11,7 @@ use assay_measure::record::{EventRow, Figure, ImportInfo, ImportedValue, OpRow, 
 use assay_measure::record::{Latency, steady};
 use assay_measure::steady::{EXCURSION_RATIO, SLOPE_RATIO};
 use assay_measure::units::short;
-use assay_measure::units::{fixed, thousands};
+use assay_measure::units::{fixed, many, thousands};
 
 /// Values of an import shown where it has none of the usual figures.
 const OTHERS: usize = 6;
@@ -36,6 +36,21 @@ fn next(record: &Record) -> Vec<Next> {
     }
     let target = setting(record, "TARGET").filter(|url| url.contains(':'));
     let target = target.map_or_else(String::new, |url| format!(" --target {url}"));
+    if record.run.verdict == "invalid" {
+        let check = Next::new(
+            format!("assay check{target}"),
+            "says whether the data set is whole",
+        );
+        let again = Next::new(
+            format!("assay run{target}"),
+            "the same again, once the cause is gone",
+        );
+        // The data set of a temporary server is gone.
+        return match target.contains(" temp:") {
+            true => vec![again],
+            false => vec![check, again],
+        };
+    }
     vec![
         Next::new(
             format!("assay sweep{target} --sessions auto"),
@@ -279,12 +294,21 @@ fn others(record: &Record) -> Vec<Line> {
             scope => format!("{scope}: "),
         };
         let title = if at == 0 { "Figures" } else { "" };
-        let text = format!("{scope}{} = {} ({})", value.name, value.printed, value.key);
+        let key = match value.name == value.key {
+            true => String::new(),
+            false => format!(" ({})", value.key),
+        };
+        let text = format!("{scope}{} = {}{key}", value.name, value.printed);
         Line::of(title, Vec::new(), &text)
     };
     let lines: Vec<Line> = known.take(OTHERS).enumerate().map(line).collect();
     match lines.is_empty() {
-        true => vec![Line::of("Rate", Vec::new(), "n/a (absent)")],
+        true => {
+            let settings = many(record.plan.settings.len() as u64, "setting");
+            let facts = many(record.host.facts.len() as u64, "fact");
+            let text = format!("none; it tells {facts} of the host and {settings}");
+            vec![Line::of("Figures", Vec::new(), &text)]
+        }
         false => lines,
     }
 }

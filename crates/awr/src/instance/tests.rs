@@ -1,4 +1,6 @@
+use assay_measure::record::Record;
 use assay_measure::record::metric::find;
+use assay_measure::snapshot::SettingLine;
 
 #[test]
 fn a_run_has_its_primary_metrics_under_short_keys() {
@@ -41,4 +43,26 @@ fn every_key_of_a_record_is_unique() {
         }
         assert!(!metrics.is_empty());
     }
+}
+
+#[test]
+fn after_an_invalid_run_comes_the_check_of_its_data() {
+    let mut record = crate::record::build(&crate::fixture::run());
+    let commands = |record: &Record| {
+        let next = super::headline::of(record).next;
+        next.into_iter()
+            .map(|next| next.command)
+            .collect::<Vec<String>>()
+    };
+    assert!(commands(&record)[0].starts_with("assay sweep"));
+    record.run.verdict = "invalid".to_owned();
+    assert!(commands(&record)[0].starts_with("assay check"));
+    let settings = &mut record.plan.settings;
+    settings.retain(|line| line.name != "TARGET");
+    settings.push(SettingLine {
+        name: "TARGET".to_owned(),
+        value: "temp:mariadb".to_owned(),
+        ..SettingLine::default()
+    });
+    assert_eq!(commands(&record), ["assay run --target temp:mariadb"]);
 }

@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-const LIST: &str = "select tid, command, state from information_schema.processlist";
 /// No look may hold the time line longer.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 
@@ -85,7 +84,8 @@ impl Activity {
         let Some(connection) = &mut state.connection else {
             return Err(MyError::gone());
         };
-        let rows = connection.rows(LIST)?;
+        let sessions = connection.product.sessions();
+        let rows = connection.rows(&format!("select tid, command, state from {sessions}"))?;
         Ok(rows
             .into_iter()
             .filter_map(|row| {

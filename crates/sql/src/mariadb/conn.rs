@@ -1,6 +1,7 @@
 //! A connection: the crate `mysql` with our addresses, times and words for errors.
 
 use super::address::{Address, Host};
+use super::product::Product;
 use super::tls::{Mode, Tls};
 use assay_run::engine::{EngineError, OpError};
 use mysql::prelude::Queryable;
@@ -140,6 +141,7 @@ pub(super) fn op_error_of(code: u16, text: &str) -> OpError {
 
 /// See the module.
 pub(super) struct Connection {
+    pub(super) product: Product,
     pub(super) conn: Conn,
 }
 
@@ -174,13 +176,22 @@ impl Connection {
         };
         match opened {
             Ok(conn) => {
-                let mut connection = Self { conn };
-                let pinned = connection.run("set names latin1, sql_mode = 'STRICT_ALL_TABLES'");
-                pinned.map_err(told("preparing the session"))?;
+                let mut connection = Self {
+                    product: Product::MariaDb,
+                    conn,
+                };
+                connection.pin().map_err(told("preparing the session"))?;
                 Ok(connection)
             }
             Err(error) => Err(refused(address, &MyError(error))),
         }
+    }
+
+    /// What a session needs that no setting of the server may change, and whose server it is.
+    fn pin(&mut self) -> Result<(), MyError> {
+        self.run("set names latin1, sql_mode = 'STRICT_ALL_TABLES'")?;
+        self.product = Product::of(&self.value("select version()")?);
+        Ok(())
     }
 
     /// Statements whose answers do not matter.

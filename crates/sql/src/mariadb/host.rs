@@ -1,7 +1,7 @@
 //! The server as the host sees it: its process and threads, and the device under its files.
 //!
 //! An address proves nothing: `localhost` may be a container or a tunnel. The server tells which thread serves our
-//! session; that thread must be one of a process here that calls itself a MariaDB server, and that process must be the
+//! session; that thread must be one of a process here that calls itself a server of MariaDB or MySQL, and that process must be the
 //! one that listens on our socket, or must have started when the server says it did.
 
 use super::conn::{Connection, told};
@@ -42,8 +42,9 @@ struct Claims {
 
 /// The thread of a session, as the server numbers it; 0 where it does not tell.
 pub(super) fn thread_of(connection: &mut Connection) -> i32 {
-    let sql = "select tid from information_schema.processlist where id = connection_id()";
-    let tid = connection.number(sql).unwrap_or(0);
+    let sessions = connection.product.sessions();
+    let sql = format!("select tid from {sessions} where id = connection_id()");
+    let tid = connection.number(&sql).unwrap_or(0);
     i32::try_from(tid).unwrap_or(0)
 }
 
@@ -54,10 +55,12 @@ impl Host {
     /// The server does not answer.
     pub(super) fn find(control: &mut Connection) -> Result<Self, EngineError> {
         let doing = told("asking the server for its files");
-        let sql = "select unix_timestamp(now(6)) - variable_value, @@datadir, @@innodb_log_group_home_dir, \
-                   @@innodb_undo_directory, @@thread_handling from information_schema.global_status \
-                   where variable_name = 'uptime'";
-        let rows = control.rows(sql).map_err(&doing)?;
+        let sql = format!(
+            "select unix_timestamp(now(6)) - variable_value, @@datadir, @@innodb_log_group_home_dir, \
+             @@innodb_undo_directory, @@thread_handling from {} where variable_name = 'uptime'",
+            control.product.status()
+        );
+        let rows = control.rows(&sql).map_err(&doing)?;
         let row = rows.into_iter().next().unwrap_or_default();
         let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
         let claims = Claims {
@@ -279,7 +282,7 @@ fn find(proc: &Path, claims: &Claims) -> Result<(i32, String), String> {
     }
     Err(match seen {
         true => format!(
-            "a MariaDB server on this host has a thread {}, but neither the socket nor its start time shows that it is \
+            "a server on this host has a thread {}, but neither the socket nor its start time shows that it is \
              the one of assay's session",
             claims.thread
         ),

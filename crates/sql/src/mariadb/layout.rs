@@ -6,6 +6,7 @@
 //! order of their insertion; `custid`, the key, is a permutation of the live ones, with an index of its own, so that
 //! the rows of a range lie on unrelated pages.
 
+use super::product::Product;
 use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS};
 use assay_run::engine::EngineError;
 use assay_run::plan::RedoStress;
@@ -95,15 +96,16 @@ pub(super) fn scan_table(n: u32) -> String {
 pub(super) const INDEX: &str = "i_custid";
 
 /// Creates `cf1` or `cf2`, without the index of the keys.
-pub(super) fn create_table(table: &str, sizes: Sizes) -> String {
+pub(super) fn create_table(product: Product, table: &str, sizes: Sizes) -> String {
     let columns: String = column_names()
         .map(|name| format!(", {name} char({COLUMN_BYTES})"))
         .collect();
     format!(
         "create table {table} (pk bigint not null primary key, custid bigint{columns}, filler varchar({}) not null) \
-         engine=InnoDB row_format=dynamic page_compressed=0 encrypted=default character set latin1 collate latin1_bin \
+         engine=InnoDB row_format=dynamic {} character set latin1 collate latin1_bin \
          stats_persistent=1 stats_auto_recalc=0 comment='data set of assay'",
-        sizes.live.max(sizes.pad)
+        sizes.live.max(sizes.pad),
+        product.plain_rows()
     )
 }
 

@@ -228,7 +228,11 @@ impl<'a> Job<'a> {
         let doing = told(&doing);
         let (plan, marker) = (self.plan, &self.plan.marker);
         connection
-            .run(&create_table(&rows_table(n), plan.sizes))
+            .run(&create_table(
+                plan.server.product,
+                &rows_table(n),
+                plan.sizes,
+            ))
             .map_err(&doing)?;
         let keys = Permutation::new(marker.seed, n, marker.scale);
         self.fill(connection, &rows_table(n), n, marker.scale, &|slot| {
@@ -241,7 +245,7 @@ impl<'a> Job<'a> {
         if marker.scan_blocks > 0 {
             let scan = scan_table(n);
             connection
-                .run(&create_table(&scan, plan.sizes))
+                .run(&create_table(plan.server.product, &scan, plan.sizes))
                 .map_err(&doing)?;
             self.fill(connection, &scan, SCAN + n, marker.scan_blocks, &|slot| {
                 slot + 1

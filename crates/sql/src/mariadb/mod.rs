@@ -24,6 +24,7 @@ pub mod orders;
 mod params;
 mod password;
 mod plan;
+mod product;
 mod server;
 mod stats;
 mod temp;

@@ -1,15 +1,14 @@
 //! What a server is and allows, asked once a command.
 
 use super::conn::{Connection, told};
+use super::product::Product;
 use assay_run::engine::EngineError;
-
-/// Versions whose status names and statements are known to us: first and last with all that lies between.
-const KNOWN: [(u32, u32); 2] = [(10, 6), (11, 8)];
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Server {
-    /// As it says itself: `10.11.19-MariaDB-0+deb12u1`
+    pub(super) product: Product,
+    /// As it says itself: `10.11.19-MariaDB-0+deb12u1`, `9.7.4-2`
     pub(super) version: String,
     pub(super) page_bytes: u64,
     pub(super) read_only: bool,
@@ -28,22 +27,25 @@ impl Server {
     /// Asks.
     ///
     /// # Errors
-    /// `Unusable`: it is not a MariaDB that assay knows, or has no InnoDB.
+    /// `Unusable`: it is no version that assay knows, or has no InnoDB.
     pub(super) fn ask(connection: &mut Connection) -> Result<Self, EngineError> {
         let doing = told("asking the server what it is");
         let version = connection.value("select version()").map_err(&doing)?;
         refuse_unknown(&version)?;
+        let product = connection.product;
         let rows = connection
-            .rows(
+            .rows(&format!(
                 "select @@innodb_page_size, @@read_only, current_user(), @@max_connections, @@max_allowed_packet, \
-                 @@innodb_buffer_pool_size, (select variable_value from information_schema.global_status where \
-                 variable_name = 'threads_connected'), @@local_infile",
-            )
+                 @@innodb_buffer_pool_size, (select variable_value from {} where variable_name = 'threads_connected'), \
+                 @@local_infile",
+                product.status()
+            ))
             .map_err(&doing)?;
         let row = rows.into_iter().next().unwrap_or_default();
         let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
         let number = |at: usize| text(at).parse().unwrap_or(0);
         Ok(Self {
+            product,
             version,
             page_bytes: number(0),
             read_only: number(1) != 0,
@@ -87,23 +89,35 @@ impl Server {
 }
 
 fn refuse_unknown(version: &str) -> Result<(), EngineError> {
-    let [(first, first_minor), (last, last_minor)] = KNOWN;
+    let product = Product::of(version);
+    let [first, last] = product.known();
     let mut parts = version
         .split(['.', '-'])
         .map(|part| part.parse::<u32>().ok());
     let is = (parts.next().flatten(), parts.next().flatten());
     let known = match is {
-        (Some(major), Some(minor)) => {
-            version.contains("MariaDB")
-                && ((first, first_minor)..=(last, last_minor)).contains(&(major, minor))
-        }
+        (Some(major), Some(minor)) => (first..=last).contains(&(major, minor)),
         _ => false,
     };
     if known {
         return Ok(());
     }
+    let told = |product: Product| {
+        let [first, last] = product.known();
+        format!(
+            "{} {}.{} to {}.{}",
+            product.name(),
+            first.0,
+            first.1,
+            last.0,
+            last.1
+        )
+    };
     Err(EngineError::Unusable(format!(
-        "the server is {version}, but assay knows MariaDB {first}.{first_minor} to {last}.{last_minor}"
+        "the server is {} {version}, but assay knows {} and {}",
+        product.name(),
+        told(Product::MariaDb),
+        told(Product::MySql)
     )))
 }
 
@@ -112,19 +126,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_versions_of_mariadb_that_assay_knows_are_taken() {
+    fn only_versions_that_assay_knows_are_taken() {
         for known in [
             "10.6.1-MariaDB",
             "10.11.19-MariaDB-0+deb12u1",
             "11.8.3-MariaDB-log",
+            "8.0.36",
+            "8.4.0-0ubuntu0",
+            "9.7.4-2",
         ] {
             assert!(refuse_unknown(known).is_ok(), "{known}");
         }
         for unknown in [
             "10.5.9-MariaDB",
             "12.0.1-MariaDB",
-            "8.0.36",
-            "8.4.0-0ubuntu0",
+            "5.7.44-log",
+            "10.11.2",
             "x",
         ] {
             let text = refuse_unknown(unknown).unwrap_err().to_string();

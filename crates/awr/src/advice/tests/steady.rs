@@ -99,7 +99,7 @@ fn advice_r30_names_what_an_import_contradicts_itself_in() {
     let said = fires(&record, "R30");
     assert!(
         said.text
-            .contains("1 printed identities are violated (I31)"),
+            .contains("an identity of printed figures is violated (I31)"),
         "{}",
         said.text
     );

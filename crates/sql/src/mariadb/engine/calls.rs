@@ -2,6 +2,7 @@
 
 use super::super::conn::{Connection, MyError, told};
 use super::super::layout::{INDEX, changed_columns, rows_table, scan_table};
+use super::super::product::Product;
 use assay_run::engine::EngineError;
 use assay_run::plan::Plan;
 use mysql::Statement;
@@ -57,13 +58,11 @@ impl Calls {
         let scan = scan_sql(schema, "");
         let width = plan.work_unit.max(plan.update_work_unit);
         let sample = format!("1 and {width}");
-        let by_index = [format!("range {INDEX}"), format!("ref {INDEX}")];
-        // A range of one row is a look-up of one value to some servers: the same pages of the same index.
-        let by_index = &by_index[..if width == 1 { 2 } else { 1 }];
-        plan_is(connection, &select(&sample), by_index)?;
+        let by_index = Product::by_index(width);
+        plan_is(connection, &select(&sample), &by_index)?;
         let (mut updates, mut scans) = (None, None);
         if plan.update_pct > 0 {
-            plan_is(connection, &update("c3", &sample), by_index)?;
+            plan_is(connection, &update("c3", &sample), &by_index)?;
             updates = Some(prepared(connection, &update("?", "? and ?"))?);
         }
         if plan.scan_pct > 0 {
@@ -87,12 +86,12 @@ fn prepared(connection: &mut Connection, sql: &str) -> Result<Statement, EngineE
 /// The server performs a statement by one of these ways of access and index.
 fn plan_is(connection: &mut Connection, sql: &str, wanted: &[String]) -> Result<(), EngineError> {
     let rows = connection
-        .rows(&format!("explain {sql}"))
+        .rows(&format!("explain format=traditional {sql}"))
         .map_err(told("asking for a plan"))?;
-    // id, select_type, table, type, possible_keys, key, ...
     let row = rows.into_iter().next().unwrap_or_default();
     let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
-    let is = format!("{} {}", text(3), text(5));
+    let [access, key] = connection.product.plan_columns();
+    let is = format!("{} {}", text(access), text(key));
     if wanted.contains(&is) {
         return Ok(());
     }

@@ -6,7 +6,8 @@ use super::super::server::Server;
 use assay_measure::snapshot::Fact;
 use assay_run::engine::EngineError;
 
-/// Settings of the server that a reader of the report needs (slob-method 3.4), by the names of the facts.
+/// Settings of the server that a reader of the report needs (slob-method 3.4), by the names of the facts; of two names, the
+/// second is what later versions or MySQL call it.
 const SETTINGS: [(&str, &str); 16] = [
     ("server_buffer_pool_bytes", "innodb_buffer_pool_size"),
     (
@@ -15,12 +16,15 @@ const SETTINGS: [(&str, &str); 16] = [
     ),
     ("server_flush_method", "innodb_flush_method"),
     ("server_doublewrite", "innodb_doublewrite"),
-    ("server_log_file_bytes", "innodb_log_file_size"),
+    (
+        "server_log_file_bytes",
+        "innodb_log_file_size|innodb_redo_log_capacity",
+    ),
     ("server_adaptive_hash_index", "innodb_adaptive_hash_index"),
     ("server_change_buffering", "innodb_change_buffering"),
     ("server_read_ahead_threshold", "innodb_read_ahead_threshold"),
     ("server_io_capacity", "innodb_io_capacity"),
-    ("server_isolation", "tx_isolation"),
+    ("server_isolation", "tx_isolation|transaction_isolation"),
     ("server_binary_log", "log_bin"),
     ("server_sync_binlog", "sync_binlog"),
     ("server_read_ahead_random", "innodb_random_read_ahead"),
@@ -42,7 +46,7 @@ pub(super) fn facts(
 ) -> Result<Vec<Fact>, EngineError> {
     let text = |name: &str, value: String| Fact::new(name, value);
     let mut facts = vec![
-        text("engine", "MariaDB".to_owned()),
+        text("engine", server.product.name().to_owned()),
         text("server_version", server.version.clone()),
         text("server_user", server.user.clone()),
         text("database", database.to_owned()),
@@ -85,8 +89,11 @@ pub(crate) fn settings(control: &mut Connection) -> Result<Vec<Fact>, EngineErro
     let text = |name: &str, value: String| Fact::new(name, value);
     let mut facts = Vec::new();
     for (fact, name) in SETTINGS {
+        let names = name.replace('|', "', '");
         let asked = control
-            .rows(&format!("show global variables like '{name}'"))
+            .rows(&format!(
+                "show global variables where variable_name in ('{names}')"
+            ))
             .map_err(told("reading the server's settings"))?;
         let value = asked
             .into_iter()

@@ -38,10 +38,7 @@ impl Session {
     /// Connects, prepares and checks, and performs one select that is not measured.
     pub(super) fn open(engine: &MariaEngine, number: u32, home: u32) -> Result<Self, EngineError> {
         let mut connection = engine.on.session(number)?;
-        let mrr = match engine.batched {
-            true => "mrr=on,mrr_sort_keys=off,mrr_cost_based=off",
-            false => "mrr=off",
-        };
+        let mrr = connection.product.batches(engine.batched);
         connection
             .run(&format!(
                 "set autocommit = 1, optimizer_switch = '{mrr}', wait_timeout = 31536000"

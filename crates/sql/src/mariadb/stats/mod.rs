@@ -20,7 +20,7 @@ use assay_run::engine::{EngineError, Remarks};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tables::{ABSENT, COUNTERS, GAUGES, NEVER};
+use tables::{ABSENT, COUNTERS, GAUGES, NEVER, RENAMED};
 pub(super) use timing::INSTRUMENT;
 use timing::Timing;
 
@@ -115,7 +115,16 @@ impl ServerStats {
             },
             Err(why) => Reading::Na(why.clone()),
         };
+        let is_known = |name: &str| {
+            let status = raw.as_ref().map(|raw| &raw.status);
+            status.is_ok_and(|status| status.contains_key(name))
+        };
         for (stat, name) in COUNTERS {
+            let other = RENAMED.iter().find(|(old, _)| old == name);
+            let name = match other {
+                Some((_, new)) if is_known(new) => new,
+                _ => name,
+            };
             set.put(*stat, value(name), name);
         }
         self.parts(&mut state.rests, &mut set, &value);
@@ -361,9 +370,16 @@ fn read(connection: &mut Connection, timing: &Timing) -> Result<Raw, MyError> {
 
 /// The threads that serve clients: all of them, for who may see other users' sessions.
 fn clients(connection: &mut Connection) -> Result<Result<Vec<i32>, String>, MyError> {
-    let sql = "select tid, (select count(*) from information_schema.user_privileges where privilege_type = 'PROCESS' \
-               and replace(grantee, '\\'', '') = current_user()) from information_schema.processlist";
-    let rows = connection.rows(sql)?;
+    let sql = format!(
+        "select tid, (select count(*) from information_schema.user_privileges where privilege_type = 'PROCESS' and \
+         replace(grantee, '\\'', '') = current_user()) from {}",
+        connection.product.sessions()
+    );
+    let rows = match connection.rows(&sql) {
+        Ok(rows) => rows,
+        Err(error) if error.is_fatal() => return Err(error),
+        Err(error) => return Ok(Err(format!("denied: {error}"))),
+    };
     let number = |value: &Option<String>| value.as_ref().and_then(|text| text.parse::<i32>().ok());
     if rows.iter().any(|row| number(&row[1]) == Some(0)) {
         return Ok(Err("denied: other users' sessions need PROCESS".to_owned()));

@@ -31,6 +31,10 @@ pub(super) const COUNTERS: &[(Stat, &str)] = &[
     (stats::TUPLES_DELETED, "handler_delete"),
 ];
 
+/// What MySQL calls a counter that MariaDB has under the first name.
+pub(super) const RENAMED: &[(&str, &str)] =
+    &[("innodb_lsn_current", "innodb_redo_log_current_lsn")];
+
 /// Statistics that the server cannot tell, or not yet through assay; why.
 pub(super) const NEVER: &[(Stat, &str)] = &[
     (stats::DB_BLOCK_GETS, UNSUPPORTED),
