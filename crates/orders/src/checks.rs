@@ -349,7 +349,7 @@ impl Ask<'_> {
         )
     }
 
-    /// One row of three expressions. What reads a table is a query of its own within: Oracle takes none beside a count.
+    /// One row of three expressions. What reads a table is a query of its own within: none stands beside a count, which Oracle may refuse.
     fn row(&self, found: &str, least: &str, most: &str) -> String {
         format!("select {found}, {least}, {most}{}", self.0.from_nothing())
     }

@@ -4,10 +4,10 @@
 use crate::cli::SelftestArgs;
 use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure};
-use crate::{signals, ui};
+use crate::{registry, signals, ui};
 use assay_measure::record::{Record, Truth};
 use assay_measure::stats::{self, Stat};
-use assay_run::engine::Presence;
+use assay_run::engine::{Presence, Target};
 use assay_run::stop::Stop;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -55,6 +55,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Result<Code, Failure> {
     let mut file = create(&out)?;
     let place = out.with_extension("runs");
     let mut script = Script {
+        orders: registry::locate_for("orders", &configured.url).map(|(target, _)| target),
         target: configured.url.clone(),
         args,
         place: place.clone(),
@@ -141,6 +142,8 @@ fn tell(claims: &[Claim], passed: bool, out: &Path, place: &Path) -> Result<(), 
 /// The script, and what came of it.
 struct Script<'a> {
     target: String,
+    /// The same for order entry, if it bears it.
+    orders: Option<&'static dyn Target>,
     args: &'a SelftestArgs,
     place: PathBuf,
     stop: Stop,
@@ -176,7 +179,7 @@ impl Script<'_> {
             }
         };
         let sizes = ["-s", "2", "--set", SCALE, "--set", "SCAN_TABLE_SZ=64"];
-        vec![
+        let mut steps = vec![
             data("check of nothing", "check", &[], 3),
             data("plan", "prepare", &[&sizes[..], &["--dry-run"]].concat(), 0),
             data("load", "prepare", &sizes, 0),
@@ -201,6 +204,38 @@ impl Script<'_> {
             data("check after all", "check", &[], 0),
             data("destroy", "destroy", &[], 0),
             data("check of what is gone", "check", &[], 3),
+        ];
+        if self.orders.is_some() {
+            steps.extend(self.order_entry());
+        }
+        steps
+    }
+
+    /// The life of order entry, where the target bears it. A check that does not hold ends a run with another code.
+    fn order_entry(&self) -> [Step; 5] {
+        let step = |name, words: &str, run| Step {
+            name,
+            words: words.split(' ').map(str::to_owned).collect(),
+            code: 0,
+            run,
+        };
+        let run = |name, form: &str| {
+            let time = &self.args.time;
+            let words = format!(
+                "orders run --mix classic --sessions 4 --form {form} --time {time} --warmup 1s --seed 7"
+            );
+            step(name, &words, true)
+        };
+        [
+            step(
+                "order entry load",
+                "orders prepare --scale .001 --seed 7",
+                false,
+            ),
+            run("order entry in the server", "server"),
+            run("order entry by statements", "client"),
+            step("order entry check", "orders check", false),
+            step("order entry destroy", "orders destroy", false),
         ]
     }
 
@@ -208,7 +243,7 @@ impl Script<'_> {
     fn play(&mut self) -> bool {
         let mut right = true;
         for step in self.steps() {
-            if self.stop.requested() && step.name != "destroy" {
+            if self.stop.requested() && !step.name.ends_with("destroy") {
                 right = false;
                 continue;
             }
@@ -228,7 +263,13 @@ impl Script<'_> {
         if let Some(config) = &self.args.settings.config {
             command.arg("-c").arg(config);
         }
-        for set in &self.args.settings.set {
+        // What only the other workload heeds would be refused.
+        let of_orders = self.orders.filter(|_| step.words[0] == "orders");
+        let heeded = |set: &&String| {
+            let name = set.split('=').next().unwrap_or_default();
+            of_orders.is_none_or(|target| target.heeds(name))
+        };
+        for set in self.args.settings.set.iter().filter(heeded) {
             command.args(["--set", set]);
         }
         if step.run {

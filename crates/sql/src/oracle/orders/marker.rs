@@ -76,7 +76,7 @@ pub(super) fn find(
         }
         None => Err(foreign(names, &content)),
         Some(text) => {
-            let marker = Marker::read(&text, &names.place())?;
+            let marker = Marker::read(&text, &names.place(), "name another user in the URL")?;
             refuse_others(session, names, &content)?;
             Ok(Some(marker))
         }
@@ -150,8 +150,12 @@ pub(super) fn removal() -> Vec<String> {
 /// What is not there, as the server calls it: table or view, sequence, object.
 const GONE: [u32; 3] = [MISSING, 2289, 4043];
 
-/// Removes the data set. Whoever is killed meanwhile leaves a marker of what can be removed.
-pub(super) fn remove(session: &mut dyn Session) -> Result<(), OraError> {
+/// Removes the data set. Whoever is killed meanwhile leaves a marker of what can be removed, and not be used.
+pub(super) fn remove(session: &mut dyn Session, found: &Marker) -> Result<(), OraError> {
+    let mut unusable = found.clone();
+    unusable.complete = false;
+    session.run(&change_sql(&unusable), &[])?;
+    session.commit()?;
     let mut gone = |sql: &str| match session.run(sql, &[]) {
         Err(error) if !error.code.is_some_and(|code| GONE.contains(&code)) => Err(error),
         _ => Ok(()),

@@ -198,7 +198,7 @@ impl Target for OracleOrders {
         let (claim, names, found) = claimed(&visit, settings, Purpose::Destroy)?;
         let mut session = load::patient(&*visit.way, &visit.address)?.0;
         let doing = told("removing the data set");
-        marker::remove(&mut *session).map_err(&doing)?;
+        marker::remove(&mut *session, &found).map_err(&doing)?;
         // Nobody else can have claimed what is no more; who waits for the lock now finds no table.
         drop(claim);
         super::marker::drop_if_there(&mut *session, sql::CLAIM).map_err(&doing)?;

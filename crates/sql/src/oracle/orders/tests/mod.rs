@@ -108,6 +108,15 @@ fn a_data_set_lives_is_run_on_and_each_fault_is_caught() {
         every_transaction(url, form);
     }
     faults(url);
+    // A destroy that is cut short leaves what can be removed, and not be used.
+    let lost = OraError::said(3113, "ORA-03113: end-of-file on communication channel");
+    database("orders_life")
+        .db()
+        .fail
+        .push(("drop table logon", lost));
+    told_by(FAKE.destroy(url, &small(&[])));
+    let absent = FAKE.inspect(url, &small(&[])).unwrap();
+    assert!(matches!(absent, Presence::Absent { .. }), "{absent:?}");
     FAKE.destroy(url, &small(&[])).unwrap();
     assert!(database("orders_life").db().objects.is_empty());
     let gone = told_by(check(url));
