@@ -161,6 +161,29 @@ unpack_mariadb() { # directory
     export MARIADB_BINS="$place/$mariadb/bin:$place/$mariadb/scripts"
 }
 
+# MySQL: Debian's stable releases have no package of it. The one of its development branch, with the libraries it needs,
+# makes a tree of its own, which takes nothing from the system and gives it nothing; only root can work in it.
+mysql=$PWD/target/mysql
+download_mysql() {
+    [ ! -x "$mysql/usr/sbin/mysqld" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 0
+    local place=$scratch/mysql packages deb
+    mkdir -p "$place"/{lists,cache/archives}/partial "$place/tree/tmp"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian sid main" >"$place/sources"
+    local apt=(-qq -o Dir::Etc::sourcelist="$place/sources" -o Dir::Etc::sourceparts=/dev/null
+        -o Dir::State::lists="$place/lists" -o Dir::Cache="$place/cache" -o Acquire::Languages=none
+        -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false)
+    timeout 120 apt-get "${apt[@]}" update || return
+    packages=$(apt-cache "${apt[@]}" depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces \
+        --no-enhances mysql-server-core | grep -E '^(mysql-server-core|lib|zlib1g|base-files)' | sort -u) || return
+    # shellcheck disable=SC2086
+    (cd "$place" && timeout 300 apt-get "${apt[@]}" download $packages) || return
+    for deb in "$place"/*.deb; do
+        dpkg-deb --fsys-tarfile "$deb" | tar -x --keep-directory-symlink -C "$place/tree" || return
+    done
+    ln -sfn usr/lib "$place/tree/lib" && ln -sfn usr/lib64 "$place/tree/lib64" && chmod 1777 "$place/tree/tmp" || return
+    rm -rf "$mysql" && mkdir -p target && mv "$place/tree" "$mysql"
+}
+
 begin "packages and tools"
 want cc gcc
 want git git
@@ -224,6 +247,7 @@ fetch() {
     download_parsers
     download_postgres
     download_mariadb
+    download_mysql
 }
 scratch=$(mktemp -d "${TMPDIR:-/var/tmp}/assay-test.XXXXXX")
 # The compiler needs none of them, so they arrive while it works; what it does need is waited for.
@@ -307,6 +331,12 @@ if command -v mariadbd >/dev/null && command -v mariadb-install-db >/dev/null; t
     fi
 else
     skip "tests on MariaDB: its programs cannot be fetched"
+fi
+
+if [ -x "$mysql/usr/sbin/mysqld" ] && chroot "$mysql" /usr/sbin/mysqld --version; then
+    export ASSAY_MYSQL_ROOT=$mysql ASSAY_REQUIRE_MYSQL=yes
+else
+    skip "tests on MySQL: its packages cannot be fetched, or this user may not chroot"
 fi
 
 if [ -e "$parsers/python/sqlglot" ]; then

@@ -23,7 +23,7 @@ pub trait Words {
     fn last_of(&self, sequence: &str) -> String;
 
     /// What ends a query that reads no table.
-    fn from_nothing(&self) -> &'static str {
+    fn of_nothing(&self) -> &'static str {
         ""
     }
 }
@@ -61,7 +61,7 @@ pub fn baseline_sql(words: &dyn Words, sums: &[(Table, i128)]) -> Vec<String> {
             "gap".to_owned(),
             format!(
                 "select (select sum(order_total) from {orders}) - (select sum(unit_price * quantity) from {items}){}",
-                words.from_nothing()
+                words.of_nothing()
             ),
         ),
         (
@@ -89,7 +89,7 @@ pub fn baseline_sql(words: &dyn Words, sums: &[(Table, i128)]) -> Vec<String> {
     for (table, sum) in sums {
         entries.push((
             sum_key(*table),
-            format!("select {sum}{}", words.from_nothing()),
+            format!("select {sum}{}", words.of_nothing()),
         ));
     }
     let (baseline, ledger) = (words.relation(BASELINE), words.relation(LEDGER));
@@ -351,7 +351,7 @@ impl Ask<'_> {
 
     /// One row of three expressions. What reads a table is a query of its own within: none stands beside a count, which Oracle may refuse.
     fn row(&self, found: &str, least: &str, most: &str) -> String {
-        format!("select {found}, {least}, {most}{}", self.0.from_nothing())
+        format!("select {found}, {least}, {most}{}", self.0.of_nothing())
     }
 
     fn new_lines(&self, what: &str) -> String {

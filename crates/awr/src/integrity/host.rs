@@ -10,6 +10,14 @@ use assay_measure::stats::{self, Stat};
 /// snapshots, not at their instant: so many seconds per CPU may be missing or extra.
 const HOST_SLACK_S: f64 = 0.05;
 
+/// The part of the window that its snapshots took: the host was read at some instant of them.
+fn skewed(w: &Span<'_>, record: &Record) -> f64 {
+    match (record.interval.skew_ms.value(), w.elapsed_s > 0.0) {
+        (Some(ms), true) => ms / 1e3 / w.elapsed_s,
+        _ => 0.0,
+    }
+}
+
 pub(super) fn identities(deltas: &Deltas<'_>, record: &Record, rises: &Rises) -> Vec<Identity> {
     let mut all = cpu(deltas, record);
     all.extend(columns(deltas, record));
@@ -31,7 +39,8 @@ pub(super) fn identities(deltas: &Deltas<'_>, record: &Record, rises: &Rises) ->
 
 fn cpu(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let w = &deltas.window;
-    let slack = |all_s: &Side| 0.02 * all_s.clone().unwrap_or(0.0) + HOST_SLACK_S;
+    let skewed = 0.02 + skewed(w, record);
+    let slack = |all_s: &Side| skewed * all_s.clone().unwrap_or(0.0) + HOST_SLACK_S;
     let ours = moved_sum(w, &[stats::DB_CPU, stats::BACKGROUND_CPU]).map(|ns| ns / 1e9);
     let (all_s, busy) = cpus_of_the_server(deltas).unwrap_or_else(|| cpus_of_this_host(w, record));
     vec![
@@ -104,7 +113,7 @@ fn columns(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     };
     // Busy columns counted by ticks miss bursts (see above): an eighth of all CPU time where one session and its server
     // took turns on two CPUs.
-    let slack = 0.2 * expected.clone().unwrap_or(0.0) + HOST_SLACK_S;
+    let slack = (0.2 + skewed(w, record)) * expected.clone().unwrap_or(0.0) + HOST_SLACK_S;
     let rule = |id, text, tolerance| Rule::within(id, Scope::Window, text, tolerance);
     vec![
         rule("I31a", "CPU columns sum to 100 %", 0.5).judge(

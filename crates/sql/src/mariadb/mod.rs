@@ -1,4 +1,4 @@
-//! MariaDB 10.6 to 11.8 as a target: `mysql://user[:password]@host[:port]/db`, `temp:mariadb[:VERSION]`.
+//! MariaDB 10.6 to 11.8 and MySQL 8.0 to 9.7 as a target: `mysql://user[:password]@host[:port]/db`, `temp:mariadb[:VERSION]`.
 //!
 //! `address` says where and who, `conn` speaks through the crate `mysql`, `temp` starts a throw-away server; `layout`
 //! says what a data set is made of, `marker` what is there, `claim` who may work on it at once; `plan`, `load` and
@@ -96,7 +96,7 @@ impl Target for Mariadb {
     }
 
     fn about(&self) -> &'static str {
-        "a MariaDB server, 10.6 to 11.8: mysql://user@host:3306/db, or a temporary server: temp:mariadb[:VERSION]"
+        "a server of MariaDB (10.6 to 11.8) or MySQL (8.0 to 9.7): mysql://user@host:3306/db, or a temporary one: temp:mariadb[:VERSION]"
     }
 
     fn form(&self) -> &'static str {

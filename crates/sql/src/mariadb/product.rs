@@ -1,7 +1,5 @@
 //! The two servers that speak this protocol, and where they differ.
 
-use super::layout::INDEX;
-
 /// Whose server it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Product {
@@ -78,15 +76,5 @@ impl Product {
             MariaDb => [3, 5],
             MySql => [4, 6],
         }
-    }
-
-    /// Ways in which the server may read a range of so many keys by the index.
-    pub(super) fn by_index(width: u32) -> Vec<String> {
-        let mut ways = vec![format!("range {INDEX}")];
-        if width == 1 {
-            // A range of one row is a look-up of one value to some servers: the same pages of the same index.
-            ways.push(format!("ref {INDEX}"));
-        }
-        ways
     }
 }

@@ -59,6 +59,18 @@ impl Server {
     }
 
     /// # Errors
+    /// `Usage`: `what` works on MariaDB alone.
+    pub(super) fn refuse_other_than_mariadb(&self, what: &str) -> Result<(), EngineError> {
+        match self.product {
+            Product::MariaDb => Ok(()),
+            Product::MySql => Err(EngineError::Usage(format!(
+                "{what}; this server is MySQL {}",
+                self.version
+            ))),
+        }
+    }
+
+    /// # Errors
     /// `Unusable`: nothing can be written here.
     pub(super) fn refuse_read_only(&self) -> Result<(), EngineError> {
         match self.read_only {

@@ -2,7 +2,6 @@
 
 use super::super::conn::{Connection, MyError, told};
 use super::super::layout::{INDEX, changed_columns, rows_table, scan_table};
-use super::super::product::Product;
 use assay_run::engine::EngineError;
 use assay_run::plan::Plan;
 use mysql::Statement;
@@ -58,7 +57,7 @@ impl Calls {
         let scan = scan_sql(schema, "");
         let width = plan.work_unit.max(plan.update_work_unit);
         let sample = format!("1 and {width}");
-        let by_index = Product::by_index(width);
+        let by_index = by_index(width);
         plan_is(connection, &select(&sample), &by_index)?;
         let (mut updates, mut scans) = (None, None);
         if plan.update_pct > 0 {
@@ -76,6 +75,16 @@ impl Calls {
             scan: scans,
         })
     }
+}
+
+/// Ways in which a server may read a range of so many keys by the index.
+fn by_index(width: u32) -> Vec<String> {
+    let mut ways = vec![format!("range {INDEX}")];
+    if width == 1 {
+        // A range of one row is a look-up of one value to some servers: the same pages of the same index.
+        ways.push(format!("ref {INDEX}"));
+    }
+    ways
 }
 
 fn prepared(connection: &mut Connection, sql: &str) -> Result<Statement, EngineError> {

@@ -12,7 +12,6 @@ use super::attached::{Attached, OWN_CONNECTIONS};
 use super::claim;
 use super::conn::Connection;
 use super::marker::{self, Found, Marked};
-use super::product::Product;
 use super::server::Server;
 use crate::claim::Purpose;
 use crate::slices::refuse_unfit;
@@ -49,12 +48,10 @@ pub(super) fn open(
     }
     let mut control = claim::take(&address, Purpose::Run)?;
     let server = Server::ask(&mut control)?;
-    if in_server && server.product == Product::MySql {
-        return Err(EngineError::Usage(
-            "LOOP=server needs MariaDB, which performs a block that is not stored (BEGIN NOT ATOMIC); MySQL has no such \
-             statement: use LOOP=client"
-                .to_owned(),
-        ));
+    if in_server {
+        server.refuse_other_than_mariadb(
+            "LOOP=server needs MariaDB's BEGIN NOT ATOMIC, a block that is not stored: use LOOP=client",
+        )?;
     }
     if plan.update_pct > 0 {
         server.refuse_read_only()?;

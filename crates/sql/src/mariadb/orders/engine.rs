@@ -58,7 +58,7 @@ pub(super) fn open(
     there.ok_or_else(|| nothing(&names.place()))?;
     let inside = within(address, &names);
     let mut control = claim::take(&inside, Purpose::Run)?;
-    let server = Server::ask(&mut control)?;
+    let server = super::server_of(&mut control)?;
     server.refuse_read_only()?;
     let wanted = plan.sessions() as u64 + OWN_CONNECTIONS - 1;
     server.refuse_too_few_connections(wanted, "the run")?;

@@ -10,7 +10,6 @@ use crate::mariadb::claim;
 use crate::mariadb::conn::{Connection, MyError, told};
 use crate::mariadb::load::connect;
 use crate::mariadb::plan::{Way, way};
-use crate::mariadb::server::Server;
 use crate::orders::load::{Copies, Load, Sums, note_sql, threads};
 use crate::orders::marker::Marker;
 use crate::orders::{Rows, Talk, all, already};
@@ -55,7 +54,7 @@ pub(super) fn prepare(
 ) -> Result<Vec<Line>, EngineError> {
     let began = Instant::now();
     let mut first = connect(address)?;
-    let server = Server::ask(&mut first)?;
+    let server = super::server_of(&mut first)?;
     server.refuse_read_only()?;
     let way = way(settings, &server)?;
     server.refuse_too_few_connections(threads(settings) as u64 + 1, "LOAD_PARALLEL_DEGREE")?;

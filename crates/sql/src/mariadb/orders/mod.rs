@@ -68,10 +68,18 @@ fn at(location: &str, settings: &Settings) -> Result<(Address, Named), EngineErr
     Ok((address_of(&place, settings)?, named(settings)?))
 }
 
+/// The server, if order entry knows it.
+fn server_of(connection: &mut Connection) -> Result<Server, EngineError> {
+    let server = Server::ask(connection)?;
+    let needed = "order entry needs MariaDB or PostgreSQL (`assay run` works on MySQL too)";
+    server.refuse_other_than_mariadb(needed)?;
+    Ok(server)
+}
+
 /// The data set of a place, or `None`.
 fn find(address: &Address, names: &Named) -> Result<Option<Marker>, EngineError> {
     let mut connection = connect(address)?;
-    Server::ask(&mut connection)?;
+    server_of(&mut connection)?;
     marker::find(&mut connection, names)
 }
 

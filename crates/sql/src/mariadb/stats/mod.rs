@@ -352,7 +352,7 @@ fn lost(state: &mut State, why: &str) -> String {
 /// Everything of one instant.
 fn read(connection: &mut Connection, timing: &Timing) -> Result<Raw, MyError> {
     let rows = connection.rows("show global status")?;
-    let status = rows
+    let mut status: BTreeMap<String, u64> = rows
         .into_iter()
         .filter_map(|row| {
             let mut row = row.into_iter().flatten();
@@ -360,6 +360,13 @@ fn read(connection: &mut Connection, timing: &Timing) -> Result<Raw, MyError> {
             Some((name, row.next()?.parse().ok()?))
         })
         .collect();
+    // MySQL tells the two ends of it.
+    let end = |name: &str| status.get(name).copied();
+    let ends = end("innodb_redo_log_current_lsn").zip(end("innodb_redo_log_checkpoint_lsn"));
+    if let Some((current, checkpoint)) = ends {
+        let age = current.saturating_sub(checkpoint);
+        status.insert("innodb_checkpoint_age".to_owned(), age);
+    }
     Ok(Raw {
         status,
         timed: timing.read(connection)?,

@@ -68,7 +68,7 @@ impl Words for Named {
         format!("(select last_number - 1 from user_sequences where sequence_name = '{name}')")
     }
 
-    fn from_nothing(&self) -> &'static str {
+    fn of_nothing(&self) -> &'static str {
         " from dual"
     }
 }

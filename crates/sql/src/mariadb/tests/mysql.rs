@@ -1,0 +1,249 @@
+//! The same on a real MySQL. Debian's stable releases have no package of it: `test.sh` unpacks the one of its development
+//! branch, with the libraries it needs, into a tree of its own (`ASSAY_MYSQL_ROOT`), in which the server runs as nobody.
+
+use super::*;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// Nobody, everywhere.
+const NOBODY: u32 = 65534;
+/// A host whose CPUs are busy takes long to make a server's files.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The process, and its directory inside the tree.
+struct Confined {
+    child: Child,
+    _directory: tempfile::TempDir,
+}
+
+impl Running for Confined {
+    fn end(self: Box<Self>) -> Result<Vec<Line>, EngineError> {
+        Ok(Vec::new())
+    }
+}
+
+impl Drop for Confined {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ = self.child.wait();
+    }
+}
+
+/// `mysqld` in its tree; `place` is its directory there.
+fn mysqld(root: &Path, place: &str, options: &[&str]) -> Command {
+    let mut command = Command::new("chroot");
+    command
+        .arg(format!("--userspec={NOBODY}:{NOBODY}"))
+        .arg(root)
+        .args(["/usr/sbin/mysqld", "--no-defaults"])
+        .args(options)
+        .arg(format!("--datadir={place}/data"))
+        .arg(format!("--tmpdir={place}"))
+        .args(["--secure-file-priv=NULL", "--mysqlx=OFF"])
+        .stdin(Stdio::null());
+    command
+}
+
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// A server and its port.
+struct MySql {
+    server: Server,
+    port: u16,
+}
+
+impl MySql {
+    fn start(root: &Path, page_bytes: &str) -> Self {
+        let directory = tempfile::Builder::new()
+            .prefix("assay-test-")
+            .tempdir_in(root.join("tmp"))
+            .unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        let place = format!("/tmp/{}", directory.path().file_name().unwrap().display());
+        let page = format!("--innodb-page-size={page_bytes}");
+        let made = mysqld(root, &place, &["--initialize-insecure", &page])
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{made:?}");
+        let log = fs::File::create(directory.path().join("log")).unwrap();
+        let (socket, port) = (directory.path().join("sock"), free_port());
+        // The pool holds a seventh of the pages that `reads` has.
+        let options = [
+            &page,
+            &format!("--port={port}"),
+            &format!("--socket={place}/sock"),
+            &format!("--pid-file={place}/pid"),
+            "--bind-address=127.0.0.1",
+            "--innodb-buffer-pool-size=18M",
+            "--innodb-flush-log-at-trx-commit=0",
+        ];
+        let child = mysqld(root, &place, &options)
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn();
+        let running = Confined {
+            child: child.unwrap(),
+            _directory: directory,
+        };
+        let path = socket.display().to_string();
+        let url = format!(
+            "//root@/assay?socket={}",
+            super::super::address::encoded(&path)
+        );
+        let server = Server {
+            location: format!("started:{url}"),
+            lines: Vec::new(),
+            _running: Mutex::new(Box::new(running)),
+        };
+        let begun = Instant::now();
+        let address = Address::parse(&server.url("mysql"), Options::default()).unwrap();
+        while load::connect(&address).is_err() {
+            assert!(begun.elapsed() < PATIENCE, "MySQL does not start");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Self { server, port }
+    }
+
+    /// The one of the tests that run now, with pages of 8 KiB: the last of them ends it.
+    fn shared() -> Option<Arc<Self>> {
+        static SHARED: Mutex<Weak<MySql>> = Mutex::new(Weak::new());
+        let root = tree()?;
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = shared.upgrade();
+        let running = running.unwrap_or_else(|| Arc::new(Self::start(&root, "8192")));
+        *shared = Arc::downgrade(&running);
+        Some(running)
+    }
+}
+
+/// Where its programs are; `None`, said aloud, where they are not.
+fn tree() -> Option<PathBuf> {
+    let root = std::env::var_os("ASSAY_MYSQL_ROOT");
+    if root.is_none() {
+        let required = std::env::var_os("ASSAY_REQUIRE_MYSQL");
+        assert!(required.is_none(), "ASSAY_MYSQL_ROOT is not set");
+        said_aloud("a test on MySQL: ASSAY_MYSQL_ROOT names no tree of its programs");
+    }
+    root.map(PathBuf::from)
+}
+
+#[test]
+fn on_mysql_the_engine_keeps_the_contract() {
+    let Some(mysql) = MySql::shared() else { return };
+    let mut url = String::new();
+    for read_mode in ["single", "batched"] {
+        // The suite writes what it wrote before, and a row that stays as it is does not count as changed.
+        url = mysql.server.database(&format!("contract_{read_mode}"));
+        load(&url, &settings(SMALL), 2).unwrap();
+        let mut said = SMALL.to_vec();
+        said.push(("READ_MODE", read_mode));
+        let asked = settings(&said);
+        let violations = conformance::suite(&mut |plan| Subject {
+            engine: Mariadb
+                .open(&url, plan, &asked, &Stop::new(), &Unwatched)
+                .unwrap_or_else(|error| panic!("{error}")),
+            clock: Clock::real(),
+        });
+        assert_eq!(violations, Vec::<String>::new(), "READ_MODE={read_mode}");
+        life::check(&Mariadb, &url, &settings(SMALL)).unwrap();
+    }
+    let in_server = settings(&[("LOOP", "server")]);
+    let refused = Mariadb.open(
+        &url,
+        &plan(8192, 1, 1000, 1),
+        &in_server,
+        &Stop::new(),
+        &Unwatched,
+    );
+    let text = told_by(refused);
+    assert!(
+        text.contains("MySQL") && text.contains("LOOP=client"),
+        "{text}"
+    );
+}
+
+#[test]
+fn on_mysql_a_data_set_lives_from_nothing_to_nothing_and_is_claimed() {
+    let Some(mysql) = MySql::shared() else { return };
+    let url = mysql.server.database("life");
+    let violations = life::life_suite(&Mariadb, &url, &settings(SMALL));
+    assert_eq!(violations, Vec::<String>::new());
+    let url = mysql.server.database("claims");
+    let violations = claims_suite(Ground {
+        target: &Mariadb,
+        location: &url,
+        settings: &settings(SMALL),
+        runs_share: true,
+    });
+    assert!(violations.is_empty(), "{violations:#?}");
+}
+
+#[test]
+fn on_mysql_slob_34_a_row_is_a_page_and_a_range_reads_one_for_each_key() {
+    let Some(root) = tree() else { return };
+    let mysql = MySql::start(&root, "16384");
+    let url = mysql.server.database("pages");
+    a_range_reads_a_page_for_each_key(&url);
+    let url = mysql.server.database("single_rows");
+    load(&url, &settings(SMALL), 1).unwrap();
+    let plan = Plan {
+        update_pct: 50,
+        work_unit: 1,
+        update_work_unit: 1,
+        ..plan(16384, 1, 1000, 100)
+    };
+    let data = run(&url, &plan, &[]);
+    assert_eq!(counted(&data, stats::ROWS_CHANGED), 50);
+    assert!(counted(&data, stats::REDO_SIZE) > 50 * 256);
+}
+
+/// `caching_sha2_password`: over TLS the password itself, without TLS encrypted by the server's key; then from its cache.
+#[test]
+fn on_mysql_a_password_logs_in_with_and_without_tls_and_a_wrong_one_does_not() {
+    let Some(mysql) = MySql::shared() else { return };
+    mysql.server.database("people");
+    for sql in [
+        "drop user if exists app",
+        "create user app identified with caching_sha2_password by 'x y%'",
+        "grant all on people.* to app",
+    ] {
+        mysql.server.run(sql);
+    }
+    let login = |password: &str, mode: &str| {
+        let port = mysql.port;
+        let url = format!("//app:{password}@127.0.0.1:{port}/people?ssl-mode={mode}");
+        let address = Address::parse(&url, Options::default()).unwrap();
+        load::connect(&address)
+            .map(|mut connection| connection.value("select current_user()").unwrap())
+    };
+    for mode in ["disabled", "required", "preferred", "disabled"] {
+        mysql.server.run("flush privileges");
+        for _ in 0..2 {
+            assert_eq!(login("x%20y%25", mode).unwrap(), "app@%", "{mode}");
+        }
+    }
+    let text = told_by(login("wrong", "preferred"));
+    assert!(text.contains("refuses user app"), "{text}");
+    // Who may see no threads of the server works all the same, and is told why they are not told.
+    let url = format!("//app:x%20y%25@127.0.0.1:{}/people", mysql.port);
+    load(&url, &settings(SMALL), 1).unwrap();
+    let data = run(&url, &plan(8192, 1, 1000, 20), &[]);
+    assert!(counted(&data, stats::SESSION_LOGICAL_READS) > 20);
+    let host = data
+        .engine_facts
+        .iter()
+        .find(|fact| fact.name == "server_host");
+    assert!(
+        host.unwrap().value.contains("does not tell the thread"),
+        "{host:?}"
+    );
+}
