@@ -20,6 +20,8 @@ const fn key(name: &'static str, title: &'static str, also: &'static [&'static s
     FactKey { name, title, also }
 }
 
+/// What an engine counts as a get, where it is not a block of rows or of an index.
+pub const GETS: FactKey = key("gets_counted", "What a get is", &[]);
 /// Name of the host.
 pub const HOSTNAME: FactKey = key("hostname", "Host name", &[]);
 /// Release of the kernel.

@@ -537,6 +537,24 @@ fn samples_that_contradict_the_clocks_are_told() {
         "{}",
         little.sentence
     );
+    // A server's own clock has the wait for a CPU in it.
+    let mut record = build(&run);
+    record.instance.server = Some(assay_measure::record::ServerInfo::default());
+    let again = |record: &Record| {
+        let all = evaluate(&Deltas::new(&run), record, &Rises::of(&run));
+        all.into_iter()
+            .find(|found| found.id == "I28b")
+            .expect("it is evaluated")
+    };
+    record.instance.ash.run_queue_count = 1.0.into();
+    assert_eq!(again(&record).ok, Truth::Violated);
+    record.instance.ash.run_queue_count = 4.0.into();
+    assert_eq!(
+        again(&record).ok,
+        Truth::Holds,
+        "{}",
+        again(&record).sentence
+    );
     run.activity = None;
     assert!(matches!(identity(&run, "I28b").ok, Truth::Na(_)));
     assert!(matches!(identity(&run, "ASH").ok, Truth::Na(_)));

@@ -3,6 +3,7 @@
 use super::super::conn::{Connection, told};
 use super::super::marker::Marked;
 use super::super::server::Server;
+use assay_measure::facts;
 use assay_measure::snapshot::Fact;
 use assay_run::engine::EngineError;
 
@@ -56,6 +57,10 @@ pub(super) fn facts(
             (server.pool_bytes / server.page_bytes.max(1)).to_string(),
         ),
         text("cache_parameter", "innodb_buffer_pool_size".to_owned()),
+        text(
+            facts::GETS.name,
+            "each page on the way to a row, from the root of its index".to_owned(),
+        ),
         text(
             "read_mode",
             match batched {
