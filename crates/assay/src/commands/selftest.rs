@@ -275,11 +275,12 @@ impl Script<'_> {
 
     /// Plays it; whether each command ended as it must. What is left is removed even after a stop.
     fn play(&mut self) -> bool {
-        let (mut right, mut ours) = (true, true);
+        let (mut right, mut ours) = (true, false);
         for step in self.steps() {
             let skipped = self.stop.requested() && !step.name.ends_with("destroy");
             // What was there already, and was refused, is not ours to remove.
-            if skipped || step.words[0] == ORDERS && !ours {
+            let theirs = step.words[0] == ORDERS && step.name != ORDERS_LOAD && !ours;
+            if skipped || theirs {
                 right = false;
                 continue;
             }
