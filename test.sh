@@ -299,9 +299,6 @@ cargo test --workspace --locked --quiet --no-run --bins --test '*'
 begin "tidy"
 target/debug/xtask tidy
 
-begin "documentation"
-RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked --quiet
-
 begin "packages that tests need"
 fetched
 if unpack_postgres; then
@@ -416,6 +413,9 @@ start "integration tests" 1800 "${tests[@]}" --workspace --bins --test '*'
 start "unit tests" 1800 "${tests[@]}" --workspace "${faulty[@]/#/--exclude=}" --lib
 # Seeds, planted bugs, a slice of the exhaustive cuts.
 start "unit tests with faults" 1800 "${tests[@]}" --package assay --package xtask "${faulty[@]/#/--package=}" --features "$faults" --lib
+# One compiler at a time, for minutes: it goes beside tests that wait.
+start "documentation" 900 env RUSTDOCFLAGS="-D warnings" cargo doc --manifest-path "$PWD/Cargo.toml" --workspace --no-deps \
+    --document-private-items --locked --quiet
 if command -v fio >/dev/null; then
     start "benches, small" 1200 "$XTASK" bench --smoke --dir "$places/bench" --program "$ASSAY"
 else
