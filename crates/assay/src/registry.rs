@@ -18,6 +18,7 @@ use assay_run::probe::Probe;
 use assay_sql::mariadb::Mariadb;
 use assay_sql::mariadb::orders::MariadbOrders;
 use assay_sql::oracle::Oracle;
+use assay_sql::oracle::orders::OracleOrders;
 use assay_sql::postgres::Postgres;
 use assay_sql::postgres::orders::PostgresOrders;
 use assay_storage::StorageProbe;
@@ -27,7 +28,8 @@ use assay_sweep::Sweep;
 pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Mariadb, &Oracle::DRIVEN, &Null];
 
 /// The data sets of other workloads than SLOB, each by the server that it lies on.
-pub(crate) static OF_WORKLOADS: &[&dyn Target] = &[&PostgresOrders, &MariadbOrders];
+pub(crate) static OF_WORKLOADS: &[&dyn Target] =
+    &[&PostgresOrders, &MariadbOrders, &OracleOrders::DRIVEN];
 
 /// The probes, in the order of their help.
 pub(crate) static PROBES: &[&dyn Probe] = &[

@@ -21,6 +21,11 @@ pub trait Words {
 
     /// An expression for the last number that a sequence has given or reserved.
     fn last_of(&self, sequence: &str) -> String;
+
+    /// What ends a query that reads no table.
+    fn of_nothing(&self) -> &'static str {
+        ""
+    }
 }
 
 fn sum_of(words: &dyn Words, table: Table) -> String {
@@ -55,7 +60,8 @@ pub fn baseline_sql(words: &dyn Words, sums: &[(Table, i128)]) -> Vec<String> {
         (
             "gap".to_owned(),
             format!(
-                "select (select sum(order_total) from {orders}) - (select sum(unit_price * quantity) from {items})"
+                "select (select sum(order_total) from {orders}) - (select sum(unit_price * quantity) from {items}){}",
+                words.of_nothing()
             ),
         ),
         (
@@ -81,7 +87,10 @@ pub fn baseline_sql(words: &dyn Words, sums: &[(Table, i128)]) -> Vec<String> {
         ));
     }
     for (table, sum) in sums {
-        entries.push((sum_key(*table), format!("select {sum}")));
+        entries.push((
+            sum_key(*table),
+            format!("select {sum}{}", words.of_nothing()),
+        ));
     }
     let (baseline, ledger) = (words.relation(BASELINE), words.relation(LEDGER));
     let mut sql = vec![
@@ -340,6 +349,11 @@ impl Ask<'_> {
         )
     }
 
+    /// One row of three expressions. What reads a table is a query of its own within: none stands beside a count, which Oracle may refuse.
+    fn row(&self, found: &str, least: &str, most: &str) -> String {
+        format!("select {found}, {least}, {most}{}", self.0.of_nothing())
+    }
+
     fn new_lines(&self, what: &str) -> String {
         let (items, last) = (self.of(Table::OrderItems), self.loaded("ord_max"));
         format!("select {what} from {items} where order_id > {last}")
@@ -358,10 +372,11 @@ impl Ask<'_> {
     fn drift(&self) -> String {
         let (orders, items) = (self.of(Table::Orders), self.of(Table::OrderItems));
         let (last, gap) = (self.loaded("ord_max"), self.loaded("gap"));
-        format!(
-            "select (select sum(order_total) from {orders} where order_id <= {last}) \
-             - (select sum(unit_price * quantity) from {items} where order_id <= {last}) - {gap}, 0, 0"
-        )
+        let drifted = format!(
+            "(select sum(order_total) from {orders} where order_id <= {last}) \
+             - (select sum(unit_price * quantity) from {items} where order_id <= {last}) - {gap}"
+        );
+        self.row(&drifted, "0", "0")
     }
 
     fn orphan_lines(&self) -> String {
@@ -392,23 +407,25 @@ impl Ask<'_> {
     fn stock(&self) -> String {
         let (inventories, loaded) = (self.of(Table::Inventories), self.loaded("inv"));
         let lines = self.new_lines("count(*)");
-        format!(
-            "select {loaded} - (select sum(quantity_on_hand) from {inventories}) - ({lines}), 0, 0"
-        )
+        let off =
+            format!("{loaded} - (select sum(quantity_on_hand) from {inventories}) - ({lines})");
+        self.row(&off, "0", "0")
     }
 
     fn inventories(&self) -> String {
         let (inventories, loaded) = (self.of(Table::Inventories), self.loaded("inv_n"));
+        let lost = format!("(select count(*) from {inventories}) - {loaded}");
         format!(
-            "select count(*) - {loaded}, 0, 0 from {inventories} union all \
-             select count(*), 0, 0 from {inventories} where quantity_on_hand < 0"
+            "{} union all select count(*), 0, 0 from {inventories} where quantity_on_hand < 0",
+            self.row(&lost, "0", "0")
         )
     }
 
     fn orders(&self) -> String {
         let (orders, last) = (self.of(Table::Orders), self.loaded("ord_max"));
         let (acked, doubt) = (self.acked("OP"), self.doubt("OP"));
-        format!("select count(*), {acked}, {acked} + {doubt} from {orders} where order_id > {last}")
+        let new = format!("(select count(*) from {orders} where order_id > {last})");
+        self.row(&new, &acked, &format!("{acked} + {doubt}"))
     }
 
     fn others(&self) -> String {
@@ -419,7 +436,8 @@ impl Ask<'_> {
             };
             let (table, loaded) = (self.of(table), self.loaded(key));
             let (acked, doubt) = (sum(Self::acked), sum(Self::doubt));
-            format!("select count(*) - {loaded}, {acked}, {acked} + {doubt} from {table}")
+            let grown = format!("(select count(*) from {table}) - {loaded}");
+            self.row(&grown, &acked, &format!("{acked} + {doubt}"))
         };
         [
             grown(Table::Customers, "cust_n", &["NCR"]),
@@ -444,18 +462,18 @@ impl Ask<'_> {
         let (items, loaded) = (self.of(Table::OrderItems), self.loaded("qty"));
         let (acked, doubt) = (self.acked("BO"), self.doubt("BO"));
         let lines = self.new_lines("count(*)");
-        format!(
-            "select (select sum(quantity) from {items}) - {loaded} - ({lines}), {acked}, {acked} + {doubt}"
-        )
+        let grown = format!("(select sum(quantity) from {items}) - {loaded} - ({lines})");
+        self.row(&grown, &acked, &format!("{acked} + {doubt}"))
     }
 
     fn sequences(&self) -> String {
         let behind = |(sequence, table, column): (&str, Table, &str)| {
-            format!(
-                "select case when {} < (select max({column}) from {}) then 1 else 0 end, 0, 0",
+            let behind = format!(
+                "case when {} < (select max({column}) from {}) then 1 else 0 end",
                 self.0.last_of(sequence),
                 self.of(table)
-            )
+            );
+            self.row(&behind, "0", "0")
         };
         SEQUENCES.map(behind).join(" union all ")
     }
@@ -491,16 +509,16 @@ impl Ask<'_> {
     fn shipments(&self) -> String {
         let (orders, loaded) = (self.of(Table::Orders), self.loaded("shipped"));
         let (acked, doubt) = (self.acked("PO"), self.doubt("PO"));
-        format!(
-            "select count(*) - {loaded}, {acked}, {acked} + {doubt} from {orders} where order_status > 4"
-        )
+        let shipped = format!("(select count(*) from {orders} where order_status > 4) - {loaded}");
+        self.row(&shipped, &acked, &format!("{acked} + {doubt}"))
     }
 
     fn fixed(&self) -> String {
         let one = |table: Table| {
             let loaded = self.loaded(&sum_key(table));
             let sum = sum_of(self.0, table);
-            format!("select {sum}, {loaded}, {loaded} from {}", self.of(table))
+            let now = format!("(select {sum} from {})", self.of(table));
+            self.row(&now, &loaded, &loaded)
         };
         STATIC.map(one).join(" union all ")
     }

@@ -17,7 +17,7 @@ pub const PARAMS: &[ParamDef] = params! {
     "ORDERS_SCALE", Text, "1", "size of the data set: 1 is a million customers, about 15.9 million rows and 2 GB; \
      fractions to .001 (--scale)";
     "ORDERS_SCHEMA", Text, "assay_orders", "schema (on MariaDB: database) of the data set; assay creates it and \
-     refuses one that it did not make";
+     refuses one that it did not make (refused on Oracle, where it is the user's of the URL)";
     "ORDERS_INDEXES", Choice(&["all", "keys", "none"]), "all", "indexes of the data set: all, primary keys alone, none (--indexes)";
     "ORDERS_LEGACY_CORRELATION", Bool, "FALSE", "draw all bell-shaped columns of a row at once, as published rows show it";
     "ORDERS_MIX", Choice(PRESET_NAMES), "current", "weights of the transactions: current (2.7), classic (2.6), classic-client (--mix)";

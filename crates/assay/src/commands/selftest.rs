@@ -1,14 +1,14 @@
 //! What assay says of a target, checked on a server that somebody has: a script of assay's own commands, each a process as a user
 //! would start it, claims on what their records say, and one file with all of it to send back.
 
-use crate::cli::SelftestArgs;
+use crate::cli::{SelftestArgs, SettingArgs};
 use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure};
-use crate::{signals, ui};
+use crate::{registry, signals, ui};
 use assay_measure::facts;
 use assay_measure::record::{Record, Truth};
 use assay_measure::stats::{self, Stat};
-use assay_run::engine::Presence;
+use assay_run::engine::{Presence, Target};
 use assay_run::stop::Stop;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -23,6 +23,10 @@ const WORK_UNIT: u64 = 64;
 const INDEX_GETS: f64 = 8.0;
 /// Redo of a heavy row over that of a light one, at least (item 18).
 const HEAVY: f64 = 4.0;
+
+/// The other workload, and the step that makes its data set.
+const ORDERS: &str = assay_orders::workload::NAME;
+const ORDERS_LOAD: &str = "order entry load";
 
 /// One command of the script.
 struct Step {
@@ -47,6 +51,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Result<Code, Failure> {
     let configured = configure::configure(&settings, Vec::new())?;
     configured.refuse_temporary("test")?;
     refuse_present(&configured)?;
+    let orders = order_entry(&settings, &configured.url)?;
     let stop = Stop::new();
     signals::watch(&stop)?;
     let out = args
@@ -56,6 +61,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Result<Code, Failure> {
     let mut file = create(&out)?;
     let place = out.with_extension("runs");
     let mut script = Script {
+        orders,
         target: configured.url.clone(),
         args,
         place: place.clone(),
@@ -88,6 +94,34 @@ pub(super) fn selftest(args: &SelftestArgs) -> Result<Code, Failure> {
         (false, true) => Ok(Code::Good),
         (false, false) => Ok(Code::Invalid),
     }
+}
+
+/// The target of order entry there; none where the server or the settings are another workload's alone, which is said.
+fn order_entry(settings: &SettingArgs, url: &str) -> Result<Option<&'static dyn Target>, Failure> {
+    let Some((target, _)) = registry::locate_for(ORDERS, url) else {
+        return Ok(None);
+    };
+    let mut settings = settings.clone();
+    settings.workload = Some(ORDERS);
+    settings.set.retain(|set| target.heeds(name_of(set)));
+    let Ok(configured) = configure::configure(&settings, Vec::new()) else {
+        ui::say("self-test: order entry is n/a: it does not heed these settings");
+        return Ok(None);
+    };
+    let there = configured
+        .target
+        .inspect(&configured.location, &configured.settings);
+    if let Err(error) = there {
+        ui::say(&format!("self-test: order entry is n/a: {error}"));
+        return Ok(None);
+    }
+    refuse_present(&configured)?;
+    Ok(Some(target))
+}
+
+/// The parameter of `NAME=VALUE`.
+fn name_of(set: &str) -> &str {
+    set.split('=').next().unwrap_or_default()
 }
 
 /// The script makes a data set and removes it: it touches none that is there.
@@ -142,6 +176,8 @@ fn tell(claims: &[Claim], passed: bool, out: &Path, place: &Path) -> Result<(), 
 /// The script, and what came of it.
 struct Script<'a> {
     target: String,
+    /// The same for order entry, if it bears it.
+    orders: Option<&'static dyn Target>,
     args: &'a SelftestArgs,
     place: PathBuf,
     stop: Stop,
@@ -177,7 +213,7 @@ impl Script<'_> {
             }
         };
         let sizes = ["-s", "2", "--set", SCALE, "--set", "SCAN_TABLE_SZ=64"];
-        vec![
+        let mut steps = vec![
             data("check of nothing", "check", &[], 3),
             data("plan", "prepare", &[&sizes[..], &["--dry-run"]].concat(), 0),
             data("load", "prepare", &sizes, 0),
@@ -202,19 +238,58 @@ impl Script<'_> {
             data("check after all", "check", &[], 0),
             data("destroy", "destroy", &[], 0),
             data("check of what is gone", "check", &[], 3),
+        ];
+        if self.orders.is_some() {
+            steps.extend(self.order_entry());
+        }
+        steps
+    }
+
+    /// The life of order entry, where the target bears it. A check that does not hold ends a run with another code.
+    fn order_entry(&self) -> [Step; 5] {
+        let step = |name, words: &str, run| Step {
+            name,
+            words: words.split(' ').map(str::to_owned).collect(),
+            code: 0,
+            run,
+        };
+        let run = |name, form: &str| {
+            let time = &self.args.time;
+            let words = format!(
+                "orders run --mix classic --sessions 4 --form {form} --time {time} --warmup 1s --seed 7"
+            );
+            step(name, &words, true)
+        };
+        [
+            step(
+                "order entry load",
+                "orders prepare --scale .001 --seed 7",
+                false,
+            ),
+            run("order entry in the server", "server"),
+            run("order entry by statements", "client"),
+            step("order entry check", "orders check", false),
+            step("order entry destroy", "orders destroy", false),
         ]
     }
 
     /// Plays it; whether each command ended as it must. What is left is removed even after a stop.
     fn play(&mut self) -> bool {
-        let mut right = true;
+        let (mut right, mut ours) = (true, false);
         for step in self.steps() {
-            if self.stop.requested() && step.name != "destroy" {
+            let skipped = self.stop.requested() && !step.name.ends_with("destroy");
+            // What was there already, and was refused, is not ours to remove.
+            let theirs = step.words[0] == ORDERS && step.name != ORDERS_LOAD && !ours;
+            if skipped || theirs {
                 right = false;
                 continue;
             }
             ui::say(&format!("self-test: {}", step.name));
             right &= self.perform(&step);
+            if step.name == ORDERS_LOAD {
+                let code = self.steps.last().map(|step| step["code"].clone());
+                ours = code != Some(json!(Code::Usage as u8));
+            }
         }
         right
     }
@@ -229,7 +304,10 @@ impl Script<'_> {
         if let Some(config) = &self.args.settings.config {
             command.arg("-c").arg(config);
         }
-        for set in &self.args.settings.set {
+        // What only the other workload heeds would be refused.
+        let of_orders = self.orders.filter(|_| step.words[0] == ORDERS);
+        let heeded = |set: &&String| of_orders.is_none_or(|target| target.heeds(name_of(set)));
+        for set in self.args.settings.set.iter().filter(heeded) {
             command.args(["--set", set]);
         }
         if step.run {

@@ -47,9 +47,17 @@ fn listener(refuses: bool) -> SocketAddr {
 fn a_refusal_and_a_silence_are_one_clear_error_each_with_exit_code_3_and_no_password() {
     for (refuses, wanted) in [(true, "is not registered"), (false, "no answer within 1 s")] {
         let target = format!("oracle://slob@//{}/orclpdb1", listener(refuses));
-        for verb in ["run", "prepare", "check", "destroy"] {
+        for verb in [
+            "run",
+            "prepare",
+            "check",
+            "destroy",
+            "orders prepare",
+            "orders check",
+        ] {
             let place = Place::new();
-            let mut command = place.command(&[verb, "--target", &target]);
+            let words: Vec<&str> = verb.split(' ').chain(["--target", &target]).collect();
+            let mut command = place.command(&words);
             command.env("ASSAY_ORACLE_PASSWORD", PASSWORD);
             // A refusal is told a second late by the driver; silence is to end soon.
             command.env(
@@ -86,6 +94,20 @@ fn what_the_url_lacks_is_a_usage_error_before_anything_connects() {
         assert_eq!(output.status.code(), Some(2), "{target}: {said}");
         assert!(said.contains(wanted), "{target}: {said}");
     }
+}
+
+#[test]
+fn order_entry_lies_in_the_schema_of_the_user_and_in_no_other() {
+    let place = Place::new();
+    let words = "orders run --target oracle://soe:x@//127.0.0.1:1/s --set ORDERS_SCHEMA=other";
+    let words: Vec<&str> = words.split(' ').collect();
+    let output = place.command(&words).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("ORDERS_SCHEMA has no effect on orders"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@ use super::conn::Connection;
 use super::host::{self, Host};
 use super::server::Server;
 use super::stats::ServerStats;
+use crate::orders::session::Around;
 use crate::turns::Turns;
 use crate::watch::{Backends, Cancel, Watch};
 use assay_measure::clock::Clock;
@@ -173,5 +174,23 @@ impl Attached {
         drop(locked(&self.watch).take());
         self.server.claim_ends();
         locked(&self.control).take()
+    }
+}
+
+impl Around for Attached {
+    fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    fn leaves(&self) {
+        self.backends.leaves();
+    }
+
+    fn closes(&self, number: u32) {
+        Self::closes(self, number);
+    }
+
+    fn closed(&self, number: u32) {
+        self.backends.closed(number);
     }
 }

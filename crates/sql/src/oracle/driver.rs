@@ -219,12 +219,14 @@ impl Link {
 enum Held<'a> {
     Int(i64),
     Text(&'a str),
+    Null(Option<i64>),
 }
 
 fn hold<'a>(binds: &[Bind<'a>]) -> Vec<Held<'a>> {
     let each = binds.iter().map(|bind| match bind {
         Bind::Int(value) => Held::Int(*value),
         Bind::Text(text) => Held::Text(text),
+        Bind::Null => Held::Null(None),
     });
     each.collect()
 }
@@ -234,6 +236,7 @@ impl<'a> Held<'a> {
         match self {
             Self::Int(value) => value,
             Self::Text(text) => text,
+            Self::Null(none) => none,
         }
     }
 }
@@ -270,6 +273,10 @@ impl Session for Link {
     }
 
     fn rows(&mut self, sql: &str, binds: &[Bind<'_>]) -> Result<Rows, OraError> {
+        self.leading(sql, binds, usize::MAX)
+    }
+
+    fn leading(&mut self, sql: &str, binds: &[Bind<'_>], columns: usize) -> Result<Rows, OraError> {
         let held = hold(binds);
         let values: Vec<&dyn ToDbValue> = held.iter().map(Held::value).collect();
         self.guarded(|connection, _| {
@@ -280,9 +287,9 @@ impl Session for Link {
             let mut rows = Rows::new();
             for row in statement.build()?.query(&values)? {
                 let row = row?;
-                let columns = 0..row.columns().len();
+                let wanted = 0..row.columns().len().min(columns);
                 rows.push(
-                    columns
+                    wanted
                         .map(|at| row.get::<Option<String>>(at))
                         .collect::<Result<_, _>>()?,
                 );

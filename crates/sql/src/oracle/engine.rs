@@ -1,17 +1,13 @@
 //! Sessions of a run: a thread and a connection each. What is the same for every database is in [`crate::blocking`].
 
-use super::address::{Address, Door};
-use super::claim::Claim;
-use super::licensed::Snapshots;
+use super::address::Door;
+use super::attached::{Attached, Site};
 use super::marker::{self, Marked};
-use super::server::{Instance, Server};
-use super::session::{Bind, OraError, Session, Way, told};
+use super::server::Server;
+use super::session::{Bind, OraError, Session, told};
 use super::slices::Sliced;
-use super::sql::{self, Views};
-use super::stats::ServerStats;
+use super::sql;
 use crate::blocking::{self, Client, Failed, Keys, Sessions};
-use crate::turns::Turns;
-use crate::watch::{Backends, Cancel, Watch};
 use assay_measure::clock::Clock;
 use assay_measure::config::Settings;
 use assay_measure::snapshot::{Fact, StatSet};
@@ -21,75 +17,15 @@ use assay_run::engine::{
 };
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-/// No run ends in the midst of what it has just begun.
-const GRACE_MIN: Duration = Duration::from_secs(1);
-/// Asking for a statement's end is no work for a server that is well.
-const CANCEL: Duration = Duration::from_secs(5);
-/// Claim, statistics, activity, cancelling.
-const OWN_SESSIONS: u64 = 4;
-
-/// What a command works with.
-pub(super) struct Site {
-    pub(super) way: Arc<dyn Way>,
-    pub(super) address: Address,
-    /// Holds the claim.
-    pub(super) claim: Claim,
-}
-
-/// Ends a session's statement from another one.
-#[derive(Clone)]
-struct Token {
-    way: Arc<dyn Way>,
-    door: Door,
-    sql: String,
-}
-
-impl Cancel for Token {
-    fn cancel(&self) -> std::io::Result<()> {
-        let mut session = self
-            .way
-            .open(&self.door, CANCEL)
-            .map_err(std::io::Error::other)?;
-        // Nobody is left to be told where the session is gone, or where this user may not.
-        let _ = session.run(&self.sql, &[]);
-        Ok(())
-    }
-}
 
 /// An opened data set.
 struct OracleEngine {
     plan: Plan,
-    way: Arc<dyn Way>,
-    address: Address,
-    /// The way of each session, from the first.
-    doors: Vec<Door>,
-    major: u32,
     /// READ_MODE=batched, LOOP=server.
     batched: bool,
     in_server: bool,
-    clock: Clock,
-    stop: Stop,
     facts: Vec<Fact>,
-    warnings: Vec<String>,
-    backends: Arc<Backends<Token>>,
-    /// Places of sessions by their number on the server.
-    sids: Mutex<HashMap<u32, usize>>,
-    watch: Mutex<Option<Watch>>,
-    server: ServerStats,
-    snapshots: Mutex<Snapshots>,
-    turns: Turns,
-    /// Why the claim is gone, if it is.
-    claim_lost: Mutex<Option<String>>,
-    claim: Mutex<Option<Claim>>,
-}
-
-/// Values behind these locks are replaced whole: a panic elsewhere leaves them usable.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    on: Attached,
 }
 
 /// Opens the data set for a run.
@@ -103,12 +39,8 @@ pub(super) fn open(
     if in_server {
         refuse_unfit(plan)?;
     }
-    let Site {
-        way,
-        address,
-        claim,
-    } = site;
-    let mut session = way.open(&address.data, address.answer)?;
+    let address = &site.address;
+    let mut session = site.way.open(&address.data, address.answer)?;
     let server = Server::ask(&mut *session, settings.text("ORACLE_TABLESPACE"))?;
     if plan.update_pct > 0 {
         server.refuse_read_only()?;
@@ -116,49 +48,14 @@ pub(super) fn open(
     let marked = marker::ours(&mut *session, &address.data)?;
     fits(&marked, plan, &address.data)?;
     drop(session);
-    let mut admin = way.open(address.admin(), address.answer)?;
-    let instance = Instance::ask(&mut *admin);
-    let wanted = plan.sessions() as u64 + OWN_SESSIONS - 1;
-    instance.refuse_too_few_sessions(wanted, "the run")?;
-    let container =
-        Server::ask(&mut *admin, "").map_or_else(|_| String::new(), |server| server.container);
-    let snapshots = Snapshots::begin(settings, &mut *admin, &instance, &container)?;
-    drop(admin);
-    let (doors, uneven) = address.sessions(plan);
     let batched = settings.text("READ_MODE") == "batched";
-    let views = Views {
-        global: instance.number("instances").is_some_and(|count| count > 1),
-    };
-    let log_block = instance.number("log block bytes");
-    let stats = ServerStats::open(&way, &address, views, log_block, claim.id().sid)?;
-    let grace = Duration::from_nanos(settings.ns("ORACLE_GRACE")).max(GRACE_MIN);
-    let backends = Arc::new(Backends::new(plan.sessions()));
-    let mut warnings = instance.warnings();
-    warnings.extend(uneven.map(|text| format!("{text}.")));
+    let on = Attached::open(site, server.major, plan, settings, stop)?;
     Ok(Box::new(OracleEngine {
-        watch: Mutex::new(Some(Watch::begin(
-            Arc::clone(&backends),
-            stop.clone(),
-            (plan.work_loop == 0).then(|| grace * 2 / 3),
-        )?)),
-        facts: facts(&address, &server, &instance, &marked, (batched, in_server)),
+        facts: facts(&on, &server, &marked, (batched, in_server)),
         plan: plan.clone(),
-        doors,
-        major: server.major,
         batched,
         in_server,
-        clock: Clock::real(),
-        stop: stop.clone(),
-        warnings,
-        backends,
-        sids: Mutex::default(),
-        server: stats,
-        snapshots: Mutex::new(snapshots),
-        turns: Turns::new(settings.int("CONNECT_RATE")),
-        claim_lost: Mutex::default(),
-        claim: Mutex::new(Some(claim)),
-        way,
-        address,
+        on,
     }))
 }
 
@@ -218,12 +115,12 @@ fn fits(marked: &Marked, plan: &Plan, door: &Door) -> Result<(), EngineError> {
 }
 
 fn facts(
-    address: &Address,
+    on: &Attached,
     server: &Server,
-    instance: &Instance,
     marked: &Marked,
     (batched, in_server): (bool, bool),
 ) -> Vec<Fact> {
+    let instance = &on.instance;
     let text = |name: &str, value: String| Fact::new(name, value);
     let block = server.tablespace.block_bytes;
     let mut facts = vec![
@@ -233,7 +130,7 @@ fn facts(
         text("database", server.database.clone()),
         text("instance", server.instance.clone()),
         text("container", server.container.clone()),
-        text("services", address.services()),
+        text("services", on.address.services()),
         text("block_bytes", block.to_string()),
         text(
             "tablespace",
@@ -262,20 +159,12 @@ fn facts(
 impl Engine for OracleEngine {
     fn facts(&self) -> Vec<Fact> {
         let mut facts = self.facts.clone();
-        facts.extend(self.server.facts());
-        facts.extend(locked(&self.snapshots).facts());
+        facts.extend(self.on.facts());
         facts
     }
 
     fn remarks(&self) -> Remarks {
-        let mut remarks = self.server.remarks();
-        remarks.warnings.extend(self.warnings.iter().cloned());
-        if let Some(why) = locked(&self.claim_lost).as_ref() {
-            remarks.invalid.push(format!(
-                "the claim on the data set was lost ({why}): after that, other commands could change or remove its tables"
-            ));
-        }
-        remarks
+        self.on.remarks()
     }
 
     /// The driver waits for each answer in its socket.
@@ -288,19 +177,19 @@ impl Engine for OracleEngine {
         let sessions = sessions.map(|(number, home)| self.session(*number, *home));
         Ok(Box::new(Sessions {
             plan: &self.plan,
-            clock: &self.clock,
-            backends: &self.backends,
+            clock: &self.on.clock,
+            backends: &self.on.backends,
             columns: sql::changed_columns(self.plan.redo_stress).len(),
             sessions: sessions.collect::<Result<_, _>>()?,
         }))
     }
 
     fn sample(&self) -> StatSet {
-        self.server.sample()
+        self.on.sample()
     }
 
     fn look(&self, sessions: &mut [Doing]) -> bool {
-        self.server.look(&locked(&self.sids), sessions)
+        self.on.look(sessions)
     }
 
     fn works_in_driver_threads(&self) -> bool {
@@ -312,19 +201,7 @@ impl Engine for OracleEngine {
     }
 
     fn close(&self) -> Result<(), EngineError> {
-        drop(locked(&self.watch).take());
-        let mut snapshots = locked(&self.snapshots);
-        if snapshots.is_wanted()
-            && let Ok(mut admin) = self.way.open(self.address.admin(), self.address.answer)
-        {
-            snapshots.end(&mut *admin);
-        }
-        self.server.claim_ends();
-        if let Some(mut claim) = locked(&self.claim).take()
-            && let Err(error) = claim.number(sql::LIFE, &[])
-        {
-            *locked(&self.claim_lost) = Some(error.to_string());
-        }
+        drop(self.on.release());
         Ok(())
     }
 }
@@ -336,27 +213,10 @@ impl OracleEngine {
         number: u32,
         home: u32,
     ) -> Result<blocking::Session<Caller<'_>>, EngineError> {
-        self.turns.wait(&self.stop)?;
-        let door = &self.doors[number as usize - 1];
-        let mut session = self.way.open(door, self.address.answer)?;
-        let id = session.id();
-        let token = Token {
-            way: Arc::clone(&self.way),
-            door: self.address.admin().clone(),
-            sql: sql::cancel(id.sid, id.serial, self.major),
-        };
-        self.backends.connected(number, id.sid as i32, token);
-        locked(&self.sids).insert(id.sid, number as usize - 1);
-        let action = format!("session {number}");
-        session
-            .run(
-                sql::NAME_SESSION,
-                &[Bind::Text("assay"), Bind::Text(&action)],
-            )
-            .map_err(told("preparing a session"))?;
+        let mut session = self.on.session(number)?;
         let calls = Calls::new(&self.plan, home, self.batched);
         calls.checked(&mut *session, &self.plan)?;
-        let longest_ns = self.address.answer.as_nanos() as u64 / 2;
+        let longest_ns = self.on.address.answer.as_nanos() as u64 / 2;
         let sliced = self
             .in_server
             .then(|| Sliced::new(sql::slice(&self.plan, home, self.batched), home, longest_ns));

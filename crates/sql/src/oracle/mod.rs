@@ -7,6 +7,7 @@
 //! file lists privileges, versions, what is written, and what was tested how.
 
 mod address;
+mod attached;
 mod check;
 mod claim;
 #[cfg(feature = "oracle")]
@@ -15,6 +16,7 @@ mod engine;
 mod licensed;
 mod load;
 mod marker;
+pub mod orders;
 mod params;
 mod plan;
 mod server;
@@ -32,8 +34,8 @@ use assay_run::dataset::lines::{count, text};
 use assay_run::engine::{Engine, EngineError, Line, Presence, Progress, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
+use attached::Site;
 use check::{Findings, Level};
-use engine::Site;
 use marker::{Found, Marked};
 use server::Server;
 use session::{Session, Way, told};

@@ -14,6 +14,8 @@ pub(super) enum Bind<'a> {
     Int(i64),
     /// Text.
     Text(&'a str),
+    /// No number.
+    Null,
 }
 
 /// How the server knows a session.
@@ -45,6 +47,9 @@ pub(super) trait Session: Send {
 
     /// All rows of a query.
     fn rows(&mut self, sql: &str, binds: &[Bind<'_>]) -> Result<Rows, OraError>;
+
+    /// All rows of a query, of each its first `columns` as text: those behind travel, and may be of any type.
+    fn leading(&mut self, sql: &str, binds: &[Bind<'_>], columns: usize) -> Result<Rows, OraError>;
 
     /// A query whose answer is one number.
     fn number(&mut self, sql: &str, binds: &[Bind<'_>]) -> Result<u64, OraError>;

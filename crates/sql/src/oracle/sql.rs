@@ -49,7 +49,7 @@ pub(super) fn identifier(name: &str) -> Option<String> {
     (begins && goes_on && name.len() <= 128).then(|| name.to_ascii_uppercase())
 }
 
-fn in_tablespace(tablespace: Option<&str>) -> String {
+pub(super) fn in_tablespace(tablespace: Option<&str>) -> String {
     tablespace.map_or_else(String::new, |name| format!(" tablespace {name}"))
 }
 

@@ -1,6 +1,6 @@
 //! After a run: its books are added to the data set's, and what it left is checked.
 
-use super::{Talk, all};
+use super::Talk;
 use assay_orders::checks::{self, Checked, Words};
 use assay_orders::part::FromEngine;
 use assay_run::engine::EngineError;
@@ -13,10 +13,8 @@ pub(crate) fn close(
     part: &mut FromEngine,
     verify: bool,
 ) {
-    let mut closing = vec!["begin".to_owned()];
-    closing.extend(part.ledger.closing_sql(|name| words.relation(name)));
-    closing.push("commit".to_owned());
-    if let Err(error) = all(control, &closing, "closing the books") {
+    let closing = part.ledger.closing_sql(|name| words.relation(name));
+    if let Err(error) = control.together(&closing, "closing the books") {
         part.unchecked = error.to_string();
         return;
     }

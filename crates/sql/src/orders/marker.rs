@@ -9,6 +9,8 @@ use assay_orders::params::Indexes;
 use assay_run::engine::EngineError;
 use serde::{Deserialize, Serialize};
 
+/// How another place is asked for.
+pub(crate) const ANOTHER: &str = "name another with --set ORDERS_SCHEMA=NAME";
 /// What the marker calls a data set.
 const WHAT: &str = "assay order entry data set";
 /// The table of pieces that are loaded.
@@ -47,16 +49,15 @@ impl Marker {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Reads the comment on what is called `place` ("schema x").
+    /// Reads what says what `place` ("schema x") is; `other` is how another one is asked for.
     ///
     /// # Errors
     /// `Unusable`: assay did not make it, or by other rules.
-    pub(crate) fn read(comment: &str, place: &str) -> Result<Self, EngineError> {
+    pub(crate) fn read(comment: &str, place: &str, other: &str) -> Result<Self, EngineError> {
         let marker: Option<Self> = serde_json::from_str(comment).ok();
         let Some(marker) = marker.filter(|marker| marker.what == WHAT) else {
             return Err(EngineError::Unusable(format!(
-                "{place} exists and assay did not make it for order entry (it has no mark of assay's): name another with \
-                 --set ORDERS_SCHEMA=NAME"
+                "{place} exists and assay did not make it for order entry (it has no mark of assay's): {other}"
             )));
         };
         match marker.version {

@@ -4,6 +4,7 @@
 pub(crate) mod books;
 pub(crate) mod load;
 pub(crate) mod marker;
+pub(crate) mod session;
 pub(crate) mod text;
 
 use assay_orders::checks::{BROKEN, Checked};
@@ -21,6 +22,14 @@ pub(crate) trait Talk {
 
     /// All rows.
     fn ask(&mut self, sql: &str, doing: &str) -> Result<Rows, EngineError>;
+
+    /// Executes statements in one transaction.
+    fn together(&mut self, sql: &[String], doing: &str) -> Result<(), EngineError> {
+        self.tell("begin", doing)?;
+        sql.iter()
+            .try_for_each(|statement| self.tell(statement, doing))?;
+        self.tell("commit", doing)
+    }
 }
 
 /// Executes statements one after the other.

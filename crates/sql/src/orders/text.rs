@@ -25,3 +25,34 @@ pub(crate) const NEW_ORDER: &str = "insert into orders (order_id, order_date, or
 pub(crate) const BEST: &str = "select t.order_total, t.sales_rep_id, t.order_date, c.cust_first_name, c.cust_last_name from \
     (select o.*, rank() over (order by o.order_total desc) as rk from orders o where o.sales_rep_id = $1) t \
     join customers c using (customer_id) where t.rk <= 10";
+
+/// `$n` as the marks that a server knows, each by its place from 1; and which value each stands for, from 0.
+pub(crate) fn marked(text: &str, mark: impl Fn(usize) -> String) -> (String, Vec<usize>) {
+    let mut parts = text.split('$');
+    let mut sql = parts.next().unwrap_or_default().to_owned();
+    let mut values = Vec::new();
+    for part in parts {
+        let digits = part.len() - part.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        values.push(part[..digits].parse().unwrap_or(1) - 1);
+        sql.push_str(&mark(values.len()));
+        sql.push_str(&part[digits..]);
+    }
+    (sql, values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_stands_twice_is_bound_twice() {
+        let (sql, values) = marked("values ($1, $10, $2, $1)", |_| "?".to_owned());
+        assert_eq!(sql, "values (?, ?, ?, ?)");
+        assert_eq!(values, [0, 9, 1, 0]);
+        let (sql, values) = marked("values ($2, $2)", |at| format!(":{at}"));
+        assert_eq!(
+            (sql.as_str(), values.as_slice()),
+            ("values (:1, :2)", &[1, 1][..])
+        );
+    }
+}

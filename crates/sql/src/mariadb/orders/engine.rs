@@ -3,7 +3,7 @@
 use super::ddl::Named;
 use super::load::within;
 use super::marker;
-use super::session::{Common, Session};
+use super::session;
 use crate::claim::Purpose;
 use crate::mariadb::address::Address;
 use crate::mariadb::attached::{Attached, OWN_CONNECTIONS, locked};
@@ -13,10 +13,10 @@ use crate::mariadb::engine::facts;
 use crate::mariadb::load::connect;
 use crate::mariadb::server::Server;
 use crate::orders::marker::Marker;
+use crate::orders::session::{Common, Sessions};
 use crate::orders::{Talk, books, nothing};
 use assay_measure::config::Settings;
 use assay_measure::snapshot::{Fact, StatSet};
-use assay_measure::stats;
 use assay_orders::checks::Words;
 use assay_orders::inputs::Bounds;
 use assay_orders::ledger::{Ledger, opening_sql};
@@ -24,9 +24,7 @@ use assay_orders::names::Lists;
 use assay_orders::params::Asked;
 use assay_orders::part::FromEngine;
 use assay_orders::workload::OrderEntry;
-use assay_run::engine::{
-    Assignment, Completion, Doing, Driver, Engine, EngineError, Op, Outcome, Remarks, Submit, Tag,
-};
+use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Remarks};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use assay_run::workload::Workload;
@@ -204,16 +202,17 @@ impl Engine for OrdersEngine {
     }
 
     fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
-        let mut driver = OrdersDriver {
-            engine: self,
+        let mut sessions = Sessions {
+            around: &self.on,
+            common: &self.common,
+            ledger: &self.ledger,
             sessions: Vec::new(),
         };
         for (number, _) in &assignment.sessions {
-            driver
-                .sessions
-                .push(Session::open(&self.on, &self.common, *number)?);
+            let session = session::open(&self.on, &self.common, *number)?;
+            sessions.sessions.push(session);
         }
-        Ok(Box::new(driver))
+        Ok(Box::new(sessions))
     }
 
     fn sample(&self) -> StatSet {
@@ -238,69 +237,5 @@ impl Engine for OrdersEngine {
 
     fn close(&self) -> Result<(), EngineError> {
         Ok(())
-    }
-}
-
-/// Sessions of one thread.
-struct OrdersDriver<'a> {
-    engine: &'a OrdersEngine,
-    sessions: Vec<Session>,
-}
-
-impl Driver for OrdersDriver<'_> {
-    fn submit(&mut self, tag: Tag, op: &Op, _start_ns: u64) -> Submit {
-        let result = self.sessions[tag as usize].perform(&self.engine.common, op);
-        Submit::Done(Outcome {
-            end_ns: self.engine.on.clock.now_ns(),
-            result,
-        })
-    }
-
-    /// Nothing is ever queued: this only tells whether the thread can go on.
-    fn reap(&mut self, _timeout: Duration, _out: &mut Vec<Completion>) -> Result<(), EngineError> {
-        let lost = |session: &Session| {
-            let why = session.lost.as_ref()?;
-            Some(EngineError::SessionLost(format!(
-                "session {} lost its connection: {why}",
-                session.number
-            )))
-        };
-        self.sessions.iter().find_map(lost).map_or(Ok(()), Err)
-    }
-
-    fn stats(&mut self, into: &mut StatSet) {
-        let mut all = Ledger::default();
-        for session in &self.sessions {
-            all.merge(&session.ledger);
-        }
-        into.add(stats::ROWS_CHANGED, all.inserts + all.updates);
-        into.add(stats::USER_COMMITS, all.commits);
-        into.add(stats::USER_ROLLBACKS, all.rollbacks);
-    }
-
-    fn leave(&mut self, _tag: Tag) {
-        self.engine.on.backends.leaves();
-    }
-
-    fn finish(&mut self) -> Result<(), EngineError> {
-        let going = self.reap(Duration::ZERO, &mut Vec::new());
-        for session in &mut self.sessions {
-            self.engine.on.closes(session.number);
-            session.close();
-            self.engine.on.backends.closed(session.number);
-        }
-        going
-    }
-}
-
-/// However the thread ends, its sessions log off and hand their books over.
-impl Drop for OrdersDriver<'_> {
-    fn drop(&mut self) {
-        let mut books = locked(&self.engine.ledger);
-        for session in &mut self.sessions {
-            session.close();
-            self.engine.on.backends.closed(session.number);
-            books.merge(&std::mem::take(&mut session.ledger));
-        }
     }
 }

@@ -5,7 +5,7 @@ use super::ddl::{Named, quote};
 use super::procedures;
 use crate::mariadb::conn::{Connection, told};
 use crate::mariadb::layout::literal;
-use crate::orders::marker::{Marker, relations};
+use crate::orders::marker::{ANOTHER, Marker, relations};
 use crate::orders::refuse_strangers;
 use assay_orders::mix::ALL;
 use assay_run::engine::EngineError;
@@ -54,7 +54,7 @@ pub(super) fn find(
         return Ok(None);
     };
     let comment = row.into_iter().next().flatten().unwrap_or_default();
-    let marker = Marker::read(&comment, &names.place())?;
+    let marker = Marker::read(&comment, &names.place(), ANOTHER)?;
     let ours: Vec<String> = relations().into_iter().map(literal).collect();
     let procedures = ALL.map(|tx| literal(&procedures::name(tx))).join(", ");
     let strange = connection

@@ -2,7 +2,8 @@
 //! cents; what a statement returns begins with three numbers and a text.
 
 use crate::orders::text::{
-    ADDRESS, BEST, CARD, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, OFFERED, PRODUCT,
+    ADDRESS, BEST, CARD, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, OFFERED,
+    PRODUCT, marked,
 };
 use assay_orders::program::Statement;
 
@@ -45,21 +46,8 @@ const NOTHING: &str = "null, null, null, null";
 
 /// A statement, and which value each of its marks stands for, from 0.
 pub(super) fn statement(statement: Statement) -> (String, Vec<usize>) {
-    marked(&change(statement).unwrap_or_else(|| question(statement)))
-}
-
-/// `$n` as the marks that the server knows.
-fn marked(text: &str) -> (String, Vec<usize>) {
-    let mut parts = text.split('$');
-    let mut sql = parts.next().unwrap_or_default().to_owned();
-    let mut values = Vec::new();
-    for part in parts {
-        let digits = part.len() - part.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        values.push(part[..digits].parse().unwrap_or(1) - 1);
-        sql.push('?');
-        sql.push_str(&part[digits..]);
-    }
-    (sql, values)
+    let text = change(statement).unwrap_or_else(|| question(statement));
+    marked(&text, |_| "?".to_owned())
 }
 
 fn question(statement: Statement) -> String {
@@ -159,16 +147,4 @@ fn change(statement: Statement) -> Option<String> {
         }
         _ => return None,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_value_that_stands_twice_is_bound_twice() {
-        let (sql, values) = marked("values ($1, $10, $2, $1)");
-        assert_eq!(sql, "values (?, ?, ?, ?)");
-        assert_eq!(values, [0, 9, 1, 0]);
-    }
 }

@@ -420,7 +420,7 @@ fn word_after<'a>(sql: &'a str, before: &str) -> &'a str {
 fn ints(binds: &[Bind<'_>]) -> Vec<i64> {
     let int = |bind: &Bind<'_>| match bind {
         Bind::Int(value) => Some(*value),
-        Bind::Text(_) => None,
+        Bind::Text(_) | Bind::Null => None,
     };
     binds.iter().filter_map(int).collect()
 }
@@ -428,7 +428,7 @@ fn ints(binds: &[Bind<'_>]) -> Vec<i64> {
 fn texts<'a>(binds: &[Bind<'a>]) -> Vec<&'a str> {
     let text = |bind: &Bind<'a>| match bind {
         Bind::Text(text) => Some(*text),
-        Bind::Int(_) => None,
+        Bind::Int(_) | Bind::Null => None,
     };
     binds.iter().filter_map(text).collect()
 }
@@ -797,6 +797,15 @@ impl Session for FakeSession {
             _ if statement.contains("dbms_rowid") => verify(&mut db, statement),
             _ => Ok(views(&db, statement)),
         }
+    }
+
+    fn leading(
+        &mut self,
+        statement: &str,
+        binds: &[Bind<'_>],
+        _columns: usize,
+    ) -> Result<Rows, OraError> {
+        self.rows(statement, binds)
     }
 
     fn number(&mut self, statement: &str, binds: &[Bind<'_>]) -> Result<u64, OraError> {

@@ -2,8 +2,8 @@
 //! the whole report. `golden` holds the dialect as text and has independent parsers read it; `peer` is a scripted listener for the
 //! failures of the real driver.
 
-mod fake;
-mod golden;
+pub(super) mod fake;
+pub(super) mod golden;
 #[cfg(feature = "oracle")]
 mod peer;
 
@@ -27,9 +27,14 @@ static FAKE: Oracle = Oracle {
 
 /// Settings as a file of settings would give them: passwords may stand there.
 pub(super) fn settings(said: &[(&str, &str)]) -> Settings {
+    settings_of(Oracle::DRIVEN.params(), said)
+}
+
+/// The same of a target with these parameters.
+pub(super) fn settings_of(params: &'static [ParamDef], said: &[(&str, &str)]) -> Settings {
     let tables = Tables {
         target: "oracle",
-        params: Oracle::DRIVEN.params(),
+        params,
         others: &[],
     };
     let lines: Vec<String> = said

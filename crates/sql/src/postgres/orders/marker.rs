@@ -5,7 +5,7 @@
 
 use super::ddl::Named;
 use super::functions;
-use crate::orders::marker::{Marker, relations};
+use crate::orders::marker::{ANOTHER, Marker, relations};
 use crate::postgres::layout::literal;
 use crate::postgres::own::told;
 use crate::postgres::wire::Connection;
@@ -38,7 +38,7 @@ pub(super) fn find(
     };
     let [comment, owner, mine] =
         [0, 1, 2].map(|at| row.get(at).cloned().flatten().unwrap_or_default());
-    let marker = Marker::read(&comment, &names.place())?;
+    let marker = Marker::read(&comment, &names.place(), ANOTHER)?;
     if mine != "t" {
         return Err(EngineError::Unusable(format!(
             "the data set in schema {} belongs to role {owner}: connect as that role, or name another schema with --set \

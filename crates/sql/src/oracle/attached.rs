@@ -1,0 +1,223 @@
+//! What every run has on a server beside its sessions' statements: the claim, what the instance counts and its sessions do,
+//! repositories, and the thread that ends statements nobody waits for.
+
+use super::address::{Address, Door};
+use super::claim::Claim;
+use super::licensed::Snapshots;
+use super::server::{Instance, Server};
+use super::session::{Bind, Session, Way, told};
+use super::sql::{self, Views};
+use super::stats::ServerStats;
+use crate::orders::session::Around;
+use crate::turns::Turns;
+use crate::watch::{Backends, Cancel, Watch};
+use assay_measure::clock::Clock;
+use assay_measure::config::Settings;
+use assay_measure::snapshot::{Fact, StatSet};
+use assay_run::engine::{Doing, EngineError, Remarks};
+use assay_run::plan::Plan;
+use assay_run::stop::Stop;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// No run ends in the midst of what it has just begun.
+const GRACE_MIN: Duration = Duration::from_secs(1);
+/// Asking for a statement's end is no work for a server that is well.
+const CANCEL: Duration = Duration::from_secs(5);
+/// Claim, statistics, activity, cancelling.
+const OWN_SESSIONS: u64 = 4;
+
+/// What a command works with.
+pub(super) struct Site {
+    pub(super) way: Arc<dyn Way>,
+    pub(super) address: Address,
+    /// Holds the claim.
+    pub(super) claim: Claim,
+}
+
+/// Ends a session's statement from another one.
+#[derive(Clone)]
+pub(super) struct Token {
+    way: Arc<dyn Way>,
+    door: Door,
+    sql: String,
+}
+
+impl Cancel for Token {
+    fn cancel(&self) -> std::io::Result<()> {
+        let mut session = self
+            .way
+            .open(&self.door, CANCEL)
+            .map_err(std::io::Error::other)?;
+        // Nobody is left to be told where the session is gone, or where this user may not.
+        let _ = session.run(&self.sql, &[]);
+        Ok(())
+    }
+}
+
+/// Values behind these locks are replaced whole: a panic elsewhere leaves them usable.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// See the module.
+pub(super) struct Attached {
+    pub(super) way: Arc<dyn Way>,
+    pub(super) address: Address,
+    /// The way of each session, from the first.
+    doors: Vec<Door>,
+    major: u32,
+    pub(super) clock: Clock,
+    stop: Stop,
+    pub(super) instance: Instance,
+    warnings: Vec<String>,
+    pub(super) backends: Arc<Backends<Token>>,
+    /// Places of sessions by their number on the server.
+    sids: Mutex<HashMap<u32, usize>>,
+    watch: Mutex<Option<Watch>>,
+    server: ServerStats,
+    snapshots: Mutex<Snapshots>,
+    turns: Turns,
+    /// Why the claim is gone, if it is.
+    claim_lost: Mutex<Option<String>>,
+    claim: Mutex<Option<Claim>>,
+}
+
+impl Attached {
+    /// With the claim of `site`.
+    pub(super) fn open(
+        site: Site,
+        major: u32,
+        plan: &Plan,
+        settings: &Settings,
+        stop: &Stop,
+    ) -> Result<Self, EngineError> {
+        let Site {
+            way,
+            address,
+            claim,
+        } = site;
+        let mut admin = way.open(address.admin(), address.answer)?;
+        let instance = Instance::ask(&mut *admin);
+        let wanted = plan.sessions() as u64 + OWN_SESSIONS - 1;
+        instance.refuse_too_few_sessions(wanted, "the run")?;
+        let container =
+            Server::ask(&mut *admin, "").map_or_else(|_| String::new(), |server| server.container);
+        let snapshots = Snapshots::begin(settings, &mut *admin, &instance, &container)?;
+        drop(admin);
+        let (doors, uneven) = address.sessions(plan);
+        let views = Views {
+            global: instance.number("instances").is_some_and(|count| count > 1),
+        };
+        let log_block = instance.number("log block bytes");
+        let server = ServerStats::open(&way, &address, views, log_block, claim.id().sid)?;
+        let grace = Duration::from_nanos(settings.ns("ORACLE_GRACE")).max(GRACE_MIN);
+        let backends = Arc::new(Backends::new(plan.sessions()));
+        let mut warnings = instance.warnings();
+        warnings.extend(uneven.map(|text| format!("{text}.")));
+        Ok(Self {
+            watch: Mutex::new(Some(Watch::begin(
+                Arc::clone(&backends),
+                stop.clone(),
+                (plan.work_loop == 0).then(|| grace * 2 / 3),
+            )?)),
+            doors,
+            major,
+            clock: Clock::real(),
+            stop: stop.clone(),
+            instance,
+            warnings,
+            backends,
+            sids: Mutex::default(),
+            server,
+            snapshots: Mutex::new(snapshots),
+            turns: Turns::new(settings.int("CONNECT_RATE")),
+            claim_lost: Mutex::default(),
+            claim: Mutex::new(Some(claim)),
+            way,
+            address,
+        })
+    }
+
+    /// Connects a session when its turn has come, and names it to whoever looks.
+    pub(super) fn session(&self, number: u32) -> Result<Box<dyn Session>, EngineError> {
+        self.turns.wait(&self.stop)?;
+        let door = &self.doors[number as usize - 1];
+        let mut session = self.way.open(door, self.address.answer)?;
+        let id = session.id();
+        let token = Token {
+            way: Arc::clone(&self.way),
+            door: self.address.admin().clone(),
+            sql: sql::cancel(id.sid, id.serial, self.major),
+        };
+        self.backends.connected(number, id.sid as i32, token);
+        locked(&self.sids).insert(id.sid, number as usize - 1);
+        let action = format!("session {number}");
+        session
+            .run(
+                sql::NAME_SESSION,
+                &[Bind::Text("assay"), Bind::Text(&action)],
+            )
+            .map_err(told("preparing a session"))?;
+        Ok(session)
+    }
+
+    pub(super) fn facts(&self) -> Vec<Fact> {
+        let mut facts = self.server.facts();
+        facts.extend(locked(&self.snapshots).facts());
+        facts
+    }
+
+    pub(super) fn remarks(&self) -> Remarks {
+        let mut remarks = self.server.remarks();
+        remarks.warnings.extend(self.warnings.iter().cloned());
+        if let Some(why) = locked(&self.claim_lost).as_ref() {
+            remarks.invalid.push(format!(
+                "the claim on the data set was lost ({why}): after that, other commands could change or remove its tables"
+            ));
+        }
+        remarks
+    }
+
+    pub(super) fn sample(&self) -> StatSet {
+        self.server.sample()
+    }
+
+    pub(super) fn look(&self, sessions: &mut [Doing]) -> bool {
+        self.server.look(&locked(&self.sids), sessions)
+    }
+
+    /// Ends what goes with a run, and hands over the session that holds the claim: once.
+    pub(super) fn release(&self) -> Option<Claim> {
+        drop(locked(&self.watch).take());
+        let mut claim = locked(&self.claim).take()?;
+        let mut snapshots = locked(&self.snapshots);
+        if snapshots.is_wanted()
+            && let Ok(mut admin) = self.way.open(self.address.admin(), self.address.answer)
+        {
+            snapshots.end(&mut *admin);
+        }
+        self.server.claim_ends();
+        if let Err(error) = claim.number(sql::LIFE, &[]) {
+            *locked(&self.claim_lost) = Some(error.to_string());
+        }
+        Some(claim)
+    }
+}
+
+impl Around for Attached {
+    fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    fn leaves(&self) {
+        self.backends.leaves();
+    }
+
+    fn closes(&self, _number: u32) {}
+
+    fn closed(&self, number: u32) {
+        self.backends.closed(number);
+    }
+}

@@ -1,0 +1,271 @@
+//! Order entry in Oracle's words: tables, keys, indexes, references, sequences, views. Names stand without quotes: none is reserved.
+
+use super::super::sql::in_tablespace;
+use crate::orders::marker::LOADED;
+use assay_orders::checks::Words;
+use assay_orders::generate::Counts;
+use assay_orders::ledger::{BASELINE, LEDGER};
+use assay_orders::model::{
+    Column, INDEXES, METADATA, METADATA_CHARS, REFERENCES, RULES, SEQUENCES, TABLES, Table, Type,
+};
+use assay_orders::params::Indexes;
+
+/// Numbers that a sequence keeps at hand in an instance.
+const SEQUENCE_CACHE: u32 = 1000;
+/// Keys that grow: their indexes are reversed, so that sessions do not all want the last block.
+const GROWING: [Table; 5] = [
+    Table::Customers,
+    Table::Addresses,
+    Table::CardDetails,
+    Table::Orders,
+    Table::OrderItems,
+];
+
+/// Where the data set is: names within the schema of the user, and a tablespace.
+#[derive(Clone, Debug)]
+pub(super) struct Named {
+    pub(super) user: String,
+    /// Of tables and indexes; the user's own where there is none.
+    pub(super) tablespace: Option<String>,
+}
+
+impl Named {
+    /// For people.
+    pub(super) fn place(&self) -> String {
+        format!("the schema of user {}", self.user)
+    }
+
+    fn whereabouts(&self) -> String {
+        in_tablespace(self.tablespace.as_deref())
+    }
+}
+
+impl Words for Named {
+    fn relation(&self, name: &str) -> String {
+        name.to_owned()
+    }
+
+    fn name(&self, column: &str) -> String {
+        column.to_owned()
+    }
+
+    fn counted(&self, column: &Column) -> String {
+        let name = column.name;
+        let days = |of: &str| format!("nvl(trunc({of}) - date '2000-01-01', 0)");
+        match column.kind {
+            Type::Big | Type::Int | Type::Small | Type::Money(_) => format!("nvl({name}, 0)"),
+            Type::Text(_) => format!("nvl(length({name}) * 256 + ascii({name}), 0)"),
+            Type::Date | Type::Time => days(name),
+            Type::Instant => days(&format!("sys_extract_utc({name})")),
+            Type::Months => {
+                format!("nvl(extract(year from {name}) * 12 + extract(month from {name}), 0)")
+            }
+        }
+    }
+
+    fn last_of(&self, sequence: &str) -> String {
+        let name = sequence.to_ascii_uppercase();
+        format!("(select last_number - 1 from user_sequences where sequence_name = '{name}')")
+    }
+
+    fn of_nothing(&self) -> &'static str {
+        " from dual"
+    }
+}
+
+fn type_of(kind: Type) -> String {
+    match kind {
+        Type::Big => "number(12)".to_owned(),
+        Type::Int => "number(8)".to_owned(),
+        Type::Small => "number(4)".to_owned(),
+        Type::Money(digits) => format!("number({digits}, 2)"),
+        Type::Text(chars) => format!("varchar2({chars} char)"),
+        Type::Date => "date".to_owned(),
+        Type::Time => "timestamp(0)".to_owned(),
+        Type::Instant => "timestamp(6) with time zone".to_owned(),
+        Type::Months => "interval year(2) to month".to_owned(),
+    }
+}
+
+/// Everything that rows are loaded into.
+pub(super) fn create_tables(names: &Named) -> Vec<String> {
+    let place = names.whereabouts();
+    let column = |column: &Column| {
+        let required = if column.required { " not null" } else { "" };
+        format!("{} {}{required}", column.name, type_of(column.kind))
+    };
+    let mut sql: Vec<String> = TABLES
+        .into_iter()
+        .map(|table| {
+            let columns: Vec<String> = table.columns().iter().map(column).collect();
+            // As the original has it: few rows of stock on a block, so that sessions do not meet there.
+            let room = match table {
+                Table::Inventories => " pctfree 80 initrans 16",
+                _ => "",
+            };
+            format!(
+                "create table {} ({}){room}{place}",
+                table.name(),
+                columns.join(", ")
+            )
+        })
+        .collect();
+    for (name, columns) in [
+        (METADATA, format!("metadata_key varchar2(30) primary key, metadata_value varchar2({METADATA_CHARS})")),
+        (BASELINE, "k varchar2(40) primary key, v number(38, 2) not null".to_owned()),
+        (
+            LEDGER,
+            "k varchar2(40) primary key, acked number(19) not null, in_doubt number(19) default 0 not null".to_owned(),
+        ),
+        (
+            LOADED,
+            "tbl varchar2(40), first number(19), row_count number(19) not null, checksum number(38) not null, \
+             primary key (tbl, first)"
+                .to_owned(),
+        ),
+    ] {
+        sql.push(format!("create table {name} ({columns}){place}"));
+    }
+    sql
+}
+
+/// A row of a table, each value by its place.
+pub(super) fn insert(table: Table) -> String {
+    let names: Vec<&str> = table.columns().iter().map(|column| column.name).collect();
+    let value = |(at, column): (usize, &Column)| match column.kind {
+        Type::Date => format!("to_date(:{at}, 'YYYY-MM-DD')"),
+        Type::Time => format!("to_timestamp(:{at}, 'YYYY-MM-DD HH24:MI:SS')"),
+        Type::Instant => format!("to_timestamp_tz(:{at}, 'YYYY-MM-DD HH24:MI:SSTZH:TZM')"),
+        Type::Months => format!("numtoyminterval(:{at}, 'MONTH')"),
+        _ => format!(":{at}"),
+    };
+    let values: Vec<String> = (1..).zip(table.columns()).map(value).collect();
+    format!(
+        "insert into {} ({}) values ({})",
+        table.name(),
+        names.join(", "),
+        values.join(", ")
+    )
+}
+
+/// Primary keys: a statement each, of different tables.
+pub(super) fn keys(names: &Named, indexes: Indexes) -> Vec<String> {
+    if indexes == Indexes::None {
+        return Vec::new();
+    }
+    let with_key = TABLES.into_iter().filter(|table| !table.key().is_empty());
+    let place = names.whereabouts();
+    with_key
+        .map(|table| {
+            let name = table.name();
+            let using = match (GROWING.contains(&table), place.as_str()) {
+                (false, "") => String::new(),
+                (false, place) => format!(" using index{place}"),
+                (true, place) => format!(" using index reverse{place}"),
+            };
+            let key = table.key().join(", ");
+            format!("alter table {name} add constraint {name}_pk primary key ({key}){using}")
+        })
+        .collect()
+}
+
+/// Secondary indexes: a statement each.
+pub(super) fn indexes(names: &Named, indexes: Indexes) -> Vec<String> {
+    if indexes != Indexes::All {
+        return Vec::new();
+    }
+    let place = names.whereabouts();
+    let of = |index: &assay_orders::model::Index| {
+        let column = |name: &&str| match index.lower {
+            true => format!("lower({name})"),
+            false => (*name).to_owned(),
+        };
+        let columns: Vec<String> = index.columns.iter().map(column).collect();
+        format!(
+            "create index {} on {} ({}){place}",
+            index.name,
+            index.table.name(),
+            columns.join(", ")
+        )
+    };
+    INDEXES.iter().map(of).collect()
+}
+
+/// Rules and references: one after the other, since two of them may want the same table.
+pub(super) fn constraints(indexes: Indexes) -> Vec<String> {
+    let rule = |(name, table, what): (&str, Table, &str)| {
+        format!(
+            "alter table {} add constraint {name} check ({what})",
+            table.name()
+        )
+    };
+    let mut sql: Vec<String> = RULES.into_iter().map(rule).collect();
+    if indexes == Indexes::None {
+        return sql;
+    }
+    sql.extend(REFERENCES.iter().map(|one| {
+        let sql = format!(
+            "alter table {} add constraint {} foreign key ({column}) references {} ({column}) {}",
+            one.table.name(),
+            one.name,
+            one.parent.name(),
+            one.on_delete,
+            column = one.column
+        );
+        sql.trim_end().to_owned()
+    }));
+    sql
+}
+
+/// Sequences that go on behind what is loaded, and views.
+pub(super) fn sequences_and_views(counts: Counts) -> Vec<String> {
+    let loaded = |table| match table {
+        Table::Customers => counts.customers,
+        Table::Addresses => counts.addresses,
+        Table::CardDetails => counts.cards,
+        Table::Logon => counts.logons,
+        _ => counts.orders,
+    };
+    let mut sql: Vec<String> = SEQUENCES
+        .into_iter()
+        .map(|(sequence, table, _)| {
+            let next = loaded(table) + 1;
+            format!("create sequence {sequence} start with {next} cache {SEQUENCE_CACHE} noorder")
+        })
+        .collect();
+    let [information, descriptions] =
+        [Table::ProductInformation, Table::ProductDescriptions].map(Table::name);
+    sql.push(format!(
+        "create or replace view products as select i.product_id, d.language_id, \
+         coalesce(d.translated_name, i.product_name) as product_name, i.category_id, \
+         coalesce(d.translated_description, i.product_description) as product_description, i.weight_class, \
+         i.warranty_period, i.supplier_id, i.product_status, i.list_price, i.min_price, i.catalog_url \
+         from {information} i left join {descriptions} d on d.product_id = i.product_id \
+         and d.language_id = sys_context('userenv', 'lang')"
+    ));
+    sql.push(format!(
+        "create or replace view product_prices as select category_id, count(*) as products, min(list_price) as low_price, \
+         max(list_price) as high_price from {information} group by category_id"
+    ));
+    sql
+}
+
+/// Statistics of a table for the optimizer.
+pub(super) fn gather(table: Table) -> String {
+    format!(
+        "begin dbms_stats.gather_table_stats(ownname => user, tabname => '{}', cascade => true, no_invalidate => false); end;",
+        table.name().to_ascii_uppercase()
+    )
+}
+
+/// What the data set says of itself.
+pub(super) fn metadata(entries: &[(&str, String)]) -> Vec<String> {
+    let mut sql = vec![format!("delete from {METADATA}")];
+    sql.extend(entries.iter().map(|(key, value)| {
+        format!(
+            "insert into {METADATA} (metadata_key, metadata_value) values ('{key}', '{}')",
+            value.replace('\'', "''")
+        )
+    }));
+    sql
+}

@@ -1,0 +1,247 @@
+//! Preparing the data set: pieces go as arrays of rows, each piece a transaction with its entry in the list of loaded ones. The order is
+//! `crate::orders::load`'s.
+
+use super::super::Visit;
+use super::super::address::Address;
+use super::super::server::Server;
+use super::super::session::{Bind, OraError, Session, Way, told};
+use super::ddl::{self, Named};
+use super::{marker, package};
+use crate::claim::Purpose;
+use crate::orders::load::{Copies, Load, Sums, note_sql, threads};
+use crate::orders::marker::Marker;
+use crate::orders::{Rows, Talk, all, already};
+use assay_measure::config::Settings;
+use assay_orders::checks::{self, STATIC};
+use assay_orders::generate::Generator;
+use assay_orders::lines::Lines;
+use assay_orders::model::{TABLES, Table, Type};
+use assay_orders::params::Indexes;
+use assay_orders::work::Piece;
+use assay_run::engine::{EngineError, Line, Progress};
+use assay_run::stop::Stop;
+use std::time::Instant;
+
+/// Rows of an array.
+const ROWS: usize = 1000;
+/// What is there already: a name, a primary key, a constraint, a reference. A load that was cut short made it.
+const THERE: [u32; 4] = [955, 2260, 2264, 2275];
+/// Days and hours are those of UTC, whatever the client's and the server's zone.
+pub(super) const SETUP: &str = "alter session set time_zone = '+00:00'";
+
+/// A session that lives for a command. Each statement is a transaction.
+pub(super) struct Link(pub(super) Box<dyn Session>);
+
+impl Talk for Link {
+    fn tell(&mut self, sql: &str, doing: &str) -> Result<(), EngineError> {
+        match self.0.run(sql, &[]) {
+            Err(error) if sql.starts_with("create") || sql.starts_with("alter table") => {
+                match error.code.is_some_and(|code| THERE.contains(&code)) {
+                    true => Ok(()),
+                    false => Err(told(doing)(error)),
+                }
+            }
+            Err(error) => Err(told(doing)(error)),
+            Ok(_) => self.0.commit().map_err(told(doing)),
+        }
+    }
+
+    fn ask(&mut self, sql: &str, doing: &str) -> Result<Rows, EngineError> {
+        self.0.rows(sql, &[]).map_err(told(doing))
+    }
+
+    fn together(&mut self, sql: &[String], doing: &str) -> Result<(), EngineError> {
+        let session = &mut self.0;
+        let mut work = || {
+            for statement in sql {
+                session.run(statement, &[])?;
+            }
+            session.commit()
+        };
+        work().map_err(told(doing))
+    }
+}
+
+/// Connects for statements that take as long as they take.
+pub(super) fn patient(way: &dyn Way, address: &Address) -> Result<Link, EngineError> {
+    let mut session = way.open(&address.data, address.answer)?;
+    let doing = told("preparing a session");
+    session.run(SETUP, &[]).map_err(&doing)?;
+    session.patience(address.long).map_err(&doing)?;
+    Ok(Link(session))
+}
+
+/// See the module.
+pub(super) fn prepare(
+    visit: &Visit,
+    settings: &Settings,
+    stop: &Stop,
+    progress: &dyn Progress,
+) -> Result<Vec<Line>, EngineError> {
+    let began = Instant::now();
+    let mut control = patient(&*visit.way, &visit.address)?;
+    let (server, names) = super::asked(&mut *control.0, settings)?;
+    server.refuse_read_only()?;
+    // Before anything is made.
+    marker::find(&mut *control.0, &names)?;
+    let _claim = visit.claim(Purpose::Prepare, names.tablespace.as_deref())?;
+    let found = marker::find(&mut *control.0, &names)?;
+    if let Some(found) = found.as_ref().filter(|found| found.complete) {
+        return Err(already(&names.place(), found));
+    }
+    let (marker, again) = Marker::resumed(found, settings)?;
+    let connected = began.elapsed();
+    control.tell(&marker::create_sql(&names), "creating the tables")?;
+    if !again {
+        marker::write(&mut *control.0, &marker).map_err(told("writing the marker"))?;
+    }
+    all(
+        &mut control,
+        &ddl::create_tables(&names),
+        "creating the tables",
+    )?;
+    let copies = Copying {
+        visit,
+        names: &names,
+        server: &server,
+    };
+    let load = Load {
+        copies: &copies,
+        words: &names,
+        generator: marker.generator(),
+        threads: threads(settings),
+        stop,
+        progress,
+    };
+    load.run(&mut control, marker, (began, connected))
+}
+
+/// How Oracle is loaded.
+struct Copying<'a> {
+    visit: &'a Visit,
+    names: &'a Named,
+    server: &'a Server,
+}
+
+impl Copies for Copying<'_> {
+    type Connection = Link;
+
+    fn connect(&self) -> Result<Link, EngineError> {
+        patient(&*self.visit.way, &self.visit.address)
+    }
+
+    fn lines(&self) -> Lines {
+        Lines::new("", "+00:00")
+    }
+
+    fn copy_piece(
+        &self,
+        connection: &mut Link,
+        generator: &Generator,
+        piece: &Piece,
+        lines: &mut Lines,
+    ) -> Result<u64, EngineError> {
+        let (rows_before, sum_before) = (lines.rows(), lines.sum());
+        let session = &mut *connection.0;
+        let insert = ddl::insert(piece.table);
+        let mut bytes = 0;
+        let mut copy = || -> Result<(), OraError> {
+            piece.write(generator, lines, |part| {
+                bytes += part.len() as u64;
+                send(session, (&insert, piece.table), part)
+            })?;
+            let (rows, sum) = (lines.rows() - rows_before, lines.sum() - sum_before);
+            session.run(&note_sql(self.names, piece, rows, sum), &[])?;
+            session.commit()
+        };
+        copy().map_err(told(piece.table.name()))?;
+        Ok(bytes)
+    }
+
+    fn finish(
+        &self,
+        load: &Load<'_, Self>,
+        control: &mut Link,
+        indexes: Indexes,
+        sums: &Sums,
+    ) -> Result<(), EngineError> {
+        let names = self.names;
+        load.several(&ddl::keys(names, indexes), "keys")?;
+        load.several(&ddl::indexes(names, indexes), "indexes")?;
+        all(control, &ddl::constraints(indexes), "constraints")?;
+        let counts = load.generator.counts();
+        all(
+            control,
+            &ddl::sequences_and_views(counts),
+            "sequences and views",
+        )?;
+        all(control, &package::create(self.server.major), "the package")?;
+        refuse_invalid(control)?;
+        let fixed: Vec<(Table, i128)> = STATIC
+            .into_iter()
+            .map(|table| (table, sums.get(&table).map_or(0, |(_, sum)| *sum)))
+            .collect();
+        all(
+            control,
+            &checks::baseline_sql(names, &fixed),
+            "noting what is loaded",
+        )?;
+        load.several(&TABLES.map(ddl::gather), "statistics")
+    }
+
+    fn complete(&self, marker: &Marker, metadata: &[(&str, String)]) -> Vec<String> {
+        let mut sql = ddl::metadata(metadata);
+        sql.push(marker::change_sql(marker));
+        sql
+    }
+}
+
+/// Why the server did not compile the package, if it did not: creating it succeeds all the same.
+pub(super) const INVALID: &str = "select type||' '||name||' line '||line||': '||text from user_errors where name = \
+     'ORDERENTRY' and attribute = 'ERROR' order by sequence";
+
+fn refuse_invalid(control: &mut Link) -> Result<(), EngineError> {
+    let wrong = control.ask(INVALID, "looking at the package")?;
+    match wrong.into_iter().flatten().flatten().next() {
+        None => Ok(()),
+        Some(why) => Err(EngineError::Unusable(format!(
+            "the server does not compile the package of the transactions: {why}"
+        ))),
+    }
+}
+
+/// Sends lines as arrays of rows.
+fn send(
+    session: &mut dyn Session,
+    (insert, table): (&str, Table),
+    part: &[u8],
+) -> Result<(), OraError> {
+    let text = String::from_utf8_lossy(part);
+    let rows: Vec<Vec<Bind<'_>>> = text
+        .lines()
+        .map(|line| {
+            let values = line.split('\t').zip(table.columns());
+            values
+                .map(|(text, column)| bind(text, column.kind))
+                .collect()
+        })
+        .collect();
+    for rows in rows.chunks(ROWS) {
+        session.batch(insert, rows)?;
+    }
+    Ok(())
+}
+
+/// A value of a line. Text of no length is NULL here.
+fn bind(text: &str, kind: Type) -> Bind<'_> {
+    let number = matches!(
+        kind,
+        Type::Big | Type::Int | Type::Small | Type::Money(_) | Type::Months
+    );
+    match (text, number) {
+        ("\\N", true) => Bind::Null,
+        ("\\N", false) => Bind::Text(""),
+        (text, true) => text.parse().map_or(Bind::Null, Bind::Int),
+        (text, false) => Bind::Text(text),
+    }
+}

@@ -1,0 +1,168 @@
+//! Whose a schema is: order entry's data set, or somebody else's that is never touched.
+//!
+//! The marker is the one row of a table of its own, written as soon as the table is there. A schema without it and with anything but what
+//! a killed prepare leaves, or with an object that a data set does not have, is refused by name.
+
+use super::super::claim::MISSING;
+use super::super::session::{Bind, OraError, Session, told};
+use super::super::sql::{self, CLAIM, in_tablespace};
+use super::ddl::Named;
+use super::package::PACKAGE;
+use crate::orders::marker::{Marker, relations};
+use crate::orders::refuse_strangers;
+use assay_orders::model::{SEQUENCES, VIEWS};
+use assay_run::engine::EngineError;
+
+/// The table of the marker.
+pub(super) const DATA_SET: &str = "soe_data_set";
+pub(super) const READ: &str = "select marker from soe_data_set";
+pub(super) const WRITE: &str = "insert into soe_data_set (marker) values (:1)";
+pub(super) const FORGET: &str = "delete from soe_data_set";
+/// What would execute somebody's code in our statements.
+pub(super) const STRANGE: &str = "select 'trigger '||owner||'.'||trigger_name||' on '||table_name from all_triggers where \
+     table_owner = user union all select 'policy '||policy_name||' on '||object_name from user_policies";
+
+pub(super) fn create_sql(names: &Named) -> String {
+    let place = in_tablespace(names.tablespace.as_deref());
+    format!("create table {DATA_SET} (marker varchar2(4000) not null){place}")
+}
+
+/// What a data set's objects are, by their names.
+fn kind_of(name: &str) -> Option<&'static [&'static str]> {
+    let is = |names: &[&str]| names.contains(&name);
+    match name {
+        PACKAGE => Some(&["PACKAGE", "PACKAGE BODY"]),
+        DATA_SET | CLAIM => Some(&["TABLE"]),
+        _ if is(&SEQUENCES.map(|(name, ..)| name)) => Some(&["SEQUENCE"]),
+        _ if is(&VIEWS) => Some(&["VIEW"]),
+        _ if is(&relations()) => Some(&["TABLE"]),
+        _ => None,
+    }
+}
+
+/// The data set of the schema; `None` where there is nothing, or what a killed prepare left before it made anything.
+///
+/// # Errors
+/// `Unusable`: the schema is not ours to touch.
+pub(super) fn find(
+    session: &mut dyn Session,
+    names: &Named,
+) -> Result<Option<Marker>, EngineError> {
+    let doing = told("looking for the data set");
+    let content: Vec<(String, String)> = session
+        .rows(sql::CONTENT, &[])
+        .map_err(&doing)?
+        .into_iter()
+        .filter_map(|row| {
+            let mut row = row.into_iter();
+            Some((row.next()??, row.next()??))
+        })
+        .collect();
+    if content.iter().all(|(name, _)| name == CLAIM) {
+        return Ok(None);
+    }
+    let has = content.iter().any(|(name, _)| name == DATA_SET);
+    let marker = match has {
+        true => session.rows(READ, &[]).map_err(&doing)?,
+        false => Vec::new(),
+    };
+    let marks = [DATA_SET, CLAIM];
+    match marker.into_iter().flatten().flatten().next() {
+        None if content
+            .iter()
+            .all(|(name, _)| marks.contains(&name.as_str())) =>
+        {
+            Ok(None)
+        }
+        None => Err(foreign(names, &content)),
+        Some(text) => {
+            let marker = Marker::read(&text, &names.place(), "name another user in the URL")?;
+            refuse_others(session, names, &content)?;
+            Ok(Some(marker))
+        }
+    }
+}
+
+fn foreign(names: &Named, content: &[(String, String)]) -> EngineError {
+    let some: Vec<&str> = content
+        .iter()
+        .take(3)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    let more = if content.len() > some.len() {
+        ", ..."
+    } else {
+        ""
+    };
+    EngineError::Unusable(format!(
+        "{} does not belong to order entry: it contains {}{more} and no {DATA_SET}; nothing was touched. Make a user for the \
+         test alone and name it in the URL",
+        names.place(),
+        some.join(", ")
+    ))
+}
+
+/// Refuses a schema with something in it that a data set does not have.
+fn refuse_others(
+    session: &mut dyn Session,
+    names: &Named,
+    content: &[(String, String)],
+) -> Result<(), EngineError> {
+    let others = content
+        .iter()
+        .filter(|(name, kind)| !kind_of(name).is_some_and(|kinds| kinds.contains(&kind.as_str())))
+        .map(|(name, kind)| vec![Some(format!("{name} ({})", kind.to_ascii_lowercase()))]);
+    let mut strange: Vec<_> = others.collect();
+    strange.extend(
+        session
+            .rows(STRANGE, &[])
+            .map_err(told("looking at the data set"))?,
+    );
+    refuse_strangers(&names.place(), strange)
+}
+
+/// Changes the marker.
+pub(super) fn change_sql(marker: &Marker) -> String {
+    let text = marker.json().replace('\'', "''");
+    format!("update {DATA_SET} set marker = '{text}'")
+}
+
+/// Writes the marker, the first that is made of a data set.
+pub(super) fn write(session: &mut dyn Session, marker: &Marker) -> Result<(), OraError> {
+    session.run(WRITE, &[Bind::Text(&marker.json())])?;
+    session.commit()
+}
+
+/// The statements that remove what a data set is made of but its marker and the table of claims: code first, then what refers to
+/// others.
+pub(super) fn removal() -> Vec<String> {
+    let sequences = SEQUENCES.map(|(name, ..)| name);
+    let mut sql = vec![format!("drop package {PACKAGE}")];
+    sql.extend(VIEWS.map(|name| format!("drop view {name}")));
+    sql.extend(sequences.map(|name| format!("drop sequence {name}")));
+    let tables = relations()
+        .into_iter()
+        .filter(|name| !sequences.contains(name) && !VIEWS.contains(name));
+    sql.extend(tables.map(|name| format!("drop table {name} cascade constraints purge")));
+    sql
+}
+
+/// What is not there, as the server calls it: table or view, sequence, object.
+const GONE: [u32; 3] = [MISSING, 2289, 4043];
+
+/// Removes the data set. Whoever is killed meanwhile leaves a marker of what can be removed, and not be used.
+pub(super) fn remove(session: &mut dyn Session, found: &Marker) -> Result<(), OraError> {
+    let mut unusable = found.clone();
+    unusable.complete = false;
+    session.run(&change_sql(&unusable), &[])?;
+    session.commit()?;
+    let mut gone = |sql: &str| match session.run(sql, &[]) {
+        Err(error) if !error.code.is_some_and(|code| GONE.contains(&code)) => Err(error),
+        _ => Ok(()),
+    };
+    for sql in removal() {
+        gone(&sql)?;
+    }
+    gone(FORGET)?;
+    gone(&sql::drop_table(DATA_SET))
+}
