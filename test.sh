@@ -171,7 +171,7 @@ download_mysql() {
     echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian sid main" >"$place/sources"
     local apt=(-qq -o Dir::Etc::sourcelist="$place/sources" -o Dir::Etc::sourceparts=/dev/null
         -o Dir::State::lists="$place/lists" -o Dir::Cache="$place/cache" -o Acquire::Languages=none
-        -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false)
+        -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false -o APT::Sandbox::User=root)
     timeout 120 apt-get "${apt[@]}" update || return
     packages=$(apt-cache "${apt[@]}" depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces \
         --no-enhances mysql-server-core | grep -E '^(mysql-server-core|lib|zlib1g|base-files)' | sort -u) || return
@@ -331,7 +331,7 @@ else
 fi
 
 if [ -x "$mysql/usr/sbin/mysqld" ] && chroot "$mysql" /usr/sbin/mysqld --version; then
-    export ASSAY_MYSQL_ROOT=$mysql ASSAY_REQUIRE_MYSQL=yes
+    export MYSQLD_TREE=$mysql ASSAY_REQUIRE_MYSQL=yes
 else
     skip "tests on MySQL: its packages cannot be fetched, or this user may not chroot"
 fi

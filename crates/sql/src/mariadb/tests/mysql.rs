@@ -1,5 +1,5 @@
 //! The same on a real MySQL. Debian's stable releases have no package of it: `test.sh` unpacks the one of its development
-//! branch, with the libraries it needs, into a tree of its own (`ASSAY_MYSQL_ROOT`), in which the server runs as nobody.
+//! branch, with the libraries it needs, into a tree of its own (`MYSQLD_TREE`), in which the server runs as nobody.
 
 use super::*;
 use std::fs;
@@ -127,11 +127,11 @@ impl MySql {
 
 /// Where its programs are; `None`, said aloud, where they are not.
 fn tree() -> Option<PathBuf> {
-    let root = std::env::var_os("ASSAY_MYSQL_ROOT");
+    let root = std::env::var_os("MYSQLD_TREE");
     if root.is_none() {
         let required = std::env::var_os("ASSAY_REQUIRE_MYSQL");
-        assert!(required.is_none(), "ASSAY_MYSQL_ROOT is not set");
-        said_aloud("a test on MySQL: ASSAY_MYSQL_ROOT names no tree of its programs");
+        assert!(required.is_none(), "MYSQLD_TREE is not set");
+        said_aloud("a test on MySQL: MYSQLD_TREE names no tree of its programs");
     }
     root.map(PathBuf::from)
 }
