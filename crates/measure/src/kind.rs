@@ -238,6 +238,24 @@ impl Next {
             why: why.into(),
         }
     }
+
+    /// After a run whose figures are not to be used, of `assay` or of a workload (`assay orders`) on a target (` --target URL`,
+    /// or nothing): its data set is checked, and it is run again. The data set of a temporary server is gone.
+    #[must_use]
+    pub fn after_invalid(command: &str, target: &str) -> Vec<Self> {
+        let check = Self::new(
+            format!("{command} check{target}"),
+            "says whether the data set is whole",
+        );
+        let again = Self::new(
+            format!("{command} run{target}"),
+            "the same again, once the cause is gone",
+        );
+        match target.contains(" temp:") {
+            true => vec![again],
+            false => vec![check, again],
+        }
+    }
 }
 
 /// Figures that stand side by side. Repeats of one test have the same lines.

@@ -471,19 +471,7 @@ fn next(record: &Record) -> Vec<Next> {
         format!(" --target {}", shell_word(&line.value))
     });
     if record.run.verdict == INVALID {
-        let check = Next::new(
-            format!("assay orders check{target}"),
-            "says whether the data set is whole",
-        );
-        let again = Next::new(
-            format!("assay orders run{target}"),
-            "the same again, once the cause is gone",
-        );
-        // The data set of a temporary server is gone.
-        return match target.contains(" temp:") {
-            true => vec![again],
-            false => vec![check, again],
-        };
+        return Next::after_invalid("assay orders", &target);
     }
     vec![
         Next::new(

@@ -37,19 +37,7 @@ fn next(record: &Record) -> Vec<Next> {
     let target = setting(record, "TARGET").filter(|url| url.contains(':'));
     let target = target.map_or_else(String::new, |url| format!(" --target {url}"));
     if record.run.verdict == "invalid" {
-        let check = Next::new(
-            format!("assay check{target}"),
-            "says whether the data set is whole",
-        );
-        let again = Next::new(
-            format!("assay run{target}"),
-            "the same again, once the cause is gone",
-        );
-        // The data set of a temporary server is gone.
-        return match target.contains(" temp:") {
-            true => vec![again],
-            false => vec![check, again],
-        };
+        return Next::after_invalid("assay", &target);
     }
     vec![
         Next::new(
