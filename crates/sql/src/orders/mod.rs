@@ -2,6 +2,7 @@
 //! run. A server's folder brings its words, its way to copy rows, and its sessions.
 
 pub(crate) mod books;
+pub(crate) mod engine;
 pub(crate) mod load;
 pub(crate) mod marker;
 pub(crate) mod session;
@@ -59,6 +60,13 @@ pub(crate) fn nothing(place: &str) -> EngineError {
     EngineError::Unusable(format!(
         "{place} has no data set of order entry: `assay orders prepare` makes one"
     ))
+}
+
+/// The data set, if its load came to its end.
+pub(crate) fn complete(found: Option<Marker>, place: &str) -> Result<Marker, EngineError> {
+    found
+        .filter(|found| found.complete)
+        .ok_or_else(|| EngineError::Unusable(format!("{place} has no completely loaded data set")))
 }
 
 /// The refusal of a data set that is there.

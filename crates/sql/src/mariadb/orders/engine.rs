@@ -6,42 +6,31 @@ use super::marker;
 use super::session;
 use crate::claim::Purpose;
 use crate::mariadb::address::Address;
-use crate::mariadb::attached::{Attached, OWN_CONNECTIONS, locked};
+use crate::mariadb::attached::{Attached, OWN_CONNECTIONS};
 use crate::mariadb::claim;
 use crate::mariadb::conn::Connection;
 use crate::mariadb::engine::facts;
 use crate::mariadb::load::connect;
 use crate::mariadb::server::Server;
-use crate::orders::marker::Marker;
+use crate::orders::engine::{Base, OrdersEngine};
 use crate::orders::session::{Common, Sessions};
-use crate::orders::{Talk, books, nothing};
+use crate::orders::{Talk, books, complete, nothing};
 use assay_measure::config::Settings;
 use assay_measure::snapshot::{Fact, StatSet};
 use assay_orders::checks::Words;
-use assay_orders::inputs::Bounds;
 use assay_orders::ledger::{Ledger, opening_sql};
-use assay_orders::names::Lists;
 use assay_orders::params::Asked;
 use assay_orders::part::FromEngine;
-use assay_orders::workload::OrderEntry;
-use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Remarks};
+use assay_run::engine::{Doing, Driver, EngineError, Remarks};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
-use assay_run::workload::Workload;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// An opened data set.
-pub(super) struct OrdersEngine {
-    workload: OrderEntry,
-    common: Common,
+/// What a run stands on.
+pub(super) struct Run {
     names: Named,
-    facts: Vec<Fact>,
     on: Attached,
-    /// Of sessions that have ended.
-    ledger: Mutex<Ledger>,
-    /// What is known of the data set.
-    about: FromEngine,
 }
 
 /// Opens the data set for a run.
@@ -51,7 +40,7 @@ pub(super) fn open(
     plan: &Plan,
     settings: &Settings,
     stop: &Stop,
-) -> Result<OrdersEngine, EngineError> {
+) -> Result<OrdersEngine<Run>, EngineError> {
     let asked = Asked::new(settings)?;
     // There may be no such database to connect to.
     let there = marker::find(&mut connect(address)?, &names)?;
@@ -62,23 +51,9 @@ pub(super) fn open(
     server.refuse_read_only()?;
     let wanted = plan.sessions() as u64 + OWN_CONNECTIONS - 1;
     server.refuse_too_few_connections(wanted, "the run")?;
-    let found = marker::find(&mut control, &names)?.filter(|found| found.complete);
-    let found = found.ok_or_else(|| {
-        EngineError::Unusable(format!(
-            "{} has no completely loaded data set",
-            names.place()
-        ))
-    })?;
-    let facts = facts_of(&mut control, &server, &names, &found)?;
-    let about = FromEngine {
-        scale: found.scale_milli as f64 / 1000.0,
-        data_seed: found.seed,
-        data_version: found.version,
-        isolation: "read committed".to_owned(),
-        durability: durability(&mut control)?,
-        asked: Some(asked.clone()),
-        ..FromEngine::default()
-    };
+    let found = complete(marker::find(&mut control, &names)?, &names.place())?;
+    let facts = facts_of(&mut control, &server, &names)?;
+    let durability = durability(&mut control)?;
     let on = Attached::open(
         inside,
         (control, &server),
@@ -90,29 +65,20 @@ pub(super) fn open(
     let opening = opening_sql(|name| names.relation(name));
     on.control(|control| control.tell(&opening, "opening the books"))
         .transpose()?;
-    Ok(OrdersEngine {
-        common: Common {
-            bounds: Bounds {
-                customers: (1, found.generator().counts().customers),
-            },
-            lists: Lists::default(),
-            asked: asked.clone(),
-        },
-        workload: OrderEntry(asked),
-        names,
+    Ok(OrdersEngine::new(
+        asked,
+        &found,
         facts,
-        on,
-        ledger: Mutex::default(),
-        about,
-    })
+        durability,
+        Run { names, on },
+    ))
 }
 
-/// What the server and the data set are.
+/// What the server is.
 fn facts_of(
     control: &mut Connection,
     server: &Server,
     names: &Named,
-    found: &Marker,
 ) -> Result<Vec<Fact>, EngineError> {
     let mut facts = vec![
         Fact::new("engine", "MariaDB"),
@@ -120,10 +86,6 @@ fn facts_of(
         Fact::new("server_user", server.user.clone()),
         Fact::new("database", names.database.clone()),
         Fact::new("connection_encrypted", facts::encrypted(control)),
-        Fact::new(
-            "data_set",
-            format!("order entry, scale {}, seed {}", found.scale(), found.seed),
-        ),
     ];
     facts.extend(facts::settings(control)?);
     Ok(facts)
@@ -154,62 +116,29 @@ fn durability(control: &mut Connection) -> Result<String, EngineError> {
     Ok(all?.join(", "))
 }
 
-impl OrdersEngine {
-    /// Closes the books of the run, once, and says what it came to.
-    fn conclude(&self, verify: bool) -> FromEngine {
-        let mut part = self.about.clone();
-        part.ledger = locked(&self.ledger).clone();
-        if let Some(claim) = self.on.release() {
-            // A check takes as long as it takes; the claim is kept meanwhile.
-            match Connection::open(&self.on.address, None) {
-                Ok(mut control) => books::close(&mut control, &self.names, &mut part, verify),
-                Err(error) => part.unchecked = error.to_string(),
-            }
-            drop(claim);
-        }
-        part
-    }
-}
-
-/// A run that could not start has books to close too.
-impl Drop for OrdersEngine {
-    fn drop(&mut self) {
-        self.conclude(false);
-    }
-}
-
-impl Engine for OrdersEngine {
-    fn workload(&self) -> &dyn Workload {
-        &self.workload
-    }
-
-    fn part(&self) -> Option<serde_json::Value> {
-        serde_json::to_value(self.conclude(self.common.asked.verify)).ok()
-    }
-
+impl Base for Run {
     fn facts(&self) -> Vec<Fact> {
-        let mut facts = self.facts.clone();
-        facts.extend(self.on.facts());
-        facts
+        self.on.facts()
     }
 
     fn remarks(&self) -> Remarks {
         self.on.server.remarks()
     }
 
-    fn driver_threads(&self, sessions: usize, _cpus: usize) -> usize {
-        sessions
-    }
-
-    fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
+    fn driver<'a>(
+        &'a self,
+        common: &'a Common,
+        ledger: &'a Mutex<Ledger>,
+        numbers: &mut dyn Iterator<Item = u32>,
+    ) -> Result<Box<dyn Driver + 'a>, EngineError> {
         let mut sessions = Sessions {
             around: &self.on,
-            common: &self.common,
-            ledger: &self.ledger,
+            common,
+            ledger,
             sessions: Vec::new(),
         };
-        for (number, _) in &assignment.sessions {
-            let session = session::open(&self.on, &self.common, *number)?;
+        for number in numbers {
+            let session = session::open(&self.on, common, number)?;
             sessions.sessions.push(session);
         }
         Ok(Box::new(sessions))
@@ -223,10 +152,6 @@ impl Engine for OrdersEngine {
         self.on.look(sessions)
     }
 
-    fn works_in_driver_threads(&self) -> bool {
-        false
-    }
-
     fn overdue(&self, late: Duration) {
         self.on.overdue(late);
     }
@@ -235,7 +160,15 @@ impl Engine for OrdersEngine {
         self.on.host.disks()
     }
 
-    fn close(&self) -> Result<(), EngineError> {
-        Ok(())
+    fn conclude(&self, part: &mut FromEngine, verify: bool) {
+        let Some(claim) = self.on.release() else {
+            return;
+        };
+        // A check takes as long as it takes; the claim is kept meanwhile.
+        match Connection::open(&self.on.address, None) {
+            Ok(mut control) => books::close(&mut control, &self.names, part, verify),
+            Err(error) => part.unchecked = error.to_string(),
+        }
+        drop(claim);
     }
 }

@@ -20,7 +20,7 @@ use super::session::{Session, told};
 use super::{Oracle, Visit, params, sql};
 use crate::claim::Purpose;
 use crate::orders::marker::Marker;
-use crate::orders::{already, books, checked_lines, nothing, removed};
+use crate::orders::{already, books, checked_lines, complete, nothing, removed};
 use assay_measure::config::{ParamDef, Settings};
 use assay_orders::params::{PARAMS, heeds};
 use assay_orders::workload::{NAME, OrderEntry};
@@ -225,12 +225,7 @@ impl Target for OracleOrders {
     ) -> Result<Box<dyn Engine>, EngineError> {
         let visit = self.oracle.visit(location, settings)?;
         let (claim, names, found) = claimed(&visit, settings, Purpose::Run)?;
-        if !found.complete {
-            return Err(EngineError::Unusable(format!(
-                "{} has no completely loaded data set",
-                names.place()
-            )));
-        }
+        let found = complete(Some(found), &names.place())?;
         let site = Site {
             way: visit.way,
             address: visit.address,

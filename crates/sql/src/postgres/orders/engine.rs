@@ -5,9 +5,11 @@
 
 use super::ddl::Named;
 use super::marker;
-use super::session::{Common, Session};
+use super::session::Session;
 use crate::many::Many;
-use crate::orders::books;
+use crate::orders::engine::{Base, OrdersEngine};
+use crate::orders::session::Common;
+use crate::orders::{books, complete};
 use crate::place::Place;
 use crate::postgres::attached::{Attached, locked};
 use crate::postgres::claim::{self, Purpose};
@@ -19,33 +21,25 @@ use crate::postgres::wire::Connection;
 use assay_measure::config::Settings;
 use assay_measure::snapshot::{Fact, StatSet};
 use assay_measure::stats;
-use assay_orders::inputs::Bounds;
 use assay_orders::ledger::{Ledger, opening_sql};
-use assay_orders::names::Lists;
 use assay_orders::params::Asked;
 use assay_orders::part::FromEngine;
-use assay_orders::workload::OrderEntry;
 use assay_run::engine::{
-    Assignment, Completion, Doing, Driver, Engine, EngineError, Op, Outcome, Remarks, Submit, Tag,
+    Completion, Doing, Driver, EngineError, Op, Outcome, Remarks, Submit, Tag,
 };
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
-use assay_run::workload::Workload;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// An opened data set.
-pub(super) struct OrdersEngine {
-    workload: OrderEntry,
-    common: Common,
+/// What a run stands on.
+pub(super) struct Run {
     names: Named,
-    facts: Vec<Fact>,
-    on: Attached,
-    /// Of sessions that have ended.
-    ledger: Mutex<Ledger>,
-    /// What is known of the data set.
-    about: FromEngine,
+    pub(super) on: Attached,
+    client_side: bool,
     threads: usize,
+    /// synchronous_commit of the sessions; empty leaves the server's.
+    commit_mode: String,
 }
 
 /// Opens the data set for a run.
@@ -54,7 +48,7 @@ pub(super) fn open(
     plan: &Plan,
     settings: &Settings,
     stop: &Stop,
-) -> Result<OrdersEngine, EngineError> {
+) -> Result<OrdersEngine<Run>, EngineError> {
     let names = Named {
         schema: settings.text("ORDERS_SCHEMA").to_owned(),
     };
@@ -64,94 +58,34 @@ pub(super) fn open(
     let server = Server::ask(&mut control)?;
     server.refuse_read_only()?;
     connections(&mut control, plan)?;
-    let found = marker::find(&mut control, &names)?.filter(|found| found.complete);
-    let found = found.ok_or_else(|| {
-        EngineError::Unusable(format!(
-            "schema {} has no completely loaded data set",
-            names.schema
-        ))
-    })?;
-    let customers = found.generator().counts().customers;
+    let place_there = format!("schema {}", names.schema);
+    let found = complete(marker::find(&mut control, &names)?, &place_there)?;
     let opened = opening_sql(|name| names.relation(name));
     let mut facts = vec![
         Fact::new("engine", "PostgreSQL"),
         Fact::new("server_version", server.version.clone()),
-        Fact::new(
-            "data_set",
-            format!("order entry, scale {}, seed {}", found.scale(), found.seed),
-        ),
     ];
     facts.extend(server_settings(&mut control)?);
-    let about = FromEngine {
-        scale: found.scale_milli as f64 / 1000.0,
-        data_seed: found.seed,
-        data_version: found.version,
-        isolation: "read committed".to_owned(),
-        durability: durability(&mut control, settings)?,
-        asked: Some(asked.clone()),
-        ..FromEngine::default()
-    };
+    let durability = durability(&mut control, settings)?;
     let on = Attached::open(place, connect, control, &names.schema, plan, settings, stop)?;
     // From here on somebody closes them again.
     on.tell(&opened, "opening the books")?;
-    Ok(OrdersEngine {
-        common: Common {
-            bounds: Bounds {
-                customers: (1, customers),
-            },
-            lists: Lists::default(),
-            schema: names.schema.clone(),
-            commit_mode: match settings.text("COMMIT_MODE") {
-                "default" => String::new(),
-                mode => mode.to_owned(),
-            },
-            asked: asked.clone(),
-        },
-        workload: OrderEntry(asked),
+    let run = Run {
         names,
-        facts,
         on,
-        ledger: Mutex::default(),
-        about,
+        client_side: asked.client_side,
         threads: settings.int("DRIVER_THREADS") as usize,
-    })
+        commit_mode: match settings.text("COMMIT_MODE") {
+            "default" => String::new(),
+            mode => mode.to_owned(),
+        },
+    };
+    Ok(OrdersEngine::new(asked, &found, facts, durability, run))
 }
 
-impl OrdersEngine {
-    /// Closes the books of the run, once, and says what it came to.
-    fn conclude(&self, verify: bool) -> FromEngine {
-        let mut part = self.about.clone();
-        part.ledger = locked(&self.ledger).clone();
-        if let Some(mut control) = self.on.release() {
-            // Without it the checks are slower.
-            let _ = control.query(super::CHECK_MEMORY);
-            books::close(&mut control, &self.names, &mut part, verify);
-            control.close();
-        }
-        part
-    }
-}
-
-/// A run that could not start has books to close too.
-impl Drop for OrdersEngine {
-    fn drop(&mut self) {
-        self.conclude(false);
-    }
-}
-
-impl Engine for OrdersEngine {
-    fn workload(&self) -> &dyn Workload {
-        &self.workload
-    }
-
-    fn part(&self) -> Option<serde_json::Value> {
-        serde_json::to_value(self.conclude(self.common.asked.verify)).ok()
-    }
-
+impl Base for Run {
     fn facts(&self) -> Vec<Fact> {
-        let mut facts = self.facts.clone();
-        facts.extend(self.on.facts());
-        facts
+        self.on.facts()
     }
 
     fn remarks(&self) -> Remarks {
@@ -159,25 +93,32 @@ impl Engine for OrdersEngine {
     }
 
     fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
-        match (self.common.asked.client_side, self.threads) {
+        match (self.client_side, self.threads) {
             (true, _) => sessions,
             (false, 0) => sessions.min(cpus),
             (false, asked) => asked.min(sessions),
         }
     }
 
-    fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
-        let numbers = assignment.sessions.iter().map(|(number, _)| *number);
+    fn driver<'a>(
+        &'a self,
+        common: &'a Common,
+        ledger: &'a Mutex<Ledger>,
+        numbers: &mut dyn Iterator<Item = u32>,
+    ) -> Result<Box<dyn Driver + 'a>, EngineError> {
+        let ways = (self.names.schema.as_str(), self.commit_mode.as_str());
         let sessions: Result<Vec<_>, _> = numbers
-            .map(|number| Session::open(&self.on, &self.common, number))
+            .map(|number| Session::open(&self.on, common, ways, number))
             .collect();
         let sessions = sessions?;
-        let many = match self.common.asked.client_side {
+        let many = match self.client_side {
             true => None,
             false => Some(Many::open(&sessions)?),
         };
         Ok(Box::new(OrdersDriver {
-            engine: self,
+            on: &self.on,
+            common,
+            ledger,
             sessions,
             many,
         }))
@@ -191,10 +132,6 @@ impl Engine for OrdersEngine {
         self.on.activity.look(sessions)
     }
 
-    fn works_in_driver_threads(&self) -> bool {
-        false
-    }
-
     fn overdue(&self, late: Duration) {
         self.on.overdue(late);
     }
@@ -206,11 +143,24 @@ impl Engine for OrdersEngine {
     fn close(&self) -> Result<(), EngineError> {
         self.on.close()
     }
+
+    fn conclude(&self, part: &mut FromEngine, verify: bool) {
+        let Some(mut control) = self.on.release() else {
+            return;
+        };
+        // Without it the checks are slower.
+        let _ = control.query(super::CHECK_MEMORY);
+        books::close(&mut control, &self.names, part, verify);
+        control.close();
+    }
 }
 
 /// Sessions of one thread.
 struct OrdersDriver<'a> {
-    engine: &'a OrdersEngine,
+    on: &'a Attached,
+    common: &'a Common,
+    /// Of sessions that have ended.
+    ledger: &'a Mutex<Ledger>,
     sessions: Vec<Session>,
     /// Waits for several sessions at once.
     many: Option<Many<Session>>,
@@ -231,8 +181,8 @@ impl OrdersDriver<'_> {
     /// Logs off and hands the books over. A transaction that is still under way (the run was abandoned) is cancelled
     /// first: nobody will hear whether it was committed.
     fn log_off(&mut self) {
-        let mut answers = !self.engine.on.connect.patience.is_over();
-        let mut books = locked(&self.engine.ledger);
+        let mut answers = !self.on.connect.patience.is_over();
+        let mut books = locked(self.ledger);
         for (tag, session) in self.sessions.iter_mut().enumerate() {
             if let Some(tx) = self.many.as_ref().and_then(|many| many.waits_for(tag)) {
                 session.ledger.doubt(tx);
@@ -241,7 +191,7 @@ impl OrdersDriver<'_> {
                 }
             }
             session.close();
-            self.engine.on.backends.closed(session.number);
+            self.on.backends.closed(session.number);
             books.merge(&std::mem::take(&mut session.ledger));
         }
     }
@@ -249,7 +199,7 @@ impl OrdersDriver<'_> {
 
 impl Driver for OrdersDriver<'_> {
     fn submit(&mut self, tag: Tag, op: &Op, _start_ns: u64) -> Submit {
-        let common = &self.engine.common;
+        let common = self.common;
         let session = &mut self.sessions[tag as usize];
         let result = match &mut self.many {
             None => session.perform(common, op),
@@ -263,7 +213,7 @@ impl Driver for OrdersDriver<'_> {
             },
         };
         Submit::Done(Outcome {
-            end_ns: self.engine.on.clock.now_ns(),
+            end_ns: self.on.clock.now_ns(),
             result,
         })
     }
@@ -271,7 +221,7 @@ impl Driver for OrdersDriver<'_> {
     fn reap(&mut self, timeout: Duration, out: &mut Vec<Completion>) -> Result<(), EngineError> {
         self.lost()?;
         match &mut self.many {
-            Some(many) => many.reap(&mut self.sessions, &self.engine.on.clock, timeout, out),
+            Some(many) => many.reap(&mut self.sessions, &self.on.clock, timeout, out),
             None => Ok(()),
         }
     }
@@ -289,7 +239,7 @@ impl Driver for OrdersDriver<'_> {
                 .as_ref()
                 .is_none_or(|many| many.waits_for(tag).is_none())
             {
-                session.publish(&self.engine.on);
+                session.publish(self.on);
             }
             all.merge(&session.ledger);
         }
@@ -299,20 +249,20 @@ impl Driver for OrdersDriver<'_> {
     }
 
     fn leave(&mut self, _tag: Tag) {
-        self.engine.on.backends.leaves();
+        self.on.backends.leaves();
     }
 
     fn finish(&mut self) -> Result<(), EngineError> {
         self.lost()?;
         for session in &self.sessions {
             // What its process used must be read while the process is there.
-            if let Some(pid) = self.engine.on.backends.pid(session.number) {
-                self.engine.on.reads.last_look(pid);
+            if let Some(pid) = self.on.backends.pid(session.number) {
+                self.on.reads.last_look(pid);
             }
         }
         for session in &mut self.sessions {
             session.close();
-            self.engine.on.backends.closed(session.number);
+            self.on.backends.closed(session.number);
         }
         Ok(())
     }

@@ -2,16 +2,16 @@
 
 use super::functions;
 use crate::many::Talks;
+use crate::orders::session::Common;
 use crate::patience::Wait;
 use crate::postgres::attached::Attached;
 use crate::postgres::engine::errors;
 use crate::postgres::layout::quote;
 use crate::postgres::wire::{Bind, Connection, PgError, Prepared, Values};
-use assay_orders::inputs::{Bounds, Inputs};
+use assay_orders::inputs::Inputs;
 use assay_orders::ledger::Ledger;
 use assay_orders::mix::{ALL, Tx};
-use assay_orders::names::Lists;
-use assay_orders::params::{Asked, Pause};
+use assay_orders::params::Pause;
 use assay_orders::program::{self, Effects, Row, STATEMENTS, Statement, Value};
 use assay_orders::workload::tx_of;
 use assay_run::engine::{EngineError, Op, OpError};
@@ -21,16 +21,6 @@ use std::time::Duration;
 /// Names mean PostgreSQL's own first, then the data set's.
 pub(super) fn path_sql(schema: &str) -> String {
     format!("set search_path = pg_catalog, {}, pg_temp", quote(schema))
-}
-
-/// What all sessions share.
-pub(super) struct Common {
-    pub asked: Asked,
-    pub bounds: Bounds,
-    pub lists: Lists,
-    pub schema: String,
-    /// synchronous_commit of the sessions; empty leaves the server's.
-    pub commit_mode: String,
 }
 
 /// How transactions are performed.
@@ -55,8 +45,13 @@ pub(super) struct Session {
 const RETURNED: usize = 6;
 
 impl Session {
-    /// Connects and prepares.
-    pub(super) fn open(on: &Attached, common: &Common, number: u32) -> Result<Self, EngineError> {
+    /// Connects and prepares; `commit_mode` is synchronous_commit, if it is not the server's.
+    pub(super) fn open(
+        on: &Attached,
+        common: &Common,
+        (schema, commit_mode): (&str, &str),
+        number: u32,
+    ) -> Result<Self, EngineError> {
         on.turns.wait(&on.stop)?;
         let mut connection = Connection::open(&on.connect).map_err(|error| {
             EngineError::Unusable(format!("session {number} cannot connect: {error}"))
@@ -66,13 +61,10 @@ impl Session {
         let mut setup = format!(
             "{}; set default_transaction_isolation = 'read committed'; set jit = off; set plan_cache_mode = force_generic_plan; \
              set max_parallel_workers_per_gather = 0",
-            path_sql(&common.schema)
+            path_sql(schema)
         );
-        if !common.commit_mode.is_empty() {
-            setup.push_str(&format!(
-                "; set synchronous_commit = {}",
-                common.commit_mode
-            ));
+        if !commit_mode.is_empty() {
+            setup.push_str(&format!("; set synchronous_commit = {commit_mode}"));
         }
         connection.query(&setup).map_err(errors::unusable)?;
         for sql in on.server.session_sql() {
