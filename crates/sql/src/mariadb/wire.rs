@@ -396,4 +396,32 @@ mod tests {
         let cut = of(&[&[1, 0], END], 4096);
         assert_eq!(cut, Err("server disconnected".to_owned()));
     }
+
+    proptest::proptest! {
+        /// Whatever a server sends, in whatever pieces: an answer or an error, never a panic, and no count out of bounds.
+        #[test]
+        fn any_bytes_are_an_answer_or_an_error(
+            packets in proptest::collection::vec(proptest::collection::vec(proptest::arbitrary::any::<u8>(), 0..40), 0..6),
+            kinds in proptest::collection::vec(proptest::sample::select(vec![OK, ERR, EOF, LOCAL_FILE, 1, 3]), 6),
+            raw in proptest::collection::vec(proptest::arbitrary::any::<u8>(), 0..80),
+            piece in 1_usize..50,
+        ) {
+            let mut packets = packets;
+            // Kinds that there are, so that what lies behind them is reached.
+            for (packet, kind) in packets.iter_mut().zip(kinds) {
+                packet.insert(0, kind);
+            }
+            let packets: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
+            proptest::prop_assert!(of(&packets, piece).unwrap_or(0) <= COUNT_MAX * 6);
+            let mut left = &raw[..];
+            let read = |buffer: &mut [u8]| {
+                let got = piece.min(left.len()).min(buffer.len());
+                buffer[..got].copy_from_slice(&left[..got]);
+                left = &left[got..];
+                Ok(got)
+            };
+            let mut input = Input { number: 1, ..Input::default() };
+            let _ = input.answer(read);
+        }
+    }
 }
