@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The one command that checks everything: ./test.sh          (what continuous integration runs, 8 to 18 minutes on 2 cores)
+# The one command that checks everything: ./test.sh          (what continuous integration runs, 8 to 22 minutes on 2 cores, the longest from a cold cache)
 #                                         ./test.sh --long   (adds a soak, set-ups, kills, fuzzing, Miri, licences, benches: under 3 hours)
 #
 # On a fresh Debian box with Rust it first installs the Debian packages it needs, as root only; without root it says
