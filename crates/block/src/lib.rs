@@ -10,6 +10,7 @@
 //! the kernel only while this crate itself keeps it mapped and keeps the lease that excludes others.
 
 mod blocking;
+mod cached;
 mod cpuid;
 mod error;
 mod facts;
@@ -31,6 +32,7 @@ mod thread;
 mod words;
 
 pub use blocking::BlockingWriter;
+pub use cached::cached_pages;
 pub use cpuid::hypervisor_signature;
 pub use error::BlockError;
 pub use facts::{DeviceFacts, Known, Mount, device_facts, disks_under, mounts};

@@ -236,28 +236,9 @@ fn more_space_than_there_is_is_refused_and_nothing_is_left_of_it() {
     }
 }
 
-/// Pages of a file that are in the page cache, by `mincore` through a mapping of it.
-fn cached_pages(path: &Path) -> usize {
-    use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+fn cached_pages(path: &Path) -> u64 {
     let file = std::fs::File::open(path).unwrap();
-    let len = file.metadata().unwrap().len() as usize;
-    let mut pages = vec![0_u8; len.div_ceil(4096)];
-    // SAFETY: a new mapping at an address of the kernel's choice, which is never read, only asked about, and then
-    // unmapped; the vector has a byte for each of its pages.
-    unsafe {
-        let address = mmap(
-            std::ptr::null_mut(),
-            len,
-            ProtFlags::READ,
-            MapFlags::SHARED,
-            &file,
-            0,
-        )
-        .unwrap();
-        assert_eq!(libc::mincore(address, len, pages.as_mut_ptr()), 0);
-        munmap(address, len).unwrap();
-    }
-    pages.iter().filter(|page| **page & 1 == 1).count()
+    crate::cached_pages(&file).unwrap().expect("our own file")
 }
 
 #[test]

@@ -1,0 +1,57 @@
+//! How much of a file the page cache holds, asked without reading any of it.
+//!
+//! A read that must not wait (`RWF_NOWAIT`) is no such question: newer kernels begin to read what it did not find.
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::ptr::null_mut;
+
+const PAGE_BYTES: usize = 4096;
+/// Of a file, looked at together.
+const WINDOW_BYTES: usize = 1 << 30;
+
+/// Pages of 4 KiB of a file that the page cache holds. `None`: the kernel tells only root and the owner, and anybody else
+/// that all are there (`mincore(2)`).
+///
+/// # Errors
+/// The kernel's, also of a file system that does not map files.
+pub fn cached_pages(file: &File) -> io::Result<Option<u64>> {
+    let about = file.metadata()?;
+    let user = rustix::process::geteuid();
+    if !user.is_root() && user.as_raw() != about.uid() {
+        return Ok(None);
+    }
+    let len = usize::try_from(about.len()).map_err(io::Error::other)?;
+    let mut held = 0;
+    for from in (0..len).step_by(WINDOW_BYTES) {
+        held += within(file, from, WINDOW_BYTES.min(len - from))?;
+    }
+    Ok(Some(held))
+}
+
+fn within(file: &File, from: usize, len: usize) -> io::Result<u64> {
+    let mut pages = vec![0_u8; len.div_ceil(PAGE_BYTES)];
+    // SAFETY: a new mapping at an address of the kernel's choice, which is never read, only asked about, and then
+    // unmapped; the vector has a byte for each of its pages.
+    let asked = unsafe {
+        let address = mmap(
+            null_mut(),
+            len,
+            ProtFlags::READ,
+            MapFlags::SHARED,
+            file,
+            from as u64,
+        )?;
+        let asked = libc::mincore(address, len, pages.as_mut_ptr());
+        let error = io::Error::last_os_error();
+        munmap(address, len)?;
+        match asked {
+            0 => Ok(()),
+            _ => Err(error),
+        }
+    };
+    asked?;
+    Ok(pages.iter().filter(|page| **page & 1 == 1).count() as u64)
+}
