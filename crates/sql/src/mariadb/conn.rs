@@ -60,6 +60,27 @@ impl MyError {
         Self(mysql::Error::IoError(ErrorKind::NotConnected.into()))
     }
 
+    /// What came of reading or writing.
+    fn io(&self) -> Option<&std::io::Error> {
+        match &self.0 {
+            mysql::Error::IoError(error) => Some(error),
+            mysql::Error::CodecError(error) => std::error::Error::source(error)?.downcast_ref(),
+            _ => None,
+        }
+    }
+
+    /// The server was not heard of for too long.
+    fn is_late(&self) -> bool {
+        let late =
+            |io: &std::io::Error| matches!(io.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+        self.io().is_some_and(late)
+    }
+
+    /// Another session was in the way (a deadlock, a wait for a lock): another attempt at the transaction may help.
+    pub(super) fn is_clash(&self) -> bool {
+        matches!(self.code(), Some(1205 | 1213))
+    }
+
     /// The connection cannot be used any more: it broke, or the server ended it (1053 and 1927, shutdown and KILL).
     pub(super) fn is_fatal(&self) -> bool {
         match self.code() {
@@ -71,25 +92,17 @@ impl MyError {
 
 impl std::fmt::Display for MyError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let io = match &self.0 {
-            mysql::Error::MySqlError(error) => {
-                return write!(f, "{} (error {})", error.message, error.code);
-            }
-            mysql::Error::IoError(error) => error,
-            mysql::Error::CodecError(error) => {
-                match std::error::Error::source(error).and_then(|source| source.downcast_ref()) {
-                    Some(io) => io,
-                    None => return write!(f, "{error}"),
-                }
-            }
-            mysql::Error::DriverError(error) => return write!(f, "{error}"),
-            other => return write!(f, "{other}"),
-        };
-        match io.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+        match (&self.0, self.io()) {
+            _ if self.is_late() => {
                 f.write_str("the server did not answer in time (MYSQL_ANSWER_TIMEOUT)")
             }
-            _ => write!(f, "{io}"),
+            (_, Some(io)) => write!(f, "{io}"),
+            (mysql::Error::MySqlError(error), _) => {
+                write!(f, "{} (error {})", error.message, error.code)
+            }
+            (mysql::Error::CodecError(error), _) => write!(f, "{error}"),
+            (mysql::Error::DriverError(error), _) => write!(f, "{error}"),
+            (other, _) => write!(f, "{other}"),
         }
     }
 }
@@ -112,7 +125,11 @@ pub(super) fn told(doing: &str) -> impl Fn(MyError) -> EngineError + '_ {
             Some(1021 | 1114) => "; make room, or use fewer schemas or a smaller SCALE",
             _ => "",
         };
-        EngineError::Unusable(format!("{doing}: {error}{way_out}"))
+        let lost = match error.io() {
+            Some(_) if !error.is_late() => "the connection was lost: ",
+            _ => "",
+        };
+        EngineError::Unusable(format!("{doing}: {lost}{error}{way_out}"))
     }
 }
 

@@ -24,6 +24,7 @@ use assay_run::engine::{EngineError, Line, Progress};
 use assay_run::stop::Stop;
 use mysql::LocalInfileHandler;
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Instant;
 
 impl Talk for Connection {
@@ -139,16 +140,9 @@ impl Copies for Copying<'_> {
             lines.rows() - rows_before,
             lines.sum() - sum_before,
         );
-        let copy = || -> Result<(), MyError> {
-            connection.run("begin")?;
-            match self.way {
-                Way::Local => self.local(connection, piece.table, text)?,
-                Way::Insert => self.insert(connection, piece.table, &text)?,
-            }
-            connection.run(&note)?;
-            connection.run("commit")
-        };
-        copy().map_err(told(piece.table.name()))?;
+        let text: Arc<[u8]> = text.into();
+        let copied = self.copy_text(connection, piece.table, &text, &note);
+        copied.map_err(told(piece.table.name()))?;
         Ok(bytes)
     }
 
@@ -192,6 +186,38 @@ impl Copies for Copying<'_> {
 }
 
 impl Copying<'_> {
+    /// A piece and its note in one transaction, attempted again while another thread's piece is in its way: into an
+    /// empty table InnoDB inserts under locks of the whole table.
+    fn copy_text(
+        &self,
+        connection: &mut Connection,
+        table: Table,
+        text: &Arc<[u8]>,
+        note: &str,
+    ) -> Result<(), MyError> {
+        let mut attempt = || -> Result<(), MyError> {
+            connection.run("begin")?;
+            let copied = match self.way {
+                Way::Local => self.local(connection, table, text),
+                Way::Insert => self.insert(connection, table, text),
+            };
+            let noted = copied.and_then(|()| connection.run(note));
+            let done = noted.and_then(|()| connection.run("commit"));
+            if done.is_err() {
+                // A connection that is lost cannot; why it is says more.
+                let _ = connection.run("rollback");
+            }
+            done
+        };
+        for _ in 1..ATTEMPTS {
+            match attempt() {
+                Err(error) if error.is_clash() => {}
+                done => return done,
+            }
+        }
+        attempt()
+    }
+
     /// `table (columns)`: a table may have columns that are computed.
     fn into(&self, table: Table) -> String {
         let columns: Vec<String> = table
@@ -211,8 +237,9 @@ impl Copying<'_> {
         &self,
         connection: &mut Connection,
         table: Table,
-        text: Vec<u8>,
+        text: &Arc<[u8]>,
     ) -> Result<(), MyError> {
+        let text = Arc::clone(text);
         let handler = LocalInfileHandler::new(move |_, server| server.write_all(&text));
         connection.conn.set_local_infile_handler(Some(handler));
         let into = self
@@ -247,6 +274,9 @@ impl Copying<'_> {
     }
 }
 
+/// Of a piece: each needs another thread's piece to have been first.
+const ATTEMPTS: u32 = 10;
+
 /// Bytes of an insert, about.
 const INSERT_BYTES: usize = 256 * 1024;
 
@@ -255,5 +285,73 @@ fn value(text: &str) -> String {
     match text {
         "\\N" => "null".to_owned(),
         text => format!("'{}'", text.replace('\'', "''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mariadb::orders::at;
+    use crate::mariadb::tests::Server;
+    use crate::orders::marker::LOADED;
+    use assay_orders::work::pieces;
+
+    #[test]
+    fn a_piece_with_others_in_its_way_is_copied_once_all_the_same() {
+        let Some(server) = Server::shared() else {
+            return;
+        };
+        let place = server.database("orders_clash");
+        let settings = super::super::tests::settings(&[("ORDERS_SCHEMA", "assay_orders_clash")]);
+        let (address, names) = at(&place, &settings).unwrap();
+        let marker = Marker::asked(&settings).unwrap();
+        let mut first = connect(&address).unwrap();
+        first.run(&marker::create_sql(&marker, &names)).unwrap();
+        let inside = within(&address, &names);
+        let mut copying = Copying {
+            address: &inside,
+            names: &names,
+            way: Way::Local,
+            packet_bytes: 1 << 20,
+        };
+        let mut connection = copying.connect().unwrap();
+        let tables = ddl::create_tables(&names, marker.which());
+        all(&mut connection, &tables, "creating the tables").unwrap();
+        // A sequence rolls back with nobody: the first attempts fail at their third row.
+        for sql in [
+            "create sequence orders_clash.tries",
+            "create trigger clash before insert on orders for each row begin \
+             declare n bigint default nextval(orders_clash.tries); \
+             if n = 3 then signal sqlstate '40001' set mysql_errno = 1213, message_text = 'clash'; end if; \
+             if n = 6 then signal sqlstate 'HY000' set mysql_errno = 1205, message_text = 'wait'; end if; end",
+        ] {
+            connection.run(sql).unwrap();
+        }
+        let generator = marker.generator();
+        let loaded = names.relation(LOADED);
+        for way in [Way::Local, Way::Insert] {
+            copying.way = way;
+            for sql in [
+                "alter sequence orders_clash.tries restart 1".to_owned(),
+                "delete from orders".to_owned(),
+                format!("delete from {loaded}"),
+            ] {
+                connection.run(&sql).unwrap();
+            }
+            let orders = |piece: &Piece| piece.table.name() == "orders";
+            let piece = pieces(&generator).into_iter().find(orders).unwrap();
+            let mut lines = copying.lines();
+            copying
+                .copy_piece(&mut connection, &generator, &piece, &mut lines)
+                .unwrap();
+            let there = connection.number("select count(*) from orders").unwrap();
+            let noted = format!("select count(*) from {loaded} where row_count = {there}");
+            assert_eq!(there, lines.rows());
+            assert_eq!(connection.number(&noted).unwrap(), 1);
+            let tries = connection
+                .number("select next_not_cached_value from orders_clash.tries")
+                .unwrap();
+            assert!(tries > lines.rows() + 6, "{tries}");
+        }
     }
 }

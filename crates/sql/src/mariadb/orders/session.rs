@@ -31,9 +31,6 @@ const ANSWERED: usize = 6;
 const SETUP: &str = "set session transaction isolation level read committed; set autocommit = 1, time_zone = '+00:00', \
                      wait_timeout = 31536000";
 
-/// The server waited long enough for a lock: the transaction is attempted again, as after a deadlock.
-const LOCK_WAIT: u16 = 1205;
-
 /// Connects and prepares.
 pub(super) fn open(
     on: &Attached,
@@ -75,7 +72,7 @@ impl Wire for Link {
 
     fn failure(error: &MyError) -> (OpError, bool) {
         let mut told = op_error(error);
-        told.retryable |= error.code() == Some(LOCK_WAIT);
+        told.retryable |= error.is_clash();
         (told, error.is_fatal())
     }
 

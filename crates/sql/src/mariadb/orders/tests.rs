@@ -13,7 +13,7 @@ use assay_run::{Options, Unobserved, execute};
 
 const SCALE: &str = ".002";
 
-fn settings(given: &[(&str, &str)]) -> Settings {
+pub(super) fn settings(given: &[(&str, &str)]) -> Settings {
     let usual = [
         ("ORDERS_SCALE", SCALE),
         ("SEED", "7"),
