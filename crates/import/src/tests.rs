@@ -122,6 +122,10 @@ fn the_first_screen_of_an_import_tells_what_the_source_tells() {
             "Tested 16 sessions on postgresql for 300 s.",
         ),
         ("hammerdb-timing.json", "Tested The work of hammerdb."),
+        (
+            "card-lscpu.txt",
+            "Tested No run: no operation, no rate and no time is told.",
+        ),
         ("slob-banner-2.5.4.txt", "% updates"),
         ("hammerdb.log", "Steadiness n/a (no seconds were printed)"),
         (

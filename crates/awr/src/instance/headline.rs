@@ -120,6 +120,9 @@ fn window(record: &Record) -> String {
 fn imported_load(record: &Record, info: &ImportInfo) -> String {
     let engine = record.run.engine.as_str();
     let is_named = !engine.is_empty() && engine != info.tool;
+    if !is_named && tells_of_no_work(record, info) {
+        return "No run: no operation, no rate and no time is told.".to_owned();
+    }
     let sessions = sessions(record);
     let who = match (is_named, record.run.sessions) {
         (true, _) => format!("{sessions} on {engine}"),
@@ -139,6 +142,16 @@ fn imported_load(record: &Record, info: &ImportInfo) -> String {
         false => "",
     };
     format!("{who}{count}{what}{}{untold}.", window(record))
+}
+
+/// No time passes in it: no window, no operation, no event, no rate.
+fn tells_of_no_work(record: &Record, info: &ImportInfo) -> bool {
+    record.interval.elapsed_s.value().is_none()
+        && record.run.sessions == 0
+        && record.driver.ops.is_empty()
+        && record.series.t_s.is_empty()
+        && record.instance.events.is_empty()
+        && info.values.iter().all(|value| weight(value) > 1)
 }
 
 fn rows(record: &Record) -> Vec<Line> {
