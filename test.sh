@@ -286,11 +286,6 @@ cargo fmt --all --check
 faulty=(assay-block assay-native assay-storage)
 faults=$(IFS=,; echo "${faulty[*]/%//faults}")
 
-begin "clippy"
-cargo clippy --workspace --all-targets --features "$faults" --locked --quiet -- -D warnings
-# Without the fault harness, as it is shipped.
-cargo clippy --package assay --package xtask --locked --quiet -- -D warnings
-
 # Optimised a little, with its checks on. The program is the one that is shipped: without the fault harness.
 begin "build"
 cargo build --locked --quiet --package assay --package xtask
@@ -413,7 +408,10 @@ start "integration tests" 1800 "${tests[@]}" --workspace --bins --test '*'
 start "unit tests" 1800 "${tests[@]}" --workspace "${faulty[@]/#/--exclude=}" --lib
 # Seeds, planted bugs, a slice of the exhaustive cuts.
 start "unit tests with faults" 1800 "${tests[@]}" --package assay --package xtask "${faulty[@]/#/--package=}" --features "$faults" --lib
-# One compiler at a time, for minutes: it goes beside tests that wait.
+# One compiler at a time, for minutes: these go beside tests that wait.
+clippy=(cargo clippy --manifest-path "$PWD/Cargo.toml" --locked --quiet)
+start "clippy" 1800 "${clippy[@]}" --workspace --all-targets --features "$faults" -- -D warnings
+start "clippy without the fault harness, as it is shipped" 900 "${clippy[@]}" --package assay --package xtask -- -D warnings
 start "documentation" 900 env RUSTDOCFLAGS="-D warnings" cargo doc --manifest-path "$PWD/Cargo.toml" --workspace --no-deps \
     --document-private-items --locked --quiet
 if command -v fio >/dev/null; then

@@ -5,7 +5,7 @@ use super::text::{At, Text};
 use super::{ImportError, Place};
 use assay_measure::record::{Figure, ImportInfo, ImportNote, ImportedFile, ImportedValue, Record};
 use assay_storage::record::info::StorageInfo;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Notes of one text at most: what goes wrong on every line of a long one is said often enough by then.
 const NOTES_MAX: usize = 200;
@@ -112,6 +112,8 @@ pub(crate) struct Draft {
     pub(crate) storage: Option<StorageInfo>,
     info: ImportInfo,
     seen: HashMap<String, usize>,
+    /// Where values went.
+    placed: HashSet<String>,
     conflict: Option<ImportError>,
 }
 
@@ -174,6 +176,13 @@ impl Draft {
         let index = *self.seen.entry(name).or_insert(next);
         match self.info.values.get_mut(index) {
             None => {
+                // Names that differ in signs alone have one place: the first has it, the others are values by themselves.
+                let is_taken = !value.at.is_empty() && !self.placed.insert(value.at.clone());
+                if is_taken {
+                    value.at.clear();
+                    self.info.values.push(value);
+                    return None;
+                }
                 let figure = value.value.clone();
                 self.info.values.push(value);
                 Some(figure)

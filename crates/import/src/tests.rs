@@ -79,6 +79,24 @@ proptest::proptest! {
 }
 
 #[test]
+fn names_that_differ_in_signs_alone_do_not_take_each_others_place() {
+    let text = crate::testing::sample("iperf3-3.12-bidir.txt");
+    let second = "[TX-C]   1.00-2.00   sec";
+    let odd = text.replacen("[TX-C]   0.00-1.00", "[TX-:C]   1.00-2.00", 1);
+    assert!(odd.contains(second) && odd != text);
+    let record = import(&[source("-", &odd)]).expect("a test");
+    assert_eq!(misplaced(&record), Vec::<String>::new());
+    let info = record.import.expect("an import");
+    let printed = |printed: &str| {
+        info.values
+            .iter()
+            .filter(|v| v.printed.contains(printed))
+            .count()
+    };
+    assert_eq!((printed("9.23 Gbits"), printed("11.1 Gbits")), (1, 1));
+}
+
+#[test]
 fn a_record_of_the_first_schema_gets_the_kind_that_its_tool_has_today() {
     // Tools that no version read into that schema.
     let later = [Tool::HammerDb, Tool::Host, Tool::Card];

@@ -216,17 +216,27 @@ fn redo_08_a_cap_on_writes_is_found_with_its_second_at_any_size() {
                     "--write-mode",
                     "pagecache",
                 ];
-                let (ran, record) = tested(place, port, length, &more);
-                let cap = &record["parts"]["redo"]["cap"];
-                let per_s = cap["per_s"]
-                    .as_f64()
-                    .unwrap_or_else(|| panic!("{}", ran.out));
+                // A host that stalls more often than once in ten seconds shows no level: then it is tried again.
+                let tried = |name: &String| {
+                    let (ran, record) = tested(place, port, name, &more);
+                    let cap = record["parts"]["redo"]["cap"].clone();
+                    (cap["per_s"].as_f64(), cap, ran.out)
+                };
+                let mut names = (0..3).map(|attempt| format!("{length}-{attempt}"));
+                let mut name = names.next().expect("a first");
+                let (per_s, cap, out) = loop {
+                    match (tried(&name), names.next()) {
+                        ((None, ..), Some(next)) => name = next,
+                        (tried, _) => break tried,
+                    }
+                };
+                let per_s = per_s.unwrap_or_else(|| panic!("{out}"));
                 assert!((299.0..=301.0).contains(&per_s), "{per_s}");
                 let at = cap["at_s"].as_f64().expect("a second");
                 // The burst is over within seconds, however busy the machine is.
                 assert!((1.0..=6.0).contains(&at), "{at}");
                 let told = format!("IOPS cap of 300/s starting at second {at}");
-                assert!(place.read(&format!("{length}/report.txt")).contains(&told));
+                assert!(place.read(&format!("{name}/report.txt")).contains(&told));
             });
         }
     });
