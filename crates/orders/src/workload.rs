@@ -13,6 +13,8 @@ use assay_run::workload::{LiveLine, Source, Step, Steps, Workload};
 
 /// Its name: of the workload, of the command, of the kind of its records.
 pub const NAME: &str = "orders";
+/// What its operations are called.
+pub const OPERATIONS: &str = "transactions";
 
 /// First pause before another attempt, and the longest.
 const BACK_OFF_NS: (Ns, Ns) = (1_000_000, 64_000_000);

@@ -323,6 +323,11 @@ pub trait Target: Sync {
         Slob.name()
     }
 
+    /// What its operations are called, in the plural.
+    fn operations(&self) -> &'static str {
+        "operations"
+    }
+
     /// Whether a parameter has an effect on this workload; those without are refused where they are given.
     fn heeds(&self, name: &str) -> bool {
         let _ = name;

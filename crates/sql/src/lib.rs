@@ -21,6 +21,8 @@ pub mod postgres;
 mod procs;
 mod slices;
 pub mod temp;
+#[cfg(test)]
+mod testing;
 mod turns;
 mod wanted;
 mod watch;

@@ -215,9 +215,9 @@ impl<'a> Pair<'a> {
     }
 
     fn numbers(&self) -> String {
-        let what = match self.to.op.name.as_str() {
-            "operations" => "operations",
-            _ => "reads",
+        let what = match &self.to.op.name {
+            event if *event == self.to.read.name => "reads",
+            operations => operations,
         };
         format!(
             "{} to {} {what}/s, {} to {} us on average",

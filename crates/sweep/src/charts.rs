@@ -57,7 +57,7 @@ fn charts_of(info: &SweepInfo, curve: &Curve, nth: usize) -> Vec<Drawn> {
     let mut throughput = base(
         "throughput",
         "Throughput",
-        Axis::of("operations", "1/s"),
+        Axis::of(info.per_s().trim_end_matches("/s"), "1/s"),
         "",
     );
     throughput.traces = throughput_traces(&steps, &loads, curve);

@@ -158,25 +158,30 @@ fn curve(
             .filter(|at| !used.contains(at))
             .map(number)
             .collect(),
-        knee: knee_of(load, &points, &curve, seed),
-        goal: goal_of(load, &points, &curve, info.goal_p99_us.value()),
+        knee: knee_of((load, &info.per_s()), &points, &curve, seed),
+        goal: goal_of(
+            (load, &info.per_s()),
+            &points,
+            &curve,
+            info.goal_p99_us.value(),
+        ),
         usl: usl_of(load, &points, &curve, seed),
     }
 }
 
-/// `4 sessions`, `1 CPU`, `2,000 operations/s asked for`.
+/// `4 sessions`, `1 CPU`, `2,000 a second asked for`.
 pub(crate) fn amount(load: &str, n: u64) -> String {
     let number = thousands(n);
     match (load, n) {
         ("cpus", 1) => "1 CPU".to_owned(),
         ("cpus", _) => format!("{number} CPUs"),
-        (RATE, _) => format!("{number} operations/s asked for"),
+        (RATE, _) => format!("{number} a second asked for"),
         (_, 1) => "1 session".to_owned(),
         _ => format!("{number} sessions"),
     }
 }
 
-fn knee_of(load: &str, points: &[Point], steps: &[&Step], seed: u64) -> Knee {
+fn knee_of((load, per_s): (&str, &str), points: &[Point], steps: &[&Step], seed: u64) -> Knee {
     let none = |sentence: String| Knee {
         load: Figure::na("not found"),
         low: Figure::na("not found"),
@@ -222,13 +227,13 @@ fn knee_of(load: &str, points: &[Point], steps: &[&Step], seed: u64) -> Knee {
     };
     let found = if at == 0 {
         format!(
-            "Knee at {} or below{between}: no step gained 5 % over the first ({} operations/s)",
+            "Knee at {} or below{between}: no step gained 5 % over the first ({} {per_s})",
             amount(load, point.load),
             rate(point.rate)
         )
     } else {
         format!(
-            "Knee at {}{between}: {} operations/s, {}; more load gains less than 5 %",
+            "Knee at {}{between}: {} {per_s}, {}; more load gains less than 5 %",
             amount(load, point.load),
             rate(point.rate),
             p99(point.p99_us)
@@ -280,7 +285,12 @@ fn unbroken(all_judged: bool) -> &'static str {
     }
 }
 
-fn goal_of(load: &str, points: &[Point], steps: &[&Step], goal_us: Option<f64>) -> Goal {
+fn goal_of(
+    (load, per_s): (&str, &str),
+    points: &[Point],
+    steps: &[&Step],
+    goal_us: Option<f64>,
+) -> Goal {
     let none = |reason: &str, sentence: String| Goal {
         load: Figure::na(reason),
         ops_per_s: Figure::na(reason),
@@ -324,11 +334,9 @@ fn goal_of(load: &str, points: &[Point], steps: &[&Step], goal_us: Option<f64>) 
                     us_text(broken.p99_us.unwrap_or(0.0))
                 )
             });
-            let again = above.any(|point| point.p99_us.is_some_and(|us| us <= goal_us));
-            let again = if again {
-                ", although a higher load keeps the goal again"
-            } else {
-                ""
+            let again = match above.any(|point| point.p99_us.is_some_and(|us| us <= goal_us)) {
+                true => ", although a higher load keeps the goal again",
+                false => "",
             };
             (at, format!("{first}{again}"))
         }
@@ -339,7 +347,7 @@ fn goal_of(load: &str, points: &[Point], steps: &[&Step], goal_us: Option<f64>) 
         ops_per_s: point.rate.into(),
         p99_us: steps[at].op.p99_us.clone(),
         sentence: format!(
-            "Highest load that keeps p99 within {goal}: {} at {} operations/s ({}; {more}){}.",
+            "Highest load that keeps p99 within {goal}: {} at {} {per_s} ({}; {more}){}.",
             amount(load, point.load),
             rate(point.rate),
             p99(point.p99_us),

@@ -13,13 +13,16 @@ pub(crate) fn of(record: &Record, info: &SweepInfo) -> Headline {
     let axes: Vec<String> = (info.axes.iter())
         .map(|axis| format!("{} {}", axis.name, axis.values.join(",")))
         .collect();
-    let rate = Told::new(&fastest(info), "operations/s at the fastest step");
+    let rate = Told::new(
+        &fastest(info),
+        &format!("{} at the fastest step", info.per_s()),
+    );
     let mut rows = vec![Line::of("Rate", vec![rate], "n/a (no step is valid)")];
     for (title, line) in [
-        ("Knee", knee as fn(&Curve) -> Option<Line>),
+        ("Knee", knee as fn(&SweepInfo, &Curve) -> Option<Line>),
         ("Goal for p99", goal),
     ] {
-        let lines = info.curves.iter().filter_map(line);
+        let lines = info.curves.iter().filter_map(|curve| line(info, curve));
         rows.extend(lines.enumerate().map(|(nth, line)| Line {
             title: if nth == 0 { title } else { "" },
             ..line
@@ -63,10 +66,15 @@ fn limit(info: &SweepInfo) -> Limit {
             format!("what stops the rise at {}", amount(&curve.load, knee))
         }
         // The last step is the best one: nothing has stopped it yet.
-        (_, Some(last)) if load_of(&curve.load, step) == last => format!(
-            "nothing up to {}: a higher load may give more",
-            amount(&curve.load, last)
-        ),
+        (_, Some(last)) if load_of(&curve.load, step) == last => {
+            let last = amount(&curve.load, last);
+            match step.busy_pct() {
+                Some(busy) if busy >= BUSY_PCT => {
+                    format!("the CPUs at {last}, although the rate still rose there")
+                }
+                _ => format!("nothing up to {last}: a higher load may give more"),
+            }
+        }
         _ => String::new(),
     };
     let mut evidence = curve.knee.sentence.clone();
@@ -111,18 +119,18 @@ fn line(curve: &Curve, told: Vec<Told>, sentence: &str) -> Line {
     }
 }
 
-fn knee(curve: &Curve) -> Option<Line> {
+fn knee(info: &SweepInfo, curve: &Curve) -> Option<Line> {
     let told = vec![
         load_told(curve, &curve.knee.load),
-        Told::new(&curve.knee.ops_per_s, "operations/s"),
+        Told::new(&curve.knee.ops_per_s, &info.per_s()),
     ];
     is_load(&curve.load).then(|| line(curve, told, &curve.knee.sentence))
 }
 
-fn goal(curve: &Curve) -> Option<Line> {
+fn goal(info: &SweepInfo, curve: &Curve) -> Option<Line> {
     let told = vec![
         load_told(curve, &curve.goal.load),
-        Told::new(&curve.goal.ops_per_s, "operations/s"),
+        Told::new(&curve.goal.ops_per_s, &info.per_s()),
         Told::new(&curve.goal.p99_us, "us p99 there"),
     ];
     (!curve.goal.sentence.is_empty()).then(|| line(curve, told, &curve.goal.sentence))

@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 pub struct SweepInfo {
     /// Target URL, without a password.
     pub target: String,
+    /// What the operations of its workload are called, in the plural; empty (older records): operations.
+    pub operations: String,
     /// What varied: name and the values asked for, or `auto`.
     pub axes: Vec<Axis>,
     /// Goal for the 99th percentile of the operation latency, us; n/a (not asked for).
@@ -28,6 +30,14 @@ impl Part for SweepInfo {
 }
 
 impl SweepInfo {
+    /// The unit of its rates.
+    pub(crate) fn per_s(&self) -> String {
+        match self.operations.as_str() {
+            "" => "operations/s".to_owned(),
+            operations => format!("{operations}/s"),
+        }
+    }
+
     /// The steps of a curve, by rising load.
     pub(crate) fn members(&self, curve: &Curve) -> Vec<&Step> {
         let find = |number: &u64| self.steps.iter().find(|step| step.place.step == *number);

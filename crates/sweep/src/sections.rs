@@ -112,9 +112,9 @@ fn figures(page: &mut Sections, info: &SweepInfo, curve: &Curve) {
         page.line("n/a (no step is valid)");
         return;
     }
-    throughput(page, curve, &steps);
+    throughput(page, (info, curve), &steps);
     chart(page, curve, &steps);
-    law(page, curve);
+    law(page, info, curve);
     page.heading(&format!("Latency over {}", over(curve)));
     page.line("Operation latency (layer client) and the read event with the longest waits (layer engine); us:");
     page.line("");
@@ -158,10 +158,11 @@ fn titles<const N: usize>(titles: [&str; N]) -> Vec<(&str, Align)> {
     all
 }
 
-fn throughput(page: &mut Sections, curve: &Curve, steps: &[&Step]) {
+fn throughput(page: &mut Sections, (info, curve): (&SweepInfo, &Curve), steps: &[&Step]) {
+    let rate = info.per_s().replace("operations", "ops");
     let titles = titles([
         &curve.load,
-        "ops/s",
+        &rate,
         "gain %",
         "gets/s",
         "reads/s",
@@ -275,7 +276,7 @@ fn chart(page: &mut Sections, curve: &Curve, steps: &[&Step]) {
 }
 
 /// The law's coefficients and what is computed from them.
-fn law(page: &mut Sections, curve: &Curve) {
+fn law(page: &mut Sections, info: &SweepInfo, curve: &Curve) {
     let usl = &curve.usl;
     if !usl.fitted {
         return;
@@ -284,16 +285,27 @@ fn law(page: &mut Sections, curve: &Curve) {
     let line = |page: &mut Sections, name: &str, estimate: &Estimate, digits: usize| {
         page.named(&format!("  {name}"), 36, estimated(estimate, digits));
     };
-    line(page, "lambda, operations/s of one", &usl.lambda_per_s, 5);
+    let per_s = info.per_s();
+    line(
+        page,
+        &format!("lambda, {per_s} of one"),
+        &usl.lambda_per_s,
+        5,
+    );
     line(page, "sigma, contention", &usl.sigma_ratio, 3);
     line(page, "kappa, coherency", &usl.kappa_ratio, 3);
     page.line(&format!(
         "  Computed from the law, not measured ({UNTESTED}):"
     ));
     line(page, "peak load", &usl.peak_load, 3);
-    line(page, "peak or limit, operations/s", &usl.peak_ops_per_s, 4);
+    line(
+        page,
+        &format!("peak or limit, {per_s}"),
+        &usl.peak_ops_per_s,
+        4,
+    );
     for projection in &usl.projections {
-        let name = format!("operations/s at {}", amount(&curve.load, projection.load));
+        let name = format!("{per_s} at {}", amount(&curve.load, projection.load));
         line(page, &name, &projection.ops_per_s, 4);
     }
 }

@@ -131,6 +131,41 @@ fn steps_without_a_percentile_are_not_said_to_keep_the_goal() {
 }
 
 #[test]
+fn a_workload_names_its_operations() {
+    let mut orders = info(&[SESSIONS]);
+    orders.operations = "transactions".to_owned();
+    orders.goal_p99_us = 5_000.0.into();
+    let mut steps = saturating();
+    steps
+        .iter_mut()
+        .for_each(|step| step.op.name.clone_from(&orders.operations));
+    let found = build(orders, steps);
+    let (page, record) = (render(&found), record(&found));
+    let told = format!("{:?}", Sweep.headline(&record));
+    for text in [&page, &told] {
+        assert!(text.contains("transactions/s"), "{text}");
+        assert!(
+            !text.contains("operations/s") && !text.contains("ops/s"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_rate_that_rises_on_busy_cpus_is_limited_by_them() {
+    let limit = |busy: f64| {
+        let mut steps: Vec<Step> = saturating().into_iter().take(3).collect();
+        steps
+            .iter_mut()
+            .for_each(|step| step.host_busy_pct = busy.into());
+        let found = build(info(&[SESSIONS]), steps);
+        Sweep.headline(&record(&found)).limit.what
+    };
+    assert!(limit(99.0).starts_with("the CPUs at "), "{}", limit(99.0));
+    assert!(limit(50.0).starts_with("nothing up to "), "{}", limit(50.0));
+}
+
+#[test]
 fn a_sweep_finds_knee_goal_and_advice() {
     let mut info = info(&[SESSIONS]);
     info.goal_p99_us = 5000.0.into();

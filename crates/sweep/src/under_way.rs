@@ -50,6 +50,19 @@ impl UnderWay {
         }
     }
 
+    /// What the operations of its workload are called, in the plural.
+    #[must_use]
+    pub fn doing(mut self, operations: &str) -> Self {
+        operations.clone_into(&mut self.info.operations);
+        self
+    }
+
+    /// The unit of its rates.
+    #[must_use]
+    pub fn per_s(&self) -> String {
+        self.info.per_s()
+    }
+
     /// The steps so far.
     #[must_use]
     pub fn steps(&self) -> &[Step] {
@@ -81,7 +94,11 @@ impl UnderWay {
             self.warn(place.step, text);
         }
         self.data(&record.checks);
-        self.push(Step::of(place, record))
+        let mut step = Step::of(place, record);
+        if !self.info.operations.is_empty() {
+            step.op.name.clone_from(&self.info.operations);
+        }
+        self.push(step)
     }
 
     /// Takes in a step that could not be run, and why.

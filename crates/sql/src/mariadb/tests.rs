@@ -9,8 +9,8 @@ mod threads;
 use super::address::Host;
 use super::conn::Connection;
 use super::*;
+use crate::testing::settings_of;
 use assay_measure::clock::Clock;
-use assay_measure::config::{self, Tables};
 use assay_measure::snapshot::{Reading, RunData, StatSet, Verdict};
 use assay_measure::stats::{self, Stat};
 use assay_run::conformance::life::{self, Unwatched};
@@ -24,29 +24,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// Settings as the command line would give them.
 fn settings(said: &[(&str, &str)]) -> Settings {
-    settings_of(Mariadb.params(), said)
-}
-
-/// The same of a workload with parameters of its own.
-pub(super) fn settings_of(params: &'static [ParamDef], said: &[(&str, &str)]) -> Settings {
-    let tables = Tables {
-        target: "mysql",
-        params,
-        others: &[],
-    };
-    let said: Vec<(String, String, String)> = said
-        .iter()
-        .map(|(name, value)| {
-            (
-                format!("--set {name}"),
-                (*name).to_owned(),
-                (*value).to_owned(),
-            )
-        })
-        .collect();
-    let resolved = config::resolve(&tables, &[config::command_line(said)]);
-    assert!(!resolved.has_errors(), "{:?}", resolved.problems);
-    resolved.settings
+    settings_of("mysql", Mariadb.params(), said)
 }
 
 /// Past what the harness holds back.

@@ -88,6 +88,50 @@ impl Marker {
         }
     }
 
+    /// The first parameter that the user gave and that asks for a data set of another shape than this.
+    fn other_than(&self, settings: &Settings) -> Result<Option<&'static str>, EngineError> {
+        let shape = [
+            (
+                "ORDERS_SCALE",
+                self.scale_milli != params::scale_milli(settings)?,
+            ),
+            (
+                "ORDERS_LEGACY_CORRELATION",
+                self.legacy != settings.bool("ORDERS_LEGACY_CORRELATION"),
+            ),
+            (
+                "ORDERS_INDEXES",
+                self.indexes != settings.text("ORDERS_INDEXES"),
+            ),
+        ];
+        let other = |(name, differs): &(&str, bool)| *differs && is_given(settings, name);
+        Ok(shape.into_iter().find(other).map(|(name, _)| name))
+    }
+
+    /// This one, to run on.
+    ///
+    /// # Errors
+    /// `Unusable`: `place` has none that was loaded to its end; `Usage`: the settings ask for another one.
+    pub(crate) fn complete(
+        found: Option<Self>,
+        place: &str,
+        settings: &Settings,
+    ) -> Result<Self, EngineError> {
+        let found = found.filter(|found| found.complete).ok_or_else(|| {
+            EngineError::Unusable(format!("{place} has no completely loaded data set"))
+        })?;
+        match found.other_than(settings)? {
+            None => Ok(found),
+            Some(name) => Err(EngineError::Usage(format!(
+                "{place} has a data set of scale {} (ORDERS_INDEXES={}, ORDERS_LEGACY_CORRELATION={}), and {name} asks for another: \
+                 leave {name} out to run on this one, or remove it with `assay orders destroy` and prepare another",
+                found.scale(),
+                found.indexes,
+                if found.legacy { "TRUE" } else { "FALSE" },
+            ))),
+        }
+    }
+
     /// What is to be loaded, and whether it goes on: what was begun goes on as it was.
     pub(crate) fn resumed(
         found: Option<Self>,
@@ -97,20 +141,9 @@ impl Marker {
         let Some(found) = found else {
             return Ok((asked, false));
         };
-        let given = |name: &str| {
-            let origin = &settings.get(name).origin;
-            !matches!(origin, Origin::Default | Origin::Implied(_))
-        };
-        let differs = [
-            ("ORDERS_SCALE", found.scale_milli != asked.scale_milli),
-            ("SEED", found.seed != asked.seed),
-            ("ORDERS_LEGACY_CORRELATION", found.legacy != asked.legacy),
-            ("ORDERS_INDEXES", found.indexes != asked.indexes),
-        ];
-        if let Some((name, _)) = differs
-            .iter()
-            .find(|(name, differs)| *differs && given(name))
-        {
+        // The rows are of the seed; to a run it is another thing.
+        let seed = (found.seed != asked.seed && is_given(settings, "SEED")).then_some("SEED");
+        if let Some(name) = found.other_than(settings)?.or(seed) {
             return Err(EngineError::Usage(format!(
                 "a load of scale {} with seed {} has begun there and did not finish, and {name} asks for another: leave \
                  {name} out to finish it, or remove it with `assay orders destroy`",
@@ -122,6 +155,11 @@ impl Marker {
     }
 }
 
+fn is_given(settings: &Settings, name: &str) -> bool {
+    let origin = &settings.get(name).origin;
+    !matches!(origin, Origin::Default | Origin::Implied(_))
+}
+
 /// Relations of a data set, views included.
 pub(crate) fn relations() -> Vec<&'static str> {
     let tables = TABLES.into_iter().map(|table| table.name());
@@ -131,4 +169,47 @@ pub(crate) fn relations() -> Vec<&'static str> {
         .chain(sequences)
         .chain(VIEWS)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::settings_of;
+    use assay_orders::params::PARAMS;
+
+    fn settings(given: &[(&str, &str)]) -> Settings {
+        settings_of("postgres", PARAMS, given)
+    }
+
+    #[test]
+    fn a_run_refuses_a_data_set_that_it_did_not_ask_for() {
+        let mut found =
+            Marker::asked(&settings(&[("ORDERS_SCALE", ".002"), ("SEED", "7")])).unwrap();
+        let open = |found: &Marker, given: &[(&str, &str)]| {
+            Marker::complete(Some(found.clone()), "schema s", &settings(given))
+                .map_err(|e| e.to_string())
+        };
+        assert!(
+            open(&found, &[])
+                .unwrap_err()
+                .contains("no completely loaded")
+        );
+        found.complete = true;
+        // Nothing said, the same, and a seed of the run's own.
+        for given in [&[][..], &[("ORDERS_SCALE", "0.002")], &[("SEED", "8")]] {
+            assert_eq!(open(&found, given), Ok(found.clone()));
+        }
+        for (name, value) in [
+            ("ORDERS_SCALE", "1"),
+            ("ORDERS_INDEXES", "keys"),
+            ("ORDERS_LEGACY_CORRELATION", "TRUE"),
+        ] {
+            let refused = open(&found, &[(name, value)]).unwrap_err();
+            assert!(
+                refused.contains(&format!("{name} asks for another")),
+                "{refused}"
+            );
+            assert!(refused.contains("scale 0.002"), "{refused}");
+        }
+    }
 }

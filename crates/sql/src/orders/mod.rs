@@ -62,13 +62,6 @@ pub(crate) fn nothing(place: &str) -> EngineError {
     ))
 }
 
-/// The data set, if its load came to its end.
-pub(crate) fn complete(found: Option<Marker>, place: &str) -> Result<Marker, EngineError> {
-    found
-        .filter(|found| found.complete)
-        .ok_or_else(|| EngineError::Unusable(format!("{place} has no completely loaded data set")))
-}
-
 /// The refusal of a data set that is there.
 pub(crate) fn already(place: &str, found: &Marker) -> EngineError {
     EngineError::Usage(format!(

@@ -15,7 +15,8 @@ use super::conninfo::ConnectOptions;
 use super::own;
 use super::wire::{Connection, Rows};
 use crate::place::Place;
-use assay_measure::config::{self, Settings, Tables};
+use crate::testing::settings_of;
+use assay_measure::config::Settings;
 use assay_run::engine::{Line, LineValue, Progress, Running, Target};
 use assay_run::stop::Stop;
 use std::collections::BTreeMap;
@@ -36,24 +37,7 @@ fn unpacked() -> Vec<String> {
 
 /// Settings as the command line would give them.
 pub(crate) fn settings(said: &[(&str, &str)]) -> Settings {
-    let tables = Tables {
-        target: "postgres",
-        params: Postgres.params(),
-        others: &[],
-    };
-    let said: Vec<(String, String, String)> = said
-        .iter()
-        .map(|(name, value)| {
-            (
-                format!("--set {name}"),
-                (*name).to_owned(),
-                (*value).to_owned(),
-            )
-        })
-        .collect();
-    let resolved = config::resolve(&tables, &[config::command_line(said)]);
-    assert!(!resolved.has_errors(), "{:?}", resolved.problems);
-    resolved.settings
+    settings_of("postgres", Postgres.params(), said)
 }
 
 /// Nobody looks.

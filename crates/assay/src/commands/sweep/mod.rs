@@ -141,6 +141,7 @@ fn under_way(axes: &Axes, configured: &Configured, id: String, seed: u64) -> Und
         ..RunData::default()
     };
     UnderWay::new(labels, configured.shown(), axes.listed(), axes.goal())
+        .doing(configured.target.operations())
 }
 
 /// A sweep under way.
@@ -281,8 +282,9 @@ impl Running<'_> {
         };
         let step = match found {
             Some(record) => {
+                let per_s = self.swept.per_s();
                 let step = self.swept.measured(place, &record);
-                ui::say(&format!("  {}", told(step)));
+                ui::say(&format!("  {}", told(step, &per_s)));
                 step
             }
             None => self.swept.failed(place, &reason),
@@ -351,14 +353,14 @@ impl Running<'_> {
 }
 
 /// A step in one line.
-fn told(step: &Step) -> String {
+fn told(step: &Step, per_s: &str) -> String {
     let rate = step.ops_per_s.value().unwrap_or(0.0);
     let p99 = match step.op.p99_us.value() {
         Some(us) => units::duration((us * 1e3) as u64),
         None => "n/a".to_owned(),
     };
     format!(
-        "{}: {} ops/s, p99 {p99}, steady: {}",
+        "{}: {} {per_s}, p99 {p99}, steady: {}",
         step.verdict,
         units::fixed(rate, 1),
         step.steady.state

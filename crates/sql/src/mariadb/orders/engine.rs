@@ -13,8 +13,9 @@ use crate::mariadb::engine::facts;
 use crate::mariadb::load::connect;
 use crate::mariadb::server::Server;
 use crate::orders::engine::{Base, OrdersEngine};
+use crate::orders::marker::Marker;
 use crate::orders::session::{Common, Sessions};
-use crate::orders::{Talk, books, complete, nothing};
+use crate::orders::{Talk, books, nothing};
 use assay_measure::config::Settings;
 use assay_measure::snapshot::{Fact, StatSet};
 use assay_orders::checks::Words;
@@ -51,7 +52,11 @@ pub(super) fn open(
     server.refuse_read_only()?;
     let wanted = plan.sessions() as u64 + OWN_CONNECTIONS - 1;
     server.refuse_too_few_connections(wanted, "the run")?;
-    let found = complete(marker::find(&mut control, &names)?, &names.place())?;
+    let found = Marker::complete(
+        marker::find(&mut control, &names)?,
+        &names.place(),
+        settings,
+    )?;
     let facts = facts_of(&mut control, &server, &names)?;
     let durability = durability(&mut control)?;
     let on = Attached::open(

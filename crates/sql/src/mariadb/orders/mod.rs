@@ -27,7 +27,7 @@ use assay_orders::checks::Words;
 use assay_orders::mix::ALL;
 use assay_orders::model::{SEQUENCES, VIEWS};
 use assay_orders::params::{PARAMS, heeds};
-use assay_orders::workload::{NAME, OrderEntry};
+use assay_orders::workload::{NAME, OPERATIONS, OrderEntry};
 use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Started, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
@@ -114,6 +114,10 @@ impl Target for MariadbOrders {
 
     fn workload(&self) -> &'static str {
         NAME
+    }
+
+    fn operations(&self) -> &'static str {
+        OPERATIONS
     }
 
     fn heeds(&self, name: &str) -> bool {

@@ -1,7 +1,8 @@
 //! Order entry on a real server: one small data set, made once, which runs, faults and a deadlock share.
 
 use super::*;
-use crate::mariadb::tests::{Server, settings_of};
+use crate::mariadb::tests::Server;
+use crate::testing::settings_of;
 use assay_measure::clock::{Clock, NS_PER_S};
 use assay_measure::snapshot::RunData;
 use assay_orders::checks::{BROKEN, Checked, HOLDS};
@@ -21,7 +22,7 @@ pub(super) fn settings(given: &[(&str, &str)]) -> Settings {
         ("ORDERS_FORM", "client"),
     ];
     let said: Vec<(&str, &str)> = usual.iter().chain(given).copied().collect();
-    settings_of(&ALL_PARAMS, &said)
+    settings_of("mysql", &ALL_PARAMS, &said)
 }
 
 fn connection(place: &str) -> Connection {

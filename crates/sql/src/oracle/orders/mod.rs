@@ -20,10 +20,10 @@ use super::session::{Session, told};
 use super::{Oracle, Visit, params, sql};
 use crate::claim::Purpose;
 use crate::orders::marker::Marker;
-use crate::orders::{already, books, checked_lines, complete, nothing, removed};
+use crate::orders::{already, books, checked_lines, nothing, removed};
 use assay_measure::config::{ParamDef, Settings};
 use assay_orders::params::{PARAMS, heeds};
-use assay_orders::workload::{NAME, OrderEntry};
+use assay_orders::workload::{NAME, OPERATIONS, OrderEntry};
 use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
@@ -120,6 +120,10 @@ impl Target for OracleOrders {
 
     fn workload(&self) -> &'static str {
         NAME
+    }
+
+    fn operations(&self) -> &'static str {
+        OPERATIONS
     }
 
     /// The schema is the user's of the URL.
@@ -225,7 +229,7 @@ impl Target for OracleOrders {
     ) -> Result<Box<dyn Engine>, EngineError> {
         let visit = self.oracle.visit(location, settings)?;
         let (claim, names, found) = claimed(&visit, settings, Purpose::Run)?;
-        let found = complete(Some(found), &names.place())?;
+        let found = Marker::complete(Some(found), &names.place(), settings)?;
         let site = Site {
             way: visit.way,
             address: visit.address,

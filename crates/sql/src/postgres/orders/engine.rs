@@ -7,9 +7,10 @@ use super::ddl::Named;
 use super::marker;
 use super::session::Session;
 use crate::many::Many;
+use crate::orders::books;
 use crate::orders::engine::{Base, OrdersEngine};
+use crate::orders::marker::Marker;
 use crate::orders::session::Common;
-use crate::orders::{books, complete};
 use crate::place::Place;
 use crate::postgres::attached::{Attached, locked};
 use crate::postgres::claim::{self, Purpose};
@@ -59,7 +60,7 @@ pub(super) fn open(
     server.refuse_read_only()?;
     connections(&mut control, plan)?;
     let place_there = format!("schema {}", names.schema);
-    let found = complete(marker::find(&mut control, &names)?, &place_there)?;
+    let found = Marker::complete(marker::find(&mut control, &names)?, &place_there, settings)?;
     let opened = opening_sql(|name| names.relation(name));
     let mut facts = vec![
         Fact::new("engine", "PostgreSQL"),

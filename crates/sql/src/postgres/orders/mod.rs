@@ -22,7 +22,7 @@ use crate::orders::{all, already, books, checked_lines, nothing, removed};
 use crate::place::Place;
 use assay_measure::config::{ParamDef, Settings};
 use assay_orders::params::{PARAMS, heeds};
-use assay_orders::workload::{NAME, OrderEntry};
+use assay_orders::workload::{NAME, OPERATIONS, OrderEntry};
 use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Started, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
@@ -78,6 +78,10 @@ impl Target for PostgresOrders {
 
     fn workload(&self) -> &'static str {
         NAME
+    }
+
+    fn operations(&self) -> &'static str {
+        OPERATIONS
     }
 
     fn heeds(&self, name: &str) -> bool {

@@ -3,8 +3,8 @@
 use super::*;
 use crate::postgres::testing::{self, Server, Unseen};
 use crate::postgres::wire::Connection;
+use crate::testing::settings_of;
 use assay_measure::clock::{Clock, NS_PER_S};
-use assay_measure::config::{Tables, command_line, resolve};
 use assay_measure::snapshot::RunData;
 use assay_orders::checks::{BROKEN, Checked, HOLDS};
 use assay_orders::mix::ALL;
@@ -16,22 +16,13 @@ use assay_run::{Options, Unobserved, execute};
 const SCALE: &str = ".002";
 
 fn settings(given: &[(&str, &str)]) -> Settings {
-    let tables = Tables {
-        target: "postgres",
-        params: &ALL_PARAMS,
-        others: &[],
-    };
     let usual = [
         ("ORDERS_SCALE", SCALE),
         ("SEED", "7"),
         ("CONNECT_RATE", "1000"),
     ];
-    let said = usual.iter().chain(given);
-    let said =
-        said.map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
-    let resolved = resolve(&tables, &[command_line(said)]);
-    assert!(!resolved.has_errors(), "{:?}", resolved.problems);
-    resolved.settings
+    let said: Vec<(&str, &str)> = usual.iter().chain(given).copied().collect();
+    settings_of("postgres", &ALL_PARAMS, &said)
 }
 
 fn connection(place: &str) -> Connection {
