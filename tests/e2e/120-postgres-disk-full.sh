@@ -73,3 +73,39 @@ has run/report.txt "disk full"
 [ "$(sql -c "select count(*) from pg_stat_activity where application_name like 'assay%'")" = 0 ] || fail "sessions stayed"
 rm "$place/disk/ballast" "$place/disk/ballast2"
 expect 0 "$ASSAY" destroy "${small[@]}"
+
+echo "- order entry: the disk fills up while it loads"
+# Its tables go where the database's go.
+sql -c "alter database postgres set default_tablespace = small"
+orders=(--target "$target" --scale .002)
+"$ASSAY" orders prepare "${orders[@]}" >out.txt 2>err.txt &
+pid=$!
+until [ "$(sql -c "select count(*) from pg_class where relname = 'order_items'")" -gt 0 ]; do
+    kill -0 "$pid" 2>/dev/null || { cat err.txt; fail "it ended before it began"; }
+done
+kill -STOP "$pid"
+dd if=/dev/zero of="$place/disk/ballast" bs=1M status=none 2>/dev/null || true
+kill -CONT "$pid"
+code=0
+wait "$pid" || code=$?
+pid=$server
+[ "$code" = 3 ] || { tail err.txt; fail "exit $code on a full disk instead of 3"; }
+[ "$(grep -c '^error' err.txt)" = 1 ] || { cat err.txt; fail "not one clear error"; }
+grep -qiE "space|full" err.txt || { cat err.txt; fail "the message does not say that the disk is full"; }
+grep "orders prepare. finishes it" err.txt || { cat err.txt; fail "the way out is missing"; }
+rm "$place/disk/ballast"
+
+echo "- with space again, the next prepare finishes it"
+expect 0 "$ASSAY" orders prepare "${orders[@]}"
+expect 0 "$ASSAY" orders check --target "$target"
+
+echo "- transactions that find no room"
+dd if=/dev/zero of="$place/disk/ballast" bs=1M status=none 2>/dev/null || true
+dd if=/dev/zero of="$place/disk/ballast2" bs=4K status=none 2>/dev/null || true
+expect 4 "$ASSAY" orders run --target "$target" --sessions 4 --time 6 --warmup 0 --seed 7 -o orders
+failed=$(json orders/record.json "driver.errors_count.disk full")
+[ "$failed" -gt 0 ] || fail "no transaction failed on a full disk"
+[ "$(json orders/record.json run.verdict)" = invalid ] || fail "the run is not marked"
+rm "$place/disk/ballast" "$place/disk/ballast2"
+expect 0 "$ASSAY" orders check --target "$target"
+expect 0 "$ASSAY" orders destroy --target "$target"

@@ -414,10 +414,12 @@ impl<'a> Worker<'a> {
                 if let Some(expected) = expected.filter(|expected| rows != *expected) {
                     self.recorder.error("rows");
                     let (session, op) = (slot.reading.session, slot.step.op);
+                    let kinds = self.workload.kinds();
                     self.control.count_error(
                         &|| {
+                            let op = op.told(kinds);
                             format!(
-                                "session {session}: {op:?} touched {rows} rows, expected {expected}"
+                                "session {session}: {op} touched {rows} rows, expected {expected}"
                             )
                         },
                         end_ns,
@@ -436,7 +438,9 @@ impl<'a> Worker<'a> {
             }
             Err(error) => {
                 self.any_failed = true;
-                self.recorder.op_failed(self.control, slot, &error, end_ns);
+                let kinds = self.workload.kinds();
+                self.recorder
+                    .op_failed((self.control, kinds), slot, &error, end_ns);
             }
         }
         slot.attempts = 0;
@@ -622,11 +626,20 @@ impl Recorder {
     }
 
     /// An operation ended badly.
-    fn op_failed(&mut self, control: &Control, slot: &Slot, error: &OpError, end_ns: Ns) {
+    fn op_failed(
+        &mut self,
+        (control, kinds): (&Control, &[&str]),
+        slot: &Slot,
+        error: &OpError,
+        end_ns: Ns,
+    ) {
         self.failed(slot.step.op.kind(), error.class, end_ns - slot.start_ns);
         let (session, op) = (slot.reading.session, slot.step.op);
         control.count_error(
-            &|| format!("session {session}: {op:?}: {}: {}", error.class, error.text),
+            &|| {
+                let op = op.told(kinds);
+                format!("session {session}: {op}: {}: {}", error.class, error.text)
+            },
             end_ns,
         );
     }

@@ -66,6 +66,27 @@ impl Op {
     /// SLOB's kinds by name.
     pub const KINDS: &[&str] = &[SELECT, UPDATE, SCAN];
 
+    /// What it does, in words; `kinds` is the workload's list.
+    #[must_use]
+    pub fn told(&self, kinds: &[&str]) -> String {
+        let kind = kinds.get(self.kind()).unwrap_or(&"operation");
+        match *self {
+            Self::Select {
+                schema,
+                first_key,
+                width,
+            }
+            | Self::Update {
+                schema,
+                first_key,
+                width,
+                ..
+            } => format!("{kind} of {width} keys from {first_key} on in schema {schema}"),
+            Self::Scan { schema } => format!("{kind} of schema {schema}"),
+            Self::Call { number, .. } => format!("{kind} (inputs {number})"),
+        }
+    }
+
     /// The place of its kind in the workload's list; SLOB's is [`KINDS`](Self::KINDS).
     #[must_use]
     pub fn kind(&self) -> usize {
@@ -113,4 +134,25 @@ pub struct Assignment {
     pub threads: usize,
     /// For each tag: (session number from 1, home schema from 1).
     pub sessions: Vec<(u32, u32)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_is_told_in_words() {
+        let select = Op::Select {
+            schema: 2,
+            first_key: 17,
+            width: 64,
+        };
+        let told = select.told(Op::KINDS);
+        assert_eq!(told, "select of 64 keys from 17 on in schema 2");
+        let call = Op::Call { kind: 1, number: 9 };
+        assert_eq!(
+            call.told(&["a", "order_products"]),
+            "order_products (inputs 9)"
+        );
+    }
 }

@@ -113,7 +113,7 @@ fn figures(page: &mut Sections, info: &SweepInfo, curve: &Curve) {
         return;
     }
     throughput(page, (info, curve), &steps);
-    chart(page, curve, &steps);
+    chart(page, (info, curve), &steps);
     law(page, info, curve);
     page.heading(&format!("Latency over {}", over(curve)));
     page.line("Operation latency (layer client) and the read event with the longest waits (layer engine); us:");
@@ -240,7 +240,7 @@ fn latency(page: &mut Sections, curve: &Curve, steps: &[&Step]) {
 }
 
 /// A bar for each step, and where the law says it should end.
-fn chart(page: &mut Sections, curve: &Curve, steps: &[&Step]) {
+fn chart(page: &mut Sections, (info, curve): (&SweepInfo, &Curve), steps: &[&Step]) {
     let rate = |step: &Step| step.ops_per_s.value().unwrap_or(0.0);
     let fitted = |at: usize| curve.usl.fitted_ops_per_s.get(at).and_then(Figure::value);
     let most = steps.iter().map(|step| rate(step)).fold(0.0, f64::max);
@@ -251,7 +251,8 @@ fn chart(page: &mut Sections, curve: &Curve, steps: &[&Step]) {
     let mut lines = vec![
         String::new(),
         format!(
-            "Operations per second over {}, # is {}{by_law}:",
+            "{} over {}, # is {}{by_law}:",
+            info.per_s().replace("/s", " per second"),
             curve.load,
             significant(most / BAR as f64, 3)
         ),

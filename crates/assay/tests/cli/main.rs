@@ -29,6 +29,7 @@ mod native;
 mod net;
 mod oracle;
 mod orders;
+mod orders_failures;
 mod pg_moods;
 mod pg_server;
 mod ping;

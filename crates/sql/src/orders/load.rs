@@ -137,6 +137,16 @@ pub(crate) fn note_sql(words: &dyn Words, piece: &Piece, rows: u64, sum: i128) -
     )
 }
 
+/// What somebody can do whose load was cut short.
+fn kept(error: EngineError) -> EngineError {
+    match error {
+        EngineError::Unusable(text) => EngineError::Unusable(format!(
+            "loading order entry: {text}; what is loaded stays: when this is mended, `assay orders prepare` finishes it"
+        )),
+        other => other,
+    }
+}
+
 /// What the copying threads share.
 #[derive(Default)]
 struct Tally {
@@ -162,12 +172,13 @@ impl<C: Copies> Load<'_, C> {
             .collect();
         let began = Instant::now();
         let tally = Tally::default();
-        self.copy(&left, &tally)?;
+        self.copy(&left, &tally).map_err(kept)?;
         let copied = began.elapsed().as_secs_f64();
         let (_, sums) = self.loaded(control)?;
         let verified = self.verify(&sums)?;
         let indexed = Instant::now();
-        self.copies.finish(self, control, marker.which(), &sums)?;
+        let finished = self.copies.finish(self, control, marker.which(), &sums);
+        finished.map_err(kept)?;
         marker.complete = true;
         self.complete(control, &marker)?;
         let finished = indexed.elapsed().as_secs_f64();

@@ -303,12 +303,12 @@ fn a_load_that_was_cut_short_is_finished_as_it_was_begun() {
 }
 
 #[test]
-fn deadlocks_are_attempted_again_with_the_same_inputs_and_counted_by_transaction() {
+fn deadlocks_and_serialization_failures_are_attempted_again_and_counted_by_transaction() {
     let Some(server) = server() else { return };
     let place = &server.database("orders_deadlock");
     prepare(place, &[]).unwrap();
-    // A trigger of a test's own, which the data set may not have during the claim: it fails every third update as a
-    // deadlock would, before anything else is refused.
+    // A trigger of a test's own, which the data set may not have during the claim: it fails updates as a deadlock and
+    // as a serialization failure would, before anything else is refused.
     let plan_settings = settings(&[
         ("SESSIONS", "2"),
         ("WORK_LOOP", "120"),
@@ -328,7 +328,8 @@ fn deadlocks_are_attempted_again_with_the_same_inputs_and_counted_by_transaction
     for sql in [
         "create sequence public.tries",
         "create function public.clash() returns trigger language plpgsql as $$ begin \
-         if nextval('public.tries') % 3 = 1 then raise exception 'clash' using errcode = '40P01'; end if; return new; end $$",
+         case nextval('public.tries') % 5 when 1 then raise exception 'clash' using errcode = '40P01'; \
+         when 3 then raise exception 'order' using errcode = '40001'; else return new; end case; end $$",
         "create trigger clash before update on assay_orders.orders for each row execute function public.clash()",
     ] {
         connection.query(sql).unwrap();
@@ -348,10 +349,10 @@ fn deadlocks_are_attempted_again_with_the_same_inputs_and_counted_by_transaction
     )
     .unwrap();
     let by_kind = &data.drained.driver.by_kind;
-    assert!(
-        by_kind["retried order_products deadlock"] > 0,
-        "{by_kind:?}"
-    );
+    for class in ["deadlock", "serialization"] {
+        let key = format!("retried order_products {class}");
+        assert!(by_kind.get(&key).is_some_and(|n| *n > 0), "{by_kind:?}");
+    }
     assert_eq!(data.drained.driver.ops_ended(), 240, "{by_kind:?}");
     let part: FromEngine = serde_json::from_value(data.part.unwrap()).unwrap();
     assert_eq!(part.ledger.rollbacks, data.drained.driver.retries);
