@@ -59,6 +59,7 @@ fn open_site(plan: &LoadPlan, keeper: &mut Connection) -> Result<(), EngineError
         Start::Fresh => Vec::new(),
         Start::Over(marked) | Start::Add(marked) => marked.loading.iter().copied().collect(),
     };
+    marker::drop_left_loops(keeper)?;
     for n in left {
         for sql in marker::drop_schema(n) {
             keeper.run(&sql).map_err(told("removing tables"))?;

@@ -13,6 +13,12 @@ use std::collections::BTreeSet;
 
 const DATA_SET: &str = "assay_data_set";
 const SCHEMAS: &str = "assay_schemas";
+/// What names of the procedures of LOOP=server begin with (MySQL), then the session that made them and the schema.
+const LOOP: &str = "assay_loop_";
+/// The comment of what assay makes.
+pub(super) const OURS: &str = "data set of assay";
+/// A procedure that a session does not let go is left to the next prepare or destroy.
+const LOCK_WAIT_S: u32 = 10;
 
 impl Marked {
     /// Tables of all its SLOB schemas.
@@ -71,13 +77,54 @@ pub(super) fn find(connection: &mut Connection, database: &str) -> Result<Found,
     Ok(Found::Ours(Box::new(marked)))
 }
 
-/// Names of all tables, routines and events of the database.
+/// The procedure of the run whose claim this session holds, for sessions of a schema.
+pub(super) fn loop_name(claim: u32, schema: u32) -> String {
+    format!("{LOOP}{claim}_{schema}")
+}
+
+/// What the names of a run's procedures begin with.
+pub(super) fn loops_of(claim: u32) -> String {
+    format!("{LOOP}{claim}_")
+}
+
+/// Drops the procedures of LOOP=server whose names begin so: of one run, or, where nobody runs, of all of them.
+pub(super) fn drop_loops(connection: &mut Connection, begin: &str) -> Result<(), EngineError> {
+    let doing = told("removing procedures of LOOP=server");
+    let loops = connection.rows(&format!(
+        "select routine_name from information_schema.routines where {} and left(routine_name, {}) = '{begin}'",
+        our_loops(),
+        begin.len()
+    ));
+    for name in loops.map_err(&doing)?.into_iter().flatten().flatten() {
+        let wait = format!("set lock_wait_timeout = {LOCK_WAIT_S}");
+        connection.run(&wait).map_err(&doing)?;
+        let drop = format!("drop procedure if exists {name}");
+        connection.run(&drop).map_err(&doing)?;
+    }
+    Ok(())
+}
+
+/// Drops what killed runs left: nobody runs.
+pub(super) fn drop_left_loops(connection: &mut Connection) -> Result<(), EngineError> {
+    drop_loops(connection, LOOP)
+}
+
+fn our_loops() -> String {
+    format!(
+        "(routine_schema = database() and left(routine_name, {}) = '{LOOP}' and routine_comment = '{OURS}')",
+        LOOP.len()
+    )
+}
+
+/// Names of all tables, routines and events of the database that are no loop of ours.
 fn content(connection: &mut Connection) -> Result<BTreeSet<String>, super::conn::MyError> {
-    let rows = connection.rows(
+    let rows = connection.rows(&format!(
         "select table_name from information_schema.tables where table_schema = database() union all \
          select concat(routine_name, '()') from information_schema.routines where routine_schema = database() \
+         and not {} \
          union all select concat('event ', event_name) from information_schema.events where event_schema = database()",
-    )?;
+        our_loops()
+    ))?;
     Ok(rows.into_iter().flatten().flatten().collect())
 }
 
@@ -110,7 +157,7 @@ impl Marker {
     /// The statements that make it, in their order; what a killed prepare left of it goes first.
     pub(super) fn create(&self) -> Vec<String> {
         let values: Vec<String> = self.values().iter().map(|value| literal(value)).collect();
-        let table = "engine=InnoDB character set latin1 comment='data set of assay'";
+        let table = format!("engine=InnoDB character set latin1 comment='{OURS}'");
         vec![
             format!("drop table if exists {DATA_SET}, {SCHEMAS}"),
             format!(

@@ -227,6 +227,7 @@ impl Target for Mariadb {
         let address = address_of(&Place::new(location)?, settings)?;
         let mut keeper = claim::take(&address, Purpose::Destroy)?;
         let marked = ours(&mut keeper, &address.database)?;
+        marker::drop_left_loops(&mut keeper)?;
         let mut run = |sql: &str| keeper.run(sql).map_err(told("removing the data set"));
         for n in marked.loaded.union(&marked.loading) {
             // Whoever is killed now leaves what the next destroy or prepare knows as unfinished.

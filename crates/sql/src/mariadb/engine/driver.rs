@@ -42,7 +42,8 @@ impl<'a> MariaDriver<'a> {
             if engine.in_server
                 && let Some(connection) = &mut session.connection
             {
-                let sliced = Sliced::open(connection, &engine.plan, *home, engine.packet_bytes)?;
+                let run = (engine.packet_bytes, engine.claim);
+                let sliced = Sliced::open(connection, &engine.plan, *home, run)?;
                 driver.sliced.push(sliced);
             }
             driver.sessions.push(session);

@@ -2,6 +2,7 @@
 
 use super::super::conn::{Connection, told};
 use super::super::marker::Marked;
+use super::super::product::Product;
 use super::super::server::Server;
 use assay_measure::facts;
 use assay_measure::snapshot::Fact;
@@ -70,9 +71,14 @@ pub(super) fn facts(
         ),
         text(
             "loop",
-            match in_server {
-                true => "server: BEGIN NOT ATOMIC performs slices of operations, each with its own commit",
-                false => "client: every operation is a round trip of its own",
+            match (in_server, control.product) {
+                (true, Product::MariaDb) => {
+                    "server: BEGIN NOT ATOMIC performs slices of operations, each with its own commit"
+                }
+                (true, Product::MySql) => {
+                    "server: a procedure of the run performs slices of operations, each with its own commit"
+                }
+                (false, _) => "client: every operation is a round trip of its own",
             }
             .to_owned(),
         ),

@@ -12,6 +12,7 @@ use super::attached::{Attached, OWN_CONNECTIONS};
 use super::claim;
 use super::conn::Connection;
 use super::marker::{self, Found, Marked};
+use super::product::Product;
 use super::server::Server;
 use crate::claim::Purpose;
 use crate::slices::refuse_unfit;
@@ -29,6 +30,10 @@ pub(super) struct MariaEngine {
     batched: bool,
     /// LOOP=server.
     in_server: bool,
+    /// Its slices are performed by procedures, which go with the run.
+    stored: bool,
+    /// The session that holds the claim.
+    claim: u32,
     /// DRIVER_THREADS.
     threads: usize,
     /// No TLS: a thread can wait for several sessions.
@@ -52,11 +57,6 @@ pub(super) fn open(
     }
     let mut control = claim::take(&address, Purpose::Run)?;
     let server = Server::ask(&mut control)?;
-    if in_server {
-        server.refuse_other_than_mariadb(
-            "LOOP=server needs MariaDB's BEGIN NOT ATOMIC, a block that is not stored: use LOOP=client",
-        )?;
-    }
     if plan.update_pct > 0 {
         server.refuse_read_only()?;
     }
@@ -68,10 +68,14 @@ pub(super) fn open(
     let facts = facts::facts(&mut control, &address.database, &server, &marked, modes)?;
     let packet_bytes = server.packet_bytes;
     let plain = control.plain;
+    let stored = in_server && control.product == Product::MySql;
+    let claim = control.id();
     let claimed = (control, &server);
     let on = Attached::open(address, claimed, plan, settings, (in_server, stop))?;
-    Ok(Box::new(MariaEngine {
+    let engine = MariaEngine {
         plan: plan.clone(),
+        claim,
+        stored,
         batched,
         in_server,
         threads: settings.int("DRIVER_THREADS") as usize,
@@ -79,7 +83,14 @@ pub(super) fn open(
         packet_bytes,
         facts,
         on,
-    }))
+    };
+    if stored {
+        let make = |control: &mut Connection| {
+            (1..=plan.schemas).try_for_each(|home| slices::create(control, plan, home))
+        };
+        engine.on.control(make).transpose()?;
+    }
+    Ok(Box::new(engine))
 }
 
 /// The data set as it is now that it is claimed: what was seen before may have been another.
@@ -159,8 +170,21 @@ impl Engine for MariaEngine {
     }
 
     fn close(&self) -> Result<(), EngineError> {
-        drop(self.on.release());
+        let Some(mut control) = self.on.release() else {
+            return Ok(());
+        };
+        if self.stored {
+            marker::drop_loops(&mut control, &marker::loops_of(self.claim))?;
+        }
         Ok(())
+    }
+}
+
+/// A run that could not begin leaves nothing either.
+impl Drop for MariaEngine {
+    fn drop(&mut self) {
+        // Nobody is left to be told; the next prepare or destroy finds what stays.
+        let _ = self.close();
     }
 }
 

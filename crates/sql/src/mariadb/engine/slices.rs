@@ -1,13 +1,18 @@
-//! LOOP=server: a block (`BEGIN NOT ATOMIC ... END`) performs a slice of operations.
+//! LOOP=server: the server performs a slice of operations by itself.
 //!
-//! The workload is decided here as ever: kinds, keys and contents travel in the text of the block, and for each
-//! operation the server's clock at its end comes back, in whole microseconds. Each operation commits by itself. A
-//! block is compiled once and is a stored procedure in all but that it is not stored: it needs no privilege, no two
-//! runs meet in it, and nothing of it is left, however the session ends. What it has done so far lies in variables of
-//! the session, so that it is known even where the block was killed.
+//! The workload is decided here as ever: kinds, keys and contents travel with each slice, and for each operation the
+//! server's clock at its end comes back, in whole microseconds. Each operation commits by itself. What a slice has done
+//! so far lies in variables of the session, so that it is known even where its statement was killed.
+//!
+//! MariaDB performs a block (`BEGIN NOT ATOMIC ... END`): it is compiled once and is a stored procedure in all but that
+//! it is not stored: it needs no privilege, no two runs meet in it, and nothing of it is left, however the session ends.
+//! MySQL has no such block: a run stores a procedure for each of its schemas, named by its own session, and drops them
+//! at its end; what a killed run leaves goes with the next prepare or destroy.
 
 use super::super::conn::{Connection, MyError, op_error_of, told};
 use super::super::layout::changed_columns;
+use super::super::marker::{OURS, loop_name};
+use super::super::product::Product;
 use super::calls::{scan_sql, select_sql, update_sql};
 use super::session::{Failure, Session};
 use crate::slices::{Answer, NS_PER_US, Pace, foreign, is_hot};
@@ -16,7 +21,7 @@ use assay_run::dataset::rows::{COLUMN_BYTES, fill_columns};
 use assay_run::engine::{EngineError, Op, Slice, SliceDone};
 use assay_run::plan::{Edge, Plan};
 
-/// Most operations of a slice: what a block has done is gathered in one text, which grows with each.
+/// Most operations of a slice: what a slice has done is gathered in one text, which grows with each.
 const OPS_MAX: usize = 512;
 /// Kinds as they travel, in a digit; those of the hot schema come after.
 const SELECT: u8 = 0;
@@ -25,6 +30,8 @@ const SCAN: u8 = 2;
 const HOT: u8 = 3;
 /// Digits of a key.
 const KEY_DIGITS: usize = 14;
+/// Operations and contents.
+const TEXT: &str = "longtext character set latin1";
 /// Of a block beside its operations, about.
 const FRAME_BYTES: u64 = 65_536;
 
@@ -32,10 +39,18 @@ const FRAME_BYTES: u64 = 65_536;
 pub(super) struct Sliced {
     pub(super) pace: Pace,
     home: u32,
-    /// The loop of the block.
-    work: String,
+    /// What performs them.
+    work: Work,
     sql: String,
     content: Vec<u8>,
+}
+
+/// What performs the operations of a slice, by a server's means.
+enum Work {
+    /// The text of a block, which travels with each slice.
+    Block(String),
+    /// The name of a procedure.
+    Procedure(String),
 }
 
 /// Contents that an update carries: the same in all columns, or one for each.
@@ -47,12 +62,13 @@ fn contents_of(plan: &Plan) -> usize {
 }
 
 impl Sliced {
-    /// For a session whose own schema is `home`, on a server that takes statements of so many bytes.
+    /// For a session whose own schema is `home`, on a server that takes statements of so many bytes, in the run whose
+    /// claim this session holds.
     pub(super) fn open(
         connection: &mut Connection,
         plan: &Plan,
         home: u32,
-        packet_bytes: u64,
+        (packet_bytes, claim): (u64, u32),
     ) -> Result<Self, EngineError> {
         let each = 1 + KEY_DIGITS + contents_of(plan) * COLUMN_BYTES;
         let room = packet_bytes.saturating_sub(FRAME_BYTES) as usize / each;
@@ -65,7 +81,10 @@ impl Sliced {
         Ok(Self {
             pace: Pace::new(OPS_MAX.min(room), longest(connection)?),
             home,
-            work: work(plan, home),
+            work: match connection.product {
+                Product::MariaDb => Work::Block(body(plan, home)),
+                Product::MySql => Work::Procedure(loop_name(claim, home)),
+            },
             sql: String::new(),
             content: Vec::new(),
         })
@@ -100,7 +119,7 @@ impl Sliced {
         }
     }
 
-    /// The text of the block.
+    /// The statement that performs them.
     fn encode(&mut self, plan: &Plan, ops: &[Op], budget_us: u64) -> Result<(), EngineError> {
         let contents = contents_of(plan);
         let mut told = String::with_capacity(ops.len() * (1 + KEY_DIGITS));
@@ -127,36 +146,16 @@ impl Sliced {
             let hot = if is_hot(op, self.home)? { HOT } else { 0 };
             told.push_str(&format!("{}{first:0KEY_DIGITS$}", kind + hot));
         }
-        let values: String = (0..contents)
-            .map(|n| format!("declare v{n} char({COLUMN_BYTES}) character set latin1; "))
-            .collect();
-        self.sql.clear();
-        self.sql.push_str(&format!(
-            "begin not atomic \
-               declare ops longtext character set latin1 default '{told}'; \
-               declare contents longtext character set latin1 default '{filled}'; \
-               declare i, k, u int default 0; declare a, n, m, us bigint default 0; {values}\
-               declare began datetime(6) default sysdate(6); \
-               set @assay_done = '', @assay_code = 0, @assay_text = ''; \
-               begin \
-                 declare exit handler for sqlexception begin \
-                   get diagnostics condition 1 @assay_code = mysql_errno, @assay_text = message_text; rollback; \
-                   set @assay_done = concat(@assay_done, timestampdiff(microsecond, began, sysdate(6)), ' 0 '); \
-                 end; \
-                 while i < {} and us < {budget_us} do \
-                   set k = substr(ops, 1 + i * {}, 1), a = substr(ops, 2 + i * {}, {KEY_DIGITS}); \
-                   {} \
-                   set us = timestampdiff(microsecond, began, sysdate(6)), i = i + 1; \
-                   set @assay_done = concat(@assay_done, us, ' ', n, ' '); \
-                 end while; \
-               end; \
-               select @assay_done, @assay_code, @assay_text; \
-             end",
-            ops.len(),
-            1 + KEY_DIGITS,
-            1 + KEY_DIGITS,
-            self.work
-        ));
+        let most = ops.len();
+        self.sql = match &self.work {
+            Work::Block(body) => format!(
+                "begin not atomic declare ops {TEXT} default '{told}'; declare contents {TEXT} default '{filled}'; \
+                 declare most int default {most}; declare budget bigint default {budget_us}; {body} end"
+            ),
+            Work::Procedure(name) => {
+                format!("call {name}('{told}', '{filled}', {most}, {budget_us})")
+            }
+        };
         Ok(())
     }
 
@@ -170,7 +169,7 @@ impl Sliced {
     }
 }
 
-/// A block that was killed has no answer, but what it has done is still known.
+/// A slice whose statement was killed has no answer, but what it has done is still known.
 fn killed(connection: &mut Connection, error: &MyError) -> Result<Answer, MyError> {
     connection.run("rollback")?;
     let rows = connection.rows("select @assay_done, 0, ''")?;
@@ -198,9 +197,12 @@ fn answer(rows: Vec<Vec<Option<String>>>) -> Answer {
     known
 }
 
-/// Half of max_statement_time: a slice is one statement to the server.
+/// Half of max_statement_time: a slice is one statement to the server. MySQL's limit spares procedures.
 fn longest(connection: &mut Connection) -> Result<Ns, EngineError> {
     const SHORTEST_S: f64 = 0.1;
+    if connection.product == Product::MySql {
+        return Ok(Ns::MAX);
+    }
     let seconds = connection
         .value("select @@max_statement_time")
         .map_err(told("asking for max_statement_time"))?;
@@ -214,8 +216,53 @@ fn longest(connection: &mut Connection) -> Result<Ns, EngineError> {
     }
 }
 
+/// Performs `most` operations, or as many as begin within `budget` us, and tells of each.
+fn body(plan: &Plan, home: u32) -> String {
+    let values: String = (0..contents_of(plan))
+        .map(|n| format!("declare v{n} char({COLUMN_BYTES}) character set latin1; "))
+        .collect();
+    let (each, turn) = (1 + KEY_DIGITS, turn(plan, home));
+    format!(
+        "declare i, k, u int default 0; declare a, n, m, us bigint default 0; {values}\
+         declare began datetime(6) default sysdate(6); \
+         set @assay_done = '', @assay_code = 0, @assay_text = ''; \
+         begin \
+           declare exit handler for sqlexception begin \
+             get diagnostics condition 1 @assay_code = mysql_errno, @assay_text = message_text; rollback; \
+             set @assay_done = concat(@assay_done, timestampdiff(microsecond, began, sysdate(6)), ' 0 '); \
+           end; \
+           while i < most and us < budget do \
+             set k = substr(ops, 1 + i * {each}, 1), a = substr(ops, 2 + i * {each}, {KEY_DIGITS}); \
+             {turn} \
+             set us = timestampdiff(microsecond, began, sysdate(6)), i = i + 1; \
+             set @assay_done = concat(@assay_done, us, ' ', n, ' '); \
+           end while; \
+         end; \
+         select @assay_done, @assay_code, @assay_text;"
+    )
+}
+
+/// Makes the procedure of sessions of `home`, in the run whose claim this session holds.
+pub(super) fn create(
+    connection: &mut Connection,
+    plan: &Plan,
+    home: u32,
+) -> Result<(), EngineError> {
+    let name = loop_name(connection.id(), home);
+    let doing = told("making the procedure of LOOP=server (CREATE ROUTINE on this database)");
+    // A server that has begun anew gives numbers of sessions again.
+    let drop = format!("drop procedure if exists {name}");
+    connection.run(&drop).map_err(&doing)?;
+    let create = format!(
+        "create procedure {name}(ops {TEXT}, contents {TEXT}, most int, budget bigint) comment '{OURS}' \
+         sql security invoker begin {} end",
+        body(plan, home)
+    );
+    connection.run(&create).map_err(&doing)
+}
+
 /// One turn of the loop: what the plan cannot ask for is left out.
-fn work(plan: &Plan, home: u32) -> String {
+fn turn(plan: &Plan, home: u32) -> String {
     let mut kinds = Vec::new();
     let hot = (plan.hot_schema_frequency > 0 && home != 1).then_some(1);
     for (base, schema) in [(0, Some(home)), (HOT, hot)] {

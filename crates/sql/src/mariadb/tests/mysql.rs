@@ -139,13 +139,18 @@ fn tree() -> Option<PathBuf> {
 #[test]
 fn on_mysql_the_engine_keeps_the_contract() {
     let Some(mysql) = MySql::shared() else { return };
-    let mut url = String::new();
-    for read_mode in ["single", "batched"] {
+    for (run_loop, read_mode) in [
+        ("client", "single"),
+        ("client", "batched"),
+        ("server", "single"),
+    ] {
         // The suite writes what it wrote before, and a row that stays as it is does not count as changed.
-        url = mysql.server.database(&format!("contract_{read_mode}"));
+        let url = mysql
+            .server
+            .database(&format!("contract_{run_loop}_{read_mode}"));
         load(&url, &settings(SMALL), 2).unwrap();
         let mut said = SMALL.to_vec();
-        said.push(("READ_MODE", read_mode));
+        said.extend([("LOOP", run_loop), ("READ_MODE", read_mode)]);
         let asked = settings(&said);
         let violations = conformance::suite(&mut |plan| Subject {
             engine: Mariadb
@@ -153,22 +158,82 @@ fn on_mysql_the_engine_keeps_the_contract() {
                 .unwrap_or_else(|error| panic!("{error}")),
             clock: Clock::real(),
         });
-        assert_eq!(violations, Vec::<String>::new(), "READ_MODE={read_mode}");
+        let modes = format!("LOOP={run_loop} READ_MODE={read_mode}");
+        assert_eq!(violations, Vec::<String>::new(), "{modes}");
         life::check(&Mariadb, &url, &settings(SMALL)).unwrap();
     }
-    let in_server = settings(&[("LOOP", "server")]);
-    let refused = Mariadb.open(
-        &url,
-        &plan(8192, 1, 1000, 1),
-        &in_server,
-        &Stop::new(),
-        &Unwatched,
+}
+
+#[test]
+fn on_mysql_a_loop_in_the_server_does_the_same_operations_and_leaves_no_procedure() {
+    let Some(mysql) = MySql::shared() else { return };
+    let url = mysql.server.database("loops");
+    load(&url, &settings(SMALL), 2).unwrap();
+    a_loop_in_the_server_does_the_same(&url);
+    let mut connection = Connection::open(&address(&url), None).unwrap();
+    let mut procedures = || {
+        let names = connection.rows(
+            "select routine_name from information_schema.routines where routine_schema = 'loops'",
+        );
+        names.unwrap().concat()
+    };
+    assert_eq!(procedures(), []);
+    // What a killed run leaves is no stranger's, and one that another made is.
+    let made = "comment 'data set of assay' begin end";
+    mysql
+        .server
+        .run(&format!("create procedure loops.assay_loop_7_1() {made}"));
+    mysql
+        .server
+        .run("create procedure loops.assay_loop_x() begin end");
+    let checked = Mariadb.check(&url, &settings(SMALL), &Stop::new(), &Unwatched);
+    let foreign = checked.unwrap().pop().unwrap();
+    assert_eq!(foreign.value, LineValue::Text("assay_loop_x()".to_owned()));
+    Mariadb.destroy(&url, &settings(SMALL)).unwrap();
+    assert_eq!(procedures(), [Some("assay_loop_x".to_owned())]);
+}
+
+/// KILL QUERY ends a slice as it ends an operation: what was done until then counts, and the session goes on.
+#[test]
+fn on_mysql_a_slice_that_is_cancelled_fails_its_operation_alone() {
+    let Some(mysql) = MySql::shared() else { return };
+    let url = mysql.server.database("killed");
+    load(&url, &settings(SMALL), 1).unwrap();
+    let mut held = Connection::open(&address(&url), None).unwrap();
+    held.run("begin").unwrap();
+    held.run("select count(*) from cf1_1 for update").unwrap();
+    let asked = "select processlist_id from performance_schema.threads where processlist_db = 'killed' \
+                 and processlist_command = 'Query' and processlist_info like 'update%'";
+    let killing = std::thread::spawn(move || {
+        let begun = Instant::now();
+        let id = loop {
+            match held.number(asked).unwrap() {
+                0 => assert!(begun.elapsed() < PATIENCE, "nothing waits for the lock"),
+                id => break id,
+            }
+        };
+        held.run(&format!("kill query {id}")).unwrap();
+        held.run("rollback").unwrap();
+    });
+    let updates = Plan {
+        update_pct: 100,
+        ..plan(8192, 1, 1000, 20)
+    };
+    let options = RunOptions {
+        calibrate: false,
+        errors_tolerated: 1,
+        ..RunOptions::default()
+    };
+    let data = run_with(&url, &updates, &[("LOOP", "server")], options);
+    killing.join().unwrap();
+    let driver = &data.drained.driver;
+    assert_eq!(
+        driver.errors.get("cancelled"),
+        Some(&1),
+        "{driver:?} {:?}",
+        data.warnings
     );
-    let text = told_by(refused);
-    assert!(
-        text.contains("MySQL") && text.contains("LOOP=client"),
-        "{text}"
-    );
+    assert_eq!(counted(&data, stats::USER_COMMITS), 19);
 }
 
 #[test]
