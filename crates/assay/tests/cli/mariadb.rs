@@ -296,6 +296,21 @@ fn a_server_that_is_killed_in_a_run_ends_it_with_its_record_kept() {
 }
 
 #[test]
+fn order_entry_on_a_server_that_is_killed_ends_with_its_record_kept() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let url = server.url();
+    let place = &server.place;
+    let of_orders = |verb| vec!["orders", verb, "--target", &url, "--scale", ".002"];
+    place.assay(&of_orders("prepare")).code(0);
+    let run = place.start(&with(&of_orders("run"), LONG));
+    let run = run.until("the window begins", || place.measures("run"));
+    server.signal(Signal::KILL);
+    given_up(run);
+}
+
+#[test]
 fn a_server_that_answers_no_more_is_given_up() {
     let Some(server) = Server::start() else {
         return;
