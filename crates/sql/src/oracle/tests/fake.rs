@@ -57,6 +57,9 @@ pub(in super::super) struct Db {
     pub(in super::super) keep_bytes: u64,
     /// Reading V$ views is denied.
     pub(in super::super) denied: bool,
+    /// An index is built until this is taken back, or the statement is cancelled; whether one is being built.
+    pub(in super::super) slow_index: bool,
+    pub(in super::super) building: bool,
     /// Ends every session at its next call.
     pub(in super::super) down: bool,
     /// Every statement text that came, once.
@@ -78,6 +81,17 @@ pub(in super::super) struct Shared {
 impl Shared {
     pub(in super::super) fn db(&self) -> MutexGuard<'_, Db> {
         self.db.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits while this is so.
+    pub(in super::super) fn wait<'a>(
+        &'a self,
+        db: MutexGuard<'a, Db>,
+        so: impl Fn(&Db) -> bool,
+    ) -> MutexGuard<'a, Db> {
+        self.changed.notify_all();
+        let waited = self.changed.wait_while(db, |db| so(db));
+        waited.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -537,6 +551,8 @@ impl FakeSession {
                 table.ddl
             );
             table.frozen = true;
+        } else if statement.starts_with("alter system cancel sql") {
+            db.building = false;
         } else if statement.starts_with("create") && statement.contains("index ") {
             let unique = statement.starts_with("create unique");
             let table = db.table(word_after(statement, " on "))?;
@@ -708,6 +724,16 @@ impl Session for FakeSession {
             || statement == sql::FORGET_PLAN
         {
             return Ok(0);
+        }
+        if db.slow_index && statement.starts_with("create index ") {
+            db.building = true;
+            db = self.shared.wait(db, |db| db.slow_index && db.building);
+            if db.slow_index {
+                return Err(OraError::said(
+                    1013,
+                    "ORA-01013: user requested cancel of current operation",
+                ));
+            }
         }
         self.ddl(&mut db, statement)
     }
