@@ -4,15 +4,20 @@
 use crate::common::{Place, json};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const PASSWORD: &str = "Kq9hunter2";
 
 /// A listener that refuses the service, or never says anything.
-fn listener(refuses: bool) -> SocketAddr {
+fn listener(refuses: bool) -> (SocketAddr, Arc<AtomicU32>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address");
+    let met = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&met);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
+            count.fetch_add(1, Ordering::Relaxed);
             let mut stream = stream.expect("a connection");
             let mut asked = [0; 1024];
             let _ = stream.read(&mut asked);
@@ -40,13 +45,14 @@ fn listener(refuses: bool) -> SocketAddr {
             let _ = stream.read_to_end(&mut rest);
         }
     });
-    address
+    (address, met)
 }
 
 #[test]
 fn a_refusal_and_a_silence_are_one_clear_error_each_with_exit_code_3_and_no_password() {
     for (refuses, wanted) in [(true, "is not registered"), (false, "no answer within 1 s")] {
-        let target = format!("oracle://slob@//{}/orclpdb1", listener(refuses));
+        let (address, met) = listener(refuses);
+        let target = format!("oracle://slob@//{address}/orclpdb1");
         for verb in [
             "run",
             "prepare",
@@ -69,6 +75,8 @@ fn a_refusal_and_a_silence_are_one_clear_error_each_with_exit_code_3_and_no_pass
             assert_eq!(output.status.code(), Some(3), "{verb}: {said}");
             assert!(said.contains(wanted), "{verb}: {said}");
             assert_eq!(said.lines().count(), 1, "{verb}: {said}");
+            // Nobody waits for a silent server twice.
+            assert_eq!(met.swap(0, Ordering::Relaxed), 1, "{verb}");
             let all = said + &String::from_utf8_lossy(&output.stdout);
             assert!(!all.contains(PASSWORD), "{verb}: {all}");
         }

@@ -5,7 +5,7 @@ use super::address::{Address, Door};
 use super::claim::Claim;
 use super::licensed::Snapshots;
 use super::server::{Instance, Server};
-use super::session::{Bind, Session, Way, told};
+use super::session::{Bind, Id, Session, Way, told};
 use super::sql::{self, Views};
 use super::stats::ServerStats;
 use crate::orders::session::Around;
@@ -42,6 +42,17 @@ pub(super) struct Token {
     way: Arc<dyn Way>,
     door: Door,
     sql: String,
+}
+
+impl Token {
+    /// Of a session, on a server of this version.
+    pub(super) fn new(way: &Arc<dyn Way>, address: &Address, id: Id, major: u32) -> Self {
+        Self {
+            way: Arc::clone(way),
+            door: address.admin().clone(),
+            sql: sql::cancel(id.sid, id.serial, major),
+        }
+    }
 }
 
 impl Cancel for Token {
@@ -146,11 +157,7 @@ impl Attached {
         let door = &self.doors[number as usize - 1];
         let mut session = self.way.open(door, self.address.answer)?;
         let id = session.id();
-        let token = Token {
-            way: Arc::clone(&self.way),
-            door: self.address.admin().clone(),
-            sql: sql::cancel(id.sid, id.serial, self.major),
-        };
+        let token = Token::new(&self.way, &self.address, id, self.major);
         self.backends.connected(number, id.sid as i32, token);
         locked(&self.sids).insert(id.sid, number as usize - 1);
         let action = format!("session {number}");

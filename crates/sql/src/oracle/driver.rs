@@ -29,7 +29,8 @@ impl Way for Thin {
         let config = config(door)?;
         let link = within(answer, "oracle login", move || {
             let connection = oracledb::connect(config)?;
-            connection.set_call_timeout(Some(answer))?;
+            // The driver waits as long again for a server's answer to its interrupt.
+            connection.set_call_timeout(Some(answer / 2))?;
             let id = Id {
                 sid: connection.session_id()? as u32,
                 serial: connection.serial_num()? as u32,
@@ -246,8 +247,8 @@ impl Session for Link {
         self.id
     }
 
-    fn patience(&mut self, answer: Duration) -> Result<(), OraError> {
-        self.guarded(|connection, _| connection.set_call_timeout(Some(answer)))
+    fn patience(&mut self, statement: Duration) -> Result<(), OraError> {
+        self.guarded(|connection, _| connection.set_call_timeout(Some(statement)))
     }
 
     fn run(&mut self, sql: &str, binds: &[Bind<'_>]) -> Result<u64, OraError> {

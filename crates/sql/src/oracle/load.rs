@@ -4,19 +4,21 @@
 //! goes when the next prepare begins. Rows are inserted in arrays; where all columns are alike only the keys travel.
 
 use super::address::Address;
+use super::attached::{Token, locked};
 use super::check::{self, Findings, Level};
 use super::marker;
 use super::plan::LoadPlan;
-use super::session::{Bind, OraError, Session, Way, told};
+use super::session::{Bind, Id, OraError, Session, Way, told};
 use super::sql;
 use crate::wanted::Start;
+use crate::watch::Cancel;
 use assay_measure::permutation::Permutation;
 use assay_run::dataset::lines::{decimal, text};
 use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS, FILL, Random};
 use assay_run::engine::{EngineError, Line, Progress};
 use assay_run::stop::Stop;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 /// Rows of an array, of keys alone and with their columns (2.4 KB each).
@@ -29,6 +31,8 @@ const SCAN: u32 = 1 << 20;
 /// Between two looks at a request to stop, and between two signs of life.
 const TICK: Duration = Duration::from_millis(100);
 const LIFE: Duration = Duration::from_secs(5);
+/// How long a load that is to stop waits for its sessions: they end what they do, or are cancelled.
+const STOPPED: Duration = Duration::from_secs(5);
 
 /// Loads, verifies and sums up. `keeper` makes and notes; it is another session than the one that holds the claim.
 ///
@@ -51,6 +55,7 @@ pub(super) fn run(
         done_bytes: AtomicU64::new(0),
         next: AtomicUsize::new(0),
         ended: AtomicBool::new(false),
+        working: Mutex::default(),
     });
     let findings = job.run(keeper, stop, progress)?;
     let load_s = begun.elapsed().as_secs_f64();
@@ -124,6 +129,8 @@ struct Job {
     next: AtomicUsize,
     /// Somebody failed, or the user wants to stop: begin nothing more.
     ended: AtomicBool,
+    /// Its sessions.
+    working: Mutex<Vec<Id>>,
 }
 
 impl Job {
@@ -162,7 +169,7 @@ impl Job {
         told: &mpsc::Receiver<Result<Findings, EngineError>>,
     ) -> Result<Findings, EngineError> {
         let (mut findings, mut ended, mut looked) = (Findings::default(), 0, Instant::now());
-        let mut failed: Option<EngineError> = None;
+        let (mut failed, mut stopped) = (None, None);
         while ended < threads {
             match told.recv_timeout(TICK) {
                 Ok(done) => {
@@ -188,6 +195,14 @@ impl Job {
             );
             if stop.requested() {
                 self.ended.store(true, Ordering::Release);
+                let since = stopped.get_or_insert_with(|| {
+                    self.cancel();
+                    Instant::now()
+                });
+                // A statement that nobody could end goes on in the server without us.
+                if since.elapsed() >= STOPPED {
+                    return Err(EngineError::Interrupted);
+                }
             }
             if looked.elapsed() >= LIFE {
                 alive(keeper)?;
@@ -201,9 +216,19 @@ impl Job {
         }
     }
 
+    /// Ends what the sessions do; nobody waits for that.
+    fn cancel(&self) {
+        let major = self.plan.server.major;
+        for id in &*locked(&self.working) {
+            let token = Token::new(&self.way, &self.address, *id, major);
+            std::thread::spawn(move || token.cancel());
+        }
+    }
+
     fn thread(&self) -> Result<Findings, EngineError> {
         let mut findings = Findings::default();
         let mut session = self.way.open(&self.address.data, self.address.answer)?;
+        locked(&self.working).push(session.id());
         while !self.ended.load(Ordering::Acquire) {
             let at = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(n) = self.plan.load.get(at).copied() else {
@@ -227,7 +252,7 @@ impl Job {
         let doing = told(&doing);
         let marker = &self.plan.marker;
         let rows = sql::rows_table(n);
-        session.patience(self.address.answer).map_err(&doing)?;
+        session.patience(self.address.answer / 2).map_err(&doing)?;
         self.create(session, &rows).map_err(&doing)?;
         let keys = Permutation::new(marker.seed, n, marker.scale);
         self.fill(session, &rows, (n, marker.scale), &|slot| {

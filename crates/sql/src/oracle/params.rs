@@ -13,10 +13,10 @@ pub(super) const PARAMS: &[ParamDef] = params! {
     "ORACLE_TABLESPACE", Text, "", "tablespace of the tables and indexes; default: the user's own";
     "ORACLE_WALLET", Text, "", "directory with ewallet.pem, for connections by tcps";
     "ORACLE_WALLET_PASSWORD", Secret, "", "password of the wallet's private key";
-    "ORACLE_ANSWER_TIMEOUT", Seconds, "60", "seconds (at least 1) for a login or an answer: then assay interrupts the \
-     statement, and gives up a server that stays silent as long again";
-    "ORACLE_STATEMENT_TIMEOUT", Seconds, "14400", "the same for a statement that reads or builds a whole table (index, \
-     check); meanwhile assay asks for a sign of life on another connection";
+    "ORACLE_ANSWER_TIMEOUT", Seconds, "60", "seconds (at least 1) for a login or an answer: after half of them assay \
+     interrupts the statement, and a server that stays silent is given up";
+    "ORACLE_STATEMENT_TIMEOUT", Seconds, "14400", "seconds until assay interrupts a statement that reads or builds a whole \
+     table (index, check); meanwhile it asks for a sign of life on another connection";
     "ORACLE_GRACE", Seconds, "60", "seconds (at least 1) that a timed run waits after its end for operations in \
      progress; after two thirds assay cancels them";
     "CHECK", Choice(&["full", "sampled"]), "full", "what `assay check` reads: every row, or the dictionary and the \

@@ -35,9 +35,9 @@ pub(super) trait Session: Send {
     /// Which one it is.
     fn id(&self) -> Id;
 
-    /// How long an answer may take from now on: then the statement is interrupted, and a server that does not answer to
-    /// that as long again is given up.
-    fn patience(&mut self, answer: Duration) -> Result<(), OraError>;
+    /// How long a statement may take from now on: then it is interrupted, and a server that does not answer to that as
+    /// long again is given up.
+    fn patience(&mut self, statement: Duration) -> Result<(), OraError>;
 
     /// A statement or block without results; rows it changed.
     fn run(&mut self, sql: &str, binds: &[Bind<'_>]) -> Result<u64, OraError>;
@@ -67,7 +67,8 @@ pub(super) trait Session: Send {
 
 /// How sessions are opened.
 pub(super) trait Way: Send + Sync {
-    /// Logs in. No answer is waited for longer than `answer`, nor the login as a whole.
+    /// Logs in. No answer is waited for longer than `answer`, nor the login as a whole: a statement is interrupted after
+    /// half of it.
     ///
     /// # Errors
     /// Nobody there, refused, wrong password: with the way out.

@@ -366,6 +366,41 @@ fn a_load_that_fails_is_taken_up_and_its_error_says_the_way_out() {
     life::check(&FAKE, &url, &small(&[])).unwrap();
 }
 
+/// An index that nobody may cancel is built for as long as this test lives.
+#[test]
+fn a_load_that_is_to_stop_ends_the_building_of_an_index_or_waits_no_longer_for_it() {
+    for may_cancel in [true, false] {
+        let name = format!("slow_index_{may_cancel}");
+        let (url, shared) = (url(&name), database(&name));
+        shared.db().slow_index = true;
+        if !may_cancel {
+            let denied = OraError::said(1031, "ORA-01031: insufficient privileges");
+            shared.db().fail.push(("alter system cancel", denied));
+        }
+        let stop = Stop::new();
+        let stopped = stop.clone();
+        let server = Arc::clone(&shared);
+        let stopping = std::thread::spawn(move || {
+            drop(server.wait(server.db(), |db| !db.building));
+            stopped.request();
+        });
+        let loaded = life::load(&FAKE, &url, &small(&[]), 1, &stop, &Unwatched);
+        stopping.join().unwrap();
+        assert!(
+            matches!(loaded, Err(EngineError::Interrupted)),
+            "{loaded:?}"
+        );
+        assert_eq!(shared.db().building, !may_cancel);
+        if !may_cancel {
+            continue;
+        }
+        // The next prepare takes up what is there.
+        shared.db().slow_index = false;
+        load(&url, &small(&[]), 1).unwrap();
+        life::check(&FAKE, &url, &small(&[])).unwrap();
+    }
+}
+
 #[test]
 fn a_password_a_standby_a_tablespace_and_a_block_size_are_refused_before_anything_is_made() {
     let wrong = told_by(load("//slob:Kq9wrong@//fake/refused", &small(&[]), 1));
