@@ -268,11 +268,17 @@ impl Job {
         // What follows reads or writes a whole table.
         session.patience(self.address.long).map_err(&doing)?;
         let index = sql::create_index(n, marker.unique, place(&self.plan));
-        session.run(&index, &[]).map_err(&doing)?;
         let table = rows.to_ascii_uppercase();
-        session
-            .run(sql::GATHER, &[Bind::Text(&table)])
-            .map_err(&doing)?;
+        for (sql, binds) in [
+            (index.as_str(), &[][..]),
+            (sql::GATHER, &[Bind::Text(&table)]),
+        ] {
+            // Only a statement that runs can be cancelled.
+            if self.ended.load(Ordering::Acquire) {
+                return Err(EngineError::Interrupted);
+            }
+            session.run(sql, binds).map_err(&doing)?;
+        }
         Ok(())
     }
 
