@@ -22,6 +22,8 @@ const fn key(name: &'static str, title: &'static str, also: &'static [&'static s
 
 /// What an engine counts as a get, where it is not a block of rows or of an index.
 pub const GETS: FactKey = key("gets_counted", "What a get is", &[]);
+/// How late a server's sessions publish what they did at most, s; not told where they publish at every mark.
+pub const LATE_S: FactKey = key("statistics_late_s", "Counters late by at most, s", &[]);
 /// Name of the host.
 pub const HOSTNAME: FactKey = key("hostname", "Host name", &[]);
 /// Release of the kernel.

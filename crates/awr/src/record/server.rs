@@ -2,13 +2,11 @@
 //! after, shares the server alone can tell, and what its late counters may be off by.
 
 use crate::readings::{Deltas, NO_WINDOW, UNSUPPORTED, counter};
+use assay_measure::facts;
 use assay_measure::record::{Figure, PercentRow, Record, ServerInfo, ServerRow};
 use assay_measure::snapshot::Snapshot;
 use assay_measure::stats::{self, Stat};
 use std::collections::BTreeMap;
-
-/// A process of a server publishes its counters at most so long after the work, s; both ends of the window count.
-const PUBLISHED_LATE_S: f64 = 1.0;
 
 /// The section of a server; `None` where the target is none.
 pub(super) fn server(deltas: &Deltas<'_>, record: &Record) -> Option<ServerInfo> {
@@ -34,36 +32,23 @@ pub(super) fn server(deltas: &Deltas<'_>, record: &Record) -> Option<ServerInfo>
         rows: vec![row("BEFORE", w.from), row("AFTER", w.to)],
         shares: shares(deltas),
         end_point_error_pct: Figure::decimal(100.0 * ends_s(deltas)).per(w.elapsed_s, NO_WINDOW),
-        published_late: is_late(deltas),
+        published_late: late_s(deltas).is_some(),
         driver_of_host_pct: of_host(record, &record.driver.thread_cpu_s),
     })
 }
 
-/// Whether its sessions publish in their own time, instead of at every mark.
-fn is_late(deltas: &Deltas<'_>) -> bool {
-    let fact = |name: &str| {
-        let mut facts = deltas.data.engine_facts.iter();
-        facts.find(|fact| fact.name == name)
-    };
-    match fact("statistics_endpoint_error") {
-        Some(said) => said.value.starts_with("up to 1 s"),
-        None => {
-            let version = fact("server_version").and_then(|fact| fact.value.split('.').next());
-            version
-                .and_then(|major| major.parse::<u32>().ok())
-                .is_none_or(|major| major < 15)
-        }
-    }
+/// How late its sessions publish what they did at most, s; `None` where they do at every mark.
+fn late_s(deltas: &Deltas<'_>) -> Option<f64> {
+    let told = facts::LATE_S.find(&deltas.data.engine_facts)?;
+    told.parse().ok()
 }
 
 /// By how much the two ends of a counter may be off together, s.
 fn ends_s(deltas: &Deltas<'_>) -> f64 {
     let data = deltas.data;
     let skew = (data.begin.skew_ns + data.end.skew_ns) as f64 / 1e9;
-    match is_late(deltas) {
-        true => skew + 2.0 * PUBLISHED_LATE_S,
-        false => skew,
-    }
+    // Both ends of the window count.
+    skew + 2.0 * late_s(deltas).unwrap_or(0.0)
 }
 
 /// CPU seconds as a share of what this host's CPUs had in the window.
@@ -147,4 +132,26 @@ fn shares(deltas: &Deltas<'_>) -> Vec<PercentRow> {
     let rows = SHARES.map(share).into_iter();
     rows.filter(|row| row.value_pct.reason() != Some(UNSUPPORTED))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture;
+    use assay_measure::facts;
+
+    #[test]
+    fn counters_are_late_where_the_server_says_so_whatever_its_version() {
+        let server = |late: Option<&str>| {
+            let mut run = fixture::postgres(15);
+            run.engine_facts
+                .retain(|fact| !fact.name.contains("version"));
+            run.engine_facts.extend(late.map(|s| facts::LATE_S.fact(s)));
+            let server = crate::record::build(&run).instance.server;
+            let server = server.expect("a server");
+            (server.published_late, server.end_point_error_pct.value())
+        };
+        let (at_marks, late) = (server(None), server(Some("1")));
+        assert!(!at_marks.0 && late.0);
+        assert!(late.1 > at_marks.1, "{late:?} {at_marks:?}");
+    }
 }

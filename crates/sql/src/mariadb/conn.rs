@@ -98,7 +98,8 @@ impl std::fmt::Display for MyError {
             }
             (_, Some(io)) => write!(f, "{io}"),
             (mysql::Error::MySqlError(error), _) => {
-                write!(f, "{} (error {})", error.message, error.code)
+                let message = super::on_one_line(&error.message);
+                write!(f, "{message} (error {})", error.code)
             }
             (mysql::Error::CodecError(error), _) => write!(f, "{error}"),
             (mysql::Error::DriverError(error), _) => write!(f, "{error}"),

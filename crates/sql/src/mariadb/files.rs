@@ -37,6 +37,10 @@ impl Options {
     /// # Errors
     /// The file that was named cannot be read; a line of a file is wrong. No value is repeated.
     pub(super) fn read(named: &str) -> Result<Self, String> {
+        Self::files(named).map_err(|why| super::on_one_line(&why))
+    }
+
+    fn files(named: &str) -> Result<Self, String> {
         let mut options = Self::default();
         if !named.is_empty() {
             options.file(Path::new(named), 0)?;
@@ -62,12 +66,22 @@ impl Options {
         }
         let wrong = |why: &dyn std::fmt::Display| format!("file of options {name}: {why}");
         let about = fs::metadata(file).map_err(|error| wrong(&error))?;
+        // A pipe would be waited for, a device read for ever.
+        if !about.is_file() {
+            return Err(wrong(&"it is no regular file"));
+        }
         if about.permissions().mode() & 0o002 != 0 {
             return Err(wrong(
                 &"everybody may write it, so it is not trusted (chmod o-w)",
             ));
         }
         let text = fs::read_to_string(file).map_err(|error| wrong(&error))?;
+        self.text(&text, file, depth)
+    }
+
+    /// What a file of this name says.
+    fn text(&mut self, text: &str, file: &Path, depth: u32) -> Result<(), String> {
+        let name = file.display();
         let mut group = String::new();
         for (number, line) in text.lines().enumerate() {
             let line = line.trim();
@@ -200,6 +214,16 @@ fn unquoted(value: &str) -> String {
     text
 }
 
+/// For fuzzing: what a text says whose includes are not followed, for people; no password is in it.
+#[doc(hidden)]
+pub fn read_text(text: &str) -> Result<String, String> {
+    let mut options = Options::default();
+    options
+        .text(text, Path::new("my.cnf"), DEPTH_MAX)
+        .map_err(|why| super::on_one_line(&why))?;
+    Ok(format!("{options:?}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,6 +233,20 @@ mod tests {
         let file = dir.path().join("my.cnf");
         fs::write(&file, text).unwrap();
         Options::read(&file.display().to_string())
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_and_not_waited_for() {
+        for include in ["/dev/zero", "/"] {
+            let refused = read(&format!("!include {include}\n")).unwrap_err();
+            assert!(refused.contains("no regular file"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_on_one_line_that_does_nothing_to_a_terminal() {
+        let refused = read("[assay]\nno\u{1b}[2Jway=1\n").unwrap_err();
+        assert!(refused.ends_with("no option no [2jway"), "{refused}");
     }
 
     #[test]

@@ -33,6 +33,9 @@ mod tests;
 mod tls;
 mod wire;
 
+#[doc(hidden)]
+pub use {files::read_text, wire::read_answer};
+
 use crate::claim::Purpose;
 use crate::place::Place;
 use address::Address;
@@ -61,6 +64,11 @@ const PAGE_BYTES: u64 = 16384;
 /// `mysql://user@host:port/db`.
 #[derive(Clone, Copy, Debug)]
 pub struct Mariadb;
+
+/// What others wrote, on one line that does nothing to a terminal.
+fn on_one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
 
 fn address_of(place: &Place, settings: &Settings) -> Result<Address, EngineError> {
     let (url, _) = place.server()?;

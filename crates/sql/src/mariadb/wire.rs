@@ -325,6 +325,24 @@ fn odd(what: &str) -> Error {
     )
 }
 
+/// For fuzzing: the rows of an answer that arrives in pieces of at most so many bytes, or what is wrong.
+#[doc(hidden)]
+pub fn read_answer(bytes: &[u8], piece: usize) -> Result<u64, String> {
+    let mut left = bytes;
+    let read = |buffer: &mut [u8]| {
+        let got = piece.min(left.len()).min(buffer.len());
+        let (now, rest) = left.split_at(got);
+        buffer[..got].copy_from_slice(now);
+        left = rest;
+        Ok(got)
+    };
+    let mut input = Input {
+        number: 1,
+        ..Input::default()
+    };
+    input.answer(read).map_err(|error| error.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -337,18 +355,7 @@ mod tests {
             bytes.extend([length[0], length[1], length[2], n as u8 + 1]);
             bytes.extend_from_slice(packet);
         }
-        let mut input = Input {
-            number: 1,
-            ..Input::default()
-        };
-        let mut left = &bytes[..];
-        let read = |buffer: &mut [u8]| {
-            let got = piece.min(left.len());
-            buffer[..got].copy_from_slice(&left[..got]);
-            left = &left[got..];
-            Ok(got)
-        };
-        input.answer(read).map_err(|error| error.to_string())
+        read_answer(&bytes, piece)
     }
 
     const END: &[u8] = &[EOF, 0, 0, 2, 0];
@@ -377,6 +384,14 @@ mod tests {
         assert_eq!(
             of(&[&[1, 0], END, text], 7),
             Err("Deadlock found (error 1213)".to_owned())
+        );
+    }
+
+    #[test]
+    fn what_the_server_says_does_nothing_to_a_terminal() {
+        assert_eq!(
+            of(&[b"\xff\xbd\x04#40001a\x1b[2J\nb"], 7),
+            Err("a [2J b (error 1213)".to_owned())
         );
     }
 
@@ -413,15 +428,7 @@ mod tests {
             }
             let packets: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
             proptest::prop_assert!(of(&packets, piece).unwrap_or(0) <= COUNT_MAX * 6);
-            let mut left = &raw[..];
-            let read = |buffer: &mut [u8]| {
-                let got = piece.min(left.len()).min(buffer.len());
-                buffer[..got].copy_from_slice(&left[..got]);
-                left = &left[got..];
-                Ok(got)
-            };
-            let mut input = Input { number: 1, ..Input::default() };
-            let _ = input.answer(read);
+            let _ = read_answer(&raw, piece);
         }
     }
 }

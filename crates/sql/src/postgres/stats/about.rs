@@ -3,6 +3,7 @@
 use super::sql::{self, Relations};
 use crate::postgres::wire::{Connection, PgError};
 use assay_measure::config::Settings;
+use assay_measure::facts::LATE_S;
 use assay_measure::snapshot::Fact;
 use std::collections::BTreeMap;
 
@@ -177,6 +178,9 @@ impl About {
             },
         );
         fact("statistics_endpoint_error", self.end_points(flush_refused));
+        if self.is_late(flush_refused) {
+            fact(LATE_S.name, "1".to_owned());
+        }
         if self.version < 16 {
             fact(
                 "statistics_of_writes",
@@ -196,6 +200,11 @@ impl About {
 }
 
 impl About {
+    /// Sessions publish their counters in their own time, once a second.
+    fn is_late(&self, flush_refused: bool) -> bool {
+        self.version < 15 || flush_refused
+    }
+
     /// How exact a counter of the sessions is at the ends of the window.
     fn end_points(&self, flush_refused: bool) -> String {
         let late = "up to 1 s of each session's work at either end of the window (2/E of a window of E seconds)";
