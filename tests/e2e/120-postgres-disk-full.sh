@@ -28,27 +28,32 @@ sql -c "create tablespace small location '$place/disk/space'"
 target="postgres://postgres@/postgres?host=$place/pg"
 small=(--target "$target" --set TABLESPACE=small --set SCALE=2000)
 
+# fills_up TABLE COMMAND...: a load whose disk fills up in the middle of it, once a table like this is there, ends with one clear error.
+fills_up() {
+    local loading code=0 like=$1
+    shift
+    "$ASSAY" "$@" >out.txt 2>err.txt &
+    loading=$!
+    # Held once it has begun to load, so that it meets the end of the disk in the middle of it.
+    until [ "$(sql -c "select count(*) from pg_class where relname like '$like'")" -gt 0 ]; do
+        kill -0 "$loading" 2>/dev/null || { cat err.txt; fail "it ended before it began"; }
+    done
+    kill -STOP "$loading"
+    dd if=/dev/zero of="$place/disk/ballast" bs=1M status=none 2>/dev/null || true
+    kill -CONT "$loading"
+    wait "$loading" || code=$?
+    [ "$code" = 3 ] || { tail err.txt; fail "exit $code on a full disk instead of 3"; }
+    [ "$(grep -c '^error' err.txt)" = 1 ] || { cat err.txt; fail "not one clear error"; }
+    grep -qiE "space|full" err.txt || { cat err.txt; fail "the message does not say that the disk is full"; }
+}
+
 echo "- too little space is refused before a row is written"
 expect 3 "$ASSAY" prepare --target "$target" --set TABLESPACE=small --set SCALE=1G -s 4
 grep -qiE "free|space" err.txt || { cat err.txt; fail "the message does not speak of space"; }
 [ "$(sql -c "select count(*) from pg_namespace where nspname = 'assay'")" = 0 ] || fail "something was made all the same"
 
 echo "- the disk fills up while it loads"
-"$ASSAY" prepare "${small[@]}" -s 7 >out.txt 2>err.txt &
-pid=$!
-# Held once it has begun to load, so that it meets the end of the disk in the middle of it.
-until [ "$(sql -c "select count(*) from pg_class where relname like 'cf1%'")" -gt 0 ]; do
-    kill -0 "$pid" 2>/dev/null || { cat err.txt; fail "it ended before it began"; }
-done
-kill -STOP "$pid"
-dd if=/dev/zero of="$place/disk/ballast" bs=1M status=none 2>/dev/null || true
-kill -CONT "$pid"
-code=0
-wait "$pid" || code=$?
-pid=$server
-[ "$code" = 3 ] || { tail err.txt; fail "exit $code on a full disk instead of 3"; }
-[ "$(grep -c '^error' err.txt)" = 1 ] || { cat err.txt; fail "not one clear error"; }
-grep -qiE "space|full" err.txt || { cat err.txt; fail "the message does not say that the disk is full"; }
+fills_up "cf1%" prepare "${small[@]}" -s 7
 grep error err.txt
 rm "$place/disk/ballast"
 
@@ -78,20 +83,7 @@ echo "- order entry: the disk fills up while it loads"
 # Its tables go where the database's go.
 sql -c "alter database postgres set default_tablespace = small"
 orders=(--target "$target" --scale .002)
-"$ASSAY" orders prepare "${orders[@]}" >out.txt 2>err.txt &
-pid=$!
-until [ "$(sql -c "select count(*) from pg_class where relname = 'order_items'")" -gt 0 ]; do
-    kill -0 "$pid" 2>/dev/null || { cat err.txt; fail "it ended before it began"; }
-done
-kill -STOP "$pid"
-dd if=/dev/zero of="$place/disk/ballast" bs=1M status=none 2>/dev/null || true
-kill -CONT "$pid"
-code=0
-wait "$pid" || code=$?
-pid=$server
-[ "$code" = 3 ] || { tail err.txt; fail "exit $code on a full disk instead of 3"; }
-[ "$(grep -c '^error' err.txt)" = 1 ] || { cat err.txt; fail "not one clear error"; }
-grep -qiE "space|full" err.txt || { cat err.txt; fail "the message does not say that the disk is full"; }
+fills_up order_items orders prepare "${orders[@]}"
 grep "orders prepare. finishes it" err.txt || { cat err.txt; fail "the way out is missing"; }
 rm "$place/disk/ballast"
 

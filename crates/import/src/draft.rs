@@ -179,8 +179,14 @@ impl Draft {
                 // Names that differ in signs alone have one place: the first has it, the others are values by themselves.
                 let is_taken = !value.at.is_empty() && !self.placed.insert(value.at.clone());
                 if is_taken {
+                    let text = format!(
+                        "{} {} stands by itself: the place of its name has another figure",
+                        value.scope, value.name
+                    );
+                    let (file, line) = (value.file, value.line);
                     value.at.clear();
                     self.info.values.push(value);
+                    self.note(At { file, line }, text);
                     return None;
                 }
                 let figure = value.value.clone();

@@ -131,5 +131,21 @@ fn what_may_not_be_written_and_who_may_not_is_told_before_anything_is_done() {
         refused.err
     );
     assert!(!place.path("run").join("record.json").exists());
+    // Not once for each step of a sweep.
+    let sweep = [
+        "--scale",
+        ".003",
+        "--sessions",
+        "1,2",
+        "--time",
+        "2",
+        "-o",
+        "swept",
+    ];
+    let refused = place
+        .assay(&arguments("sweep", &server.url(), &sweep))
+        .code(2);
+    assert_eq!(refused.errors().len(), 1, "{}", refused.err);
+    assert!(!place.path("swept").exists());
     place.assay(&arguments("check", &server.url(), &[])).code(0);
 }

@@ -76,6 +76,12 @@ impl MyError {
         self.io().is_some_and(late)
     }
 
+    /// The connection broke, or the server ended it.
+    fn is_lost(&self) -> bool {
+        let ended = self.code().is_some() && self.is_fatal();
+        ended || (self.io().is_some() && !self.is_late())
+    }
+
     /// Another session was in the way (a deadlock, a wait for a lock): another attempt at the transaction may help.
     pub(super) fn is_clash(&self) -> bool {
         matches!(self.code(), Some(1205 | 1213))
@@ -126,9 +132,9 @@ pub(super) fn told(doing: &str) -> impl Fn(MyError) -> EngineError + '_ {
             Some(1021 | 1114) => "; make room, or use fewer schemas or a smaller SCALE",
             _ => "",
         };
-        let lost = match error.io() {
-            Some(_) if !error.is_late() => "the connection was lost: ",
-            _ => "",
+        let lost = match error.is_lost() {
+            true => "the connection was lost: ",
+            false => "",
         };
         EngineError::Unusable(format!("{doing}: {lost}{error}{way_out}"))
     }

@@ -234,7 +234,8 @@ impl Target for MariadbOrders {
         settings: &Settings,
     ) -> Result<Option<Box<dyn Send>>, EngineError> {
         let (address, names) = at(location, settings)?;
-        let (claim, _) = claimed(&address, &names, Purpose::Series)?;
+        let (claim, found) = claimed(&address, &names, Purpose::Series)?;
+        Marker::complete(Some(found), &names.place(), settings)?;
         Ok(Some(Box::new(claim)))
     }
 

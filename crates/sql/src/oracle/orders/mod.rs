@@ -215,7 +215,8 @@ impl Target for OracleOrders {
         settings: &Settings,
     ) -> Result<Option<Box<dyn Send>>, EngineError> {
         let visit = self.oracle.visit(location, settings)?;
-        let (claim, ..) = claimed(&visit, settings, Purpose::Series)?;
+        let (claim, names, found) = claimed(&visit, settings, Purpose::Series)?;
+        Marker::complete(Some(found), &names.place(), settings)?;
         Ok(Some(Box::new(claim)))
     }
 

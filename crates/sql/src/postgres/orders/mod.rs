@@ -199,8 +199,11 @@ impl Target for PostgresOrders {
         settings: &Settings,
     ) -> Result<Option<Box<dyn Send>>, EngineError> {
         let options = own::options(&Place::new(location)?)?;
-        let names = Names::of_schema(&named(settings)?.schema)?;
-        let claimed = claim::take(&options, &names, Purpose::Series)?;
+        let names = named(settings)?;
+        let claim = Names::of_schema(&names.schema)?;
+        let mut claimed = claim::take(&options, &claim, Purpose::Series)?;
+        let place = format!("schema {}", names.schema);
+        Marker::complete(marker::find(&mut claimed, &names)?, &place, settings)?;
         Ok(Some(Box::new(claimed)))
     }
 
