@@ -157,7 +157,8 @@ fn snapshot(reader: &mut Reader<'_>, line: &Line, ruler: Option<&Ruler>, is_begi
         snapshot_row(reader, ruler, &row, is_begin);
         return;
     }
-    let words: Vec<&str> = line.text.split_whitespace().collect();
+    let text = with_numbered_month(&line.text);
+    let words: Vec<&str> = text.split_whitespace().collect();
     let moment = words.iter().enumerate().find_map(|(i, word)| {
         if word.contains('T') && word.len() > 18 {
             return Some((i + 2, (*word).to_owned()));
@@ -177,17 +178,18 @@ fn snapshot_row(reader: &mut Reader<'_>, ruler: &Ruler, row: &Row, is_begin: boo
         let cell = ruler.titled(title).and_then(|i| row.cells.get(i));
         cell.map_or("", String::as_str)
     };
-    let time = of("snap time");
+    let printed = of("snap time");
+    let time = with_numbered_month(printed);
     let when = match time.split_once(' ') {
         Some((date, time)) => moment(date, time.trim_start()),
-        None => (time.contains('T') && time.len() > 18).then(|| time.to_owned()),
+        None => (time.contains('T') && time.len() > 18).then(|| time.clone()),
     };
     match when {
         Some(when) => began(reader, when, is_begin),
         None if time.is_empty() => {}
         None => reader.draft.note(
             row.at,
-            format!("the time {time:?} has no English month: not read"),
+            format!("the time {printed:?} has no month in English or in numbers: not read"),
         ),
     }
     sessions_at(reader, row.at, number::count(of("sessions")), is_begin);
@@ -220,13 +222,31 @@ fn sessions_at(reader: &mut Reader<'_>, at: At, sessions: Option<number::Printed
     }
 }
 
-/// `01-Jan-20 11:00:00` as RFC 3339 with the offset that means "unknown" (-00:00); months in English.
+/// The month of a Chinese or Japanese session, the number and a character behind it, as `15-M2-23`: a number, and no other word. The
+/// letter keeps it apart from `02-03-23`, of which nobody knows which number is the month.
+fn with_numbered_month(text: &str) -> String {
+    let Some(begin) = text.find(|c: char| !c.is_ascii()) else {
+        return text.to_owned();
+    };
+    let rest = text[begin..].trim_start_matches(|c: char| !c.is_ascii() || c == ' ');
+    match text[..begin].rsplit_once('-') {
+        Some((head, month)) if rest.starts_with('-') && month.parse::<u8>().is_ok() => {
+            format!("{head}-M{month}{rest}")
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// `01-Jan-20 11:00:00` as RFC 3339 with the offset that means "unknown" (-00:00); months in English, or as
+/// `with_numbered_month` writes them.
 fn moment(date: &str, time: &str) -> Option<String> {
-    const FORMATS: [&str; 4] = [
+    const FORMATS: [&str; 6] = [
         "%d-%b-%y %H:%M:%S",
         "%d-%b-%Y %H:%M:%S",
         "%d-%b-%y %H:%M",
         "%d-%b-%Y %H:%M",
+        "%d-M%m-%y %H:%M:%S",
+        "%d-M%m-%y %H:%M",
     ];
     let text = format!("{date} {time}");
     let mut read = FORMATS

@@ -131,9 +131,10 @@ fn host(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let there = || Some(cpus?.by(p.elapsed()?));
     let spent = || Some(of("busy")?.plus(of("idle_awr")?));
     let sides = spent().zip(there());
-    // The two are read at different moments of a snapshot: in genuine reports of busy clusters half a minute apart.
+    // The two are read at different moments of a snapshot, in genuine reports of busy clusters half a minute apart, and the
+    // ticks of a virtual machine are not all counted: four of thirty genuine reports (12.1 to 19c) are 4 to 9 % apart.
     let apart = cpus.map_or(0.0, |cpus| 45.0 * cpus.value);
-    let allowed = sides.map_or(0.0, |(_, there)| (0.03 * there.value + 1.0).max(apart));
+    let allowed = sides.map_or(0.0, |(_, there)| (0.1 * there.value + 1.0).max(apart));
     let text = "BUSY_TIME + IDLE_TIME = CPUs x elapsed time";
     judge(all, "AWR4c", text, Must::Equal, sides, allowed);
     let text = "IOWAIT_TIME <= IDLE_TIME";

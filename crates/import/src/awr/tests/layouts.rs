@@ -543,3 +543,37 @@ DB time                                            617.8
     );
     assert_eq!(broken(&of(&text("  640.0"))), Vec::<String>::new());
 }
+
+#[test]
+fn a_month_in_numbers_is_read_and_one_of_another_language_is_noted() {
+    let text = |begin: &str| {
+        format!(
+            "\
+WORKLOAD REPOSITORY report for
+
+              Snap Id      Snap Time          Sessions Curs/Sess
+            --------- ------------------- -------- ---------
+Begin Snap:       100 {begin} 11:00:00       60       1.5
+  End Snap:       101 15-Dec-23 12:00:00       60       1.5
+   Elapsed:               60.00 (mins)
+
+Load Profile                    Per Second   Per Transaction
+~~~~~~~~~~~~~~~            ---------------   ---------------
+       Logical read (blocks):       6,908.0             690.8
+"
+        )
+    };
+    for (printed, read) in [
+        ("15-Dec-23", "2023-12-15T11:00:00-00:00"),
+        ("15-12\u{6708}-23", "2023-12-15T11:00:00-00:00"),
+        ("15-9\u{6708} -23", "2023-09-15T11:00:00-00:00"),
+    ] {
+        let record = of(&text(printed));
+        assert_eq!(record.interval.begin, read, "{printed}");
+        assert_eq!(record.interval.end, "2023-12-15T12:00:00-00:00");
+    }
+    for printed in ["15-Ao\u{fb}t-23", "15-09-23", "15-13\u{6708}-23"] {
+        let record = of(&text(printed));
+        assert_eq!(record.interval.begin, "", "{printed}");
+    }
+}
