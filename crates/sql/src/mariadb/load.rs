@@ -41,6 +41,7 @@ pub(super) fn run(
     let job = Job::new(plan, address, stop);
     let findings = job.run(keeper, progress)?;
     let load_s = begun.elapsed().as_secs_f64();
+    progress.update("writing out", 0, 0);
     let written = write_out(plan, keeper);
     let mut lines = plan.summary(load_s);
     lines.push(written);

@@ -60,6 +60,7 @@ pub(super) fn run(
     let findings = job.run(keeper, stop, progress)?;
     let load_s = begun.elapsed().as_secs_f64();
     let mut lines = plan.summary(load_s);
+    progress.update("writing out", 0, 0);
     lines.push(write_out(&**way, address));
     lines.extend(findings.lines());
     lines.push(decimal(

@@ -238,7 +238,7 @@ fn checkpoint(
     if plan.load.is_empty() && plan.verify.is_empty() {
         return Ok(Vec::new());
     }
-    progress.update("checkpoint", 0, plan.total_bytes());
+    progress.update("checkpoint", 0, 0);
     let begun = Instant::now();
     match keeper.query(AS_OURSELVES).and_then(|_| keeper.query("checkpoint")) {
         Ok(_) => Ok(vec![decimal(
