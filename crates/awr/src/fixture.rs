@@ -451,6 +451,7 @@ pub fn run() -> RunData {
             ("device_scheduler", "none"),
             ("device_fs_type", "ext4"),
             ("io_mode_achieved", "setall (O_DIRECT, io_uring)"),
+            ("page_cache_bypassed", "yes"),
         ]),
         gate: snapshot(0),
         begin: snapshot(2),

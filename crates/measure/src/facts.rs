@@ -24,6 +24,18 @@ const fn key(name: &'static str, title: &'static str, also: &'static [&'static s
 pub const GETS: FactKey = key("gets_counted", "What a get is", &[]);
 /// How late a server's sessions publish what they did at most, s; not told where they publish at every mark.
 pub const LATE_S: FactKey = key("statistics_late_s", "Counters late by at most, s", &[]);
+/// Version of a server, as it says it.
+pub const SERVER_VERSION: FactKey = key("server_version", "Server version", &[]);
+/// Name of a server's database under test.
+pub const DATABASE: FactKey = key("database", "Database", &[]);
+/// Whether a server is on this host, and by what evidence.
+pub const SERVER_HOST: FactKey = key("server_host", "Server", &[]);
+/// `yes` where all I/O of an engine inside this process bypasses the page cache, by what was achieved.
+pub const PAST_PAGE_CACHE: FactKey = key("page_cache_bypassed", "Page cache bypassed", &[]);
+/// By what an engine reads without read calls; not told where every read is one.
+pub const READ_WITHOUT_CALLS: FactKey = key("reads_without_calls", "Reads without calls by", &[]);
+/// What makes an engine's reads reach the devices; not told where they do already, or where nothing is known to help.
+pub const DEVICE_READS: FactKey = key("device_reads_with", "Reads from devices with", &[]);
 /// Name of the host.
 pub const HOSTNAME: FactKey = key("hostname", "Host name", &[]);
 /// Release of the kernel.

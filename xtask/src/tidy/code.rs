@@ -15,6 +15,17 @@ const UNSAFE_CRATE: &str = "crates/block/";
 /// Programs: the only ones that print and exit.
 const PROGRAMS: [&str; 2] = ["crates/assay/", "xtask/"];
 
+/// Crates that learn what a server is from what it says of itself; frozen readings are of servers there are.
+const OF_NO_DATABASE: [&str; 5] = [
+    "crates/run/",
+    "crates/awr/",
+    "crates/sweep/",
+    "crates/report/",
+    "crates/native/",
+];
+const FROZEN: &str = "crates/awr/src/fixture";
+const DATABASES: [&str; 5] = ["postgres", "mariadb", "mysql", "innodb", "oracle"];
+
 /// Every rule of this module on one file.
 pub(crate) fn check(file: &RustFile<'_>, violations: &mut Vec<Violation>) {
     ascii(file, violations);
@@ -23,6 +34,7 @@ pub(crate) fn check(file: &RustFile<'_>, violations: &mut Vec<Violation>) {
     attributes(file, violations);
     macros(file, violations);
     exits(file, violations);
+    databases(file, violations);
     documentation_tests(file, violations);
 }
 
@@ -175,6 +187,21 @@ fn exits(file: &RustFile<'_>, violations: &mut Vec<Violation>) {
         if named {
             let text = "only the assay program ends the process: return an error".to_owned();
             violations.push(file.violation(file.source.code[index].line, "exit", text));
+        }
+    }
+}
+
+fn databases(file: &RustFile<'_>, violations: &mut Vec<Violation>) {
+    let bound = OF_NO_DATABASE.iter().any(|p| file.path.starts_with(p));
+    if !bound || file.path.starts_with(FROZEN) {
+        return;
+    }
+    for (index, token) in file.source.code.iter().enumerate() {
+        let code = token.text.to_ascii_lowercase();
+        let named = DATABASES.iter().find(|name| code.contains(**name));
+        if let Some(name) = named.filter(|_| !file.is_test(index)) {
+            let text = format!("`{name}` belongs in its folder: let the server tell a fact");
+            violations.push(file.violation(token.line, "database", text));
         }
     }
 }

@@ -326,6 +326,15 @@ fn every_target_and_probe_has_a_folder_of_its_own() {
 }
 
 #[test]
+fn a_database_is_named_in_its_folder_alone() {
+    for code in ["const A: &str = \"PostgreSQL 16+\";\n", "fn mysql() {}\n"] {
+        assert_eq!(broken(code), ["database"]);
+        let test = format!("/// As in Oracle.\n#[cfg(test)]\nmod tests {{\n{code}}}\n");
+        assert_eq!(broken(&test), [""; 0]);
+    }
+}
+
+#[test]
 fn paths_of_one_machine_are_refused() {
     let found = |text: &str| rules(&tree(&[("README.md", text)]));
     assert_eq!(found(concat!("cd /", "root/assay")), ["machine-path"]);

@@ -1,7 +1,7 @@
 //! Reads: R8, R13, R14, R16, R18.
 
 use super::{Judged, Missing, finding, foreground, named, need, share, stat};
-use crate::readings::cache_parameter;
+use crate::readings::{cache_parameter, device_reads};
 use assay_measure::histogram::{Histogram, slot_low_and_width_ns};
 use assay_measure::record::Advice;
 use assay_measure::record::{EventRow, Figure, Record};
@@ -101,19 +101,18 @@ pub(super) fn page_cache(record: &Record) -> Judged {
     if ratio >= THRESHOLD {
         return Ok(None);
     }
-    let way_out = match &record.instance.reads {
-        None => String::new(),
-        Some(reads) if reads.evict_asked.is_empty() => " For a test of storage: --evict direct (PostgreSQL 16+), \
-            --evict continuous or --evict cgroup:SIZE, or data several times larger than this host's memory."
-            .to_owned(),
-        Some(reads) => format!(
-            " EVICT={} did not keep the page cache out; add continuous or use a smaller cgroup:SIZE.",
-            reads.evict_asked
-        ),
+    let asked = match &record.instance.reads {
+        Some(reads) if !reads.evict_asked.is_empty() => {
+            format!(
+                " EVICT={} did not keep the page cache out.",
+                reads.evict_asked
+            )
+        }
+        _ => String::new(),
     };
     let text = format!(
         "Reads come from the page cache: the engine read {}, {layer} only {}. {}The wait times are those of memory, \
-         not of a device.{way_out}",
+         not of a device.{asked} For a test of storage: {}.",
         size(engine as u64),
         size(below as u64),
         record
@@ -123,7 +122,8 @@ pub(super) fn page_cache(record: &Record) -> Judged {
             .find_map(|disk| disk.read_avg_us.value())
             .map_or_else(String::new, |us| {
                 format!("The device's own latency is {} us per read. ", fixed(us, 0))
-            })
+            }),
+        device_reads(record)
     );
     let evidence = [
         ("device_over_engine_ratio", ratio),

@@ -1,6 +1,7 @@
 //! Rules over several records: R24.
 
 use super::setting;
+use assay_measure::facts::IO_MODE_ACHIEVED;
 use assay_measure::record::{Advice, Record};
 
 /// What decides which work a figure is of.
@@ -32,9 +33,7 @@ pub fn settings_differ(records: &[&Record]) -> Option<Advice> {
         );
     }
     let modes = values(records, |record| {
-        let mut facts = record.plan.engine_facts.iter();
-        let found = facts.find(|fact| fact.name == "io_mode_achieved")?;
-        Some(found.value.as_str())
+        IO_MODE_ACHIEVED.told(&record.plan.engine_facts)
     });
     differing.extend(modes.map(|values| format!("I/O mode achieved: {values}")));
     if differing.is_empty() {

@@ -2,6 +2,7 @@
 
 use super::{Judge as _, Rule, Scope, Side, known, moved, moved_sum};
 use crate::readings::{Deltas, Rises, Span, delta, disk_deltas};
+use assay_measure::facts::PAST_PAGE_CACHE;
 use assay_measure::record::{Figure, Identity, Record};
 use assay_measure::snapshot::Reading;
 use assay_measure::stats::{self, Stat};
@@ -191,24 +192,17 @@ fn throughput(deltas: &Deltas<'_>) -> Identity {
     )
 }
 
-/// Whether the engine's reads and writes bypass the page cache, by what it achieved.
-fn is_direct(deltas: &Deltas<'_>) -> bool {
-    let mut facts = deltas.data.engine_facts.iter();
-    let achieved = facts.find(|fact| fact.name == "io_mode_achieved");
-    achieved
-        .is_some_and(|fact| fact.value.starts_with("setall") || fact.value.starts_with("directio"))
-}
-
 fn process_bytes(deltas: &Deltas<'_>) -> Vec<Identity> {
     /// Log files, records and pages of the program itself.
     const OTHER_BYTES: f64 = 16_777_216.0;
     let s = &deltas.whole;
     let (from, to) = (&s.from.host, &s.to.host);
+    let bypassed = PAST_PAGE_CACHE.find(&deltas.data.engine_facts) == Some("yes");
     let judge = |id, text, stat, process: Figure| {
         let engine = moved(s, stat);
         let allowed = 0.01 * engine.clone().unwrap_or(0.0) + OTHER_BYTES;
         let rule = Rule::within(id, Scope::Quiet, text, allowed);
-        match (is_direct(deltas), engine, process) {
+        match (bypassed, engine, process) {
             (false, ..) => rule.unknown("in this I/O mode the page cache may answer"),
             (_, Ok(bytes), _) if bytes < OTHER_BYTES => rule.unknown("too few bytes to judge"),
             (_, engine, process) => rule.judge(deltas, engine, known(process)),

@@ -6,6 +6,7 @@
 
 use super::{Judge as _, Rule, Scope, Side, moved, moved_sum};
 use crate::readings::Deltas;
+use assay_measure::facts::READ_WITHOUT_CALLS;
 use assay_measure::record::Identity;
 use assay_measure::snapshot::{SCAN, SELECT, UPDATE};
 use assay_measure::stats;
@@ -219,10 +220,8 @@ fn read_calls(deltas: &Deltas<'_>) -> Identity {
         allowed,
     )
     .at_most();
-    let mut facts = deltas.data.engine_facts.iter();
-    let method = facts.find(|fact| fact.name == "io_method");
-    if method.is_some_and(|fact| fact.value.starts_with("io_uring")) {
-        return rule.unknown("io_uring reads without read calls");
+    match READ_WITHOUT_CALLS.find(&deltas.data.engine_facts) {
+        Some(way) => rule.unknown(&format!("{way} reads without read calls")),
+        None => rule.judge(deltas, read, moved(s, stats::SERVER_READ_CALL_BYTES)),
     }
-    rule.judge(deltas, read, moved(s, stats::SERVER_READ_CALL_BYTES))
 }

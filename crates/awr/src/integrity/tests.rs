@@ -1,6 +1,7 @@
 use super::*;
 use crate::fixture;
 use crate::record::{SeriesBuilder, build, build_with};
+use assay_measure::facts;
 use assay_measure::histogram::Histogram;
 use assay_measure::identity::{violated, violated_exact};
 use assay_measure::snapshot::{
@@ -391,8 +392,18 @@ fn identity_i41_bytes_are_counted_alike_at_three_places() {
     run.drained.host.process_read_bytes = Some(0);
     assert!(!holds(&run, "I41e"), "the device saw none of it");
     run.engine_facts
-        .retain(|fact| fact.name != "io_mode_achieved");
+        .retain(|fact| fact.name != "page_cache_bypassed");
     assert!(matches!(identity(&run, "I41e").ok, Truth::Na(_)));
+}
+
+#[test]
+fn identity_s11_is_of_servers_whose_reads_are_calls() {
+    let mut run = fixture::postgres(18);
+    assert!(holds(&run, "S11"));
+    run.engine_facts
+        .push(facts::READ_WITHOUT_CALLS.fact("io_uring"));
+    let unknown = "io_uring reads without read calls";
+    assert_eq!(identity(&run, "S11").ok, Truth::Na(unknown.to_owned()));
 }
 
 #[test]

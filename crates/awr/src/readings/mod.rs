@@ -26,6 +26,15 @@ pub(crate) fn variation(values: &[f64]) -> Figure {
     Figure::decimal(stddev(values)).per(mean(values), "nothing moved")
 }
 
+/// What makes the reads of the record's engine reach the devices.
+pub(crate) fn device_reads(record: &Record) -> String {
+    let more = "data several times larger than this host's memory";
+    match facts::DEVICE_READS.find(&record.plan.engine_facts) {
+        Some(way) => format!("{way}, or {more}"),
+        None => more.to_owned(),
+    }
+}
+
 /// What sizes the cache of the record's server; records from before its fact are of one server alone.
 pub(crate) fn cache_parameter(record: &Record) -> &str {
     let named = facts::CACHE_PARAMETER.find(&record.plan.engine_facts);

@@ -406,13 +406,10 @@ fn sources(record: &Record, out: &mut Vec<String>) {
     if below < 0.5 * engine {
         out.push(format!(
             "The engine read {}, but {layer} only {}: the rest came from the page cache or memory-backed storage. \
-             Read latency and IOPS of this run are not those of a device. {}",
+             Read latency and IOPS of this run are not those of a device. Repeat with {}.",
             size(engine as u64),
             size(below as u64),
-            match &record.instance.reads {
-                Some(_) => "Repeat with --evict, or with data several times larger than this host's memory.",
-                None => "Use IO_MODE=setall on a file system that supports direct I/O.",
-            }
+            crate::readings::device_reads(record)
         ));
     }
     if let (Some(process), Some(device)) = (

@@ -2,6 +2,7 @@
 
 use crate::readings::disk_deltas;
 use crate::readings::{Deltas, NO_WINDOW};
+use assay_measure::facts::SERVER_HOST;
 use assay_measure::record::{Checks, Figure, ReadSources};
 use assay_measure::stats::{self, Stat};
 
@@ -93,8 +94,8 @@ fn judge(reads: &mut ReadSources, gets: &Figure, elapsed_s: f64) {
 /// What the engine says of its place and of EVICT.
 fn said(reads: &mut ReadSources, deltas: &Deltas<'_>) {
     let facts = &deltas.data.engine_facts;
-    let found = facts.iter().find(|fact| fact.name == "server_host");
-    reads.server_host = found.map_or_else(|| "n/a (absent)".to_owned(), |fact| fact.value.clone());
+    let host = SERVER_HOST.told(facts).unwrap_or("n/a (absent)");
+    host.clone_into(&mut reads.server_host);
     let asked = deltas.setting("EVICT").unwrap_or_default();
     // An unset parameter shows itself so among the settings.
     reads.evict_asked = asked.replace("(not set)", "");

@@ -2,7 +2,7 @@
 //! after, shares the server alone can tell, and what its late counters may be off by.
 
 use crate::readings::{Deltas, NO_WINDOW, UNSUPPORTED, counter};
-use assay_measure::facts;
+use assay_measure::facts::{self, FactKey};
 use assay_measure::record::{Figure, PercentRow, Record, ServerInfo, ServerRow};
 use assay_measure::snapshot::Snapshot;
 use assay_measure::stats::{self, Stat};
@@ -14,16 +14,14 @@ pub(super) fn server(deltas: &Deltas<'_>, record: &Record) -> Option<ServerInfo>
         return None;
     }
     let w = &deltas.window;
-    let text = |name: &str| {
-        let mut facts = deltas.data.engine_facts.iter();
-        let fact = facts.find(|fact| fact.name == name);
-        let known = fact.filter(|fact| !fact.value.starts_with("n/a"));
-        known.map_or_else(String::new, |fact| fact.value.clone())
+    let text = |key: FactKey| {
+        let known = key.find(&deltas.data.engine_facts);
+        known.unwrap_or_default().to_owned()
     };
     let (schemas, threads) = layout(deltas);
     Some(ServerInfo {
-        version: text("server_version"),
-        database: text("database"),
+        version: text(facts::SERVER_VERSION),
+        database: text(facts::DATABASE),
         loop_place: deltas.setting("LOOP").unwrap_or_default().to_lowercase(),
         schemas_count: schemas,
         threads_per_schema_count: threads,

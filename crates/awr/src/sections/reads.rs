@@ -28,7 +28,10 @@ pub(super) fn sources(page: &mut Sections, record: &Record) {
     shares(page, reads);
     page.wrapped("", &format!("Server: {}", reads.server_host));
     if reads.evict_asked.is_empty() {
-        page.line("EVICT: not set; assay left the page cache as it was.");
+        // Not every target can.
+        if record.plan.settings.iter().any(|line| line.name == "EVICT") {
+            page.line("EVICT: not set; assay left the page cache as it was.");
+        }
         return;
     }
     page.line(&format!("EVICT asked for: {}", reads.evict_asked));

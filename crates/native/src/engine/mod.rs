@@ -48,6 +48,7 @@ use crate::survey::{Found, survey};
 use assay_block::{Backend, Pool, PoolOptions, Ring, RingOptions};
 use assay_measure::clock::Clock;
 use assay_measure::config::Settings;
+use assay_measure::facts;
 use assay_measure::snapshot::{Fact, StatSet};
 use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, LineValue};
 use assay_run::plan::Plan;
@@ -430,7 +431,6 @@ impl NativeEngine {
                 },
             ),
             Fact::new("io_mode_requested", &options.io_mode),
-            Fact::new("io_mode_achieved", self.achieved_io_mode()),
             Fact::new("scan_read", self.scan_read()),
             Fact::new("index", index),
             Fact::new(
@@ -505,22 +505,32 @@ impl NativeEngine {
     }
 
     /// What the I/O mode came to, judged by the files, the file system and the ring.
-    fn achieved_io_mode(&self) -> String {
+    fn achieved_io_mode(&self) -> Vec<Fact> {
         let direct = self.instance.files.list.iter().all(|f| f.is_direct());
         let memory = |path: &Path| assay_block::device_facts(path).is_tmpfs;
         let tmpfs = self.places.list().iter().any(|place| memory(&place.path));
         let uring = locked(&self.ring_facts)
             .first()
             .is_some_and(|f| f.value.contains("io_uring"));
-        match (direct && !tmpfs, uring) {
-            (true, true) => "setall (O_DIRECT, io_uring)".to_owned(),
-            (true, false) => "directio (O_DIRECT, blocking calls in helper threads)".to_owned(),
+        let bypassed = direct && !tmpfs;
+        let mode = match (bypassed, uring) {
+            (true, true) => "setall (O_DIRECT, io_uring)",
+            (true, false) => "directio (O_DIRECT, blocking calls in helper threads)",
             (false, true) if tmpfs => {
-                "asynch (memory file system: O_DIRECT has no effect, io_uring)".to_owned()
+                "asynch (memory file system: O_DIRECT has no effect, io_uring)"
             }
-            (false, true) => "asynch (page cache, io_uring)".to_owned(),
-            (false, false) => "none (page cache, blocking calls in helper threads)".to_owned(),
+            (false, true) => "asynch (page cache, io_uring)",
+            (false, false) => "none (page cache, blocking calls in helper threads)",
+        };
+        let mut facts = vec![
+            facts::IO_MODE_ACHIEVED.fact(mode),
+            facts::PAST_PAGE_CACHE.fact(if bypassed { "yes" } else { "no" }),
+        ];
+        if !bypassed {
+            let way = "IO_MODE=setall on a file system that supports direct I/O";
+            facts.push(facts::DEVICE_READS.fact(way));
         }
+        facts
     }
 }
 
@@ -529,6 +539,7 @@ impl Engine for NativeEngine {
         let mut facts = self.data_set_facts();
         facts.extend(self.recovery_facts());
         facts.extend(self.option_facts());
+        facts.extend(self.achieved_io_mode());
         facts.extend(self.writer_facts());
         facts.extend(locked(&self.ring_facts).iter().cloned());
         let threads = locked(&self.threads).clone();

@@ -9,6 +9,7 @@ use super::claim;
 use super::session::{Rows, Session, Way, told};
 use super::sql::{ACTIVITY, Views};
 use crate::claim::Company;
+use crate::published::readings;
 use assay_measure::snapshot::{
     Actor, BUCKETS, BucketReading, Fact, IoReading, Reading, StatSet, TimedReading, WaitClass,
 };
@@ -406,26 +407,18 @@ impl ServerStats {
 
     /// For the report: what a reading costs, and what it covers.
     pub(super) fn facts(&self) -> Vec<Fact> {
-        let longest = locked(&self.state).longest.as_secs_f64() * 1e3;
+        let longest = locked(&self.state).longest;
         let scope = match self.views.global {
             true => "all instances (GV$): other databases and clients are in its counters",
             false => {
                 "the instance or, inside one, the pluggable database: other clients are in its counters"
             }
         };
-        vec![
-            Fact::new(
-                "statistics_reading",
-                format!(
-                    "V$ views, longest so far {longest:.1} ms; its own work is taken off V$SYSSTAT"
-                ),
-            ),
-            Fact::new(
-                "statistics_endpoint_error",
-                "none beside the duration of a reading: the server counts as it works".to_owned(),
-            ),
-            Fact::new("statistics_scope", scope.to_owned()),
-        ]
+        readings(
+            "V$ views, their own work taken off V$SYSSTAT",
+            longest,
+            scope,
+        )
     }
 }
 

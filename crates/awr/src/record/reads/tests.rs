@@ -2,6 +2,7 @@
 
 use crate::fixture;
 use crate::record::build;
+use assay_measure::facts;
 use assay_measure::record::Record;
 use assay_measure::snapshot::{Fact, Reading, RunData, SettingLine, Snapshot};
 use assay_measure::stats;
@@ -44,10 +45,10 @@ fn server(process: Option<f64>, device: Option<f64>) -> RunData {
     .into_iter()
     .for_each(change);
     run.series.iter_mut().for_each(change);
-    run.engine_facts.push(Fact {
-        name: "server_host".to_owned(),
-        value: "same host: our session is process 7".to_owned(),
-    });
+    run.engine_facts.extend([
+        facts::SERVER_HOST.fact("same host: our session is process 7"),
+        facts::DEVICE_READS.fact("--evict continuous"),
+    ]);
     run
 }
 
@@ -96,7 +97,8 @@ fn advice_r13_counts_a_neighbours_reads_for_nobody_and_names_the_way_out() {
     assert_eq!(reads.basis, "server processes");
     assert!((reads.page_cache_pct.value().expect("known") - 90.0).abs() < 1e-6);
     let said = advice(&record, "R13").expect("a tenth is less than half");
-    assert!(said.contains("--evict"), "{said}");
+    let way = "For a test of storage: --evict continuous, or data several times larger";
+    assert!(said.contains(way), "{said}");
     let warned = record.warnings.join(" ");
     assert!(
         warned.contains("the server's processes") && !warned.contains("IO_MODE"),

@@ -114,10 +114,13 @@ pub(crate) fn settings(control: &mut Connection) -> Result<Vec<Fact>, EngineErro
         if name == "innodb_flush_method" {
             let mode = match value.contains("O_DIRECT") {
                 true => "direct",
-                false => "buffered (through the page cache)",
+                false => {
+                    facts.push(facts::DEVICE_READS.fact("innodb_flush_method=O_DIRECT"));
+                    "buffered (through the page cache)"
+                }
             };
             let mode = format!("{mode}, by innodb_flush_method={value}");
-            facts.push(text("io_mode_achieved", mode));
+            facts.push(facts::IO_MODE_ACHIEVED.fact(mode));
         }
         if name == "innodb_flush_log_at_trx_commit" {
             facts.push(text("commit_mode", commits(&value).to_owned()));

@@ -14,6 +14,7 @@ use super::claim;
 use super::conn::{Connection, MyError, told};
 use super::server::Server;
 use crate::claim::Company;
+use crate::published::readings;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
 use assay_measure::stats;
 use assay_run::engine::{EngineError, Remarks};
@@ -300,22 +301,11 @@ impl ServerStats {
 
     /// For the report: what a reading costs.
     pub(super) fn facts(&self) -> Vec<Fact> {
-        let longest = self.lock().longest.as_secs_f64() * 1e3;
-        vec![
-            Fact::new("io_timing_achieved", self.timing.told()),
-            Fact::new(
-                "statistics_reading",
-                format!("status, threads and monitor, longest so far {longest:.1} ms"),
-            ),
-            Fact::new(
-                "statistics_endpoint_error",
-                "none beside the duration of a reading: the server counts as it works".to_owned(),
-            ),
-            Fact::new(
-                "statistics_scope",
-                "the whole server: other databases and clients are in its counters".to_owned(),
-            ),
-        ]
+        let longest = self.lock().longest;
+        let scope = "the whole server: other databases and clients are in its counters";
+        let mut facts = readings("status, threads and monitor", longest, scope);
+        facts.push(Fact::new("io_timing_achieved", self.timing.told()));
+        facts
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

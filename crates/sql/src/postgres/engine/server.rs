@@ -3,6 +3,7 @@
 use super::errors;
 use super::options::{Loop, Options};
 use crate::postgres::wire::Connection;
+use assay_measure::facts::READ_WITHOUT_CALLS;
 use assay_measure::snapshot::Fact;
 use assay_measure::units::size;
 use assay_run::engine::EngineError;
@@ -202,6 +203,9 @@ pub(in crate::postgres) fn settings(control: &mut Connection) -> Result<Vec<Fact
             (_, "") => value,
             (value, unit) => in_words(value, unit),
         };
+        if (name.as_str(), value.as_str()) == ("io_method", "io_uring") {
+            facts.push(READ_WITHOUT_CALLS.fact(&value));
+        }
         facts.push(Fact::new(&format!("setting_{name}"), value));
     }
     Ok(facts)

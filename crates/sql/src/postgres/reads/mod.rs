@@ -15,6 +15,7 @@ use super::wire::{Connection, PgError};
 use crate::place::Place;
 use crate::procs::{self, Cpu, ProcReader};
 use assay_measure::config::Settings;
+use assay_measure::facts;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
 use assay_measure::stats::{self, Stat};
 use assay_run::engine::EngineError;
@@ -274,7 +275,7 @@ fn facts(
 ) -> Vec<Fact> {
     let mut facts = vec![
         Fact::new(
-            "server_host",
+            facts::SERVER_HOST.name,
             match whereabouts {
                 Whereabouts::Here(here) => format!("same host: {}", here.evidence),
                 Whereabouts::Unknown(reason) => format!("n/a (unknowable: {reason})"),
@@ -288,11 +289,13 @@ fn facts(
             },
         ),
     ];
+    let way = match modes.is_empty() {
+        true => "--evict direct (PostgreSQL 16+), --evict continuous or --evict cgroup:SIZE",
+        false => "--evict continuous, a smaller --evict cgroup:SIZE",
+    };
+    facts.push(facts::DEVICE_READS.fact(way));
     if modes.is_empty() {
-        facts.push(Fact::new(
-            "evict_achieved",
-            "nothing requested (EVICT)".to_owned(),
-        ));
+        facts.push(Fact::new("evict_achieved", "nothing requested (EVICT)"));
     }
     facts
 }
@@ -303,7 +306,7 @@ fn place_facts(directory: Option<&Path>, missing: &str, direct: bool) -> Vec<Fac
         true => "direct (debug_io_direct)",
         false => "buffered (through the page cache)",
     };
-    let mut facts = vec![Fact::new("io_mode_achieved", mode.to_owned())];
+    let mut facts = vec![facts::IO_MODE_ACHIEVED.fact(mode)];
     match directory {
         Some(path) => facts.extend(
             assay_block::device_facts(path)

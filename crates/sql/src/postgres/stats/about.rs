@@ -2,8 +2,8 @@
 
 use super::sql::{self, Relations};
 use crate::postgres::wire::{Connection, PgError};
+use crate::published::Published;
 use assay_measure::config::Settings;
-use assay_measure::facts::LATE_S;
 use assay_measure::snapshot::Fact;
 use std::collections::BTreeMap;
 
@@ -177,10 +177,8 @@ impl About {
                     .to_owned()
             },
         );
-        fact("statistics_endpoint_error", self.end_points(flush_refused));
-        if self.is_late(flush_refused) {
-            fact(LATE_S.name, "1".to_owned());
-        }
+        facts.extend(self.published(flush_refused).facts());
+        let mut fact = |name: &str, value: String| facts.push(Fact::new(name, value));
         if self.version < 16 {
             fact(
                 "statistics_of_writes",
@@ -200,23 +198,12 @@ impl About {
 }
 
 impl About {
-    /// Sessions publish their counters in their own time, once a second.
-    fn is_late(&self, flush_refused: bool) -> bool {
-        self.version < 15 || flush_refused
-    }
-
-    /// How exact a counter of the sessions is at the ends of the window.
-    fn end_points(&self, flush_refused: bool) -> String {
-        let late = "up to 1 s of each session's work at either end of the window (2/E of a window of E seconds)";
+    /// When sessions publish their counters.
+    fn published(&self, flush_refused: bool) -> Published {
         match (self.version, flush_refused) {
-            (..15, _) => format!(
-                "{late}: PostgreSQL 13 and 14 publish at most once a second; totals of the whole run are exact"
-            ),
-            (_, true) => format!(
-                "{late}: this role may not execute pg_stat_force_next_flush(); totals of the whole run are exact"
-            ),
-            _ => "as long as the snapshots took: sessions publish their counters at every mark (pg_stat_force_next_flush)"
-                .to_owned(),
+            (..15, _) => Published::Late("PostgreSQL 13 and 14 publish at most once a second"),
+            (_, true) => Published::Late("this role may not execute pg_stat_force_next_flush()"),
+            _ => Published::AtMarks("pg_stat_force_next_flush"),
         }
     }
 }
