@@ -16,7 +16,7 @@ const SCALE_MILLI: std::ops::RangeInclusive<u64> = 1..=1_000_000;
 pub const PARAMS: &[ParamDef] = params! {
     "ORDERS_SCALE", Text, "1", "size of the data set: 1 is a million customers, about 15.9 million rows and 2 GB; \
      fractions to .001 (--scale)";
-    "ORDERS_SCHEMA", Text, "assay_orders", "schema (on MariaDB: database) of the data set; assay creates it and \
+    "ORDERS_SCHEMA", Text, "assay_orders", "schema (on MariaDB and MySQL: database) of the data set; assay creates it and \
      refuses one that it did not make (refused on Oracle, where it is the user's of the URL)";
     "ORDERS_INDEXES", Choice(&["all", "keys", "none"]), "all", "indexes of the data set: all, primary keys alone, none (--indexes)";
     "ORDERS_LEGACY_CORRELATION", Bool, "FALSE", "draw all bell-shaped columns of a row at once, as published rows show it";

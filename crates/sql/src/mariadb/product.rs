@@ -69,6 +69,17 @@ impl Product {
         }
     }
 
+    /// An order's number and its like come from sequences of the server's. MySQL has none: there a session reserves numbers
+    /// in a table of one row that has a sequence's name and column, and knows them beforehand.
+    pub(super) const fn has_sequences(self) -> bool {
+        matches!(self, MariaDb)
+    }
+
+    /// A database has a comment, which MySQL's have not.
+    pub(super) const fn comments_databases(self) -> bool {
+        matches!(self, MariaDb)
+    }
+
     /// Columns `type` and `key` of an `explain format=traditional`.
     pub(super) const fn plan_columns(self) -> [usize; 2] {
         // id, select_type, table, (partitions,) type, possible_keys, key, ...

@@ -4,6 +4,9 @@ use super::conn::{Connection, told};
 use super::product::Product;
 use assay_run::engine::EngineError;
 
+/// The first MySQL that keeps the rules of a table.
+const CHECKS_SINCE: [u32; 3] = [8, 0, 16];
+
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Server {
@@ -59,15 +62,17 @@ impl Server {
     }
 
     /// # Errors
-    /// `Usage`: `what` works on MariaDB alone.
-    pub(super) fn refuse_other_than_mariadb(&self, what: &str) -> Result<(), EngineError> {
-        match self.product {
-            Product::MariaDb => Ok(()),
-            Product::MySql => Err(EngineError::Usage(format!(
-                "{what}; this server is MySQL {}",
-                self.version
-            ))),
+    /// `Unusable`: it takes the rules of a table and does not keep them.
+    pub(super) fn refuse_without_checks(&self) -> Result<(), EngineError> {
+        let parts = self.version.split(['.', '-']);
+        let is: Vec<u32> = parts.map_while(|part| part.parse().ok()).collect();
+        if self.product == Product::MariaDb || is.as_slice() >= &CHECKS_SINCE[..] {
+            return Ok(());
         }
+        Err(EngineError::Unusable(format!(
+            "the server is MySQL {}, which ignores the rules (CHECK) of order entry's tables: use 8.0.16 or later",
+            self.version
+        )))
     }
 
     /// # Errors

@@ -1,7 +1,7 @@
 //! Data sets and sessions on real servers: the suites every target must pass, the items of slob-method 3.4, and what is
 //! refused. Servers are Debian's; with `ASSAY_REQUIRE_MARIADB` set a missing one fails the test.
 
-mod mysql;
+pub(super) mod mysql;
 mod protected;
 mod refused;
 mod threads;

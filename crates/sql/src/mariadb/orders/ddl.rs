@@ -1,6 +1,7 @@
 //! Order entry in MariaDB's words: tables with their keys and rules, then indexes and references, sequences, views.
 
 use super::super::layout::literal;
+use super::super::product::Product;
 use crate::orders::marker::LOADED;
 use assay_orders::checks::Words;
 use assay_orders::generate::Counts;
@@ -9,9 +10,10 @@ use assay_orders::model::{
     Column, INDEXES, METADATA, METADATA_CHARS, REFERENCES, RULES, SEQUENCES, TABLES, Table, Type,
 };
 use assay_orders::params::Indexes;
+use std::collections::BTreeSet;
 
-/// Numbers that a sequence reserves at once, for all sessions.
-const SEQUENCE_CACHE: u32 = 1000;
+/// Numbers that a sequence reserves at once for all sessions, or a session for itself where there are no sequences.
+pub(super) const SEQUENCE_CACHE: i64 = 1000;
 /// What rows are compared by: bytes, as on other servers.
 const KIND: &str = "engine=InnoDB row_format=dynamic character set latin1 collate latin1_bin";
 /// Columns that hold a name in lower case: this server has no indexes on expressions.
@@ -82,9 +84,8 @@ pub(super) fn create_tables(names: &Named, indexes: Indexes) -> Vec<String> {
         .into_iter()
         .map(|table| create_table(names, table, indexes))
         .collect();
-    let text = format!("varchar({METADATA_CHARS})");
+    sql.push(create_metadata(names));
     for (name, columns) in [
-        (METADATA, format!("metadata_key varchar(30) primary key, metadata_value {text}")),
         (BASELINE, "k varchar(40) primary key, v decimal(40, 2) not null".to_owned()),
         (
             LEDGER,
@@ -101,6 +102,14 @@ pub(super) fn create_tables(names: &Named, indexes: Indexes) -> Vec<String> {
         sql.push(format!("create table if not exists {name} ({columns}) {KIND}"));
     }
     sql
+}
+
+pub(super) fn create_metadata(names: &Named) -> String {
+    let name = names.relation(METADATA);
+    format!(
+        "create table if not exists {name} (metadata_key varchar(30) primary key, \
+         metadata_value varchar({METADATA_CHARS})) {KIND}"
+    )
 }
 
 fn create_table(names: &Named, table: Table, indexes: Indexes) -> String {
@@ -126,26 +135,31 @@ fn create_table(names: &Named, table: Table, indexes: Indexes) -> String {
     )
 }
 
-/// Secondary indexes: a statement for each table, which reads its rows once.
-pub(super) fn indexes(names: &Named, indexes: Indexes) -> Vec<String> {
+/// The query for the names of indexes and references that are there: a load that was cut short goes on behind them.
+pub(super) fn finished(names: &Named) -> String {
+    let database = literal(&names.database);
+    format!(
+        "select index_name from information_schema.statistics where table_schema = {database} union \
+         select constraint_name from information_schema.table_constraints where constraint_schema = {database}"
+    )
+}
+
+/// Secondary indexes but for those that are there: a statement for each table, which reads its rows once.
+pub(super) fn indexes(names: &Named, indexes: Indexes, there: &BTreeSet<String>) -> Vec<String> {
     if indexes != Indexes::All {
         return Vec::new();
     }
     let of = |table: Table| {
         let parts: Vec<String> = INDEXES
             .iter()
-            .filter(|index| index.table == table)
+            .filter(|index| index.table == table && !there.contains(index.name))
             .map(|index| {
                 let columns: Vec<String> = index
                     .columns
                     .iter()
                     .map(|name| column(name, index.lower))
                     .collect();
-                format!(
-                    "add index if not exists {} ({})",
-                    quote(index.name),
-                    columns.join(", ")
-                )
+                format!("add index {} ({})", quote(index.name), columns.join(", "))
             })
             .collect();
         let name = names.relation(table.name());
@@ -160,14 +174,14 @@ fn column(name: &str, lower: bool) -> String {
     quote(held.map_or(name, |(held, _)| held))
 }
 
-/// References, one after the other. The rows are those that were generated, so none is compared again.
-pub(super) fn references(names: &Named, indexes: Indexes) -> Vec<String> {
+/// References but for those that are there, one after the other. The rows are those that were generated, so none is compared again.
+pub(super) fn references(names: &Named, indexes: Indexes, there: &BTreeSet<String>) -> Vec<String> {
     if indexes == Indexes::None {
         return Vec::new();
     }
     let one = |one: &assay_orders::model::Reference| {
         format!(
-            "alter table {} add constraint {} foreign key if not exists ({column}) references {} ({column}) {}",
+            "alter table {} add constraint {} foreign key ({column}) references {} ({column}) {}",
             names.relation(one.table.name()),
             quote(one.name),
             names.relation(one.parent.name()),
@@ -175,11 +189,12 @@ pub(super) fn references(names: &Named, indexes: Indexes) -> Vec<String> {
             column = quote(one.column)
         )
     };
-    REFERENCES.iter().map(one).collect()
+    let absent = REFERENCES.iter().filter(|one| !there.contains(one.name));
+    absent.map(one).collect()
 }
 
 /// Sequences that go on behind what is loaded, and views.
-pub(super) fn sequences_and_views(names: &Named, counts: Counts) -> Vec<String> {
+pub(super) fn sequences_and_views(names: &Named, product: Product, counts: Counts) -> Vec<String> {
     let loaded = |table| match table {
         Table::Customers => counts.customers,
         Table::Addresses => counts.addresses,
@@ -189,12 +204,18 @@ pub(super) fn sequences_and_views(names: &Named, counts: Counts) -> Vec<String> 
     };
     let mut sql: Vec<String> = SEQUENCES
         .into_iter()
-        .map(|(sequence, table, _)| {
-            format!(
-                "create or replace sequence {} start with {} cache {SEQUENCE_CACHE}",
-                names.relation(sequence),
-                loaded(table) + 1
-            )
+        .flat_map(|(sequence, table, _)| {
+            let (sequence, first) = (names.relation(sequence), loaded(table) + 1);
+            match product.has_sequences() {
+                true => vec![format!(
+                    "create or replace sequence {sequence} start with {first} cache {SEQUENCE_CACHE}"
+                )],
+                false => vec![
+                    format!("drop table if exists {sequence}"),
+                    format!("create table {sequence} (next_not_cached_value bigint not null) {KIND}"),
+                    format!("insert into {sequence} values ({first})"),
+                ],
+            }
         })
         .collect();
     let [information, descriptions] = [Table::ProductInformation, Table::ProductDescriptions]

@@ -86,7 +86,7 @@ fn facts_of(
     names: &Named,
 ) -> Result<Vec<Fact>, EngineError> {
     let mut facts = vec![
-        Fact::new("engine", "MariaDB"),
+        Fact::new("engine", server.product.name()),
         Fact::new("server_version", server.version.clone()),
         Fact::new("server_user", server.user.clone()),
         Fact::new("database", names.database.clone()),

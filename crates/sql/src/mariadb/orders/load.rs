@@ -10,6 +10,7 @@ use crate::mariadb::claim;
 use crate::mariadb::conn::{Connection, MyError, told};
 use crate::mariadb::load::connect;
 use crate::mariadb::plan::{Way, way};
+use crate::mariadb::product::Product;
 use crate::orders::load::{Copies, Load, Sums, note_sql, threads};
 use crate::orders::marker::Marker;
 use crate::orders::{Rows, Talk, all, already};
@@ -61,7 +62,8 @@ pub(super) fn prepare(
     server.refuse_too_few_connections(threads(settings) as u64 + 1, "LOAD_PARALLEL_DEGREE")?;
     if marker::find(&mut first, names)?.is_none() {
         let asked = Marker::asked(settings)?;
-        first.tell(&marker::create_sql(&asked, names), "creating the database")?;
+        let sql = marker::create_sql(&asked, names, first.product);
+        all(&mut first, &sql, "creating the database")?;
     }
     let inside = within(address, names);
     let mut control = claim::take(&inside, Purpose::Prepare)?;
@@ -79,6 +81,7 @@ pub(super) fn prepare(
     let copies = Copying {
         address: &inside,
         names,
+        product: server.product,
         way,
         packet_bytes: usize::try_from(server.packet_bytes).unwrap_or(usize::MAX),
     };
@@ -93,10 +96,11 @@ pub(super) fn prepare(
     load.run(&mut control, marker, (began, connected))
 }
 
-/// How MariaDB is loaded.
+/// How these servers are loaded.
 struct Copying<'a> {
     address: &'a Address,
     names: &'a Named,
+    product: Product,
     way: Way,
     /// Longest statement.
     packet_bytes: usize,
@@ -154,17 +158,21 @@ impl Copies for Copying<'_> {
         sums: &Sums,
     ) -> Result<(), EngineError> {
         let names = self.names;
-        load.several(&ddl::indexes(names, indexes), "indexes")?;
+        let product = self.product;
+        let there = control.ask(&ddl::finished(names), "looking for indexes")?;
+        let there = there.into_iter().flatten().flatten().collect();
+        load.several(&ddl::indexes(names, indexes, &there), "indexes")?;
         // Statements of its own connection may take longer than an answer.
         let mut patient = self.connect()?;
-        all(&mut patient, &ddl::references(names, indexes), "references")?;
+        let references = ddl::references(names, indexes, &there);
+        all(&mut patient, &references, "references")?;
         let counts = load.generator.counts();
         all(
             control,
-            &ddl::sequences_and_views(names, counts),
+            &ddl::sequences_and_views(names, product, counts),
             "sequences and views",
         )?;
-        all(control, &procedures::create(names), "procedures")?;
+        all(control, &procedures::create(names, product), "procedures")?;
         let fixed: Vec<(Table, i128)> = STATIC
             .into_iter()
             .map(|table| (table, sums.get(&table).map_or(0, |(_, sum)| *sum)))
@@ -180,7 +188,7 @@ impl Copies for Copying<'_> {
 
     fn complete(&self, marker: &Marker, metadata: &[(&str, String)]) -> Vec<String> {
         let mut sql = ddl::metadata(self.names, metadata);
-        sql.push(marker::write_sql(marker, self.names));
+        sql.push(marker::write_sql(marker, self.names, self.product));
         sql
     }
 }
@@ -306,11 +314,13 @@ mod tests {
         let (address, names) = at(&place, &settings).unwrap();
         let marker = Marker::asked(&settings).unwrap();
         let mut first = connect(&address).unwrap();
-        first.run(&marker::create_sql(&marker, &names)).unwrap();
+        let sql = marker::create_sql(&marker, &names, first.product);
+        all(&mut first, &sql, "creating the database").unwrap();
         let inside = within(&address, &names);
         let mut copying = Copying {
             address: &inside,
             names: &names,
+            product: Product::MariaDb,
             way: Way::Local,
             packet_bytes: 1 << 20,
         };

@@ -1,13 +1,16 @@
 //! Whose a database is: order entry's data set, or somebody else's that is never touched. The marker is the comment on the
-//! database.
+//! database, or, where databases have none, on the table of what the data set says of itself.
 
-use super::ddl::{Named, quote};
+use super::ddl::{self, Named, quote};
 use super::procedures;
 use crate::mariadb::conn::{Connection, told};
 use crate::mariadb::layout::literal;
+use crate::mariadb::product::Product;
 use crate::orders::marker::{ANOTHER, Marker, relations};
 use crate::orders::refuse_strangers;
+use assay_orders::checks::Words;
 use assay_orders::mix::ALL;
+use assay_orders::model::METADATA;
 use assay_run::engine::EngineError;
 
 /// The comment of a marker, as text that the server parses: no hexadecimal literal may stand there.
@@ -18,25 +21,46 @@ fn comment(marker: &Marker) -> String {
     )
 }
 
-/// Creates the database with its marker: nobody's that is there is taken.
-pub(super) fn create_sql(marker: &Marker, names: &Named) -> String {
-    format!(
-        "create database {} character set latin1 comment = {}",
-        quote(&names.database),
-        comment(marker)
-    )
+/// Creates the database with its marker: nobody's that is there is taken, unless it is empty and could not be told from
+/// what a prepare that was killed left.
+pub(super) fn create_sql(marker: &Marker, names: &Named, product: Product) -> Vec<String> {
+    let (database, comment) = (quote(&names.database), comment(marker));
+    match product.comments_databases() {
+        true => vec![format!(
+            "create database {database} character set latin1 comment = {comment}"
+        )],
+        false => vec![
+            format!("create database if not exists {database} character set latin1"),
+            format!("{} comment = {comment}", ddl::create_metadata(names)),
+        ],
+    }
 }
 
 /// Changes the marker.
-pub(super) fn write_sql(marker: &Marker, names: &Named) -> String {
-    format!(
-        "alter database {} comment = {}",
-        quote(&names.database),
-        comment(marker)
-    )
+pub(super) fn write_sql(marker: &Marker, names: &Named, product: Product) -> String {
+    let of = match product.comments_databases() {
+        true => format!("database {}", quote(&names.database)),
+        false => format!("table {}", names.relation(METADATA)),
+    };
+    format!("alter {of} comment = {}", comment(marker))
 }
 
-/// The data set of a database; `None` where there is no such database.
+/// The query for the comment of a marker: no row where there is no database, or none that holds anything.
+fn comment_sql(database: &str, product: Product) -> String {
+    match product.comments_databases() {
+        true => format!(
+            "select schema_comment from information_schema.schemata where schema_name = {database}"
+        ),
+        false => format!(
+            "select max(if(name = '{METADATA}', said, '')) from (select table_name as name, table_comment as said from \
+             information_schema.tables where table_schema = {database} union all select '', '' from \
+             information_schema.routines where routine_schema = {database} union all select '', '' from \
+             information_schema.events where event_schema = {database}) as content having count(*) > 0"
+        ),
+    }
+}
+
+/// The data set of a database; `None` where there is no such database, or an empty one that may be a killed prepare's.
 ///
 /// # Errors
 /// `Unusable`: the database is not ours to touch.
@@ -46,9 +70,7 @@ pub(super) fn find(
 ) -> Result<Option<Marker>, EngineError> {
     let name = literal(&names.database);
     let rows = connection
-        .rows(&format!(
-            "select schema_comment from information_schema.schemata where schema_name = {name}"
-        ))
+        .rows(&comment_sql(&name, connection.product))
         .map_err(told("looking for the data set"))?;
     let Some(row) = rows.into_iter().next() else {
         return Ok(None);

@@ -1,7 +1,7 @@
-//! Order entry on MariaDB: the data set's life, and what a run performs on it.
+//! Order entry on MariaDB and MySQL: the data set's life, and what a run performs on it.
 //!
 //! `ddl`, `statements` and `procedures` are its words, `marker` says whose a database is, `load` makes the data set, `session` and `engine`
-//! run it. What is not MariaDB's is in `assay_orders` and in `crate::orders`.
+//! run it. What is not theirs is in `assay_orders` and in `crate::orders`.
 
 mod ddl;
 mod engine;
@@ -25,7 +25,7 @@ use crate::place::Place;
 use assay_measure::config::{ParamDef, Settings};
 use assay_orders::checks::Words;
 use assay_orders::mix::ALL;
-use assay_orders::model::{SEQUENCES, VIEWS};
+use assay_orders::model::{METADATA, SEQUENCES, VIEWS};
 use assay_orders::params::{PARAMS, heeds};
 use assay_orders::workload::{NAME, OPERATIONS, OrderEntry};
 use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Started, Target};
@@ -39,7 +39,7 @@ static ALL_PARAMS: LazyLock<Vec<ParamDef>> = LazyLock::new(|| [params::PARAMS, P
 /// Characters of a database's name at most.
 const NAME_CHARS: usize = 64;
 
-/// Order entry on a MariaDB server.
+/// Order entry on a server of MariaDB or MySQL.
 #[derive(Clone, Copy, Debug)]
 pub struct MariadbOrders;
 
@@ -71,8 +71,7 @@ fn at(location: &str, settings: &Settings) -> Result<(Address, Named), EngineErr
 /// The server, if order entry knows it.
 fn server_of(connection: &mut Connection) -> Result<Server, EngineError> {
     let server = Server::ask(connection)?;
-    let needed = "order entry needs MariaDB or PostgreSQL (`assay run` works on MySQL too)";
-    server.refuse_other_than_mariadb(needed)?;
+    server.refuse_without_checks()?;
     Ok(server)
 }
 
@@ -101,7 +100,7 @@ impl Target for MariadbOrders {
     }
 
     fn about(&self) -> &'static str {
-        "order entry on a MariaDB server, 10.6 to 11.8"
+        "order entry on a server of MariaDB (10.6 to 11.8) or MySQL (8.0 to 9.7)"
     }
 
     fn form(&self) -> &'static str {
@@ -256,21 +255,27 @@ impl Target for MariadbOrders {
 
 /// Removes what a data set is made of, by name, and its database where nothing else is in it.
 fn destroy(control: &mut Connection, names: &Named) -> Result<(), EngineError> {
-    let sequences = SEQUENCES.map(|(name, ..)| name);
+    let mut sequences = SEQUENCES.map(|(name, ..)| name).to_vec();
+    if !control.product.has_sequences() {
+        sequences.clear();
+    }
     let named = |all: &[&str]| {
         let all: Vec<String> = all.iter().map(|name| names.relation(name)).collect();
         all.join(", ")
     };
+    // The marker may be the comment on METADATA, which goes with the database.
     let tables: Vec<&str> = relations()
         .into_iter()
-        .filter(|name| !sequences.contains(name) && !VIEWS.contains(name))
+        .filter(|name| !sequences.contains(name) && !VIEWS.contains(name) && *name != METADATA)
         .collect();
     let mut sql = vec![
         "set foreign_key_checks = 0".to_owned(),
         format!("drop view if exists {}", named(&VIEWS)),
-        format!("drop sequence if exists {}", named(&sequences)),
         format!("drop table if exists {}", named(&tables)),
     ];
+    if !sequences.is_empty() {
+        sql.push(format!("drop sequence if exists {}", named(&sequences)));
+    }
     sql.extend(ALL.map(|tx| {
         let procedure = names.relation(&procedures::name(tx));
         format!("drop procedure if exists {procedure}")

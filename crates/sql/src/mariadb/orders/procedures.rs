@@ -1,12 +1,15 @@
 //! The transactions as procedures that the server performs by itself, with the steps of `assay_orders::program` on the same
 //! inputs. A call is a transaction and answers with what it did. Lists of numbers come as text, four digits each.
 
-use super::ddl::{Named, quote};
+use super::ddl::Named;
 use super::statements::{NEW_ITEM, hour, totals, work_list};
+use crate::mariadb::product::Product;
 use crate::orders::text::{
     ADDRESS, BEST, CARD, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, OFFERED, PRODUCT,
 };
+use assay_orders::checks::Words;
 use assay_orders::mix::Tx;
+use assay_orders::model::SEQUENCES;
 
 /// What every procedure takes at its end.
 const PAUSE: &str = "p_min double, p_max double";
@@ -68,11 +71,12 @@ const PROCEDURES: [Procedure; 9] = [
             arguments: "p_products varchar(96), p_n int",
             variables: "",
             body: "
-  for i in 1 .. p_n do
-    set v_id = substr(p_products, 4 * i - 3, 4);
+  while v_i < p_n do
+    set v_i = v_i + 1;
+    set v_id = substr(p_products, 4 * v_i - 3, 4);
     select count(*) into v_n from ({PRODUCT} {OFFERED} where p.product_id = v_id limit 14) s;
     {PAUSE}
-  end for;
+  end while;
   set o_selects = p_n;",
         },
         Procedure {
@@ -89,37 +93,42 @@ const PROCEDURES: [Procedure; 9] = [
   {PAUSE}
   {LOGON}
   {PAUSE}
-  for i in 1 .. p_n do
-    set v_id = substr(p_categories, 4 * i - 3, 4), v_place = substr(p_warehouses, 4 * i - 3, 4);
+  while v_i < p_n do
+    set v_i = v_i + 1;
+    set v_id = substr(p_categories, 4 * v_i - 3, 4), v_place = substr(p_warehouses, 4 * v_i - 3, 4);
     select count(*), group_concat(lpad(s.product_id, 4, '0') separator ''),
       group_concat(lpad(cast(s.list_price * 100 as signed), 8, '0') separator '') into v_n, v_ps, v_prices
       from ({PRODUCT} {OFFERED} where p.category_id = v_id and v.warehouse_id = v_place limit 14) s;
     {PAUSE}
-  end for;
+  end while;
   set v_o = nextval(orders_seq);
   {NEW_ORDER} values (v_o, utc_timestamp(6), 'online', p_customer, 1, p_warehouse, 'Standard', v_address, p_cost, 'ship_asap',
     v_class, v_card, v_address);
   set o_selects = 4 + p_n, o_inserts = 1 + o_logons;
   {PAUSE}
-  for i in 1 .. least(p_buys, v_n) do
+  set v_i = 0;
+  while v_i < least(p_buys, v_n) do
     {PAUSE}
-    set v_id = substr(v_ps, 4 * i - 3, 4), v_place = substr(p_stocks, 4 * i - 3, 4), v_cents = substr(v_prices, 8 * i - 7, 8), v_stock = 0;
+    set v_i = v_i + 1;
+    set v_id = substr(v_ps, 4 * v_i - 3, 4), v_place = substr(p_stocks, 4 * v_i - 3, 4), v_cents = substr(v_prices, 8 * v_i - 7, 8),
+      v_stock = 0;
     select v.quantity_on_hand into v_stock from inventories v join product_information p using (product_id)
       where v.product_id = v_id and v.warehouse_id = v_place;
     set o_selects = o_selects + 1;
     if v_stock > 0 then
-      {NEW_ITEM} values (v_o, i, v_id, v_cents / 100, 1, 'None', 'New', utc_date() + interval 3 day);
+      {NEW_ITEM} values (v_o, v_i, v_id, v_cents / 100, 1, 'None', 'New', utc_date() + interval 3 day);
       set v_total = v_total + v_cents, o_lines = o_lines + 1;
       set v_taken = concat(v_taken, lpad(v_id, 4, '0'), lpad(v_place, 4, '0'));
     end if;
-  end for;
+  end while;
   update orders set order_mode = 'online', order_status = p_status, order_total = v_total / 100 where order_id = v_o;
-  for r in (select substr(v_taken, 8 * s.j - 7, 4) as p, substr(v_taken, 8 * s.j - 3, 4) as w from
-    (with recursive t as (select 1 as j union all select j + 1 from t where j < 8) select j from t) s
-    where s.j <= o_lines order by p, w) do
-    update inventories set quantity_on_hand = quantity_on_hand - 1
-      where product_id = cast(r.p as signed) and warehouse_id = cast(r.w as signed);
-  end for;
+  select group_concat(s.t order by s.t separator ''), 0 into v_taken, v_i from (select substr(v_taken, 8 * n.j - 7, 8) as t
+    from (with recursive t as (select 1 as j union all select j + 1 from t where j < 8) select j from t) n where n.j <= o_lines) s;
+  while v_i < o_lines do
+    set v_i = v_i + 1;
+    set v_id = substr(v_taken, 8 * v_i - 7, 4), v_place = substr(v_taken, 8 * v_i - 3, 4);
+    update inventories set quantity_on_hand = quantity_on_hand - 1 where product_id = v_id and warehouse_id = v_place;
+  end while;
   set o_inserts = o_inserts + o_lines, o_updates = 1 + o_lines;",
         },
         Procedure {
@@ -193,15 +202,40 @@ const LOGON: &str = "select count(*) into v_n from ({CUSTOMER} from customers wh
     set o_logons = 1;
   end if;";
 
-/// Everything that is created, in order; each statement replaces what is there.
-pub(super) fn create(names: &Named) -> Vec<String> {
+/// Everything that is created, in order; what is there goes first.
+pub(super) fn create(names: &Named, product: Product) -> Vec<String> {
     PROCEDURES
         .iter()
-        .map(|procedure| one(names, procedure))
+        .flat_map(|procedure| {
+            let name = names.relation(&name(procedure.tx));
+            [
+                format!("drop procedure if exists {name}"),
+                one(&name, procedure, product),
+            ]
+        })
         .collect()
 }
 
-fn one(names: &Named, procedure: &Procedure) -> String {
+/// The sequences that a procedure's caller draws from, by their places in [`SEQUENCES`]: none where the server has them.
+pub(super) fn drawn(tx: Tx, product: Product) -> Vec<usize> {
+    let Procedure {
+        body: text,
+        variables,
+        ..
+    } = &PROCEDURES[tx.index()];
+    let text = body(text) + variables;
+    let drawn = SEQUENCES
+        .iter()
+        .enumerate()
+        .filter(|(_, (name, ..))| !product.has_sequences() && text.contains(&nextval(name)));
+    drawn.map(|(at, _)| at).collect()
+}
+
+fn nextval(sequence: &str) -> String {
+    format!("nextval({sequence})")
+}
+
+fn one(name: &str, procedure: &Procedure, product: Product) -> String {
     // A new customer is known within alone.
     let customer = match procedure.arguments.contains("p_customer") {
         true => "",
@@ -211,17 +245,23 @@ fn one(names: &Named, procedure: &Procedure) -> String {
         true => ("", ""),
         false => ("start transaction;", "commit;"),
     };
-    format!(
-        "create or replace procedure {}.{}({}, {PAUSE}) sql security invoker modifies sql data begin {customer}\
-         declare v_n int default 0; declare v_id bigint; \
+    let text = format!(
+        "create procedure {name}({}, {PAUSE}{{DRAWN}}) sql security invoker modifies sql data begin {customer}\
+         declare v_n, v_i int default 0; declare v_id bigint; \
          declare o_selects, o_inserts, o_updates, o_logons, o_lines, o_found bigint default 0; {} {begin}{}\n  {commit} \
          select o_selects, o_inserts, o_updates, o_logons, o_lines, o_found; end",
-        quote(&names.database),
-        name(procedure.tx),
         procedure.arguments,
         procedure.variables,
         body(procedure.body)
-    )
+    );
+    let mut arguments = String::new();
+    let drawn = drawn(procedure.tx, product).into_iter();
+    let text = drawn.fold(text, |text, at| {
+        let argument = format!("p_{}", SEQUENCES[at].0);
+        arguments.push_str(&format!(", {argument} bigint"));
+        text.replace(&nextval(SEQUENCES[at].0), &argument)
+    });
+    text.replace("{DRAWN}", &arguments)
 }
 
 fn body(text: &str) -> String {
@@ -255,8 +295,9 @@ fn body(text: &str) -> String {
         })
 }
 
-/// The call of a procedure, the pause included.
-pub(super) fn call(tx: Tx) -> String {
-    let arguments = PROCEDURES[tx.index()].arguments.split(", ").count() + 2;
+/// The call of a procedure, the pause and what its caller draws included.
+pub(super) fn call(tx: Tx, product: Product) -> String {
+    let arguments = PROCEDURES[tx.index()].arguments.split(", ").count();
+    let arguments = arguments + 2 + drawn(tx, product).len();
     format!("call {}({})", name(tx), vec!["?"; arguments].join(", "))
 }

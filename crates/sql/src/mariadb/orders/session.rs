@@ -1,27 +1,35 @@
 //! How one session of order entry is spoken to: its connection, and its prepared statements.
 
+use super::ddl::SEQUENCE_CACHE;
 use super::procedures;
-use super::statements::statement;
+use super::statements::{DRAWN, statement};
 use crate::mariadb::attached::Attached;
 use crate::mariadb::conn::{Connection, MyError, op_error, told};
 use crate::orders::session::{Argument, Common, Session, Wire, arguments};
 use assay_orders::inputs::Inputs;
-use assay_orders::mix::ALL;
+use assay_orders::mix::{ALL, Tx};
+use assay_orders::model::SEQUENCES;
 use assay_orders::params::Pause;
 use assay_orders::program::{Effects, Row, STATEMENTS, Statement, Value};
 use assay_run::engine::{EngineError, OpError};
 use mysql::Params;
 use mysql::prelude::Queryable;
+use std::ops::Range;
 
 /// A prepared statement, and which value each of its marks stands for.
 type Prepared = (mysql::Statement, Vec<usize>);
 
+/// The procedure of a transaction, and the sequences from which it is given numbers.
+type Called = (mysql::Statement, Vec<usize>);
+
 /// See the module.
 pub(super) struct Link {
     connection: Connection,
-    /// The procedure of each transaction; none where statements are sent.
-    procedures: Vec<mysql::Statement>,
+    /// Of each transaction; none where statements are sent.
+    procedures: Vec<Called>,
     statements: Vec<Prepared>,
+    /// What this session has reserved of each of [`SEQUENCES`] and not used, where the server has none.
+    reserved: [Range<i64>; SEQUENCES.len()],
 }
 
 /// What a procedure answers of itself.
@@ -41,6 +49,7 @@ pub(super) fn open(
     for sql in SETUP.split("; ") {
         connection.run(sql).map_err(told("preparing a session"))?;
     }
+    let product = connection.product;
     let mut prepare = |sql: &str| {
         let prepared = connection.conn.prep(sql).map_err(MyError::from);
         prepared.map_err(told("preparing a statement"))
@@ -49,13 +58,14 @@ pub(super) fn open(
     match common.asked.client_side {
         true => {
             for one in STATEMENTS {
-                let (sql, values) = statement(one);
+                let (sql, values) = statement(one, product);
                 statements.push((prepare(&sql)?, values));
             }
         }
         false => {
             for tx in ALL {
-                procedures.push(prepare(&procedures::call(tx))?);
+                let prepared = prepare(&procedures::call(tx, product))?;
+                procedures.push((prepared, procedures::drawn(tx, product)));
             }
         }
     }
@@ -63,8 +73,42 @@ pub(super) fn open(
         connection,
         procedures,
         statements,
+        reserved: Default::default(),
     };
     Ok(Session::new(number, link))
+}
+
+impl Link {
+    /// Reserves numbers where the last are used: a transaction of its own, before one that may need them.
+    fn reserve(&mut self) -> Result<(), MyError> {
+        if self.connection.product.has_sequences() {
+            return Ok(());
+        }
+        for (left, (name, ..)) in self.reserved.iter_mut().zip(SEQUENCES) {
+            if left.is_empty() {
+                self.connection.run(&format!(
+                    "update {name} set next_not_cached_value = last_insert_id(next_not_cached_value) + {SEQUENCE_CACHE}"
+                ))?;
+                let first = self.connection.conn.last_insert_id() as i64;
+                *left = first..first + SEQUENCE_CACHE;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The next number; there is one, since a transaction needs one of each sequence at most.
+fn draw(reserved: &mut Range<i64>) -> i64 {
+    reserved.next().unwrap_or(0)
+}
+
+/// A procedure had no use for a number that it was given in case.
+fn unused(sequence: usize, tx: Tx, effects: Effects) -> bool {
+    match SEQUENCES[sequence].0 {
+        "logon_seq" => effects.logons == 0,
+        "address_seq" => tx == Tx::UpdateCustomerDetails && effects.found == 0,
+        _ => false,
+    }
 }
 
 impl Wire for Link {
@@ -83,7 +127,10 @@ impl Wire for Link {
         };
         let mut binds: Vec<mysql::Value> = arguments(inputs).into_iter().map(value).collect();
         binds.extend([pause.min_ns, pause.max_ns].map(|ns| mysql::Value::Double(ns as f64 / 1e9)));
-        let call = &self.procedures[inputs.tx.index()];
+        self.reserve()?;
+        let (call, drawn) = &self.procedures[inputs.tx.index()];
+        let given = drawn.iter().map(|at| draw(&mut self.reserved[*at]));
+        binds.extend(given.map(mysql::Value::Int));
         let row: Option<mysql::Row> = self
             .connection
             .conn
@@ -92,10 +139,16 @@ impl Wire for Link {
         for (at, into) in numbers.iter_mut().enumerate() {
             *into = row.as_ref().and_then(|row| number(row, at)).unwrap_or(0);
         }
-        Ok(Effects::of(numbers))
+        let effects = Effects::of(numbers);
+        for at in drawn {
+            let again = unused(*at, inputs.tx, effects);
+            self.reserved[*at].start -= i64::from(again);
+        }
+        Ok(effects)
     }
 
     fn begin(&mut self) -> Result<(), MyError> {
+        self.reserve()?;
         self.connection.run("begin")
     }
 
@@ -109,7 +162,23 @@ impl Wire for Link {
 
     fn send(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<Vec<Row>, MyError> {
         let (prepared, marks) = &self.statements[statement as usize];
-        let binds: Vec<mysql::Value> = marks.iter().map(|at| bind(&values[*at])).collect();
+        let mut drawn = Row::default();
+        let mut draws = 0;
+        let mut binds = Vec::with_capacity(marks.len());
+        for at in marks {
+            binds.push(match at.checked_sub(DRAWN) {
+                None => bind(&values[*at]),
+                Some(sequence) => {
+                    let number = draw(&mut self.reserved[sequence]);
+                    drawn.numbers[draws] = Some(number);
+                    draws += 1;
+                    mysql::Value::Int(number)
+                }
+            });
+        }
+        if draws > 0 && matches!(statement, Statement::NextIds | Statement::NextAddress) {
+            return Ok(vec![drawn]);
+        }
         let params = match binds.is_empty() {
             true => Params::Empty,
             false => Params::Positional(binds),
@@ -118,7 +187,10 @@ impl Wire for Link {
         if statement == Statement::Ship && self.connection.conn.affected_rows() > 0 {
             return Ok(vec![Row::default()]);
         }
-        Ok(rows.iter().map(row_of).collect())
+        Ok(match draws {
+            0 => rows.iter().map(row_of).collect(),
+            _ => vec![drawn],
+        })
     }
 }
 

@@ -1,10 +1,12 @@
-//! The transactions as single statements in MariaDB's words. `$n` is the n-th value; numbers come as they are, money in
+//! The transactions as single statements in the words of MariaDB and MySQL. `$n` is the n-th value; numbers come as they are, money in
 //! cents; what a statement returns begins with three numbers and a text.
 
+use crate::mariadb::product::Product;
 use crate::orders::text::{
     ADDRESS, BEST, CARD, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, OFFERED,
     PRODUCT, marked,
 };
+use assay_orders::model::SEQUENCES;
 use assay_orders::program::Statement;
 
 pub(super) const NEW_ITEM: &str = "insert into order_items (order_id, line_item_id, product_id, unit_price, quantity, gift_wrap, \
@@ -41,12 +43,23 @@ pub(super) fn work_list(head: &str) -> String {
     )
 }
 
+/// The number of a new order.
+const RETURNED: &str = " returning order_id, null, null, null";
 /// Columns of a row of which nothing is wanted.
 const NOTHING: &str = "null, null, null, null";
 
-/// A statement, and which value each of its marks stands for, from 0.
-pub(super) fn statement(statement: Statement) -> (String, Vec<usize>) {
-    let text = change(statement).unwrap_or_else(|| question(statement));
+/// Marks from here on stand for numbers that the session draws, of each of [`SEQUENCES`].
+pub(super) const DRAWN: usize = 20;
+
+/// A statement, and which value each of its marks stands for, from 0. Where the server has no sequences it is told what it would say.
+pub(super) fn statement(statement: Statement, product: Product) -> (String, Vec<usize>) {
+    let mut text = change(statement).unwrap_or_else(|| question(statement));
+    if !product.has_sequences() {
+        for (at, (name, ..)) in SEQUENCES.iter().enumerate() {
+            text = text.replace(&format!("nextval({name})"), &format!("${}", DRAWN + at + 1));
+        }
+        text = text.replace(RETURNED, "");
+    }
     marked(&text, |_| "?".to_owned())
 }
 
@@ -110,7 +123,7 @@ fn change(statement: Statement) -> Option<String> {
             .to_owned(),
         Statement::NewOrder => format!(
             "{NEW_ORDER} values (nextval(orders_seq), utc_timestamp(6), 'online', $1, 1, $2, 'Standard', $3, $4, \
-             'ship_asap', nullif($5, ''), $6, $3) returning order_id, null, null, null"
+             'ship_asap', nullif($5, ''), $6, $3){RETURNED}"
         ),
         Statement::NewItem => format!(
             "{NEW_ITEM} values ($1, $2, $3, $4 / 100, 1, 'None', 'New', utc_date() + interval 3 day)"

@@ -55,8 +55,8 @@ fn free_port() -> u16 {
 }
 
 /// A server and its port.
-struct MySql {
-    server: Server,
+pub(in crate::mariadb) struct MySql {
+    pub(in crate::mariadb) server: Server,
     port: u16,
 }
 
@@ -114,7 +114,7 @@ impl MySql {
     }
 
     /// The one of the tests that run now, with pages of 8 KiB: the last of them ends it.
-    fn shared() -> Option<Arc<Self>> {
+    pub(in crate::mariadb) fn shared() -> Option<Arc<Self>> {
         static SHARED: Mutex<Weak<MySql>> = Mutex::new(Weak::new());
         let root = tree()?;
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
