@@ -197,7 +197,12 @@ fn card(page: &mut Sections, record: &Record, info: &OrdersInfo) {
     let pair = |name: &str, value: String| (name.to_owned(), value);
     page.wrapped(
         "Mix: ",
-        &format!("{}: {}", asked.mix.preset, asked.mix.told()),
+        &format!(
+            "{}: {}; drawn: {}",
+            asked.mix.preset,
+            asked.mix.told(),
+            info.draw()
+        ),
     );
     page.wrapped("Form: ", &format!("{}; {}", info.form(), info.arrivals()));
     page.wrapped("Durability: ", &known.durability);
@@ -492,7 +497,7 @@ type Tells = fn(&OrdersInfo) -> String;
 fn conditions(baseline: &Record, candidate: &Record) -> Vec<Check> {
     let [a, b] = [baseline, candidate].map(OrdersInfo::part_of);
     let of = |info: &Option<OrdersInfo>, what: Tells| info.as_ref().map(what).unwrap_or_default();
-    let all: [(&str, Tells); 9] = [
+    let all: [(&str, Tells); 10] = [
         ("mix", |info| {
             info.asked()
                 .map(|asked| asked.mix.preset.clone())
@@ -503,6 +508,7 @@ fn conditions(baseline: &Record, candidate: &Record) -> Vec<Check> {
                 .map(|asked| asked.mix.told())
                 .unwrap_or_default()
         }),
+        ("draw of the mix", |info| info.draw().to_owned()),
         ("form of the transactions", |info| info.form().to_owned()),
         ("arrivals", OrdersInfo::arrivals),
         ("scale", |info| six(info.known.scale)),

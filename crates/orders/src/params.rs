@@ -21,6 +21,8 @@ pub const PARAMS: &[ParamDef] = params! {
     "ORDERS_INDEXES", Choice(&["all", "keys", "none"]), "all", "indexes of the data set: all, primary keys alone, none (--indexes)";
     "ORDERS_LEGACY_CORRELATION", Bool, "FALSE", "draw all bell-shaped columns of a row at once, as published rows show it";
     "ORDERS_MIX", Choice(PRESET_NAMES), "current", "weights of the transactions: current (2.7), classic (2.6), classic-client (--mix)";
+    "ORDERS_MIX_DRAW", Choice(&["weighted", "deck"]), "weighted", "weighted: each transaction is drawn by itself; deck: a session \
+     draws from a shuffled deck in which each stands as often as its weight says, so that shares are exact";
     "ORDERS_DISABLE", Text, "", "transactions that are not done, by short names: SQ,WQ,WA (--disable)";
     "ORDERS_ENABLE", Text, "", "transactions that are done although the mix has them off (--enable)";
     "ORDERS_FORM", Choice(&["server", "client"]), "server", "server: a function is called for each transaction; client: each \
@@ -118,6 +120,9 @@ impl Pause {
 pub struct Asked {
     /// What is done how often.
     pub mix: Mix,
+    /// Each session draws from a shuffled deck; else each transaction is drawn by itself.
+    #[serde(default)]
+    pub deck: bool,
     /// Each statement is sent on its own; else functions are called.
     pub client_side: bool,
     /// Within a transaction.
@@ -157,6 +162,7 @@ impl Asked {
         }
         Ok(Self {
             mix: mix.map_err(EngineError::Usage)?,
+            deck: settings.text("ORDERS_MIX_DRAW") == "deck",
             client_side: settings.text("ORDERS_FORM") == "client",
             intra: Pause::of(settings, "THINK_INTRA")?,
             inter,

@@ -145,6 +145,15 @@ impl OrdersInfo {
         }
     }
 
+    /// How the mix is drawn.
+    #[must_use]
+    pub fn draw(&self) -> &'static str {
+        match self.asked().is_some_and(|asked| asked.deck) {
+            true => "a shuffled deck for each session",
+            false => "each transaction by itself",
+        }
+    }
+
     /// How they are performed.
     #[must_use]
     pub fn form(&self) -> &'static str {

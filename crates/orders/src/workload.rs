@@ -72,6 +72,7 @@ impl Workload for OrderEntry {
         Source::Own(Box::new(Terminal {
             asked: self.0.clone(),
             mix: stream(Purpose::Mix),
+            deck: Vec::new(),
             inputs: stream(Purpose::Keys),
             pauses: stream(Purpose::ThinkLength),
             arrivals: stream(Purpose::Arrivals),
@@ -106,6 +107,8 @@ impl Workload for OrderEntry {
 struct Terminal {
     asked: Asked,
     mix: Stream,
+    /// What is left of the deck; empty where each transaction is drawn by itself.
+    deck: Vec<Tx>,
     inputs: Stream,
     pauses: Stream,
     arrivals: Stream,
@@ -116,12 +119,26 @@ struct Terminal {
     first: bool,
 }
 
+impl Terminal {
+    /// The next transaction.
+    fn draw(&mut self) -> Tx {
+        let (mix, random) = (&self.asked.mix, &mut self.mix);
+        if !self.asked.deck {
+            return mix.pick(random.below(mix.total().into()) as u32);
+        }
+        if self.deck.is_empty() {
+            self.deck
+                .extend((0..mix.total()).map(|card| mix.pick(card)));
+        }
+        // Any card that is left is as likely as any other: the deck is shuffled as it is drawn from.
+        let at = random.below(self.deck.len() as u64) as usize;
+        self.deck.swap_remove(at)
+    }
+}
+
 impl Steps for Terminal {
     fn next(&mut self, plan: &Plan) -> Step {
-        let tx = self
-            .asked
-            .mix
-            .pick(self.mix.below(self.asked.mix.total().into()) as u32);
+        let tx = self.draw();
         let op = Op::Call {
             kind: tx.index() as u8,
             number: self.inputs.next_u64(),
@@ -161,7 +178,9 @@ pub fn tx_of(op: &Op) -> Option<(Tx, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mix::PRESET_NAMES;
     use crate::params::tests::settings;
+    use proptest::prelude::*;
 
     fn steps(given: &[(&str, &str)], rate: u64, session: u32, n: usize) -> Vec<Step> {
         let workload = OrderEntry(Asked::new(&settings(given)).expect("it fits"));
@@ -196,6 +215,36 @@ mod tests {
             let sigma = (n as f64 * p * (1.0 - p)).sqrt();
             assert!((seen - n as f64 * p).abs() < 5.0 * sigma, "{tx:?} {seen}");
         }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+        #[test]
+        fn whole_decks_have_exactly_the_weights(session in 1_u32..5, decks in 1_u32..20, preset in 0_usize..3) {
+            let given = [("ORDERS_MIX", PRESET_NAMES[preset]), ("ORDERS_MIX_DRAW", "deck")];
+            let mix = Asked::new(&settings(&given)).expect("it fits").mix;
+            let steps = steps(&given, 0, session, (decks * mix.total()) as usize);
+            let mut seen = [0; 9];
+            steps.iter().for_each(|step| seen[step.op.kind()] += 1);
+            prop_assert_eq!(seen, mix.weights.map(|weight| weight * decks));
+        }
+    }
+
+    #[test]
+    fn a_deck_is_shuffled_anew_and_the_same_for_a_seed_whatever_the_pace() {
+        let deck = ("ORDERS_MIX_DRAW", "deck");
+        let kinds = |given: &[(&str, &str)], rate, session| {
+            let steps = steps(given, rate, session, 250);
+            let ops: Vec<Op> = steps.into_iter().map(|step| step.op).collect();
+            ops
+        };
+        let closed = kinds(&[deck], 0, 1);
+        assert_eq!(kinds(&[deck, ("THINK_INTER_MAX", "1")], 0, 1), closed);
+        assert_eq!(kinds(&[deck, ("ARRIVALS", "poisson")], 400, 1), closed);
+        let names = |ops: &[Op]| ops.iter().map(Op::kind).collect::<Vec<_>>();
+        // Two decks of 125 cards.
+        assert_ne!(names(&closed[..125]), names(&closed[125..]));
+        assert_ne!(names(&closed), names(&kinds(&[deck], 0, 2)));
     }
 
     #[test]
