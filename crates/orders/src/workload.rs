@@ -8,7 +8,7 @@ use assay_measure::clock::{NS_PER_S, Ns};
 use assay_measure::config::{Settings, Value};
 use assay_measure::prng::{Purpose, Stream};
 use assay_run::engine::{EngineError, Op};
-use assay_run::plan::{Plan, Think};
+use assay_run::plan::{Arrivals, Plan, Think};
 use assay_run::workload::{LiveLine, Source, Step, Steps, Workload};
 
 /// Its name: of the workload, of the command, of the kind of its records.
@@ -45,9 +45,16 @@ impl OrderEntry {
     /// Takes what concerns the loop into its plan.
     fn pace(&self, plan: &mut Plan) {
         let Asked {
-            inter, delay_ns, ..
+            inter,
+            delay_ns,
+            shared,
+            ..
         } = self.0;
         plan.update_pct = 0;
+        plan.arrivals = shared.then_some(Arrivals {
+            at_random: self.0.poisson,
+            waiting_max: self.0.queue_limit,
+        });
         // The loop takes pauses exactly only where it knows that there are some.
         plan.think = (inter.is_some() || delay_ns > 0).then_some(Think {
             frequency: 1,
@@ -77,7 +84,8 @@ impl Workload for OrderEntry {
             pauses: stream(Purpose::ThinkLength),
             arrivals: stream(Purpose::Arrivals),
             ramp_ns: u64::from((session - 1) / self.0.group.max(1)) * self.0.delay_ns,
-            gap_ns: (self.0.poisson && rate > 0.0).then(|| NS_PER_S as f64 / rate),
+            gap_ns: (self.0.poisson && !self.0.shared && rate > 0.0)
+                .then(|| NS_PER_S as f64 / rate),
             due_ns: 0.0,
             first: true,
         }))
@@ -249,7 +257,8 @@ mod tests {
 
     #[test]
     fn arrivals_at_random_have_the_rate_and_a_random_distance() {
-        let steps = steps(&[("ARRIVALS", "poisson")], 400, 2, 20_000);
+        let given = [("ARRIVALS", "poisson"), ("ARRIVALS_QUEUE", "session")];
+        let steps = steps(&given, 400, 2, 20_000);
         let starts: Vec<f64> = steps
             .iter()
             .filter_map(|step| step.start_ns)
