@@ -293,6 +293,9 @@ pub struct DriverReading {
     /// Lateness of starts under a RATE.
     #[serde(skip_serializing_if = "Histogram::is_empty")]
     pub schedule_lag: Histogram,
+    /// Arrivals of a shared queue that found no room in it.
+    #[serde(skip_serializing_if = "is_none")]
+    pub dropped: u64,
     /// CPU time of the driver threads, ns (thread clock).
     pub thread_cpu_ns: u64,
     /// schedstat run delay of the driver threads, ns: runnable but not on a CPU.
@@ -303,6 +306,15 @@ pub struct DriverReading {
     /// are 0 or left out there and mean n/a (reset).
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub resets: BTreeSet<String>,
+}
+
+/// A counter that most runs do not have.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// One consistent reading of everything, taken while the sessions work.

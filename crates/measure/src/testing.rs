@@ -202,7 +202,7 @@ fn ops() -> impl Strategy<Value = Vec<OpReading>> {
 }
 
 pub(crate) fn driver() -> impl Strategy<Value = DriverReading> {
-    let scalars = prop::array::uniform12(n());
+    let scalars = prop::array::uniform13(n());
     let parts = (ops(), sums(), sums(), sums(), histogram(), scalars);
     parts.prop_map(
         |(ops, errors, retried, by_kind, schedule_lag, n)| DriverReading {
@@ -223,6 +223,7 @@ pub(crate) fn driver() -> impl Strategy<Value = DriverReading> {
             thread_cpu_ns: n[9],
             thread_run_delay_ns: n[10],
             threads: n[11],
+            dropped: n[12],
             resets: BTreeSet::new(),
         },
     )

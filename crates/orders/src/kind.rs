@@ -110,21 +110,45 @@ fn first_after_judgements(all: &[Section]) -> usize {
     last.map_or(usize::from(!all.is_empty()), |last| last + 1)
 }
 
-fn own_metrics(record: &Record, info: &OrdersInfo, all: &mut Vec<Metric>) {
-    let client = |metric: Metric| Metric {
+fn client(metric: Metric) -> Metric {
+    Metric {
         layer: "client".to_owned(),
         ..metric
+    }
+}
+
+fn counted(key: &str, name: &str, better: Better, n: u64) -> Metric {
+    let figure = n.into();
+    client(plain(Group::Operation, key, name, "count", better, figure))
+}
+
+fn own_metrics(record: &Record, info: &OrdersInfo, all: &mut Vec<Metric>) {
+    transaction_metrics(record, info, all);
+    let failed = info.transactions.iter().map(TxRow::failures).sum();
+    let (key, name) = ("transactions_failed_count", "Transactions failed");
+    all.push(counted(key, name, Better::Lower, failed));
+    if info.dropped_told().is_some() {
+        let (key, name) = ("arrivals_dropped_count", "Arrivals dropped");
+        all.push(counted(key, name, Better::Lower, info.dropped));
+    }
+    let most = results::per_minute_max(record);
+    let (key, name) = ("transactions_per_min_max", "Most transactions of a minute");
+    all.push(counted(key, name, Better::Higher, most));
+    let broken = match info.known.checks.is_empty() {
+        true => Figure::na("not checked"),
+        false => Figure::Count(info.verdicts(BROKEN).len() as u64),
     };
-    let count = |key: String, name: &str, better: Better, n: u64| {
-        client(plain(
-            Group::Operation,
-            &key,
-            name,
-            "count",
-            better,
-            n.into(),
-        ))
-    };
+    all.push(plain(
+        Group::Operation,
+        "consistency_broken_count",
+        "Consistency checks broken",
+        "count",
+        Better::Lower,
+        broken,
+    ));
+}
+
+fn transaction_metrics(record: &Record, info: &OrdersInfo, all: &mut Vec<Metric>) {
     for row in &info.transactions {
         let Some(op) = record.driver.ops.iter().find(|op| op.kind == row.kind) else {
             continue;
@@ -132,52 +156,20 @@ fn own_metrics(record: &Record, info: &OrdersInfo, all: &mut Vec<Metric>) {
         for (name, q) in [("p10", 0.1), ("p95", 0.95)] {
             let us = results::percentile_us(&op.response.hist_ns, q);
             let figure = us.map_or_else(|| Figure::na("too few samples"), Figure::decimal);
-            let key = format!("{}_us_{name}", row.kind);
-            all.push(client(lower(
-                Group::Operation,
-                &key,
-                &format!("{} {name}", row.kind),
-                &figure,
-            )));
+            let (key, name) = (
+                format!("{}_us_{name}", row.kind),
+                format!("{} {name}", row.kind),
+            );
+            all.push(client(lower(Group::Operation, &key, &name, &figure)));
         }
         for (what, n) in [("failed", row.failures()), ("retried", row.retries())] {
-            let key = format!("{}_{what}_count", row.kind);
-            all.push(count(
-                key,
-                &format!("{} {what}", row.kind),
-                Better::Lower,
-                n,
-            ));
+            let (key, name) = (
+                format!("{}_{what}_count", row.kind),
+                format!("{} {what}", row.kind),
+            );
+            all.push(counted(&key, &name, Better::Lower, n));
         }
     }
-    let failed = info.transactions.iter().map(|row| row.failures()).sum();
-    all.push(count(
-        "transactions_failed_count".to_owned(),
-        "Transactions failed",
-        Better::Lower,
-        failed,
-    ));
-    let most = results::per_minute_max(record);
-    let key = "transactions_per_min_max".to_owned();
-    all.push(count(
-        key,
-        "Most transactions of a minute",
-        Better::Higher,
-        most,
-    ));
-    let broken = match info.known.checks.is_empty() {
-        true => Figure::na("not checked"),
-        false => Figure::Count(info.verdicts(BROKEN).len() as u64),
-    };
-    let key = "consistency_broken_count";
-    all.push(plain(
-        Group::Operation,
-        key,
-        "Consistency checks broken",
-        "count",
-        Better::Lower,
-        broken,
-    ));
 }
 
 fn pause_told(pause: Pause) -> String {
@@ -197,7 +189,12 @@ fn card(page: &mut Sections, record: &Record, info: &OrdersInfo) {
     let pair = |name: &str, value: String| (name.to_owned(), value);
     page.wrapped(
         "Mix: ",
-        &format!("{}: {}", asked.mix.preset, asked.mix.told()),
+        &format!(
+            "{}: {}; drawn: {}",
+            asked.mix.preset,
+            asked.mix.told(),
+            info.draw()
+        ),
     );
     page.wrapped("Form: ", &format!("{}; {}", info.form(), info.arrivals()));
     page.wrapped("Durability: ", &known.durability);
@@ -293,6 +290,11 @@ fn transactions(page: &mut Sections, record: &Record, info: &OrdersInfo) {
             ],
         );
     }
+    measured_from(page, info);
+}
+
+/// What the times are, and what has none.
+fn measured_from(page: &mut Sections, info: &OrdersInfo) {
     let clock = match info.rate_per_s {
         0 => {
             "Times are from a transaction's start to its answer, all attempts and pauses within it included."
@@ -303,6 +305,9 @@ fn transactions(page: &mut Sections, record: &Record, info: &OrdersInfo) {
         }
     };
     page.wrapped("", clock);
+    if let Some(told) = info.dropped_told() {
+        page.wrapped("", &told);
+    }
 }
 
 fn trouble(page: &mut Sections, info: &OrdersInfo) {
@@ -492,7 +497,7 @@ type Tells = fn(&OrdersInfo) -> String;
 fn conditions(baseline: &Record, candidate: &Record) -> Vec<Check> {
     let [a, b] = [baseline, candidate].map(OrdersInfo::part_of);
     let of = |info: &Option<OrdersInfo>, what: Tells| info.as_ref().map(what).unwrap_or_default();
-    let all: [(&str, Tells); 9] = [
+    let all: [(&str, Tells); 10] = [
         ("mix", |info| {
             info.asked()
                 .map(|asked| asked.mix.preset.clone())
@@ -503,6 +508,7 @@ fn conditions(baseline: &Record, candidate: &Record) -> Vec<Check> {
                 .map(|asked| asked.mix.told())
                 .unwrap_or_default()
         }),
+        ("draw of the mix", |info| info.draw().to_owned()),
         ("form of the transactions", |info| info.form().to_owned()),
         ("arrivals", OrdersInfo::arrivals),
         ("scale", |info| six(info.known.scale)),

@@ -21,6 +21,8 @@ pub const PARAMS: &[ParamDef] = params! {
     "ORDERS_INDEXES", Choice(&["all", "keys", "none"]), "all", "indexes of the data set: all, primary keys alone, none (--indexes)";
     "ORDERS_LEGACY_CORRELATION", Bool, "FALSE", "draw all bell-shaped columns of a row at once, as published rows show it";
     "ORDERS_MIX", Choice(PRESET_NAMES), "current", "weights of the transactions: current (2.7), classic (2.6), classic-client (--mix)";
+    "ORDERS_MIX_DRAW", Choice(&["weighted", "deck"]), "weighted", "weighted: each transaction is drawn by itself; deck: a session \
+     draws from a shuffled deck in which each stands as often as its weight says, so that shares are exact";
     "ORDERS_DISABLE", Text, "", "transactions that are not done, by short names: SQ,WQ,WA (--disable)";
     "ORDERS_ENABLE", Text, "", "transactions that are done although the mix has them off (--enable)";
     "ORDERS_FORM", Choice(&["server", "client"]), "server", "server: a function is called for each transaction; client: each \
@@ -32,6 +34,10 @@ pub const PARAMS: &[ParamDef] = params! {
     "LOGON_GROUP", Int(1, 1 << 20), "1", "sessions that begin together";
     "LOGON_DELAY", Seconds, "0", "time between two such groups, s; it is part of the warm-up";
     "ARRIVALS", Choice(&["constant", "poisson"]), "constant", "with RATE: when transactions are due, evenly spaced or at random (--arrivals)";
+    "ARRIVALS_QUEUE", Choice(&["shared", "session"]), "shared", "with RATE: shared: a transaction that is due waits for any session \
+     that is free; session: for the one whose turn it is";
+    "QUEUE_LIMIT", Int(0, 1_000_000), "0", "with RATE and a shared queue: transactions that wait at most; more are dropped and counted; 0: \
+     no limit";
     "RETRIES", Int(0, 100), "5", "attempts after a deadlock or a serialization failure, with the same inputs (--retries)";
     "VERIFY", Bool, "TRUE", "check the consistency of the data set after the run (17 checks)";
 };
@@ -118,6 +124,9 @@ impl Pause {
 pub struct Asked {
     /// What is done how often.
     pub mix: Mix,
+    /// Each session draws from a shuffled deck; else each transaction is drawn by itself.
+    #[serde(default)]
+    pub deck: bool,
     /// Each statement is sent on its own; else functions are called.
     pub client_side: bool,
     /// Within a transaction.
@@ -130,6 +139,12 @@ pub struct Asked {
     pub delay_ns: Ns,
     /// Transactions are due at random.
     pub poisson: bool,
+    /// Under a rate: what is due waits for any session.
+    #[serde(default)]
+    pub shared: bool,
+    /// Transactions that wait at most; 0: no limit.
+    #[serde(default)]
+    pub queue_limit: u64,
     /// Attempts after the first.
     pub retries: u32,
     /// The data set is checked after the run.
@@ -155,14 +170,26 @@ impl Asked {
                     .to_owned(),
             ));
         }
+        let shared = settings.int("RATE") > 0 && settings.text("ARRIVALS_QUEUE") == "shared";
+        let queue_limit = settings.int("QUEUE_LIMIT");
+        if queue_limit > 0 && !shared {
+            return Err(EngineError::Usage(
+                "QUEUE_LIMIT is of the queue that all sessions share under a rate: give RATE too and leave \
+                 ARRIVALS_QUEUE=session out, or leave QUEUE_LIMIT out"
+                    .to_owned(),
+            ));
+        }
         Ok(Self {
             mix: mix.map_err(EngineError::Usage)?,
+            deck: settings.text("ORDERS_MIX_DRAW") == "deck",
             client_side: settings.text("ORDERS_FORM") == "client",
             intra: Pause::of(settings, "THINK_INTRA")?,
             inter,
             group: settings.int("LOGON_GROUP") as u32,
             delay_ns: settings.ns("LOGON_DELAY"),
             poisson: settings.text("ARRIVALS") == "poisson",
+            shared,
+            queue_limit,
             retries: settings.int("RETRIES") as u32,
             verify: settings.bool("VERIFY"),
         })
@@ -250,6 +277,15 @@ pub(crate) mod tests {
         assert!(!asked.intra.is_some() && !asked.inter.is_some() && asked.verify);
         let contrary = settings(&[("THINK_INTER_MAX", "1"), ("RATE", "10")]);
         assert!(Asked::new(&contrary).is_err());
+        for given in [&[][..], &[("RATE", "9"), ("ARRIVALS_QUEUE", "session")]] {
+            let given: Vec<_> = given
+                .iter()
+                .chain(&[("QUEUE_LIMIT", "5")])
+                .copied()
+                .collect();
+            let refused = Asked::new(&settings(&given)).expect_err("no queue");
+            assert!(refused.to_string().contains("leave QUEUE_LIMIT out"));
+        }
         let short = settings(&[("THINK_INTRA_MIN", "2")]);
         assert!(
             Asked::new(&short)

@@ -7,6 +7,7 @@ use crate::params::Asked;
 use crate::workload::NAME;
 use assay_measure::record::{Part, Record};
 use assay_measure::snapshot::RunData;
+use assay_measure::units::thousands;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -59,6 +60,8 @@ pub struct OrdersInfo {
     pub known: FromEngine,
     /// Transactions due per second; 0 is a closed loop.
     pub rate_per_s: u64,
+    /// Arrivals of the window that found no room in the queue.
+    pub dropped: u64,
     /// Those that are done.
     pub transactions: Vec<TxRow>,
 }
@@ -117,6 +120,7 @@ impl OrdersInfo {
         let rate = data.settings.iter().find(|line| line.name == "RATE");
         Some(Self {
             known,
+            dropped: window.dropped,
             rate_per_s: rate.and_then(|line| line.value.parse().ok()).unwrap_or(0),
             transactions,
         })
@@ -137,11 +141,42 @@ impl OrdersInfo {
     /// When transactions are due, in words.
     #[must_use]
     pub fn arrivals(&self) -> String {
-        let poisson = self.asked().is_some_and(|asked| asked.poisson);
-        match (self.rate_per_s, poisson) {
-            (0, _) => "closed loop".to_owned(),
-            (rate, false) => format!("open loop, {rate}/s evenly spaced"),
-            (rate, true) => format!("open loop, {rate}/s at random"),
+        let (rate, Some(asked)) = (self.rate_per_s, self.asked()) else {
+            return String::new();
+        };
+        if rate == 0 {
+            return "closed loop".to_owned();
+        }
+        let how = if asked.poisson {
+            "at random"
+        } else {
+            "evenly spaced"
+        };
+        let queue = match (asked.shared, asked.queue_limit) {
+            (false, _) => "a queue for each session".to_owned(),
+            (true, 0) => "one queue".to_owned(),
+            (true, most) => format!("one queue of at most {most}"),
+        };
+        format!("open loop, {rate}/s {how}, {queue}")
+    }
+
+    /// What became of arrivals that found the queue full, where it has a limit.
+    #[must_use]
+    pub fn dropped_told(&self) -> Option<String> {
+        let asked = self.asked().filter(|asked| asked.queue_limit > 0)?;
+        Some(format!(
+            "{} arrivals of the window were dropped: {} were waiting already.",
+            thousands(self.dropped),
+            thousands(asked.queue_limit)
+        ))
+    }
+
+    /// How the mix is drawn.
+    #[must_use]
+    pub fn draw(&self) -> &'static str {
+        match self.asked().is_some_and(|asked| asked.deck) {
+            true => "a shuffled deck for each session",
+            false => "each transaction by itself",
         }
     }
 

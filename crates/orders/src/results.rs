@@ -349,6 +349,9 @@ fn extras(results: &Results<'_>, xml: &mut Xml) {
         info.asked().map_or("", |asked| asked.mix.preset.as_str()),
     );
     xml.value("Arrivals", &info.arrivals());
+    if info.dropped_told().is_some() {
+        xml.value("ArrivalsDropped", &info.dropped.to_string());
+    }
     xml.value("Form", info.form());
     xml.value("Isolation", &info.known.isolation);
     xml.value("Durability", &info.known.durability);

@@ -8,7 +8,7 @@ use assay_measure::clock::{NS_PER_S, Ns};
 use assay_measure::config::{Settings, Value};
 use assay_measure::prng::{Purpose, Stream};
 use assay_run::engine::{EngineError, Op};
-use assay_run::plan::{Plan, Think};
+use assay_run::plan::{Arrivals, Plan, Think};
 use assay_run::workload::{LiveLine, Source, Step, Steps, Workload};
 
 /// Its name: of the workload, of the command, of the kind of its records.
@@ -45,9 +45,16 @@ impl OrderEntry {
     /// Takes what concerns the loop into its plan.
     fn pace(&self, plan: &mut Plan) {
         let Asked {
-            inter, delay_ns, ..
+            inter,
+            delay_ns,
+            shared,
+            ..
         } = self.0;
         plan.update_pct = 0;
+        plan.arrivals = shared.then_some(Arrivals {
+            at_random: self.0.poisson,
+            waiting_max: self.0.queue_limit,
+        });
         // The loop takes pauses exactly only where it knows that there are some.
         plan.think = (inter.is_some() || delay_ns > 0).then_some(Think {
             frequency: 1,
@@ -72,11 +79,13 @@ impl Workload for OrderEntry {
         Source::Own(Box::new(Terminal {
             asked: self.0.clone(),
             mix: stream(Purpose::Mix),
+            deck: Vec::new(),
             inputs: stream(Purpose::Keys),
             pauses: stream(Purpose::ThinkLength),
             arrivals: stream(Purpose::Arrivals),
             ramp_ns: u64::from((session - 1) / self.0.group.max(1)) * self.0.delay_ns,
-            gap_ns: (self.0.poisson && rate > 0.0).then(|| NS_PER_S as f64 / rate),
+            gap_ns: (self.0.poisson && !self.0.shared && rate > 0.0)
+                .then(|| NS_PER_S as f64 / rate),
             due_ns: 0.0,
             first: true,
         }))
@@ -106,6 +115,8 @@ impl Workload for OrderEntry {
 struct Terminal {
     asked: Asked,
     mix: Stream,
+    /// What is left of the deck; empty where each transaction is drawn by itself.
+    deck: Vec<Tx>,
     inputs: Stream,
     pauses: Stream,
     arrivals: Stream,
@@ -116,12 +127,26 @@ struct Terminal {
     first: bool,
 }
 
+impl Terminal {
+    /// The next transaction.
+    fn draw(&mut self) -> Tx {
+        let (mix, random) = (&self.asked.mix, &mut self.mix);
+        if !self.asked.deck {
+            return mix.pick(random.below(mix.total().into()) as u32);
+        }
+        if self.deck.is_empty() {
+            self.deck
+                .extend((0..mix.total()).map(|card| mix.pick(card)));
+        }
+        // Any card that is left is as likely as any other: the deck is shuffled as it is drawn from.
+        let at = random.below(self.deck.len() as u64) as usize;
+        self.deck.swap_remove(at)
+    }
+}
+
 impl Steps for Terminal {
     fn next(&mut self, plan: &Plan) -> Step {
-        let tx = self
-            .asked
-            .mix
-            .pick(self.mix.below(self.asked.mix.total().into()) as u32);
+        let tx = self.draw();
         let op = Op::Call {
             kind: tx.index() as u8,
             number: self.inputs.next_u64(),
@@ -161,7 +186,9 @@ pub fn tx_of(op: &Op) -> Option<(Tx, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mix::PRESET_NAMES;
     use crate::params::tests::settings;
+    use proptest::prelude::*;
 
     fn steps(given: &[(&str, &str)], rate: u64, session: u32, n: usize) -> Vec<Step> {
         let workload = OrderEntry(Asked::new(&settings(given)).expect("it fits"));
@@ -198,9 +225,40 @@ mod tests {
         }
     }
 
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+        #[test]
+        fn whole_decks_have_exactly_the_weights(session in 1_u32..5, decks in 1_u32..20, preset in 0_usize..3) {
+            let given = [("ORDERS_MIX", PRESET_NAMES[preset]), ("ORDERS_MIX_DRAW", "deck")];
+            let mix = Asked::new(&settings(&given)).expect("it fits").mix;
+            let steps = steps(&given, 0, session, (decks * mix.total()) as usize);
+            let mut seen = [0; 9];
+            steps.iter().for_each(|step| seen[step.op.kind()] += 1);
+            prop_assert_eq!(seen, mix.weights.map(|weight| weight * decks));
+        }
+    }
+
+    #[test]
+    fn a_deck_is_shuffled_anew_and_the_same_for_a_seed_whatever_the_pace() {
+        let deck = ("ORDERS_MIX_DRAW", "deck");
+        let kinds = |given: &[(&str, &str)], rate, session| {
+            let steps = steps(given, rate, session, 250);
+            let ops: Vec<Op> = steps.into_iter().map(|step| step.op).collect();
+            ops
+        };
+        let closed = kinds(&[deck], 0, 1);
+        assert_eq!(kinds(&[deck, ("THINK_INTER_MAX", "1")], 0, 1), closed);
+        assert_eq!(kinds(&[deck, ("ARRIVALS", "poisson")], 400, 1), closed);
+        let names = |ops: &[Op]| ops.iter().map(Op::kind).collect::<Vec<_>>();
+        // Two decks of 125 cards.
+        assert_ne!(names(&closed[..125]), names(&closed[125..]));
+        assert_ne!(names(&closed), names(&kinds(&[deck], 0, 2)));
+    }
+
     #[test]
     fn arrivals_at_random_have_the_rate_and_a_random_distance() {
-        let steps = steps(&[("ARRIVALS", "poisson")], 400, 2, 20_000);
+        let given = [("ARRIVALS", "poisson"), ("ARRIVALS_QUEUE", "session")];
+        let steps = steps(&given, 400, 2, 20_000);
         let starts: Vec<f64> = steps
             .iter()
             .filter_map(|step| step.start_ns)

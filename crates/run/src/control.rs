@@ -4,6 +4,7 @@
 //! Nothing here is written per operation. A thread reads three atomics at its turn
 //! boundaries; the collector writes them a few times a second.
 
+use crate::arrivals::Queue;
 use crate::engine::EngineError;
 use crate::history::Board;
 use assay_measure::clock::{Clock, Ns};
@@ -97,6 +98,8 @@ pub(crate) struct Control {
     collector: Thread,
     /// What every session does, for the activity history.
     pub board: Board,
+    /// Arrivals that all sessions share.
+    pub queue: Option<Queue>,
     sessions: usize,
 }
 
@@ -125,6 +128,7 @@ impl Control {
             slots: (0..threads).map(|_| Mutex::default()).collect(),
             collector: std::thread::current(),
             board: Board::new(sessions),
+            queue: None,
             sessions,
         }
     }

@@ -257,6 +257,7 @@ impl<'a> Worker<'a> {
             return;
         }
         self.epoch = epoch;
+        self.count_dropped();
         let published = self.published(driver);
         self.control.publish(self.thread, |slot| {
             slot.mark = Some((epoch, Arc::new(published)))
@@ -268,6 +269,7 @@ impl<'a> Worker<'a> {
     /// The stop instant has come: publishes while every session still counts as
     /// active, then stops those between operations. The others stop when theirs end.
     fn stop_all(&mut self, driver: &mut dyn Driver) {
+        self.count_dropped();
         let published = self.published(driver);
         self.control
             .publish(self.thread, |slot| slot.end = Some(Arc::new(published)));
@@ -291,6 +293,14 @@ impl<'a> Worker<'a> {
         }
         self.ready.clear();
         self.sleeping.clear();
+    }
+
+    /// Counts arrivals that have found no room in the shared queue by now.
+    fn count_dropped(&mut self) {
+        if let Some(queue) = &self.control.queue {
+            let until = self.now.min(self.control.stop_instant());
+            self.recorder.dropped += queue.dropped(until.saturating_sub(self.gate_ns));
+        }
     }
 
     /// Moves sessions whose pause is over to the ready queue.
@@ -473,8 +483,16 @@ impl<'a> Worker<'a> {
             scheduled.and(slot.step.start_ns).or(scheduled),
             slot.step.think_ns,
         ) {
-            (Some(after_gate), _) => {
-                slot.intended_ns = self.gate_ns + after_gate;
+            (Some(own), _) => {
+                let after_gate = match &self.control.queue {
+                    None => own,
+                    Some(queue) => {
+                        let (due, dropped) = queue.take(end_ns.saturating_sub(self.gate_ns));
+                        self.recorder.dropped += dropped;
+                        due
+                    }
+                };
+                slot.intended_ns = self.gate_ns.saturating_add(after_gate);
                 slot.intended_ns
             }
             (None, Some(pause)) => end_ns + pause,

@@ -1,5 +1,6 @@
 //! One run from gate to drain: what the binary calls.
 
+use crate::arrivals::Queue;
 use crate::collector::{Collector, Drained, Instant, Marks, Seen};
 use crate::control::{Control, Failure, Finished, Published};
 use crate::driver_loop::Worker;
@@ -124,7 +125,8 @@ pub fn execute(
         ..
     } = options;
     let assignments = plan.assignments(engine.driver_threads(plan.sessions(), options.cpus));
-    let control = Control::new(clock, assignments.len(), plan.sessions(), errors_fatal);
+    let mut control = Control::new(clock, assignments.len(), plan.sessions(), errors_fatal);
+    control.queue = Queue::of(plan);
     let line = TimeLine::new(&control, engine, commands, options.host);
     // Simulated time moves in leaps: no instant in between can be looked at.
     let line = (!clock.is_simulated()).then_some(&line);
@@ -751,9 +753,14 @@ impl Judge<'_> {
         let wanted = self.plan.rate_per_s as f64 * window_ns as f64 / NS_PER_S as f64;
         // One operation a session may be on its way at either end of the window.
         let allowance = wanted * 0.01 + self.plan.sessions() as f64;
+        let lost = |snapshot: &Snapshot| snapshot.driver.dropped;
+        let dropped = match lost(&marks.end).saturating_sub(lost(&marks.begin)) {
+            0 => String::new(),
+            n => format!(" ({n} arrivals found no room in the queue)"),
+        };
         (wanted - ops as f64 > allowance).then(|| {
             format!(
-                "the rate was missed: {ops} operations ended, but RATE={} asks for {wanted:.0}; lower RATE or add \
+                "the rate was missed: {ops} operations ended, but RATE={} asks for {wanted:.0}{dropped}; lower RATE or add \
                  sessions",
                 self.plan.rate_per_s
             )

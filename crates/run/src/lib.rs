@@ -5,6 +5,7 @@
 //! down what it returns.
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod collector;
 pub mod command;
 pub mod conformance;

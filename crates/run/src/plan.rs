@@ -68,6 +68,15 @@ pub struct Think {
     pub max_ns: Ns,
 }
 
+/// How operations arrive that any session may perform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arrivals {
+    /// At random (a Poisson process); else evenly spaced.
+    pub at_random: bool,
+    /// Most that wait; one that comes when so many do is dropped and counted. 0: all wait.
+    pub waiting_max: u64,
+}
+
 /// Columns changed by an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -115,6 +124,9 @@ pub struct Plan {
     pub max_run_time_ns: Option<Ns>,
     /// Total operations per second; 0 is a closed loop.
     pub rate_per_s: u64,
+    /// Under a rate: all sessions take from one queue of arrivals; `None`: each has arrivals of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
     /// Keys that updates may touch: 1..=update_keys. SCALE, unless UPDATE_HOTSPOT
     /// confines updates to HOTSPOT_PCT percent of it (SLOB 2.2).
     pub update_keys: u64,
@@ -162,6 +174,7 @@ impl Plan {
             work_loop: 0,
             max_run_time_ns: None,
             rate_per_s: 0,
+            arrivals: None,
             update_keys: scale,
             hot_spot: None,
             hot_schema_frequency: 0,

@@ -38,6 +38,8 @@ pub(crate) struct Recorder {
     by_kind: BTreeMap<(&'static str, usize, &'static str), u64>,
     pub hot_spot_hits: u64,
     pub hot_schema_hits: u64,
+    /// Arrivals that found no room in the shared queue.
+    pub dropped: u64,
     think: Option<Histogram>,
     /// Waits for the schedule's next start under a rate, and for the client between slices.
     idle: Option<Histogram>,
@@ -60,6 +62,7 @@ impl Recorder {
             by_kind: BTreeMap::new(),
             hot_spot_hits: 0,
             hot_schema_hits: 0,
+            dropped: 0,
             think: think.then(Histogram::new),
             idle: rate.then(Histogram::new),
             busy_ns: 0,
@@ -154,6 +157,7 @@ impl Recorder {
             think_count: self.think.as_ref().map_or(0, Histogram::count),
             think_ns: self.think.as_ref().map_or(0, Histogram::sum_ns),
             busy_ns: self.busy_ns,
+            dropped: self.dropped,
             schedule_lag: self.lag.clone().unwrap_or_default(),
             ..DriverReading::default()
         }

@@ -68,6 +68,8 @@ assay_measure::with_defaults! {
         pub scan: Delay = Delay::Fixed(1_000_000),
         /// Stalls, in order and apart.
         pub stalls: Vec<Stall>,
+        /// A session (from 1) whose operation of this number (from 0) takes so much longer, ns.
+        pub slow: Option<(u32, u64, Ns)>,
         /// Faults.
         pub faults: Vec<Fault>,
         /// Operations in flight at most; 0: as many as there are sessions.
@@ -261,7 +263,10 @@ impl SimDriver<'_> {
     /// Begins an operation now; whether it ends inside the call.
     fn start(&mut self, tag: Tag, op: &Op) -> (Pending, bool) {
         let rows = rows_of(op, self.engine.scan_blocks);
-        let work_ns = self.delay_ns(op, rows);
+        let at = &self.sessions[tag as usize];
+        let slow = self.engine.options.slow;
+        let slow = slow.filter(|(session, i, _)| (*session, *i) == (at.session, at.i));
+        let work_ns = self.delay_ns(op, rows) + slow.map_or(0, |(_, _, more_ns)| more_ns);
         let end_ns = self.end_ns(self.engine.clock.now_ns(), work_ns);
         let fault = self.fault(tag);
         self.number += 1;

@@ -372,7 +372,7 @@ macro_rules! driver {
 }
 
 driver! {
-    sums retries hot_spot_hits hot_schema_hits think_count think_ns busy_ns thread_cpu_ns thread_run_delay_ns;
+    sums retries hot_spot_hits hot_schema_hits think_count think_ns busy_ns dropped thread_cpu_ns thread_run_delay_ns;
     gauges sessions_active in_flight in_flight_ns threads
 }
 

@@ -1,10 +1,10 @@
 //! Open loop against closed forms: response time counts from the intended start, so a
 //! stall is charged to every operation it held up.
 
-use crate::common::{ops, simulate};
+use crate::common::{Ran, ops, simulate};
 use assay_measure::clock::NS_PER_S;
 use assay_measure::snapshot::Verdict;
-use assay_run::plan::Plan;
+use assay_run::plan::{Arrivals, Plan};
 use assay_run::sim::{Delay, SimOptions, Stall};
 
 const MS: u64 = 1_000_000;
@@ -114,4 +114,82 @@ fn a_rate_that_cannot_be_kept_makes_the_run_invalid() {
     assert_eq!(ran.data.verdict, Verdict::Complete);
     let ended = ops(&ran.data.end.driver) - ops(&ran.data.begin.driver);
     assert!((29_900..=30_100).contains(&ended), "{ended}");
+}
+
+/// Four sessions at 1000/s, of which one needs half a second for its third operation.
+fn with_one_slow_session(arrivals: Option<Arrivals>) -> Ran {
+    let plan = Plan {
+        rate_per_s: 1_000,
+        run_time_ns: NS_PER_S,
+        arrivals,
+        ..Plan::plain(1, 4, 20_000)
+    };
+    let sim = SimOptions {
+        select: Delay::Fixed(MS),
+        slow: Some((2, 2, 500 * MS)),
+        ..SimOptions::default()
+    };
+    simulate(&plan, sim)
+}
+
+#[test]
+fn what_waits_in_a_shared_queue_is_taken_over_from_a_slow_session() {
+    let late = |ran: &Ran| {
+        let late = ran.rows.iter().filter(|row| row.response_ns > 2 * MS);
+        late.count()
+    };
+    let own = with_one_slow_session(None);
+    assert!(
+        late(&own) > 100,
+        "the arrivals of the slow session wait for it"
+    );
+    let queue = Arrivals {
+        at_random: false,
+        waiting_max: 0,
+    };
+    let shared = with_one_slow_session(Some(queue));
+    assert_eq!(late(&shared), 1, "none but the slow operation itself");
+    assert_eq!(shared.data.verdict, Verdict::Complete);
+    // What a session does is its own, whoever performs how many.
+    for session in 1..=4 {
+        let ops = |ran: &Ran| {
+            let of = ran.rows.iter().filter(|row| row.session == session);
+            of.map(|row| row.op).collect::<Vec<_>>()
+        };
+        let (own, shared) = (ops(&own), ops(&shared));
+        let both = own.len().min(shared.len());
+        assert!(both > 50);
+        assert_eq!(own[..both], shared[..both]);
+    }
+}
+
+#[test]
+fn arrivals_that_find_a_full_queue_are_counted_and_the_rest_performed() {
+    // Two sessions of 1 ms each take 2000/s of 3000/s.
+    let plan = Plan {
+        rate_per_s: 3_000,
+        run_time_ns: 2 * NS_PER_S,
+        arrivals: Some(Arrivals {
+            at_random: false,
+            waiting_max: 10,
+        }),
+        ..Plan::plain(1, 2, 20_000)
+    };
+    let ran = simulate(&plan, SimOptions::default());
+    let end = &ran.data.end.driver;
+    let begun = ops(end) + end.in_flight;
+    // All that came are performed, under way, waiting or dropped.
+    assert!(
+        (5_988..=6_000).contains(&(begun + end.dropped)),
+        "{begun} {}",
+        end.dropped
+    );
+    assert!((1_980..=2_000).contains(&end.dropped), "{}", end.dropped);
+    let Verdict::Invalid(reasons) = &ran.data.verdict else {
+        panic!("{:?}", ran.data.verdict);
+    };
+    assert!(reasons[0].contains("arrivals found no room"), "{reasons:?}");
+    // Nobody waits longer than the queue is.
+    let longest = ran.data.drained.driver.ops[0].response.max_ns();
+    assert!(longest < Some(8 * MS), "{longest:?}");
 }

@@ -12,6 +12,7 @@ use assay_orders::model::Table;
 use assay_orders::part::FromEngine;
 use assay_run::engine::LineValue;
 use assay_run::{Options, Unobserved, execute};
+use std::time::Duration;
 
 const SCALE: &str = ".002";
 
@@ -110,6 +111,7 @@ fn a_data_set_lives_is_run_on_and_each_fault_is_caught() {
 
     every_transaction_of_both_forms(place);
     a_rate_is_kept(place);
+    others_take_over_what_a_blocked_session_leaves(place);
     faults(place);
     strangers_are_left_alone(place);
     PostgresOrders.destroy(place, &settings(&[])).unwrap();
@@ -172,6 +174,73 @@ fn a_rate_is_kept(place: &str) {
         data.drained.driver.ops.iter().all(later),
         "a response begins when it is due"
     );
+}
+
+/// One session of four waits for a lock until the other three have performed more than their share.
+fn others_take_over_what_a_blocked_session_leaves(place: &str) {
+    let settings = settings(&[
+        ("RATE", "100"),
+        ("SESSIONS", "4"),
+        ("ORDERS_DISABLE", "NCR,UCD,BP,PO,BO"),
+        ("VERIFY", "FALSE"),
+    ]);
+    let mut plan = Plan {
+        run_time_ns: 2 * NS_PER_S,
+        rate_per_s: 100,
+        ..Plan::plain(1, 1, 2000)
+    };
+    PostgresOrders.shape(&settings, &mut plan).unwrap();
+    let stop = Stop::new();
+    let engine = PostgresOrders
+        .open(place, &plan, &settings, &stop, &Unseen)
+        .unwrap();
+    let mut holder = connection(place);
+    // A trigger of the test's own, which the data set may have during the claim alone.
+    for sql in [
+        "create sequence public.turns",
+        "create function public.wait_once() returns trigger language plpgsql as $$ begin \
+         if nextval('public.turns') = 20 then perform pg_advisory_xact_lock(42); end if; return new; end $$",
+        "create trigger wait_once before insert on assay_orders.orders for each row execute function public.wait_once()",
+        "select pg_advisory_lock(42)",
+    ] {
+        holder.query(sql).unwrap();
+    }
+    // Of 200 arrivals three sessions would have 150, had each session its own.
+    let holding = std::thread::spawn(move || {
+        let patient = std::time::Instant::now() + Duration::from_secs(20);
+        let mut done = 0;
+        while done < 170 && std::time::Instant::now() < patient {
+            std::thread::sleep(Duration::from_millis(20));
+            let rows = holder.query("select last_value from public.turns").unwrap();
+            done = rows.rows[0][0].as_deref().unwrap().parse().unwrap();
+        }
+        holder.query("select pg_advisory_unlock(42)").unwrap();
+        done
+    });
+    let options = Options {
+        host: false,
+        calibrate: false,
+        ..Options::default()
+    };
+    let data = execute(
+        &plan,
+        &*engine,
+        &Clock::real(),
+        &stop,
+        &mut Unobserved,
+        options,
+    )
+    .unwrap();
+    let done: u64 = holding.join().unwrap();
+    assert!(done >= 170, "{done} of 200 while one session waited");
+    let fewest = data.per_session.iter().map(|session| session.ops).min();
+    assert!(fewest < Some(20), "{:?}", data.per_session);
+    // The blocked transaction alone was late for long: what came meanwhile did not wait for it.
+    let op = &data.drained.driver.ops[0];
+    assert!(op.response.max_ns() >= op.service.max_ns());
+    drop(engine);
+    let sql = "drop trigger wait_once on assay_orders.orders; drop function public.wait_once(); drop sequence public.turns";
+    connection(place).query(sql).unwrap();
 }
 
 /// Each fault is injected, caught by its checks and by no other, and taken back.
