@@ -15,15 +15,6 @@ else
     skip "no right to mount"
 fi
 
-# Reserved rather than written, but for its end: as fast as the disk is large.
-fill() {
-    local free
-    free=$(df --output=avail --block-size=1M disk | tail -n 1)
-    fallocate --length "$((free - 8))M" disk/ballast || true
-    dd if=/dev/zero of=disk/ballast2 bs=1M status=none 2>/dev/null || true
-    dd if=/dev/zero of=disk/ballast3 bs=4K status=none 2>/dev/null || true
-}
-
 echo "- too little space is refused before a byte is written"
 expect 3 "$ASSAY" prepare --target native:disk/data -s 4 --set SCALE=1G
 has err.txt "MiB are free"
@@ -40,7 +31,7 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
         kill -0 "$pid" 2>/dev/null || { tail err.txt; fail "it ended before it began"; }
     done
     kill -STOP "$pid"
-    fill
+    fill disk
     kill -CONT "$pid"
     code=0
     wait "$pid" || code=$?
@@ -59,7 +50,7 @@ expect 0 "$ASSAY" prepare --target native:disk/data -s 4 --set SCALE=2000 --set 
 expect 0 "$ASSAY" check --target native:disk/data "${SMALL[@]}"
 
 echo "- a run on a full disk"
-fill
+fill disk
 code=0
 "$ASSAY" run --target native:disk/data "${SMALL[@]}" -s 4 --set UPDATE_PCT=50 --time 4 --warmup 0 -o run >out.txt 2>err.txt || code=$?
 case "$code" in

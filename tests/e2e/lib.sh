@@ -105,3 +105,31 @@ sql() {
 stop_postgres() {
     [ -z "${server:-}" ] || { kill -QUIT "$server" 2>/dev/null; wait "$server" 2>/dev/null; } || true
 }
+
+# meets_end_of DISK BEGUN COMMAND...: a load whose disk fills up in the middle of it, once BEGUN holds, ends with one clear error.
+meets_end_of() {
+    local loading code=0 disk=$1 begun=$2
+    shift 2
+    "$ASSAY" "$@" >out.txt 2>err.txt &
+    loading=$!
+    # Held once it has begun to load, so that it meets the end of the disk in the middle of it.
+    until eval "$begun"; do
+        kill -0 "$loading" 2>/dev/null || { cat err.txt; fail "it ended before it began"; }
+    done
+    kill -STOP "$loading"
+    fill "$disk"
+    kill -CONT "$loading"
+    wait "$loading" || code=$?
+    [ "$code" = 3 ] || { tail err.txt; fail "exit $code on a full disk instead of 3"; }
+    [ "$(grep -c '^error' err.txt)" = 1 ] || { cat err.txt; fail "not one clear error"; }
+    grep -qiE "space|full" err.txt || { cat err.txt; fail "the message does not say that the disk is full"; }
+}
+
+# fill DISK: until not even a small file fits, as fast as the disk is large: most of it is reserved rather than written.
+fill() {
+    local free
+    free=$(df --output=avail --block-size=1M "$1" | tail -n 1)
+    [ "$free" -lt 9 ] || fallocate --length "$((free - 8))M" "$1/ballast" || true
+    dd if=/dev/zero of="$1/ballast2" bs=1M status=none 2>/dev/null || true
+    dd if=/dev/zero of="$1/ballast3" bs=4K status=none 2>/dev/null || true
+}

@@ -281,7 +281,8 @@ fn not_borne(workload: &str, url: &str) -> Failure {
         .map(|target| target.form())
         .collect();
     let temporary: Vec<String> = registry::bearing(workload)
-        .filter_map(|target| Some(format!("{}:{}", registry::TEMPORARY, target.temporary()?)))
+        .flat_map(|target| target.temporary())
+        .map(|name| format!("{}:{name}", registry::TEMPORARY))
         .collect();
     Failure::usage(format!(
         "{}: {workload} does not run there; name its server with --target {} or {}",

@@ -69,7 +69,7 @@ pub(crate) const TEMPORARY: &str = "temp";
 /// What the URL of a temporary server can be.
 #[must_use]
 pub(crate) fn temporary_forms() -> String {
-    let names = TARGETS.iter().filter_map(|target| target.temporary());
+    let names = TARGETS.iter().flat_map(|target| target.temporary());
     let forms: Vec<String> = names
         .map(|name| format!("{TEMPORARY}:{name}[:VERSION]"))
         .collect();
@@ -97,18 +97,17 @@ pub(crate) fn locate_for(workload: &str, url: &str) -> Option<(&'static dyn Targ
     Some((found, place))
 }
 
-/// The target of a URL and its place there. `temp:NAME[...]` is target NAME at `temp[...]`.
+/// The target of a URL and its place there. `temp:NAME[...]` is of the target that starts such servers, and a place whole.
 #[must_use]
 pub(crate) fn locate(url: &str) -> Option<(&'static dyn Target, String)> {
     let (scheme, rest) = url.split_once(':')?;
     if scheme != TEMPORARY {
         return find(scheme).map(|target| (target, rest.to_owned()));
     }
-    let name_ends = rest.find(':').unwrap_or(rest.len());
-    let (name, more) = rest.split_at(name_ends);
+    let name = rest.split(':').next().unwrap_or_default();
     let mut targets = TARGETS.iter().copied();
-    let target = targets.find(|target| target.temporary() == Some(name))?;
-    Some((target, format!("{TEMPORARY}{more}")))
+    let target = targets.find(|target| target.temporary().contains(&name))?;
+    Some((target, url.to_owned()))
 }
 
 #[cfg(test)]
@@ -120,14 +119,16 @@ mod tests {
         let place = |url| locate(url).map(|(target, place)| (target.name(), place));
         assert_eq!(
             place("temp:postgres"),
-            Some(("postgres", "temp".to_owned()))
+            Some(("postgres", "temp:postgres".to_owned()))
         );
         assert_eq!(
             place("temp:postgres:16"),
-            Some(("postgres", "temp:16".to_owned()))
+            Some(("postgres", "temp:postgres:16".to_owned()))
         );
         assert_eq!(place("native:a:b"), Some(("native", "a:b".to_owned())));
-        assert_eq!(place("temp:mariadb"), Some(("mysql", "temp".to_owned())));
+        for of_mysql in ["temp:mariadb", "temp:mysql:9.7"] {
+            assert_eq!(place(of_mysql), Some(("mysql", of_mysql.to_owned())));
+        }
         assert_eq!(place("temp:native"), None);
         assert_eq!(place("temp:"), None);
     }

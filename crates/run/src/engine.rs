@@ -359,9 +359,9 @@ pub trait Target: Sync {
     /// How its URL is written, for messages.
     fn form(&self) -> &'static str;
 
-    /// The NAME by which `temp:NAME` starts a server of it; `None`: it cannot.
-    fn temporary(&self) -> Option<&'static str> {
-        None
+    /// The NAMEs by which `temp:NAME` starts servers of it, the usual one first.
+    fn temporary(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// Parameters that apply to such a server alone.

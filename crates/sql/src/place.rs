@@ -17,6 +17,8 @@ const SHORTEST: Duration = Duration::from_secs(1);
 pub(crate) enum Place {
     /// `temp:NAME[:VERSION]`: a throw-away server that does not run yet.
     Temporary {
+        /// What it is called there.
+        name: String,
         /// Version asked for; none: the newest installed.
         version: Option<String>,
     },
@@ -41,17 +43,21 @@ impl Place {
                 patience: Patience::default(),
             });
         }
-        match location.strip_prefix("temp") {
-            Some("") => Ok(Self::Temporary { version: None }),
-            Some(version) if version.starts_with(':') => Ok(Self::Temporary {
-                version: Some(version[1..].to_owned()),
-            }),
-            _ => Ok(Self::Server {
+        let Some(of) = location.strip_prefix("temp:") else {
+            return Ok(Self::Server {
                 url: location.to_owned(),
                 throw_away: false,
                 patience: Patience::default(),
-            }),
-        }
+            });
+        };
+        let (name, version) = match of.split_once(':') {
+            Some((name, version)) => (name, Some(version.to_owned())),
+            None => (of, None),
+        };
+        Ok(Self::Temporary {
+            name: name.to_owned(),
+            version,
+        })
     }
 
     /// As this parameter has it, and with an ear for this request to stop.

@@ -36,8 +36,8 @@ pub(crate) struct OrdersPlace {
     /// A file of settings: assay.toml
     #[arg(short = 'c', long = "config", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The server: postgres://USER@HOST:PORT/DB, mysql:// or oracle:// alike, or temp:postgres[:VERSION] or
-    /// temp:mariadb[:VERSION] (a server only for this command)
+    /// The server: postgres://USER@HOST:PORT/DB, mysql:// or oracle:// alike, or temp:postgres[:VERSION],
+    /// temp:mariadb[:VERSION] or temp:mysql[:VERSION] (a server only for this command)
     #[arg(long, value_name = "URL")]
     target: Option<String>,
     /// Any parameter, repeatable: --set RETRIES=10

@@ -24,6 +24,7 @@ mod io_record;
 mod io_reports;
 mod killed_loads;
 mod mariadb;
+mod mariadb_orders;
 mod memory;
 mod native;
 mod net;

@@ -1,4 +1,5 @@
-//! MariaDB by the program itself, on Debian's server: a throw-away server, a run, and what can go wrong in one.
+//! MariaDB by the program itself, on Debian's server: a throw-away server, a run, and what can go wrong in one; the first of them
+//! on MySQL too.
 
 use crate::common::{Place, Started, json, with};
 use rustix::process::{Pid, Signal, kill_process};
@@ -6,8 +7,8 @@ use serde_json::Value;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 const SMALL: &[&str] = &[
     "-s",
@@ -23,11 +24,12 @@ const LONG: &[&str] = &[
 ];
 
 /// A held server, and the place its directory is in.
-struct Server {
-    place: Place,
+pub(crate) struct Server {
+    pub(crate) place: Place,
     base: tempfile::TempDir,
     held: Option<Started>,
     said: Value,
+    _programs: Option<tempfile::TempDir>,
 }
 
 fn base() -> tempfile::TempDir {
@@ -44,6 +46,10 @@ fn skipped(errors: &str) {
     let required = std::env::var_os("ASSAY_REQUIRE_MARIADB");
     assert!(errors.contains("no programs of MariaDB"), "{errors}");
     assert!(required.is_none_or(|word| word.is_empty()), "{errors}");
+    said_aloud(errors);
+}
+
+fn said_aloud(errors: &str) {
     // Past what the harness holds back, at the end of what is there.
     if let Ok(mut log) = File::options().append(true).open("/proc/self/fd/2") {
         let _ = write!(log, "!! SKIPPED: {errors}");
@@ -64,13 +70,43 @@ fn user_of_servers() -> Option<u32> {
         .then(|| of("mysql").or_else(|| of("nobody")))?
 }
 
+/// MySQL's server as a package would install it: a script stands for the program, whose tree has its own libraries.
+fn mysql_programs() -> Option<tempfile::TempDir> {
+    let Some(tree) = std::env::var_os("MYSQLD_TREE") else {
+        let required = std::env::var_os("ASSAY_REQUIRE_MYSQL");
+        assert!(required.is_none(), "MYSQLD_TREE is not set");
+        said_aloud("a test on MySQL: MYSQLD_TREE names no tree of its programs\n");
+        return None;
+    };
+    let (tree, programs) = (Path::new(&tree).display(), base());
+    let script = format!(
+        "#!/bin/sh\nexec {tree}/lib64/ld-linux-x86-64.so.2 \
+         --library-path {tree}/lib/x86_64-linux-gnu:{tree}/usr/lib/x86_64-linux-gnu {tree}/usr/sbin/mysqld \"$@\"\n"
+    );
+    let file = programs.path().join("mysqld");
+    std::fs::write(&file, script).expect("written");
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).expect("its mode");
+    Some(programs)
+}
+
 impl Server {
-    fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
+        Self::of("temp:mariadb", None)
+    }
+
+    pub(crate) fn mysql() -> Option<Self> {
+        Self::of("temp:mysql", Some(mysql_programs()?))
+    }
+
+    fn of(target: &str, programs: Option<tempfile::TempDir>) -> Option<Self> {
         let (place, base) = (Place::new(), base());
-        let mut command = place.command(&["temp-server", "--target", "temp:mariadb"]);
+        let mut command = place.command(&["temp-server", "--target", target]);
         command
             .env("ASSAY_MYSQL_DIR", base.path())
             .env("ASSAY_SCALE", "1000");
+        if let Some(programs) = &programs {
+            command.env("ASSAY_MYSQL_BIN", programs.path());
+        }
         let mut held = Started::new(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
         let output = held.child().stdout.take().expect("piped");
         let mut line = String::new();
@@ -85,7 +121,29 @@ impl Server {
             base,
             held: Some(held),
             said,
+            _programs: programs,
         })
+    }
+
+    /// What its own client says to this, a line a row.
+    pub(crate) fn query(&self, sql: &str) -> String {
+        let directory = PathBuf::from(self.text("server_directory"));
+        let asked = Command::new("mariadb")
+            .args([
+                "--no-defaults",
+                "-uroot",
+                "--batch",
+                "--skip-column-names",
+                "--force",
+            ])
+            .arg(format!(
+                "--socket={}",
+                directory.join("data/server.sock").display()
+            ))
+            .args(["-e", sql])
+            .output()
+            .expect("the client of the server");
+        String::from_utf8(asked.stdout).expect("text")
     }
 
     fn text(&self, key: &str) -> &str {
@@ -94,11 +152,11 @@ impl Server {
             .unwrap_or_else(|| panic!("{key}: {}", self.said))
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         self.text("server_url").to_owned()
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         let file = PathBuf::from(self.text("server_directory")).join("data/server.pid");
         let pid = std::fs::read_to_string(file).expect("its process");
         let pid = pid.trim().parse().ok().and_then(Pid::from_raw);
@@ -110,7 +168,7 @@ impl Server {
     }
 
     /// Ends it; nothing is left.
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         let mut held = self.held.take().expect("it is held");
         drop(held.child().stdin.take());
         held.ended();
@@ -177,6 +235,38 @@ fn a_run_on_a_server_of_its_own_is_complete_and_leaves_nothing() {
     }
     let left = std::fs::read_dir(base.path()).expect("it is there").count();
     assert_eq!(left, 0);
+}
+
+#[test]
+fn runs_on_a_mysql_of_their_own_are_complete_and_leave_nothing() {
+    let Some(programs) = mysql_programs() else {
+        return;
+    };
+    let (place, base) = (Place::new(), base());
+    let short = ["--target", "temp:mysql:9", "--time", "2", "--warmup", "0"];
+    let slob = with(&with(&["run", "-o", "slob"], &short), SMALL);
+    let orders = with(
+        &["orders", "run", "-o", "orders", "--scale", ".002"],
+        &short,
+    );
+    for (run, command) in [("slob", slob), ("orders", orders)] {
+        let mut command = place.command(&command);
+        command
+            .env("ASSAY_MYSQL_DIR", base.path())
+            .env("ASSAY_MYSQL_BIN", programs.path());
+        let started = Started::new(command.stdout(Stdio::piped()));
+        started.ended().code(0);
+        let report = place.read(&format!("{run}/report.txt"));
+        assert!(report.contains("MySQL 9."), "{report}");
+        assert!(!report.contains("shared_buffers"), "{report}");
+        let record = place.record(run);
+        assert_eq!(record["run"]["verdict"], "complete");
+        let checks = record["integrity"].as_array().expect("a list");
+        let violated: Vec<&Value> = checks.iter().filter(|one| one["ok"] == false).collect();
+        assert!(violated.is_empty(), "{run}: {violated:?}");
+        let left = std::fs::read_dir(base.path()).expect("it is there").count();
+        assert_eq!(left, 0, "{run}");
+    }
 }
 
 #[test]
@@ -290,21 +380,6 @@ fn a_server_that_is_killed_in_a_run_ends_it_with_its_record_kept() {
         .assay(&Server::arguments("prepare", &url, &[]))
         .code(0);
     let run = place.start(&Server::arguments("run", &url, LONG));
-    let run = run.until("the window begins", || place.measures("run"));
-    server.signal(Signal::KILL);
-    given_up(run);
-}
-
-#[test]
-fn order_entry_on_a_server_that_is_killed_ends_with_its_record_kept() {
-    let Some(server) = Server::start() else {
-        return;
-    };
-    let url = server.url();
-    let place = &server.place;
-    let of_orders = |verb| vec!["orders", verb, "--target", &url, "--scale", ".002"];
-    place.assay(&of_orders("prepare")).code(0);
-    let run = place.start(&with(&of_orders("run"), LONG));
     let run = run.until("the window begins", || place.measures("run"));
     server.signal(Signal::KILL);
     given_up(run);

@@ -1,4 +1,5 @@
-//! MariaDB 10.6 to 11.8 and MySQL 8.0 to 9.7 as a target: `mysql://user[:password]@host[:port]/db`, `temp:mariadb[:VERSION]`.
+//! MariaDB 10.6 to 11.8 and MySQL 8.0 to 9.7 as a target: `mysql://user[:password]@host[:port]/db`, `temp:mariadb[:VERSION]`,
+//! `temp:mysql[:VERSION]`.
 //!
 //! `address` says where and who, `conn` speaks through the crate `mysql`, `temp` starts a throw-away server; `layout`
 //! says what a data set is made of, `marker` what is there, `claim` who may work on it at once; `plan`, `load` and
@@ -49,6 +50,7 @@ use conn::told;
 use files::Options;
 use guard::{Guard, TICK, Waiting};
 use marker::{Found, Marked};
+use product::Product;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -105,7 +107,7 @@ impl Target for Mariadb {
     }
 
     fn about(&self) -> &'static str {
-        "a server of MariaDB (10.6 to 11.8) or MySQL (8.0 to 9.7): mysql://user@host:3306/db, or a temporary one: temp:mariadb[:VERSION]"
+        "a server of MariaDB (10.6 to 11.8) or MySQL (8.0 to 9.7): mysql://user@host:3306/db, or a temporary one: temp:mariadb[:VERSION], temp:mysql[:VERSION]"
     }
 
     fn form(&self) -> &'static str {
@@ -116,8 +118,8 @@ impl Target for Mariadb {
         params::PARAMS
     }
 
-    fn temporary(&self) -> Option<&'static str> {
-        Some(temp::BRAND.temp)
+    fn temporary(&self) -> &'static [&'static str] {
+        &[temp::MARIADB.temp, temp::MYSQL.temp]
     }
 
     fn server_params(&self) -> &'static [&'static str] {
@@ -132,15 +134,16 @@ impl Target for Mariadb {
         progress: &dyn Progress,
     ) -> Result<Option<Started>, EngineError> {
         match Place::new(location)? {
-            Place::Temporary { version } => {
-                temp::start(version.as_deref(), settings, stop, progress).map(Some)
+            Place::Temporary { name, version } => {
+                let product = Product::named(&name);
+                temp::start(product, version.as_deref(), settings, stop, progress).map(Some)
             }
             Place::Server { .. } => {
                 for (name, unsaid) in [("MYSQL_SET", ""), ("COMMIT_MODE", "default")] {
                     let given = settings.text(name);
                     if given != unsaid {
                         return Err(EngineError::Usage(format!(
-                            "{name}={given}: applies only to a temp:mariadb server; this server already has its settings"
+                            "{name}={given}: applies only to a throw-away server (temp:mariadb, temp:mysql); this server already has its settings"
                         )));
                     }
                 }
@@ -176,8 +179,8 @@ impl Target for Mariadb {
         schemas: u32,
     ) -> Result<Vec<Line>, EngineError> {
         let place = Place::new(location)?;
-        if let Place::Temporary { version } = &place {
-            let mut lines = temp::plan(version.as_deref(), settings)?;
+        if let Place::Temporary { name, version } = &place {
+            let mut lines = temp::plan(Product::named(name), version.as_deref(), settings)?;
             lines.extend(plan::imagined(settings, schemas)?);
             return Ok(lines);
         }

@@ -10,7 +10,7 @@ pub(super) const PARAMS: &[ParamDef] = params! {
      the order of their pages (MRR)";
     "DRIVER_THREADS", Int(0, 1024), "0", "threads that drive the sessions of LOOP=client; 0: one per session, \
      at most one per CPU. Over TLS each session has its own";
-    "COMMIT_MODE", Choice(&["default", "sync", "write", "none"]), "default", "of a temp:mariadb server: sync, each commit \
+    "COMMIT_MODE", Choice(&["default", "sync", "write", "none"]), "default", "of a throw-away server: sync, each commit \
      is durable; write, written at each commit and synced once a second; none, both once a second \
      (innodb_flush_log_at_trx_commit 1, 2, 0); default: as the server is set. Another server is left as it is";
     "MYSQL_DEFAULTS_FILE", Text, "", "file of options (groups client and assay) that says what the URL does not; default: \
@@ -23,9 +23,9 @@ pub(super) const PARAMS: &[ParamDef] = params! {
      progress: after two thirds assay cancels them; at the end it gives them up, and the run is invalid";
     "CHECK", Choice(&["full", "sampled"]), "full", "what `assay check` reads: every row, or the index and the first \
      rows of each table";
-    "MYSQL_SET", Text, "", "settings of a temp:mariadb server, NAME=VALUE, separated by semicolons";
-    "MYSQL_BIN", Text, "", "directories of mariadbd and mariadb-install-db for temp:mariadb, separated by colons; \
+    "MYSQL_SET", Text, "", "settings of a temp:mariadb or temp:mysql server, NAME=VALUE, separated by semicolons";
+    "MYSQL_BIN", Text, "", "directories of mariadbd and mariadb-install-db for temp:mariadb, of mysqld for temp:mysql, separated by colons; \
      default: where packages install them";
-    "MYSQL_DIR", Text, "", "where assay makes the private directory of a temp:mariadb server; default: TMPDIR, else \
+    "MYSQL_DIR", Text, "", "where assay makes the private directory of a temp:mariadb or temp:mysql server; default: TMPDIR, else \
      /var/tmp";
 };

@@ -18,6 +18,14 @@ impl Product {
         }
     }
 
+    /// By what follows `temp:`.
+    pub(super) fn named(name: &str) -> Self {
+        match name {
+            "mysql" => MySql,
+            _ => MariaDb,
+        }
+    }
+
     pub(super) const fn name(self) -> &'static str {
         match self {
             MariaDb => "MariaDB",

@@ -1,9 +1,11 @@
-//! A throw-away server from installed programs: `temp:mariadb[:VERSION]`, made and kept as [`crate::temp`] does it.
+//! A throw-away server from installed programs: `temp:mariadb[:VERSION]`, `temp:mysql[:VERSION]`, made and kept as
+//! [`crate::temp`] does it.
 
 use super::address::{Address, encoded};
 use super::files::Options;
 use super::load::connect;
 use super::plan;
+use super::product::Product;
 use crate::place::Place;
 use crate::temp::home::Home;
 use crate::temp::owner::{self, Owner};
@@ -17,13 +19,18 @@ use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-pub(super) const BRAND: Brand = Brand {
+pub(super) const MARIADB: Brand = Brand {
     temp: "mariadb",
     called: "MariaDB",
     user: "mysql",
     directory: "MYSQL_DIR",
 };
-const SERVER: &str = "mariadbd";
+pub(super) const MYSQL: Brand = Brand {
+    temp: "mysql",
+    called: "MySQL",
+    ..MARIADB
+};
+/// Makes the data of a MariaDB server; a MySQL server makes its own.
 const INSTALLER: &str = "mariadb-install-db";
 /// Where packages put them, beside PATH.
 const PACKAGED: [&str; 4] = [
@@ -45,6 +52,8 @@ const OURS: [(&str, &str); 10] = [
     ("user", "assay chooses the server's user"),
     ("innodb_page_size", "BLOCK_SZ says it"),
 ];
+/// What a MySQL server has of its own beside that: no second protocol, and no directory that its package would have made.
+const MYSQL_OWN: [(&str, &str); 2] = [("mysqlx", "OFF"), ("secure_file_priv", "NULL")];
 /// Words of the lines of its log that say why it gave up.
 const COMPLAINTS: [&str; 2] = ["[ERROR]", "FATAL ERROR"];
 const SOCKET: &str = "server.sock";
@@ -62,12 +71,48 @@ const DEFAULT_SCHEMAS: u64 = 4;
 /// What new data and its log take, about.
 const SERVER_BYTES: u64 = 250 << 20;
 
+impl Product {
+    fn brand(self) -> Brand {
+        match self {
+            Self::MariaDb => MARIADB,
+            Self::MySql => MYSQL,
+        }
+    }
+
+    fn server(self) -> &'static str {
+        match self {
+            Self::MariaDb => "mariadbd",
+            Self::MySql => "mysqld",
+        }
+    }
+
+    /// What makes the data, for people.
+    fn making(self) -> &'static str {
+        match self {
+            Self::MariaDb => INSTALLER,
+            Self::MySql => "mysqld --initialize-insecure",
+        }
+    }
+
+    /// What has its programs.
+    fn packages(self) -> &'static str {
+        match self {
+            Self::MariaDb => "the package (Debian: mariadb-server-core and mariadb-client-core)",
+            Self::MySql => {
+                "MySQL's server (its own packages; Debian's and Ubuntu's mysql-server-core)"
+            }
+        }
+    }
+}
+
 /// The programs of one installed version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Programs {
+    product: Product,
     server: PathBuf,
-    installer: PathBuf,
-    /// As it says itself: `10.11.19-MariaDB-0+deb12u1`
+    /// Of MariaDB.
+    installer: Option<PathBuf>,
+    /// As it says itself: `10.11.19-MariaDB-0+deb12u1`, `9.7.4-2`
     version: String,
     /// Where it was unpacked, if that is not where it was built for.
     root: Option<PathBuf>,
@@ -75,7 +120,7 @@ struct Programs {
 
 impl Programs {
     /// The first that fits in these directories.
-    fn find(named: &str, version: Option<&str>) -> Result<Self, EngineError> {
+    fn find(product: Product, named: &str, version: Option<&str>) -> Result<Self, EngineError> {
         let path = std::env::var("PATH").unwrap_or_default();
         let split = |list: &str| -> Vec<PathBuf> {
             let parts = list.split(':').filter(|part| !part.is_empty());
@@ -97,20 +142,36 @@ impl Programs {
             }
             files
         };
-        let Some(installer) = all(INSTALLER).into_iter().next() else {
-            return Err(none(named, version, &[]));
+        let installer = match product {
+            Product::MariaDb => all(INSTALLER).into_iter().next(),
+            Product::MySql => None,
         };
+        if product == Product::MariaDb && installer.is_none() {
+            return Err(none(product, named, version, &[]));
+        }
         let mut seen = Vec::new();
-        for server in all(SERVER) {
+        for server in all(product.server()) {
             let Some(is) = version_of(&server) else {
                 continue;
             };
+            // Packages of MariaDB have a mysqld too.
+            let whose = Product::of(&is);
+            if whose != product {
+                let called = whose.name();
+                seen.push(format!(
+                    "{} is {called}'s ({is}: temp:{})",
+                    server.display(),
+                    whose.brand().temp
+                ));
+                continue;
+            }
             let fits = version.is_none_or(|asked| {
                 let rest = is.strip_prefix(asked);
                 rest.is_some_and(|rest| rest.starts_with(['.', '-']) || rest.is_empty())
             });
             if fits {
                 return Ok(Self {
+                    product,
                     root: root_of(&server),
                     server,
                     installer,
@@ -119,7 +180,7 @@ impl Programs {
             }
             seen.push(format!("{is} in {}", server.display()));
         }
-        Err(none(named, version, &seen))
+        Err(none(product, named, version, &seen))
     }
 }
 
@@ -130,7 +191,7 @@ fn root_of(server: &Path) -> Option<PathBuf> {
     made.is_file().then(|| root.to_path_buf())
 }
 
-fn none(named: &str, version: Option<&str>, seen: &[String]) -> EngineError {
+fn none(product: Product, named: &str, version: Option<&str>, seen: &[String]) -> EngineError {
     let wanted = version.map_or(String::new(), |version| format!(" {version}"));
     let seen = match seen {
         [] => "none is installed".to_owned(),
@@ -140,14 +201,20 @@ fn none(named: &str, version: Option<&str>, seen: &[String]) -> EngineError {
         "" => String::new(),
         named => format!(" in {named} (MYSQL_BIN)"),
     };
+    let Brand { temp, called, .. } = product.brand();
+    let programs = match product {
+        Product::MariaDb => format!("{} and {INSTALLER}", product.server()),
+        Product::MySql => product.server().to_owned(),
+    };
     EngineError::Unusable(format!(
-        "temp:mariadb: this host has no programs of MariaDB{wanted}{place} ({SERVER} and {INSTALLER}); {seen}; install \
-         the package (Debian: mariadb-server-core and mariadb-client-core), or name the directories of its programs \
-         with MYSQL_BIN"
+        "temp:{temp}: this host has no programs of {called}{wanted}{place} ({programs}); {seen}; install {}, or name \
+         the directories of its programs with MYSQL_BIN",
+        product.packages()
     ))
 }
 
-/// `mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)`
+/// `mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)`,
+/// `/usr/sbin/mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))`
 fn version_of(server: &Path) -> Option<String> {
     let asked = Command::new(server)
         .args(["--no-defaults", "--version"])
@@ -157,7 +224,9 @@ fn version_of(server: &Path) -> Option<String> {
         .ok()?;
     let said = String::from_utf8(asked.stdout).ok()?;
     let version = said.split("Ver ").nth(1)?.split_ascii_whitespace().next()?;
-    version.contains("MariaDB").then(|| version.to_owned())
+    version
+        .starts_with(|c: char| c.is_ascii_digit())
+        .then(|| version.to_owned())
 }
 
 /// What is wanted, with every choice made.
@@ -198,15 +267,23 @@ fn number(settings: &Settings, name: &str) -> Option<u64> {
 
 impl Choice {
     /// Everything is found and checked that can be without making anything.
-    fn new(version: Option<&str>, settings: &Settings) -> Result<Self, EngineError> {
+    fn new(
+        product: Product,
+        version: Option<&str>,
+        settings: &Settings,
+    ) -> Result<Self, EngineError> {
+        let brand = product.brand();
         let asked = settings::parse(settings.text("MYSQL_SET"), "MYSQL_SET", &OURS)?;
         let flush_log = flush_log(settings, &asked)?;
-        let programs = Programs::find(settings.text("MYSQL_BIN"), version)?;
-        let owner = owner::of_server(BRAND)?;
-        for program in [&programs.server, &programs.installer] {
-            owner::reaches(BRAND, owner.as_ref(), program, "the program")?;
+        let programs = Programs::find(product, settings.text("MYSQL_BIN"), version)?;
+        let owner = owner::of_server(brand)?;
+        for program in [Some(&programs.server), programs.installer.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            owner::reaches(brand, owner.as_ref(), program, "the program")?;
         }
-        let home = Home::choose(BRAND, settings.text("MYSQL_DIR"), owner.as_ref())?;
+        let home = Home::choose(brand, settings.text("MYSQL_DIR"), owner.as_ref())?;
         let schemas = number(settings, "SCHEMAS").unwrap_or(DEFAULT_SCHEMAS);
         let page_bytes = plan::page_bytes(settings);
         super::layout::Sizes::of_page(page_bytes)?;
@@ -251,8 +328,12 @@ impl Choice {
         if let Some(value) = self.flush_log {
             own.push((FLUSH_LOG.to_owned(), value.to_owned()));
         }
+        if self.programs.product == Product::MySql {
+            own.extend(MYSQL_OWN.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        }
         let given = |name: &str| self.asked.iter().any(|(asked, _)| asked.starts_with(name));
-        if !given("performance_schema") {
+        // MySQL tells of its sessions and files as it is set.
+        if self.programs.product == Product::MariaDb && !given("performance_schema") {
             // Reads, writes and syncs of data files are counted and timed, and nothing else: two clock readings each.
             let one = format!("{}=ON", super::stats::INSTRUMENT);
             for (name, value) in [
@@ -274,7 +355,7 @@ impl Choice {
     fn lines(&self, directory: &str) -> Vec<Line> {
         let own = self.own_settings(&Path::new(directory).join(DATA));
         let shown = Shown {
-            server: format!("MariaDB {}", self.programs.version),
+            server: format!("{} {}", self.programs.product.name(), self.programs.version),
             programs: &self.programs.server,
             directory: directory.to_owned(),
             own_settings: settings::listed(&own),
@@ -293,17 +374,31 @@ impl Choice {
         let option = |(name, value): &Setting| format!("--{name}={value}");
         let words =
             |program: &Path| vec![program.display().to_string(), "--no-defaults".to_owned()];
-        let mut make = words(&self.programs.installer);
+        // Its root has no password: nobody reaches the socket but the server's user and root.
+        let mut make = match &self.programs.installer {
+            Some(installer) => {
+                let mut make = words(installer);
+                let special = [
+                    "auth-root-authentication-method=normal",
+                    "skip-test-db",
+                    "skip-name-resolve",
+                ];
+                make.extend(special.map(|word| format!("--{word}")));
+                make
+            }
+            None => {
+                let mut make = words(&self.programs.server);
+                make.push("--initialize-insecure".to_owned());
+                make.extend(MYSQL_OWN.map(|(name, value)| format!("--{name}={value}")));
+                make
+            }
+        };
         let root = self.programs.root.iter();
         make.extend(root.map(|root| format!("--basedir={}", root.display())));
         make.extend([
             format!("--datadir={}", data.display()),
             format!("--tmpdir={}", data.display()),
             format!("--innodb-page-size={}", self.page_bytes),
-            // Its root has no password: nobody reaches the socket but the server's user and root.
-            "--auth-root-authentication-method=normal".to_owned(),
-            "--skip-test-db".to_owned(),
-            "--skip-name-resolve".to_owned(),
         ]);
         let mut serve = words(&self.programs.server);
         serve.extend(own.iter().chain(&self.asked).map(option));
@@ -328,8 +423,12 @@ impl Choice {
 }
 
 /// What would be started; nothing is touched.
-pub(super) fn plan(version: Option<&str>, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-    let choice = Choice::new(version, settings)?;
+pub(super) fn plan(
+    product: Product,
+    version: Option<&str>,
+    settings: &Settings,
+) -> Result<Vec<Line>, EngineError> {
+    let choice = Choice::new(product, version, settings)?;
     let base = choice.home.base.display();
     let mut lines = choice.lines(&format!("{base}/{}...", choice.home.prefix()));
     lines.push(Line {
@@ -342,19 +441,20 @@ pub(super) fn plan(version: Option<&str>, settings: &Settings) -> Result<Vec<Lin
 
 /// Starts it.
 pub(super) fn start(
+    product: Product,
     version: Option<&str>,
     settings: &Settings,
     stop: &Stop,
     progress: &dyn Progress,
 ) -> Result<Started, EngineError> {
-    let choice = Choice::new(version, settings)?;
+    let choice = Choice::new(product, version, settings)?;
     let directory = choice.home.directory(SOCKET)?;
     let mut lines = choice.lines(&directory.display().to_string());
     let request = choice.request(&directory);
-    let server = Server::start(BRAND, &request, INSTALLER, stop, progress)?;
+    let server = Server::start(product.brand(), &request, product.making(), stop, progress)?;
     lines.push(seconds(
         "install_s",
-        "Time to create it (mariadb-install-db), s",
+        &format!("Time to create it ({}), s", product.making()),
         server.made_s,
     ));
     lines.push(seconds("server_start_s", "Started in, s", server.start_s));
@@ -382,11 +482,33 @@ mod tests {
     fn without_programs_the_error_names_the_packages_and_the_way_to_others() {
         let empty = tempfile::tempdir().unwrap();
         let named = empty.path().display().to_string();
-        let text = Programs::find(&named, Some("10.11"))
-            .unwrap_err()
-            .to_string();
-        for wanted in ["MariaDB 10.11", &named, "mariadb-server-core", "MYSQL_BIN"] {
-            assert!(text.contains(wanted), "{wanted}: {text}");
+        for (product, version, package) in [
+            (Product::MariaDb, "10.11", "mariadb-server-core"),
+            (Product::MySql, "8.4", "mysql-server-core"),
+        ] {
+            let found = Programs::find(product, &named, Some(version));
+            let text = found.unwrap_err().to_string();
+            let called = format!("{} {version}", product.name());
+            for wanted in [&called, &named, package, "MYSQL_BIN"] {
+                assert!(text.contains(wanted), "{wanted}: {text}");
+            }
         }
+    }
+
+    #[test]
+    fn whose_a_program_is_its_version_says_and_not_its_name() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("mysqld");
+        let script = "#!/bin/sh\necho \"$0  Ver 10.11.19-MariaDB for Linux on x86_64\"\n";
+        std::fs::write(&file, script).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&file, mode).unwrap();
+        let named = place.path().display().to_string();
+        let found = Programs::find(Product::MySql, &named, None);
+        let text = found.unwrap_err().to_string();
+        assert!(
+            text.contains("mysqld is MariaDB's (10.11.19-MariaDB: temp:mariadb)"),
+            "{text}"
+        );
     }
 }

@@ -54,7 +54,7 @@ impl Server {
             ("SCALE", "1000"),
             ("BLOCK_SZ", page_bytes),
         ]);
-        match Mariadb.start("temp", &settings, &Stop::new(), &Unwatched) {
+        match Mariadb.start("temp:mariadb", &settings, &Stop::new(), &Unwatched) {
             Ok(started) => {
                 let started = started.expect("a temporary place is started");
                 Some(Self {
@@ -457,7 +457,7 @@ fn slob_34_a_row_is_a_page_on_large_pages_too_and_a_small_one_is_refused() {
         life::check(&Mariadb, &url, &small).unwrap();
     }
     let small = settings(&[("BLOCK_SZ", "4096"), ("SCALE", "1000")]);
-    let refused = Mariadb.start("temp", &small, &Stop::new(), &Unwatched);
+    let refused = Mariadb.start("temp:mariadb", &small, &Stop::new(), &Unwatched);
     let text = told_by(refused.map(|_| ()));
     assert!(
         text.contains("4096") || text.contains("no programs"),
@@ -588,7 +588,12 @@ fn a_newer_version_is_loaded_run_and_checked() {
         ("COMMIT_MODE", "write"),
         ("BLOCK_SZ", "16384"),
     ]);
-    let started = Mariadb.start("temp:11.4", &settings(&said), &Stop::new(), &Unwatched);
+    let started = Mariadb.start(
+        "temp:mariadb:11.4",
+        &settings(&said),
+        &Stop::new(),
+        &Unwatched,
+    );
     let started = started.unwrap().expect("a temporary place is started");
     let server = Server {
         location: started.location,
@@ -644,7 +649,7 @@ fn a_server_of_ones_own_goes_when_it_is_dropped() {
     assert!(!directory.exists());
     assert!(!std::path::Path::new("/proc").join(pid.trim()).exists());
     let wrong = settings(&[("MYSQL_SET", "no_such_setting=1"), ("SCALE", "1000")]);
-    let text = told_by(Mariadb.start("temp", &wrong, &Stop::new(), &Unwatched));
+    let text = told_by(Mariadb.start("temp:mariadb", &wrong, &Stop::new(), &Unwatched));
     assert!(
         text.contains("no_such_setting") || text.contains("no-such-setting"),
         "{text}"

@@ -58,8 +58,8 @@ impl Target for Postgres {
         params::PARAMS
     }
 
-    fn temporary(&self) -> Option<&'static str> {
-        Some(temp::BRAND.temp)
+    fn temporary(&self) -> &'static [&'static str] {
+        &[temp::BRAND.temp]
     }
 
     fn server_params(&self) -> &'static [&'static str] {
@@ -74,7 +74,7 @@ impl Target for Postgres {
         progress: &dyn Progress,
     ) -> Result<Option<Started>, EngineError> {
         match Place::new(location)? {
-            Place::Temporary { version } => {
+            Place::Temporary { version, .. } => {
                 temp::start(version.as_deref(), settings, stop, progress).map(Some)
             }
             Place::Server { .. } => match settings.text("PG_SET") {
@@ -107,7 +107,7 @@ impl Target for Postgres {
     ) -> Result<Vec<Line>, EngineError> {
         let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
         let mut lines = match &place {
-            Place::Temporary { version } => temp::plan(version.as_deref(), settings)?,
+            Place::Temporary { version, .. } => temp::plan(version.as_deref(), settings)?,
             Place::Server { .. } => Vec::new(),
         };
         lines.extend(prepare::plan(&place, settings, schemas)?);

@@ -145,7 +145,7 @@ pub(crate) fn own(version: u32, set: &str) -> Option<Server> {
         ("PG_BIN", &bins.join(":")),
         ("SCALE", "1000"),
     ]);
-    let location = format!("temp:{version}");
+    let location = format!("temp:postgres:{version}");
     match Postgres.start(&location, &settings, &Stop::new(), &Unseen) {
         Ok(started) => {
             let started = started.expect("a temporary place is started");

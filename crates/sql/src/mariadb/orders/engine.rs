@@ -91,6 +91,7 @@ fn facts_of(
         Fact::new("server_user", server.user.clone()),
         Fact::new("database", names.database.clone()),
         Fact::new("connection_encrypted", facts::encrypted(control)),
+        Fact::new("cache_parameter", "innodb_buffer_pool_size"),
     ];
     facts.extend(facts::settings(control)?);
     Ok(facts)

@@ -128,7 +128,7 @@ impl Target for MariadbOrders {
         OrderEntry::shape(settings, plan)
     }
 
-    fn temporary(&self) -> Option<&'static str> {
+    fn temporary(&self) -> &'static [&'static str] {
         Mariadb.temporary()
     }
 

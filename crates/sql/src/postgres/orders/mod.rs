@@ -92,7 +92,7 @@ impl Target for PostgresOrders {
         OrderEntry::shape(settings, plan)
     }
 
-    fn temporary(&self) -> Option<&'static str> {
+    fn temporary(&self) -> &'static [&'static str] {
         Postgres.temporary()
     }
 

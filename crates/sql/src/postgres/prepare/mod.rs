@@ -47,7 +47,7 @@ pub(super) fn plan(
     settings: &Settings,
     schemas: u32,
 ) -> Result<Vec<Line>, EngineError> {
-    if let Place::Temporary { version } = place {
+    if let Place::Temporary { version, .. } = place {
         return plan::imagined(version.as_deref(), settings, schemas);
     }
     let mut connection = connect(place)?;
