@@ -23,6 +23,8 @@ pub struct FromEngine {
     pub data_seed: u64,
     /// Version of their rules.
     pub data_version: u32,
+    /// Hash partitions of each table that has some; 0: none.
+    pub partitions: u32,
     /// Isolation of the transactions.
     pub isolation: String,
     /// What keeps a commit safe.
@@ -169,6 +171,15 @@ impl OrdersInfo {
             thousands(self.dropped),
             thousands(asked.queue_limit)
         ))
+    }
+
+    /// How the tables that grow are cut.
+    #[must_use]
+    pub fn partitions(&self) -> String {
+        match self.known.partitions {
+            0 => "none".to_owned(),
+            n => format!("{n} by hash"),
+        }
     }
 
     /// How the mix is drawn.

@@ -3,7 +3,7 @@
 
 use crate::live::Live;
 use crate::mix::{ALL, KINDS, Tx};
-use crate::params::Asked;
+use crate::params::{Asked, partitions};
 use assay_measure::clock::{NS_PER_S, Ns};
 use assay_measure::config::{Settings, Value};
 use assay_measure::prng::{Purpose, Stream};
@@ -30,6 +30,7 @@ impl OrderEntry {
     /// As [`Asked::new`].
     pub fn shape(settings: &Settings, plan: &mut Plan) -> Result<(), EngineError> {
         let asked = Asked::new(settings)?;
+        partitions(settings)?;
         let usual = asked.mix.preset().map_or(1, |preset| preset.users);
         let sessions = match settings.get("SESSIONS").value {
             Value::Int(n) => u32::try_from(n).unwrap_or(u32::MAX),

@@ -119,6 +119,9 @@ pub(crate) struct OrdersPrepareArgs {
     /// all, keys (primary keys and references alone) or none (ORDERS_INDEXES)
     #[arg(long, value_name = "WHICH")]
     indexes: Option<String>,
+    /// Partitions of the six tables that grow: none or hash (ORDERS_PARTITIONS)
+    #[arg(long, value_name = "HOW")]
+    partitions: Option<String>,
     /// Connections that load together (LOAD_PARALLEL_DEGREE) [default: the CPUs]
     #[arg(long, value_name = "N")]
     threads: Option<String>,
@@ -138,6 +141,7 @@ impl From<OrdersPrepareArgs> for PrepareArgs {
         let more = vec![
             ("ORDERS_SCALE", args.scale),
             ("ORDERS_INDEXES", args.indexes),
+            ("ORDERS_PARTITIONS", args.partitions),
             ("LOAD_PARALLEL_DEGREE", args.threads),
         ];
         Self {

@@ -26,8 +26,20 @@ pub(crate) struct Marker {
     pub(crate) scale_milli: u64,
     pub(crate) legacy: bool,
     pub(crate) indexes: String,
+    /// Hash partitions of each table that has some; 0: none.
+    #[serde(default, skip_serializing_if = "whole")]
+    pub(crate) partitions: u32,
     /// Everything is loaded, indexed and verified.
     pub(crate) complete: bool,
+}
+
+/// The tables are whole.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn whole(partitions: &u32) -> bool {
+    *partitions == 0
 }
 
 impl Marker {
@@ -40,6 +52,7 @@ impl Marker {
             scale_milli: params::scale_milli(settings)?,
             legacy: settings.bool("ORDERS_LEGACY_CORRELATION"),
             indexes: settings.text("ORDERS_INDEXES").to_owned(),
+            partitions: params::partitions(settings)?,
             complete: false,
         })
     }
@@ -79,6 +92,14 @@ impl Marker {
         Generator::new(self.seed, self.scale_milli, self.legacy)
     }
 
+    /// How its tables are cut.
+    pub(crate) fn cut(&self) -> String {
+        match self.partitions {
+            0 => "none".to_owned(),
+            n => format!("hash, {n} of each table that grows"),
+        }
+    }
+
     /// Which indexes it has.
     pub(crate) fn which(&self) -> Indexes {
         match self.indexes.as_str() {
@@ -90,6 +111,8 @@ impl Marker {
 
     /// The first parameter that the user gave and that asks for a data set of another shape than this.
     fn other_than(&self, settings: &Settings) -> Result<Option<&'static str>, EngineError> {
+        let partitions = params::partitions(settings)?;
+        let count = settings.int("ORDERS_PARTITION_COUNT");
         let shape = [
             (
                 "ORDERS_SCALE",
@@ -102,6 +125,14 @@ impl Marker {
             (
                 "ORDERS_INDEXES",
                 self.indexes != settings.text("ORDERS_INDEXES"),
+            ),
+            (
+                "ORDERS_PARTITIONS",
+                (self.partitions > 0) != (partitions > 0),
+            ),
+            (
+                "ORDERS_PARTITION_COUNT",
+                u64::from(self.partitions) != count,
             ),
         ];
         let other = |(name, differs): &(&str, bool)| *differs && is_given(settings, name);
@@ -123,11 +154,12 @@ impl Marker {
         match found.other_than(settings)? {
             None => Ok(found),
             Some(name) => Err(EngineError::Usage(format!(
-                "{place} has a data set of scale {} (ORDERS_INDEXES={}, ORDERS_LEGACY_CORRELATION={}), and {name} asks for another: \
+                "{place} has a data set of scale {} (ORDERS_INDEXES={}, ORDERS_LEGACY_CORRELATION={}, partitions: {}), and {name} asks for another: \
                  leave {name} out to run on this one, or remove it with `assay orders destroy` and prepare another",
                 found.scale(),
                 found.indexes,
                 if found.legacy { "TRUE" } else { "FALSE" },
+                found.cut(),
             ))),
         }
     }
@@ -203,6 +235,8 @@ mod tests {
             ("ORDERS_SCALE", "1"),
             ("ORDERS_INDEXES", "keys"),
             ("ORDERS_LEGACY_CORRELATION", "TRUE"),
+            ("ORDERS_PARTITIONS", "hash"),
+            ("ORDERS_PARTITION_COUNT", "32"),
         ] {
             let refused = open(&found, &[(name, value)]).unwrap_err();
             assert!(
@@ -211,5 +245,22 @@ mod tests {
             );
             assert!(refused.contains("scale 0.002"), "{refused}");
         }
+        // A data set whose marker says nothing of partitions has none; of one that has some, the kind is enough.
+        let bare = found.json();
+        assert!(!bare.contains("partitions"));
+        assert_eq!(Marker::read(&bare, "schema s", ANOTHER).unwrap(), found);
+        found.partitions = 8;
+        let hash = ("ORDERS_PARTITIONS", "hash");
+        for given in [&[][..], &[hash], &[hash, ("ORDERS_PARTITION_COUNT", "8")]] {
+            assert_eq!(open(&found, given), Ok(found.clone()));
+        }
+        let other = [hash, ("ORDERS_PARTITION_COUNT", "16")];
+        assert!(
+            open(&found, &other)
+                .unwrap_err()
+                .contains("ORDERS_PARTITION_COUNT asks")
+        );
+        let none = open(&found, &[("ORDERS_PARTITIONS", "none")]).unwrap_err();
+        assert!(none.contains("partitions: hash, 8 of each"), "{none}");
     }
 }

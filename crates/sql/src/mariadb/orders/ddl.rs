@@ -77,10 +77,10 @@ fn type_of(kind: Type) -> String {
 
 /// Creates everything that rows are loaded into. Primary keys and rules are in place: rows come in the order of their keys,
 /// and either would copy the whole table later.
-pub(super) fn create_tables(names: &Named, indexes: Indexes) -> Vec<String> {
+pub(super) fn create_tables(names: &Named, indexes: Indexes, partitions: u32) -> Vec<String> {
     let mut sql: Vec<String> = TABLES
         .into_iter()
-        .map(|table| create_table(names, table, indexes))
+        .map(|table| create_table(names, table, indexes) + &cut(table, partitions))
         .collect();
     let text = format!("varchar({METADATA_CHARS})");
     for (name, columns) in [
@@ -101,6 +101,17 @@ pub(super) fn create_tables(names: &Named, indexes: Indexes) -> Vec<String> {
         sql.push(format!("create table if not exists {name} ({columns}) {KIND}"));
     }
     sql
+}
+
+/// What cuts a table by hash.
+fn cut(table: Table, partitions: u32) -> String {
+    match (partitions, table.hashed_by_key()) {
+        (1.., Some(column)) => format!(
+            " partition by hash ({}) partitions {partitions}",
+            quote(column)
+        ),
+        _ => String::new(),
+    }
 }
 
 fn create_table(names: &Named, table: Table, indexes: Indexes) -> String {
@@ -160,8 +171,9 @@ fn column(name: &str, lower: bool) -> String {
     quote(held.map_or(name, |(held, _)| held))
 }
 
-/// References, one after the other. The rows are those that were generated, so none is compared again.
-pub(super) fn references(names: &Named, indexes: Indexes) -> Vec<String> {
+/// References, one after the other. The rows are those that were generated, so none is compared again. InnoDB has none on
+/// a table with partitions or to one.
+pub(super) fn references(names: &Named, indexes: Indexes, partitions: u32) -> Vec<String> {
     if indexes == Indexes::None {
         return Vec::new();
     }
@@ -175,7 +187,11 @@ pub(super) fn references(names: &Named, indexes: Indexes) -> Vec<String> {
             column = quote(one.column)
         )
     };
-    REFERENCES.iter().map(one).collect()
+    let is_whole = |table: Table| partitions == 0 || table.hashed_by_key().is_none();
+    let may_be = REFERENCES
+        .iter()
+        .filter(|one| is_whole(one.table) && is_whole(one.parent));
+    may_be.map(one).collect()
 }
 
 /// Sequences that go on behind what is loaded, and views.

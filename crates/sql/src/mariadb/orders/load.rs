@@ -73,13 +73,14 @@ pub(super) fn prepare(
     let connected = began.elapsed();
     all(
         &mut control,
-        &ddl::create_tables(names, marker.which()),
+        &ddl::create_tables(names, marker.which(), marker.partitions),
         "creating the tables",
     )?;
     let copies = Copying {
         address: &inside,
         names,
         way,
+        partitions: marker.partitions,
         packet_bytes: usize::try_from(server.packet_bytes).unwrap_or(usize::MAX),
     };
     let load = Load {
@@ -98,6 +99,7 @@ struct Copying<'a> {
     address: &'a Address,
     names: &'a Named,
     way: Way,
+    partitions: u32,
     /// Longest statement.
     packet_bytes: usize,
 }
@@ -157,7 +159,11 @@ impl Copies for Copying<'_> {
         load.several(&ddl::indexes(names, indexes), "indexes")?;
         // Statements of its own connection may take longer than an answer.
         let mut patient = self.connect()?;
-        all(&mut patient, &ddl::references(names, indexes), "references")?;
+        all(
+            &mut patient,
+            &ddl::references(names, indexes, self.partitions),
+            "references",
+        )?;
         let counts = load.generator.counts();
         all(
             control,
@@ -312,10 +318,11 @@ mod tests {
             address: &inside,
             names: &names,
             way: Way::Local,
+            partitions: 0,
             packet_bytes: 1 << 20,
         };
         let mut connection = copying.connect().unwrap();
-        let tables = ddl::create_tables(&names, marker.which());
+        let tables = ddl::create_tables(&names, marker.which(), marker.partitions);
         all(&mut connection, &tables, "creating the tables").unwrap();
         // A sequence rolls back with nobody: the first attempts fail at their third row.
         for sql in [

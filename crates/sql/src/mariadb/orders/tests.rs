@@ -386,3 +386,71 @@ fn rows_go_as_inserts_where_the_server_takes_no_files_and_a_torn_load_is_finishe
         .unwrap();
     assert_eq!(checked.len(), 18);
 }
+
+#[test]
+fn a_data_set_with_partitions_is_loaded_resumed_run_on_checked_and_removed() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let place = &server.database("orders_hash");
+    let own = |given: &[(&'static str, &'static str)]| {
+        [&[("ORDERS_SCHEMA", "assay_orders_hash")], given].concat()
+    };
+    let hash = own(&[
+        ("ORDERS_PARTITIONS", "hash"),
+        ("ORDERS_PARTITION_COUNT", "4"),
+    ]);
+    let planned = MariadbOrders
+        .plan_prepare(place, &settings(&hash), 1)
+        .unwrap();
+    let told = planned
+        .iter()
+        .find(|line| line.key == "references")
+        .unwrap();
+    assert_eq!(told.value, LineValue::Text(NO_REFERENCES.to_owned()));
+    prepare(place, &hash).unwrap();
+    let names = named(&settings(&hash)).unwrap();
+    let mut control = connection(place);
+    let number = |control: &mut Connection, sql: &str| control.number(sql).unwrap();
+    let cut = "select count(*) from information_schema.partitions where table_schema = 'assay_orders_hash' and \
+               partition_method = 'HASH'";
+    assert_eq!(number(&mut control, cut), 24);
+    let references = "select count(*) from information_schema.referential_constraints where constraint_schema = 'assay_orders_hash'";
+    assert_eq!(number(&mut control, references), 3);
+    // As if it had been killed after some pieces and all keys.
+    let mut marker = marker::find(&mut control, &names).unwrap().unwrap();
+    assert_eq!(marker.partitions, 4);
+    marker.complete = false;
+    let torn = [
+        marker::write_sql(&marker, &names),
+        "delete from assay_orders_hash.order_items".to_owned(),
+        "delete from assay_orders_hash.soe_load where tbl = 'order_items'".to_owned(),
+    ];
+    all(&mut control, &torn, "tearing").unwrap();
+    prepare(place, &own(&[])).unwrap();
+    for form in ["server", "client"] {
+        let given = own(&[
+            ("ORDERS_MIX", "classic"),
+            ("ORDERS_FORM", form),
+            ("SESSIONS", "4"),
+            ("WORK_LOOP", "60"),
+        ]);
+        let (data, part) = run(place, &given);
+        assert_eq!(part.ledger.commits, 240, "{:?}", data.drained.driver.errors);
+        assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+        assert!(
+            data.engine_facts
+                .iter()
+                .any(|fact| fact.value == NO_REFERENCES)
+        );
+    }
+    let refused = MariadbOrders
+        .share(place, &settings(&own(&[("ORDERS_PARTITIONS", "none")])))
+        .err()
+        .map(|error| error.to_string());
+    assert!(refused.is_some_and(|text| text.contains("ORDERS_PARTITIONS asks for another")));
+    MariadbOrders.destroy(place, &settings(&own(&[]))).unwrap();
+    let left =
+        "select count(*) from information_schema.schemata where schema_name = 'assay_orders_hash'";
+    assert_eq!(number(&mut control, left), 0);
+}

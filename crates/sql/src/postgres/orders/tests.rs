@@ -430,3 +430,83 @@ fn deadlocks_and_serialization_failures_are_attempted_again_and_counted_by_trans
     assert_eq!(part.ledger.rollbacks, data.drained.driver.retries);
     assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
 }
+
+#[test]
+fn a_data_set_with_partitions_is_loaded_resumed_run_on_checked_and_removed() {
+    let Some(server) = server() else { return };
+    let place = &server.database("orders_hash");
+    let hash = [
+        ("ORDERS_PARTITIONS", "hash"),
+        ("ORDERS_PARTITION_COUNT", "4"),
+    ];
+    let composite = prepare(place, &[("ORDERS_PARTITIONS", "composite")]).unwrap_err();
+    assert!(composite.to_string().contains("not built"), "{composite}");
+    let planned = PostgresOrders
+        .plan_prepare(place, &settings(&hash), 1)
+        .unwrap();
+    let told = planned
+        .iter()
+        .find(|line| line.key == "partitions")
+        .unwrap();
+    assert_eq!(
+        told.value,
+        LineValue::Text("hash, 4 of each table that grows".to_owned())
+    );
+    prepare(place, &hash).unwrap();
+    let mut connection = connection(place);
+    let cut = "select count(distinct inhparent), count(*) from pg_inherits i join pg_class c on c.oid = i.inhrelid \
+               where c.relkind = 'r'";
+    let number = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        connection.query(cut).unwrap().rows,
+        [[number("6"), number("24")]]
+    );
+    // As if it had been killed after some pieces and all keys.
+    let names = named(&settings(&[])).unwrap();
+    let mut marker = marker::find(&mut connection, &names).unwrap().unwrap();
+    assert_eq!(marker.partitions, 4);
+    marker.complete = false;
+    let torn = [
+        marker::sql(&marker, &names),
+        "delete from assay_orders.order_items".to_owned(),
+        "delete from assay_orders.soe_load where tbl = 'order_items'".to_owned(),
+    ];
+    all(&mut connection, &torn, "tearing").unwrap();
+    let other = prepare(place, &[("ORDERS_PARTITIONS", "none")])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        other.contains("ORDERS_PARTITIONS asks for another"),
+        "{other}"
+    );
+    prepare(place, &[]).unwrap();
+    let references = "select count(*) from pg_constraint where contype = 'f' and conparentid = 0";
+    assert_eq!(connection.query(references).unwrap().rows, [[number("7")]]);
+    for form in ["server", "client"] {
+        let given = [
+            ("ORDERS_MIX", "classic"),
+            ("ORDERS_FORM", form),
+            ("SESSIONS", "4"),
+            ("WORK_LOOP", "60"),
+            ("ORDERS_PARTITIONS", "hash"),
+        ];
+        let (data, part) = run(place, &given);
+        assert_eq!(part.ledger.commits, 240, "{:?}", data.drained.driver.errors);
+        assert_eq!(part.partitions, 4);
+        assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+    }
+    let refused = PostgresOrders
+        .share(place, &settings(&[("ORDERS_PARTITIONS", "none")]))
+        .err()
+        .map(|error| error.to_string());
+    assert!(refused.is_some_and(|text| text.contains("ORDERS_PARTITIONS asks for another")));
+    // A line that is lost from a partition is missed as it is from a whole table.
+    connection
+        .query("delete from assay_orders.order_items where order_id = (select max(order_id) from assay_orders.order_items)")
+        .unwrap();
+    let checked = books::check(&mut connection, &names).unwrap();
+    assert_eq!(verdicts(&checked, BROKEN)[..2], ["C1", "C5"]);
+    PostgresOrders.destroy(place, &settings(&[])).unwrap();
+    let left = "select 1 from pg_class where relname like 'orders%'";
+    assert!(connection.query(left).unwrap().rows.is_empty());
+}
