@@ -41,6 +41,8 @@ pub const PARAMS: &[ParamDef] = params! {
      that is free; session: for the one whose turn it is";
     "QUEUE_LIMIT", Int(0, 1_000_000), "0", "with RATE and a shared queue: transactions that wait at most; more are dropped and counted; 0: \
      no limit";
+    "COMMIT_LOGON", Bool, "FALSE", "a logon that is written down is committed at once, with what its transaction did before it \
+     (--commit-logon)";
     "RETRIES", Int(0, 100), "5", "attempts after a deadlock or a serialization failure, with the same inputs (--retries)";
     "VERIFY", Bool, "TRUE", "check the consistency of the data set after the run (17 checks)";
 };
@@ -132,6 +134,9 @@ pub struct Asked {
     pub deck: bool,
     /// Each statement is sent on its own; else functions are called.
     pub client_side: bool,
+    /// A logon is committed at once, with what was done before it.
+    #[serde(default)]
+    pub commit_logon: bool,
     /// Within a transaction.
     pub intra: Pause,
     /// Between two.
@@ -186,6 +191,7 @@ impl Asked {
             mix: mix.map_err(EngineError::Usage)?,
             deck: settings.text("ORDERS_MIX_DRAW") == "deck",
             client_side: settings.text("ORDERS_FORM") == "client",
+            commit_logon: settings.bool("COMMIT_LOGON"),
             intra: Pause::of(settings, "THINK_INTRA")?,
             inter,
             group: settings.int("LOGON_GROUP") as u32,

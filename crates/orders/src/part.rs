@@ -182,6 +182,15 @@ impl OrdersInfo {
         }
     }
 
+    /// When a logon is committed.
+    #[must_use]
+    pub fn logon_commit(&self) -> &'static str {
+        match self.asked().is_some_and(|asked| asked.commit_logon) {
+            true => "on its own",
+            false => "with its transaction",
+        }
+    }
+
     /// How the mix is drawn.
     #[must_use]
     pub fn draw(&self) -> &'static str {

@@ -89,6 +89,9 @@ pub(crate) struct OrdersLoad {
     /// With --rate: constant or poisson (ARRIVALS)
     #[arg(long, value_name = "HOW")]
     arrivals: Option<String>,
+    /// Commit a logon on its own, as soon as it is written down (COMMIT_LOGON)
+    #[arg(long)]
+    commit_logon: bool,
     /// Attempts after a deadlock or a serialization failure (RETRIES)
     #[arg(long, value_name = "N")]
     retries: Option<String>,
@@ -104,6 +107,7 @@ impl OrdersLoad {
             ("ORDERS_FORM", self.form),
             ("RATE", self.rate),
             ("ARRIVALS", self.arrivals),
+            ("COMMIT_LOGON", self.commit_logon.then(|| "TRUE".to_owned())),
             ("RETRIES", self.retries),
         ]
     }

@@ -29,6 +29,9 @@ pub(crate) struct Marker {
     /// Hash partitions of each table that has some; 0: none.
     #[serde(default, skip_serializing_if = "whole")]
     pub(crate) partitions: u32,
+    /// Its functions can commit a logon on its own.
+    #[serde(default)]
+    commits_logons: bool,
     /// Everything is loaded, indexed and verified.
     pub(crate) complete: bool,
 }
@@ -53,6 +56,7 @@ impl Marker {
             legacy: settings.bool("ORDERS_LEGACY_CORRELATION"),
             indexes: settings.text("ORDERS_INDEXES").to_owned(),
             partitions: params::partitions(settings)?,
+            commits_logons: true,
             complete: false,
         })
     }
@@ -151,6 +155,13 @@ impl Marker {
         let found = found.filter(|found| found.complete).ok_or_else(|| {
             EngineError::Unusable(format!("{place} has no completely loaded data set"))
         })?;
+        let called = settings.text("ORDERS_FORM") == "server";
+        if settings.bool("COMMIT_LOGON") && called && !found.commits_logons {
+            return Err(EngineError::Usage(format!(
+                "the data set in {place} was made when its functions could not commit a logon on its own (COMMIT_LOGON): give \
+                 --form client, or remove it with `assay orders destroy` and prepare it again"
+            )));
+        }
         match found.other_than(settings)? {
             None => Ok(found),
             Some(name) => Err(EngineError::Usage(format!(
@@ -245,8 +256,16 @@ mod tests {
             );
             assert!(refused.contains("scale 0.002"), "{refused}");
         }
+        found.commits_logons = false;
+        let early = ("COMMIT_LOGON", "TRUE");
+        assert!(
+            open(&found, &[early])
+                .unwrap_err()
+                .contains("--form client")
+        );
+        assert!(open(&found, &[early, ("ORDERS_FORM", "client")]).is_ok());
         // A data set whose marker says nothing of partitions has none; of one that has some, the kind is enough.
-        let bare = found.json();
+        let bare = found.json().replace("\"commits_logons\":false,", "");
         assert!(!bare.contains("partitions"));
         assert_eq!(Marker::read(&bare, "schema s", ANOTHER).unwrap(), found);
         found.partitions = 8;

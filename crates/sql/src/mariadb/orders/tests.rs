@@ -34,6 +34,11 @@ fn prepare(place: &str, given: &[(&str, &str)]) -> Result<Vec<Line>, EngineError
 }
 
 fn run(place: &str, given: &[(&str, &str)]) -> (RunData, FromEngine) {
+    run_with(place, given, &[])
+}
+
+/// A run before which statements are executed that the data set may bear during the claim alone.
+fn run_with(place: &str, given: &[(&str, &str)], sql: &[&str]) -> (RunData, FromEngine) {
     let settings = settings(given);
     let mut plan = Plan {
         seed: 3,
@@ -50,6 +55,9 @@ fn run(place: &str, given: &[(&str, &str)]) -> (RunData, FromEngine) {
     let engine = MariadbOrders
         .open(place, &plan, &settings, &stop, &Unwatched)
         .unwrap();
+    for sql in sql {
+        connection(place).run(sql).unwrap();
+    }
     let options = Options {
         host: false,
         calibrate: false,
@@ -92,12 +100,48 @@ fn a_data_set_lives_is_run_on_and_each_fault_is_caught() {
         every_transaction(place, form);
     }
     faults(place);
+    // After the faults: what is in doubt is allowed to be missing.
+    for form in ["server", "client"] {
+        a_logon_is_committed_on_its_own_where_that_is_asked_for(place, form);
+    }
     strangers_are_left_alone(place);
     MariadbOrders.destroy(place, &settings(&[])).unwrap();
     let left = connection(place)
         .rows("select 1 from information_schema.schemata where schema_name = 'assay_orders'")
         .unwrap();
     assert!(left.is_empty());
+}
+
+fn a_logon_is_committed_on_its_own_where_that_is_asked_for(place: &str, form: &str) {
+    let logons = || {
+        connection(place)
+            .number("select count(*) from assay_orders.logon")
+            .unwrap()
+    };
+    // Each order is refused, its logon before it stays only if it was committed.
+    let refused = "create trigger assay_orders.refuse before insert on assay_orders.orders for each row \
+                   signal sqlstate '45000' set message_text = 'refused'";
+    for commit in ["FALSE", "TRUE"] {
+        let before = logons();
+        let given = [
+            ("ORDERS_DISABLE", "NCR,UCD,BP,PO,BO"),
+            ("ORDERS_FORM", form),
+            ("SESSIONS", "1"),
+            ("WORK_LOOP", "20"),
+            ("COMMIT_LOGON", commit),
+        ];
+        let (_, part) = run_with(place, &given, &[refused]);
+        let stayed = logons() - before;
+        assert_eq!(stayed > 0, commit == "TRUE", "{form}: {stayed}");
+        assert_eq!(
+            part.ledger.in_doubt.get("logon").copied().unwrap_or(0),
+            stayed
+        );
+        assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+        connection(place)
+            .run("drop trigger assay_orders.refuse")
+            .unwrap();
+    }
 }
 
 fn every_transaction(place: &str, form: &str) {

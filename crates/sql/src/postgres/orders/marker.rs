@@ -53,9 +53,11 @@ pub(super) fn find(
 /// Functions of a data set.
 pub(super) fn functions() -> Vec<String> {
     let helpers = [functions::PAUSE_NAME, functions::LOGON_NAME].map(str::to_owned);
+    let early = mix::ALL.into_iter().filter(|tx| tx.logs_on());
     mix::ALL
         .map(functions::name)
         .into_iter()
+        .chain(early.map(functions::early_name))
         .chain(helpers)
         .collect()
 }

@@ -249,7 +249,7 @@ fn destroy(place: &Place, settings: &Settings) -> Result<Vec<Line>, EngineError>
     sql.extend(
         marker::functions()
             .iter()
-            .map(|name| format!("drop function if exists {}", names.relation(name))),
+            .map(|name| format!("drop routine if exists {}", names.relation(name))),
     );
     sql.extend(
         assay_orders::model::VIEWS

@@ -35,6 +35,11 @@ fn prepare(place: &str, given: &[(&str, &str)]) -> Result<Vec<Line>, EngineError
 }
 
 fn run(place: &str, given: &[(&str, &str)]) -> (RunData, FromEngine) {
+    run_with(place, given, &[])
+}
+
+/// A run before which statements are executed that the data set may bear during the claim alone.
+fn run_with(place: &str, given: &[(&str, &str)], sql: &[&str]) -> (RunData, FromEngine) {
     let settings = settings(given);
     let mut plan = Plan {
         seed: 3,
@@ -51,6 +56,9 @@ fn run(place: &str, given: &[(&str, &str)]) -> (RunData, FromEngine) {
     let engine = PostgresOrders
         .open(place, &plan, &settings, &stop, &Unseen)
         .unwrap();
+    for sql in sql {
+        connection(place).query(sql).unwrap();
+    }
     let options = Options {
         host: false,
         calibrate: false,
@@ -113,6 +121,8 @@ fn a_data_set_lives_is_run_on_and_each_fault_is_caught() {
     a_rate_is_kept(place);
     others_take_over_what_a_blocked_session_leaves(place);
     faults(place);
+    // After the faults: what is in doubt is allowed to be missing.
+    a_logon_is_committed_on_its_own_where_that_is_asked_for(place);
     strangers_are_left_alone(place);
     PostgresOrders.destroy(place, &settings(&[])).unwrap();
     let left = connection(place)
@@ -156,6 +166,55 @@ fn every_transaction_of_both_forms(place: &str) {
             "{form}: {:?}",
             part.checks
         );
+    }
+}
+
+fn a_logon_is_committed_on_its_own_where_that_is_asked_for(place: &str) {
+    for form in ["server", "client"] {
+        let early = [
+            ("ORDERS_MIX", "classic"),
+            ("ORDERS_FORM", form),
+            ("SESSIONS", "4"),
+            ("WORK_LOOP", "60"),
+            ("COMMIT_LOGON", "TRUE"),
+        ];
+        let (data, part) = run(place, &early);
+        assert_eq!(part.ledger.commits, 240, "{:?}", data.drained.driver.errors);
+        assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+        let logons = || {
+            let rows = connection(place).query("select count(*) from assay_orders.logon");
+            rows.unwrap().rows[0][0]
+                .as_deref()
+                .unwrap()
+                .parse::<u64>()
+                .unwrap()
+        };
+        // Each order is refused, its logon before it stays only if it was committed.
+        let refused = [
+            "create or replace function public.refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$",
+            "create trigger refuse before insert on assay_orders.orders for each row execute function public.refuse()",
+        ];
+        for commit in ["FALSE", "TRUE"] {
+            let before = logons();
+            let given = [
+                ("ORDERS_DISABLE", "NCR,UCD,BP,PO,BO"),
+                ("ORDERS_FORM", form),
+                ("SESSIONS", "1"),
+                ("WORK_LOOP", "20"),
+                ("COMMIT_LOGON", commit),
+            ];
+            let (_, part) = run_with(place, &given, &refused);
+            let stayed = logons() - before;
+            assert_eq!(stayed > 0, commit == "TRUE", "{form}: {stayed}");
+            assert_eq!(
+                part.ledger.in_doubt.get("logon").copied().unwrap_or(0),
+                stayed
+            );
+            assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+            connection(place)
+                .query("drop trigger refuse on assay_orders.orders")
+                .unwrap();
+        }
     }
 }
 

@@ -97,6 +97,7 @@ fn statements() -> Vec<(String, String)> {
         ("strange", marker::STRANGE.to_owned()),
         ("errors of the package", INVALID.to_owned()),
         ("prepare a session", SETUP.to_owned()),
+        ("commit logons", package::COMMIT_LOGON.to_owned()),
     ];
     all.extend(more.map(|(name, text)| (name.to_owned(), text)));
     all
