@@ -175,7 +175,11 @@ fn shape(plan: &Plan) -> Vec<(&'static str, String)> {
         "schedule",
         match plan.rate_per_s {
             0 => "closed loop".to_owned(),
-            rate => format!("{} operations per second in total", units::thousands(rate)),
+            rate => format!(
+                "{} operations per second in total{}",
+                units::thousands(rate),
+                arrivals(plan)
+            ),
         },
     ));
     if plan.compat == Compat::Slob253 {
@@ -186,6 +190,22 @@ fn shape(plan: &Plan) -> Vec<(&'static str, String)> {
     }
     rows.push(("seed", plan.seed.to_string()));
     rows
+}
+
+/// How operations of a rate arrive, if not in turn.
+fn arrivals(plan: &Plan) -> String {
+    plan.arrivals.map_or_else(String::new, |arrivals| {
+        let how = match arrivals.at_random {
+            true => "at random",
+            false => "evenly spaced",
+        };
+        let queue = match (arrivals.shared, arrivals.waiting_max) {
+            (false, _) => String::new(),
+            (true, 0) => ", one queue".to_owned(),
+            (true, most) => format!(", one queue of at most {most}"),
+        };
+        format!(", {how}{queue}")
+    })
 }
 
 fn hot_spot(plan: &Plan) -> String {

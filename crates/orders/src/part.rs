@@ -166,11 +166,14 @@ impl OrdersInfo {
     #[must_use]
     pub fn dropped_told(&self) -> Option<String> {
         let asked = self.asked().filter(|asked| asked.queue_limit > 0)?;
-        Some(format!(
-            "{} arrivals of the window were dropped: {} were waiting already.",
-            thousands(self.dropped),
-            thousands(asked.queue_limit)
-        ))
+        let most = thousands(asked.queue_limit);
+        Some(match self.dropped {
+            0 => format!("No arrival of the window was dropped: at most {most} may wait."),
+            n => format!(
+                "{} arrivals of the window found {most} waiting and were dropped.",
+                thousands(n)
+            ),
+        })
     }
 
     /// How the tables that grow are cut.

@@ -52,8 +52,9 @@ impl OrderEntry {
             ..
         } = self.0;
         plan.update_pct = 0;
-        plan.arrivals = shared.then_some(Arrivals {
+        plan.arrivals = (shared || self.0.poisson).then_some(Arrivals {
             at_random: self.0.poisson,
+            shared,
             waiting_max: self.0.queue_limit,
         });
         // The loop takes pauses exactly only where it knows that there are some.
