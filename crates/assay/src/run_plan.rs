@@ -78,6 +78,7 @@ pub(crate) fn whole(
         false => vec![
             ("sessions", plan.sessions().to_string()),
             ("duration", duration(plan)),
+            ("schedule", schedule(plan)),
         ],
     };
     for (label, value) in rows {
@@ -171,13 +172,7 @@ fn shape(plan: &Plan) -> Vec<(&'static str, String)> {
             )
         }),
     ));
-    rows.push((
-        "schedule",
-        match plan.rate_per_s {
-            0 => "closed loop".to_owned(),
-            rate => format!("{} operations per second in total", units::thousands(rate)),
-        },
-    ));
+    rows.push(("schedule", schedule(plan)));
     if plan.compat == Compat::Slob253 {
         rows.push((
             "compatibility",
@@ -186,6 +181,22 @@ fn shape(plan: &Plan) -> Vec<(&'static str, String)> {
     }
     rows.push(("seed", plan.seed.to_string()));
     rows
+}
+
+/// When operations begin.
+fn schedule(plan: &Plan) -> String {
+    if plan.rate_per_s == 0 {
+        return "closed loop".to_owned();
+    }
+    let rate = units::thousands(plan.rate_per_s);
+    let random = plan.arrivals.is_some_and(|arrivals| arrivals.at_random);
+    let how = if random { ", at random" } else { "" };
+    let shared = plan.arrivals.filter(|arrivals| arrivals.shared);
+    let queue = shared.map_or_else(String::new, |arrivals| match arrivals.waiting_max {
+        0 => ", one queue".to_owned(),
+        most => format!(", one queue of at most {most}"),
+    });
+    format!("{rate} operations per second in total{how}{queue}")
 }
 
 fn hot_spot(plan: &Plan) -> String {

@@ -208,6 +208,8 @@ fn card(page: &mut Sections, record: &Record, info: &OrdersInfo) {
         pair("Attempts again at most", asked.retries.to_string()),
         pair("Seed of the data", known.data_seed.to_string()),
         pair("Rules of the data", known.data_version.to_string()),
+        pair("Partitions", info.partitions()),
+        pair("Commit of a logon", info.logon_commit().to_owned()),
     ]);
     page.line("");
     let ledger = &known.ledger;
@@ -497,7 +499,7 @@ type Tells = fn(&OrdersInfo) -> String;
 fn conditions(baseline: &Record, candidate: &Record) -> Vec<Check> {
     let [a, b] = [baseline, candidate].map(OrdersInfo::part_of);
     let of = |info: &Option<OrdersInfo>, what: Tells| info.as_ref().map(what).unwrap_or_default();
-    let all: [(&str, Tells); 10] = [
+    let all: [(&str, Tells); 12] = [
         ("mix", |info| {
             info.asked()
                 .map(|asked| asked.mix.preset.clone())
@@ -515,6 +517,8 @@ fn conditions(baseline: &Record, candidate: &Record) -> Vec<Check> {
         ("rules of the data", |info| {
             info.known.data_version.to_string()
         }),
+        ("commit of a logon", |info| info.logon_commit().to_owned()),
+        ("partitions", OrdersInfo::partitions),
         ("isolation", |info| info.known.isolation.clone()),
         ("durability of the server", |info| {
             info.known.durability.clone()

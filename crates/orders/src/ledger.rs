@@ -66,6 +66,18 @@ impl Ledger {
         }
     }
 
+    /// A transaction failed, and nobody knows whether it had committed its logon before, with the customer where it is new.
+    pub fn doubt_logon(&mut self, tx: Tx) {
+        let keys: &[&str] = match tx {
+            Tx::CustomerRegistration => &["NCR", "logon"],
+            _ if tx.logs_on() => &["logon"],
+            _ => &[],
+        };
+        for key in keys {
+            *self.in_doubt.entry((*key).to_owned()).or_default() += 1;
+        }
+    }
+
     /// Adds another session's.
     pub fn merge(&mut self, other: &Self) {
         self.selects += other.selects;
@@ -150,6 +162,16 @@ mod tests {
         one.done(Tx::UpdateCustomerDetails, Effects::default());
         one.doubt(Tx::CustomerRegistration);
         one.doubt(Tx::BrowseProducts);
+        let mut early = Ledger::default();
+        [
+            Tx::CustomerRegistration,
+            Tx::OrderProducts,
+            Tx::ProcessOrders,
+        ]
+        .into_iter()
+        .for_each(|tx| early.doubt_logon(tx));
+        let doubts: Vec<_> = early.in_doubt.into_iter().collect();
+        assert_eq!(doubts, [("NCR".to_owned(), 1), ("logon".to_owned(), 2)]);
         let mut both = one.clone();
         both.merge(&one);
         let rows: Vec<_> = both.rows().collect();

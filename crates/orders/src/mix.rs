@@ -99,6 +99,15 @@ impl Tx {
         )
     }
 
+    /// It may write a logon down.
+    #[must_use]
+    pub fn logs_on(self) -> bool {
+        matches!(
+            self,
+            Self::CustomerRegistration | Self::OrderProducts | Self::BrowseOrders
+        )
+    }
+
     /// The one of this short name, in any case.
     #[must_use]
     pub fn of_short(name: &str) -> Option<Self> {

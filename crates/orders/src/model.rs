@@ -342,6 +342,27 @@ impl Table {
             Self::Logon => &[],
         }
     }
+
+    /// The column by whose hash the table is cut into partitions, where those of the data set are; `None`: it stays whole.
+    #[must_use]
+    pub fn hashed_by(self) -> Option<&'static str> {
+        match self {
+            Self::Customers | Self::CardDetails | Self::Logon => Some("customer_id"),
+            Self::Addresses => Some("address_id"),
+            Self::Orders | Self::OrderItems => Some("order_id"),
+            _ => None,
+        }
+    }
+
+    /// The same on a server whose keys must contain that column.
+    #[must_use]
+    pub fn hashed_by_key(self) -> Option<&'static str> {
+        match self {
+            Self::CardDetails => Some("card_id"),
+            Self::Logon => Some("logon_id"),
+            other => other.hashed_by(),
+        }
+    }
 }
 
 const CUSTOMERS: &[Column] = &[

@@ -19,6 +19,9 @@ pub const PARAMS: &[ParamDef] = params! {
     "ORDERS_SCHEMA", Text, "assay_orders", "schema (on MariaDB and MySQL: database) of the data set; assay creates it and \
      refuses one that it did not make (refused on Oracle, where it is the user's of the URL)";
     "ORDERS_INDEXES", Choice(&["all", "keys", "none"]), "all", "indexes of the data set: all, primary keys alone, none (--indexes)";
+    "ORDERS_PARTITIONS", Choice(&["none", "hash", "composite"]), "none", "partitions of the six tables that grow: none, or by hash; \
+     composite is refused (--partitions)";
+    "ORDERS_PARTITION_COUNT", Int(2, 1024), "32", "with ORDERS_PARTITIONS=hash: partitions of each of these tables";
     "ORDERS_LEGACY_CORRELATION", Bool, "FALSE", "draw all bell-shaped columns of a row at once, as published rows show it";
     "ORDERS_MIX", Choice(PRESET_NAMES), "current", "weights of the transactions: current (2.7), classic (2.6), classic-client (--mix)";
     "ORDERS_MIX_DRAW", Choice(&["weighted", "deck"]), "weighted", "weighted: each transaction is drawn by itself; deck: a session \
@@ -38,6 +41,8 @@ pub const PARAMS: &[ParamDef] = params! {
      that is free; session: for the one whose turn it is";
     "QUEUE_LIMIT", Int(0, 1_000_000), "0", "with RATE and a shared queue: transactions that wait at most; more are dropped and counted; 0: \
      no limit";
+    "COMMIT_LOGON", Bool, "FALSE", "a logon that is written down is committed at once, with what its transaction did before it \
+     (--commit-logon)";
     "RETRIES", Int(0, 100), "5", "attempts after a deadlock or a serialization failure, with the same inputs (--retries)";
     "VERIFY", Bool, "TRUE", "check the consistency of the data set after the run (17 checks)";
 };
@@ -129,6 +134,9 @@ pub struct Asked {
     pub deck: bool,
     /// Each statement is sent on its own; else functions are called.
     pub client_side: bool,
+    /// A logon is committed at once, with what was done before it.
+    #[serde(default)]
+    pub commit_logon: bool,
     /// Within a transaction.
     pub intra: Pause,
     /// Between two.
@@ -183,6 +191,7 @@ impl Asked {
             mix: mix.map_err(EngineError::Usage)?,
             deck: settings.text("ORDERS_MIX_DRAW") == "deck",
             client_side: settings.text("ORDERS_FORM") == "client",
+            commit_logon: settings.bool("COMMIT_LOGON"),
             intra: Pause::of(settings, "THINK_INTRA")?,
             inter,
             group: settings.int("LOGON_GROUP") as u32,
@@ -215,6 +224,22 @@ pub fn scale_milli(settings: &Settings) -> Result<u64, EngineError> {
             "ORDERS_SCALE={text}: the scale is a number from .001 to 1000 with at most three decimals"
         ))
     })
+}
+
+/// Hash partitions that are asked for, of each table that has some; 0: none.
+///
+/// # Errors
+/// `Usage` for what is not built.
+pub fn partitions(settings: &Settings) -> Result<u32, EngineError> {
+    match settings.text("ORDERS_PARTITIONS") {
+        "hash" => Ok(settings.int("ORDERS_PARTITION_COUNT") as u32),
+        "composite" => Err(EngineError::Usage(
+            "ORDERS_PARTITIONS=composite (ranges of a million order ids, cut by hash) is not built: the orders of a run would need \
+             ranges that are made while it lasts; give hash or none"
+                .to_owned(),
+        )),
+        _ => Ok(0),
+    }
 }
 
 /// Which indexes were asked for.
@@ -293,6 +318,20 @@ pub(crate) mod tests {
                 .to_string()
                 .contains("THINK_INTRA_MAX")
         );
+    }
+
+    #[test]
+    fn partitions_are_by_hash_or_refused_with_the_reason() {
+        let asked = |given: &[(&str, &str)]| partitions(&settings(given));
+        assert_eq!(asked(&[]).expect("none"), 0);
+        let hash = ("ORDERS_PARTITIONS", "hash");
+        assert_eq!(asked(&[hash]).expect("hash"), 32);
+        assert_eq!(
+            asked(&[hash, ("ORDERS_PARTITION_COUNT", "4")]).expect("hash"),
+            4
+        );
+        let refused = asked(&[("ORDERS_PARTITIONS", "composite")]).expect_err("not built");
+        assert!(refused.to_string().contains("not built"), "{refused}");
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub struct FromEngine {
     pub data_seed: u64,
     /// Version of their rules.
     pub data_version: u32,
+    /// Hash partitions of each table that has some; 0: none.
+    pub partitions: u32,
     /// Isolation of the transactions.
     pub isolation: String,
     /// What keeps a commit safe.
@@ -164,11 +166,32 @@ impl OrdersInfo {
     #[must_use]
     pub fn dropped_told(&self) -> Option<String> {
         let asked = self.asked().filter(|asked| asked.queue_limit > 0)?;
-        Some(format!(
-            "{} arrivals of the window were dropped: {} were waiting already.",
-            thousands(self.dropped),
-            thousands(asked.queue_limit)
-        ))
+        let most = thousands(asked.queue_limit);
+        Some(match self.dropped {
+            0 => format!("No arrival of the window was dropped: at most {most} may wait."),
+            n => format!(
+                "{} arrivals of the window found {most} waiting and were dropped.",
+                thousands(n)
+            ),
+        })
+    }
+
+    /// How the tables that grow are cut.
+    #[must_use]
+    pub fn partitions(&self) -> String {
+        match self.known.partitions {
+            0 => "none".to_owned(),
+            n => format!("{n} by hash"),
+        }
+    }
+
+    /// When a logon is committed.
+    #[must_use]
+    pub fn logon_commit(&self) -> &'static str {
+        match self.asked().is_some_and(|asked| asked.commit_logon) {
+            true => "on its own",
+            false => "with its transaction",
+        }
     }
 
     /// How the mix is drawn.

@@ -134,6 +134,14 @@ pub trait Session {
 
     /// The pause within a transaction.
     fn think(&mut self);
+
+    /// A logon was written down.
+    ///
+    /// # Errors
+    /// As [`Session::send`].
+    fn logged_on(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
 }
 
 /// What a transaction did, as far as it was done.
@@ -233,6 +241,7 @@ impl<S: Session> Run<'_, '_, S> {
         if self.inputs.logon {
             self.insert(Statement::Logon, &[Int(customer)])?;
             self.done.logons += 1;
+            self.session.logged_on()?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use crate::live::Live;
 use crate::mix::{ALL, KINDS, Tx};
-use crate::params::Asked;
+use crate::params::{Asked, partitions};
 use assay_measure::clock::{NS_PER_S, Ns};
 use assay_measure::config::{Settings, Value};
 use assay_measure::prng::{Purpose, Stream};
@@ -30,6 +30,7 @@ impl OrderEntry {
     /// As [`Asked::new`].
     pub fn shape(settings: &Settings, plan: &mut Plan) -> Result<(), EngineError> {
         let asked = Asked::new(settings)?;
+        partitions(settings)?;
         let usual = asked.mix.preset().map_or(1, |preset| preset.users);
         let sessions = match settings.get("SESSIONS").value {
             Value::Int(n) => u32::try_from(n).unwrap_or(u32::MAX),
@@ -51,8 +52,9 @@ impl OrderEntry {
             ..
         } = self.0;
         plan.update_pct = 0;
-        plan.arrivals = shared.then_some(Arrivals {
+        plan.arrivals = (shared || self.0.poisson).then_some(Arrivals {
             at_random: self.0.poisson,
+            shared,
             waiting_max: self.0.queue_limit,
         });
         // The loop takes pauses exactly only where it knows that there are some.

@@ -4,7 +4,7 @@
 //! is not due yet, and then performs the next operation of its own source: whose arrival it was depends on timing, what a session
 //! does never. Since every free session holds an arrival that is to come, what is due and not taken waits for a session.
 
-use crate::plan::Plan;
+use crate::plan::{Arrivals, Plan};
 use assay_measure::clock::{NS_PER_S, Ns};
 use assay_measure::prng::{Purpose, Stream};
 use assay_measure::schedule::Schedule;
@@ -30,7 +30,8 @@ struct State {
 impl Queue {
     /// The queue that a plan asks for.
     pub(crate) fn of(plan: &Plan) -> Option<Self> {
-        let arrivals = plan.arrivals.filter(|_| plan.rate_per_s > 0)?;
+        let shared = |arrivals: &Arrivals| arrivals.shared && plan.rate_per_s > 0;
+        let arrivals = plan.arrivals.filter(shared)?;
         let mut coming = Coming::new(plan, arrivals.at_random);
         Some(Self {
             state: Mutex::new(State {
@@ -133,12 +134,12 @@ impl Coming {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Arrivals;
     use proptest::prelude::*;
 
     fn queue(rate_per_s: u64, at_random: bool, waiting_max: u64) -> Queue {
         let arrivals = Some(Arrivals {
             at_random,
+            shared: true,
             waiting_max,
         });
         let plan = Plan {

@@ -752,7 +752,12 @@ impl Judge<'_> {
         let window_ns = marks.end.at_ns.saturating_sub(marks.begin.at_ns);
         let wanted = self.plan.rate_per_s as f64 * window_ns as f64 / NS_PER_S as f64;
         // One operation a session may be on its way at either end of the window.
-        let allowance = wanted * 0.01 + self.plan.sessions() as f64;
+        // What comes at random comes in no fixed number.
+        let noise = match self.plan.arrivals {
+            Some(arrivals) if arrivals.at_random => 5.0 * wanted.sqrt(),
+            _ => 0.0,
+        };
+        let allowance = wanted * 0.01 + self.plan.sessions() as f64 + noise;
         let lost = |snapshot: &Snapshot| snapshot.driver.dropped;
         let dropped = match lost(&marks.end).saturating_sub(lost(&marks.begin)) {
             0 => String::new(),

@@ -68,12 +68,14 @@ pub struct Think {
     pub max_ns: Ns,
 }
 
-/// How operations arrive that any session may perform.
+/// How operations arrive under a rate, where they are not evenly spaced for each session in its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arrivals {
     /// At random (a Poisson process); else evenly spaced.
     pub at_random: bool,
-    /// Most that wait; one that comes when so many do is dropped and counted. 0: all wait.
+    /// In one queue, from which any session takes them; else each session's source says when its own are due.
+    pub shared: bool,
+    /// In one queue: most that wait; one that comes when so many do is dropped and counted. 0: all wait.
     pub waiting_max: u64,
 }
 
@@ -124,7 +126,7 @@ pub struct Plan {
     pub max_run_time_ns: Option<Ns>,
     /// Total operations per second; 0 is a closed loop.
     pub rate_per_s: u64,
-    /// Under a rate: all sessions take from one queue of arrivals; `None`: each has arrivals of its own.
+    /// Under a rate: how operations arrive; `None`: evenly spaced, for each session in its turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
     /// Keys that updates may touch: 1..=update_keys. SCALE, unless UPDATE_HOTSPOT

@@ -89,6 +89,9 @@ pub(crate) struct OrdersLoad {
     /// With --rate: constant or poisson (ARRIVALS)
     #[arg(long, value_name = "HOW")]
     arrivals: Option<String>,
+    /// Commit a logon on its own, as soon as it is written down (COMMIT_LOGON)
+    #[arg(long)]
+    commit_logon: bool,
     /// Attempts after a deadlock or a serialization failure (RETRIES)
     #[arg(long, value_name = "N")]
     retries: Option<String>,
@@ -104,6 +107,7 @@ impl OrdersLoad {
             ("ORDERS_FORM", self.form),
             ("RATE", self.rate),
             ("ARRIVALS", self.arrivals),
+            ("COMMIT_LOGON", self.commit_logon.then(|| "TRUE".to_owned())),
             ("RETRIES", self.retries),
         ]
     }
@@ -119,6 +123,9 @@ pub(crate) struct OrdersPrepareArgs {
     /// all, keys (primary keys and references alone) or none (ORDERS_INDEXES)
     #[arg(long, value_name = "WHICH")]
     indexes: Option<String>,
+    /// Partitions of the six tables that grow: none or hash (ORDERS_PARTITIONS)
+    #[arg(long, value_name = "HOW")]
+    partitions: Option<String>,
     /// Connections that load together (LOAD_PARALLEL_DEGREE) [default: the CPUs]
     #[arg(long, value_name = "N")]
     threads: Option<String>,
@@ -138,6 +145,7 @@ impl From<OrdersPrepareArgs> for PrepareArgs {
         let more = vec![
             ("ORDERS_SCALE", args.scale),
             ("ORDERS_INDEXES", args.indexes),
+            ("ORDERS_PARTITIONS", args.partitions),
             ("LOAD_PARALLEL_DEGREE", args.threads),
         ];
         Self {

@@ -145,6 +145,7 @@ fn what_waits_in_a_shared_queue_is_taken_over_from_a_slow_session() {
     );
     let queue = Arrivals {
         at_random: false,
+        shared: true,
         waiting_max: 0,
     };
     let shared = with_one_slow_session(Some(queue));
@@ -171,6 +172,7 @@ fn arrivals_that_find_a_full_queue_are_counted_and_the_rest_performed() {
         run_time_ns: 2 * NS_PER_S,
         arrivals: Some(Arrivals {
             at_random: false,
+            shared: true,
             waiting_max: 10,
         }),
         ..Plan::plain(1, 2, 20_000)
@@ -192,4 +194,23 @@ fn arrivals_that_find_a_full_queue_are_counted_and_the_rest_performed() {
     // Nobody waits longer than the queue is.
     let longest = ran.data.drained.driver.ops[0].response.max_ns();
     assert!(longest < Some(8 * MS), "{longest:?}");
+}
+
+#[test]
+fn arrivals_at_random_are_not_missed_because_fewer_came_than_on_average() {
+    for seed in 1..=20 {
+        let plan = Plan {
+            rate_per_s: 100,
+            run_time_ns: 4 * NS_PER_S,
+            seed,
+            arrivals: Some(Arrivals {
+                at_random: true,
+                shared: true,
+                waiting_max: 0,
+            }),
+            ..Plan::plain(1, 4, 20_000)
+        };
+        let ran = simulate(&plan, SimOptions::default());
+        assert_eq!(ran.data.verdict, Verdict::Complete, "seed {seed}");
+    }
 }

@@ -87,6 +87,7 @@ impl<B: Base> OrdersEngine<B> {
                 scale: found.scale_milli as f64 / 1000.0,
                 data_seed: found.seed,
                 data_version: found.version,
+                partitions: found.partitions,
                 isolation: "read committed".to_owned(),
                 durability,
                 asked: Some(asked.clone()),

@@ -59,6 +59,7 @@ pub(crate) fn plan(
             ),
         ),
         text("indexes", "indexes", marker.indexes.clone()),
+        text("partitions", "partitions", marker.cut()),
         line(
             "load_threads",
             "threads that load",

@@ -26,8 +26,23 @@ pub(crate) struct Marker {
     pub(crate) scale_milli: u64,
     pub(crate) legacy: bool,
     pub(crate) indexes: String,
+    /// Hash partitions of each table that has some; 0: none.
+    #[serde(default, skip_serializing_if = "whole")]
+    pub(crate) partitions: u32,
+    /// Its functions can commit a logon on its own.
+    #[serde(default)]
+    commits_logons: bool,
     /// Everything is loaded, indexed and verified.
     pub(crate) complete: bool,
+}
+
+/// The tables are whole.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn whole(partitions: &u32) -> bool {
+    *partitions == 0
 }
 
 impl Marker {
@@ -40,6 +55,8 @@ impl Marker {
             scale_milli: params::scale_milli(settings)?,
             legacy: settings.bool("ORDERS_LEGACY_CORRELATION"),
             indexes: settings.text("ORDERS_INDEXES").to_owned(),
+            partitions: params::partitions(settings)?,
+            commits_logons: true,
             complete: false,
         })
     }
@@ -79,6 +96,14 @@ impl Marker {
         Generator::new(self.seed, self.scale_milli, self.legacy)
     }
 
+    /// How its tables are cut.
+    pub(crate) fn cut(&self) -> String {
+        match self.partitions {
+            0 => "none".to_owned(),
+            n => format!("hash, {n} of each table that grows"),
+        }
+    }
+
     /// Which indexes it has.
     pub(crate) fn which(&self) -> Indexes {
         match self.indexes.as_str() {
@@ -90,6 +115,8 @@ impl Marker {
 
     /// The first parameter that the user gave and that asks for a data set of another shape than this.
     fn other_than(&self, settings: &Settings) -> Result<Option<&'static str>, EngineError> {
+        let partitions = params::partitions(settings)?;
+        let count = settings.int("ORDERS_PARTITION_COUNT");
         let shape = [
             (
                 "ORDERS_SCALE",
@@ -102,6 +129,14 @@ impl Marker {
             (
                 "ORDERS_INDEXES",
                 self.indexes != settings.text("ORDERS_INDEXES"),
+            ),
+            (
+                "ORDERS_PARTITIONS",
+                (self.partitions > 0) != (partitions > 0),
+            ),
+            (
+                "ORDERS_PARTITION_COUNT",
+                u64::from(self.partitions) != count,
             ),
         ];
         let other = |(name, differs): &(&str, bool)| *differs && is_given(settings, name);
@@ -120,14 +155,22 @@ impl Marker {
         let found = found.filter(|found| found.complete).ok_or_else(|| {
             EngineError::Unusable(format!("{place} has no completely loaded data set"))
         })?;
+        let called = settings.text("ORDERS_FORM") == "server";
+        if settings.bool("COMMIT_LOGON") && called && !found.commits_logons {
+            return Err(EngineError::Usage(format!(
+                "the data set in {place} was made when its functions could not commit a logon on its own (COMMIT_LOGON): give \
+                 --form client, or remove it with `assay orders destroy` and prepare it again"
+            )));
+        }
         match found.other_than(settings)? {
             None => Ok(found),
             Some(name) => Err(EngineError::Usage(format!(
-                "{place} has a data set of scale {} (ORDERS_INDEXES={}, ORDERS_LEGACY_CORRELATION={}), and {name} asks for another: \
+                "{place} has a data set of scale {} (ORDERS_INDEXES={}, ORDERS_LEGACY_CORRELATION={}, partitions: {}), and {name} asks for another: \
                  leave {name} out to run on this one, or remove it with `assay orders destroy` and prepare another",
                 found.scale(),
                 found.indexes,
                 if found.legacy { "TRUE" } else { "FALSE" },
+                found.cut(),
             ))),
         }
     }
@@ -203,6 +246,8 @@ mod tests {
             ("ORDERS_SCALE", "1"),
             ("ORDERS_INDEXES", "keys"),
             ("ORDERS_LEGACY_CORRELATION", "TRUE"),
+            ("ORDERS_PARTITIONS", "hash"),
+            ("ORDERS_PARTITION_COUNT", "32"),
         ] {
             let refused = open(&found, &[(name, value)]).unwrap_err();
             assert!(
@@ -211,5 +256,30 @@ mod tests {
             );
             assert!(refused.contains("scale 0.002"), "{refused}");
         }
+        found.commits_logons = false;
+        let early = ("COMMIT_LOGON", "TRUE");
+        assert!(
+            open(&found, &[early])
+                .unwrap_err()
+                .contains("--form client")
+        );
+        assert!(open(&found, &[early, ("ORDERS_FORM", "client")]).is_ok());
+        // A data set whose marker says nothing of partitions has none; of one that has some, the kind is enough.
+        let bare = found.json().replace("\"commits_logons\":false,", "");
+        assert!(!bare.contains("partitions"));
+        assert_eq!(Marker::read(&bare, "schema s", ANOTHER).unwrap(), found);
+        found.partitions = 8;
+        let hash = ("ORDERS_PARTITIONS", "hash");
+        for given in [&[][..], &[hash], &[hash, ("ORDERS_PARTITION_COUNT", "8")]] {
+            assert_eq!(open(&found, given), Ok(found.clone()));
+        }
+        let other = [hash, ("ORDERS_PARTITION_COUNT", "16")];
+        assert!(
+            open(&found, &other)
+                .unwrap_err()
+                .contains("ORDERS_PARTITION_COUNT asks")
+        );
+        let none = open(&found, &[("ORDERS_PARTITIONS", "none")]).unwrap_err();
+        assert!(none.contains("partitions: hash, 8 of each"), "{none}");
     }
 }

@@ -77,14 +77,19 @@ impl<W: Wire> Session<W> {
         let pause = common.asked.intra;
         let done = match common.asked.client_side {
             false => called(wire, &inputs, pause),
-            true => whole(wire, &inputs, (pause, number)),
+            true => whole(wire, &inputs, (pause, number), common.asked.commit_logon),
         };
         match done {
             Ok(effects) => {
                 self.ledger.done(tx, effects);
                 Ok(u64::from(effects.inserts + effects.updates))
             }
-            Err((error, committing)) => Err(self.failed(tx, W::failure(&error), committing)),
+            Err((error, committing)) => {
+                if common.asked.commit_logon && inputs.logon {
+                    self.ledger.doubt_logon(tx);
+                }
+                Err(self.failed(tx, W::failure(&error), committing))
+            }
         }
     }
 
@@ -123,12 +128,18 @@ fn whole<W: Wire>(
     wire: &mut W,
     inputs: &Inputs<'_>,
     (pause, word): (Pause, u64),
+    commit_logon: bool,
 ) -> Result<Effects, Undone<W>> {
     let writes = !inputs.tx.reads_only();
     if writes {
         wire.begin().map_err(|error| (error, false))?;
     }
-    let mut by_one = ByOne { wire, pause, word };
+    let mut by_one = ByOne {
+        wire,
+        pause,
+        word,
+        commit_logon,
+    };
     match program::perform(inputs, &mut by_one) {
         Ok(effects) if writes => {
             wire.commit().map_err(|error| (error, true))?;
@@ -150,6 +161,7 @@ struct ByOne<'a, W> {
     pause: Pause,
     /// Random, for pauses.
     word: u64,
+    commit_logon: bool,
 }
 
 impl<W: Wire> program::Session for ByOne<'_, W> {
@@ -163,6 +175,13 @@ impl<W: Wire> program::Session for ByOne<'_, W> {
         if self.pause.is_some() {
             self.word = scramble(self.word.wrapping_add(GOLDEN_GAMMA));
             std::thread::sleep(Duration::from_nanos(self.pause.length(self.word)));
+        }
+    }
+
+    fn logged_on(&mut self) -> Result<(), W::Error> {
+        match self.commit_logon {
+            true => self.wire.commit().and_then(|()| self.wire.begin()),
+            false => Ok(()),
         }
     }
 }

@@ -79,10 +79,10 @@ fn type_of(kind: Type) -> String {
 
 /// Creates everything that rows are loaded into. Primary keys and rules are in place: rows come in the order of their keys,
 /// and either would copy the whole table later.
-pub(super) fn create_tables(names: &Named, indexes: Indexes) -> Vec<String> {
+pub(super) fn create_tables(names: &Named, indexes: Indexes, partitions: u32) -> Vec<String> {
     let mut sql: Vec<String> = TABLES
         .into_iter()
-        .map(|table| create_table(names, table, indexes))
+        .map(|table| create_table(names, table, indexes) + &cut(table, partitions))
         .collect();
     sql.push(create_metadata(names));
     for (name, columns) in [
@@ -110,6 +110,17 @@ pub(super) fn create_metadata(names: &Named) -> String {
         "create table if not exists {name} (metadata_key varchar(30) primary key, \
          metadata_value varchar({METADATA_CHARS})) {KIND}"
     )
+}
+
+/// What cuts a table by hash.
+fn cut(table: Table, partitions: u32) -> String {
+    match (partitions, table.hashed_by_key()) {
+        (1.., Some(column)) => format!(
+            " partition by hash ({}) partitions {partitions}",
+            quote(column)
+        ),
+        _ => String::new(),
+    }
 }
 
 fn create_table(names: &Named, table: Table, indexes: Indexes) -> String {
@@ -174,8 +185,14 @@ fn column(name: &str, lower: bool) -> String {
     quote(held.map_or(name, |(held, _)| held))
 }
 
-/// References but for those that are there, one after the other. The rows are those that were generated, so none is compared again.
-pub(super) fn references(names: &Named, indexes: Indexes, there: &BTreeSet<String>) -> Vec<String> {
+/// References but for those that are there, one after the other. The rows are those that were generated, so none is compared
+/// again. InnoDB has none on a table with partitions or to one.
+pub(super) fn references(
+    names: &Named,
+    indexes: Indexes,
+    partitions: u32,
+    there: &BTreeSet<String>,
+) -> Vec<String> {
     if indexes == Indexes::None {
         return Vec::new();
     }
@@ -189,7 +206,10 @@ pub(super) fn references(names: &Named, indexes: Indexes, there: &BTreeSet<Strin
             column = quote(one.column)
         )
     };
-    let absent = REFERENCES.iter().filter(|one| !there.contains(one.name));
+    let is_whole = |table: Table| partitions == 0 || table.hashed_by_key().is_none();
+    let absent = REFERENCES
+        .iter()
+        .filter(|one| is_whole(one.table) && is_whole(one.parent) && !there.contains(one.name));
     absent.map(one).collect()
 }
 

@@ -57,7 +57,10 @@ pub(super) fn open(
         &names.place(),
         settings,
     )?;
-    let facts = facts_of(&mut control, &server, &names)?;
+    let mut facts = facts_of(&mut control, &server, &names)?;
+    if found.partitions > 0 {
+        facts.push(Fact::new("references", super::NO_REFERENCES));
+    }
     let durability = durability(&mut control)?;
     let on = Attached::open(
         inside,

@@ -75,7 +75,7 @@ pub(super) fn prepare(
     let connected = began.elapsed();
     all(
         &mut control,
-        &ddl::create_tables(names, marker.which()),
+        &ddl::create_tables(names, marker.which(), marker.partitions),
         "creating the tables",
     )?;
     let copies = Copying {
@@ -83,6 +83,7 @@ pub(super) fn prepare(
         names,
         product: server.product,
         way,
+        partitions: marker.partitions,
         packet_bytes: usize::try_from(server.packet_bytes).unwrap_or(usize::MAX),
     };
     let load = Load {
@@ -102,6 +103,7 @@ struct Copying<'a> {
     names: &'a Named,
     product: Product,
     way: Way,
+    partitions: u32,
     /// Longest statement.
     packet_bytes: usize,
 }
@@ -164,7 +166,7 @@ impl Copies for Copying<'_> {
         load.several(&ddl::indexes(names, indexes, &there), "indexes")?;
         // Statements of its own connection may take longer than an answer.
         let mut patient = self.connect()?;
-        let references = ddl::references(names, indexes, &there);
+        let references = ddl::references(names, indexes, self.partitions, &there);
         all(&mut patient, &references, "references")?;
         let counts = load.generator.counts();
         all(
@@ -322,10 +324,11 @@ mod tests {
             names: &names,
             product: Product::MariaDb,
             way: Way::Local,
+            partitions: 0,
             packet_bytes: 1 << 20,
         };
         let mut connection = copying.connect().unwrap();
-        let tables = ddl::create_tables(&names, marker.which());
+        let tables = ddl::create_tables(&names, marker.which(), marker.partitions);
         all(&mut connection, &tables, "creating the tables").unwrap();
         // A sequence rolls back with nobody: the first attempts fail at their third row.
         for sql in [

@@ -20,13 +20,13 @@ use super::server::Server;
 use super::{Mariadb, PAGE_BYTES, address_of, claim, params};
 use crate::claim::Purpose;
 use crate::orders::marker::{Marker, relations};
-use crate::orders::{all, already, books, checked_lines, nothing, removed};
+use crate::orders::{all, already, books, checked_lines, nothing, removed, text_line};
 use crate::place::Place;
 use assay_measure::config::{ParamDef, Settings};
 use assay_orders::checks::Words;
 use assay_orders::mix::ALL;
 use assay_orders::model::{METADATA, SEQUENCES, VIEWS};
-use assay_orders::params::{PARAMS, heeds};
+use assay_orders::params::{PARAMS, heeds, partitions};
 use assay_orders::workload::{NAME, OPERATIONS, OrderEntry};
 use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Started, Target};
 use assay_run::plan::Plan;
@@ -36,6 +36,8 @@ use load::within;
 use std::sync::LazyLock;
 
 static ALL_PARAMS: LazyLock<Vec<ParamDef>> = LazyLock::new(|| [params::PARAMS, PARAMS].concat());
+/// What partitions cost here.
+const NO_REFERENCES: &str = "none on tables with partitions or to them: this server has no such";
 /// Characters of a database's name at most.
 const NAME_CHARS: usize = 64;
 
@@ -44,6 +46,7 @@ const NAME_CHARS: usize = 64;
 pub struct MariadbOrders;
 
 fn named(settings: &Settings) -> Result<Named, EngineError> {
+    partitions(settings)?;
     let database = settings.text("ORDERS_SCHEMA");
     let servers = ["mysql", "information_schema", "performance_schema", "sys"];
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
@@ -185,7 +188,15 @@ impl Target for MariadbOrders {
             Place::Temporary { .. } => None,
             Place::Server { .. } => find(&at(location, settings)?.0, &names)?,
         };
-        crate::orders::load::plan(found, &names.database, settings)
+        let mut lines = crate::orders::load::plan(found, &names.database, settings)?;
+        if partitions(settings)? > 0 {
+            lines.push(text_line(
+                "references",
+                "references",
+                NO_REFERENCES.to_owned(),
+            ));
+        }
+        Ok(lines)
     }
 
     fn prepare(

@@ -200,7 +200,11 @@ const LOGON: &str = "select count(*) into v_n from ({CUSTOMER} from customers wh
   if p_logon then
     insert into logon (logon_id, customer_id, logon_date) values (nextval(logon_seq), p_customer, utc_timestamp());
     set o_logons = 1;
+    if @soe_commit_logon then commit; start transaction; end if;
   end if;";
+
+/// Has a session's calls commit a logon on its own.
+pub(super) const COMMIT_LOGON: &str = "set @soe_commit_logon = 1";
 
 /// Everything that is created, in order; what is there goes first.
 pub(super) fn create(names: &Named, product: Product) -> Vec<String> {

@@ -49,6 +49,10 @@ pub(super) fn open(
     for sql in SETUP.split("; ") {
         connection.run(sql).map_err(told("preparing a session"))?;
     }
+    if common.asked.commit_logon {
+        let set = connection.run(procedures::COMMIT_LOGON);
+        set.map_err(told("preparing a session"))?;
+    }
     let product = connection.product;
     let mut prepare = |sql: &str| {
         let prepared = connection.conn.prep(sql).map_err(MyError::from);

@@ -45,6 +45,11 @@ fn prepare(place: &str, given: &[(&str, &str)]) -> Result<Vec<Line>, EngineError
 }
 
 fn run(place: &str, given: &[(&str, &str)]) -> (RunData, FromEngine) {
+    run_with(place, given, &[])
+}
+
+/// A run before which statements are executed that the data set may bear during the claim alone.
+fn run_with(place: &str, given: &[(&str, &str)], sql: &[&str]) -> (RunData, FromEngine) {
     let settings = settings(given);
     let mut plan = Plan {
         seed: 3,
@@ -61,6 +66,9 @@ fn run(place: &str, given: &[(&str, &str)]) -> (RunData, FromEngine) {
     let engine = MariadbOrders
         .open(place, &plan, &settings, &stop, &Unwatched)
         .unwrap();
+    for sql in sql {
+        connection(place).run(sql).unwrap();
+    }
     let options = Options {
         host: false,
         calibrate: false,
@@ -106,12 +114,48 @@ fn lives(server: &Server) {
         every_transaction(place, form);
     }
     faults(place);
+    // After the faults: what is in doubt is allowed to be missing.
+    for form in ["server", "client"] {
+        a_logon_is_committed_on_its_own_where_that_is_asked_for(place, form);
+    }
     strangers_are_left_alone(place);
     MariadbOrders.destroy(place, &settings(&[])).unwrap();
     let left = connection(place)
         .rows("select 1 from information_schema.schemata where schema_name = 'assay_orders'")
         .unwrap();
     assert!(left.is_empty());
+}
+
+fn a_logon_is_committed_on_its_own_where_that_is_asked_for(place: &str, form: &str) {
+    let logons = || {
+        connection(place)
+            .number("select count(*) from assay_orders.logon")
+            .unwrap()
+    };
+    // Each order is refused, its logon before it stays only if it was committed.
+    let refused = "create trigger assay_orders.refuse before insert on assay_orders.orders for each row \
+                   signal sqlstate '45000' set message_text = 'refused'";
+    for commit in ["FALSE", "TRUE"] {
+        let before = logons();
+        let given = [
+            ("ORDERS_DISABLE", "NCR,UCD,BP,PO,BO"),
+            ("ORDERS_FORM", form),
+            ("SESSIONS", "1"),
+            ("WORK_LOOP", "20"),
+            ("COMMIT_LOGON", commit),
+        ];
+        let (_, part) = run_with(place, &given, &[refused]);
+        let stayed = logons() - before;
+        assert_eq!(stayed > 0, commit == "TRUE", "{form}: {stayed}");
+        assert_eq!(
+            part.ledger.in_doubt.get("logon").copied().unwrap_or(0),
+            stayed
+        );
+        assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+        connection(place)
+            .run("drop trigger assay_orders.refuse")
+            .unwrap();
+    }
 }
 
 fn every_transaction(place: &str, form: &str) {
@@ -407,4 +451,73 @@ fn torn(server: &Server) {
         .check(place, &settings(&given), &Stop::new(), &Unwatched)
         .unwrap();
     assert_eq!(checked.len(), 18);
+}
+
+#[test]
+fn a_data_set_with_partitions_is_loaded_resumed_run_on_checked_and_removed() {
+    on_each(partitioned);
+}
+
+fn partitioned(server: &Server) {
+    let place = &server.database("orders_hash");
+    let own = |given: &[(&'static str, &'static str)]| {
+        [&[("ORDERS_SCHEMA", "assay_orders_hash")], given].concat()
+    };
+    let hash = own(&[
+        ("ORDERS_PARTITIONS", "hash"),
+        ("ORDERS_PARTITION_COUNT", "4"),
+    ]);
+    let planned = MariadbOrders
+        .plan_prepare(place, &settings(&hash), 1)
+        .unwrap();
+    let told = planned
+        .iter()
+        .find(|line| line.key == "references")
+        .unwrap();
+    assert_eq!(told.value, LineValue::Text(NO_REFERENCES.to_owned()));
+    prepare(place, &hash).unwrap();
+    let names = named(&settings(&hash)).unwrap();
+    let mut control = connection(place);
+    let number = |control: &mut Connection, sql: &str| control.number(sql).unwrap();
+    let cut = "select count(*) from information_schema.partitions where table_schema = 'assay_orders_hash' and \
+               partition_method = 'HASH'";
+    assert_eq!(number(&mut control, cut), 24);
+    let references = "select count(*) from information_schema.referential_constraints where constraint_schema = 'assay_orders_hash'";
+    assert_eq!(number(&mut control, references), 3);
+    // As if it had been killed after some pieces and all keys.
+    let mut marker = marker::find(&mut control, &names).unwrap().unwrap();
+    assert_eq!(marker.partitions, 4);
+    marker.complete = false;
+    let torn = [
+        marker::write_sql(&marker, &names, control.product),
+        "delete from assay_orders_hash.order_items".to_owned(),
+        "delete from assay_orders_hash.soe_load where tbl = 'order_items'".to_owned(),
+    ];
+    all(&mut control, &torn, "tearing").unwrap();
+    prepare(place, &own(&[])).unwrap();
+    for form in ["server", "client"] {
+        let given = own(&[
+            ("ORDERS_MIX", "classic"),
+            ("ORDERS_FORM", form),
+            ("SESSIONS", "4"),
+            ("WORK_LOOP", "60"),
+        ]);
+        let (data, part) = run(place, &given);
+        assert_eq!(part.ledger.commits, 240, "{:?}", data.drained.driver.errors);
+        assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+        assert!(
+            data.engine_facts
+                .iter()
+                .any(|fact| fact.value == NO_REFERENCES)
+        );
+    }
+    let refused = MariadbOrders
+        .share(place, &settings(&own(&[("ORDERS_PARTITIONS", "none")])))
+        .err()
+        .map(|error| error.to_string());
+    assert!(refused.is_some_and(|text| text.contains("ORDERS_PARTITIONS asks for another")));
+    MariadbOrders.destroy(place, &settings(&own(&[]))).unwrap();
+    let left =
+        "select count(*) from information_schema.schemata where schema_name = 'assay_orders_hash'";
+    assert_eq!(number(&mut control, left), 0);
 }

@@ -88,7 +88,7 @@ fn type_of(kind: Type) -> String {
 }
 
 /// Everything that rows are loaded into.
-pub(super) fn create_tables(names: &Named) -> Vec<String> {
+pub(super) fn create_tables(names: &Named, partitions: u32) -> Vec<String> {
     let place = names.whereabouts();
     let column = |column: &Column| {
         let required = if column.required { " not null" } else { "" };
@@ -103,8 +103,14 @@ pub(super) fn create_tables(names: &Named) -> Vec<String> {
                 Table::Inventories => " pctfree 80 initrans 16",
                 _ => "",
             };
+            let cut = match (partitions, table.hashed_by()) {
+                (1.., Some(column)) => {
+                    format!(" partition by hash ({column}) partitions {partitions}")
+                }
+                _ => String::new(),
+            };
             format!(
-                "create table {} ({}){room}{place}",
+                "create table {} ({}){room}{place}{cut}",
                 table.name(),
                 columns.join(", ")
             )

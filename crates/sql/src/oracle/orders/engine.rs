@@ -105,7 +105,9 @@ impl Base for Run {
             sessions: Vec::new(),
         };
         for number in numbers {
-            sessions.sessions.push(session::open(&self.on, number)?);
+            sessions
+                .sessions
+                .push(session::open(&self.on, common, number)?);
         }
         Ok(Box::new(sessions))
     }

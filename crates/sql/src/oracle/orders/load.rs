@@ -97,7 +97,7 @@ pub(super) fn prepare(
     }
     all(
         &mut control,
-        &ddl::create_tables(&names),
+        &ddl::create_tables(&names, marker.partitions),
         "creating the tables",
     )?;
     let copies = Copying {

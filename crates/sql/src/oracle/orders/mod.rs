@@ -22,7 +22,7 @@ use crate::claim::Purpose;
 use crate::orders::marker::Marker;
 use crate::orders::{already, books, checked_lines, nothing, removed};
 use assay_measure::config::{ParamDef, Settings};
-use assay_orders::params::{PARAMS, heeds};
+use assay_orders::params::{PARAMS, heeds, partitions};
 use assay_orders::workload::{NAME, OPERATIONS, OrderEntry};
 use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Target};
 use assay_run::plan::Plan;
@@ -162,6 +162,7 @@ impl Target for OracleOrders {
         settings: &Settings,
         _schemas: u32,
     ) -> Result<Vec<Line>, EngineError> {
+        partitions(settings)?;
         let there = look(&self.oracle.visit(location, settings)?, settings)?;
         crate::orders::load::plan(there.found, &there.names.user, settings)
     }

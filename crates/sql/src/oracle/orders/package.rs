@@ -12,6 +12,8 @@ use assay_orders::mix::Tx;
 pub(super) const PACKAGE: &str = "orderentry";
 /// What every procedure takes at its end: the pause within, in microseconds, and where it tells what it did.
 const TAIL: &str = "p_min number, p_max number, o_done out varchar2";
+/// Has a session's calls commit a logon on its own.
+pub(super) const COMMIT_LOGON: &str = "begin orderentry.commits_logons := true; end;";
 /// The first version whose users may sleep without a privilege.
 const SLEEPS: u32 = 18;
 
@@ -223,6 +225,7 @@ begin
   if p_logon = 1 then
     insert into logon (logon_id, customer_id, logon_date) values (logon_seq.nextval, p_customer, localtimestamp(0));
     o_logons := 1;
+    if commits_logons then commit write wait; end if;
   end if;
 end;
 ";
@@ -237,7 +240,7 @@ pub(super) fn create(major: u32) -> [String; 2] {
     };
     [
         format!(
-            "create or replace package {PACKAGE} authid definer as\n{}end {PACKAGE};",
+            "create or replace package {PACKAGE} authid definer as\ncommits_logons boolean := false;\n{}end {PACKAGE};",
             heads.concat()
         ),
         format!(

@@ -5,7 +5,7 @@ use super::super::session::{Bind, OraError, Session as Server, told};
 use super::load::SETUP;
 use super::package;
 use super::statements::{How, Sent, statement};
-use crate::orders::session::{Argument, Session, Wire, arguments};
+use crate::orders::session::{Argument, Common, Session, Wire, arguments};
 use assay_orders::inputs::Inputs;
 use assay_orders::mix::ALL;
 use assay_orders::params::Pause;
@@ -24,11 +24,19 @@ pub(super) struct Link {
 }
 
 /// Connects.
-pub(super) fn open(on: &Attached, number: u32) -> Result<Session<Link>, EngineError> {
+pub(super) fn open(
+    on: &Attached,
+    common: &Common,
+    number: u32,
+) -> Result<Session<Link>, EngineError> {
     let mut session = on.session(number)?;
     session
         .run(SETUP, &[])
         .map_err(told("preparing a session"))?;
+    if common.asked.commit_logon && !common.asked.client_side {
+        let set = session.call(package::COMMIT_LOGON, &[], 0);
+        set.map_err(told("preparing a session"))?;
+    }
     let link = Link {
         session,
         calls: ALL.map(package::call).to_vec(),

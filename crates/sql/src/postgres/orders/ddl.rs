@@ -75,8 +75,18 @@ fn type_of(kind: Type) -> String {
     }
 }
 
+/// The partitions of a data set: whose, which, and their names.
+pub(super) fn partitions(count: u32) -> impl Iterator<Item = (Table, u32, String)> {
+    let cut = TABLES
+        .into_iter()
+        .filter(|table| table.hashed_by_key().is_some());
+    cut.flat_map(move |table| {
+        (0..count).map(move |at| (table, at, format!("{}_p{at}", table.name())))
+    })
+}
+
 /// Creates everything that rows are loaded into.
-pub(super) fn create_tables(names: &Named, tablespace: &str) -> Vec<String> {
+pub(super) fn create_tables(names: &Named, tablespace: &str, partitions: u32) -> Vec<String> {
     let clause = match tablespace {
         "" => String::new(),
         name => format!(" tablespace {}", quote(name)),
@@ -94,10 +104,24 @@ pub(super) fn create_tables(names: &Named, tablespace: &str) -> Vec<String> {
                 Table::Inventories => " with (fillfactor = 50)",
                 _ => "",
             };
+            let cut = match (partitions, table.hashed_by_key()) {
+                (1.., Some(column)) => format!(" partition by hash ({})", quote(column)),
+                _ => String::new(),
+            };
             let name = names.relation(table.name());
-            format!("create table {name} ({}){room}{clause}", columns.join(", "))
+            format!(
+                "create table {name} ({}){cut}{room}{clause}",
+                columns.join(", ")
+            )
         })
         .collect();
+    sql.extend(self::partitions(partitions).map(|(table, remainder, name)| {
+        format!(
+            "create table {} partition of {} for values with (modulus {partitions}, remainder {remainder})",
+            names.relation(&name),
+            names.relation(table.name())
+        )
+    }));
     let text = format!("varchar({METADATA_CHARS})");
     for (name, columns) in [
         (METADATA, format!("metadata_key varchar(30) primary key, metadata_value {text}")),

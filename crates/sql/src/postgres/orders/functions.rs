@@ -25,6 +25,11 @@ pub(super) fn name(tx: Tx) -> String {
     format!("soe_{}", tx.key())
 }
 
+/// The name of the procedure that does the same and commits the logon on its own, which a function cannot.
+pub(super) fn early_name(tx: Tx) -> String {
+    format!("{}_early", name(tx))
+}
+
 /// Takes the pause that was asked for.
 pub(super) const PAUSE_NAME: &str = "soe_pause";
 /// Looks a customer up and writes the logon down.
@@ -216,15 +221,27 @@ pub(super) fn create(schema: &str) -> Vec<String> {
             in_schema(LOGON_NAME)
         ),
     ];
+    let one = |function: &Function, head: &str, returns: &str, body: &str| {
+        format!(
+            "create or replace {head}({}, {PAUSE}, {returns}) language plpgsql as $$\ndeclare {}\nbegin\n  \
+             o_selects := 0; o_inserts := 0; o_updates := 0; o_logons := 0; o_lines := 0; o_found := 0;{body}\nend $$",
+            function.arguments, function.variables,
+        )
+    };
     for function in &FUNCTIONS {
-        sql.push(format!(
-            "create or replace function {}({}, {PAUSE}, {RETURNS}) language plpgsql as $$\ndeclare {}\nbegin\n  \
-             o_selects := 0; o_inserts := 0; o_updates := 0; o_logons := 0; o_lines := 0; o_found := 0;{}\nend $$",
-            in_schema(&name(function.tx)),
-            function.arguments,
-            function.variables,
-            body(function)
-        ));
+        let body = body(function);
+        let head = format!("function {}", in_schema(&name(function.tx)));
+        sql.push(one(function, &head, RETURNS, &body));
+        if function.tx.logs_on() {
+            let head = format!("procedure {}", in_schema(&early_name(function.tx)));
+            // Before 14 a procedure has no arguments that only go out.
+            let returns = RETURNS.replace("out ", "inout ");
+            let body = body.replace(
+                ", p_logon);",
+                ", p_logon);\n  if o_logons > 0 then commit; end if;",
+            );
+            sql.push(one(function, &head, &returns, &body));
+        }
     }
     sql
 }
@@ -258,12 +275,19 @@ fn body(function: &Function) -> String {
     text
 }
 
-/// The call of a function with so many arguments, the pause included.
-pub(super) fn call(tx: Tx) -> String {
+/// The call of a transaction, the pause included; `early` commits a logon on its own.
+pub(super) fn call(tx: Tx, early: bool) -> String {
     let function = &FUNCTIONS[tx.index()];
     let arguments = function.arguments.split(", ").count() + 2;
     let marks: Vec<String> = (1..=arguments).map(|at| format!("${at}")).collect();
-    format!("select * from {}({})", name(tx), marks.join(", "))
+    let marks = marks.join(", ");
+    match early && tx.logs_on() {
+        true => format!(
+            "call {}({marks}, null, null, null, null, null, null)",
+            early_name(tx)
+        ),
+        false => format!("select * from {}({marks})", name(tx)),
+    }
 }
 
 /// Types of a call's arguments, so that the values are sent as they are.

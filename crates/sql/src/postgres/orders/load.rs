@@ -60,7 +60,11 @@ pub(super) fn prepare(
             format!("create schema {}", quote(&names.schema)),
             marker::sql(&marker, names),
         ];
-        sql.extend(ddl::create_tables(names, settings.text("TABLESPACE")));
+        sql.extend(ddl::create_tables(
+            names,
+            settings.text("TABLESPACE"),
+            marker.partitions,
+        ));
         sql.push("commit".to_owned());
         all(&mut control, &sql, "creating the tables")?;
     }
@@ -186,12 +190,13 @@ impl Copying<'_> {
         let rows = control.query(&format!(
             "select format('alter table %s drop constraint %I', conrelid::regclass, conname) from pg_constraint \
              where connamespace = (select oid from pg_namespace where nspname = {schema}) and conrelid <> 0 \
-             and contype in ('f', 'c') union all \
+             and contype in ('f', 'c') and coninhcount = 0 and conparentid = 0 union all \
              select format('alter table %s drop constraint %I', conrelid::regclass, conname) from pg_constraint \
              where connamespace = (select oid from pg_namespace where nspname = {schema}) and contype = 'p' \
-             and conname like '%\\_pk' union all \
+             and conname like '%\\_pk' and conparentid = 0 union all \
              select format('drop index %s', indexrelid::regclass) from pg_index i join pg_class c on c.oid = i.indexrelid \
-             where c.relnamespace = (select oid from pg_namespace where nspname = {schema}) and not i.indisprimary"
+             where c.relnamespace = (select oid from pg_namespace where nspname = {schema}) and not i.indisprimary \
+             and not c.relispartition"
         ));
         let sql: Vec<String> = rows
             .map_err(told("looking for keys"))?

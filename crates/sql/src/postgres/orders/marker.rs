@@ -3,7 +3,7 @@
 //! The marker is the comment on the schema, as JSON. A schema without it, of another role, or with something in it that a
 //! data set does not have, is refused by name.
 
-use super::ddl::Named;
+use super::ddl::{self, Named};
 use super::functions;
 use crate::orders::marker::{ANOTHER, Marker, relations};
 use crate::postgres::layout::literal;
@@ -46,22 +46,28 @@ pub(super) fn find(
             names.schema
         )));
     }
-    refuse_strangers(connection, names)?;
+    refuse_strangers(connection, names, &marker)?;
     Ok(Some(marker))
 }
 
 /// Functions of a data set.
 pub(super) fn functions() -> Vec<String> {
     let helpers = [functions::PAUSE_NAME, functions::LOGON_NAME].map(str::to_owned);
+    let early = mix::ALL.into_iter().filter(|tx| tx.logs_on());
     mix::ALL
         .map(functions::name)
         .into_iter()
+        .chain(early.map(functions::early_name))
         .chain(helpers)
         .collect()
 }
 
 /// Refuses a schema with something in it that a data set does not have: executing or removing it is not ours.
-fn refuse_strangers(connection: &mut Connection, names: &Named) -> Result<(), EngineError> {
+fn refuse_strangers(
+    connection: &mut Connection,
+    names: &Named,
+    marker: &Marker,
+) -> Result<(), EngineError> {
     let list = |names: &[String]| {
         names
             .iter()
@@ -69,7 +75,8 @@ fn refuse_strangers(connection: &mut Connection, names: &Named) -> Result<(), En
             .collect::<Vec<_>>()
             .join(", ")
     };
-    let relations: Vec<String> = relations().into_iter().map(str::to_owned).collect();
+    let mut relations: Vec<String> = relations().into_iter().map(str::to_owned).collect();
+    relations.extend(ddl::partitions(marker.partitions).map(|(_, _, name)| name));
     let rows = connection
         .query(&format!(
             "select relname::text from pg_class where relnamespace = (select oid from pg_namespace where nspname = {schema}) \

@@ -21,7 +21,7 @@ use crate::orders::marker::{Marker, relations};
 use crate::orders::{all, already, books, checked_lines, nothing, removed};
 use crate::place::Place;
 use assay_measure::config::{ParamDef, Settings};
-use assay_orders::params::{PARAMS, heeds};
+use assay_orders::params::{PARAMS, heeds, partitions};
 use assay_orders::workload::{NAME, OPERATIONS, OrderEntry};
 use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Started, Target};
 use assay_run::plan::Plan;
@@ -39,6 +39,7 @@ const CHECK_MEMORY: &str = "set work_mem = '256MB'; set jit = off";
 pub struct PostgresOrders;
 
 fn named(settings: &Settings) -> Result<Named, EngineError> {
+    partitions(settings)?;
     let schema = settings.text("ORDERS_SCHEMA");
     Names::of_schema(schema).map_err(|_| {
         EngineError::Usage(format!(
@@ -248,7 +249,7 @@ fn destroy(place: &Place, settings: &Settings) -> Result<Vec<Line>, EngineError>
     sql.extend(
         marker::functions()
             .iter()
-            .map(|name| format!("drop function if exists {}", names.relation(name))),
+            .map(|name| format!("drop routine if exists {}", names.relation(name))),
     );
     sql.extend(
         assay_orders::model::VIEWS

@@ -37,6 +37,8 @@ pub(super) struct Session {
     pub connection: Option<Connection>,
     form: Form,
     pub ledger: Ledger,
+    /// The present transaction commits a logon on its own.
+    commits_logon: bool,
     /// Why it cannot go on.
     pub lost: Option<String>,
 }
@@ -80,8 +82,10 @@ impl Session {
                 Form::Statements(all.map_err(errors::unusable)?)
             }
             false => {
-                let mut prepare =
-                    |tx| connection.prepare(&functions::call(tx), &functions::call_types(tx));
+                let early = common.asked.commit_logon;
+                let mut prepare = |tx| {
+                    connection.prepare(&functions::call(tx, early), &functions::call_types(tx))
+                };
                 let all: Result<Vec<_>, _> = ALL.into_iter().map(&mut prepare).collect();
                 Form::Functions(all.map_err(errors::unusable)?)
             }
@@ -91,6 +95,7 @@ impl Session {
             connection: Some(connection),
             form,
             ledger: Ledger::default(),
+            commits_logon: false,
             lost: None,
         })
     }
@@ -107,6 +112,7 @@ impl Session {
     pub(super) fn ask(&mut self, common: &Common, op: &Op) -> Result<Tx, OpError> {
         let (tx, number) = tx_of(op).ok_or_else(OpError::not_ours)?;
         let inputs = Inputs::draw(tx, number, common.bounds, &common.lists);
+        self.commits_logon = common.asked.commit_logon && inputs.logon && tx.logs_on();
         let (Some(connection), Form::Functions(calls)) = (&mut self.connection, &self.form) else {
             return Err(closed(self.number));
         };
@@ -119,6 +125,7 @@ impl Session {
     pub(super) fn perform(&mut self, common: &Common, op: &Op) -> Result<u64, OpError> {
         let (tx, number) = tx_of(op).ok_or_else(OpError::not_ours)?;
         let inputs = Inputs::draw(tx, number, common.bounds, &common.lists);
+        self.commits_logon = common.asked.commit_logon && inputs.logon && tx.logs_on();
         let (Some(connection), Form::Statements(statements)) = (&mut self.connection, &self.form)
         else {
             return Err(closed(self.number));
@@ -128,6 +135,7 @@ impl Session {
             statements,
             pause: common.asked.intra,
             word: number,
+            commit_logon: self.commits_logon,
         };
         match by_one.whole(&inputs) {
             Ok(effects) => Ok(self.done(tx, effects)),
@@ -144,6 +152,9 @@ impl Session {
     /// A transaction failed; `committing` when nobody knows whether it was committed.
     fn failed(&mut self, tx: Tx, error: PgError, committing: bool) -> OpError {
         let op_error = errors::op_error(&error);
+        if self.commits_logon {
+            self.ledger.doubt_logon(tx);
+        }
         if error.is_fatal() {
             if committing {
                 self.ledger.doubt(tx);
@@ -310,6 +321,7 @@ struct ByOne<'a> {
     pause: Pause,
     /// Random, for pauses.
     word: u64,
+    commit_logon: bool,
 }
 
 impl ByOne<'_> {
@@ -369,6 +381,13 @@ impl program::Session for ByOne<'_> {
                 self.word.wrapping_add(assay_measure::prng::GOLDEN_GAMMA),
             );
             std::thread::sleep(Duration::from_nanos(self.pause.length(self.word)));
+        }
+    }
+
+    fn logged_on(&mut self) -> Result<(), PgError> {
+        match self.commit_logon {
+            true => self.connection.query("commit; begin").map(drop),
+            false => Ok(()),
         }
     }
 }

@@ -35,6 +35,11 @@ fn prepare(place: &str, given: &[(&str, &str)]) -> Result<Vec<Line>, EngineError
 }
 
 fn run(place: &str, given: &[(&str, &str)]) -> (RunData, FromEngine) {
+    run_with(place, given, &[])
+}
+
+/// A run before which statements are executed that the data set may bear during the claim alone.
+fn run_with(place: &str, given: &[(&str, &str)], sql: &[&str]) -> (RunData, FromEngine) {
     let settings = settings(given);
     let mut plan = Plan {
         seed: 3,
@@ -51,6 +56,9 @@ fn run(place: &str, given: &[(&str, &str)]) -> (RunData, FromEngine) {
     let engine = PostgresOrders
         .open(place, &plan, &settings, &stop, &Unseen)
         .unwrap();
+    for sql in sql {
+        connection(place).query(sql).unwrap();
+    }
     let options = Options {
         host: false,
         calibrate: false,
@@ -113,6 +121,8 @@ fn a_data_set_lives_is_run_on_and_each_fault_is_caught() {
     a_rate_is_kept(place);
     others_take_over_what_a_blocked_session_leaves(place);
     faults(place);
+    // After the faults: what is in doubt is allowed to be missing.
+    a_logon_is_committed_on_its_own_where_that_is_asked_for(place);
     strangers_are_left_alone(place);
     PostgresOrders.destroy(place, &settings(&[])).unwrap();
     let left = connection(place)
@@ -156,6 +166,55 @@ fn every_transaction_of_both_forms(place: &str) {
             "{form}: {:?}",
             part.checks
         );
+    }
+}
+
+fn a_logon_is_committed_on_its_own_where_that_is_asked_for(place: &str) {
+    for form in ["server", "client"] {
+        let early = [
+            ("ORDERS_MIX", "classic"),
+            ("ORDERS_FORM", form),
+            ("SESSIONS", "4"),
+            ("WORK_LOOP", "60"),
+            ("COMMIT_LOGON", "TRUE"),
+        ];
+        let (data, part) = run(place, &early);
+        assert_eq!(part.ledger.commits, 240, "{:?}", data.drained.driver.errors);
+        assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+        let logons = || {
+            let rows = connection(place).query("select count(*) from assay_orders.logon");
+            rows.unwrap().rows[0][0]
+                .as_deref()
+                .unwrap()
+                .parse::<u64>()
+                .unwrap()
+        };
+        // Each order is refused, its logon before it stays only if it was committed.
+        let refused = [
+            "create or replace function public.refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$",
+            "create trigger refuse before insert on assay_orders.orders for each row execute function public.refuse()",
+        ];
+        for commit in ["FALSE", "TRUE"] {
+            let before = logons();
+            let given = [
+                ("ORDERS_DISABLE", "NCR,UCD,BP,PO,BO"),
+                ("ORDERS_FORM", form),
+                ("SESSIONS", "1"),
+                ("WORK_LOOP", "20"),
+                ("COMMIT_LOGON", commit),
+            ];
+            let (_, part) = run_with(place, &given, &refused);
+            let stayed = logons() - before;
+            assert_eq!(stayed > 0, commit == "TRUE", "{form}: {stayed}");
+            assert_eq!(
+                part.ledger.in_doubt.get("logon").copied().unwrap_or(0),
+                stayed
+            );
+            assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+            connection(place)
+                .query("drop trigger refuse on assay_orders.orders")
+                .unwrap();
+        }
     }
 }
 
@@ -429,4 +488,84 @@ fn deadlocks_and_serialization_failures_are_attempted_again_and_counted_by_trans
     let part: FromEngine = serde_json::from_value(data.part.unwrap()).unwrap();
     assert_eq!(part.ledger.rollbacks, data.drained.driver.retries);
     assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+}
+
+#[test]
+fn a_data_set_with_partitions_is_loaded_resumed_run_on_checked_and_removed() {
+    let Some(server) = server() else { return };
+    let place = &server.database("orders_hash");
+    let hash = [
+        ("ORDERS_PARTITIONS", "hash"),
+        ("ORDERS_PARTITION_COUNT", "4"),
+    ];
+    let composite = prepare(place, &[("ORDERS_PARTITIONS", "composite")]).unwrap_err();
+    assert!(composite.to_string().contains("not built"), "{composite}");
+    let planned = PostgresOrders
+        .plan_prepare(place, &settings(&hash), 1)
+        .unwrap();
+    let told = planned
+        .iter()
+        .find(|line| line.key == "partitions")
+        .unwrap();
+    assert_eq!(
+        told.value,
+        LineValue::Text("hash, 4 of each table that grows".to_owned())
+    );
+    prepare(place, &hash).unwrap();
+    let mut connection = connection(place);
+    let cut = "select count(distinct inhparent), count(*) from pg_inherits i join pg_class c on c.oid = i.inhrelid \
+               where c.relkind = 'r'";
+    let number = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        connection.query(cut).unwrap().rows,
+        [[number("6"), number("24")]]
+    );
+    // As if it had been killed after some pieces and all keys.
+    let names = named(&settings(&[])).unwrap();
+    let mut marker = marker::find(&mut connection, &names).unwrap().unwrap();
+    assert_eq!(marker.partitions, 4);
+    marker.complete = false;
+    let torn = [
+        marker::sql(&marker, &names),
+        "delete from assay_orders.order_items".to_owned(),
+        "delete from assay_orders.soe_load where tbl = 'order_items'".to_owned(),
+    ];
+    all(&mut connection, &torn, "tearing").unwrap();
+    let other = prepare(place, &[("ORDERS_PARTITIONS", "none")])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        other.contains("ORDERS_PARTITIONS asks for another"),
+        "{other}"
+    );
+    prepare(place, &[]).unwrap();
+    let references = "select count(*) from pg_constraint where contype = 'f' and conparentid = 0";
+    assert_eq!(connection.query(references).unwrap().rows, [[number("7")]]);
+    for form in ["server", "client"] {
+        let given = [
+            ("ORDERS_MIX", "classic"),
+            ("ORDERS_FORM", form),
+            ("SESSIONS", "4"),
+            ("WORK_LOOP", "60"),
+            ("ORDERS_PARTITIONS", "hash"),
+        ];
+        let (data, part) = run(place, &given);
+        assert_eq!(part.ledger.commits, 240, "{:?}", data.drained.driver.errors);
+        assert_eq!(part.partitions, 4);
+        assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+    }
+    let refused = PostgresOrders
+        .share(place, &settings(&[("ORDERS_PARTITIONS", "none")]))
+        .err()
+        .map(|error| error.to_string());
+    assert!(refused.is_some_and(|text| text.contains("ORDERS_PARTITIONS asks for another")));
+    // A line that is lost from a partition is missed as it is from a whole table.
+    connection
+        .query("delete from assay_orders.order_items where order_id = (select max(order_id) from assay_orders.order_items)")
+        .unwrap();
+    let checked = books::check(&mut connection, &names).unwrap();
+    assert_eq!(verdicts(&checked, BROKEN)[..2], ["C1", "C5"]);
+    PostgresOrders.destroy(place, &settings(&[])).unwrap();
+    let left = "select 1 from pg_class where relname like 'orders%'";
+    assert!(connection.query(left).unwrap().rows.is_empty());
 }

@@ -41,10 +41,14 @@ fn statements() -> Vec<(String, String)> {
     };
     let sums = STATIC.map(|table| (table, 12_345));
     let entries = [("ASSAY_SCALE", "0.05".to_owned())];
-    let mut all = listed("create", ddl::create_tables(&names));
+    let mut all = listed("create", ddl::create_tables(&names, 0));
     all.extend(listed(
         "create where the user's tables are",
-        ddl::create_tables(&named(None))[6..8].to_vec(),
+        ddl::create_tables(&named(None), 0)[6..8].to_vec(),
+    ));
+    all.extend(listed(
+        "create with partitions",
+        ddl::create_tables(&names, 32)[..10].to_vec(),
     ));
     all.extend(listed("load", TABLES.map(ddl::insert).to_vec()));
     all.extend(listed("key", ddl::keys(&names, Indexes::All)));
@@ -93,6 +97,7 @@ fn statements() -> Vec<(String, String)> {
         ("strange", marker::STRANGE.to_owned()),
         ("errors of the package", INVALID.to_owned()),
         ("prepare a session", SETUP.to_owned()),
+        ("commit logons", package::COMMIT_LOGON.to_owned()),
     ];
     all.extend(more.map(|(name, text)| (name.to_owned(), text)));
     all
