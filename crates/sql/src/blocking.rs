@@ -1,11 +1,11 @@
 //! Sessions whose driver waits for each answer in its socket: a thread each. What a database does for one is its
 //! [`Client`]; ranges, transactions, counts and lost connections are the same for all.
 
+use crate::counted::Counted;
 use crate::watch::{Backends, Cancel};
 use assay_measure::clock::Clock;
 use assay_measure::snapshot::StatSet;
-use assay_measure::stats;
-use assay_run::dataset::rows::{COLUMN_BYTES, fill_columns};
+use assay_run::dataset::rows::fill_columns;
 use assay_run::engine::{
     Completion, Driver, EngineError, Op, OpError, Outcome, Slice, SliceDone, Submit, Tag,
 };
@@ -53,16 +53,6 @@ pub(crate) trait Client {
     /// # Errors
     /// Nothing of it was done, or nobody knows what.
     fn slice(&mut self, clock: &Clock, slice: Slice<'_>) -> Result<SliceDone, Failed>;
-}
-
-/// What a session has done, cumulative.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counted {
-    visited: u64,
-    changed: u64,
-    scans: u64,
-    commits: u64,
-    rollbacks: u64,
 }
 
 /// One session of a run.
@@ -312,14 +302,7 @@ impl<C: Client, T: Cancel> Driver for Sessions<'_, C, T> {
 
     fn stats(&mut self, into: &mut StatSet) {
         for session in &self.sessions {
-            let counted = session.counted;
-            into.add(stats::ROWS_VISITED, counted.visited);
-            into.add(stats::ROWS_CHANGED, counted.changed);
-            let bytes = counted.changed * (self.columns * COLUMN_BYTES) as u64;
-            into.add(stats::CHANGED_BYTES, bytes);
-            into.add(stats::TABLE_SCANS, counted.scans);
-            into.add(stats::USER_COMMITS, counted.commits);
-            into.add(stats::USER_ROLLBACKS, counted.rollbacks);
+            session.counted.add_to(into, self.columns);
         }
     }
 

@@ -4,11 +4,14 @@
 //! sessions that wait for each answer, `many` waits for several at once, [`temp`] makes and keeps throw-away servers, `place` says where a server is, [`patience`] how long its answers may
 //! take, `turns` when a session may connect, `slices` how a loop in the server is timed, `looks` how often
 //! it is asked what it does, `published` how exact its counters are at a mark; `watch` ends statements that nobody waits for any more, `procs` reads what
-//! the kernel charged a server on this host with.
+//! the kernel charged a server on this host with and `here` what is told of one, `counted` is what a session did, `checked` what a check found.
 #![forbid(unsafe_code)]
 
 mod blocking;
+mod checked;
 mod claim;
+mod counted;
+mod here;
 mod looks;
 mod many;
 pub mod mariadb;

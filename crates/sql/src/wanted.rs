@@ -1,6 +1,6 @@
 //! What a data set is asked to be: checked against its server, and against what is there already.
 
-use crate::marked::{FORMAT, Found, Marked, Marker};
+use crate::marked::{FORMAT, Found, Marked, Marker, Own};
 use assay_measure::config::{Settings, Value};
 use assay_measure::units::many;
 use assay_run::dataset::lines::{bytes, count, decimal, made_otherwise, text};
@@ -51,7 +51,7 @@ impl Wanted {
         (block, unit): (u64, &str),
         place: &str,
     ) -> Result<Self, EngineError> {
-        let fresh = || new_marker(settings, block, drawn_id()?, unit);
+        let fresh = || new_marker(settings, (block, unit), drawn_id()?, ());
         let (start, marker) = match found {
             Found::Nothing => (Start::Fresh, fresh()?),
             Found::Ours(marked) if !marked.foreign.is_empty() => {
@@ -157,7 +157,8 @@ impl Wanted {
 }
 
 /// The lines of a plan; `unit` is what the server calls a block.
-pub(crate) fn data_lines(marker: &Marker, schemas: u32, unit: &str) -> Vec<Line> {
+pub(crate) fn data_lines<X>(marker: &Marker<X>, schemas: u32, unit: &str) -> Vec<Line> {
+    let (first, rest) = unit.split_at(1);
     let content = match (marker.obfuscate, marker.compress_pct) {
         (false, _) => "the letter X".to_owned(),
         (true, 0) => "random text, different in each row".to_owned(),
@@ -183,7 +184,7 @@ pub(crate) fn data_lines(marker: &Marker, schemas: u32, unit: &str) -> Vec<Line>
         ),
         count(
             "block_bytes",
-            &format!("Size of a {unit}, bytes"),
+            &format!("{}{rest} size, bytes", first.to_uppercase()),
             marker.block_bytes,
         ),
         count("seed", "Seed of the key order", marker.seed),
@@ -203,16 +204,16 @@ pub(crate) fn refuse_counts(schemas: u32) -> Result<(), EngineError> {
     )))
 }
 
-/// The settings of a new data set in blocks of so many bytes; `unit` is what the server calls one.
+/// The settings of a new data set, for the server's block (bytes, what it calls one).
 ///
 /// # Errors
 /// `Usage`: they contradict each other or the server.
-pub(crate) fn new_marker(
+pub(crate) fn new_marker<X>(
     settings: &Settings,
-    page: u64,
+    (page, unit): (u64, &str),
     data_set: u64,
-    unit: &str,
-) -> Result<Marker, EngineError> {
+    own: X,
+) -> Result<Marker<X>, EngineError> {
     if settings.is_given("BLOCK_SZ") && settings.int("BLOCK_SZ") != page {
         return Err(EngineError::Usage(format!(
             "BLOCK_SZ={}, but this server has {unit}s of {page} bytes: leave BLOCK_SZ out",
@@ -237,8 +238,9 @@ pub(crate) fn new_marker(
         scale,
         scan_blocks: settings.blocks("SCAN_TABLE_SZ", page).unwrap_or(0),
         obfuscate: settings.bool("OBFUSCATE_COLUMNS"),
-        compress_pct: settings.int("COMPRESS_PCT"),
+        compress_pct: settings.int("COMPRESS_PCT") as u32,
         unique: settings.bool("UNIQUE_INDEX"),
+        own,
     })
 }
 
@@ -246,8 +248,8 @@ pub(crate) fn new_marker(
 ///
 /// # Errors
 /// `Usage`, with all of them.
-pub(crate) fn refuse_contradictions(
-    marker: &Marker,
+pub(crate) fn refuse_contradictions<X: Own>(
+    marker: &Marker<X>,
     settings: &Settings,
     page: u64,
 ) -> Result<(), EngineError> {
@@ -283,8 +285,12 @@ pub(crate) fn refuse_contradictions(
     ];
     let contradictions: Vec<String> = pairs
         .into_iter()
+        .chain(marker.own.asked(settings))
         .filter(|(name, asked, has)| settings.is_given(name) && asked != has)
-        .map(|(name, _, has)| format!("{name}={} but it has {has}", settings.get(name).text))
+        .map(|(name, _, has)| {
+            let has = if has.is_empty() { "none" } else { &has };
+            format!("{name}={} but it has {has}", settings.get(name).text)
+        })
         .collect();
     made_otherwise(&contradictions)
 }

@@ -153,7 +153,7 @@ impl<'a> Batch<'a> {
         self.column.resize(bytes, FILL);
         // Letters and digits alone, in every case.
         if self.marker.obfuscate {
-            random.fill_column(&mut self.column, self.marker.compress_pct as u32);
+            random.fill_column(&mut self.column, self.marker.compress_pct);
         }
         text.extend_from_slice(&self.column);
         text.extend(style.quote.bytes());

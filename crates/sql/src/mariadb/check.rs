@@ -3,70 +3,20 @@
 use super::conn::{Connection, told};
 use super::layout::{INDEX, Sizes, column_names, rows_table, scan_table};
 use super::marker::Marker;
-use assay_run::dataset::lines::{count, decimal, text};
+use crate::checked::{Findings, Level, damaged, refuse_order};
 use assay_run::dataset::rows::COLUMN_BYTES;
 use assay_run::engine::{EngineError, Line};
 
-/// Where the rank correlation of key and place says something.
-const SCATTER_ROWS: u64 = 10_000;
-/// Most it may be.
-const CORRELATION_MAX: f64 = 0.05;
 /// Rows of a table that a sample reads.
 const SAMPLED_ROWS: u64 = 2000;
 
 /// Pages of a table beside those of its rows, for which a count may stand.
 const SPARE_PAGES: u64 = 4;
 
-/// What is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Level {
-    /// Every row.
-    Full,
-    /// The index, and the first rows of each table.
-    Sampled,
-}
-
-/// What was found, over all schemas.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Findings {
-    schemas: u64,
-    rows: u64,
-    /// Pages of the tables that hold rows; none where the server does not tell this user.
-    pages: Option<u64>,
-    correlation_max: f64,
-}
-
-impl Findings {
-    pub(super) fn merge(&mut self, more: &Self) {
-        self.pages = match self.schemas {
-            0 => more.pages,
-            _ => self.pages.zip(more.pages).map(|(a, b)| a + b),
-        };
-        self.schemas += more.schemas;
-        self.rows += more.rows;
-        self.correlation_max = self.correlation_max.max(more.correlation_max);
-    }
-
-    /// For people and JSON.
-    pub(super) fn lines(&self) -> Vec<Line> {
-        vec![
-            count("verified_schemas", "SLOB schemas verified", self.schemas),
-            count("verified_rows", "Rows verified", self.rows),
-            match self.pages {
-                Some(pages) => count("verified_pages", "Pages that hold them", pages),
-                None => text(
-                    "verified_pages",
-                    "Pages that hold them",
-                    "n/a (the user may not read mysql.innodb_index_stats)".to_owned(),
-                ),
-            },
-            decimal(
-                "key_place_correlation",
-                "Largest rank correlation of key and place",
-                self.correlation_max,
-            ),
-        ]
-    }
+/// What was found, for people and JSON.
+pub(super) fn lines(findings: &Findings) -> Vec<Line> {
+    let blocks = ("verified_pages", "Pages that hold them");
+    findings.lines(blocks, "the user may not read mysql.innodb_index_stats")
 }
 
 /// Verifies one SLOB schema.
@@ -84,11 +34,8 @@ pub(super) fn schema(
     index(connection, &rows, marker.unique)?;
     keys(connection, &rows, marker.scale)?;
     let correlation = content(connection, marker, &rows, marker.scale, level)?;
-    if marker.scale >= SCATTER_ROWS && level == Level::Full && correlation.abs() > CORRELATION_MAX {
-        return Err(damaged(
-            &rows,
-            &format!("keys follow their places: rank correlation {correlation:.3}"),
-        ));
+    if level == Level::Full {
+        refuse_order(&rows, marker.scale, correlation)?;
     }
     let mut pages = leaf_pages(connection, &rows, marker.scale)?;
     if marker.scan_blocks > 0 {
@@ -101,15 +48,10 @@ pub(super) fn schema(
     Ok(Findings {
         schemas: 1,
         rows: marker.scale + marker.scan_blocks,
-        pages,
+        blocks: pages,
+        segment_blocks: None,
         correlation_max: correlation.abs(),
     })
-}
-
-fn damaged(table: &str, what: &str) -> EngineError {
-    EngineError::Damaged(format!(
-        "{table}: {what}; the data set is not as assay loaded it: assay destroy, then assay prepare"
-    ))
 }
 
 /// The columns, engine and format that assay gave it.

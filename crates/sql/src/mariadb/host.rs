@@ -5,16 +5,15 @@
 //! one that listens on our socket, or must have started when the server says it did.
 
 use super::conn::{Connection, told};
+use crate::here;
 use crate::procs::{self, ProcReader, start_s};
 use assay_measure::snapshot::{Fact, Reading, StatSet};
-use assay_measure::stats::{self, Stat};
+use assay_measure::stats;
 use assay_run::engine::EngineError;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const PROC: &str = "/proc";
-/// Key of the counters read here.
-const SOURCE: &str = "proc";
 /// Two clocks of one host may differ by so much, s.
 const SAME_INSTANT_S: f64 = 3.0;
 /// What a server's program is called.
@@ -76,36 +75,20 @@ impl Host {
             )),
         };
         let data = PathBuf::from(text(1));
-        let mut facts = vec![Fact::new(
-            "server_host",
-            match &found {
-                Ok((_, evidence)) => format!("same host: {evidence}"),
-                Err(why) => format!("n/a (unknowable: {why})"),
-            },
-        )];
-        let mut watched = Vec::new();
+        let evidence = found.as_ref().map(|(_, evidence)| evidence.as_str());
+        let mut facts = vec![here::server_host(evidence.map_err(String::as_str))];
         let told = format!("{} (setting datadir)", data.display());
         facts.push(Fact::new("server_data_directory", told));
-        match &found {
-            Ok((pid, _)) => {
-                let reach = |path: &Path| reach(Path::new(PROC), *pid, path);
-                let device = assay_block::device_facts(&reach(&data));
-                let device = device.lines().into_iter();
-                facts.extend(
-                    device.map(|(name, value)| Fact::new(&format!("device_{name}"), value)),
-                );
-                watched = [text(1), text(2), text(3)]
-                    .iter()
-                    .filter(|path| !path.is_empty())
-                    .map(|path| reach(&data.join(path)))
-                    .collect();
-            }
-            Err(why) => {
-                for name in ["device_disk", "device_fs_type"] {
-                    facts.push(Fact::new(name, format!("n/a ({why})")));
-                }
-            }
-        }
+        let reached = |pid: &i32, path: &Path| reach(Path::new(PROC), *pid, path);
+        let directory = found.as_ref().map(|(pid, _)| reached(pid, &data));
+        let device = directory.as_deref().map_err(|why| why.as_str());
+        facts.extend(here::device_facts(device));
+        let paths = [text(1), text(2), text(3)];
+        let watched = found.iter().flat_map(|(pid, _)| {
+            let paths = paths.iter().filter(|path| !path.is_empty());
+            paths.map(|path| reached(pid, &data.join(path)))
+        });
+        let watched = watched.collect();
         Ok(Self {
             threads: found.map(|(pid, _)| ProcReader::threads(Path::new(PROC), pid)),
             pooled,
@@ -132,61 +115,17 @@ impl Host {
         ahead_bytes: &Reading,
         into: &mut StatSet,
     ) {
-        let reader = match &self.threads {
-            Ok(reader) => reader,
-            Err(_) => {
-                for stat in IO.iter().chain(CPU) {
-                    into.put(*stat, Reading::Na("unknowable".to_owned()), SOURCE);
-                }
-                return;
-            }
+        let Ok(reader) = &self.threads else {
+            here::unseen(into);
+            return;
         };
         let clients = others.as_deref().unwrap_or_default();
         let sum = reader.sample_beside(ours, clients);
-        let io = |value: fn(&procs::Io) -> u64| match &sum.io {
-            Ok(io) => Reading::Count(value(io)),
-            Err(reason) => Reading::Na(reason.clone()),
-        };
-        into.put(
-            stats::SERVER_DEVICE_READ_BYTES,
-            io(|io| io.device_bytes),
-            SOURCE,
-        );
-        into.put(
-            stats::SERVER_DIRTIED_BYTES,
-            io(|io| io.dirtied_bytes),
-            SOURCE,
-        );
-        into.put(stats::SERVER_READ_CALLS, io(|io| io.calls), SOURCE);
-        let calls = super::stats::sum([io(|io| io.call_bytes), ahead_bytes.clone()]);
-        into.put(
-            stats::SERVER_READ_CALL_BYTES,
-            calls,
-            "proc + innodb_buffer_pool_read_ahead",
-        );
-        let cpu = |ns: u64, unknown: Option<&String>| match (sum.has_cpu, unknown) {
-            (false, _) => Reading::Na("absent: /proc/<pid>/schedstat".to_owned()),
-            (true, Some(why)) => Reading::Na(why.clone()),
-            (true, None) => Reading::Count(ns),
-        };
         let pooled = self.pooled.as_ref();
-        let untold = pooled.or(others.as_ref().err());
-        into.put(stats::DB_CPU, cpu(sum.ours.used_ns, pooled), SOURCE);
-        into.put(
-            stats::SERVER_RUN_DELAY,
-            cpu(sum.ours.delay_ns, pooled),
-            SOURCE,
-        );
-        into.put(
-            stats::BACKGROUND_CPU,
-            cpu(sum.background.used_ns, untold),
-            SOURCE,
-        );
-        into.put(
-            stats::SERVER_OTHER_CPU,
-            cpu(sum.other.used_ns, untold),
-            SOURCE,
-        );
+        sum.put(into, pooled, pooled.or(others.as_ref().err()));
+        let calls = super::stats::sum([sum.io(|io| io.call_bytes), ahead_bytes.clone()]);
+        let source = "proc + innodb_buffer_pool_read_ahead";
+        into.put(stats::SERVER_READ_CALL_BYTES, calls, source);
         let threads = "server_threads_count".to_owned();
         into.gauges.insert(threads, sum.processes as u64);
     }
@@ -211,20 +150,6 @@ impl Host {
         self.threads.is_ok() && self.pooled.is_none()
     }
 }
-
-const IO: &[Stat] = &[
-    stats::SERVER_DEVICE_READ_BYTES,
-    stats::SERVER_DIRTIED_BYTES,
-    stats::SERVER_READ_CALL_BYTES,
-    stats::SERVER_READ_CALLS,
-];
-
-const CPU: &[Stat] = &[
-    stats::DB_CPU,
-    stats::SERVER_RUN_DELAY,
-    stats::BACKGROUND_CPU,
-    stats::SERVER_OTHER_CPU,
-];
 
 /// A path of the server as it is reached from here: its file system may not be ours.
 fn reach(proc: &Path, pid: i32, path: &Path) -> PathBuf {

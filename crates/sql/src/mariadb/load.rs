@@ -5,12 +5,13 @@
 
 use super::address::Address;
 use super::batch::Batch;
-use super::check::{self, Findings, Level};
+use super::check;
 use super::conn::{Connection, told};
 use super::guard::{Guard, TICK, Waiting};
 use super::layout::{create_index, create_table, rows_table, scan_table};
 use super::marker;
 use super::plan::LoadPlan;
+use crate::checked::{Findings, Level};
 use crate::wanted::Start;
 use assay_measure::permutation::Permutation;
 use assay_run::dataset::lines::{decimal, text};
@@ -45,7 +46,7 @@ pub(super) fn run(
     let written = write_out(plan, keeper);
     let mut lines = plan.summary(load_s);
     lines.push(written);
-    lines.extend(findings.lines());
+    lines.extend(check::lines(&findings));
     lines.push(decimal(
         "total_s",
         "Time in all, s",

@@ -7,6 +7,7 @@
 
 use super::conn::{Connection, told};
 use super::layout::{literal, rows_table, scan_table};
+use crate::marked::At;
 pub(super) use crate::marked::{FORMAT, Found, Marked, Marker};
 use assay_run::engine::EngineError;
 use std::collections::BTreeSet;
@@ -141,13 +142,14 @@ fn read(connection: &mut Connection, database: &str) -> Result<Marked, EngineErr
     let doing = told(&doing);
     let mut rows = |sql: &str| connection.rows(sql).map_err(&doing);
     let place = format!("database {database}");
-    Marked::known_format(&place, &rows(&format!("select format from {DATA_SET}"))?)?;
+    let at = At::tables(&place);
+    Marked::<()>::known_format(&at, &rows(&format!("select format from {DATA_SET}"))?)?;
     let values = rows(&format!(
         "select data_set, seed, block_bytes, scale_blocks, scan_blocks, obfuscate, compress_pct, unique_index, \
          checksum, date_format(created, '%Y-%m-%d %H:%i:%sZ') from {DATA_SET}"
     ))?;
     Marked::read(
-        &place,
+        &at,
         values,
         &rows(&format!("select n, state from {SCHEMAS}"))?,
     )

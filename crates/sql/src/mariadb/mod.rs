@@ -37,15 +37,15 @@ mod wire;
 #[doc(hidden)]
 pub use {files::read_text, wire::read_answer};
 
+use crate::checked::{Findings, Level};
 use crate::claim::Purpose;
 use crate::place::Place;
 use address::Address;
 use assay_measure::config::{ParamDef, Settings};
-use assay_run::dataset::lines::{count, text};
+use assay_run::dataset::lines::text;
 use assay_run::engine::{Engine, EngineError, Line, Presence, Progress, Started, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
-use check::{Findings, Level};
 use conn::told;
 use files::Options;
 use guard::{Guard, TICK, Waiting};
@@ -215,12 +215,9 @@ impl Target for Mariadb {
         let mut keeper = claim::take(&address, Purpose::Check)?;
         server::Server::ask(&mut keeper)?;
         let marked = ours(&mut keeper, &address.database)?;
-        let level = match settings.text("CHECK") {
-            "sampled" => Level::Sampled,
-            _ => Level::Full,
-        };
+        let level = Level::asked(settings);
         let findings = verify(&address, &mut keeper, &marked, level, stop, progress)?;
-        let mut lines = findings.lines();
+        let mut lines = check::lines(&findings);
         if !marked.foreign.is_empty() {
             let others = marked.foreign.join(", ");
             lines.push(text("foreign", "Not of this data set", others));
@@ -331,22 +328,6 @@ fn verify(
 
 /// What goes with a data set, and what stays.
 fn going(address: &Address, marked: &Marked) -> Vec<Line> {
-    vec![
-        text("database", "Database", address.database.clone()),
-        count(
-            "schemas",
-            "SLOB schemas",
-            marked.loaded.union(&marked.loading).count() as u64,
-        ),
-        count("scale_blocks", "Rows per schema", marked.marker.scale),
-        text("created", "Made", marked.created.clone()),
-        text(
-            "stays",
-            "Stays",
-            match marked.foreign.as_slice() {
-                [] => "the database itself".to_owned(),
-                foreign => format!("the database itself, and {}", foreign.join(", ")),
-            },
-        ),
-    ]
+    let place = text("database", "Database", address.database.clone());
+    marked.going(place, "the database itself")
 }

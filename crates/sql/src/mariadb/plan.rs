@@ -141,7 +141,7 @@ pub(super) fn imagined(settings: &Settings, schemas: u32) -> Result<Vec<Line>, E
     refuse_counts(schemas)?;
     let page = page_bytes(settings);
     Sizes::of_page(page)?;
-    let marker = new_marker(settings, page, 0, "page")?;
+    let marker = new_marker(settings, (page, "page"), 0, ())?;
     let mut lines = data_lines(&marker, schemas, "page");
     let rows = u64::from(schemas) * (marker.scale + marker.scan_blocks);
     lines.push(bytes("data_bytes", "Tables to be written", rows * page));

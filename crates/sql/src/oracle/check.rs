@@ -3,71 +3,14 @@
 use super::marker::Marker;
 use super::session::{Bind, OraError, Session, told};
 use super::sql;
-use assay_run::dataset::lines::{count, decimal, text};
+use crate::checked::{Findings, Level, damaged, refuse_order};
 use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS};
 use assay_run::engine::{EngineError, Line};
 
-/// Where the rank correlation of key and place says something.
-const SCATTER_ROWS: u64 = 10_000;
-/// Most it may be.
-const CORRELATION_MAX: f64 = 0.05;
-/// What is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Level {
-    /// Every row.
-    Full,
-    /// The dictionary, and every key by the index.
-    Sampled,
-}
-
-/// What was found, over all schemas.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Findings {
-    schemas: u64,
-    rows: u64,
-    /// Blocks that hold them; none where nobody looked.
-    blocks: Option<u64>,
-    segment_blocks: u64,
-    correlation_max: f64,
-}
-
-impl Findings {
-    pub(super) fn merge(&mut self, more: &Self) {
-        self.blocks = match self.schemas {
-            0 => more.blocks,
-            _ => self.blocks.zip(more.blocks).map(|(a, b)| a + b),
-        };
-        self.schemas += more.schemas;
-        self.rows += more.rows;
-        self.segment_blocks += more.segment_blocks;
-        self.correlation_max = self.correlation_max.max(more.correlation_max);
-    }
-
-    /// For people and JSON.
-    pub(super) fn lines(&self) -> Vec<Line> {
-        vec![
-            count("verified_schemas", "SLOB schemas verified", self.schemas),
-            count("verified_rows", "Rows verified", self.rows),
-            match self.blocks {
-                Some(blocks) => count("verified_blocks", "Blocks that hold them", blocks),
-                None => text(
-                    "verified_blocks",
-                    "Blocks that hold them",
-                    "n/a (CHECK=sampled)".to_owned(),
-                ),
-            },
-            count(
-                "segment_blocks",
-                "Blocks of the tables' segments",
-                self.segment_blocks,
-            ),
-            decimal(
-                "key_place_correlation",
-                "Largest rank correlation of key and place",
-                self.correlation_max,
-            ),
-        ]
-    }
+/// What was found, for people and JSON.
+pub(super) fn lines(findings: &Findings) -> Vec<Line> {
+    let blocks = ("verified_blocks", "Blocks that hold them");
+    findings.lines(blocks, "CHECK=sampled")
 }
 
 /// Verifies one SLOB schema.
@@ -87,36 +30,26 @@ pub(super) fn schema(
     let mut found = Findings {
         schemas: 1,
         rows: marker.scale + marker.scan_blocks,
-        segment_blocks: segment(session, &rows)?,
+        segment_blocks: Some(segment(session, &rows)?),
         ..Findings::default()
     };
     if level == Level::Full {
         let (blocks, correlation) = content(session, &rows, marker.scale)?;
-        if marker.scale >= SCATTER_ROWS && correlation.abs() > CORRELATION_MAX {
-            return Err(damaged(
-                &rows,
-                &format!("keys follow their places: rank correlation {correlation:.3}"),
-            ));
-        }
+        refuse_order(&rows, marker.scale, correlation)?;
         found.blocks = Some(blocks);
         found.correlation_max = correlation.abs();
     }
     if marker.scan_blocks > 0 {
         let scan = sql::scan_table(n);
         shape(session, &scan)?;
-        found.segment_blocks += segment(session, &scan)?;
+        let more = segment(session, &scan)?;
+        found.segment_blocks = found.segment_blocks.map(|blocks| blocks + more);
         if level == Level::Full {
             let (more, _) = content(session, &scan, marker.scan_blocks)?;
             found.blocks = found.blocks.map(|blocks| blocks + more);
         }
     }
     Ok(found)
-}
-
-fn damaged(table: &str, what: &str) -> EngineError {
-    EngineError::Damaged(format!(
-        "{table}: {what}; the data set is not as assay loaded it: assay destroy, then assay prepare"
-    ))
 }
 
 /// Values of a row, NULL as nothing.

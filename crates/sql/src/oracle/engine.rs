@@ -1,6 +1,5 @@
 //! Sessions of a run: a thread and a connection each. What is the same for every database is in [`crate::blocking`].
 
-use super::address::Door;
 use super::attached::{Attached, Site};
 use super::marker::{self, Marked};
 use super::server::Server;
@@ -46,7 +45,8 @@ pub(super) fn open(
         server.refuse_read_only()?;
     }
     let marked = marker::ours(&mut *session, &address.data)?;
-    fits(&marked, plan, &address.data)?;
+    let place = format!("the schema of user {}", address.data.user);
+    marked.refuse_changed(plan, &place, "block")?;
     drop(session);
     let batched = settings.text("READ_MODE") == "batched";
     let on = Attached::open(site, server.major, plan, settings, stop)?;
@@ -88,30 +88,6 @@ fn refuse_unfit(plan: &Plan) -> Result<(), EngineError> {
             "{name} needs LOOP=client: with LOOP=server {why}; use LOOP=client, or leave {name} out"
         ))),
     }
-}
-
-/// The data set as it is now that it is claimed: what was seen before may have been another.
-fn fits(marked: &Marked, plan: &Plan, door: &Door) -> Result<(), EngineError> {
-    let marker = &marked.marker;
-    let is = (marked.usable(), marker.scale, marker.scan_blocks);
-    let wanted = (plan.schemas, plan.scale, plan.scan_blocks);
-    let fits = is.0 >= wanted.0 && is.1 >= wanted.1 && (plan.scan_pct == 0 || is.2 >= wanted.2);
-    if fits && marker.block_bytes == plan.block_bytes {
-        return Ok(());
-    }
-    Err(EngineError::Unusable(format!(
-        "the data set of user {} has changed since assay checked it: it has {} SLOB schemas of {} rows and {} scan blocks of \
-         {} bytes, but {} of {} and {} of {} were planned; run again",
-        door.user,
-        is.0,
-        is.1,
-        is.2,
-        marker.block_bytes,
-        wanted.0,
-        wanted.1,
-        wanted.2,
-        plan.block_bytes
-    )))
 }
 
 fn facts(

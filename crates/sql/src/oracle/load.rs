@@ -5,11 +5,12 @@
 
 use super::address::Address;
 use super::attached::{Token, locked};
-use super::check::{self, Findings, Level};
+use super::check;
 use super::marker;
 use super::plan::LoadPlan;
 use super::session::{Bind, Id, OraError, Session, Way, told};
 use super::sql;
+use crate::checked::{Findings, Level};
 use crate::wanted::Start;
 use crate::watch::Cancel;
 use assay_measure::permutation::Permutation;
@@ -62,7 +63,7 @@ pub(super) fn run(
     let mut lines = plan.summary(load_s);
     progress.update("writing out", 0, 0);
     lines.push(write_out(&**way, address));
-    lines.extend(findings.lines());
+    lines.extend(check::lines(&findings));
     lines.push(decimal(
         "total_s",
         "Time in all, s",
@@ -348,7 +349,7 @@ impl Job {
         let mut random = Random::of_row(marker.data_set, (u64::from(schema) << 40) + slot);
         let column = |_| {
             let mut column = vec![FILL; COLUMN_BYTES];
-            random.fill_column(&mut column, marker.compress_pct as u32);
+            random.fill_column(&mut column, marker.compress_pct);
             // Letters and digits alone, by what fills it.
             String::from_utf8_lossy(&column).into_owned()
         };

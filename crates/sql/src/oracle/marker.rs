@@ -9,6 +9,7 @@ use super::address::Door;
 use super::claim::MISSING;
 use super::session::{Bind, OraError, Session, told};
 use super::sql::{self, CLAIM, DATA_SET, SCHEMAS};
+use crate::marked::At;
 pub(super) use crate::marked::{FORMAT, Found, Marked, Marker};
 use assay_run::engine::EngineError;
 use std::collections::BTreeSet;
@@ -83,9 +84,10 @@ fn read(session: &mut dyn Session, door: &Door) -> Result<Marked, EngineError> {
             .rows(sql, &[])
             .map_err(told("reading the marker of the data set"))
     };
-    Marked::known_format(&place, &rows(sql::READ_FORMAT)?)?;
+    let at = At::tables(&place);
+    Marked::<()>::known_format(&at, &rows(sql::READ_FORMAT)?)?;
     let values = rows(sql::READ_MARKER)?;
-    Marked::read(&place, values, &rows(sql::READ_STATES)?)
+    Marked::read(&at, values, &rows(sql::READ_STATES)?)
 }
 
 /// Makes the marker; what a killed prepare left of it goes first.

@@ -27,15 +27,15 @@ mod stats;
 #[cfg(test)]
 mod tests;
 
+use crate::checked::{Findings, Level};
 use crate::claim::Purpose;
 use address::Address;
 use assay_measure::config::{ParamDef, Settings};
-use assay_run::dataset::lines::{count, text};
+use assay_run::dataset::lines::text;
 use assay_run::engine::{Engine, EngineError, Line, Presence, Progress, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use attached::Site;
-use check::{Findings, Level};
 use marker::{Found, Marked};
 use server::Server;
 use session::{Session, Way, told};
@@ -178,11 +178,9 @@ impl Target for Oracle {
         let visit = self.visit(location, settings)?;
         let _claim = visit.claim(Purpose::Check, None)?;
         let marked = visit.ours()?;
-        let level = match settings.text("CHECK") {
-            "sampled" => Level::Sampled,
-            _ => Level::Full,
-        };
-        let mut lines = verify(&visit, &marked, level, stop, progress)?.lines();
+        let level = Level::asked(settings);
+        let findings = verify(&visit, &marked, level, stop, progress)?;
+        let mut lines = check::lines(&findings);
         if !marked.foreign.is_empty() {
             let others = marked.foreign.join(", ");
             lines.push(text("foreign", "Not of this data set", others));
@@ -301,19 +299,6 @@ fn verify(
 
 /// What goes with a data set, and what stays.
 fn going(address: &Address, marked: &Marked) -> Vec<Line> {
-    let stays = match marked.foreign.as_slice() {
-        [] => "the user and the tablespace".to_owned(),
-        foreign => format!("the user and the tablespace, and {}", foreign.join(", ")),
-    };
-    vec![
-        text("user", "Owner", address.data.user.clone()),
-        count(
-            "schemas",
-            "SLOB schemas",
-            marked.loaded.union(&marked.loading).count() as u64,
-        ),
-        count("scale_blocks", "Rows per schema", marked.marker.scale),
-        text("created", "Made", marked.created.clone()),
-        text("stays", "Stays", stays),
-    ]
+    let place = text("user", "Owner", address.data.user.clone());
+    marked.going(place, "the user and the tablespace")
 }

@@ -216,11 +216,11 @@ fn besides(ours: &Ours, grown: &[Grown]) -> Vec<Line> {
             growth::told_of(grown),
         ));
     }
-    if !ours.foreign.is_empty() {
+    if !ours.marked.foreign.is_empty() {
         lines.push(text(
             "foreign",
             "Foreign objects in the same schema",
-            ours.foreign.join(", "),
+            ours.marked.foreign.join(", "),
         ));
     }
     lines

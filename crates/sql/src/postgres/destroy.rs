@@ -92,7 +92,7 @@ fn look(connection: &mut Connection, names: &Names) -> Result<Box<Ours>, EngineE
 
 /// The PostgreSQL schema was made for the data set, and holds nothing else.
 fn goes_with_it(ours: &Ours) -> bool {
-    ours.marked.marker.made_schema && ours.foreign.is_empty()
+    ours.marked.marker.own.made_schema && ours.marked.foreign.is_empty()
 }
 
 fn lines(
@@ -111,12 +111,12 @@ fn lines(
         .map_err(told("reading the size of the tables"))?;
     let size = size.rows.into_iter().flatten().flatten().next();
     let marked = &ours.marked;
-    let schema = match (goes_with_it(ours), marked.marker.made_schema) {
+    let schema = match (goes_with_it(ours), marked.marker.own.made_schema) {
         (true, _) => format!("{} (goes too)", names.schema()),
         (false, true) => format!(
             "{} (stays: it contains {})",
             names.schema(),
-            ours.foreign.join(", ")
+            ours.marked.foreign.join(", ")
         ),
         (false, false) => format!("{} (stays: it existed before)", names.schema()),
     };

@@ -8,35 +8,18 @@ use super::layout::{Names, index_name, literal, rows_name, scan_name};
 use super::own::told;
 use super::site::{self, Owner};
 use super::wire::{Connection, PgError, Rows};
-use assay_run::engine::{DataSet, EngineError};
+use crate::marked::{At, FORMAT, flag};
+use assay_measure::config::Settings;
+use assay_run::engine::EngineError;
 use std::collections::BTreeSet;
-
-/// Version of the marker and of everything it stands for.
-pub(super) const FORMAT: u32 = 1;
 
 const DATA_SET: &str = "assay_data_set";
 const SCHEMAS: &str = "assay_schemas";
 const SCHEMAS_KEY: &str = "assay_schemas_pkey";
 
-/// What a data set is.
+/// What only a data set here has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Marker {
-    /// Drawn when it was made.
-    pub(super) data_set: u64,
-    /// Of the key order.
-    pub(super) seed: u64,
-    /// The server's page.
-    pub(super) block_bytes: u64,
-    /// Rows of each `cf1`.
-    pub(super) scale: u64,
-    /// Rows of each `cf2`.
-    pub(super) scan_blocks: u64,
-    /// Columns hold random text, another for each row.
-    pub(super) obfuscate: bool,
-    /// Percent of each column that stays constant then.
-    pub(super) compress_pct: u32,
-    /// The index is unique.
-    pub(super) unique: bool,
+pub(super) struct Own {
     /// Tablespace; empty is the database's own.
     pub(super) tablespace: String,
     /// Autovacuum was left on.
@@ -45,17 +28,37 @@ pub(super) struct Marker {
     pub(super) made_schema: bool,
 }
 
-/// A marker as it was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Marked {
-    /// What the data set is.
-    pub(super) marker: Marker,
-    /// When it was made, by the server's clock, UTC.
-    pub(super) created: String,
-    /// SLOB schemas loaded and verified.
-    pub(super) loaded: BTreeSet<u32>,
-    /// SLOB schemas whose load has begun and not ended.
-    pub(super) loading: BTreeSet<u32>,
+pub(super) type Marker = crate::marked::Marker<Own>;
+pub(super) type Marked = crate::marked::Marked<Own>;
+
+impl crate::marked::Own for Own {
+    fn values(&self) -> Vec<String> {
+        vec![
+            self.tablespace.clone(),
+            flag(self.autovacuum),
+            flag(self.made_schema),
+        ]
+    }
+
+    fn parse(values: &[String]) -> Option<Self> {
+        let [tablespace, autovacuum, made_schema] = values else {
+            return None;
+        };
+        Some(Self {
+            tablespace: tablespace.clone(),
+            autovacuum: autovacuum == "t",
+            made_schema: made_schema == "t",
+        })
+    }
+
+    fn asked(&self, settings: &Settings) -> Vec<(&'static str, String, String)> {
+        let tablespace = settings.text("TABLESPACE").to_owned();
+        let autovacuum = settings.bool("AUTOVACUUM").to_string();
+        vec![
+            ("TABLESPACE", tablespace, self.tablespace.clone()),
+            ("AUTOVACUUM", autovacuum, self.autovacuum.to_string()),
+        ]
+    }
 }
 
 /// What is in the PostgreSQL schema.
@@ -74,8 +77,6 @@ pub(super) enum Found {
 pub(super) struct Ours {
     /// Its marker.
     pub(super) marked: Marked,
-    /// Relations and functions that are not of it.
-    pub(super) foreign: Vec<String>,
     /// Those of its relations that exist.
     pub(super) present: BTreeSet<String>,
     /// Whose it is.
@@ -92,37 +93,6 @@ impl Marked {
                 std::iter::once(names.rows_table(*n)).chain(scan)
             })
             .collect()
-    }
-
-    /// SLOB schemas 1 to this one are loaded.
-    pub(super) fn usable(&self) -> u32 {
-        (1..)
-            .take_while(|n| self.loaded.contains(n))
-            .last()
-            .unwrap_or(0)
-    }
-
-    /// SLOB schemas that a prepare which did not finish was to come to.
-    fn unfinished(&self) -> Option<u32> {
-        let last = self.loaded.union(&self.loading).last().copied();
-        last.filter(|_| !self.loading.is_empty())
-    }
-
-    /// For those who run on it; `None` while there is nothing to run on.
-    pub(super) fn data_set(&self) -> Option<DataSet> {
-        let usable = self.usable();
-        let marker = &self.marker;
-        (usable > 0).then(|| DataSet {
-            schemas: usable,
-            scale_blocks: marker.scale,
-            scan_blocks: marker.scan_blocks,
-            block_bytes: marker.block_bytes,
-            state: format!(
-                "format {FORMAT}, created {}, seed {}, data set {:016x}",
-                self.created, marker.seed, marker.data_set
-            ),
-            unfinished: self.unfinished(),
-        })
     }
 
     /// Names of all relations it may consist of, the marker's too.
@@ -172,11 +142,11 @@ pub(super) fn find(connection: &mut Connection, names: &Names) -> Result<Found, 
     let seen = site::examine(connection, names, oid)
         .and_then(|owner| Ok((read(connection, names)?, owner)));
     let ended = connection.query("rollback").map_err(told(&doing));
-    let (marked, owner) = seen?;
+    let (mut marked, owner) = seen?;
     ended?;
     let relations = marked.relations();
+    marked.foreign = content.difference(&relations).cloned().collect();
     Ok(Found::Ours(Box::new(Ours {
-        foreign: content.difference(&relations).cloned().collect(),
         present: content.intersection(&relations).cloned().collect(),
         marked,
         owner,
@@ -223,26 +193,12 @@ fn read(connection: &mut Connection, names: &Names) -> Result<Marked, EngineErro
     let format = connection
         .query(&format!("select format from {table}"))
         .map_err(told(&doing))?;
-    let format = match format.rows.as_slice() {
-        [row] => row.first().cloned().flatten().unwrap_or_default(),
-        rows => {
-            return Err(damaged(
-                names,
-                &format!("has {} rows instead of one", rows.len()),
-            ));
-        }
+    let place = format!("schema {}", names.schema());
+    let at = At {
+        place: &place,
+        way_out: "drop the schema by hand",
     };
-    match format.parse::<u32>() {
-        Ok(FORMAT) => {}
-        Ok(newer) if newer > FORMAT => {
-            return Err(EngineError::Unusable(format!(
-                "the data set in schema {} has format {newer}, but this version of assay knows formats up to \
-                 {FORMAT}: use the version that made it",
-                names.schema()
-            )));
-        }
-        _ => return Err(damaged(names, &format!("says format {format}"))),
-    }
+    Marked::known_format(&at, &format.rows)?;
     let row = connection
         .query(&format!(
             "select data_set, seed, block_bytes, scale_blocks, scan_blocks, obfuscate, compress_pct, unique_index, \
@@ -250,44 +206,10 @@ fn read(connection: &mut Connection, names: &Names) -> Result<Marked, EngineErro
              to_char(created at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS\"Z\"') from {table}"
         ))
         .map_err(told(&doing))?;
-    let values: Vec<String> = row
-        .rows
-        .into_iter()
-        .flatten()
-        .map(Option::unwrap_or_default)
-        .collect();
-    let (marker, created) = Marker::parse(&values).map_err(|what| damaged(names, &what))?;
     let states = connection
         .query(&format!("select n, state from {}", names.relation(SCHEMAS)))
         .map_err(told(&doing))?;
-    let mut marked = Marked {
-        marker,
-        created,
-        loaded: BTreeSet::new(),
-        loading: BTreeSet::new(),
-    };
-    for row in states.rows {
-        let value = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
-        match (value(0).parse::<u32>(), value(1).as_str()) {
-            (Ok(n), "loaded") if n > 0 => marked.loaded.insert(n),
-            (Ok(n), "loading") if n > 0 => marked.loading.insert(n),
-            (_, state) => {
-                return Err(damaged(
-                    names,
-                    &format!("says schema {} is {state}", value(0)),
-                ));
-            }
-        };
-    }
-    Ok(marked)
-}
-
-fn damaged(names: &Names, what: &str) -> EngineError {
-    EngineError::Damaged(format!(
-        "the marker in schema {} {what}, which no version of assay writes: compare it with the tables, or drop the \
-         schema by hand",
-        names.schema()
-    ))
+    Marked::read(&at, row.rows, &states.rows)
 }
 
 impl Marker {
@@ -325,80 +247,6 @@ impl Marker {
             values.join(", "),
             literal(&self.checksum())
         )
-    }
-
-    /// As the table has them, in its order, without format, checksum and time.
-    fn values(&self) -> [String; 11] {
-        let bool = |value: bool| if value { "t" } else { "f" }.to_owned();
-        [
-            format!("{:016x}", self.data_set),
-            self.seed.to_string(),
-            self.block_bytes.to_string(),
-            self.scale.to_string(),
-            self.scan_blocks.to_string(),
-            bool(self.obfuscate),
-            self.compress_pct.to_string(),
-            bool(self.unique),
-            self.tablespace.clone(),
-            bool(self.autovacuum),
-            bool(self.made_schema),
-        ]
-    }
-
-    /// CRC-32C of the values: what was edited by hand is not what was loaded.
-    fn checksum(&self) -> String {
-        let text = format!("{FORMAT}|{}", self.values().join("|"));
-        format!("{:08x}", crc32c::crc32c(text.as_bytes()))
-    }
-
-    /// From the values of [`read`]; also the time it was made.
-    fn parse(values: &[String]) -> Result<(Self, String), String> {
-        let [
-            data_set,
-            seed,
-            block_bytes,
-            scale,
-            scan_blocks,
-            obfuscate,
-            compress_pct,
-            unique,
-            tablespace,
-            autovacuum,
-            made_schema,
-            checksum,
-            created,
-        ] = values
-        else {
-            return Err(format!("has {} values", values.len()));
-        };
-        let number = |name: &str, text: &str| {
-            text.parse::<u64>()
-                .map_err(|_| format!("says {name} is {text}"))
-        };
-        let marker = Self {
-            data_set: u64::from_str_radix(data_set, 16)
-                .map_err(|_| format!("says data_set is {data_set}"))?,
-            seed: number("seed", seed)?,
-            block_bytes: number("block_bytes", block_bytes)?,
-            scale: number("scale_blocks", scale)?,
-            scan_blocks: number("scan_blocks", scan_blocks)?,
-            obfuscate: obfuscate == "t",
-            compress_pct: number("compress_pct", compress_pct)? as u32,
-            unique: unique == "t",
-            tablespace: tablespace.clone(),
-            autovacuum: autovacuum == "t",
-            made_schema: made_schema == "t",
-        };
-        let wanted = marker.checksum();
-        if *checksum != wanted {
-            return Err(format!(
-                "has checksum {checksum}, but its values give {wanted}"
-            ));
-        }
-        if marker.scale == 0 {
-            return Err("says the scale is 0".to_owned());
-        }
-        Ok((marker, created.clone()))
     }
 }
 
@@ -465,9 +313,11 @@ mod tests {
             obfuscate: true,
             compress_pct: 50,
             unique: false,
-            tablespace: "fast 'one'".to_owned(),
-            autovacuum: false,
-            made_schema: true,
+            own: Own {
+                tablespace: "fast 'one'".to_owned(),
+                autovacuum: false,
+                made_schema: true,
+            },
         }
     }
 
@@ -501,6 +351,7 @@ mod tests {
             created: String::new(),
             loaded: loaded.iter().copied().collect(),
             loading: loading.iter().copied().collect(),
+            foreign: Vec::new(),
         };
         assert_eq!(marked(&[], &[1, 2]).data_set(), None);
         assert_eq!(marked(&[2, 3], &[1]).data_set(), None);

@@ -9,8 +9,6 @@ use super::slices::Sliced;
 use crate::many::Many;
 use crate::watch::Cancel;
 use assay_measure::snapshot::StatSet;
-use assay_measure::stats;
-use assay_run::dataset::rows::COLUMN_BYTES;
 use assay_run::engine::{
     Assignment, Completion, Driver, EngineError, Op, Outcome, Slice, SliceDone, Submit, Tag,
 };
@@ -133,7 +131,8 @@ impl Driver for MariaDriver<'_> {
         let session = &mut self.sessions[tag];
         let done = self.sliced[tag].perform(session, &engine.plan, &engine.on.clock, slice)?;
         for (op, outcome) in ops.iter().zip(&done.outcomes) {
-            session.count(op, outcome.result.as_ref().ok().copied());
+            let rows = outcome.result.as_ref().ok().copied();
+            session.counted.sliced(op, rows);
         }
         Ok(done)
     }
@@ -141,14 +140,7 @@ impl Driver for MariaDriver<'_> {
     fn stats(&mut self, into: &mut StatSet) {
         let columns = changed_columns(self.engine.plan.redo_stress).len();
         for session in &self.sessions {
-            let counted = session.counted;
-            into.add(stats::ROWS_VISITED, counted.visited);
-            into.add(stats::ROWS_CHANGED, counted.changed);
-            let bytes = counted.changed * (columns * COLUMN_BYTES) as u64;
-            into.add(stats::CHANGED_BYTES, bytes);
-            into.add(stats::TABLE_SCANS, counted.scans);
-            into.add(stats::USER_COMMITS, counted.commits);
-            into.add(stats::USER_ROLLBACKS, counted.rollbacks);
+            session.counted.add_to(into, columns);
         }
     }
 

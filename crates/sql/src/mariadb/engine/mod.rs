@@ -102,18 +102,8 @@ fn claimed(
     let Found::Ours(marked) = marker::find(control, database)? else {
         return Err(super::nothing_here(database));
     };
-    let marker = &marked.marker;
-    let is = (marked.usable(), marker.scale, marker.scan_blocks);
-    let wanted = (plan.schemas, plan.scale, plan.scan_blocks);
-    let fits = is.0 >= wanted.0 && is.1 >= wanted.1 && (plan.scan_pct == 0 || is.2 >= wanted.2);
-    if fits && marker.block_bytes == plan.block_bytes {
-        return Ok(marked);
-    }
-    Err(EngineError::Unusable(format!(
-        "the data set in database {database} has changed since assay checked it: it has {} SLOB schemas of {} rows \
-         and {} scan pages of {} bytes, but {} of {} and {} of {} were planned; run again",
-        is.0, is.1, is.2, marker.block_bytes, wanted.0, wanted.1, wanted.2, plan.block_bytes
-    )))
+    marked.refuse_changed(plan, &format!("database {database}"), "page")?;
+    Ok(marked)
 }
 
 /// Threads for so many sessions: one for many where not each session can have a CPU, for a switch of threads for each

@@ -5,6 +5,7 @@ use super::super::layout::changed_columns;
 use super::super::wire::{Call, Wire};
 use super::MariaEngine;
 use super::calls::{Calls, Prepared};
+use crate::counted::Counted;
 use crate::many::Talks;
 use crate::patience::Wait;
 use assay_run::dataset::rows::{COLUMN_BYTES, fill_columns};
@@ -15,16 +16,6 @@ use mysql::{Params, Value};
 use std::io::ErrorKind;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
-
-/// What a session has done, cumulative.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counted {
-    pub(super) visited: u64,
-    pub(super) changed: u64,
-    pub(super) scans: u64,
-    pub(super) commits: u64,
-    pub(super) rollbacks: u64,
-}
 
 /// First and last.
 type Keys = (u64, u64);
@@ -303,24 +294,6 @@ impl Session {
             self.counted.scans += 1;
         }
         rows
-    }
-
-    /// Notes what an operation of a slice did.
-    pub(super) fn count(&mut self, op: &Op, rows: Option<u64>) {
-        let counted = &mut self.counted;
-        let Some(rows) = rows else {
-            counted.rollbacks += 1;
-            return;
-        };
-        counted.visited += rows;
-        match op {
-            Op::Update { .. } => {
-                counted.changed += rows;
-                counted.commits += 1;
-            }
-            Op::Scan { .. } => counted.scans += 1,
-            Op::Select { .. } | Op::Call { .. } => {}
-        }
     }
 
     /// Commits what COMMIT_EVERY left open.

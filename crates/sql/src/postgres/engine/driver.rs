@@ -6,13 +6,11 @@
 
 use super::PgEngine;
 use super::options::Loop;
-use super::session::{Counted, Session};
+use super::session::Session;
 use super::slices::Sliced;
 use crate::many::Many;
 use crate::postgres::layout::changed_columns;
 use assay_measure::snapshot::StatSet;
-use assay_measure::stats;
-use assay_run::dataset::rows::COLUMN_BYTES;
 use assay_run::engine::{
     Assignment, Completion, Driver, EngineError, Op, Outcome, Slice, SliceDone, Submit, Tag,
 };
@@ -27,7 +25,6 @@ pub(super) struct PgDriver<'a> {
     sliced: Vec<Sliced>,
     /// Waits for several sessions at once.
     many: Option<Many<Session>>,
-    changed_bytes_a_row: u64,
 }
 
 impl<'a> PgDriver<'a> {
@@ -58,8 +55,6 @@ impl<'a> PgDriver<'a> {
             sessions,
             sliced,
             many,
-            changed_bytes_a_row: (changed_columns(engine.plan.redo_stress).count() * COLUMN_BYTES)
-                as u64,
         })
     }
 
@@ -144,7 +139,8 @@ impl Driver for PgDriver<'_> {
         let session = &mut self.sessions[tag];
         let done = self.sliced[tag].perform(session, &engine.plan, &engine.on.clock, slice)?;
         for (op, outcome) in ops.iter().zip(&done.outcomes) {
-            session.count(op, outcome.result.as_ref().ok().copied());
+            let rows = outcome.result.as_ref().ok().copied();
+            session.counted.sliced(op, rows);
         }
         Ok(done)
     }
@@ -156,19 +152,10 @@ impl Driver for PgDriver<'_> {
                 session.publish(&self.engine.on.server);
             }
         }
-        let mut all = Counted::default();
+        let columns = changed_columns(self.engine.plan.redo_stress).count();
         for session in &self.sessions {
-            all.add(session.counted);
+            session.counted.add_to(into, columns);
         }
-        into.add(stats::ROWS_VISITED, all.rows_visited);
-        into.add(stats::ROWS_CHANGED, all.rows_changed);
-        into.add(
-            stats::CHANGED_BYTES,
-            all.rows_changed * self.changed_bytes_a_row,
-        );
-        into.add(stats::TABLE_SCANS, all.scans);
-        into.add(stats::USER_COMMITS, all.commits);
-        into.add(stats::USER_ROLLBACKS, all.rollbacks);
     }
 
     fn leave(&mut self, tag: Tag) {

@@ -99,24 +99,9 @@ fn claimed(
     let Found::Ours(ours) = marker::find(control, names)? else {
         return Err(nothing_here(names));
     };
-    let marker = &ours.marked.marker;
-    let is = (ours.marked.usable(), marker.scale, marker.scan_blocks);
-    let wanted = (plan.schemas, plan.scale, plan.scan_blocks);
-    let fits = is.0 >= wanted.0 && is.1 >= wanted.1 && (plan.scan_pct == 0 || is.2 >= wanted.2);
-    if fits && marker.block_bytes == plan.block_bytes {
-        return Ok(ours);
-    }
-    Err(EngineError::Unusable(format!(
-        "the data set in schema {} has changed since assay checked it: it has {} SLOB schemas of {} rows and {} scan \
-         blocks, but {} of {} and {} were planned; run again",
-        names.schema(),
-        is.0,
-        is.1,
-        is.2,
-        wanted.0,
-        wanted.1,
-        wanted.2
-    )))
+    let place = format!("schema {}", names.schema());
+    ours.marked.refuse_changed(plan, &place, "block")?;
+    Ok(ours)
 }
 
 impl Engine for PgEngine {

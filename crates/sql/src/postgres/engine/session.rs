@@ -3,6 +3,7 @@
 use super::calls::Calls;
 use super::options::Options;
 use super::{PgEngine, errors};
+use crate::counted::Counted;
 use crate::many::Talks;
 use crate::patience::Wait;
 use crate::postgres::stats::ServerStats;
@@ -14,26 +15,6 @@ use std::os::fd::BorrowedFd;
 /// Transaction state as the server reports it.
 const IN_TRANSACTION: u8 = b'T';
 const FAILED_TRANSACTION: u8 = b'E';
-
-/// What a session has done, cumulative.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counted {
-    pub rows_visited: u64,
-    pub rows_changed: u64,
-    pub scans: u64,
-    pub commits: u64,
-    pub rollbacks: u64,
-}
-
-impl Counted {
-    pub(super) fn add(&mut self, other: Self) {
-        self.rows_visited += other.rows_visited;
-        self.rows_changed += other.rows_changed;
-        self.scans += other.scans;
-        self.commits += other.commits;
-        self.rollbacks += other.rollbacks;
-    }
-}
 
 /// See the module.
 #[derive(Debug)]
@@ -180,15 +161,15 @@ impl Session {
         };
         let counted = &mut self.counted;
         match asked {
-            Asked::Select => counted.rows_visited += answer.counted,
+            Asked::Select => counted.visited += answer.counted,
             Asked::Update { commit } => {
-                counted.rows_visited += answer.changed;
-                counted.rows_changed += answer.changed;
+                counted.visited += answer.changed;
+                counted.changed += answer.changed;
                 counted.commits += u64::from(commit);
                 return Ok(answer.changed);
             }
             Asked::Scan => {
-                counted.rows_visited += answer.counted;
+                counted.visited += answer.counted;
                 counted.scans += 1;
             }
         }
@@ -299,23 +280,6 @@ impl Session {
             self.counted.rollbacks += 1;
         }
         op_error
-    }
-
-    /// Counts an operation that a procedure performed; `None` is one that failed.
-    pub(super) fn count(&mut self, op: &Op, rows: Option<u64>) {
-        let Some(rows) = rows else {
-            self.counted.rollbacks += 1;
-            return;
-        };
-        self.counted.rows_visited += rows;
-        match op {
-            Op::Update { .. } => {
-                self.counted.rows_changed += rows;
-                self.counted.commits += 1;
-            }
-            Op::Scan { .. } => self.counted.scans += 1,
-            Op::Select { .. } | Op::Call { .. } => {}
-        }
     }
 
     /// A whole slice came to nothing.

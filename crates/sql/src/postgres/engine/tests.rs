@@ -52,9 +52,11 @@ fn tables(server: &Server, database: &str, schemas: u32) -> Place {
         obfuscate: false,
         compress_pct: 0,
         unique: false,
-        tablespace: String::new(),
-        autovacuum: false,
-        made_schema: true,
+        own: marker::Own {
+            tablespace: String::new(),
+            autovacuum: false,
+            made_schema: true,
+        },
     };
     let all: Vec<u32> = (1..=schemas).collect();
     sql.push(marker.create(&names));

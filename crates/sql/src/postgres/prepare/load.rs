@@ -211,7 +211,7 @@ fn leave_site(plan: &LoadPlan, keeper: &mut Connection, error: EngineError) -> E
     let loading: Vec<u32> = ours.marked.loading.iter().copied().collect();
     let mut removed = drop_schemas(&plan.names, keeper, &loading);
     if removed.is_ok() {
-        let schema = match plan.marker.made_schema {
+        let schema = match plan.marker.own.made_schema {
             true => format!("; drop schema {}", plan.names.schema_sql()),
             false => String::new(),
         };

@@ -1,24 +1,19 @@
 //! What a load would do: decided and refused here, before anything is created.
 
 use crate::postgres::layout::{self, Names, Storage, TUPLE_BYTES};
-use crate::postgres::marker::{self, FORMAT, Found, Marked, Marker};
+use crate::postgres::marker::{self, Found, Marked, Marker, Own};
 use crate::postgres::own::told;
 use crate::postgres::reads;
 use crate::postgres::server::{self, Server};
 use crate::postgres::site::Owner;
 use crate::postgres::wire::Connection;
-use assay_measure::config::{Settings, Value};
+use crate::wanted::{self, data_lines, refuse_contradictions, refuse_counts};
+use assay_measure::config::Settings;
 use assay_measure::units::many;
-use assay_run::dataset::lines::{bytes, count, made_otherwise, text};
+use assay_run::dataset::lines::{bytes, count, text};
 use assay_run::dataset::room::Room;
 use assay_run::engine::{EngineError, Line, LineValue};
 use std::collections::BTreeSet;
-
-/// Fewest rows of a schema: below, neither scatter nor a work unit means anything.
-const FEWEST_ROWS: u64 = 1000;
-
-/// Most schemas: as many as SLOB was ever run with.
-const MOST_SCHEMAS: u32 = 4096;
 
 /// Rate the time is estimated with, bytes of tables per second: a cautious figure, named where it is used.
 const BYTES_PER_S: u64 = 200_000_000;
@@ -112,7 +107,7 @@ impl LoadPlan {
             other => other,
         };
         let mut plan = Self {
-            room: room(connection, &server, &marker.tablespace)?,
+            room: room(connection, &server, &marker.own.tablespace)?,
             degree: (settings.int("LOAD_PARALLEL_DEGREE") as usize).max(1),
             work_unit: settings.int("WORK_UNIT"),
             names,
@@ -155,18 +150,18 @@ impl LoadPlan {
     /// How tables are stored.
     pub(super) fn storage(&self) -> Storage {
         Storage {
-            tablespace: self.marker.tablespace.clone(),
-            autovacuum: self.marker.autovacuum,
+            tablespace: self.marker.own.tablespace.clone(),
+            autovacuum: self.marker.own.autovacuum,
         }
     }
 
     /// The PostgreSQL schema has to be created.
     pub(super) fn creates_schema(&self) -> bool {
-        self.start == Start::Fresh && self.marker.made_schema
+        self.start == Start::Fresh && self.marker.own.made_schema
     }
 
     fn tablespace(&self) -> &str {
-        match self.marker.tablespace.as_str() {
+        match self.marker.own.tablespace.as_str() {
             "" => &self.server.tablespace,
             name => name,
         }
@@ -225,7 +220,7 @@ impl LoadPlan {
             text("tablespace", "Tablespace", self.tablespace().to_owned()),
             text("action", "Action", self.action()),
         ];
-        lines.extend(data_lines(&self.marker, self.schemas));
+        lines.extend(data_lines(&self.marker, self.schemas, "block"));
         lines.extend([
             bytes(
                 "data_bytes",
@@ -312,7 +307,12 @@ impl LoadPlan {
             text(
                 "autovacuum",
                 "Autovacuum of the tables",
-                if self.marker.autovacuum { "on" } else { "off" }.to_owned(),
+                if self.marker.own.autovacuum {
+                    "on"
+                } else {
+                    "off"
+                }
+                .to_owned(),
             ),
         ]
     }
@@ -327,7 +327,7 @@ impl LoadPlan {
         };
         let all = many(u64::from(n), "SLOB schema");
         match &self.start {
-            Start::Fresh if self.marker.made_schema => {
+            Start::Fresh if self.marker.own.made_schema => {
                 format!("create schema {name} and a data set of {all}")
             }
             Start::Fresh => {
@@ -381,41 +381,10 @@ pub(super) fn imagined(
         ),
         text("pg_schema", "PostgreSQL schema", names.schema().to_owned()),
     ];
-    lines.extend(data_lines(&marker, schemas));
+    lines.extend(data_lines(&marker, schemas, "block"));
     lines.push(bytes("total_bytes", "To be written", total));
     lines.push(estimate(total));
     Ok(lines)
-}
-
-fn data_lines(marker: &Marker, schemas: u32) -> Vec<Line> {
-    let content = match (marker.obfuscate, marker.compress_pct) {
-        (false, _) => "the letter X".to_owned(),
-        (true, 0) => "random text, different in each row".to_owned(),
-        (true, pct) => format!("random text, different in each row, {pct} % constant"),
-    };
-    vec![
-        count("format_version", "Format version", u64::from(FORMAT)),
-        count("schemas", "SLOB schemas", u64::from(schemas)),
-        count("scale_blocks", "Rows (= blocks) per schema", marker.scale),
-        count(
-            "scan_blocks",
-            "Scan table blocks per schema",
-            marker.scan_blocks,
-        ),
-        count("block_bytes", "Block size, bytes", marker.block_bytes),
-        count("seed", "Seed of the key order", marker.seed),
-        text("content", "Columns", content),
-        text(
-            "index",
-            "Index",
-            if marker.unique {
-                "unique"
-            } else {
-                "not unique"
-            }
-            .to_owned(),
-        ),
-    ]
 }
 
 fn estimate(total_bytes: u64) -> Line {
@@ -428,15 +397,6 @@ fn estimate(total_bytes: u64) -> Line {
         ),
         value: LineValue::Decimal((seconds * 10.0).round() / 10.0),
     }
-}
-
-fn refuse_counts(schemas: u32) -> Result<(), EngineError> {
-    if (1..=MOST_SCHEMAS).contains(&schemas) {
-        return Ok(());
-    }
-    Err(EngineError::Usage(format!(
-        "{schemas} schemas cannot be loaded; the range is 1 to {MOST_SCHEMAS}"
-    )))
 }
 
 /// Looks at what is there, and decides what the data set is.
@@ -475,12 +435,12 @@ fn begin(
         }
         Found::Ours(ours) => {
             refuse_unwritable(connection, names, server)?;
-            if !ours.foreign.is_empty() {
+            if !ours.marked.foreign.is_empty() {
                 return Err(EngineError::Unusable(format!(
                     "schema {} contains objects that assay did not make: {}; move them elsewhere. assay loads \
                      nothing beside them",
                     names.schema(),
-                    ours.foreign.join(", ")
+                    ours.marked.foreign.join(", ")
                 )));
             }
             refuse_owner(names, server, &ours.owner)?;
@@ -492,7 +452,7 @@ fn begin(
                         settings,
                         server.block_bytes,
                         assay_run::dataset::rows::drawn_id()?,
-                        marked.marker.made_schema,
+                        marked.marker.own.made_schema,
                     )?;
                     Ok((Start::Over(marked), marker, owner))
                 }
@@ -567,100 +527,21 @@ fn new_marker(
     data_set: u64,
     made_schema: bool,
 ) -> Result<Marker, EngineError> {
-    if settings.is_given("BLOCK_SZ") && settings.int("BLOCK_SZ") != block_bytes {
-        return Err(EngineError::Usage(format!(
-            "BLOCK_SZ={}, but this server has pages of {block_bytes} bytes: leave BLOCK_SZ out",
-            settings.get("BLOCK_SZ").text
-        )));
-    }
-    let scale = settings.blocks("SCALE", block_bytes).unwrap_or(0);
-    let fewest = FEWEST_ROWS.max(settings.int("WORK_UNIT"));
-    if scale < fewest {
-        return Err(EngineError::Usage(format!(
-            "SCALE={} is {scale} blocks of {block_bytes} bytes; at least {fewest} are needed",
-            settings.get("SCALE").text
-        )));
-    }
-    // A block number has 32 bits, and the last two are taken.
-    if scale >= u64::from(u32::MAX) - 1 {
-        return Err(EngineError::Usage(format!(
-            "SCALE={} is {scale} blocks; a table of PostgreSQL has fewer than 2^32: use more schemas",
-            settings.get("SCALE").text
-        )));
-    }
-    Ok(Marker {
-        data_set,
-        seed: match settings.get("SEED").value {
-            Value::Int(seed) => seed,
-            _ => assay_run::dataset::rows::drawn_id()?,
-        },
-        block_bytes,
-        scale,
-        scan_blocks: settings.blocks("SCAN_TABLE_SZ", block_bytes).unwrap_or(0),
-        obfuscate: settings.bool("OBFUSCATE_COLUMNS"),
-        compress_pct: settings.int("COMPRESS_PCT") as u32,
-        unique: settings.bool("UNIQUE_INDEX"),
+    let own = Own {
         tablespace: settings.text("TABLESPACE").to_owned(),
         autovacuum: settings.bool("AUTOVACUUM"),
         made_schema,
-    })
-}
-
-/// Settings somebody gave that the data set that is there cannot follow.
-fn refuse_contradictions(
-    marker: &Marker,
-    settings: &Settings,
-    block_bytes: u64,
-) -> Result<(), EngineError> {
-    let blocks = |name| settings.blocks(name, block_bytes).unwrap_or(0).to_string();
-    let flag = |name| settings.bool(name).to_string();
-    let pairs = [
-        (
-            "BLOCK_SZ",
-            settings.int("BLOCK_SZ").to_string(),
-            marker.block_bytes.to_string(),
-        ),
-        ("SCALE", blocks("SCALE"), marker.scale.to_string()),
-        (
-            "SCAN_TABLE_SZ",
-            blocks("SCAN_TABLE_SZ"),
-            marker.scan_blocks.to_string(),
-        ),
-        (
-            "OBFUSCATE_COLUMNS",
-            flag("OBFUSCATE_COLUMNS"),
-            marker.obfuscate.to_string(),
-        ),
-        (
-            "COMPRESS_PCT",
-            settings.int("COMPRESS_PCT").to_string(),
-            marker.compress_pct.to_string(),
-        ),
-        (
-            "UNIQUE_INDEX",
-            flag("UNIQUE_INDEX"),
-            marker.unique.to_string(),
-        ),
-        (
-            "TABLESPACE",
-            settings.text("TABLESPACE").to_owned(),
-            marker.tablespace.clone(),
-        ),
-        (
-            "AUTOVACUUM",
-            flag("AUTOVACUUM"),
-            marker.autovacuum.to_string(),
-        ),
-    ];
-    let contradictions: Vec<String> = pairs
-        .into_iter()
-        .filter(|(name, asked, has)| settings.is_given(name) && asked != has)
-        .map(|(name, _, has)| {
-            let has = if has.is_empty() { "none" } else { &has };
-            format!("{name}={} but it has {has}", settings.get(name).text)
-        })
-        .collect();
-    made_otherwise(&contradictions)
+    };
+    let marker = wanted::new_marker(settings, (block_bytes, "page"), data_set, own)?;
+    // A block number has 32 bits, and the last two are taken.
+    if marker.scale >= u64::from(u32::MAX) - 1 {
+        return Err(EngineError::Usage(format!(
+            "SCALE={} is {} blocks; a table of PostgreSQL has fewer than 2^32: use more schemas",
+            settings.get("SCALE").text,
+            marker.scale
+        )));
+    }
+    Ok(marker)
 }
 
 /// Room where the tables go. The error inside says why it is not known.

@@ -12,12 +12,13 @@ mod host;
 mod titles;
 
 use super::wire::{Connection, PgError};
+use crate::here::{self, SOURCE};
 use crate::place::Place;
-use crate::procs::{self, Cpu, ProcReader};
+use crate::procs::ProcReader;
 use assay_measure::config::Settings;
 use assay_measure::facts;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
-use assay_measure::stats::{self, Stat};
+use assay_measure::stats;
 use assay_run::engine::EngineError;
 use evict::{Evicted, Ground, Mode};
 use files::{Asked, DataDirectory};
@@ -26,8 +27,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 const PROC: &str = "/proc";
-/// Key of the counters read here.
-const SOURCE: &str = "proc";
 
 /// Settings that `EVICT` wants in a server that is started for this command.
 ///
@@ -135,7 +134,11 @@ impl TrueReads {
         )?;
         facts.extend(held.facts.iter().cloned());
         let reach = directory.as_ref().map(DataDirectory::reach);
-        facts.extend(place_facts(reach, missing, direct.contains("data")));
+        facts.push(facts::IO_MODE_ACHIEVED.fact(match direct.contains("data") {
+            true => "direct (debug_io_direct)",
+            false => "buffered (through the page cache)",
+        }));
+        facts.extend(here::device_facts(reach.ok_or(missing)));
         Ok(Self {
             watched: directory
                 .map(|directory| watched(&directory, &asked))
@@ -159,45 +162,12 @@ impl TrueReads {
     /// What the kernel charged the server's processes with; `ours` are the processes of our sessions by the
     /// server's numbers.
     pub(super) fn sample(&self, ours: &[i32], into: &mut StatSet) {
-        let reader = match &self.processes {
-            Ok(reader) => reader,
-            Err(_) => {
-                for stat in IO.iter().chain(CPU) {
-                    into.put(*stat, Reading::Na("unknowable".to_owned()), SOURCE);
-                }
-                return;
-            }
+        let Ok(reader) = &self.processes else {
+            here::unseen(into);
+            return;
         };
         let sum = reader.sample(ours);
-        let io = |value: fn(&procs::Io) -> u64| match &sum.io {
-            Ok(io) => Reading::Count(value(io)),
-            Err(reason) => Reading::Na(reason.clone()),
-        };
-        into.put(
-            stats::SERVER_DEVICE_READ_BYTES,
-            io(|io| io.device_bytes),
-            SOURCE,
-        );
-        into.put(
-            stats::SERVER_DIRTIED_BYTES,
-            io(|io| io.dirtied_bytes),
-            SOURCE,
-        );
-        into.put(
-            stats::SERVER_READ_CALL_BYTES,
-            io(|io| io.call_bytes),
-            SOURCE,
-        );
-        into.put(stats::SERVER_READ_CALLS, io(|io| io.calls), SOURCE);
-        let cpu = |ns: u64| match sum.has_cpu {
-            true => Reading::Count(ns),
-            false => Reading::Na("absent: /proc/<pid>/schedstat".to_owned()),
-        };
-        let Cpu { used_ns, delay_ns } = sum.ours;
-        into.put(stats::DB_CPU, cpu(used_ns), SOURCE);
-        into.put(stats::SERVER_RUN_DELAY, cpu(delay_ns), SOURCE);
-        into.put(stats::BACKGROUND_CPU, cpu(sum.background.used_ns), SOURCE);
-        into.put(stats::SERVER_OTHER_CPU, cpu(sum.other.used_ns), SOURCE);
+        sum.put(into, None, None);
         // No view and no file tells how long a server's own processes were awake.
         into.put(
             stats::BACKGROUND_TIME,
@@ -242,20 +212,6 @@ impl TrueReads {
     }
 }
 
-const IO: &[Stat] = &[
-    stats::SERVER_DEVICE_READ_BYTES,
-    stats::SERVER_DIRTIED_BYTES,
-    stats::SERVER_READ_CALL_BYTES,
-    stats::SERVER_READ_CALLS,
-];
-
-const CPU: &[Stat] = &[
-    stats::DB_CPU,
-    stats::SERVER_RUN_DELAY,
-    stats::BACKGROUND_CPU,
-    stats::SERVER_OTHER_CPU,
-];
-
 /// A setting of the server; empty where the version has none of that name.
 fn setting(connection: &mut Connection, name: &str) -> Result<String, PgError> {
     let rows = connection
@@ -274,13 +230,10 @@ fn facts(
     modes: &[Mode],
 ) -> Vec<Fact> {
     let mut facts = vec![
-        Fact::new(
-            facts::SERVER_HOST.name,
-            match whereabouts {
-                Whereabouts::Here(here) => format!("same host: {}", here.evidence),
-                Whereabouts::Unknown(reason) => format!("n/a (unknowable: {reason})"),
-            },
-        ),
+        here::server_host(match whereabouts {
+            Whereabouts::Here(here) => Ok(&here.evidence),
+            Whereabouts::Unknown(reason) => Err(reason),
+        }),
         Fact::new(
             "server_data_directory",
             match directory {
@@ -296,29 +249,6 @@ fn facts(
     facts.push(facts::DEVICE_READS.fact(way));
     if modes.is_empty() {
         facts.push(Fact::new("evict_achieved", "nothing requested (EVICT)"));
-    }
-    facts
-}
-
-/// The device and file system under the data directory, and the way of I/O they are used in.
-fn place_facts(directory: Option<&Path>, missing: &str, direct: bool) -> Vec<Fact> {
-    let mode = match direct {
-        true => "direct (debug_io_direct)",
-        false => "buffered (through the page cache)",
-    };
-    let mut facts = vec![facts::IO_MODE_ACHIEVED.fact(mode)];
-    match directory {
-        Some(path) => facts.extend(
-            assay_block::device_facts(path)
-                .lines()
-                .into_iter()
-                .map(|(name, value)| Fact::new(&format!("device_{name}"), value)),
-        ),
-        None => {
-            for name in ["device_disk", "device_fs_type"] {
-                facts.push(Fact::new(name, format!("n/a ({missing})")));
-            }
-        }
     }
     facts
 }

@@ -76,7 +76,7 @@ fn read_all(connection: &mut Connection) -> u64 {
     read.expect("misses").parse::<u64>().expect("a number") * BLOCK
 }
 
-fn counter(reads: &TrueReads, stat: Stat, ours: &[i32]) -> u64 {
+fn counter(reads: &TrueReads, stat: stats::Stat, ours: &[i32]) -> u64 {
     let mut set = StatSet::default();
     reads.sample(ours, &mut set);
     match set.counters.get(stat.name) {
@@ -362,7 +362,7 @@ fn a_server_that_cannot_be_seen_says_so_and_evicts_nothing() {
     };
     let mut set = StatSet::default();
     unseen.sample(&[1], &mut set);
-    for stat in IO.iter().chain(CPU) {
+    for stat in here::CHARGED {
         assert_eq!(
             set.counters.get(stat.name),
             Some(&Reading::Na("unknowable".to_owned())),

@@ -1,0 +1,48 @@
+//! What a session of a run has done.
+
+use assay_measure::snapshot::StatSet;
+use assay_measure::stats;
+use assay_run::dataset::rows::COLUMN_BYTES;
+use assay_run::engine::Op;
+
+/// Cumulative.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counted {
+    /// Rows that operations touched.
+    pub(crate) visited: u64,
+    /// Rows that updates changed.
+    pub(crate) changed: u64,
+    pub(crate) scans: u64,
+    pub(crate) commits: u64,
+    pub(crate) rollbacks: u64,
+}
+
+impl Counted {
+    /// Counts an operation that the server performed by itself, with its own commit; `None` is one that failed.
+    pub(crate) fn sliced(&mut self, op: &Op, rows: Option<u64>) {
+        let Some(rows) = rows else {
+            self.rollbacks += 1;
+            return;
+        };
+        self.visited += rows;
+        match op {
+            Op::Update { .. } => {
+                self.changed += rows;
+                self.commits += 1;
+            }
+            Op::Scan { .. } => self.scans += 1,
+            Op::Select { .. } | Op::Call { .. } => {}
+        }
+    }
+
+    /// Adds it to what the driver's other sessions did; an update changes so many columns of a row.
+    pub(crate) fn add_to(&self, into: &mut StatSet, columns: usize) {
+        into.add(stats::ROWS_VISITED, self.visited);
+        into.add(stats::ROWS_CHANGED, self.changed);
+        let bytes = self.changed * (columns * COLUMN_BYTES) as u64;
+        into.add(stats::CHANGED_BYTES, bytes);
+        into.add(stats::TABLE_SCANS, self.scans);
+        into.add(stats::USER_COMMITS, self.commits);
+        into.add(stats::USER_ROLLBACKS, self.rollbacks);
+    }
+}

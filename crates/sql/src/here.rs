@@ -1,0 +1,84 @@
+//! What a report says of a server that may be on this host: where it is, the devices under its files, what the kernel
+//! charged it with.
+
+use crate::procs::{Io, Sum};
+use assay_measure::facts::SERVER_HOST;
+use assay_measure::snapshot::{Fact, Reading, StatSet};
+use assay_measure::stats::{self, Stat};
+use std::path::Path;
+
+/// Key of the counters read here.
+pub(crate) const SOURCE: &str = "proc";
+
+/// Counters of a server that only its own host can read.
+pub(crate) const CHARGED: [Stat; 8] = [
+    stats::SERVER_DEVICE_READ_BYTES,
+    stats::SERVER_DIRTIED_BYTES,
+    stats::SERVER_READ_CALL_BYTES,
+    stats::SERVER_READ_CALLS,
+    stats::DB_CPU,
+    stats::SERVER_RUN_DELAY,
+    stats::BACKGROUND_CPU,
+    stats::SERVER_OTHER_CPU,
+];
+
+/// Whether the server is here, by what evidence or why not.
+pub(crate) fn server_host(found: Result<&str, &str>) -> Fact {
+    SERVER_HOST.fact(match found {
+        Ok(evidence) => format!("same host: {evidence}"),
+        Err(why) => format!("n/a (unknowable: {why})"),
+    })
+}
+
+/// The device and file system under a directory, or why they are unknown.
+pub(crate) fn device_facts(directory: Result<&Path, &str>) -> Vec<Fact> {
+    let facts = match directory {
+        Ok(path) => assay_block::device_facts(path).lines(),
+        Err(why) => ["disk", "fs_type"]
+            .map(|name| (name, format!("n/a ({why})")))
+            .into(),
+    };
+    let facts = facts.into_iter();
+    facts
+        .map(|(name, value)| Fact::new(&format!("device_{name}"), value))
+        .collect()
+}
+
+/// Says of all these counters that nobody here can read them.
+pub(crate) fn unseen(into: &mut StatSet) {
+    for stat in CHARGED {
+        into.put(stat, Reading::Na("unknowable".to_owned()), SOURCE);
+    }
+}
+
+impl Sum {
+    /// A figure of its I/O.
+    pub(crate) fn io(&self, value: fn(&Io) -> u64) -> Reading {
+        match &self.io {
+            Ok(io) => Reading::Count(value(io)),
+            Err(reason) => Reading::Na(reason.clone()),
+        }
+    }
+
+    /// Puts all counters; where the CPU of `ours`, or of all `others`, cannot be told apart, that is why.
+    pub(crate) fn put(&self, into: &mut StatSet, ours: Option<&String>, others: Option<&String>) {
+        let cpu = |ns: u64, unknown: Option<&String>| match (self.has_cpu, unknown) {
+            (false, _) => Reading::Na("absent: /proc/<pid>/schedstat".to_owned()),
+            (true, Some(why)) => Reading::Na(why.clone()),
+            (true, None) => Reading::Count(ns),
+        };
+        let readings = [
+            self.io(|io| io.device_bytes),
+            self.io(|io| io.dirtied_bytes),
+            self.io(|io| io.call_bytes),
+            self.io(|io| io.calls),
+            cpu(self.ours.used_ns, ours),
+            cpu(self.ours.delay_ns, ours),
+            cpu(self.background.used_ns, others),
+            cpu(self.other.used_ns, others),
+        ];
+        for (stat, reading) in CHARGED.into_iter().zip(readings) {
+            into.put(stat, reading, SOURCE);
+        }
+    }
+}
