@@ -685,7 +685,9 @@ fn a_plan_says_what_a_load_then_does() {
         (0.8..1.5).contains(&wal),
         "{wal} of the log that was planned"
     );
-    let temporary = Postgres.plan_prepare("temp", &site.settings(), 2).unwrap();
+    let temporary = Postgres
+        .plan_prepare("temp:postgres", &site.settings(), 2)
+        .unwrap();
     assert_eq!(
         number(&temporary, "total_bytes"),
         number(&plan, "total_bytes")
