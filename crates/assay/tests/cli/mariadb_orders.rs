@@ -3,21 +3,9 @@
 
 use crate::common::{Place, Started, with};
 use crate::mariadb::Server;
+use crate::orders_failures::{LONG, SMALL};
 use rustix::process::Signal;
 use serde_json::Value;
-
-const SCALE: &[&str] = &["--scale", ".002", "--seed", "7"];
-/// A run that would last a minute if nothing happened.
-const LONG: &[&str] = &[
-    "--sessions",
-    "4",
-    "--time",
-    "60",
-    "--warmup",
-    "0",
-    "-o",
-    "run",
-];
 
 /// A data set on each of the servers that is there.
 fn prepared() -> impl Iterator<Item = (Server, String)> {
@@ -27,7 +15,7 @@ fn prepared() -> impl Iterator<Item = (Server, String)> {
         let url = server.url();
         server
             .place
-            .assay(&with(&["orders", "prepare", "--target", &url], SCALE))
+            .assay(&with(&["orders", "prepare", "--target", &url], SMALL))
             .code(0);
         Some((server, url))
     })

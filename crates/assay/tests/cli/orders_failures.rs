@@ -4,10 +4,10 @@
 use crate::common::{Place, Started, with};
 use crate::pg_server::{End, Server};
 
-const SMALL: &[&str] = &["--scale", ".002", "--seed", "7"];
+pub(crate) const SMALL: &[&str] = &["--scale", ".002", "--seed", "7"];
 const OTHER: &[&str] = &["--scale", ".002", "--set", "ORDERS_SCHEMA=other"];
 /// A run that would last a minute if nothing happened.
-const LONG: &[&str] = &[
+pub(crate) const LONG: &[&str] = &[
     "--sessions",
     "4",
     "--time",

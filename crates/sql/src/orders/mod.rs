@@ -6,6 +6,8 @@ pub(crate) mod engine;
 pub(crate) mod load;
 pub(crate) mod marker;
 pub(crate) mod session;
+#[cfg(test)]
+pub(crate) mod testing;
 pub(crate) mod text;
 
 use assay_orders::checks::{BROKEN, Checked};

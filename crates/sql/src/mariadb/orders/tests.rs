@@ -3,15 +3,14 @@
 use super::*;
 use crate::mariadb::tests::Server;
 use crate::mariadb::tests::mysql::MySql;
+use crate::orders::testing::{RUN_TIME_NS, ran, verdicts};
 use crate::testing::settings_of;
-use assay_measure::clock::{Clock, NS_PER_S};
 use assay_measure::snapshot::RunData;
-use assay_orders::checks::{BROKEN, Checked, HOLDS};
+use assay_orders::checks::{BROKEN, HOLDS};
 use assay_orders::mix::{ALL, Tx};
 use assay_orders::part::FromEngine;
 use assay_run::conformance::life::Unwatched;
 use assay_run::engine::LineValue;
-use assay_run::{Options, Unobserved, execute};
 
 const SCALE: &str = ".002";
 
@@ -50,38 +49,12 @@ fn run(place: &str, given: &[(&str, &str)]) -> (RunData, FromEngine) {
 
 /// A run before which statements are executed that the data set may bear during the claim alone.
 fn run_with(place: &str, given: &[(&str, &str)], sql: &[&str]) -> (RunData, FromEngine) {
-    let settings = settings(given);
-    let mut plan = Plan {
-        seed: 3,
-        run_time_ns: NS_PER_S,
-        work_loop: settings.int("WORK_LOOP"),
-        rate_per_s: settings.int("RATE"),
-        ..Plan::plain(1, 1, 2000)
+    let act = || {
+        for sql in sql {
+            connection(place).run(sql).unwrap();
+        }
     };
-    if plan.work_loop > 0 {
-        plan.run_time_ns = 0;
-    }
-    MariadbOrders.shape(&settings, &mut plan).unwrap();
-    let (clock, stop) = (Clock::real(), Stop::new());
-    let engine = MariadbOrders
-        .open(place, &plan, &settings, &stop, &Unwatched)
-        .unwrap();
-    for sql in sql {
-        connection(place).run(sql).unwrap();
-    }
-    let options = Options {
-        host: false,
-        calibrate: false,
-        ..Options::default()
-    };
-    let data = execute(&plan, &*engine, &clock, &stop, &mut Unobserved, options).unwrap();
-    let part = serde_json::from_value(data.part.clone().expect("the engine's part")).unwrap();
-    (data, part)
-}
-
-fn verdicts(checks: &[Checked], verdict: &str) -> Vec<String> {
-    let of = checks.iter().filter(|one| one.verdict == verdict);
-    of.map(|one| one.id.clone()).collect()
+    ran(&MariadbOrders, place, &settings(given), RUN_TIME_NS, act)
 }
 
 #[test]
@@ -353,51 +326,20 @@ fn deadlocks_and_lock_waits_are_attempted_again_and_counted_by_transaction() {
 
 fn attempted_again(server: &Server) {
     let place = &server.database("orders_deadlock");
-    let own = |more: &[(&'static str, &'static str)]| {
-        let given = [
-            ("ORDERS_SCHEMA", "assay_orders_again"),
-            ("SESSIONS", "2"),
-            ("WORK_LOOP", "120"),
-        ];
-        let all: Vec<_> = given.iter().chain(more).copied().collect();
-        settings(&all)
-    };
-    let settings = own(&[("ORDERS_MIX", "classic")]);
-    MariadbOrders
-        .prepare(place, &settings, 1, &Stop::new(), &Unwatched)
-        .unwrap();
-    let mut plan = Plan {
-        work_loop: 120,
-        run_time_ns: 0,
-        ..Plan::plain(1, 2, 2000)
-    };
-    MariadbOrders.shape(&settings, &mut plan).unwrap();
-    let stop = Stop::new();
-    let engine = MariadbOrders
-        .open(place, &plan, &settings, &stop, &Unwatched)
-        .unwrap();
+    let given = [
+        ("ORDERS_SCHEMA", "assay_orders_again"),
+        ("SESSIONS", "2"),
+        ("WORK_LOOP", "120"),
+        ("ORDERS_MIX", "classic"),
+    ];
+    prepare(place, &given).unwrap();
     // A trigger of a test's own, which the data set may not have when it is claimed: it fails as a deadlock and as a lock
     // wait would.
-    let mut connection = connection(place);
     let trigger = "create trigger assay_orders_again.clash before update on assay_orders_again.orders for each row begin \
          set @tries = coalesce(@tries, 0) + 1; \
          if @tries % 5 = 1 then signal sqlstate '40001' set mysql_errno = 1213, message_text = 'clash'; end if; \
          if @tries % 5 = 3 then signal sqlstate 'HY000' set mysql_errno = 1205, message_text = 'wait'; end if; end";
-    connection.run(trigger).unwrap();
-    let options = Options {
-        host: false,
-        calibrate: false,
-        ..Options::default()
-    };
-    let data = execute(
-        &plan,
-        &*engine,
-        &Clock::real(),
-        &stop,
-        &mut Unobserved,
-        options,
-    )
-    .unwrap();
+    let (data, part) = run_with(place, &given, &[trigger]);
     let by_kind = &data.drained.driver.by_kind;
     assert!(
         by_kind["retried order_products deadlock"] > 0,
@@ -408,7 +350,6 @@ fn attempted_again(server: &Server) {
         "{by_kind:?}"
     );
     assert_eq!(data.drained.driver.ops_ended(), 240, "{by_kind:?}");
-    let part: FromEngine = serde_json::from_value(data.part.unwrap()).unwrap();
     assert_eq!(part.ledger.rollbacks, data.drained.driver.retries);
     assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
 }

@@ -1,17 +1,17 @@
 //! Order entry on a real server: one small data set, made once, which runs, faults and the other form share.
 
 use super::*;
+use crate::orders::testing::{RUN_TIME_NS, ran, verdicts};
 use crate::postgres::testing::{self, Server, Unseen};
 use crate::postgres::wire::Connection;
 use crate::testing::settings_of;
-use assay_measure::clock::{Clock, NS_PER_S};
+use assay_measure::clock::NS_PER_S;
 use assay_measure::snapshot::RunData;
-use assay_orders::checks::{BROKEN, Checked, HOLDS};
+use assay_orders::checks::{BROKEN, HOLDS};
 use assay_orders::mix::ALL;
 use assay_orders::model::Table;
 use assay_orders::part::FromEngine;
 use assay_run::engine::LineValue;
-use assay_run::{Options, Unobserved, execute};
 use std::time::Duration;
 
 const SCALE: &str = ".002";
@@ -40,38 +40,12 @@ fn run(place: &str, given: &[(&str, &str)]) -> (RunData, FromEngine) {
 
 /// A run before which statements are executed that the data set may bear during the claim alone.
 fn run_with(place: &str, given: &[(&str, &str)], sql: &[&str]) -> (RunData, FromEngine) {
-    let settings = settings(given);
-    let mut plan = Plan {
-        seed: 3,
-        run_time_ns: NS_PER_S,
-        work_loop: settings.int("WORK_LOOP"),
-        rate_per_s: settings.int("RATE"),
-        ..Plan::plain(1, 1, 2000)
+    let act = || {
+        for sql in sql {
+            connection(place).query(sql).unwrap();
+        }
     };
-    if plan.work_loop > 0 {
-        plan.run_time_ns = 0;
-    }
-    PostgresOrders.shape(&settings, &mut plan).unwrap();
-    let (clock, stop) = (Clock::real(), Stop::new());
-    let engine = PostgresOrders
-        .open(place, &plan, &settings, &stop, &Unseen)
-        .unwrap();
-    for sql in sql {
-        connection(place).query(sql).unwrap();
-    }
-    let options = Options {
-        host: false,
-        calibrate: false,
-        ..Options::default()
-    };
-    let data = execute(&plan, &*engine, &clock, &stop, &mut Unobserved, options).unwrap();
-    let part = serde_json::from_value(data.part.clone().expect("the engine's part")).unwrap();
-    (data, part)
-}
-
-fn verdicts(checks: &[Checked], verdict: &str) -> Vec<String> {
-    let of = checks.iter().filter(|one| one.verdict == verdict);
-    of.map(|one| one.id.clone()).collect()
+    ran(&PostgresOrders, place, &settings(given), RUN_TIME_NS, act)
 }
 
 /// Rows and checksums of all tables, without what is told by the clock or dealt by a sequence.
@@ -243,29 +217,17 @@ fn others_take_over_what_a_blocked_session_leaves(place: &str) {
         ("ORDERS_DISABLE", "NCR,UCD,BP,PO,BO"),
         ("VERIFY", "FALSE"),
     ]);
-    let mut plan = Plan {
-        run_time_ns: 2 * NS_PER_S,
-        rate_per_s: 100,
-        ..Plan::plain(1, 1, 2000)
-    };
-    PostgresOrders.shape(&settings, &mut plan).unwrap();
-    let stop = Stop::new();
-    let engine = PostgresOrders
-        .open(place, &plan, &settings, &stop, &Unseen)
-        .unwrap();
     let mut holder = connection(place);
     // A trigger of the test's own, which the data set may have during the claim alone.
-    for sql in [
+    let waits = [
         "create sequence public.turns",
         "create function public.wait_once() returns trigger language plpgsql as $$ begin \
          if nextval('public.turns') = 20 then perform pg_advisory_xact_lock(42); end if; return new; end $$",
         "create trigger wait_once before insert on assay_orders.orders for each row execute function public.wait_once()",
         "select pg_advisory_lock(42)",
-    ] {
-        holder.query(sql).unwrap();
-    }
+    ];
     // Of 200 arrivals three sessions would have 150, had each session its own.
-    let holding = std::thread::spawn(move || {
+    let hold = |mut holder: Connection| {
         let patient = std::time::Instant::now() + Duration::from_secs(20);
         let mut done = 0;
         while done < 170 && std::time::Instant::now() < patient {
@@ -275,21 +237,16 @@ fn others_take_over_what_a_blocked_session_leaves(place: &str) {
         }
         holder.query("select pg_advisory_unlock(42)").unwrap();
         done
-    });
-    let options = Options {
-        host: false,
-        calibrate: false,
-        ..Options::default()
     };
-    let data = execute(
-        &plan,
-        &*engine,
-        &Clock::real(),
-        &stop,
-        &mut Unobserved,
-        options,
-    )
-    .unwrap();
+    let mut holding = None;
+    let act = || {
+        for sql in waits {
+            holder.query(sql).unwrap();
+        }
+        holding = Some(std::thread::spawn(move || hold(holder)));
+    };
+    let (data, _) = ran(&PostgresOrders, place, &settings, 2 * NS_PER_S, act);
+    let holding = holding.expect("the run was opened");
     let done: u64 = holding.join().unwrap();
     assert!(done >= 170, "{done} of 200 while one session waited");
     let fewest = data.per_session.iter().map(|session| session.ops).min();
@@ -297,7 +254,6 @@ fn others_take_over_what_a_blocked_session_leaves(place: &str) {
     // The blocked transaction alone was late for long: what came meanwhile did not wait for it.
     let op = &data.drained.driver.ops[0];
     assert!(op.response.max_ns() >= op.service.max_ns());
-    drop(engine);
     let sql = "drop trigger wait_once on assay_orders.orders; drop function public.wait_once(); drop sequence public.turns";
     connection(place).query(sql).unwrap();
 }
@@ -438,54 +394,27 @@ fn deadlocks_and_serialization_failures_are_attempted_again_and_counted_by_trans
     prepare(place, &[]).unwrap();
     // A trigger of a test's own, which the data set may not have during the claim: it fails updates as a deadlock and
     // as a serialization failure would, before anything else is refused.
-    let plan_settings = settings(&[
+    let given = [
         ("SESSIONS", "2"),
         ("WORK_LOOP", "120"),
         ("ORDERS_MIX", "classic"),
         // Two sessions share the trigger's numbers: one may draw a failure several times running.
         ("RETRIES", "50"),
-    ]);
-    let mut plan = Plan {
-        work_loop: 120,
-        run_time_ns: 0,
-        ..Plan::plain(1, 2, 2000)
-    };
-    PostgresOrders.shape(&plan_settings, &mut plan).unwrap();
-    let stop = Stop::new();
-    let engine = PostgresOrders
-        .open(place, &plan, &plan_settings, &stop, &Unseen)
-        .unwrap();
-    let mut connection = connection(place);
-    for sql in [
+    ];
+    let clashes = [
         "create sequence public.tries",
         "create function public.clash() returns trigger language plpgsql as $$ begin \
          case nextval('public.tries') % 5 when 1 then raise exception 'clash' using errcode = '40P01'; \
          when 3 then raise exception 'order' using errcode = '40001'; else return new; end case; end $$",
         "create trigger clash before update on assay_orders.orders for each row execute function public.clash()",
-    ] {
-        connection.query(sql).unwrap();
-    }
-    let options = Options {
-        host: false,
-        calibrate: false,
-        ..Options::default()
-    };
-    let data = execute(
-        &plan,
-        &*engine,
-        &Clock::real(),
-        &stop,
-        &mut Unobserved,
-        options,
-    )
-    .unwrap();
+    ];
+    let (data, part) = run_with(place, &given, &clashes);
     let by_kind = &data.drained.driver.by_kind;
     for class in ["deadlock", "serialization"] {
         let key = format!("retried order_products {class}");
         assert!(by_kind.get(&key).is_some_and(|n| *n > 0), "{by_kind:?}");
     }
     assert_eq!(data.drained.driver.ops_ended(), 240, "{by_kind:?}");
-    let part: FromEngine = serde_json::from_value(data.part.unwrap()).unwrap();
     assert_eq!(part.ledger.rollbacks, data.drained.driver.retries);
     assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
 }

@@ -8,16 +8,15 @@ use super::super::session::OraError;
 use super::super::tests::fake::PASSWORD;
 use super::*;
 use crate::orders::load::compare;
-use assay_measure::clock::{Clock, NS_PER_S};
+use crate::orders::testing::{RUN_TIME_NS, ran, verdicts};
 use assay_measure::snapshot::RunData;
-use assay_orders::checks::{BROKEN, Checked, HOLDS};
+use assay_orders::checks::{BROKEN, HOLDS};
 use assay_orders::generate::Generator;
 use assay_orders::mix::ALL;
 use assay_orders::model::{TABLES, Table};
 use assay_orders::part::FromEngine;
 use assay_run::conformance::life::Unwatched;
 use assay_run::engine::LineValue;
-use assay_run::{Options, Unobserved, execute};
 use fake::{Fake, database};
 use std::sync::Arc;
 
@@ -61,33 +60,7 @@ fn told_by<T>(result: Result<T, EngineError>) -> String {
 }
 
 fn run(url: &str, given: &[(&str, &str)]) -> (RunData, FromEngine) {
-    let settings = small(given);
-    let mut plan = Plan {
-        seed: 3,
-        run_time_ns: NS_PER_S,
-        work_loop: settings.int("WORK_LOOP"),
-        ..Plan::plain(1, 1, 1000)
-    };
-    if plan.work_loop > 0 {
-        plan.run_time_ns = 0;
-    }
-    FAKE.shape(&settings, &mut plan).unwrap();
-    let stop = Stop::new();
-    let engine = FAKE.open(url, &plan, &settings, &stop, &Unwatched).unwrap();
-    let options = Options {
-        host: false,
-        calibrate: false,
-        ..Options::default()
-    };
-    let clock = Clock::real();
-    let data = execute(&plan, &*engine, &clock, &stop, &mut Unobserved, options).unwrap();
-    let part = serde_json::from_value(data.part.clone().expect("the engine's part")).unwrap();
-    (data, part)
-}
-
-fn verdicts(checks: &[Checked], verdict: &str) -> Vec<String> {
-    let of = checks.iter().filter(|one| one.verdict == verdict);
-    of.map(|one| one.id.clone()).collect()
+    ran(&FAKE, url, &small(given), RUN_TIME_NS, || {})
 }
 
 #[test]
