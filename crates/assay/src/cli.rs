@@ -161,8 +161,9 @@ pub(crate) struct SettingArgs {
     /// slob.conf, a SLOB banner, pgio.conf or assay.toml
     #[arg(short = 'c', long = "config", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// What to test: native:DIR[,DIR2...], postgres://USER@HOST:PORT/DB, temp:postgres[:VERSION] (a server
-    /// only for this command) or null: [default: native:./assay-data]
+    /// What to test: native:DIR[,DIR2...], postgres://USER@HOST:PORT/DB, mysql:// or oracle:// alike,
+    /// temp:postgres[:VERSION], temp:mariadb[:VERSION] or temp:mysql[:VERSION] (a server only for this
+    /// command), or null: [default: native:./assay-data]
     #[arg(long, value_name = "URL")]
     pub(crate) target: Option<String>,
     /// Schemas (SCHEMAS) [default: those loaded, else 4]

@@ -24,6 +24,12 @@ const fn key(name: &'static str, title: &'static str, also: &'static [&'static s
 pub const GETS: FactKey = key("gets_counted", "What a get is", &[]);
 /// How late a server's sessions publish what they did at most, s; not told where they publish at every mark.
 pub const LATE_S: FactKey = key("statistics_late_s", "Counters late by at most, s", &[]);
+/// The product a server is.
+pub const ENGINE: FactKey = key("engine", "Product", &[]);
+/// Names of the facts that a report tells first of a server, in their order, with a space between.
+pub const SERVER_TOLD: FactKey = key("server_facts_told", "Told first", &[]);
+/// Events of a server that its sampled waits are, where those have names of its own: `event = wait, wait; event = ...`.
+pub const WAITS_ARE: FactKey = key("sampled_waits_are", "Sampled waits are", &[]);
 /// Version of a server, as it says it.
 pub const SERVER_VERSION: FactKey = key("server_version", "Server version", &[]);
 /// Name of a server's database under test.
@@ -70,6 +76,9 @@ pub const DISK: FactKey = key("device_disk", "Device", &[]);
 pub const DISK_MODEL: FactKey = key("device_model", "Device model", &[]);
 /// I/O scheduler of that disk.
 pub const DISK_SCHEDULER: FactKey = key("device_scheduler", "Scheduler", &[]);
+
+/// Facts that say how others are read: nothing to be shown.
+pub const OF_READING: [FactKey; 2] = [SERVER_TOLD, WAITS_ARE];
 
 impl FactKey {
     /// Its value where it is known, under its own name before any other.

@@ -369,54 +369,59 @@ impl Script<'_> {
     }
 
     /// Whether the engine has this fact.
-    fn says(&self, name: &str, fact: &str) -> bool {
-        let record = self.record(name);
-        record.is_some_and(|record| {
-            record
-                .plan
-                .engine_facts
-                .iter()
-                .any(|line| line.name == fact)
-        })
+    /// What a run's engine counts as a get, where that is not a block.
+    fn gets(&self, name: &str) -> Option<&str> {
+        facts::GETS.find(&self.record(name)?.plan.engine_facts)
     }
 
-    /// A counter from the gate to the end of the drain.
-    fn whole(&self, name: &str, stat: Stat) -> Option<f64> {
-        let row = self.record(name)?.instance.stats.get(stat.key)?;
-        row.whole_run_total.value()
+    /// A counter from the gate to the end of the drain, or why there is none.
+    fn whole(&self, name: &str, stat: Stat) -> Result<f64, String> {
+        let record = self.record(name).ok_or("the run left no record")?;
+        let row = record.instance.stats.get(stat.key);
+        let total = &row.ok_or("not counted")?.whole_run_total;
+        let value = total.value();
+        value.ok_or_else(|| total.reason().unwrap_or("not counted").to_owned())
     }
 }
 
 /// A claim about a quotient of two counters of a run.
 fn quotient(
     text: &'static str,
-    (above, below): (Option<f64>, Option<f64>),
+    (above, below): (Result<f64, String>, Result<f64, String>),
     holds: impl Fn(f64) -> bool,
 ) -> Claim {
-    match (above, below.filter(|below| *below > 0.0)) {
-        (Some(above), Some(below)) => Claim {
-            text,
-            held: Some(holds(above / below)),
-            evidence: format!("{:.2} ({above:.0} / {below:.0})", above / below),
-        },
-        _ => Claim {
-            text,
-            held: None,
-            evidence: "the server does not tell, or the run failed".to_owned(),
-        },
+    let below = below.and_then(above_nothing);
+    let (held, evidence) = match above.and_then(|above| Ok((above, below?))) {
+        Ok((above, below)) => (
+            Some(holds(above / below)),
+            format!("{:.2} ({above:.0} / {below:.0})", above / below),
+        ),
+        Err(why) => (None, why),
+    };
+    Claim {
+        text,
+        held,
+        evidence,
+    }
+}
+
+fn above_nothing(count: f64) -> Result<f64, String> {
+    match count > 0.0 {
+        true => Ok(count),
+        false => Err("the run did nothing of it".to_owned()),
     }
 }
 
 fn claims(script: &Script<'_>) -> Vec<Claim> {
     let of = |run: &str, stat| script.whole(run, stat);
     // Where a get is not a block but a page on the way to a row, their number says nothing of the rows.
-    let gets_of = |run: &str| match script.says(run, facts::GETS.name) {
-        true => None,
-        false => of(run, stats::SESSION_LOGICAL_READS),
+    let gets_of = |run: &str| match script.gets(run) {
+        Some(what) => Err(format!("its gets are {what}")),
+        None => of(run, stats::SESSION_LOGICAL_READS),
     };
     let unit = WORK_UNIT as f64;
     let redo = |run: &str| {
-        Some(of(run, stats::REDO_SIZE)? / of(run, stats::ROWS_CHANGED).filter(|rows| *rows > 0.0)?)
+        Ok(of(run, stats::REDO_SIZE)? / of(run, stats::ROWS_CHANGED).and_then(above_nothing)?)
     };
     let mut claims = vec![
         quotient(
@@ -477,6 +482,11 @@ fn agreement(name: &str, record: &Record) -> Claim {
         .integrity
         .iter()
         .filter(|identity| identity.ok == Truth::Violated);
+    let held = record
+        .integrity
+        .iter()
+        .filter(|identity| identity.ok == Truth::Holds)
+        .count();
     let wrong: Vec<&str> = violated
         .map(|identity| identity.sentence.as_str())
         .collect();
@@ -484,7 +494,10 @@ fn agreement(name: &str, record: &Record) -> Claim {
         text: "the figures of a run agree with each other",
         held: Some(wrong.is_empty()),
         evidence: match wrong.is_empty() {
-            true => format!("{name}: {} identities", record.integrity.len()),
+            true => format!(
+                "{name}: {held} of {} identities hold, the others are n/a",
+                record.integrity.len()
+            ),
             false => format!("{name}: {}", wrong.join("; ")),
         },
     }

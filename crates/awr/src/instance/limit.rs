@@ -146,7 +146,7 @@ const SORTS: [Sort; 6] = [
 ];
 
 fn is_log(event: &EventRow) -> bool {
-    event.class == "Commit" || event.name.starts_with("log ") || event.name.contains("WAL")
+    event.class == "Commit" || event.name.starts_with("log ")
 }
 
 fn is_lock(event: &EventRow) -> bool {

@@ -334,7 +334,7 @@ fn sampled(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let foreground =
         counted(record).filter(|event| event.actor == "foreground" && event.class != idle);
     let verdicts = foreground.map(|event| {
-        let row = crate::readings::sampled_of(ash, &event.name);
+        let row = crate::readings::sampled_of(ash, &deltas.data.engine_facts, &event.name);
         let sampled = row.map_or(0.0, |row| row.active);
         let count = event.count.value().unwrap_or(0.0);
         let little = count / elapsed_s * event.avg_us.value().unwrap_or(0.0) / 1e6;

@@ -1,42 +1,17 @@
 //! What samples of the sessions say of the events of a server, whose waits have names of its own.
 
 use super::words::{CPU, RUN_QUEUE};
+use assay_measure::facts::WAITS_ARE;
 use assay_measure::record::AshInfo;
+use assay_measure::snapshot::Fact;
 use std::collections::BTreeMap;
 
-/// Waits as a server names them, and the event each of them is one of.
-const LINES: &[(&str, &str)] = &[
-    ("IO:DataFileRead", "db file sequential read"),
-    ("IO:AioIoCompletion", "db file sequential read"),
-    ("IO:AioIoUringExecution", "db file sequential read"),
-    ("IO:AioIoUringSubmit", "db file sequential read"),
-    ("IPC:BufferIO", "read by other session"),
-    ("IPC:BufferIo", "read by other session"),
-    ("LWLock:BufferIO", "read by other session"),
-    ("LWLock:BufferContent", "buffer busy waits"),
-    ("BufferPin:BufferPin", "buffer busy waits"),
-    ("IO:WALSync", "log file sync"),
-    ("IO:WalSync", "log file sync"),
-    ("IO:WALWrite", "log file sync"),
-    ("IO:WalWrite", "log file sync"),
-    ("LWLock:WALWrite", "log file sync"),
-    ("LWLock:WALBufMapping", "log buffer space"),
-    ("IO:WALInitWrite", "log file switch completion"),
-    ("IO:WalInitWrite", "log file switch completion"),
-    ("IO:WALInitSync", "log file switch completion"),
-    ("IO:WalInitSync", "log file switch completion"),
-    ("IO:DataFileWrite", "backend writes"),
-    ("IO:DataFileExtend", "data file extend"),
-    ("IO:DataFileSync", "data file sync"),
-    ("IO:DataFileImmediateSync", "data file sync"),
-    ("Lock:transactionid", "enq: TX - row lock contention"),
-    ("Lock:tuple", "enq: TX - row lock contention"),
-];
-
-/// The event a sampled wait belongs to: itself unless a server has its own name for it.
-fn line_of(sampled: &str) -> &str {
-    let known = LINES.iter().find(|(name, _)| *name == sampled);
-    known.map_or(sampled, |(_, line)| line)
+/// The event a sampled wait belongs to: itself unless the server told that it has its own name for it.
+fn line_of<'a>(sampled: &'a str, facts: &'a [Fact]) -> &'a str {
+    let lines = WAITS_ARE.find(facts).unwrap_or_default().split("; ");
+    let mut lines = lines.filter_map(|line| line.split_once(" = "));
+    let known = lines.find(|(_, names)| names.split(", ").any(|name| name == sampled));
+    known.map_or(sampled, |(line, _)| line)
 }
 
 /// What samples say of one event, all its names together.
@@ -52,8 +27,8 @@ pub(crate) struct Sampled {
     pub(crate) names: Vec<String>,
 }
 
-/// The samples of the events by their lines, sessions on CPU or queued left out.
-pub(crate) fn sampled(ash: &AshInfo) -> BTreeMap<&str, Sampled> {
+/// The samples of the events by their lines, as the facts of the engine name them, sessions on CPU or queued left out.
+pub(crate) fn sampled<'a>(ash: &'a AshInfo, facts: &'a [Fact]) -> BTreeMap<&'a str, Sampled> {
     let mut lines: BTreeMap<&str, Sampled> = BTreeMap::new();
     for (name, row) in &ash.by_event {
         if row.class == CPU || row.class == RUN_QUEUE {
@@ -62,7 +37,7 @@ pub(crate) fn sampled(ash: &AshInfo) -> BTreeMap<&str, Sampled> {
         let Some(active) = row.active_count.value() else {
             continue;
         };
-        let line = line_of(name);
+        let line = line_of(name, facts);
         let is_new = !lines.contains_key(line);
         let sum = lines.entry(line).or_default();
         let variance = row.share_error_pct.value().map(|pct| (pct / 100.0).powi(2));
@@ -80,6 +55,21 @@ pub(crate) fn sampled(ash: &AshInfo) -> BTreeMap<&str, Sampled> {
 }
 
 /// What samples say of an event of the foreground, by the name of its line.
-pub(crate) fn sampled_of(ash: &AshInfo, event: &str) -> Option<Sampled> {
-    sampled(ash).remove(event)
+pub(crate) fn sampled_of(ash: &AshInfo, facts: &[Fact], event: &str) -> Option<Sampled> {
+    sampled(ash, facts).remove(event)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sampled_wait_is_the_event_that_the_server_tells() {
+        let told =
+            [WAITS_ARE.fact("log file sync = IO:WALSync, IO:WALWrite; data file sync = IO:Sync")];
+        assert_eq!(line_of("IO:WALWrite", &told), "log file sync");
+        assert_eq!(line_of("IO:Sync", &told), "data file sync");
+        assert_eq!(line_of("IO:WAL", &told), "IO:WAL");
+        assert_eq!(line_of("IO:WALWrite", &[]), "IO:WALWrite");
+    }
 }

@@ -5,7 +5,7 @@
 
 use crate::readings::{Deltas, Sampled, actor_name, class_name, sampled};
 use assay_measure::record::{AshInfo, EventRow, Figure, SAMPLED};
-use assay_measure::snapshot::{Actor, BucketReading, Reading, TimedReading};
+use assay_measure::snapshot::{Actor, BucketReading, Reading, TimedReading, WaitClass};
 
 /// Adds the rows of totals and, beside a server, of samples.
 pub(super) fn add(deltas: &Deltas<'_>, ash: &AshInfo, rows: &mut Vec<EventRow>) {
@@ -18,7 +18,7 @@ pub(super) fn add(deltas: &Deltas<'_>, ash: &AshInfo, rows: &mut Vec<EventRow>) 
         return;
     }
     let foreground = actor_name(Actor::Foreground);
-    for (line, sampled) in sampled(ash) {
+    for (line, sampled) in sampled(ash, &deltas.data.engine_facts) {
         let mut mine = rows.iter_mut();
         match mine.find(|row| row.name == line && row.actor == foreground) {
             Some(row) => row.joined(deltas, ash, &sampled),
@@ -109,8 +109,8 @@ fn estimate(deltas: &Deltas<'_>, ash: &AshInfo, sampled: &Sampled) -> (Figure, F
     (Figure::decimal(sampled.active * window_us), error)
 }
 
-fn seen_as(line: &str, sampled: &Sampled) -> String {
-    if line == "Client:ClientRead" {
+fn seen_as(sampled: &Sampled) -> String {
+    if sampled.class == class_name(WaitClass::Network) {
         return "inside an operation of assay: the answer or the next request is in transit, or the driver has no CPU"
             .to_owned();
     }
@@ -126,7 +126,7 @@ fn sampled_row(deltas: &Deltas<'_>, ash: &AshInfo, line: &str, sampled: &Sampled
         total_us,
         total_error_us,
         source: SAMPLED.to_owned(),
-        note: seen_as(line, sampled),
+        note: seen_as(sampled),
         ..bare(line, &sampled.class, Actor::Foreground)
     }
 }
@@ -140,7 +140,7 @@ impl Joined for EventRow {
     fn joined(&mut self, deltas: &Deltas<'_>, ash: &AshInfo, sampled: &Sampled) {
         let (total_us, total_error_us) = estimate(deltas, ash, sampled);
         let seconds = total_us.scaled(1e-6).value().unwrap_or(0.0);
-        let seen = match seen_as(&self.name, sampled).as_str() {
+        let seen = match seen_as(sampled).as_str() {
             "" => String::new(),
             seen => format!(", {seen}"),
         };

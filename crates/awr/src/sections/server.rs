@@ -2,45 +2,11 @@
 
 use super::header::percent;
 use crate::result_line;
+use assay_measure::facts;
 use assay_measure::record::{Figure, Record, ServerInfo};
 use assay_measure::section::{Column, Sections, left, number, number_or_reason, right};
 use assay_measure::snapshot::Fact;
-use assay_measure::units::fixed;
-
-/// Facts of the server worth a line of their own, in this order, as far as it told them.
-const FACTS: &[&str] = &[
-    "server_version",
-    "server_host",
-    "database",
-    "instance",
-    "container",
-    "services",
-    "tablespace",
-    "db_cache_size",
-    "db_keep_cache_size",
-    "db_block_checksum",
-    "log_mode",
-    "repository",
-    "shared_buffers",
-    "huge_pages_status",
-    "huge_pages",
-    "synchronous_commit",
-    "fsync",
-    "full_page_writes",
-    "wal_level",
-    "max_wal_size",
-    "checkpoint_timeout",
-    "io_method",
-    "effective_io_concurrency",
-    "data_checksums",
-    "jit",
-    "io_timing_achieved",
-    "track_wal_io_timing",
-    "autovacuum",
-    "plan",
-    "connection_encrypted",
-    "statistics_reset",
-];
+use assay_measure::units::{fixed, size};
 
 /// A longer value has a line of its own.
 const PAIR: usize = 36;
@@ -93,15 +59,12 @@ pub(super) fn server(page: &mut Sections, record: &Record) {
         return;
     };
     page.heading("Database Server");
-    let facts = &record.plan.engine_facts;
-    // A setting of the server is a fact of its own name, or of that with a prefix.
-    let is = |fact: &Fact, name: &str| {
-        fact.name == name || fact.name.strip_prefix("setting_") == Some(name)
-    };
-    let (short, long): (Vec<_>, Vec<_>) = FACTS
-        .iter()
-        .filter_map(|name| Some((name, facts.iter().find(|fact| is(fact, name))?)))
-        .map(|(name, fact)| ((*name).to_owned(), fact.value.clone()))
+    let (short, long): (Vec<_>, Vec<_>) = told_first(&record.plan.engine_facts)
+        .into_iter()
+        .map(|fact| {
+            let name = fact.name.strip_prefix("setting_").unwrap_or(&fact.name);
+            (name.to_owned(), shown(fact))
+        })
         .partition(|(_, value)| value.chars().count() <= PAIR);
     if short.is_empty() && long.is_empty() {
         page.line("n/a (the server gave no information about itself)");
@@ -114,6 +77,33 @@ pub(super) fn server(page: &mut Sections, record: &Record) {
     loop_place(page, server);
     hit_ratio(page, record);
     shares(page, server);
+}
+
+/// The facts that the engine names, in its order; of records before it did, who the server is and all its settings.
+fn told_first(facts: &[Fact]) -> Vec<&Fact> {
+    match facts::SERVER_TOLD.find(facts) {
+        Some(names) => names
+            .split_whitespace()
+            .filter_map(|name| facts.iter().rfind(|fact| fact.name == name))
+            .collect(),
+        None => {
+            let who =
+                [facts::SERVER_VERSION, facts::SERVER_HOST, facts::DATABASE].map(|key| key.name);
+            let is_told = |fact: &&Fact| {
+                who.contains(&fact.name.as_str()) || fact.name.starts_with("setting_")
+            };
+            facts.iter().filter(is_told).collect()
+        }
+    }
+}
+
+/// Bytes as people say them.
+fn shown(fact: &Fact) -> String {
+    let bytes = fact
+        .name
+        .ends_with("_bytes")
+        .then(|| fact.value.parse().ok());
+    bytes.flatten().map_or_else(|| fact.value.clone(), size)
 }
 
 fn placement(page: &mut Sections, record: &Record, server: &ServerInfo) {

@@ -1,6 +1,7 @@
 //! What the report of any kind begins and ends with.
 
 use super::{Column, Sections, Weight, left, number, wrapped};
+use crate::facts::OF_READING;
 use crate::identity::violated;
 use crate::record::{Record, Truth};
 use crate::snapshot::Fact;
@@ -41,11 +42,16 @@ pub fn opening(page: &mut Sections, record: &Record, test: &str, of: &str) {
     ));
 }
 
+/// Without those that only say how others are read.
+fn of_people(facts: &[Fact]) -> impl Iterator<Item = &Fact> {
+    let is_of_reading = |fact: &&Fact| OF_READING.iter().any(|key| key.name == fact.name);
+    facts.iter().filter(move |fact| !is_of_reading(fact))
+}
+
 /// Facts below a heading.
 pub fn facts(page: &mut Sections, heading: &str, facts: &[Fact]) {
     page.heading(heading);
-    let pairs: Vec<(String, String)> = facts
-        .iter()
+    let pairs: Vec<(String, String)> = of_people(facts)
         .map(|fact| (fact.name.clone(), fact.value.clone()))
         .collect();
     page.pairs(&pairs);
@@ -195,7 +201,7 @@ pub fn parameters(page: &mut Sections, record: &Record) {
         }
         page.heading(title);
         page.columns(&FACTS);
-        for fact in facts {
+        for fact in of_people(facts) {
             page.row(&FACTS, &[fact.name.clone(), fact.value.clone()]);
         }
     }

@@ -2,13 +2,14 @@
 
 use super::attached::{Attached, Site};
 use super::marker::{self, Marked};
-use super::server::Server;
+use super::server::{Server, TOLD};
 use super::session::{Bind, OraError, Session, told};
 use super::slices::Sliced;
 use super::sql;
 use crate::blocking::{self, Client, Failed, Keys, Sessions};
 use assay_measure::clock::Clock;
 use assay_measure::config::Settings;
+use assay_measure::facts::{ENGINE, SERVER_TOLD};
 use assay_measure::snapshot::{Fact, StatSet};
 use assay_run::dataset::rows::COLUMN_BYTES;
 use assay_run::engine::{
@@ -100,9 +101,10 @@ fn facts(
     let text = |name: &str, value: String| Fact::new(name, value);
     let block = server.tablespace.block_bytes;
     let mut facts = vec![
-        text("engine", "Oracle Database".to_owned()),
+        ENGINE.fact("Oracle Database"),
+        SERVER_TOLD.fact(TOLD),
         text("server_version", server.version.clone()),
-        text("server_user", server.user.clone()),
+        text("session_user", server.user.clone()),
         text("database", server.database.clone()),
         text("instance", server.instance.clone()),
         text("container", server.container.clone()),

@@ -7,6 +7,11 @@ use assay_measure::snapshot::Fact;
 use assay_run::engine::EngineError;
 use std::collections::BTreeMap;
 
+/// What a report tells first of the server.
+pub(super) const TOLD: &str = "\
+    server_version server_host database instance container services tablespace db_cache_size db_keep_cache_size \
+    db_block_checksum log_mode commit_logging commit_wait fast_start_mttr_target disk_asynch_io repository plan";
+
 /// Versions whose statements and views are known to us.
 const KNOWN: std::ops::RangeInclusive<u32> = 12..=26;
 const UNLIMITED: &str = "unlimited";

@@ -35,6 +35,13 @@ const SETTINGS: [(&str, &str); 16] = [
     ("server_performance_schema", "performance_schema"),
 ];
 
+/// What a report tells first of the server.
+pub(crate) const TOLD: &str = "\
+    server_version server_host database server_buffer_pool_bytes io_mode_achieved server_doublewrite \
+    server_flush_log_at_commit server_log_file_bytes server_binary_log server_sync_binlog server_native_aio \
+    server_io_capacity server_adaptive_hash_index server_change_buffering server_checksum server_isolation \
+    server_performance_schema io_timing_achieved plan connection_encrypted";
+
 /// What the server, the data set and the sessions are.
 ///
 /// # Errors
@@ -48,9 +55,10 @@ pub(super) fn facts(
 ) -> Result<Vec<Fact>, EngineError> {
     let text = |name: &str, value: String| Fact::new(name, value);
     let mut facts = vec![
-        text("engine", server.product.name().to_owned()),
+        facts::ENGINE.fact(server.product.name()),
+        facts::SERVER_TOLD.fact(TOLD),
         text("server_version", server.version.clone()),
-        text("server_user", server.user.clone()),
+        text("session_user", server.user.clone()),
         text("database", database.to_owned()),
         text("block_bytes", server.page_bytes.to_string()),
         text(

@@ -17,6 +17,7 @@ use crate::orders::marker::Marker;
 use crate::orders::session::{Common, Sessions};
 use crate::orders::{Talk, books, nothing};
 use assay_measure::config::Settings;
+use assay_measure::facts::{ENGINE, SERVER_TOLD};
 use assay_measure::snapshot::{Fact, StatSet};
 use assay_orders::checks::Words;
 use assay_orders::ledger::{Ledger, opening_sql};
@@ -89,9 +90,10 @@ fn facts_of(
     names: &Named,
 ) -> Result<Vec<Fact>, EngineError> {
     let mut facts = vec![
-        Fact::new("engine", server.product.name()),
+        ENGINE.fact(server.product.name()),
+        SERVER_TOLD.fact(facts::TOLD),
         Fact::new("server_version", server.version.clone()),
-        Fact::new("server_user", server.user.clone()),
+        Fact::new("session_user", server.user.clone()),
         Fact::new("database", names.database.clone()),
         Fact::new("connection_encrypted", facts::encrypted(control)),
         Fact::new("cache_parameter", "innodb_buffer_pool_size"),

@@ -1,7 +1,7 @@
 //! A run of order entry on a server: a thread for each session, the books, and the checks of what the run left.
 
 use super::super::attached::{Attached, Site};
-use super::super::server::Server;
+use super::super::server::{Server, TOLD};
 use super::ddl::Named;
 use super::load::{self, Link};
 use super::session;
@@ -10,6 +10,7 @@ use crate::orders::marker::Marker;
 use crate::orders::session::{Common, Sessions};
 use crate::orders::{Talk, books};
 use assay_measure::config::Settings;
+use assay_measure::facts::{ENGINE, SERVER_TOLD};
 use assay_measure::snapshot::{Fact, StatSet};
 use assay_orders::checks::Words;
 use assay_orders::ledger::{Ledger, opening_sql};
@@ -56,9 +57,10 @@ pub(super) fn open(
 /// What the server is.
 fn facts(on: &Attached, server: &Server) -> Vec<Fact> {
     let mut facts = vec![
-        Fact::new("engine", "Oracle Database"),
+        ENGINE.fact("Oracle Database"),
+        SERVER_TOLD.fact(TOLD),
         Fact::new("server_version", server.version.clone()),
-        Fact::new("server_user", server.user.clone()),
+        Fact::new("session_user", server.user.clone()),
         Fact::new("database", server.database.clone()),
         Fact::new("instance", server.instance.clone()),
         Fact::new("container", server.container.clone()),

@@ -3,7 +3,7 @@
 use super::errors;
 use super::options::{Loop, Options};
 use crate::postgres::wire::Connection;
-use assay_measure::facts::READ_WITHOUT_CALLS;
+use assay_measure::facts::{ENGINE, READ_WITHOUT_CALLS, SERVER_TOLD};
 use assay_measure::snapshot::Fact;
 use assay_measure::units::size;
 use assay_run::engine::EngineError;
@@ -27,6 +27,13 @@ const SETTINGS: &str = "\
     max_wal_size maintenance_work_mem shared_buffers shared_preload_libraries synchronous_commit \
     synchronous_standby_names track_io_timing track_wal_io_timing wal_buffers wal_compression \
     wal_level wal_sync_method work_mem";
+
+/// What a report tells first of the server.
+pub(in crate::postgres) const TOLD: &str = "\
+    server_version server_host database setting_shared_buffers setting_huge_pages_status setting_huge_pages \
+    setting_synchronous_commit setting_fsync setting_full_page_writes setting_wal_level setting_max_wal_size \
+    setting_checkpoint_timeout setting_io_method setting_effective_io_concurrency setting_data_checksums jit \
+    io_timing_achieved setting_track_wal_io_timing setting_autovacuum plan connection_encrypted statistics_reset";
 
 /// Refuses what cannot work, returns the facts.
 pub(super) fn examine(
@@ -53,7 +60,8 @@ pub(super) fn examine(
     writes_allowed(control, plan, options, standby)?;
     connections(control, plan)?;
     let mut facts = vec![
-        Fact::new("engine", "PostgreSQL"),
+        ENGINE.fact("PostgreSQL"),
+        SERVER_TOLD.fact(TOLD),
         Fact::new("server_version", text(control, "show server_version")?),
         Fact::new("server_build", text(control, "select version()")?),
         Fact::new("database", text(control, "select current_database()")?),

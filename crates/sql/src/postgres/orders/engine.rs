@@ -14,12 +14,13 @@ use crate::orders::session::Common;
 use crate::place::Place;
 use crate::postgres::attached::{Attached, locked};
 use crate::postgres::claim::{self, Purpose};
-use crate::postgres::engine::server::{connections, settings as server_settings};
+use crate::postgres::engine::server::{TOLD, connections, settings as server_settings};
 use crate::postgres::layout::Names;
 use crate::postgres::own;
 use crate::postgres::server::Server;
 use crate::postgres::wire::Connection;
 use assay_measure::config::Settings;
+use assay_measure::facts::{ENGINE, SERVER_TOLD};
 use assay_measure::snapshot::{Fact, StatSet};
 use assay_measure::stats;
 use assay_orders::ledger::{Ledger, opening_sql};
@@ -63,7 +64,8 @@ pub(super) fn open(
     let found = Marker::complete(marker::find(&mut control, &names)?, &place_there, settings)?;
     let opened = opening_sql(|name| names.relation(name));
     let mut facts = vec![
-        Fact::new("engine", "PostgreSQL"),
+        ENGINE.fact("PostgreSQL"),
+        SERVER_TOLD.fact(TOLD),
         Fact::new("server_version", server.version.clone()),
     ];
     facts.extend(server_settings(&mut control)?);

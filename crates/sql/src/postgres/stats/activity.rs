@@ -6,6 +6,7 @@ use crate::looks::Looks;
 use crate::postgres::conninfo::ConnectOptions;
 use crate::postgres::own::PINNED;
 use crate::postgres::wire::{Connection, PgError, Prepared};
+use assay_measure::facts::WAITS_ARE;
 use assay_measure::snapshot::{Fact, WaitClass};
 use assay_run::engine::{Doing, EngineError};
 use std::collections::BTreeMap;
@@ -145,7 +146,10 @@ impl Activity {
 
     /// For the report: how often it looked and what that took.
     pub(in crate::postgres) fn facts(&self) -> Vec<Fact> {
-        vec![self.lock().looks.fact("pg_stat_activity")]
+        vec![
+            WAITS_ARE.fact(classes::WAITS),
+            self.lock().looks.fact("pg_stat_activity"),
+        ]
     }
 }
 

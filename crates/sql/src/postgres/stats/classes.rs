@@ -8,6 +8,19 @@ const NAMES_MAX: usize = 400;
 /// What every further one is called.
 const FURTHER: &str = "Other:further events";
 
+/// The events that sampled waits are, since the views count them under those names: event = waits, in every spelling.
+pub(super) const WAITS: &str = "\
+    db file sequential read = IO:DataFileRead, IO:AioIoCompletion, IO:AioIoUringExecution, IO:AioIoUringSubmit; \
+    read by other session = IPC:BufferIO, IPC:BufferIo, LWLock:BufferIO; \
+    buffer busy waits = LWLock:BufferContent, BufferPin:BufferPin; \
+    log file sync = IO:WALSync, IO:WalSync, IO:WALWrite, IO:WalWrite, LWLock:WALWrite; \
+    log buffer space = LWLock:WALBufMapping; \
+    log file switch completion = IO:WALInitWrite, IO:WalInitWrite, IO:WALInitSync, IO:WalInitSync; \
+    backend writes = IO:DataFileWrite; \
+    data file extend = IO:DataFileExtend; \
+    data file sync = IO:DataFileSync, IO:DataFileImmediateSync; \
+    enq: TX - row lock contention = Lock:transactionid, Lock:tuple";
+
 /// The class of a session's wait. Since 17 the words of a name are spelt differently (`WALSync`, `WalSync`), so
 /// their case says nothing.
 pub(super) fn class(kind: &str, event: &str) -> WaitClass {
