@@ -147,8 +147,8 @@ impl Activity {
     /// For the report: how often it looked and what that took.
     pub(in crate::postgres) fn facts(&self) -> Vec<Fact> {
         vec![
-            WAITS_ARE.fact(classes::WAITS),
             self.lock().looks.fact("pg_stat_activity"),
+            WAITS_ARE.fact(classes::WAITS),
         ]
     }
 }
