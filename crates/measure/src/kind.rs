@@ -247,10 +247,7 @@ impl Next {
             format!("{command} check{target}"),
             "says whether the data set is whole",
         );
-        let again = Self::new(
-            format!("{command} run{target}"),
-            "the same again, once the cause is gone",
-        );
+        let again = Self::new(format!("{command} run{target}"), "once the cause is gone");
         match target.contains(" temp:") {
             true => vec![again],
             false => vec![check, again],

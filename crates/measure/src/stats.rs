@@ -3,6 +3,9 @@
 //! An engine moves counters by these constants and a report finds them by the
 //! same, so a name exists once. Definitions: awr-statistics 2.1.
 
+/// Gauge: arrivals of a rate that are due and wait for a free session.
+pub const ARRIVALS_WAITING: &str = "arrivals_waiting_count";
+
 /// What a counter counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {

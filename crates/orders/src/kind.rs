@@ -411,7 +411,7 @@ fn headline(record: &Record, info: &OrdersInfo, base: Headline) -> Headline {
         tested: format!(
             "{} on {} did order entry ({preset} mix, {}, {}, scale {}){}.",
             sessions(record),
-            record.run.engine,
+            record.product(),
             info.form().split(':').next().unwrap_or_default(),
             info.arrivals(),
             six(info.known.scale),

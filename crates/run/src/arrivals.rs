@@ -23,8 +23,10 @@ struct State {
     coming: Coming,
     /// The first arrival that is neither taken nor waiting, ns after the gate.
     next_ns: Ns,
-    /// Due and not taken; empty where all may wait, since they are not looked at then.
+    /// Due and not taken, as far as somebody has looked.
     waiting: VecDeque<Ns>,
+    /// Dropped and not told yet.
+    dropped: u64,
 }
 
 impl Queue {
@@ -38,6 +40,7 @@ impl Queue {
                 next_ns: coming.next(),
                 coming,
                 waiting: VecDeque::new(),
+                dropped: 0,
             }),
             waiting_max: arrivals.waiting_max,
         })
@@ -47,14 +50,29 @@ impl Queue {
     /// after the gate.
     pub(crate) fn take(&self, now_ns: Ns) -> (Ns, u64) {
         let mut state = self.state();
-        let dropped = self.until(&mut state, now_ns);
+        // Where all may wait, whoever is free takes the next one without a look at the others.
+        if self.waiting_max > 0 {
+            self.until(&mut state, now_ns);
+        }
         let taken = state.waiting.pop_front();
+        let dropped = std::mem::take(&mut state.dropped);
         (taken.unwrap_or_else(|| state.come()), dropped)
     }
 
     /// How many were dropped until `now_ns` since somebody asked.
     pub(crate) fn dropped(&self, now_ns: Ns) -> u64 {
-        self.until(&mut self.state(), now_ns)
+        let mut state = self.state();
+        if self.waiting_max > 0 {
+            self.until(&mut state, now_ns);
+        }
+        std::mem::take(&mut state.dropped)
+    }
+
+    /// How many wait for a session at `now_ns`.
+    pub(crate) fn waiting(&self, now_ns: Ns) -> u64 {
+        let mut state = self.state();
+        self.until(&mut state, now_ns);
+        state.waiting.len() as u64
     }
 
     /// Poison is ignored: each value behind the lock is replaced whole.
@@ -63,16 +81,14 @@ impl Queue {
     }
 
     /// Lets arrivals until an instant wait, as far as there is room.
-    fn until(&self, state: &mut State, now_ns: Ns) -> u64 {
-        let mut dropped = 0;
-        while self.waiting_max > 0 && state.next_ns <= now_ns {
+    fn until(&self, state: &mut State, now_ns: Ns) {
+        while state.next_ns <= now_ns {
             let due = state.come();
-            match (state.waiting.len() as u64) < self.waiting_max {
+            match self.waiting_max == 0 || (state.waiting.len() as u64) < self.waiting_max {
                 true => state.waiting.push_back(due),
-                false => dropped += 1,
+                false => state.dropped += 1,
             }
         }
-        dropped
     }
 }
 
@@ -181,6 +197,21 @@ mod tests {
             [2_000_000, 6_000_000]
         );
         assert_eq!(queue.take(7_000_000), (8_000_000, 0), "yet to come");
+    }
+
+    #[test]
+    fn those_that_wait_are_counted_and_stay_in_their_order() {
+        let queue = queue(1000, false, 0);
+        assert_eq!(queue.take(0), (0, 0));
+        assert_eq!(queue.waiting(900_000), 0);
+        assert_eq!(queue.waiting(3_000_000), 3);
+        assert_eq!(queue.take(9_000_000), (1_000_000, 0));
+        assert_eq!(queue.waiting(9_000_000), 8);
+        let taken: Vec<Ns> = (0..9)
+            .map(|_| queue.take(9_000_000).0 / 1_000_000)
+            .collect();
+        assert_eq!(taken, [2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        assert_eq!(queue.waiting(9_000_000), 0);
     }
 
     proptest! {

@@ -13,6 +13,7 @@ use crate::timeline::TimeLine;
 use assay_measure::clock::{NS_PER_S, Ns};
 use assay_measure::history::ActivityHistory;
 use assay_measure::snapshot::{DriverReading, SessionReading, Snapshot, StatSet};
+use assay_measure::stats::ARRIVALS_WAITING;
 use assay_measure::timeline::{self, TimelineEvent};
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,7 +86,7 @@ pub(crate) struct Collector<'a> {
     pub line: Option<&'a TimeLine<'a>>,
     pub seen: Seen,
     pub sampler: Option<Sampler>,
-    /// Instant of the gate by the run's clock.
+    /// Instant of the gate by the run's clock; the last there is until it opens.
     pub gate_ns: Ns,
     /// The last thing each thread said.
     pub last: Vec<Arc<Published>>,
@@ -314,6 +315,12 @@ impl Collector<'_> {
         }
         stats.merge(&self.engine.sample());
         let read_at = self.control.clock.now_ns().max(last);
+        if let Some(queue) = &self.control.queue {
+            // Nobody takes one after the stop.
+            let until = read_at.min(self.control.stop_instant());
+            let waiting = queue.waiting(until.saturating_sub(self.gate_ns));
+            stats.gauges.insert(ARRIVALS_WAITING.to_owned(), waiting);
+        }
         let mut host = self
             .sampler
             .as_mut()

@@ -156,7 +156,7 @@ pub fn execute(
             line,
             seen: Seen::default(),
             sampler,
-            gate_ns: 0,
+            gate_ns: Ns::MAX,
             last: ready,
             epoch: 0,
             skew_ns_max: 0,

@@ -21,6 +21,7 @@ pub(crate) fn workload(record: &Record, draw: &mut dyn FnMut(Drawn)) {
     draw(sessions::by_class(record));
     draw(operation::waterfall(record));
     draw(work::throughput(record));
+    work::queue(record).into_iter().for_each(&mut *draw);
     draw(io::requests(record));
     draw(io::bytes(record));
     latency::over_time(record).into_iter().for_each(&mut *draw);

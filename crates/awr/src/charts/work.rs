@@ -4,6 +4,7 @@ use super::time::{self, NO_SERIES};
 use assay_measure::chart::{Axis, Chart, Drawn, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, GREEN, INK, ORANGE, PURPLE};
 use assay_measure::record::Record;
+use assay_measure::stats::ARRIVALS_WAITING;
 
 /// Sessions shown one by one, at most.
 const SESSIONS: usize = 128;
@@ -20,6 +21,17 @@ pub(super) fn throughput(record: &Record) -> Drawn {
     ];
     chart.traces = time::traces(record, &columns);
     Drawn::or(chart, NO_SERIES)
+}
+
+/// What was due and waited for a free session; only where arrivals have a queue.
+pub(super) fn queue(record: &Record) -> Option<Drawn> {
+    let waiting = time::column(record, ARRIVALS_WAITING)?;
+    let note = "Due and not yet taken by a session, at the end of each step (layer client). It grows while operations \
+        come faster than they are performed.";
+    let y = Axis::of("arrivals waiting", "count");
+    let mut chart = time::chart(record, "c-queue", "Queue of arrivals", y, note);
+    chart.traces = vec![Trace::new("waiting", Stroke::Line, ORANGE, waiting)];
+    Some(Drawn::or(chart, NO_SERIES))
 }
 
 /// Dirty buffers and checkpoint age, with log switches and checkpoints where they happened.

@@ -3,7 +3,6 @@
 use super::figures::READ_EVENTS;
 use super::limit;
 use crate::advice::setting;
-use assay_measure::facts;
 use assay_measure::histogram::Histogram;
 use assay_measure::kind::{Delivered, Headline, Line, Next, Told, given};
 use assay_measure::plain::shell_word;
@@ -80,23 +79,11 @@ fn what_ran(record: &Record) -> String {
     format!(
         "{} on {} did the {} workload{}{}.",
         sessions(record),
-        product(record),
+        record.product(),
         record.run.workload,
         work(record),
         window(record)
     )
-}
-
-/// `MariaDB 10.11.19`, or how the target is called where there is no server or it says less.
-fn product(record: &Record) -> String {
-    let Some(server) = &record.instance.server else {
-        return record.run.engine.clone();
-    };
-    let named = facts::ENGINE.find(&record.plan.engine_facts);
-    let named = named.unwrap_or(&record.run.engine);
-    // Behind it stand the names of who built it.
-    let version = server.version.split([' ', '-']).next().unwrap_or_default();
-    format!("{named} {version}").trim_end().to_owned()
 }
 
 fn sessions(record: &Record) -> String {

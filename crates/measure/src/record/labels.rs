@@ -1,6 +1,7 @@
-//! A record before anything is measured: what is known of a test from the start.
+//! What a record says of its test beside what was measured: known from the start.
 
 use super::{HostInfo, PlanInfo, Record, RunInfo, SCHEMA};
+use crate::facts;
 use crate::snapshot::{RunData, Verdict};
 
 impl Record {
@@ -19,6 +20,19 @@ impl Record {
             },
             ..Self::default()
         }
+    }
+
+    /// What was tested: `MariaDB 10.11.19`, or how the target is called where there is no server or it says less.
+    #[must_use]
+    pub fn product(&self) -> String {
+        let Some(server) = &self.instance.server else {
+            return self.run.engine.clone();
+        };
+        let named = facts::ENGINE.find(&self.plan.engine_facts);
+        let named = named.unwrap_or(&self.run.engine);
+        // Behind it stand the names of who built it.
+        let version = server.version.split([' ', '-']).next().unwrap_or_default();
+        format!("{named} {version}").trim_end().to_owned()
     }
 }
 

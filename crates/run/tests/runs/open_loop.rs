@@ -3,7 +3,9 @@
 
 use crate::common::{Ran, ops, simulate};
 use assay_measure::clock::NS_PER_S;
-use assay_measure::snapshot::Verdict;
+use assay_measure::snapshot::{Snapshot, Verdict};
+use assay_measure::stats::ARRIVALS_WAITING;
+use assay_run::Mark;
 use assay_run::plan::{Arrivals, Plan};
 use assay_run::sim::{Delay, SimOptions, Stall};
 
@@ -213,4 +215,45 @@ fn arrivals_at_random_are_not_missed_because_fewer_came_than_on_average() {
         let ran = simulate(&plan, SimOptions::default());
         assert_eq!(ran.data.verdict, Verdict::Complete, "seed {seed}");
     }
+}
+
+#[test]
+fn each_second_tells_how_many_arrivals_wait() {
+    // Four sessions perform 4000/s of 5000/s: the queue grows by 1000 a second.
+    let plan = Plan {
+        rate_per_s: 5_000,
+        run_time_ns: 5 * NS_PER_S,
+        arrivals: Some(Arrivals {
+            shared: true,
+            at_random: false,
+            waiting_max: 0,
+        }),
+        ..Plan::plain(1, 4, 20_000)
+    };
+    let waiting = |plan: &Plan| -> Vec<Option<u64>> {
+        let ran = simulate(plan, SimOptions::default());
+        let seconds = ran
+            .told
+            .marks
+            .iter()
+            .filter(|(mark, _)| *mark == Mark::Second);
+        let gauge = |now: &Snapshot| now.stats.gauges.get(ARRIVALS_WAITING).copied();
+        seconds.map(|(_, now)| gauge(now)).collect()
+    };
+    let grown = waiting(&plan);
+    assert!(grown.len() >= 4, "{grown:?}");
+    for (second, waiting) in (1_u64..).zip(&grown) {
+        let waiting = waiting.expect("the queue is told");
+        assert!(waiting.abs_diff(second * 1_000) <= 10, "{grown:?}");
+    }
+    let kept = Plan {
+        rate_per_s: 3_000,
+        ..plan.clone()
+    };
+    assert!(waiting(&kept).iter().all(|waiting| *waiting <= Some(4)));
+    let none = Plan {
+        arrivals: None,
+        ..plan
+    };
+    assert!(waiting(&none).iter().all(Option::is_none));
 }
