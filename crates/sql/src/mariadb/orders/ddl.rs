@@ -22,7 +22,7 @@ pub(super) const LOWER: [(&str, &str); 2] =
 
 /// Names in the database of a data set.
 #[derive(Clone, Debug)]
-pub(super) struct Named {
+pub(crate) struct Named {
     /// The database, unquoted.
     pub(super) database: String,
 }

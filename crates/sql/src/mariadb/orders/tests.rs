@@ -10,7 +10,7 @@ use assay_orders::checks::{BROKEN, HOLDS};
 use assay_orders::mix::{ALL, Tx};
 use assay_orders::part::FromEngine;
 use assay_run::conformance::life::Unwatched;
-use assay_run::engine::LineValue;
+use assay_run::engine::{LineValue, Presence};
 
 const SCALE: &str = ".002";
 
@@ -36,11 +36,12 @@ fn on_each(test: fn(&Server)) {
 }
 
 fn connection(place: &str) -> Connection {
-    connect(&at(place, &settings(&[])).unwrap().0).unwrap()
+    let at = MariadbOrders::at(&Mariadb, place, &settings(&[]), &Stop::new());
+    connect(&at.unwrap().0).unwrap()
 }
 
 fn prepare(place: &str, given: &[(&str, &str)]) -> Result<Vec<Line>, EngineError> {
-    MariadbOrders.prepare(place, &settings(given), 1, &Stop::new(), &Unwatched)
+    MariadbOrders::TARGET.prepare(place, &settings(given), 1, &Stop::new(), &Unwatched)
 }
 
 fn run(place: &str, given: &[(&str, &str)]) -> (RunData, FromEngine) {
@@ -54,7 +55,13 @@ fn run_with(place: &str, given: &[(&str, &str)], sql: &[&str]) -> (RunData, From
             connection(place).run(sql).unwrap();
         }
     };
-    ran(&MariadbOrders, place, &settings(given), RUN_TIME_NS, act)
+    ran(
+        MariadbOrders::TARGET,
+        place,
+        &settings(given),
+        RUN_TIME_NS,
+        act,
+    )
 }
 
 #[test]
@@ -78,7 +85,7 @@ fn lives(server: &Server) {
         again.contains("already has a data set of scale 0.002"),
         "{again}"
     );
-    let checked = MariadbOrders
+    let checked = MariadbOrders::TARGET
         .check(place, &settings(&[]), &Stop::new(), &Unwatched)
         .unwrap();
     assert_eq!(checked.len(), 18);
@@ -92,7 +99,9 @@ fn lives(server: &Server) {
         a_logon_is_committed_on_its_own_where_that_is_asked_for(place, form);
     }
     strangers_are_left_alone(place);
-    MariadbOrders.destroy(place, &settings(&[])).unwrap();
+    MariadbOrders::TARGET
+        .destroy(place, &settings(&[]))
+        .unwrap();
     let left = connection(place)
         .rows("select 1 from information_schema.schemata where schema_name = 'assay_orders'")
         .unwrap();
@@ -221,8 +230,12 @@ fn strangers_are_left_alone(place: &str) {
         .run("create table assay_orders.mine (a int)")
         .unwrap();
     for error in [
-        MariadbOrders.destroy(place, &settings(&[])).unwrap_err(),
-        MariadbOrders.inspect(place, &settings(&[])).unwrap_err(),
+        MariadbOrders::TARGET
+            .destroy(place, &settings(&[]))
+            .unwrap_err(),
+        MariadbOrders::TARGET
+            .inspect(place, &settings(&[]))
+            .unwrap_err(),
     ] {
         assert!(
             error
@@ -237,7 +250,7 @@ fn strangers_are_left_alone(place: &str) {
     if !connection.product.comments_databases() {
         // As a prepare leaves it that was killed before it could mark it.
         let empty = settings(&[("ORDERS_SCHEMA", "theirs")]);
-        let presence = MariadbOrders.inspect(place, &empty).unwrap();
+        let presence = MariadbOrders::TARGET.inspect(place, &empty).unwrap();
         assert!(matches!(presence, Presence::Absent { harmless: false }));
     }
     connection.run("create table theirs.a (a int)").unwrap();
@@ -277,7 +290,7 @@ fn a_setting_that_would_do_nothing_is_not_heeded() {
         ("DRIVER_THREADS", false),
         ("READ_MODE", false),
     ] {
-        assert_eq!(MariadbOrders.heeds(name), heeded, "{name}");
+        assert_eq!(MariadbOrders::TARGET.heeds(name), heeded, "{name}");
     }
 }
 
@@ -388,7 +401,7 @@ fn torn(server: &Server) {
         summary.iter().any(|line| line.key == "resumed_rows"),
         "{summary:?}"
     );
-    let checked = MariadbOrders
+    let checked = MariadbOrders::TARGET
         .check(place, &settings(&given), &Stop::new(), &Unwatched)
         .unwrap();
     assert_eq!(checked.len(), 18);
@@ -408,7 +421,7 @@ fn partitioned(server: &Server) {
         ("ORDERS_PARTITIONS", "hash"),
         ("ORDERS_PARTITION_COUNT", "4"),
     ]);
-    let planned = MariadbOrders
+    let planned = MariadbOrders::TARGET
         .plan_prepare(place, &settings(&hash), 1)
         .unwrap();
     let told = planned
@@ -452,12 +465,14 @@ fn partitioned(server: &Server) {
                 .any(|fact| fact.value == NO_REFERENCES)
         );
     }
-    let refused = MariadbOrders
+    let refused = MariadbOrders::TARGET
         .share(place, &settings(&own(&[("ORDERS_PARTITIONS", "none")])))
         .err()
         .map(|error| error.to_string());
     assert!(refused.is_some_and(|text| text.contains("ORDERS_PARTITIONS asks for another")));
-    MariadbOrders.destroy(place, &settings(&own(&[]))).unwrap();
+    MariadbOrders::TARGET
+        .destroy(place, &settings(&own(&[])))
+        .unwrap();
     let left =
         "select count(*) from information_schema.schemata where schema_name = 'assay_orders_hash'";
     assert_eq!(number(&mut control, left), 0);

@@ -23,7 +23,7 @@ const GROWING: [Table; 5] = [
 
 /// Where the data set is: names within the schema of the user, and a tablespace.
 #[derive(Clone, Debug)]
-pub(super) struct Named {
+pub(crate) struct Named {
     pub(super) user: String,
     /// Of tables and indexes; the user's own where there is none.
     pub(super) tablespace: Option<String>,

@@ -5,11 +5,13 @@ use super::super::Visit;
 use super::super::address::Address;
 use super::super::server::Server;
 use super::super::session::{Bind, OraError, Session, Way, told};
+use super::OracleOrders;
 use super::ddl::{self, Named};
 use super::{marker, package};
 use crate::claim::Purpose;
 use crate::orders::load::{Copies, Load, Sums, note_sql, threads};
 use crate::orders::marker::Marker;
+use crate::orders::target::Loads;
 use crate::orders::{Rows, Talk, all, already};
 use assay_measure::config::Settings;
 use assay_orders::checks::{self, STATIC};
@@ -72,48 +74,50 @@ pub(super) fn patient(way: &dyn Way, address: &Address) -> Result<Link, EngineEr
 }
 
 /// See the module.
-pub(super) fn prepare(
-    visit: &Visit,
-    settings: &Settings,
-    stop: &Stop,
-    progress: &dyn Progress,
-) -> Result<Vec<Line>, EngineError> {
-    let began = Instant::now();
-    let mut control = patient(&*visit.way, &visit.address)?;
-    let (server, names) = super::asked(&mut *control.0, settings)?;
-    server.refuse_read_only()?;
-    // Before anything is made.
-    marker::find(&mut *control.0, &names)?;
-    let _claim = visit.claim(Purpose::Prepare, names.tablespace.as_deref())?;
-    let found = marker::find(&mut *control.0, &names)?;
-    if let Some(found) = found.as_ref().filter(|found| found.complete) {
-        return Err(already(&names.place(), found));
+impl Loads for OracleOrders {
+    fn prepare(
+        visit: &Visit,
+        settings: &Settings,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Line>, EngineError> {
+        let began = Instant::now();
+        let mut control = patient(&*visit.way, &visit.address)?;
+        let (server, names) = super::asked(&mut *control.0, visit)?;
+        server.refuse_read_only()?;
+        // Before anything is made.
+        marker::find(&mut *control.0, &names)?;
+        let _claim = visit.claim(Purpose::Prepare, names.tablespace.as_deref())?;
+        let found = marker::find(&mut *control.0, &names)?;
+        if let Some(found) = found.as_ref().filter(|found| found.complete) {
+            return Err(already(&names.place(), found));
+        }
+        let (marker, again) = Marker::resumed(found, settings)?;
+        let connected = began.elapsed();
+        control.tell(&marker::create_sql(&names), "creating the tables")?;
+        if !again {
+            marker::write(&mut *control.0, &marker).map_err(told("writing the marker"))?;
+        }
+        all(
+            &mut control,
+            &ddl::create_tables(&names, marker.partitions),
+            "creating the tables",
+        )?;
+        let copies = Copying {
+            visit,
+            names: &names,
+            server: &server,
+        };
+        let load = Load {
+            copies: &copies,
+            words: &names,
+            generator: marker.generator(),
+            threads: threads(settings),
+            stop,
+            progress,
+        };
+        load.run(&mut control, marker, (began, connected))
     }
-    let (marker, again) = Marker::resumed(found, settings)?;
-    let connected = began.elapsed();
-    control.tell(&marker::create_sql(&names), "creating the tables")?;
-    if !again {
-        marker::write(&mut *control.0, &marker).map_err(told("writing the marker"))?;
-    }
-    all(
-        &mut control,
-        &ddl::create_tables(&names, marker.partitions),
-        "creating the tables",
-    )?;
-    let copies = Copying {
-        visit,
-        names: &names,
-        server: &server,
-    };
-    let load = Load {
-        copies: &copies,
-        words: &names,
-        generator: marker.generator(),
-        threads: threads(settings),
-        stop,
-        progress,
-    };
-    load.run(&mut control, marker, (began, connected))
 }
 
 /// How Oracle is loaded.

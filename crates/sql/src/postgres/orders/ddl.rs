@@ -14,7 +14,7 @@ const SEQUENCE_CACHE: u32 = 100;
 
 /// Names in the schema of a data set.
 #[derive(Clone, Debug)]
-pub(super) struct Named {
+pub(crate) struct Named {
     /// Of the schema, unquoted.
     pub schema: String,
 }

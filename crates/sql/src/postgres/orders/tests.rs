@@ -3,7 +3,6 @@
 use super::*;
 use crate::orders::testing::{RUN_TIME_NS, ran, verdicts};
 use crate::postgres::testing::{self, Server, Unseen};
-use crate::postgres::wire::Connection;
 use crate::testing::settings_of;
 use assay_measure::clock::NS_PER_S;
 use assay_measure::snapshot::RunData;
@@ -11,7 +10,7 @@ use assay_orders::checks::{BROKEN, HOLDS};
 use assay_orders::mix::ALL;
 use assay_orders::model::Table;
 use assay_orders::part::FromEngine;
-use assay_run::engine::LineValue;
+use assay_run::engine::{Line, LineValue, Presence};
 use std::time::Duration;
 
 const SCALE: &str = ".002";
@@ -31,7 +30,7 @@ fn connection(place: &str) -> Connection {
 }
 
 fn prepare(place: &str, given: &[(&str, &str)]) -> Result<Vec<Line>, EngineError> {
-    PostgresOrders.prepare(place, &settings(given), 1, &Stop::new(), &Unseen)
+    PostgresOrders::TARGET.prepare(place, &settings(given), 1, &Stop::new(), &Unseen)
 }
 
 fn run(place: &str, given: &[(&str, &str)]) -> (RunData, FromEngine) {
@@ -45,7 +44,13 @@ fn run_with(place: &str, given: &[(&str, &str)], sql: &[&str]) -> (RunData, From
             connection(place).query(sql).unwrap();
         }
     };
-    ran(&PostgresOrders, place, &settings(given), RUN_TIME_NS, act)
+    ran(
+        PostgresOrders::TARGET,
+        place,
+        &settings(given),
+        RUN_TIME_NS,
+        act,
+    )
 }
 
 /// Rows and checksums of all tables, without what is told by the clock or dealt by a sequence.
@@ -86,7 +91,7 @@ fn a_data_set_lives_is_run_on_and_each_fault_is_caught() {
             .to_string()
             .contains("already has a data set of scale 0.002")
     );
-    let checked = PostgresOrders
+    let checked = PostgresOrders::TARGET
         .check(place, &settings(&[]), &Stop::new(), &Unseen)
         .unwrap();
     assert_eq!(checked.len(), 18);
@@ -98,7 +103,9 @@ fn a_data_set_lives_is_run_on_and_each_fault_is_caught() {
     // After the faults: what is in doubt is allowed to be missing.
     a_logon_is_committed_on_its_own_where_that_is_asked_for(place);
     strangers_are_left_alone(place);
-    PostgresOrders.destroy(place, &settings(&[])).unwrap();
+    PostgresOrders::TARGET
+        .destroy(place, &settings(&[]))
+        .unwrap();
     let left = connection(place)
         .query("select 1 from pg_namespace where nspname = 'assay_orders'")
         .unwrap();
@@ -245,7 +252,7 @@ fn others_take_over_what_a_blocked_session_leaves(place: &str) {
         }
         holding = Some(std::thread::spawn(move || hold(holder)));
     };
-    let (data, _) = ran(&PostgresOrders, place, &settings, 2 * NS_PER_S, act);
+    let (data, _) = ran(PostgresOrders::TARGET, place, &settings, 2 * NS_PER_S, act);
     let holding = holding.expect("the run was opened");
     let done: u64 = holding.join().unwrap();
     assert!(done >= 170, "{done} of 200 while one session waited");
@@ -308,8 +315,12 @@ fn strangers_are_left_alone(place: &str) {
         .query("create table assay_orders.mine (a int)")
         .unwrap();
     for error in [
-        PostgresOrders.destroy(place, &settings(&[])).unwrap_err(),
-        PostgresOrders.inspect(place, &settings(&[])).unwrap_err(),
+        PostgresOrders::TARGET
+            .destroy(place, &settings(&[]))
+            .unwrap_err(),
+        PostgresOrders::TARGET
+            .inspect(place, &settings(&[]))
+            .unwrap_err(),
     ] {
         assert!(
             error
@@ -361,7 +372,9 @@ fn a_load_that_was_cut_short_is_finished_as_it_was_begun() {
         "delete from assay_orders.soe_load where tbl = 'order_items'".to_owned(),
     ];
     all(&mut connection, &torn, "tearing").unwrap();
-    let absent = PostgresOrders.inspect(place, &settings(&[])).unwrap();
+    let absent = PostgresOrders::TARGET
+        .inspect(place, &settings(&[]))
+        .unwrap();
     assert!(matches!(absent, Presence::Absent { .. }), "{absent:?}");
     let other = prepare(place, &[("ORDERS_SCALE", ".003")])
         .unwrap_err()
@@ -370,7 +383,7 @@ fn a_load_that_was_cut_short_is_finished_as_it_was_begun() {
     let summary = prepare(place, &[]).unwrap();
     let resumed = summary.iter().find(|line| line.key == "resumed_rows");
     assert!(resumed.is_some(), "{summary:?}");
-    let checked = PostgresOrders
+    let checked = PostgresOrders::TARGET
         .check(place, &settings(&[]), &Stop::new(), &Unseen)
         .unwrap();
     assert_eq!(checked.len(), 18);
@@ -429,7 +442,7 @@ fn a_data_set_with_partitions_is_loaded_resumed_run_on_checked_and_removed() {
     ];
     let composite = prepare(place, &[("ORDERS_PARTITIONS", "composite")]).unwrap_err();
     assert!(composite.to_string().contains("not built"), "{composite}");
-    let planned = PostgresOrders
+    let planned = PostgresOrders::TARGET
         .plan_prepare(place, &settings(&hash), 1)
         .unwrap();
     let told = planned
@@ -483,7 +496,7 @@ fn a_data_set_with_partitions_is_loaded_resumed_run_on_checked_and_removed() {
         assert_eq!(part.partitions, 4);
         assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
     }
-    let refused = PostgresOrders
+    let refused = PostgresOrders::TARGET
         .share(place, &settings(&[("ORDERS_PARTITIONS", "none")]))
         .err()
         .map(|error| error.to_string());
@@ -494,7 +507,9 @@ fn a_data_set_with_partitions_is_loaded_resumed_run_on_checked_and_removed() {
         .unwrap();
     let checked = books::check(&mut connection, &names).unwrap();
     assert_eq!(verdicts(&checked, BROKEN)[..2], ["C1", "C5"]);
-    PostgresOrders.destroy(place, &settings(&[])).unwrap();
+    PostgresOrders::TARGET
+        .destroy(place, &settings(&[]))
+        .unwrap();
     let left = "select 1 from pg_class where relname like 'orders%'";
     assert!(connection.query(left).unwrap().rows.is_empty());
 }

@@ -8,6 +8,7 @@ use super::super::session::OraError;
 use super::super::tests::fake::PASSWORD;
 use super::*;
 use crate::orders::load::compare;
+use crate::orders::marker::Marker;
 use crate::orders::testing::{RUN_TIME_NS, ran, verdicts};
 use assay_measure::snapshot::RunData;
 use assay_orders::checks::{BROKEN, HOLDS};
@@ -16,16 +17,14 @@ use assay_orders::mix::ALL;
 use assay_orders::model::{TABLES, Table};
 use assay_orders::part::FromEngine;
 use assay_run::conformance::life::Unwatched;
-use assay_run::engine::LineValue;
+use assay_run::engine::{Line, LineValue, Presence};
 use fake::{Fake, database};
 use std::sync::Arc;
 
 /// The target, over the stand-in.
-static FAKE: OracleOrders = OracleOrders {
-    oracle: Oracle {
-        way: || Ok(Arc::new(Fake)),
-    },
-};
+static FAKE: OrderEntryOn<OracleOrders> = OrderEntryOn(Oracle {
+    way: || Ok(Arc::new(Fake)),
+});
 
 fn settings(given: &[(&str, &str)]) -> Settings {
     crate::oracle::tests::settings_of(&ALL_PARAMS, given)
@@ -140,9 +139,9 @@ fn faults(url: &str) {
         ("torn order", format!("update order_items set unit_price = unit_price + 1 where {}", last("order_items", new)), &["C1", "C14"]),
         ("changed product", "update product_information set product_name = product_name || 'x' where product_id = 7".to_owned(), &["C16"]),
     ];
-    let visit = FAKE.oracle.visit(url, &small(&[])).unwrap();
+    let visit = FAKE.0.visit(url, &small(&[])).unwrap();
     let mut link = load::patient(&*visit.way, &visit.address).unwrap();
-    let names = look(&visit, &small(&[])).unwrap().names;
+    let names = OracleOrders::look(&visit).unwrap().names;
     for (what, sql, caught) in faults {
         assert_eq!(link.0.run(&sql, &[]).unwrap(), 1, "{what}");
         let broken = verdicts(&books::check(&mut link, &names).unwrap(), BROKEN);
