@@ -1,5 +1,7 @@
 //! Parts of statements that every server says alike: columns, and what is joined with what.
 
+use assay_orders::program::Statement;
+
 pub(crate) const CUSTOMER: &str = "select customer_id, cust_first_name, cust_last_name, nls_language, nls_territory, credit_limit, \
     cust_email, account_mgr_id, customer_since, customer_class, suggestions, dob, mailshot, partner_mailshot, \
     preferred_address, preferred_card";
@@ -25,6 +27,49 @@ pub(crate) const NEW_ORDER: &str = "insert into orders (order_id, order_date, or
 pub(crate) const BEST: &str = "select t.order_total, t.sales_rep_id, t.order_date, c.cust_first_name, c.cust_last_name from \
     (select o.*, rank() over (order by o.order_total desc) as rk from orders o where o.sales_rep_id = $1) t \
     join customers c using (customer_id) where t.rk <= 10";
+
+/// A query with these columns before its own.
+pub(crate) fn wanted(what: &str, sql: &str) -> String {
+    sql.replacen("select ", &format!("select {what}, "), 1)
+}
+
+/// The questions that every server is asked alike: with `nothing` or the columns of a `product` before what is read, and with the
+/// words that stop after the first rows.
+pub(crate) fn question(statement: Statement, nothing: &str, product: &str, few: &str) -> String {
+    let of_customer = "where customer_id = $1";
+    let sql = match statement {
+        Statement::Addresses => wanted(nothing, ADDRESS) + " from addresses " + of_customer,
+        Statement::Cards => wanted(nothing, CARD) + " from card_details " + of_customer,
+        Statement::Product => {
+            wanted(product, PRODUCT) + &format!(" {OFFERED} where p.product_id = $1")
+        }
+        Statement::Category => {
+            wanted(product, PRODUCT)
+                + &format!(" {OFFERED} where p.category_id = $1 and v.warehouse_id = $2")
+        }
+        Statement::BestOrders => return wanted(nothing, BEST),
+        _ => return String::new(),
+    };
+    sql + few
+}
+
+/// The text of a procedure: its server's own parts in place of their marks, then those that every server says alike.
+pub(crate) fn filled(text: &str, own: &[(&str, String)]) -> String {
+    let alike = [
+        ("{NEW_CUSTOMER}", NEW_CUSTOMER),
+        ("{NEW_ADDRESS}", NEW_ADDRESS),
+        ("{NEW_CARD}", NEW_CARD),
+        ("{NEW_ORDER}", NEW_ORDER),
+        ("{CUSTOMER}", CUSTOMER),
+        ("{ADDRESS}", ADDRESS),
+        ("{CARD}", CARD),
+        ("{PRODUCT}", PRODUCT),
+        ("{OFFERED}", OFFERED),
+    ];
+    let own = own.iter().map(|(mark, sql)| (*mark, sql.as_str()));
+    own.chain(alike)
+        .fold(text.to_owned(), |text, (mark, sql)| text.replace(mark, sql))
+}
 
 /// `$n` as the marks that a server knows, each by its place from 1; and which value each stands for, from 0.
 pub(crate) fn marked(text: &str, mark: impl Fn(usize) -> String) -> (String, Vec<usize>) {

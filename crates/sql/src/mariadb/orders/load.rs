@@ -15,9 +15,9 @@ use crate::mariadb::product::Product;
 use crate::orders::load::{Copies, Load, Sums, note_sql, threads};
 use crate::orders::marker::Marker;
 use crate::orders::target::Loads;
-use crate::orders::{Rows, Talk, all, already};
+use crate::orders::{Rows, Talk, all};
 use assay_measure::config::Settings;
-use assay_orders::checks::{self, STATIC, Words};
+use assay_orders::checks::Words;
 use assay_orders::generate::Generator;
 use assay_orders::lines::Lines;
 use assay_orders::model::{TABLES, Table};
@@ -70,10 +70,7 @@ impl Loads for MariadbOrders {
         let inside = within(address, names);
         let mut control = claim::take(&inside, Purpose::Prepare)?;
         let found = marker::find(&mut control, names)?;
-        if let Some(found) = found.as_ref().filter(|found| found.complete) {
-            return Err(already(&names.place(), found));
-        }
-        let (marker, _) = Marker::resumed(found, settings)?;
+        let (marker, _) = Marker::unfinished(found, &names.place(), settings)?;
         let connected = began.elapsed();
         all(
             &mut control,
@@ -143,12 +140,8 @@ impl Copies for Copying<'_> {
         });
         kept?;
         let bytes = text.len() as u64;
-        let note = note_sql(
-            self.names,
-            piece,
-            lines.rows() - rows_before,
-            lines.sum() - sum_before,
-        );
+        let (rows, sum) = (lines.rows() - rows_before, lines.sum() - sum_before);
+        let note = note_sql(self.names, piece, rows, sum);
         let text: Arc<[u8]> = text.into();
         let copied = self.copy_text(connection, piece.table, &text, &note);
         copied.map_err(told(piece.table.name()))?;
@@ -178,15 +171,7 @@ impl Copies for Copying<'_> {
             "sequences and views",
         )?;
         all(control, &procedures::create(names, product), "procedures")?;
-        let fixed: Vec<(Table, i128)> = STATIC
-            .into_iter()
-            .map(|table| (table, sums.get(&table).map_or(0, |(_, sum)| *sum)))
-            .collect();
-        all(
-            &mut patient,
-            &checks::baseline_sql(names, &fixed),
-            "noting what is loaded",
-        )?;
+        load.note_baseline(&mut patient, sums)?;
         let analyze = |table: Table| format!("analyze table {}", names.relation(table.name()));
         load.several(&TABLES.map(analyze), "statistics")
     }

@@ -3,8 +3,7 @@
 
 use crate::mariadb::product::Product;
 use crate::orders::text::{
-    ADDRESS, BEST, CARD, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, OFFERED,
-    PRODUCT, marked,
+    self, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, marked, wanted,
 };
 use assay_orders::model::SEQUENCES;
 use assay_orders::program::Statement;
@@ -64,26 +63,12 @@ pub(super) fn statement(statement: Statement, product: Product) -> (String, Vec<
 }
 
 fn question(statement: Statement) -> String {
-    let wanted = |what: &str, sql: &str| sql.replacen("select ", &format!("select {what}, "), 1);
     let nothing = format!("select {NOTHING}, ");
     let product = "p.product_id, cast(p.list_price * 100 as signed), null, null";
     match statement {
         Statement::Customer => {
             let what = "preferred_address, preferred_card, customer_id, customer_class";
             wanted(what, CUSTOMER) + " from customers where customer_id = $1 limit 14"
-        }
-        Statement::Addresses => {
-            wanted(NOTHING, ADDRESS) + " from addresses where customer_id = $1 limit 14"
-        }
-        Statement::Cards => {
-            wanted(NOTHING, CARD) + " from card_details where customer_id = $1 limit 14"
-        }
-        Statement::Product => {
-            wanted(product, PRODUCT) + &format!(" {OFFERED} where p.product_id = $1 limit 14")
-        }
-        Statement::Category => {
-            wanted(product, PRODUCT)
-                + &format!(" {OFFERED} where p.category_id = $1 and v.warehouse_id = $2 limit 14")
         }
         Statement::Stock => {
             "select v.quantity_on_hand, null, null, null from inventories v join product_information p using (product_id) \
@@ -104,14 +89,13 @@ fn question(statement: Statement) -> String {
              where order_id = $1 limit 14"
                 .to_owned()
         }
-        Statement::BestOrders => wanted(NOTHING, BEST),
         Statement::Totals => totals(&nothing),
         Statement::LastHour => hour(&nothing),
         Statement::NextIds => {
             "select nextval(customer_seq), nextval(address_seq), nextval(card_details_seq), null".to_owned()
         }
         Statement::NextAddress => "select nextval(address_seq), null, null, null".to_owned(),
-        _ => String::new(),
+        _ => text::question(statement, NOTHING, product, " limit 14"),
     }
 }
 

@@ -12,9 +12,8 @@ use crate::claim::Purpose;
 use crate::orders::load::{Copies, Load, Sums, note_sql, threads};
 use crate::orders::marker::Marker;
 use crate::orders::target::Loads;
-use crate::orders::{Rows, Talk, all, already};
+use crate::orders::{Rows, Talk, all};
 use assay_measure::config::Settings;
-use assay_orders::checks::{self, STATIC};
 use assay_orders::generate::Generator;
 use assay_orders::lines::Lines;
 use assay_orders::model::{TABLES, Table, Type};
@@ -89,10 +88,7 @@ impl Loads for OracleOrders {
         marker::find(&mut *control.0, &names)?;
         let _claim = visit.claim(Purpose::Prepare, names.tablespace.as_deref())?;
         let found = marker::find(&mut *control.0, &names)?;
-        if let Some(found) = found.as_ref().filter(|found| found.complete) {
-            return Err(already(&names.place(), found));
-        }
-        let (marker, again) = Marker::resumed(found, settings)?;
+        let (marker, again) = Marker::unfinished(found, &names.place(), settings)?;
         let connected = began.elapsed();
         control.tell(&marker::create_sql(&names), "creating the tables")?;
         if !again {
@@ -181,15 +177,7 @@ impl Copies for Copying<'_> {
         )?;
         all(control, &package::create(self.server.major), "the package")?;
         refuse_invalid(control)?;
-        let fixed: Vec<(Table, i128)> = STATIC
-            .into_iter()
-            .map(|table| (table, sums.get(&table).map_or(0, |(_, sum)| *sum)))
-            .collect();
-        all(
-            control,
-            &checks::baseline_sql(names, &fixed),
-            "noting what is loaded",
-        )?;
+        load.note_baseline(control, sums)?;
         load.several(&TABLES.map(ddl::gather), "statistics")
     }
 

@@ -2,8 +2,7 @@
 //! query returns begins with three numbers and a text.
 
 use crate::orders::text::{
-    ADDRESS, BEST, CARD, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, OFFERED,
-    PRODUCT, marked,
+    self, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, marked, wanted,
 };
 use assay_orders::program::Statement;
 
@@ -68,24 +67,10 @@ pub(super) fn statement(statement: Statement) -> Sent {
 }
 
 fn question(statement: Statement) -> String {
-    let wanted = |what: &str, sql: &str| sql.replacen("select ", &format!("select {what}, "), 1);
     match statement {
         Statement::Customer => {
             let what = "preferred_address, preferred_card, customer_id, customer_class";
             wanted(what, CUSTOMER) + " from customers where customer_id = $1 and rownum < 15"
-        }
-        Statement::Addresses => {
-            wanted(NOTHING, ADDRESS) + " from addresses where customer_id = $1 and rownum < 15"
-        }
-        Statement::Cards => {
-            wanted(NOTHING, CARD) + " from card_details where customer_id = $1 and rownum < 15"
-        }
-        Statement::Product => {
-            wanted(PRICED, PRODUCT) + &format!(" {OFFERED} where p.product_id = $1 and rownum < 15")
-        }
-        Statement::Category => {
-            wanted(PRICED, PRODUCT)
-                + &format!(" {OFFERED} where p.category_id = $1 and v.warehouse_id = $2 and rownum < 15")
         }
         Statement::Stock => "select v.quantity_on_hand, null, null, null from inventories v join product_information p \
                              on p.product_id = v.product_id where v.product_id = $1 and v.warehouse_id = $2"
@@ -102,14 +87,13 @@ fn question(statement: Statement) -> String {
         Statement::Items => "select line_item_id, unit_price * 100, null, null, i.* from order_items i where order_id = $1 \
                              and rownum < 15"
             .to_owned(),
-        Statement::BestOrders => wanted(NOTHING, BEST),
         Statement::Totals => wanted(NOTHING, TOTALS),
         Statement::LastHour => wanted(NOTHING, HOUR),
         Statement::NextIds => {
             "select customer_seq.nextval, address_seq.nextval, card_details_seq.nextval, null from dual".to_owned()
         }
         Statement::NextAddress => "select address_seq.nextval, null, null, null from dual".to_owned(),
-        _ => String::new(),
+        _ => text::question(statement, NOTHING, PRICED, " and rownum < 15"),
     }
 }
 

@@ -7,7 +7,7 @@ use super::marker;
 use crate::orders::load::{Copies, Load, Sums, note_sql, threads};
 use crate::orders::marker::Marker;
 use crate::orders::target::Loads;
-use crate::orders::{Rows, Talk, all, already};
+use crate::orders::{Rows, Talk, all};
 use crate::postgres::claim::{self, Purpose};
 use crate::postgres::conninfo::ConnectOptions;
 use crate::postgres::layout::{Names, quote};
@@ -15,7 +15,6 @@ use crate::postgres::own::{self, connect, told};
 use crate::postgres::server::Server;
 use crate::postgres::wire::{Connection, PgError};
 use assay_measure::config::Settings;
-use assay_orders::checks::{self, STATIC};
 use assay_orders::generate::Generator;
 use assay_orders::lines::Lines;
 use assay_orders::model::{TABLES, Table};
@@ -52,10 +51,7 @@ impl Loads for PostgresOrders {
         let mut control = claim::take(options, &claimed, Purpose::Prepare)?;
         Server::ask(&mut control)?.refuse_read_only()?;
         let found = marker::find(&mut control, names)?;
-        if let Some(found) = found.as_ref().filter(|found| found.complete) {
-            return Err(already(&names.place(), found));
-        }
-        let (marker, again) = Marker::resumed(found, settings)?;
+        let (marker, again) = Marker::unfinished(found, &names.place(), settings)?;
         let connected = began.elapsed();
         if !again {
             let mut sql = vec![
@@ -161,15 +157,7 @@ impl Copies for Copying<'_> {
             &[crate::postgres::own::PINNED.to_owned()],
             "functions",
         )?;
-        let fixed: Vec<(Table, i128)> = STATIC
-            .into_iter()
-            .map(|table| (table, sums.get(&table).map_or(0, |(_, sum)| *sum)))
-            .collect();
-        all(
-            control,
-            &checks::baseline_sql(names, &fixed),
-            "noting what is loaded",
-        )?;
+        load.note_baseline(control, sums)?;
         let vacuum = |table: Table| format!("vacuum (analyze) {}", names.relation(table.name()));
         load.several(&TABLES.map(vacuum), "statistics")?;
         if Server::ask(control)?.may_checkpoint {
