@@ -183,19 +183,15 @@ impl<L: Loads + Opens> Target for OrderEntryOn<L> {
             return Ok(Presence::Absent { harmless: true });
         }
         let there = self.look(location, settings)?;
-        Ok(match there.found.filter(|found| found.complete) {
-            None => Presence::Absent {
-                harmless: place.is_throw_away(),
-            },
-            Some(found) => Presence::Present(DataSet {
-                schemas: 1,
-                scale_blocks: found.generator().counts().customers,
-                scan_blocks: 0,
-                block_bytes: there.block_bytes,
-                state: format!("order entry, scale {}, seed {}", found.scale(), found.seed),
-                unfinished: None,
-            }),
-        })
+        let complete = there.found.filter(|found| found.complete);
+        Ok(place.presence(complete.map(|found| DataSet {
+            schemas: 1,
+            scale_blocks: found.generator().counts().customers,
+            scan_blocks: 0,
+            block_bytes: there.block_bytes,
+            state: format!("order entry, scale {}, seed {}", found.scale(), found.seed),
+            unfinished: None,
+        })))
     }
 
     fn refuse_again(&self, location: &str, settings: &Settings) -> Option<EngineError> {

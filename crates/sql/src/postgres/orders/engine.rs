@@ -7,6 +7,7 @@ use super::PostgresOrders;
 use super::ddl::Named;
 use super::marker;
 use super::session::Session;
+use crate::lost::lost;
 use crate::many::Many;
 use crate::orders::books;
 use crate::orders::engine::{Base, OrdersEngine};
@@ -172,14 +173,7 @@ struct OrdersDriver<'a> {
 
 impl OrdersDriver<'_> {
     fn lost(&self) -> Result<(), EngineError> {
-        let lost = |session: &Session| {
-            let why = session.lost.as_ref()?;
-            Some(EngineError::SessionLost(format!(
-                "session {} lost its connection: {why}",
-                session.number
-            )))
-        };
-        self.sessions.iter().find_map(lost).map_or(Ok(()), Err)
+        lost(&self.sessions, |one| (one.number, one.lost.as_deref()))
     }
 
     /// Logs off and hands the books over. A transaction that is still under way (the run was abandoned) is cancelled
