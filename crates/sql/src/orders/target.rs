@@ -30,7 +30,7 @@ impl<N> There<N> {
 }
 
 /// What a server does in its own way.
-pub(crate) trait Life: Sync {
+pub(crate) trait Life {
     const ABOUT: &'static str;
     /// The parameter that has no effect here, and those of the target for SLOB that have one.
     const UNHEEDED: &'static str = "";

@@ -1,5 +1,7 @@
 //! Parts of statements that every server says alike: columns, and what is joined with what.
 
+use assay_orders::checks::Words;
+use assay_orders::model::{Table, VIEWS};
 use assay_orders::program::Statement;
 
 pub(crate) const CUSTOMER: &str = "select customer_id, cust_first_name, cust_last_name, nls_language, nls_territory, credit_limit, \
@@ -51,6 +53,54 @@ pub(crate) fn question(statement: Statement, nothing: &str, product: &str, few: 
         _ => return String::new(),
     };
     sql + few
+}
+
+/// The statements that every server reads alike and that change rows; numbers come as they are. The answer of `Ship` is how many it
+/// changed.
+pub(crate) fn change(statement: Statement) -> Option<String> {
+    let sql = match statement {
+        Statement::CloseOrder => {
+            "update orders set order_mode = 'online', order_status = $1, order_total = $2 / 100 where order_id = $3"
+        }
+        Statement::TakeStock => {
+            "update inventories set quantity_on_hand = quantity_on_hand - 1 where product_id = $1 and warehouse_id = $2"
+        }
+        Statement::PreferAddress => {
+            "update customers set preferred_address = $1 where customer_id = $2"
+        }
+        Statement::Ship => {
+            "update orders set order_status = $1 where order_id = $2 and order_status <= 4"
+        }
+        Statement::OneMore => {
+            "update order_items set quantity = quantity + 1 where order_id = $1 and line_item_id = $2"
+        }
+        Statement::AddPrice => {
+            "update orders set order_total = order_total + $1 / 100 where order_id = $2"
+        }
+        _ => return None,
+    };
+    Some(sql.to_owned())
+}
+
+/// The views, with the words that create one and an expression for the language of a session.
+pub(crate) fn views(words: &dyn Words, create: &str, language: &str) -> [String; 2] {
+    let [products, prices] = VIEWS.map(|name| words.relation(name));
+    let [information, descriptions] = [Table::ProductInformation, Table::ProductDescriptions]
+        .map(|table| words.relation(table.name()));
+    [
+        format!(
+            "{create} {products} as select i.product_id, d.language_id, \
+             coalesce(d.translated_name, i.product_name) as product_name, i.category_id, \
+             coalesce(d.translated_description, i.product_description) as product_description, i.weight_class, \
+             i.warranty_period, i.supplier_id, i.product_status, i.list_price, i.min_price, i.catalog_url \
+             from {information} i left join {descriptions} d on d.product_id = i.product_id \
+             and d.language_id = {language}"
+        ),
+        format!(
+            "{create} {prices} as select category_id, count(*) as products, min(list_price) as low_price, \
+             max(list_price) as high_price from {information} group by category_id"
+        ),
+    ]
 }
 
 /// The text of a procedure: its server's own parts in place of their marks, then those that every server says alike.

@@ -172,7 +172,7 @@ impl Copies for Copying<'_> {
         let counts = load.generator.counts();
         all(
             control,
-            &ddl::sequences_and_views(counts),
+            &ddl::sequences_and_views(names, counts),
             "sequences and views",
         )?;
         all(control, &package::create(self.server.major), "the package")?;

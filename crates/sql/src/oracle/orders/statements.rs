@@ -100,9 +100,11 @@ fn question(statement: Statement) -> String {
 /// A statement that changes rows.
 fn change(statement: Statement) -> Option<String> {
     Some(match statement {
-        Statement::Logon => "insert into logon (logon_id, customer_id, logon_date) values (logon_seq.nextval, $1, \
+        Statement::Logon => {
+            "insert into logon (logon_id, customer_id, logon_date) values (logon_seq.nextval, $1, \
                              localtimestamp(0))"
-            .to_owned(),
+                .to_owned()
+        }
         Statement::NewOrder => format!(
             "declare o number; begin {NEW_ORDER} values (orders_seq.nextval, systimestamp, 'online', $1, 1, $2, 'Standard', \
              $3, $4, 'ship_asap', $5, $6, $3) returning order_id into o; :out := to_char(o); end;"
@@ -110,18 +112,9 @@ fn change(statement: Statement) -> Option<String> {
         Statement::NewItem => format!(
             "{NEW_ITEM} values ($1, $2, $3, $4 / 100, 1, 'None', 'New', trunc(current_date) + 3)"
         ),
-        Statement::CloseOrder => "update orders set order_mode = 'online', order_status = $1, order_total = $2 / 100 \
-                                  where order_id = $3"
-            .to_owned(),
-        Statement::TakeStock => "update inventories set quantity_on_hand = quantity_on_hand - 1 where product_id = $1 \
-                                 and warehouse_id = $2"
-            .to_owned(),
         Statement::NewAddress => format!(
             "{NEW_ADDRESS} values ($1, $2, trunc(localtimestamp, 'MI'), to_char($3), 'Street Name', $4, $5, $6, 'Postcode', null)"
         ),
-        Statement::PreferAddress => {
-            "update customers set preferred_address = $1 where customer_id = $2".to_owned()
-        }
         Statement::NewCustomer => format!(
             "{NEW_CUSTOMER} values ($1, $2, $3, $4, $5, $6, $2 || '.' || $3 || '@oracle.com', $7, trunc(current_date), \
              'Occasional', 'Music', trunc(current_date) - $8, 'Y', 'N', $9, $10)"
@@ -129,16 +122,6 @@ fn change(statement: Statement) -> Option<String> {
         Statement::NewCard => format!(
             "{NEW_CARD} values ($1, $2, 'Visa(Debit)', $3, trunc(current_date) + $4, 'Y', $5)"
         ),
-        // Its answer is how many rows it changed.
-        Statement::Ship => {
-            "update orders set order_status = $1 where order_id = $2 and order_status <= 4".to_owned()
-        }
-        Statement::OneMore => {
-            "update order_items set quantity = quantity + 1 where order_id = $1 and line_item_id = $2".to_owned()
-        }
-        Statement::AddPrice => {
-            "update orders set order_total = order_total + $1 / 100 where order_id = $2".to_owned()
-        }
-        _ => return None,
+        _ => return text::change(statement),
     })
 }

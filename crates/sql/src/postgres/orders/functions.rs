@@ -356,14 +356,10 @@ fn change(statement: Statement) -> Option<String> {
         Statement::CloseOrder => "update orders set order_mode = 'online', order_status = $1::int8, \
                                   order_total = $2::int8 / 100.0 where order_id = $3"
             .to_owned(),
-        Statement::TakeStock => "update inventories set quantity_on_hand = quantity_on_hand - 1 where product_id = $1 \
-                                 and warehouse_id = $2"
-            .to_owned(),
         Statement::NewAddress => format!(
             "{NEW_ADDRESS} values ($1, $2, date_trunc('minute', localtimestamp), ($3::int8)::text, 'Street Name', $4, $5, $6, \
              'Postcode', null)"
         ),
-        Statement::PreferAddress => "update customers set preferred_address = $1 where customer_id = $2".to_owned(),
         Statement::NewCustomer => format!(
             "{NEW_CUSTOMER} values ($1, $2::text, $3::text, $4, $5, $6::int8, $2::text || '.' || $3::text || '@oracle.com', $7, \
              current_date, 'Occasional', 'Music', current_date - ($8::int8)::int4, 'Y', 'N', $9, $10)"
@@ -373,13 +369,10 @@ fn change(statement: Statement) -> Option<String> {
         ),
         Statement::Ship => "update orders set order_status = $1::int8 where order_id = $2 and order_status <= 4 returning order_id, \
                              null::int8, null::int8, null::text".to_owned(),
-        Statement::OneMore => {
-            "update order_items set quantity = quantity + 1 where order_id = $1 and line_item_id = $2".to_owned()
-        }
         Statement::AddPrice => {
             "update orders set order_total = order_total + $1::int8 / 100.0 where order_id = $2".to_owned()
         }
-        _ => return None,
+        _ => return text::change(statement),
     })
 }
 
