@@ -28,8 +28,11 @@ use assay_sweep::Sweep;
 pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Mariadb, &Oracle::DRIVEN, &Null];
 
 /// The data sets of other workloads than SLOB, each by the server that it lies on.
-pub(crate) static OF_WORKLOADS: &[&dyn Target] =
-    &[&PostgresOrders, &MariadbOrders, &OracleOrders::DRIVEN];
+pub(crate) static OF_WORKLOADS: &[&dyn Target] = &[
+    PostgresOrders::TARGET,
+    MariadbOrders::TARGET,
+    OracleOrders::TARGET,
+];
 
 /// The probes, in the order of their help.
 pub(crate) static PROBES: &[&dyn Probe] = &[

@@ -2,6 +2,7 @@
 //! [`Client`]; ranges, transactions, counts and lost connections are the same for all.
 
 use crate::counted::Counted;
+use crate::lost::{closed, lost, probed};
 use crate::watch::{Backends, Cancel};
 use assay_measure::clock::Clock;
 use assay_measure::snapshot::StatSet;
@@ -91,23 +92,13 @@ impl<C: Client> Session<C> {
             .perform(plan, 0, &op)
             .map_err(|error| EngineError::Unusable(error.text))?;
         self.counted = Counted::default();
-        if rows == u64::from(width) {
-            return Ok(());
-        }
-        Err(EngineError::Damaged(format!(
-            "a select of keys 1 to {width} of schema {home} touched {rows} rows: the data set is not as it was loaded \
-             (`assay check` shows the details)"
-        )))
+        probed(home, width, rows)
     }
 
     fn client(&mut self) -> Result<&mut C, Failed> {
         let number = self.number;
         self.client.as_mut().ok_or_else(|| Failed {
-            error: OpError {
-                class: "connection lost",
-                text: format!("session {number} is closed"),
-                retryable: false,
-            },
+            error: closed(number),
             fatal: false,
         })
     }
@@ -249,14 +240,7 @@ impl<C: Client, T: Cancel> Driver for Sessions<'_, C, T> {
 
     /// Nothing is ever queued: this only tells whether the thread can go on.
     fn reap(&mut self, _timeout: Duration, _out: &mut Vec<Completion>) -> Result<(), EngineError> {
-        let lost = |session: &Session<C>| {
-            let why = session.lost.as_ref()?;
-            Some(EngineError::SessionLost(format!(
-                "session {} lost its connection: {why}",
-                session.number
-            )))
-        };
-        self.sessions.iter().find_map(lost).map_or(Ok(()), Err)
+        lost(&self.sessions, |one| (one.number, one.lost.as_deref()))
     }
 
     fn slice_ops(&self) -> usize {

@@ -4,7 +4,8 @@
 //! sessions that wait for each answer, `many` waits for several at once, [`temp`] makes and keeps throw-away servers, `place` says where a server is, [`patience`] how long its answers may
 //! take, `turns` when a session may connect, `slices` how a loop in the server is timed, `looks` how often
 //! it is asked what it does, `published` how exact its counters are at a mark; `watch` ends statements that nobody waits for any more, `procs` reads what
-//! the kernel charged a server on this host with and `here` what is told of one, `counted` is what a session did, `checked` what a check found.
+//! the kernel charged a server on this host with and `here` what is told of one, `counted` is what a session did, `checked` what a check found,
+//! `threads` load side by side, `lost` is what is said of sessions that cannot go on.
 #![forbid(unsafe_code)]
 
 mod blocking;
@@ -13,6 +14,7 @@ mod claim;
 mod counted;
 mod here;
 mod looks;
+mod lost;
 mod many;
 pub mod mariadb;
 mod marked;
@@ -27,6 +29,7 @@ mod slices;
 pub mod temp;
 #[cfg(test)]
 mod testing;
+mod threads;
 mod turns;
 mod wanted;
 mod watch;

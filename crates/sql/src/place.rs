@@ -2,7 +2,7 @@
 
 use crate::patience::Patience;
 use assay_measure::config::Settings;
-use assay_run::engine::EngineError;
+use assay_run::engine::{DataSet, EngineError, Presence};
 use assay_run::stop::Stop;
 use std::time::Duration;
 
@@ -96,6 +96,12 @@ impl Place {
             )),
             Self::Server { url, patience, .. } => Ok((url, patience)),
         }
+    }
+
+    /// What is there.
+    pub(crate) fn presence(&self, found: Option<DataSet>) -> Presence {
+        let harmless = self.is_throw_away();
+        found.map_or(Presence::Absent { harmless }, Presence::Present)
     }
 
     /// It was started for this command and goes away with it.

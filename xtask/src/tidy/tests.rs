@@ -323,6 +323,10 @@ fn every_target_and_probe_has_a_folder_of_its_own() {
     );
     let of_a_test = format!("#[cfg(test)]\nmod tests {{\n{probe}\n}}\n");
     assert_eq!(broken(("crates/run/src/more.rs", &of_a_test)), [""; 0]);
+    // What leads the life of several is none itself; each of them is one.
+    let (leads, led) = ("impl Target for On<L> {}", "impl Life for Disk {}");
+    assert_eq!(broken(("crates/run/src/more.rs", leads)), [""; 0]);
+    assert!(broken(("crates/run/src/more.rs", led)).contains(&"targets"));
 }
 
 #[test]

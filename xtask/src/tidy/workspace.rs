@@ -152,8 +152,8 @@ fn listed_for_workloads(registry: &str) -> &str {
 fn targets(tree: &Tree, files: &[RustFile<'_>], violations: &mut Vec<Violation>) {
     let registry = tree.files.get(REGISTRY).map_or("", String::as_str);
     let named = names(registry);
-    let of_workloads = listed_for_workloads(registry);
-    let is_slobs = |name: &str| !of_workloads.contains(&format!("&{name}"));
+    let of_workloads = names(listed_for_workloads(registry));
+    let is_slobs = |name: &str| !of_workloads.contains(name);
     let made: Vec<Made<'_>> = files.iter().flat_map(made_in).collect();
     for target in &made {
         let Made { name, folder, .. } = target;
@@ -196,14 +196,16 @@ struct Made<'a> {
     folder: &'a str,
 }
 
-/// The targets and probes a file makes, tests' own left out.
+/// The targets and probes a file makes, tests' own left out. A target of order entry is made by its `Life`; what has it lead that is
+/// generic.
 fn made_in<'a>(file: &'a RustFile<'_>) -> Vec<Made<'a>> {
     let code = &file.source.code;
-    let made = code.windows(3).enumerate().filter_map(|(index, words)| {
-        let [kind, word, name] = words else {
+    let made = code.windows(4).enumerate().filter_map(|(index, words)| {
+        let [kind, word, name, next] = words else {
             return None;
         };
-        let is = matches!(kind.text, "Target" | "Probe") && word.is("for");
+        let is =
+            matches!(kind.text, "Target" | "Probe" | "Life") && word.is("for") && !next.is("<");
         if !is || name.kind != Kind::Ident || file.is_test(index) {
             return None;
         }

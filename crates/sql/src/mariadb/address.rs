@@ -35,7 +35,7 @@ impl std::fmt::Display for Host {
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Address {
+pub(crate) struct Address {
     pub(super) host: Host,
     pub(super) user: String,
     pub(super) password: Option<Password>,

@@ -164,7 +164,7 @@ pub(super) fn op_error_of(code: u16, text: &str) -> OpError {
 }
 
 /// See the module.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     pub(super) product: Product,
     pub(super) conn: Conn,
     /// What goes through its socket is as it was written: no TLS.

@@ -7,18 +7,18 @@ use super::address::Address;
 use super::batch::Batch;
 use super::check;
 use super::conn::{Connection, told};
-use super::guard::{Guard, TICK, Waiting};
+use super::guard::{Guard, Waiting};
 use super::layout::{create_index, create_table, rows_table, scan_table};
 use super::marker;
 use super::plan::LoadPlan;
 use crate::checked::{Findings, Level};
+use crate::threads::side_by_side;
 use crate::wanted::Start;
 use assay_measure::permutation::Permutation;
 use assay_run::dataset::lines::{decimal, text};
 use assay_run::engine::{EngineError, Line, Progress};
 use assay_run::stop::Stop;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc;
 use std::time::Instant;
 
 /// Statements of a transaction: a sync of the log for each would be most of the load.
@@ -143,64 +143,27 @@ impl<'a> Job<'a> {
         progress: &dyn Progress,
     ) -> Result<Findings, EngineError> {
         let threads = self.plan.degree.min(self.plan.load.len());
-        let (tell, told) = mpsc::channel();
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                let tell = tell.clone();
-                scope.spawn(move || {
-                    let done = self.thread();
-                    if done.is_err() {
-                        self.ended.store(true, Ordering::Release);
-                    }
-                    // The receiver outlives the threads.
-                    let _ = tell.send(done);
-                });
-            }
-            drop(tell);
-            self.watch(threads, keeper, progress, &told)
-        })
-    }
-
-    /// Waits for the threads; meanwhile tells progress, and ends what they do when it is time to stop.
-    fn watch(
-        &self,
-        threads: usize,
-        keeper: &mut Connection,
-        progress: &dyn Progress,
-        told: &mpsc::Receiver<Result<Findings, EngineError>>,
-    ) -> Result<Findings, EngineError> {
         let mut guard = Guard::new(keeper);
-        let mut findings = Findings::default();
-        let mut failed: Option<EngineError> = None;
-        let mut ended = 0;
-        while ended < threads {
-            match told.recv_timeout(TICK) {
-                Ok(done) => {
-                    ended += 1;
-                    match done {
-                        Ok(more) => findings.merge(&more),
-                        // Those that are stopped after the first failure only say so.
-                        Err(error) => match &failed {
-                            None | Some(EngineError::Interrupted) => failed = Some(error),
-                            Some(_) => {}
-                        },
-                    }
-                }
-                Err(mpsc::RecvTimeoutError::Timeout) => {}
-                Err(mpsc::RecvTimeoutError::Disconnected) => break,
-            }
-            let total = self.plan.data_bytes();
+        let total = self.plan.data_bytes();
+        let watch = || {
             progress.update("load", self.done_bytes.load(Ordering::Relaxed), total);
             if self.stop.requested() {
                 self.ended.store(true, Ordering::Release);
             }
             guard.look(&self.waiting, self.ended.load(Ordering::Acquire));
-        }
-        match failed {
-            Some(_) if self.stop.requested() => Err(EngineError::Interrupted),
-            Some(error) => Err(self.waiting.told(error)),
-            None => Ok(findings),
-        }
+            Ok(())
+        };
+        let done = side_by_side(
+            threads,
+            &self.ended,
+            |_| self.thread(),
+            Findings::merge,
+            watch,
+        );
+        done.map_err(|error| match self.stop.requested() {
+            true => EngineError::Interrupted,
+            false => self.waiting.told(error),
+        })
     }
 
     fn thread(&self) -> Result<Findings, EngineError> {

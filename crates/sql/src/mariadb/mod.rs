@@ -164,12 +164,7 @@ impl Target for Mariadb {
             Found::Ours(marked) => marked.data_set(),
             Found::Nothing => None,
         };
-        Ok(match found {
-            Some(data) => Presence::Present(data),
-            None => Presence::Absent {
-                harmless: place.is_throw_away(),
-            },
-        })
+        Ok(place.presence(found))
     }
 
     fn plan_prepare(

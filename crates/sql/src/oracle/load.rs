@@ -11,6 +11,7 @@ use super::plan::LoadPlan;
 use super::session::{Bind, Id, OraError, Session, Way, told};
 use super::sql;
 use crate::checked::{Findings, Level};
+use crate::threads::gather;
 use crate::wanted::Start;
 use crate::watch::Cancel;
 use assay_measure::permutation::Permutation;
@@ -29,8 +30,7 @@ const ROWS: u64 = 200;
 const TRANSACTION: u64 = 10_000;
 /// Added to the number of a schema for the rows of its scan table: they are unlike all others.
 const SCAN: u32 = 1 << 20;
-/// Between two looks at a request to stop, and between two signs of life.
-const TICK: Duration = Duration::from_millis(100);
+/// Between two signs of life.
 const LIFE: Duration = Duration::from_secs(5);
 /// How long a load that is to stop waits for its sessions: they end what they do, or are cancelled.
 const STOPPED: Duration = Duration::from_secs(5);
@@ -157,44 +157,11 @@ impl Job {
             });
         }
         drop(tell);
-        self.watch(threads, keeper, stop, progress, &told)
-    }
-
-    /// Waits for the threads; meanwhile tells progress and asks the server for signs of life: one that gives none is
-    /// not waited for.
-    fn watch(
-        &self,
-        threads: usize,
-        keeper: &mut dyn Session,
-        stop: &Stop,
-        progress: &dyn Progress,
-        told: &mpsc::Receiver<Result<Findings, EngineError>>,
-    ) -> Result<Findings, EngineError> {
-        let (mut findings, mut ended, mut looked) = (Findings::default(), 0, Instant::now());
-        let (mut failed, mut stopped) = (None, None);
-        while ended < threads {
-            match told.recv_timeout(TICK) {
-                Ok(done) => {
-                    ended += 1;
-                    match (done, &failed) {
-                        (Ok(more), _) => findings.merge(&more),
-                        // Those that are stopped after the first failure only say so.
-                        (Err(error), None | Some(EngineError::Interrupted)) => failed = Some(error),
-                        (Err(_), Some(_)) => {}
-                    }
-                }
-                Err(mpsc::RecvTimeoutError::Timeout) => {}
-                Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    return Err(failed.unwrap_or_else(|| {
-                        EngineError::Unusable("a thread that loads ended without a word".to_owned())
-                    }));
-                }
-            }
-            progress.update(
-                "load",
-                self.done_bytes.load(Ordering::Relaxed),
-                self.plan.data_bytes(),
-            );
+        // One that gives no sign of life is not waited for.
+        let (mut looked, mut stopped, mut gone) = (Instant::now(), None, false);
+        let watch = || {
+            let done = self.done_bytes.load(Ordering::Relaxed);
+            progress.update("load", done, self.plan.data_bytes());
             if stop.requested() {
                 self.ended.store(true, Ordering::Release);
                 let since = stopped.get_or_insert_with(|| {
@@ -207,15 +174,17 @@ impl Job {
                 }
             }
             if looked.elapsed() >= LIFE {
-                alive(keeper)?;
+                alive(keeper).inspect_err(|_| gone = true)?;
                 looked = Instant::now();
             }
-        }
-        match failed {
-            Some(_) if stop.requested() => Err(EngineError::Interrupted),
-            Some(error) => Err(error),
-            None => Ok(findings),
-        }
+            Ok(())
+        };
+        gather(threads, &told, Findings::merge, watch).map_err(|error| {
+            match stop.requested() && !gone {
+                true => EngineError::Interrupted,
+                false => error,
+            }
+        })
     }
 
     /// Ends what the sessions do; nobody waits for that.

@@ -70,9 +70,11 @@ fn driver() -> Result<Arc<dyn Way>, EngineError> {
 }
 
 /// A command's way and address.
-struct Visit {
+pub(crate) struct Visit {
     way: Arc<dyn Way>,
     address: Address,
+    /// Asked for; empty: the user's own.
+    tablespace: String,
 }
 
 impl Oracle {
@@ -81,6 +83,7 @@ impl Oracle {
         Ok(Visit {
             way: (self.way)()?,
             address,
+            tablespace: settings.text("ORACLE_TABLESPACE").to_owned(),
         })
     }
 }
@@ -125,7 +128,7 @@ impl Target for Oracle {
     fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {
         let visit = self.visit(location, settings)?;
         let mut session = visit.open()?;
-        Server::ask(&mut *session, settings.text("ORACLE_TABLESPACE"))?;
+        Server::ask(&mut *session, &visit.tablespace)?;
         let data = match marker::find(&mut *session, &visit.address.data)? {
             Found::Ours(marked) => marked.data_set(),
             Found::Nothing => None,
@@ -155,7 +158,7 @@ impl Target for Oracle {
     ) -> Result<Vec<Line>, EngineError> {
         let visit = self.visit(location, settings)?;
         let mut keeper = visit.open()?;
-        let server = Server::ask(&mut *keeper, settings.text("ORACLE_TABLESPACE"))?;
+        let server = Server::ask(&mut *keeper, &visit.tablespace)?;
         let _claim = visit.claim(Purpose::Prepare, Some(&server.tablespace.name))?;
         let plan = plan::LoadPlan::new(&mut *keeper, &visit.address.data, settings, schemas)?;
         load::run(

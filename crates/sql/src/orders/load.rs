@@ -5,7 +5,7 @@ use super::marker::{LOADED, Marker};
 use super::{Talk, all, line, text_line};
 use assay_measure::config::{Origin, Settings};
 use assay_measure::units;
-use assay_orders::checks::{self, Words};
+use assay_orders::checks::{self, STATIC, Words};
 use assay_orders::generate::Generator;
 use assay_orders::lines::Lines;
 use assay_orders::model::{TABLES, Table};
@@ -318,6 +318,17 @@ impl<C: Copies> Load<'_, C> {
                 self.progress.update(phase, 0, 0);
             }
         })
+    }
+
+    /// Notes what the checks rest on.
+    pub(crate) fn note_baseline(
+        &self,
+        connection: &mut dyn Talk,
+        sums: &Sums,
+    ) -> Result<(), EngineError> {
+        let sum = |table| (table, sums.get(&table).map_or(0, |(_, sum)| *sum));
+        let sql = checks::baseline_sql(self.words, &STATIC.map(sum));
+        all(connection, &sql, "noting what is loaded")
     }
 
     /// Every table has exactly the rows that were generated, by count and checksum; seconds it took.

@@ -1,5 +1,6 @@
 //! What a data set says of itself: JSON that a server keeps as the comment on its schema.
 
+use super::already;
 use assay_measure::config::{Origin, Settings};
 use assay_orders::generate::{Generator, VERSION};
 use assay_orders::ledger::{BASELINE, LEDGER};
@@ -172,6 +173,18 @@ impl Marker {
                 if found.legacy { "TRUE" } else { "FALSE" },
                 found.cut(),
             ))),
+        }
+    }
+
+    /// [`Self::resumed`], where `place` has no complete one.
+    pub(crate) fn unfinished(
+        found: Option<Self>,
+        place: &str,
+        settings: &Settings,
+    ) -> Result<(Self, bool), EngineError> {
+        match found {
+            Some(found) if found.complete => Err(already(place, &found)),
+            found => Self::resumed(found, settings),
         }
     }
 

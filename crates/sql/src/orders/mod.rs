@@ -6,6 +6,7 @@ pub(crate) mod engine;
 pub(crate) mod load;
 pub(crate) mod marker;
 pub(crate) mod session;
+pub(crate) mod target;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod text;

@@ -1,6 +1,7 @@
 //! A session that waits for each answer: it draws a transaction's inputs, has it performed as a whole or statement by statement,
 //! keeps its books. How a server is spoken to is its [`Wire`]'s; a thread drives one or some of them.
 
+use crate::lost::{closed, lost};
 use assay_measure::prng::{GOLDEN_GAMMA, scramble};
 use assay_measure::snapshot::StatSet;
 use assay_measure::stats;
@@ -68,11 +69,7 @@ impl<W: Wire> Session<W> {
         let (tx, number) = tx_of(op).ok_or_else(OpError::not_ours)?;
         let inputs = Inputs::draw(tx, number, common.bounds, &common.lists);
         let Some(wire) = &mut self.wire else {
-            return Err(OpError {
-                class: "connection lost",
-                text: format!("session {} is closed", self.number),
-                retryable: false,
-            });
+            return Err(closed(self.number));
         };
         let pause = common.asked.intra;
         let done = match common.asked.client_side {
@@ -291,14 +288,7 @@ impl<W: Wire> Driver for Sessions<'_, W> {
 
     /// Nothing is ever queued: this only tells whether the thread can go on.
     fn reap(&mut self, _timeout: Duration, _out: &mut Vec<Completion>) -> Result<(), EngineError> {
-        let lost = |session: &Session<W>| {
-            let why = session.lost.as_ref()?;
-            Some(EngineError::SessionLost(format!(
-                "session {} lost its connection: {why}",
-                session.number
-            )))
-        };
-        self.sessions.iter().find_map(lost).map_or(Ok(()), Err)
+        lost(&self.sessions, |one| (one.number, one.lost.as_deref()))
     }
 
     fn stats(&mut self, into: &mut StatSet) {

@@ -1,5 +1,9 @@
 //! Parts of statements that every server says alike: columns, and what is joined with what.
 
+use assay_orders::checks::Words;
+use assay_orders::model::{Table, VIEWS};
+use assay_orders::program::Statement;
+
 pub(crate) const CUSTOMER: &str = "select customer_id, cust_first_name, cust_last_name, nls_language, nls_territory, credit_limit, \
     cust_email, account_mgr_id, customer_since, customer_class, suggestions, dob, mailshot, partner_mailshot, \
     preferred_address, preferred_card";
@@ -25,6 +29,97 @@ pub(crate) const NEW_ORDER: &str = "insert into orders (order_id, order_date, or
 pub(crate) const BEST: &str = "select t.order_total, t.sales_rep_id, t.order_date, c.cust_first_name, c.cust_last_name from \
     (select o.*, rank() over (order by o.order_total desc) as rk from orders o where o.sales_rep_id = $1) t \
     join customers c using (customer_id) where t.rk <= 10";
+
+/// A query with these columns before its own.
+pub(crate) fn wanted(what: &str, sql: &str) -> String {
+    sql.replacen("select ", &format!("select {what}, "), 1)
+}
+
+/// The questions that every server is asked alike: with `nothing` or the columns of a `product` before what is read, and with the
+/// words that stop after the first rows.
+pub(crate) fn question(statement: Statement, nothing: &str, product: &str, few: &str) -> String {
+    let of_customer = "where customer_id = $1";
+    let sql = match statement {
+        Statement::Addresses => wanted(nothing, ADDRESS) + " from addresses " + of_customer,
+        Statement::Cards => wanted(nothing, CARD) + " from card_details " + of_customer,
+        Statement::Product => {
+            wanted(product, PRODUCT) + &format!(" {OFFERED} where p.product_id = $1")
+        }
+        Statement::Category => {
+            wanted(product, PRODUCT)
+                + &format!(" {OFFERED} where p.category_id = $1 and v.warehouse_id = $2")
+        }
+        Statement::BestOrders => return wanted(nothing, BEST),
+        _ => return String::new(),
+    };
+    sql + few
+}
+
+/// The statements that every server reads alike and that change rows; numbers come as they are. The answer of `Ship` is how many it
+/// changed.
+pub(crate) fn change(statement: Statement) -> Option<String> {
+    let sql = match statement {
+        Statement::CloseOrder => {
+            "update orders set order_mode = 'online', order_status = $1, order_total = $2 / 100 where order_id = $3"
+        }
+        Statement::TakeStock => {
+            "update inventories set quantity_on_hand = quantity_on_hand - 1 where product_id = $1 and warehouse_id = $2"
+        }
+        Statement::PreferAddress => {
+            "update customers set preferred_address = $1 where customer_id = $2"
+        }
+        Statement::Ship => {
+            "update orders set order_status = $1 where order_id = $2 and order_status <= 4"
+        }
+        Statement::OneMore => {
+            "update order_items set quantity = quantity + 1 where order_id = $1 and line_item_id = $2"
+        }
+        Statement::AddPrice => {
+            "update orders set order_total = order_total + $1 / 100 where order_id = $2"
+        }
+        _ => return None,
+    };
+    Some(sql.to_owned())
+}
+
+/// The views, with the words that create one and an expression for the language of a session.
+pub(crate) fn views(words: &dyn Words, create: &str, language: &str) -> [String; 2] {
+    let [products, prices] = VIEWS.map(|name| words.relation(name));
+    let [information, descriptions] = [Table::ProductInformation, Table::ProductDescriptions]
+        .map(|table| words.relation(table.name()));
+    [
+        format!(
+            "{create} {products} as select i.product_id, d.language_id, \
+             coalesce(d.translated_name, i.product_name) as product_name, i.category_id, \
+             coalesce(d.translated_description, i.product_description) as product_description, i.weight_class, \
+             i.warranty_period, i.supplier_id, i.product_status, i.list_price, i.min_price, i.catalog_url \
+             from {information} i left join {descriptions} d on d.product_id = i.product_id \
+             and d.language_id = {language}"
+        ),
+        format!(
+            "{create} {prices} as select category_id, count(*) as products, min(list_price) as low_price, \
+             max(list_price) as high_price from {information} group by category_id"
+        ),
+    ]
+}
+
+/// The text of a procedure: its server's own parts in place of their marks, then those that every server says alike.
+pub(crate) fn filled(text: &str, own: &[(&str, String)]) -> String {
+    let alike = [
+        ("{NEW_CUSTOMER}", NEW_CUSTOMER),
+        ("{NEW_ADDRESS}", NEW_ADDRESS),
+        ("{NEW_CARD}", NEW_CARD),
+        ("{NEW_ORDER}", NEW_ORDER),
+        ("{CUSTOMER}", CUSTOMER),
+        ("{ADDRESS}", ADDRESS),
+        ("{CARD}", CARD),
+        ("{PRODUCT}", PRODUCT),
+        ("{OFFERED}", OFFERED),
+    ];
+    let own = own.iter().map(|(mark, sql)| (*mark, sql.as_str()));
+    own.chain(alike)
+        .fold(text.to_owned(), |text, (mark, sql)| text.replace(mark, sql))
+}
 
 /// `$n` as the marks that a server knows, each by its place from 1; and which value each stands for, from 0.
 pub(crate) fn marked(text: &str, mark: impl Fn(usize) -> String) -> (String, Vec<usize>) {

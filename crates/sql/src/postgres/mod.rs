@@ -91,12 +91,7 @@ impl Target for Postgres {
         if let Place::Temporary { .. } = place {
             return Ok(Presence::Absent { harmless: true });
         }
-        Ok(match prepare::find(&place, settings)? {
-            Some(found) => Presence::Present(found),
-            None => Presence::Absent {
-                harmless: place.is_throw_away(),
-            },
-        })
+        Ok(place.presence(prepare::find(&place, settings)?))
     }
 
     fn plan_prepare(

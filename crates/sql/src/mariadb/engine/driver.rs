@@ -6,6 +6,7 @@ use super::super::layout::changed_columns;
 use super::MariaEngine;
 use super::session::Session;
 use super::slices::Sliced;
+use crate::lost::lost;
 use crate::many::Many;
 use crate::watch::Cancel;
 use assay_measure::snapshot::StatSet;
@@ -55,14 +56,7 @@ impl<'a> MariaDriver<'a> {
 
     /// Why the thread cannot go on.
     fn lost(&self) -> Result<(), EngineError> {
-        let lost = |session: &Session| {
-            let why = session.lost.as_ref()?;
-            Some(EngineError::SessionLost(format!(
-                "session {} lost its connection: {why}",
-                session.number
-            )))
-        };
-        self.sessions.iter().find_map(lost).map_or(Ok(()), Err)
+        lost(&self.sessions, |one| (one.number, one.lost.as_deref()))
     }
 
     /// Logs off. A statement that is still under way (the run was abandoned) is cancelled first, for nobody waits for

@@ -6,6 +6,7 @@ use super::super::wire::{Call, Wire};
 use super::MariaEngine;
 use super::calls::{Calls, Prepared};
 use crate::counted::Counted;
+use crate::lost::{closed, probed};
 use crate::many::Talks;
 use crate::patience::Wait;
 use assay_run::dataset::rows::{COLUMN_BYTES, fill_columns};
@@ -108,14 +109,7 @@ impl Session {
             })
         })?;
         self.counted = Counted::default();
-        if rows == u64::from(plan.work_unit) {
-            return Ok(());
-        }
-        Err(EngineError::Damaged(format!(
-            "a select of keys 1 to {} of schema {home} touched {rows} rows: the data set is not as it was loaded \
-             (`assay check` shows the details)",
-            plan.work_unit
-        )))
+        probed(home, plan.work_unit, rows)
     }
 
     /// A thread can wait for its answers together with those of others.
@@ -321,13 +315,7 @@ impl Session {
                     retryable: false,
                 };
             }
-            Failure::Closed => {
-                return OpError {
-                    class: "connection lost",
-                    text: format!("session {} is closed", self.number),
-                    retryable: false,
-                };
-            }
+            Failure::Closed => return closed(self.number),
         };
         let mut lost = error.is_fatal().then(|| error.to_string());
         self.counted.rollbacks += 1;

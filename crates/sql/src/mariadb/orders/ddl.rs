@@ -3,6 +3,7 @@
 use super::super::layout::literal;
 use super::super::product::Product;
 use crate::orders::marker::LOADED;
+use crate::orders::text::views;
 use assay_orders::checks::Words;
 use assay_orders::generate::Counts;
 use assay_orders::ledger::{BASELINE, LEDGER};
@@ -22,7 +23,7 @@ pub(super) const LOWER: [(&str, &str); 2] =
 
 /// Names in the database of a data set.
 #[derive(Clone, Debug)]
-pub(super) struct Named {
+pub(crate) struct Named {
     /// The database, unquoted.
     pub(super) database: String,
 }
@@ -238,22 +239,9 @@ pub(super) fn sequences_and_views(names: &Named, product: Product, counts: Count
             }
         })
         .collect();
-    let [information, descriptions] = [Table::ProductInformation, Table::ProductDescriptions]
-        .map(|table| names.relation(table.name()));
     // A view cannot ask a session for its language here.
-    sql.push(format!(
-        "create or replace sql security invoker view {} as select i.product_id, d.language_id, \
-         coalesce(d.translated_name, i.product_name) as product_name, i.category_id, \
-         coalesce(d.translated_description, i.product_description) as product_description, i.weight_class, \
-         i.warranty_period, i.supplier_id, i.product_status, i.list_price, i.min_price, i.catalog_url \
-         from {information} i left join {descriptions} d on d.product_id = i.product_id and d.language_id = 'US'",
-        names.relation("products")
-    ));
-    sql.push(format!(
-        "create or replace sql security invoker view {} as select category_id, count(*) as products, \
-         min(list_price) as low_price, max(list_price) as high_price from {information} group by category_id",
-        names.relation("product_prices")
-    ));
+    let create = "create or replace sql security invoker view";
+    sql.extend(views(names, create, "'US'"));
     sql
 }
 

@@ -1,11 +1,11 @@
 //! A run of order entry on a server: a thread for each session, the books, and the checks of what the run left.
 
+use super::MariadbOrders;
 use super::ddl::Named;
 use super::load::within;
 use super::marker;
 use super::session;
 use crate::claim::Purpose;
-use crate::mariadb::address::Address;
 use crate::mariadb::attached::{Attached, OWN_CONNECTIONS};
 use crate::mariadb::claim;
 use crate::mariadb::conn::Connection;
@@ -15,6 +15,7 @@ use crate::mariadb::server::Server;
 use crate::orders::engine::{Base, OrdersEngine};
 use crate::orders::marker::Marker;
 use crate::orders::session::{Common, Sessions};
+use crate::orders::target::Opens;
 use crate::orders::{Talk, books, nothing};
 use assay_measure::config::Settings;
 use assay_measure::facts::{ENGINE, SERVER_TOLD};
@@ -23,7 +24,7 @@ use assay_orders::checks::Words;
 use assay_orders::ledger::{Ledger, opening_sql};
 use assay_orders::params::Asked;
 use assay_orders::part::FromEngine;
-use assay_run::engine::{Doing, Driver, EngineError, Remarks};
+use assay_run::engine::{Doing, Driver, Engine, EngineError, Remarks};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use std::sync::Mutex;
@@ -36,51 +37,45 @@ pub(super) struct Run {
 }
 
 /// Opens the data set for a run.
-pub(super) fn open(
-    address: &Address,
-    names: Named,
-    plan: &Plan,
-    settings: &Settings,
-    stop: &Stop,
-) -> Result<OrdersEngine<Run>, EngineError> {
-    let asked = Asked::new(settings)?;
-    // There may be no such database to connect to.
-    let there = marker::find(&mut connect(address)?, &names)?;
-    there.ok_or_else(|| nothing(&names.place()))?;
-    let inside = within(address, &names);
-    let mut control = claim::take(&inside, Purpose::Run)?;
-    let server = super::server_of(&mut control)?;
-    server.refuse_read_only()?;
-    let wanted = plan.sessions() as u64 + OWN_CONNECTIONS - 1;
-    server.refuse_too_few_connections(wanted, "the run")?;
-    let found = Marker::complete(
-        marker::find(&mut control, &names)?,
-        &names.place(),
-        settings,
-    )?;
-    let mut facts = facts_of(&mut control, &server, &names)?;
-    if found.partitions > 0 {
-        facts.push(Fact::new("references", super::NO_REFERENCES));
+impl Opens for MariadbOrders {
+    fn open(
+        (address, names): &Self::At,
+        plan: &Plan,
+        settings: &Settings,
+        stop: &Stop,
+    ) -> Result<Box<dyn Engine>, EngineError> {
+        let asked = Asked::new(settings)?;
+        // There may be no such database to connect to.
+        let there = marker::find(&mut connect(address)?, names)?;
+        there.ok_or_else(|| nothing(&names.place()))?;
+        let inside = within(address, names);
+        let mut control = claim::take(&inside, Purpose::Run)?;
+        let server = super::server_of(&mut control)?;
+        server.refuse_read_only()?;
+        let wanted = plan.sessions() as u64 + OWN_CONNECTIONS - 1;
+        server.refuse_too_few_connections(wanted, "the run")?;
+        let found = Marker::complete(marker::find(&mut control, names)?, &names.place(), settings)?;
+        let mut facts = facts_of(&mut control, &server, names)?;
+        if found.partitions > 0 {
+            facts.push(Fact::new("references", super::NO_REFERENCES));
+        }
+        let durability = durability(&mut control)?;
+        let on = Attached::open(
+            inside,
+            (control, &server),
+            plan,
+            settings,
+            (!asked.client_side, stop),
+        )?;
+        // From here on somebody closes them again.
+        let opening = opening_sql(|name| names.relation(name));
+        on.control(|control| control.tell(&opening, "opening the books"))
+            .transpose()?;
+        let names = names.clone();
+        let run = Run { names, on };
+        let engine = OrdersEngine::new(asked, &found, facts, durability, run);
+        Ok(Box::new(engine))
     }
-    let durability = durability(&mut control)?;
-    let on = Attached::open(
-        inside,
-        (control, &server),
-        plan,
-        settings,
-        (!asked.client_side, stop),
-    )?;
-    // From here on somebody closes them again.
-    let opening = opening_sql(|name| names.relation(name));
-    on.control(|control| control.tell(&opening, "opening the books"))
-        .transpose()?;
-    Ok(OrdersEngine::new(
-        asked,
-        &found,
-        facts,
-        durability,
-        Run { names, on },
-    ))
 }
 
 /// What the server is.

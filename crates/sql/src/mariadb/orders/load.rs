@@ -1,6 +1,7 @@
 //! Preparing the data set: pieces go by LOAD DATA from memory, or as inserts of many rows where the server takes no files.
 //! The order is `crate::orders::load`'s.
 
+use super::MariadbOrders;
 use super::ddl::{self, Named};
 use super::marker;
 use super::procedures;
@@ -13,9 +14,10 @@ use crate::mariadb::plan::{Way, way};
 use crate::mariadb::product::Product;
 use crate::orders::load::{Copies, Load, Sums, note_sql, threads};
 use crate::orders::marker::Marker;
-use crate::orders::{Rows, Talk, all, already};
+use crate::orders::target::Loads;
+use crate::orders::{Rows, Talk, all};
 use assay_measure::config::Settings;
-use assay_orders::checks::{self, STATIC, Words};
+use assay_orders::checks::Words;
 use assay_orders::generate::Generator;
 use assay_orders::lines::Lines;
 use assay_orders::model::{TABLES, Table};
@@ -47,54 +49,52 @@ pub(super) fn within(address: &Address, names: &Named) -> Address {
 }
 
 /// See the module.
-pub(super) fn prepare(
-    address: &Address,
-    names: &Named,
-    settings: &Settings,
-    stop: &Stop,
-    progress: &dyn Progress,
-) -> Result<Vec<Line>, EngineError> {
-    let began = Instant::now();
-    let mut first = connect(address)?;
-    let server = super::server_of(&mut first)?;
-    server.refuse_read_only()?;
-    let way = way(settings, &server)?;
-    server.refuse_too_few_connections(threads(settings) as u64 + 1, "LOAD_PARALLEL_DEGREE")?;
-    if marker::find(&mut first, names)?.is_none() {
-        let asked = Marker::asked(settings)?;
-        let sql = marker::create_sql(&asked, names, first.product);
-        all(&mut first, &sql, "creating the database")?;
+impl Loads for MariadbOrders {
+    fn prepare(
+        (address, names): &Self::At,
+        settings: &Settings,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Line>, EngineError> {
+        let began = Instant::now();
+        let mut first = connect(address)?;
+        let server = super::server_of(&mut first)?;
+        server.refuse_read_only()?;
+        let way = way(settings, &server)?;
+        server.refuse_too_few_connections(threads(settings) as u64 + 1, "LOAD_PARALLEL_DEGREE")?;
+        if marker::find(&mut first, names)?.is_none() {
+            let asked = Marker::asked(settings)?;
+            let sql = marker::create_sql(&asked, names, first.product);
+            all(&mut first, &sql, "creating the database")?;
+        }
+        let inside = within(address, names);
+        let mut control = claim::take(&inside, Purpose::Prepare)?;
+        let found = marker::find(&mut control, names)?;
+        let (marker, _) = Marker::unfinished(found, &names.place(), settings)?;
+        let connected = began.elapsed();
+        all(
+            &mut control,
+            &ddl::create_tables(names, marker.which(), marker.partitions),
+            "creating the tables",
+        )?;
+        let copies = Copying {
+            address: &inside,
+            names,
+            product: server.product,
+            way,
+            partitions: marker.partitions,
+            packet_bytes: usize::try_from(server.packet_bytes).unwrap_or(usize::MAX),
+        };
+        let load = Load {
+            copies: &copies,
+            words: names,
+            generator: marker.generator(),
+            threads: threads(settings),
+            stop,
+            progress,
+        };
+        load.run(&mut control, marker, (began, connected))
     }
-    let inside = within(address, names);
-    let mut control = claim::take(&inside, Purpose::Prepare)?;
-    let found = marker::find(&mut control, names)?;
-    if let Some(found) = found.as_ref().filter(|found| found.complete) {
-        return Err(already(&names.place(), found));
-    }
-    let (marker, _) = Marker::resumed(found, settings)?;
-    let connected = began.elapsed();
-    all(
-        &mut control,
-        &ddl::create_tables(names, marker.which(), marker.partitions),
-        "creating the tables",
-    )?;
-    let copies = Copying {
-        address: &inside,
-        names,
-        product: server.product,
-        way,
-        partitions: marker.partitions,
-        packet_bytes: usize::try_from(server.packet_bytes).unwrap_or(usize::MAX),
-    };
-    let load = Load {
-        copies: &copies,
-        words: names,
-        generator: marker.generator(),
-        threads: threads(settings),
-        stop,
-        progress,
-    };
-    load.run(&mut control, marker, (began, connected))
 }
 
 /// How these servers are loaded.
@@ -140,12 +140,8 @@ impl Copies for Copying<'_> {
         });
         kept?;
         let bytes = text.len() as u64;
-        let note = note_sql(
-            self.names,
-            piece,
-            lines.rows() - rows_before,
-            lines.sum() - sum_before,
-        );
+        let (rows, sum) = (lines.rows() - rows_before, lines.sum() - sum_before);
+        let note = note_sql(self.names, piece, rows, sum);
         let text: Arc<[u8]> = text.into();
         let copied = self.copy_text(connection, piece.table, &text, &note);
         copied.map_err(told(piece.table.name()))?;
@@ -175,15 +171,7 @@ impl Copies for Copying<'_> {
             "sequences and views",
         )?;
         all(control, &procedures::create(names, product), "procedures")?;
-        let fixed: Vec<(Table, i128)> = STATIC
-            .into_iter()
-            .map(|table| (table, sums.get(&table).map_or(0, |(_, sum)| *sum)))
-            .collect();
-        all(
-            &mut patient,
-            &checks::baseline_sql(names, &fixed),
-            "noting what is loaded",
-        )?;
+        load.note_baseline(&mut patient, sums)?;
         let analyze = |table: Table| format!("analyze table {}", names.relation(table.name()));
         load.several(&TABLES.map(analyze), "statistics")
     }
@@ -301,9 +289,10 @@ fn value(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mariadb::orders::at;
+    use crate::mariadb::Mariadb;
     use crate::mariadb::tests::Server;
     use crate::orders::marker::LOADED;
+    use crate::orders::target::Life;
     use assay_orders::work::pieces;
 
     #[test]
@@ -313,7 +302,8 @@ mod tests {
         };
         let place = server.database("orders_clash");
         let settings = super::super::tests::settings(&[("ORDERS_SCHEMA", "assay_orders_clash")]);
-        let (address, names) = at(&place, &settings).unwrap();
+        let (address, names) =
+            MariadbOrders::at(&Mariadb, &place, &settings, &Stop::new()).unwrap();
         let marker = Marker::asked(&settings).unwrap();
         let mut first = connect(&address).unwrap();
         let sql = marker::create_sql(&marker, &names, first.product);

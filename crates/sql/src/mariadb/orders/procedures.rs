@@ -4,9 +4,7 @@
 use super::ddl::Named;
 use super::statements::{NEW_ITEM, hour, totals, work_list};
 use crate::mariadb::product::Product;
-use crate::orders::text::{
-    ADDRESS, BEST, CARD, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, OFFERED, PRODUCT,
-};
+use crate::orders::text::{BEST, PRODUCT, filled};
 use assay_orders::checks::Words;
 use assay_orders::mix::Tx;
 use assay_orders::model::SEQUENCES;
@@ -274,16 +272,8 @@ fn body(text: &str) -> String {
     let parts = [
         ("{LOGON}", LOGON.to_owned()),
         ("{PAUSE}", pause.to_owned()),
-        ("{NEW_CUSTOMER}", NEW_CUSTOMER.to_owned()),
-        ("{NEW_ADDRESS}", NEW_ADDRESS.to_owned()),
-        ("{NEW_CARD}", NEW_CARD.to_owned()),
-        ("{NEW_ORDER}", NEW_ORDER.to_owned()),
         ("{NEW_ITEM}", NEW_ITEM.to_owned()),
-        ("{CUSTOMER}", CUSTOMER.to_owned()),
-        ("{ADDRESS}", ADDRESS.to_owned()),
-        ("{CARD}", CARD.to_owned()),
         ("{PRODUCT}", PRODUCT.replace(LONG, SHORTER)),
-        ("{OFFERED}", OFFERED.to_owned()),
         (
             "{WORK_LIST}",
             query(&work_list("select o.order_id, "), "p_warehouse"),
@@ -292,11 +282,7 @@ fn body(text: &str) -> String {
         ("{TOTALS}", query(&totals("select "), "p_of")),
         ("{HOUR}", query(&hour("select "), "p_of")),
     ];
-    parts
-        .into_iter()
-        .fold(text.to_owned(), |text, (mark, sql)| {
-            text.replace(mark, &sql)
-        })
+    filled(text, &parts)
 }
 
 /// The call of a procedure, the pause and what its caller draws included.

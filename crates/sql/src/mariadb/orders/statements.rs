@@ -3,8 +3,7 @@
 
 use crate::mariadb::product::Product;
 use crate::orders::text::{
-    ADDRESS, BEST, CARD, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, OFFERED,
-    PRODUCT, marked,
+    self, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, marked, wanted,
 };
 use assay_orders::model::SEQUENCES;
 use assay_orders::program::Statement;
@@ -64,26 +63,12 @@ pub(super) fn statement(statement: Statement, product: Product) -> (String, Vec<
 }
 
 fn question(statement: Statement) -> String {
-    let wanted = |what: &str, sql: &str| sql.replacen("select ", &format!("select {what}, "), 1);
     let nothing = format!("select {NOTHING}, ");
     let product = "p.product_id, cast(p.list_price * 100 as signed), null, null";
     match statement {
         Statement::Customer => {
             let what = "preferred_address, preferred_card, customer_id, customer_class";
             wanted(what, CUSTOMER) + " from customers where customer_id = $1 limit 14"
-        }
-        Statement::Addresses => {
-            wanted(NOTHING, ADDRESS) + " from addresses where customer_id = $1 limit 14"
-        }
-        Statement::Cards => {
-            wanted(NOTHING, CARD) + " from card_details where customer_id = $1 limit 14"
-        }
-        Statement::Product => {
-            wanted(product, PRODUCT) + &format!(" {OFFERED} where p.product_id = $1 limit 14")
-        }
-        Statement::Category => {
-            wanted(product, PRODUCT)
-                + &format!(" {OFFERED} where p.category_id = $1 and v.warehouse_id = $2 limit 14")
         }
         Statement::Stock => {
             "select v.quantity_on_hand, null, null, null from inventories v join product_information p using (product_id) \
@@ -104,23 +89,24 @@ fn question(statement: Statement) -> String {
              where order_id = $1 limit 14"
                 .to_owned()
         }
-        Statement::BestOrders => wanted(NOTHING, BEST),
         Statement::Totals => totals(&nothing),
         Statement::LastHour => hour(&nothing),
         Statement::NextIds => {
             "select nextval(customer_seq), nextval(address_seq), nextval(card_details_seq), null".to_owned()
         }
         Statement::NextAddress => "select nextval(address_seq), null, null, null".to_owned(),
-        _ => String::new(),
+        _ => text::question(statement, NOTHING, product, " limit 14"),
     }
 }
 
 /// A statement that changes rows.
 fn change(statement: Statement) -> Option<String> {
     Some(match statement {
-        Statement::Logon => "insert into logon (logon_id, customer_id, logon_date) values (nextval(logon_seq), $1, \
+        Statement::Logon => {
+            "insert into logon (logon_id, customer_id, logon_date) values (nextval(logon_seq), $1, \
                              utc_timestamp())"
-            .to_owned(),
+                .to_owned()
+        }
         Statement::NewOrder => format!(
             "{NEW_ORDER} values (nextval(orders_seq), utc_timestamp(6), 'online', $1, 1, $2, 'Standard', $3, $4, \
              'ship_asap', nullif($5, ''), $6, $3){RETURNED}"
@@ -128,19 +114,10 @@ fn change(statement: Statement) -> Option<String> {
         Statement::NewItem => format!(
             "{NEW_ITEM} values ($1, $2, $3, $4 / 100, 1, 'None', 'New', utc_date() + interval 3 day)"
         ),
-        Statement::CloseOrder => "update orders set order_mode = 'online', order_status = $1, order_total = $2 / 100 \
-                                  where order_id = $3"
-            .to_owned(),
-        Statement::TakeStock => "update inventories set quantity_on_hand = quantity_on_hand - 1 where product_id = $1 \
-                                 and warehouse_id = $2"
-            .to_owned(),
         Statement::NewAddress => format!(
             "{NEW_ADDRESS} values ($1, $2, date_format(utc_timestamp(), '%Y-%m-%d %H:%i:00'), $3, 'Street Name', $4, $5, $6, \
              'Postcode', null)"
         ),
-        Statement::PreferAddress => {
-            "update customers set preferred_address = $1 where customer_id = $2".to_owned()
-        }
         Statement::NewCustomer => format!(
             "{NEW_CUSTOMER} values ($1, $2, $3, $4, $5, $6, concat($2, '.', $3, '@oracle.com'), $7, utc_date(), 'Occasional', \
              'Music', utc_date() - interval $8 day, 'Y', 'N', $9, $10)"
@@ -148,16 +125,6 @@ fn change(statement: Statement) -> Option<String> {
         Statement::NewCard => format!(
             "{NEW_CARD} values ($1, $2, 'Visa(Debit)', $3, utc_date() + interval $4 day, 'Y', $5)"
         ),
-        // Its answer is how many rows it changed: this server returns none of an update.
-        Statement::Ship => {
-            "update orders set order_status = $1 where order_id = $2 and order_status <= 4".to_owned()
-        }
-        Statement::OneMore => {
-            "update order_items set quantity = quantity + 1 where order_id = $1 and line_item_id = $2".to_owned()
-        }
-        Statement::AddPrice => {
-            "update orders set order_total = order_total + $1 / 100 where order_id = $2".to_owned()
-        }
-        _ => return None,
+        _ => return text::change(statement),
     })
 }

@@ -3,14 +3,10 @@
 use super::*;
 use crate::mariadb::tests::Server;
 use crate::mariadb::tests::mysql::MySql;
-use crate::orders::testing::{RUN_TIME_NS, ran, verdicts};
+use crate::orders::testing::{Bench, catches, holds};
 use crate::testing::settings_of;
-use assay_measure::snapshot::RunData;
-use assay_orders::checks::{BROKEN, HOLDS};
-use assay_orders::mix::{ALL, Tx};
-use assay_orders::part::FromEngine;
-use assay_run::conformance::life::Unwatched;
-use assay_run::engine::LineValue;
+use assay_orders::mix::Tx;
+use assay_run::engine::{LineValue, Presence};
 
 const SCALE: &str = ".002";
 
@@ -36,26 +32,15 @@ fn on_each(test: fn(&Server)) {
 }
 
 fn connection(place: &str) -> Connection {
-    connect(&at(place, &settings(&[])).unwrap().0).unwrap()
+    let at = MariadbOrders::at(&Mariadb, place, &settings(&[]), &Stop::new());
+    connect(&at.unwrap().0).unwrap()
 }
 
-fn prepare(place: &str, given: &[(&str, &str)]) -> Result<Vec<Line>, EngineError> {
-    MariadbOrders.prepare(place, &settings(given), 1, &Stop::new(), &Unwatched)
-}
-
-fn run(place: &str, given: &[(&str, &str)]) -> (RunData, FromEngine) {
-    run_with(place, given, &[])
-}
-
-/// A run before which statements are executed that the data set may bear during the claim alone.
-fn run_with(place: &str, given: &[(&str, &str)], sql: &[&str]) -> (RunData, FromEngine) {
-    let act = || {
-        for sql in sql {
-            connection(place).run(sql).unwrap();
-        }
-    };
-    ran(&MariadbOrders, place, &settings(given), RUN_TIME_NS, act)
-}
+const BENCH: Bench = Bench {
+    target: MariadbOrders::TARGET,
+    settings,
+    connect: |place| Box::new(connection(place)),
+};
 
 #[test]
 fn a_data_set_lives_is_run_on_and_each_fault_is_caught() {
@@ -66,108 +51,28 @@ fn lives(server: &Server) {
     let url = server.database("orders_way");
     connection(&url).run("set global local_infile = 1").unwrap();
     let place = &server.database("orders_life");
-    let summary = prepare(place, &[]).unwrap();
-    let rows = summary
-        .iter()
-        .find(|line| line.key == "loaded_rows")
-        .unwrap();
-    let planned = assay_orders::generate::Generator::new(7, 2, false).rows_in_all();
-    assert_eq!(rows.value, LineValue::Count(planned));
-    let again = prepare(place, &[]).unwrap_err().to_string();
-    assert!(
-        again.contains("already has a data set of scale 0.002"),
-        "{again}"
-    );
-    let checked = MariadbOrders
-        .check(place, &settings(&[]), &Stop::new(), &Unwatched)
-        .unwrap();
-    assert_eq!(checked.len(), 18);
-
+    BENCH.loads(place, 2);
     for form in ["server", "client"] {
-        every_transaction(place, form);
+        BENCH.performs_every_transaction(place, form);
     }
     faults(place);
     // After the faults: what is in doubt is allowed to be missing.
     for form in ["server", "client"] {
-        a_logon_is_committed_on_its_own_where_that_is_asked_for(place, form);
+        let refuse = "create trigger assay_orders.refuse before insert on assay_orders.orders for each row \
+                      signal sqlstate '45000' set message_text = 'refused'";
+        let allow = "drop trigger assay_orders.refuse";
+        BENCH.commits_logons_where_asked(place, form, &[refuse], allow);
     }
     strangers_are_left_alone(place);
-    MariadbOrders.destroy(place, &settings(&[])).unwrap();
+    MariadbOrders::TARGET
+        .destroy(place, &settings(&[]))
+        .unwrap();
     let left = connection(place)
         .rows("select 1 from information_schema.schemata where schema_name = 'assay_orders'")
         .unwrap();
     assert!(left.is_empty());
 }
 
-fn a_logon_is_committed_on_its_own_where_that_is_asked_for(place: &str, form: &str) {
-    let logons = || {
-        connection(place)
-            .number("select count(*) from assay_orders.logon")
-            .unwrap()
-    };
-    // Each order is refused, its logon before it stays only if it was committed.
-    let refused = "create trigger assay_orders.refuse before insert on assay_orders.orders for each row \
-                   signal sqlstate '45000' set message_text = 'refused'";
-    for commit in ["FALSE", "TRUE"] {
-        let before = logons();
-        let given = [
-            ("ORDERS_DISABLE", "NCR,UCD,BP,PO,BO"),
-            ("ORDERS_FORM", form),
-            ("SESSIONS", "1"),
-            ("WORK_LOOP", "20"),
-            ("COMMIT_LOGON", commit),
-        ];
-        let (_, part) = run_with(place, &given, &[refused]);
-        let stayed = logons() - before;
-        assert_eq!(stayed > 0, commit == "TRUE", "{form}: {stayed}");
-        assert_eq!(
-            part.ledger.in_doubt.get("logon").copied().unwrap_or(0),
-            stayed
-        );
-        assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
-        connection(place)
-            .run("drop trigger assay_orders.refuse")
-            .unwrap();
-    }
-}
-
-fn every_transaction(place: &str, form: &str) {
-    let given = [
-        ("ORDERS_MIX", "classic"),
-        ("ORDERS_FORM", form),
-        ("SESSIONS", "4"),
-        ("WORK_LOOP", "250"),
-    ];
-    let (data, part) = run(place, &given);
-    let driver = &data.drained.driver;
-    assert_eq!(driver.ops.len(), ALL.len());
-    assert_eq!(
-        driver.ops_ended(),
-        part.ledger.commits,
-        "{:?}",
-        driver.errors
-    );
-    assert_eq!(part.ledger.commits, 1000, "{:?}", driver.errors);
-    let acked = &part.ledger.acked;
-    for (entry, least) in [
-        ("OP", 100),
-        ("NCR", 30),
-        ("BO", 10),
-        ("PO", 5),
-        ("logon", 50),
-    ] {
-        assert!(acked[entry] > least, "{acked:?}");
-    }
-    assert_eq!(
-        verdicts(&part.checks, HOLDS).len(),
-        17,
-        "{:?} {}",
-        part.checks,
-        part.unchecked
-    );
-}
-
-/// Each fault is injected, caught by its checks and by no other, and taken back.
 fn faults(place: &str) {
     let new = "order_id > (select v from soe_baseline where k = 'ord_max')";
     let faults: [(&str, String, &[&str]); 10] = [
@@ -189,30 +94,7 @@ fn faults(place: &str) {
     let behind = "update orders_seq set next_not_cached_value = 2860";
     let behind = ("sequence behind", behind.to_owned(), &["C11"][..]);
     let sequence = (!connection.product.has_sequences()).then_some(behind);
-    for (what, sql, caught) in faults.into_iter().chain(sequence) {
-        connection.run("begin").unwrap();
-        connection.run(&sql).unwrap();
-        let checked = books::check(&mut connection, &names).unwrap();
-        connection.run("rollback").unwrap();
-        let broken = verdicts(&checked, BROKEN);
-        for id in caught {
-            assert!(
-                broken.iter().any(|broken| broken == id),
-                "{what}: {broken:?} without {id}"
-            );
-        }
-    }
-    let sound = books::check(&mut connection, &names).unwrap();
-    assert_eq!(verdicts(&sound, HOLDS).len(), 17, "{sound:?}");
-    // A run that was killed did not close its books: what rests on them cannot be told.
-    connection
-        .run("update soe_ledger set acked = acked + 1 where k = 'open_runs'")
-        .unwrap();
-    let killed = books::check(&mut connection, &names).unwrap();
-    assert_eq!(verdicts(&killed, "n/a"), ["C7", "C8", "C10", "C17"]);
-    connection
-        .run("update soe_ledger set acked = acked - 1 where k = 'open_runs'")
-        .unwrap();
+    catches(&mut connection, &names, faults.into_iter().chain(sequence));
 }
 
 fn strangers_are_left_alone(place: &str) {
@@ -220,29 +102,19 @@ fn strangers_are_left_alone(place: &str) {
     connection
         .run("create table assay_orders.mine (a int)")
         .unwrap();
-    for error in [
-        MariadbOrders.destroy(place, &settings(&[])).unwrap_err(),
-        MariadbOrders.inspect(place, &settings(&[])).unwrap_err(),
-    ] {
-        assert!(
-            error
-                .to_string()
-                .contains("what assay did not make there: mine"),
-            "{error}"
-        );
-    }
+    BENCH.leaves_alone(place, "mine");
     connection.run("drop table assay_orders.mine").unwrap();
     connection.run("drop database if exists theirs").unwrap();
     connection.run("create database theirs").unwrap();
     if !connection.product.comments_databases() {
         // As a prepare leaves it that was killed before it could mark it.
         let empty = settings(&[("ORDERS_SCHEMA", "theirs")]);
-        let presence = MariadbOrders.inspect(place, &empty).unwrap();
+        let presence = MariadbOrders::TARGET.inspect(place, &empty).unwrap();
         assert!(matches!(presence, Presence::Absent { harmless: false }));
     }
     connection.run("create table theirs.a (a int)").unwrap();
     let theirs = [("ORDERS_SCHEMA", "theirs")];
-    let error = prepare(place, &theirs).unwrap_err().to_string();
+    let error = BENCH.prepare(place, &theirs).unwrap_err().to_string();
     assert!(error.contains("assay did not make it"), "{error}");
 }
 
@@ -277,7 +149,7 @@ fn a_setting_that_would_do_nothing_is_not_heeded() {
         ("DRIVER_THREADS", false),
         ("READ_MODE", false),
     ] {
-        assert_eq!(MariadbOrders.heeds(name), heeded, "{name}");
+        assert_eq!(MariadbOrders::TARGET.heeds(name), heeded, "{name}");
     }
 }
 
@@ -300,8 +172,8 @@ fn both_forms(server: &Server) {
             ("SESSIONS", "1"),
             ("WORK_LOOP", "400"),
         ];
-        prepare(place, &given).unwrap();
-        let (_, part) = run(place, &given);
+        BENCH.prepare(place, &given).unwrap();
+        let (_, part) = BENCH.run(place, &given, &[]);
         (sums(place, database), part.ledger)
     });
     assert_eq!(left[0], left[1]);
@@ -332,14 +204,14 @@ fn attempted_again(server: &Server) {
         ("WORK_LOOP", "120"),
         ("ORDERS_MIX", "classic"),
     ];
-    prepare(place, &given).unwrap();
+    BENCH.prepare(place, &given).unwrap();
     // A trigger of a test's own, which the data set may not have when it is claimed: it fails as a deadlock and as a lock
     // wait would.
     let trigger = "create trigger assay_orders_again.clash before update on assay_orders_again.orders for each row begin \
          set @tries = coalesce(@tries, 0) + 1; \
          if @tries % 5 = 1 then signal sqlstate '40001' set mysql_errno = 1213, message_text = 'clash'; end if; \
          if @tries % 5 = 3 then signal sqlstate 'HY000' set mysql_errno = 1205, message_text = 'wait'; end if; end";
-    let (data, part) = run_with(place, &given, &[trigger]);
+    let (data, part) = BENCH.run(place, &given, &[trigger]);
     let by_kind = &data.drained.driver.by_kind;
     assert!(
         by_kind["retried order_products deadlock"] > 0,
@@ -351,7 +223,7 @@ fn attempted_again(server: &Server) {
     );
     assert_eq!(data.drained.driver.ops_ended(), 240, "{by_kind:?}");
     assert_eq!(part.ledger.rollbacks, data.drained.driver.retries);
-    assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+    holds(&part);
 }
 
 #[test]
@@ -365,7 +237,7 @@ fn torn(server: &Server) {
         ("ORDERS_SCHEMA", "assay_orders_torn"),
         ("MYSQL_LOAD", "insert"),
     ];
-    prepare(place, &given).unwrap();
+    BENCH.prepare(place, &given).unwrap();
     // As if it had been killed after some pieces.
     let mut connection = connection(place);
     let names = named(&settings(&given)).unwrap();
@@ -381,16 +253,14 @@ fn torn(server: &Server) {
         ("ORDERS_SCHEMA", "assay_orders_torn"),
         ("ORDERS_SCALE", ".003"),
     ];
-    let other = prepare(place, &other).unwrap_err().to_string();
+    let other = BENCH.prepare(place, &other).unwrap_err().to_string();
     assert!(other.contains("ORDERS_SCALE asks for another"), "{other}");
-    let summary = prepare(place, &given).unwrap();
+    let summary = BENCH.prepare(place, &given).unwrap();
     assert!(
         summary.iter().any(|line| line.key == "resumed_rows"),
         "{summary:?}"
     );
-    let checked = MariadbOrders
-        .check(place, &settings(&given), &Stop::new(), &Unwatched)
-        .unwrap();
+    let checked = BENCH.check(place, &given).unwrap();
     assert_eq!(checked.len(), 18);
 }
 
@@ -408,7 +278,7 @@ fn partitioned(server: &Server) {
         ("ORDERS_PARTITIONS", "hash"),
         ("ORDERS_PARTITION_COUNT", "4"),
     ]);
-    let planned = MariadbOrders
+    let planned = MariadbOrders::TARGET
         .plan_prepare(place, &settings(&hash), 1)
         .unwrap();
     let told = planned
@@ -416,7 +286,7 @@ fn partitioned(server: &Server) {
         .find(|line| line.key == "references")
         .unwrap();
     assert_eq!(told.value, LineValue::Text(NO_REFERENCES.to_owned()));
-    prepare(place, &hash).unwrap();
+    BENCH.prepare(place, &hash).unwrap();
     let names = named(&settings(&hash)).unwrap();
     let mut control = connection(place);
     let number = |control: &mut Connection, sql: &str| control.number(sql).unwrap();
@@ -435,7 +305,7 @@ fn partitioned(server: &Server) {
         "delete from assay_orders_hash.soe_load where tbl = 'order_items'".to_owned(),
     ];
     all(&mut control, &torn, "tearing").unwrap();
-    prepare(place, &own(&[])).unwrap();
+    BENCH.prepare(place, &own(&[])).unwrap();
     for form in ["server", "client"] {
         let given = own(&[
             ("ORDERS_MIX", "classic"),
@@ -443,21 +313,23 @@ fn partitioned(server: &Server) {
             ("SESSIONS", "4"),
             ("WORK_LOOP", "60"),
         ]);
-        let (data, part) = run(place, &given);
+        let (data, part) = BENCH.run(place, &given, &[]);
         assert_eq!(part.ledger.commits, 240, "{:?}", data.drained.driver.errors);
-        assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+        holds(&part);
         assert!(
             data.engine_facts
                 .iter()
                 .any(|fact| fact.value == NO_REFERENCES)
         );
     }
-    let refused = MariadbOrders
+    let refused = MariadbOrders::TARGET
         .share(place, &settings(&own(&[("ORDERS_PARTITIONS", "none")])))
         .err()
         .map(|error| error.to_string());
     assert!(refused.is_some_and(|text| text.contains("ORDERS_PARTITIONS asks for another")));
-    MariadbOrders.destroy(place, &settings(&own(&[]))).unwrap();
+    MariadbOrders::TARGET
+        .destroy(place, &settings(&own(&[])))
+        .unwrap();
     let left =
         "select count(*) from information_schema.schemata where schema_name = 'assay_orders_hash'";
     assert_eq!(number(&mut control, left), 0);

@@ -2,6 +2,7 @@
 
 use super::super::sql::in_tablespace;
 use crate::orders::marker::LOADED;
+use crate::orders::text::views;
 use assay_orders::checks::Words;
 use assay_orders::generate::Counts;
 use assay_orders::ledger::{BASELINE, LEDGER};
@@ -23,7 +24,7 @@ const GROWING: [Table; 5] = [
 
 /// Where the data set is: names within the schema of the user, and a tablespace.
 #[derive(Clone, Debug)]
-pub(super) struct Named {
+pub(crate) struct Named {
     pub(super) user: String,
     /// Of tables and indexes; the user's own where there is none.
     pub(super) tablespace: Option<String>,
@@ -224,7 +225,7 @@ pub(super) fn constraints(indexes: Indexes) -> Vec<String> {
 }
 
 /// Sequences that go on behind what is loaded, and views.
-pub(super) fn sequences_and_views(counts: Counts) -> Vec<String> {
+pub(super) fn sequences_and_views(names: &Named, counts: Counts) -> Vec<String> {
     let loaded = |table| match table {
         Table::Customers => counts.customers,
         Table::Addresses => counts.addresses,
@@ -239,20 +240,8 @@ pub(super) fn sequences_and_views(counts: Counts) -> Vec<String> {
             format!("create sequence {sequence} start with {next} cache {SEQUENCE_CACHE} noorder")
         })
         .collect();
-    let [information, descriptions] =
-        [Table::ProductInformation, Table::ProductDescriptions].map(Table::name);
-    sql.push(format!(
-        "create or replace view products as select i.product_id, d.language_id, \
-         coalesce(d.translated_name, i.product_name) as product_name, i.category_id, \
-         coalesce(d.translated_description, i.product_description) as product_description, i.weight_class, \
-         i.warranty_period, i.supplier_id, i.product_status, i.list_price, i.min_price, i.catalog_url \
-         from {information} i left join {descriptions} d on d.product_id = i.product_id \
-         and d.language_id = sys_context('userenv', 'lang')"
-    ));
-    sql.push(format!(
-        "create or replace view product_prices as select category_id, count(*) as products, min(list_price) as low_price, \
-         max(list_price) as high_price from {information} group by category_id"
-    ));
+    let language = "sys_context('userenv', 'lang')";
+    sql.extend(views(names, "create or replace view", language));
     sql
 }
 

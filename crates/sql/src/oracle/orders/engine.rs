@@ -1,13 +1,17 @@
 //! A run of order entry on a server: a thread for each session, the books, and the checks of what the run left.
 
+use super::super::Visit;
 use super::super::attached::{Attached, Site};
 use super::super::server::{Server, TOLD};
+use super::OracleOrders;
 use super::ddl::Named;
 use super::load::{self, Link};
 use super::session;
+use crate::claim::Purpose;
 use crate::orders::engine::{Base, OrdersEngine};
 use crate::orders::marker::Marker;
 use crate::orders::session::{Common, Sessions};
+use crate::orders::target::{Life, Opens};
 use crate::orders::{Talk, books};
 use assay_measure::config::Settings;
 use assay_measure::facts::{ENGINE, SERVER_TOLD};
@@ -16,7 +20,7 @@ use assay_orders::checks::Words;
 use assay_orders::ledger::{Ledger, opening_sql};
 use assay_orders::params::Asked;
 use assay_orders::part::FromEngine;
-use assay_run::engine::{Doing, Driver, EngineError, Remarks};
+use assay_run::engine::{Doing, Driver, Engine, EngineError, Remarks};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use std::sync::Mutex;
@@ -28,30 +32,33 @@ pub(super) struct Run {
 }
 
 /// Opens the data set for a run.
-pub(super) fn open(
-    site: Site,
-    names: Named,
-    found: &Marker,
-    plan: &Plan,
-    settings: &Settings,
-    stop: &Stop,
-) -> Result<OrdersEngine<Run>, EngineError> {
-    let asked = Asked::new(settings)?;
-    let mut session = site.way.open(&site.address.data, site.address.answer)?;
-    let (server, _) = super::asked(&mut *session, settings)?;
-    server.refuse_read_only()?;
-    let on = Attached::open(site, server.major, plan, settings, stop)?;
-    // From here on somebody closes them again.
-    let opening = opening_sql(|name| names.relation(name));
-    Link(session).tell(&opening, "opening the books")?;
-    let (facts, durability) = (facts(&on, &server), durability(&on));
-    Ok(OrdersEngine::new(
-        asked,
-        found,
-        facts,
-        durability,
-        Run { names, on },
-    ))
+impl Opens for OracleOrders {
+    fn open(
+        visit: &Visit,
+        plan: &Plan,
+        settings: &Settings,
+        stop: &Stop,
+    ) -> Result<Box<dyn Engine>, EngineError> {
+        let (claim, there) = OracleOrders::claim(visit, Purpose::Run)?;
+        let found = Marker::complete(there.found, &there.place, settings)?;
+        let asked = Asked::new(settings)?;
+        let mut session = visit.open()?;
+        let (server, names) = super::asked(&mut *session, visit)?;
+        server.refuse_read_only()?;
+        let site = Site {
+            way: visit.way.clone(),
+            address: visit.address.clone(),
+            claim: claim.0,
+        };
+        let on = Attached::open(site, server.major, plan, settings, stop)?;
+        // From here on somebody closes them again.
+        let opening = opening_sql(|name| names.relation(name));
+        Link(session).tell(&opening, "opening the books")?;
+        let (facts, durability) = (facts(&on, &server), durability(&on));
+        let run = Run { names, on };
+        let engine = OrdersEngine::new(asked, &found, facts, durability, run);
+        Ok(Box::new(engine))
+    }
 }
 
 /// What the server is.

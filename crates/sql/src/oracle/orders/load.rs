@@ -5,14 +5,15 @@ use super::super::Visit;
 use super::super::address::Address;
 use super::super::server::Server;
 use super::super::session::{Bind, OraError, Session, Way, told};
+use super::OracleOrders;
 use super::ddl::{self, Named};
 use super::{marker, package};
 use crate::claim::Purpose;
 use crate::orders::load::{Copies, Load, Sums, note_sql, threads};
 use crate::orders::marker::Marker;
-use crate::orders::{Rows, Talk, all, already};
+use crate::orders::target::Loads;
+use crate::orders::{Rows, Talk, all};
 use assay_measure::config::Settings;
-use assay_orders::checks::{self, STATIC};
 use assay_orders::generate::Generator;
 use assay_orders::lines::Lines;
 use assay_orders::model::{TABLES, Table, Type};
@@ -72,48 +73,47 @@ pub(super) fn patient(way: &dyn Way, address: &Address) -> Result<Link, EngineEr
 }
 
 /// See the module.
-pub(super) fn prepare(
-    visit: &Visit,
-    settings: &Settings,
-    stop: &Stop,
-    progress: &dyn Progress,
-) -> Result<Vec<Line>, EngineError> {
-    let began = Instant::now();
-    let mut control = patient(&*visit.way, &visit.address)?;
-    let (server, names) = super::asked(&mut *control.0, settings)?;
-    server.refuse_read_only()?;
-    // Before anything is made.
-    marker::find(&mut *control.0, &names)?;
-    let _claim = visit.claim(Purpose::Prepare, names.tablespace.as_deref())?;
-    let found = marker::find(&mut *control.0, &names)?;
-    if let Some(found) = found.as_ref().filter(|found| found.complete) {
-        return Err(already(&names.place(), found));
+impl Loads for OracleOrders {
+    fn prepare(
+        visit: &Visit,
+        settings: &Settings,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Line>, EngineError> {
+        let began = Instant::now();
+        let mut control = patient(&*visit.way, &visit.address)?;
+        let (server, names) = super::asked(&mut *control.0, visit)?;
+        server.refuse_read_only()?;
+        // Before anything is made.
+        marker::find(&mut *control.0, &names)?;
+        let _claim = visit.claim(Purpose::Prepare, names.tablespace.as_deref())?;
+        let found = marker::find(&mut *control.0, &names)?;
+        let (marker, again) = Marker::unfinished(found, &names.place(), settings)?;
+        let connected = began.elapsed();
+        control.tell(&marker::create_sql(&names), "creating the tables")?;
+        if !again {
+            marker::write(&mut *control.0, &marker).map_err(told("writing the marker"))?;
+        }
+        all(
+            &mut control,
+            &ddl::create_tables(&names, marker.partitions),
+            "creating the tables",
+        )?;
+        let copies = Copying {
+            visit,
+            names: &names,
+            server: &server,
+        };
+        let load = Load {
+            copies: &copies,
+            words: &names,
+            generator: marker.generator(),
+            threads: threads(settings),
+            stop,
+            progress,
+        };
+        load.run(&mut control, marker, (began, connected))
     }
-    let (marker, again) = Marker::resumed(found, settings)?;
-    let connected = began.elapsed();
-    control.tell(&marker::create_sql(&names), "creating the tables")?;
-    if !again {
-        marker::write(&mut *control.0, &marker).map_err(told("writing the marker"))?;
-    }
-    all(
-        &mut control,
-        &ddl::create_tables(&names, marker.partitions),
-        "creating the tables",
-    )?;
-    let copies = Copying {
-        visit,
-        names: &names,
-        server: &server,
-    };
-    let load = Load {
-        copies: &copies,
-        words: &names,
-        generator: marker.generator(),
-        threads: threads(settings),
-        stop,
-        progress,
-    };
-    load.run(&mut control, marker, (began, connected))
 }
 
 /// How Oracle is loaded.
@@ -172,20 +172,12 @@ impl Copies for Copying<'_> {
         let counts = load.generator.counts();
         all(
             control,
-            &ddl::sequences_and_views(counts),
+            &ddl::sequences_and_views(names, counts),
             "sequences and views",
         )?;
         all(control, &package::create(self.server.major), "the package")?;
         refuse_invalid(control)?;
-        let fixed: Vec<(Table, i128)> = STATIC
-            .into_iter()
-            .map(|table| (table, sums.get(&table).map_or(0, |(_, sum)| *sum)))
-            .collect();
-        all(
-            control,
-            &checks::baseline_sql(names, &fixed),
-            "noting what is loaded",
-        )?;
+        load.note_baseline(control, sums)?;
         load.several(&TABLES.map(ddl::gather), "statistics")
     }
 

@@ -13,19 +13,17 @@ mod statements;
 #[cfg(test)]
 mod tests;
 
-use super::attached::Site;
 use super::claim::Claim;
 use super::server::Server;
 use super::session::{Session, told};
 use super::{Oracle, Visit, params, sql};
 use crate::claim::Purpose;
-use crate::orders::marker::Marker;
-use crate::orders::{already, books, checked_lines, nothing, removed};
+use crate::orders::books;
+use crate::orders::target::{Life, OrderEntryOn, There};
 use assay_measure::config::{ParamDef, Settings};
-use assay_orders::params::{PARAMS, heeds, partitions};
-use assay_orders::workload::{NAME, OPERATIONS, OrderEntry};
-use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Target};
-use assay_run::plan::Plan;
+use assay_orders::checks::Checked;
+use assay_orders::params::PARAMS;
+use assay_run::engine::{EngineError, Target};
 use assay_run::stop::Stop;
 use ddl::Named;
 use std::sync::LazyLock;
@@ -43,202 +41,82 @@ const WORDS: &[&str] = &[
     "AWR_SRC",
 ];
 
-/// Order entry in an Oracle database.
+/// Order entry in an Oracle database, by Oracle's own driver.
 #[derive(Clone, Copy, Debug)]
-pub struct OracleOrders {
-    oracle: Oracle,
-}
+pub struct OracleOrders;
 
 impl OracleOrders {
-    /// The target, by Oracle's own driver.
-    pub const DRIVEN: Self = Self {
-        oracle: Oracle::DRIVEN,
-    };
+    /// The target.
+    pub const TARGET: &dyn Target = &OrderEntryOn::<Self>(Oracle::DRIVEN);
 }
 
+/// A claim on the data set.
+pub(crate) struct Held(Claim);
+
 /// The server, and names there.
-fn asked(session: &mut dyn Session, settings: &Settings) -> Result<(Server, Named), EngineError> {
-    let tablespace = settings.text("ORACLE_TABLESPACE");
-    let server = Server::ask(session, tablespace)?;
+fn asked(session: &mut dyn Session, visit: &Visit) -> Result<(Server, Named), EngineError> {
+    let server = Server::ask(session, &visit.tablespace)?;
     let names = Named {
         user: server.user.clone(),
-        tablespace: sql::identifier(tablespace),
+        tablespace: sql::identifier(&visit.tablespace),
     };
     Ok((server, names))
 }
 
-/// What is at a place.
-struct There {
-    server: Server,
-    names: Named,
-    found: Option<Marker>,
-}
+impl Life for OracleOrders {
+    const ABOUT: &'static str = "order entry in an Oracle database, 12.2 to 26";
+    /// The schema is the user's of the URL.
+    const UNHEEDED: &'static str = "ORDERS_SCHEMA";
+    const HEEDED: &'static [&'static str] = WORDS;
 
-fn look(visit: &Visit, settings: &Settings) -> Result<There, EngineError> {
-    let mut session = visit.open()?;
-    let (server, names) = asked(&mut *session, settings)?;
-    let found = marker::find(&mut *session, &names)?;
-    Ok(There {
-        server,
-        names,
-        found,
-    })
-}
+    type Slob = Oracle;
+    type At = Visit;
+    type Names = Named;
+    type Claim = Held;
 
-/// Claims the data set of a place.
-fn claimed(
-    visit: &Visit,
-    settings: &Settings,
-    purpose: Purpose,
-) -> Result<(Claim, Named, Marker), EngineError> {
-    let there = look(visit, settings)?;
-    let place = there.names.place();
-    there.found.ok_or_else(|| nothing(&place))?;
-    let claim = visit.claim(purpose, None)?;
-    // It may be another by now.
-    let found = look(visit, settings)?.found;
-    let found = found.ok_or_else(|| nothing(&place))?;
-    Ok((claim, there.names, found))
-}
-
-impl Target for OracleOrders {
-    fn name(&self) -> &'static str {
-        self.oracle.name()
-    }
-
-    fn about(&self) -> &'static str {
-        "order entry in an Oracle database, 12.2 to 26"
-    }
-
-    fn form(&self) -> &'static str {
-        self.oracle.form()
-    }
-
-    fn params(&self) -> &'static [ParamDef] {
+    fn params() -> &'static [ParamDef] {
         &ALL_PARAMS
     }
 
-    fn workload(&self) -> &'static str {
-        NAME
-    }
-
-    fn operations(&self) -> &'static str {
-        OPERATIONS
-    }
-
-    /// The schema is the user's of the URL.
-    fn heeds(&self, name: &str) -> bool {
-        name != "ORDERS_SCHEMA" && (heeds(name, params::PARAMS) || WORDS.contains(&name))
-    }
-
-    fn shape(&self, settings: &Settings, plan: &mut Plan) -> Result<(), EngineError> {
-        OrderEntry::shape(settings, plan)
-    }
-
-    fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {
-        let there = look(&self.oracle.visit(location, settings)?, settings)?;
-        let found = there.found.filter(|found| found.complete);
-        Ok(found.map_or(Presence::Absent { harmless: false }, |found| {
-            Presence::Present(DataSet {
-                schemas: 1,
-                scale_blocks: found.generator().counts().customers,
-                scan_blocks: 0,
-                block_bytes: there.server.tablespace.block_bytes,
-                state: format!("order entry, scale {}, seed {}", found.scale(), found.seed),
-                unfinished: None,
-            })
-        }))
-    }
-
-    fn refuse_again(&self, location: &str, settings: &Settings) -> Option<EngineError> {
-        let visit = self.oracle.visit(location, settings).ok()?;
-        let there = look(&visit, settings).ok()?;
-        Some(already(&there.names.place(), &there.found?))
-    }
-
-    fn plan_prepare(
-        &self,
+    fn at(
+        oracle: &Oracle,
         location: &str,
         settings: &Settings,
-        _schemas: u32,
-    ) -> Result<Vec<Line>, EngineError> {
-        partitions(settings)?;
-        let there = look(&self.oracle.visit(location, settings)?, settings)?;
-        crate::orders::load::plan(there.found, &there.names.user, settings)
+        _: &Stop,
+    ) -> Result<Visit, EngineError> {
+        oracle.visit(location, settings)
     }
 
-    fn prepare(
-        &self,
-        location: &str,
-        settings: &Settings,
-        _schemas: u32,
-        stop: &Stop,
-        progress: &dyn Progress,
-    ) -> Result<Vec<Line>, EngineError> {
-        let visit = self.oracle.visit(location, settings)?;
-        load::prepare(&visit, settings, stop, progress)
+    fn look(visit: &Visit) -> Result<There<Named>, EngineError> {
+        let mut session = visit.open()?;
+        let (server, names) = asked(&mut *session, visit)?;
+        Ok(There {
+            found: marker::find(&mut *session, &names)?,
+            schema: names.user.clone(),
+            place: names.place(),
+            block_bytes: server.tablespace.block_bytes,
+            names,
+        })
     }
 
-    fn check(
-        &self,
-        location: &str,
-        settings: &Settings,
-        _stop: &Stop,
-        _progress: &dyn Progress,
-    ) -> Result<Vec<Line>, EngineError> {
-        let visit = self.oracle.visit(location, settings)?;
-        let (_claim, names, found) = claimed(&visit, settings, Purpose::Check)?;
+    fn claim(visit: &Visit, purpose: Purpose) -> Result<(Held, There<Named>), EngineError> {
+        Self::look(visit)?.some()?;
+        let claim = visit.claim(purpose, None)?;
+        // It may be another by now.
+        Ok((Held(claim), Self::look(visit)?))
+    }
+
+    fn check(visit: &Visit, _claim: Held, names: &Named) -> Result<Vec<Checked>, EngineError> {
         let mut reader = load::patient(&*visit.way, &visit.address)?;
-        checked_lines(&names.place(), &found, books::check(&mut reader, &names)?)
+        books::check(&mut reader, names)
     }
 
-    fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        let there = look(&self.oracle.visit(location, settings)?, settings)?;
-        let found = there.found.ok_or_else(|| nothing(&there.names.place()))?;
-        Ok(removed(&there.names.user, &found))
-    }
-
-    fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        let visit = self.oracle.visit(location, settings)?;
-        let (claim, names, found) = claimed(&visit, settings, Purpose::Destroy)?;
+    fn remove(visit: &Visit, claim: Held, there: &There<Named>) -> Result<(), EngineError> {
         let mut session = load::patient(&*visit.way, &visit.address)?.0;
         let doing = told("removing the data set");
-        marker::remove(&mut *session, &found).map_err(&doing)?;
+        marker::remove(&mut *session, there.some()?).map_err(&doing)?;
         // Nobody else can have claimed what is no more; who waits for the lock now finds no table.
         drop(claim);
-        super::marker::drop_if_there(&mut *session, sql::CLAIM).map_err(&doing)?;
-        Ok(removed(&names.user, &found))
-    }
-
-    fn share(
-        &self,
-        location: &str,
-        settings: &Settings,
-    ) -> Result<Option<Box<dyn Send>>, EngineError> {
-        let visit = self.oracle.visit(location, settings)?;
-        let (claim, names, found) = claimed(&visit, settings, Purpose::Series)?;
-        Marker::complete(Some(found), &names.place(), settings)?;
-        Ok(Some(Box::new(claim)))
-    }
-
-    fn open(
-        &self,
-        location: &str,
-        plan: &Plan,
-        settings: &Settings,
-        stop: &Stop,
-        _progress: &dyn Progress,
-    ) -> Result<Box<dyn Engine>, EngineError> {
-        let visit = self.oracle.visit(location, settings)?;
-        let (claim, names, found) = claimed(&visit, settings, Purpose::Run)?;
-        let found = Marker::complete(Some(found), &names.place(), settings)?;
-        let site = Site {
-            way: visit.way,
-            address: visit.address,
-            claim,
-        };
-        Ok(Box::new(engine::open(
-            site, names, &found, plan, settings, stop,
-        )?))
+        super::marker::drop_if_there(&mut *session, sql::CLAIM).map_err(&doing)
     }
 }

@@ -3,9 +3,7 @@
 //! come as text, four digits each.
 
 use super::statements::{HOUR, NEW_ITEM, TOTALS, WORK_LIST};
-use crate::orders::text::{
-    ADDRESS, BEST, CARD, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, OFFERED, PRODUCT,
-};
+use crate::orders::text::{BEST, NEW_ADDRESS, filled};
 use assay_orders::mix::Tx;
 
 /// The package.
@@ -284,25 +282,13 @@ fn body(text: &str) -> String {
             "if p_max > 0 then takes_a_break(p_min, p_max); end if;".to_owned(),
         ),
         ("{ADDED_ADDRESS}", address),
-        ("{NEW_CUSTOMER}", NEW_CUSTOMER.to_owned()),
-        ("{NEW_CARD}", NEW_CARD.to_owned()),
-        ("{NEW_ORDER}", NEW_ORDER.to_owned()),
         ("{NEW_ITEM}", NEW_ITEM.to_owned()),
-        ("{CUSTOMER}", CUSTOMER.to_owned()),
-        ("{ADDRESS}", ADDRESS.to_owned()),
-        ("{CARD}", CARD.to_owned()),
-        ("{PRODUCT}", PRODUCT.to_owned()),
-        ("{OFFERED}", OFFERED.to_owned()),
         ("{WORK_LIST}", query(WORK_LIST, "p_warehouse")),
         ("{BEST}", query(BEST, "p_of")),
         ("{TOTALS}", query(TOTALS, "p_of")),
         ("{HOUR}", query(HOUR, "p_of")),
     ];
-    parts
-        .into_iter()
-        .fold(text.to_owned(), |text, (mark, sql)| {
-            text.replace(mark, &sql)
-        })
+    filled(text, &parts)
 }
 
 /// The call of a procedure; its last placeholder is its answer.

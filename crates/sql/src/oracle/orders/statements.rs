@@ -2,8 +2,7 @@
 //! query returns begins with three numbers and a text.
 
 use crate::orders::text::{
-    ADDRESS, BEST, CARD, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, OFFERED,
-    PRODUCT, marked,
+    self, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, marked, wanted,
 };
 use assay_orders::program::Statement;
 
@@ -68,24 +67,10 @@ pub(super) fn statement(statement: Statement) -> Sent {
 }
 
 fn question(statement: Statement) -> String {
-    let wanted = |what: &str, sql: &str| sql.replacen("select ", &format!("select {what}, "), 1);
     match statement {
         Statement::Customer => {
             let what = "preferred_address, preferred_card, customer_id, customer_class";
             wanted(what, CUSTOMER) + " from customers where customer_id = $1 and rownum < 15"
-        }
-        Statement::Addresses => {
-            wanted(NOTHING, ADDRESS) + " from addresses where customer_id = $1 and rownum < 15"
-        }
-        Statement::Cards => {
-            wanted(NOTHING, CARD) + " from card_details where customer_id = $1 and rownum < 15"
-        }
-        Statement::Product => {
-            wanted(PRICED, PRODUCT) + &format!(" {OFFERED} where p.product_id = $1 and rownum < 15")
-        }
-        Statement::Category => {
-            wanted(PRICED, PRODUCT)
-                + &format!(" {OFFERED} where p.category_id = $1 and v.warehouse_id = $2 and rownum < 15")
         }
         Statement::Stock => "select v.quantity_on_hand, null, null, null from inventories v join product_information p \
                              on p.product_id = v.product_id where v.product_id = $1 and v.warehouse_id = $2"
@@ -102,23 +87,24 @@ fn question(statement: Statement) -> String {
         Statement::Items => "select line_item_id, unit_price * 100, null, null, i.* from order_items i where order_id = $1 \
                              and rownum < 15"
             .to_owned(),
-        Statement::BestOrders => wanted(NOTHING, BEST),
         Statement::Totals => wanted(NOTHING, TOTALS),
         Statement::LastHour => wanted(NOTHING, HOUR),
         Statement::NextIds => {
             "select customer_seq.nextval, address_seq.nextval, card_details_seq.nextval, null from dual".to_owned()
         }
         Statement::NextAddress => "select address_seq.nextval, null, null, null from dual".to_owned(),
-        _ => String::new(),
+        _ => text::question(statement, NOTHING, PRICED, " and rownum < 15"),
     }
 }
 
 /// A statement that changes rows.
 fn change(statement: Statement) -> Option<String> {
     Some(match statement {
-        Statement::Logon => "insert into logon (logon_id, customer_id, logon_date) values (logon_seq.nextval, $1, \
+        Statement::Logon => {
+            "insert into logon (logon_id, customer_id, logon_date) values (logon_seq.nextval, $1, \
                              localtimestamp(0))"
-            .to_owned(),
+                .to_owned()
+        }
         Statement::NewOrder => format!(
             "declare o number; begin {NEW_ORDER} values (orders_seq.nextval, systimestamp, 'online', $1, 1, $2, 'Standard', \
              $3, $4, 'ship_asap', $5, $6, $3) returning order_id into o; :out := to_char(o); end;"
@@ -126,18 +112,9 @@ fn change(statement: Statement) -> Option<String> {
         Statement::NewItem => format!(
             "{NEW_ITEM} values ($1, $2, $3, $4 / 100, 1, 'None', 'New', trunc(current_date) + 3)"
         ),
-        Statement::CloseOrder => "update orders set order_mode = 'online', order_status = $1, order_total = $2 / 100 \
-                                  where order_id = $3"
-            .to_owned(),
-        Statement::TakeStock => "update inventories set quantity_on_hand = quantity_on_hand - 1 where product_id = $1 \
-                                 and warehouse_id = $2"
-            .to_owned(),
         Statement::NewAddress => format!(
             "{NEW_ADDRESS} values ($1, $2, trunc(localtimestamp, 'MI'), to_char($3), 'Street Name', $4, $5, $6, 'Postcode', null)"
         ),
-        Statement::PreferAddress => {
-            "update customers set preferred_address = $1 where customer_id = $2".to_owned()
-        }
         Statement::NewCustomer => format!(
             "{NEW_CUSTOMER} values ($1, $2, $3, $4, $5, $6, $2 || '.' || $3 || '@oracle.com', $7, trunc(current_date), \
              'Occasional', 'Music', trunc(current_date) - $8, 'Y', 'N', $9, $10)"
@@ -145,16 +122,6 @@ fn change(statement: Statement) -> Option<String> {
         Statement::NewCard => format!(
             "{NEW_CARD} values ($1, $2, 'Visa(Debit)', $3, trunc(current_date) + $4, 'Y', $5)"
         ),
-        // Its answer is how many rows it changed.
-        Statement::Ship => {
-            "update orders set order_status = $1 where order_id = $2 and order_status <= 4".to_owned()
-        }
-        Statement::OneMore => {
-            "update order_items set quantity = quantity + 1 where order_id = $1 and line_item_id = $2".to_owned()
-        }
-        Statement::AddPrice => {
-            "update orders set order_total = order_total + $1 / 100 where order_id = $2".to_owned()
-        }
-        _ => return None,
+        _ => return text::change(statement),
     })
 }

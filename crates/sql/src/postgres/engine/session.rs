@@ -4,6 +4,7 @@ use super::calls::Calls;
 use super::options::Options;
 use super::{PgEngine, errors};
 use crate::counted::Counted;
+use crate::lost::{closed, probed};
 use crate::many::Talks;
 use crate::patience::Wait;
 use crate::postgres::stats::ServerStats;
@@ -96,14 +97,7 @@ impl Session {
             .perform(options, plan, &op)
             .map_err(|error| EngineError::Unusable(error.text))?;
         self.counted = Counted::default();
-        if rows == u64::from(plan.work_unit) {
-            return Ok(());
-        }
-        Err(EngineError::Damaged(format!(
-            "a select of keys 1 to {} of schema {home} touched {rows} rows: the data set is not as it was loaded \
-             (`assay check` shows the details)",
-            plan.work_unit
-        )))
+        probed(home, plan.work_unit, rows)
     }
 
     /// One operation, from request to answer; the rows it touched.
@@ -263,13 +257,7 @@ impl Session {
                     retryable: false,
                 };
             }
-            Failure::Closed => {
-                return OpError {
-                    class: "connection lost",
-                    text: format!("session {} is closed", self.number),
-                    retryable: false,
-                };
-            }
+            Failure::Closed => return closed(self.number),
         };
         let op_error = errors::op_error(&error);
         if error.is_fatal() {

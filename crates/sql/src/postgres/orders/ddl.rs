@@ -1,6 +1,7 @@
 //! Order entry in PostgreSQL's words: tables, keys, indexes, views, sequences.
 
 use crate::orders::marker::LOADED;
+use crate::orders::text::views;
 use crate::postgres::layout::{literal, quote};
 use assay_orders::checks::Words;
 use assay_orders::ledger::{BASELINE, LEDGER};
@@ -14,7 +15,7 @@ const SEQUENCE_CACHE: u32 = 100;
 
 /// Names in the schema of a data set.
 #[derive(Clone, Debug)]
-pub(super) struct Named {
+pub(crate) struct Named {
     /// Of the schema, unquoted.
     pub schema: String,
 }
@@ -225,22 +226,8 @@ pub(super) fn sequences_and_views(names: &Named) -> Vec<String> {
             quote(column)
         ));
     }
-    let [information, descriptions] = [Table::ProductInformation, Table::ProductDescriptions]
-        .map(|table| names.relation(table.name()));
-    sql.push(format!(
-        "create or replace view {} as select i.product_id, d.language_id, \
-         coalesce(d.translated_name, i.product_name) as product_name, i.category_id, \
-         coalesce(d.translated_description, i.product_description) as product_description, i.weight_class, \
-         i.warranty_period, i.supplier_id, i.product_status, i.list_price, i.min_price, i.catalog_url \
-         from {information} i left join {descriptions} d on d.product_id = i.product_id \
-         and d.language_id = current_setting('assay.language', true)",
-        names.relation("products")
-    ));
-    sql.push(format!(
-        "create or replace view {} as select category_id, count(*) as products, min(list_price) as low_price, \
-         max(list_price) as high_price from {information} group by category_id",
-        names.relation("product_prices")
-    ));
+    let language = "current_setting('assay.language', true)";
+    sql.extend(views(names, "create or replace view", language));
     sql
 }
 

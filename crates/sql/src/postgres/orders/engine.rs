@@ -3,15 +3,17 @@
 //! Functions are called by a thread for many sessions, which takes the answers as they come; single statements wait for each
 //! other, so such a session has a thread of its own.
 
+use super::PostgresOrders;
 use super::ddl::Named;
 use super::marker;
 use super::session::Session;
+use crate::lost::lost;
 use crate::many::Many;
 use crate::orders::books;
 use crate::orders::engine::{Base, OrdersEngine};
 use crate::orders::marker::Marker;
 use crate::orders::session::Common;
-use crate::place::Place;
+use crate::orders::target::Opens;
 use crate::postgres::attached::{Attached, locked};
 use crate::postgres::claim::{self, Purpose};
 use crate::postgres::engine::server::{TOLD, connections, settings as server_settings};
@@ -27,7 +29,7 @@ use assay_orders::ledger::{Ledger, opening_sql};
 use assay_orders::params::Asked;
 use assay_orders::part::FromEngine;
 use assay_run::engine::{
-    Completion, Doing, Driver, EngineError, Op, Outcome, Remarks, Submit, Tag,
+    Completion, Doing, Driver, Engine, EngineError, Op, Outcome, Remarks, Submit, Tag,
 };
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
@@ -45,45 +47,45 @@ pub(super) struct Run {
 }
 
 /// Opens the data set for a run.
-pub(super) fn open(
-    place: &Place,
-    plan: &Plan,
-    settings: &Settings,
-    stop: &Stop,
-) -> Result<OrdersEngine<Run>, EngineError> {
-    let names = Named {
-        schema: settings.text("ORDERS_SCHEMA").to_owned(),
-    };
-    let asked = Asked::new(settings)?;
-    let connect = own::options(place)?;
-    let mut control = claim::take(&connect, &Names::of_schema(&names.schema)?, Purpose::Run)?;
-    let server = Server::ask(&mut control)?;
-    server.refuse_read_only()?;
-    connections(&mut control, plan)?;
-    let place_there = format!("schema {}", names.schema);
-    let found = Marker::complete(marker::find(&mut control, &names)?, &place_there, settings)?;
-    let opened = opening_sql(|name| names.relation(name));
-    let mut facts = vec![
-        ENGINE.fact("PostgreSQL"),
-        SERVER_TOLD.fact(TOLD),
-        Fact::new("server_version", server.version.clone()),
-    ];
-    facts.extend(server_settings(&mut control)?);
-    let durability = durability(&mut control, settings)?;
-    let on = Attached::open(place, connect, control, &names.schema, plan, settings, stop)?;
-    // From here on somebody closes them again.
-    on.tell(&opened, "opening the books")?;
-    let run = Run {
-        names,
-        on,
-        client_side: asked.client_side,
-        threads: settings.int("DRIVER_THREADS") as usize,
-        commit_mode: match settings.text("COMMIT_MODE") {
-            "default" => String::new(),
-            mode => mode.to_owned(),
-        },
-    };
-    Ok(OrdersEngine::new(asked, &found, facts, durability, run))
+impl Opens for PostgresOrders {
+    fn open(
+        (place, names): &Self::At,
+        plan: &Plan,
+        settings: &Settings,
+        stop: &Stop,
+    ) -> Result<Box<dyn Engine>, EngineError> {
+        let asked = Asked::new(settings)?;
+        let connect = own::options(place)?;
+        let mut control = claim::take(&connect, &Names::of_schema(&names.schema)?, Purpose::Run)?;
+        let server = Server::ask(&mut control)?;
+        server.refuse_read_only()?;
+        connections(&mut control, plan)?;
+        let found = marker::find(&mut control, names)?;
+        let found = Marker::complete(found, &names.place(), settings)?;
+        let opened = opening_sql(|name| names.relation(name));
+        let mut facts = vec![
+            ENGINE.fact("PostgreSQL"),
+            SERVER_TOLD.fact(TOLD),
+            Fact::new("server_version", server.version.clone()),
+        ];
+        facts.extend(server_settings(&mut control)?);
+        let durability = durability(&mut control, settings)?;
+        let on = Attached::open(place, connect, control, &names.schema, plan, settings, stop)?;
+        // From here on somebody closes them again.
+        on.tell(&opened, "opening the books")?;
+        let run = Run {
+            names: names.clone(),
+            on,
+            client_side: asked.client_side,
+            threads: settings.int("DRIVER_THREADS") as usize,
+            commit_mode: match settings.text("COMMIT_MODE") {
+                "default" => String::new(),
+                mode => mode.to_owned(),
+            },
+        };
+        let engine = OrdersEngine::new(asked, &found, facts, durability, run);
+        Ok(Box::new(engine))
+    }
 }
 
 impl Base for Run {
@@ -171,14 +173,7 @@ struct OrdersDriver<'a> {
 
 impl OrdersDriver<'_> {
     fn lost(&self) -> Result<(), EngineError> {
-        let lost = |session: &Session| {
-            let why = session.lost.as_ref()?;
-            Some(EngineError::SessionLost(format!(
-                "session {} lost its connection: {why}",
-                session.number
-            )))
-        };
-        self.sessions.iter().find_map(lost).map_or(Ok(()), Err)
+        lost(&self.sessions, |one| (one.number, one.lost.as_deref()))
     }
 
     /// Logs off and hands the books over. A transaction that is still under way (the run was abandoned) is cancelled

@@ -2,7 +2,7 @@
 //! inputs. Names are found by the session's search path, which [`super::session`] pins.
 
 use crate::orders::text::{
-    ADDRESS, BEST, CARD, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, OFFERED, PRODUCT,
+    self, BEST, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, filled, wanted,
 };
 use assay_orders::mix::Tx;
 use assay_orders::program::Statement;
@@ -249,16 +249,7 @@ pub(super) fn create(schema: &str) -> Vec<String> {
 fn body(function: &Function) -> String {
     let query = |text: &str, argument: &str| text.replace("$1", argument);
     let parts = [
-        ("{NEW_CUSTOMER}", NEW_CUSTOMER.to_owned()),
-        ("{NEW_ADDRESS}", NEW_ADDRESS.to_owned()),
-        ("{NEW_CARD}", NEW_CARD.to_owned()),
-        ("{NEW_ORDER}", NEW_ORDER.to_owned()),
         ("{NEW_ITEM}", NEW_ITEM.to_owned()),
-        ("{CUSTOMER}", CUSTOMER.to_owned()),
-        ("{ADDRESS}", ADDRESS.to_owned()),
-        ("{CARD}", CARD.to_owned()),
-        ("{PRODUCT}", PRODUCT.to_owned()),
-        ("{OFFERED}", OFFERED.to_owned()),
         ("{WORK_LIST}", WORK_LIST.to_owned()),
         ("{BEST}", query(BEST, "p_rep")),
         ("{TOTALS}", query(TOTALS, "p_warehouse")),
@@ -266,13 +257,10 @@ fn body(function: &Function) -> String {
     ];
     // A call that does nothing costs more than a look at its argument.
     let pause = "perform soe_pause(p_min, p_max);";
-    let mut text = function
+    let text = function
         .body
         .replace(pause, &format!("if p_max > 0 then {pause} end if;"));
-    for (mark, sql) in parts {
-        text = text.replace(mark, &sql);
-    }
-    text
+    filled(&text, &parts)
 }
 
 /// The call of a transaction, the pause included; `early` commits a logon on its own.
@@ -317,18 +305,11 @@ pub(super) fn statement(statement: Statement) -> String {
 }
 
 fn question(statement: Statement) -> String {
-    let wanted = |what: &str, sql: &str| sql.replacen("select ", &format!("select {what}, "), 1);
     let product = "p.product_id::int8, (p.list_price * 100)::int8, null::int8, null::text";
     match statement {
         Statement::Customer => {
             let what = "preferred_address, preferred_card, customer_id, customer_class::text";
             wanted(what, CUSTOMER) + " from customers where customer_id = $1 limit 14"
-        }
-        Statement::Addresses => wanted(NOTHING, ADDRESS) + " from addresses where customer_id = $1 limit 14",
-        Statement::Cards => wanted(NOTHING, CARD) + " from card_details where customer_id = $1 limit 14",
-        Statement::Product => wanted(product, PRODUCT) + &format!(" {OFFERED} where p.product_id = $1 limit 14"),
-        Statement::Category => {
-            wanted(product, PRODUCT) + &format!(" {OFFERED} where p.category_id = $1 and v.warehouse_id = $2 limit 14")
         }
         Statement::Stock => "select v.quantity_on_hand::int8, null::int8, null::int8, null::text from inventories v \
                              join product_information p using (product_id) where v.product_id = $1 and v.warehouse_id = $2"
@@ -349,14 +330,13 @@ fn question(statement: Statement) -> String {
         Statement::Items => "select line_item_id::int8, (unit_price * 100)::int8, null::int8, null::text, i.* from \
                              order_items i where order_id = $1 limit 14"
             .to_owned(),
-        Statement::BestOrders => wanted(NOTHING, BEST),
         Statement::Totals => wanted(NOTHING, TOTALS),
         Statement::LastHour => format!("select {NOTHING}, s.* from ({HOUR}) s"),
         Statement::NextIds => {
             "select nextval('customer_seq'), nextval('address_seq'), nextval('card_details_seq'), null::text".to_owned()
         }
         Statement::NextAddress => "select nextval('address_seq'), null::int8, null::int8, null::text".to_owned(),
-        _ => String::new(),
+        _ => text::question(statement, NOTHING, product, " limit 14"),
     }
 }
 
@@ -376,14 +356,10 @@ fn change(statement: Statement) -> Option<String> {
         Statement::CloseOrder => "update orders set order_mode = 'online', order_status = $1::int8, \
                                   order_total = $2::int8 / 100.0 where order_id = $3"
             .to_owned(),
-        Statement::TakeStock => "update inventories set quantity_on_hand = quantity_on_hand - 1 where product_id = $1 \
-                                 and warehouse_id = $2"
-            .to_owned(),
         Statement::NewAddress => format!(
             "{NEW_ADDRESS} values ($1, $2, date_trunc('minute', localtimestamp), ($3::int8)::text, 'Street Name', $4, $5, $6, \
              'Postcode', null)"
         ),
-        Statement::PreferAddress => "update customers set preferred_address = $1 where customer_id = $2".to_owned(),
         Statement::NewCustomer => format!(
             "{NEW_CUSTOMER} values ($1, $2::text, $3::text, $4, $5, $6::int8, $2::text || '.' || $3::text || '@oracle.com', $7, \
              current_date, 'Occasional', 'Music', current_date - ($8::int8)::int4, 'Y', 'N', $9, $10)"
@@ -393,13 +369,10 @@ fn change(statement: Statement) -> Option<String> {
         ),
         Statement::Ship => "update orders set order_status = $1::int8 where order_id = $2 and order_status <= 4 returning order_id, \
                              null::int8, null::int8, null::text".to_owned(),
-        Statement::OneMore => {
-            "update order_items set quantity = quantity + 1 where order_id = $1 and line_item_id = $2".to_owned()
-        }
         Statement::AddPrice => {
             "update orders set order_total = order_total + $1::int8 / 100.0 where order_id = $2".to_owned()
         }
-        _ => return None,
+        _ => return text::change(statement),
     })
 }
 

@@ -1,19 +1,20 @@
 //! Preparing the data set: pieces are copied, then come keys, indexes and functions. The order is `crate::orders::load`'s.
 
+use super::PostgresOrders;
 use super::ddl::{self, Named};
 use super::functions;
 use super::marker;
 use crate::orders::load::{Copies, Load, Sums, note_sql, threads};
 use crate::orders::marker::Marker;
-use crate::orders::{Rows, Talk, all, already};
+use crate::orders::target::Loads;
+use crate::orders::{Rows, Talk, all};
 use crate::postgres::claim::{self, Purpose};
 use crate::postgres::conninfo::ConnectOptions;
 use crate::postgres::layout::{Names, quote};
-use crate::postgres::own::{connect, told};
+use crate::postgres::own::{self, connect, told};
 use crate::postgres::server::Server;
 use crate::postgres::wire::{Connection, PgError};
 use assay_measure::config::Settings;
-use assay_orders::checks::{self, STATIC};
 use assay_orders::generate::Generator;
 use assay_orders::lines::Lines;
 use assay_orders::model::{TABLES, Table};
@@ -37,49 +38,48 @@ impl Talk for Connection {
 }
 
 /// See the module.
-pub(super) fn prepare(
-    options: &ConnectOptions,
-    names: &Named,
-    settings: &Settings,
-    stop: &Stop,
-    progress: &dyn Progress,
-) -> Result<Vec<Line>, EngineError> {
-    let began = Instant::now();
-    let claimed = Names::of_schema(&names.schema)?;
-    let mut control = claim::take(options, &claimed, Purpose::Prepare)?;
-    Server::ask(&mut control)?.refuse_read_only()?;
-    let found = marker::find(&mut control, names)?;
-    if let Some(found) = found.as_ref().filter(|found| found.complete) {
-        return Err(already(&names.place(), found));
+impl Loads for PostgresOrders {
+    fn prepare(
+        (place, names): &Self::At,
+        settings: &Settings,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Line>, EngineError> {
+        let began = Instant::now();
+        let options = &own::options(place)?;
+        let claimed = Names::of_schema(&names.schema)?;
+        let mut control = claim::take(options, &claimed, Purpose::Prepare)?;
+        Server::ask(&mut control)?.refuse_read_only()?;
+        let found = marker::find(&mut control, names)?;
+        let (marker, again) = Marker::unfinished(found, &names.place(), settings)?;
+        let connected = began.elapsed();
+        if !again {
+            let mut sql = vec![
+                "begin".to_owned(),
+                format!("create schema {}", quote(&names.schema)),
+                marker::sql(&marker, names),
+            ];
+            sql.extend(ddl::create_tables(
+                names,
+                settings.text("TABLESPACE"),
+                marker.partitions,
+            ));
+            sql.push("commit".to_owned());
+            all(&mut control, &sql, "creating the tables")?;
+        }
+        let copies = Copying { options, names };
+        let load = Load {
+            copies: &copies,
+            words: names,
+            generator: marker.generator(),
+            threads: threads(settings),
+            stop,
+            progress,
+        };
+        let lines = load.run(&mut control, marker, (began, connected))?;
+        control.close();
+        Ok(lines)
     }
-    let (marker, again) = Marker::resumed(found, settings)?;
-    let connected = began.elapsed();
-    if !again {
-        let mut sql = vec![
-            "begin".to_owned(),
-            format!("create schema {}", quote(&names.schema)),
-            marker::sql(&marker, names),
-        ];
-        sql.extend(ddl::create_tables(
-            names,
-            settings.text("TABLESPACE"),
-            marker.partitions,
-        ));
-        sql.push("commit".to_owned());
-        all(&mut control, &sql, "creating the tables")?;
-    }
-    let copies = Copying { options, names };
-    let load = Load {
-        copies: &copies,
-        words: names,
-        generator: marker.generator(),
-        threads: threads(settings),
-        stop,
-        progress,
-    };
-    let lines = load.run(&mut control, marker, (began, connected))?;
-    control.close();
-    Ok(lines)
 }
 
 /// How PostgreSQL is loaded.
@@ -157,15 +157,7 @@ impl Copies for Copying<'_> {
             &[crate::postgres::own::PINNED.to_owned()],
             "functions",
         )?;
-        let fixed: Vec<(Table, i128)> = STATIC
-            .into_iter()
-            .map(|table| (table, sums.get(&table).map_or(0, |(_, sum)| *sum)))
-            .collect();
-        all(
-            control,
-            &checks::baseline_sql(names, &fixed),
-            "noting what is loaded",
-        )?;
+        load.note_baseline(control, sums)?;
         let vacuum = |table: Table| format!("vacuum (analyze) {}", names.relation(table.name()));
         load.several(&TABLES.map(vacuum), "statistics")?;
         if Server::ask(control)?.may_checkpoint {

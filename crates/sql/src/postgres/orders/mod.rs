@@ -16,15 +16,16 @@ use super::claim::{self, Purpose};
 use super::layout::{Names, quote};
 use super::own::{self, connect, told};
 use super::server::Server;
+use super::wire::Connection;
 use super::{PATIENCE, Postgres, params};
-use crate::orders::marker::{Marker, relations};
-use crate::orders::{all, already, books, checked_lines, nothing, removed};
+use crate::orders::marker::relations;
+use crate::orders::target::{Life, OrderEntryOn, There};
+use crate::orders::{all, books};
 use crate::place::Place;
 use assay_measure::config::{ParamDef, Settings};
-use assay_orders::params::{PARAMS, heeds, partitions};
-use assay_orders::workload::{NAME, OPERATIONS, OrderEntry};
-use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Started, Target};
-use assay_run::plan::Plan;
+use assay_orders::checks::Checked;
+use assay_orders::params::{PARAMS, partitions};
+use assay_run::engine::{EngineError, Target};
 use assay_run::stop::Stop;
 use ddl::Named;
 use std::sync::LazyLock;
@@ -37,6 +38,11 @@ const CHECK_MEMORY: &str = "set work_mem = '256MB'; set jit = off";
 /// Order entry on a PostgreSQL server.
 #[derive(Clone, Copy, Debug)]
 pub struct PostgresOrders;
+
+impl PostgresOrders {
+    /// The target.
+    pub const TARGET: &dyn Target = &OrderEntryOn::<Self>(Postgres);
+}
 
 fn named(settings: &Settings) -> Result<Named, EngineError> {
     partitions(settings)?;
@@ -51,230 +57,112 @@ fn named(settings: &Settings) -> Result<Named, EngineError> {
     })
 }
 
-/// The data set of a place, or `None`.
-fn find(place: &Place, names: &Named) -> Result<Option<Marker>, EngineError> {
-    let mut connection = connect(&own::options(place)?).map_err(told("connecting"))?;
-    Server::ask(&mut connection)?;
-    let found = marker::find(&mut connection, names);
-    connection.close();
-    found
+fn there(control: &mut Connection, names: &Named) -> Result<There<Named>, EngineError> {
+    Ok(There {
+        found: marker::find(control, names)?,
+        names: names.clone(),
+        schema: names.schema.clone(),
+        place: names.place(),
+        block_bytes: 8192,
+    })
 }
 
-impl Target for PostgresOrders {
-    fn name(&self) -> &'static str {
-        Postgres.name()
-    }
+impl Life for PostgresOrders {
+    const ABOUT: &'static str = "order entry on a PostgreSQL server, 13 to 18";
 
-    fn about(&self) -> &'static str {
-        "order entry on a PostgreSQL server, 13 to 18"
-    }
+    type Slob = Postgres;
+    type At = (Place, Named);
+    type Names = Named;
+    type Claim = Connection;
 
-    fn form(&self) -> &'static str {
-        Postgres.form()
-    }
-
-    fn params(&self) -> &'static [ParamDef] {
+    fn params() -> &'static [ParamDef] {
         &ALL_PARAMS
     }
 
-    fn workload(&self) -> &'static str {
-        NAME
-    }
-
-    fn operations(&self) -> &'static str {
-        OPERATIONS
-    }
-
-    fn heeds(&self, name: &str) -> bool {
-        heeds(name, params::PARAMS)
-    }
-
-    fn shape(&self, settings: &Settings, plan: &mut Plan) -> Result<(), EngineError> {
-        OrderEntry::shape(settings, plan)
-    }
-
-    fn temporary(&self) -> &'static [&'static str] {
-        Postgres.temporary()
-    }
-
-    fn server_params(&self) -> &'static [&'static str] {
-        Postgres.server_params()
-    }
-
-    fn start(
-        &self,
+    fn at(
+        _: &Postgres,
         location: &str,
         settings: &Settings,
         stop: &Stop,
-        progress: &dyn Progress,
-    ) -> Result<Option<Started>, EngineError> {
-        Postgres.start(location, settings, stop, progress)
-    }
-
-    fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {
-        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
-        let absent = Presence::Absent {
-            harmless: place.is_throw_away(),
-        };
-        if let Place::Temporary { .. } = place {
-            return Ok(Presence::Absent { harmless: true });
-        }
-        let found = find(&place, &named(settings)?)?.filter(|found| found.complete);
-        Ok(found.map_or(absent, |found| {
-            Presence::Present(DataSet {
-                schemas: 1,
-                scale_blocks: found.generator().counts().customers,
-                scan_blocks: 0,
-                block_bytes: 8192,
-                state: format!("order entry, scale {}, seed {}", found.scale(), found.seed),
-                unfinished: None,
-            })
-        }))
-    }
-
-    fn refuse_again(&self, location: &str, settings: &Settings) -> Option<EngineError> {
-        let place = Place::new(location)
-            .ok()?
-            .patient(settings, PATIENCE, &Stop::new());
-        let names = named(settings).ok()?;
-        let found = find(&place, &names).ok()??;
-        Some(already(&names.place(), &found))
-    }
-
-    fn plan_prepare(
-        &self,
-        location: &str,
-        settings: &Settings,
-        _schemas: u32,
-    ) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
-        let names = named(settings)?;
-        let found = match &place {
-            Place::Temporary { .. } => None,
-            Place::Server { .. } => find(&place, &names)?,
-        };
-        crate::orders::load::plan(found, &names.schema, settings)
-    }
-
-    fn prepare(
-        &self,
-        location: &str,
-        settings: &Settings,
-        _schemas: u32,
-        stop: &Stop,
-        progress: &dyn Progress,
-    ) -> Result<Vec<Line>, EngineError> {
+    ) -> Result<Self::At, EngineError> {
         let place = Place::new(location)?.patient(settings, PATIENCE, stop);
-        let names = named(settings)?;
-        own::options(&place)
-            .and_then(|options| load::prepare(&options, &names, settings, stop, progress))
-            .map_err(|error| place.failed(error))
+        Ok((place, named(settings)?))
+    }
+
+    fn schema(settings: &Settings) -> Result<String, EngineError> {
+        Ok(named(settings)?.schema)
+    }
+
+    fn look((place, names): &Self::At) -> Result<There<Named>, EngineError> {
+        let mut connection = connect(&own::options(place)?).map_err(told("connecting"))?;
+        Server::ask(&mut connection)?;
+        let there = there(&mut connection, names);
+        connection.close();
+        there
+    }
+
+    fn claim(
+        (place, names): &Self::At,
+        purpose: Purpose,
+    ) -> Result<(Connection, There<Named>), EngineError> {
+        let claimed = Names::of_schema(&names.schema)?;
+        let mut control = claim::take(&own::options(place)?, &claimed, purpose)?;
+        let there = there(&mut control, names)?;
+        Ok((control, there))
     }
 
     fn check(
-        &self,
-        location: &str,
-        settings: &Settings,
-        stop: &Stop,
-        _progress: &dyn Progress,
-    ) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?.patient(settings, PATIENCE, stop);
-        check(&place, settings).map_err(|error| place.failed(error))
+        _: &Self::At,
+        mut control: Connection,
+        names: &Named,
+    ) -> Result<Vec<Checked>, EngineError> {
+        control.query(CHECK_MEMORY).map_err(told("checking"))?;
+        let checked = books::check(&mut control, names)?;
+        control.close();
+        Ok(checked)
     }
 
-    fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
-        let names = named(settings)?;
-        let found = find(&place, &names)?.ok_or_else(|| nothing(&names.place()))?;
-        Ok(removed(&names.schema, &found))
-    }
-
-    fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
-        destroy(&place, settings).map_err(|error| place.failed(error))
-    }
-
-    fn share(
-        &self,
-        location: &str,
-        settings: &Settings,
-    ) -> Result<Option<Box<dyn Send>>, EngineError> {
-        let options = own::options(&Place::new(location)?)?;
-        let names = named(settings)?;
-        let claim = Names::of_schema(&names.schema)?;
-        let mut claimed = claim::take(&options, &claim, Purpose::Series)?;
-        let place = format!("schema {}", names.schema);
-        Marker::complete(marker::find(&mut claimed, &names)?, &place, settings)?;
-        Ok(Some(Box::new(claimed)))
-    }
-
-    fn open(
-        &self,
-        location: &str,
-        plan: &Plan,
-        settings: &Settings,
-        stop: &Stop,
-        _progress: &dyn Progress,
-    ) -> Result<Box<dyn Engine>, EngineError> {
-        let place = Place::new(location)?.patient(settings, PATIENCE, stop);
-        let opened =
-            engine::open(&place, plan, settings, stop).map_err(|error| place.failed(error))?;
-        Ok(Box::new(opened))
-    }
-}
-
-/// The consistency of the data set, and of tables that nothing changes the very content.
-fn check(place: &Place, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-    let names = named(settings)?;
-    let options = own::options(place)?;
-    let mut control = claim::take(&options, &Names::of_schema(&names.schema)?, Purpose::Check)?;
-    let found = marker::find(&mut control, &names)?.ok_or_else(|| nothing(&names.place()))?;
-    control.query(CHECK_MEMORY).map_err(told("checking"))?;
-    let checked = books::check(&mut control, &names)?;
-    control.close();
-    checked_lines(&names.place(), &found, checked)
-}
-
-/// Removes what a data set is made of, by name, and its schema.
-fn destroy(place: &Place, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-    let names = named(settings)?;
-    let options = own::options(place)?;
-    let mut control = claim::take(
-        &options,
-        &Names::of_schema(&names.schema)?,
-        Purpose::Destroy,
-    )?;
-    let found = marker::find(&mut control, &names)?.ok_or_else(|| nothing(&names.place()))?;
-    let mut sql = vec!["begin".to_owned()];
-    sql.extend(
-        marker::functions()
+    fn remove(
+        _: &Self::At,
+        mut control: Connection,
+        there: &There<Named>,
+    ) -> Result<(), EngineError> {
+        let names = &there.names;
+        let mut sql = vec!["begin".to_owned()];
+        sql.extend(
+            marker::functions()
+                .iter()
+                .map(|name| format!("drop routine if exists {}", names.relation(name))),
+        );
+        sql.extend(
+            assay_orders::model::VIEWS
+                .iter()
+                .map(|name| format!("drop view if exists {}", names.relation(name))),
+        );
+        let sequences: Vec<&str> = assay_orders::model::SEQUENCES
             .iter()
-            .map(|name| format!("drop routine if exists {}", names.relation(name))),
-    );
-    sql.extend(
-        assay_orders::model::VIEWS
-            .iter()
-            .map(|name| format!("drop view if exists {}", names.relation(name))),
-    );
-    let sequences: Vec<&str> = assay_orders::model::SEQUENCES
-        .iter()
-        .map(|(name, ..)| *name)
-        .collect();
-    sql.extend(
-        sequences
-            .iter()
-            .map(|name| format!("drop sequence if exists {}", names.relation(name))),
-    );
-    let tables: Vec<String> = relations()
-        .into_iter()
-        .filter(|name| !sequences.contains(name) && !assay_orders::model::VIEWS.contains(name))
-        .map(|name| names.relation(name))
-        .collect();
-    // Together: they refer to each other.
-    sql.push(format!("drop table if exists {}", tables.join(", ")));
-    sql.push(format!("drop schema {}", quote(&names.schema)));
-    sql.push("commit".to_owned());
-    all(&mut control, &sql, "removing the data set")?;
-    control.close();
-    Ok(removed(&names.schema, &found))
+            .map(|(name, ..)| *name)
+            .collect();
+        sql.extend(
+            sequences
+                .iter()
+                .map(|name| format!("drop sequence if exists {}", names.relation(name))),
+        );
+        let tables: Vec<String> = relations()
+            .into_iter()
+            .filter(|name| !sequences.contains(name) && !assay_orders::model::VIEWS.contains(name))
+            .map(|name| names.relation(name))
+            .collect();
+        // Together: they refer to each other.
+        sql.push(format!("drop table if exists {}", tables.join(", ")));
+        sql.push(format!("drop schema {}", quote(&names.schema)));
+        sql.push("commit".to_owned());
+        all(&mut control, &sql, "removing the data set")?;
+        control.close();
+        Ok(())
+    }
+
+    fn failed((place, _): &Self::At, error: EngineError) -> EngineError {
+        place.failed(error)
+    }
 }

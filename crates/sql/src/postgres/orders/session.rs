@@ -1,6 +1,7 @@
 //! One session of order entry: its connection, its statements, its books.
 
 use super::functions;
+use crate::lost::closed;
 use crate::many::Talks;
 use crate::orders::session::Common;
 use crate::patience::Wait;
@@ -207,14 +208,6 @@ impl Talks for Session {
             self.lost = Some(op_error.text.clone());
             op_error
         })
-    }
-}
-
-fn closed(session: u32) -> OpError {
-    OpError {
-        class: "connection lost",
-        text: format!("session {session} is closed"),
-        retryable: false,
     }
 }
 

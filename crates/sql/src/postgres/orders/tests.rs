@@ -1,17 +1,13 @@
 //! Order entry on a real server: one small data set, made once, which runs, faults and the other form share.
 
 use super::*;
-use crate::orders::testing::{RUN_TIME_NS, ran, verdicts};
-use crate::postgres::testing::{self, Server, Unseen};
-use crate::postgres::wire::Connection;
+use crate::orders::testing::{Bench, catches, holds, ran, verdicts};
+use crate::postgres::testing::{self, Server};
 use crate::testing::settings_of;
 use assay_measure::clock::NS_PER_S;
-use assay_measure::snapshot::RunData;
-use assay_orders::checks::{BROKEN, HOLDS};
-use assay_orders::mix::ALL;
+use assay_orders::checks::BROKEN;
 use assay_orders::model::Table;
-use assay_orders::part::FromEngine;
-use assay_run::engine::LineValue;
+use assay_run::engine::{LineValue, Presence};
 use std::time::Duration;
 
 const SCALE: &str = ".002";
@@ -30,23 +26,11 @@ fn connection(place: &str) -> Connection {
     Connection::open(&own::options(&Place::new(place).unwrap()).unwrap()).unwrap()
 }
 
-fn prepare(place: &str, given: &[(&str, &str)]) -> Result<Vec<Line>, EngineError> {
-    PostgresOrders.prepare(place, &settings(given), 1, &Stop::new(), &Unseen)
-}
-
-fn run(place: &str, given: &[(&str, &str)]) -> (RunData, FromEngine) {
-    run_with(place, given, &[])
-}
-
-/// A run before which statements are executed that the data set may bear during the claim alone.
-fn run_with(place: &str, given: &[(&str, &str)], sql: &[&str]) -> (RunData, FromEngine) {
-    let act = || {
-        for sql in sql {
-            connection(place).query(sql).unwrap();
-        }
-    };
-    ran(&PostgresOrders, place, &settings(given), RUN_TIME_NS, act)
-}
+const BENCH: Bench = Bench {
+    target: PostgresOrders::TARGET,
+    settings,
+    connect: |place| Box::new(connection(place)),
+};
 
 /// Rows and checksums of all tables, without what is told by the clock or dealt by a sequence.
 fn sums(place: &str) -> Vec<String> {
@@ -73,74 +57,23 @@ fn server() -> Option<&'static Server> {
 fn a_data_set_lives_is_run_on_and_each_fault_is_caught() {
     let Some(server) = server() else { return };
     let place = &server.database("orders_life");
-    let summary = prepare(place, &[]).unwrap();
-    let rows = summary
-        .iter()
-        .find(|line| line.key == "loaded_rows")
-        .unwrap();
-    let planned = assay_orders::generate::Generator::new(7, 2, false).rows_in_all();
-    assert_eq!(rows.value, LineValue::Count(planned));
-    assert!(
-        prepare(place, &[])
-            .unwrap_err()
-            .to_string()
-            .contains("already has a data set of scale 0.002")
-    );
-    let checked = PostgresOrders
-        .check(place, &settings(&[]), &Stop::new(), &Unseen)
-        .unwrap();
-    assert_eq!(checked.len(), 18);
-
-    every_transaction_of_both_forms(place);
+    BENCH.loads(place, 2);
+    for form in ["server", "client"] {
+        BENCH.performs_every_transaction(place, form);
+    }
     a_rate_is_kept(place);
     others_take_over_what_a_blocked_session_leaves(place);
     faults(place);
     // After the faults: what is in doubt is allowed to be missing.
     a_logon_is_committed_on_its_own_where_that_is_asked_for(place);
     strangers_are_left_alone(place);
-    PostgresOrders.destroy(place, &settings(&[])).unwrap();
+    PostgresOrders::TARGET
+        .destroy(place, &settings(&[]))
+        .unwrap();
     let left = connection(place)
         .query("select 1 from pg_namespace where nspname = 'assay_orders'")
         .unwrap();
     assert!(left.rows.is_empty());
-}
-
-fn every_transaction_of_both_forms(place: &str) {
-    for form in ["server", "client"] {
-        let given = [
-            ("ORDERS_MIX", "classic"),
-            ("ORDERS_FORM", form),
-            ("SESSIONS", "4"),
-            ("WORK_LOOP", "250"),
-        ];
-        let (data, part) = run(place, &given);
-        let done: Vec<&str> = data
-            .drained
-            .driver
-            .ops
-            .iter()
-            .map(|op| op.kind.as_str())
-            .collect();
-        assert_eq!(done.len(), ALL.len(), "{form}: {done:?}");
-        assert_eq!(
-            data.drained.driver.ops_ended(),
-            part.ledger.commits,
-            "{form}: {:?}",
-            data.drained.driver.errors
-        );
-        assert_eq!(part.ledger.commits, 1000, "{form}");
-        assert!(
-            part.ledger.acked["OP"] > 100 && part.ledger.acked["logon"] > 50,
-            "{:?}",
-            part.ledger
-        );
-        assert_eq!(
-            verdicts(&part.checks, HOLDS).len(),
-            17,
-            "{form}: {:?}",
-            part.checks
-        );
-    }
 }
 
 fn a_logon_is_committed_on_its_own_where_that_is_asked_for(place: &str) {
@@ -152,43 +85,15 @@ fn a_logon_is_committed_on_its_own_where_that_is_asked_for(place: &str) {
             ("WORK_LOOP", "60"),
             ("COMMIT_LOGON", "TRUE"),
         ];
-        let (data, part) = run(place, &early);
+        let (data, part) = BENCH.run(place, &early, &[]);
         assert_eq!(part.ledger.commits, 240, "{:?}", data.drained.driver.errors);
-        assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
-        let logons = || {
-            let rows = connection(place).query("select count(*) from assay_orders.logon");
-            rows.unwrap().rows[0][0]
-                .as_deref()
-                .unwrap()
-                .parse::<u64>()
-                .unwrap()
-        };
-        // Each order is refused, its logon before it stays only if it was committed.
-        let refused = [
+        holds(&part);
+        let refuse = [
             "create or replace function public.refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$",
             "create trigger refuse before insert on assay_orders.orders for each row execute function public.refuse()",
         ];
-        for commit in ["FALSE", "TRUE"] {
-            let before = logons();
-            let given = [
-                ("ORDERS_DISABLE", "NCR,UCD,BP,PO,BO"),
-                ("ORDERS_FORM", form),
-                ("SESSIONS", "1"),
-                ("WORK_LOOP", "20"),
-                ("COMMIT_LOGON", commit),
-            ];
-            let (_, part) = run_with(place, &given, &refused);
-            let stayed = logons() - before;
-            assert_eq!(stayed > 0, commit == "TRUE", "{form}: {stayed}");
-            assert_eq!(
-                part.ledger.in_doubt.get("logon").copied().unwrap_or(0),
-                stayed
-            );
-            assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
-            connection(place)
-                .query("drop trigger refuse on assay_orders.orders")
-                .unwrap();
-        }
+        let allow = "drop trigger refuse on assay_orders.orders";
+        BENCH.commits_logons_where_asked(place, form, &refuse, allow);
     }
 }
 
@@ -199,7 +104,7 @@ fn a_rate_is_kept(place: &str) {
         ("SESSIONS", "8"),
         ("WORK_LOOP", "25"),
     ];
-    let (data, part) = run(place, &given);
+    let (data, part) = BENCH.run(place, &given, &[]);
     assert_eq!(part.ledger.commits, 200);
     let later =
         |op: &assay_measure::snapshot::OpReading| op.response.sum_ns() >= op.service.sum_ns();
@@ -245,7 +150,7 @@ fn others_take_over_what_a_blocked_session_leaves(place: &str) {
         }
         holding = Some(std::thread::spawn(move || hold(holder)));
     };
-    let (data, _) = ran(&PostgresOrders, place, &settings, 2 * NS_PER_S, act);
+    let (data, _) = ran(PostgresOrders::TARGET, place, &settings, 2 * NS_PER_S, act);
     let holding = holding.expect("the run was opened");
     let done: u64 = holding.join().unwrap();
     assert!(done >= 170, "{done} of 200 while one session waited");
@@ -258,7 +163,6 @@ fn others_take_over_what_a_blocked_session_leaves(place: &str) {
     connection(place).query(sql).unwrap();
 }
 
-/// Each fault is injected, caught by its checks and by no other, and taken back.
 fn faults(place: &str) {
     let new = "order_id > (select v from soe_baseline where k = 'ord_max')";
     let faults: [(&str, String, &[&str]); 10] = [
@@ -276,30 +180,7 @@ fn faults(place: &str) {
     let names = named(&settings(&[])).unwrap();
     let mut connection = connection(place);
     connection.query("set search_path = assay_orders").unwrap();
-    for (what, sql, caught) in faults {
-        connection.query("begin").unwrap();
-        connection.query(&sql).unwrap();
-        let checked = books::check(&mut connection, &names).unwrap();
-        connection.query("rollback").unwrap();
-        let broken = verdicts(&checked, BROKEN);
-        for id in caught {
-            assert!(
-                broken.iter().any(|broken| broken == id),
-                "{what}: {broken:?} without {id}"
-            );
-        }
-    }
-    let sound = books::check(&mut connection, &names).unwrap();
-    assert_eq!(verdicts(&sound, HOLDS).len(), 17, "{sound:?}");
-    // A run that was killed did not close its books: what rests on them cannot be told.
-    connection
-        .query("update soe_ledger set acked = acked + 1 where k = 'open_runs'")
-        .unwrap();
-    let killed = books::check(&mut connection, &names).unwrap();
-    assert_eq!(verdicts(&killed, "n/a"), ["C7", "C8", "C10", "C17"]);
-    connection
-        .query("update soe_ledger set acked = acked - 1 where k = 'open_runs'")
-        .unwrap();
+    catches(&mut connection, &names, faults);
 }
 
 fn strangers_are_left_alone(place: &str) {
@@ -307,21 +188,11 @@ fn strangers_are_left_alone(place: &str) {
     connection
         .query("create table assay_orders.mine (a int)")
         .unwrap();
-    for error in [
-        PostgresOrders.destroy(place, &settings(&[])).unwrap_err(),
-        PostgresOrders.inspect(place, &settings(&[])).unwrap_err(),
-    ] {
-        assert!(
-            error
-                .to_string()
-                .contains("what assay did not make there: mine"),
-            "{error}"
-        );
-    }
+    BENCH.leaves_alone(place, "mine");
     connection.query("drop table assay_orders.mine").unwrap();
     connection.query("create schema theirs").unwrap();
     let theirs = [("ORDERS_SCHEMA", "theirs")];
-    let error = prepare(place, &theirs).unwrap_err().to_string();
+    let error = BENCH.prepare(place, &theirs).unwrap_err().to_string();
     assert!(error.contains("assay did not make it"), "{error}");
 }
 
@@ -331,14 +202,16 @@ fn both_forms_leave_the_same_rows_for_the_same_seed() {
     let left = ["server", "client"].map(|form| {
         let place = server.database(&format!("orders_{form}"));
         // What takes the first rows takes them as they lie, which loading threads decide between them.
-        prepare(&place, &[("LOAD_PARALLEL_DEGREE", "1")]).unwrap();
+        BENCH
+            .prepare(&place, &[("LOAD_PARALLEL_DEGREE", "1")])
+            .unwrap();
         let given = [
             ("ORDERS_MIX", "classic"),
             ("ORDERS_FORM", form),
             ("SESSIONS", "1"),
             ("WORK_LOOP", "400"),
         ];
-        let (_, part) = run(&place, &given);
+        let (_, part) = BENCH.run(&place, &given, &[]);
         (sums(&place), part.ledger)
     });
     assert_eq!(left[0], left[1]);
@@ -348,7 +221,7 @@ fn both_forms_leave_the_same_rows_for_the_same_seed() {
 fn a_load_that_was_cut_short_is_finished_as_it_was_begun() {
     let Some(server) = server() else { return };
     let place = &server.database("orders_resumed");
-    prepare(place, &[]).unwrap();
+    BENCH.prepare(place, &[]).unwrap();
     // As if it had been killed after some pieces and some keys.
     let mut connection = connection(place);
     let names = named(&settings(&[])).unwrap();
@@ -361,18 +234,19 @@ fn a_load_that_was_cut_short_is_finished_as_it_was_begun() {
         "delete from assay_orders.soe_load where tbl = 'order_items'".to_owned(),
     ];
     all(&mut connection, &torn, "tearing").unwrap();
-    let absent = PostgresOrders.inspect(place, &settings(&[])).unwrap();
+    let absent = PostgresOrders::TARGET
+        .inspect(place, &settings(&[]))
+        .unwrap();
     assert!(matches!(absent, Presence::Absent { .. }), "{absent:?}");
-    let other = prepare(place, &[("ORDERS_SCALE", ".003")])
+    let other = BENCH
+        .prepare(place, &[("ORDERS_SCALE", ".003")])
         .unwrap_err()
         .to_string();
     assert!(other.contains("ORDERS_SCALE asks for another"), "{other}");
-    let summary = prepare(place, &[]).unwrap();
+    let summary = BENCH.prepare(place, &[]).unwrap();
     let resumed = summary.iter().find(|line| line.key == "resumed_rows");
     assert!(resumed.is_some(), "{summary:?}");
-    let checked = PostgresOrders
-        .check(place, &settings(&[]), &Stop::new(), &Unseen)
-        .unwrap();
+    let checked = BENCH.check(place, &[]).unwrap();
     assert_eq!(checked.len(), 18);
     // What is not what was generated is told by its table.
     connection
@@ -391,7 +265,7 @@ fn a_load_that_was_cut_short_is_finished_as_it_was_begun() {
 fn deadlocks_and_serialization_failures_are_attempted_again_and_counted_by_transaction() {
     let Some(server) = server() else { return };
     let place = &server.database("orders_deadlock");
-    prepare(place, &[]).unwrap();
+    BENCH.prepare(place, &[]).unwrap();
     // A trigger of a test's own, which the data set may not have during the claim: it fails updates as a deadlock and
     // as a serialization failure would, before anything else is refused.
     let given = [
@@ -408,7 +282,7 @@ fn deadlocks_and_serialization_failures_are_attempted_again_and_counted_by_trans
          when 3 then raise exception 'order' using errcode = '40001'; else return new; end case; end $$",
         "create trigger clash before update on assay_orders.orders for each row execute function public.clash()",
     ];
-    let (data, part) = run_with(place, &given, &clashes);
+    let (data, part) = BENCH.run(place, &given, &clashes);
     let by_kind = &data.drained.driver.by_kind;
     for class in ["deadlock", "serialization"] {
         let key = format!("retried order_products {class}");
@@ -416,7 +290,7 @@ fn deadlocks_and_serialization_failures_are_attempted_again_and_counted_by_trans
     }
     assert_eq!(data.drained.driver.ops_ended(), 240, "{by_kind:?}");
     assert_eq!(part.ledger.rollbacks, data.drained.driver.retries);
-    assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+    holds(&part);
 }
 
 #[test]
@@ -427,9 +301,11 @@ fn a_data_set_with_partitions_is_loaded_resumed_run_on_checked_and_removed() {
         ("ORDERS_PARTITIONS", "hash"),
         ("ORDERS_PARTITION_COUNT", "4"),
     ];
-    let composite = prepare(place, &[("ORDERS_PARTITIONS", "composite")]).unwrap_err();
+    let composite = BENCH
+        .prepare(place, &[("ORDERS_PARTITIONS", "composite")])
+        .unwrap_err();
     assert!(composite.to_string().contains("not built"), "{composite}");
-    let planned = PostgresOrders
+    let planned = PostgresOrders::TARGET
         .plan_prepare(place, &settings(&hash), 1)
         .unwrap();
     let told = planned
@@ -440,7 +316,7 @@ fn a_data_set_with_partitions_is_loaded_resumed_run_on_checked_and_removed() {
         told.value,
         LineValue::Text("hash, 4 of each table that grows".to_owned())
     );
-    prepare(place, &hash).unwrap();
+    BENCH.prepare(place, &hash).unwrap();
     let mut connection = connection(place);
     let cut = "select count(distinct inhparent), count(*) from pg_inherits i join pg_class c on c.oid = i.inhrelid \
                where c.relkind = 'r'";
@@ -460,14 +336,15 @@ fn a_data_set_with_partitions_is_loaded_resumed_run_on_checked_and_removed() {
         "delete from assay_orders.soe_load where tbl = 'order_items'".to_owned(),
     ];
     all(&mut connection, &torn, "tearing").unwrap();
-    let other = prepare(place, &[("ORDERS_PARTITIONS", "none")])
+    let other = BENCH
+        .prepare(place, &[("ORDERS_PARTITIONS", "none")])
         .unwrap_err()
         .to_string();
     assert!(
         other.contains("ORDERS_PARTITIONS asks for another"),
         "{other}"
     );
-    prepare(place, &[]).unwrap();
+    BENCH.prepare(place, &[]).unwrap();
     let references = "select count(*) from pg_constraint where contype = 'f' and conparentid = 0";
     assert_eq!(connection.query(references).unwrap().rows, [[number("7")]]);
     for form in ["server", "client"] {
@@ -478,12 +355,12 @@ fn a_data_set_with_partitions_is_loaded_resumed_run_on_checked_and_removed() {
             ("WORK_LOOP", "60"),
             ("ORDERS_PARTITIONS", "hash"),
         ];
-        let (data, part) = run(place, &given);
+        let (data, part) = BENCH.run(place, &given, &[]);
         assert_eq!(part.ledger.commits, 240, "{:?}", data.drained.driver.errors);
         assert_eq!(part.partitions, 4);
-        assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+        holds(&part);
     }
-    let refused = PostgresOrders
+    let refused = PostgresOrders::TARGET
         .share(place, &settings(&[("ORDERS_PARTITIONS", "none")]))
         .err()
         .map(|error| error.to_string());
@@ -494,7 +371,9 @@ fn a_data_set_with_partitions_is_loaded_resumed_run_on_checked_and_removed() {
         .unwrap();
     let checked = books::check(&mut connection, &names).unwrap();
     assert_eq!(verdicts(&checked, BROKEN)[..2], ["C1", "C5"]);
-    PostgresOrders.destroy(place, &settings(&[])).unwrap();
+    PostgresOrders::TARGET
+        .destroy(place, &settings(&[]))
+        .unwrap();
     let left = "select 1 from pg_class where relname like 'orders%'";
     assert!(connection.query(left).unwrap().rows.is_empty());
 }

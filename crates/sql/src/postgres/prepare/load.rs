@@ -14,17 +14,14 @@ use crate::postgres::marker;
 use crate::postgres::own::{connect, told};
 use crate::postgres::site::Guard;
 use crate::postgres::wire::{Connection, PgError};
+use crate::threads::side_by_side;
 use assay_measure::permutation::Permutation;
 use assay_measure::units::many;
 use assay_run::dataset::lines::{bytes, count, decimal, text};
 use assay_run::engine::{EngineError, Line, Progress};
 use assay_run::stop::Stop;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
-
-/// How often progress is told and a request to stop is looked for.
-const TICK: Duration = Duration::from_millis(100);
+use std::time::Instant;
 
 /// SLOB schemas dropped in one transaction: each locks a handful of relations, and a server has room for a few thousand.
 const DROPPED_TOGETHER: usize = 50;
@@ -368,66 +365,23 @@ impl<'a> Job<'a> {
         work: Work<'_, 'a>,
     ) -> Result<Findings, EngineError> {
         let threads = self.plan.degree.min(schemas.len());
-        let (tell, told) = mpsc::channel();
-        std::thread::scope(|scope| {
-            for thread in 0..threads {
-                let tell = tell.clone();
-                scope.spawn(move || {
-                    let done = self.thread(thread, schemas, work);
-                    if done.is_err() {
-                        self.ended.store(true, Ordering::Release);
-                    }
-                    self.pids[thread].store(0, Ordering::Release);
-                    // The receiver outlives the threads.
-                    let _ = tell.send(done);
-                });
-            }
-            drop(tell);
-            self.watch(threads, keeper, progress, &told)
-        })
-    }
-
-    /// Waits for the threads; meanwhile tells progress, and cancels what they do when it is time to stop.
-    fn watch(
-        &self,
-        threads: usize,
-        keeper: &mut Connection,
-        progress: &dyn Progress,
-        told: &mpsc::Receiver<Result<Findings, EngineError>>,
-    ) -> Result<Findings, EngineError> {
-        let mut findings = Findings::default();
-        let mut failed: Option<EngineError> = None;
-        let mut ended = 0;
-        while ended < threads {
-            match told.recv_timeout(TICK) {
-                Ok(done) => {
-                    ended += 1;
-                    match done {
-                        Ok(more) => findings.merge(&more),
-                        // Those that are cancelled after the first failure only say so.
-                        Err(EngineError::Interrupted) if failed.is_some() => {}
-                        Err(error) => match &failed {
-                            None | Some(EngineError::Interrupted) => failed = Some(error),
-                            Some(_) => {}
-                        },
-                    }
-                }
-                Err(mpsc::RecvTimeoutError::Timeout) => {}
-                Err(mpsc::RecvTimeoutError::Disconnected) => break,
-            }
-            progress.update(
-                self.phase,
-                self.done_bytes.load(Ordering::Relaxed),
-                self.total_bytes,
-            );
+        let one = |thread: usize| {
+            let done = self.thread(thread, schemas, work);
+            self.pids[thread].store(0, Ordering::Release);
+            done
+        };
+        let watch = || {
+            let done = self.done_bytes.load(Ordering::Relaxed);
+            progress.update(self.phase, done, self.total_bytes);
             if self.stop.requested() {
                 self.ended.store(true, Ordering::Release);
             }
             if self.ended.load(Ordering::Acquire) {
                 self.cancel(keeper);
             }
-        }
-        failed.map_or(Ok(findings), Err)
+            Ok(())
+        };
+        side_by_side(threads, &self.ended, one, Findings::merge, watch)
     }
 
     /// Asks the server to end what the threads wait for.

@@ -60,7 +60,7 @@ fn statements() -> Vec<(String, String)> {
     all.extend(listed("constraint", ddl::constraints(Indexes::All)));
     all.extend(listed(
         "sequence or view",
-        ddl::sequences_and_views(Counts::of(50)),
+        ddl::sequences_and_views(&names, Counts::of(50)),
     ));
     all.extend(listed("package", package::create(19).to_vec()));
     all.extend(listed("call", ALL.map(package::call).to_vec()));

@@ -8,24 +8,18 @@ use super::super::session::OraError;
 use super::super::tests::fake::PASSWORD;
 use super::*;
 use crate::orders::load::compare;
-use crate::orders::testing::{RUN_TIME_NS, ran, verdicts};
-use assay_measure::snapshot::RunData;
-use assay_orders::checks::{BROKEN, HOLDS};
-use assay_orders::generate::Generator;
-use assay_orders::mix::ALL;
+use crate::orders::marker::Marker;
+use crate::orders::testing::{Bench, holds, verdicts};
+use assay_orders::checks::BROKEN;
 use assay_orders::model::{TABLES, Table};
-use assay_orders::part::FromEngine;
-use assay_run::conformance::life::Unwatched;
-use assay_run::engine::LineValue;
+use assay_run::engine::Presence;
 use fake::{Fake, database};
 use std::sync::Arc;
 
 /// The target, over the stand-in.
-static FAKE: OracleOrders = OracleOrders {
-    oracle: Oracle {
-        way: || Ok(Arc::new(Fake)),
-    },
-};
+static FAKE: OrderEntryOn<OracleOrders> = OrderEntryOn(Oracle {
+    way: || Ok(Arc::new(Fake)),
+});
 
 fn settings(given: &[(&str, &str)]) -> Settings {
     crate::oracle::tests::settings_of(&ALL_PARAMS, given)
@@ -44,13 +38,14 @@ fn url(name: &str) -> String {
     format!("//soe:{PASSWORD}@//fake/{name}")
 }
 
-fn prepare(url: &str, given: &[(&str, &str)]) -> Result<Vec<Line>, EngineError> {
-    FAKE.prepare(url, &small(given), 1, &Stop::new(), &Unwatched)
-}
-
-fn check(url: &str) -> Result<Vec<Line>, EngineError> {
-    FAKE.check(url, &small(&[]), &Stop::new(), &Unwatched)
-}
+static BENCH: Bench = Bench {
+    target: &FAKE,
+    settings: small,
+    connect: |url| {
+        let visit = FAKE.0.visit(url, &small(&[])).unwrap();
+        Box::new(load::patient(&*visit.way, &visit.address).unwrap())
+    },
+};
 
 fn told_by<T>(result: Result<T, EngineError>) -> String {
     match result {
@@ -59,26 +54,13 @@ fn told_by<T>(result: Result<T, EngineError>) -> String {
     }
 }
 
-fn run(url: &str, given: &[(&str, &str)]) -> (RunData, FromEngine) {
-    ran(&FAKE, url, &small(given), RUN_TIME_NS, || {})
-}
-
 #[test]
 fn a_data_set_lives_is_run_on_and_each_fault_is_caught() {
     let url = &url("orders_life");
-    let summary = prepare(url, &[]).unwrap();
-    let rows = summary.iter().find(|line| line.key == "loaded_rows");
-    let planned = Generator::new(7, 1, false).rows_in_all();
-    assert_eq!(rows.unwrap().value, LineValue::Count(planned));
+    BENCH.loads(url, 1);
     assert_eq!(database("orders_life").db().gathered.len(), TABLES.len());
-    let again = told_by(prepare(url, &[]));
-    assert!(
-        again.contains("already has a data set of scale 0.001"),
-        "{again}"
-    );
-    assert_eq!(check(url).unwrap().len(), 18);
     for form in ["server", "client"] {
-        every_transaction(url, form);
+        BENCH.performs_every_transaction(url, form);
     }
     faults(url);
     // A destroy that is cut short leaves what can be removed, and not be used.
@@ -92,35 +74,8 @@ fn a_data_set_lives_is_run_on_and_each_fault_is_caught() {
     assert!(matches!(absent, Presence::Absent { .. }), "{absent:?}");
     FAKE.destroy(url, &small(&[])).unwrap();
     assert!(database("orders_life").db().objects.is_empty());
-    let gone = told_by(check(url));
+    let gone = told_by(BENCH.check(url, &[]));
     assert!(gone.contains("has no data set of order entry"), "{gone}");
-}
-
-fn every_transaction(url: &str, form: &str) {
-    let given = [
-        ("ORDERS_MIX", "classic"),
-        ("ORDERS_FORM", form),
-        ("SESSIONS", "4"),
-        ("WORK_LOOP", "250"),
-    ];
-    let (data, part) = run(url, &given);
-    let driver = &data.drained.driver;
-    assert_eq!(driver.ops.len(), ALL.len());
-    assert_eq!(driver.ops_ended(), 1000, "{:?}", driver.errors);
-    assert_eq!(part.ledger.commits, 1000, "{:?}", driver.errors);
-    let acked = &part.ledger.acked;
-    let least = [
-        ("OP", 100),
-        ("NCR", 30),
-        ("BO", 10),
-        ("PO", 5),
-        ("logon", 50),
-    ];
-    for (entry, least) in least {
-        assert!(acked[entry] > least, "{form}: {acked:?}");
-    }
-    let holds = verdicts(&part.checks, HOLDS);
-    assert_eq!(holds.len(), 17, "{:?} {}", part.checks, part.unchecked);
 }
 
 /// Each fault is injected, caught by its checks, and taken back. The stand-in does not follow references: an order goes alone.
@@ -140,9 +95,9 @@ fn faults(url: &str) {
         ("torn order", format!("update order_items set unit_price = unit_price + 1 where {}", last("order_items", new)), &["C1", "C14"]),
         ("changed product", "update product_information set product_name = product_name || 'x' where product_id = 7".to_owned(), &["C16"]),
     ];
-    let visit = FAKE.oracle.visit(url, &small(&[])).unwrap();
+    let visit = FAKE.0.visit(url, &small(&[])).unwrap();
     let mut link = load::patient(&*visit.way, &visit.address).unwrap();
-    let names = look(&visit, &small(&[])).unwrap().names;
+    let names = OracleOrders::look(&visit).unwrap().names;
     for (what, sql, caught) in faults {
         assert_eq!(link.0.run(&sql, &[]).unwrap(), 1, "{what}");
         let broken = verdicts(&books::check(&mut link, &names).unwrap(), BROKEN);
@@ -197,7 +152,9 @@ fn both_forms_leave_the_same_rows_for_the_same_seed_and_retries_change_nothing()
     let left = ["server", "client"].map(|form| {
         let name = format!("orders_form_{form}");
         // Which rows come first is a matter of how they lie.
-        prepare(&url(&name), &[("LOAD_PARALLEL_DEGREE", "1")]).unwrap();
+        BENCH
+            .prepare(&url(&name), &[("LOAD_PARALLEL_DEGREE", "1")])
+            .unwrap();
         let given = [
             ("ORDERS_MIX", "classic"),
             ("ORDERS_FORM", form),
@@ -227,7 +184,7 @@ fn both_forms_leave_the_same_rows_for_the_same_seed_and_retries_change_nothing()
                 ),
             ]);
         }
-        let (data, part) = run(&url(&name), &given);
+        let (data, part) = BENCH.run(&url(&name), &given, &[]);
         let driver = &data.drained.driver;
         let again = [
             "retried order_products deadlock",
@@ -245,7 +202,7 @@ fn both_forms_leave_the_same_rows_for_the_same_seed_and_retries_change_nothing()
             );
         }
         assert_eq!(part.ledger.rollbacks, driver.retries);
-        assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+        holds(&part);
         (sums(&name), part.ledger.acked)
     });
     assert_eq!(left[0], left[1]);
@@ -254,7 +211,7 @@ fn both_forms_leave_the_same_rows_for_the_same_seed_and_retries_change_nothing()
 #[test]
 fn a_call_that_fails_is_rolled_back_and_attempted_again_and_a_lost_session_is_in_doubt() {
     let url = &url("orders_calls");
-    prepare(url, &[]).unwrap();
+    BENCH.prepare(url, &[]).unwrap();
     let shared = database("orders_calls");
     let said = |code, text| OraError::said(code, text);
     shared.db().fail.extend([
@@ -272,21 +229,21 @@ fn a_call_that_fails_is_rolled_back_and_attempted_again_and_a_lost_session_is_in
         ),
     ]);
     let given = [("SESSIONS", "2"), ("WORK_LOOP", "60")];
-    let (data, part) = run(url, &given);
+    let (data, part) = BENCH.run(url, &given, &[]);
     let by_kind = &data.drained.driver.by_kind;
     assert_eq!(by_kind["retried order_products deadlock"], 2, "{by_kind:?}");
     assert_eq!(
         by_kind["failed customer_registration server"], 1,
         "{by_kind:?}"
     );
-    assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+    holds(&part);
     shared.db().fail.push((
         "orderentry.order_products",
         said(3113, "ORA-03113: end-of-file on communication channel"),
     ));
-    let (_, part) = run(url, &given);
+    let (_, part) = BENCH.run(url, &given, &[]);
     assert_eq!(part.ledger.in_doubt["OP"], 1, "{:?}", part.ledger);
-    assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+    holds(&part);
 }
 
 #[test]
@@ -297,32 +254,32 @@ fn a_load_that_was_cut_short_is_finished_as_it_was_begun() {
         .db()
         .fail
         .push(("insert into logon", full));
-    let cut = told_by(prepare(url, &[("LOAD_PARALLEL_DEGREE", "2")]));
+    let cut = told_by(BENCH.prepare(url, &[("LOAD_PARALLEL_DEGREE", "2")]));
     assert!(
         cut.contains("logon: ORA-01653") && cut.contains("tablespace larger"),
         "{cut}"
     );
     let absent = FAKE.inspect(url, &small(&[])).unwrap();
     assert!(matches!(absent, Presence::Absent { .. }), "{absent:?}");
-    let other = told_by(prepare(url, &[("ORDERS_SCALE", ".003")]));
+    let other = told_by(BENCH.prepare(url, &[("ORDERS_SCALE", ".003")]));
     assert!(other.contains("ORDERS_SCALE asks for another"), "{other}");
     // The second is cut short by a package that does not compile, when keys and indexes are there.
     database("orders_resumed")
         .db()
         .invalid
         .push("PACKAGE BODY ORDERENTRY line 7: PL/SQL: ORA-00942");
-    let cut = told_by(prepare(url, &[]));
+    let cut = told_by(BENCH.prepare(url, &[]));
     assert!(
         cut.contains("does not compile") && cut.contains("line 7"),
         "{cut}"
     );
     database("orders_resumed").db().invalid.clear();
-    let summary = prepare(url, &[]).unwrap();
+    let summary = BENCH.prepare(url, &[]).unwrap();
     assert!(
         summary.iter().any(|line| line.key == "resumed_rows"),
         "{summary:?}"
     );
-    assert_eq!(check(url).unwrap().len(), 18);
+    assert_eq!(BENCH.check(url, &[]).unwrap().len(), 18);
 }
 
 #[test]
@@ -330,7 +287,7 @@ fn what_is_not_ours_and_what_cannot_be_is_refused_and_nothing_is_touched() {
     let url = &url("orders_foreign");
     let shared = database("orders_foreign");
     shared.db().objects.insert(("payroll".to_owned(), "TABLE"));
-    let refused = told_by(prepare(url, &[]));
+    let refused = told_by(BENCH.prepare(url, &[]));
     assert!(
         refused.contains("payroll") && refused.contains("nothing was touched"),
         "{refused}"
@@ -349,7 +306,7 @@ fn what_is_not_ours_and_what_cannot_be_is_refused_and_nothing_is_touched() {
     for error in [
         told_by(FAKE.destroy(url, &small(&[]))),
         told_by(FAKE.inspect(url, &small(&[]))),
-        told_by(prepare(url, &[])),
+        told_by(BENCH.prepare(url, &[])),
     ] {
         assert!(
             error.contains("orders (synonym)") && error.contains("EVE.LOGGER"),
@@ -359,9 +316,9 @@ fn what_is_not_ours_and_what_cannot_be_is_refused_and_nothing_is_touched() {
     assert_eq!(shared.db().objects.len(), 2);
     assert!(!FAKE.heeds("ORDERS_SCHEMA") && !FAKE.heeds("READ_MODE"));
     assert!(FAKE.heeds("ORACLE_TABLESPACE") && FAKE.heeds("SQLNET_SERVICE_BASE"));
-    let tablespace = told_by(prepare(url, &[("ORACLE_TABLESPACE", "X; drop user")]));
+    let tablespace = told_by(BENCH.prepare(url, &[("ORACLE_TABLESPACE", "X; drop user")]));
     assert!(tablespace.contains("no name"), "{tablespace}");
-    let wrong = told_by(prepare("//soe:Kq9wrong@//fake/orders_foreign", &[]));
+    let wrong = told_by(BENCH.prepare("//soe:Kq9wrong@//fake/orders_foreign", &[]));
     assert!(
         wrong.contains("ORA-01017") && !wrong.contains("Kq9"),
         "{wrong}"

@@ -1,0 +1,38 @@
+//! What is said of sessions that do not work as they must.
+
+use assay_run::engine::{EngineError, OpError};
+
+/// Why a thread cannot go on; `of` tells a session's number, and why it has lost its connection.
+pub(crate) fn lost<S>(
+    sessions: &[S],
+    of: impl Fn(&S) -> (u32, Option<&str>),
+) -> Result<(), EngineError> {
+    let lost = sessions.iter().find_map(|session| {
+        let (number, why) = of(session);
+        let why = why?;
+        Some(EngineError::SessionLost(format!(
+            "session {number} lost its connection: {why}"
+        )))
+    });
+    lost.map_or(Ok(()), Err)
+}
+
+/// Nothing can be asked any more.
+pub(crate) fn closed(session: u32) -> OpError {
+    OpError {
+        class: "connection lost",
+        text: format!("session {session} is closed"),
+        retryable: false,
+    }
+}
+
+/// The first select must touch as many rows as it asks for.
+pub(crate) fn probed(home: u32, width: u32, rows: u64) -> Result<(), EngineError> {
+    if rows == u64::from(width) {
+        return Ok(());
+    }
+    Err(EngineError::Damaged(format!(
+        "a select of keys 1 to {width} of schema {home} touched {rows} rows: the data set is not as it was loaded \
+         (`assay check` shows the details)"
+    )))
+}

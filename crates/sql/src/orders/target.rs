@@ -1,0 +1,281 @@
+//! The life of a data set as a target leads it, the same on every server. What a server does in its own way is its [`Life`].
+
+use super::marker::Marker;
+use super::{already, checked_lines, nothing, removed};
+use crate::claim::Purpose;
+use crate::place::Place;
+use assay_measure::config::{ParamDef, Settings};
+use assay_orders::checks::Checked;
+use assay_orders::params::{heeds, partitions};
+use assay_orders::workload::{NAME, OPERATIONS, OrderEntry};
+use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Started, Target};
+use assay_run::plan::Plan;
+use assay_run::stop::Stop;
+
+/// What is at a place.
+pub(crate) struct There<N> {
+    pub(crate) names: N,
+    /// What the data set is in, by its bare name and for people.
+    pub(crate) schema: String,
+    pub(crate) place: String,
+    pub(crate) block_bytes: u64,
+    pub(crate) found: Option<Marker>,
+}
+
+impl<N> There<N> {
+    /// The data set, whether it is complete or not.
+    pub(crate) fn some(&self) -> Result<&Marker, EngineError> {
+        self.found.as_ref().ok_or_else(|| nothing(&self.place))
+    }
+}
+
+/// What a server does in its own way.
+pub(crate) trait Life {
+    const ABOUT: &'static str;
+    /// The parameter that has no effect here, and those of the target for SLOB that have one.
+    const UNHEEDED: &'static str = "";
+    const HEEDED: &'static [&'static str] = &[];
+
+    /// The server as a target for SLOB.
+    type Slob: Target;
+    /// Where a data set is or will be.
+    type At;
+    type Names;
+    /// Lasts until it is dropped.
+    type Claim: Send + 'static;
+
+    /// The parameters of the server and of order entry.
+    fn params() -> &'static [ParamDef];
+
+    fn at(
+        slob: &Self::Slob,
+        location: &str,
+        settings: &Settings,
+        stop: &Stop,
+    ) -> Result<Self::At, EngineError>;
+
+    /// What a data set will be in on a throw-away server that does not run yet.
+    fn schema(settings: &Settings) -> Result<String, EngineError> {
+        partitions(settings)?;
+        Ok(settings.text("ORDERS_SCHEMA").to_owned())
+    }
+
+    fn look(at: &Self::At) -> Result<There<Self::Names>, EngineError>;
+
+    /// Claims what is at a place, and looks.
+    fn claim(
+        at: &Self::At,
+        purpose: Purpose,
+    ) -> Result<(Self::Claim, There<Self::Names>), EngineError>;
+
+    /// What a plan tells beside what every server's does.
+    fn plan_more(_settings: &Settings) -> Result<Option<Line>, EngineError> {
+        Ok(None)
+    }
+
+    /// The checks, however long they take; nobody changes what they read meanwhile.
+    fn check(
+        at: &Self::At,
+        claim: Self::Claim,
+        names: &Self::Names,
+    ) -> Result<Vec<Checked>, EngineError>;
+
+    /// Removes what the data set is made of, by name.
+    fn remove(
+        at: &Self::At,
+        claim: Self::Claim,
+        there: &There<Self::Names>,
+    ) -> Result<(), EngineError>;
+
+    /// What a failure of a command comes to.
+    fn failed(_at: &Self::At, error: EngineError) -> EngineError {
+        error
+    }
+}
+
+/// How the data set is loaded.
+pub(crate) trait Loads: Life {
+    fn prepare(
+        at: &Self::At,
+        settings: &Settings,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Line>, EngineError>;
+}
+
+/// How it is opened for a run.
+pub(crate) trait Opens: Life {
+    fn open(
+        at: &Self::At,
+        plan: &Plan,
+        settings: &Settings,
+        stop: &Stop,
+    ) -> Result<Box<dyn Engine>, EngineError>;
+}
+
+/// Order entry on a server.
+pub(crate) struct OrderEntryOn<L: Loads + Opens>(pub(crate) L::Slob);
+
+impl<L: Loads + Opens> OrderEntryOn<L> {
+    fn at(&self, location: &str, settings: &Settings) -> Result<L::At, EngineError> {
+        L::at(&self.0, location, settings, &Stop::new())
+    }
+
+    fn look(&self, location: &str, settings: &Settings) -> Result<There<L::Names>, EngineError> {
+        L::look(&self.at(location, settings)?)
+    }
+}
+
+impl<L: Loads + Opens> Target for OrderEntryOn<L> {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn about(&self) -> &'static str {
+        L::ABOUT
+    }
+
+    fn form(&self) -> &'static str {
+        self.0.form()
+    }
+
+    fn params(&self) -> &'static [ParamDef] {
+        L::params()
+    }
+
+    fn workload(&self) -> &'static str {
+        NAME
+    }
+
+    fn operations(&self) -> &'static str {
+        OPERATIONS
+    }
+
+    fn heeds(&self, name: &str) -> bool {
+        name != L::UNHEEDED && (heeds(name, self.0.params()) || L::HEEDED.contains(&name))
+    }
+
+    fn shape(&self, settings: &Settings, plan: &mut Plan) -> Result<(), EngineError> {
+        OrderEntry::shape(settings, plan)
+    }
+
+    fn temporary(&self) -> &'static [&'static str] {
+        self.0.temporary()
+    }
+
+    fn server_params(&self) -> &'static [&'static str] {
+        self.0.server_params()
+    }
+
+    fn start(
+        &self,
+        location: &str,
+        settings: &Settings,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Option<Started>, EngineError> {
+        self.0.start(location, settings, stop, progress)
+    }
+
+    fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {
+        let place = Place::new(location)?;
+        if let Place::Temporary { .. } = place {
+            return Ok(Presence::Absent { harmless: true });
+        }
+        let there = self.look(location, settings)?;
+        let complete = there.found.filter(|found| found.complete);
+        Ok(place.presence(complete.map(|found| DataSet {
+            schemas: 1,
+            scale_blocks: found.generator().counts().customers,
+            scan_blocks: 0,
+            block_bytes: there.block_bytes,
+            state: format!("order entry, scale {}, seed {}", found.scale(), found.seed),
+            unfinished: None,
+        })))
+    }
+
+    fn refuse_again(&self, location: &str, settings: &Settings) -> Option<EngineError> {
+        let there = self.look(location, settings).ok()?;
+        Some(already(&there.place, &there.found?))
+    }
+
+    fn plan_prepare(
+        &self,
+        location: &str,
+        settings: &Settings,
+        _schemas: u32,
+    ) -> Result<Vec<Line>, EngineError> {
+        let mut schema = L::schema(settings)?;
+        let mut found = None;
+        if let Place::Server { .. } = Place::new(location)? {
+            let there = self.look(location, settings)?;
+            (schema, found) = (there.schema, there.found);
+        }
+        let mut lines = super::load::plan(found, &schema, settings)?;
+        lines.extend(L::plan_more(settings)?);
+        Ok(lines)
+    }
+
+    fn prepare(
+        &self,
+        location: &str,
+        settings: &Settings,
+        _schemas: u32,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Line>, EngineError> {
+        let at = L::at(&self.0, location, settings, stop)?;
+        L::prepare(&at, settings, stop, progress).map_err(|error| L::failed(&at, error))
+    }
+
+    fn check(
+        &self,
+        location: &str,
+        settings: &Settings,
+        stop: &Stop,
+        _progress: &dyn Progress,
+    ) -> Result<Vec<Line>, EngineError> {
+        let at = L::at(&self.0, location, settings, stop)?;
+        let check = || {
+            let (claim, there) = L::claim(&at, Purpose::Check)?;
+            let found = there.some()?;
+            checked_lines(&there.place, found, L::check(&at, claim, &there.names)?)
+        };
+        check().map_err(|error| L::failed(&at, error))
+    }
+
+    fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
+        let there = self.look(location, settings)?;
+        Ok(removed(&there.schema, there.some()?))
+    }
+
+    fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
+        let at = self.at(location, settings)?;
+        let (claim, there) = L::claim(&at, Purpose::Destroy)?;
+        let lines = removed(&there.schema, there.some()?);
+        L::remove(&at, claim, &there)?;
+        Ok(lines)
+    }
+
+    fn share(
+        &self,
+        location: &str,
+        settings: &Settings,
+    ) -> Result<Option<Box<dyn Send>>, EngineError> {
+        let (claim, there) = L::claim(&self.at(location, settings)?, Purpose::Series)?;
+        Marker::complete(there.found, &there.place, settings)?;
+        Ok(Some(Box::new(claim)))
+    }
+
+    fn open(
+        &self,
+        location: &str,
+        plan: &Plan,
+        settings: &Settings,
+        stop: &Stop,
+        _progress: &dyn Progress,
+    ) -> Result<Box<dyn Engine>, EngineError> {
+        let at = L::at(&self.0, location, settings, stop)?;
+        L::open(&at, plan, settings, stop).map_err(|error| L::failed(&at, error))
+    }
+}

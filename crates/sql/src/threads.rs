@@ -1,0 +1,67 @@
+//! Threads that load side by side: the first failure ends all, and somebody has the time to look after them.
+
+use assay_run::engine::EngineError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// Between two looks.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Does this work in threads of the caller's, and merges what they find. `ended` tells them that one has failed; `watch` is called
+/// at every tick.
+pub(crate) fn side_by_side<F: Default + Send>(
+    threads: usize,
+    ended: &AtomicBool,
+    work: impl Fn(usize) -> Result<F, EngineError> + Sync,
+    merge: fn(&mut F, &F),
+    watch: impl FnMut() -> Result<(), EngineError>,
+) -> Result<F, EngineError> {
+    let (tell, told) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let (tell, work) = (tell.clone(), &work);
+            scope.spawn(move || {
+                let done = work(thread);
+                if done.is_err() {
+                    ended.store(true, Ordering::Release);
+                }
+                // The receiver outlives the threads.
+                let _ = tell.send(done);
+            });
+        }
+        drop(tell);
+        gather(threads, &told, merge, watch)
+    })
+}
+
+/// Waits for so many threads; a failure of `watch` ends the wait.
+pub(crate) fn gather<F: Default>(
+    threads: usize,
+    told: &mpsc::Receiver<Result<F, EngineError>>,
+    merge: fn(&mut F, &F),
+    mut watch: impl FnMut() -> Result<(), EngineError>,
+) -> Result<F, EngineError> {
+    let (mut findings, mut failed, mut ended) = (F::default(), None, 0);
+    while ended < threads {
+        match told.recv_timeout(TICK) {
+            Ok(done) => {
+                ended += 1;
+                match (done, &failed) {
+                    (Ok(more), _) => merge(&mut findings, &more),
+                    // Those that are stopped after the first failure only say so.
+                    (Err(error), None | Some(EngineError::Interrupted)) => failed = Some(error),
+                    (Err(_), Some(_)) => {}
+                }
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                return Err(failed.unwrap_or_else(|| {
+                    EngineError::Unusable("a thread that loads ended without a word".to_owned())
+                }));
+            }
+        }
+        watch()?;
+    }
+    failed.map_or(Ok(findings), Err)
+}
