@@ -252,8 +252,10 @@ fn a_shaped_link_gives_its_rate_and_is_named() {
     let record = place.record("tcp");
     let rate = metric(&record, "receiver", "tcp_throughput_bits_per_s_mean");
     assert!((40e6..51e6).contains(&rate), "{rate}");
+    // Beside work that keeps the CPUs busy, those are named.
+    let named = ["shaper", "lost segments", "which other processes kept busy"];
     assert!(
-        done.out.contains("shaper") || done.out.contains("lost segments"),
+        named.iter().any(|limit| done.out.contains(limit)),
         "{}",
         done.out
     );

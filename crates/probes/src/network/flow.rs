@@ -96,7 +96,7 @@ pub(crate) struct Stream {
     /// Why it ended before it was told to.
     pub(crate) failed: OnceLock<String>,
     /// Its thread is through.
-    is_idle: AtomicBool,
+    pub(crate) is_idle: AtomicBool,
 }
 
 impl Stream {

@@ -4,7 +4,7 @@ use super::flow::{Crew, Stream};
 use super::results::{CpuPct, StreamEnd};
 use crate::host::{ThreadTimes, process_times};
 use assay_block::socket::TcpInfo;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::Instant;
 
 /// A stream at an instant; counts are since it began.
@@ -129,8 +129,10 @@ impl Meter {
             return;
         };
         for (stream, tick) in crew.streams.iter().zip(&mut last.streams) {
+            // What a sender still hands over is in the kernel's count before it is in ours.
+            let is_at_rest = stream.is_sender && stream.is_idle.load(Acquire);
             let now = look(stream);
-            let kernel = now.info.filter(|_| stream.is_sender).map(|info| {
+            let kernel = now.info.filter(|_| is_at_rest).map(|info| {
                 let all = info.bytes_sent + u64::from(info.notsent_bytes);
                 all.saturating_sub(info.bytes_retrans + before)
             });
@@ -231,5 +233,44 @@ impl Meter {
             cpu_s: spent.map(|spent| spent.cpu_ns as f64 / 1e9),
             run_delay_s: spent.and_then(|spent| Some(spent.run_delay_ns? as f64 / 1e9)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::flow::{Crew, Socket, Stream};
+    use super::super::params::Params;
+    use super::Meter;
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn net_01_what_a_sender_still_hands_over_is_not_held_against_its_count() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut far, _) = listener.accept().unwrap();
+        let params = Params {
+            block: 128 << 10,
+            burst: 1,
+            ..Params::default()
+        };
+        let streams = vec![Stream::new(1, true, Socket::Tcp(near))];
+        let mut crew = Crew::start(streams, &params, (false, None), None).unwrap();
+        // It is in its call: nobody takes what it sends.
+        let mut meter = Meter::new(&crew);
+        meter.settle(&crew, 0);
+        assert_eq!(meter.streams(&crew)[0].kernel_bytes_in_all, None);
+        crew.drain();
+        let reader = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            far.read_to_end(&mut all).map(|_| all.len() as u64)
+        });
+        crew.dismiss();
+        let mut meter = Meter::new(&crew);
+        meter.settle(&crew, 0);
+        let end = meter.streams(&crew).remove(0);
+        assert_eq!(end.kernel_bytes_in_all, Some(end.bytes_in_all));
+        crew.say_end();
+        assert_eq!(reader.join().unwrap().unwrap(), end.bytes_in_all);
     }
 }

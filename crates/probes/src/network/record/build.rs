@@ -67,7 +67,7 @@ pub(super) fn own_cpu(record: &mut Record, info: &NetworkInfo) {
 
 /// Two ways to the same number: this side's count and its kernel's, one end and the other.
 fn integrity(info: &NetworkInfo) -> Vec<Identity> {
-    let none = "of TCP alone, and of streams that this host sends";
+    let none = "of TCP alone, and of streams that this host sends and that were at rest at the end";
     let own: Vec<&StreamEnd> = info
         .way(true)
         .filter_map(|(_, stream)| stream.sent.as_ref())
