@@ -248,17 +248,22 @@ fn a_shaped_link_gives_its_rate_and_is_named() {
         return;
     }
     let server = served_by_assay(&pair, &place, &[]);
-    let done = assay(&pair, &place, "tcp", &["-t", "6"]).code(0);
-    let record = place.record("tcp");
-    let rate = metric(&record, "receiver", "tcp_throughput_bits_per_s_mean");
-    assert!((40e6..51e6).contains(&rate), "{rate}");
-    // Beside work that keeps the CPUs busy, those are named.
-    let named = ["shaper", "lost segments", "which other processes kept busy"];
-    assert!(
-        named.iter().any(|limit| done.out.contains(limit)),
-        "{}",
-        done.out
-    );
+    // Where others keep the CPUs busy, the rate wavers and those are named: that is tried again, nothing else is.
+    let is_named = (1..=4).any(|attempt| {
+        let run = format!("tcp{attempt}");
+        let done = assay(&pair, &place, &run, &["-t", "6"]).code(0);
+        let rate = metric(
+            &place.record(&run),
+            "receiver",
+            "tcp_throughput_bits_per_s_mean",
+        );
+        assert!((40e6..51e6).contains(&rate), "{rate}");
+        let is_named = done.out.contains("shaper") || done.out.contains("lost segments");
+        let is_busy = done.out.contains("which other processes kept busy");
+        assert!(is_named || is_busy, "{}", done.out);
+        is_named
+    });
+    assert!(is_named, "four times the CPUs were named, never the link");
     // Datagrams wait before it in the socket's own buffer: the link loses none, and the shaper is named all the same.
     let done = assay(&pair, &place, "udp", &["-t", "3", "-u", "-b", "100M"]).code(0);
     let of = |key: &str| metric(&place.record("udp"), "receiver", key);
