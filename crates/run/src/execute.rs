@@ -765,8 +765,8 @@ impl Judge<'_> {
         };
         (wanted - ops as f64 > allowance).then(|| {
             format!(
-                "the rate was missed: {ops} operations ended, but RATE={} asks for {wanted:.0}{dropped}; lower RATE or add \
-                 sessions",
+                "the rate was missed: {ops} operations ended, but RATE={} asks for {wanted:.0}{dropped}; lower RATE, or add \
+                 sessions where CPUs are idle",
                 self.plan.rate_per_s
             )
         })
