@@ -368,7 +368,6 @@ impl Script<'_> {
         found.map(|(_, record)| record)
     }
 
-    /// Whether the engine has this fact.
     /// What a run's engine counts as a get, where that is not a block.
     fn gets(&self, name: &str) -> Option<&str> {
         facts::GETS.find(&self.record(name)?.plan.engine_facts)

@@ -84,7 +84,7 @@ fn told_first(facts: &[Fact]) -> Vec<&Fact> {
     match facts::SERVER_TOLD.find(facts) {
         Some(names) => names
             .split_whitespace()
-            .filter_map(|name| facts.iter().rfind(|fact| fact.name == name))
+            .filter_map(|name| facts.iter().find(|fact| fact.name == name))
             .collect(),
         None => {
             let who =
