@@ -12,9 +12,7 @@ pub(crate) fn edits(mut bytes: &[u8]) -> Vec<Edit> {
         };
         let way = way.chunks_exact(2);
         found.push(Edit {
-            way: way
-                .map(|two| u16::from_le_bytes([two[0], two[1]]))
-                .collect(),
+            way: way.map(|two| u16::from_le_bytes([two[0], two[1]])).collect(),
             with: replacement(head / 8),
         });
         bytes = rest;

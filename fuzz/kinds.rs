@@ -20,9 +20,5 @@ pub(crate) fn all() -> Vec<&'static dyn Kind> {
         &assay_probes::redo::RedoTransport,
     ];
     let kinds = probes.into_iter().filter_map(Probe::kind);
-    [assay_awr::KINDS, &own]
-        .concat()
-        .into_iter()
-        .chain(kinds)
-        .collect()
+    [assay_awr::KINDS, &own].concat().into_iter().chain(kinds).collect()
 }

@@ -37,19 +37,11 @@ fn without(script: &str, words: &str) -> Option<String> {
     let wrap = &head[head[..wrapped].rfind('=')? + 1..wrapped];
     let (_, module) = head[wrapped + 2..].split_once(')')?.0.split_once(',')?;
     let next = format!("={wrap}((");
-    let end = body
-        .match_indices("});var ")
-        .map(|(end, _)| end)
-        .find(|end| {
-            let name = &body[end + "});var ".len()..];
-            name.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '$')
-                .is_some_and(|length| name[length..].starts_with(&next))
-        })?;
+    let end = body.match_indices("});var ").map(|(end, _)| end).find(|end| {
+        let name = &body[end + "});var ".len()..];
+        name.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '$')
+            .is_some_and(|length| name[length..].starts_with(&next))
+    })?;
     let is_sound = at - begin < NEAR && !wrap.is_empty() && end > 100_000;
-    is_sound.then(|| {
-        format!(
-            "{head}{module}.exports=new Proxy({{}},{{get:()=>({{}})}}){}",
-            &body[end..]
-        )
-    })
+    is_sound.then(|| format!("{head}{module}.exports=new Proxy({{}},{{get:()=>({{}})}}){}", &body[end..]))
 }

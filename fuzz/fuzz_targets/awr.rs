@@ -25,10 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let title = TITLES[usize::from(*first) % TITLES.len()];
     let text = format!("{title}{}", String::from_utf8_lossy(rest));
-    let source = Source {
-        path: "-".to_owned(),
-        text,
-    };
+    let source = Source { path: "-".to_owned(), text };
     if let Ok(record) = import(std::slice::from_ref(&source)) {
         assert_eq!(misplaced(&record), Vec::<String>::new());
         let _ = assay_report::text::render(&record);

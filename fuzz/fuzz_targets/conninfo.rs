@@ -18,16 +18,8 @@ impl Surroundings for Given<'_> {
     }
 
     fn read(&self, path: &Path) -> Result<Option<FileText>, String> {
-        let text = if path.ends_with(".pgpass") {
-            self.passwords
-        } else {
-            self.service
-        };
-        Ok(Some(FileText {
-            text: text.to_owned(),
-            mode: 0o600,
-            regular: true,
-        }))
+        let text = if path.ends_with(".pgpass") { self.passwords } else { self.service };
+        Ok(Some(FileText { text: text.to_owned(), mode: 0o600, regular: true }))
     }
 
     fn exists(&self, _path: &Path) -> bool {
@@ -47,10 +39,7 @@ fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     let mut parts = text.splitn(3, "\n---\n");
     let location = parts.next().unwrap_or_default();
-    let given = Given {
-        service: parts.next().unwrap_or_default(),
-        passwords: parts.next().unwrap_or_default(),
-    };
+    let given = Given { service: parts.next().unwrap_or_default(), passwords: parts.next().unwrap_or_default() };
     if let Ok(options) = options(location, &given) {
         assert!(!options.hosts.is_empty());
         let _ = format!("{options:?}");

@@ -30,8 +30,7 @@ fuzz_target!(|bytes: &[u8]| {
             for error in errors {
                 let origin = &error.origin;
                 assert!(
-                    origin == "command line"
-                        || origin.starts_with("job file ") && origin.contains(", line "),
+                    origin == "command line" || origin.starts_with("job file ") && origin.contains(", line "),
                     "{error}"
                 );
             }

@@ -13,12 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
     assay_report::kinds::install(kinds::all());
     let text = String::from_utf8_lossy(bytes);
     let files = text.split("\n---\n").enumerate();
-    let sources: Vec<Source> = files
-        .map(|(i, text)| Source {
-            path: i.to_string(),
-            text: text.to_owned(),
-        })
-        .collect();
+    let sources: Vec<Source> = files.map(|(i, text)| Source { path: i.to_string(), text: text.to_owned() }).collect();
     for imported in import_all(&sources) {
         match imported.result {
             Ok(record) => {

@@ -52,10 +52,7 @@ static WISHES: LazyLock<Vec<ConnectOptions>> = LazyLock::new(|| {
         "&max_protocol_version=3.2",
     ];
     let read = |wish: &&str| options(&format!("//u:p@/d?host=/h{wish}"), &Nowhere);
-    wishes
-        .iter()
-        .map(|wish| read(wish).expect("a URL"))
-        .collect()
+    wishes.iter().map(|wish| read(wish).expect("a URL")).collect()
 });
 
 fn message(kind: u8, body: &[u8]) -> Vec<u8> {
@@ -230,11 +227,7 @@ fn asks(session: &mut Connection) -> std::result::Result<(), PgError> {
             2 => match &call {
                 Some((_, statement)) => session
                     .execute(statement, &[Bind::Int8(1)], &mut |values| {
-                        let _ = values
-                            .iter()
-                            .flatten()
-                            .map(|value| value.len())
-                            .sum::<usize>();
+                        let _ = values.iter().flatten().map(|value| value.len()).sum::<usize>();
                     })
                     .map(drop),
                 None => Ok(()),

@@ -9,16 +9,11 @@ fuzz_target!(|bytes: &[u8]| {
     match cost::parse("prices.toml", &text) {
         Ok(prices) => {
             assert!(!prices.platforms.is_empty());
-            let costs: Vec<cost::Cost> = prices
-                .platforms
-                .iter()
-                .map(|platform| cost::priced(&prices, platform))
-                .collect();
+            let costs: Vec<cost::Cost> =
+                prices.platforms.iter().map(|platform| cost::priced(&prices, platform)).collect();
             for cost in &costs {
                 let sum: f64 = cost.items.iter().map(|item| item.monthly).sum();
-                assert!(
-                    cost.total_monthly >= 0.0 && (sum - cost.total_monthly).abs() <= 1e-6 * sum
-                );
+                assert!(cost.total_monthly >= 0.0 && (sum - cost.total_monthly).abs() <= 1e-6 * sum);
             }
             let costs: Vec<&cost::Cost> = costs.iter().collect();
             let _ = cost::render(&costs);

@@ -20,9 +20,7 @@ use std::sync::LazyLock;
 static SERIES: LazyLock<Vec<Value>> = LazyLock::new(|| {
     assay_report::kinds::install(kinds::all());
     let lines = include_str!("../records/series.jsonl").lines();
-    lines
-        .map(|line| serde_json::from_str(line).expect("a line is JSON"))
-        .collect()
+    lines.map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
 });
 
 fuzz_target!(|input: &[u8]| {

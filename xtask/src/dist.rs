@@ -55,15 +55,8 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
     }
     let tree = stage.join("deb");
     lay(&asked, &binary, &tree)?;
-    let packed = [
-        tarball(&asked, &tree, &stage)?,
-        deb(&asked, &binary, &tree)?,
-    ];
-    let sums = output(
-        Command::new("sha256sum")
-            .args(&packed)
-            .current_dir(&asked.to),
-    )?;
+    let packed = [tarball(&asked, &tree, &stage)?, deb(&asked, &binary, &tree)?];
+    let sums = output(Command::new("sha256sum").args(&packed).current_dir(&asked.to))?;
     fs::write(asked.to.join("SHA256SUMS"), sums)?;
     fs::remove_dir_all(&stage)?;
     println!("{} bytes: the program", fs::metadata(&binary)?.len());
@@ -81,9 +74,7 @@ fn asked(root: &Path, words: &[&str]) -> Result<Asked> {
         let value = words.next().with_context(|| format!("{word}?\n{USAGE}"))?;
         match *word {
             "--target" => triple = Some((*value).to_owned()),
-            "--binary" => {
-                binary = Some(fs::canonicalize(value).with_context(|| (*value).to_owned())?)
-            }
+            "--binary" => binary = Some(fs::canonicalize(value).with_context(|| (*value).to_owned())?),
             "--to" => to = Some(std::path::absolute(value)?),
             _ => bail!("{word}?\n{USAGE}"),
         }
@@ -96,12 +87,8 @@ fn asked(root: &Path, words: &[&str]) -> Result<Asked> {
     };
     let epoch = match std::env::var("SOURCE_DATE_EPOCH") {
         Ok(epoch) => epoch,
-        Err(_) => output(
-            Command::new("git")
-                .args(["log", "-1", "--format=%ct"])
-                .current_dir(root),
-        )
-        .context("no commit tells the time of the files: set SOURCE_DATE_EPOCH")?,
+        Err(_) => output(Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(root))
+            .context("no commit tells the time of the files: set SOURCE_DATE_EPOCH")?,
     };
     let triple = triple.map_or_else(host, Ok)?;
     // A place for each: Debian's name of a package does not tell musl from glibc.
@@ -118,29 +105,18 @@ fn asked(root: &Path, words: &[&str]) -> Result<Asked> {
 
 /// The program, without the paths of this machine in its messages.
 fn build(asked: &Asked) -> Result<PathBuf> {
-    let home = std::env::var("CARGO_HOME")
-        .or_else(|_| std::env::var("HOME").map(|home| home + "/.cargo"))?;
+    let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME").map(|home| home + "/.cargo"))?;
     let mut cargo = Command::new("cargo");
     cargo
         .current_dir(&asked.root)
-        .args([
-            "build",
-            "--locked",
-            "--profile",
-            "dist",
-            "--package",
-            "assay",
-        ])
+        .args(["build", "--locked", "--profile", "dist", "--package", "assay"])
         .env("RUSTFLAGS", format!("--remap-path-prefix={home}=/cargo"));
     let mut place = asked.root.join("target");
     if asked.named {
         cargo.args(["--target", &asked.triple]);
         place.push(&asked.triple);
     }
-    ensure!(
-        cargo.status().context("cargo")?.success(),
-        "the build failed"
-    );
+    ensure!(cargo.status().context("cargo")?.success(), "the build failed");
     Ok(place.join("dist/assay"))
 }
 
@@ -156,48 +132,24 @@ fn lay(asked: &Asked, binary: &Path, tree: &Path) -> Result<()> {
     fs::create_dir_all(tree.join("usr/bin"))?;
     fs::copy(binary, &program).with_context(|| binary.display().to_string())?;
     for (shell, name) in SHELLS {
-        put(
-            name,
-            output(Command::new(&program).args(["completions", shell]))?.as_bytes(),
-        )?;
+        put(name, output(Command::new(&program).args(["completions", shell]))?.as_bytes())?;
     }
     let man = tree.join("usr/share/man/man1");
     output(Command::new(&program).arg("-q").arg("man").arg(&man))?;
     let doc = "usr/share/doc/assay";
-    for (from, to) in [
-        ("README.md", "README.md"),
-        ("docs/examples/assay.toml", "examples/assay.toml"),
-    ] {
-        put(
-            &format!("{doc}/{to}"),
-            &fs::read(asked.root.join(from)).context(from)?,
-        )?;
+    for (from, to) in [("README.md", "README.md"), ("docs/examples/assay.toml", "examples/assay.toml")] {
+        put(&format!("{doc}/{to}"), &fs::read(asked.root.join(from)).context(from)?)?;
     }
-    let changes = put(
-        &format!("{doc}/changelog"),
-        &fs::read(asked.root.join("CHANGELOG.md"))?,
-    )?;
+    let changes = put(&format!("{doc}/changelog"), &fs::read(asked.root.join("CHANGELOG.md"))?)?;
     let mit = fs::read_to_string(asked.root.join("LICENSE-MIT"))?;
     put(&format!("{doc}/copyright"), copyright(&mit).as_bytes())?;
     let mut cargo = Command::new("cargo");
     cargo.current_dir(&asked.root);
-    cargo.args([
-        "metadata",
-        "--locked",
-        "--format-version",
-        "1",
-        "--filter-platform",
-        &asked.triple,
-    ]);
+    cargo.args(["metadata", "--locked", "--format-version", "1", "--filter-platform", &asked.triple]);
     let notices = notices::of(&output(&mut cargo)?)?;
     let notices = put(&format!("{doc}/third-party"), notices.as_bytes())?;
     let pages = files(&man)?;
-    output(
-        Command::new("gzip")
-            .arg("-9n")
-            .args(pages)
-            .args([changes, notices]),
-    )?;
+    output(Command::new("gzip").arg("-9n").args(pages).args([changes, notices]))?;
     output(Command::new("chmod").args(["-R", "u=rwX,go=rX"]).arg(tree))?;
     output(Command::new("chmod").arg("755").arg(program))?;
     Ok(())
@@ -226,40 +178,19 @@ fn tarball(asked: &Asked, tree: &Path, stage: &Path) -> Result<String> {
         fs::copy(from, to)?;
     }
     for page in files(&tree.join("usr/share/man/man1"))? {
-        fs::copy(
-            &page,
-            place.join("man").join(page.file_name().unwrap_or_default()),
-        )?;
+        fs::copy(&page, place.join("man").join(page.file_name().unwrap_or_default()))?;
     }
-    fs::copy(
-        tree.join("usr/share/doc/assay/examples/assay.toml"),
-        place.join("assay.toml"),
-    )?;
-    fs::copy(
-        tree.join("usr/share/doc/assay/third-party.gz"),
-        place.join("third-party.gz"),
-    )?;
+    fs::copy(tree.join("usr/share/doc/assay/examples/assay.toml"), place.join("assay.toml"))?;
+    fs::copy(tree.join("usr/share/doc/assay/third-party.gz"), place.join("third-party.gz"))?;
     for file in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         fs::copy(asked.root.join(file), place.join(file)).context(file)?;
     }
     let plain = asked.to.join(format!("{name}.tar"));
     let mut tar = Command::new("tar");
-    tar.args([
-        "--sort=name",
-        "--owner=0",
-        "--group=0",
-        "--numeric-owner",
-        "--format=gnu",
-    ])
-    .arg(format!("--mtime=@{}", asked.epoch))
-    .arg("--mode=u=rwX,go=rX")
-    .args([
-        "-C".as_ref(),
-        stage.as_os_str(),
-        "-cf".as_ref(),
-        plain.as_os_str(),
-        name.as_ref(),
-    ]);
+    tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=gnu"])
+        .arg(format!("--mtime=@{}", asked.epoch))
+        .arg("--mode=u=rwX,go=rX")
+        .args(["-C".as_ref(), stage.as_os_str(), "-cf".as_ref(), plain.as_os_str(), name.as_ref()]);
     output(&mut tar)?;
     output(Command::new("gzip").arg("-9nf").arg(plain))?;
     Ok(format!("{name}.tar.gz"))
@@ -271,11 +202,7 @@ fn deb(asked: &Asked, binary: &Path, tree: &Path) -> Result<String> {
         Some("aarch64") => "arm64",
         _ => bail!("{}: what Debian calls it is not known here", asked.triple),
     };
-    let kib = output(
-        Command::new("du")
-            .args(["-sk", "--apparent-size"])
-            .arg(tree),
-    )?;
+    let kib = output(Command::new("du").args(["-sk", "--apparent-size"]).arg(tree))?;
     let kib = kib.split_whitespace().next().unwrap_or("0").to_owned();
     let needs = match needs(&output(Command::new("objdump").arg("-p").arg(binary))?)? {
         needs if needs.is_empty() => String::new(),
@@ -314,20 +241,13 @@ fn needs(objdump: &str) -> Result<Vec<String>> {
         let library = library.trim();
         let package = match library {
             "libgcc_s.so.1" => "libgcc-s1".to_owned(),
-            _ if library.starts_with("ld-linux")
-                || ["libc.so.6", "libm.so.6"].contains(&library) =>
-            {
-                let asked = objdump
-                    .split_whitespace()
-                    .filter_map(|word| word.strip_prefix("GLIBC_"));
+            _ if library.starts_with("ld-linux") || ["libc.so.6", "libm.so.6"].contains(&library) => {
+                let asked = objdump.split_whitespace().filter_map(|word| word.strip_prefix("GLIBC_"));
                 let parts = |version: &str| -> Option<(u32, u32)> {
                     let (major, minor) = version.split_once('.')?;
                     Some((major.parse().ok()?, minor.split('.').next()?.parse().ok()?))
                 };
-                let (major, minor) = asked
-                    .filter_map(parts)
-                    .max()
-                    .context("no version of glibc")?;
+                let (major, minor) = asked.filter_map(parts).max().context("no version of glibc")?;
                 format!("libc6 (>= {major}.{minor})")
             }
             _ => bail!("the program needs {library}, and which package has it is not known here"),
@@ -365,15 +285,8 @@ mod tests {
     fn a_package_depends_on_the_highest_glibc_that_a_symbol_asks_for() {
         let dynamic = "  NEEDED               libgcc_s.so.1\n  NEEDED               libm.so.6\n  NEEDED               libc.so.6\n\
                        Version References:\n    0x1 0x00 05 GLIBC_2.9\n    0x2 0x00 04 GLIBC_2.34\n    0x3 0x00 03 GLIBC_2.2.5\n";
-        assert_eq!(
-            needs(dynamic).expect("known"),
-            ["libgcc-s1", "libc6 (>= 2.34)"]
-        );
-        assert!(
-            needs("file format elf64-x86-64\n")
-                .expect("static")
-                .is_empty()
-        );
+        assert_eq!(needs(dynamic).expect("known"), ["libgcc-s1", "libc6 (>= 2.34)"]);
+        assert!(needs("file format elf64-x86-64\n").expect("static").is_empty());
         assert!(needs("  NEEDED  libssl.so.3\n").is_err());
     }
 }

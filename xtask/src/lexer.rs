@@ -95,13 +95,8 @@ fn word(source: &str, at: usize) -> (Kind, usize) {
         "r" | "br" | "cr" => {
             let hashes = bytes[end..].iter().take_while(|b| **b == b'#').count();
             match bytes.get(end + hashes) {
-                Some(b'"') => (
-                    Kind::Literal,
-                    raw_string_end(source, end + hashes + 1, hashes),
-                ),
-                Some(next) if hashes == 1 && is_word(*next) => {
-                    (Kind::Ident, word_end(bytes, end + 1))
-                }
+                Some(b'"') => (Kind::Literal, raw_string_end(source, end + hashes + 1, hashes)),
+                Some(next) if hashes == 1 && is_word(*next) => (Kind::Ident, word_end(bytes, end + 1)),
                 _ => (Kind::Ident, end),
             }
         }
@@ -140,9 +135,7 @@ fn string_end(bytes: &[u8], mut at: usize) -> usize {
 
 fn raw_string_end(source: &str, at: usize, hashes: usize) -> usize {
     let close = format!("\"{}", "#".repeat(hashes));
-    source[at..]
-        .find(&close)
-        .map_or(source.len(), |n| at + n + close.len())
+    source[at..].find(&close).map_or(source.len(), |n| at + n + close.len())
 }
 
 fn block_comment_end(bytes: &[u8], mut at: usize) -> usize {
@@ -196,14 +189,8 @@ mod tests {
 
     #[test]
     fn lifetimes_are_not_characters() {
-        assert_eq!(
-            texts("fn f<'a>(x: &'a str, c: char) { 'b'; }", Kind::Lifetime),
-            ["'a", "'a"]
-        );
-        assert_eq!(
-            texts("'static 'x' '\u{e9}'", Kind::Literal),
-            ["'x'", "'\u{e9}'"]
-        );
+        assert_eq!(texts("fn f<'a>(x: &'a str, c: char) { 'b'; }", Kind::Lifetime), ["'a", "'a"]);
+        assert_eq!(texts("'static 'x' '\u{e9}'", Kind::Literal), ["'x'", "'\u{e9}'"]);
     }
 
     #[test]

@@ -122,11 +122,7 @@ fn run_faults(profile: &str, args: &[&str]) -> Result<ExitCode> {
         .args(args)
         .status()
         .context("cargo")?;
-    Ok(if status.success() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The directory of the workspace's `Cargo.toml`, known since this crate was compiled in it.

@@ -26,9 +26,7 @@ pub(crate) fn of(metadata: &str) -> Result<String> {
         }
     }
     let line = "-".repeat(80);
-    let one = |(text, whose): (&String, &Vec<String>)| {
-        format!("{}\n\n{text}\n\n{line}\n\n", whose.join("\n"))
-    };
+    let one = |(text, whose): (&String, &Vec<String>)| format!("{}\n\n{text}\n\n{line}\n\n", whose.join("\n"));
     Ok(texts.iter().map(one).collect())
 }
 
@@ -50,11 +48,7 @@ fn linked(metadata: &Value) -> Vec<&Value> {
         linked.push(id);
         let node = nodes.iter().find(|node| node["id"] == *id);
         let needs = node.map_or(&[][..], |node| list(&node["deps"]));
-        let is_normal = |need: &&Value| {
-            list(&need["dep_kinds"])
-                .iter()
-                .any(|one| one["kind"].is_null())
-        };
+        let is_normal = |need: &&Value| list(&need["dep_kinds"]).iter().any(|one| one["kind"].is_null());
         left.extend(needs.iter().filter(is_normal).map(|need| &need["pkg"]));
     }
     linked
@@ -69,9 +63,7 @@ fn texts_of(place: &Path) -> Result<Vec<String>> {
         path.is_file() && begins.iter().any(|begin| name.starts_with(begin))
     };
     let mut texts = Vec::new();
-    let entries: std::io::Result<Vec<PathBuf>> = fs::read_dir(place)?
-        .map(|entry| Ok(entry?.path()))
-        .collect();
+    let entries: std::io::Result<Vec<PathBuf>> = fs::read_dir(place)?.map(|entry| Ok(entry?.path())).collect();
     let mut files = entries?;
     files.sort();
     for path in files.iter().filter(is_text) {

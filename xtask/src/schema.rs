@@ -10,11 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Where the schema is kept, from the root of the tree.
 pub(crate) const FILE: &str = "docs/reference/record.schema.json";
 /// Where the types are.
-const TYPES: [&str; 3] = [
-    "crates/measure/src/record",
-    "crates/measure/src/snapshot.rs",
-    "crates/measure/src/snapshot/",
-];
+const TYPES: [&str; 3] =
+    ["crates/measure/src/record", "crates/measure/src/snapshot.rs", "crates/measure/src/snapshot/"];
 
 /// A type as it was read: its comment, and its fields or words.
 struct Type {
@@ -52,9 +49,7 @@ pub(crate) fn of(files: &BTreeMap<String, String>) -> Result<String> {
         if defs.contains_key(&name) || !seen.insert(name.clone()) {
             continue;
         }
-        let found = types
-            .get(&name)
-            .with_context(|| format!("{name} is no type of a record"))?;
+        let found = types.get(&name).with_context(|| format!("{name} is no type of a record"))?;
         defs.insert(name, described(found, &mut left)?);
     }
     let mut record = defs.remove("Record").context("the record")?;
@@ -87,16 +82,11 @@ fn by_hand() -> Map<String, Value> {
     let all = [
         ("Na", na),
         ("Figure", of("number", "A number, or why there is none.")),
-        (
-            "Truth",
-            of("boolean", "Whether it holds, or why nobody can say."),
-        ),
+        ("Truth", of("boolean", "Whether it holds, or why nobody can say.")),
         ("Histogram", histogram),
         ("Parts", parts),
     ];
-    all.map(|(name, value)| (name.to_owned(), value))
-        .into_iter()
-        .collect()
+    all.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
 }
 
 fn described(found: &Type, left: &mut Vec<String>) -> Result<Value> {
@@ -106,8 +96,7 @@ fn described(found: &Type, left: &mut Vec<String>) -> Result<Value> {
     };
     let mut properties = Map::new();
     for field in fields {
-        let mut value =
-            typed(&field.holds, field.may_be_left_out, left).with_context(|| field.key.clone())?;
+        let mut value = typed(&field.holds, field.may_be_left_out, left).with_context(|| field.key.clone())?;
         value["description"] = json!(field.doc);
         properties.insert(field.key.clone(), value);
     }
@@ -130,14 +119,8 @@ fn typed(name: &str, may_be_left_out: bool, left: &mut Vec<String>) -> Result<Va
     if let Some((_, value)) = inside("BTreeMap<").and_then(|both| both.split_once(", ")) {
         return Ok(json!({"type": "object", "additionalProperties": typed(value, false, left)?}));
     }
-    if let Some(items) = name
-        .strip_prefix('(')
-        .and_then(|name| name.strip_suffix(')'))
-    {
-        let items: Result<Vec<Value>> = items
-            .split(", ")
-            .map(|item| typed(item, false, left))
-            .collect();
+    if let Some(items) = name.strip_prefix('(').and_then(|name| name.strip_suffix(')')) {
+        let items: Result<Vec<Value>> = items.split(", ").map(|item| typed(item, false, left)).collect();
         return Ok(json!({"type": "array", "prefixItems": items?}));
     }
     Ok(match name {
@@ -166,10 +149,7 @@ fn read(text: &str, types: &mut BTreeMap<String, Type>) {
             attributes.push_str(line);
         } else {
             let body = |lines: &mut std::str::Lines<'_>| -> Vec<String> {
-                lines
-                    .take_while(|line| *line != "}")
-                    .map(|line| line.trim().to_owned())
-                    .collect()
+                lines.take_while(|line| *line != "}").map(|line| line.trim().to_owned()).collect()
             };
             let shape = match (begins("pub struct "), begins("pub enum ")) {
                 (Some(name), _) => Some((name, Shape::Fields(fields(&body(&mut lines))))),
@@ -193,13 +173,8 @@ fn fields(lines: &[String]) -> Vec<Field> {
             doc.push(comment.to_owned());
         } else if line.starts_with("#[") {
             attributes.push_str(line);
-        } else if let Some((name, holds)) = line
-            .strip_prefix("pub ")
-            .and_then(|line| line.split_once(": "))
-        {
-            let renamed = attributes
-                .split_once("rename = \"")
-                .and_then(|(_, rest)| rest.split_once('"'));
+        } else if let Some((name, holds)) = line.strip_prefix("pub ").and_then(|line| line.split_once(": ")) {
+            let renamed = attributes.split_once("rename = \"").and_then(|(_, rest)| rest.split_once('"'));
             found.push(Field {
                 key: renamed.map_or(name, |(name, _)| name).to_owned(),
                 doc: cleaned(&std::mem::take(&mut doc)),
@@ -217,13 +192,10 @@ fn words(lines: &[String]) -> Vec<String> {
     let names = lines.iter().filter_map(|line| line.strip_suffix(','));
     let names = names.filter(|name| name.chars().all(char::is_alphanumeric));
     let snake = |name: &str| {
-        let parts =
-            name.chars()
-                .enumerate()
-                .map(|(at, letter)| match letter.is_uppercase() && at > 0 {
-                    true => format!("_{}", letter.to_ascii_lowercase()),
-                    false => letter.to_ascii_lowercase().to_string(),
-                });
+        let parts = name.chars().enumerate().map(|(at, letter)| match letter.is_uppercase() && at > 0 {
+            true => format!("_{}", letter.to_ascii_lowercase()),
+            false => letter.to_ascii_lowercase().to_string(),
+        });
         parts.collect::<String>()
     };
     names.map(snake).collect()

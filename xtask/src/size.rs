@@ -33,10 +33,7 @@ pub(crate) fn table(tree: &Tree) -> String {
         *crates.entry(owner(file.path).to_owned()).or_default() += lines;
         all += lines;
     }
-    let mut text = format!(
-        "{:<12} {:>9} {:>9} {:>9} {:>9}\n",
-        "crate", "product", "tests", "comments", "blank"
-    );
+    let mut text = format!("{:<12} {:>9} {:>9} {:>9} {:>9}\n", "crate", "product", "tests", "comments", "blank");
     let rows = crates.iter().map(|(name, lines)| (name.as_str(), lines));
     for (name, lines) in rows.chain([("all", &all)]) {
         // Writing into a text cannot fail.
@@ -65,11 +62,7 @@ fn count(file: &RustFile<'_>) -> Lines {
         set.extend(token.line..=token.last_line());
     }
     tests.retain(|line| !product.contains(line));
-    let mut lines = Lines {
-        product: product.len(),
-        tests: tests.len(),
-        ..Lines::default()
-    };
+    let mut lines = Lines { product: product.len(), tests: tests.len(), ..Lines::default() };
     for (index, text) in file.source.text.lines().enumerate() {
         let is_code = product.contains(&(index + 1)) || tests.contains(&(index + 1));
         match (is_code, text.trim().is_empty()) {
@@ -89,18 +82,9 @@ mod tests {
     #[test]
     fn each_line_is_counted_once() {
         let text = "//! Doc.\n\nfn one() {\n    // why\n    two(); // and why\n}\n\n#[cfg(test)]\nmod tests {\n    fn three() {}\n}\n";
-        let file = RustFile {
-            path: "crates/run/src/lib.rs",
-            source: Source::new(text),
-            test: false,
-        };
+        let file = RustFile { path: "crates/run/src/lib.rs", source: Source::new(text), test: false };
         let lines = count(&file);
-        let expected = Lines {
-            product: 3,
-            tests: 4,
-            comments: 2,
-            blank: 2,
-        };
+        let expected = Lines { product: 3, tests: 4, comments: 2, blank: 2 };
         assert_eq!(lines, expected);
         assert_eq!(owner(file.path), "run");
         assert_eq!(owner("xtask/src/main.rs"), "xtask");

@@ -59,12 +59,7 @@ impl<'a> Source<'a> {
         code.retain(|token| token.kind != Kind::Comment);
         let attributes = attributes(&code);
         let tests = test_ranges(&code, &attributes);
-        Self {
-            text,
-            code,
-            tests,
-            attributes,
-        }
+        Self { text, code, tests, attributes }
     }
 
     /// Whether the token at `index` of `code` is test code.
@@ -74,10 +69,7 @@ impl<'a> Source<'a> {
 
     /// Whether the tokens from `index` on read like `words`.
     pub(crate) fn reads(&self, index: usize, words: &[&str]) -> bool {
-        words
-            .iter()
-            .enumerate()
-            .all(|(n, word)| self.code.get(index + n).is_some_and(|t| t.is(word)))
+        words.iter().enumerate().all(|(n, word)| self.code.get(index + n).is_some_and(|t| t.is(word)))
     }
 
     /// The tokens of an attribute.
@@ -130,8 +122,7 @@ impl<'a> Source<'a> {
         let mut parents: Vec<(usize, &'a str)> = Vec::new();
         for (index, token) in self.code.iter().enumerate() {
             parents.retain(|(end, _)| index < *end);
-            let (Some(name), Some(after)) = (self.code.get(index + 1), self.code.get(index + 2))
-            else {
+            let (Some(name), Some(after)) = (self.code.get(index + 1), self.code.get(index + 2)) else {
                 continue;
             };
             if !token.is("mod") || name.kind != Kind::Ident {
@@ -153,11 +144,7 @@ impl<'a> Source<'a> {
 
     /// The value of `#[path = "..."]` on the item at `index`, past `pub` and its scope.
     fn path_attribute(&self, index: usize) -> Option<&'a str> {
-        let attribute = self
-            .attributes
-            .iter()
-            .rev()
-            .find(|a| a.span.end <= index && index - a.span.end <= 4)?;
+        let attribute = self.attributes.iter().rev().find(|a| a.span.end <= index && index - a.span.end <= 4)?;
         let tokens = self.attribute(attribute);
         match tokens {
             [_, _, path, _, value, _] if path.is("path") => Some(value.text.trim_matches('"')),
@@ -256,7 +243,8 @@ mod tests {
 
     #[test]
     fn test_modules_and_functions_are_told_from_the_rest() {
-        let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n fn b() {}\n}\n#[test]\nfn c() {}\n#[cfg(not(test))]\nfn d() {}\n";
+        let text =
+            "fn a() {}\n#[cfg(test)]\nmod tests {\n fn b() {}\n}\n#[test]\nfn c() {}\n#[cfg(not(test))]\nfn d() {}\n";
         let functions = Source::new(text).functions();
         let test: Vec<(&str, bool)> = functions.iter().map(|f| (f.name, f.test)).collect();
         assert_eq!(test, [("a", false), ("b", true), ("c", true), ("d", false)]);

@@ -13,10 +13,7 @@ fn current() -> Result<CpuSet, Failure> {
 }
 
 fn failed(what: &str, error: rustix::io::Errno) -> Failure {
-    Failure::new(
-        Code::Unusable,
-        format!("{what} the CPU affinity of this process: {error}"),
-    )
+    Failure::new(Code::Unusable, format!("{what} the CPU affinity of this process: {error}"))
 }
 
 /// Confines this thread, and with it every thread it starts, until dropped.

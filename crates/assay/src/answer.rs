@@ -29,9 +29,7 @@ pub(crate) fn in_words_of_tool(record: &Record, is_json: bool) -> Result<String,
     };
     text.ok_or_else(|| {
         let kind = &record.kind;
-        Failure::usage(format!(
-            "--format {format}: a record of kind {kind} stands in for no tool that prints so"
-        ))
+        Failure::usage(format!("--format {format}: a record of kind {kind} stands in for no tool that prints so"))
     })
 }
 

@@ -35,16 +35,11 @@ pub(crate) fn previous(record: &Record, place: &Path) -> Option<(String, Class)>
 
 /// Nothing where the earlier run was of another test.
 fn against(record: &Record, before: &Record, entry: &Entry) -> Option<(String, Class)> {
-    let group = |name: &str, record| Group {
-        name: name.to_owned(),
-        records: vec![record],
-    };
+    let group = |name: &str, record| Group { name: name.to_owned(), records: vec![record] };
     let groups = [group("before", before), group("now", record)];
     let compared = compare::of(&groups, &Options::default());
     let checks = compared.pairs.iter().flat_map(|pair| &pair.checks);
-    let unlike: Vec<&Check> = checks
-        .filter(|check| check.finding == Finding::Forbids)
-        .collect();
+    let unlike: Vec<&Check> = checks.filter(|check| check.finding == Finding::Forbids).collect();
     if let Some(first) = unlike.first() {
         // The same test, but its operations came out otherwise, as those of a cache that is still being filled do.
         let is_alike = unlike.iter().all(|check| check.what.starts_with("work: "));

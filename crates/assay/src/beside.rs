@@ -23,15 +23,9 @@ pub(crate) fn planned(args: &[String]) -> Result<Vec<At>, Failure> {
     let pairs = args.chunks_exact(2).map(|pair| {
         let at_ns = config::duration_ns("--at", &pair[0]).map_err(Failure::usage)?;
         if pair[1].trim().is_empty() {
-            return Err(Failure::usage(format!(
-                "--at {}: the command is empty; give one for sh -c",
-                pair[0]
-            )));
+            return Err(Failure::usage(format!("--at {}: the command is empty; give one for sh -c", pair[0])));
         }
-        Ok(At {
-            at_ns,
-            command: pair[1].clone(),
-        })
+        Ok(At { at_ns, command: pair[1].clone() })
     });
     pairs.collect()
 }
@@ -59,9 +53,7 @@ pub(crate) fn script(configured: &Configured) -> Result<Option<PathBuf>, Failure
         return Ok(None);
     }
     let bad = |what: &str| {
-        Failure::usage(format!(
-            "EXTERNAL_SCRIPT={given}: {what}; give an executable file, or \"\" for none"
-        ))
+        Failure::usage(format!("EXTERNAL_SCRIPT={given}: {what}; give an executable file, or \"\" for none"))
     };
     let path = from_root(Path::new(given)).map_err(|error| bad(&error.to_string()))?;
     let about = std::fs::metadata(&path).map_err(|error| bad(&error.to_string()))?;
@@ -121,11 +113,7 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
-    pub(crate) fn new(
-        configured: &Configured,
-        dir: &RunDir,
-        run_id: &str,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn new(configured: &Configured, dir: &RunDir, run_id: &str) -> Result<Self, Failure> {
         Ok(Self {
             script: script(configured)?,
             script_given: configured.settings.text("EXTERNAL_SCRIPT").to_owned(),
@@ -167,16 +155,10 @@ impl Beside {
     }
 
     /// Calls the script and waits for its end; `None` without a script.
-    pub(crate) fn call(
-        &self,
-        call: Call,
-        data: Option<&RunData>,
-        give_up: &dyn Fn() -> bool,
-    ) -> Option<Called> {
+    pub(crate) fn call(&self, call: Call, data: Option<&RunData>, give_up: &dyn Fn() -> bool) -> Option<Called> {
         let script = self.script.clone()?;
         let mut environment = self.environment();
-        let mut add =
-            |name: &str, value: &str| environment.push((name.to_owned(), value.to_owned()));
+        let mut add = |name: &str, value: &str| environment.push((name.to_owned(), value.to_owned()));
         add("ASSAYRUN_CALL", call.name());
         if let Some(data) = data {
             add("ASSAYRUN_GATE", &data.gate.wall);
@@ -192,18 +174,10 @@ impl Beside {
         };
         let wall = jiff::Timestamp::now().to_string();
         let end = job.run(self.timeout, give_up);
-        let said = job
-            .last_line()
-            .map_or_else(String::new, |line| format!(", its last output: {line}"));
+        let said = job.last_line().map_or_else(String::new, |line| format!(", its last output: {line}"));
         Some(Called {
-            problem: (!end.good).then(|| {
-                format!(
-                    "EXTERNAL_SCRIPT {} {}: {}{said}",
-                    self.script_given,
-                    call.name(),
-                    end.status
-                )
-            }),
+            problem: (!end.good)
+                .then(|| format!("EXTERNAL_SCRIPT {} {}: {}{said}", self.script_given, call.name(), end.status)),
             event: self.event(call, data, wall, output, end),
         })
     }
@@ -272,14 +246,8 @@ mod tests {
     fn pairs_of_an_instant_and_a_command() {
         let commands = planned(&text(&["30s", "echo 1", "500ms", "date"])).ok();
         let expected = [
-            At {
-                at_ns: 30_000_000_000,
-                command: "echo 1".to_owned(),
-            },
-            At {
-                at_ns: 500_000_000,
-                command: "date".to_owned(),
-            },
+            At { at_ns: 30_000_000_000, command: "echo 1".to_owned() },
+            At { at_ns: 500_000_000, command: "date".to_owned() },
         ];
         assert_eq!(commands.as_deref(), Some(&expected[..]));
         assert!(planned(&text(&["soon", "date"])).is_err());
@@ -288,17 +256,8 @@ mod tests {
 
     #[test]
     fn a_command_after_the_end_is_refused_unless_the_end_is_unknown() {
-        let mut plan = Plan {
-            warmup_ns: 1_000_000_000,
-            run_time_ns: 9_000_000_000,
-            ..Plan::plain(1, 1, 1000)
-        };
-        let at = |s: u64| {
-            vec![At {
-                at_ns: s * 1_000_000_000,
-                command: "date".to_owned(),
-            }]
-        };
+        let mut plan = Plan { warmup_ns: 1_000_000_000, run_time_ns: 9_000_000_000, ..Plan::plain(1, 1, 1000) };
+        let at = |s: u64| vec![At { at_ns: s * 1_000_000_000, command: "date".to_owned() }];
         plan.work_loop = 0;
         assert!(check(&at(9), &plan).is_ok());
         assert!(check(&at(10), &plan).is_err());

@@ -210,12 +210,7 @@ pub(crate) struct RunOnlyArgs {
     #[arg(short = 't', long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) threads: Option<String>,
     /// Total number of sessions, assigned to the schemas in turn (SESSIONS)
-    #[arg(
-        long,
-        value_name = "N",
-        allow_hyphen_values = true,
-        conflicts_with = "threads"
-    )]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, conflicts_with = "threads")]
     pub(crate) sessions: Option<String>,
     /// Measured window: 30s, 5m, 1h (RUN_TIME)
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
@@ -405,11 +400,7 @@ pub(crate) struct RecoveryLoadArgs {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct IoArgs {
     /// Job files and options of fio; `assay io --help` also shows those of assay
-    #[arg(
-        value_name = "JOBFILE|OPTION",
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    #[arg(value_name = "JOBFILE|OPTION", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) words: Vec<String>,
 }
 

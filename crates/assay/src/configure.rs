@@ -5,9 +5,7 @@ use crate::exit::{Code, Failure};
 use crate::registry;
 use crate::{plan_text, progress, ui};
 use assay_measure::clock::Ns;
-use assay_measure::config::{
-    self, Layer, Origin, ParamDef, Problem, Resolved, Settings, Tables, Value,
-};
+use assay_measure::config::{self, Layer, Origin, ParamDef, Problem, Resolved, Settings, Tables, Value};
 use assay_measure::snapshot::SettingLine;
 use assay_run::engine::{DataSet, Line, Running, Target};
 use assay_run::host::random_u32;
@@ -76,11 +74,7 @@ impl Configured {
 
     /// What may be done with its data set; `shown` is [`Configured::shown`].
     pub(crate) fn life<'a>(&'a self, shown: &'a str) -> Life<'a> {
-        Life {
-            target: self.target,
-            location: &self.location,
-            shown,
-        }
+        Life { target: self.target, location: &self.location, shown }
     }
 
     /// The URL without its secrets.
@@ -94,17 +88,12 @@ impl Configured {
             return Ok(());
         }
         let bar = progress::Bytes::new();
-        let started = self
-            .target
-            .start(&self.location, &self.settings, stop, &bar)?;
+        let started = self.target.start(&self.location, &self.settings, stop, &bar)?;
         drop(bar);
         if let Some(started) = started {
             ui::say(&plan_text::lines(&started.lines));
             self.location = started.location;
-            self.started = Some(Temporary {
-                running: Some(started.keep),
-                lines: started.lines,
-            });
+            self.started = Some(Temporary { running: Some(started.keep), lines: started.lines });
         }
         Ok(())
     }
@@ -162,10 +151,7 @@ pub(crate) fn configure(args: &SettingArgs, options: Vec<Said>) -> Result<Config
 }
 
 /// As [`configure`], but the notices are for the caller to tell.
-pub(crate) fn configure_quietly(
-    args: &SettingArgs,
-    options: Vec<Said>,
-) -> Result<(Configured, Vec<Problem>), Failure> {
+pub(crate) fn configure_quietly(args: &SettingArgs, options: Vec<Said>) -> Result<(Configured, Vec<Problem>), Failure> {
     let mut layers = Vec::new();
     let mut file = None;
     if let Some(path) = &args.config {
@@ -179,8 +165,7 @@ pub(crate) fn configure_quietly(
 
     let temporary = registry::temporary_forms();
     let schemes = registry::schemes(&temporary);
-    let (url, origin) =
-        config::target(&layers, &schemes).map_err(|problem| Failure::problems(&[problem]))?;
+    let (url, origin) = config::target(&layers, &schemes).map_err(|problem| Failure::problems(&[problem]))?;
     let workload = args.workload.unwrap_or(SLOB);
     let (target, location) = located(workload, &url, &origin)?;
     let scheme = target.name();
@@ -188,25 +173,12 @@ pub(crate) fn configure_quietly(
         .filter(|other| other.name() != scheme)
         .map(|other| (other.name(), other.params()))
         .collect();
-    let tables = Tables {
-        target: scheme,
-        params: target.params(),
-        others: &others,
-    };
+    let tables = Tables { target: scheme, params: target.params(), others: &others };
     let mut resolved = config::resolve(&tables, &layers);
     set_text(&mut resolved.settings, "TARGET", &url, origin);
-    set_text(
-        &mut resolved.settings,
-        "ENGINE",
-        scheme,
-        Origin::Implied("TARGET".to_owned()),
-    );
-    let given = file.map(|(name, bytes)| {
-        config::redact(&name, &bytes, &|name| config::is_secret(&tables, name))
-    });
-    resolved
-        .problems
-        .extend(without_effect(&resolved.settings, target));
+    set_text(&mut resolved.settings, "ENGINE", scheme, Origin::Implied("TARGET".to_owned()));
+    let given = file.map(|(name, bytes)| config::redact(&name, &bytes, &|name| config::is_secret(&tables, name)));
+    resolved.problems.extend(without_effect(&resolved.settings, target));
     if resolved.has_errors() {
         also_the_plan(target, &mut resolved);
         for problem in &resolved.problems {
@@ -237,18 +209,8 @@ fn also_the_plan(target: &dyn Target, resolved: &mut Resolved) {
     };
     let fresh: Vec<Problem> = problems
         .into_iter()
-        .filter(|problem| {
-            !resolved
-                .broken
-                .iter()
-                .any(|name| problem.text.contains(name))
-        })
-        .filter(|problem| {
-            !resolved
-                .problems
-                .iter()
-                .any(|told| told.place == problem.place)
-        })
+        .filter(|problem| !resolved.broken.iter().any(|name| problem.text.contains(name)))
+        .filter(|problem| !resolved.problems.iter().any(|told| told.place == problem.place))
         .collect();
     resolved.problems.extend(fresh);
 }
@@ -257,11 +219,7 @@ fn also_the_plan(target: &dyn Target, resolved: &mut Resolved) {
 const SLOB: &str = "slob";
 
 /// The target of a URL that bears the workload, and its place there.
-fn located(
-    workload: &str,
-    url: &str,
-    origin: &Origin,
-) -> Result<(&'static dyn Target, String), Failure> {
+fn located(workload: &str, url: &str, origin: &Origin) -> Result<(&'static dyn Target, String), Failure> {
     let known = registry::locate(url);
     // The usual place is SLOB's.
     let usual = workload != SLOB && *origin == Origin::Default;
@@ -277,9 +235,7 @@ fn located(
 
 /// A workload does not run there.
 fn not_borne(workload: &str, url: &str) -> Failure {
-    let forms: Vec<&str> = registry::bearing(workload)
-        .map(|target| target.form())
-        .collect();
+    let forms: Vec<&str> = registry::bearing(workload).map(|target| target.form()).collect();
     let temporary: Vec<String> = registry::bearing(workload)
         .flat_map(|target| target.temporary())
         .map(|name| format!("{}:{name}", registry::TEMPORARY))
@@ -294,18 +250,14 @@ fn not_borne(workload: &str, url: &str) -> Failure {
 
 /// Parameters that somebody gave and the workload does not heed.
 fn without_effect(settings: &Settings, target: &dyn Target) -> Vec<Problem> {
-    let given = settings.iter().filter(|one| {
-        matches!(one.origin, Origin::CommandLine | Origin::File(..)) && !target.heeds(one.def.name)
-    });
+    let given = settings
+        .iter()
+        .filter(|one| matches!(one.origin, Origin::CommandLine | Origin::File(..)) && !target.heeds(one.def.name));
     given
         .map(|one| Problem {
             error: true,
             place: config::place_of(&one.origin),
-            text: format!(
-                "{} has no effect on {}: leave it out",
-                one.def.name,
-                target.workload()
-            ),
+            text: format!("{} has no effect on {}: leave it out", one.def.name, target.workload()),
         })
         .collect()
 }
@@ -320,13 +272,9 @@ pub(crate) fn plan(
     let schemas = schemas_asked(settings).unwrap_or(data.schemas);
     let threads = u32::try_from(settings.int("THREADS_PER_SCHEMA")).unwrap_or(u32::MAX);
     let mut plan = Plan::from_settings(settings, data, schemas, threads, run_stamp)?;
-    let shaped = target.shape(settings, &mut plan).map_err(|error| {
-        vec![Problem {
-            error: true,
-            place: "settings".to_owned(),
-            text: error.to_string(),
-        }]
-    });
+    let shaped = target
+        .shape(settings, &mut plan)
+        .map_err(|error| vec![Problem { error: true, place: "settings".to_owned(), text: error.to_string() }]);
     shaped.map(|()| plan)
 }
 
@@ -352,12 +300,7 @@ pub(crate) fn take_seed(settings: &mut Settings, seed: u64) {
 
 pub(crate) fn set(settings: &mut Settings, name: &str, value: Value, text: String, origin: Origin) {
     let def = settings.get(name).def;
-    settings.set(config::Effective {
-        def,
-        value,
-        text,
-        origin,
-    });
+    settings.set(config::Effective { def, value, text, origin });
 }
 
 fn set_text(settings: &mut Settings, name: &str, text: &str, origin: Origin) {
@@ -374,44 +317,33 @@ fn environment() -> Vec<(String, String)> {
 }
 
 fn command_line(args: &SettingArgs, options: Vec<Said>) -> Result<Layer, Failure> {
-    let mut all: Vec<Said> = [
-        said("--target", "TARGET", args.target.as_ref()),
-        said("-s", "SCHEMAS", args.schemas.as_ref()),
-    ]
-    .into_iter()
-    .flatten()
-    .chain(options)
-    .collect();
+    let mut all: Vec<Said> =
+        [said("--target", "TARGET", args.target.as_ref()), said("-s", "SCHEMAS", args.schemas.as_ref())]
+            .into_iter()
+            .flatten()
+            .chain(options)
+            .collect();
     if !args.pg_set.is_empty() {
         let joined = args.pg_set.join("; ");
         all.push(("--pg-set".to_owned(), "PG_SET".to_owned(), joined));
     }
     for set in &args.set {
         let Some((name, value)) = set.split_once('=') else {
-            return Err(Failure::usage(format!(
-                "--set {set}: write --set NAME=VALUE"
-            )));
+            return Err(Failure::usage(format!("--set {set}: write --set NAME=VALUE")));
         };
-        all.push((
-            format!("--set {}", name.trim()),
-            name.trim().to_owned(),
-            value.trim().to_owned(),
-        ));
+        all.push((format!("--set {}", name.trim()), name.trim().to_owned(), value.trim().to_owned()));
     }
     Ok(config::command_line(all))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let fail =
-        |error: &dyn std::fmt::Display| Failure::usage(format!("{}: {error}", path.display()));
+    let fail = |error: &dyn std::fmt::Display| Failure::usage(format!("{}: {error}", path.display()));
     let about = std::fs::metadata(path).map_err(|error| fail(&error))?;
     if about.is_dir() {
         return Err(fail(&"is a directory, not a configuration file"));
     }
     if about.len() > LARGEST_CONFIG_BYTES {
-        return Err(fail(
-            &"is larger than 1 MiB, so it is not a configuration file",
-        ));
+        return Err(fail(&"is larger than 1 MiB, so it is not a configuration file"));
     }
     std::fs::read(path).map_err(|error| fail(&error))
 }

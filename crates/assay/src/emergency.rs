@@ -11,9 +11,7 @@ use std::sync::Mutex;
 static RUNNING: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 fn running() -> std::sync::MutexGuard<'static, Option<PathBuf>> {
-    RUNNING
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
+    RUNNING.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// From here on a panic leaves a record.
@@ -30,9 +28,7 @@ pub(crate) fn run_ended() {
 pub(crate) fn install_hook() {
     std::panic::set_hook(Box::new(|info| {
         let thread = std::thread::current();
-        let place = info
-            .location()
-            .map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
+        let place = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
         ui::say(&format!(
             "error: internal: thread {}{place}: {}",
             thread.name().unwrap_or("unnamed"),
@@ -50,10 +46,7 @@ pub(crate) fn after_panic() -> Code {
             record::write(&dir, &record::faces(&run.data, run.series)?)
         });
         match saved {
-            Ok(()) => ui::say(&format!(
-                "the measured figures are saved and marked incomplete: {}",
-                dir.display()
-            )),
+            Ok(()) => ui::say(&format!("the measured figures are saved and marked incomplete: {}", dir.display())),
             Err(failure) => {
                 ui::failure(&failure);
             }
@@ -86,17 +79,10 @@ mod tests {
         let place = tempfile::tempdir().expect("a temporary directory");
         let dir = RunDir::create(place.path().join("run")).expect("created");
         let engine = NullEngine::new(&Plan::plain(1, 1, 1000), &Clock::real());
-        let mut observer = RunObserver::begin(&dir, RunData::default(), &engine, Live::new(None))
-            .expect("the series is created");
-        for (mark, at_ns) in [
-            (Mark::Gate, 0),
-            (Mark::Begin, 10),
-            (Mark::Second, 1_000_000_000),
-        ] {
-            let snapshot = Snapshot {
-                at_ns,
-                ..Snapshot::default()
-            };
+        let mut observer =
+            RunObserver::begin(&dir, RunData::default(), &engine, Live::new(None)).expect("the series is created");
+        for (mark, at_ns) in [(Mark::Gate, 0), (Mark::Begin, 10), (Mark::Second, 1_000_000_000)] {
+            let snapshot = Snapshot { at_ns, ..Snapshot::default() };
             observer.snapshot(mark, &snapshot);
         }
         run_begins(dir.path());

@@ -29,40 +29,22 @@ pub(crate) enum Code {
 pub(crate) const MEANINGS: [(Code, &str, &str); 8] = [
     (Code::Good, "good", "good"),
     (Code::Bug, "bug", "a bug in assay"),
-    (
-        Code::Usage,
-        "usage or configuration",
-        "usage or configuration",
-    ),
-    (
-        Code::Unusable,
-        "target or host unusable",
-        "target or host unusable",
-    ),
+    (Code::Usage, "usage or configuration", "usage or configuration"),
+    (Code::Unusable, "target or host unusable", "target or host unusable"),
     (
         Code::Invalid,
         "run invalid",
         "the run is invalid: do not use its figures (missed rate, lost sessions, errors over the limit, a violated \
          check); or a gate could not be judged",
     ),
-    (
-        Code::Regression,
-        "regression found",
-        "regression found: a gate of `compare --fail-if` fired",
-    ),
+    (Code::Regression, "regression found", "regression found: a gate of `compare --fail-if` fired"),
     (Code::Output, "output not written", "output not written"),
-    (
-        Code::Interrupted,
-        "interrupted",
-        "interrupted (INT, TERM, HUP)",
-    ),
+    (Code::Interrupted, "interrupted", "interrupted (INT, TERM, HUP)"),
 ];
 
 /// All codes in one line of the help.
 pub(crate) fn codes() -> String {
-    MEANINGS
-        .map(|(code, short, _)| format!("{} {short}", code as u8))
-        .join(", ")
+    MEANINGS.map(|(code, short, _)| format!("{} {short}", code as u8)).join(", ")
 }
 
 /// Why a command did not end well. Its lines are for stderr, without prefix.
@@ -76,10 +58,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(code: Code, text: impl Into<String>) -> Self {
-        Self {
-            code,
-            lines: vec![text.into()],
-        }
+        Self { code, lines: vec![text.into()] }
     }
 
     pub(crate) fn usage(text: impl Into<String>) -> Self {
@@ -92,10 +71,7 @@ impl Failure {
 
     /// A failure whose story was told already.
     pub(crate) fn said(code: Code) -> Self {
-        Self {
-            code,
-            lines: Vec::new(),
-        }
+        Self { code, lines: Vec::new() }
     }
 
     /// All errors among problems, each with its place.

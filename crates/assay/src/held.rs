@@ -3,8 +3,8 @@
 //! Links are never followed below it. Names are looked at, written and removed relative to the descriptor.
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, fsync, mkdirat,
-    openat, renameat, statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, fsync, mkdirat, openat, renameat,
+    statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::fs::File;
@@ -13,9 +13,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-const DIRECTORY: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::CLOEXEC);
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// Ends the name of a file that is being written.
 pub(crate) const PARTIAL: &str = ".partial";
 /// How often a claim that somebody holds is tried again.
@@ -130,12 +128,8 @@ impl Held {
 
     /// A file that is not there yet, open for appending.
     pub(crate) fn create(&self, name: &str) -> io::Result<File> {
-        let flags = OFlags::WRONLY
-            | OFlags::APPEND
-            | OFlags::CREATE
-            | OFlags::EXCL
-            | OFlags::NOFOLLOW
-            | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = openat(&self.fd, name, flags, Mode::from_raw_mode(0o666))?;
         Ok(File::from(fd))
     }
@@ -151,9 +145,7 @@ impl Held {
             }
             let kind = match entry.file_type() {
                 FileType::Unknown => statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)
-                    .map_or(FileType::Unknown, |about| {
-                        FileType::from_raw_mode(about.st_mode)
-                    }),
+                    .map_or(FileType::Unknown, |about| FileType::from_raw_mode(about.st_mode)),
                 kind => kind,
             };
             found.push((name.to_string_lossy().into_owned(), kind));
@@ -179,10 +171,7 @@ impl Held {
     /// Removes `sub`, empty, from this directory if it is still what was opened.
     pub(crate) fn remove_sub(&self, sub: &Self) -> io::Result<()> {
         let name = sub.path.file_name().ok_or_else(not_plain)?;
-        let (there, held) = (
-            statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)?,
-            fstat(&sub.fd)?,
-        );
+        let (there, held) = (statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)?, fstat(&sub.fd)?);
         if (there.st_dev, there.st_ino) != (held.st_dev, held.st_ino) {
             return Err(not_plain());
         }
@@ -209,8 +198,7 @@ impl Held {
 
     /// Whether a process writes there now.
     pub(crate) fn is_claimed(&self) -> bool {
-        let claimed =
-            flock(&self.fd, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
+        let claimed = flock(&self.fd, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
         if !claimed {
             self.release();
         }
@@ -223,8 +211,5 @@ fn is_plain(about: &Stat) -> bool {
 }
 
 fn not_plain() -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidInput,
-        "is a link or not a regular file, so assay did not write it",
-    )
+    io::Error::new(io::ErrorKind::InvalidInput, "is a link or not a regular file, so assay did not write it")
 }

@@ -18,10 +18,7 @@ pub(crate) fn write_report(dir: &RunDir, record: &Record) -> Result<(), Failure>
         here if here.parent().is_some_and(holds) => Assets::Shared(format!("../{SHARED}")),
         _ => Assets::Embedded,
     };
-    let context = Context {
-        previous: crate::before::previous(record, dir.path()),
-        ..Context::default()
-    };
+    let context = Context { previous: crate::before::previous(record, dir.path()), ..Context::default() };
     dir.write(REPORT_HTML, &html::page_in(record, &context, &assets))
 }
 

@@ -41,22 +41,14 @@ pub(crate) struct RunObserver<'a> {
 
 impl<'a> RunObserver<'a> {
     /// Creates the series, empty.
-    pub(crate) fn begin(
-        dir: &RunDir,
-        known: RunData,
-        engine: &'a dyn Engine,
-        live: Live,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn begin(dir: &RunDir, known: RunData, engine: &'a dyn Engine, live: Live) -> Result<Self, Failure> {
         Ok(Self {
             path: dir.path().join(SERIES),
             file: dir.create_series()?,
             lines: SeriesWriter::new(SOURCE),
             series: SeriesBuilder::default(),
             live,
-            header: Some(Header {
-                schema: SERIES_SCHEMA.to_owned(),
-                run: known,
-            }),
+            header: Some(Header { schema: SERIES_SCHEMA.to_owned(), run: known }),
             engine,
             beside: None,
             pre: None,

@@ -45,24 +45,13 @@ pub(crate) fn plan_prepare(configured: &Configured) -> Result<Load, Failure> {
 }
 
 /// Prepares the data set that is absent, as [`plan_prepare`] told.
-pub(crate) fn prepare(
-    configured: &Configured,
-    told: &Load,
-    stop: &Stop,
-) -> Result<DataSet, Failure> {
+pub(crate) fn prepare(configured: &Configured, told: &Load, stop: &Stop) -> Result<DataSet, Failure> {
     let shown = configured.shown();
-    ui::say(&format!(
-        "{shown} has no data set yet: assay prepares it first"
-    ));
+    ui::say(&format!("{shown} has no data set yet: assay prepares it first"));
     ui::say(&plan_text::lines(&told.plan));
     let summary = load(configured, &configured.settings, told, stop)?;
     ui::say(&plan_text::lines(&brief(summary)));
-    data_set(configured)?.ok_or_else(|| {
-        Failure::new(
-            Code::Bug,
-            format!("{shown} is prepared, but has no data set"),
-        )
-    })
+    data_set(configured)?.ok_or_else(|| Failure::new(Code::Bug, format!("{shown} is prepared, but has no data set")))
 }
 
 /// Loads the data set with its progress shown; what an interrupted load leaves is said with the ways on.
@@ -92,11 +81,7 @@ pub(crate) fn load(
 /// The figures of a load that matter before a run; `assay prepare` prints them all.
 fn brief(summary: Vec<Line>) -> Vec<Line> {
     let wanted = ["loaded_rows", "table_bytes", "load_mb_per_s", "total_s"];
-    let brief: Vec<Line> = summary
-        .iter()
-        .filter(|line| wanted.contains(&line.key))
-        .cloned()
-        .collect();
+    let brief: Vec<Line> = summary.iter().filter(|line| wanted.contains(&line.key)).cloned().collect();
     if brief.is_empty() { summary } else { brief }
 }
 
@@ -142,10 +127,7 @@ pub(crate) fn perform(
     deliver: &mut Deliver<'_>,
 ) -> Result<Code, Failure> {
     let bar = progress::Bytes::new();
-    let engine =
-        configured
-            .target
-            .open(&configured.location, plan, &configured.settings, stop, &bar)?;
+    let engine = configured.target.open(&configured.location, plan, &configured.settings, stop, &bar)?;
     drop(bar);
     let dir = RunDir::create(place)?;
     let labels = labels(configured, id);
@@ -160,12 +142,7 @@ pub(crate) fn perform(
     };
     observer.beside(&beside, stop);
     emergency::run_begins(dir.path());
-    let options = Options {
-        labels,
-        trace,
-        commands: beside.commands(),
-        ..Options::default()
-    };
+    let options = Options { labels, trace, commands: beside.commands(), ..Options::default() };
     let clock = Clock::real();
     let ended = execute(plan, &*engine, &clock, stop, &mut observer, options);
     let pre = observer.take_pre();

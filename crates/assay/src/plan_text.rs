@@ -30,9 +30,7 @@ fn value_of(line: &Line) -> String {
         // An identity, not an amount.
         LineValue::Count(n) if line.key.ends_with("seed") => n.to_string(),
         LineValue::Count(n) => units::thousands(*n) + unit_of(line.key),
-        LineValue::Decimal(value) => {
-            units::fixed(*value, decimals_of(line.key)) + unit_of(line.key)
-        }
+        LineValue::Decimal(value) => units::fixed(*value, decimals_of(line.key)) + unit_of(line.key),
         LineValue::Text(text) => text.clone(),
     }
 }
@@ -121,37 +119,17 @@ mod tests {
     use super::*;
 
     fn line(key: &'static str, label: &str, value: LineValue) -> Line {
-        Line {
-            key,
-            label: label.to_owned(),
-            value,
-        }
+        Line { key, label: label.to_owned(), value }
     }
 
     #[test]
     fn a_unit_is_printed_once_and_an_identity_without_separators() {
         let text = lines(&[
-            line(
-                "table_bytes",
-                "Table data, bytes (31.2 MiB)",
-                LineValue::Count(1 << 25),
-            ),
-            line(
-                "time_s",
-                "Estimated time, s, at an assumed 500 MB/s",
-                LineValue::Decimal(1.25),
-            ),
-            line(
-                "rate_mb_per_s",
-                "Load rate, MB/s (10^6)",
-                LineValue::Decimal(274.84),
-            ),
+            line("table_bytes", "Table data, bytes (31.2 MiB)", LineValue::Count(1 << 25)),
+            line("time_s", "Estimated time, s, at an assumed 500 MB/s", LineValue::Decimal(1.25)),
+            line("rate_mb_per_s", "Load rate, MB/s (10^6)", LineValue::Decimal(274.84)),
             line("seed", "Seed", LineValue::Count(694_948_439)),
-            line(
-                "rows",
-                "Rows per schema, all in the index",
-                LineValue::Count(2000),
-            ),
+            line("rows", "Rows per schema, all in the index", LineValue::Count(2000)),
         ]);
         let expected = "\
 \x20 Table data                             32 MiB (33,554,432 bytes)

@@ -2,9 +2,7 @@
 
 use crate::ui;
 use assay_measure::snapshot::Snapshot;
-use assay_measure::stats::{
-    PHYSICAL_READ_REQUESTS, PHYSICAL_READ_TOTAL_BYTES, PHYSICAL_WRITE_TOTAL_BYTES,
-};
+use assay_measure::stats::{PHYSICAL_READ_REQUESTS, PHYSICAL_READ_TOTAL_BYTES, PHYSICAL_WRITE_TOTAL_BYTES};
 use assay_measure::units;
 use assay_run::engine::Progress;
 use assay_run::workload::LiveLine;
@@ -110,14 +108,7 @@ const LEAST_WINDOW_NS: u64 = 200_000_000;
 
 impl Live {
     pub(crate) fn new(ends_ns: Option<u64>) -> Self {
-        Self {
-            line: Line::new(),
-            phase: String::new(),
-            previous: None,
-            calm: [None, None],
-            ends_ns,
-            own: None,
-        }
+        Self { line: Line::new(), phase: String::new(), previous: None, calm: [None, None], ends_ns, own: None }
     }
 
     /// Shows the workload's own line.
@@ -134,21 +125,14 @@ impl Live {
     pub(crate) fn snapshot(&mut self, now: &Snapshot) {
         let own = self.own.as_mut().map(|(own, _)| own.line(now));
         let [older, newer] = &mut self.calm;
-        if newer
-            .as_ref()
-            .is_none_or(|at| now.at_ns >= at.at_ns + LINE_EVERY_NS)
-        {
+        if newer.as_ref().is_none_or(|at| now.at_ns >= at.at_ns + LINE_EVERY_NS) {
             *older = newer.replace(now.clone());
         }
         let Some(before) = &self.previous else {
             self.previous = Some(now.clone());
             return;
         };
-        let least_ns = if self.line.bar.is_some() {
-            LEAST_WINDOW_NS
-        } else {
-            LINE_EVERY_NS - LEAST_WINDOW_NS
-        };
+        let least_ns = if self.line.bar.is_some() { LEAST_WINDOW_NS } else { LINE_EVERY_NS - LEAST_WINDOW_NS };
         if now.at_ns < before.at_ns + least_ns {
             return;
         }
@@ -159,13 +143,8 @@ impl Live {
             return;
         }
         let calm = self.calm.iter().flatten().next().unwrap_or(before);
-        let p99 = now
-            .driver
-            .difference(&calm.driver)
-            .service()
-            .percentile_ns(0.99);
-        self.line
-            .show(&describe(&self.phase, before, now, p99, self.ends_ns));
+        let p99 = now.driver.difference(&calm.driver).service().percentile_ns(0.99);
+        self.line.show(&describe(&self.phase, before, now, p99, self.ends_ns));
         self.previous = Some(now.clone());
     }
 
@@ -185,36 +164,22 @@ impl Live {
 }
 
 /// `measure  12,345 ops/s  790,080 reads/s  6,472.3 MB/s  p99 1.23 ms  62 %  18 s left`, the 99th percentile of the last ten to twenty seconds
-fn describe(
-    phase: &str,
-    before: &Snapshot,
-    now: &Snapshot,
-    p99: Option<u64>,
-    ends_ns: Option<u64>,
-) -> String {
+fn describe(phase: &str, before: &Snapshot, now: &Snapshot, p99: Option<u64>, ends_ns: Option<u64>) -> String {
     let elapsed = (now.at_ns - before.at_ns) as f64 / NS_PER_S;
     let window = now.driver.difference(&before.driver);
     let rate = |count: u64| units::thousands((count as f64 / elapsed).round() as u64);
     let counted = |stat| {
         let earlier = before.stats.get(stat).unwrap_or(0);
-        now.stats
-            .get(stat)
-            .map(|count| count.saturating_sub(earlier))
+        now.stats.get(stat).map(|count| count.saturating_sub(earlier))
     };
-    let mut parts = vec![
-        format!("{phase:<8}"),
-        format!("{} ops/s", rate(window.ops_ended())),
-    ];
+    let mut parts = vec![format!("{phase:<8}"), format!("{} ops/s", rate(window.ops_ended()))];
     if let Some(reads) = counted(PHYSICAL_READ_REQUESTS) {
         parts.push(format!("{} reads/s", rate(reads)));
     }
     let moved = [PHYSICAL_READ_TOTAL_BYTES, PHYSICAL_WRITE_TOTAL_BYTES].map(counted);
     if moved.iter().any(Option::is_some) {
         let bytes: u64 = moved.iter().flatten().sum();
-        parts.push(format!(
-            "{} MB/s",
-            units::fixed(bytes as f64 / elapsed / 1e6, 1)
-        ));
+        parts.push(format!("{} MB/s", units::fixed(bytes as f64 / elapsed / 1e6, 1)));
     }
     if let Some(p99) = p99 {
         parts.push(format!("p99 {}", units::duration(p99)));
@@ -256,10 +221,7 @@ impl Bytes {
 impl Progress for Bytes {
     fn update(&self, phase: &str, done_bytes: u64, total_bytes: u64) {
         // A thread that panicked while it held the line spoils nothing but the line.
-        let mut state = self
-            .state
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if state.phase != phase {
             phase.clone_into(&mut state.phase);
             state.begun = state.latest;
@@ -272,11 +234,7 @@ impl Progress for Bytes {
             state.line.show(phase);
             return;
         }
-        let mut text = format!(
-            "{phase:<12}  {} of {}",
-            units::size(done_bytes),
-            units::size(total_bytes)
-        );
+        let mut text = format!("{phase:<12}  {} of {}", units::size(done_bytes), units::size(total_bytes));
         if done_bytes > 0 && elapsed > LEAST_RATED_S {
             let rate = done_bytes as f64 / elapsed;
             let left = total_bytes.saturating_sub(done_bytes) as f64 / rate;

@@ -21,12 +21,7 @@ pub(crate) struct Faces {
 impl Faces {
     /// Of a record that is not held to its identities.
     pub(crate) fn of(record: Record) -> Result<Self, Failure> {
-        Ok(Self {
-            text: assay_report::text::render(&record),
-            json: json(&record)?,
-            void: Vec::new(),
-            record,
-        })
+        Ok(Self { text: assay_report::text::render(&record), json: json(&record)?, void: Vec::new(), record })
     }
 }
 
@@ -51,8 +46,7 @@ pub(crate) fn faces(data: &RunData, series: SeriesBuilder) -> Result<Faces, Fail
 
 /// `record.json` with its final line end.
 pub(crate) fn json(record: &Record) -> Result<String, Failure> {
-    assay_report::json::write(record)
-        .map_err(|error| Failure::new(Code::Bug, format!("record.json: {error}")))
+    assay_report::json::write(record).map_err(|error| Failure::new(Code::Bug, format!("record.json: {error}")))
 }
 
 /// Writes `record.json`, `report.txt` and `report.html`.

@@ -16,9 +16,7 @@ pub(crate) fn is_ours(dir: &Held) -> bool {
 /// Rebuilds a run from its series.
 pub(crate) fn recover(dir: &Held) -> Result<Recovered, Failure> {
     let path = dir.path().join(SERIES);
-    let file = dir
-        .file(SERIES)
-        .map_err(|error| unreadable(&path, &error))?;
+    let file = dir.file(SERIES).map_err(|error| unreadable(&path, &error))?;
     series::recover(BufReader::new(file)).map_err(|error| match error {
         Unrecovered::Unreadable(error) => unreadable(&path, &error),
         Unrecovered::Bad(what) => Failure::usage(format!("{}: {what}", path.display())),
@@ -27,10 +25,7 @@ pub(crate) fn recover(dir: &Held) -> Result<Recovered, Failure> {
 
 fn unreadable(path: &std::path::Path, error: &std::io::Error) -> Failure {
     if error.kind() == std::io::ErrorKind::NotFound {
-        Failure::usage(format!(
-            "{}: the file does not exist; nothing can be recovered",
-            path.display()
-        ))
+        Failure::usage(format!("{}: the file does not exist; nothing can be recovered", path.display()))
     } else {
         rundir::cannot(path, error)
     }

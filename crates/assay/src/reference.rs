@@ -50,12 +50,7 @@ fn parameters(defs: &[ParamDef]) -> String {
     let row = |def: &ParamDef| {
         let others = def.aliases.iter().map(|alias| format!(", `{alias}`"));
         let names = format!("`{}`{}", def.name, others.collect::<String>());
-        vec![
-            names,
-            code(def.default),
-            def.kind.takes(),
-            def.help.to_owned(),
-        ]
+        vec![names, code(def.default), def.kind.takes(), def.help.to_owned()]
     };
     let rows: Vec<Vec<String>> = defs.iter().map(row).collect();
     table(&["parameter", "default", "takes", "meaning"], &rows)
@@ -63,38 +58,23 @@ fn parameters(defs: &[ParamDef]) -> String {
 
 #[test]
 fn the_reference_of_parameters_is_their_tables() {
-    let mut made = format!(
-        "## The workload and every run\n\n{}",
-        parameters(SLOB_PARAMS)
-    );
-    for target in registry::TARGETS
-        .iter()
-        .filter(|target| !target.params().is_empty())
-    {
+    let mut made = format!("## The workload and every run\n\n{}", parameters(SLOB_PARAMS));
+    for target in registry::TARGETS.iter().filter(|target| !target.params().is_empty()) {
         let (name, params) = (target.name(), parameters(target.params()));
         made.push_str(&format!("\n## Target `{name}:`\n\n{params}"));
     }
     for target in registry::OF_WORKLOADS {
         let of_server = registry::find(target.name()).map_or(&[][..], |slob| slob.params());
-        let own: Vec<_> = target
-            .params()
-            .iter()
-            .filter(|def| !of_server.contains(def))
-            .copied()
-            .collect();
+        let own: Vec<_> = target.params().iter().filter(|def| !of_server.contains(def)).copied().collect();
         let (workload, name) = (target.workload(), target.name());
-        made.push_str(&format!(
-            "\n## Workload `{workload}` on `{name}:`\n\n{}",
-            parameters(&own)
-        ));
+        made.push_str(&format!("\n## Workload `{workload}` on `{name}:`\n\n{}", parameters(&own)));
     }
     check("parameters.md", &made);
 }
 
 #[test]
 fn the_reference_of_exit_codes_is_their_meanings() {
-    let rows =
-        MEANINGS.map(|(code, _, meaning)| vec![(code as u8).to_string(), meaning.to_owned()]);
+    let rows = MEANINGS.map(|(code, _, meaning)| vec![(code as u8).to_string(), meaning.to_owned()]);
     check("exit-codes.md", &table(&["code", "meaning"], &rows));
 }
 
@@ -102,19 +82,14 @@ fn the_reference_of_exit_codes_is_their_meanings() {
 fn records() -> Vec<PathBuf> {
     let names = |dir: &str| -> Vec<PathBuf> {
         let entries = fs::read_dir(root().join(dir)).expect("records");
-        let mut found: Vec<PathBuf> = entries
-            .map(|entry| entry.expect("an entry").path())
-            .collect();
+        let mut found: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
         found.sort();
         found
     };
-    let frozen = names("testdata/frozen")
-        .into_iter()
-        .map(|dir| dir.join("record.json"));
+    let frozen = names("testdata/frozen").into_iter().map(|dir| dir.join("record.json"));
     let edited = names("fuzz/records").into_iter();
     let all = frozen.chain(edited);
-    all.filter(|path| path.extension().is_some_and(|end| end == "json") && path.is_file())
-        .collect()
+    all.filter(|path| path.extension().is_some_and(|end| end == "json") && path.is_file()).collect()
 }
 
 /// Figures that differ in their statistic alone, as one row.
@@ -126,11 +101,7 @@ struct Row {
 
 impl Row {
     fn cells(&self) -> Vec<String> {
-        let scope = if self.metric.scope.is_empty() {
-            ""
-        } else {
-            "*."
-        };
+        let scope = if self.metric.scope.is_empty() { "" } else { "*." };
         let key = match self.endings.as_slice() {
             [one] => format!("`{scope}{}{one}`", self.stem),
             [first, more @ ..] => {
@@ -150,13 +121,7 @@ impl Row {
             Some(common) if self.endings.len() > 1 => common.trim_end(),
             _ => &self.metric.name,
         };
-        vec![
-            key,
-            self.metric.unit.clone(),
-            better.to_owned(),
-            self.metric.layer.clone(),
-            name.to_owned(),
-        ]
+        vec![key, self.metric.unit.clone(), better.to_owned(), self.metric.layer.clone(), name.to_owned()]
     }
 }
 
@@ -180,17 +145,10 @@ fn the_reference_of_metrics_is_what_the_kinds_list() {
             let stem = stem(&metric.key).to_owned();
             let ending = metric.key[stem.len()..].to_owned();
             let rows = &mut found[at].1;
-            match rows
-                .iter_mut()
-                .find(|row| row.stem == stem && row.metric.group == metric.group)
-            {
+            match rows.iter_mut().find(|row| row.stem == stem && row.metric.group == metric.group) {
                 Some(row) if row.endings.contains(&ending) => {}
                 Some(row) => row.endings.push(ending),
-                None => rows.push(Row {
-                    metric,
-                    stem,
-                    endings: vec![ending],
-                }),
+                None => rows.push(Row { metric, stem, endings: vec![ending] }),
             }
         }
     }

@@ -28,23 +28,11 @@ use assay_sweep::Sweep;
 pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Mariadb, &Oracle::DRIVEN, &Null];
 
 /// The data sets of other workloads than SLOB, each by the server that it lies on.
-pub(crate) static OF_WORKLOADS: &[&dyn Target] = &[
-    PostgresOrders::TARGET,
-    MariadbOrders::TARGET,
-    OracleOrders::TARGET,
-];
+pub(crate) static OF_WORKLOADS: &[&dyn Target] = &[PostgresOrders::TARGET, MariadbOrders::TARGET, OracleOrders::TARGET];
 
 /// The probes, in the order of their help.
-pub(crate) static PROBES: &[&dyn Probe] = &[
-    &DurableWrites,
-    &CpuKernels,
-    &Memory,
-    &Topology,
-    &Network,
-    &Ping,
-    &RedoTransport,
-    &StorageProbe,
-];
+pub(crate) static PROBES: &[&dyn Probe] =
+    &[&DurableWrites, &CpuKernels, &Memory, &Topology, &Network, &Ping, &RedoTransport, &StorageProbe];
 
 /// The kinds of records: of workloads, of recovery, of sweeps, and what the probes bring, which come last and so are asked first.
 pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
@@ -73,9 +61,7 @@ pub(crate) const TEMPORARY: &str = "temp";
 #[must_use]
 pub(crate) fn temporary_forms() -> String {
     let names = TARGETS.iter().flat_map(|target| target.temporary());
-    let forms: Vec<String> = names
-        .map(|name| format!("{TEMPORARY}:{name}[:VERSION]"))
-        .collect();
+    let forms: Vec<String> = names.map(|name| format!("{TEMPORARY}:{name}[:VERSION]")).collect();
     forms.join(", ")
 }
 
@@ -120,14 +106,8 @@ mod tests {
     #[test]
     fn a_temporary_server_is_a_place_of_its_target() {
         let place = |url| locate(url).map(|(target, place)| (target.name(), place));
-        assert_eq!(
-            place("temp:postgres"),
-            Some(("postgres", "temp:postgres".to_owned()))
-        );
-        assert_eq!(
-            place("temp:postgres:16"),
-            Some(("postgres", "temp:postgres:16".to_owned()))
-        );
+        assert_eq!(place("temp:postgres"), Some(("postgres", "temp:postgres".to_owned())));
+        assert_eq!(place("temp:postgres:16"), Some(("postgres", "temp:postgres:16".to_owned())));
         assert_eq!(place("native:a:b"), Some(("native", "a:b".to_owned())));
         for of_mysql in ["temp:mariadb", "temp:mysql:9.7"] {
             assert_eq!(place(of_mysql), Some(("mysql", of_mysql.to_owned())));
@@ -141,11 +121,7 @@ mod tests {
         for target in TARGETS {
             let name = target.name();
             assert!(name.chars().all(|c| c.is_ascii_lowercase()), "{name}");
-            assert_eq!(
-                TARGETS.iter().filter(|t| t.name() == name).count(),
-                1,
-                "{name}"
-            );
+            assert_eq!(TARGETS.iter().filter(|t| t.name() == name).count(), 1, "{name}");
             assert_eq!(find(name).map(Target::about), Some(target.about()));
         }
         assert!(find("absent").is_none());
@@ -155,11 +131,7 @@ mod tests {
     fn every_default_of_every_target_is_a_legal_value() {
         use assay_measure::config::{Tables, resolve};
         for target in TARGETS {
-            let tables = Tables {
-                target: target.name(),
-                params: target.params(),
-                others: &[],
-            };
+            let tables = Tables { target: target.name(), params: target.params(), others: &[] };
             let problems = resolve(&tables, &[]).problems;
             assert!(problems.is_empty(), "{}: {problems:?}", target.name());
         }

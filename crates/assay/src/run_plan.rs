@@ -20,11 +20,7 @@ pub(crate) fn one_line(configured: &Configured, plan: &Plan, data: &DataSet) -> 
             configured.shown(),
             data.state,
             duration(plan),
-            if data.state.ends_with(&seed) {
-                ""
-            } else {
-                &seed
-            },
+            if data.state.ends_with(&seed) { "" } else { &seed },
         );
     }
     format!(
@@ -60,26 +56,16 @@ fn duration(plan: &Plan) -> String {
 }
 
 /// Everything that will be done, for people.
-pub(crate) fn whole(
-    configured: &Configured,
-    plan: &Plan,
-    data: &DataSet,
-    prepare: Option<&[Line]>,
-) -> String {
-    let mut out = vec![
-        "Plan (dry run: nothing was touched)".to_owned(),
-        String::new(),
-    ];
+pub(crate) fn whole(configured: &Configured, plan: &Plan, data: &DataSet, prepare: Option<&[Line]>) -> String {
+    let mut out = vec!["Plan (dry run: nothing was touched)".to_owned(), String::new()];
     out.push(row("target", &configured.shown()));
     out.push(row("data set", &data.state));
     // Rows of a workload that works on blocks; another's settings below say what it does.
     let rows = match configured.target.heeds("SCALE") {
         true => workload(plan),
-        false => vec![
-            ("sessions", plan.sessions().to_string()),
-            ("duration", duration(plan)),
-            ("schedule", schedule(plan)),
-        ],
+        false => {
+            vec![("sessions", plan.sessions().to_string()), ("duration", duration(plan)), ("schedule", schedule(plan))]
+        }
     };
     for (label, value) in rows {
         out.push(row(label, &value));
@@ -102,20 +88,12 @@ pub(crate) fn whole(
 }
 
 fn workload(plan: &Plan) -> Vec<(&'static str, String)> {
-    let blocks = |n: u64| {
-        format!(
-            "{} blocks ({})",
-            units::thousands(n),
-            units::size(n.saturating_mul(plan.block_bytes))
-        )
-    };
+    let blocks =
+        |n: u64| format!("{} blocks ({})", units::thousands(n), units::size(n.saturating_mul(plan.block_bytes)));
     let mut rows = vec![
         ("sessions", sessions(plan).replacen(" sessions", "", 1)),
         ("active set per schema", blocks(plan.scale)),
-        (
-            "active set in total",
-            blocks(plan.scale.saturating_mul(u64::from(plan.schemas))),
-        ),
+        ("active set in total", blocks(plan.scale.saturating_mul(u64::from(plan.schemas)))),
         ("scan table per schema", blocks(plan.scan_blocks)),
         ("duration", duration(plan)),
         (
@@ -131,14 +109,7 @@ fn workload(plan: &Plan) -> Vec<(&'static str, String)> {
                 }
             ),
         ),
-        (
-            "blocks per operation",
-            format!(
-                "{} select, {} update",
-                plan.select_width(),
-                plan.update_width()
-            ),
-        ),
+        ("blocks per operation", format!("{} select, {} update", plan.select_width(), plan.update_width())),
         (
             "redo stress",
             match plan.redo_stress {
@@ -174,10 +145,7 @@ fn shape(plan: &Plan) -> Vec<(&'static str, String)> {
     ));
     rows.push(("schedule", schedule(plan)));
     if plan.compat == Compat::Slob253 {
-        rows.push((
-            "compatibility",
-            "the workload rules of SLOB 2.5.3".to_owned(),
-        ));
+        rows.push(("compatibility", "the workload rules of SLOB 2.5.3".to_owned()));
     }
     rows.push(("seed", plan.seed.to_string()));
     rows
@@ -211,19 +179,13 @@ fn hot_spot(plan: &Plan) -> String {
 }
 
 /// Settings with their origins, each with what `help` says of its name below it.
-pub(crate) fn settings_table<'a>(
-    lines: &[SettingLine],
-    help: impl Fn(&str) -> Option<&'a str>,
-) -> String {
+pub(crate) fn settings_table<'a>(lines: &[SettingLine], help: impl Fn(&str) -> Option<&'a str>) -> String {
     let width = |of: fn(&SettingLine) -> usize| lines.iter().map(of).max().unwrap_or(0);
     let name = width(|line| line.name.chars().count());
     let value = width(|line| line.value.chars().count()).min(40);
     let mut out = String::new();
     for line in lines {
-        out.push_str(&format!(
-            "  {:<name$}  {:<value$}  {}\n",
-            line.name, line.value, line.origin
-        ));
+        out.push_str(&format!("  {:<name$}  {:<value$}  {}\n", line.name, line.value, line.origin));
         if let Some(help) = help(&line.name) {
             out.push_str(&format!("      {help}\n"));
         }
@@ -236,23 +198,13 @@ pub(crate) fn settings_json(configured: &Configured) -> Value {
     let map: Map<String, Value> = configured
         .lines()
         .into_iter()
-        .map(|line| {
-            (
-                line.name,
-                json!({"value": line.value, "origin": line.origin}),
-            )
-        })
+        .map(|line| (line.name, json!({"value": line.value, "origin": line.origin})))
         .collect();
     Value::Object(map)
 }
 
 /// Everything that will be done, for programs.
-pub(crate) fn json(
-    configured: &Configured,
-    plan: &Plan,
-    data: &DataSet,
-    prepare: Option<&[Line]>,
-) -> Value {
+pub(crate) fn json(configured: &Configured, plan: &Plan, data: &DataSet, prepare: Option<&[Line]>) -> Value {
     json!({
         "target": configured.shown(),
         "data_set": {

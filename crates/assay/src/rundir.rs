@@ -75,9 +75,7 @@ pub(crate) fn new_id() -> String {
 pub(crate) fn place(output: Option<&Path>, workload: &str, id: &str) -> PathBuf {
     output.map_or_else(
         || {
-            let time = jiff::Timestamp::now()
-                .strftime("%Y%m%dT%H%M%SZ")
-                .to_string();
+            let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
             Path::new(RUNS_DIR).join(format!("{time}-{workload}-{id}"))
         },
         Path::to_path_buf,
@@ -104,10 +102,9 @@ pub(crate) fn refuse_used(path: &Path) -> Result<(), Failure> {
             ))),
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(Failure::usage(format!(
-            "-o {}: is a file; name a new directory",
-            path.display()
-        ))),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            Err(Failure::usage(format!("-o {}: is a file; name a new directory", path.display())))
+        }
         Err(error) => Err(cannot(path, &error)),
     }
 }
@@ -217,10 +214,7 @@ pub(crate) fn remove(held: &Held) -> io::Result<Vec<String>> {
         }
     }
     if left.is_empty() {
-        let above = held
-            .path()
-            .parent()
-            .filter(|path| !path.as_os_str().is_empty());
+        let above = held.path().parent().filter(|path| !path.as_os_str().is_empty());
         let above = Held::open(above.unwrap_or(Path::new(".")))?;
         above.remove_sub(held)?;
     }
@@ -267,16 +261,12 @@ fn is_file(name: &str) -> bool {
 /// Whether the catalogue of a directory has files of this name: itself, SQLite's journals and those set aside.
 fn is_catalogue(name: &str) -> bool {
     let end = name.strip_prefix(CATALOGUE);
-    end.is_some_and(|end| {
-        ["", "-journal", "-wal", "-shm"].contains(&end) || end.starts_with(".damaged")
-    })
+    end.is_some_and(|end| ["", "-journal", "-wal", "-shm"].contains(&end) || end.starts_with(".damaged"))
 }
 
 fn is_config_file(name: &str) -> bool {
     let whole = name.strip_suffix(PARTIAL).unwrap_or(name);
-    let job = whole
-        .strip_prefix("job-")
-        .and_then(|name| name.strip_suffix(".fio"));
+    let job = whole.strip_prefix("job-").and_then(|name| name.strip_suffix(".fio"));
     ["given", "effective"].contains(&whole) || job.is_some_and(is_number)
 }
 
@@ -296,9 +286,7 @@ pub(crate) fn files(dir: &Path) -> Vec<String> {
     };
     let plain = |held: &Held| {
         let names = held.names().unwrap_or_default().into_iter();
-        names
-            .filter(|(_, kind)| *kind == FileType::RegularFile)
-            .map(|(name, _)| name)
+        names.filter(|(_, kind)| *kind == FileType::RegularFile).map(|(name, _)| name)
     };
     let mut found: Vec<String> = plain(&held).filter(|name| is_file(name)).collect();
     if let Ok(config) = held.sub(CONFIG) {
@@ -335,12 +323,8 @@ fn is_output(name: &str) -> bool {
 /// The failure of an output path, with the operating system's reason.
 pub(crate) fn cannot(path: &Path, error: &io::Error) -> Failure {
     let hint = match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            ": make room, or keep runs elsewhere with -o DIR"
-        }
-        io::ErrorKind::FileTooLarge => {
-            ": the file has reached the size limit; raise the limit (ulimit -f)"
-        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ": make room, or keep runs elsewhere with -o DIR",
+        io::ErrorKind::FileTooLarge => ": the file has reached the size limit; raise the limit (ulimit -f)",
         _ => "",
     };
     Failure::output(format!("{}: {error}{hint}", path.display()))
@@ -358,9 +342,7 @@ fn write_whole(target: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::symlink_metadata(target).is_ok_and(|about| !about.is_file()) {
         return File::create(target)?.write_all(bytes);
     }
-    let above = target
-        .parent()
-        .filter(|above| !above.as_os_str().is_empty());
+    let above = target.parent().filter(|above| !above.as_os_str().is_empty());
     let above = Held::open(above.unwrap_or(Path::new(".")))?;
     // Nobody else's file has such a name.
     let partial = format!(".{name}.{}{PARTIAL}", std::process::id());
@@ -379,10 +361,8 @@ mod tests {
         run.write(RECORD, "two").expect("replaced");
         let text = fs::read_to_string(run.path().join(RECORD)).expect("readable");
         assert_eq!(text, "two");
-        let names: Vec<_> = fs::read_dir(run.path())
-            .expect("readable")
-            .map(|entry| entry.expect("an entry").file_name())
-            .collect();
+        let names: Vec<_> =
+            fs::read_dir(run.path()).expect("readable").map(|entry| entry.expect("an entry").file_name()).collect();
         assert_eq!(names.len(), 2, "{names:?}");
     }
 

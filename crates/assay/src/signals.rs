@@ -11,8 +11,7 @@ use std::sync::atomic::AtomicBool;
 /// Watches the signals on a thread of its own for the rest of the process's life.
 pub(crate) fn watch(stop: &Stop) -> Result<(), Failure> {
     // Descriptors and threads are the host's to give.
-    let fail =
-        |error: std::io::Error| Failure::new(Code::Unusable, format!("signal handlers: {error}"));
+    let fail = |error: std::io::Error| Failure::new(Code::Unusable, format!("signal handlers: {error}"));
     let mut signals = Signals::new(asking()).map_err(fail)?;
     let stop = stop.clone();
     std::thread::Builder::new()
@@ -20,12 +19,8 @@ pub(crate) fn watch(stop: &Stop) -> Result<(), Failure> {
         .spawn(move || {
             for (count, _) in signals.forever().enumerate() {
                 match count {
-                    0 => ui::say(
-                        "stopping and saving the results; interrupt again to abandon the run",
-                    ),
-                    1 => ui::say(
-                        "abandoning operations in flight; interrupt again to end immediately",
-                    ),
+                    0 => ui::say("stopping and saving the results; interrupt again to abandon the run"),
+                    1 => ui::say("abandoning operations in flight; interrupt again to end immediately"),
                     _ => signal_hook::low_level::exit(Code::Interrupted as i32),
                 }
                 stop.request();
@@ -38,16 +33,11 @@ pub(crate) fn watch(stop: &Stop) -> Result<(), Failure> {
 /// The signals that ask to stop. One that was ignored when this process began stays ignored: `nohup` means it.
 fn asking() -> Vec<i32> {
     let ignored = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = ignored
-        .lines()
-        .find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     let is_ignored = |signal: i32| ignored.unwrap_or(0) >> (signal - 1) & 1 == 1;
     let stays = |signal: &i32| *signal != SIGHUP || !is_ignored(*signal);
-    [SIGINT, SIGTERM, SIGHUP]
-        .into_iter()
-        .filter(stays)
-        .collect()
+    [SIGINT, SIGTERM, SIGHUP].into_iter().filter(stays).collect()
 }
 
 /// A file at the limit of its size is a write that fails, as on a full disk. A handler that does nothing, in place of

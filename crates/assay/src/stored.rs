@@ -26,10 +26,7 @@ fn read_as<T, E: Display>(path: &Path, read: fn(&str) -> Result<T, E>) -> Result
 
 /// Whether a directory holds a record or a summary of repeats that can be read.
 pub(crate) fn is_in(dir: &Held) -> bool {
-    let holds =
-        |name, readable: &dyn Fn(&str) -> bool| dir.read(name).is_ok_and(|text| readable(&text));
+    let holds = |name, readable: &dyn Fn(&str) -> bool| dir.read(name).is_ok_and(|text| readable(&text));
     let is_record = |text: &str| assay_report::json::read(text).is_ok();
-    holds(RECORD, &is_record)
-        || holds(OLD_SWEEP, &is_record)
-        || holds(REPEAT, &|text| Repeats::read(text).is_ok())
+    holds(RECORD, &is_record) || holds(OLD_SWEEP, &is_record) || holds(REPEAT, &|text| Repeats::read(text).is_ok())
 }

@@ -45,8 +45,7 @@ static LOG: OnceLock<(PathBuf, File)> = OnceLock::new();
 /// It cannot be opened for that.
 pub(crate) fn log_to(path: &Path) -> Result<(), Failure> {
     let file = File::options().append(true).create(true).open(path);
-    let file =
-        file.map_err(|error| Failure::usage(format!("--logfile {}: {error}", path.display())))?;
+    let file = file.map_err(|error| Failure::usage(format!("--logfile {}: {error}", path.display())))?;
     // A second would be a mistake of this program; the first stays.
     let _ = LOG.set((path.to_path_buf(), file));
     Ok(())
@@ -120,17 +119,13 @@ pub(crate) fn left_in(directory: &Path) {
 /// The same in each directory of one.
 pub(crate) fn left_below(directory: &Path) {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let all: Vec<_> = entries
-        .flat_map(|entry| left::found(&entry.path()))
-        .collect();
+    let all: Vec<_> = entries.flat_map(|entry| left::found(&entry.path())).collect();
     tell_left(&all);
 }
 
 fn tell_left(left: &[left::Left]) {
     if let Some(command) = left::command(left) {
-        say(&format!(
-            "notice: left by a killed command; remove with: {command}"
-        ));
+        say(&format!("notice: left by a killed command; remove with: {command}"));
     }
 }
 

@@ -51,15 +51,9 @@ fn settings(given: &[(&str, &str)]) -> Settings {
         ("SEED", "11"),
         ("SCAN_TABLE_SZ", "256"),
     ];
-    let options = small
-        .iter()
-        .chain(given)
-        .map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
-    let tables = Tables {
-        target: "native",
-        params: PARAMS,
-        others: &[],
-    };
+    let options =
+        small.iter().chain(given).map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
+    let tables = Tables { target: "native", params: PARAMS, others: &[] };
     let resolved = resolve(&tables, &[command_line(options)]);
     assert!(!resolved.has_errors(), "{:?}", resolved.problems);
     resolved.settings
@@ -79,45 +73,19 @@ fn plan(schemas: u32, threads: u32) -> Plan {
 }
 
 fn kinds() -> Vec<(&'static str, Given, Plan)> {
-    let reads = Plan {
-        update_pct: 0,
-        ..plan(2, 2)
-    };
-    let scans = Plan {
-        update_pct: 20,
-        scan_pct: 50,
-        ..plan(2, 2)
-    };
+    let reads = Plan { update_pct: 0, ..plan(2, 2) };
+    let scans = Plan { update_pct: 20, scan_pct: 50, ..plan(2, 2) };
     vec![
         (PHYSICAL, &[("CACHE_MB", "0")], reads.clone()),
         (CACHED, &[("CACHE_MB", "64")], reads),
         (WRITES, &[("CACHE_MB", "1")], plan(2, 4)),
         (SCANS, &[("CACHE_MB", "4")], scans),
         (SHARED, &[("CACHE_MB", "8")], plan(1, 8)),
-        (
-            BATCHED,
-            &[("CACHE_MB", "2"), ("READ_MODE", "batched")],
-            plan(2, 2),
-        ),
-        (
-            NO_WAIT,
-            &[("CACHE_MB", "16"), ("COMMIT_MODE", "none")],
-            plan(2, 2),
-        ),
-        (
-            SYNC,
-            &[("CACHE_MB", "16"), ("COMMIT_MODE", "sync")],
-            plan(2, 4),
-        ),
+        (BATCHED, &[("CACHE_MB", "2"), ("READ_MODE", "batched")], plan(2, 2)),
+        (NO_WAIT, &[("CACHE_MB", "16"), ("COMMIT_MODE", "none")], plan(2, 2)),
+        (SYNC, &[("CACHE_MB", "16"), ("COMMIT_MODE", "sync")], plan(2, 4)),
         // Sessions log off with a transaction open, each thread at its own time.
-        (
-            LATE,
-            &[("CACHE_MB", "64")],
-            Plan {
-                commit_every: 7,
-                ..plan(2, 1)
-            },
-        ),
+        (LATE, &[("CACHE_MB", "64")], Plan { commit_every: 7, ..plan(2, 1) }),
     ]
 }
 
@@ -125,22 +93,17 @@ fn kinds() -> Vec<(&'static str, Given, Plan)> {
 fn run(dir: &Path, given: Given, plan: &Plan) -> Record {
     let done = |record: &Record| record.driver.ops.iter().map(|ops| ops.count).sum::<u64>();
     let mut runs = (0..5).map(|_| run_once(dir, given, plan));
-    runs.find(|record| done(record) >= LEAST_OPERATIONS)
-        .expect("the disk did not stall five times")
+    runs.find(|record| done(record) >= LEAST_OPERATIONS).expect("the disk did not stall five times")
 }
 
 fn run_once(dir: &Path, given: Given, plan: &Plan) -> Record {
     let location = dir.to_str().expect("a path of plain letters");
-    let engine = Native
-        .open(location, plan, &settings(given), &Stop::new(), &Silent)
-        .expect("the data set was closed cleanly");
-    let options = Options {
-        calibrate: false,
-        ..Options::default()
-    };
+    let engine =
+        Native.open(location, plan, &settings(given), &Stop::new(), &Silent).expect("the data set was closed cleanly");
+    let options = Options { calibrate: false, ..Options::default() };
     let (clock, stop) = (Clock::real(), Stop::new());
-    let data = execute(plan, &*engine, &clock, &stop, &mut Unobserved, options)
-        .unwrap_or_else(|error| panic!("{error}"));
+    let data =
+        execute(plan, &*engine, &clock, &stop, &mut Unobserved, options).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(data.verdict, Verdict::Complete);
     record::build(&data)
 }
@@ -155,13 +118,8 @@ fn records() -> &'static [(&'static str, Record)] {
         let beside = executable.parent().expect("it lies in a directory");
         let dir = tempfile::tempdir_in(beside).expect("a directory");
         let location = dir.path().to_str().expect("a path of plain letters");
-        Native
-            .prepare(location, &settings(&[]), 2, &Stop::new(), &Silent)
-            .expect("room for 80 MiB");
-        kinds()
-            .into_iter()
-            .map(|(kind, given, plan)| (kind, run(dir.path(), given, &plan)))
-            .collect()
+        Native.prepare(location, &settings(&[]), 2, &Stop::new(), &Silent).expect("room for 80 MiB");
+        kinds().into_iter().map(|(kind, given, plan)| (kind, run(dir.path(), given, &plan))).collect()
     })
 }
 

@@ -6,9 +6,8 @@ use assay_measure::clock::NS_PER_S;
 use assay_measure::histogram::Histogram;
 use assay_measure::history::{ActivityHistory, ActivityKey, ActivityStep, SessionState};
 use assay_measure::snapshot::{
-    Actor, Direction, DiskReading, DriverReading, EventReading, Fact, HostReading, IoReading,
-    OpReading, PathReading, RequestReading, RunData, SELECT, SessionReading, SettingLine, Snapshot,
-    StatSet, UPDATE, Verdict, WaitClass,
+    Actor, Direction, DiskReading, DriverReading, EventReading, Fact, HostReading, IoReading, OpReading, PathReading,
+    RequestReading, RunData, SELECT, SessionReading, SettingLine, Snapshot, StatSet, UPDATE, Verdict, WaitClass,
 };
 use assay_measure::stats::{self, Stat};
 use assay_measure::timeline::{CommandEnd, TimelineEvent, TimelineKind};
@@ -49,10 +48,7 @@ const PER_SECOND: &[(Stat, u64)] = &[
     (stats::PHYSICAL_WRITE_REQUESTS, 500),
     (stats::PHYSICAL_WRITE_BYTES, 700 * 8192),
     (stats::PHYSICAL_WRITE_TOTAL_REQUESTS, 511),
-    (
-        stats::PHYSICAL_WRITE_TOTAL_BYTES,
-        700 * 8192 + 130 * 4096 + 8192,
-    ),
+    (stats::PHYSICAL_WRITE_TOTAL_BYTES, 700 * 8192 + 130 * 4096 + 8192),
     (stats::EXECUTE_COUNT, 100),
     (stats::USER_CALLS, 100),
     (stats::USER_COMMITS, 10),
@@ -95,50 +91,16 @@ const PER_SECOND: &[(Stat, u64)] = &[
 /// Event, class, actor, and the waits of one second by duration in us.
 type Waits = (&'static str, WaitClass, Actor, &'static [(u64, u64)]);
 const WAITS: &[Waits] = &[
-    (
-        "db file sequential read",
-        WaitClass::UserIo,
-        Actor::Foreground,
-        &[(400, 5400), (1400, 600)],
-    ),
-    (
-        "read by other session",
-        WaitClass::UserIo,
-        Actor::Foreground,
-        &[(400, 5)],
-    ),
-    (
-        "log file sync",
-        WaitClass::Commit,
-        Actor::Foreground,
-        &[(2000, 10)],
-    ),
-    (
-        "db file parallel write",
-        WaitClass::SystemIo,
-        Actor::Background,
-        &[(5000, 20)],
-    ),
-    (
-        "log file parallel write",
-        WaitClass::SystemIo,
-        Actor::Background,
-        &[(1500, 10)],
-    ),
-    (
-        "control file parallel write",
-        WaitClass::SystemIo,
-        Actor::Background,
-        &[(1000, 1)],
-    ),
+    ("db file sequential read", WaitClass::UserIo, Actor::Foreground, &[(400, 5400), (1400, 600)]),
+    ("read by other session", WaitClass::UserIo, Actor::Foreground, &[(400, 5)]),
+    ("log file sync", WaitClass::Commit, Actor::Foreground, &[(2000, 10)]),
+    ("db file parallel write", WaitClass::SystemIo, Actor::Background, &[(5000, 20)]),
+    ("log file parallel write", WaitClass::SystemIo, Actor::Background, &[(1500, 10)]),
+    ("control file parallel write", WaitClass::SystemIo, Actor::Background, &[(1000, 1)]),
 ];
 
 fn io(function: &str, file_type: &str) -> IoReading {
-    IoReading {
-        function: function.to_owned(),
-        file_type: file_type.to_owned(),
-        ..IoReading::default()
-    }
+    IoReading { function: function.to_owned(), file_type: file_type.to_owned(), ..IoReading::default() }
 }
 
 fn statistics(s: u64) -> StatSet {
@@ -165,8 +127,7 @@ fn statistics(s: u64) -> StatSet {
     set.io = functions(s);
     set.paths = paths(s);
     set.gauges.insert("dirty_buffers".to_owned(), 100 + 40 * s);
-    set.gauges
-        .insert("redo_buffer_unflushed_bytes".to_owned(), 0);
+    set.gauges.insert("redo_buffer_unflushed_bytes".to_owned(), 0);
     set
 }
 
@@ -174,30 +135,13 @@ fn statistics(s: u64) -> StatSet {
 fn requests(s: u64) -> Vec<RequestReading> {
     [
         ("db file sequential read", Direction::Read, 6000, 8192, 480),
-        (
-            "db file parallel write",
-            Direction::Write,
-            500,
-            700 * 8192 / 500,
-            600,
-        ),
-        (
-            "log file parallel write",
-            Direction::Write,
-            10,
-            13 * 4096,
-            1480,
-        ),
+        ("db file parallel write", Direction::Write, 500, 700 * 8192 / 500, 600),
+        ("log file parallel write", Direction::Write, 10, 13 * 4096, 1480),
     ]
     .map(|(event, direction, n, bytes, us)| {
         let mut completions = Histogram::new();
         completions.record_n(us * 1000, n * s);
-        RequestReading {
-            event: event.to_owned(),
-            direction,
-            bytes: n * bytes * s,
-            completions,
-        }
+        RequestReading { event: event.to_owned(), direction, bytes: n * bytes * s, completions }
     })
     .into()
 }
@@ -212,16 +156,8 @@ fn functions(s: u64) -> Vec<IoReading> {
             wait_ns: 3000 * MS * s,
             ..io("Buffer Cache Reads", "Data File")
         },
-        IoReading {
-            small_write_requests: 450 * s,
-            write_bytes: 650 * 8192 * s,
-            ..io("DBWR", "Data File")
-        },
-        IoReading {
-            small_write_requests: 50 * s,
-            write_bytes: 50 * 8192 * s,
-            ..io("DBWR", "Undo File")
-        },
+        IoReading { small_write_requests: 450 * s, write_bytes: 650 * 8192 * s, ..io("DBWR", "Data File") },
+        IoReading { small_write_requests: 50 * s, write_bytes: 50 * 8192 * s, ..io("DBWR", "Undo File") },
         IoReading {
             small_write_requests: 10 * s,
             write_bytes: 130 * 4096 * s,
@@ -229,11 +165,7 @@ fn functions(s: u64) -> Vec<IoReading> {
             wait_ns: 15 * MS * s,
             ..io("LGWR", "Log File")
         },
-        IoReading {
-            small_write_requests: s,
-            write_bytes: 8192 * s,
-            ..io("Others", "Control File")
-        },
+        IoReading { small_write_requests: s, write_bytes: 8192 * s, ..io("Others", "Control File") },
     ]
 }
 
@@ -253,11 +185,7 @@ fn paths(s: u64) -> Vec<PathReading> {
             write_bytes: 650 * 8192 * s,
             ..path("/u01/assay", "Data File", "vda")
         },
-        PathReading {
-            write_requests: 10 * s,
-            write_bytes: 130 * 4096 * s,
-            ..path("/u02/redo", "Log File", "")
-        },
+        PathReading { write_requests: 10 * s, write_bytes: 130 * 4096 * s, ..path("/u02/redo", "Log File", "") },
     ]
 }
 
@@ -266,12 +194,7 @@ fn operations(kind: &str, n: u64, s: u64) -> OpReading {
     if n * s > 0 {
         service.record_n(40 * MS, n * s);
     }
-    OpReading {
-        kind: kind.to_owned(),
-        rows: 64 * n * s,
-        response: service.clone(),
-        service,
-    }
+    OpReading { kind: kind.to_owned(), rows: 64 * n * s, response: service.clone(), service }
 }
 
 fn host(s: u64) -> HostReading {
@@ -281,9 +204,7 @@ fn host(s: u64) -> HostReading {
         context_switches: Some(20_000 * s),
         procs_running: Some(2),
         load: Some([1.5, 1.0, 0.5]),
-        memory_bytes: [("total", 8 << 30), ("available", 6 << 30)]
-            .map(|(name, bytes)| (name.to_owned(), bytes))
-            .into(),
+        memory_bytes: [("total", 8 << 30), ("available", 6 << 30)].map(|(name, bytes)| (name.to_owned(), bytes)).into(),
         psi_ns: [("io_some".to_owned(), 500 * MS * s)].into(),
         vmstat: [("pgmajfault".to_owned(), s), ("pswpin".to_owned(), 0)].into(),
         disks: vec![DiskReading {
@@ -331,10 +252,7 @@ pub fn snapshot(s: u64) -> Snapshot {
 }
 
 fn facts(pairs: &[(&str, &str)]) -> Vec<Fact> {
-    let fact = |(name, value): &(&str, &str)| Fact {
-        name: (*name).to_owned(),
-        value: (*value).to_owned(),
-    };
+    let fact = |(name, value): &(&str, &str)| Fact { name: (*name).to_owned(), value: (*value).to_owned() };
     pairs.iter().map(fact).collect()
 }
 
@@ -392,22 +310,13 @@ fn timeline() -> Vec<TimelineEvent> {
     vec![
         TimelineEvent {
             output: Some("at-1.out".to_owned()),
-            end: Some(CommandEnd {
-                status: "exit 0".to_owned(),
-                good: true,
-                took_ns: 20 * MS,
-            }),
+            end: Some(CommandEnd { status: "exit 0".to_owned(), good: true, took_ns: 20 * MS }),
             ..event(1, 10 * NS_PER_S, TimelineKind::Command, "echo one CPU less")
         },
         TimelineEvent {
             from: Some("0-3".to_owned()),
             to: Some("0-2".to_owned()),
-            ..event(
-                2,
-                10_050 * MS,
-                TimelineKind::Affinity,
-                "of the driver threads",
-            )
+            ..event(2, 10_050 * MS, TimelineKind::Affinity, "of the driver threads")
         },
     ]
 }

@@ -85,14 +85,9 @@ pub fn recover(series: impl BufRead) -> Result<Recovered, Unrecovered> {
         }
     }
     if !marks.place(&mut data) {
-        return Err(bad(
-            "no snapshot is complete: the run never passed its gate",
-        ));
+        return Err(bad("no snapshot is complete: the run never passed its gate"));
     }
-    Ok(Recovered {
-        data,
-        series: marks.series,
-    })
+    Ok(Recovered { data, series: marks.series })
 }
 
 fn bad(what: impl Into<String>) -> Unrecovered {
@@ -128,18 +123,12 @@ impl<R: BufRead> Lines<R> {
             return Err(bad("the header is incomplete: the run never began"));
         }
         if bounds::are_broken(&line) {
-            return Err(bad(format!(
-                "line 1 is not the header of a series: {}",
-                bounds::WHY
-            )));
+            return Err(bad(format!("line 1 is not the header of a series: {}", bounds::WHY)));
         }
         let header: Header = serde_json::from_slice(&line)
             .map_err(|error| bad(format!("line 1 is not the header of a series: {error}")))?;
         if header.schema != SERIES_SCHEMA {
-            return Err(bad(format!(
-                "its schema is {}, but this version reads {SERIES_SCHEMA}",
-                header.schema
-            )));
+            return Err(bad(format!("its schema is {}, but this version reads {SERIES_SCHEMA}", header.schema)));
         }
         Ok(header)
     }
@@ -218,10 +207,7 @@ mod tests {
     use super::*;
 
     fn at(ms: u64) -> Snapshot {
-        Snapshot {
-            at_ns: ms * 1_000_000,
-            ..Snapshot::default()
-        }
+        Snapshot { at_ns: ms * 1_000_000, ..Snapshot::default() }
     }
 
     fn placed(readings: Vec<(Mark, Snapshot)>) -> Option<(RunData, Marks)> {
@@ -243,10 +229,7 @@ mod tests {
             (Mark::Drained, at(2510)),
         ];
         let (data, marks) = placed(readings).expect("it passed its gate");
-        assert_eq!(
-            (data.begin.at_ns, data.end.at_ns),
-            (1_000_000_000, 2_500_000_000)
-        );
+        assert_eq!((data.begin.at_ns, data.end.at_ns), (1_000_000_000, 2_500_000_000));
         assert_eq!(data.drained.at_ns, 2_510_000_000);
         assert!(matches!(&data.verdict, Verdict::Incomplete(why) if why.contains("had ended")));
         assert_eq!(marks.series.finish(&data).t_s, [1.0, 2.001, 2.5]);

@@ -79,11 +79,7 @@ mod tests {
         };
         let (before, after) = (cells(lines[2]), cells(lines[3]));
         assert_eq!((before.len(), after.len()), (5, 5));
-        let per_s: Vec<u64> = after
-            .iter()
-            .zip(&before)
-            .map(|(after, before)| (after - before) / 20)
-            .collect();
+        let per_s: Vec<u64> = after.iter().zip(&before).map(|(after, before)| (after - before) / 20).collect();
         assert_eq!(per_s, [1400, 6000, 6400, 6400, 640]);
     }
 

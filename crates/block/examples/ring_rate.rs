@@ -12,14 +12,9 @@
 //!
 //! The CPU is the process's, so that work the kernel does in its own threads for the ring counts, too.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "an example is a program: printing is its purpose"
-)]
+#![expect(clippy::print_stdout, reason = "an example is a program: printing is its purpose")]
 
-use assay_block::{
-    Backend, CompletionLease, DirectFile, OpenMode, Pool, PoolOptions, Ring, RingOptions,
-};
+use assay_block::{Backend, CompletionLease, DirectFile, OpenMode, Pool, PoolOptions, Ring, RingOptions};
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::time::{ClockId, clock_gettime};
 use std::error::Error;
@@ -36,14 +31,10 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 fn main() -> Outcome<()> {
     let mut arguments = std::env::args().skip(1);
     let directory = PathBuf::from(
-        arguments
-            .next()
-            .ok_or("usage: ring_rate DIRECTORY [reads|nops|durable|frames] [name=value]...")?,
+        arguments.next().ok_or("usage: ring_rate DIRECTORY [reads|nops|durable|frames] [name=value]...")?,
     );
     let what = arguments.next().unwrap_or_else(|| "reads".to_owned());
-    let options = Options {
-        given: arguments.collect(),
-    };
+    let options = Options { given: arguments.collect() };
     let path = directory.join(format!("ring_rate.{}", std::process::id()));
     let outcome = match what.as_str() {
         "reads" => reads(&path, &options),
@@ -70,19 +61,14 @@ impl Options {
     }
 
     fn text(&self, name: &str) -> Option<&str> {
-        self.given
-            .iter()
-            .find_map(|argument| argument.strip_prefix(name)?.strip_prefix('='))
+        self.given.iter().find_map(|argument| argument.strip_prefix(name)?.strip_prefix('='))
     }
 }
 
 /// CPU time of the process so far.
 fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(
-        time.tv_sec.unsigned_abs(),
-        time.tv_nsec.unsigned_abs() as u32,
-    )
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
 /// A small generator (xorshift64*), enough to spread offsets.
@@ -97,33 +83,15 @@ impl Spread {
     }
 }
 
-fn ring_options(
-    files: Vec<Arc<DirectFile>>,
-    entries: u32,
-    pool: Option<Arc<Pool>>,
-    backend: Backend,
-) -> RingOptions {
-    RingOptions {
-        entries,
-        buffers: 16,
-        buffer_bytes: 1 << 20,
-        pool,
-        files,
-        backend,
-        helpers: 16,
-    }
+fn ring_options(files: Vec<Arc<DirectFile>>, entries: u32, pool: Option<Arc<Pool>>, backend: Backend) -> RingOptions {
+    RingOptions { entries, buffers: 16, buffer_bytes: 1 << 20, pool, files, backend, helpers: 16 }
 }
 
 /// Makes the file and writes all of it, so that no read is answered from what was never written.
 fn written_file(path: &Path, bytes: u64) -> Outcome<Arc<DirectFile>> {
     let file = Arc::new(DirectFile::create_new(path, true)?);
     file.allocate(bytes)?;
-    let mut ring = Ring::open(ring_options(
-        vec![Arc::clone(&file)],
-        16,
-        None,
-        Backend::Auto,
-    ))?;
+    let mut ring = Ring::open(ring_options(vec![Arc::clone(&file)], 16, None, Backend::Auto))?;
     let mut spread = Spread(0x9e37_79b9_7f4a_7c15);
     let mut at = 0;
     while at < bytes || ring.in_flight() > 0 {
@@ -152,33 +120,17 @@ fn reads(path: &Path, options: &Options) -> Outcome<()> {
     let batch = options.number("batch", 1)?;
     let seconds = options.number("seconds", 5)?;
     let blocks = options.number("mib", 1024)? * (1 << 20) / BLOCK as u64;
-    let backend = if options.text("backend") == Some("helpers") {
-        Backend::Helpers
-    } else {
-        Backend::Uring
-    };
+    let backend = if options.text("backend") == Some("helpers") { Backend::Helpers } else { Backend::Uring };
     let file = written_file(path, blocks * BLOCK as u64)?;
-    let pool = Pool::new(&PoolOptions {
-        frames: depth as usize,
-        frame_bytes: BLOCK,
-        huge_pages: false,
-    })?;
+    let pool = Pool::new(&PoolOptions { frames: depth as usize, frame_bytes: BLOCK, huge_pages: false })?;
     let registered = options.number("registered", 1)? != 0;
     if !registered {
         // Without the capability and with this limit the rings fit but registration does not, as for an ordinary user.
-        let limit = rustix::process::Rlimit {
-            current: Some(128 << 10),
-            maximum: Some(128 << 10),
-        };
+        let limit = rustix::process::Rlimit { current: Some(128 << 10), maximum: Some(128 << 10) };
         rustix::process::setrlimit(rustix::process::Resource::Memlock, limit)?;
         drop_lock_capability()?;
     }
-    let mut ring = Ring::open(ring_options(
-        vec![file],
-        depth as u32,
-        Some(Arc::clone(&pool)),
-        backend,
-    ))?;
+    let mut ring = Ring::open(ring_options(vec![file], depth as u32, Some(Arc::clone(&pool)), backend))?;
     let _waker = (options.number("waker", 0)? != 0).then(|| ring.waker());
     println!("{:?}", ring.features());
     let mut spread = Spread(42);
@@ -186,8 +138,7 @@ fn reads(path: &Path, options: &Options) -> Outcome<()> {
     let mut queued = 0;
     let mut start = |ring: &mut Ring, frame| -> Outcome<()> {
         let offset = spread.below(blocks) * BLOCK as u64;
-        ring.read_frame(0, offset, frame, 0)
-            .map_err(|_| "the ring is full although a request has just finished")?;
+        ring.read_frame(0, offset, frame, 0).map_err(|_| "the ring is full although a request has just finished")?;
         queued += 1;
         if queued % chunk == 0 {
             ring.submit(0, Duration::ZERO)?;
@@ -195,11 +146,7 @@ fn reads(path: &Path, options: &Options) -> Outcome<()> {
         Ok(())
     };
     for frame in 0..depth as u32 {
-        start(
-            &mut ring,
-            pool.try_exclusive(frame)
-                .ok_or("a new pool has free frames")?,
-        )?;
+        start(&mut ring, pool.try_exclusive(frame).ok_or("a new pool has free frames")?)?;
     }
     let (begun, cpu_begun) = (Instant::now(), cpu());
     let end = begun + Duration::from_secs(seconds);
@@ -243,8 +190,7 @@ fn nops(path: &Path, options: &Options) -> Outcome<()> {
     while Instant::now() < end {
         for _ in 0..16 {
             while ring.in_flight() < depth as usize {
-                ring.nop(0)
-                    .map_err(|()| "the ring is full below its depth")?;
+                ring.nop(0).map_err(|()| "the ring is full below its depth")?;
             }
             ring.submit(depth as u32, Duration::from_secs(10))?;
             while let Some(completion) = ring.pop() {
@@ -253,10 +199,7 @@ fn nops(path: &Path, options: &Options) -> Outcome<()> {
         }
     }
     let count = ring.counters().nops as f64;
-    println!(
-        "nops depth {depth}: {:.2} million/s",
-        count / begun.elapsed().as_secs_f64() / 1e6
-    );
+    println!("nops depth {depth}: {:.2} million/s", count / begun.elapsed().as_secs_f64() / 1e6);
     Ok(())
 }
 
@@ -272,20 +215,9 @@ fn frames(options: &Options) -> Outcome<()> {
     let count = (options.number("mib", 64)? << 20) as usize / BLOCK;
     let threads = options.number("threads", 1)?;
     let seconds = options.number("seconds", 2)?;
-    let reach = if options.number("one", 0)? != 0 {
-        1
-    } else {
-        count as u64
-    };
-    let pool = Pool::new(&PoolOptions {
-        frames: count,
-        frame_bytes: BLOCK,
-        huge_pages: true,
-    })?;
-    println!(
-        "{count} frames, {:?} bytes in huge pages",
-        pool.huge_pages_bytes()
-    );
+    let reach = if options.number("one", 0)? != 0 { 1 } else { count as u64 };
+    let pool = Pool::new(&PoolOptions { frames: count, frame_bytes: BLOCK, huge_pages: true })?;
+    println!("{count} frames, {:?} bytes in huge pages", pool.huge_pages_bytes());
     for look in [Look::Optimistic, Look::Prefetched, Look::Pinned] {
         let (begun, cpu_begun) = (Instant::now(), cpu());
         let end = begun + Duration::from_secs(seconds);
@@ -298,10 +230,7 @@ fn frames(options: &Options) -> Outcome<()> {
                     })
                 })
                 .collect();
-            workers
-                .into_iter()
-                .map(|worker| worker.join().unwrap_or(0))
-                .sum()
+            workers.into_iter().map(|worker| worker.join().unwrap_or(0)).sum()
         });
         println!(
             "{look:?}, {threads} threads: {:.1} million/s, {:.1} million per CPU second",
@@ -328,9 +257,7 @@ fn look_until(pool: &Pool, look: Look, reach: u64, seed: u64, end: Instant) -> u
                 }
             }
             for &frame in &coming {
-                let pin = matches!(look, Look::Pinned)
-                    .then(|| pool.try_shared(frame))
-                    .flatten();
+                let pin = matches!(look, Look::Pinned).then(|| pool.try_shared(frame)).flatten();
                 if let Some(version) = pool.version(frame) {
                     let seen = pool.word(frame, 0).wrapping_add(pool.word(frame, 256));
                     if pool.validate(frame, version) {
@@ -352,44 +279,27 @@ fn durable(path: &Path, options: &Options) -> Outcome<()> {
     let count = options.number("count", 4000)? as usize;
     let log_bytes = options.number("mib", 64)? << 20;
     let file = written_file(path, log_bytes)?;
-    let write_only = OpenMode {
-        read: true,
-        write: true,
-        direct: true,
-    };
+    let write_only = OpenMode { read: true, write: true, direct: true };
     let mut positions = (0..log_bytes).step_by(LOG_BLOCK).cycle();
     let mut next = move || positions.next().unwrap_or(0);
     for _ in 0..2 {
-        let mut ring = Ring::open(ring_options(
-            vec![Arc::clone(&file)],
-            8,
-            None,
-            Backend::Uring,
-        ))?;
+        let mut ring = Ring::open(ring_options(vec![Arc::clone(&file)], 8, None, Backend::Uring))?;
         time("ring: write_buffer(durable), RWF_DSYNC ", count, || {
             let buffer = ring.take_buffer().ok_or("no buffer")?;
-            ring.write_buffer(0, next(), buffer, LOG_BLOCK, true, 0)
-                .map_err(|_| "the ring is full")?;
+            ring.write_buffer(0, next(), buffer, LOG_BLOCK, true, 0).map_err(|_| "the ring is full")?;
             finish(&mut ring)
         })?;
         let mut linked = Linked::new(&file)?;
-        time("io_uring: write linked to fdatasync       ", count, || {
-            linked.write(next())
-        })?;
+        time("io_uring: write linked to fdatasync       ", count, || linked.write(next()))?;
         time("ring: write_buffer, then sync_file        ", count, || {
             let buffer = ring.take_buffer().ok_or("no buffer")?;
-            ring.write_buffer(0, next(), buffer, LOG_BLOCK, false, 0)
-                .map_err(|_| "the ring is full")?;
+            ring.write_buffer(0, next(), buffer, LOG_BLOCK, false, 0).map_err(|_| "the ring is full")?;
             finish(&mut ring)?;
             ring.sync_file(0, 0).map_err(|()| "the ring is full")?;
             finish(&mut ring)
         })?;
         let blocking = DirectFile::open(path, write_only)?;
-        let memory = Pool::new(&PoolOptions {
-            frames: 1,
-            frame_bytes: LOG_BLOCK,
-            huge_pages: false,
-        })?;
+        let memory = Pool::new(&PoolOptions { frames: 1, frame_bytes: LOG_BLOCK, huge_pages: false })?;
         let pin = memory.try_shared(0).ok_or("a new pool has free frames")?;
         let data = memory.bytes(&pin);
         time("blocking: pwritev2 RWF_DSYNC              ", count, || {
@@ -405,8 +315,7 @@ fn durable(path: &Path, options: &Options) -> Outcome<()> {
         memory.unpin(pin);
         time("ring: write_buffer, not durable           ", count, || {
             let buffer = ring.take_buffer().ok_or("no buffer")?;
-            ring.write_buffer(0, next(), buffer, LOG_BLOCK, false, 0)
-                .map_err(|_| "the ring is full")?;
+            ring.write_buffer(0, next(), buffer, LOG_BLOCK, false, 0).map_err(|_| "the ring is full")?;
             finish(&mut ring)
         })?;
     }
@@ -453,28 +362,16 @@ impl Linked {
     fn new(file: &Arc<DirectFile>) -> Outcome<Self> {
         let mut builder = IoUring::builder();
         builder.setup_single_issuer().setup_defer_taskrun();
-        let memory = Pool::new(&PoolOptions {
-            frames: 1,
-            frame_bytes: LOG_BLOCK,
-            huge_pages: false,
-        })?;
-        Ok(Self {
-            ring: builder.build(8)?,
-            file: Arc::clone(file),
-            memory,
-        })
+        let memory = Pool::new(&PoolOptions { frames: 1, frame_bytes: LOG_BLOCK, huge_pages: false })?;
+        Ok(Self { ring: builder.build(8)?, file: Arc::clone(file), memory })
     }
 
     fn write(&mut self, offset: u64) -> Outcome<()> {
         let descriptor = types::Fd(self.file.as_fd().as_raw_fd());
         let pin = self.memory.try_shared(0).ok_or("the frame is only read")?;
         let data = self.memory.bytes(&pin).as_ptr();
-        let write = opcode::Write::new(descriptor, data, LOG_BLOCK as u32)
-            .offset(offset)
-            .build();
-        let sync = opcode::Fsync::new(descriptor)
-            .flags(types::FsyncFlags::DATASYNC)
-            .build();
+        let write = opcode::Write::new(descriptor, data, LOG_BLOCK as u32).offset(offset).build();
+        let sync = opcode::Fsync::new(descriptor).flags(types::FsyncFlags::DATASYNC).build();
         let entries = [write.flags(squeue::Flags::IO_LINK), sync];
         // SAFETY: the frame is only read by the kernel, and `self.memory` outlives both requests, which are waited for below.
         unsafe { self.ring.submission().push_multiple(&entries)? };

@@ -83,18 +83,8 @@ impl BlockingWriter {
     ///
     /// # Panics
     /// Where the buffer ends before.
-    pub fn write_from(
-        &mut self,
-        start: usize,
-        offset: u64,
-        len: usize,
-        durable: bool,
-    ) -> Result<(), BlockError> {
-        let flags = if durable {
-            ReadWriteFlags::DSYNC
-        } else {
-            ReadWriteFlags::empty()
-        };
+    pub fn write_from(&mut self, start: usize, offset: u64, len: usize, durable: bool) -> Result<(), BlockError> {
+        let flags = if durable { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
         // SAFETY: as in `buffer`, and the slice ends before this call does.
         let bytes = unsafe { std::slice::from_raw_parts(self.memory.base(), self.memory.len()) };
         let bytes = &bytes[start..][..len];
@@ -123,8 +113,7 @@ impl BlockingWriter {
     /// # Errors
     /// [`BlockError::Io`]. After an error the data may be lost: do not try again, report it.
     pub fn sync_data(&self) -> Result<(), BlockError> {
-        rustix::fs::fdatasync(&self.descriptor)
-            .map_err(|error| BlockError::io(&self.path, "synchronise", error))
+        rustix::fs::fdatasync(&self.descriptor).map_err(|error| BlockError::io(&self.path, "synchronise", error))
     }
 
     /// Makes the written data and all metadata durable (`fsync`).
@@ -132,8 +121,7 @@ impl BlockingWriter {
     /// # Errors
     /// As [`BlockingWriter::sync_data`].
     pub fn sync_all(&self) -> Result<(), BlockError> {
-        rustix::fs::fsync(&self.descriptor)
-            .map_err(|error| BlockError::io(&self.path, "synchronise", error))
+        rustix::fs::fsync(&self.descriptor).map_err(|error| BlockError::io(&self.path, "synchronise", error))
     }
 }
 

@@ -36,14 +36,7 @@ fn within(file: &File, from: usize, len: usize) -> io::Result<u64> {
     // SAFETY: a new mapping at an address of the kernel's choice, which is never read, only asked about, and then
     // unmapped; the vector has a byte for each of its pages.
     let asked = unsafe {
-        let address = mmap(
-            null_mut(),
-            len,
-            ProtFlags::READ,
-            MapFlags::SHARED,
-            file,
-            from as u64,
-        )?;
+        let address = mmap(null_mut(), len, ProtFlags::READ, MapFlags::SHARED, file, from as u64)?;
         let asked = libc::mincore(address, len, pages.as_mut_ptr());
         let error = io::Error::last_os_error();
         munmap(address, len)?;

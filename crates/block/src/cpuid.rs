@@ -12,10 +12,7 @@ pub fn hypervisor_signature() -> Option<String> {
             return None;
         }
         let leaf = __cpuid(0x4000_0000);
-        let bytes: Vec<u8> = [leaf.ebx, leaf.ecx, leaf.edx]
-            .iter()
-            .flat_map(|word| word.to_le_bytes())
-            .collect();
+        let bytes: Vec<u8> = [leaf.ebx, leaf.ecx, leaf.edx].iter().flat_map(|word| word.to_le_bytes()).collect();
         let text = String::from_utf8_lossy(&bytes);
         let text = text.trim_matches(|c: char| c == '\0' || c.is_whitespace());
         (!text.is_empty()).then(|| text.to_owned())

@@ -84,10 +84,6 @@ pub enum BlockError {
 impl BlockError {
     /// An [`BlockError::Io`] made of its parts.
     pub(crate) fn io(path: &Path, what: &'static str, source: impl Into<io::Error>) -> Self {
-        Self::Io {
-            path: path.to_path_buf(),
-            what,
-            source: source.into(),
-        }
+        Self::Io { path: path.to_path_buf(), what, source: source.into() }
     }
 }

@@ -88,10 +88,7 @@ pub(crate) struct Roots {
 
 impl Roots {
     pub(crate) fn real() -> Self {
-        Self {
-            proc: PathBuf::from("/proc"),
-            sys: PathBuf::from("/sys"),
-        }
+        Self { proc: PathBuf::from("/proc"), sys: PathBuf::from("/sys") }
     }
 
     /// The directory of a block device in sysfs.
@@ -104,35 +101,15 @@ impl DeviceFacts {
     /// Every fact as a name and a printable value, `n/a (reason)` where unknown, in the order of the fields.
     pub fn lines(&self) -> Vec<(&'static str, String)> {
         fn text<T: ToString>(value: &Known<T>) -> String {
-            value
-                .as_ref()
-                .map_or_else(|why| format!("n/a ({why})"), ToString::to_string)
+            value.as_ref().map_or_else(|why| format!("n/a ({why})"), ToString::to_string)
         }
         fn yes_no(value: &Known<bool>) -> String {
-            text(
-                &value
-                    .as_ref()
-                    .map(|&yes| if yes { "yes" } else { "no" })
-                    .map_err(Clone::clone),
-            )
+            text(&value.as_ref().map(|&yes| if yes { "yes" } else { "no" }).map_err(Clone::clone))
         }
-        let slaves = if self.slaves.is_empty() {
-            "none".to_owned()
-        } else {
-            self.slaves.join(", ")
-        };
+        let slaves = if self.slaves.is_empty() { "none".to_owned() } else { self.slaves.join(", ") };
         vec![
             ("path", self.path.display().to_string()),
-            (
-                "mount_point",
-                text(
-                    &self
-                        .mount_point
-                        .as_ref()
-                        .map(|path| path.display())
-                        .map_err(Clone::clone),
-                ),
-            ),
+            ("mount_point", text(&self.mount_point.as_ref().map(|path| path.display()).map_err(Clone::clone))),
             ("fs_type", text(&self.fs_type)),
             ("mount_options", text(&self.mount_options)),
             ("is_tmpfs", yes_no(&Ok(self.is_tmpfs))),
@@ -141,13 +118,7 @@ impl DeviceFacts {
             ("total_bytes", text(&self.total_bytes)),
             (
                 "device",
-                text(
-                    &self
-                        .device
-                        .as_ref()
-                        .map(|(major, minor)| format!("{major}:{minor}"))
-                        .map_err(Clone::clone),
-                ),
+                text(&self.device.as_ref().map(|(major, minor)| format!("{major}:{minor}")).map_err(Clone::clone)),
             ),
             ("kernel_name", text(&self.kernel_name)),
             ("disk", text(&self.disk)),
@@ -205,14 +176,7 @@ fn mount(line: &str) -> Option<Mount> {
             options.push_str(option);
         }
     }
-    Some(Mount {
-        device,
-        root,
-        mount_point,
-        fs_type,
-        source,
-        options,
-    })
+    Some(Mount { device, root, mount_point, fs_type, source, options })
 }
 
 /// Reads "254:0".
@@ -271,10 +235,7 @@ fn facts_in(roots: &Roots, mountinfo: &str, path: &Path) -> DeviceFacts {
     }
     if let Some(mount) = mount {
         facts.is_tmpfs = matches!(mount.fs_type.as_str(), "tmpfs" | "ramfs");
-        let dax = mount
-            .options
-            .split(',')
-            .any(|option| matches!(option, "dax" | "dax=always" | "dax=inode"));
+        let dax = mount.options.split(',').any(|option| matches!(option, "dax" | "dax=always" | "dax=inode"));
         facts.dax = Ok(dax);
         facts.mount_point = Ok(mount.mount_point);
         facts.fs_type = Ok(mount.fs_type);
@@ -294,9 +255,7 @@ fn device_of(mount: Option<&Mount>) -> Known<(u32, u32)> {
 }
 
 fn facts_dir(roots: &Roots, device: (u32, u32)) -> Known<PathBuf> {
-    roots
-        .device_dir(device)
-        .ok_or_else(|| format!("/sys/dev/block has no {}:{}", device.0, device.1))
+    roots.device_dir(device).ok_or_else(|| format!("/sys/dev/block has no {}:{}", device.0, device.1))
 }
 
 /// Everything that follows from the device number; the facts about the file system are left unknown.
@@ -307,14 +266,8 @@ fn on_device(roots: &Roots, path: &Path, device: Known<(u32, u32)>) -> DeviceFac
         _ => dir,
     });
     let queue = disk_dir.clone().map(|dir| dir.join("queue"));
-    let none = || {
-        if device.is_ok() {
-            "a block device, not a file system"
-        } else {
-            "no mount contains this path"
-        }
-        .to_owned()
-    };
+    let none =
+        || if device.is_ok() { "a block device, not a file system" } else { "no mount contains this path" }.to_owned();
     DeviceFacts {
         path: path.to_path_buf(),
         mount_point: Err(none()),
@@ -326,10 +279,7 @@ fn on_device(roots: &Roots, path: &Path, device: Known<(u32, u32)>) -> DeviceFac
         total_bytes: Err(none()),
         kernel_name: dir.clone().and_then(|dir| name_of(&dir)),
         disk: disk_dir.clone().and_then(|dir| name_of(&dir)),
-        slaves: dir
-            .as_ref()
-            .map(|dir| names_in(&dir.join("slaves")))
-            .unwrap_or_default(),
+        slaves: dir.as_ref().map(|dir| names_in(&dir.join("slaves"))).unwrap_or_default(),
         model: attribute(&disk_dir, "device/model"),
         rotational: number(&queue, "rotational").map(|value| value != 0),
         scheduler: attribute(&queue, "scheduler").map(|text| active_scheduler(&text)),
@@ -347,9 +297,7 @@ fn on_device(roots: &Roots, path: &Path, device: Known<(u32, u32)>) -> DeviceFac
 }
 
 fn name_of(dir: &Path) -> Known<String> {
-    dir.file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .ok_or_else(|| "the device has no name".to_owned())
+    dir.file_name().map(|name| name.to_string_lossy().into_owned()).ok_or_else(|| "the device has no name".to_owned())
 }
 
 /// The entries of a directory in order; none where there is no such directory.
@@ -379,10 +327,7 @@ fn number(dir: &Known<PathBuf>, name: &str) -> Known<u64> {
 
 /// "none [mq-deadline] kyber" names the one in force in brackets; a single name has none.
 fn active_scheduler(text: &str) -> String {
-    text.split_once('[')
-        .and_then(|(_, rest)| rest.split_once(']'))
-        .map_or(text, |(name, _)| name)
-        .to_owned()
+    text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(text, |(name, _)| name).to_owned()
 }
 
 #[cfg(test)]

@@ -87,33 +87,17 @@ impl DirectFile {
         if direct {
             // An open that is refused for O_DIRECT has already created the file on some file systems, so the
             // file is created without it first and opened again.
-            let made =
-                open_raw(path, flags).map_err(|error| BlockError::io(path, "create", error))?;
+            let made = open_raw(path, flags).map_err(|error| BlockError::io(path, "create", error))?;
             drop(made);
-            return Self::open(
-                path,
-                OpenMode {
-                    read: true,
-                    write: true,
-                    direct,
-                },
-            );
+            return Self::open(path, OpenMode { read: true, write: true, direct });
         }
-        let descriptor =
-            open_raw(path, flags).map_err(|error| BlockError::io(path, "create", error))?;
+        let descriptor = open_raw(path, flags).map_err(|error| BlockError::io(path, "create", error))?;
         Ok(Self::whole(Handle::Os(descriptor), path, false))
     }
 
     /// A file or device from its beginning.
     fn whole(handle: Handle, path: &Path, direct: bool) -> Self {
-        Self {
-            handle,
-            path: path.to_path_buf(),
-            direct,
-            base: 0,
-            room: None,
-            locked: AtomicBool::new(false),
-        }
+        Self { handle, path: path.to_path_buf(), direct, base: 0, room: None, locked: AtomicBool::new(false) }
     }
 
     /// Opens a part of a block device as a file of its own: `room` bytes from `base` on. Offsets count from
@@ -121,18 +105,10 @@ impl DirectFile {
     ///
     /// # Errors
     /// [`BlockError::Io`], or [`BlockError::Invalid`] where `base` is not a multiple of 4096.
-    pub fn open_part(
-        path: &Path,
-        mode: OpenMode,
-        base: u64,
-        room: u64,
-    ) -> Result<Self, BlockError> {
+    pub fn open_part(path: &Path, mode: OpenMode, base: u64, room: u64) -> Result<Self, BlockError> {
         if !base.is_multiple_of(ALIGNMENT as u64) || base.checked_add(room).is_none() {
             return Err(BlockError::Invalid {
-                what: format!(
-                    "a part of {} begins at byte {base}, not at a multiple of {ALIGNMENT}",
-                    path.display()
-                ),
+                what: format!("a part of {} begins at byte {base}, not at a multiple of {ALIGNMENT}", path.display()),
             });
         }
         let mut file = Self::open(path, mode)?;
@@ -161,8 +137,7 @@ impl DirectFile {
                 Err(error) => return Err(BlockError::io(path, "open", error)),
             }
         }
-        let descriptor =
-            open_raw(path, access).map_err(|error| BlockError::io(path, "open", error))?;
+        let descriptor = open_raw(path, access).map_err(|error| BlockError::io(path, "open", error))?;
         Ok(Self::whole(Handle::Os(descriptor), path, false))
     }
 
@@ -217,10 +192,7 @@ impl DirectFile {
     ///
     /// # Errors
     /// [`BlockError::Io`].
-    #[expect(
-        clippy::len_without_is_empty,
-        reason = "an empty file is no special case for any caller"
-    )]
+    #[expect(clippy::len_without_is_empty, reason = "an empty file is no special case for any caller")]
     pub fn len(&self) -> Result<u64, BlockError> {
         let whole = self.whole_len()?;
         Ok(whole.saturating_sub(self.base).min(self.limit()))
@@ -228,8 +200,8 @@ impl DirectFile {
 
     fn whole_len(&self) -> Result<u64, BlockError> {
         if_simulated!(file of self => Ok(file.len()));
-        let stat = rustix::fs::fstat(self.descriptor())
-            .map_err(|error| BlockError::io(&self.path, "examine", error))?;
+        let stat =
+            rustix::fs::fstat(self.descriptor()).map_err(|error| BlockError::io(&self.path, "examine", error))?;
         if rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::BlockDevice {
             return rustix::fs::seek(self.descriptor(), rustix::fs::SeekFrom::End(0))
                 .map_err(|error| BlockError::io(&self.path, "find the size of", error));
@@ -245,8 +217,7 @@ impl DirectFile {
         if_simulated!(file of self => file
             .sync_whole()
             .map_err(|error| BlockError::io(&self.path, "synchronise", error)));
-        rustix::fs::fdatasync(self.descriptor())
-            .map_err(|error| BlockError::io(&self.path, "synchronise", error))
+        rustix::fs::fdatasync(self.descriptor()).map_err(|error| BlockError::io(&self.path, "synchronise", error))
     }
 
     /// Reads up to `data.len()` bytes at `offset` and returns how many there were before the end of the file. Any
@@ -263,8 +234,7 @@ impl DirectFile {
         let mut done = 0;
         if !self.direct {
             while done < data.len() {
-                match rustix::io::pread(self.descriptor(), &mut data[done..], offset + done as u64)
-                {
+                match rustix::io::pread(self.descriptor(), &mut data[done..], offset + done as u64) {
                     Ok(0) => break,
                     Ok(count) => done += count,
                     Err(Errno::INTR) => {}
@@ -278,12 +248,8 @@ impl DirectFile {
             let at = offset + done as u64;
             let skew = (at % ALIGNMENT as u64) as usize;
             let wanted = data.len() - done;
-            let span = (skew + wanted)
-                .next_multiple_of(ALIGNMENT)
-                .min(bounce.len());
-            let got = self
-                .read_aligned(at - skew as u64, &mut bounce.bytes_mut()[..span])
-                .map_err(failed)?;
+            let span = (skew + wanted).next_multiple_of(ALIGNMENT).min(bounce.len());
+            let got = self.read_aligned(at - skew as u64, &mut bounce.bytes_mut()[..span]).map_err(failed)?;
             let usable = got.saturating_sub(skew).min(wanted);
             if usable == 0 {
                 break;
@@ -340,9 +306,7 @@ impl DirectFile {
                 self.locked.store(true, Ordering::Relaxed);
                 Ok(())
             }
-            Err(Errno::WOULDBLOCK) => Err(BlockError::InUse {
-                path: self.path.clone(),
-            }),
+            Err(Errno::WOULDBLOCK) => Err(BlockError::InUse { path: self.path.clone() }),
             Err(error) => Err(BlockError::io(&self.path, "lock", error)),
         }
     }
@@ -430,10 +394,7 @@ fn access_of(path: &Path, read: bool, write: bool) -> Result<OFlags, BlockError>
         (true, false) => Ok(OFlags::RDONLY),
         (false, true) => Ok(OFlags::WRONLY),
         (false, false) => Err(BlockError::Invalid {
-            what: format!(
-                "{} must be opened for reading, for writing, or for both",
-                path.display()
-            ),
+            what: format!("{} must be opened for reading, for writing, or for both", path.display()),
         }),
     }
 }
@@ -450,12 +411,8 @@ struct Bounce {
 impl Bounce {
     /// Room for `wanted` bytes plus the skew of both edges, or for the largest step.
     fn new(wanted: usize) -> Result<Self, BlockError> {
-        let len = (wanted + 2 * ALIGNMENT)
-            .next_multiple_of(ALIGNMENT)
-            .min(BOUNCE_BYTES);
-        Ok(Self {
-            memory: Mapping::new(len, false, "a bounce buffer")?,
-        })
+        let len = (wanted + 2 * ALIGNMENT).next_multiple_of(ALIGNMENT).min(BOUNCE_BYTES);
+        Ok(Self { memory: Mapping::new(len, false, "a bounce buffer")? })
     }
 
     fn len(&self) -> usize {

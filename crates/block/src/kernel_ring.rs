@@ -61,11 +61,7 @@ pub(crate) struct Wait {
 
 impl Wait {
     /// Does not wait.
-    pub(crate) const NOT: Wait = Wait {
-        at_least: 0,
-        timeout: None,
-        patience: None,
-    };
+    pub(crate) const NOT: Wait = Wait { at_least: 0, timeout: None, patience: None };
 }
 
 /// One io_uring. Not `Send`: the kernel is told that one thread submits.
@@ -135,9 +131,7 @@ impl KernelRing {
     /// Whether the kernel can wait for several completions with a time after which one is enough (6.12).
     pub(crate) fn has_patience(&self) -> bool {
         // SAFETY: the ring is alive; the reference is shared, as all are.
-        unsafe { self.ring.as_ref() }
-            .params()
-            .is_feature_min_timeout()
+        unsafe { self.ring.as_ref() }.params().is_feature_min_timeout()
     }
 
     /// Writes one submission entry. Where a kernel thread submits, it may start at once.
@@ -238,13 +232,8 @@ impl KernelRing {
         match Errno::from_io_error(&error) {
             Some(Errno::TIME | Errno::INTR) => Ok(true),
             // Short of memory, or completions overflowed: what is there has to be taken first.
-            Some(Errno::AGAIN | Errno::BUSY | Errno::NOMEM) if tries < PATIENCE => {
-                Ok(self.visible() > 0)
-            }
-            _ => Err(BlockError::Ring {
-                what: "submit to io_uring",
-                source: error,
-            }),
+            Some(Errno::AGAIN | Errno::BUSY | Errno::NOMEM) if tries < PATIENCE => Ok(self.visible() > 0),
+            _ => Err(BlockError::Ring { what: "submit to io_uring", source: error }),
         }
     }
 
@@ -263,8 +252,7 @@ impl KernelRing {
             // two sees the other (io_uring_enter(2), IORING_SQ_NEED_WAKEUP).
             fence(Ordering::SeqCst);
             // SAFETY: the ring is alive, and no other submission queue exists during this call.
-            let asleep = unsafe { self.ring.as_ref().submission_shared() }
-                .need_wakeup_after_intermittent_seqcst();
+            let asleep = unsafe { self.ring.as_ref().submission_shared() }.need_wakeup_after_intermittent_seqcst();
             if asleep {
                 flags.insert(EnterFlags::SQ_WAKEUP);
             } else if flags.is_empty() {
@@ -275,10 +263,7 @@ impl KernelRing {
         let (queued, at_least) = (queued as u32, wait.at_least);
         if at_least == 0 || (wait.timeout.is_none() && wait.patience.is_none()) {
             // SAFETY: without an argument the call takes no memory of ours; entries are the pushers' affair.
-            return unsafe {
-                self.submitter
-                    .enter::<libc::sigset_t>(queued, at_least, flags.bits(), None)
-            };
+            return unsafe { self.submitter.enter::<libc::sigset_t>(queued, at_least, flags.bits(), None) };
         }
         flags.insert(EnterFlags::EXT_ARG);
         let mut arguments = types::SubmitArgs::new();
@@ -294,10 +279,7 @@ impl KernelRing {
             None => arguments,
         };
         // SAFETY: the argument and what it points to outlive the call.
-        unsafe {
-            self.submitter
-                .enter(queued, at_least, flags.bits(), Some(&arguments))
-        }
+        unsafe { self.submitter.enter(queued, at_least, flags.bits(), Some(&arguments)) }
     }
 }
 
@@ -327,16 +309,12 @@ fn build(shape: Shape, features: &mut Features) -> Result<IoUring, String> {
         Some(_) => shape.entries.next_power_of_two() * 2,
         None => shape.entries,
     };
-    let flags: Vec<_> = FLAGS
-        .iter()
-        .filter(|(name, _)| shape.sq_thread.is_none() || !NOT_WITH_SQ_THREAD.contains(name))
-        .collect();
+    let flags: Vec<_> =
+        FLAGS.iter().filter(|(name, _)| shape.sq_thread.is_none() || !NOT_WITH_SQ_THREAD.contains(name)).collect();
     loop {
         let wanted = |name: &str| flags[dropped..].iter().any(|(flag, _)| *flag == name);
         let mut builder = IoUring::builder();
-        builder
-            .setup_clamp()
-            .setup_cqsize(shape.entries.next_power_of_two() * 2);
+        builder.setup_clamp().setup_cqsize(shape.entries.next_power_of_two() * 2);
         if shape.polled {
             builder.setup_iopoll();
         }
@@ -368,9 +346,7 @@ fn build(shape: Shape, features: &mut Features) -> Result<IoUring, String> {
                 }
                 return Ok(ring);
             }
-            Err(error)
-                if Errno::from_io_error(&error) == Some(Errno::INVAL) && dropped < flags.len() =>
-            {
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) && dropped < flags.len() => {
                 let (name, since) = flags[dropped];
                 features.refuse(name, format!("the kernel is older than {since}"));
                 dropped += 1;
@@ -402,18 +378,24 @@ impl Table {
 /// The likely cause of a refused set-up, in words.
 fn why_refused(error: &io::Error) -> String {
     match Errno::from_io_error(error) {
-        Some(Errno::NOSYS) => "the kernel has no io_uring (older than 5.1, or built without it, or hidden by a container's \
+        Some(Errno::NOSYS) => {
+            "the kernel has no io_uring (older than 5.1, or built without it, or hidden by a container's \
                                seccomp profile)"
-            .to_owned(),
+                .to_owned()
+        }
         Some(Errno::PERM | Errno::ACCESS) => {
             match std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").as_deref().map(str::trim) {
                 Ok("2") => "kernel.io_uring_disabled is 2: forbidden for everyone".to_owned(),
-                Ok("1") => "kernel.io_uring_disabled is 1: allowed only for members of kernel.io_uring_group and for root"
-                    .to_owned(),
+                Ok("1") => {
+                    "kernel.io_uring_disabled is 1: allowed only for members of kernel.io_uring_group and for root"
+                        .to_owned()
+                }
                 Ok(value) => format!(
                     "not permitted, although kernel.io_uring_disabled is {value}: a seccomp profile (containers have one) or a security module forbids it"
                 ),
-                Err(_) => "not permitted: a seccomp profile (containers have one) or a security module forbids it".to_owned(),
+                Err(_) => {
+                    "not permitted: a seccomp profile (containers have one) or a security module forbids it".to_owned()
+                }
             }
         }
         Some(Errno::NOMEM) => {
@@ -474,33 +456,19 @@ fn locked_memory_limit() -> String {
 /// The same outcome once more; `io::Error` cannot be cloned, its number can.
 pub(crate) fn copy_of(outcome: &io::Result<()>) -> io::Result<()> {
     outcome.as_ref().copied().map_err(|error| {
-        error.raw_os_error().map_or_else(
-            || io::Error::from(error.kind()),
-            io::Error::from_raw_os_error,
-        )
+        error.raw_os_error().map_or_else(|| io::Error::from(error.kind()), io::Error::from_raw_os_error)
     })
 }
 
 /// Cuts an area of `count` items into pieces that can be registered, each of whole items.
-pub(crate) fn cut(
-    pieces: &mut Vec<libc::iovec>,
-    base: *mut u8,
-    count: usize,
-    bytes: usize,
-) -> Table {
+pub(crate) fn cut(pieces: &mut Vec<libc::iovec>, base: *mut u8, count: usize, bytes: usize) -> Table {
     let items_per_piece = (PIECE_BYTES / bytes).clamp(1, count.next_power_of_two());
     let first = pieces.len() as u16;
     for start in (0..count).step_by(items_per_piece) {
         let items = items_per_piece.min(count - start);
-        pieces.push(libc::iovec {
-            iov_base: base.wrapping_add(start * bytes).cast(),
-            iov_len: items * bytes,
-        });
+        pieces.push(libc::iovec { iov_base: base.wrapping_add(start * bytes).cast(), iov_len: items * bytes });
     }
-    Table {
-        first,
-        items_per_piece: items_per_piece as u32,
-    }
+    Table { first, items_per_piece: items_per_piece as u32 }
 }
 
 #[cfg(test)]
@@ -510,19 +478,8 @@ mod tests {
     #[test]
     fn memory_is_cut_into_pieces_of_whole_items() {
         let base = std::ptr::without_provenance_mut(0x10_0000);
-        for (count, bytes, expected) in [
-            (1, 8192, 1),
-            (131_072, 8192, 1),
-            (131_073, 8192, 2),
-            (200_000, 12_288, 3),
-        ] {
-            let mut pieces = vec![
-                libc::iovec {
-                    iov_base: std::ptr::null_mut(),
-                    iov_len: 0
-                };
-                2
-            ];
+        for (count, bytes, expected) in [(1, 8192, 1), (131_072, 8192, 1), (131_073, 8192, 2), (200_000, 12_288, 3)] {
+            let mut pieces = vec![libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; 2];
             let table = cut(&mut pieces, base, count, bytes);
             assert_eq!(table.first, 2);
             assert_eq!(pieces.len(), 2 + expected);
@@ -543,10 +500,7 @@ mod tests {
     fn a_refusal_is_explained() {
         let said = |error: Errno| why_refused(&io::Error::from(error));
         assert!(said(Errno::NOSYS).contains("no io_uring"));
-        assert!(
-            said(Errno::PERM).contains("not permitted")
-                || said(Errno::PERM).contains("io_uring_disabled")
-        );
+        assert!(said(Errno::PERM).contains("not permitted") || said(Errno::PERM).contains("io_uring_disabled"));
         assert!(said(Errno::NOMEM).contains("ulimit -l"));
         assert!(!said(Errno::MFILE).is_empty());
     }

@@ -215,41 +215,27 @@ impl Lanes {
             .checked_mul(options.lanes as usize)
             .filter(|bytes| isize::try_from(*bytes).is_ok())
             .ok_or_else(|| BlockError::Invalid {
-                what: format!(
-                    "{} buffers of {lane_bytes} bytes are more than can be addressed",
-                    options.lanes
-                ),
+                what: format!("{} buffers of {lane_bytes} bytes are more than can be addressed", options.lanes),
             })?;
         let mut features = Features::default();
         let memory = Memory::new(bytes, &mut features)?;
-        let setup = Setup {
-            lanes: options.lanes,
-            lane_bytes,
-            base: memory.mapping.base(),
-            files: &options.files,
-        };
+        let setup = Setup { lanes: options.lanes, lane_bytes, base: memory.mapping.base(), files: &options.files };
         let engine = match options.engine {
-            LaneEngine::Uring(mode) => Engine::Uring(
-                uring::UringLanes::open(&setup, mode, false, &mut features).map_err(no_uring)?,
-            ),
-            LaneEngine::Nop(mode) => Engine::Uring(
-                uring::UringLanes::open(&setup, mode, true, &mut features).map_err(no_uring)?,
-            ),
-            LaneEngine::Aio => Engine::Aio(aio::AioLanes::open(&setup, &mut features)?),
-            LaneEngine::Psync(call) => {
-                Engine::Psync(psync::PsyncLanes::open(&setup, call, &mut features))
+            LaneEngine::Uring(mode) => {
+                Engine::Uring(uring::UringLanes::open(&setup, mode, false, &mut features).map_err(no_uring)?)
             }
+            LaneEngine::Nop(mode) => {
+                Engine::Uring(uring::UringLanes::open(&setup, mode, true, &mut features).map_err(no_uring)?)
+            }
+            LaneEngine::Aio => Engine::Aio(aio::AioLanes::open(&setup, &mut features)?),
+            LaneEngine::Psync(call) => Engine::Psync(psync::PsyncLanes::open(&setup, call, &mut features)),
             LaneEngine::Null => {
                 features.backend = "null";
                 Engine::Null(Vec::with_capacity(options.lanes as usize))
             }
         };
         let free = Lane { kind: None, len: 0 };
-        let place = |file: &Arc<DirectFile>| Place {
-            base: file.base(),
-            limit: file.limit(),
-            file: Arc::clone(file),
-        };
+        let place = |file: &Arc<DirectFile>| Place { base: file.base(), limit: file.limit(), file: Arc::clone(file) };
         Ok(Lanes {
             engine,
             lanes: vec![free; options.lanes as usize].into(),
@@ -323,15 +309,8 @@ impl Lanes {
     /// The address of a free lane's buffer, of at least `len` bytes.
     #[inline]
     fn idle(&self, lane: u32, len: usize) -> *mut u8 {
-        assert!(
-            self.lanes[lane as usize].kind.is_none(),
-            "the buffer of lane {lane} while the lane is busy"
-        );
-        assert!(
-            len <= self.lane_bytes,
-            "{len} bytes of a lane of {}",
-            self.lane_bytes
-        );
+        assert!(self.lanes[lane as usize].kind.is_none(), "the buffer of lane {lane} while the lane is busy");
+        assert!(len <= self.lane_bytes, "{len} bytes of a lane of {}", self.lane_bytes);
         self.base.wrapping_add(lane as usize * self.lane_bytes)
     }
 
@@ -398,10 +377,7 @@ impl Lanes {
         }
         let place = &self.files[usize::from(file)];
         let end = offset.saturating_add(len);
-        assert!(
-            end <= place.limit,
-            "bytes {offset} to {end} lie outside file {file}"
-        );
+        assert!(end <= place.limit, "bytes {offset} to {end} lie outside file {file}");
         let range = [offset + place.base, len];
         let descriptor = place.file.as_fd().as_raw_fd();
         let submits = &mut self.counters.submits;
@@ -433,28 +409,15 @@ impl Lanes {
             base = place.base;
             counted_as = kind.counted_as();
         }
-        self.lanes[lane as usize] = Lane {
-            kind: Some(counted_as),
-            len,
-        };
+        self.lanes[lane as usize] = Lane { kind: Some(counted_as), len };
         #[cfg(any(test, feature = "faults"))]
         let len = self.short.asks_for(file, len);
-        let request = Request {
-            kind,
-            lane,
-            file,
-            offset: offset + base,
-            address,
-            len,
-        };
+        let request = Request { kind, lane, file, offset: offset + base, address, len };
         match &mut self.engine {
             Engine::Uring(uring) => uring.queue(&request),
             Engine::Aio(aio) => aio.queue(&request),
             Engine::Psync(psync) => psync.queue(&request),
-            Engine::Null(done) => done.push(LaneDone {
-                lane,
-                result: len as i32,
-            }),
+            Engine::Null(done) => done.push(LaneDone { lane, result: len as i32 }),
         }
         self.queued += 1;
     }
@@ -517,11 +480,7 @@ impl Lanes {
     /// # Errors
     /// As both.
     #[inline]
-    pub fn submit_and_wait(
-        &mut self,
-        at_least: u32,
-        timeout: Option<Duration>,
-    ) -> Result<u32, BlockError> {
+    pub fn submit_and_wait(&mut self, at_least: u32, timeout: Option<Duration>) -> Result<u32, BlockError> {
         self.submit_and_wait_batch(at_least, None, timeout)
     }
 
@@ -632,15 +591,9 @@ impl Memory {
                 None => features.refuse("huge_pages", "/proc/self/smaps cannot be read"),
             }
         } else if bytes >= HUGE_FROM {
-            features.refuse(
-                "huge_pages",
-                "this many threads with few requests each would need too much memory",
-            );
+            features.refuse("huge_pages", "this many threads with few requests each would need too much memory");
         }
-        Ok(Self {
-            mapping,
-            _stretch: stretch,
-        })
+        Ok(Self { mapping, _stretch: stretch })
     }
 }
 
@@ -658,11 +611,7 @@ static STRETCH: AtomicUsize = AtomicUsize::new(0);
 
 impl Stretch {
     fn to_huge_pages(bytes: usize) -> Self {
-        let own = if bytes >= HUGE_FROM {
-            bytes.next_multiple_of(HUGE_PAGE) - bytes
-        } else {
-            0
-        };
+        let own = if bytes >= HUGE_FROM { bytes.next_multiple_of(HUGE_PAGE) - bytes } else { 0 };
         let all = STRETCH.fetch_add(own, Ordering::Relaxed) + own;
         Self { own, all }
     }
@@ -688,32 +637,19 @@ struct Setup<'a> {
 
 /// Refuses what cannot work; returns the bytes of a lane.
 fn check(options: &LanesOptions) -> Result<usize, BlockError> {
-    let LanesOptions {
-        lanes,
-        lane_bytes,
-        files,
-        ..
-    } = options;
+    let LanesOptions { lanes, lane_bytes, files, .. } = options;
     if *lanes == 0 || *lanes > MAX_ENTRIES {
-        return Err(BlockError::Invalid {
-            what: format!("1 to {MAX_ENTRIES} requests can be in flight, not {lanes}"),
-        });
+        return Err(BlockError::Invalid { what: format!("1 to {MAX_ENTRIES} requests can be in flight, not {lanes}") });
     }
     if *lane_bytes == 0 || *lane_bytes > MAX_LANE_BYTES {
-        return Err(BlockError::Invalid {
-            what: format!("one request moves 1 byte to 1 GiB, not {lane_bytes} bytes"),
-        });
+        return Err(BlockError::Invalid { what: format!("one request moves 1 byte to 1 GiB, not {lane_bytes} bytes") });
     }
     if u16::try_from(files.len()).is_err() {
-        return Err(BlockError::Invalid {
-            what: format!("one thread serves up to 65535 files, not {}", files.len()),
-        });
+        return Err(BlockError::Invalid { what: format!("one thread serves up to 65535 files, not {}", files.len()) });
     }
     #[cfg(any(test, feature = "faults"))]
     if files.iter().any(|file| file.simulated().is_some()) {
-        return Err(BlockError::Invalid {
-            what: "lanes serve real files, not simulated ones".to_owned(),
-        });
+        return Err(BlockError::Invalid { what: "lanes serve real files, not simulated ones".to_owned() });
     }
     if let LaneEngine::Uring(mode) = options.engine
         && mode.polled
@@ -726,9 +662,7 @@ fn check(options: &LanesOptions) -> Result<usize, BlockError> {
 }
 
 fn no_uring(why: String) -> BlockError {
-    BlockError::NoUring {
-        why: format!("{why}; libaio (ioengine=libaio) works without it"),
-    }
+    BlockError::NoUring { why: format!("{why}; libaio (ioengine=libaio) works without it") }
 }
 
 #[cfg(test)]

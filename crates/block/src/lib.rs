@@ -45,14 +45,8 @@ pub use mapping::Pages;
 pub use place::{free_bytes, is_dir_empty};
 pub use pool::{Exclusive, Lease, Pool, PoolOptions, Shared, Version};
 pub use prefetch::prefetch;
-pub use ring::{
-    Backend, Buffer, Completion, CompletionLease, FileCounters, Ring, RingCounters, RingOptions,
-    Waker,
-};
-pub use safety::{
-    DeviceClaim, UsedFiles, check_device_unused, check_writable_target, claim_device,
-    device_signature,
-};
+pub use ring::{Backend, Buffer, Completion, CompletionLease, FileCounters, Ring, RingCounters, RingOptions, Waker};
+pub use safety::{DeviceClaim, UsedFiles, check_device_unused, check_writable_target, claim_device, device_signature};
 pub use thread::{ThreadUsage, set_timer_slack};
 pub use words::Words;
 

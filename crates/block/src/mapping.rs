@@ -46,11 +46,7 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Maps `len` bytes for `what` (used in the error), asking for huge pages where `huge_pages` is set.
     /// The request for huge pages is advice: whether the kernel follows it is read back from `/proc`.
-    pub(crate) fn new(
-        len: usize,
-        huge_pages: bool,
-        what: &'static str,
-    ) -> Result<Self, BlockError> {
+    pub(crate) fn new(len: usize, huge_pages: bool, what: &'static str) -> Result<Self, BlockError> {
         let alignment = if huge_pages { HUGE_PAGE } else { ALIGNMENT };
         Self::with(len, alignment, Origin::Host, true, what)
     }
@@ -63,11 +59,7 @@ impl Mapping {
 
     /// Untouched memory in pages of this kind. That of a pool is refused where the pool has no room for it; all else is
     /// advice, and what came of it is read back.
-    pub(crate) fn in_pages(
-        len: usize,
-        pages: Pages,
-        what: &'static str,
-    ) -> Result<Self, BlockError> {
+    pub(crate) fn in_pages(len: usize, pages: Pages, what: &'static str) -> Result<Self, BlockError> {
         let (alignment, origin) = match pages {
             Pages::Base => (ALIGNMENT, Origin::Host),
             Pages::Transparent => (HUGE_PAGE, Origin::Host),
@@ -108,25 +100,16 @@ impl Mapping {
             Origin::Host => alignment - ALIGNMENT,
             Origin::Pool(_) => 0,
         };
-        let mapped_len = len
-            .max(1)
-            .checked_next_multiple_of(alignment)
-            .and_then(|size| size.checked_add(slack))
-            .ok_or_else(|| BlockError::Invalid {
-                what: format!("{len} bytes of memory for {what} is more than can be addressed"),
-            })?;
-        let mapped = map(mapped_len, origin).map_err(|source| BlockError::Memory {
-            what,
-            bytes: mapped_len as u64,
-            source,
-        })?;
+        let mapped_len =
+            len.max(1).checked_next_multiple_of(alignment).and_then(|size| size.checked_add(slack)).ok_or_else(
+                || BlockError::Invalid {
+                    what: format!("{len} bytes of memory for {what} is more than can be addressed"),
+                },
+            )?;
+        let mapped =
+            map(mapped_len, origin).map_err(|source| BlockError::Memory { what, bytes: mapped_len as u64, source })?;
         let skip = mapped.align_offset(alignment);
-        let mapping = Self {
-            base: mapped.wrapping_add(skip),
-            len,
-            mapped,
-            mapped_len,
-        };
+        let mapping = Self { base: mapped.wrapping_add(skip), len, mapped, mapped_len };
         if populate {
             mapping.populate(alignment == HUGE_PAGE);
         }
@@ -201,12 +184,7 @@ fn map(len: usize, origin: Origin) -> io::Result<*mut u8> {
     };
     // SAFETY: a new private mapping at an address of the kernel's choice replaces nothing.
     let address = unsafe {
-        mmap_anonymous(
-            std::ptr::null_mut(),
-            len,
-            ProtFlags::READ | ProtFlags::WRITE,
-            MapFlags::PRIVATE | from,
-        )
+        mmap_anonymous(std::ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | from)
     }?;
     Ok(address.cast())
 }
@@ -249,12 +227,10 @@ fn huge_bytes_in(smaps: &str, start: u64, end: u64) -> Option<u64> {
     for line in smaps.lines() {
         let mut words = line.split_ascii_whitespace();
         let Some(first) = words.next() else { continue };
-        if let Some((low, high)) = first.split_once('-').and_then(|(low, high)| {
-            Some((
-                u64::from_str_radix(low, 16).ok()?,
-                u64::from_str_radix(high, 16).ok()?,
-            ))
-        }) {
+        if let Some((low, high)) = first
+            .split_once('-')
+            .and_then(|(low, high)| Some((u64::from_str_radix(low, 16).ok()?, u64::from_str_radix(high, 16).ok()?)))
+        {
             overlap = high.min(end).saturating_sub(low.max(start));
             found |= overlap > 0;
         } else if first == "KernelPageSize:" && overlap > 0 {
@@ -281,11 +257,7 @@ mod tests {
                      3000-9000 rw-p 00000000 00:00 0\nAnonHugePages:        24 kB\n\
                      9000-a000 rw-p 00000000 00:00 0\nAnonHugePages:         4 kB\n";
         assert_eq!(huge_bytes_in(smaps, 0x2000, 0x9000), Some(4096 + 24 * 1024));
-        assert_eq!(
-            huge_bytes_in(smaps, 0x4000, 0x5000),
-            Some(0x1000),
-            "a merged area counts up to the overlap"
-        );
+        assert_eq!(huge_bytes_in(smaps, 0x4000, 0x5000), Some(0x1000), "a merged area counts up to the overlap");
         assert_eq!(huge_bytes_in(smaps, 0xb000, 0xc000), None);
         let pool = "200000-600000 rw-p 00000000 00:0f 7 /anon_hugepage (deleted)\nSize: 4096 kB\n\
                     KernelPageSize:     2048 kB\nAnonHugePages:         0 kB\n";

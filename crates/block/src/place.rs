@@ -10,8 +10,8 @@ use std::path::Path;
 /// [`BlockError::Io`].
 pub fn free_bytes(path: &Path) -> Result<u64, BlockError> {
     let existing = nearest_existing(path);
-    let stat = rustix::fs::statvfs(existing)
-        .map_err(|error| BlockError::io(existing, "find the free space of", error))?;
+    let stat =
+        rustix::fs::statvfs(existing).map_err(|error| BlockError::io(existing, "find the free space of", error))?;
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
@@ -20,8 +20,7 @@ pub fn free_bytes(path: &Path) -> Result<u64, BlockError> {
 /// # Errors
 /// [`BlockError::Io`].
 pub fn is_dir_empty(path: &Path) -> Result<bool, BlockError> {
-    let mut entries =
-        std::fs::read_dir(path).map_err(|error| BlockError::io(path, "list", error))?;
+    let mut entries = std::fs::read_dir(path).map_err(|error| BlockError::io(path, "list", error))?;
     match entries.next() {
         None => Ok(true),
         Some(Ok(_)) => Ok(false),
@@ -48,10 +47,7 @@ mod tests {
         let free = free_bytes(&place.path().join("a/b/c")).unwrap();
         let expected = space.f_bavail * space.f_frsize;
         // Others write meanwhile: close is all that can be asked for.
-        assert!(
-            free.abs_diff(expected) < expected / 2 + (1 << 30),
-            "{free} against {expected}"
-        );
+        assert!(free.abs_diff(expected) < expected / 2 + (1 << 30), "{free} against {expected}");
         assert_eq!(nearest_existing(Path::new("/not/there")), Path::new("/"));
         assert_eq!(nearest_existing(Path::new("not/there")), Path::new("."));
     }

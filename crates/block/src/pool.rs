@@ -152,40 +152,25 @@ impl Pool {
     /// [`BlockError::Invalid`] for sizes that cannot work, [`BlockError::Memory`] where the system has too little.
     pub fn new(options: &PoolOptions) -> Result<Arc<Pool>, BlockError> {
         static NEXT_ID: AtomicU32 = AtomicU32::new(1);
-        let PoolOptions {
-            frames,
-            frame_bytes,
-            huge_pages,
-        } = *options;
+        let PoolOptions { frames, frame_bytes, huge_pages } = *options;
         if frames == 0 || u32::try_from(frames).is_err() {
-            return Err(BlockError::Invalid {
-                what: format!("a pool has 1 to {} frames, not {frames}", u32::MAX),
-            });
+            return Err(BlockError::Invalid { what: format!("a pool has 1 to {} frames, not {frames}", u32::MAX) });
         }
         if frame_bytes == 0 || frame_bytes % ALIGNMENT != 0 {
             return Err(BlockError::Invalid {
                 what: format!("a frame is a multiple of {ALIGNMENT} bytes, not {frame_bytes}"),
             });
         }
-        let bytes = frames
-            .checked_mul(frame_bytes)
-            .filter(|&bytes| isize::try_from(bytes).is_ok())
-            .ok_or_else(|| BlockError::Invalid {
-                what: format!(
-                    "{frames} frames of {frame_bytes} bytes are more than can be addressed"
-                ),
+        let bytes =
+            frames.checked_mul(frame_bytes).filter(|&bytes| isize::try_from(bytes).is_ok()).ok_or_else(|| {
+                BlockError::Invalid {
+                    what: format!("{frames} frames of {frame_bytes} bytes are more than can be addressed"),
+                }
             })?;
         let memory = Mapping::new(bytes, huge_pages, "the frame pool")?;
         let states = Words::zeroed(frames, huge_pages, "the states of frames")?;
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        Ok(Arc::new(Pool {
-            id,
-            frames,
-            frame_bytes,
-            words: frame_bytes / 8,
-            states,
-            memory,
-        }))
+        Ok(Arc::new(Pool { id, frames, frame_bytes, words: frame_bytes / 8, states, memory }))
     }
 
     /// How many frames there are.
@@ -212,21 +197,12 @@ impl Pool {
         let state = &self.states[frame as usize];
         let mut seen = state.load(Ordering::Relaxed);
         while seen & (EXCLUSIVE | SHARED_MASK) == 0 {
-            match state.compare_exchange_weak(
-                seen,
-                seen | EXCLUSIVE,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            ) {
+            match state.compare_exchange_weak(seen, seen | EXCLUSIVE, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => {
                     // The writer's half of the sequence lock: no store to the frame may become visible before
                     // the exclusive bit, or an optimistic reader could validate a half-written frame.
                     fence(Ordering::Release);
-                    return Some(Exclusive {
-                        frame,
-                        pool: self.id,
-                        written: false,
-                    });
+                    return Some(Exclusive { frame, pool: self.id, written: false });
                 }
                 Err(now) => seen = now,
             }
@@ -240,17 +216,9 @@ impl Pool {
         let state = &self.states[frame as usize];
         let mut seen = state.load(Ordering::Relaxed);
         while seen & EXCLUSIVE == 0 && seen & SHARED_MASK != SHARED_MASK {
-            match state.compare_exchange_weak(
-                seen,
-                seen + SHARED_ONE,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            ) {
+            match state.compare_exchange_weak(seen, seen + SHARED_ONE, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => {
-                    return Some(Shared {
-                        frame,
-                        pool: self.id,
-                    });
+                    return Some(Shared { frame, pool: self.id });
                 }
                 Err(now) => seen = now,
             }
@@ -275,10 +243,7 @@ impl Pool {
     #[inline]
     pub fn downgrade(&self, lease: Exclusive) -> Shared {
         self.end_exclusive(&lease, true, SHARED_ONE);
-        Shared {
-            frame: lease.frame,
-            pool: lease.pool,
-        }
+        Shared { frame: lease.frame, pool: lease.pool }
     }
 
     /// Gives a shared lease back.
@@ -286,11 +251,7 @@ impl Pool {
     pub fn unpin(&self, lease: Shared) {
         self.assert_own(lease.pool);
         let before = self.states[lease.frame as usize].fetch_sub(SHARED_ONE, Ordering::Release);
-        debug_assert!(
-            before & SHARED_MASK != 0,
-            "frame {} had no pin to give back",
-            lease.frame
-        );
+        debug_assert!(before & SHARED_MASK != 0, "frame {} had no pin to give back", lease.frame);
     }
 
     /// Whether any shared lease exists at this moment. A hint: it may be out of date on return.
@@ -319,8 +280,7 @@ impl Pool {
     #[inline]
     pub fn unmark(&self, frame: u32) -> bool {
         let state = &self.states[frame as usize];
-        state.load(Ordering::Relaxed) & MARKED != 0
-            && state.fetch_and(!MARKED, Ordering::Relaxed) & MARKED != 0
+        state.load(Ordering::Relaxed) & MARKED != 0 && state.fetch_and(!MARKED, Ordering::Relaxed) & MARKED != 0
     }
 
     /// The bytes of a leased frame.
@@ -362,8 +322,7 @@ impl Pool {
         }
         let (words, tail) = rest.as_chunks::<8>();
         for chunk in words {
-            self.word_cell(lease.frame, word)
-                .store(u64::from_ne_bytes(*chunk), Ordering::Relaxed);
+            self.word_cell(lease.frame, word).store(u64::from_ne_bytes(*chunk), Ordering::Relaxed);
             word += 1;
         }
         if !tail.is_empty() {
@@ -379,8 +338,7 @@ impl Pool {
     pub fn write_word(&self, lease: &mut Exclusive, word: usize, value: u64) {
         self.assert_own(lease.pool);
         lease.written = true;
-        self.word_cell(lease.frame, word)
-            .store(value, Ordering::Relaxed);
+        self.word_cell(lease.frame, word).store(value, Ordering::Relaxed);
     }
 
     /// Sets the whole frame to zero.
@@ -391,8 +349,7 @@ impl Pool {
         self.assert_own(lease.pool);
         lease.written = true;
         for word in 0..self.words {
-            self.word_cell(lease.frame, word)
-                .store(0, Ordering::Relaxed);
+            self.word_cell(lease.frame, word).store(0, Ordering::Relaxed);
         }
     }
 
@@ -436,11 +393,7 @@ impl Pool {
     #[inline]
     pub fn prefetch(&self, frame: u32, offset: usize) {
         if (frame as usize) < self.frames && offset < self.frame_bytes {
-            prefetch::prefetch_line(
-                self.memory
-                    .base()
-                    .wrapping_add(frame as usize * self.frame_bytes + offset),
-            );
+            prefetch::prefetch_line(self.memory.base().wrapping_add(frame as usize * self.frame_bytes + offset));
         }
     }
 
@@ -471,23 +424,13 @@ impl Pool {
     /// Where a frame starts. Reading or writing there needs what the module text says.
     #[inline]
     pub(crate) fn address(&self, frame: u32) -> *mut u8 {
-        assert!(
-            (frame as usize) < self.frames,
-            "frame {frame} of a pool of {} frames",
-            self.frames
-        );
-        self.memory
-            .base()
-            .wrapping_add(frame as usize * self.frame_bytes)
+        assert!((frame as usize) < self.frames, "frame {frame} of a pool of {} frames", self.frames);
+        self.memory.base().wrapping_add(frame as usize * self.frame_bytes)
     }
 
     #[inline]
     fn assert_own(&self, pool: u32) {
-        assert!(
-            pool == self.id,
-            "a lease of pool {pool} was used with pool {}",
-            self.id
-        );
+        assert!(pool == self.id, "a lease of pool {pool} was used with pool {}", self.id);
     }
 
     #[inline]
@@ -497,16 +440,8 @@ impl Pool {
         // Nobody else changes a state word while the exclusive bit is set, but for the mark, which may get lost: so load
         // and store will do.
         let before = state.load(Ordering::Relaxed);
-        debug_assert!(
-            before & EXCLUSIVE != 0 && before & SHARED_MASK == 0,
-            "frame {} is not exclusive",
-            lease.frame
-        );
-        let version = if changed {
-            before.wrapping_add(VERSION_ONE)
-        } else {
-            before
-        } >> VERSION_SHIFT;
+        debug_assert!(before & EXCLUSIVE != 0 && before & SHARED_MASK == 0, "frame {} is not exclusive", lease.frame);
+        let version = if changed { before.wrapping_add(VERSION_ONE) } else { before } >> VERSION_SHIFT;
         let mark = before & MARKED;
         state.store(version << VERSION_SHIFT | mark | pins, Ordering::Release);
     }
@@ -514,11 +449,7 @@ impl Pool {
     /// The atomic view of one word of a frame.
     #[inline]
     fn word_cell(&self, frame: u32, word: usize) -> &AtomicU64 {
-        assert!(
-            word < self.words,
-            "word {word} of a frame of {} words",
-            self.words
-        );
+        assert!(word < self.words, "word {word} of a frame of {} words", self.words);
         let address = self.address(frame).cast::<u64>().wrapping_add(word);
         // SAFETY: the word lies inside `memory` (both indices are checked), which lives as long as `self`, and is
         // aligned to 8 because frames are aligned to 4096. Threads of this process change it only by atomic

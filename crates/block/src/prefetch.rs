@@ -36,9 +36,7 @@ pub(crate) fn prefetch_line(address: *const u8) {
 #[inline]
 pub(crate) fn prefetch_line(address: *const u8) {
     // SAFETY: a prefetch never faults and changes nothing that a program can see.
-    unsafe {
-        std::arch::asm!("prfm pldl1keep, [{0}]", in(reg) address, options(nostack, preserves_flags, readonly))
-    };
+    unsafe { std::arch::asm!("prfm pldl1keep, [{0}]", in(reg) address, options(nostack, preserves_flags, readonly)) };
 }
 
 #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]

@@ -172,11 +172,7 @@ struct FileState {
 
 impl FileState {
     fn of(file: &DirectFile) -> Self {
-        Self {
-            base: file.base(),
-            limit: file.limit(),
-            counters: FileCounters::default(),
-        }
+        Self { base: file.base(), limit: file.limit(), counters: FileCounters::default() }
     }
 }
 
@@ -198,9 +194,7 @@ fn check_limits(entries: u32, files: usize) -> Result<(), BlockError> {
         });
     }
     if u16::try_from(files).is_err() {
-        return Err(BlockError::Invalid {
-            what: format!("a ring serves up to 65535 files, not {files}"),
-        });
+        return Err(BlockError::Invalid { what: format!("a ring serves up to 65535 files, not {files}") });
     }
     Ok(())
 }
@@ -212,38 +206,21 @@ impl Ring {
     /// [`BlockError::Invalid`] for options that cannot work, [`BlockError::NoUring`] where io_uring was asked for by
     /// name and is refused, [`BlockError::Memory`], [`BlockError::Ring`].
     pub fn open(options: RingOptions) -> Result<Ring, BlockError> {
-        let RingOptions {
-            entries,
-            buffers,
-            buffer_bytes,
-            pool,
-            files,
-            backend,
-            helpers,
-        } = options;
+        let RingOptions { entries, buffers, buffer_bytes, pool, files, backend, helpers } = options;
         check_limits(entries, files.len())?;
-        let slab = Slab::new(buffers, buffer_bytes, |bytes, what| {
-            slab_memory(&files, bytes, what)
-        })?;
+        let slab = Slab::new(buffers, buffer_bytes, |bytes, what| slab_memory(&files, bytes, what))?;
         let file_states = files.iter().map(|file| FileState::of(file)).collect();
         let mut features = Features::default();
-        let setup = Setup {
-            entries,
-            files,
-            pool: pool.clone(),
-            slab: Rc::clone(&slab),
-            helpers,
-        };
+        let setup = Setup { entries, files, pool: pool.clone(), slab: Rc::clone(&slab), helpers };
         let engine = match backend {
             #[cfg(any(test, feature = "faults"))]
             _ if simulated::Simulated::serves(&setup) => {
                 Engine::Simulated(simulated::Simulated::open(&setup, &mut features)?)
             }
             Backend::Helpers => Engine::Helpers(helpers::Helpers::open(&setup, &mut features)?),
-            Backend::Uring => Engine::Uring(
-                uring::Uring::open(&setup, &mut features)
-                    .map_err(|why| BlockError::NoUring { why })?,
-            ),
+            Backend::Uring => {
+                Engine::Uring(uring::Uring::open(&setup, &mut features).map_err(|why| BlockError::NoUring { why })?)
+            }
             Backend::Auto => match uring::Uring::open(&setup, &mut features) {
                 Ok(uring) => Engine::Uring(uring),
                 Err(why) => {
@@ -294,13 +271,7 @@ impl Ring {
     /// # Panics
     /// Where the frame is not of the ring's pool or the file index is out of range.
     #[inline]
-    pub fn read_frame(
-        &mut self,
-        file: u16,
-        offset: u64,
-        mut frame: Exclusive,
-        tag: u64,
-    ) -> Result<(), Exclusive> {
+    pub fn read_frame(&mut self, file: u16, offset: u64, mut frame: Exclusive, tag: u64) -> Result<(), Exclusive> {
         let pool = self.pool_of(&frame);
         let (address, len) = (pool.address(frame.frame()), pool.frame_bytes());
         let Some(slot) = self.take_slot(file) else {
@@ -308,15 +279,7 @@ impl Ring {
         };
         frame.mark_written();
         let place = Place::Frame(frame.frame());
-        self.start(
-            slot,
-            tag,
-            Kind::Read,
-            CompletionLease::Frame(frame),
-            (file, offset),
-            (address, len),
-            place,
-        );
+        self.start(slot, tag, Kind::Read, CompletionLease::Frame(frame), (file, offset), (address, len), place);
         Ok(())
     }
 
@@ -335,11 +298,7 @@ impl Ring {
         mut frames: Vec<Exclusive>,
         tag: u64,
     ) -> Result<(), Vec<Exclusive>> {
-        assert!(
-            (1..=1024).contains(&frames.len()),
-            "a scattered read takes 1 to 1024 frames, not {}",
-            frames.len()
-        );
+        assert!((1..=1024).contains(&frames.len()), "a scattered read takes 1 to 1024 frames, not {}", frames.len());
         let Some(slot) = self.take_slot(file) else {
             return Err(frames);
         };
@@ -349,10 +308,7 @@ impl Ring {
         for frame in &mut frames {
             let pool = self.pool_of(frame);
             let address = pool.address(frame.frame());
-            addresses.push(libc::iovec {
-                iov_base: address.cast(),
-                iov_len: pool.frame_bytes(),
-            });
+            addresses.push(libc::iovec { iov_base: address.cast(), iov_len: pool.frame_bytes() });
             frame.mark_written();
             lowest = lowest.min(frame.frame());
             highest = highest.max(frame.frame());
@@ -361,15 +317,7 @@ impl Ring {
         self.slots[slot as usize].addresses = addresses;
         let lease = CompletionLease::Frames(frames);
         let place = Place::Frames(lowest, highest);
-        self.start(
-            slot,
-            tag,
-            Kind::ReadScattered,
-            lease,
-            (file, offset),
-            (list, count),
-            place,
-        );
+        self.start(slot, tag, Kind::ReadScattered, lease, (file, offset), (list, count), place);
         Ok(())
     }
 
@@ -380,14 +328,7 @@ impl Ring {
     ///
     /// # Panics
     /// Where the buffer is another ring's or shorter than `len`, or the file index is out of range.
-    pub fn read_buffer(
-        &mut self,
-        file: u16,
-        offset: u64,
-        buffer: Buffer,
-        len: usize,
-        tag: u64,
-    ) -> Result<(), Buffer> {
+    pub fn read_buffer(&mut self, file: u16, offset: u64, buffer: Buffer, len: usize, tag: u64) -> Result<(), Buffer> {
         self.transfer(Kind::Read, file, offset, buffer, len, tag)
     }
 
@@ -408,11 +349,7 @@ impl Ring {
         durable: bool,
         tag: u64,
     ) -> Result<(), Buffer> {
-        let kind = if durable {
-            Kind::WriteDurable
-        } else {
-            Kind::Write
-        };
+        let kind = if durable { Kind::WriteDurable } else { Kind::Write };
         self.transfer(kind, file, offset, buffer, len, tag)
     }
 
@@ -424,22 +361,11 @@ impl Ring {
     ///
     /// # Panics
     /// Where the file index is out of range.
-    #[expect(
-        clippy::result_unit_err,
-        reason = "there is nothing to hand back and only one cause: the ring is full"
-    )]
+    #[expect(clippy::result_unit_err, reason = "there is nothing to hand back and only one cause: the ring is full")]
     pub fn sync_file(&mut self, file: u16, tag: u64) -> Result<(), ()> {
         let slot = self.take_slot(file).ok_or(())?;
         let nothing = (std::ptr::null_mut(), 0);
-        self.start(
-            slot,
-            tag,
-            Kind::Sync,
-            CompletionLease::None,
-            (file, 0),
-            nothing,
-            Place::Nowhere,
-        );
+        self.start(slot, tag, Kind::Sync, CompletionLease::None, (file, 0), nothing, Place::Nowhere);
         Ok(())
     }
 
@@ -448,22 +374,11 @@ impl Ring {
     /// # Errors
     /// `Err` while as many requests are in flight as the ring has entries.
     #[inline]
-    #[expect(
-        clippy::result_unit_err,
-        reason = "there is nothing to hand back and only one cause: the ring is full"
-    )]
+    #[expect(clippy::result_unit_err, reason = "there is nothing to hand back and only one cause: the ring is full")]
     pub fn nop(&mut self, tag: u64) -> Result<(), ()> {
         let slot = self.free.pop().ok_or(())?;
         let nothing = (std::ptr::null_mut(), 0);
-        self.start(
-            slot,
-            tag,
-            Kind::Nop,
-            CompletionLease::None,
-            (0, 0),
-            nothing,
-            Place::Nowhere,
-        );
+        self.start(slot, tag, Kind::Nop, CompletionLease::None, (0, 0), nothing, Place::Nowhere);
         Ok(())
     }
 
@@ -495,19 +410,9 @@ impl Ring {
         let in_flight = self.in_flight() as u32;
         let wait_for = wait_for.min(in_flight.max(1));
         match &mut self.engine {
-            Engine::Uring(uring) => uring.submit(
-                &mut self.done,
-                wait_for,
-                timeout,
-                &mut self.counters.submits,
-            ),
+            Engine::Uring(uring) => uring.submit(&mut self.done, wait_for, timeout, &mut self.counters.submits),
             Engine::Helpers(helpers) => {
-                helpers.submit(
-                    &mut self.done,
-                    wait_for,
-                    timeout,
-                    &mut self.counters.submits,
-                );
+                helpers.submit(&mut self.done, wait_for, timeout, &mut self.counters.submits);
                 Ok(())
             }
             #[cfg(any(test, feature = "faults"))]
@@ -548,12 +453,7 @@ impl Ring {
         if let (Some(state), Some(bytes)) = (self.files.get_mut(usize::from(file)), moved) {
             state.counters.count(kind, bytes);
         }
-        Some(Completion {
-            tag,
-            result,
-            lease,
-            submitted,
-        })
+        Some(Completion { tag, result, lease, submitted })
     }
 
     /// Asks the processor for the frame that [`Ring::pop`] gives next, if one is known: it comes while the caller works
@@ -600,15 +500,8 @@ impl Ring {
         len: usize,
         tag: u64,
     ) -> Result<(), Buffer> {
-        assert!(
-            buffer.is_of(&self.slab),
-            "a buffer was used with a ring that does not own it"
-        );
-        assert!(
-            len <= buffer.len(),
-            "{len} bytes are more than a buffer of {}",
-            buffer.len()
-        );
+        assert!(buffer.is_of(&self.slab), "a buffer was used with a ring that does not own it");
+        assert!(len <= buffer.len(), "{len} bytes are more than a buffer of {}", buffer.len());
         assert!(
             offset.saturating_add(len as u64) <= self.files[usize::from(file)].limit,
             "bytes {offset} to {} lie outside file {file}",
@@ -619,44 +512,23 @@ impl Ring {
         };
         let place = Place::Buffer(buffer.index());
         let memory = (buffer.as_mut_ptr(), len);
-        self.start(
-            slot,
-            tag,
-            kind,
-            CompletionLease::Buffer(buffer),
-            (file, offset),
-            memory,
-            place,
-        );
+        self.start(slot, tag, kind, CompletionLease::Buffer(buffer), (file, offset), memory, place);
         Ok(())
     }
 
     fn take_slot(&mut self, file: u16) -> Option<u32> {
-        assert!(
-            (file as usize) < self.files.len(),
-            "file {file} of a ring with {} files",
-            self.files.len()
-        );
+        assert!((file as usize) < self.files.len(), "file {file} of a ring with {} files", self.files.len());
         self.free.pop()
     }
 
     fn pool_of(&self, frame: &Exclusive) -> &Pool {
-        let pool = self
-            .pool
-            .as_deref()
-            .expect("a ring that reads into frames is opened with their pool");
-        assert!(
-            Pool::id_of(frame) == pool.id(),
-            "a frame of another pool than the ring's"
-        );
+        let pool = self.pool.as_deref().expect("a ring that reads into frames is opened with their pool");
+        assert!(Pool::id_of(frame) == pool.id(), "a frame of another pool than the ring's");
         pool
     }
 
     #[inline]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the one place where all parts of a request meet"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "the one place where all parts of a request meet")]
     fn start(
         &mut self,
         index: u32,
@@ -672,23 +544,12 @@ impl Ring {
         slot.kind = kind;
         slot.file = file;
         // A no-operation has no file, and a ring for them alone has none at all.
-        let base = self
-            .files
-            .get(usize::from(file))
-            .map_or(0, |state| state.base);
+        let base = self.files.get(usize::from(file)).map_or(0, |state| state.base);
         slot.lease = lease;
         slot.submitted = 0;
         self.queued.push(index);
         let len = u32::try_from(len).expect("frames and buffers are below 4 GiB");
-        let request = Request {
-            kind,
-            slot: index,
-            file,
-            offset: offset + base,
-            address,
-            len,
-            place,
-        };
+        let request = Request { kind, slot: index, file, offset: offset + base, address, len, place };
         match &mut self.engine {
             Engine::Uring(uring) => uring.queue(&request),
             Engine::Helpers(helpers) => helpers.queue(&request),
@@ -718,11 +579,7 @@ impl Drop for Ring {
 }
 
 /// Memory for the buffers of a ring over these files.
-fn slab_memory(
-    _files: &[Arc<DirectFile>],
-    bytes: usize,
-    what: &'static str,
-) -> Result<Mapping, BlockError> {
+fn slab_memory(_files: &[Arc<DirectFile>], bytes: usize, what: &'static str) -> Result<Mapping, BlockError> {
     #[cfg(any(test, feature = "faults"))]
     if _files.iter().any(|file| file.simulated().is_some()) {
         return Mapping::untouched(bytes, what);
@@ -741,14 +598,7 @@ struct Setup {
 
 impl Slot {
     fn empty() -> Self {
-        Self {
-            tag: 0,
-            kind: Kind::Nop,
-            file: 0,
-            lease: CompletionLease::None,
-            addresses: Vec::new(),
-            submitted: 0,
-        }
+        Self { tag: 0, kind: Kind::Nop, file: 0, lease: CompletionLease::None, addresses: Vec::new(), submitted: 0 }
     }
 }
 

@@ -30,29 +30,19 @@ pub fn check_writable_target(path: &Path) -> Result<(), BlockError> {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return match std::fs::symlink_metadata(path) {
-                Ok(_) => refuse(
-                    path,
-                    "it is a symbolic link to something that does not exist",
-                    "name the target itself",
-                ),
+                Ok(_) => {
+                    refuse(path, "it is a symbolic link to something that does not exist", "name the target itself")
+                }
                 Err(_) => Ok(()),
             };
         }
         Err(error) => return Err(BlockError::io(path, "examine", error)),
     };
     if metadata.is_file() {
-        return refuse(
-            path,
-            "it is an existing file that this tool did not make",
-            "remove it or name another one",
-        );
+        return refuse(path, "it is an existing file that this tool did not make", "remove it or name another one");
     }
     if metadata.is_dir() {
-        return refuse(
-            path,
-            "it is a directory",
-            "name a file in it or a block device",
-        );
+        return refuse(path, "it is a directory", "name a file in it or a block device");
     }
     check_device_unused(path)?;
     match signature::found_on(path)? {
@@ -74,18 +64,10 @@ pub fn check_writable_target(path: &Path) -> Result<(), BlockError> {
 /// [`BlockError::Refused`] with the use and the way out, or [`BlockError::Io`].
 pub fn check_device_unused(path: &Path) -> Result<(), BlockError> {
     let Some(device) = block_device_at(path) else {
-        return refuse(
-            path,
-            "it is neither a regular file nor a block device",
-            "name a new file or a block device",
-        );
+        return refuse(path, "it is neither a regular file nor a block device", "name a new file or a block device");
     };
     if let Some(why) = use_of_device(&Roots::real(), device)? {
-        return refuse(
-            path,
-            why,
-            "free it first (umount, swapoff, remove it from the volume) or name another device",
-        );
+        return refuse(path, why, "free it first (umount, swapoff, remove it from the volume) or name another device");
     }
     check_unclaimed(path)
 }
@@ -104,9 +86,7 @@ impl UsedFiles {
     pub fn find() -> Result<Self, BlockError> {
         let roots = Roots::real();
         let mountinfo = read(&roots.proc.join("self/mountinfo"))?;
-        Ok(Self {
-            uses: Uses::find(&roots, &mountinfo),
-        })
+        Ok(Self { uses: Uses::find(&roots, &mountinfo) })
     }
 
     /// Checks that an existing regular file, by whichever of its names, is not in use as something else: not swap
@@ -144,22 +124,14 @@ pub struct DeviceClaim {
 pub fn claim_device(path: &Path) -> Result<DeviceClaim, BlockError> {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
     match rustix::fs::open(path, flags, Mode::empty()) {
-        Ok(descriptor) => Ok(DeviceClaim {
-            _descriptor: descriptor,
-        }),
-        Err(Errno::BUSY) => Err(BlockError::InUse {
-            path: path.to_path_buf(),
-        }),
+        Ok(descriptor) => Ok(DeviceClaim { _descriptor: descriptor }),
+        Err(Errno::BUSY) => Err(BlockError::InUse { path: path.to_path_buf() }),
         Err(error) => Err(BlockError::io(path, "claim", error)),
     }
 }
 
 fn refuse(path: &Path, why: impl Into<String>, remedy: &'static str) -> Result<(), BlockError> {
-    Err(BlockError::Refused {
-        path: path.to_path_buf(),
-        why: why.into(),
-        remedy,
-    })
+    Err(BlockError::Refused { path: path.to_path_buf(), why: why.into(), remedy })
 }
 
 /// The kernel's own word: a device that is mounted or part of another one cannot be opened exclusively.
@@ -199,11 +171,7 @@ fn use_of_device(roots: &Roots, device: (u32, u32)) -> Result<Option<String>, Bl
         && let Some(disk) = dir.parent()
         && let Some(why) = number_in(disk).and_then(used)
     {
-        let name = disk
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let name = disk.file_name().unwrap_or_default().to_string_lossy().into_owned();
         return Ok(Some(format!("its disk {name} {why}")));
     }
     Ok(None)

@@ -161,12 +161,7 @@ pub fn max_segment(socket: impl AsFd) -> io::Result<u32> {
 /// # Errors
 /// The kernel refuses it.
 pub fn set_pacing_rate(socket: impl AsFd, bytes_per_s: u64) -> io::Result<()> {
-    set(
-        socket,
-        libc::SOL_SOCKET,
-        libc::SO_MAX_PACING_RATE,
-        &bytes_per_s,
-    )
+    set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &bytes_per_s)
 }
 
 /// How many bytes wake who waits in a read (`SO_RCVLOWAT`); the end of the connection, and a full buffer, wake him before.

@@ -31,8 +31,7 @@ impl ThreadUsage {
         }
         // SAFETY: zeroed above, which is a valid value of this plain structure, and filled by the kernel.
         let usage = unsafe { usage.assume_init() };
-        let ns =
-            |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+        let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
         let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
         Self {
             user_ns: ns(usage.ru_utime),
@@ -49,9 +48,7 @@ impl ThreadUsage {
         Self {
             user_ns: self.user_ns.saturating_sub(earlier.user_ns),
             system_ns: self.system_ns.saturating_sub(earlier.system_ns),
-            context_switches: self
-                .context_switches
-                .saturating_sub(earlier.context_switches),
+            context_switches: self.context_switches.saturating_sub(earlier.context_switches),
             major_faults: self.major_faults.saturating_sub(earlier.major_faults),
             minor_faults: self.minor_faults.saturating_sub(earlier.minor_faults),
         }
@@ -65,17 +62,11 @@ impl ThreadUsage {
 /// [`BlockError::Invalid`] where the kernel refuses.
 pub fn set_timer_slack(slack_ns: u64) -> Result<(), BlockError> {
     // SAFETY: this option of `prctl` takes a number and touches no memory of ours.
-    let answer =
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns as libc::c_ulong, 0, 0, 0) };
+    let answer = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns as libc::c_ulong, 0, 0, 0) };
     if answer == 0 {
         return Ok(());
     }
-    Err(BlockError::Invalid {
-        what: format!(
-            "a timer slack of {slack_ns} ns: {}",
-            io::Error::last_os_error()
-        ),
-    })
+    Err(BlockError::Invalid { what: format!("a timer slack of {slack_ns} ns: {}", io::Error::last_os_error()) })
 }
 
 #[cfg(test)]
@@ -99,9 +90,6 @@ mod tests {
 
     #[test]
     fn the_slack_can_be_set() {
-        std::thread::spawn(|| set_timer_slack(1))
-            .join()
-            .unwrap()
-            .unwrap();
+        std::thread::spawn(|| set_timer_slack(1)).join().unwrap().unwrap();
     }
 }

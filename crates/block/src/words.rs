@@ -19,12 +19,10 @@ impl Words {
     /// # Errors
     /// [`BlockError::Memory`] where the system has too little, [`BlockError::Invalid`] for more than can be addressed.
     pub fn zeroed(len: usize, huge_pages: bool, what: &'static str) -> Result<Self, BlockError> {
-        let bytes = len
-            .checked_mul(size_of::<AtomicU64>())
-            .filter(|bytes| isize::try_from(*bytes).is_ok())
-            .ok_or_else(|| BlockError::Invalid {
-                what: format!("{len} words for {what} are more than can be addressed"),
-            })?;
+        let bytes =
+            len.checked_mul(size_of::<AtomicU64>()).filter(|bytes| isize::try_from(*bytes).is_ok()).ok_or_else(
+                || BlockError::Invalid { what: format!("{len} words for {what} are more than can be addressed") },
+            )?;
         let memory = Mapping::new(bytes, huge_pages, what)?;
         Ok(Self { memory, len })
     }
@@ -33,11 +31,7 @@ impl Words {
     #[inline]
     pub fn prefetch(&self, index: usize) {
         if index < self.len {
-            prefetch_line(
-                self.memory
-                    .base()
-                    .wrapping_add(index * size_of::<AtomicU64>()),
-            );
+            prefetch_line(self.memory.base().wrapping_add(index * size_of::<AtomicU64>()));
         }
     }
 }

@@ -63,15 +63,10 @@ fn sysctl(line: &str) -> Option<Said<'_>> {
 /// A line `*.db_cache_size=2147483648`, `UPDATE_PCT=25`.
 fn assignment(line: &str) -> Option<Said<'_>> {
     let (name, value) = line.split_once('=')?;
-    let name = name
-        .trim()
-        .rsplit('.')
-        .next()
-        .unwrap_or_default()
-        .trim_start_matches("export ");
+    let name = name.trim().rsplit('.').next().unwrap_or_default().trim_start_matches("export ");
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    let is_known = OF_DATABASE.contains(&name.to_ascii_lowercase().as_str())
-        || SLOB_PARAMS.iter().any(|param| param.name == name);
+    let is_known =
+        OF_DATABASE.contains(&name.to_ascii_lowercase().as_str()) || SLOB_PARAMS.iter().any(|param| param.name == name);
     (is_name && (is_known || line.starts_with("*.")))
         .then(|| Said::Setting(name.to_owned(), value.trim().trim_matches(['"', '\''])))
 }
@@ -83,9 +78,7 @@ fn parameter(line: &str) -> Option<Said<'_>> {
     let rest = rest.trim_start();
     let found = TYPES.iter().find(|kind| rest.starts_with(**kind))?;
     let value = rest[found.len()..].trim();
-    let is_name = name
-        .chars()
-        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    let is_name = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     (is_name && !value.is_empty()).then(|| Said::Setting(name.to_owned(), value))
 }
 
@@ -119,20 +112,13 @@ fn is_lscpu(text: &Text) -> bool {
 pub(super) fn looks_like(text: &Text) -> Confidence {
     const FEW: usize = 3;
     let facts = text.head().iter().filter(|line| said(line).is_some());
-    let filled = text
-        .head()
-        .iter()
-        .filter(|line| !line.text.is_empty())
-        .count();
+    let filled = text.head().iter().filter(|line| !line.text.is_empty()).count();
     let facts = facts.count();
     let is_mostly_facts = 3 * facts >= filled || is_lscpu(text);
     Confidence::of(
         52,
         &[
-            (
-                "several lines of lscpu, sysctl, init.ora, show parameter or slob.conf",
-                facts >= FEW,
-            ),
+            ("several lines of lscpu, sysctl, init.ora, show parameter or slob.conf", facts >= FEW),
             ("facts in a third of its lines", is_mostly_facts),
         ],
     )
@@ -155,11 +141,7 @@ pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError>
     if draft.record.host.facts.is_empty() && draft.len() == 0 {
         // A card without a fact of the host has parameters, which are settings: one fact says so.
         let count = draft.record.plan.settings.len();
-        draft
-            .record
-            .host
-            .facts
-            .push(Fact::new("parameters_count", count));
+        draft.record.host.facts.push(Fact::new("parameters_count", count));
     }
     Ok(())
 }
@@ -170,12 +152,7 @@ fn is_secret(name: &str) -> bool {
 }
 
 fn host(at: At, fact: &'static str, value: &str, draft: &mut Draft) {
-    let known = draft
-        .record
-        .host
-        .facts
-        .iter()
-        .any(|known| known.name == fact);
+    let known = draft.record.host.facts.iter().any(|known| known.name == fact);
     if known || value.is_empty() {
         return;
     }
@@ -211,30 +188,16 @@ mod tests {
             text.push_str(&format!("Vulnerability {n}:            Not affected\n"));
         }
         let record = record_of("lscpu.txt", &text);
-        let facts: Vec<_> = record
-            .host
-            .facts
-            .iter()
-            .map(|fact| fact.value.as_str())
-            .collect();
+        let facts: Vec<_> = record.host.facts.iter().map(|fact| fact.value.as_str()).collect();
         assert_eq!(facts, ["x86_64", "24", "A CPU of ours", "2"]);
     }
 
     #[test]
     fn secrets_are_left_out() {
-        let record = record_of(
-            "slob.conf",
-            "UPDATE_PCT=25\nWORK_UNIT=64\nSCALE=80M\nDBA_PRIV_USER_PASSWORD=tiger\n",
-        );
+        let record = record_of("slob.conf", "UPDATE_PCT=25\nWORK_UNIT=64\nSCALE=80M\nDBA_PRIV_USER_PASSWORD=tiger\n");
         let whole = serde_json::to_string(&record).expect("a record");
         assert!(!whole.contains("tiger"), "{whole}");
-        assert!(
-            record
-                .plan
-                .settings
-                .iter()
-                .any(|line| line.name == "UPDATE_PCT" && line.value == "25")
-        );
+        assert!(record.plan.settings.iter().any(|line| line.name == "UPDATE_PCT" && line.value == "25"));
     }
 
     proptest::proptest! {

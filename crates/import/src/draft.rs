@@ -320,11 +320,7 @@ fn agree(a: &ImportedValue, b: &ImportedValue) -> bool {
     }
 }
 
-fn contradiction(
-    files: &[ImportedFile],
-    first: &ImportedValue,
-    second: &ImportedValue,
-) -> ImportError {
+fn contradiction(files: &[ImportedFile], first: &ImportedValue, second: &ImportedValue) -> ImportError {
     let place = |value: &ImportedValue| Place {
         path: usize::try_from(value.file)
             .ok()
@@ -337,11 +333,7 @@ fn contradiction(
         true => first.name.clone(),
         false => format!("{} of {}", first.name, first.scope),
     };
-    ImportError::Contradiction {
-        name,
-        first: Box::new(place(first)),
-        second: Box::new(place(second)),
-    }
+    ImportError::Contradiction { name, first: Box::new(place(first)), second: Box::new(place(second)) }
 }
 
 /// A key as a step of a JSON pointer.

@@ -14,22 +14,14 @@ const MINUTE: f64 = 60.0;
 
 pub(super) fn looks_like(text: &Text) -> Confidence {
     let has = |part: &str| text.head_has(part);
-    let result = Confidence::of(
-        93,
-        &[(
-            "a line TEST RESULT : System achieved ...",
-            has("TEST RESULT : System achieved"),
-        )],
-    );
+    let result =
+        Confidence::of(93, &[("a line TEST RESULT : System achieved ...", has("TEST RESULT : System achieved"))]);
     let profile = Confidence::of(
         88,
         &[
             ("a procedure NEWORD", has("NEWORD")),
             ("its calls", has("CALLS: ") || has("\"calls\"")),
-            (
-                "its share of the time",
-                has("RATIO: ") || has("\"ratio_pct\""),
-            ),
+            ("its share of the time", has("RATIO: ") || has("\"ratio_pct\"")),
         ],
     );
     result.or(profile)
@@ -54,9 +46,7 @@ fn parts(line: &Line) -> Vec<String> {
     let bare = line.text.trim();
     let is_json = bare.contains('"');
     let cut = |c: char| is_json && ",{}[]".contains(c);
-    let words = bare
-        .split(cut)
-        .map(|part| part.replace('"', "").trim().to_owned());
+    let words = bare.split(cut).map(|part| part.replace('"', "").trim().to_owned());
     let mut all: Vec<String> = words.filter(|part| !part.is_empty()).collect();
     // `CALLS: 12  MIN: 0.9ms  AVG: 2.1ms`
     if let [only] = all.as_slice()
@@ -87,12 +77,7 @@ fn read_part(at: At, part: &str, procedure: &mut Option<String>, draft: &mut Dra
         }
     } else if let Some(minutes) = between(said, "Timing test period of ", " in minutes") {
         if let Some(printed) = number::count(minutes) {
-            let reading = client(
-                at,
-                "elapsed_s",
-                "Timing test period",
-                printed.scaled(MINUTE),
-            );
+            let reading = client(at, "elapsed_s", "Timing test period", printed.scaled(MINUTE));
             put!(draft, reading, interval.elapsed_s);
         }
     } else if let Some(minutes) = between(said, "rampup time of ", " minute") {
@@ -106,16 +91,14 @@ fn read_part(at: At, part: &str, procedure: &mut Option<String>, draft: &mut Dra
         *procedure = Some(said.trim_end_matches(':').to_owned());
     } else if said.contains("FINISHED FAILED") {
         draft.note(at, format!("HammerDB says: {said}"));
-    } else if let (Some((label, value)), Some(name)) = (said.split_once(':'), procedure.as_deref())
-    {
+    } else if let (Some((label, value)), Some(name)) = (said.split_once(':'), procedure.as_deref()) {
         statistic(at, name, label.trim(), value.trim(), draft);
     }
 }
 
 fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
     let rest = text.split(open).nth(1)?;
-    rest.contains(close)
-        .then(|| rest.split(close).next().unwrap_or_default().trim())
+    rest.contains(close).then(|| rest.split(close).next().unwrap_or_default().trim())
 }
 
 fn client(at: At, key: &str, name: &str, printed: Printed) -> Reading {
@@ -127,10 +110,7 @@ fn result(at: At, rest: &str, draft: &mut Draft) {
     let words: Vec<&str> = rest.split_whitespace().collect();
     let before = |unit: &str| {
         let place = words.iter().position(|word| *word == unit)?;
-        let number = words[..place]
-            .iter()
-            .rev()
-            .find(|word| word.parse::<f64>().is_ok())?;
+        let number = words[..place].iter().rev().find(|word| word.parse::<f64>().is_ok())?;
         number::count(number)
     };
     if let Some(printed) = before("NOPM") {
@@ -139,16 +119,13 @@ fn result(at: At, rest: &str, draft: &mut Draft) {
     if let Some(printed) = before("TPM") {
         // Transactions as the database counts them, over whole minutes.
         let row = load_row(draft, "Transactions", "count");
-        let reading =
-            Reading::new(at, "transactions_per_s", printed.scaled(1.0 / MINUTE)).name("TPM");
+        let reading = Reading::new(at, "transactions_per_s", printed.scaled(1.0 / MINUTE)).name("TPM");
         put!(draft, reading, instance.load_profile[row].per_s);
     }
     let database: Vec<&str> = words
         .iter()
         .copied()
-        .filter(|word| {
-            word.parse::<f64>().is_err() && !["NOPM", "TPM", "from", "at"].contains(word)
-        })
+        .filter(|word| word.parse::<f64>().is_err() && !["NOPM", "TPM", "from", "at"].contains(word))
         .collect();
     draft.record.run.engine = database.join(" ").to_ascii_lowercase();
 }
@@ -157,10 +134,7 @@ fn result(at: At, rest: &str, draft: &mut Draft) {
 fn statistic(at: At, procedure: &str, label: &str, value: &str, draft: &mut Draft) {
     let kind = slug(procedure);
     let name = label.to_ascii_lowercase();
-    let name = name
-        .trim_end_matches("_ms")
-        .trim_end_matches("_pct")
-        .trim_end_matches(" [ms]");
+    let name = name.trim_end_matches("_ms").trim_end_matches("_pct").trim_end_matches(" [ms]");
     if name == "calls" {
         if let Some(printed) = number::count(value) {
             let row = op_row(draft, &kind);
@@ -201,11 +175,7 @@ fn statistic(at: At, procedure: &str, label: &str, value: &str, draft: &mut Draf
 mod tests {
     use super::super::testing::{imported, number, record_of, survives, told};
 
-    const SAMPLES: [&str; 3] = [
-        "hammerdb.log",
-        "hammerdb-result.json",
-        "hammerdb-timing.json",
-    ];
+    const SAMPLES: [&str; 3] = ["hammerdb.log", "hammerdb-result.json", "hammerdb-timing.json"];
 
     #[test]
     fn every_sample_is_read_as_frozen() {
@@ -222,10 +192,7 @@ mod tests {
         assert_eq!(number(&record, "", "transactions_per_s"), 1020.0);
         assert_eq!(record.run.engine, "sql server");
         let record = imported("hammerdb.log");
-        assert_eq!(
-            (record.run.sessions, record.interval.elapsed_s.value()),
-            (16, Some(300.0))
-        );
+        assert_eq!((record.run.sessions, record.interval.elapsed_s.value()), (16, Some(300.0)));
         assert_eq!(number(&record, "", "neword_us_p95"), 4_100.0);
     }
 

@@ -58,10 +58,7 @@ const DEVICE: [(&str, &str, f64); 15] = [
 
 fn is_vmstat(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
-    ["us", "sy", "id", "wa"]
-        .iter()
-        .all(|title| words.contains(title))
-        && words.contains(&"cs")
+    ["us", "sy", "id", "wa"].iter().all(|title| words.contains(title)) && words.contains(&"cs")
 }
 
 fn is_cpu(line: &str) -> bool {
@@ -72,22 +69,13 @@ fn is_cpu(line: &str) -> bool {
 fn is_device(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let named = words.any(|word| ["Device", "Device:", "DEV"].contains(&word));
-    named
-        && ["%util", "tps", "r/s"]
-            .iter()
-            .any(|title| line.contains(title))
+    named && ["%util", "tps", "r/s"].iter().any(|title| line.contains(title))
 }
 
 pub(super) fn looks_like(text: &Text) -> Confidence {
     let any = |is: fn(&str) -> bool| text.head().iter().any(|line| is(&line.text));
     let table = any(is_vmstat) || any(is_cpu) || any(is_device);
-    Confidence::of(
-        58,
-        &[(
-            "titles of vmstat, mpstat, sar or iostat (%idle, us sy id wa, %util)",
-            table,
-        )],
-    )
+    Confidence::of(58, &[("titles of vmstat, mpstat, sar or iostat (%idle, us sy id wa, %util)", table)])
 }
 
 /// Which table the lines are in.
@@ -120,14 +108,8 @@ pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError>
             devices: BTreeSet::new(),
         };
         if reader.skips_first {
-            let at = At {
-                file: text.file,
-                line: 0,
-            };
-            draft.note(
-                at,
-                "the first report covers the time since the host started and was skipped",
-            );
+            let at = At { file: text.file, line: 0 };
+            draft.note(at, "the first report covers the time since the host started and was skipped");
         }
         for line in &text.lines {
             reader.line(line, draft);
@@ -140,10 +122,7 @@ pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError>
 fn reports(text: &Text) -> usize {
     let lines = || text.lines.iter().map(|line| line.text.trim());
     let iostat = lines().filter(|line| line.starts_with("avg-cpu:")).count();
-    let rows = |line: &&str| {
-        line.split_whitespace()
-            .all(|word| word.parse::<f64>().is_ok())
-    };
+    let rows = |line: &&str| line.split_whitespace().all(|word| word.parse::<f64>().is_ok());
     match lines().any(is_vmstat) {
         true => lines().filter(|line| !line.is_empty()).filter(rows).count(),
         false => iostat,
@@ -205,9 +184,7 @@ impl Reader {
         };
         let device = match &self.table {
             Table::Devices(_) => {
-                let name = ["Device", "Device:", "DEV"]
-                    .iter()
-                    .find_map(|title| position(&titles, title));
+                let name = ["Device", "Device:", "DEV"].iter().find_map(|title| position(&titles, title));
                 let Some(name) = name.map(|i| words[i]) else {
                     return;
                 };
@@ -250,9 +227,7 @@ fn series_of(title: &str, device: Option<&str>) -> Option<(String, f64)> {
 /// A series with its unit apart, since names end in their units.
 fn unit_of(series: &str) -> (&str, &str) {
     const UNITS: [&str; 5] = ["requests_per_s", "kib_per_s", "avg_us", "count", "pct"];
-    let found = UNITS
-        .iter()
-        .find_map(|unit| Some((series.strip_suffix(unit)?, *unit)));
+    let found = UNITS.iter().find_map(|unit| Some((series.strip_suffix(unit)?, *unit)));
     let (stem, unit) = found.unwrap_or((series, ""));
     (stem.trim_end_matches('_'), unit)
 }
@@ -276,12 +251,7 @@ fn clock_s(words: &[&str]) -> Option<f64> {
 mod tests {
     use super::super::testing::{imported, survives, told};
 
-    const SAMPLES: [&str; 4] = [
-        "host-vmstat.txt",
-        "host-iostat.txt",
-        "host-mpstat.txt",
-        "host-sar.txt",
-    ];
+    const SAMPLES: [&str; 4] = ["host-vmstat.txt", "host-iostat.txt", "host-mpstat.txt", "host-sar.txt"];
 
     #[test]
     fn every_sample_is_read_as_frozen() {

@@ -48,21 +48,12 @@ impl Source {
             joined.push_str(&line.text);
             joined.push('\n');
         }
-        Self {
-            text: joined,
-            file: text.file,
-            skipped: text.skipped(),
-            begins,
-        }
+        Self { text: joined, file: text.file, skipped: text.skipped(), begins }
     }
 
     /// Every document that begins with a brace at the begin of a line.
     pub(crate) fn documents(&self) -> Documents<'_> {
-        let mut found = Documents {
-            whole: Vec::new(),
-            other: None,
-            broken: None,
-        };
+        let mut found = Documents { whole: Vec::new(), other: None, broken: None };
         let mut line = 0;
         while let Some(&begin) = self.begins.get(line) {
             let rest = &self.text[begin..];
@@ -114,10 +105,7 @@ impl<'a> Node<'a> {
         // A slice of the source: the difference of their begins is its offset.
         let begin = self.raw.get().as_ptr() as usize;
         let offset = begin.saturating_sub(self.source.text.as_ptr() as usize);
-        At {
-            file: self.source.file,
-            line: (self.source.skipped + self.source.line_of(offset)) as u64,
-        }
+        At { file: self.source.file, line: (self.source.skipped + self.source.line_of(offset)) as u64 }
     }
 
     /// Members in order, with repeated names; none where it is no object.
@@ -216,7 +204,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Items<'a> {
 mod tests {
     use super::*;
 
-    const OUTPUT: &str = "fio: a warning\n{\n  \"a\" : {\n    \"b\" : 12,\n    \"c\": [\n1.5,\n \"x\"]\n  }\n}\n{\"a\":2}\ntail\n";
+    const OUTPUT: &str =
+        "fio: a warning\n{\n  \"a\" : {\n    \"b\" : 12,\n    \"c\": [\n1.5,\n \"x\"]\n  }\n}\n{\"a\":2}\ntail\n";
 
     #[test]
     fn every_value_knows_its_line() {

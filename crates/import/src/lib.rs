@@ -182,24 +182,14 @@ impl Confidence {
         let there = marks.iter().filter(|(_, is_there)| *is_there).count();
         let missing = marks.iter().find(|(_, is_there)| !*is_there);
         match missing {
-            None => Self {
-                score: sure,
-                missing: "",
-            },
-            Some((missing, _)) => Self {
-                score: (49 * there / marks.len().max(1)) as u8,
-                missing,
-            },
+            None => Self { score: sure, missing: "" },
+            Some((missing, _)) => Self { score: (49 * there / marks.len().max(1)) as u8, missing },
         }
     }
 
     /// The surer of two.
     pub(crate) fn or(self, other: Self) -> Self {
-        if other.score > self.score {
-            other
-        } else {
-            self
-        }
+        if other.score > self.score { other } else { self }
     }
 }
 
@@ -285,14 +275,7 @@ const PARSERS: &[Parser] = &[
         runs: iperf3::runs,
         ..WHOLE
     },
-    Parser {
-        tool: Tool::Ping,
-        kind: "ping",
-        takes: "ping",
-        looks_like: ping::looks_like,
-        read: ping::read,
-        ..WHOLE
-    },
+    Parser { tool: Tool::Ping, kind: "ping", takes: "ping", looks_like: ping::looks_like, read: ping::read, ..WHOLE },
     Parser {
         tool: Tool::Oratcptest,
         kind: "redo",
@@ -326,14 +309,7 @@ const PARSERS: &[Parser] = &[
         is_part: |_| true,
         ..WHOLE
     },
-    Parser {
-        tool: Tool::Pgio,
-        kind: "slob",
-        takes: "pgio",
-        looks_like: pgio::looks_like,
-        read: pgio::read,
-        ..WHOLE
-    },
+    Parser { tool: Tool::Pgio, kind: "slob", takes: "pgio", looks_like: pgio::looks_like, read: pgio::read, ..WHOLE },
     Parser {
         tool: Tool::Pgbench,
         kind: "transactions",
@@ -429,11 +405,7 @@ pub fn import(sources: &[Source]) -> Result<Record, ImportError> {
 
 /// Reads texts of one run into one record: the first is of the tool that measured it, others of that or of what was
 /// written down beside it.
-fn record_of(
-    parsers: &[&'static Parser],
-    texts: &[Text],
-    sizes: &[u64],
-) -> Result<Record, ImportError> {
+fn record_of(parsers: &[&'static Parser], texts: &[Text], sizes: &[u64]) -> Result<Record, ImportError> {
     let Some(parser) = parsers.first() else {
         return Err(ImportError::NoSource);
     };
@@ -441,13 +413,9 @@ fn record_of(
     let mut tools: Vec<Tool> = parsers.iter().map(|parser| parser.tool).collect();
     tools.dedup();
     for tool in tools {
-        let of_tool = parsers
-            .iter()
-            .zip(texts)
-            .filter(|(parser, _)| parser.tool == tool);
-        let (same, texts): (Vec<&&Parser>, Vec<Text>) = of_tool
-            .map(|(parser, text)| (parser, first_run(parser, text, &mut draft)))
-            .unzip();
+        let of_tool = parsers.iter().zip(texts).filter(|(parser, _)| parser.tool == tool);
+        let (same, texts): (Vec<&&Parser>, Vec<Text>) =
+            of_tool.map(|(parser, text)| (parser, first_run(parser, text, &mut draft))).unzip();
         let said = draft.said();
         (same[0].read)(&texts, &mut draft)?;
         // What stands beside a run has no say in whose it is.
@@ -464,14 +432,8 @@ fn first_run(parser: &Parser, text: &Text, draft: &mut Draft) -> Text {
     let Some(second) = begins.first() else {
         return text.clone();
     };
-    let at = At {
-        file: text.file,
-        line: (text.skipped() + second) as u64 + 1,
-    };
-    draft.note(
-        at,
-        "another run begins here: this record is of the first (assay import makes a record of each)",
-    );
+    let at = At { file: text.file, line: (text.skipped() + second) as u64 + 1 };
+    draft.note(at, "another run begins here: this record is of the first (assay import makes a record of each)");
     text.part(0..*second)
 }
 
@@ -506,9 +468,7 @@ fn finished(parser: &Parser, draft: Draft, texts: &[Text]) -> Result<Record, Imp
     record.advice_unjudged = unjudged(&record);
     let own = kind::of(&kinds(), &record).unwrap_or(&assay_awr::SLOB);
     record.advice.extend(own.several(&[&record]));
-    record
-        .advice
-        .sort_by_key(|advice| advice.severity != "high");
+    record.advice.sort_by_key(|advice| advice.severity != "high");
     kind::figure(own, &mut record);
     Ok(record)
 }
@@ -523,9 +483,7 @@ fn path_of(texts: &[Text]) -> String {
 }
 
 fn first_note(notes: &[assay_measure::record::ImportNote]) -> String {
-    notes.first().map_or_else(String::new, |note| {
-        format!("; line {}: {}", note.line, note.text)
-    })
+    notes.first().map_or_else(String::new, |note| format!("; line {}: {}", note.line, note.text))
 }
 
 /// The parser that all the texts are for.
@@ -568,16 +526,9 @@ fn unrecognised(text: &Text) -> ImportError {
         }
     }
     let nearest = nearest.map_or_else(String::new, |(confidence, parser)| {
-        format!(
-            ". It is most similar to {}, but lacks {}",
-            parser.takes, confidence.missing
-        )
+        format!(". It is most similar to {}, but lacks {}", parser.takes, confidence.missing)
     });
-    ImportError::Unrecognised {
-        path: text.path.clone(),
-        looked_for: looked_for.join(", "),
-        nearest,
-    }
+    ImportError::Unrecognised { path: text.path.clone(), looked_for: looked_for.join(", "), nearest }
 }
 
 /// Values of a record whose place does not hold what the list of values says; none, whatever was read.
@@ -593,16 +544,11 @@ pub fn misplaced(record: &Record) -> Vec<String> {
     let wrong = values.filter(|value| {
         let held = whole.pointer(&value.at);
         let said = serde_json::to_value(&value.value).ok();
-        let same = match (
-            held.and_then(serde_json::Value::as_f64),
-            value.value.value(),
-        ) {
+        let same = match (held.and_then(serde_json::Value::as_f64), value.value.value()) {
             (Some(held), Some(said)) => held == said || held == said.round(),
             _ => held == said.as_ref(),
         };
         !same
     });
-    wrong
-        .map(|value| format!("{} {} at {}", value.scope, value.key, value.at))
-        .collect()
+    wrong.map(|value| format!("{} {} at {}", value.scope, value.key, value.at)).collect()
 }

@@ -37,21 +37,13 @@ pub(crate) enum Suffix {
 impl Printed {
     /// No number, for this reason.
     pub(crate) fn na(reason: &str, text: &str) -> Self {
-        Self {
-            value: Figure::na(reason),
-            rounding: 0.0,
-            text: text.to_owned(),
-        }
+        Self { value: Figure::na(reason), rounding: 0.0, text: text.to_owned() }
     }
 
     /// The same in another unit.
     #[must_use]
     pub(crate) fn scaled(self, factor: f64) -> Self {
-        Self {
-            value: self.value.scaled(factor),
-            rounding: self.rounding * factor.abs(),
-            text: self.text,
-        }
+        Self { value: self.value.scaled(factor), rounding: self.rounding * factor.abs(), text: self.text }
     }
 
     /// The number, if there is one.
@@ -97,9 +89,7 @@ pub(crate) fn duration_us(token: &str, bare_us: f64) -> Option<Printed> {
         ("m", 6e7),
         ("h", 3.6e9),
     ];
-    let unit = UNITS
-        .iter()
-        .find_map(|(unit, us)| token.strip_suffix(unit).map(|bare| (bare, *us)));
+    let unit = UNITS.iter().find_map(|(unit, us)| token.strip_suffix(unit).map(|bare| (bare, *us)));
     let (bare, us) = unit.unwrap_or((token, bare_us));
     let mut printed = read(bare.trim_end(), Suffix::None)?.scaled(us);
     token.clone_into(&mut printed.text);
@@ -115,11 +105,7 @@ fn read(token: &str, suffix: Suffix) -> Option<Printed> {
     if let Some(bound) = token.strip_prefix('<') {
         // Somewhere between 0 and the bound: the middle, give or take half the bound.
         let bound = read(bound, suffix)?.value.value()?;
-        return Some(Printed {
-            value: Figure::decimal(bound / 2.0),
-            rounding: bound / 2.0,
-            text: token.to_owned(),
-        });
+        return Some(Printed { value: Figure::decimal(bound / 2.0), rounding: bound / 2.0, text: token.to_owned() });
     }
     let (digits, factor) = split_suffix(token, suffix);
     let (mantissa, exponent) = split_exponent(digits)?;
@@ -135,11 +121,7 @@ fn read(token: &str, suffix: Suffix) -> Option<Printed> {
         }
     };
     value.value()?;
-    Some(Printed {
-        value,
-        rounding: 0.5 * last_place * scale,
-        text: token.to_owned(),
-    })
+    Some(Printed { value, rounding: 0.5 * last_place * scale, text: token.to_owned() })
 }
 
 /// Why a token that stands for a number is none.
@@ -190,9 +172,7 @@ fn split_exponent(digits: &str) -> Option<(&str, i32)> {
         None => Some((digits, 0)),
         Some(at) => {
             let exponent: i32 = digits[at + 1..].parse().ok()?;
-            (-300..=300)
-                .contains(&exponent)
-                .then_some((&digits[..at], exponent))
+            (-300..=300).contains(&exponent).then_some((&digits[..at], exponent))
         }
     }
 }
@@ -208,9 +188,7 @@ fn plain_digits(mantissa: &str) -> Option<(String, usize)> {
     let mut groups = whole.split(',');
     let first = groups.next().unwrap_or_default();
     let rest: Vec<&str> = groups.collect();
-    let is_grouped = rest
-        .iter()
-        .all(|group| group.len() == 3 && is_digits(group));
+    let is_grouped = rest.iter().all(|group| group.len() == 3 && is_digits(group));
     let has_digit = !first.is_empty() || !fraction.is_empty();
     if !is_digits(first) || !is_digits(fraction) || !is_grouped || !has_digit {
         return None;
@@ -278,9 +256,7 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_none() {
-        for token in [
-            "", "abc", "1,23", "1.2.3", "1e", "12.3K", ",123", "1e999", ".",
-        ] {
+        for token in ["", "abc", "1,23", "1.2.3", "1e", "12.3K", ",123", "1e999", "."] {
             assert_eq!(measure(token), None, "{token}");
         }
     }

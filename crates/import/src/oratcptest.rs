@@ -40,10 +40,7 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
         80,
         &[
             ("rows (HH:MM:SS) ... Mbytes/s", row(text)),
-            (
-                "a line Avg. throughput = ...",
-                has("Avg. throughput") || has("The server is ready"),
-            ),
+            ("a line Avg. throughput = ...", has("Avg. throughput") || has("The server is ready")),
         ],
     );
     whole.or(rows)
@@ -96,13 +93,7 @@ fn read_line(at: At, text: &str, times: &mut Times, draft: &mut Draft) {
         "Avg. latency" => average_latency(at, value, draft),
         "Message payload" => {
             setting(draft, label, value);
-            alone(
-                draft,
-                at,
-                "redo_transport_message_bytes",
-                label,
-                exact(amount(value, PAYLOAD)),
-            );
+            alone(draft, at, "redo_transport_message_bytes", label, exact(amount(value, PAYLOAD)));
         }
         "Number of connections" => {
             setting(draft, label, value);
@@ -113,9 +104,7 @@ fn read_line(at: At, text: &str, times: &mut Times, draft: &mut Draft) {
         }
         "Socket send buffer" => {
             setting(draft, label, value);
-            let bytes = value
-                .strip_suffix("bytes")
-                .and_then(|n| number::count(n.trim()));
+            let bytes = value.strip_suffix("bytes").and_then(|n| number::count(n.trim()));
             alone(draft, at, "socket_send_buffer_bytes", label, bytes);
         }
         _ => setting(draft, label, value),
@@ -124,10 +113,7 @@ fn read_line(at: At, text: &str, times: &mut Times, draft: &mut Draft) {
 
 /// What was asked for is not rounded.
 fn exact(printed: Option<Printed>) -> Option<Printed> {
-    printed.map(|printed| Printed {
-        rounding: 0.0,
-        ..printed
-    })
+    printed.map(|printed| Printed { rounding: 0.0, ..printed })
 }
 
 fn alone(draft: &mut Draft, at: At, key: &str, name: &str, printed: Option<Printed>) {
@@ -160,11 +146,7 @@ fn row(at: At, text: &str, since: f64, draft: &mut Draft) {
     let (_, rest) = text.split_once("Mbytes/s").unwrap_or((text, ""));
     let (whole, disk) = latencies(rest);
     for (key, name, printed) in [
-        (
-            "redo_transport_bytes_per_s",
-            "Throughput",
-            bytes_per_s(text),
-        ),
+        ("redo_transport_bytes_per_s", "Throughput", bytes_per_s(text)),
         ("redo_transport_us_avg", "Latency", whole),
         ("redo_transport_disk_write_us_avg", "disk-write", disk),
     ] {
@@ -177,13 +159,7 @@ fn row(at: At, text: &str, since: f64, draft: &mut Draft) {
 }
 
 fn average_rate(at: At, value: &str, draft: &mut Draft) {
-    alone(
-        draft,
-        at,
-        "redo_transport_bytes_per_s",
-        "Avg. throughput",
-        bytes_per_s(value),
-    );
+    alone(draft, at, "redo_transport_bytes_per_s", "Avg. throughput", bytes_per_s(value));
 }
 
 fn average_latency(at: At, value: &str, draft: &mut Draft) {
@@ -191,19 +167,9 @@ fn average_latency(at: At, value: &str, draft: &mut Draft) {
     let row = op_row(draft, "redo_transport");
     if let Some(printed) = whole {
         let reading = Reading::new(at, "redo_transport_us_avg", printed).name("Avg. latency");
-        put!(
-            draft,
-            reading.layer("network"),
-            driver.ops[row].service.avg_us
-        );
+        put!(draft, reading.layer("network"), driver.ops[row].service.avg_us);
     }
-    alone(
-        draft,
-        at,
-        "redo_transport_disk_write_us_avg",
-        "disk-write",
-        disk,
-    );
+    alone(draft, at, "redo_transport_disk_write_us_avg", "disk-write", disk);
 }
 
 /// Messages per second follow from bytes per second and the size, framing included.
@@ -243,12 +209,7 @@ mod tests {
         assert_eq!(record.run.sessions, 1);
         let per_s = record.driver.ops[0].per_s.value().expect("derived");
         assert!((per_s - 394.9).abs() < 0.2, "{per_s}");
-        assert!(
-            info(&record)
-                .notes
-                .iter()
-                .any(|note| note.text.contains("cut out"))
-        );
+        assert!(info(&record).notes.iter().any(|note| note.text.contains("cut out")));
     }
 
     #[test]

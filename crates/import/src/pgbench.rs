@@ -18,20 +18,14 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
     let totals = Confidence::of(
         92,
         &[
-            (
-                "a line number of transactions actually processed:",
-                has("number of transactions actually processed"),
-            ),
+            ("a line number of transactions actually processed:", has("number of transactions actually processed")),
             ("a line tps = ...", text.head_begins("tps = ")),
         ],
     );
     let progress = Confidence::of(
         75,
         &[
-            (
-                "lines progress: ... s, ... tps",
-                text.head_begins("progress: "),
-            ),
+            ("lines progress: ... s, ... tps", text.head_begins("progress: ")),
             ("lat ... ms in them", has(" tps, lat ")),
         ],
     );
@@ -51,10 +45,7 @@ struct Reader {
 pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError> {
     draft.recognised("", "pgbench text");
     for text in texts {
-        let mut reader = Reader {
-            kind: ALL.to_owned(),
-            ..Reader::default()
-        };
+        let mut reader = Reader { kind: ALL.to_owned(), ..Reader::default() };
         for line in &text.lines {
             reader.line(line.at, line.text.trim(), draft);
         }
@@ -100,17 +91,13 @@ impl Reader {
         }
         if let Some(rest) = text.strip_prefix("SQL script ") {
             let name = rest.split_once(": ").map_or(rest, |(_, name)| name);
-            let name = name
-                .trim_matches(['<', '>'])
-                .trim_start_matches("builtin: ");
+            let name = name.trim_matches(['<', '>']).trim_start_matches("builtin: ");
             self.kind = slug(name);
             self.script = Some(name.to_owned());
             self.in_statements = false;
             return;
         }
-        if text.contains("statement latencies in milliseconds")
-            || text.starts_with("- statement latencies")
-        {
+        if text.contains("statement latencies in milliseconds") || text.starts_with("- statement latencies") {
             self.in_statements = true;
             self.statements = 0;
             return;
@@ -145,14 +132,7 @@ impl Reader {
                     put!(draft, reading, driver.ops[row].service.avg_us);
                 }
             }
-            "latency stddev" => alone(
-                draft,
-                at,
-                &format!("{}_us_stddev", self.kind),
-                name,
-                "",
-                us(),
-            ),
+            "latency stddev" => alone(draft, at, &format!("{}_us_stddev", self.kind), name, "", us()),
             "initial connection time" => alone(draft, at, "connect_us", name, "", us()),
             "average connection time" => alone(draft, at, "connect_us_avg", name, "", us()),
             "tps" => tps(at, value, draft),
@@ -168,52 +148,31 @@ impl Reader {
         match name {
             "number of clients" => {
                 if let Some(printed) = count {
-                    put!(
-                        draft,
-                        client(at, "sessions_count", name, printed),
-                        run.sessions
-                    );
+                    put!(draft, client(at, "sessions_count", name, printed), run.sessions);
                 }
             }
             "number of threads" => {
                 if let Some(printed) = count {
-                    put!(
-                        draft,
-                        client(at, "threads_count", name, printed),
-                        driver.threads_count
-                    );
+                    put!(draft, client(at, "threads_count", name, printed), driver.threads_count);
                 }
             }
             "duration" => {
                 if let Some(printed) = time_us(value).map(|us| us.scaled(1e-6)) {
-                    put!(
-                        draft,
-                        client(at, "elapsed_s", name, printed),
-                        interval.elapsed_s
-                    );
+                    put!(draft, client(at, "elapsed_s", name, printed), interval.elapsed_s);
                 }
             }
             "number of transactions actually processed" => processed(at, name, count, draft),
             "scaling factor" => alone(draft, at, "pgbench_scale_count", name, "", count),
-            "number of transactions per client" => {
-                alone(draft, at, "transactions_per_client_count", name, "", count)
-            }
+            "number of transactions per client" => alone(draft, at, "transactions_per_client_count", name, "", count),
             "rate limit schedule lag" => schedule_lag(at, value, draft),
             _ if name.starts_with("number of transactions above") => {
                 alone(draft, at, "transactions_late_count", name, "", count);
             }
             _ if name.starts_with("number of ") || name.starts_with("total number of ") => {
-                let what = slug(
-                    name.trim_start_matches("total ")
-                        .trim_start_matches("number of "),
-                );
+                let what = slug(name.trim_start_matches("total ").trim_start_matches("number of "));
                 alone(draft, at, &format!("{what}_count"), name, scope, count);
             }
-            "transaction type"
-            | "query mode"
-            | "partitions"
-            | "partition method"
-            | "maximum number of tries" => {
+            "transaction type" | "query mode" | "partitions" | "partition method" | "maximum number of tries" => {
                 setting(draft, name, value);
             }
             "ERROR" | "FATAL" | "error" => draft.note(at, format!("pgbench says: {value}")),
@@ -253,24 +212,11 @@ impl Reader {
             return false;
         };
         self.statements += 1;
-        let script = self
-            .script
-            .as_ref()
-            .map_or_else(String::new, |name| format!("{name} "));
+        let script = self.script.as_ref().map_or_else(String::new, |name| format!("{name} "));
         let short: String = rest.trim().chars().take(60).collect();
         let scope = format!("{script}{}: {short}", self.statements);
-        alone(
-            draft,
-            at,
-            "statement_us_avg",
-            "statement latency",
-            &scope,
-            Some(mean.scaled(1e3)),
-        );
-        for (printed, key) in numbers[1..]
-            .iter()
-            .zip(["statement_failures_count", "statement_retries_count"])
-        {
+        alone(draft, at, "statement_us_avg", "statement latency", &scope, Some(mean.scaled(1e3)));
+        for (printed, key) in numbers[1..].iter().zip(["statement_failures_count", "statement_retries_count"]) {
             if printed.number() != Some(0.0) {
                 alone(draft, at, key, key, &scope, number::count(&printed.text));
             }
@@ -286,20 +232,11 @@ fn tps(at: At, value: &str, draft: &mut Draft) {
         return;
     };
     if value.contains("including connections") || value.contains("including reconnection") {
-        draft.alone(client(
-            at,
-            "transactions_with_connecting_per_s",
-            "tps including connections",
-            printed,
-        ));
+        draft.alone(client(at, "transactions_with_connecting_per_s", "tps including connections", printed));
         return;
     }
     let row = load_row(draft, "Transactions", "count");
-    put!(
-        draft,
-        client(at, "transactions_per_s", "tps", printed),
-        instance.load_profile[row].per_s
-    );
+    put!(draft, client(at, "transactions_per_s", "tps", printed), instance.load_profile[row].per_s);
     let per_s = draft.record.instance.load_profile[row].per_s.clone();
     let all = op_row(draft, ALL);
     draft.record.driver.ops[all].per_s = per_s;
@@ -310,11 +247,7 @@ fn processed(at: At, name: &str, count: Option<Printed>, draft: &mut Draft) {
         return;
     };
     let row = load_row(draft, "Transactions", "count");
-    put!(
-        draft,
-        client(at, "transactions_count", name, printed),
-        instance.load_profile[row].total
-    );
+    put!(draft, client(at, "transactions_count", name, printed), instance.load_profile[row].total);
     let total = draft.record.instance.load_profile[row].total.value();
     let all = op_row(draft, ALL);
     draft.record.driver.ops[all].count = total.unwrap_or(0.0) as u64;
@@ -323,9 +256,7 @@ fn processed(at: At, name: &str, count: Option<Printed>, draft: &mut Draft) {
 /// `avg 0.340 (max 5.539) ms`
 fn schedule_lag(at: At, value: &str, draft: &mut Draft) {
     let ms = |token: Option<&str>| Some(number::measure(token?.trim())?.scaled(1e3));
-    let avg = ms(value
-        .strip_prefix("avg ")
-        .and_then(|rest| rest.split(' ').next()));
+    let avg = ms(value.strip_prefix("avg ").and_then(|rest| rest.split(' ').next()));
     if let Some(printed) = avg {
         let reading = client(at, "schedule_lag_us_avg", "schedule lag avg", printed);
         put!(draft, reading, driver.schedule_lag.avg_us);
@@ -357,45 +288,17 @@ fn progress(at: At, text: &str, draft: &mut Draft) {
         let first = part.split(' ').next().unwrap_or_default();
         let ms = |token: Option<&str>| Some(number::measure(token?)?.scaled(1e3));
         if part.ends_with(" tps") {
-            put(
-                "transactions_per_s",
-                "tps",
-                "commits_count_per_s",
-                number::measure(first),
-            );
+            put("transactions_per_s", "tps", "commits_count_per_s", number::measure(first));
         } else if let Some(rest) = part.strip_prefix("lat ") {
-            put(
-                "transaction_us_avg",
-                "lat",
-                "op_avg_us",
-                ms(rest.split(' ').next()),
-            );
-            let stddev = rest
-                .split("stddev ")
-                .nth(1)
-                .map(|rest| rest.trim_end_matches(" ms"));
-            put(
-                "transaction_us_stddev",
-                "stddev",
-                "op_stddev_us",
-                ms(stddev),
-            );
+            put("transaction_us_avg", "lat", "op_avg_us", ms(rest.split(' ').next()));
+            let stddev = rest.split("stddev ").nth(1).map(|rest| rest.trim_end_matches(" ms"));
+            put("transaction_us_stddev", "stddev", "op_stddev_us", ms(stddev));
         } else if let Some(rest) = part.strip_prefix("lag ") {
-            put(
-                "schedule_lag_us_avg",
-                "lag",
-                "schedule_lag_avg_us",
-                ms(rest.split(' ').next()),
-            );
+            put("schedule_lag_us_avg", "lag", "schedule_lag_avg_us", ms(rest.split(' ').next()));
         } else if let Some((_, what)) = part.split_once(' ') {
             let what = slug(what);
             let key = format!("{what}_count");
-            put(
-                &key,
-                &what,
-                &format!("{what}_count_in_step"),
-                number::count(first),
-            );
+            put(&key, &what, &format!("{what}_count_in_step"), number::count(first));
         }
     }
 }
@@ -453,22 +356,14 @@ mod tests {
     #[test]
     fn both_rates_of_older_versions_are_kept_apart() {
         let record = imported("pgbench-12.txt");
-        assert_eq!(
-            number(&record, "", "transactions_with_connecting_per_s"),
-            1_998.25
-        );
+        assert_eq!(number(&record, "", "transactions_with_connecting_per_s"), 1_998.25);
         assert_eq!(number(&record, "", "transactions_per_s"), 2_000.125);
     }
 
     #[test]
     fn scripts_have_operations_of_their_own() {
         let record = imported("pgbench-15-scripts.txt");
-        let kinds: Vec<&str> = record
-            .driver
-            .ops
-            .iter()
-            .map(|op| op.kind.as_str())
-            .collect();
+        let kinds: Vec<&str> = record.driver.ops.iter().map(|op| op.kind.as_str()).collect();
         assert_eq!(kinds, ["transaction", "simple_update", "select_only"]);
         assert_eq!(record.driver.ops[2].count, 59);
         assert_eq!(record.driver.ops[2].service.avg_us.value(), Some(856.0));

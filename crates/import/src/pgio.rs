@@ -13,10 +13,7 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
     let has = |part: &str| text.head_has(part);
     Confidence::of(
         93,
-        &[
-            ("a line with RIOPS >...<", has("RIOPS >")),
-            ("CACHE_HITS/s >...< in it", has("CACHE_HITS/s")),
-        ],
+        &[("a line with RIOPS >...<", has("RIOPS >")), ("CACHE_HITS/s >...< in it", has("CACHE_HITS/s"))],
     )
 }
 
@@ -51,9 +48,7 @@ fn read_line(at: At, text: &str, draft: &mut Draft) {
         if draft.record.run.started.is_empty() {
             date.trim().clone_into(&mut draft.record.run.started);
         }
-    } else if text.starts_with("Testing ")
-        || text.starts_with("Shared buffers")
-        || text.starts_with("Database connect")
+    } else if text.starts_with("Testing ") || text.starts_with("Shared buffers") || text.starts_with("Database connect")
     {
         let (name, value) = text.split_once(':').unwrap_or(("test", text));
         setting(draft, name.trim(), value.trim().trim_end_matches('.'));
@@ -66,57 +61,33 @@ fn engine(at: At, key: &str, name: &str, printed: Printed) -> Reading {
 
 /// `DBNAME:  pgio. 48 schemas, 1 threads(each). Run time: 120 seconds. RIOPS >436964< CACHE_HITS/s >112652<`
 fn result(at: At, text: &str, draft: &mut Draft) {
-    let word_before = |mark: &str| {
-        text.split(mark)
-            .next()?
-            .split_whitespace()
-            .last()
-            .map(str::to_owned)
-    };
-    let schemas = word_before(" schemas")
-        .or_else(|| word_before(" schema"))
-        .and_then(|token| number::count(&token));
-    let threads = word_before(" threads(")
-        .or_else(|| word_before(" thread("))
-        .and_then(|token| number::count(&token));
+    let word_before = |mark: &str| text.split(mark).next()?.split_whitespace().last().map(str::to_owned);
+    let schemas = word_before(" schemas").or_else(|| word_before(" schema")).and_then(|token| number::count(&token));
+    let threads = word_before(" threads(").or_else(|| word_before(" thread(")).and_then(|token| number::count(&token));
     if let (Some(schemas), Some(threads)) = (&schemas, &threads) {
         let sessions = schemas.number().unwrap_or(0.0) * threads.number().unwrap_or(0.0);
         draft.record.run.sessions = sessions as u64;
     }
-    for (key, name, printed) in [
-        ("pgio_schemas_count", "schemas", schemas),
-        ("pgio_threads_per_schema_count", "threads(each)", threads),
-    ] {
+    for (key, name, printed) in
+        [("pgio_schemas_count", "schemas", schemas), ("pgio_threads_per_schema_count", "threads(each)", threads)]
+    {
         if let Some(printed) = printed {
             draft.alone(engine(at, key, name, printed));
         }
     }
-    let seconds =
-        between(text, "Run time:", "second").and_then(|token| number::measure(token.trim()));
+    let seconds = between(text, "Run time:", "second").and_then(|token| number::measure(token.trim()));
     if let Some(printed) = seconds {
-        put!(
-            draft,
-            engine(at, "elapsed_s", "Run time", printed),
-            interval.elapsed_s
-        );
+        put!(draft, engine(at, "elapsed_s", "Run time", printed), interval.elapsed_s);
     }
     // Misses of the database's cache: the page cache of the system may have had them.
     if let Some(printed) = between(text, "RIOPS >", "<").and_then(number::measure) {
         let row = load_row(draft, "Physical read (blocks)", "blocks");
         let reading = engine(at, "physical_read_blocks_per_s", "RIOPS", printed);
         put!(draft, reading, instance.load_profile[row].per_s);
-        draft.note(
-            at,
-            "RIOPS counts misses of the database's cache; the system's page cache answered some of them",
-        );
+        draft.note(at, "RIOPS counts misses of the database's cache; the system's page cache answered some of them");
     }
     if let Some(printed) = between(text, "CACHE_HITS/s >", "<").and_then(number::measure) {
-        draft.alone(engine(
-            at,
-            "cache_hits_blocks_per_s",
-            "CACHE_HITS/s",
-            printed,
-        ));
+        draft.alone(engine(at, "cache_hits_blocks_per_s", "CACHE_HITS/s", printed));
     }
 }
 
@@ -133,10 +104,7 @@ fn counters(at: At, rest: &str, when: &str, draft: &mut Draft) {
 /// What was read and hit follows from the counters; logical reads are both.
 fn totals(draft: &mut Draft) {
     let moved = |draft: &Draft, key: &str| {
-        let (before, after) = (
-            draft.number_of("before", key)?,
-            draft.number_of("after", key)?,
-        );
+        let (before, after) = (draft.number_of("before", key)?, draft.number_of("after", key)?);
         (after >= before).then_some(after - before)
     };
     let read = moved(draft, "pgio_blocks_read_count");
@@ -165,10 +133,7 @@ mod tests {
     fn reads_are_misses_and_logical_reads_are_both() {
         let record = imported("pgio.txt");
         let metrics = &record.metrics;
-        let of = |key| {
-            assay_measure::record::metric::find(metrics, key)
-                .and_then(|metric| metric.value.value())
-        };
+        let of = |key| assay_measure::record::metric::find(metrics, key).and_then(|metric| metric.value.value());
         assert_eq!(of("logical_reads_per_s"), Some(21_600.0));
         assert_eq!(of("physical_read_blocks_per_s"), Some(20_000.0));
         assert_eq!(record.run.sessions, 16);

@@ -22,10 +22,7 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
     );
     let replies = Confidence::of(
         80,
-        &[
-            ("a line ... bytes from ...", has(" bytes from ")),
-            ("time=... ms in it", has("time=") || has("time<")),
-        ],
+        &[("a line ... bytes from ...", has(" bytes from ")), ("time=... ms in it", has("time=") || has("time<"))],
     );
     summary.or(replies)
 }
@@ -68,10 +65,7 @@ fn reply(at: At, text: &str, replies: &mut Histogram, draft: &mut Draft) {
         _ => draft.note(at, "a reply without a time was skipped"),
     }
     if text.contains("DUP!") {
-        draft.note(
-            at,
-            "a duplicate reply: as in ping, it is included in the sums",
-        );
+        draft.note(at, "a duplicate reply: as in ping, it is included in the sums");
     }
 }
 
@@ -88,22 +82,10 @@ fn packets(at: At, text: &str, draft: &mut Draft) {
         let part = part.trim();
         let first = part.split(' ').next().unwrap_or_default();
         if part.contains("transmitted") {
-            put_alone(
-                draft,
-                at,
-                "packets_sent_count",
-                "packets transmitted",
-                number::count(first),
-            );
+            put_alone(draft, at, "packets_sent_count", "packets transmitted", number::count(first));
         } else if part.contains("duplicates") {
             let first = first.trim_start_matches('+');
-            put_alone(
-                draft,
-                at,
-                "packets_duplicate_count",
-                "duplicates",
-                number::count(first),
-            );
+            put_alone(draft, at, "packets_duplicate_count", "duplicates", number::count(first));
         } else if part.contains("received") {
             let printed = number::count(first);
             let row = op_row(draft, "rtt");
@@ -112,13 +94,7 @@ fn packets(at: At, text: &str, draft: &mut Draft) {
                 put!(draft, reading.layer("network"), driver.ops[row].count);
             }
         } else if part.contains("packet loss") {
-            put_alone(
-                draft,
-                at,
-                "packets_lost_pct",
-                "packet loss",
-                number::measure(first),
-            );
+            put_alone(draft, at, "packets_lost_pct", "packet loss", number::measure(first));
         } else if let Some(time) = part.strip_prefix("time ") {
             let printed = number::duration_us(time.trim(), 1e3).map(|us| us.scaled(1e-6));
             if let Some(printed) = printed {
@@ -147,11 +123,7 @@ fn round_trips(at: At, text: &str, draft: &mut Draft) {
         let Some(printed) = number::measure(token).map(|value| value.scaled(us)) else {
             continue;
         };
-        let reading = |key: &str| {
-            Reading::new(at, key, printed.clone())
-                .name(name)
-                .layer("network")
-        };
+        let reading = |key: &str| Reading::new(at, key, printed.clone()).name(name).layer("network");
         match name {
             "min" => put!(draft, reading("rtt_us_min"), driver.ops[row].service.min_us),
             "avg" => put!(draft, reading("rtt_us_avg"), driver.ops[row].service.avg_us),
@@ -181,45 +153,24 @@ fn distribution(replies: &Histogram, first: At, draft: &mut Draft) {
     if counted {
         op.count = all.count();
     }
-    let us =
-        |ns: Option<u64>| ns.map_or_else(Figure::default, |ns| Figure::decimal(ns as f64 / 1e3));
+    let us = |ns: Option<u64>| ns.map_or_else(Figure::default, |ns| Figure::decimal(ns as f64 / 1e3));
     let or = |figure: &Figure, other: Figure| match figure.value() {
         Some(_) => figure.clone(),
         None => other,
     };
-    let mean = all
-        .mean_ns()
-        .map_or_else(Figure::default, |ns| Figure::decimal(ns / 1e3));
+    let mean = all.mean_ns().map_or_else(Figure::default, |ns| Figure::decimal(ns / 1e3));
     let service = &op.service;
-    let found = (
-        or(&service.avg_us, mean),
-        or(&service.min_us, us(all.min_ns())),
-        or(&service.max_us, us(all.max_ns())),
-    );
+    let found =
+        (or(&service.avg_us, mean), or(&service.min_us, us(all.min_ns())), or(&service.max_us, us(all.max_ns())));
     let percentiles = [0.5, 0.9, 0.99, 0.999].map(|q| percentile_us(all, q));
     let service = &mut op.service;
     (service.avg_us, service.min_us, service.max_us) = found;
-    [
-        service.p50_us,
-        service.p90_us,
-        service.p99_us,
-        service.p999_us,
-    ] = percentiles;
+    [service.p50_us, service.p90_us, service.p99_us, service.p999_us] = percentiles;
     // Nothing else was read of replies without a summary: their number is what was counted.
     if !draft.has("", "packets_received_count") && draft.len() == 0 {
         let count = replies.count();
-        let printed = Printed {
-            value: count.into(),
-            rounding: 0.0,
-            text: String::new(),
-        };
-        put_alone(
-            draft,
-            first,
-            "packets_received_count",
-            "replies counted",
-            Some(printed),
-        );
+        let printed = Printed { value: count.into(), rounding: 0.0, text: String::new() };
+        put_alone(draft, first, "packets_received_count", "replies counted", Some(printed));
     }
 }
 
@@ -227,12 +178,7 @@ fn distribution(replies: &Histogram, first: At, draft: &mut Draft) {
 mod tests {
     use super::super::testing::{imported, number, record_of, survives, told};
 
-    const SAMPLES: [&str; 4] = [
-        "ping-iputils.txt",
-        "ping-quiet.txt",
-        "ping-busybox.txt",
-        "ping-bsd.txt",
-    ];
+    const SAMPLES: [&str; 4] = ["ping-iputils.txt", "ping-quiet.txt", "ping-busybox.txt", "ping-bsd.txt"];
 
     #[test]
     fn every_sample_is_read_as_frozen() {

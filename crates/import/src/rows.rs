@@ -114,10 +114,9 @@ pub(crate) fn put_step(draft: &mut Draft, reading: Reading, name: &str, step: us
         metrics.insert(name.to_owned(), none);
     }
     let base = format!("/series/metrics/{name}");
-    if let (Some(figure), Some(figures)) = (
-        draft.keep(reading, format!("{base}/{step}")),
-        draft.record.series.metrics.get_mut(name),
-    ) {
+    if let (Some(figure), Some(figures)) =
+        (draft.keep(reading, format!("{base}/{step}")), draft.record.series.metrics.get_mut(name))
+    {
         figures[step] = figure;
     }
 }
@@ -161,19 +160,9 @@ mod tests {
         let printed = || number::measure("2.5").expect("a number");
         let at = At { file: 0, line: 1 };
         let first = step(&mut draft, 1.0).expect("a step");
-        put_step(
-            &mut draft,
-            Reading::new(at, "a", printed()).scope("1"),
-            "a",
-            first,
-        );
+        put_step(&mut draft, Reading::new(at, "a", printed()).scope("1"), "a", first);
         let second = step(&mut draft, 2.0).expect("a step");
-        put_step(
-            &mut draft,
-            Reading::new(at, "b", printed()).scope("2"),
-            "b",
-            second,
-        );
+        put_step(&mut draft, Reading::new(at, "b", printed()).scope("2"), "b", second);
         assert_eq!(step(&mut draft, 1.5), None);
         let series = &draft.record.series;
         assert_eq!(series.metrics["a"].len(), 2);

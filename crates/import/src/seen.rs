@@ -27,10 +27,7 @@ impl Seen {
     /// The same in another unit; what was printed stays.
     #[must_use]
     pub(crate) fn scaled(&self, factor: f64) -> Self {
-        Self {
-            at: self.at,
-            printed: self.printed.clone().scaled(factor),
-        }
+        Self { at: self.at, printed: self.printed.clone().scaled(factor) }
     }
 
     /// The same, off by so much more: a tool that cuts instead of rounding.
@@ -61,21 +58,13 @@ pub(crate) const BYTES: &[(&str, f64)] = &[
 ];
 
 /// Bytes of tools that write `KB` and mean 1024.
-pub(crate) const OLD_BYTES: &[(&str, f64)] = &[
-    ("", 1.0),
-    ("B", 1.0),
-    ("KB", 1024.0),
-    ("MB", 1_048_576.0),
-    ("GB", 1_073_741_824.0),
-    ("TB", 1_099_511_627_776.0),
-];
+pub(crate) const OLD_BYTES: &[(&str, f64)] =
+    &[("", 1.0), ("B", 1.0), ("KB", 1024.0), ("MB", 1_048_576.0), ("GB", 1_073_741_824.0), ("TB", 1_099_511_627_776.0)];
 
 /// A number and its unit, with or without blanks between them: `40.5MiB`, `1.49 Gbits`.
 pub(crate) fn amount(token: &str, units: &[(&str, f64)]) -> Option<Printed> {
     let token = token.trim();
-    let end = token
-        .find(|c: char| !c.is_ascii_digit() && !".,+-".contains(c))
-        .unwrap_or(token.len());
+    let end = token.find(|c: char| !c.is_ascii_digit() && !".,+-".contains(c)).unwrap_or(token.len());
     let unit = token[end..].trim();
     let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
     let mut printed = number::measure(&token[..end])?.scaled(*factor);
@@ -98,10 +87,7 @@ pub(crate) fn after<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     loop {
         let at = line[from..].find(name)? + from;
         let rest = &line[at + name.len()..];
-        let is_begin = line[..at]
-            .chars()
-            .next_back()
-            .is_none_or(|c| !c.is_alphanumeric() && c != '_');
+        let is_begin = line[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '_');
         if let Some(value) = rest.strip_prefix('=').filter(|_| is_begin) {
             let end = value.find(", ").or_else(|| value.find(" ,"));
             let value = &value[..end.unwrap_or(value.len())];

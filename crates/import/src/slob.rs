@@ -41,49 +41,27 @@ const NUMBERS: [(&str, &str); 13] = [
 ];
 
 pub(super) fn looks_like(text: &Text) -> Confidence {
-    let parameters = PARAMETERS.iter().filter(|name| {
-        text.head()
-            .iter()
-            .any(|line| parameter(&line.text).is_some_and(|(found, _)| found == **name))
-    });
-    let banner = Confidence::of(
-        88,
-        &[(
-            "four of SLOB's parameters as NAME: value",
-            parameters.count() >= 4,
-        )],
-    );
+    let parameters = PARAMETERS
+        .iter()
+        .filter(|name| text.head().iter().any(|line| parameter(&line.text).is_some_and(|(found, _)| found == **name)));
+    let banner = Confidence::of(88, &[("four of SLOB's parameters as NAME: value", parameters.count() >= 4)]);
     let log = Confidence::of(
         86,
         &[
             ("lines NOTIFY : time : text", text.head_begins("NOTIFY")),
-            (
-                "SLOB in one of them",
-                text.head_has("SLOB") || text.head_has("slob"),
-            ),
+            ("SLOB in one of them", text.head_has("SLOB") || text.head_has("slob")),
         ],
     );
     let table = Confidence::of(
         88,
         &[
-            (
-                "a line FILE|SESSIONS|ELAPSED|...",
-                text.head_begins("FILE|"),
-            ),
-            (
-                "columns PREADS or EXECUTES",
-                text.head_has("|PREADS") || text.head_has("|EXECUTES"),
-            ),
+            ("a line FILE|SESSIONS|ELAPSED|...", text.head_begins("FILE|")),
+            ("columns PREADS or EXECUTES", text.head_has("|PREADS") || text.head_has("|EXECUTES")),
         ],
     );
     let mut lines = text.head().iter();
-    let summary = Confidence::of(
-        80,
-        &[(
-            "rows USERn CF1 rows blocks",
-            lines.any(|line| table_row(&line.text).is_some()),
-        )],
-    );
+    let summary =
+        Confidence::of(80, &[("rows USERn CF1 rows blocks", lines.any(|line| table_row(&line.text).is_some()))]);
     banner.or(log).or(table).or(summary)
 }
 
@@ -105,8 +83,7 @@ fn table_row(line: &str) -> Option<String> {
     };
     let number = owner.strip_prefix("USER")?;
     let is_table = ["CF1", "CF2"].contains(table);
-    let all_digits =
-        |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == ',');
+    let all_digits = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == ',');
     (is_table && all_digits(number) && all_digits(rows) && all_digits(blocks)).then_some(())?;
     Some(format!("{owner}.{table}"))
 }
@@ -123,10 +100,7 @@ pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError>
                 tuple(line.at, names, bare, draft);
             } else if let Some(scope) = table_row(bare) {
                 sizes(line.at, &scope, bare, draft);
-            } else if ["NOTIFY", "WARNING", "FATAL"]
-                .iter()
-                .any(|word| bare.starts_with(word))
-            {
+            } else if ["NOTIFY", "WARNING", "FATAL"].iter().any(|word| bare.starts_with(word)) {
                 log(line.at, bare, draft);
             } else if let Some((name, value)) = parameter(bare) {
                 banner(line.at, name, value, draft);
@@ -146,19 +120,12 @@ fn alone(draft: &mut Draft, at: At, key: &str, name: &str, scope: &str, printed:
 fn banner(at: At, name: &str, value: &str, draft: &mut Draft) {
     // A password is no figure, and nobody's business.
     let is_secret = name.contains("PASSWD") || name.contains("PASSWORD");
-    let shown = if is_secret {
-        "***"
-    } else {
-        value.trim_matches(['"', '\''])
-    };
+    let shown = if is_secret { "***" } else { value.trim_matches(['"', '\'']) };
     setting(draft, name, shown);
     let bare = value.split(" (").next().unwrap_or_default().trim();
     if name == "SCALE" {
         // A bare number counts blocks, and so does what stands in parentheses behind a size.
-        let blocks = value
-            .split(" (")
-            .nth(1)
-            .and_then(|rest| rest.split(' ').next());
+        let blocks = value.split(" (").nth(1).and_then(|rest| rest.split(' ').next());
         let printed = number::count(blocks.unwrap_or(bare));
         alone(draft, at, "slob_scale_blocks", name, "", printed);
         return;
@@ -195,29 +162,17 @@ fn log(at: At, line: &str, draft: &mut Draft) {
         banner(at, name, value, draft);
         return;
     }
-    let words: Vec<&str> = text
-        .split(|c: char| c.is_whitespace() || "().,".contains(c))
-        .filter(|word| !word.is_empty())
-        .collect();
+    let words: Vec<&str> =
+        text.split(|c: char| c.is_whitespace() || "().,".contains(c)).filter(|word| !word.is_empty()).collect();
     let seconds = words.windows(2).find(|pair| pair[1].starts_with("second"));
     let Some([count, _]) = seconds else {
         return;
     };
     let what = text.replace(count, "N");
     if !draft.has(&what, "load_phase_s") {
-        alone(
-            draft,
-            at,
-            "load_phase_s",
-            "seconds",
-            &what,
-            number::count(count),
-        );
+        alone(draft, at, "load_phase_s", "seconds", &what, number::count(count));
     } else {
-        draft.note(
-            at,
-            "a phase with the same text as an earlier one was skipped",
-        );
+        draft.note(at, "a phase with the same text as an earlier one was skipped");
     }
 }
 
@@ -226,22 +181,8 @@ fn sizes(at: At, scope: &str, line: &str, draft: &mut Draft) {
     let line = line.replace('|', " ");
     let mut tokens = line.split_whitespace().skip(2);
     let (rows, blocks) = (tokens.next(), tokens.next());
-    alone(
-        draft,
-        at,
-        "slob_table_rows_count",
-        "rows",
-        scope,
-        rows.and_then(number::count),
-    );
-    alone(
-        draft,
-        at,
-        "slob_table_blocks",
-        "blocks",
-        scope,
-        blocks.and_then(number::count),
-    );
+    alone(draft, at, "slob_table_rows_count", "rows", scope, rows.and_then(number::count));
+    alone(draft, at, "slob_table_blocks", "blocks", scope, blocks.and_then(number::count));
 }
 
 /// Columns of the analyser's table that have a row in the load profile: name, row, unit, factor.
@@ -287,19 +228,11 @@ fn tuple(at: At, names: &[&str], line: &str, draft: &mut Draft) {
             }
         } else if *name == "ELAPSED" {
             if let Some(printed) = number::suffixed(cell, Suffix::None) {
-                put!(
-                    draft,
-                    Reading::new(at, "elapsed_s", printed).name(name),
-                    interval.elapsed_s
-                );
+                put!(draft, Reading::new(at, "elapsed_s", printed).name(name), interval.elapsed_s);
             }
         } else if *name == "SESSIONS" {
             if let Some(printed) = number::count(cell) {
-                put!(
-                    draft,
-                    Reading::new(at, "sessions_count", printed).name(name),
-                    run.sessions
-                );
+                put!(draft, Reading::new(at, "sessions_count", printed).name(name), run.sessions);
             }
         } else if !cell.is_empty() {
             setting(draft, name, cell);
@@ -311,12 +244,7 @@ fn tuple(at: At, names: &[&str], line: &str, draft: &mut Draft) {
 mod tests {
     use super::super::testing::{imported, info, number, sample, survives, told};
 
-    const SAMPLES: [&str; 4] = [
-        "slob-banner-2.5.4.txt",
-        "slob-load.txt",
-        "slob-load-summary.txt",
-        "slob-awr-info.txt",
-    ];
+    const SAMPLES: [&str; 4] = ["slob-banner-2.5.4.txt", "slob-load.txt", "slob-load-summary.txt", "slob-awr-info.txt"];
 
     #[test]
     fn every_sample_is_read_as_frozen() {
@@ -341,12 +269,7 @@ mod tests {
         let reads = assay_measure::record::metric::find(metrics, "reads_per_s").expect("a metric");
         assert_eq!(reads.value.value(), Some(71_554.0));
         assert_eq!(record.run.sessions, 128);
-        assert!(
-            info(&record)
-                .notes
-                .iter()
-                .any(|note| note.text.contains("another run"))
-        );
+        assert!(info(&record).notes.iter().any(|note| note.text.contains("another run")));
     }
 
     proptest::proptest! {

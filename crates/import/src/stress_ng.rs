@@ -19,22 +19,13 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
     let metrics = Confidence::of(
         92,
         &[
-            (
-                "lines that begin with stress-ng:",
-                text.head_begins("stress-ng:"),
-            ),
-            (
-                "a line stressor bogo ops ... (add --metrics-brief)",
-                title(text),
-            ),
+            ("lines that begin with stress-ng:", text.head_begins("stress-ng:")),
+            ("a line stressor bogo ops ... (add --metrics-brief)", title(text)),
         ],
     );
     let yaml = Confidence::of(
         92,
-        &[
-            ("stress-ng-version:", has("stress-ng-version:")),
-            ("metrics: with - stressor:", has("- stressor:")),
-        ],
+        &[("stress-ng-version:", has("stress-ng-version:")), ("metrics: with - stressor:", has("- stressor:"))],
     );
     metrics.or(yaml)
 }
@@ -67,9 +58,7 @@ impl Era {
 pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError> {
     for text in texts {
         let era = era(text);
-        let version = era
-            .version
-            .map_or_else(String::new, |(a, b, c)| format!("{a}.{b:02}.{c:02}"));
+        let version = era.version.map_or_else(String::new, |(a, b, c)| format!("{a}.{b:02}.{c:02}"));
         if text.head_has("stress-ng-version:") {
             draft.recognised(&version, "stress-ng YAML");
             yaml(text, &era, draft);
@@ -95,11 +84,7 @@ fn era(text: &Text) -> Era {
 
 fn parse_version(text: &str) -> Option<(u32, u32, u32)> {
     let mut parts = text.trim().split('.').map(|part| part.parse::<u32>().ok());
-    Some((
-        parts.next()??,
-        parts.next()??,
-        parts.next().flatten().unwrap_or(0),
-    ))
+    Some((parts.next()??, parts.next()??, parts.next().flatten().unwrap_or(0)))
 }
 
 /// Key, name and unit of the columns behind the stressor's name.
@@ -117,11 +102,7 @@ const COLUMNS: [(&str, &str, f64); 8] = [
 fn metrics(text: &Text, era: &Era, draft: &mut Draft) {
     let mut in_table = false;
     for line in &text.lines {
-        let Some((_, rest)) = line
-            .text
-            .split_once(']')
-            .filter(|_| line.text.contains("stress-ng:"))
-        else {
+        let Some((_, rest)) = line.text.split_once(']').filter(|_| line.text.contains("stress-ng:")) else {
             continue;
         };
         if rest.contains("successful run completed in") || rest.contains("run completed in") {
@@ -142,23 +123,14 @@ fn metrics(text: &Text, era: &Era, draft: &mut Draft) {
 fn completed(at: At, rest: &str, draft: &mut Draft) {
     let token = rest.split("completed in ").nth(1).unwrap_or_default();
     let token = token.split_whitespace().next().unwrap_or_default();
-    let printed = token
-        .ends_with('s')
-        .then(|| number::duration_us(token, 1e6))
-        .flatten();
+    let printed = token.ends_with('s').then(|| number::duration_us(token, 1e6)).flatten();
     if let Some(printed) = printed {
         let reading = Reading::new(at, "elapsed_s", printed.scaled(1e-6)).name("completed in");
         put!(draft, reading.layer("client"), interval.elapsed_s);
     }
 }
 
-fn put_alone(
-    draft: &mut Draft,
-    at: At,
-    column: (&str, &str, f64),
-    scope: &str,
-    printed: Option<Printed>,
-) {
+fn put_alone(draft: &mut Draft, at: At, column: (&str, &str, f64), scope: &str, printed: Option<Printed>) {
     let (key, name, factor) = column;
     if let Some(printed) = printed {
         let reading = Reading::new(at, key, printed.scaled(factor)).name(name);
@@ -189,11 +161,7 @@ fn row(at: At, rest: &str, era: &Era, draft: &mut Draft) {
         put_alone(draft, at, column, &scope, printed);
     }
     if stressor == "cpu" {
-        let which = if era.is_weighted() {
-            "0.14.02 on"
-        } else {
-            "before 0.14.02"
-        };
+        let which = if era.is_weighted() { "0.14.02 on" } else { "before 0.14.02" };
         draft.note(
             at,
             format!(
@@ -226,13 +194,8 @@ fn yaml(text: &Text, era: &Era, draft: &mut Draft) {
         if name == "stressor" {
             scope = era.scope(value);
         } else if name == "date-yyyy-mm-dd" {
-            value
-                .replace(':', "-")
-                .clone_into(&mut draft.record.run.started);
-        } else if let (Some((_, column)), false) = (
-            YAML.iter().find(|(yaml, _)| *yaml == name),
-            scope.is_empty(),
-        ) {
+            value.replace(':', "-").clone_into(&mut draft.record.run.started);
+        } else if let (Some((_, column)), false) = (YAML.iter().find(|(yaml, _)| *yaml == name), scope.is_empty()) {
             let column = COLUMNS[*column];
             let printed = match column.0.ends_with("_count") {
                 true => number::count(value),
@@ -247,12 +210,8 @@ fn yaml(text: &Text, era: &Era, draft: &mut Draft) {
 mod tests {
     use super::super::testing::{imported, number, survives, told};
 
-    const SAMPLES: [&str; 4] = [
-        "stress-ng-cpu.txt",
-        "stress-ng-0.15-metrics.txt",
-        "stress-ng-0.15-brief.txt",
-        "stress-ng-0.15.yaml",
-    ];
+    const SAMPLES: [&str; 4] =
+        ["stress-ng-cpu.txt", "stress-ng-0.15-metrics.txt", "stress-ng-0.15-brief.txt", "stress-ng-0.15.yaml"];
 
     #[test]
     fn every_sample_is_read_as_frozen() {
@@ -263,40 +222,17 @@ mod tests {
 
     #[test]
     fn the_two_units_never_share_a_scope() {
-        let (old, new) = (
-            imported("stress-ng-cpu.txt"),
-            imported("stress-ng-0.15-brief.txt"),
-        );
-        assert_eq!(
-            number(&old, "cpu, old unit (before 0.14.02)", "stress_ops_per_s"),
-            4494.5
-        );
-        assert_eq!(
-            number(
-                &old,
-                "cpu, old unit (before 0.14.02)",
-                "stress_cpu_ops_per_s"
-            ),
-            279.4
-        );
-        assert_eq!(
-            number(&new, "cpu, weighted unit (0.14.02 on)", "stress_ops_per_s"),
-            977.86
-        );
+        let (old, new) = (imported("stress-ng-cpu.txt"), imported("stress-ng-0.15-brief.txt"));
+        assert_eq!(number(&old, "cpu, old unit (before 0.14.02)", "stress_ops_per_s"), 4494.5);
+        assert_eq!(number(&old, "cpu, old unit (before 0.14.02)", "stress_cpu_ops_per_s"), 279.4);
+        assert_eq!(number(&new, "cpu, weighted unit (0.14.02 on)", "stress_ops_per_s"), 977.86);
         assert_eq!(old.interval.elapsed_s.value(), Some(912.25));
     }
 
     #[test]
     fn text_and_yaml_of_one_run_agree() {
-        let (text, yaml) = (
-            imported("stress-ng-0.15-brief.txt"),
-            imported("stress-ng-0.15.yaml"),
-        );
-        for key in [
-            "stress_ops_per_s",
-            "stress_cpu_ops_per_s",
-            "stress_ops_count",
-        ] {
+        let (text, yaml) = (imported("stress-ng-0.15-brief.txt"), imported("stress-ng-0.15.yaml"));
+        for key in ["stress_ops_per_s", "stress_cpu_ops_per_s", "stress_ops_count"] {
             let of = |record| number(record, "cpu, weighted unit (0.14.02 on)", key);
             assert!((of(&text) - of(&yaml)).abs() < 0.006, "{key}");
         }

@@ -14,10 +14,7 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
     let whole = Confidence::of(
         91,
         &[
-            (
-                "a line sysbench and its version",
-                text.head_begins("sysbench "),
-            ),
+            ("a line sysbench and its version", text.head_begins("sysbench ")),
             (
                 "a line General statistics: or Test execution summary:",
                 has("General statistics:") || has("Test execution summary:"),
@@ -31,21 +28,16 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
                 "a line General statistics: or Test execution summary:",
                 has("General statistics:") || has("Test execution summary:"),
             ),
-            (
-                "a line total number of events:",
-                has("total number of events:"),
-            ),
+            ("a line total number of events:", has("total number of events:")),
         ],
     );
     let intervals = Confidence::of(
         70,
         &[(
             "lines [ 1s ] thds: ... tps: ...",
-            text.head().iter().any(|line| {
-                line.text.starts_with('[')
-                    && line.text.contains("thds:")
-                    && line.text.contains("tps:")
-            }),
+            text.head()
+                .iter()
+                .any(|line| line.text.starts_with('[') && line.text.contains("thds:") && line.text.contains("tps:")),
         )],
     );
     whole.or(tail).or(intervals)
@@ -73,10 +65,7 @@ pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError>
         let mut lines = text.lines.iter();
         let is_sql = lines.any(|line| line.text.trim_start().starts_with("transactions:"));
         kind(text).clone_into(&mut draft.record.kind);
-        let mut reader = Reader {
-            kind: if is_sql { "transaction" } else { "event" },
-            part: Part::Head,
-        };
+        let mut reader = Reader { kind: if is_sql { "transaction" } else { "event" }, part: Part::Head };
         for line in &text.lines {
             reader.line(line.at, line.text.trim(), draft);
         }
@@ -110,11 +99,7 @@ fn alone(draft: &mut Draft, at: At, key: &str, name: &str, printed: Option<Print
 
 /// The number in front of a mark.
 fn before(text: &str, mark: &str) -> Option<Printed> {
-    let token = text
-        .split(mark)
-        .next()?
-        .split([' ', '('])
-        .rfind(|token| !token.is_empty())?;
+    let token = text.split(mark).next()?.split([' ', '(']).rfind(|token| !token.is_empty())?;
     text.contains(mark).then_some(())?;
     number::measure(token)
 }
@@ -135,31 +120,15 @@ impl Reader {
         }
         match text {
             "queries performed:" => self.part = Part::Queries,
-            "Latency (ms):" | "per-request statistics:" | "response time:" => {
-                self.part = Part::Latency
-            }
+            "Latency (ms):" | "per-request statistics:" | "response time:" => self.part = Part::Latency,
             "Threads fairness:" => self.part = Part::Fairness,
             _ if text.starts_with("Latency histogram") => self.part = Part::Histogram,
-            _ if text.contains(" Read,") && text.contains(" Write,") => {
-                old_file_io(at, text, draft)
-            }
+            _ if text.contains(" Read,") && text.contains(" Write,") => old_file_io(at, text, draft),
             _ if text.contains("Requests/sec executed") => {
-                alone(
-                    draft,
-                    at,
-                    "requests_per_s",
-                    "Requests/sec executed",
-                    before(text, " Requests/sec"),
-                );
+                alone(draft, at, "requests_per_s", "Requests/sec executed", before(text, " Requests/sec"));
             }
             _ if text.contains(" transferred (") => {
-                alone(
-                    draft,
-                    at,
-                    "memory_mib_per_s",
-                    "transferred",
-                    between(text, "(", " ").and_then(number::measure),
-                );
+                alone(draft, at, "memory_mib_per_s", "transferred", between(text, "(", " ").and_then(number::measure));
             }
             _ if text.starts_with("Read ") && text.contains("Total transferred") => {
                 alone(
@@ -180,8 +149,7 @@ impl Reader {
 
     fn colon(&self, at: At, name: &str, value: &str, draft: &mut Draft) {
         let first = value.split([' ', '(']).next().unwrap_or_default();
-        let is_statistic =
-            ["min", "avg", "max", "sum"].contains(&name) || name.ends_with("percentile");
+        let is_statistic = ["min", "avg", "max", "sum"].contains(&name) || name.ends_with("percentile");
         if self.part == Part::Latency && is_statistic {
             self.latency(at, name, first, draft);
             return;
@@ -259,22 +227,11 @@ impl Reader {
     /// `       0.797 |****                                     2`
     fn bucket(&mut self, text: &str, draft: &mut Draft) -> bool {
         let Some((value, rest)) = text.split_once('|') else {
-            self.part = if text.is_empty() {
-                Part::Head
-            } else {
-                self.part
-            };
+            self.part = if text.is_empty() { Part::Head } else { self.part };
             return text.starts_with("value");
         };
-        let count = rest
-            .split_whitespace()
-            .last()
-            .and_then(|token| token.parse::<u64>().ok());
-        let ms = value
-            .trim()
-            .parse::<f64>()
-            .ok()
-            .filter(|ms| ms.is_finite() && *ms >= 0.0);
+        let count = rest.split_whitespace().last().and_then(|token| token.parse::<u64>().ok());
+        let ms = value.trim().parse::<f64>().ok().filter(|ms| ms.is_finite() && *ms >= 0.0);
         if let (Some(ms), Some(count)) = (ms, count) {
             let row = op_row(draft, self.kind);
             let histogram = &mut draft.record.driver.ops[row].service.hist_ns;
@@ -298,81 +255,33 @@ impl Reader {
         let of = |name: &str| {
             let rest = text.split(&format!("{name}:")).nth(1)?;
             let token = rest.split_whitespace().next()?;
-            number::measure(
-                token
-                    .trim_end_matches([','])
-                    .trim_end_matches("ms")
-                    .trim_end_matches("/s"),
-            )
+            number::measure(token.trim_end_matches([',']).trim_end_matches("ms").trim_end_matches("/s"))
         };
-        put(
-            "transactions_per_s",
-            "tps",
-            "commits_count_per_s",
-            of(" tps"),
-        );
+        put("transactions_per_s", "tps", "commits_count_per_s", of(" tps"));
         put("events_per_s", "eps", "ops_count_per_s", of(" eps"));
         put("queries_per_s", "qps", "queries_count_per_s", of(" qps"));
-        put(
-            "errors_per_s",
-            "err/s",
-            "errors_count_per_s",
-            of("err/s").or_else(|| of("errors")),
-        );
+        put("errors_per_s", "err/s", "errors_count_per_s", of("err/s").or_else(|| of("errors")));
         let percent = between(text, "(ms,", "%)").or_else(|| between(text, "ms (", "%)"));
-        let lat = text
-            .split("%):")
-            .nth(1)
-            .and_then(|rest| number::measure(rest.split_whitespace().next()?));
+        let lat = text.split("%):").nth(1).and_then(|rest| number::measure(rest.split_whitespace().next()?));
         let lat = lat.or_else(|| of("response time")).map(|ms| ms.scaled(1e3));
         let key = format!("{}_us_p{}", self.kind, percent.unwrap_or("95").trim());
-        put(
-            &key,
-            "lat",
-            &format!("op_p{}_us", percent.unwrap_or("95").trim()),
-            lat,
-        );
+        put(&key, "lat", &format!("op_p{}_us", percent.unwrap_or("95").trim()), lat);
         if text.contains("MiB/s") || text.contains("MB/s") {
-            put(
-                "file_read_mib_per_s",
-                "reads",
-                "file_read_mib_per_s",
-                of("reads"),
-            );
-            put(
-                "file_write_mib_per_s",
-                "writes",
-                "file_write_mib_per_s",
-                of("writes"),
-            );
+            put("file_read_mib_per_s", "reads", "file_read_mib_per_s", of("reads"));
+            put("file_write_mib_per_s", "writes", "file_write_mib_per_s", of("writes"));
             put("fsyncs_per_s", "fsyncs", "fsyncs_count_per_s", of("fsyncs"));
         }
     }
 }
 
 /// Lines with a count and a rate each.
-const COUNTED: [&str; 6] = [
-    "queries",
-    "read/write requests",
-    "other operations",
-    "deadlocks",
-    "ignored errors",
-    "reconnects",
-];
+const COUNTED: [&str; 6] =
+    ["queries", "read/write requests", "other operations", "deadlocks", "ignored errors", "reconnects"];
 /// Lines with a rate: label, our key.
-const RATES: [(&str, &str); 3] = [
-    ("fsyncs/s", "fsyncs_per_s"),
-    ("read, MiB/s", "file_read_mib_per_s"),
-    ("written, MiB/s", "file_write_mib_per_s"),
-];
+const RATES: [(&str, &str); 3] =
+    [("fsyncs/s", "fsyncs_per_s"), ("read, MiB/s", "file_read_mib_per_s"), ("written, MiB/s", "file_write_mib_per_s")];
 /// Lines that say what was asked for.
-const ASKED: [&str; 5] = [
-    "Prime numbers limit",
-    "block size",
-    "total size",
-    "operation",
-    "scope",
-];
+const ASKED: [&str; 5] = ["Prime numbers limit", "block size", "total size", "operation", "scope"];
 
 fn detail(at: At, name: &str, value: &str, first: &str, draft: &mut Draft) {
     if COUNTED.contains(&name) {
@@ -404,18 +313,10 @@ fn transactions(at: At, value: &str, draft: &mut Draft) {
     let row = load_row(draft, "Transactions", "count");
     let count = value.split([' ', '(']).next().and_then(number::count);
     if let Some(printed) = count {
-        put!(
-            draft,
-            client(at, "transactions_count", "transactions", printed),
-            instance.load_profile[row].total
-        );
+        put!(draft, client(at, "transactions_count", "transactions", printed), instance.load_profile[row].total);
     }
     if let Some(printed) = between(value, "(", " per sec").and_then(number::measure) {
-        put!(
-            draft,
-            client(at, "transactions_per_s", "transactions", printed),
-            instance.load_profile[row].per_s
-        );
+        put!(draft, client(at, "transactions_per_s", "transactions", printed), instance.load_profile[row].per_s);
         let per_s = draft.record.instance.load_profile[row].per_s.clone();
         let op = op_row(draft, "transaction");
         draft.record.driver.ops[op].per_s = per_s;
@@ -427,11 +328,7 @@ fn operations(at: At, name: &str, printed: Option<Printed>, draft: &mut Draft) {
         return;
     };
     let row = load_row(draft, "Operations", "count");
-    put!(
-        draft,
-        client(at, "ops_per_s", name, printed),
-        instance.load_profile[row].per_s
-    );
+    put!(draft, client(at, "ops_per_s", name, printed), instance.load_profile[row].per_s);
     let per_s = draft.record.instance.load_profile[row].per_s.clone();
     let op = op_row(draft, "event");
     draft.record.driver.ops[op].per_s = per_s;
@@ -441,28 +338,17 @@ fn requests(at: At, name: &str, row: &str, printed: Option<Printed>, draft: &mut
     if let Some(printed) = printed {
         let place = load_row(draft, row, "count");
         let key = format!("{}_per_s", slug(row));
-        put!(
-            draft,
-            client(at, &key, name, printed),
-            instance.load_profile[place].per_s
-        );
+        put!(draft, client(at, &key, name, printed), instance.load_profile[place].per_s);
     }
 }
 
 /// `Operations performed:  6000 Read, 4000 Write, 12800 Other = 22800 Total`
 fn old_file_io(at: At, text: &str, draft: &mut Draft) {
-    for (mark, row) in [
-        (" Read,", "Read IO requests"),
-        (" Write,", "Write IO requests"),
-    ] {
+    for (mark, row) in [(" Read,", "Read IO requests"), (" Write,", "Write IO requests")] {
         if let Some(printed) = before(text, mark) {
             let place = load_row(draft, row, "count");
             let key = format!("{}_count", slug(row));
-            put!(
-                draft,
-                client(at, &key, mark.trim_matches([' ', ',']), printed),
-                instance.load_profile[place].total
-            );
+            put!(draft, client(at, &key, mark.trim_matches([' ', ',']), printed), instance.load_profile[place].total);
         }
     }
 }
@@ -501,29 +387,14 @@ mod tests {
         assert_eq!(op.service.hist_ns.count(), 780);
         assert_eq!(op.service.p99_us.value(), Some(38_940.0));
         assert_eq!(record.series.metrics["commits_count_per_s"].len(), 3);
-        assert_eq!(
-            record.series.metrics["op_p99_us"][1].value(),
-            Some(71_830.0)
-        );
+        assert_eq!(record.series.metrics["op_p99_us"][1].value(), Some(71_830.0));
     }
 
     #[test]
     fn both_layouts_give_the_same_keys() {
-        let (old, new) = (
-            imported("sysbench-0.4-oltp.txt"),
-            imported("sysbench-1.0-oltp.txt"),
-        );
-        for key in [
-            "transactions_per_s",
-            "transaction_us_avg",
-            "elapsed_s",
-            "sessions_count",
-            "events_count",
-        ] {
-            assert!(
-                number(&old, "", key) > 0.0 && number(&new, "", key) > 0.0,
-                "{key}"
-            );
+        let (old, new) = (imported("sysbench-0.4-oltp.txt"), imported("sysbench-1.0-oltp.txt"));
+        for key in ["transactions_per_s", "transaction_us_avg", "elapsed_s", "sessions_count", "events_count"] {
+            assert!(number(&old, "", key) > 0.0 && number(&new, "", key) > 0.0, "{key}");
         }
         assert_eq!(number(&old, "", "transaction_us_p95"), 12_500.0);
         let files = imported("sysbench-1.0-fileio.txt");

@@ -12,10 +12,7 @@ pub(crate) fn sample(name: &str) -> String {
 
 /// The record of one text; every value stands where its pointer says.
 pub(crate) fn record_of(path: &str, text: &str) -> Record {
-    let source = Source {
-        path: path.to_owned(),
-        text: text.to_owned(),
-    };
+    let source = Source { path: path.to_owned(), text: text.to_owned() };
     assay_report::kinds::install(kinds());
     let record = import(&[source]).unwrap_or_else(|error| panic!("{path}: {error}"));
     assert_eq!(misplaced(&record), Vec::<String>::new(), "{path}");
@@ -24,12 +21,7 @@ pub(crate) fn record_of(path: &str, text: &str) -> Record {
         let line = text.lines().nth(value.line as usize - 1).expect("a line");
         let bare: String = value.printed.split_whitespace().collect();
         let there: String = line.split_whitespace().collect();
-        assert!(
-            there.contains(bare.as_str()),
-            "{path}:{}: {} is not in {line}",
-            value.line,
-            value.printed
-        );
+        assert!(there.contains(bare.as_str()), "{path}:{}: {} is not in {line}", value.line, value.printed);
     }
     record
 }
@@ -46,9 +38,7 @@ pub(crate) fn info(record: &Record) -> &ImportInfo {
 /// The value of a key.
 pub(crate) fn value<'a>(record: &'a Record, scope: &str, key: &str) -> &'a ImportedValue {
     let mut values = info(record).values.iter();
-    values
-        .find(|value| value.scope == scope && value.key == key)
-        .unwrap_or_else(|| panic!("no {key} of {scope:?}"))
+    values.find(|value| value.scope == scope && value.key == key).unwrap_or_else(|| panic!("no {key} of {scope:?}"))
 }
 
 /// The number of a key.
@@ -68,14 +58,7 @@ pub(crate) fn told(record: &Record) -> String {
         };
         told.push_str(&format!(
             "{:>4} [{}] {} = {number} +- {} ({}: {}) {} {}\n",
-            value.line,
-            value.scope,
-            value.key,
-            value.rounding,
-            value.name,
-            value.printed,
-            value.layer,
-            value.at
+            value.line, value.scope, value.key, value.rounding, value.name, value.printed, value.layer, value.at
         ));
     }
     for note in &info.notes {
@@ -104,13 +87,7 @@ pub(crate) fn mutated(text: &str, seed: u64) -> String {
             4 => lines.truncate(at + 1),
             5 => lines[at] = line.replace(|c: char| c.is_ascii_digit(), "9"),
             6 => lines[at] = line.replace(['=', ':', ','], " "),
-            _ => {
-                lines[at] = format!(
-                    "{}\u{fffd}\u{201c}{}",
-                    &line[..line.floor_char_boundary(cut)],
-                    "#####"
-                )
-            }
+            _ => lines[at] = format!("{}\u{fffd}\u{201c}{}", &line[..line.floor_char_boundary(cut)], "#####"),
         }
     }
     lines.join("\n")
@@ -119,10 +96,7 @@ pub(crate) fn mutated(text: &str, seed: u64) -> String {
 /// A mutated sample is read or refused, and never panics; what is read stands where it should.
 pub(crate) fn survives(name: &str, seed: u64) {
     let text = mutated(&sample(name), seed);
-    let source = Source {
-        path: name.to_owned(),
-        text,
-    };
+    let source = Source { path: name.to_owned(), text };
     if let Ok(record) = import(&[source]) {
         assert_eq!(misplaced(&record), Vec::<String>::new(), "{name} {seed}");
     }
@@ -130,13 +104,9 @@ pub(crate) fn survives(name: &str, seed: u64) {
 
 /// The text with one printed number changed; `None` where it has no digits to change, or they come out the same.
 pub(crate) fn changed(text: &str, value: &ImportedValue, factor: f64) -> Option<String> {
-    let begin = value
-        .printed
-        .find(|c: char| c.is_ascii_digit() || c == '.')?;
-    let digits: String = value.printed[begin..]
-        .chars()
-        .take_while(|c| c.is_ascii_digit() || ".,".contains(*c))
-        .collect();
+    let begin = value.printed.find(|c: char| c.is_ascii_digit() || c == '.')?;
+    let digits: String =
+        value.printed[begin..].chars().take_while(|c| c.is_ascii_digit() || ".,".contains(*c)).collect();
     let digits = digits.trim_end_matches(['.', ',']);
     let number: f64 = digits.replace(',', "").parse().ok()?;
     let decimals = digits.split_once('.').map_or(0, |(_, rest)| rest.len());
@@ -154,8 +124,7 @@ fn places<'a>(line: &'a str, digits: &'a str) -> impl Iterator<Item = usize> + '
     let is_number = |c: char| c.is_ascii_digit() || c == '.';
     line.match_indices(digits).filter_map(move |(at, _)| {
         let (before, after) = (&line[..at], &line[at + digits.len()..]);
-        let alone =
-            !before.ends_with(is_number) && !after.starts_with(|c: char| c.is_ascii_digit());
+        let alone = !before.ends_with(is_number) && !after.starts_with(|c: char| c.is_ascii_digit());
         alone.then_some(at)
     })
 }

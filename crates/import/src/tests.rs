@@ -6,10 +6,7 @@ use assay_measure::record::upgrade;
 const LOAD_PROFILE: &str = include_str!("../../../testdata/awr/load-profile-bm.txt");
 
 fn source(path: &str, text: &str) -> Source {
-    Source {
-        path: path.to_owned(),
-        text: text.to_owned(),
-    }
+    Source { path: path.to_owned(), text: text.to_owned() }
 }
 
 #[test]
@@ -18,18 +15,11 @@ fn a_pasted_load_profile_is_a_record_whose_values_say_where_they_stand() {
     assert_eq!(misplaced(&record), Vec::<String>::new());
     let info = record.import.as_ref().expect("an import");
     assert_eq!(info.tool, "awr");
-    let redo = info
-        .values
-        .iter()
-        .find(|v| v.key == "redo_size_bytes_per_s");
+    let redo = info.values.iter().find(|v| v.key == "redo_size_bytes_per_s");
     let redo = redo.expect("read");
-    assert_eq!(
-        (redo.printed.as_str(), redo.line, redo.rounding),
-        ("1,652,624.9", 6, 0.05)
-    );
+    assert_eq!((redo.printed.as_str(), redo.line, redo.rounding), ("1,652,624.9", 6, 0.05));
     let metrics = &record.metrics;
-    let rate =
-        assay_measure::record::metric::find(metrics, "transactions_per_s").expect("a metric");
+    let rate = assay_measure::record::metric::find(metrics, "transactions_per_s").expect("a metric");
     assert_eq!(rate.value.value(), Some(32.0));
     assert_eq!(record.run.verdict, "imported");
 }
@@ -49,10 +39,7 @@ fn one_figure_with_two_values_names_both_lines() {
 fn what_nobody_knows_is_refused_with_the_nearest_guess() {
     let error = import(&[source("x.txt", "hello\nworld\n")]).expect_err("unknown");
     assert!(error.to_string().contains("AWR text"), "{error}");
-    assert!(matches!(
-        import(&[source("x.txt", " \n\n")]),
-        Err(ImportError::Empty { .. })
-    ));
+    assert!(matches!(import(&[source("x.txt", " \n\n")]), Err(ImportError::Empty { .. })));
     assert_eq!(import(&[]), Err(ImportError::NoSource));
     let html = "<html><head><title>x</title></head><h1>\nanother page</h1>\n";
     let error = import(&[source("x.html", html)]).expect_err("HTML");
@@ -87,12 +74,7 @@ fn names_that_differ_in_signs_alone_do_not_take_each_others_place() {
     let record = import(&[source("-", &odd)]).expect("a test");
     assert_eq!(misplaced(&record), Vec::<String>::new());
     let info = record.import.expect("an import");
-    let printed = |printed: &str| {
-        info.values
-            .iter()
-            .filter(|v| v.printed.contains(printed))
-            .count()
-    };
+    let printed = |printed: &str| info.values.iter().filter(|v| v.printed.contains(printed)).count();
     assert_eq!((printed("9.23 Gbits"), printed("11.1 Gbits")), (1, 1));
 }
 
@@ -100,12 +82,8 @@ fn names_that_differ_in_signs_alone_do_not_take_each_others_place() {
 fn a_record_of_the_first_schema_gets_the_kind_that_its_tool_has_today() {
     // Tools that no version read into that schema.
     let later = [Tool::HammerDb, Tool::Host, Tool::Card];
-    for parser in PARSERS
-        .iter()
-        .filter(|parser| !later.contains(&parser.tool))
-    {
-        let mut record =
-            serde_json::json!({"schema": "assay/1", "import": {"tool": parser.tool.key()}});
+    for parser in PARSERS.iter().filter(|parser| !later.contains(&parser.tool)) {
+        let mut record = serde_json::json!({"schema": "assay/1", "import": {"tool": parser.tool.key()}});
         if parser.kind == "storage" {
             record["storage"] = serde_json::json!({});
         }
@@ -119,41 +97,21 @@ fn the_first_screen_of_an_import_tells_what_the_source_tells() {
     let screen = |name: &str| {
         let record = crate::testing::imported(name);
         let answer = assay_report::answer::of(&[&record], &Default::default());
-        let words: Vec<String> = (answer.plain().split_whitespace())
-            .map(str::to_owned)
-            .collect();
+        let words: Vec<String> = (answer.plain().split_whitespace()).map(str::to_owned).collect();
         words.join(" ")
     };
     for (name, told) in [
         ("fio-3.33-mixed.txt", "2,540 us p99 (clat)"),
-        (
-            "fio-3.33-terse.txt",
-            "oltp (access, block size and depth are not told)",
-        ),
-        (
-            "hammerdb.log",
-            "6,200 us of neword (client); 3,900 us of payment (client)",
-        ),
+        ("fio-3.33-terse.txt", "oltp (access, block size and depth are not told)"),
+        ("hammerdb.log", "6,200 us of neword (client); 3,900 us of payment (client)"),
         ("hammerdb-timing.json", "p99 6,200 us of neword (client)"),
-        (
-            "hammerdb.log",
-            "Tested 16 sessions on postgresql for 300 s.",
-        ),
+        ("hammerdb.log", "Tested 16 sessions on postgresql for 300 s."),
         ("hammerdb-timing.json", "Tested The work of hammerdb."),
-        (
-            "card-lscpu.txt",
-            "Tested No run: no operation, no rate and no time is told.",
-        ),
+        ("card-lscpu.txt", "Tested No run: no operation, no rate and no time is told."),
         ("slob-banner-2.5.4.txt", "% updates"),
         ("hammerdb.log", "Steadiness n/a (no seconds were printed)"),
-        (
-            "hammerdb.log",
-            "consistent: all 3 checks of printed figures against each other hold",
-        ),
-        (
-            "hammerdb-result.json",
-            "consistent: the only check of printed figures against each other holds",
-        ),
+        ("hammerdb.log", "consistent: all 3 checks of printed figures against each other hold"),
+        ("hammerdb-result.json", "consistent: the only check of printed figures against each other holds"),
     ] {
         let screen = screen(name);
         assert!(screen.contains(told), "{name}: {told}: {screen}");

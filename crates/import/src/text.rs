@@ -85,10 +85,7 @@ impl Text {
         let is_quoted = is_quoted_mail(body);
         let mut lines: Vec<Line> = Vec::new();
         for (i, text) in body.lines().enumerate() {
-            let at = At {
-                file,
-                line: i as u64 + 1,
-            };
+            let at = At { file, line: i as u64 + 1 };
             let text = mend(text, is_quoted, at.line, &mut damage);
             let is_cut = is_cut(&text) && !is_clones_mark(&lines);
             if is_cut {
@@ -96,13 +93,7 @@ impl Text {
             }
             lines.push(Line { at, text, is_cut });
         }
-        let mut text = Self {
-            file,
-            path: path.to_owned(),
-            raw: raw.to_owned(),
-            lines,
-            notes: Vec::new(),
-        };
+        let mut text = Self { file, path: path.to_owned(), raw: raw.to_owned(), lines, notes: Vec::new() };
         if body.len() < raw.len() {
             text.note(1, "a byte order mark was skipped".to_owned());
         }
@@ -141,24 +132,14 @@ impl Text {
 
     fn say(&mut self, damage: &Damage) {
         let said = [
-            damage
-                .quoted
-                .said("mail quotes (\"> \") before the lines were removed"),
-            damage
-                .quotes
-                .said("typographic quotes were read as straight quotes"),
-            damage
-                .blanks
-                .said("special spaces were read as normal spaces"),
+            damage.quoted.said("mail quotes (\"> \") before the lines were removed"),
+            damage.quotes.said("typographic quotes were read as straight quotes"),
+            damage.blanks.said("special spaces were read as normal spaces"),
             damage.dashes.said("long dashes were read as hyphens"),
-            damage
-                .tabs
-                .said("tabs were read as spaces up to the next multiple of 8"),
+            damage.tabs.said("tabs were read as spaces up to the next multiple of 8"),
             damage.escapes.said("terminal colours were removed"),
             damage.pages.said("page breaks were skipped"),
-            damage
-                .cuts
-                .said("something was cut out or redacted here before the import"),
+            damage.cuts.said("something was cut out or redacted here before the import"),
         ];
         for (line, what) in said.into_iter().flatten() {
             self.note(line, what);
@@ -182,9 +163,7 @@ impl Text {
 
     /// Whether one of the first lines begins with this, blanks aside.
     pub(crate) fn head_begins(&self, part: &str) -> bool {
-        self.head()
-            .iter()
-            .any(|line| line.text.trim_start().starts_with(part))
+        self.head().iter().any(|line| line.text.trim_start().starts_with(part))
     }
 
     /// The first character that is no blank.
@@ -201,11 +180,7 @@ impl Text {
 
 /// Whether nearly every line that has text begins as a reply quotes.
 fn is_quoted_mail(body: &str) -> bool {
-    let filled = || {
-        body.lines()
-            .filter(|line| !line.trim().is_empty())
-            .take(200)
-    };
+    let filled = || body.lines().filter(|line| !line.trim().is_empty()).take(200);
     let quoted = filled().filter(|line| line.starts_with('>')).count();
     quoted >= 2 && quoted * 10 >= filled().count() * 8
 }
@@ -224,8 +199,7 @@ fn mend(line: &str, is_quoted: bool, number: u64, damage: &mut Damage) -> String
     }
     let mut text = String::with_capacity(rest.len());
     let mut chars = rest.chars().peekable();
-    let (mut quotes, mut blanks, mut dashes, mut tabs, mut escapes) =
-        (false, false, false, false, false);
+    let (mut quotes, mut blanks, mut dashes, mut tabs, mut escapes) = (false, false, false, false, false);
     while let Some(c) = chars.next() {
         match c {
             '\t' => {
@@ -241,12 +215,8 @@ fn mend(line: &str, is_quoted: bool, number: u64, damage: &mut Damage) -> String
                     chars.next();
                 }
             }
-            '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{2032}' => {
-                (quotes, ()) = (true, text.push('\''))
-            }
-            '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{2033}' => {
-                (quotes, ()) = (true, text.push('"'))
-            }
+            '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{2032}' => (quotes, ()) = (true, text.push('\'')),
+            '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{2033}' => (quotes, ()) = (true, text.push('"')),
             '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => {
                 (blanks, ()) = (true, text.push(' '));
             }
@@ -274,23 +244,12 @@ fn mend(line: &str, is_quoted: bool, number: u64, damage: &mut Damage) -> String
 
 /// Whether the line before announces a job of fio's: dots below it say that the job has several clones.
 fn is_clones_mark(before: &[Line]) -> bool {
-    before
-        .last()
-        .is_some_and(|line| line.text.contains(": (g="))
+    before.last().is_some_and(|line| line.text.contains(": (g="))
 }
 
 /// Whether a line only says that others are missing.
 fn is_cut(line: &str) -> bool {
-    const WORDS: [&str; 8] = [
-        "redacted",
-        "snip",
-        "snipped",
-        "cut",
-        "removed",
-        "omitted",
-        "deleted",
-        "truncated",
-    ];
+    const WORDS: [&str; 8] = ["redacted", "snip", "snipped", "cut", "removed", "omitted", "deleted", "truncated"];
     let bare = line.trim();
     if bare.is_empty() {
         return false;
@@ -312,20 +271,15 @@ mod tests {
 
     #[test]
     fn pasting_is_undone_and_noted_once_for_each_kind() {
-        let raw = "\u{feff}a\u{a0}b\r\n\u{201c}c\u{201d} \u{2013} d\r\n\te\n...\n\u{c}f\n\u{1b}[31mg\u{1b}[0m\nx\u{a0}y\n";
+        let raw =
+            "\u{feff}a\u{a0}b\r\n\u{201c}c\u{201d} \u{2013} d\r\n\te\n...\n\u{c}f\n\u{1b}[31mg\u{1b}[0m\nx\u{a0}y\n";
         let text = Text::read(3, "pasted.txt", raw);
         let found: Vec<&str> = text.lines.iter().map(|line| line.text.as_str()).collect();
-        assert_eq!(
-            found,
-            ["a b", "\"c\" - d", "        e", "...", "f", "g", "x y"]
-        );
+        assert_eq!(found, ["a b", "\"c\" - d", "        e", "...", "f", "g", "x y"]);
         assert!(text.lines[3].is_cut);
         assert_eq!(text.notes.len(), 8, "{:#?}", text.notes);
         assert!(text.notes.iter().all(|note| note.file == 3));
-        let blanks = text
-            .notes
-            .iter()
-            .find(|note| note.text.contains("spaces were read"));
+        let blanks = text.notes.iter().find(|note| note.text.contains("spaces were read"));
         let blanks = blanks.expect("noted").clone();
         assert_eq!(blanks.line, 1);
         assert!(blanks.text.contains("1 more"), "{}", blanks.text);
@@ -334,22 +288,12 @@ mod tests {
     #[test]
     fn mail_quotes_are_taken_off_where_the_whole_text_has_them() {
         assert_eq!(lines("> a\n>  b\n> > c\n"), ["a", " b", "c"]);
-        assert_eq!(
-            lines("a\n> b\nc\nd\ne\nf\n"),
-            ["a", "> b", "c", "d", "e", "f"]
-        );
+        assert_eq!(lines("a\n> b\nc\nd\ne\nf\n"), ["a", "> b", "c", "d", "e", "f"]);
     }
 
     #[test]
     fn a_line_that_stands_for_missing_ones_is_known() {
-        for line in [
-            "...",
-            " . . . ..",
-            "[snip]",
-            "<redacted>",
-            "--- removed ---",
-            "(...)",
-        ] {
+        for line in ["...", " . . . ..", "[snip]", "<redacted>", "--- removed ---", "(...)"] {
             assert!(is_cut(line), "{line}");
         }
         for line in ["-----", "cut", "1.5", "Elapsed: ...", ""] {

@@ -37,17 +37,9 @@ pub fn import_all(sources: &[Source]) -> Vec<Imported> {
         match parser_for(&text) {
             Ok(parser) => {
                 let size_bytes = given.text.len() as u64;
-                pieces.extend(runs(parser, text).into_iter().map(|text| Piece {
-                    source,
-                    parser,
-                    text,
-                    size_bytes,
-                }));
+                pieces.extend(runs(parser, text).into_iter().map(|text| Piece { source, parser, text, size_bytes }));
             }
-            Err(error) => all.push(Imported {
-                sources: vec![source],
-                result: Err(error),
-            }),
+            Err(error) => all.push(Imported { sources: vec![source], result: Err(error) }),
         }
     }
     for group in groups(pieces) {
@@ -67,10 +59,7 @@ fn runs(parser: &Parser, text: Text) -> Vec<Text> {
     }
     begins.insert(0, 0);
     let ends = begins.iter().skip(1).copied().chain([text.lines.len()]);
-    let parts = begins
-        .iter()
-        .zip(ends)
-        .map(|(begin, end)| text.part(*begin..end));
+    let parts = begins.iter().zip(ends).map(|(begin, end)| text.part(*begin..end));
     parts.filter(|part| !part.is_empty()).collect()
 }
 
@@ -92,8 +81,7 @@ fn groups(pieces: Vec<Piece>) -> Vec<Vec<Piece>> {
             None => groups.push(vec![piece]),
         }
     }
-    let of_database =
-        |group: &Vec<Piece>| matches!(group[0].parser.tool, Tool::Awr | Tool::Statspack);
+    let of_database = |group: &Vec<Piece>| matches!(group[0].parser.tool, Tool::Awr | Tool::Statspack);
     let is_banner = |group: &Vec<Piece>| group[0].parser.tool == Tool::Slob;
     if groups.len() == 2
         && groups.iter().any(of_database)
@@ -115,10 +103,7 @@ fn read(group: Vec<Piece>) -> Vec<Imported> {
     let together = one(&group);
     match together {
         Err(ImportError::Contradiction { .. }) if group.len() > 1 => {
-            let alone = group.into_iter().map(|piece| Imported {
-                sources: vec![piece.source],
-                result: one(&[piece]),
-            });
+            let alone = group.into_iter().map(|piece| Imported { sources: vec![piece.source], result: one(&[piece]) });
             alone.collect()
         }
         result => {
@@ -132,9 +117,7 @@ fn read(group: Vec<Piece>) -> Vec<Imported> {
 
 fn one(group: &[Piece]) -> Result<Record, ImportError> {
     let texts = group.iter().enumerate();
-    let texts: Vec<Text> = texts
-        .map(|(file, piece)| piece.text.clone().of_file(file as u64))
-        .collect();
+    let texts: Vec<Text> = texts.map(|(file, piece)| piece.text.clone().of_file(file as u64)).collect();
     let sizes: Vec<u64> = group.iter().map(|piece| piece.size_bytes).collect();
     let parsers: Vec<&'static Parser> = group.iter().map(|piece| piece.parser).collect();
     record_of(&parsers, &texts, &sizes)
@@ -146,18 +129,12 @@ mod tests {
     use super::*;
 
     fn source(path: &str, text: &str) -> Source {
-        Source {
-            path: path.to_owned(),
-            text: text.to_owned(),
-        }
+        Source { path: path.to_owned(), text: text.to_owned() }
     }
 
     /// The records of some files, each with the files it is of.
     fn of(files: &[(&str, &str)]) -> Vec<(Vec<usize>, Result<Record, ImportError>)> {
-        let sources: Vec<Source> = files
-            .iter()
-            .map(|(path, text)| source(path, text))
-            .collect();
+        let sources: Vec<Source> = files.iter().map(|(path, text)| source(path, text)).collect();
         let all = import_all(&sources).into_iter();
         all.map(|one| (one.sources, one.result)).collect()
     }
@@ -213,10 +190,7 @@ mod tests {
             ("fio.txt", sample("fio-2.1.txt")),
             ("vmstat.txt", sample("host-vmstat.txt")),
         ];
-        let files: Vec<(&str, &str)> = files
-            .iter()
-            .map(|(path, text)| (*path, text.as_str()))
-            .collect();
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
         let mut all = of(&files);
         assert_eq!(all.len(), 1);
         let (sources, record) = all.remove(0);
@@ -234,11 +208,7 @@ mod tests {
     #[test]
     fn one_refused_file_refuses_no_other() {
         let ping = sample("ping-bsd.txt");
-        let all = of(&[
-            ("letter.txt", "Dear all,\n"),
-            ("ping.txt", &ping),
-            ("empty", ""),
-        ]);
+        let all = of(&[("letter.txt", "Dear all,\n"), ("ping.txt", &ping), ("empty", "")]);
         let refused: Vec<bool> = all.iter().map(|(_, record)| record.is_err()).collect();
         assert_eq!(refused, [true, false, true]);
     }

@@ -16,16 +16,10 @@ const NOT_PRINTED: &str = "not printed";
 
 pub(super) fn looks_like(text: &Text) -> Confidence {
     let has = |part: &str| text.head_has(part);
-    let title = text
-        .head()
-        .iter()
-        .any(|line| table_title(&line.text).is_some());
+    let title = text.head().iter().any(|line| table_title(&line.text).is_some());
     let table = Confidence::of(
         91,
-        &[
-            ("a line interval i/o MB/sec bytes read resp ...", title),
-            ("a line avg_...", has("avg_")),
-        ],
+        &[("a line interval i/o MB/sec bytes read resp ...", title), ("a line avg_...", has("avg_"))],
     );
     let flat = Confidence::of(
         91,
@@ -34,10 +28,7 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
             text.head().iter().any(|line| is_flat_title(&line.text)),
         )],
     );
-    let part = Confidence::of(
-        75,
-        &[("a line interval i/o MB/sec bytes read resp ...", title)],
-    );
+    let part = Confidence::of(75, &[("a line interval i/o MB/sec bytes read resp ...", title)]);
     table.or(flat).or(part)
 }
 
@@ -145,9 +136,7 @@ struct Row {
 impl Row {
     fn of(&self, column: Column) -> Option<Printed> {
         let mut cells = self.cells.iter();
-        cells
-            .find(|(found, _)| *found == column)
-            .map(|(_, printed)| printed.clone())
+        cells.find(|(found, _)| *found == column).map(|(_, printed)| printed.clone())
     }
 }
 
@@ -155,10 +144,7 @@ pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError>
     draft.recognised("", "vdbench table");
     for text in texts {
         let rows = rows(text, draft);
-        let runs = rows
-            .iter()
-            .filter(|row| row.interval.starts_with("avg_"))
-            .count();
+        let runs = rows.iter().filter(|row| row.interval.starts_with("avg_")).count();
         for row in &rows {
             match row.interval.starts_with("avg_") {
                 true => job(row, draft),
@@ -167,14 +153,8 @@ pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError>
             }
         }
         if runs > 1 {
-            let at = At {
-                file: text.file,
-                line: 0,
-            };
-            draft.note(
-                at,
-                format!("{runs} run definitions: their averages are kept, their intervals are not"),
-            );
+            let at = At { file: text.file, line: 0 };
+            draft.note(at, format!("{runs} run definitions: their averages are kept, their intervals are not"));
         }
     }
     if let Some(info) = draft.storage.clone() {
@@ -192,10 +172,7 @@ fn rows(text: &Text, draft: &mut Draft) -> Vec<Row> {
             draft.recognised(version, "vdbench table");
         }
         if let Some(name) = line.text.split("Starting RD=").nth(1) {
-            name.split([';', ' '])
-                .next()
-                .unwrap_or_default()
-                .clone_into(&mut run);
+            name.split([';', ' ']).next().unwrap_or_default().clone_into(&mut run);
         } else if let Some(first) = table_title(&line.text) {
             let second = lines.peek().map_or("", |line| line.text.as_str());
             columns = table_columns(&first, second);
@@ -222,9 +199,7 @@ fn version(line: &str) -> Option<&str> {
 
 fn table_columns(first: &[&str], second: &str) -> Vec<Column> {
     // A time may stand before the second title.
-    let words = second
-        .split_whitespace()
-        .skip_while(|word| word.contains(':'));
+    let words = second.split_whitespace().skip_while(|word| word.contains(':'));
     let mut columns = Vec::new();
     for (first, second) in first.iter().zip(words) {
         columns.push(column(first, second, &columns));
@@ -279,17 +254,12 @@ fn row_of(at: At, (run, interval): (&str, &str), columns: &[Column], tokens: &[&
         at,
         run: run.to_owned(),
         interval: interval.to_owned(),
-        cells: cells
-            .filter_map(|(column, token)| Some((*column, cell(*column, token)?)))
-            .collect(),
+        cells: cells.filter_map(|(column, token)| Some((*column, cell(*column, token)?))).collect(),
     }
 }
 
 fn reading(row: &Row, key: &str, name: &str, scope: &str, printed: Printed) -> Reading {
-    Reading::new(row.at, key, printed)
-        .name(name)
-        .scope(scope)
-        .layer("syscall")
+    Reading::new(row.at, key, printed).name(name).scope(scope).layer("syscall")
 }
 
 /// The directions that the share of reads leaves, with the part of the rate that is theirs.
@@ -300,10 +270,7 @@ fn directions(row: &Row) -> Vec<(&'static str, f64)> {
         let both = [("read", reads / all), ("write", writes / all)];
         return both.into_iter().filter(|(_, share)| *share > 0.0).collect();
     }
-    let pct = row
-        .of(Column::ReadPct)
-        .and_then(|pct| pct.number())
-        .unwrap_or(100.0);
+    let pct = row.of(Column::ReadPct).and_then(|pct| pct.number()).unwrap_or(100.0);
     let pct = pct.clamp(0.0, 100.0);
     let all = [("read", pct / 100.0), ("write", (100.0 - pct) / 100.0)];
     all.into_iter().filter(|(_, share)| *share > 0.0).collect()
@@ -313,10 +280,7 @@ fn directions(row: &Row) -> Vec<(&'static str, f64)> {
 fn job(row: &Row, draft: &mut Draft) {
     let info = draft.storage.get_or_insert_default();
     if info.jobs.iter().any(|job| job.name == row.run) {
-        draft.note(
-            row.at,
-            format!("a second average of {} was skipped", row.run),
-        );
+        draft.note(row.at, format!("a second average of {} was skipped", row.run));
         return;
     }
     "syscall".clone_into(&mut info.layer);
@@ -348,20 +312,8 @@ fn job(row: &Row, draft: &mut Draft) {
         }
     }
     if let Some(printed) = row.of(Column::Depth) {
-        let reading = reading(
-            row,
-            "in_flight_mean_count",
-            "queue depth",
-            &row.run,
-            printed,
-        );
-        put_in!(
-            draft,
-            reading,
-            "/parts/storage",
-            draft.storage.get_or_insert_default(),
-            jobs[j].in_flight_mean_count
-        );
+        let reading = reading(row, "in_flight_mean_count", "queue depth", &row.run, printed);
+        put_in!(draft, reading, "/parts/storage", draft.storage.get_or_insert_default(), jobs[j].in_flight_mean_count);
     }
     for (w, (way, share)) in directions.iter().enumerate() {
         self::way(row, draft, j, w, way, *share);
@@ -380,15 +332,10 @@ fn frame(row: &Row, j: usize, directions: &[(&str, f64)]) -> StorageJob {
         group: j as u32,
         rw,
         ioengine: "vdbench".to_owned(),
-        block_sizes: bytes.map_or_else(String::new, |bytes| {
-            assay_measure::units::size(bytes as u64)
-        }),
+        block_sizes: bytes.map_or_else(String::new, |bytes| assay_measure::units::size(bytes as u64)),
         timing: "per I/O".to_owned(),
         ways: (directions.iter())
-            .map(|(way, _)| StorageWay {
-                way: (*way).to_owned(),
-                ..StorageWay::default()
-            })
+            .map(|(way, _)| StorageWay { way: (*way).to_owned(), ..StorageWay::default() })
             .collect(),
         ..StorageJob::default()
     }
@@ -397,11 +344,7 @@ fn frame(row: &Row, j: usize, directions: &[(&str, f64)]) -> StorageJob {
 fn way(row: &Row, draft: &mut Draft, j: usize, w: usize, way: &str, share: f64) {
     let info = draft.storage.get_or_insert_default();
     let target = &mut info.jobs[j].ways[w];
-    let part = |column| {
-        row.of(column)
-            .and_then(|printed| printed.number())
-            .map(|all| all * share)
-    };
+    let part = |column| row.of(column).and_then(|printed| printed.number()).map(|all| all * share);
     let number = |column| row.of(column).and_then(|printed| printed.number());
     let own = match way {
         "read" => (number(Column::ReadIos), number(Column::ReadMib)),
@@ -444,22 +387,15 @@ fn way(row: &Row, draft: &mut Draft, j: usize, w: usize, way: &str, share: f64) 
     };
     if let Some(printed) = row.of(column) {
         let reading = reading(row, key, &format!("{way} max"), &row.run, printed);
-        put_in!(
-            draft,
-            reading,
-            "/parts/storage",
-            draft.storage.get_or_insert_default(),
-            jobs[j].ways[w].lat.max_us
-        );
+        put_in!(draft, reading, "/parts/storage", draft.storage.get_or_insert_default(), jobs[j].ways[w].lat.max_us);
     }
 }
 
 fn group(draft: &mut Draft, j: usize) {
     let info = draft.storage.get_or_insert_default();
     let job = &mut info.jobs[j];
-    let in_flight: Option<f64> = (job.ways.iter())
-        .map(|way| Some(way.ios_per_s.value()? * way.lat.avg_us.value()? / 1e6))
-        .sum();
+    let in_flight: Option<f64> =
+        (job.ways.iter()).map(|way| Some(way.ios_per_s.value()? * way.lat.avg_us.value()? / 1e6)).sum();
     job.little_count = in_flight.map_or_else(|| Figure::na(NOT_PRINTED), Figure::decimal);
     let group = StorageGroup {
         group: job.group,
@@ -485,39 +421,14 @@ fn interval(row: &Row, draft: &mut Draft) {
         _ => String::new(),
     };
     for (key, name, series, column) in [
-        (
-            "ios_per_s",
-            "i/o rate",
-            format!("{only}ios_count_per_s"),
-            Column::Ios,
-        ),
-        (
-            "mib_per_s",
-            "MB/sec",
-            format!("{only}mib_per_s"),
-            Column::Mib,
-        ),
-        (
-            "lat_us_avg",
-            "resp time",
-            "lat_avg_us".to_owned(),
-            Column::Lat,
-        ),
-        (
-            "lat_us_max",
-            "resp max",
-            "lat_max_us".to_owned(),
-            Column::Max,
-        ),
+        ("ios_per_s", "i/o rate", format!("{only}ios_count_per_s"), Column::Ios),
+        ("mib_per_s", "MB/sec", format!("{only}mib_per_s"), Column::Mib),
+        ("lat_us_avg", "resp time", "lat_avg_us".to_owned(), Column::Lat),
+        ("lat_us_max", "resp max", "lat_max_us".to_owned(), Column::Max),
     ] {
         if let Some(printed) = row.of(column) {
             let scope = format!("interval {}", row.interval);
-            put_step(
-                draft,
-                reading(row, key, name, &scope, printed),
-                &series,
-                step,
-            );
+            put_step(draft, reading(row, key, name, &scope, printed), &series, step);
         }
     }
 }
@@ -526,12 +437,8 @@ fn interval(row: &Row, draft: &mut Draft) {
 mod tests {
     use super::super::testing::{imported, number, survives, told};
 
-    const SAMPLES: [&str; 4] = [
-        "vdbench-file-system.txt",
-        "vdbench-summary.txt",
-        "vdbench-two-runs.txt",
-        "vdbench-flatfile.txt",
-    ];
+    const SAMPLES: [&str; 4] =
+        ["vdbench-file-system.txt", "vdbench-summary.txt", "vdbench-two-runs.txt", "vdbench-flatfile.txt"];
 
     #[test]
     fn every_sample_is_read_as_frozen() {
@@ -544,14 +451,10 @@ mod tests {
     fn reads_alone_are_read_as_reads() {
         let record = imported("vdbench-summary.txt");
         let metrics = &record.metrics;
-        let of = |key| {
-            assay_measure::record::metric::find(metrics, key)
-                .and_then(|metric| metric.value.value())
-        };
+        let of = |key| assay_measure::record::metric::find(metrics, key).and_then(|metric| metric.value.value());
         assert_eq!(of("reads_per_s"), Some(8_000.0));
         assert_eq!(of("read_us_avg"), Some(2_000.0));
-        let info: assay_storage::record::info::StorageInfo =
-            record.parts.get().expect("a storage part");
+        let info: assay_storage::record::info::StorageInfo = record.parts.get().expect("a storage part");
         let job = &info.jobs[0];
         assert_eq!(job.in_flight_mean_count.value(), Some(16.0));
         assert_eq!(record.series.metrics["read_ios_count_per_s"].len(), 4);
@@ -560,14 +463,9 @@ mod tests {
     #[test]
     fn a_mix_is_split_by_its_share_of_reads() {
         let record = imported("vdbench-two-runs.txt");
-        let info: assay_storage::record::info::StorageInfo =
-            record.parts.get().expect("a storage part");
+        let info: assay_storage::record::info::StorageInfo = record.parts.get().expect("a storage part");
         let job = &info.jobs[1];
-        let rates: Vec<_> = job
-            .ways
-            .iter()
-            .filter_map(|way| way.ios_per_s.value())
-            .collect();
+        let rates: Vec<_> = job.ways.iter().filter_map(|way| way.ios_per_s.value()).collect();
         assert_eq!(rates, [700.0, 300.0]);
         assert_eq!(number(&record, "mixed", "write_lat_us_avg"), 3_000.0);
     }

@@ -41,19 +41,12 @@ pub struct Axis {
 impl Axis {
     /// A linear axis.
     pub fn of(title: &str, unit: &str) -> Self {
-        Self {
-            title: title.to_owned(),
-            unit: unit.to_owned(),
-            log: false,
-        }
+        Self { title: title.to_owned(), unit: unit.to_owned(), log: false }
     }
 
     /// A logarithmic axis.
     pub fn log(title: &str, unit: &str) -> Self {
-        Self {
-            log: true,
-            ..Self::of(title, unit)
-        }
+        Self { log: true, ..Self::of(title, unit) }
     }
 
     /// An axis of these values: logarithmic where they span more than two decades, which a linear one would crowd at 0.
@@ -152,23 +145,12 @@ pub struct Trace {
 impl Trace {
     /// A trace over the chart's rows.
     pub fn new(name: &str, kind: Stroke, color: &'static str, y: Vec<Option<f64>>) -> Self {
-        Self {
-            name: name.to_owned(),
-            kind,
-            color,
-            y,
-            x: None,
-            begins: Vec::new(),
-            error: None,
-        }
+        Self { name: name.to_owned(), kind, color, y, x: None, begins: Vec::new(), error: None }
     }
 
     /// A trace over rows of its own.
     pub fn at(self, x: Vec<f64>) -> Self {
-        Self {
-            x: Some(Rows::Numbers(x)),
-            ..self
-        }
+        Self { x: Some(Rows::Numbers(x)), ..self }
     }
 
     /// Whether it has a single value.
@@ -214,10 +196,7 @@ pub enum Drawn {
 impl Drawn {
     /// No chart of this title, for this reason.
     pub fn missing(title: &str, reason: &str) -> Self {
-        Self::Missing {
-            title: title.to_owned(),
-            reason: reason.to_owned(),
-        }
+        Self::Missing { title: title.to_owned(), reason: reason.to_owned() }
     }
 
     /// The chart without its empty traces; missing for this reason if none is left.

@@ -44,12 +44,7 @@ pub fn shares(record: &Record) -> Option<Shares> {
     let own_s = record.os.process.cpu_s.value()? + server_s(record);
     let own = (100.0 * own_s / (elapsed * cpus)).min(busy);
     let steal = pct("steal").unwrap_or(0.0);
-    Some(Shares {
-        busy,
-        own,
-        others: (busy - own).max(0.0),
-        steal,
-    })
+    Some(Shares { busy, own, others: (busy - own).max(0.0), steal })
 }
 
 /// The host as the limit: CPUs that others take, that the hypervisor or a quota withholds, or that the test uses up.
@@ -68,11 +63,7 @@ pub fn limit(record: &Record) -> Option<Limit> {
     if throttled_pct >= THROTTLED_PCT {
         return Some(Limit::new(
             "the CPU quota of this control group",
-            format!(
-                "It stopped the test for {} s of {} s. {told}",
-                fixed(throttled / 1e6, 1),
-                fixed(elapsed, 0)
-            ),
+            format!("It stopped the test for {} s of {} s. {told}", fixed(throttled / 1e6, 1), fixed(elapsed, 0)),
         ));
     }
     if shares.steal >= STEAL_PCT {
@@ -91,10 +82,7 @@ pub fn limit(record: &Record) -> Option<Limit> {
     } else {
         "the host's CPUs, which this test used up"
     };
-    Some(Limit::new(
-        what,
-        format!("{told} Wait times include the time until a CPU was free."),
-    ))
+    Some(Limit::new(what, format!("{told} Wait times include the time until a CPU was free.")))
 }
 
 /// What others did to the figures, in one sentence; nothing where the host was left to the test.
@@ -103,16 +91,10 @@ pub fn disturbed(record: &Record) -> Option<String> {
     let shares = shares(record)?;
     let mut said = Vec::new();
     if shares.others >= OTHERS_PCT {
-        said.push(format!(
-            "other processes used {} % of the host's CPU time",
-            fixed(shares.others, 0)
-        ));
+        said.push(format!("other processes used {} % of the host's CPU time", fixed(shares.others, 0)));
     }
     if shares.steal >= STEAL_PCT {
-        said.push(format!(
-            "the hypervisor withheld {} %",
-            fixed(shares.steal, 0)
-        ));
+        said.push(format!("the hypervisor withheld {} %", fixed(shares.steal, 0)));
     }
     (!said.is_empty()).then(|| said.join(" and "))
 }
@@ -132,9 +114,7 @@ pub fn lost_share(record: &Record) -> f64 {
         let threads = record.driver.threads_count as f64;
         Some(record.driver.thread_run_delay_s.value()? / (threads * elapsed))
     };
-    let waited = thread_s()
-        .filter(|share| share.is_finite())
-        .unwrap_or_default();
+    let waited = thread_s().filter(|share| share.is_finite()).unwrap_or_default();
     let taken = (shares.others + shares.steal) / 100.0;
     taken.max(waited).clamp(0.0, MOST)
 }
@@ -148,10 +128,7 @@ mod tests {
         let mut record = Record::default();
         record.interval.elapsed_s = Figure::decimal(10.0);
         record.os.cpus_count = Figure::Count(2);
-        record
-            .os
-            .cpu_pct
-            .insert("busy".to_owned(), Figure::decimal(busy));
+        record.os.cpu_pct.insert("busy".to_owned(), Figure::decimal(busy));
         record.os.process.cpu_s = Figure::decimal(own_s);
         record
     }
@@ -160,18 +137,9 @@ mod tests {
     fn a_busy_host_is_named_with_who_kept_it_busy() {
         let what = |busy, own_s| limit(&host(busy, own_s)).map(|limit| limit.what);
         assert_eq!(what(50.0, 2.0), None);
-        assert_eq!(
-            what(99.0, 2.0).as_deref(),
-            Some("the host's CPUs, which other processes kept busy")
-        );
-        assert_eq!(
-            what(99.0, 16.0).as_deref(),
-            Some("the host's CPUs, which this test shared with other processes")
-        );
-        assert_eq!(
-            what(99.0, 19.0).as_deref(),
-            Some("the host's CPUs, which this test used up")
-        );
+        assert_eq!(what(99.0, 2.0).as_deref(), Some("the host's CPUs, which other processes kept busy"));
+        assert_eq!(what(99.0, 16.0).as_deref(), Some("the host's CPUs, which this test shared with other processes"));
+        assert_eq!(what(99.0, 19.0).as_deref(), Some("the host's CPUs, which this test used up"));
     }
 
     #[test]
@@ -201,10 +169,7 @@ mod tests {
     #[test]
     fn steal_and_a_quota_come_before_the_busy_host() {
         let mut record = host(60.0, 2.0);
-        record
-            .os
-            .cpu_pct
-            .insert("steal".to_owned(), Figure::decimal(20.0));
+        record.os.cpu_pct.insert("steal".to_owned(), Figure::decimal(20.0));
         let found = limit(&record).expect("steal is a limit");
         assert!(found.what.contains("hypervisor"), "{found:?}");
         record.os.cgroup_throttled_us = Figure::decimal(2e6);

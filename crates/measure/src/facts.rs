@@ -53,11 +53,7 @@ pub const CPUS: FactKey = key("cpus_usable", "CPUs", &["cpus"]);
 /// Memory of the host, bytes.
 pub const MEMORY_BYTES: FactKey = key("memory_bytes", "Memory", &["memory"]);
 /// The hypervisor, or what tells that there is one.
-pub const VIRTUALISATION: FactKey = key(
-    "virtualisation",
-    "Virtualisation",
-    &["virtualization", "hypervisor"],
-);
+pub const VIRTUALISATION: FactKey = key("virtualisation", "Virtualisation", &["virtualization", "hypervisor"]);
 /// Make and model of the machine.
 pub const PRODUCT: FactKey = key("product", "Machine", &[]);
 /// How the engine's files were opened.

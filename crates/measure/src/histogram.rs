@@ -144,10 +144,7 @@ impl Histogram {
     /// An empty histogram with room for every slot, so that recording never allocates.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            slots: Slots::Dense(no_slots()),
-            ..Self::default()
-        }
+        Self { slots: Slots::Dense(no_slots()), ..Self::default() }
     }
 
     /// Counts one duration.
@@ -272,12 +269,7 @@ impl Histogram {
     ///
     /// # Errors
     /// When slots are unknown or out of order, or the scalars cannot belong to them.
-    pub fn from_sparse(
-        slots: &[(u32, u64)],
-        sum_ns: u64,
-        min_ns: u64,
-        max_ns: u64,
-    ) -> Result<Self, HistogramError> {
+    pub fn from_sparse(slots: &[(u32, u64)], sum_ns: u64, min_ns: u64, max_ns: u64) -> Result<Self, HistogramError> {
         let mut count = 0_u64;
         let mut before = None;
         for &(slot, n) in slots {
@@ -366,13 +358,7 @@ impl Histogram {
 
 impl Histogram {
     fn compact(slots: Vec<(u32, u64)>, count: u64, sum_ns: u64, min_ns: u64, max_ns: u64) -> Self {
-        Self {
-            slots: Slots::Sparse(slots),
-            count,
-            sum_ns,
-            min_ns,
-            max_ns,
-        }
+        Self { slots: Slots::Sparse(slots), count, sum_ns, min_ns, max_ns }
     }
 
     /// The slots in use, ascending.
@@ -427,10 +413,7 @@ fn no_slots() -> Box<[u64; SLOTS]> {
 }
 
 /// Adds two ascending lists of slots.
-fn join(
-    left: impl Iterator<Item = (u32, u64)>,
-    right: impl Iterator<Item = (u32, u64)>,
-) -> Vec<(u32, u64)> {
+fn join(left: impl Iterator<Item = (u32, u64)>, right: impl Iterator<Item = (u32, u64)>) -> Vec<(u32, u64)> {
     let mut left = left.peekable();
     let mut right = right.peekable();
     let mut joined = Vec::with_capacity(left.size_hint().0 + right.size_hint().0);
@@ -453,12 +436,7 @@ fn join(
 }
 
 /// Whether sum and extremes can belong to these slots (ascending, none zero).
-fn check_scalars(
-    slots: &[(u32, u64)],
-    sum_ns: u64,
-    min_ns: u64,
-    max_ns: u64,
-) -> Result<(), HistogramError> {
+fn check_scalars(slots: &[(u32, u64)], sum_ns: u64, min_ns: u64, max_ns: u64) -> Result<(), HistogramError> {
     let (Some(&(first, _)), Some(&(last, _))) = (slots.first(), slots.last()) else {
         return match sum_ns {
             0 => Ok(()),
@@ -471,9 +449,7 @@ fn check_scalars(
     }
     let sum_with = |value: fn(u32) -> u64| {
         let products = slots.iter();
-        products.fold(0_u128, |sum, &(slot, n)| {
-            sum.saturating_add(u128::from(value(slot)) * u128::from(n))
-        })
+        products.fold(0_u128, |sum, &(slot, n)| sum.saturating_add(u128::from(value(slot)) * u128::from(n)))
     };
     let least = sum_with(|slot| slot_low_and_width_ns(slot as usize).0);
     let most = sum_with(highest_of);

@@ -178,10 +178,8 @@ mod tests {
 
     #[test]
     fn an_interval_holds_the_ticks_after_its_begin_up_to_its_end() {
-        let history = ActivityHistory {
-            steps: (1..=5).map(|at| step(at * 10, &[])).collect(),
-            ..ActivityHistory::default()
-        };
+        let history =
+            ActivityHistory { steps: (1..=5).map(|at| step(at * 10, &[])).collect(), ..ActivityHistory::default() };
         let at: Vec<u64> = history.between(20, 40).map(|step| step.at_ns).collect();
         assert_eq!(at, [30, 40]);
     }
@@ -211,13 +209,8 @@ mod tests {
     fn a_history_of_any_length_stays_bounded() {
         let mut history = ActivityHistory::default();
         for at in 0..40 {
-            let steps = (0..1000)
-                .map(|i| step(at * 1000 + i, &[(0, 1, 10)]))
-                .collect();
-            history.append(ActivityHistory {
-                steps,
-                ..ActivityHistory::default()
-            });
+            let steps = (0..1000).map(|i| step(at * 1000 + i, &[(0, 1, 10)])).collect();
+            history.append(ActivityHistory { steps, ..ActivityHistory::default() });
         }
         assert!(history.steps.len() <= STEPS_MAX);
         let samples: u64 = history.steps.iter().map(ActivityStep::samples).sum();

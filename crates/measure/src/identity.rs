@@ -42,33 +42,19 @@ impl Rule {
     /// An equality that may not be off by one.
     #[must_use]
     pub fn exact(id: &'static str, scope: Scope, text: &'static str) -> Self {
-        Self {
-            id,
-            text,
-            scope,
-            exact: true,
-            relation: Relation::Equal,
-            tolerance: 0.0,
-        }
+        Self { id, text, scope, exact: true, relation: Relation::Equal, tolerance: 0.0 }
     }
 
     /// An equality within a tolerance: a violation is reported, but may lie outside assay.
     #[must_use]
     pub fn within(id: &'static str, scope: Scope, text: &'static str, tolerance: f64) -> Self {
-        Self {
-            exact: false,
-            tolerance,
-            ..Self::exact(id, scope, text)
-        }
+        Self { exact: false, tolerance, ..Self::exact(id, scope, text) }
     }
 
     /// The left side may be below the right one.
     #[must_use]
     pub fn at_most(self) -> Self {
-        Self {
-            relation: Relation::AtMost,
-            ..self
-        }
+        Self { relation: Relation::AtMost, ..self }
     }
 
     /// The interval it is taken over.
@@ -109,11 +95,7 @@ impl Rule {
         let largest = lhs.abs().max(rhs.abs());
         let off = match holds {
             true => String::new(),
-            false => format!(
-                ", off by {} ({} %)",
-                number(over.abs()),
-                fixed(100.0 * over.abs() / largest, 3)
-            ),
+            false => format!(", off by {} ({} %)", number(over.abs()), fixed(100.0 * over.abs() / largest, 3)),
         };
         let allowed = match self.tolerance > 0.0 {
             true => format!(", {} allowed", number(self.tolerance)),

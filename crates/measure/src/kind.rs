@@ -53,9 +53,7 @@ pub fn again(record: &Record) -> String {
 #[must_use]
 pub fn beside(record: &Record, command: &str, place: &str, keep: &[&str]) -> String {
     let given = given(record);
-    let kept = given
-        .iter()
-        .filter(|line| keep.contains(&line.name.as_str()));
+    let kept = given.iter().filter(|line| keep.contains(&line.name.as_str()));
     words(command, Some(place), kept)
 }
 
@@ -63,11 +61,7 @@ fn is_place(line: &SettingLine) -> bool {
     ["PATH", "PEER"].contains(&line.name.as_str())
 }
 
-fn words<'a>(
-    command: &str,
-    place: Option<&str>,
-    settings: impl Iterator<Item = &'a &'a SettingLine>,
-) -> String {
+fn words<'a>(command: &str, place: Option<&str>, settings: impl Iterator<Item = &'a &'a SettingLine>) -> String {
     let mut words = vec!["assay".to_owned(), command.to_owned()];
     words.extend(place.map(shell_word));
     for line in settings {
@@ -207,10 +201,7 @@ impl Limit {
     /// A limit with its evidence.
     #[must_use]
     pub fn new(what: impl Into<String>, evidence: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            evidence: evidence.into(),
-        }
+        Self { what: what.into(), evidence: evidence.into() }
     }
 
     /// Nothing can be said, and why.
@@ -233,20 +224,14 @@ impl Next {
     /// A command and what it would tell.
     #[must_use]
     pub fn new(command: impl Into<String>, why: impl Into<String>) -> Self {
-        Self {
-            command: command.into(),
-            why: why.into(),
-        }
+        Self { command: command.into(), why: why.into() }
     }
 
     /// After a run whose figures are not to be used, of `assay` or of a workload (`assay orders`) on a target (` --target URL`,
     /// or nothing): its data set is checked, and it is run again. The data set of a temporary server is gone.
     #[must_use]
     pub fn after_invalid(command: &str, target: &str) -> Vec<Self> {
-        let check = Self::new(
-            format!("{command} check{target}"),
-            "says whether the data set is whole",
-        );
+        let check = Self::new(format!("{command} check{target}"), "says whether the data set is whole");
         let again = Self::new(format!("{command} run{target}"), "once the cause is gone");
         match target.contains(" temp:") {
             true => vec![again],
@@ -274,13 +259,7 @@ impl Line {
     /// Figures under a title, with what is said where none is known.
     #[must_use]
     pub fn of(title: &'static str, told: Vec<Told>, otherwise: &str) -> Self {
-        Self {
-            title,
-            lead: String::new(),
-            told,
-            glue: ", ",
-            otherwise: otherwise.to_owned(),
-        }
+        Self { title, lead: String::new(), told, glue: ", ", otherwise: otherwise.to_owned() }
     }
 }
 
@@ -299,11 +278,7 @@ impl Told {
     /// A figure that is left out where it is not known.
     #[must_use]
     pub fn new(value: &Figure, unit: &str) -> Self {
-        Self {
-            value: value.clone(),
-            unit: unit.to_owned(),
-            otherwise: String::new(),
-        }
+        Self { value: value.clone(), unit: unit.to_owned(), otherwise: String::new() }
     }
 }
 
@@ -424,12 +399,7 @@ impl Check {
             _ => otherwise,
         };
         let told = |value: &str| if value.is_empty() { UNKNOWN } else { value }.to_owned();
-        Self {
-            what: what.to_owned(),
-            baseline: told(baseline),
-            candidate: told(candidate),
-            finding,
-        }
+        Self { what: what.to_owned(), baseline: told(baseline), candidate: told(candidate), finding }
     }
 
     /// Two numbers that should be within `same` of each other, 0..1.
@@ -441,12 +411,7 @@ impl Check {
             (Some(_), Some(_)) => otherwise,
             _ => Finding::Unknown,
         };
-        Self {
-            what: what.to_owned(),
-            baseline: told(a),
-            candidate: told(b),
-            finding,
-        }
+        Self { what: what.to_owned(), baseline: told(a), candidate: told(b), finding }
     }
 }
 
@@ -469,19 +434,12 @@ mod tests {
     use super::*;
 
     fn set(name: &str, value: &str, origin: &str) -> SettingLine {
-        SettingLine {
-            name: name.to_owned(),
-            value: value.to_owned(),
-            origin: origin.to_owned(),
-        }
+        SettingLine { name: name.to_owned(), value: value.to_owned(), origin: origin.to_owned() }
     }
 
     #[test]
     fn the_next_command_finds_the_same_place_and_keeps_what_it_must() {
-        let mut record = Record {
-            kind: "network".to_owned(),
-            ..Record::default()
-        };
+        let mut record = Record { kind: "network".to_owned(), ..Record::default() };
         record.run.workload = "net".to_owned();
         record.plan.settings = vec![
             set("PEER", "db 2", "cli"),

@@ -36,9 +36,7 @@ pub const CLASSES: [(&str, &str, &str); 11] = [
 ];
 
 /// Colours of things without a colour of their own, in this order.
-const OTHERS: [&str; 9] = [
-    BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE, "#882255", "#999933", GREY,
-];
+const OTHERS: [&str; 9] = [BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE, "#882255", "#999933", GREY];
 
 /// The nth colour.
 pub fn nth(n: usize) -> &'static str {

@@ -145,11 +145,7 @@ pub fn rank_correlation(pairs: impl Iterator<Item = (u64, u64)>) -> f64 {
         yy += dy * (y - mean_y);
         xy += dx * (y - mean_y);
     }
-    if xx > 0.0 && yy > 0.0 {
-        xy / (xx * yy).sqrt()
-    } else {
-        0.0
-    }
+    if xx > 0.0 && yy > 0.0 { xy / (xx * yy).sqrt() } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -221,9 +217,7 @@ mod tests {
                 }
             }
             let (a, b) = (Permutation::new(3, 1, scale), Permutation::new(3, 2, scale));
-            let same = (1..=scale)
-                .filter(|key| a.slot_of_key(*key) == b.slot_of_key(*key))
-                .count();
+            let same = (1..=scale).filter(|key| a.slot_of_key(*key) == b.slot_of_key(*key)).count();
             assert!(same < 20, "{same} keys of {scale} share a slot");
             let r = rank_correlation((1..=scale).map(|k| (a.slot_of_key(k), b.slot_of_key(k))));
             assert!(r.abs() < 0.05, "schemas correlate: {r}");

@@ -27,8 +27,8 @@ pub fn plain(text: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn csv_field(text: &str) -> String {
     let begins = |signs: &[char]| text.trim_start_matches(' ').starts_with(signs);
-    let calculates = begins(&['=', '@', '\t', '\r', '\n'])
-        || begins(&['+', '-']) && !text.parse().is_ok_and(f64::is_finite);
+    let calculates =
+        begins(&['=', '@', '\t', '\r', '\n']) || begins(&['+', '-']) && !text.parse().is_ok_and(f64::is_finite);
     let safe = match calculates {
         true => Cow::Owned(format!("'{text}")),
         false => Cow::Borrowed(text),
@@ -52,9 +52,7 @@ pub fn shell_word(word: &str) -> String {
 /// An event's name as a key: lower case, words joined by `_`.
 #[must_use]
 pub fn slug(name: &str) -> String {
-    let words = name
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .filter(|word| !word.is_empty());
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let mut key = String::new();
     for word in words {
         if !key.is_empty() {
@@ -83,10 +81,7 @@ mod tests {
     fn no_field_is_a_formula_and_numbers_are_numbers() {
         for (given, written) in [
             ("=1+1", "'=1+1"),
-            (
-                "=HYPERLINK(\"x\",\"y\")",
-                "\"'=HYPERLINK(\"\"x\"\",\"\"y\"\")\"",
-            ),
+            ("=HYPERLINK(\"x\",\"y\")", "\"'=HYPERLINK(\"\"x\"\",\"\"y\"\")\""),
             ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
             ("-2+3", "'-2+3"),
             (" =1", "' =1"),

@@ -165,45 +165,13 @@ mod tests {
     #[test]
     fn a_replay_does_not_change() {
         let golden = [
-            (
-                (0, 0, Purpose::Test),
-                [
-                    0xeb3d_ca4e_ed23_ba01,
-                    0xc674_a134_8554_6c67,
-                    0xbe30_cd4a_3f4d_985c,
-                ],
-            ),
-            (
-                (42, 1, Purpose::Keys),
-                [
-                    0xa31d_959e_999e_f7f6,
-                    0xf949_2402_4e19_8ddd,
-                    0xbbd3_e10b_b21c_3406,
-                ],
-            ),
-            (
-                (42, 2, Purpose::Keys),
-                [
-                    0xd61c_20f1_01d2_a7d9,
-                    0x741b_df7b_7563_07ae,
-                    0xa512_204f_7c91_8a00,
-                ],
-            ),
-            (
-                (42, 1, Purpose::Mix),
-                [
-                    0x5012_f188_14f6_9ef8,
-                    0x2274_a815_4f95_ab44,
-                    0x64c3_c54e_9b86_916f,
-                ],
-            ),
+            ((0, 0, Purpose::Test), [0xeb3d_ca4e_ed23_ba01, 0xc674_a134_8554_6c67, 0xbe30_cd4a_3f4d_985c]),
+            ((42, 1, Purpose::Keys), [0xa31d_959e_999e_f7f6, 0xf949_2402_4e19_8ddd, 0xbbd3_e10b_b21c_3406]),
+            ((42, 2, Purpose::Keys), [0xd61c_20f1_01d2_a7d9, 0x741b_df7b_7563_07ae, 0xa512_204f_7c91_8a00]),
+            ((42, 1, Purpose::Mix), [0x5012_f188_14f6_9ef8, 0x2274_a815_4f95_ab44, 0x64c3_c54e_9b86_916f]),
             (
                 (u64::MAX, 1000, Purpose::ThinkLength),
-                [
-                    0x5599_3560_1ec1_3ed6,
-                    0xfe7a_c370_e239_1a12,
-                    0xc0cb_6e74_0385_c88a,
-                ],
+                [0x5599_3560_1ec1_3ed6, 0xfe7a_c370_e239_1a12, 0xc0cb_6e74_0385_c88a],
             ),
         ];
         for ((seed, session, purpose), outputs) in golden {
@@ -258,10 +226,7 @@ mod tests {
         for _ in 0..100_000 {
             bins[stream.below(100) as usize] += 1;
         }
-        let chi_square: f64 = bins
-            .iter()
-            .map(|&n| (f64::from(n) - 1e3).powi(2) / 1e3)
-            .sum();
+        let chi_square: f64 = bins.iter().map(|&n| (f64::from(n) - 1e3).powi(2) / 1e3).sum();
         assert!(chi_square < 148.2, "{chi_square}");
     }
 

@@ -67,10 +67,7 @@ pub fn lag_1(values: &[f64]) -> f64 {
     if whole <= 0.0 {
         return 0.0;
     }
-    let next: f64 = values
-        .windows(2)
-        .map(|pair| (pair[0] - middle) * (pair[1] - middle))
-        .sum();
+    let next: f64 = values.windows(2).map(|pair| (pair[0] - middle) * (pair[1] - middle)).sum();
     next / whole
 }
 
@@ -257,11 +254,7 @@ impl Difference {
         } else {
             from.degrees() + to.degrees()
         };
-        Self {
-            estimate: to.mean - from.mean,
-            standard_error: whole.sqrt(),
-            degrees,
-        }
+        Self { estimate: to.mean - from.mean, standard_error: whole.sqrt(), degrees }
     }
 
     /// The chance of a difference at least as large if there were none, both ways.
@@ -271,11 +264,7 @@ impl Difference {
             return t_two_sided(self.estimate / self.standard_error, self.degrees);
         }
         // Nothing varies: a difference is certain, or there is none. What rounding leaves is none.
-        if self.estimate.abs() < 1e-12 {
-            1.0
-        } else {
-            0.0
-        }
+        if self.estimate.abs() < 1e-12 { 1.0 } else { 0.0 }
     }
 
     /// The interval that holds the true difference with the given confidence, e.g. 0.95.
@@ -293,8 +282,7 @@ impl Difference {
     #[must_use]
     pub fn detectable(&self, alpha: f64, power: f64) -> f64 {
         if self.standard_error > 0.0 {
-            let multiplier =
-                t_quantile(1.0 - alpha / 2.0, self.degrees) + t_quantile(power, self.degrees);
+            let multiplier = t_quantile(1.0 - alpha / 2.0, self.degrees) + t_quantile(power, self.degrees);
             return multiplier * self.standard_error;
         }
         0.0
@@ -371,11 +359,7 @@ mod tests {
         let found = Difference::welch(&Sample::independent(&a), &Sample::independent(&b));
         // Means 11.5 and 16; variances 5/3 and 4; squared errors 5/12 and 4/3.
         close(found.estimate, 4.5, 1e-12);
-        close(
-            found.standard_error,
-            (5.0 / 12.0 + 4.0 / 3.0_f64).sqrt(),
-            1e-12,
-        );
+        close(found.standard_error, (5.0 / 12.0 + 4.0 / 3.0_f64).sqrt(), 1e-12);
         let degrees = 1.75_f64.powi(2) / ((25.0 / 144.0) / 3.0 + (16.0 / 9.0) / 2.0);
         close(found.degrees, degrees, 1e-12);
         let (low, high) = found.interval(0.95);

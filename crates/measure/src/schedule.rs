@@ -36,19 +36,12 @@ impl Schedule {
     /// If `session` is not one of 1..=`sessions`.
     #[must_use]
     pub fn rate(per_s: u64, sessions: u32, session: u32) -> Self {
-        assert!(
-            (1..=sessions).contains(&session),
-            "session {session} is not one of 1..={sessions}"
-        );
+        assert!((1..=sessions).contains(&session), "session {session} is not one of 1..={sessions}");
         if per_s == 0 {
             return Self::Closed;
         }
         let phase = session - 1;
-        Self::Rate {
-            per_s,
-            sessions,
-            phase,
-        }
+        Self::Rate { per_s, sessions, phase }
     }
 
     /// Intended start of the session's operation `i` (from 0), ns after the gate;
@@ -56,12 +49,7 @@ impl Schedule {
     /// operation n of all starts at floor(n x 1 s / rate).
     #[must_use]
     pub fn next_start(&self, i: u64) -> Option<Ns> {
-        let Self::Rate {
-            per_s,
-            sessions,
-            phase,
-        } = *self
-        else {
+        let Self::Rate { per_s, sessions, phase } = *self else {
             return None;
         };
         // At most 2^96 operations of 2^30 ns each: 128 bits hold the product.
@@ -103,10 +91,7 @@ mod tests {
 
     #[test]
     fn instants_beyond_the_clock_stay_at_its_end() {
-        assert_eq!(
-            Schedule::rate(1, u32::MAX, 1).next_start(u64::MAX),
-            Some(Ns::MAX)
-        );
+        assert_eq!(Schedule::rate(1, u32::MAX, 1).next_start(u64::MAX), Some(Ns::MAX));
     }
 
     #[test]

@@ -175,10 +175,7 @@ pub const fn right(title: &'static str, width: usize) -> Column {
 /// A title across so many columns.
 #[must_use]
 pub fn over(title: &str, columns: usize) -> Head {
-    Head {
-        title: title.to_owned(),
-        columns,
-    }
+    Head { title: title.to_owned(), columns }
 }
 
 /// A left-aligned column.
@@ -195,11 +192,7 @@ pub const fn wrapped(title: &'static str) -> Column {
 
 impl Column {
     const fn new(title: &'static str, width: usize, align: Align) -> Self {
-        Self {
-            title: Cow::Borrowed(title),
-            width,
-            align,
-        }
+        Self { title: Cow::Borrowed(title), width, align }
     }
 }
 
@@ -258,11 +251,7 @@ pub struct Sections {
 
 impl Sections {
     fn begin(&mut self, title: &str, is_headed: bool) {
-        self.all.push(Section {
-            title: title.to_owned(),
-            is_headed,
-            ..Section::default()
-        });
+        self.all.push(Section { title: title.to_owned(), is_headed, ..Section::default() });
     }
 
     fn put(&mut self, part: Part) {
@@ -324,28 +313,17 @@ impl Sections {
 
     /// A sentence that says how much it matters.
     pub fn finding(&mut self, weight: Weight, lead: &str, text: &str) {
-        self.put(Part::Sentence {
-            lead: lead.to_owned(),
-            text: text.to_owned(),
-            weight,
-        });
+        self.put(Part::Sentence { lead: lead.to_owned(), text: text.to_owned(), weight });
     }
 
     /// A name and its value; `width` characters are the name's in text.
     pub fn named(&mut self, name: &str, width: usize, value: impl Into<Cell>) {
-        self.put(Part::Named {
-            name: name.to_owned(),
-            width,
-            value: value.into(),
-        });
+        self.put(Part::Named { name: name.to_owned(), width, value: value.into() });
     }
 
     /// Names and values side by side in two columns.
     pub fn two_columns(&mut self, left: &[(String, String)], right: &[(String, String)]) {
-        self.put(Part::Pairs {
-            left: left.to_vec(),
-            right: right.to_vec(),
-        });
+        self.put(Part::Pairs { left: left.to_vec(), right: right.to_vec() });
     }
 
     /// Names and values, two pairs to a line, read down then across.
@@ -365,11 +343,7 @@ impl Sections {
     }
 
     fn table(&mut self, columns: &[Column], is_titled: bool) {
-        self.put(Part::Table(Table {
-            columns: columns.to_vec(),
-            is_titled,
-            ..Table::default()
-        }));
+        self.put(Part::Table(Table { columns: columns.to_vec(), is_titled, ..Table::default() }));
     }
 
     /// A whole table whose columns are as wide as what stands in them.
@@ -378,24 +352,14 @@ impl Sections {
     }
 
     /// A [`Sections::fitted`] table with titles across its columns and rows that text leaves out.
-    pub fn grouped(
-        &mut self,
-        heads: &[Head],
-        titles: &[(&str, Align)],
-        rows: Vec<Vec<Cell>>,
-        rest: Option<Rest>,
-    ) {
+    pub fn grouped(&mut self, heads: &[Head], titles: &[(&str, Align)], rows: Vec<Vec<Cell>>, rest: Option<Rest>) {
         let in_text = rest.as_ref().map_or(rows.len(), |rest| rest.first);
         let column = |(at, (title, align)): (usize, &(&str, Align))| {
             let cells = rows.iter().take(in_text).filter_map(|row| row.get(at));
             let longest = cells.map(|cell| cell.text.chars().count()).max();
             let width = longest.unwrap_or(0).max(title.chars().count());
             // The space before it, and one more so that long figures stay apart.
-            Column {
-                title: Cow::Owned((*title).to_owned()),
-                width: width + if at > 0 { 2 } else { 0 },
-                align: *align,
-            }
+            Column { title: Cow::Owned((*title).to_owned()), width: width + if at > 0 { 2 } else { 0 }, align: *align }
         };
         let mut columns: Vec<Column> = titles.iter().enumerate().map(column).collect();
         let mut at = 0;
@@ -459,12 +423,7 @@ impl Sections {
             let below = thousands(1 << index);
             let share = fixed(100.0 * *count as f64 / of.count() as f64, 3);
             let bar = "#".repeat((count * 40).div_ceil(most) as usize);
-            let cells = [
-                format!("< {below:>11} us"),
-                thousands(*count),
-                format!("{share} %"),
-                format!(" {bar}"),
-            ];
+            let cells = [format!("< {below:>11} us"), thousands(*count), format!("{share} %"), format!(" {bar}")];
             self.row(&columns, &cells);
         }
     }

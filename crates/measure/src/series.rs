@@ -11,8 +11,8 @@
 use crate::histogram::{Histogram, HistogramError};
 use crate::history::ActivityHistory;
 use crate::snapshot::{
-    Actor, BucketReading, Direction, DriverReading, EventReading, HostReading, IoReading, Mark,
-    OpReading, PathReading, Reading, RequestReading, Snapshot, StatSet, TimedReading, WaitClass,
+    Actor, BucketReading, Direction, DriverReading, EventReading, HostReading, IoReading, Mark, OpReading, PathReading,
+    Reading, RequestReading, Snapshot, StatSet, TimedReading, WaitClass,
 };
 use crate::timeline::{self, TimelineEvent};
 use serde::{Deserialize, Serialize};
@@ -170,10 +170,7 @@ impl SeriesLine {
             event: row.event.clone(),
             direction: row.direction,
             bytes: row.bytes,
-            completions: HistogramStep::encode(
-                requests_of(prev, &row.event, row.direction),
-                &row.completions,
-            ),
+            completions: HistogramStep::encode(requests_of(prev, &row.event, row.direction), &row.completions),
         });
         let ops = now.driver.ops.iter().map(|op| {
             let before = op_of(prev, &op.kind);
@@ -203,11 +200,7 @@ impl SeriesLine {
             requests: requests.collect(),
             ops: ops.collect(),
             schedule_lag: HistogramStep::encode(lag, &now.driver.schedule_lag),
-            driver: DriverReading {
-                ops: Vec::new(),
-                schedule_lag: Histogram::default(),
-                ..now.driver.clone()
-            },
+            driver: DriverReading { ops: Vec::new(), schedule_lag: Histogram::default(), ..now.driver.clone() },
             host: now.host.clone(),
         }
     }
@@ -218,10 +211,7 @@ impl SeriesLine {
     /// When a histogram's slots do not add up, alone or with those of `prev`.
     pub fn decode(&self, prev: Option<&Snapshot>) -> Result<Snapshot, SeriesError> {
         let rebuild = |of: &str, base: Option<&Histogram>, step: &HistogramStep| {
-            step.decode(base).map_err(|source| SeriesError::Histogram {
-                of: of.to_owned(),
-                source,
-            })
+            step.decode(base).map_err(|source| SeriesError::Histogram { of: of.to_owned(), source })
         };
         let mut events = Vec::with_capacity(self.events.len());
         for event in &self.events {
@@ -272,11 +262,7 @@ impl SeriesLine {
                 gauges: self.gauges.clone(),
                 resets: self.resets.clone(),
             },
-            driver: DriverReading {
-                ops,
-                schedule_lag,
-                ..self.driver.clone()
-            },
+            driver: DriverReading { ops, schedule_lag, ..self.driver.clone() },
             host: self.host.clone(),
         })
     }
@@ -325,10 +311,7 @@ impl HistogramStep {
         let slots: Vec<_> = slots.into_iter().collect();
         let histogram = Histogram::from_sparse(&slots, self.sum_ns, self.min_ns, self.max_ns)?;
         if histogram.count() != self.count {
-            return Err(HistogramError::Count {
-                count: self.count,
-                slots: histogram.count(),
-            });
+            return Err(HistogramError::Count { count: self.count, slots: histogram.count() });
         }
         Ok(histogram)
     }
@@ -353,23 +336,13 @@ impl SideLine {
     /// What the sessions did.
     #[must_use]
     pub fn activity(source: &str, activity: ActivityHistory) -> Self {
-        Self {
-            kind: "activity".to_owned(),
-            source: source.to_owned(),
-            activity: Some(activity),
-            event: None,
-        }
+        Self { kind: "activity".to_owned(), source: source.to_owned(), activity: Some(activity), event: None }
     }
 
     /// An event.
     #[must_use]
     pub fn event(source: &str, event: TimelineEvent) -> Self {
-        Self {
-            kind: "event".to_owned(),
-            source: source.to_owned(),
-            activity: None,
-            event: Some(event),
-        }
+        Self { kind: "event".to_owned(), source: source.to_owned(), activity: None, event: Some(event) }
     }
 
     /// The line, its end (`\n`) included.
@@ -392,10 +365,7 @@ impl SeriesWriter {
     /// A writer that has written nothing; `source` names who measures.
     #[must_use]
     pub fn new(source: &str) -> Self {
-        Self {
-            source: source.to_owned(),
-            prev: None,
-        }
+        Self { source: source.to_owned(), prev: None }
     }
 
     /// The snapshot of the last line.
@@ -463,11 +433,7 @@ impl SeriesReader {
         let line: SeriesLine = serde_json::from_slice(text)?;
         let snapshot = line.decode(self.latest.get(&line.source))?;
         self.latest.insert(line.source.clone(), snapshot.clone());
-        Ok(Line::Snapshot(Box::new(SeriesReading {
-            source: line.source,
-            mark: line.mark,
-            snapshot,
-        })))
+        Ok(Line::Snapshot(Box::new(SeriesReading { source: line.source, mark: line.mark, snapshot })))
     }
 }
 
@@ -550,11 +516,7 @@ fn waits_of<'a>(prev: Option<&'a Snapshot>, name: &str, actor: Actor) -> Option<
     Some(&event.waits)
 }
 
-fn requests_of<'a>(
-    prev: Option<&'a Snapshot>,
-    event: &str,
-    direction: Direction,
-) -> Option<&'a Histogram> {
+fn requests_of<'a>(prev: Option<&'a Snapshot>, event: &str, direction: Direction) -> Option<&'a Histogram> {
     let mut rows = prev?.stats.requests.iter();
     let row = rows.find(|row| row.event == event && row.direction == direction)?;
     Some(&row.completions)

@@ -223,8 +223,7 @@ impl StatSet {
             Some(Reading::Count(count)) => *count = count.saturating_add(n),
             Some(Reading::Na(_)) => {}
             None => {
-                self.counters
-                    .insert(stat.name.to_owned(), Reading::Count(n));
+                self.counters.insert(stat.name.to_owned(), Reading::Count(n));
             }
         }
     }
@@ -309,10 +308,7 @@ pub struct DriverReading {
 }
 
 /// A counter that most runs do not have.
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_none(count: &u64) -> bool {
     *count == 0
 }
@@ -456,10 +452,7 @@ impl Fact {
     /// This name with this value.
     #[must_use]
     pub fn new(name: &str, value: impl ToString) -> Self {
-        Self {
-            name: name.to_owned(),
-            value: value.to_string(),
-        }
+        Self { name: name.to_owned(), value: value.to_string() }
     }
 }
 

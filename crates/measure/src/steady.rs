@@ -44,17 +44,8 @@ impl Fit {
             least = least.min(*value);
             most = most.max(*value);
         }
-        let slope = if squares > 0.0 {
-            products / squares
-        } else {
-            0.0
-        };
-        Some(Self {
-            mean,
-            deviation,
-            excursion: most - least,
-            slope,
-        })
+        let slope = if squares > 0.0 { products / squares } else { 0.0 };
+        Some(Self { mean, deviation, excursion: most - least, slope })
     }
 }
 
@@ -119,11 +110,7 @@ impl Sums {
             sum.push(s);
             square.push(q);
         }
-        Self {
-            sum,
-            square,
-            middle,
-        }
+        Self { sum, square, middle }
     }
 
     /// Mean and sum of squared distances from it, of the values from `from` up to `to`.
@@ -146,11 +133,8 @@ impl Sums {
         let mut best: Option<(usize, f64)> = None;
         for at in from + least..(to + 1).saturating_sub(least) {
             let ((a, below), (b, above)) = (self.of(from, at), self.of(at, to));
-            let score = score(&Sides {
-                counts: ((at - from) as f64, (to - at) as f64),
-                means: (a, b),
-                squares: below + above,
-            });
+            let score =
+                score(&Sides { counts: ((at - from) as f64, (to - at) as f64), means: (a, b), squares: below + above });
             if best.is_none_or(|(_, most)| score > most) {
                 best = Some((at, score));
             }

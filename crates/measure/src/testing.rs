@@ -2,9 +2,9 @@
 
 use crate::histogram::Histogram;
 use crate::snapshot::{
-    Actor, BUCKETS, BucketReading, Direction, DiskReading, DriverReading, EventReading,
-    HostReading, IoReading, NetReading, OpReading, PathReading, Reading, RequestReading, SCAN,
-    SELECT, Snapshot, StatSet, TimedReading, UPDATE, WaitClass,
+    Actor, BUCKETS, BucketReading, Direction, DiskReading, DriverReading, EventReading, HostReading, IoReading,
+    NetReading, OpReading, PathReading, Reading, RequestReading, SCAN, SELECT, Snapshot, StatSet, TimedReading, UPDATE,
+    WaitClass,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -78,20 +78,17 @@ fn timed() -> impl Strategy<Value = Vec<TimedReading>> {
     const SOURCES: [&str; 2] = ["pg_stat_database", "pg_stat_io"];
     let key = (name(), any::<bool>());
     btree_map(key, (reading(), reading(), 0..3_usize, 0..2_usize), 0..4).prop_map(|rows| {
-        let row =
-            |((name, foreground), (waits, wait_ns, class, source)): (_, (_, _, usize, usize))| {
-                TimedReading {
-                    name,
-                    class: [WaitClass::UserIo, WaitClass::Commit, WaitClass::SystemIo][class],
-                    actor: match foreground {
-                        true => Actor::Foreground,
-                        false => Actor::Background,
-                    },
-                    waits,
-                    wait_ns,
-                    source: SOURCES[source].to_owned(),
-                }
-            };
+        let row = |((name, foreground), (waits, wait_ns, class, source)): (_, (_, _, usize, usize))| TimedReading {
+            name,
+            class: [WaitClass::UserIo, WaitClass::Commit, WaitClass::SystemIo][class],
+            actor: match foreground {
+                true => Actor::Foreground,
+                false => Actor::Background,
+            },
+            waits,
+            wait_ns,
+            source: SOURCES[source].to_owned(),
+        };
         let mut rows: Vec<_> = rows.into_iter().map(row).collect();
         rows.sort_by(|a, b| (&a.name, a.actor).cmp(&(&b.name, b.actor)));
         rows
@@ -100,11 +97,7 @@ fn timed() -> impl Strategy<Value = Vec<TimedReading>> {
 
 fn buckets() -> impl Strategy<Value = Vec<BucketReading>> {
     btree_map(name(), prop::collection::vec(n(), BUCKETS), 0..3).prop_map(|rows| {
-        let row = |(name, waits)| BucketReading {
-            name,
-            waits,
-            source: "v$event_histogram_micro".to_owned(),
-        };
+        let row = |(name, waits)| BucketReading { name, waits, source: "v$event_histogram_micro".to_owned() };
         rows.into_iter().map(row).collect()
     })
 }
@@ -168,65 +161,54 @@ pub(crate) fn stat_set() -> impl Strategy<Value = StatSet> {
     let sources = texts(&["a", "b time", "io"]);
     let rows = (events(), timed(), buckets(), io_rows(), paths(), requests());
     let parts = (counters, sources, rows, sums());
-    parts.prop_map(
-        |(counters, sources, (events, timed, buckets, io, paths, requests), gauges)| StatSet {
-            counters,
-            sources,
-            timed,
-            buckets,
-            events,
-            io,
-            paths,
-            requests,
-            gauges,
-            resets: BTreeSet::new(),
-        },
-    )
+    parts.prop_map(|(counters, sources, (events, timed, buckets, io, paths, requests), gauges)| StatSet {
+        counters,
+        sources,
+        timed,
+        buckets,
+        events,
+        io,
+        paths,
+        requests,
+        gauges,
+        resets: BTreeSet::new(),
+    })
 }
 
 fn ops() -> impl Strategy<Value = Vec<OpReading>> {
-    btree_map(
-        prop::sample::select(&[SELECT, UPDATE, SCAN][..]),
-        (n(), histogram(), histogram()),
-        0..4,
+    btree_map(prop::sample::select(&[SELECT, UPDATE, SCAN][..]), (n(), histogram(), histogram()), 0..4).prop_map(
+        |rows| {
+            let row =
+                |(kind, (rows, service, response))| OpReading { kind: str::to_owned(kind), rows, service, response };
+            rows.into_iter().map(row).collect()
+        },
     )
-    .prop_map(|rows| {
-        let row = |(kind, (rows, service, response))| OpReading {
-            kind: str::to_owned(kind),
-            rows,
-            service,
-            response,
-        };
-        rows.into_iter().map(row).collect()
-    })
 }
 
 pub(crate) fn driver() -> impl Strategy<Value = DriverReading> {
     let scalars = prop::array::uniform13(n());
     let parts = (ops(), sums(), sums(), sums(), histogram(), scalars);
-    parts.prop_map(
-        |(ops, errors, retried, by_kind, schedule_lag, n)| DriverReading {
-            ops,
-            errors,
-            retried,
-            by_kind,
-            retries: n[0],
-            hot_spot_hits: n[1],
-            hot_schema_hits: n[2],
-            think_count: n[3],
-            think_ns: n[4],
-            busy_ns: n[5],
-            sessions_active: n[6],
-            in_flight: n[7],
-            in_flight_ns: n[8],
-            schedule_lag,
-            thread_cpu_ns: n[9],
-            thread_run_delay_ns: n[10],
-            threads: n[11],
-            dropped: n[12],
-            resets: BTreeSet::new(),
-        },
-    )
+    parts.prop_map(|(ops, errors, retried, by_kind, schedule_lag, n)| DriverReading {
+        ops,
+        errors,
+        retried,
+        by_kind,
+        retries: n[0],
+        hot_spot_hits: n[1],
+        hot_schema_hits: n[2],
+        think_count: n[3],
+        think_ns: n[4],
+        busy_ns: n[5],
+        sessions_active: n[6],
+        in_flight: n[7],
+        in_flight_ns: n[8],
+        schedule_lag,
+        thread_cpu_ns: n[9],
+        thread_run_delay_ns: n[10],
+        threads: n[11],
+        dropped: n[12],
+        resets: BTreeSet::new(),
+    })
 }
 
 fn disks() -> impl Strategy<Value = Vec<DiskReading>> {
@@ -300,14 +282,12 @@ pub(crate) fn snapshot() -> impl Strategy<Value = Snapshot> {
         0 => String::new(),
         s => format!("2026-01-01T00:00:{s:02}Z"),
     });
-    (n(), wall, n(), stat_set(), driver(), host()).prop_map(
-        |(at_ns, wall, skew_ns, stats, driver, host)| Snapshot {
-            at_ns,
-            wall,
-            skew_ns,
-            stats,
-            driver,
-            host,
-        },
-    )
+    (n(), wall, n(), stat_set(), driver(), host()).prop_map(|(at_ns, wall, skew_ns, stats, driver, host)| Snapshot {
+        at_ns,
+        wall,
+        skew_ns,
+        stats,
+        driver,
+        host,
+    })
 }

@@ -98,17 +98,10 @@ mod tests {
             end: None,
         };
         let ended = TimelineEvent {
-            end: Some(CommandEnd {
-                status: "exit 0".to_owned(),
-                good: true,
-                took_ns: 1,
-            }),
+            end: Some(CommandEnd { status: "exit 0".to_owned(), good: true, took_ns: 1 }),
             ..begun.clone()
         };
-        let other = TimelineEvent {
-            number: 1,
-            ..begun.clone()
-        };
+        let other = TimelineEvent { number: 1, ..begun.clone() };
         let mut events = Vec::new();
         for event in [begun, other.clone(), ended.clone()] {
             note(&mut events, event);

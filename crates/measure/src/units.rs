@@ -175,10 +175,8 @@ pub fn duration(ns: Ns) -> String {
         };
     }
     // A value that rounds to 1000 of a unit is 1 of the next.
-    let (unit_ns, unit) = units
-        .into_iter()
-        .find(|&(unit_ns, _)| ns as f64 / unit_ns as f64 >= 0.9995)
-        .unwrap_or((1, "ns"));
+    let (unit_ns, unit) =
+        units.into_iter().find(|&(unit_ns, _)| ns as f64 / unit_ns as f64 >= 0.9995).unwrap_or((1, "ns"));
     let text = significant(ns as f64 / unit_ns as f64, 3);
     format!("{} {unit}", trim_zeros(&text))
 }

@@ -1,10 +1,6 @@
 //! Runs the fault harness: the whole native engine on a simulated disk, by seed. `cargo xtask faults` starts it.
 #![forbid(unsafe_code)]
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program of the project's own tests, never a library"
-)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program of the project's own tests, never a library")]
 
 use assay_native::engine::faults::command;
 use std::process::ExitCode;

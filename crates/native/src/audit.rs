@@ -39,21 +39,15 @@ pub(super) fn audit(
     let geometry = control.geometry;
     let map = geometry.map();
     let content = Content::new(control, 1..=geometry.schemas);
-    let spans = (1..=control.loaded_schemas).map(move |schema| Span::Pages {
-        first: map.data_page(schema, 0),
-        count: geometry.scale,
-    });
+    let spans = (1..=control.loaded_schemas)
+        .map(move |schema| Span::Pages { first: map.data_page(schema, 0), count: geometry.scale });
     let block_bytes = geometry.block_bytes as usize;
     let visit = |piece: &Piece, bytes: &[u8]| {
         let first = piece.first.expect("only pages are read");
         let pages = (first.0..).map(Page);
         for (page, block) in pages.zip(bytes.chunks_exact(block_bytes)) {
             let schema = map.schema_of(page);
-            rows(
-                schema,
-                content.row_key(Kind::Data, schema, page),
-                stamp(block),
-            );
+            rows(schema, content.row_key(Kind::Data, schema, page), stamp(block));
         }
         Ok(())
     };

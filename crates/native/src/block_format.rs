@@ -77,11 +77,7 @@ pub struct Mismatch {
 
 impl Mismatch {
     fn number(field: &'static str, expected: u64, found: u64) -> Self {
-        Self {
-            field,
-            expected: expected.to_string(),
-            found: found.to_string(),
-        }
+        Self { field, expected: expected.to_string(), found: found.to_string() }
     }
 }
 
@@ -113,14 +109,7 @@ pub const fn magic_word(kind: Kind) -> u64 {
 }
 
 /// Writes a fresh header: change number and log position 0, CRC still to be [sealed](seal).
-pub fn format_header(
-    block: &mut [u8],
-    kind: Kind,
-    page: Page,
-    schema: u32,
-    key: u64,
-    data_set: u64,
-) {
+pub fn format_header(block: &mut [u8], kind: Kind, page: Page, schema: u32, key: u64, data_set: u64) {
     let block_bytes = block.len() as u64;
     put(block, word::MAGIC, magic_word(kind));
     put(block, word::PAGE, page.0);
@@ -215,11 +204,7 @@ pub fn verify(
 fn explain_magic(first: u64, kind: Kind) -> Mismatch {
     let magic = first as u32;
     if magic != MAGIC {
-        return Mismatch {
-            field: "magic",
-            expected: format!("{MAGIC:#010x}"),
-            found: format!("{magic:#010x}"),
-        };
+        return Mismatch { field: "magic", expected: format!("{MAGIC:#010x}"), found: format!("{magic:#010x}") };
     }
     let version = (first >> 32) & 0xffff;
     if version != u64::from(VERSION) {
@@ -234,11 +219,7 @@ fn explain_magic(first: u64, kind: Kind) -> Mismatch {
 /// When it is another.
 pub fn verify_key(block: &[u8], key: u64) -> Result<(), Mismatch> {
     let found = get(block, word::KEY);
-    if found == key {
-        Ok(())
-    } else {
-        Err(Mismatch::number("key", key, found))
-    }
+    if found == key { Ok(()) } else { Err(Mismatch::number("key", key, found)) }
 }
 
 /// Checks that the block was not changed by redo behind `log_end`, the end of the log: a block is written only after its
@@ -265,18 +246,12 @@ pub fn verify_lsn(block: &[u8], log_end: u64) -> Result<(), Mismatch> {
 #[must_use]
 #[inline]
 pub fn column_range(column: usize) -> Range<usize> {
-    assert!(
-        (2..2 + COLUMNS).contains(&column),
-        "there is no column c{column}"
-    );
+    assert!((2..2 + COLUMNS).contains(&column), "there is no column c{column}");
     let start = HEADER_BYTES + (column - 2) * COLUMN_BYTES;
     start..start + COLUMN_BYTES
 }
 
-const _: () = assert!(
-    row_range().end == 2496 && row_range().end <= 4096,
-    "Y2: a row fits the smallest block"
-);
+const _: () = assert!(row_range().end == 2496 && row_range().end <= 4096, "Y2: a row fits the smallest block");
 
 /// Bytes of all columns of a row.
 #[must_use]
@@ -292,11 +267,7 @@ pub const fn fanout(block_bytes: u32) -> u64 {
 
 /// Writes the body words of an index node: `entries` of them follow, `level` counts from the leaves.
 pub fn format_node(block: &mut [u8], entries: u32, level: u32) {
-    put(
-        block,
-        word::NODE,
-        u64::from(entries) | u64::from(level) << 32,
-    );
+    put(block, word::NODE, u64::from(entries) | u64::from(level) << 32);
     put(block, word::NODE + 1, 0);
 }
 
@@ -354,10 +325,7 @@ impl HeaderSealer {
                 }
             }
         }
-        Self {
-            body_crc: crc32c::crc32c(body),
-            carry,
-        }
+        Self { body_crc: crc32c::crc32c(body), carry }
     }
 
     /// [`seal`] for a block whose body is the one this was made from.
@@ -367,9 +335,7 @@ impl HeaderSealer {
         let crc = head
             .iter()
             .zip(self.carry.iter())
-            .fold(self.body_crc, |crc, (byte, table)| {
-                crc ^ table[usize::from(*byte)]
-            });
+            .fold(self.body_crc, |crc, (byte, table)| crc ^ table[usize::from(*byte)]);
         block[CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
     }
 }
@@ -402,19 +368,14 @@ mod tests {
     fn a_sealed_block_verifies() {
         let block = sample(Kind::Scan);
         assert!(verify_crc(&block));
-        assert_eq!(
-            verify(&block, Kind::Scan, Page(77), 3, 0xfeed, true),
-            Ok(())
-        );
+        assert_eq!(verify(&block, Kind::Scan, Page(77), 3, 0xfeed, true), Ok(()));
         assert_eq!(verify_key(&block, 1234), Ok(()));
     }
 
     #[test]
     fn each_wrong_field_is_named() {
         let block = sample(Kind::Data);
-        let field = |kind, page, schema, set| {
-            verify(&block, kind, Page(page), schema, set, true).map_err(|m| m.field)
-        };
+        let field = |kind, page, schema, set| verify(&block, kind, Page(page), schema, set, true).map_err(|m| m.field);
         assert_eq!(field(Kind::Index, 77, 3, 0xfeed), Err("kind"));
         assert_eq!(field(Kind::Data, 78, 3, 0xfeed), Err("page"));
         assert_eq!(field(Kind::Data, 77, 4, 0xfeed), Err("schema"));
@@ -433,10 +394,7 @@ mod tests {
         assert_eq!(check(word::CRC * 8 + 5), Err("block size"));
         let zero = vec![0; 8192];
         let mismatch = verify(&zero, Kind::Data, Page(0), 1, 0, true).unwrap_err();
-        assert_eq!(
-            mismatch.to_string(),
-            "magic is 0x00000000, expected 0x42595341"
-        );
+        assert_eq!(mismatch.to_string(), "magic is 0x00000000, expected 0x42595341");
     }
 
     #[test]
@@ -444,10 +402,7 @@ mod tests {
         let mut block = sample(Kind::Data);
         unseal(&mut block);
         assert!(!is_sealed(&block) && verify_crc(&block));
-        assert_eq!(
-            verify(&block, Kind::Data, Page(77), 3, 0xfeed, true),
-            Ok(())
-        );
+        assert_eq!(verify(&block, Kind::Data, Page(77), 3, 0xfeed, true), Ok(()));
         assert!(verify(&block, Kind::Data, Page(76), 3, 0xfeed, true).is_err());
     }
 

@@ -58,11 +58,7 @@ pub(super) struct Pieces<I> {
 
 impl<I: Iterator<Item = Span>> Pieces<I> {
     pub(super) fn new(map: PageMap, spans: I) -> Self {
-        Self {
-            map,
-            spans,
-            current: None,
-        }
+        Self { map, spans, current: None }
     }
 }
 
@@ -83,34 +79,13 @@ impl<I: Iterator<Item = Span>> Iterator for Pieces<I> {
                     let aligned = (PIECE_BYTES - offset % PIECE_BYTES) / block_bytes;
                     let in_file = self.map.pages_in_run(first);
                     let blocks = count.min(aligned).min(in_file);
-                    self.current = Some(Span::Pages {
-                        first: Page(first.0 + blocks),
-                        count: count - blocks,
-                    });
-                    return Some(Piece {
-                        file,
-                        offset,
-                        bytes: (blocks * block_bytes) as usize,
-                        first: Some(first),
-                    });
+                    self.current = Some(Span::Pages { first: Page(first.0 + blocks), count: count - blocks });
+                    return Some(Piece { file, offset, bytes: (blocks * block_bytes) as usize, first: Some(first) });
                 }
-                Span::Bytes {
-                    file,
-                    offset,
-                    bytes,
-                } => {
+                Span::Bytes { file, offset, bytes } => {
                     let step = bytes.min(PIECE_BYTES - offset % PIECE_BYTES);
-                    self.current = Some(Span::Bytes {
-                        file,
-                        offset: offset + step,
-                        bytes: bytes - step,
-                    });
-                    return Some(Piece {
-                        file,
-                        offset,
-                        bytes: step as usize,
-                        first: None,
-                    });
+                    self.current = Some(Span::Bytes { file, offset: offset + step, bytes: bytes - step });
+                    return Some(Piece { file, offset, bytes: step as usize, first: None });
                 }
             }
         }
@@ -165,13 +140,8 @@ pub(super) fn transfer(
     (phase, total_bytes): (&str, u64),
     watch: Watch<'_>,
 ) -> Result<(), EngineError> {
-    let shared = Shared {
-        files,
-        pieces: Mutex::new(pieces),
-        job,
-        done_bytes: AtomicU64::new(0),
-        halt: AtomicBool::new(false),
-    };
+    let shared =
+        Shared { files, pieces: Mutex::new(pieces), job, done_bytes: AtomicU64::new(0), halt: AtomicBool::new(false) };
     // A phase of a few pieces needs no more threads than pieces.
     let threads = threads.clamp(1, (total_bytes / PIECE_BYTES + 1).min(256) as usize);
     let depth = (MOST_BUFFERS / threads).clamp(2, DEPTH);
@@ -217,10 +187,7 @@ pub(super) fn transfer(
 }
 
 /// One thread: moves pieces until they run out or somebody says halt.
-fn pump<I: Iterator<Item = Piece>>(
-    shared: &Shared<'_, I>,
-    depth: usize,
-) -> Result<(), EngineError> {
+fn pump<I: Iterator<Item = Piece>>(shared: &Shared<'_, I>, depth: usize) -> Result<(), EngineError> {
     let mut pump = Pump::open(shared.files, Backend::Auto, depth, PIECE_BYTES as usize)?;
     let next = || match shared.halt.load(Ordering::Acquire) {
         true => None,
@@ -236,14 +203,10 @@ fn pump<I: Iterator<Item = Piece>>(
     match shared.job {
         Job::Write { dress, fill } => {
             pump.dress(dress);
-            pump.run(
-                next,
-                Some(&mut |_, piece, buffer| fill(piece, buffer)),
-                |_, piece, _| {
-                    count(piece);
-                    Ok(())
-                },
-            )
+            pump.run(next, Some(&mut |_, piece, buffer| fill(piece, buffer)), |_, piece, _| {
+                count(piece);
+                Ok(())
+            })
         }
         Job::Read { visit } => pump.run(next, None, |_, piece, bytes| {
             visit(piece, bytes)?;
@@ -269,12 +232,7 @@ impl<'a> Pump<'a> {
     ///
     /// # Errors
     /// `Unusable` when no ring can be set up.
-    pub(super) fn open(
-        files: &'a Files,
-        backend: Backend,
-        depth: usize,
-        bytes: usize,
-    ) -> Result<Self, EngineError> {
+    pub(super) fn open(files: &'a Files, backend: Backend, depth: usize, bytes: usize) -> Result<Self, EngineError> {
         let ring = Ring::open(RingOptions {
             entries: depth as u32,
             buffers: depth,
@@ -285,11 +243,7 @@ impl<'a> Pump<'a> {
             helpers: depth.min(DEPTH),
         })
         .map_err(engine_error)?;
-        Ok(Self {
-            ring,
-            files,
-            under_way: vec![None; depth],
-        })
+        Ok(Self { ring, files, under_way: vec![None; depth] })
     }
 
     /// Shows every buffer before its first use.
@@ -327,9 +281,8 @@ impl<'a> Pump<'a> {
             }
             self.ring.submit(1, TICK).map_err(engine_error)?;
             while let Some(completion) = self.ring.pop() {
-                let (number, piece) = self.under_way[completion.tag as usize]
-                    .take()
-                    .expect("a tag names the slot of its piece");
+                let (number, piece) =
+                    self.under_way[completion.tag as usize].take().expect("a tag names the slot of its piece");
                 let CompletionLease::Buffer(buffer) = completion.lease else {
                     unreachable!("only buffers are read and written here");
                 };
@@ -347,24 +300,16 @@ impl<'a> Pump<'a> {
         let queued = match fill {
             Some(fill) => {
                 fill(number, &piece, &mut buffer[..bytes]);
-                self.ring
-                    .write_buffer(file, offset, buffer, bytes, false, slot as u64)
+                self.ring.write_buffer(file, offset, buffer, bytes, false, slot as u64)
             }
-            None => self
-                .ring
-                .read_buffer(file, offset, buffer, bytes, slot as u64),
+            None => self.ring.read_buffer(file, offset, buffer, bytes, slot as u64),
         };
         assert!(queued.is_ok(), "the ring has room for all buffers");
         self.under_way[slot] = Some((number, piece));
     }
 }
 
-fn judge(
-    files: &Files,
-    piece: &Piece,
-    writes: bool,
-    result: std::io::Result<u32>,
-) -> Result<(), EngineError> {
+fn judge(files: &Files, piece: &Piece, writes: bool, result: std::io::Result<u32>) -> Result<(), EngineError> {
     let path = files.path(piece.file).display();
     match result {
         Ok(moved) if moved as usize == piece.bytes => Ok(()),
@@ -377,15 +322,10 @@ fn judge(
             "{path} ends at byte {}, inside its data",
             piece.offset + u64::from(moved)
         ))),
-        Err(e) if is_full(&e) => Err(EngineError::Unusable(format!(
-            "no space left while writing {path}: {e}"
-        ))),
+        Err(e) if is_full(&e) => Err(EngineError::Unusable(format!("no space left while writing {path}: {e}"))),
         Err(source) => {
             let doing = if writes { "writing" } else { "reading" };
-            Err(EngineError::Io {
-                what: format!("{doing} {path} at byte {}", piece.offset),
-                source,
-            })
+            Err(EngineError::Io { what: format!("{doing} {path} at byte {}", piece.offset), source })
         }
     }
 }

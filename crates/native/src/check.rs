@@ -48,11 +48,7 @@ const MOST_PROBED: u32 = 64;
 ///
 /// # Errors
 /// `Damaged` with the first violation; `Unusable` when there is none, or it is loading or in use; as [`ensure_clean`].
-pub(super) fn check(
-    asked: &Asked,
-    settings: &Settings,
-    watch: Watch<'_>,
-) -> Result<Vec<Line>, EngineError> {
+pub(super) fn check(asked: &Asked, settings: &Settings, watch: Watch<'_>) -> Result<Vec<Line>, EngineError> {
     let places = match survey(asked, &[])? {
         Found::Ours(ours) => ours.places,
         Found::Nothing => return Err(nothing_here(asked.first())),
@@ -63,11 +59,7 @@ pub(super) fn check(
     let recovered = ensure_clean(&places, &mut lock, settings, watch)?;
     let control = lock.control();
     let files = Files::open(&places, control, true)?;
-    let level = if settings.text("CHECK") == "sampled" {
-        Level::Sampled
-    } else {
-        Level::Full
-    };
+    let level = if settings.text("CHECK") == "sampled" { Level::Sampled } else { Level::Full };
     let threads = settings.int("LOAD_PARALLEL_DEGREE") as usize;
     let work_unit = settings.int("WORK_UNIT");
     let mut lines = recovered.map_or_else(Vec::new, |recovery| recovery.lines());
@@ -98,12 +90,7 @@ pub(super) fn verify(
     let correlation = checker.correlation()?;
     let probes = checker.probe(work_unit)?;
     let mut lines = checker.shape();
-    lines.extend(checker.findings(
-        correlation,
-        probes,
-        work_unit,
-        begun.elapsed().as_secs_f64(),
-    ));
+    lines.extend(checker.findings(correlation, probes, work_unit, begun.elapsed().as_secs_f64()));
     Ok(lines)
 }
 
@@ -123,13 +110,7 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    fn new(
-        files: &'a Files,
-        control: &'a Control,
-        level: Level,
-        threads: usize,
-        watch: Watch<'a>,
-    ) -> Self {
+    fn new(files: &'a Files, control: &'a Control, level: Level, threads: usize, watch: Watch<'a>) -> Self {
         Self {
             files,
             control,
@@ -155,10 +136,7 @@ impl<'a> Checker<'a> {
     fn index(&self) -> Result<(), EngineError> {
         let map = self.map;
         let nodes = map.index.total_nodes;
-        let spans = self.schemas().map(move |schema| Span::Pages {
-            first: map.index_page(schema, 0),
-            count: nodes,
-        });
+        let spans = self.schemas().map(move |schema| Span::Pages { first: map.index_page(schema, 0), count: nodes });
         let total = nodes * u64::from(self.control.geometry.schemas);
         let visit = |piece: &Piece, bytes: &[u8]| {
             self.each_block(piece, bytes, |page, block| {
@@ -215,10 +193,7 @@ impl<'a> Checker<'a> {
         };
         let schemas = u64::from(self.control.geometry.schemas);
         if self.level == Level::Full || blocks <= SAMPLES {
-            let spans = self.schemas().map(move |schema| Span::Pages {
-                first: Page(base(schema)),
-                count: blocks,
-            });
+            let spans = self.schemas().map(move |schema| Span::Pages { first: Page(base(schema)), count: blocks });
             return self.read(phase, spans, blocks * schemas, &visit);
         }
         // Evenly spread, at an offset that differs by schema: neighbours of a sample stay unread,
@@ -228,20 +203,14 @@ impl<'a> Checker<'a> {
             let offset = u64::from(schema).wrapping_mul(0x9e37_79b9) % step;
             (offset..blocks)
                 .step_by(step as usize)
-                .map(move |slot| Span::Pages {
-                    first: Page(base(schema) + slot),
-                    count: 1,
-                })
+                .map(move |slot| Span::Pages { first: Page(base(schema) + slot), count: 1 })
         });
         self.read(phase, spans, blocks.div_ceil(step) * schemas, &visit)
     }
 
     /// Undo blocks were never used (zeroes) or are whole.
     fn undo(&self) -> Result<(), EngineError> {
-        let spans = std::iter::once(Span::Pages {
-            first: Page(UNDO_BASE),
-            count: self.control.geometry.undo_blocks,
-        });
+        let spans = std::iter::once(Span::Pages { first: Page(UNDO_BASE), count: self.control.geometry.undo_blocks });
         let visit = |piece: &Piece, bytes: &[u8]| {
             self.each_block(piece, bytes, |page, block| {
                 self.undo_blocks.fetch_add(1, Ordering::Relaxed);
@@ -251,11 +220,7 @@ impl<'a> Checker<'a> {
                 // Undo belongs to sessions, not to one schema: its schema word is the engine's own.
                 let schema = block_format::get(block, word::SCHEMA) as u32;
                 let header = block_format::magic_word(Kind::UndoHeader);
-                let kind = if block_format::get(block, word::MAGIC) == header {
-                    Kind::UndoHeader
-                } else {
-                    Kind::Undo
-                };
+                let kind = if block_format::get(block, word::MAGIC) == header { Kind::UndoHeader } else { Kind::Undo };
                 self.header(block, kind, page, schema)
             })
         };
@@ -281,14 +246,7 @@ impl<'a> Checker<'a> {
         let total = blocks * u64::from(self.control.geometry.block_bytes);
         let pieces = Pieces::new(self.map, spans);
         let job = Job::Read { visit };
-        transfer(
-            self.files,
-            self.threads,
-            pieces,
-            job,
-            (phase, total),
-            self.watch,
-        )
+        transfer(self.files, self.threads, pieces, job, (phase, total), self.watch)
     }
 
     fn each_block(
@@ -395,9 +353,7 @@ impl<'a> Checker<'a> {
             match rows.last() {
                 Some((last, _)) if *last >= wanted => wanted = last + 1,
                 _ => {
-                    return Err(EngineError::Damaged(format!(
-                        "schema {schema}: the index does not hold key {wanted}"
-                    )));
+                    return Err(EngineError::Damaged(format!("schema {schema}: the index does not hold key {wanted}")));
                 }
             }
         }
@@ -438,28 +394,12 @@ impl<'a> Checker<'a> {
         vec![
             text("checked", "Checked", level.to_owned()),
             count("checked_schemas", "Schemas checked", u64::from(g.schemas)),
-            count(
-                "rows_per_schema",
-                "Rows per schema, all in the index",
-                g.scale,
-            ),
+            count("rows_per_schema", "Rows per schema, all in the index", g.scale),
             count("max_key", "Largest key of each schema", g.scale),
-            count(
-                "data_blocks_per_schema",
-                "Data blocks per schema, one row each",
-                g.scale,
-            ),
-            count(
-                "index_blocks_per_schema",
-                "Index blocks per schema",
-                index.total_nodes,
-            ),
+            count("data_blocks_per_schema", "Data blocks per schema, one row each", g.scale),
+            count("index_blocks_per_schema", "Index blocks per schema", index.total_nodes),
             count("index_levels", "Index levels", u64::from(index.levels)),
-            count(
-                "scan_blocks_per_schema",
-                "Scan table blocks per schema",
-                g.scan_blocks,
-            ),
+            count("scan_blocks_per_schema", "Scan table blocks per schema", g.scan_blocks),
         ]
     }
 
@@ -468,26 +408,10 @@ impl<'a> Checker<'a> {
         let g = &self.control.geometry;
         let mut lines = Vec::new();
         let counters = [
-            (
-                "data_blocks_checked",
-                "Data blocks read and right",
-                &self.data_blocks,
-            ),
-            (
-                "index_blocks_checked",
-                "Index blocks read and right",
-                &self.index_blocks,
-            ),
-            (
-                "scan_blocks_checked",
-                "Scan blocks read and right",
-                &self.scan_blocks,
-            ),
-            (
-                "undo_blocks_checked",
-                "Undo blocks read and right",
-                &self.undo_blocks,
-            ),
+            ("data_blocks_checked", "Data blocks read and right", &self.data_blocks),
+            ("index_blocks_checked", "Index blocks read and right", &self.index_blocks),
+            ("scan_blocks_checked", "Scan blocks read and right", &self.scan_blocks),
+            ("undo_blocks_checked", "Undo blocks read and right", &self.undo_blocks),
         ];
         let mut blocks = 0;
         for (key, label, counter) in counters {
@@ -499,28 +423,12 @@ impl<'a> Checker<'a> {
         let read_mb = (blocks * u64::from(g.block_bytes)) as f64 / 1e6;
         let touched = work_unit.min(g.scale);
         lines.extend([
-            count(
-                "blocks_without_checksum",
-                "Of these, without a checksum",
-                unsealed,
-            ),
-            decimal(
-                "rank_correlation",
-                "Largest rank correlation of key and position",
-                correlation,
-            ),
-            count(
-                "probes",
-                "Range probes through the index",
-                u64::from(probes),
-            ),
+            count("blocks_without_checksum", "Of these, without a checksum", unsealed),
+            decimal("rank_correlation", "Largest rank correlation of key and position", correlation),
+            count("probes", "Range probes through the index", u64::from(probes)),
             count("probe_blocks", "Data blocks touched by each probe", touched),
             decimal("check_s", "Check time, s", seconds),
-            decimal(
-                "check_mb_per_s",
-                "Check rate, MB/s (10^6)",
-                read_mb / seconds.max(1e-9),
-            ),
+            decimal("check_mb_per_s", "Check rate, MB/s (10^6)", read_mb / seconds.max(1e-9)),
         ]);
         lines
     }
@@ -530,9 +438,5 @@ fn equal(field: &'static str, expected: u64, found: u64) -> Result<(), Mismatch>
     if expected == found {
         return Ok(());
     }
-    Err(Mismatch {
-        field,
-        expected: expected.to_string(),
-        found: found.to_string(),
-    })
+    Err(Mismatch { field, expected: expected.to_string(), found: found.to_string() })
 }

@@ -40,16 +40,10 @@ fn holder(dir: &Path) -> Option<String> {
         held.then(|| words.get(4)?.parse().ok()).flatten()
     })?;
     let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let mut words = command
-        .split(|byte| *byte == 0)
-        .map(String::from_utf8_lossy);
+    let mut words = command.split(|byte| *byte == 0).map(String::from_utf8_lossy);
     // Its first word says which command it is; the others may be anything.
-    let word = words
-        .nth(1)
-        .filter(|word| word.chars().all(|c| c.is_ascii_lowercase()));
-    let word = word
-        .filter(|word| !word.is_empty())
-        .map_or_else(String::new, |word| format!("assay {word}, "));
+    let word = words.nth(1).filter(|word| word.chars().all(|c| c.is_ascii_lowercase()));
+    let word = word.filter(|word| !word.is_empty()).map_or_else(String::new, |word| format!("assay {word}, "));
     let age = age_s(pid).map_or_else(String::new, |s| format!(", for {s} s"));
     Some(format!("{word}process {pid}{age}"))
 }

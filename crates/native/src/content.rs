@@ -36,9 +36,7 @@ impl Content {
             obfuscate: control.obfuscate,
             compress_pct: control.compress_pct,
             first_schema: *schemas.start(),
-            permutations: schemas
-                .map(|schema| Permutation::new(geometry.seed, schema, geometry.scale))
-                .collect(),
+            permutations: schemas.map(|schema| Permutation::new(geometry.seed, schema, geometry.scale)).collect(),
             sealer: HeaderSealer::new(&template),
             template,
         }
@@ -112,13 +110,7 @@ impl Content {
 
     /// Entry `i` of `node`, whose first key is `first_key`: of a leaf the key and the page of its
     /// row, of any other node the first key and the page of a child.
-    pub(super) fn index_entry(
-        &self,
-        schema: u32,
-        node: u64,
-        first_key: u64,
-        i: u64,
-    ) -> (u64, Page) {
+    pub(super) fn index_entry(&self, schema: u32, node: u64, first_key: u64, i: u64) -> (u64, Page) {
         match self.map.index.first_child(node) {
             None => {
                 let key = first_key + i;
@@ -160,12 +152,7 @@ mod tests {
         let content = Content::new(&control, 1..=2);
         let mut buffer = vec![0xee; 64 * 8192];
         content.dress_rows(&mut buffer);
-        let piece = Piece {
-            file: 0,
-            offset: 8192,
-            bytes: buffer.len(),
-            first: Some(Page(100)),
-        };
+        let piece = Piece { file: 0, offset: 8192, bytes: buffer.len(), first: Some(Page(100)) };
         content.fill_rows(&piece, &mut buffer, Kind::Data);
         buffer.chunks(8192).map(<[u8]>::to_vec).collect()
     }
@@ -176,8 +163,7 @@ mod tests {
         let permutation = Permutation::new(control.geometry.seed, 1, control.geometry.scale);
         for (obfuscate, pct) in [(false, 0), (true, 0), (true, 50)] {
             for (slot, block) in (100..).zip(rows(obfuscate, pct)) {
-                block_format::verify(&block, Kind::Data, Page(slot), 1, control.data_set, true)
-                    .unwrap();
+                block_format::verify(&block, Kind::Data, Page(slot), 1, control.data_set, true).unwrap();
                 block_format::verify_key(&block, permutation.key_of_slot(slot)).unwrap();
                 assert!(block_format::is_sealed(&block));
             }
@@ -195,19 +181,11 @@ mod tests {
         assert_eq!(payloads(true, 90).len(), 64);
         for block in payloads(true, 0) {
             let columns = &block[..2432];
-            assert!(
-                columns
-                    .iter()
-                    .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
-            );
+            assert!(columns.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit()));
             // Entropy per byte bounds what any compressor of single bytes can gain: below 1.7 : 1.
             let mut counts = [0f64; 256];
             columns.iter().for_each(|b| counts[usize::from(*b)] += 1.0);
-            let entropy: f64 = counts
-                .iter()
-                .filter(|n| **n > 0.0)
-                .map(|n| -(n / 2432.0) * (n / 2432.0).log2())
-                .sum();
+            let entropy: f64 = counts.iter().filter(|n| **n > 0.0).map(|n| -(n / 2432.0) * (n / 2432.0).log2()).sum();
             assert!(8.0 / entropy < 1.7, "{entropy} bits per byte");
         }
     }

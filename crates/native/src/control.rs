@@ -162,17 +162,13 @@ impl Control {
 
     /// Bytes of a device that one path of the data set uses.
     pub(super) fn needed_bytes(&self, path: u16) -> u64 {
-        self.places(path)
-            .last()
-            .map_or(HEAD_BYTES, |(_, at, room)| at + room)
+        self.places(path).last().map_or(HEAD_BYTES, |(_, at, room)| at + room)
     }
 
     /// Bytes of all its files, the control file included.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
-        let files: u64 = (0..self.file_count())
-            .map(|file| self.file_bytes(file))
-            .sum();
+        let files: u64 = (0..self.file_count()).map(|file| self.file_bytes(file)).sum();
         files + 2 * SLOT_BYTES as u64
     }
 }
@@ -230,15 +226,7 @@ pub(super) mod tests {
 
     #[test]
     fn the_names_of_all_files_follow_from_it() {
-        assert_eq!(
-            sample_control().file_names(),
-            [
-                "data-0001.assay",
-                "undo.assay",
-                "redo-01.assay",
-                "redo-02.assay"
-            ]
-        );
+        assert_eq!(sample_control().file_names(), ["data-0001.assay", "undo.assay", "redo-01.assay", "redo-02.assay"]);
     }
 
     proptest! {

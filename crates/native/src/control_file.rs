@@ -13,11 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Through the page cache: the slots are written whole and synchronised one at a time.
-const READ_WRITE: OpenMode = OpenMode {
-    read: true,
-    write: true,
-    direct: false,
-};
+const READ_WRITE: OpenMode = OpenMode { read: true, write: true, direct: false };
 
 /// An open, locked control file. Dropping it releases the lock and changes nothing.
 #[derive(Debug)]
@@ -37,11 +33,7 @@ impl ControlFile {
     /// # Errors
     /// `Unusable` when there is one already or another process is creating it; I/O errors.
     pub fn create(dir: &Path, control: &Control) -> Result<Self, EngineError> {
-        assert_eq!(
-            control.state,
-            State::Loading,
-            "K5: a new data set is loading, before its first file exists"
-        );
+        assert_eq!(control.state, State::Loading, "K5: a new data set is loading, before its first file exists");
         if device::is_device(dir) {
             return Self::create_on_device(dir, control);
         }
@@ -57,27 +49,14 @@ impl ControlFile {
         lock(&file)?;
         // Only now is it certain that nobody else is between these two steps.
         if path.exists() {
-            return Err(EngineError::Unusable(format!(
-                "{} exists already",
-                path.display()
-            )));
+            return Err(EngineError::Unusable(format!("{} exists already", path.display())));
         }
         let both = first_slots(control);
-        made.set_len(0)
-            .map_err(|e| io_error("writing", &temporary, e))?;
-        file.write_at(0, &both)
-            .and_then(|()| file.sync_data())
-            .map_err(engine_error)?;
+        made.set_len(0).map_err(|e| io_error("writing", &temporary, e))?;
+        file.write_at(0, &both).and_then(|()| file.sync_data()).map_err(engine_error)?;
         std::fs::rename(&temporary, &path).map_err(|e| io_error("renaming", &temporary, e))?;
         sync_dir(dir)?;
-        Self {
-            path,
-            file,
-            _claim: None,
-            sequence: 1,
-            control: control.clone(),
-        }
-        .with_both_slots()
+        Self { path, file, _claim: None, sequence: 1, control: control.clone() }.with_both_slots()
     }
 
     /// Writes the second slot of a new control file, so that from here on an empty slot is a damaged one.
@@ -90,24 +69,11 @@ impl ControlFile {
         let claim = claim_home(path)?;
         device::wipe(path)?;
         let file = open_slots(path, READ_WRITE).map_err(engine_error)?;
-        file.write_at(0, &first_slots(control))
-            .and_then(|()| file.sync_data())
-            .map_err(engine_error)?;
+        file.write_at(0, &first_slots(control)).and_then(|()| file.sync_data()).map_err(engine_error)?;
         // Only now is it ours: a marker never stands over a control file that is not there.
-        let marker = Marker {
-            data_set: control.data_set,
-            path: 0,
-            home: path.to_path_buf(),
-        };
+        let marker = Marker { data_set: control.data_set, path: 0, home: path.to_path_buf() };
         device::mark(path, &marker)?;
-        Self {
-            path: path.to_path_buf(),
-            file,
-            _claim: claim,
-            sequence: 1,
-            control: control.clone(),
-        }
-        .with_both_slots()
+        Self { path: path.to_path_buf(), file, _claim: claim, sequence: 1, control: control.clone() }.with_both_slots()
     }
 
     /// Opens and locks the control file in `dir`.
@@ -134,13 +100,7 @@ impl ControlFile {
             lock(&file)?;
         }
         let stored = read_slots(&file)?;
-        Ok(Self {
-            path,
-            file,
-            _claim: claim,
-            sequence: stored.sequence,
-            control: stored.control,
-        })
+        Ok(Self { path, file, _claim: claim, sequence: stored.sequence, control: stored.control })
     }
 
     /// What the control file in `dir` says, without locking it; `None` if there is none.
@@ -154,10 +114,7 @@ impl ControlFile {
     /// As [`ControlFile::read`], with what is wrong beside it.
     pub(super) fn look(dir: &Path) -> Result<Option<Stored>, EngineError> {
         refuse_odd_file(&dir.join(CONTROL_NAME))?;
-        let mode = OpenMode {
-            write: false,
-            ..READ_WRITE
-        };
+        let mode = OpenMode { write: false, ..READ_WRITE };
         match open_slots(dir, mode) {
             Ok(file) => Ok(Some(read_slots(&file)?)),
             Err(BlockError::Io { source, .. }) if absent(&source) => Ok(None),
@@ -206,9 +163,9 @@ impl ControlFile {
     /// # Errors
     /// I/O errors; `Damaged` for what could not be read again; what it said before then still counts.
     pub fn store(&mut self, control: Control) -> Result<(), EngineError> {
-        control.validate().map_err(|what| {
-            EngineError::Damaged(format!("{} would come to say {what}", self.path.display()))
-        })?;
+        control
+            .validate()
+            .map_err(|what| EngineError::Damaged(format!("{} would come to say {what}", self.path.display())))?;
         let sequence = self.sequence + 1;
         let slot = control.encode(sequence);
         let in_place = u64::from(planted(Planted::ControlSlotInPlace));
@@ -224,10 +181,7 @@ impl ControlFile {
             old.iter().zip(&new).all(|(old, new)| old <= new),
             "K1: checkpoint, log sequence and transaction number only rise; {old:?} would become {new:?}"
         );
-        self.file
-            .write_at(offset, &slot)
-            .and_then(|()| self.file.sync_data())
-            .map_err(engine_error)?;
+        self.file.write_at(offset, &slot).and_then(|()| self.file.sync_data()).map_err(engine_error)?;
         self.sequence = sequence;
         self.control = control;
         Ok(())
@@ -290,12 +244,10 @@ fn lock(file: &DirectFile) -> Result<(), EngineError> {
 /// Refuses what is named as a control file and is none: a pipe would be waited for, a link leads elsewhere.
 fn refuse_odd_file(path: &Path) -> Result<(), EngineError> {
     match std::fs::symlink_metadata(path) {
-        Ok(meta) if !meta.is_file() && !device::is_device(path) => {
-            Err(EngineError::Damaged(format!(
-                "{} is not a regular file, so it is not a control file of assay: move it away",
-                path.display()
-            )))
-        }
+        Ok(meta) if !meta.is_file() && !device::is_device(path) => Err(EngineError::Damaged(format!(
+            "{} is not a regular file, so it is not a control file of assay: move it away",
+            path.display()
+        ))),
         _ => Ok(()),
     }
 }
@@ -314,9 +266,7 @@ fn read_slots(file: &DirectFile) -> Result<Stored, EngineError> {
 
 /// Makes created, renamed and removed names in `dir` durable.
 pub(super) fn sync_dir(dir: &Path) -> Result<(), EngineError> {
-    File::open(dir)
-        .and_then(|d| d.sync_all())
-        .map_err(|e| io_error("syncing directory", dir, e))
+    File::open(dir).and_then(|d| d.sync_all()).map_err(|e| io_error("syncing directory", dir, e))
 }
 
 #[cfg(test)]
@@ -332,10 +282,7 @@ mod tests {
         assert_eq!(ControlFile::read(dir.path()).unwrap(), None);
         let mut control = sample_control();
         let mut file = ControlFile::create(dir.path(), &control).unwrap();
-        assert_eq!(
-            ControlFile::read(dir.path()).unwrap(),
-            Some(control.clone())
-        );
+        assert_eq!(ControlFile::read(dir.path()).unwrap(), Some(control.clone()));
         for lsn in 10..15 {
             control.checkpoint_lsn = lsn;
             control.state = State::Open;
@@ -367,8 +314,7 @@ mod tests {
         let stored = ControlFile::look(dir.path()).unwrap().unwrap();
         assert_eq!(stored.control.checkpoint_lsn, 100);
         assert!(stored.damage.unwrap().contains("slot 1"));
-        raw.write_all_at(&[0xff; 8], SLOT_BYTES as u64 + 40)
-            .unwrap();
+        raw.write_all_at(&[0xff; 8], SLOT_BYTES as u64 + 40).unwrap();
         let error = ControlFile::read(dir.path()).unwrap_err();
         assert!(matches!(error, EngineError::Damaged(_)), "{error}");
     }

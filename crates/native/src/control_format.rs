@@ -11,20 +11,14 @@ const MAGIC: &[u8; 8] = b"ASSAYCTL";
 const CRC_AT: usize = SLOT_BYTES - 4;
 /// The table of paths lies between the engine's words and the checksum.
 const PATHS_AT: usize = 144 + 8 * ENGINE_WORDS;
-const _: () = assert!(
-    PATHS_AT + PATHS_BYTES == CRC_AT,
-    "the table of paths fills its room"
-);
+const _: () = assert!(PATHS_AT + PATHS_BYTES == CRC_AT, "the table of paths fills its room");
 const FLAG_OBFUSCATE: u32 = 1;
 
 impl Control {
     pub(super) fn encode(&self, sequence: u64) -> [u8; SLOT_BYTES] {
         let mut slot = [0; SLOT_BYTES];
         let g = &self.geometry;
-        let mut at = Cursor {
-            slot: &mut slot,
-            at: 0,
-        };
+        let mut at = Cursor { slot: &mut slot, at: 0 };
         at.bytes(MAGIC);
         at.u32(CONTROL_VERSION);
         at.u32(SLOT_BYTES as u32);
@@ -66,9 +60,7 @@ impl Control {
         let mut from = Reader { slot, at: 8 };
         let version = from.u32();
         if version != CONTROL_VERSION {
-            return Err(format!(
-                "format version {version}; this program reads version {CONTROL_VERSION}"
-            ));
+            return Err(format!("format version {version}; this program reads version {CONTROL_VERSION}"));
         }
         let stored = Reader { slot, at: CRC_AT }.u32();
         if from.u32() as usize != SLOT_BYTES || crc32c::crc32c(&slot[..CRC_AT]) != stored {
@@ -76,9 +68,7 @@ impl Control {
         }
         let sequence = from.u64();
         if sequence >= MOST_NUMBER {
-            return Err(format!(
-                "its sequence {sequence} is not one that is counted to"
-            ));
+            return Err(format!("its sequence {sequence} is not one that is counted to"));
         }
         let data_set = from.u64();
         let created_unix_s = from.u64();
@@ -171,11 +161,7 @@ pub(super) fn judge_slots(both: &[u8]) -> Result<Stored, String> {
     if damage.is_some() && control.state == State::Clean {
         control.state = State::Open;
     }
-    Ok(Stored {
-        control,
-        damage,
-        sequence,
-    })
+    Ok(Stored { control, damage, sequence })
 }
 
 struct Cursor<'a> {

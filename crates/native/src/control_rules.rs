@@ -48,21 +48,10 @@ impl Control {
         within("redo log files", self.redo_files, 2, 99)?;
         within("log block bytes", self.log_block_bytes, 512, 65_536)?;
         if !self.log_block_bytes.is_power_of_two() {
-            return Err(format!(
-                "log block bytes: {} is not a power of two",
-                self.log_block_bytes
-            ));
+            return Err(format!("log block bytes: {} is not a power of two", self.log_block_bytes));
         }
-        within(
-            "bytes of a redo log file",
-            self.redo_file_bytes,
-            FEWEST_REDO_BYTES,
-            MOST_REDO_BYTES,
-        )?;
-        if !self
-            .redo_file_bytes
-            .is_multiple_of(u64::from(self.log_block_bytes))
-        {
+        within("bytes of a redo log file", self.redo_file_bytes, FEWEST_REDO_BYTES, MOST_REDO_BYTES)?;
+        if !self.redo_file_bytes.is_multiple_of(u64::from(self.log_block_bytes)) {
             return Err(format!(
                 "bytes of a redo log file: {} is no multiple of the log block of {}",
                 self.redo_file_bytes, self.log_block_bytes
@@ -72,12 +61,7 @@ impl Control {
         within("log sequence", self.log_sequence, 0, MOST_NUMBER)?;
         within("transaction number", self.change_number, 0, MOST_NUMBER)?;
         let fresh = self.engine[FRESH_LOG_WORD];
-        within(
-            "log sequence of the last recovery",
-            fresh,
-            0,
-            self.log_sequence,
-        )?;
+        within("log sequence of the last recovery", fresh, 0, self.log_sequence)?;
         let sessions = self.engine[SESSIONS_WORD];
         let most = self.geometry.undo_blocks.min(SESSIONS_MAX);
         within("sessions of the last run", sessions, 0, most)
@@ -92,45 +76,23 @@ impl Control {
         for (number, place) in self.paths.iter().enumerate() {
             let name = place.path.as_os_str().as_bytes();
             if !place.path.is_absolute() || name.contains(&0) {
-                return Err(format!(
-                    "path {}: {:?} is not an absolute path",
-                    number + 1,
-                    place.path
-                ));
+                return Err(format!("path {}: {:?} is not an absolute path", number + 1, place.path));
             }
-            if self.paths[..number]
-                .iter()
-                .any(|other| other.path == place.path)
-            {
-                return Err(format!(
-                    "path {}: {:?} is listed twice",
-                    number + 1,
-                    place.path
-                ));
+            if self.paths[..number].iter().any(|other| other.path == place.path) {
+                return Err(format!("path {}: {:?} is listed twice", number + 1, place.path));
             }
             let used = [self.undo_path, self.redo_path].map(usize::from);
             if number >= stripes && !used.contains(&number) {
-                return Err(format!(
-                    "path {}: {:?} holds nothing",
-                    number + 1,
-                    place.path
-                ));
+                return Err(format!("path {}: {:?} holds nothing", number + 1, place.path));
             }
         }
         Ok(())
     }
 }
 
-fn within<T: PartialOrd + Copy + std::fmt::Display>(
-    word: &str,
-    value: T,
-    least: T,
-    most: T,
-) -> Result<(), String> {
+fn within<T: PartialOrd + Copy + std::fmt::Display>(word: &str, value: T, least: T, most: T) -> Result<(), String> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
-    Err(format!(
-        "{word}: {value} is not in the range {least} to {most}"
-    ))
+    Err(format!("{word}: {value} is not in the range {least} to {most}"))
 }

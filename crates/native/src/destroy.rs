@@ -69,10 +69,7 @@ pub(super) fn destroy(asked: &Asked) -> Result<Vec<Line>, EngineError> {
     let after = match outcomes.as_slice() {
         [(_, only)] => only.clone(),
         all => {
-            let all: Vec<String> = all
-                .iter()
-                .map(|(path, end)| format!("{path}: {end}"))
-                .collect();
+            let all: Vec<String> = all.iter().map(|(path, end)| format!("{path}: {end}")).collect();
             all.join("; ")
         }
     };
@@ -95,10 +92,7 @@ fn leave(dir: &Path) -> Result<String, EngineError> {
     }
     let left = names(dir)?;
     if !left.is_empty() {
-        return Ok(format!(
-            "kept: it contains {}, which assay did not make",
-            left.join(", ")
-        ));
+        return Ok(format!("kept: it contains {}, which assay did not make", left.join(", ")));
     }
     Ok(match fs::remove_dir(dir) {
         Ok(()) => "removed".to_owned(),
@@ -149,11 +143,7 @@ fn lines(ours: &Ours) -> Result<Vec<Line>, EngineError> {
         }
     }
     let foreign = foreign_files(ours, &files)?;
-    let mut lines = vec![text(
-        "directory",
-        "Directory",
-        ours.places.home().display().to_string(),
-    )];
+    let mut lines = vec![text("directory", "Directory", ours.places.home().display().to_string())];
     if ours.places.list().len() > 1 || ours.places.list()[0].device {
         lines.push(text("paths", "Paths", ours.places.display()));
     }
@@ -166,11 +156,7 @@ fn lines(ours: &Ours) -> Result<Vec<Line>, EngineError> {
     ]);
     if !ours.skipped.is_empty() {
         let skipped = ours.skipped.join("; ");
-        lines.push(text(
-            "skipped_paths",
-            "Paths left alone, with all their files",
-            skipped,
-        ));
+        lines.push(text("skipped_paths", "Paths left alone, with all their files", skipped));
     }
     Ok(lines)
 }

@@ -78,14 +78,10 @@ pub(super) fn wipe(path: &Path) -> Result<(), EngineError> {
     let end = capacity(path)?;
     // A backup partition table at the end would bring back what is gone.
     let tail = end.saturating_sub(HEAD_BYTES) & !4095;
-    let file = OpenOptions::new()
-        .write(true)
-        .open(path)
-        .map_err(|e| io_error("opening", path, e))?;
+    let file = OpenOptions::new().write(true).open(path).map_err(|e| io_error("opening", path, e))?;
     for from in [0, tail] {
         let zeroes = vec![0; HEAD_BYTES.min(end - from) as usize];
-        file.write_all_at(&zeroes, from)
-            .map_err(|e| io_error("wiping", path, e))?;
+        file.write_all_at(&zeroes, from).map_err(|e| io_error("wiping", path, e))?;
     }
     file.sync_all().map_err(|e| io_error("wiping", path, e))
 }
@@ -134,14 +130,8 @@ pub(super) fn claim(places: &Places) -> Result<Vec<Claim>, EngineError> {
     let others = places.list().iter().skip(1);
     others
         .map(|place| match place.device {
-            true => Ok(Claim {
-                _device: Some(claim_device(&place.path).map_err(engine_error)?),
-                _marker: None,
-            }),
-            false => Ok(Claim {
-                _device: None,
-                _marker: lock_marker(&place.path.join(MARKER_NAME))?,
-            }),
+            true => Ok(Claim { _device: Some(claim_device(&place.path).map_err(engine_error)?), _marker: None }),
+            false => Ok(Claim { _device: None, _marker: lock_marker(&place.path.join(MARKER_NAME))? }),
         })
         .collect()
 }

@@ -9,36 +9,26 @@ use std::path::Path;
 /// the host's to mend, the rest is the operating system's answer.
 pub(super) fn engine_error(error: BlockError) -> EngineError {
     match error {
-        BlockError::Io { path, what, source } if is_full(&source) => EngineError::Unusable(
-            format!("no space left to {what} {}: {source}", path.display()),
-        ),
-        BlockError::Io { path, what, source } => EngineError::Io {
-            what: format!("cannot {what} {}", path.display()),
-            source,
-        },
+        BlockError::Io { path, what, source } if is_full(&source) => {
+            EngineError::Unusable(format!("no space left to {what} {}: {source}", path.display()))
+        }
+        BlockError::Io { path, what, source } => {
+            EngineError::Io { what: format!("cannot {what} {}", path.display()), source }
+        }
         other => EngineError::Unusable(other.to_string()),
     }
 }
 
 /// Whether the file system or the quota is full.
 pub(super) fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
-    )
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
 }
 
 /// Whether the path, or a directory on the way to it, is not there.
 pub(super) fn absent(e: &io::Error) -> bool {
-    matches!(
-        e.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+    matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 pub(super) fn io_error(doing: &str, path: &Path, source: io::Error) -> EngineError {
-    EngineError::Io {
-        what: format!("{doing} {}", path.display()),
-        source,
-    }
+    EngineError::Io { what: format!("{doing} {}", path.display()), source }
 }

@@ -50,19 +50,9 @@ impl Files {
     }
 
     /// Opens every file the control file names; looks at none.
-    pub(super) fn open_unverified(
-        places: &Places,
-        control: &Control,
-        direct: bool,
-    ) -> Result<Self, EngineError> {
-        let mode = OpenMode {
-            read: true,
-            write: true,
-            direct,
-        };
-        let path_of: Vec<u16> = (0..control.file_count())
-            .map(|file| control.path_of_file(file))
-            .collect();
+    pub(super) fn open_unverified(places: &Places, control: &Control, direct: bool) -> Result<Self, EngineError> {
+        let mode = OpenMode { read: true, write: true, direct };
+        let path_of: Vec<u16> = (0..control.file_count()).map(|file| control.path_of_file(file)).collect();
         let names = file_paths(places, control);
         let mut list: Vec<Option<Arc<DirectFile>>> = vec![None; names.len()];
         for (number, place) in (0..).zip(places.list()) {
@@ -78,9 +68,7 @@ impl Files {
             .zip(&names)
             .map(|(part, name)| match part {
                 Some(part) => Ok(part),
-                None => DirectFile::open(name, mode)
-                    .map(Arc::new)
-                    .map_err(engine_error),
+                None => DirectFile::open(name, mode).map(Arc::new).map_err(engine_error),
             })
             .collect::<Result<Vec<_>, _>>()?;
         let undo = control.geometry.data_files();
@@ -98,10 +86,7 @@ impl Files {
     #[must_use]
     pub fn name(&self, index: u16) -> String {
         let path = self.path(index);
-        path.file_name()
-            .unwrap_or(path.as_os_str())
-            .to_string_lossy()
-            .into_owned()
+        path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
     }
 
     /// Where file `index` is, for messages: its path, or its name as if the device were a directory.
@@ -123,19 +108,10 @@ impl Files {
         if found == expected || (device && found > expected) {
             return Ok(());
         }
-        Err(EngineError::Damaged(format!(
-            "{}: it has {found} bytes, expected {expected}",
-            self.path(index).display()
-        )))
+        Err(EngineError::Damaged(format!("{}: it has {found} bytes, expected {expected}", self.path(index).display())))
     }
 
-    fn expect_header(
-        &self,
-        index: u16,
-        key: u64,
-        first: Page,
-        control: &Control,
-    ) -> Result<(), EngineError> {
+    fn expect_header(&self, index: u16, key: u64, first: Page, control: &Control) -> Result<(), EngineError> {
         let file = &self.list[usize::from(index)];
         let mut block = vec![0; control.geometry.block_bytes as usize];
         let read = file.read_at(0, &mut block).map_err(engine_error)?;
@@ -146,12 +122,7 @@ impl Files {
                 .and_then(|()| block_format::verify_key(&block, key))
                 .map_err(|mismatch| mismatch.to_string())
         };
-        verified.map_err(|why| {
-            EngineError::Damaged(format!(
-                "{}, file header: {why}",
-                self.path(index).display()
-            ))
-        })
+        verified.map_err(|why| EngineError::Damaged(format!("{}, file header: {why}", self.path(index).display())))
     }
 }
 
@@ -179,14 +150,7 @@ pub(super) const UNDO_HEADER_KEY: u64 = 0;
 /// The header block of a data file or of the undo file.
 pub(super) fn file_header(control: &Control, first: Page, key: u64) -> Vec<u8> {
     let mut block = vec![0; control.geometry.block_bytes as usize];
-    block_format::format_header(
-        &mut block,
-        Kind::FileHeader,
-        first,
-        0,
-        key,
-        control.data_set,
-    );
+    block_format::format_header(&mut block, Kind::FileHeader, first, 0, key, control.data_set);
     block_format::seal(&mut block);
     block
 }

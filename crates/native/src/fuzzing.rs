@@ -13,8 +13,7 @@ use super::params::PARAMS;
 use super::paths::Asked;
 use super::prepare::prepare;
 use super::redo_format::{
-    FIRST_LSN, FileHeader, LOG_HEADER_BYTES, LogBlock, Record, RowRecord, block_seed, file_header,
-    seal_block,
+    FIRST_LSN, FileHeader, LOG_HEADER_BYTES, LogBlock, Record, RowRecord, block_seed, file_header, seal_block,
 };
 use super::target::Native;
 use super::undo_format::{TRANSACTION_WORD, UndoRecord, record_bytes};
@@ -154,13 +153,8 @@ impl Ground {
             ("IO_MODE", "none"),
             ("SEED", "7"),
         ];
-        let options =
-            given.map(|(name, value)| ("--set".to_owned(), name.to_owned(), value.to_owned()));
-        let tables = Tables {
-            target: "native",
-            params: PARAMS,
-            others: &[],
-        };
+        let options = given.map(|(name, value)| ("--set".to_owned(), name.to_owned(), value.to_owned()));
+        let tables = Tables { target: "native", params: PARAMS, others: &[] };
         let settings = resolve(&tables, &[command_line(options)]).settings;
         let asked = Asked::new(&dir.display().to_string(), &settings)?;
         let mut plan = LoadPlan::new(&asked, &settings, 2)?;
@@ -168,16 +162,11 @@ impl Ground {
         plan.control.redo_file_bytes = 256 << 10;
         let (stop, progress) = (&Stop::new(), &Silent);
         prepare(&plan, &settings, Watch { stop, progress })?;
-        let control = ControlFile::read(dir)?.ok_or_else(|| {
-            EngineError::Unusable(format!("{} has no control file", dir.display()))
-        })?;
-        let names = control
-            .file_names()
-            .into_iter()
-            .chain([CONTROL_NAME.to_owned()]);
-        let files: io::Result<Vec<_>> = names
-            .map(|name| fs::read(dir.join(&name)).map(|content| (name, content)))
-            .collect();
+        let control = ControlFile::read(dir)?
+            .ok_or_else(|| EngineError::Unusable(format!("{} has no control file", dir.display())))?;
+        let names = control.file_names().into_iter().chain([CONTROL_NAME.to_owned()]);
+        let files: io::Result<Vec<_>> =
+            names.map(|name| fs::read(dir.join(&name)).map(|content| (name, content))).collect();
         Ok(Self {
             dir: dir.to_path_buf(),
             settings,
@@ -257,10 +246,7 @@ impl Ground {
             if number == 0 && input.byte() < 128 {
                 continue;
             }
-            let header = FileHeader {
-                sequence: input.word(2 - number),
-                first_lsn: input.word(FIRST_LSN),
-            };
+            let header = FileHeader { sequence: input.word(2 - number), first_lsn: input.word(FIRST_LSN) };
             let block = control.log_block_bytes as usize;
             let header = file_header(control.data_set, header, block);
             self.put(&format!("redo-0{}.assay", number + 1), 0, &header)?;
@@ -289,16 +275,8 @@ impl Ground {
             let mut block = vec![0; block_bytes];
             block[LOG_HEADER_BYTES..][..part.len()].copy_from_slice(part);
             let what = LogBlock {
-                lsn: if input.byte() == 255 {
-                    input.word(lsn)
-                } else {
-                    lsn
-                },
-                payload: if input.byte() == 255 {
-                    input.word(part.len() as u64) as u16
-                } else {
-                    part.len() as u16
-                },
+                lsn: if input.byte() == 255 { input.word(lsn) } else { lsn },
+                payload: if input.byte() == 255 { input.word(part.len() as u64) as u16 } else { part.len() as u16 },
                 first: input.byte() < 128,
                 unproven: u16::from(input.byte()),
             };
@@ -315,19 +293,9 @@ impl Ground {
         let old = vec![7; 2 * block_format::COLUMN_BYTES];
         let at = payload.len();
         match input.byte() % 5 {
-            0 => Record::Begin {
-                transaction,
-                session,
-            },
-            1 => Record::Commit {
-                transaction,
-                session,
-            },
-            2 => Record::UndoBlock {
-                transaction,
-                page: input.word(undo + 8),
-                session,
-            },
+            0 => Record::Begin { transaction, session },
+            1 => Record::Commit { transaction, session },
+            2 => Record::UndoBlock { transaction, page: input.word(undo + 8), session },
             _ => Record::Row(RowRecord {
                 transaction,
                 page: input.word(3),
@@ -436,11 +404,7 @@ mod tests {
     }
 
     fn many(cases: u32, each: impl Fn(&[u8])) {
-        let mut runner = TestRunner::new(Config {
-            cases,
-            failure_persistence: None,
-            ..Config::default()
-        });
+        let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
         runner
             .run(&prop::collection::vec(any::<u8>(), 1..120), |bytes| {
                 each(&bytes);
@@ -453,13 +417,7 @@ mod tests {
     fn peak_bytes() -> u64 {
         let status = fs::read_to_string("/proc/self/status").unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kib: u64 = line
-            .unwrap()
-            .trim()
-            .trim_end_matches("kB")
-            .trim()
-            .parse()
-            .unwrap();
+        let kib: u64 = line.unwrap().trim().trim_end_matches("kB").trim().parse().unwrap();
         kib << 10
     }
 

@@ -79,10 +79,7 @@ impl Geometry {
     /// A fragment naming the value that does not fit and its range.
     pub fn validate(&self) -> Result<(), String> {
         if !self.block_bytes.is_power_of_two() || !(4096..=65_536).contains(&self.block_bytes) {
-            return Err(format!(
-                "block size {} is not a power of two from 4096 to 65536",
-                self.block_bytes
-            ));
+            return Err(format!("block size {} is not a power of two from 4096 to 65536", self.block_bytes));
         }
         if self.schemas == 0 || self.scale == 0 {
             return Err("a data set needs at least one schema and one row".into());
@@ -91,17 +88,11 @@ impl Geometry {
             return Err("a data file needs at least two blocks".into());
         }
         if !(1..=MAX_STRIPES).contains(&self.stripes) {
-            return Err(format!(
-                "data on {} paths; 1 to {MAX_STRIPES} can be striped over",
-                self.stripes
-            ));
+            return Err(format!("data on {} paths; 1 to {MAX_STRIPES} can be striped over", self.stripes));
         }
         // u128: the product of three large values must not wrap before it is judged.
         let pages = u128::from(self.schemas)
-            * (u128::from(self.scale)
-                + u128::from(self.scale) / 100
-                + 8
-                + u128::from(self.scan_blocks));
+            * (u128::from(self.scale) + u128::from(self.scale) / 100 + 8 + u128::from(self.scan_blocks));
         let per_file = self.file_shape().pages;
         let most = u128::from(MAX_DATA_FILES - u64::from(self.stripes)) * u128::from(per_file);
         if pages >= u128::from(UNDO_BASE) || pages > most {
@@ -166,16 +157,10 @@ impl Geometry {
     /// unit, then whole units, so that units are aligned in their file.
     fn file_shape(&self) -> FileShape {
         if self.stripes <= 1 {
-            return FileShape {
-                head: 1,
-                pages: self.blocks_per_file.saturating_sub(1).max(1),
-            };
+            return FileShape { head: 1, pages: self.blocks_per_file.saturating_sub(1).max(1) };
         }
         let unit = self.unit_blocks();
-        FileShape {
-            head: unit,
-            pages: ((self.blocks_per_file / unit).max(2) - 1) * unit,
-        }
+        FileShape { head: unit, pages: ((self.blocks_per_file / unit).max(2) - 1) * unit }
     }
 
     /// Bytes of the undo file, its header block included.
@@ -224,10 +209,7 @@ impl PageMap {
     pub fn new(geometry: Geometry) -> Self {
         let index = geometry.index();
         let schema_blocks = geometry.scale + index.total_nodes + geometry.scan_blocks;
-        let FileShape {
-            head: head_blocks,
-            pages: pages_per_file,
-        } = geometry.file_shape();
+        let FileShape { head: head_blocks, pages: pages_per_file } = geometry.file_shape();
         let pages = schema_blocks * u64::from(geometry.schemas);
         let stripes = u64::from(geometry.stripes.max(1));
         let unit_shift = geometry.unit_blocks().max(1).ilog2();
@@ -238,17 +220,7 @@ impl PageMap {
         };
         let files = most.div_ceil(pages_per_file) * stripes;
         let data_files = u16::try_from(files).unwrap_or(u16::MAX);
-        Self {
-            geometry,
-            index,
-            schema_blocks,
-            data_files,
-            pages_per_file,
-            head_blocks,
-            pages,
-            stripes,
-            unit_shift,
-        }
+        Self { geometry, index, schema_blocks, data_files, pages_per_file, head_blocks, pages, stripes, unit_shift }
     }
 
     /// First page of `schema`, which is also its data slot 0.
@@ -311,11 +283,7 @@ impl PageMap {
         if page.0 >= UNDO_BASE {
             return (self.data_files, (page.0 - UNDO_BASE + 1) * block_bytes);
         }
-        let (lane, within) = if self.stripes == 1 {
-            (0, page.0)
-        } else {
-            self.lane_of(page)
-        };
+        let (lane, within) = if self.stripes == 1 { (0, page.0) } else { self.lane_of(page) };
         let file = within / self.pages_per_file * self.stripes + lane;
         let block = within % self.pages_per_file + self.head_blocks;
         // Truncation cannot happen: `validate` bounds the number of data files.
@@ -356,10 +324,7 @@ impl PageMap {
     /// consecutive, and the file may hold none.
     #[must_use]
     pub fn file_pages(&self, file: u16) -> (Page, u64) {
-        let (lane, round) = (
-            u64::from(file) % self.stripes,
-            u64::from(file) / self.stripes,
-        );
+        let (lane, round) = (u64::from(file) % self.stripes, u64::from(file) / self.stripes);
         let before = round * self.pages_per_file;
         if self.stripes == 1 {
             let here = self.pages.saturating_sub(before).min(self.pages_per_file);
@@ -371,16 +336,9 @@ impl PageMap {
         let units = self.pages.div_ceil(unit);
         let mine = (units + self.stripes - 1 - lane) / self.stripes;
         let last_is_mine = units > 0 && (units - 1) % self.stripes == lane;
-        let missing = if last_is_mine {
-            units * unit - self.pages
-        } else {
-            0
-        };
+        let missing = if last_is_mine { units * unit - self.pages } else { 0 };
         let on_path = mine * unit - missing;
-        (
-            Page(first),
-            on_path.saturating_sub(before).min(self.pages_per_file),
-        )
+        (Page(first), on_path.saturating_sub(before).min(self.pages_per_file))
     }
 }
 
@@ -464,11 +422,7 @@ impl IndexGeometry {
     pub fn entries(&self, node: u64) -> u64 {
         let level = self.level_of(node) as usize;
         let within = node - self.first[level];
-        let below = if level == 0 {
-            self.keys
-        } else {
-            self.nodes[level - 1]
-        };
+        let below = if level == 0 { self.keys } else { self.nodes[level - 1] };
         below.saturating_sub(within * self.fanout).min(self.fanout)
     }
 
@@ -531,11 +485,7 @@ mod tests {
     #[test]
     fn oversized_geometries_are_refused() {
         assert!(geometry(1 << 38, 0, 4, 1 << 21).validate().is_err());
-        assert!(
-            geometry(u64::MAX, u64::MAX, u32::MAX, 2)
-                .validate()
-                .is_err()
-        );
+        assert!(geometry(u64::MAX, u64::MAX, u32::MAX, 2).validate().is_err());
         assert!(geometry(10_000, 128, 4096, 1 << 21).validate().is_ok());
         let mut odd = geometry(10_000, 128, 4, 1 << 21);
         odd.block_bytes = 12_288;

@@ -31,8 +31,7 @@ const DISK_BYTES_PER_S: u64 = 150_000_000;
 const OTHER_BYTES_PER_S: u64 = 500_000_000;
 
 /// What to do where there is too little space.
-const WAYS_OUT: &str =
-    "use fewer schemas, a smaller SCALE, smaller REDO_LOG_MB or UNDO_MB, or another file system";
+const WAYS_OUT: &str = "use fewer schemas, a smaller SCALE, smaller REDO_LOG_MB or UNDO_MB, or another file system";
 
 /// How the load begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,11 +80,7 @@ impl LoadPlan {
     /// # Errors
     /// `Usage` for settings that contradict themselves or the data set; `Unusable` for a foreign
     /// directory, a device that may not be overwritten, a data set in use, too little space.
-    pub(super) fn new(
-        asked: &Asked,
-        settings: &Settings,
-        schemas: u32,
-    ) -> Result<Self, EngineError> {
+    pub(super) fn new(asked: &Asked, settings: &Settings, schemas: u32) -> Result<Self, EngineError> {
         if !(1..=MOST_SCHEMAS).contains(&schemas) {
             return Err(EngineError::Usage(format!(
                 "{schemas} schemas cannot be loaded; the range is 1 to {MOST_SCHEMAS}"
@@ -124,14 +119,8 @@ impl LoadPlan {
             }
             Start::Nothing(old) => (old.control.loaded_schemas + 1, 0),
         };
-        let plan = Self {
-            spaces: spaces(&start, &control, &places)?,
-            places,
-            start,
-            control,
-            first_schema,
-            write_bytes,
-        };
+        let plan =
+            Self { spaces: spaces(&start, &control, &places)?, places, start, control, first_schema, write_bytes };
         plan.refuse_devices(settings.overwritable())?;
         plan.refuse_too_little_space()?;
         Ok(plan)
@@ -143,9 +132,7 @@ impl LoadPlan {
             Start::Fresh => false,
             Start::Over(old) | Start::Add(old) | Start::Nothing(old) => {
                 let places = old.places.list().iter().zip(&old.present);
-                places
-                    .filter(|(_, present)| **present)
-                    .any(|(place, _)| same(&place.path, path))
+                places.filter(|(_, present)| **present).any(|(place, _)| same(&place.path, path))
             }
         };
         for place in self.places.list().iter().filter(|place| place.device) {
@@ -174,9 +161,7 @@ impl LoadPlan {
         }
         for space in &self.spaces {
             if space.needed_bytes > 0 {
-                space
-                    .room
-                    .fits(&names(&space.paths), space.needed_bytes, WAYS_OUT)?;
+                space.room.fits(&names(&space.paths), space.needed_bytes, WAYS_OUT)?;
             }
         }
         Ok(())
@@ -200,18 +185,12 @@ impl LoadPlan {
         };
         let seconds = self.write_bytes as f64 / rate as f64;
         let home = self.places.home().display().to_string();
-        let mut lines = vec![
-            text("directory", "Directory", home),
-            text("file_system", "File system", file_system(&facts)),
-        ];
+        let mut lines =
+            vec![text("directory", "Directory", home), text("file_system", "File system", file_system(&facts))];
         lines.extend(self.path_lines());
         lines.extend([
             text("action", "Action", self.action()),
-            count(
-                "format_version",
-                "Format version",
-                u64::from(CONTROL_VERSION),
-            ),
+            count("format_version", "Format version", u64::from(CONTROL_VERSION)),
             count("schemas", "Schemas", u64::from(g.schemas)),
             count("scale_blocks", "Rows (= blocks) per schema", g.scale),
             count("scan_blocks", "Scan table blocks per schema", g.scan_blocks),
@@ -272,9 +251,9 @@ impl LoadPlan {
         let all = many(schemas.into(), "schema");
         match &self.start {
             Start::Fresh => format!("create a data set of {all}"),
-            Start::Over(_) => format!(
-                "start over: an earlier prepare did not finish; remove its files and create {all}"
-            ),
+            Start::Over(_) => {
+                format!("start over: an earlier prepare did not finish; remove its files and create {all}")
+            }
             Start::Add(old) if old.control.state == State::Loading => format!(
                 "resume: an earlier prepare did not finish; keep schemas 1 to {}, load {} to {schemas}",
                 old.control.loaded_schemas, self.first_schema
@@ -314,10 +293,7 @@ pub(super) fn roles(control: &Control, path: u16) -> String {
         ("undo", path == control.undo_path),
         ("redo", path == control.redo_path),
     ];
-    let held: Vec<&str> = roles
-        .iter()
-        .filter_map(|(word, held)| held.then_some(*word))
-        .collect();
+    let held: Vec<&str> = roles.iter().filter_map(|(word, held)| held.then_some(*word)).collect();
     held.join(", ")
 }
 
@@ -375,25 +351,15 @@ fn spaces(start: &Start, control: &Control, places: &Places) -> Result<Vec<Space
     let mut spaces: Vec<Space> = Vec::new();
     for (number, place) in (0..).zip(places.list()) {
         let room = match place.device {
-            true => Room {
-                free_bytes: device::capacity(&place.path)?,
-                keep_bytes: 0,
-            },
+            true => Room { free_bytes: device::capacity(&place.path)?, keep_bytes: 0 },
             false => Room::of(&place.path)?,
         };
         let key = file_system_of(&place.path, place.device)?;
-        let at = keys
-            .iter()
-            .position(|other| *other == key)
-            .unwrap_or_else(|| {
-                keys.push(key);
-                spaces.push(Space {
-                    paths: Vec::new(),
-                    needed_bytes: 0,
-                    room,
-                });
-                spaces.len() - 1
-            });
+        let at = keys.iter().position(|other| *other == key).unwrap_or_else(|| {
+            keys.push(key);
+            spaces.push(Space { paths: Vec::new(), needed_bytes: 0, room });
+            spaces.len() - 1
+        });
         let space = &mut spaces[at];
         space.paths.push(place.path.clone());
         let all = path_bytes(control, number);
@@ -410,9 +376,7 @@ fn spaces(start: &Start, control: &Control, places: &Places) -> Result<Vec<Space
             let at = keys.iter().position(|other| *other == key);
             let allocated = allocated_bytes(old, number);
             let reclaimed = match start {
-                Start::Add(_) => {
-                    allocated.saturating_sub(path_bytes(&kept_of(&old.control), number))
-                }
+                Start::Add(_) => allocated.saturating_sub(path_bytes(&kept_of(&old.control), number)),
                 _ => allocated,
             };
             if let Some(at) = at.filter(|_| !place.device) {
@@ -436,10 +400,7 @@ fn path_bytes(control: &Control, path: u16) -> u64 {
 
 /// The refusal of a place without a data set.
 pub(super) fn nothing_here(path: &Path) -> EngineError {
-    EngineError::Unusable(format!(
-        "{} has no data set (no {CONTROL_NAME}); run `assay prepare` first",
-        path.display()
-    ))
+    EngineError::Unusable(format!("{} has no data set (no {CONTROL_NAME}); run `assay prepare` first", path.display()))
 }
 
 pub(super) use super::claim::in_use_error;
@@ -469,10 +430,7 @@ fn new_paths(asked: &Asked) -> Result<(Vec<DataPath>, u16, u16), EngineError> {
     let mut number = |path: &Path| {
         let known = paths.iter().position(|known| same(&known.path, path));
         let number = known.unwrap_or_else(|| {
-            paths.push(DataPath {
-                path: absolute(path),
-                device: device::is_device(path),
-            });
+            paths.push(DataPath { path: absolute(path), device: device::is_device(path) });
             paths.len() - 1
         });
         // At most MAX_STRIPES and two more.
@@ -491,9 +449,7 @@ fn new_paths(asked: &Asked) -> Result<(Vec<DataPath>, u16, u16), EngineError> {
 fn new_control(settings: &Settings, schemas: u32, asked: &Asked) -> Result<Control, EngineError> {
     let block_bytes = settings.int("BLOCK_SZ");
     if !block_bytes.is_power_of_two() || !(4096..=65_536).contains(&block_bytes) {
-        return Err(EngineError::Usage(format!(
-            "BLOCK_SZ={block_bytes} is not a power of two from 4096 to 65536"
-        )));
+        return Err(EngineError::Usage(format!("BLOCK_SZ={block_bytes} is not a power of two from 4096 to 65536")));
     }
     let scale = settings.blocks("SCALE", block_bytes).unwrap_or(0);
     let fewest = FEWEST_ROWS.max(settings.int("WORK_UNIT"));
@@ -505,9 +461,7 @@ fn new_control(settings: &Settings, schemas: u32, asked: &Asked) -> Result<Contr
     }
     let log_block_bytes = settings.int("LOG_BLOCK_BYTES");
     if !log_block_bytes.is_power_of_two() {
-        return Err(EngineError::Usage(format!(
-            "LOG_BLOCK_BYTES={log_block_bytes} is not a power of two"
-        )));
+        return Err(EngineError::Usage(format!("LOG_BLOCK_BYTES={log_block_bytes} is not a power of two")));
     }
     let block = u32::try_from(block_bytes).expect("it was checked to be at most 65536");
     let geometry = Geometry {
@@ -529,9 +483,7 @@ fn new_control(settings: &Settings, schemas: u32, asked: &Asked) -> Result<Contr
     let (paths, undo_path, redo_path) = new_paths(asked)?;
     let control = Control {
         data_set: assay_run::dataset::rows::drawn_id()?,
-        created_unix_s: SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs()),
+        created_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         state: State::Loading,
         geometry,
         loaded_schemas: 0,
@@ -583,38 +535,16 @@ fn refuse_contradictions(control: &Control, settings: &Settings) -> Result<(), E
     let numbers = [
         ("BLOCK_SZ", settings.int("BLOCK_SZ"), block, "bytes"),
         ("SCALE", asked_blocks("SCALE"), g.scale, "blocks"),
-        (
-            "SCAN_TABLE_SZ",
-            asked_blocks("SCAN_TABLE_SZ"),
-            g.scan_blocks,
-            "blocks",
-        ),
+        ("SCAN_TABLE_SZ", asked_blocks("SCAN_TABLE_SZ"), g.scan_blocks, "blocks"),
         ("REDO_LOGS", settings.int("REDO_LOGS"), redo_files, "files"),
-        (
-            "REDO_LOG_MB",
-            asked_bytes("REDO_LOG_MB"),
-            control.redo_file_bytes,
-            "bytes",
-        ),
-        (
-            "UNDO_MB",
-            asked_bytes("UNDO_MB"),
-            g.undo_file_bytes(),
-            "bytes",
-        ),
-        (
-            "OBFUSCATE_COLUMNS",
-            u64::from(obfuscate),
-            u64::from(control.obfuscate),
-            "(1 is TRUE)",
-        ),
+        ("REDO_LOG_MB", asked_bytes("REDO_LOG_MB"), control.redo_file_bytes, "bytes"),
+        ("UNDO_MB", asked_bytes("UNDO_MB"), g.undo_file_bytes(), "bytes"),
+        ("OBFUSCATE_COLUMNS", u64::from(obfuscate), u64::from(control.obfuscate), "(1 is TRUE)"),
     ];
     let contradictions: Vec<String> = numbers
         .into_iter()
         .filter(|(name, asked, has, _)| settings.is_given(name) && asked != has)
-        .map(|(name, _, has, unit)| {
-            format!("{name}={} but it has {has} {unit}", settings.get(name).text)
-        })
+        .map(|(name, _, has, unit)| format!("{name}={} but it has {has} {unit}", settings.get(name).text))
         .collect();
     made_otherwise(&contradictions)
 }

@@ -22,11 +22,7 @@ pub(super) const MAX_SCAN_BUFFERS: usize = 32;
 const DRIVER_BYTES: u64 = (2 + MAX_SCAN_BUFFERS as u64) << 20;
 
 /// What takes how much beside the program itself, at most: bytes by the parameter that says so.
-pub(super) fn parts(
-    settings: &Settings,
-    sessions: u64,
-    block_bytes: u64,
-) -> Vec<(&'static str, u64)> {
+pub(super) fn parts(settings: &Settings, sessions: u64, block_bytes: u64) -> Vec<(&'static str, u64)> {
     let cache = match settings.bytes("CACHE_MB") / block_bytes {
         0 => {
             let reads = match settings.text("READ_MODE") {
@@ -45,14 +41,8 @@ pub(super) fn parts(
         asked => asked,
     };
     vec![
-        (
-            "CACHE_MB",
-            cache.saturating_mul(block_bytes + FRAME_OVERHEAD_BYTES),
-        ),
-        (
-            "LOG_BUFFER_MB",
-            settings.bytes("LOG_BUFFER_MB").max(1 << 20),
-        ),
+        ("CACHE_MB", cache.saturating_mul(block_bytes + FRAME_OVERHEAD_BYTES)),
+        ("LOG_BUFFER_MB", settings.bytes("LOG_BUFFER_MB").max(1 << 20)),
         ("DB_WRITERS", writers.saturating_mul(writer)),
         ("DRIVER_THREADS", drivers.min(sessions) * DRIVER_BYTES),
         ("SESSIONS", sessions.saturating_mul(SESSION_BYTES)),
@@ -63,11 +53,7 @@ pub(super) fn parts(
 ///
 /// # Errors
 /// `Usage` and `Unusable` naming the parameter, its value, and what to do.
-pub(super) fn refuse_too_much(
-    settings: &Settings,
-    sessions: u64,
-    block_bytes: u64,
-) -> Result<(), EngineError> {
+pub(super) fn refuse_too_much(settings: &Settings, sessions: u64, block_bytes: u64) -> Result<(), EngineError> {
     if settings.bytes("LOG_BUFFER_MB") > MOST_LOG_BUFFER_BYTES {
         return Err(EngineError::Usage(format!(
             "LOG_BUFFER_MB={} is too large: the maximum is {}",

@@ -41,10 +41,7 @@ impl DataPath {
     /// A directory.
     #[must_use]
     pub fn directory(path: impl Into<PathBuf>) -> Self {
-        Self {
-            path: path.into(),
-            device: false,
-        }
+        Self { path: path.into(), device: false }
     }
 }
 
@@ -92,9 +89,7 @@ pub(super) fn fits(paths: &[DataPath]) -> Result<(), EngineError> {
 /// Reads [`encode`]'s bytes.
 pub(super) fn decode(bytes: &[u8]) -> Result<Table, String> {
     let word = |at: usize| {
-        let pair = bytes
-            .get(at..at + 2)
-            .ok_or("its table of paths is cut short")?;
+        let pair = bytes.get(at..at + 2).ok_or("its table of paths is cut short")?;
         Ok::<u16, String>(u16::from_le_bytes([pair[0], pair[1]]))
     };
     let (stripes, count, undo, redo) = (word(0)?, word(2)?, word(4)?, word(6)?);
@@ -105,27 +100,14 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Table, String> {
     let mut paths = Vec::new();
     for _ in 0..count {
         let (kind, length) = (word(at)?, usize::from(word(at + 2)?));
-        let text = bytes
-            .get(at + 4..at + 4 + length)
-            .ok_or("its table of paths is cut short")?;
+        let text = bytes.get(at + 4..at + 4 + length).ok_or("its table of paths is cut short")?;
         if !matches!(kind, 1 | 2) {
-            return Err(format!(
-                "path {} is of kind {kind}, which is unknown",
-                paths.len() + 1
-            ));
+            return Err(format!("path {} is of kind {kind}, which is unknown", paths.len() + 1));
         }
-        paths.push(DataPath {
-            path: PathBuf::from(OsStr::from_bytes(text)),
-            device: kind == 2,
-        });
+        paths.push(DataPath { path: PathBuf::from(OsStr::from_bytes(text)), device: kind == 2 });
         at += 4 + length;
     }
-    Ok(Table {
-        stripes,
-        undo,
-        redo,
-        paths,
-    })
+    Ok(Table { stripes, undo, redo, paths })
 }
 
 /// What marks a path as part of a data set.
@@ -169,9 +151,7 @@ impl Marker {
         };
         let version = number(8, 4);
         if version != u64::from(MARKER_VERSION) {
-            return Some(Err(format!(
-                "its marker has version {version}; this program reads version {MARKER_VERSION}"
-            )));
+            return Some(Err(format!("its marker has version {version}; this program reads version {MARKER_VERSION}")));
         }
         let crc = crc32c::crc32c(&bytes[..MARKER_CRC_AT]);
         if number(MARKER_CRC_AT, 4) != u64::from(crc) {
@@ -229,11 +209,7 @@ impl Asked {
                 )));
             }
         }
-        Ok(Self {
-            data,
-            undo: given("UNDO_DIR"),
-            redo: given("REDO_DIR"),
-        })
+        Ok(Self { data, undo: given("UNDO_DIR"), redo: given("REDO_DIR") })
     }
 
     /// The first path named, which holds the control file of a new data set.
@@ -279,11 +255,7 @@ pub(super) fn absolute(path: &Path) -> PathBuf {
     for ancestor in whole.ancestors() {
         if let Ok(real) = std::fs::canonicalize(ancestor) {
             let rest = whole.strip_prefix(ancestor).unwrap_or(Path::new(""));
-            return if rest.as_os_str().is_empty() {
-                real
-            } else {
-                real.join(rest)
-            };
+            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
         }
     }
     whole
@@ -322,11 +294,7 @@ impl Places {
 
     /// For messages: all paths.
     pub(super) fn display(&self) -> String {
-        let names: Vec<String> = self
-            .list
-            .iter()
-            .map(|place| place.path.display().to_string())
-            .collect();
+        let names: Vec<String> = self.list.iter().map(|place| place.path.display().to_string()).collect();
         names.join(", ")
     }
 }

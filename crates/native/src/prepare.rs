@@ -35,11 +35,7 @@ use std::time::Instant;
 /// # Errors
 /// I/O errors, no space, `Interrupted`. After an error nothing of a new data set is left, and
 /// an existing one is as it was; after an interrupted first load the next prepare starts over.
-pub(super) fn prepare(
-    plan: &LoadPlan,
-    settings: &Settings,
-    watch: Watch<'_>,
-) -> Result<Vec<Line>, EngineError> {
+pub(super) fn prepare(plan: &LoadPlan, settings: &Settings, watch: Watch<'_>) -> Result<Vec<Line>, EngineError> {
     let threads = settings.int("LOAD_PARALLEL_DEGREE") as usize;
     let work_unit = settings.int("WORK_UNIT");
     if let Start::Nothing(there) = &plan.start {
@@ -50,26 +46,14 @@ pub(super) fn prepare(
         let mut lines = vec![text(
             "action",
             "Action",
-            format!(
-                "nothing loaded: {} there already",
-                many(control.loaded_schemas.into(), "schema")
-            ),
+            format!("nothing loaded: {} there already", many(control.loaded_schemas.into(), "schema")),
         )];
-        lines.extend(verify(
-            &files,
-            control,
-            Level::Sampled,
-            threads,
-            work_unit,
-            watch,
-        )?);
+        lines.extend(verify(&files, control, Level::Sampled, threads, work_unit, watch)?);
         return Ok(lines);
     }
     let begun = Instant::now();
     let mut site = Site::open(plan)?;
-    let loaded = site
-        .create_files(plan)
-        .and_then(|files| load_and_check(plan, &files, threads, work_unit, watch));
+    let loaded = site.create_files(plan).and_then(|files| load_and_check(plan, &files, threads, work_unit, watch));
     let mut lines = match loaded {
         Ok(lines) => lines,
         Err(error) => return Err(site.undo(plan, error)),
@@ -78,11 +62,7 @@ pub(super) fn prepare(
     control.state = State::Clean;
     control.loaded_schemas = control.geometry.schemas;
     site.control.store(control)?;
-    lines.push(decimal(
-        "total_s",
-        "Time in all, s",
-        begun.elapsed().as_secs_f64(),
-    ));
+    lines.push(decimal("total_s", "Time in all, s", begun.elapsed().as_secs_f64()));
     Ok(lines)
 }
 
@@ -134,19 +114,14 @@ impl Site {
     }
 
     fn keeping(control: ControlFile, places: &Places, made: Made) -> Result<Self, EngineError> {
-        Ok(Self {
-            control,
-            made,
-            _claims: device::claim(places)?,
-        })
+        Ok(Self { control, made, _claims: device::claim(places)? })
     }
 
     fn create(plan: &LoadPlan) -> Result<Self, EngineError> {
         let dir = plan.places.home();
         let mut made = Made::default();
-        let created = make_dirs(plan, &mut made)
-            .and_then(|()| ControlFile::create(dir, &plan.control))
-            .and_then(|control| {
+        let created =
+            make_dirs(plan, &mut made).and_then(|()| ControlFile::create(dir, &plan.control)).and_then(|control| {
                 mark_others(plan, &mut made)
                     .and_then(|()| device::claim(&plan.places))
                     .map(|claims| (control, claims))
@@ -156,11 +131,7 @@ impl Site {
                     })
             });
         match created {
-            Ok((control, claims)) => Ok(Self {
-                control,
-                made,
-                _claims: claims,
-            }),
+            Ok((control, claims)) => Ok(Self { control, made, _claims: claims }),
             Err(error) => {
                 for path in &made.marked {
                     let _ = remove_path(path, device::is_device(path));
@@ -199,8 +170,7 @@ impl Site {
         sync_places(&plan.places, &[])?;
         let files = Files::open_unverified(&plan.places, control, true)?;
         for (file, open) in (0..).zip(&files.list) {
-            open.allocate(control.file_bytes(file))
-                .map_err(engine_error)?;
+            open.allocate(control.file_bytes(file)).map_err(engine_error)?;
         }
         for file in new.into_iter().filter(|file| *file <= undo) {
             let (first, key) = if file < undo {
@@ -208,9 +178,7 @@ impl Site {
             } else {
                 (Page(UNDO_BASE), UNDO_HEADER_KEY)
             };
-            files.list[usize::from(file)]
-                .write_at(0, &file_header(control, first, key))
-                .map_err(engine_error)?;
+            files.list[usize::from(file)].write_at(0, &file_header(control, first, key)).map_err(engine_error)?;
         }
         Ok(files)
     }
@@ -279,10 +247,7 @@ fn make_dirs(plan: &LoadPlan, made: &mut Made) -> Result<(), EngineError> {
     // Only now do links lead somewhere.
     let list = plan.places.list();
     for (n, place) in list.iter().enumerate() {
-        if let Some(other) = list[..n]
-            .iter()
-            .find(|other| same(&other.path, &place.path))
-        {
+        if let Some(other) = list[..n].iter().find(|other| same(&other.path, &place.path)) {
             return Err(EngineError::Usage(format!(
                 "{} and {} are the same place under two names: name each path once",
                 other.path.display(),
@@ -296,11 +261,7 @@ fn make_dirs(plan: &LoadPlan, made: &mut Made) -> Result<(), EngineError> {
 /// Marks every path but the first, which has the control file.
 fn mark_others(plan: &LoadPlan, made: &mut Made) -> Result<(), EngineError> {
     for (number, place) in (0..).zip(plan.places.list()).skip(1) {
-        let marker = Marker {
-            data_set: plan.control.data_set,
-            path: number,
-            home: plan.places.home().to_path_buf(),
-        };
+        let marker = Marker { data_set: plan.control.data_set, path: number, home: plan.places.home().to_path_buf() };
         made.marked.push(place.path.clone());
         if place.device {
             device::wipe(&place.path)?;
@@ -323,11 +284,7 @@ fn mark_others(plan: &LoadPlan, made: &mut Made) -> Result<(), EngineError> {
 fn locked_unchanged(planned: &Ours) -> Result<ControlFile, EngineError> {
     let home = planned.places.home();
     let control = ControlFile::open_locked(home)?;
-    if control.control() == &planned.control {
-        Ok(control)
-    } else {
-        Err(in_use_error(home))
-    }
+    if control.control() == &planned.control { Ok(control) } else { Err(in_use_error(home)) }
 }
 
 /// The phases in order, each timed with its own sync.
@@ -340,13 +297,7 @@ fn load_and_check(
 ) -> Result<Vec<Line>, EngineError> {
     let control = &plan.control;
     let content = Content::new(control, plan.first_schema..=control.geometry.schemas);
-    let loader = Loader {
-        plan,
-        files,
-        content: &content,
-        threads,
-        watch,
-    };
+    let loader = Loader { plan, files, content: &content, threads, watch };
     let mut lines = loader.summary();
     lines.extend(loader.load_rows()?);
     lines.extend(loader.build_index()?);
@@ -357,14 +308,7 @@ fn load_and_check(
     }
     // Headers are verified with the rest, from the disk as a run would find them.
     let files = Files::open(&plan.places, control, true)?;
-    lines.extend(verify(
-        &files,
-        control,
-        Level::Sampled,
-        threads,
-        work_unit,
-        watch,
-    )?);
+    lines.extend(verify(&files, control, Level::Sampled, threads, work_unit, watch)?);
     Ok(lines)
 }
 
@@ -395,10 +339,7 @@ impl Loader<'_> {
             text(
                 "load_io",
                 "Loaded by",
-                match (
-                    device_facts(self.plan.places.home()).is_tmpfs,
-                    self.files.all_direct(),
-                ) {
+                match (device_facts(self.plan.places.home()).is_tmpfs, self.files.all_direct()) {
                     (true, _) => "writes to memory: the file system is a tmpfs".into(),
                     (false, true) => "direct path write (O_DIRECT)".into(),
                     (false, false) => "buffered write: the file system refuses O_DIRECT".into(),
@@ -415,10 +356,9 @@ impl Loader<'_> {
             rate: ("load_mb_per_s", "Load rate, MB/s (10^6)"),
         };
         let map = self.plan.control.geometry.map();
-        let spans = self.schemas().map(move |schema| Span::Pages {
-            first: map.data_page(schema, 0),
-            count: map.geometry.scale,
-        });
+        let spans = self
+            .schemas()
+            .map(move |schema| Span::Pages { first: map.data_page(schema, 0), count: map.geometry.scale });
         let job = Job::Write {
             dress: &|buffer| self.content.dress_rows(buffer),
             fill: &|piece, buffer| self.content.fill_rows(piece, buffer, Kind::Data),
@@ -434,14 +374,10 @@ impl Loader<'_> {
             rate: ("index_mb_per_s", "Index rate, MB/s (10^6)"),
         };
         let map = self.plan.control.geometry.map();
-        let spans = self.schemas().map(move |schema| Span::Pages {
-            first: map.index_page(schema, 0),
-            count: map.index.total_nodes,
-        });
-        let job = Job::Write {
-            dress: &|_| {},
-            fill: &|piece, buffer| self.content.fill_index(piece, buffer),
-        };
+        let spans = self
+            .schemas()
+            .map(move |schema| Span::Pages { first: map.index_page(schema, 0), count: map.index.total_nodes });
+        let job = Job::Write { dress: &|_| {}, fill: &|piece, buffer| self.content.fill_index(piece, buffer) };
         self.run(&phase, spans, job, 0..self.files.undo)
     }
 
@@ -453,10 +389,9 @@ impl Loader<'_> {
             rate: ("scan_mb_per_s", "Scan table rate, MB/s (10^6)"),
         };
         let map = self.plan.control.geometry.map();
-        let spans = self.schemas().map(move |schema| Span::Pages {
-            first: map.scan_page(schema, 0),
-            count: map.geometry.scan_blocks,
-        });
+        let spans = self
+            .schemas()
+            .map(move |schema| Span::Pages { first: map.scan_page(schema, 0), count: map.geometry.scan_blocks });
         let job = Job::Write {
             dress: &|buffer| self.content.dress_rows(buffer),
             fill: &|piece, buffer| self.content.fill_rows(piece, buffer, Kind::Scan),
@@ -471,10 +406,8 @@ impl Loader<'_> {
             seconds: ("undo_s", "Undo time with its sync, s"),
             rate: ("undo_mb_per_s", "Undo rate, MB/s (10^6)"),
         };
-        let spans = std::iter::once(Span::Pages {
-            first: Page(UNDO_BASE),
-            count: self.plan.control.geometry.undo_blocks,
-        });
+        let spans =
+            std::iter::once(Span::Pages { first: Page(UNDO_BASE), count: self.plan.control.geometry.undo_blocks });
         let undo = self.files.undo;
         self.run(&phase, spans, ZEROES, undo..undo + 1)
     }
@@ -489,11 +422,7 @@ impl Loader<'_> {
         let first = self.files.redo_first;
         let redo = first..first + self.files.redo_count;
         let bytes = self.plan.control.redo_file_bytes;
-        let spans = redo.clone().map(move |file| Span::Bytes {
-            file,
-            offset: 0,
-            bytes,
-        });
+        let spans = redo.clone().map(move |file| Span::Bytes { file, offset: 0, bytes });
         self.run(&phase, spans, ZEROES, redo)
     }
 
@@ -526,9 +455,7 @@ impl Loader<'_> {
         let about = (phase.name, total);
         transfer(self.files, self.threads, pieces, job, about, self.watch)?;
         for file in files {
-            self.files.list[usize::from(file)]
-                .sync_data()
-                .map_err(engine_error)?;
+            self.files.list[usize::from(file)].sync_data().map_err(engine_error)?;
         }
         let seconds = begun.elapsed().as_secs_f64();
         let rate = total as f64 / 1e6 / seconds.max(1e-9);
@@ -541,10 +468,7 @@ impl Loader<'_> {
 }
 
 /// Writes zeroes: so that later overwrites change data and not the file system's metadata.
-const ZEROES: Job<'static> = Job::Write {
-    dress: &|buffer| buffer.fill(0),
-    fill: &|_, _| {},
-};
+const ZEROES: Job<'static> = Job::Write { dress: &|buffer| buffer.fill(0), fill: &|_, _| {} };
 
 // A piece is whole blocks of any legal size.
 const _: () = assert!(PIECE_BYTES.is_multiple_of(65_536));

@@ -27,8 +27,7 @@ pub(crate) const COMMIT_RECORD_BYTES: usize = 800;
 /// The record of a newly formatted undo block.
 pub(crate) const UNDO_BLOCK_RECORD_BYTES: usize = 64;
 /// No record is longer: a row of all columns.
-const MOST_RECORD_BYTES: usize =
-    (2 * COLUMN_BYTES + COLUMN_RECORD_OVERHEAD) * 32 + ROW_RECORD_OVERHEAD;
+const MOST_RECORD_BYTES: usize = (2 * COLUMN_BYTES + COLUMN_RECORD_OVERHEAD) * 32 + ROW_RECORD_OVERHEAD;
 
 /// Record types, the byte after the length.
 pub(crate) mod kind {
@@ -63,11 +62,7 @@ pub(crate) struct LogBlock {
 
 /// Completes a block whose payload is in place.
 pub(crate) fn seal_block(block: &mut [u8], what: LogBlock, seed: u32) {
-    let flags = if what.first {
-        FLAG_FIRST | what.unproven << 1
-    } else {
-        0
-    };
+    let flags = if what.first { FLAG_FIRST | what.unproven << 1 } else { 0 };
     block[4..6].copy_from_slice(&what.payload.to_le_bytes());
     block[6..8].copy_from_slice(&flags.to_le_bytes());
     block[8..16].copy_from_slice(&what.lsn.to_le_bytes());
@@ -83,15 +78,8 @@ pub(crate) fn open_block(block: &[u8], seed: u32) -> Option<LogBlock> {
     }
     let payload = u16::from_le_bytes([block[4], block[5]]);
     let flags = u16::from_le_bytes([block[6], block[7]]);
-    let fits = payload > 0
-        && payload.is_multiple_of(8)
-        && usize::from(payload) <= block.len() - LOG_HEADER_BYTES;
-    fits.then(|| LogBlock {
-        lsn: read(block, 8),
-        payload,
-        first: flags & FLAG_FIRST != 0,
-        unproven: flags >> 1,
-    })
+    let fits = payload > 0 && payload.is_multiple_of(8) && usize::from(payload) <= block.len() - LOG_HEADER_BYTES;
+    fits.then(|| LogBlock { lsn: read(block, 8), payload, first: flags & FLAG_FIRST != 0, unproven: flags >> 1 })
 }
 
 /// A log file's header.
@@ -124,10 +112,7 @@ pub(crate) fn open_file_header(data_set: u64, block: &[u8]) -> Option<FileHeader
         && read(block, 8) == data_set
         && block[32..36] == (block.len() as u32).to_le_bytes()
         && block[at..] == crc32c::crc32c(&block[..at]).to_le_bytes();
-    ours.then(|| FileHeader {
-        sequence: read(block, 16),
-        first_lsn: read(block, 24),
-    })
+    ours.then(|| FileHeader { sequence: read(block, 16), first_lsn: read(block, 24) })
 }
 
 fn read(bytes: &[u8], at: usize) -> u64 {
@@ -143,11 +128,7 @@ pub(crate) enum Record<'a> {
     /// It changed a row.
     Row(RowRecord<'a>),
     /// It formatted a block for its undo.
-    UndoBlock {
-        transaction: u64,
-        page: u64,
-        session: u64,
-    },
+    UndoBlock { transaction: u64, page: u64, session: u64 },
     /// It committed.
     Commit { transaction: u64, session: u64 },
 }
@@ -177,45 +158,17 @@ impl Record<'_> {
     /// Appends the record: length u32, type u8, three zero bytes, the fields, the images, zeroes.
     pub(crate) fn push(&self, log: &mut Vec<u8>) {
         match *self {
-            Self::Begin {
-                transaction,
-                session,
-            } => push(
-                log,
-                kind::BEGIN,
-                BEGIN_RECORD_BYTES,
-                &[transaction, session],
-            ),
-            Self::Commit {
-                transaction,
-                session,
-            } => push(
-                log,
-                kind::COMMIT,
-                COMMIT_RECORD_BYTES,
-                &[transaction, session],
-            ),
-            Self::UndoBlock {
-                transaction,
-                page,
-                session,
-            } => push(
-                log,
-                kind::UNDO_BLOCK,
-                UNDO_BLOCK_RECORD_BYTES,
-                &[transaction, page, session],
-            ),
+            Self::Begin { transaction, session } => push(log, kind::BEGIN, BEGIN_RECORD_BYTES, &[transaction, session]),
+            Self::Commit { transaction, session } => {
+                push(log, kind::COMMIT, COMMIT_RECORD_BYTES, &[transaction, session])
+            }
+            Self::UndoBlock { transaction, page, session } => {
+                push(log, kind::UNDO_BLOCK, UNDO_BLOCK_RECORD_BYTES, &[transaction, page, session])
+            }
             Self::Row(row) => {
                 let at = log.len();
-                let fields = [
-                    row.transaction,
-                    row.page,
-                    row.undo_page,
-                    row.undo_offset,
-                    row.change,
-                    row.mask,
-                    row.number,
-                ];
+                let fields =
+                    [row.transaction, row.page, row.undo_page, row.undo_offset, row.change, row.mask, row.number];
                 let columns = row.old.len() / COLUMN_BYTES;
                 let images = row.old.len() + row.new.len();
                 let bytes = ROW_RECORD_OVERHEAD + columns * COLUMN_RECORD_OVERHEAD + images;
@@ -266,19 +219,11 @@ pub(crate) fn parse(log: &[u8]) -> Parsed<'_> {
     let body = &log[8..bytes];
     let field = |i: usize| read(body, i * 8);
     let record = match log[4] {
-        kind::BEGIN => Record::Begin {
-            transaction: field(0),
-            session: field(1),
-        },
-        kind::COMMIT => Record::Commit {
-            transaction: field(0),
-            session: field(1),
-        },
-        kind::UNDO_BLOCK if bytes >= 32 => Record::UndoBlock {
-            transaction: field(0),
-            page: field(1),
-            session: field(2),
-        },
+        kind::BEGIN => Record::Begin { transaction: field(0), session: field(1) },
+        kind::COMMIT => Record::Commit { transaction: field(0), session: field(1) },
+        kind::UNDO_BLOCK if bytes >= 32 => {
+            Record::UndoBlock { transaction: field(0), page: field(1), session: field(2) }
+        }
         kind::ROW if body.len() >= ROW_FIELDS * 8 => match parse_row(body) {
             Some(row) => Record::Row(row),
             None => return Parsed::Nonsense,
@@ -315,26 +260,15 @@ mod tests {
     fn row(columns: u32, number: u64) -> (Vec<u8>, Vec<u8>, u64) {
         let mask = (1u64 << columns) - 1;
         let image = columns as usize * COLUMN_BYTES;
-        (
-            vec![number as u8; image],
-            vec![!(number as u8); image],
-            mask,
-        )
+        (vec![number as u8; image], vec![!(number as u8); image], mask)
     }
 
     #[test]
     fn what_is_pushed_is_parsed() {
         let (old, new, mask) = row(19, 3);
         let records = [
-            Record::Begin {
-                transaction: 7,
-                session: 2,
-            },
-            Record::UndoBlock {
-                transaction: 7,
-                page: 1 << 39,
-                session: 2,
-            },
+            Record::Begin { transaction: 7, session: 2 },
+            Record::UndoBlock { transaction: 7, page: 1 << 39, session: 2 },
             Record::Row(RowRecord {
                 transaction: 7,
                 page: 11,
@@ -346,10 +280,7 @@ mod tests {
                 old: &old,
                 new: &new,
             }),
-            Record::Commit {
-                transaction: 7,
-                session: 2,
-            },
+            Record::Commit { transaction: 7, session: 2 },
         ];
         let mut log = Vec::new();
         for record in &records {
@@ -370,12 +301,7 @@ mod tests {
     #[test]
     fn a_block_of_another_incarnation_does_not_verify() {
         let mut block = vec![9; 512];
-        let what = LogBlock {
-            lsn: 4096,
-            payload: 488,
-            first: true,
-            unproven: 9,
-        };
+        let what = LogBlock { lsn: 4096, payload: 488, first: true, unproven: 9 };
         seal_block(&mut block, what, block_seed(1, 5));
         assert_eq!(open_block(&block, block_seed(1, 5)), Some(what));
         assert_eq!(open_block(&block, block_seed(1, 6)), None);
@@ -384,10 +310,7 @@ mod tests {
 
     #[test]
     fn a_file_header_is_read_back_and_nothing_else_is_one() {
-        let header = FileHeader {
-            sequence: 3,
-            first_lsn: 99_992,
-        };
+        let header = FileHeader { sequence: 3, first_lsn: 99_992 };
         let block = file_header(77, header, 512);
         assert_eq!(open_file_header(77, &block), Some(header));
         assert_eq!(open_file_header(78, &block), None);

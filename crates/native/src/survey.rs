@@ -98,11 +98,8 @@ fn survey_for(aim: Aim, asked: &Asked, overwritable: &[PathBuf]) -> Result<Found
         }
     }
     let consented = |path: &Path| overwritable.iter().any(|named| same(named, path));
-    let homes: Vec<&Path> = named
-        .iter()
-        .filter(|(_, here)| matches!(here, Here::Control(_)))
-        .map(|(path, _)| *path)
-        .collect();
+    let homes: Vec<&Path> =
+        named.iter().filter(|(_, here)| matches!(here, Here::Control(_))).map(|(path, _)| *path).collect();
     if homes.len() > 1 {
         // The first path named may be the home of the data set meant, the others must go.
         for (path, here) in &mut named {
@@ -110,10 +107,7 @@ fn survey_for(aim: Aim, asked: &Asked, overwritable: &[PathBuf]) -> Result<Found
                 *here = Here::Device;
             }
         }
-        if let Some(other) = named
-            .iter()
-            .find(|(path, here)| *path != homes[0] && matches!(here, Here::Control(_)))
-        {
+        if let Some(other) = named.iter().find(|(path, here)| *path != homes[0] && matches!(here, Here::Control(_))) {
             return Err(EngineError::Unusable(format!(
                 "{} and {} each have their own data set: name one",
                 homes[0].display(),
@@ -140,10 +134,7 @@ pub(super) fn is_unfinished(control: &Control) -> bool {
 }
 
 /// The verdict where no control file was found.
-fn nothing(
-    named: &[(&Path, Here)],
-    consented: &dyn Fn(&Path) -> bool,
-) -> Result<Found, EngineError> {
+fn nothing(named: &[(&Path, Here)], consented: &dyn Fn(&Path) -> bool) -> Result<Found, EngineError> {
     for (path, here) in named {
         match here {
             Here::Marked(_) if device::is_device(path) && consented(path) => {}
@@ -202,12 +193,11 @@ fn assemble(aim: Aim, home: &Path, named: &[(&Path, Here)]) -> Result<Ours, Engi
     }
     for (number, place) in found.iter_mut().enumerate().filter(|(_, p)| p.is_none()) {
         let remembered = &control.paths[number].path;
-        let own =
-            look(remembered).and_then(|here| match own_number(&here, remembered, home, &control) {
-                Ok(own) if own == number => Ok(()),
-                Err(copy) if matches!(here, Here::Marked(_)) => Err(copy),
-                _ => Err(missing(remembered, home, number)),
-            });
+        let own = look(remembered).and_then(|here| match own_number(&here, remembered, home, &control) {
+            Ok(own) if own == number => Ok(()),
+            Err(copy) if matches!(here, Here::Marked(_)) => Err(copy),
+            _ => Err(missing(remembered, home, number)),
+        });
         match own {
             Ok(()) => *place = Some(remembered.clone()),
             Err(_) if is_unfinished(&control) => {}
@@ -221,30 +211,17 @@ fn assemble(aim: Aim, home: &Path, named: &[(&Path, Here)]) -> Result<Ours, Engi
         .zip(&control.paths)
         .map(|(place, remembered)| {
             let path = place.unwrap_or_else(|| remembered.path.clone());
-            DataPath {
-                device: device::is_device(&path),
-                path,
-            }
+            DataPath { device: device::is_device(&path), path }
         })
         .collect();
-    Ok(Ours {
-        places: Places::new(list),
-        present,
-        skipped,
-        control,
-    })
+    Ok(Ours { places: Places::new(list), present, skipped, control })
 }
 
 /// Which path of the data set in `home` this is.
 ///
 /// # Errors
 /// `Unusable` for what is no part of it, or a part that belongs to the data set this is a copy of.
-fn own_number(
-    here: &Here,
-    path: &Path,
-    home: &Path,
-    control: &Control,
-) -> Result<usize, EngineError> {
+fn own_number(here: &Here, path: &Path, home: &Path, control: &Control) -> Result<usize, EngineError> {
     let Here::Marked(marker) = here else {
         return Err(not_a_part(path, here, home, control));
     };
@@ -253,10 +230,7 @@ fn own_number(
         return Err(not_a_part(path, here, home, control));
     }
     if number == 0 || number >= control.paths.len() {
-        return Err(EngineError::Damaged(format!(
-            "the marker in {} is of no path",
-            path.display()
-        )));
+        return Err(EngineError::Damaged(format!("the marker in {} is of no path", path.display())));
     }
     if belongs_to_original(marker, path, home) {
         return Err(EngineError::Unusable(format!(
@@ -281,8 +255,7 @@ fn belongs_to_original(marker: &Marker, path: &Path, home: &Path) -> bool {
         Ok(Here::Control(original)) => {
             let control = &original.control;
             let known = control.paths.get(usize::from(marker.path));
-            control.data_set == marker.data_set
-                && known.is_some_and(|known| same(&known.path, path))
+            control.data_set == marker.data_set && known.is_some_and(|known| same(&known.path, path))
         }
         // Whose control file it is cannot be read: then it may be the original's.
         Err(EngineError::Damaged(_)) => true,
@@ -310,11 +283,7 @@ fn missing(path: &Path, home: &Path, number: usize) -> EngineError {
 }
 
 fn not_a_part(path: &Path, here: &Here, home: &Path, control: &Control) -> EngineError {
-    let paths: Vec<String> = control
-        .paths
-        .iter()
-        .map(|known| known.path.display().to_string())
-        .collect();
+    let paths: Vec<String> = control.paths.iter().map(|known| known.path.display().to_string()).collect();
     let what = match here {
         Here::Marked(marker) => format!("it belongs to data set {:016x}", marker.data_set),
         Here::Absent => "it does not exist".into(),
@@ -348,10 +317,7 @@ fn agree(asked: &Asked, ours: &Ours) -> Result<(), EngineError> {
             )));
         }
     }
-    let others = [
-        ("REDO_DIR", &asked.redo, control.redo_path),
-        ("UNDO_DIR", &asked.undo, control.undo_path),
-    ];
+    let others = [("REDO_DIR", &asked.redo, control.redo_path), ("UNDO_DIR", &asked.undo, control.undo_path)];
     for (name, path, right) in others {
         let Some(path) = path else { continue };
         if number(path) != Some(usize::from(right)) {
@@ -510,9 +476,7 @@ mod tests {
         let path = dir.path();
         assert_eq!(look(&path.join("none")).unwrap(), Here::Absent);
         assert_eq!(look(path).unwrap(), Here::Empty);
-        let error = look(Path::new("/dev/no-such-disk"))
-            .unwrap_err()
-            .to_string();
+        let error = look(Path::new("/dev/no-such-disk")).unwrap_err().to_string();
         assert!(error.contains("must be an existing device"), "{error}");
         fs::create_dir(path.join("lost+found")).unwrap();
         fs::write(path.join(CONTROL_TEMPORARY_NAME), [0; 100]).unwrap();

@@ -16,9 +16,7 @@ use super::prepare::prepare;
 use super::recovery::ensure_clean;
 use super::survey::{Found, is_unfinished, survey};
 use assay_measure::config::{ParamDef, Settings};
-use assay_run::engine::{
-    DataSet, Engine, EngineError, Line, Presence, Progress, RowStamps, Target,
-};
+use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, RowStamps, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 
@@ -69,12 +67,7 @@ impl Target for Native {
         }
     }
 
-    fn plan_prepare(
-        &self,
-        location: &str,
-        settings: &Settings,
-        schemas: u32,
-    ) -> Result<Vec<Line>, EngineError> {
+    fn plan_prepare(&self, location: &str, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
         Ok(LoadPlan::new(&Asked::new(location, settings)?, settings, schemas)?.lines())
     }
 
@@ -100,11 +93,7 @@ impl Target for Native {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError> {
-        check(
-            &Asked::new(location, settings)?,
-            settings,
-            Watch { stop, progress },
-        )
+        check(&Asked::new(location, settings)?, settings, Watch { stop, progress })
     }
 
     fn audit(
@@ -115,12 +104,7 @@ impl Target for Native {
         progress: &dyn Progress,
         rows: RowStamps<'_>,
     ) -> Result<(), EngineError> {
-        audit(
-            &Asked::new(location, settings)?,
-            settings,
-            Watch { stop, progress },
-            rows,
-        )
+        audit(&Asked::new(location, settings)?, settings, Watch { stop, progress }, rows)
     }
 
     fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
@@ -139,21 +123,12 @@ impl Target for Native {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Box<dyn Engine>, EngineError> {
-        engine::open(
-            &Asked::new(location, settings)?,
-            plan,
-            settings,
-            Watch { stop, progress },
-        )
+        engine::open(&Asked::new(location, settings)?, plan, settings, Watch { stop, progress })
     }
 }
 
 /// A data set that was not closed is recovered before schemas are added to it.
-fn recover_if_open(
-    asked: &Asked,
-    settings: &Settings,
-    watch: Watch<'_>,
-) -> Result<(), EngineError> {
+fn recover_if_open(asked: &Asked, settings: &Settings, watch: Watch<'_>) -> Result<(), EngineError> {
     match survey(asked, settings.overwritable())? {
         Found::Ours(ours) if ours.control.state == State::Open => {
             let mut control = ControlFile::open_locked(ours.places.home())?;

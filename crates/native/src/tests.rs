@@ -56,25 +56,15 @@ const WORKLOAD: &[(&str, ParamKind, &str)] = &[
 /// Small defaults for these tests and what `given` says, as the command line would.
 pub(super) fn settings(given: &[(&str, &str)]) -> Settings {
     let small = [("REDO_LOGS", "2"), ("REDO_LOG_MB", "4"), ("UNDO_MB", "4")];
-    let workload = WORKLOAD.iter().map(|(name, kind, default)| ParamDef {
-        name,
-        kind: *kind,
-        default,
-        aliases: &[],
-        help: "",
-    });
+    let workload =
+        WORKLOAD.iter().map(|(name, kind, default)| ParamDef { name, kind: *kind, default, aliases: &[], help: "" });
     let mut settings = Settings::default();
     for def in workload.chain(PARAMS.iter().copied()) {
         let said = given.iter().find(|(name, _)| *name == def.name);
         let quiet = small.iter().find(|(name, _)| *name == def.name);
         let text = said.or(quiet).map_or(def.default, |(_, text)| *text);
         let origin = said.map_or(Origin::Default, |_| Origin::CommandLine);
-        settings.set(Effective {
-            def,
-            value: value(def.kind, text),
-            text: text.to_owned(),
-            origin,
-        });
+        settings.set(Effective { def, value: value(def.kind, text), text: text.to_owned(), origin });
     }
     settings
 }
@@ -131,14 +121,11 @@ fn read_control(dir: &Path) -> Control {
 fn keys_on_disk(dir: &Path, schema: u32) -> Vec<u64> {
     let control = read_control(dir);
     let geometry = control.geometry;
-    let files: Vec<Vec<u8>> = (0..geometry.data_files())
-        .map(|file| fs::read(dir.join(super::control::data_name(file))).unwrap())
-        .collect();
+    let files: Vec<Vec<u8>> =
+        (0..geometry.data_files()).map(|file| fs::read(dir.join(super::control::data_name(file))).unwrap()).collect();
     (0..geometry.scale)
         .map(|slot| {
-            let (file, offset) = geometry
-                .map()
-                .locate(geometry.map().data_page(schema, slot));
+            let (file, offset) = geometry.map().locate(geometry.map().data_page(schema, slot));
             block_format::get(&files[usize::from(file)][offset as usize..], word::KEY)
         })
         .collect()
@@ -146,9 +133,7 @@ fn keys_on_disk(dir: &Path, schema: u32) -> Vec<u64> {
 
 fn is_key_set(keys: &[u64]) -> bool {
     let distinct: BTreeSet<_> = keys.iter().copied().collect();
-    distinct.len() == keys.len()
-        && distinct.first() == Some(&1)
-        && distinct.last() == Some(&(keys.len() as u64))
+    distinct.len() == keys.len() && distinct.first() == Some(&1) && distinct.last() == Some(&(keys.len() as u64))
 }
 
 #[test]
@@ -170,19 +155,13 @@ fn a_data_set_is_created_checked_and_removed() {
     let Presence::Present(set) = Native.inspect(&location(&dir), &settings).unwrap() else {
         panic!("the data set is there");
     };
-    assert_eq!(
-        (set.schemas, set.scale_blocks, set.scan_blocks),
-        (3, 2000, 64)
-    );
+    assert_eq!((set.schemas, set.scale_blocks, set.scan_blocks), (3, 2000, 64));
     let lines = check(&dir).unwrap();
     assert_eq!(number(&lines, "data_blocks_checked"), 6000);
     assert_eq!(number(&lines, "scan_blocks_checked"), 192);
     assert_eq!(number(&lines, "undo_blocks_checked"), 511);
     assert_eq!(number(&lines, "blocks_without_checksum"), 0);
-    let occupied: u64 = fs::read_dir(&dir)
-        .unwrap()
-        .map(|entry| entry.unwrap().metadata().unwrap().len())
-        .sum();
+    let occupied: u64 = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
     assert_eq!(number(&plan, "total_bytes"), occupied);
     let planned = Native.plan_destroy(&location(&dir), &settings).unwrap();
     assert_eq!(number(&planned, "total_bytes"), occupied);
@@ -193,11 +172,7 @@ fn a_data_set_is_created_checked_and_removed() {
 #[test]
 fn slob_30_scale_is_loaded_exactly() {
     let home = directory();
-    for (scale, rows, load_it) in [
-        ("10000", 10_000, true),
-        ("80M", 10_240, true),
-        ("1G", 131_072, false),
-    ] {
+    for (scale, rows, load_it) in [("10000", 10_000, true), ("80M", 10_240, true), ("1G", 131_072, false)] {
         let settings = settings(&[("SCALE", scale)]);
         let dir = home.path().join(scale);
         let plan = LoadPlan::new(&asked(&dir), &settings, 1).unwrap();
@@ -236,21 +211,9 @@ fn slob_32_any_number_of_loaders_loads_each_key_once_and_the_same() {
 #[test]
 fn other_block_sizes_and_random_content_load_too() {
     for given in [
-        [
-            ("BLOCK_SZ", "4096"),
-            ("OBFUSCATE_COLUMNS", "FALSE"),
-            ("COMPRESS_PCT", "0"),
-        ],
-        [
-            ("BLOCK_SZ", "65536"),
-            ("OBFUSCATE_COLUMNS", "FALSE"),
-            ("COMPRESS_PCT", "0"),
-        ],
-        [
-            ("BLOCK_SZ", "8192"),
-            ("OBFUSCATE_COLUMNS", "TRUE"),
-            ("COMPRESS_PCT", "30"),
-        ],
+        [("BLOCK_SZ", "4096"), ("OBFUSCATE_COLUMNS", "FALSE"), ("COMPRESS_PCT", "0")],
+        [("BLOCK_SZ", "65536"), ("OBFUSCATE_COLUMNS", "FALSE"), ("COMPRESS_PCT", "0")],
+        [("BLOCK_SZ", "8192"), ("OBFUSCATE_COLUMNS", "TRUE"), ("COMPRESS_PCT", "30")],
     ] {
         let home = directory();
         let settings = settings(&[&given[..], &[("SCALE", "1000")]].concat());
@@ -267,10 +230,7 @@ fn schemas_are_added_across_file_borders_without_touching_the_others() {
     let mut plan = LoadPlan::new(&asked(dir), &settings, 2).unwrap();
     plan.control.geometry.blocks_per_file = 1500;
     let stop = Stop::new();
-    let watch = Watch {
-        stop: &stop,
-        progress: &Silent,
-    };
+    let watch = Watch { stop: &stop, progress: &Silent };
     prepare(&plan, &settings, watch).unwrap();
     assert_eq!(read_control(dir).geometry.data_files(), 3);
     let first = fs::read(dir.join("data-0001.assay")).unwrap();
@@ -281,10 +241,7 @@ fn schemas_are_added_across_file_borders_without_touching_the_others() {
     assert_eq!(number(&lines, "loaded_schemas"), 3);
     let control = read_control(dir);
     assert_eq!(number(&plan, "total_bytes"), control.total_bytes() - before);
-    assert_eq!(
-        (control.loaded_schemas, control.geometry.data_files()),
-        (5, 7)
-    );
+    assert_eq!((control.loaded_schemas, control.geometry.data_files()), (5, 7));
     assert_eq!(control.state, State::Clean);
     assert_eq!(fs::read(dir.join("data-0001.assay")).unwrap(), first);
     check(dir).unwrap();
@@ -298,19 +255,12 @@ fn schemas_are_added_across_file_borders_without_touching_the_others() {
 fn settings_that_contradict_the_data_set_are_refused_all_at_once() {
     let home = directory();
     load(home.path(), &settings(&[]), 1).unwrap();
-    let other = settings(&[
-        ("SCALE", "3000"),
-        ("BLOCK_SZ", "16384"),
-        ("WORK_UNIT", "32"),
-    ]);
+    let other = settings(&[("SCALE", "3000"), ("BLOCK_SZ", "16384"), ("WORK_UNIT", "32")]);
     let error = load(home.path(), &other, 2).unwrap_err();
     assert!(matches!(error, EngineError::Usage(_)));
     let text = error.to_string();
     assert!(text.contains("SCALE=3000 but it has 2000 blocks"), "{text}");
-    assert!(
-        text.contains("BLOCK_SZ=16384 but it has 8192 bytes"),
-        "{text}"
-    );
+    assert!(text.contains("BLOCK_SZ=16384 but it has 8192 bytes"), "{text}");
     // What nobody gave follows the data set.
     load(home.path(), &settings(&[]), 2).unwrap();
 }
@@ -373,46 +323,18 @@ fn a_flipped_byte_is_found_in_every_kind_of_block() {
     let g = read_control(dir).geometry.map();
     let at = |page: Page| g.locate(page).1;
     for (file, offset, says) in [
-        (
-            "data-0001.assay",
-            at(g.data_page(1, 77)) + 3000,
-            "schema 1, data slot 77): crc",
-        ),
-        (
-            "data-0001.assay",
-            at(g.data_page(2, 1999)) + 24,
-            "schema 2, data slot 1999): crc",
-        ),
-        (
-            "data-0001.assay",
-            at(g.index_page(1, 0)) + 90,
-            "schema 1, index node 0): crc",
-        ),
-        (
-            "data-0001.assay",
-            at(g.index_page(2, 5)) + 4000,
-            "schema 2, index node 5): crc",
-        ),
-        (
-            "data-0001.assay",
-            at(g.scan_page(2, 63)) + 100,
-            "schema 2, scan row 64): crc",
-        ),
-        (
-            "data-0001.assay",
-            at(g.data_page(1, 5)),
-            "schema 1, data slot 5): magic",
-        ),
+        ("data-0001.assay", at(g.data_page(1, 77)) + 3000, "schema 1, data slot 77): crc"),
+        ("data-0001.assay", at(g.data_page(2, 1999)) + 24, "schema 2, data slot 1999): crc"),
+        ("data-0001.assay", at(g.index_page(1, 0)) + 90, "schema 1, index node 0): crc"),
+        ("data-0001.assay", at(g.index_page(2, 5)) + 4000, "schema 2, index node 5): crc"),
+        ("data-0001.assay", at(g.scan_page(2, 63)) + 100, "schema 2, scan row 64): crc"),
+        ("data-0001.assay", at(g.data_page(1, 5)), "schema 1, data slot 5): magic"),
         ("data-0001.assay", 900, "data-0001.assay, file header: crc"),
         ("undo.assay", 900, "undo.assay, file header: crc"),
         ("undo.assay", 8192 * 3 + 5, "undo block 2): magic"),
     ] {
         let path = dir.join(file);
-        let raw = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(&path)
-            .unwrap();
+        let raw = OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let mut byte = [0];
         raw.read_exact_at(&mut byte, offset).unwrap();
         raw.write_all_at(&[byte[0] ^ 0x10], offset).unwrap();
@@ -431,32 +353,19 @@ fn a_block_in_the_wrong_place_is_found_although_its_checksum_is_right() {
     let dir = home.path();
     load(dir, &settings(&[]), 1).unwrap();
     let g = read_control(dir).geometry.map();
-    let raw = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(dir.join("data-0001.assay"))
-        .unwrap();
+    let raw = OpenOptions::new().read(true).write(true).open(dir.join("data-0001.assay")).unwrap();
     let mut block = vec![0; 8192];
-    raw.read_exact_at(&mut block, g.locate(g.data_page(1, 10)).1)
-        .unwrap();
-    raw.write_all_at(&block, g.locate(g.data_page(1, 11)).1)
-        .unwrap();
+    raw.read_exact_at(&mut block, g.locate(g.data_page(1, 10)).1).unwrap();
+    raw.write_all_at(&block, g.locate(g.data_page(1, 11)).1).unwrap();
     let text = check(dir).unwrap_err().to_string();
-    assert!(
-        text.contains("data slot 11): page is 10, expected 11"),
-        "{text}"
-    );
+    assert!(text.contains("data slot 11): page is 10, expected 11"), "{text}");
 }
 
 /// Changes one block and gives it a right checksum again.
 fn forge(dir: &Path, page: Page, change: impl Fn(&mut [u8])) {
     let (_, offset) = read_control(dir).geometry.map().locate(page);
     let path = dir.join("data-0001.assay");
-    let raw = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(path)
-        .unwrap();
+    let raw = OpenOptions::new().read(true).write(true).open(path).unwrap();
     let mut block = vec![0; 8192];
     raw.read_exact_at(&mut block, offset).unwrap();
     change(&mut block);
@@ -483,18 +392,10 @@ fn wrong_content_is_found_although_its_checksum_is_right() {
     type Change<'a> = &'a dyn Fn(&mut [u8]);
     let bad: [(Page, Change<'_>, &str); 5] = [
         (g.data_page(1, 500), &key, "data slot 500): key is"),
-        (
-            g.data_page(1, 501),
-            &identity,
-            "data slot 501): data set is 5",
-        ),
+        (g.data_page(1, 501), &identity, "data slot 501): data set is 5"),
         (g.scan_page(1, 2), &key, "scan row 3): key is 2, expected 3"),
         (g.index_page(1, 3), &child, "index node 3): entry page is"),
-        (
-            g.index_page(1, 4),
-            &entries,
-            "index node 4): entry count is 3, expected 507",
-        ),
+        (g.index_page(1, 4), &entries, "index node 4): entry count is 3, expected 507"),
     ];
     let pristine = fs::read(dir.join("data-0001.assay")).unwrap();
     for (page, change, says) in bad {
@@ -512,12 +413,7 @@ fn missing_and_short_files_are_named() {
     let dir = home.path();
     load(dir, &settings(&[]), 1).unwrap();
     let redo = dir.join("redo-02.assay");
-    OpenOptions::new()
-        .write(true)
-        .open(&redo)
-        .unwrap()
-        .set_len(100)
-        .unwrap();
+    OpenOptions::new().write(true).open(&redo).unwrap().set_len(100).unwrap();
     let text = check(dir).unwrap_err().to_string();
     assert!(text.contains("redo-02.assay: it has 100 bytes"), "{text}");
     fs::remove_file(&redo).unwrap();
@@ -539,10 +435,7 @@ fn a_data_set_in_use_is_left_alone() {
         Native.plan_destroy(&at, &settings).unwrap_err(),
         life::destroy(&Native, &at, &settings).unwrap_err(),
     ] {
-        assert!(
-            error.to_string().contains("another assay process"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("another assay process"), "{error}");
     }
     drop(lock);
     check(dir).unwrap();

@@ -22,10 +22,7 @@ pub(crate) const TRANSACTION_WORD: usize = HEADER_BYTES / 8;
 
 /// Transaction and state in a session's header block.
 pub(crate) fn transaction_state(block: &[u8]) -> (u64, u64) {
-    (
-        block_format::get(block, TRANSACTION_WORD),
-        block_format::get(block, TRANSACTION_WORD + 1),
-    )
+    (block_format::get(block, TRANSACTION_WORD), block_format::get(block, TRANSACTION_WORD + 1))
 }
 
 /// One undo record.
@@ -50,10 +47,7 @@ impl UndoRecord<'_> {
     pub(crate) fn head(&self) -> [u8; UNDO_HEAD_BYTES] {
         let mut head = [0; UNDO_HEAD_BYTES];
         head[..4].copy_from_slice(&(record_bytes(self.old.len()) as u32).to_le_bytes());
-        for (i, field) in [self.transaction, self.page, self.number, self.mask]
-            .into_iter()
-            .enumerate()
-        {
+        for (i, field) in [self.transaction, self.page, self.number, self.mask].into_iter().enumerate() {
             head[8 + i * 8..][..8].copy_from_slice(&field.to_le_bytes());
         }
         let crc = crc(&head, self.old);
@@ -94,16 +88,7 @@ fn record_at(block: &[u8], at: usize) -> Option<(UndoRecord<'_>, usize)> {
         && bytes == record_bytes(image)
         && at + bytes <= block.len()
         && crc(head, old).to_le_bytes() == head[4..8];
-    whole.then_some((
-        UndoRecord {
-            transaction: field(0),
-            page: field(1),
-            number: field(2),
-            mask,
-            old,
-        },
-        bytes,
-    ))
+    whole.then_some((UndoRecord { transaction: field(0), page: field(1), number: field(2), mask, old }, bytes))
 }
 
 #[cfg(test)]

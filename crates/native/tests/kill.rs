@@ -5,11 +5,7 @@
 //! The child journals what it is about to do and what was acknowledged; the kernel keeps what a killed
 //! process has written.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a test: what fails ends it, and says where"
-)]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test: what fails ends it, and says where")]
 
 use assay_measure::clock::Clock;
 use assay_measure::config::{Settings, Tables, command_line, resolve};
@@ -68,11 +64,7 @@ impl Case {
             width: random.pick(&[1, 7, 16, 64]),
             commit_every: random.pick(&[1, 1, 3]),
             // Without waiting, acknowledged commits may be lost: only private schemas have an order to judge by.
-            commit_mode: random.pick(if shared {
-                &["group", "sync"]
-            } else {
-                &["group", "group", "sync", "none"]
-            }),
+            commit_mode: random.pick(if shared { &["group", "sync"] } else { &["group", "group", "sync", "none"] }),
             stress: random.pick(&[RedoStress::Lite, RedoStress::Heavy]),
             cache_mb: random.pick(&["2", "4", "32"]),
             writers: random.pick(&["1", "2"]),
@@ -96,11 +88,7 @@ impl Case {
             ("DB_WRITERS", self.writers),
             ("UPDATE_PCT", "100"),
         ];
-        let tables = Tables {
-            target: "native",
-            params: PARAMS,
-            others: &[],
-        };
+        let tables = Tables { target: "native", params: PARAMS, others: &[] };
         let options = given.map(|(n, v)| ("--set".to_owned(), n.to_owned(), v.to_owned()));
         let resolved = resolve(&tables, &[command_line(options)]);
         assert!(!resolved.has_errors(), "{:?}", resolved.problems);
@@ -151,11 +139,7 @@ impl Entry {
 
     fn read(bytes: &[u8]) -> Self {
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
-        Self {
-            acknowledged: bytes[0] == 1,
-            session: word(1),
-            i: word(9),
-        }
+        Self { acknowledged: bytes[0] == 1, session: word(1), i: word(9) }
     }
 }
 
@@ -168,9 +152,7 @@ fn update_until_killed(case: &Case, place: &Path) {
     let location = place.join("data");
     let (settings, plan) = (case.settings(), case.plan());
     let stop = Stop::new();
-    let engine = Native
-        .open(location.to_str().unwrap(), &plan, &settings, &stop, &Silent)
-        .unwrap();
+    let engine = Native.open(location.to_str().unwrap(), &plan, &settings, &stop, &Silent).unwrap();
     std::thread::scope(|scope| {
         for assignment in plan.assignments(2) {
             let engine = &*engine;
@@ -180,11 +162,7 @@ fn update_until_killed(case: &Case, place: &Path) {
 }
 
 fn drive(case: &Case, place: &Path, engine: &dyn Engine, assignment: &Assignment) {
-    let mut journal = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(journal_of(place))
-        .unwrap();
+    let mut journal = OpenOptions::new().append(true).create(true).open(journal_of(place)).unwrap();
     let clock = Clock::real();
     let mut driver = engine.driver(assignment).unwrap();
     let mut counts = vec![0u64; assignment.sessions.len()];
@@ -194,11 +172,7 @@ fn drive(case: &Case, place: &Path, engine: &dyn Engine, assignment: &Assignment
         while let Some(tag) = due.pop() {
             let (session, schema) = assignment.sessions[tag as usize];
             let i = counts[tag as usize];
-            let entry = Entry {
-                acknowledged: false,
-                session: u64::from(session),
-                i,
-            };
+            let entry = Entry { acknowledged: false, session: u64::from(session), i };
             entry.write(&mut journal);
             let op = case.op(session, schema, i);
             match driver.submit(tag, &op, clock.now_ns()) {
@@ -208,9 +182,7 @@ fn drive(case: &Case, place: &Path, engine: &dyn Engine, assignment: &Assignment
             }
         }
         let mut completions = Vec::new();
-        driver
-            .reap(Duration::from_millis(10), &mut completions)
-            .unwrap();
+        driver.reap(Duration::from_millis(10), &mut completions).unwrap();
         ended.extend(completions.into_iter().map(|c| (c.tag, c.outcome)));
         for (tag, Outcome { result, .. }) in ended.drain(..) {
             result.unwrap();
@@ -257,12 +229,7 @@ fn the_child() {
 fn recover(case: &Case, place: &Path) {
     let data = place.join("data");
     Native
-        .check(
-            data.to_str().unwrap(),
-            &case.settings(),
-            &Stop::new(),
-            &Silent,
-        )
+        .check(data.to_str().unwrap(), &case.settings(), &Stop::new(), &Silent)
         .unwrap_or_else(|error| panic!("{error}"));
 }
 
@@ -280,23 +247,14 @@ fn stamps(place: &Path) -> BTreeMap<(u32, u64), u64> {
         for key in 1..=SCALE {
             let page = map.data_page(schema, permutation.slot_of_key(key));
             let (file, offset) = map.locate(page);
-            files.list[usize::from(file)]
-                .read_at(offset, &mut block)
-                .unwrap();
+            files.list[usize::from(file)].read_at(offset, &mut block).unwrap();
             assert_eq!(block_format::get(&block, word::KEY), key);
             let stamp = |column: usize| {
                 let digits = std::str::from_utf8(&block[column_range(column)][..16]).unwrap();
                 u64::from_str_radix(digits, 16).unwrap_or(0)
             };
-            assert_eq!(
-                stamp(2),
-                stamp(20),
-                "schema {schema} key {key} is half there"
-            );
-            assert!(
-                (4..20).all(|column| stamp(column) == stamp(3)),
-                "schema {schema} key {key} is half there"
-            );
+            assert_eq!(stamp(2), stamp(20), "schema {schema} key {key} is half there");
+            assert!((4..20).all(|column| stamp(column) == stamp(3)), "schema {schema} key {key} is half there");
             found.insert((schema, key), stamp(2));
         }
     }
@@ -321,30 +279,14 @@ fn read_journal(place: &Path) -> Journal {
     let mut by_session: BTreeMap<u64, Done> = BTreeMap::new();
     for entry in &entries {
         let done = by_session.entry(entry.session).or_default();
-        let count = if entry.acknowledged {
-            &mut done.acknowledged
-        } else {
-            &mut done.begun
-        };
+        let count = if entry.acknowledged { &mut done.acknowledged } else { &mut done.begun };
         *count = (*count).max(entry.i + 1);
     }
-    Journal {
-        entries,
-        by_session,
-    }
+    Journal { entries, by_session }
 }
 
 fn keys(op: &Op) -> (u32, std::ops::Range<u64>, u64) {
-    let Op::Update {
-        schema,
-        first_key,
-        width,
-        stamp,
-        ..
-    } = *op
-    else {
-        unreachable!("only updates are made")
-    };
+    let Op::Update { schema, first_key, width, stamp, .. } = *op else { unreachable!("only updates are made") };
     (schema, first_key..first_key + u64::from(width), stamp)
 }
 
@@ -355,36 +297,23 @@ fn judge_private(case: &Case, journal: &Journal, before: &Rows, after: &Rows) ->
     let mut seen = String::new();
     for (session, done) in &journal.by_session {
         let schema = case.plan().home_schema(*session as u32);
-        let ops: Vec<Op> = (0..done.begun)
-            .map(|i| case.op(*session as u32, schema, i))
-            .collect();
+        let ops: Vec<Op> = (0..done.begun).map(|i| case.op(*session as u32, schema, i)).collect();
         let number: BTreeMap<u64, u64> = (0..).zip(&ops).map(|(i, op)| (keys(op).2, i)).collect();
         let last = (1..=SCALE).filter_map(|key| number.get(&after[&(schema, key)]).copied());
-        let there = last
-            .max()
-            .map_or(0, |i| i + 1)
-            .next_multiple_of(case.commit_every);
+        let there = last.max().map_or(0, |i| i + 1).next_multiple_of(case.commit_every);
         let acknowledged = done.acknowledged / case.commit_every * case.commit_every;
-        assert!(
-            there <= done.begun,
-            "session {session}: part of an uncommitted transaction is there"
-        );
+        assert!(there <= done.begun, "session {session}: part of an uncommitted transaction is there");
         assert!(
             case.commit_mode == "none" || there >= acknowledged,
             "session {session}: {acknowledged} operations were acknowledged, {there} are there"
         );
-        let mut expected: Rows = (1..=SCALE)
-            .map(|key| ((schema, key), before[&(schema, key)]))
-            .collect();
+        let mut expected: Rows = (1..=SCALE).map(|key| ((schema, key), before[&(schema, key)])).collect();
         for op in &ops[..there as usize] {
             let (schema, keys, stamp) = keys(op);
             expected.extend(keys.map(|key| ((schema, key), stamp)));
         }
         for (row, stamp) in &expected {
-            assert_eq!(
-                after[row], *stamp,
-                "session {session}, row {row:?}, {there} there"
-            );
+            assert_eq!(after[row], *stamp, "session {session}, row {row:?}, {there} there");
         }
         seen.push_str(&format!(" {there}/{acknowledged}"));
     }
@@ -410,10 +339,7 @@ fn judge_shared(case: &Case, journal: &Journal, before: &Rows, after: &Rows) -> 
         let op = case.op(entry.session as u32, 1, entry.i);
         let stamp = keys(&op).2;
         if !entry.acknowledged {
-            let life = Life {
-                begun: at,
-                acknowledged: end,
-            };
+            let life = Life { begun: at, acknowledged: end };
             lives.insert(stamp, (op, life, (entry.session << 32) | entry.i));
             by_op.insert((entry.session, entry.i), stamp);
         } else if (entry.i + 1).is_multiple_of(case.commit_every) {
@@ -425,14 +351,11 @@ fn judge_shared(case: &Case, journal: &Journal, before: &Rows, after: &Rows) -> 
     }
     let mut touching: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for (stamp, (op, ..)) in &lives {
-        keys(op)
-            .1
-            .for_each(|key| touching.entry(key).or_default().push(*stamp));
+        keys(op).1.for_each(|key| touching.entry(key).or_default().push(*stamp));
     }
     // Whether `later` may have come after `earlier`, or is it.
-    let may_follow = |later: u64, earlier: u64| {
-        later == earlier || lives[&later].1.acknowledged > lives[&earlier].1.begun
-    };
+    let may_follow =
+        |later: u64, earlier: u64| later == earlier || lives[&later].1.acknowledged > lives[&earlier].1.begun;
     let mut there: BTreeSet<u64> = BTreeSet::new();
     for (key, stamps) in &touching {
         let now = after[&(1, *key)];
@@ -475,10 +398,7 @@ fn one_case(seed: u64, place: &Path) {
     let longest_ms = random.pick(&[100, 400, 1500]);
     std::thread::sleep(Duration::from_millis(random.below(longest_ms)));
     while read_journal(place).entries.is_empty() && random.below(4) > 0 {
-        assert!(
-            child.try_wait().unwrap().is_none(),
-            "the child ended by itself"
-        );
+        assert!(child.try_wait().unwrap().is_none(), "the child ended by itself");
         std::thread::sleep(Duration::from_millis(5));
     }
     child.kill().unwrap();
@@ -490,10 +410,7 @@ fn one_case(seed: u64, place: &Path) {
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    let was_open = ControlFile::read(&place.join("data"))
-        .unwrap()
-        .unwrap()
-        .state;
+    let was_open = ControlFile::read(&place.join("data")).unwrap().unwrap().state;
     recover(&case, place);
     let after = stamps(place);
     let journal = read_journal(place);
@@ -507,9 +424,7 @@ fn one_case(seed: u64, place: &Path) {
 
 #[test]
 fn slob_47_every_acknowledged_commit_survives_a_kill_and_no_other_is_half_there() {
-    let number = |name: &str, default: u64| {
-        std::env::var(name).map_or(default, |text| text.parse().unwrap())
-    };
+    let number = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     if std::env::var(ROLE).is_ok() {
         return;
     }
@@ -517,15 +432,7 @@ fn slob_47_every_acknowledged_commit_survives_a_kill_and_no_other_is_half_there(
     let place = tempfile::tempdir_in(executable.parent().unwrap()).unwrap();
     let case = Case::of(0);
     let data = place.path().join("data");
-    Native
-        .prepare(
-            data.to_str().unwrap(),
-            &case.settings(),
-            3,
-            &Stop::new(),
-            &Silent,
-        )
-        .unwrap();
+    Native.prepare(data.to_str().unwrap(), &case.settings(), 3, &Stop::new(), &Silent).unwrap();
     let first = number(SEED, 1);
     for seed in first..first + number("ASSAY_KILLS", 10) {
         let place = place.path();

@@ -29,10 +29,8 @@ pub trait Words {
 }
 
 fn sum_of(words: &dyn Words, table: Table) -> String {
-    let terms: Vec<String> = (1..)
-        .zip(table.columns())
-        .map(|(weight, column)| format!("{weight} * {}", words.counted(column)))
-        .collect();
+    let terms: Vec<String> =
+        (1..).zip(table.columns()).map(|(weight, column)| format!("{weight} * {}", words.counted(column))).collect();
     format!("coalesce(sum({}), 0)", terms.join(" + "))
 }
 
@@ -49,14 +47,8 @@ pub fn baseline_sql(words: &dyn Words, sums: &[(Table, i128)]) -> Vec<String> {
     let of = |table: Table| words.relation(table.name());
     let (orders, items) = (of(Table::Orders), of(Table::OrderItems));
     let mut entries = vec![
-        (
-            "ord_max".to_owned(),
-            format!("select max(order_id) from {orders}"),
-        ),
-        (
-            "cust_max".to_owned(),
-            format!("select max(customer_id) from {}", of(Table::Customers)),
-        ),
+        ("ord_max".to_owned(), format!("select max(order_id) from {orders}")),
+        ("cust_max".to_owned(), format!("select max(customer_id) from {}", of(Table::Customers))),
         (
             "gap".to_owned(),
             format!(
@@ -64,43 +56,20 @@ pub fn baseline_sql(words: &dyn Words, sums: &[(Table, i128)]) -> Vec<String> {
                 words.of_nothing()
             ),
         ),
-        (
-            "qty".to_owned(),
-            format!("select sum(quantity) from {items}"),
-        ),
-        (
-            "shipped".to_owned(),
-            format!("select count(*) from {orders} where order_status > 4"),
-        ),
-        (
-            "inv".to_owned(),
-            format!(
-                "select sum(quantity_on_hand) from {}",
-                of(Table::Inventories)
-            ),
-        ),
+        ("qty".to_owned(), format!("select sum(quantity) from {items}")),
+        ("shipped".to_owned(), format!("select count(*) from {orders} where order_status > 4")),
+        ("inv".to_owned(), format!("select sum(quantity_on_hand) from {}", of(Table::Inventories))),
     ];
     for (key, table) in COUNTED {
-        entries.push((
-            key.to_owned(),
-            format!("select count(*) from {}", of(table)),
-        ));
+        entries.push((key.to_owned(), format!("select count(*) from {}", of(table))));
     }
     for (table, sum) in sums {
-        entries.push((
-            sum_key(*table),
-            format!("select {sum}{}", words.of_nothing()),
-        ));
+        entries.push((sum_key(*table), format!("select {sum}{}", words.of_nothing())));
     }
     let (baseline, ledger) = (words.relation(BASELINE), words.relation(LEDGER));
-    let mut sql = vec![
-        format!("delete from {baseline}"),
-        format!("delete from {ledger}"),
-    ];
+    let mut sql = vec![format!("delete from {baseline}"), format!("delete from {ledger}")];
     sql.extend(
-        entries.into_iter().map(|(key, query)| {
-            format!("insert into {baseline} (k, v) values ('{key}', ({query}))")
-        }),
+        entries.into_iter().map(|(key, query)| format!("insert into {baseline} (k, v) values ('{key}', ({query}))")),
     );
     sql.extend(
         ENTRIES
@@ -121,11 +90,7 @@ const COUNTED: [(&str, Table); 5] = [
 ];
 
 /// Tables that nothing changes.
-pub const STATIC: [Table; 3] = [
-    Table::Warehouses,
-    Table::ProductInformation,
-    Table::ProductDescriptions,
-];
+pub const STATIC: [Table; 3] = [Table::Warehouses, Table::ProductInformation, Table::ProductDescriptions];
 
 fn sum_key(table: Table) -> String {
     format!("sum_{}", table.name())
@@ -189,12 +154,7 @@ impl Check {
     }
 
     fn told(&self, verdict: &str, found: String) -> Checked {
-        Checked {
-            id: self.id.to_owned(),
-            what: self.what.to_owned(),
-            verdict: verdict.to_owned(),
-            found,
-        }
+        Checked { id: self.id.to_owned(), what: self.what.to_owned(), verdict: verdict.to_owned(), found }
     }
 }
 
@@ -219,71 +179,28 @@ pub fn books_open(runs: u64) -> String {
 /// The query for the number of runs with open books.
 #[must_use]
 pub fn open_runs_sql(words: &dyn Words) -> String {
-    format!(
-        "select acked from {} where k = '{OPEN_RUNS}'",
-        words.relation(LEDGER)
-    )
+    format!("select acked from {} where k = '{OPEN_RUNS}'", words.relation(LEDGER))
 }
 
 /// What a check is called, what holds, and whether it rests on the books.
 const KNOWN: [(&str, &str, bool); 17] = [
-    (
-        "C1",
-        "every new order's total is the sum of its lines",
-        false,
-    ),
-    (
-        "C2",
-        "totals and lines of loaded orders have drifted together",
-        false,
-    ),
+    ("C1", "every new order's total is the sum of its lines", false),
+    ("C2", "totals and lines of loaded orders have drifted together", false),
     ("C3", "no line is without its order", false),
-    (
-        "C4",
-        "no order, address, card or logon is without its customer",
-        false,
-    ),
+    ("C4", "no order, address, card or logon is without its customer", false),
     ("C5", "the stock taken is the lines sold", false),
     ("C6", "no inventory is lost or below zero", false),
     ("C7", "new orders are the acknowledged ones", true),
-    (
-        "C8",
-        "new customers, cards, addresses, logons are the acknowledged ones",
-        true,
-    ),
-    (
-        "C9",
-        "a new customer owns its preferred address and card",
-        false,
-    ),
-    (
-        "C10",
-        "quantities grew by new lines and acknowledged additions",
-        true,
-    ),
+    ("C8", "new customers, cards, addresses, logons are the acknowledged ones", true),
+    ("C9", "a new customer owns its preferred address and card", false),
+    ("C10", "quantities grew by new lines and acknowledged additions", true),
     ("C11", "no sequence is behind its table", false),
-    (
-        "C12",
-        "status, total and mode of every order are legal",
-        false,
-    ),
-    (
-        "C13",
-        "new lines are numbered 1 to 7 and have a piece at least",
-        false,
-    ),
+    ("C12", "status, total and mode of every order are legal", false),
+    ("C13", "new lines are numbered 1 to 7 and have a piece at least", false),
     ("C14", "the price of a new line is the catalogue's", false),
     ("C15", "no logon id is given twice", false),
-    (
-        "C16",
-        "warehouses and products are as they were loaded",
-        false,
-    ),
-    (
-        "C17",
-        "an order is shipped once, by an acknowledged shipment",
-        true,
-    ),
+    ("C16", "warehouses and products are as they were loaded", false),
+    ("C17", "an order is shipped once, by an acknowledged shipment", true),
 ];
 
 /// The seventeen checks.
@@ -310,14 +227,7 @@ pub fn all(words: &dyn Words) -> Vec<Check> {
         ask.shipments(),
     ];
     let known = KNOWN.into_iter().zip(questions);
-    known
-        .map(|((id, what, by_books), sql)| Check {
-            id,
-            what,
-            sql,
-            by_books,
-        })
-        .collect()
+    known.map(|((id, what, by_books), sql)| Check { id, what, sql, by_books }).collect()
 }
 
 /// The questions.
@@ -329,24 +239,15 @@ impl Ask<'_> {
     }
 
     fn loaded(&self, key: &str) -> String {
-        format!(
-            "(select v from {} where k = '{key}')",
-            self.0.relation(BASELINE)
-        )
+        format!("(select v from {} where k = '{key}')", self.0.relation(BASELINE))
     }
 
     fn acked(&self, key: &str) -> String {
-        format!(
-            "(select acked from {} where k = '{key}')",
-            self.0.relation(LEDGER)
-        )
+        format!("(select acked from {} where k = '{key}')", self.0.relation(LEDGER))
     }
 
     fn doubt(&self, key: &str) -> String {
-        format!(
-            "(select in_doubt from {} where k = '{key}')",
-            self.0.relation(LEDGER)
-        )
+        format!("(select in_doubt from {} where k = '{key}')", self.0.relation(LEDGER))
     }
 
     /// One row of three expressions. What reads a table is a query of its own within: none stands beside a count, which Oracle may refuse.
@@ -361,8 +262,7 @@ impl Ask<'_> {
 
     fn totals(&self) -> String {
         let (orders, last) = (self.of(Table::Orders), self.loaded("ord_max"));
-        let sums =
-            self.new_lines("order_id, sum(unit_price * quantity) as t") + " group by order_id";
+        let sums = self.new_lines("order_id, sum(unit_price * quantity) as t") + " group by order_id";
         format!(
             "select count(*), 0, 0 from {orders} o left join ({sums}) s on s.order_id = o.order_id \
              where o.order_id > {last} and coalesce(o.order_total, -1) <> coalesce(s.t, 0)"
@@ -388,12 +288,7 @@ impl Ask<'_> {
 
     fn orphans(&self) -> String {
         let customers = self.of(Table::Customers);
-        let children = [
-            Table::Orders,
-            Table::Addresses,
-            Table::CardDetails,
-            Table::Logon,
-        ];
+        let children = [Table::Orders, Table::Addresses, Table::CardDetails, Table::Logon];
         let one = |table: Table| {
             format!(
                 "select count(*), 0, 0 from {} x where x.customer_id is not null and not exists \
@@ -407,8 +302,7 @@ impl Ask<'_> {
     fn stock(&self) -> String {
         let (inventories, loaded) = (self.of(Table::Inventories), self.loaded("inv"));
         let lines = self.new_lines("count(*)");
-        let off =
-            format!("{loaded} - (select sum(quantity_on_hand) from {inventories}) - ({lines})");
+        let off = format!("{loaded} - (select sum(quantity_on_hand) from {inventories}) - ({lines})");
         self.row(&off, "0", "0")
     }
 
@@ -500,10 +394,7 @@ impl Ask<'_> {
     }
 
     fn logons(&self) -> String {
-        format!(
-            "select count(*) - count(distinct logon_id), 0, 0 from {}",
-            self.of(Table::Logon)
-        )
+        format!("select count(*) - count(distinct logon_id), 0, 0 from {}", self.of(Table::Logon))
     }
 
     fn shipments(&self) -> String {
@@ -530,22 +421,11 @@ mod tests {
 
     #[test]
     fn a_number_within_its_bounds_holds_and_one_without_is_told() {
-        let check = Check {
-            id: "C7",
-            what: "x",
-            sql: String::new(),
-            by_books: true,
-        };
-        assert_eq!(
-            check.judge(&[[5.0, 5.0, 7.0], [7.0, 5.0, 7.0]]).verdict,
-            HOLDS
-        );
+        let check = Check { id: "C7", what: "x", sql: String::new(), by_books: true };
+        assert_eq!(check.judge(&[[5.0, 5.0, 7.0], [7.0, 5.0, 7.0]]).verdict, HOLDS);
         let broken = check.judge(&[[4.0, 5.0, 7.0], [1.0, 0.0, 0.0]]);
         assert_eq!(broken.verdict, BROKEN);
-        assert_eq!(
-            broken.found,
-            "4 where 5 to 7 was expected; 1 where 0 was expected"
-        );
+        assert_eq!(broken.found, "4 where 5 to 7 was expected; 1 where 0 was expected");
         assert_eq!(check.judge(&[]).verdict, "n/a");
         assert_eq!(check.not_known("why").found, "why");
     }

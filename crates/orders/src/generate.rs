@@ -40,9 +40,7 @@ mod day {
 }
 
 /// What the credit limits are drawn from; the original has 100000 too, which its own rule forbids.
-const CREDIT: [i64; 11] = [
-    1000, 2000, 3000, 4000, 5000, 5500, 6000, 6500, 10_000, 20_000, 50_000,
-];
+const CREDIT: [i64; 11] = [1000, 2000, 3000, 4000, 5000, 5500, 6000, 6500, 10_000, 20_000, 50_000];
 const CLASSES: [&str; 10] = [
     "Prime",
     "Prime",
@@ -56,33 +54,13 @@ const CLASSES: [&str; 10] = [
     "Occasional",
 ];
 const STREETS: [&str; 6] = [" gardens", " road", " road", " road", " street", " close"];
-const CARDS: [&str; 8] = [
-    "Visa(Debit)",
-    "Visa(Debit)",
-    "Visa(Credit)",
-    "American Express",
-    "Paypal",
-    "Cheque",
-    "Voucher",
-    "MasterCard",
-];
-const DELIVERY: [&str; 7] = [
-    "Standard",
-    "Standard",
-    "Standard",
-    "Standard",
-    "Express",
-    "Next_Day",
-    "Collection",
-];
-const PAPERS: [&str; 11] = [
-    "None", "None", "None", "None", "None", "None", "Plain", "Stripes", "Birthday", "Flowers",
-    "Gold",
-];
-const CONDITIONS: [&str; 15] = [
-    "New", "New", "New", "New", "New", "New", "New", "New", "New", "New", "New", "New", "New",
-    "Used", "Return",
-];
+const CARDS: [&str; 8] =
+    ["Visa(Debit)", "Visa(Debit)", "Visa(Credit)", "American Express", "Paypal", "Cheque", "Voucher", "MasterCard"];
+const DELIVERY: [&str; 7] = ["Standard", "Standard", "Standard", "Standard", "Express", "Next_Day", "Collection"];
+const PAPERS: [&str; 11] =
+    ["None", "None", "None", "None", "None", "None", "Plain", "Stripes", "Birthday", "Flowers", "Gold"];
+const CONDITIONS: [&str; 15] =
+    ["New", "New", "New", "New", "New", "New", "New", "New", "New", "New", "New", "New", "New", "Used", "Return"];
 const STATUSES: [&str; 4] = ["orderable", "planned", "under development", "obsolete"];
 
 /// Random values of one row.
@@ -207,12 +185,7 @@ impl Generator {
     /// Of one data set.
     #[must_use]
     pub fn new(seed: u64, scale_milli: u64, legacy: bool) -> Self {
-        Self {
-            seed,
-            counts: Counts::of(scale_milli),
-            lists: Lists::default(),
-            legacy,
-        }
+        Self { seed, counts: Counts::of(scale_milli), lists: Lists::default(), legacy }
     }
 
     /// Rows of the tables that grow.
@@ -228,11 +201,7 @@ impl Generator {
     fn draw(&self, table: Table, number: u64) -> Draw<'_> {
         let mut random = SplitMix64(self.word(table as u64 + 1, number));
         let bell = self.legacy.then(|| Draw::standard_of(random.next_u64()));
-        Draw {
-            random,
-            bell,
-            lists: &self.lists,
-        }
+        Draw { random, bell, lists: &self.lists }
     }
 
     fn within(&self, purpose: u64, number: u64, range: Range<u64>) -> u64 {
@@ -261,10 +230,7 @@ impl Generator {
             Table::CardDetails => self.counts.cards,
             Table::Logon => self.counts.logons,
             Table::Orders | Table::OrderItems => self.counts.orders,
-            Table::Warehouses
-            | Table::ProductInformation
-            | Table::ProductDescriptions
-            | Table::Inventories => FIXED,
+            Table::Warehouses | Table::ProductInformation | Table::ProductDescriptions | Table::Inventories => FIXED,
         }
     }
 
@@ -323,14 +289,7 @@ impl Generator {
         out.text(d.some_of(&lists.territories).as_bytes());
         out.int(CREDIT[d.bell(0..CREDIT.len() as i64) as usize]);
         word.clear();
-        for part in [
-            d.bell_of(&lists.first),
-            ".",
-            d.bell_of(&lists.last),
-            "@",
-            d.of(&PROVIDERS),
-            ".com",
-        ] {
+        for part in [d.bell_of(&lists.first), ".", d.bell_of(&lists.last), "@", d.of(&PROVIDERS), ".com"] {
             word.extend_from_slice(part.as_bytes());
         }
         out.text(&word);
@@ -466,11 +425,7 @@ impl Generator {
         out.int(d.range(1..1000) as i64);
         out.text(d.of(&DELIVERY).as_bytes());
         out.int(d.range(1..5) as i64);
-        out.text(if d.odds(1, 5) {
-            b"ship_asap"
-        } else {
-            b"ship_when_ready"
-        });
+        out.text(if d.odds(1, 5) { b"ship_asap" } else { b"ship_when_ready" });
         out.int(d.range(1..10) as i64);
         out.text(d.of(&CLASSES).as_bytes());
         out.int(self.any(d, self.counts.cards));

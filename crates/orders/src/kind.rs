@@ -111,10 +111,7 @@ fn first_after_judgements(all: &[Section]) -> usize {
 }
 
 fn client(metric: Metric) -> Metric {
-    Metric {
-        layer: "client".to_owned(),
-        ..metric
-    }
+    Metric { layer: "client".to_owned(), ..metric }
 }
 
 fn counted(key: &str, name: &str, better: Better, n: u64) -> Metric {
@@ -156,17 +153,11 @@ fn transaction_metrics(record: &Record, info: &OrdersInfo, all: &mut Vec<Metric>
         for (name, q) in [("p10", 0.1), ("p95", 0.95)] {
             let us = results::percentile_us(&op.response.hist_ns, q);
             let figure = us.map_or_else(|| Figure::na("too few samples"), Figure::decimal);
-            let (key, name) = (
-                format!("{}_us_{name}", row.kind),
-                format!("{} {name}", row.kind),
-            );
+            let (key, name) = (format!("{}_us_{name}", row.kind), format!("{} {name}", row.kind));
             all.push(client(lower(Group::Operation, &key, &name, &figure)));
         }
         for (what, n) in [("failed", row.failures()), ("retried", row.retries())] {
-            let (key, name) = (
-                format!("{}_{what}_count", row.kind),
-                format!("{} {what}", row.kind),
-            );
+            let (key, name) = (format!("{}_{what}_count", row.kind), format!("{} {what}", row.kind));
             all.push(counted(&key, &name, Better::Lower, n));
         }
     }
@@ -187,15 +178,7 @@ fn card(page: &mut Sections, record: &Record, info: &OrdersInfo) {
     };
     let known = &info.known;
     let pair = |name: &str, value: String| (name.to_owned(), value);
-    page.wrapped(
-        "Mix: ",
-        &format!(
-            "{}: {}; drawn: {}",
-            asked.mix.preset,
-            asked.mix.told(),
-            info.draw()
-        ),
-    );
+    page.wrapped("Mix: ", &format!("{}: {}; drawn: {}", asked.mix.preset, asked.mix.told(), info.draw()));
     page.wrapped("Form: ", &format!("{}; {}", info.form(), info.arrivals()));
     page.wrapped("Durability: ", &known.durability);
     page.line("");
@@ -262,9 +245,8 @@ fn transactions(page: &mut Sections, record: &Record, info: &OrdersInfo) {
             of => fixed(100.0 * part / of, 1),
         };
         let Some(op) = record.driver.ops.iter().find(|op| op.kind == row.kind) else {
-            let cells: Vec<Cell> = std::iter::once(title.into())
-                .chain((1..COLUMNS.len()).map(|_| Cell::from("n/a")))
-                .collect();
+            let cells: Vec<Cell> =
+                std::iter::once(title.into()).chain((1..COLUMNS.len()).map(|_| Cell::from("n/a"))).collect();
             page.row(&COLUMNS, &cells);
             continue;
         };
@@ -298,9 +280,7 @@ fn transactions(page: &mut Sections, record: &Record, info: &OrdersInfo) {
 /// What the times are, and what has none.
 fn measured_from(page: &mut Sections, info: &OrdersInfo) {
     let clock = match info.rate_per_s {
-        0 => {
-            "Times are from a transaction's start to its answer, all attempts and pauses within it included."
-        }
+        0 => "Times are from a transaction's start to its answer, all attempts and pauses within it included.",
         _ => {
             "Times are from the instant at which a transaction was due, whether or not it could start then; Driver \
               Statistics has those from its actual start."
@@ -318,14 +298,8 @@ fn trouble(page: &mut Sections, info: &OrdersInfo) {
         .transactions
         .iter()
         .flat_map(|row| {
-            let failed = row
-                .failed
-                .iter()
-                .map(move |(class, n)| (row, "failed", class, n));
-            let again = row
-                .retried
-                .iter()
-                .map(move |(class, n)| (row, "attempted again", class, n));
+            let failed = row.failed.iter().map(move |(class, n)| (row, "failed", class, n));
+            let again = row.retried.iter().map(move |(class, n)| (row, "attempted again", class, n));
             failed.chain(again)
         })
         .collect();
@@ -333,24 +307,11 @@ fn trouble(page: &mut Sections, info: &OrdersInfo) {
         page.line("No transaction failed in the window, and none was attempted again.");
         return;
     }
-    const COLUMNS: [Column; 4] = [
-        left("Transaction", 26),
-        left(" What", 18),
-        left(" Why", 22),
-        right("Count", 12),
-    ];
+    const COLUMNS: [Column; 4] = [left("Transaction", 26), left(" What", 18), left(" Why", 22), right("Count", 12)];
     page.columns(&COLUMNS);
     for (row, what, class, n) in rows {
         let title = title_of(row);
-        page.row(
-            &COLUMNS,
-            &[
-                title.to_owned(),
-                format!(" {what}"),
-                format!(" {class}"),
-                thousands(*n),
-            ],
-        );
+        page.row(&COLUMNS, &[title.to_owned(), format!(" {what}"), format!(" {class}"), thousands(*n)]);
     }
 }
 
@@ -365,36 +326,21 @@ fn consistency(page: &mut Sections, info: &OrdersInfo) {
         false => Weight::Bad,
     };
     page.finding(weight, "", &info.consistency());
-    const COLUMNS: [Column; 3] = [
-        left("Check", 6),
-        left(" Verdict", 9),
-        wrapped(" What holds, or what was found"),
-    ];
+    const COLUMNS: [Column; 3] = [left("Check", 6), left(" Verdict", 9), wrapped(" What holds, or what was found")];
     page.columns(&COLUMNS);
     for one in &info.known.checks {
         let text = match one.verdict.as_str() {
             HOLDS => one.what.clone(),
             _ => format!("{}: {}", one.what, one.found),
         };
-        page.row(
-            &COLUMNS,
-            &[
-                one.id.clone(),
-                format!(" {}", one.verdict),
-                format!(" {text}"),
-            ],
-        );
+        page.row(&COLUMNS, &[one.id.clone(), format!(" {}", one.verdict), format!(" {text}")]);
     }
 }
 
 fn headline(record: &Record, info: &OrdersInfo, base: Headline) -> Headline {
     let preset = info.asked().map_or("", |asked| asked.mix.preset.as_str());
     let mut rows = vec![rate(record)];
-    let busiest = info
-        .transactions
-        .iter()
-        .max_by_key(|row| row.weight)
-        .and_then(|row| row.tx());
+    let busiest = info.transactions.iter().max_by_key(|row| row.weight).and_then(|row| row.tx());
     for tx in [busiest, Some(Tx::OrderProducts)].into_iter().flatten() {
         if rows.len() > 2 || rows.iter().any(|row| row.title == tx.title()) {
             continue;
@@ -402,11 +348,7 @@ fn headline(record: &Record, info: &OrdersInfo, base: Headline) -> Headline {
         rows.push(times(record, tx, "response_"));
     }
     rows.extend(base.rows.into_iter().filter(|row| row.title.is_empty()));
-    rows.push(Line {
-        title: "Data set",
-        otherwise: info.consistency(),
-        ..Line::default()
-    });
+    rows.push(Line { title: "Data set", otherwise: info.consistency(), ..Line::default() });
     Headline {
         tested: format!(
             "{} on {} did order entry ({preset} mix, {}, {}, scale {}){}.",
@@ -430,11 +372,7 @@ fn imported(record: &Record, base: Headline) -> Headline {
     let times = [Tx::BrowseProducts, Tx::OrderProducts].map(|tx| times(record, tx, ""));
     let is_known = |line: &Line| line.told.iter().any(|told| told.value.value().is_some());
     rows.extend(times.into_iter().filter(is_known));
-    Headline {
-        tested: format!("{} did order entry{}.", sessions(record), window(record)),
-        rows,
-        ..base
-    }
+    Headline { tested: format!("{} did order entry{}.", sessions(record), window(record)), rows, ..base }
 }
 
 fn rate(record: &Record) -> Line {
@@ -469,14 +407,8 @@ fn window(record: &Record) -> String {
 }
 
 fn next(record: &Record) -> Vec<Next> {
-    let target = record
-        .plan
-        .settings
-        .iter()
-        .find(|line| line.name == "TARGET");
-    let target = target.map_or_else(String::new, |line| {
-        format!(" --target {}", shell_word(&line.value))
-    });
+    let target = record.plan.settings.iter().find(|line| line.name == "TARGET");
+    let target = target.map_or_else(String::new, |line| format!(" --target {}", shell_word(&line.value)));
     if record.run.verdict == INVALID {
         return Next::after_invalid("assay orders", &target);
     }
@@ -485,10 +417,7 @@ fn next(record: &Record) -> Vec<Next> {
             format!("assay orders sweep{target} --sessions auto --p99 50ms"),
             "finds the highest load that keeps a goal",
         ),
-        Next::new(
-            format!("assay orders run{target} --repeat 5"),
-            "measures the noise between runs",
-        ),
+        Next::new(format!("assay orders run{target} --repeat 5"), "measures the noise between runs"),
     ]
 }
 
@@ -500,36 +429,22 @@ fn conditions(baseline: &Record, candidate: &Record) -> Vec<Check> {
     let [a, b] = [baseline, candidate].map(OrdersInfo::part_of);
     let of = |info: &Option<OrdersInfo>, what: Tells| info.as_ref().map(what).unwrap_or_default();
     let all: [(&str, Tells); 12] = [
-        ("mix", |info| {
-            info.asked()
-                .map(|asked| asked.mix.preset.clone())
-                .unwrap_or_default()
-        }),
-        ("weights", |info| {
-            info.asked()
-                .map(|asked| asked.mix.told())
-                .unwrap_or_default()
-        }),
+        ("mix", |info| info.asked().map(|asked| asked.mix.preset.clone()).unwrap_or_default()),
+        ("weights", |info| info.asked().map(|asked| asked.mix.told()).unwrap_or_default()),
         ("draw of the mix", |info| info.draw().to_owned()),
         ("form of the transactions", |info| info.form().to_owned()),
         ("arrivals", OrdersInfo::arrivals),
         ("scale", |info| six(info.known.scale)),
-        ("rules of the data", |info| {
-            info.known.data_version.to_string()
-        }),
+        ("rules of the data", |info| info.known.data_version.to_string()),
         ("commit of a logon", |info| info.logon_commit().to_owned()),
         ("partitions", OrdersInfo::partitions),
         ("isolation", |info| info.known.isolation.clone()),
-        ("durability of the server", |info| {
-            info.known.durability.clone()
-        }),
+        ("durability of the server", |info| info.known.durability.clone()),
         ("think times", |info| {
             info.asked()
                 .map(|asked| format!("{}; {}", pause_told(asked.intra), pause_told(asked.inter)))
                 .unwrap_or_default()
         }),
     ];
-    all.into_iter()
-        .map(|(what, value)| Check::text(what, &of(&a, value), &of(&b, value), Finding::Forbids))
-        .collect()
+    all.into_iter().map(|(what, value)| Check::text(what, &of(&a, value), &of(&b, value), Finding::Forbids)).collect()
 }

@@ -44,9 +44,7 @@ impl Ledger {
         self.commits += 1;
         let entry = match tx {
             Tx::OrderProducts | Tx::CustomerRegistration => 1,
-            Tx::UpdateCustomerDetails | Tx::BrowseOrders | Tx::ProcessOrders => {
-                u64::from(effects.found)
-            }
+            Tx::UpdateCustomerDetails | Tx::BrowseOrders | Tx::ProcessOrders => u64::from(effects.found),
             _ => 0,
         };
         for (key, n) in [(tx.short(), entry), ("logon", u64::from(effects.logons))] {
@@ -85,10 +83,7 @@ impl Ledger {
         self.updates += other.updates;
         self.commits += other.commits;
         self.rollbacks += other.rollbacks;
-        for (mine, more) in [
-            (&mut self.acked, &other.acked),
-            (&mut self.in_doubt, &other.in_doubt),
-        ] {
+        for (mine, more) in [(&mut self.acked, &other.acked), (&mut self.in_doubt, &other.in_doubt)] {
             for (key, n) in more {
                 *mine.entry(key.clone()).or_default() += n;
             }
@@ -98,23 +93,17 @@ impl Ledger {
     /// (entry, acknowledged, in doubt).
     pub fn rows(&self) -> impl Iterator<Item = (&'static str, u64, u64)> + '_ {
         let of = |all: &BTreeMap<String, u64>, key: &str| all.get(key).copied().unwrap_or(0);
-        ENTRIES
-            .into_iter()
-            .map(move |key| (key, of(&self.acked, key), of(&self.in_doubt, key)))
+        ENTRIES.into_iter().map(move |key| (key, of(&self.acked, key), of(&self.in_doubt, key)))
     }
 
     /// Statements that add a run's books to the data set's, and close them.
     pub fn closing_sql(&self, table: impl Fn(&str) -> String) -> Vec<String> {
         let ledger = table(LEDGER);
         let entry = |(key, acked, doubt)| {
-            format!(
-                "update {ledger} set acked = acked + {acked}, in_doubt = in_doubt + {doubt} where k = '{key}'"
-            )
+            format!("update {ledger} set acked = acked + {acked}, in_doubt = in_doubt + {doubt} where k = '{key}'")
         };
         let mut sql: Vec<String> = self.rows().map(entry).collect();
-        sql.push(format!(
-            "update {ledger} set acked = acked - 1 where k = '{OPEN_RUNS}'"
-        ));
+        sql.push(format!("update {ledger} set acked = acked - 1 where k = '{OPEN_RUNS}'"));
         sql
     }
 }
@@ -122,10 +111,7 @@ impl Ledger {
 /// The statement that opens the books of a run.
 #[must_use]
 pub fn opening_sql(table: impl Fn(&str) -> String) -> String {
-    format!(
-        "update {} set acked = acked + 1 where k = '{OPEN_RUNS}'",
-        table(LEDGER)
-    )
+    format!("update {} set acked = acked + 1 where k = '{OPEN_RUNS}'", table(LEDGER))
 }
 
 #[cfg(test)]
@@ -143,51 +129,27 @@ mod tests {
     #[test]
     fn books_add_up_and_name_what_is_in_doubt() {
         let mut one = Ledger::default();
-        let effects = Effects {
-            selects: 3,
-            inserts: 2,
-            updates: 1,
-            logons: 1,
-            lines: 2,
-            found: 0,
-        };
+        let effects = Effects { selects: 3, inserts: 2, updates: 1, logons: 1, lines: 2, found: 0 };
         one.done(Tx::OrderProducts, effects);
-        one.done(
-            Tx::BrowseOrders,
-            Effects {
-                found: 1,
-                ..Effects::default()
-            },
-        );
+        one.done(Tx::BrowseOrders, Effects { found: 1, ..Effects::default() });
         one.done(Tx::UpdateCustomerDetails, Effects::default());
         one.doubt(Tx::CustomerRegistration);
         one.doubt(Tx::BrowseProducts);
         let mut early = Ledger::default();
-        [
-            Tx::CustomerRegistration,
-            Tx::OrderProducts,
-            Tx::ProcessOrders,
-        ]
-        .into_iter()
-        .for_each(|tx| early.doubt_logon(tx));
+        [Tx::CustomerRegistration, Tx::OrderProducts, Tx::ProcessOrders]
+            .into_iter()
+            .for_each(|tx| early.doubt_logon(tx));
         let doubts: Vec<_> = early.in_doubt.into_iter().collect();
         assert_eq!(doubts, [("NCR".to_owned(), 1), ("logon".to_owned(), 2)]);
         let mut both = one.clone();
         both.merge(&one);
         let rows: Vec<_> = both.rows().collect();
-        let wanted = [
-            ("OP", 2, 0),
-            ("NCR", 0, 2),
-            ("UCD", 0, 0),
-            ("BO", 2, 0),
-            ("PO", 0, 0),
-            ("logon", 2, 2),
-        ];
+        let wanted = [("OP", 2, 0), ("NCR", 0, 2), ("UCD", 0, 0), ("BO", 2, 0), ("PO", 0, 0), ("logon", 2, 2)];
         assert_eq!(rows, wanted);
         assert_eq!((both.selects, both.commits), (6, 6));
         let sql = one.closing_sql(|name| format!("s.{name}"));
-        assert!(sql[0].starts_with(
-            "update s.soe_ledger set acked = acked + 1, in_doubt = in_doubt + 0 where k = 'OP'"
-        ));
+        assert!(
+            sql[0].starts_with("update s.soe_ledger set acked = acked + 1, in_doubt = in_doubt + 0 where k = 'OP'")
+        );
     }
 }

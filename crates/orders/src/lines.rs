@@ -25,11 +25,7 @@ impl Lines {
     /// perhaps nothing.
     #[must_use]
     pub fn new(months_unit: &'static str, zone: &'static str) -> Self {
-        Self {
-            months_unit,
-            zone,
-            ..Self::default()
-        }
+        Self { months_unit, zone, ..Self::default() }
     }
 
     /// What was written since [`Lines::clear`].
@@ -114,10 +110,7 @@ impl Lines {
         self.next(day - DAYS_TO_2000);
         self.day(day);
         self.bytes.push(b' ');
-        for (at, part) in [rest / 3600, rest / 60 % 60, rest % 60]
-            .into_iter()
-            .enumerate()
-        {
+        for (at, part) in [rest / 3600, rest / 60 % 60, rest % 60].into_iter().enumerate() {
             if at > 0 {
                 self.bytes.push(b':');
             }

@@ -21,23 +21,16 @@ pub(crate) struct Live {
 
 impl Live {
     pub(crate) fn new(sessions: usize) -> Self {
-        Self {
-            sessions,
-            ended: VecDeque::from([(0, 0)]),
-            ..Self::default()
-        }
+        Self { sessions, ended: VecDeque::from([(0, 0)]), ..Self::default() }
     }
 }
 
 impl LiveLine for Live {
     fn head(&self) -> String {
         let shorts: String = ALL.map(|tx| format!("{:<6}", tx.short())).concat();
-        format!(
-            "{:<9}{:<12}{:<9}{:<8}{:<9}{:<11}{shorts}",
-            "Time", "Users", "TPM", "TPS", "Errors", "Response"
-        )
-        .trim_end()
-        .to_owned()
+        format!("{:<9}{:<12}{:<9}{:<8}{:<9}{:<11}{shorts}", "Time", "Users", "TPM", "TPS", "Errors", "Response")
+            .trim_end()
+            .to_owned()
     }
 
     fn line(&mut self, now: &Snapshot) -> String {
@@ -58,9 +51,10 @@ impl LiveLine for Live {
                 self.newest[at] = (ns / 1e6).round() as u64;
             }
         }
-        let (sum, count) = driver.ops.iter().fold((0, 0), |(sum, count), op| {
-            (sum + op.response.sum_ns(), count + op.response.count())
-        });
+        let (sum, count) = driver
+            .ops
+            .iter()
+            .fold((0, 0), |(sum, count), op| (sum + op.response.sum_ns(), count + op.response.count()));
         let errors: u64 = driver.errors.values().sum();
         let newest: String = self.newest.map(|ms| format!("{ms:<6}")).concat();
         let line = format!(
@@ -86,18 +80,11 @@ mod tests {
     fn at(s: u64, ops: u64) -> Snapshot {
         let mut times = Histogram::new();
         times.record_n(5_000_000, ops);
-        let mut now = Snapshot {
-            at_ns: s * 1_000_000_000,
-            wall: "2026-01-02T16:34:08.5Z".to_owned(),
-            ..Snapshot::default()
-        };
+        let mut now =
+            Snapshot { at_ns: s * 1_000_000_000, wall: "2026-01-02T16:34:08.5Z".to_owned(), ..Snapshot::default() };
         now.driver.sessions_active = 4;
-        now.driver.ops = vec![OpReading {
-            kind: "order_products".to_owned(),
-            rows: 0,
-            service: times.clone(),
-            response: times,
-        }];
+        now.driver.ops =
+            vec![OpReading { kind: "order_products".to_owned(), rows: 0, service: times.clone(), response: times }];
         now
     }
 

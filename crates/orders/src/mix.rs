@@ -90,29 +90,19 @@ impl Tx {
     /// It only reads.
     #[must_use]
     pub fn reads_only(self) -> bool {
-        matches!(
-            self,
-            Self::BrowseProducts
-                | Self::SalesRepQuery
-                | Self::WarehouseQuery
-                | Self::WarehouseActivityQuery
-        )
+        matches!(self, Self::BrowseProducts | Self::SalesRepQuery | Self::WarehouseQuery | Self::WarehouseActivityQuery)
     }
 
     /// It may write a logon down.
     #[must_use]
     pub fn logs_on(self) -> bool {
-        matches!(
-            self,
-            Self::CustomerRegistration | Self::OrderProducts | Self::BrowseOrders
-        )
+        matches!(self, Self::CustomerRegistration | Self::OrderProducts | Self::BrowseOrders)
     }
 
     /// The one of this short name, in any case.
     #[must_use]
     pub fn of_short(name: &str) -> Option<Self> {
-        ALL.into_iter()
-            .find(|tx| tx.short().eq_ignore_ascii_case(name))
+        ALL.into_iter().find(|tx| tx.short().eq_ignore_ascii_case(name))
     }
 }
 
@@ -136,11 +126,7 @@ pub const PRESETS: [Preset; 3] = [
         name: "current",
         about: "2.7 and later, server side",
         weights: [15, 10, 50, 40, 5, 5, 2, 2, 2],
-        off: &[
-            Tx::SalesRepQuery,
-            Tx::WarehouseQuery,
-            Tx::WarehouseActivityQuery,
-        ],
+        off: &[Tx::SalesRepQuery, Tx::WarehouseQuery, Tx::WarehouseActivityQuery],
         users: 16,
     },
     Preset {
@@ -178,38 +164,20 @@ impl Mix {
     /// The preset or a short name is unknown, or nothing is left to do.
     pub fn new(preset: &str, disable: &str, enable: &str) -> Result<Self, String> {
         let found = PRESETS.iter().find(|known| known.name == preset);
-        let found =
-            found.ok_or_else(|| format!("{preset}: the mixes are {}", PRESET_NAMES.join(", ")))?;
+        let found = found.ok_or_else(|| format!("{preset}: the mixes are {}", PRESET_NAMES.join(", ")))?;
         let mut on: [bool; 9] = ALL.map(|tx| !found.off.contains(&tx));
         for (list, state) in [(disable, false), (enable, true)] {
-            for name in list
-                .split(',')
-                .map(str::trim)
-                .filter(|name| !name.is_empty())
-            {
-                let tx = Tx::of_short(name).ok_or_else(|| {
-                    format!(
-                        "{name} is no transaction: they are {}",
-                        ALL.map(Tx::short).join(", ")
-                    )
-                })?;
+            for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+                let tx = Tx::of_short(name)
+                    .ok_or_else(|| format!("{name} is no transaction: they are {}", ALL.map(Tx::short).join(", ")))?;
                 on[tx.index()] = state;
             }
         }
-        let weights = ALL.map(|tx| {
-            if on[tx.index()] {
-                found.weights[tx.index()]
-            } else {
-                0
-            }
-        });
+        let weights = ALL.map(|tx| if on[tx.index()] { found.weights[tx.index()] } else { 0 });
         if weights.iter().sum::<u32>() == 0 {
             return Err("every transaction is disabled: nothing is left to do".to_owned());
         }
-        Ok(Self {
-            preset: preset.to_owned(),
-            weights,
-        })
+        Ok(Self { preset: preset.to_owned(), weights })
     }
 
     /// Its preset.
@@ -234,11 +202,7 @@ impl Mix {
             }
             left -= weight;
         }
-        ALL[self
-            .weights
-            .iter()
-            .rposition(|weight| *weight > 0)
-            .unwrap_or(0)]
+        ALL[self.weights.iter().rposition(|weight| *weight > 0).unwrap_or(0)]
     }
 
     /// Transactions that are done.
@@ -281,21 +245,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_told() {
-        assert!(
-            Mix::new("new", "", "")
-                .expect_err("none")
-                .contains("current, classic")
-        );
-        assert!(
-            Mix::new("current", "XX", "")
-                .expect_err("none")
-                .contains("XX is no transaction")
-        );
+        assert!(Mix::new("new", "", "").expect_err("none").contains("current, classic"));
+        assert!(Mix::new("current", "XX", "").expect_err("none").contains("XX is no transaction"));
         let all = "NCR,UCD,BP,OP,PO,BO";
-        assert!(
-            Mix::new("current", all, "")
-                .expect_err("none")
-                .contains("nothing is left")
-        );
+        assert!(Mix::new("current", all, "").expect_err("none").contains("nothing is left"));
     }
 }

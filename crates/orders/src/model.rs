@@ -37,19 +37,11 @@ pub struct Column {
 }
 
 const fn must(name: &'static str, kind: Type) -> Column {
-    Column {
-        name,
-        kind,
-        required: true,
-    }
+    Column { name, kind, required: true }
 }
 
 const fn may(name: &'static str, kind: Type) -> Column {
-    Column {
-        name,
-        kind,
-        required: false,
-    }
+    Column { name, kind, required: false }
 }
 
 /// The ten tables whose rows are generated, in the order in which their parents come first.
@@ -122,33 +114,17 @@ pub struct Index {
 }
 
 const fn index(name: &'static str, table: Table, columns: &'static [&'static str]) -> Index {
-    Index {
-        name,
-        table,
-        columns,
-        lower: false,
-    }
+    Index { name, table, columns, lower: false }
 }
 
 /// The 18 secondary indexes.
 pub const INDEXES: [Index; 18] = [
     index("address_cust_ix", Table::Addresses, &["customer_id"]),
     index("carddetails_cust_ix", Table::CardDetails, &["customer_id"]),
-    index(
-        "cust_account_manager_ix",
-        Table::Customers,
-        &["account_mgr_id"],
-    ),
+    index("cust_account_manager_ix", Table::Customers, &["account_mgr_id"]),
     index("cust_dob_ix", Table::Customers, &["dob"]),
     index("cust_email_ix", Table::Customers, &["cust_email"]),
-    Index {
-        lower: true,
-        ..index(
-            "cust_func_lower_name_ix",
-            Table::Customers,
-            &["cust_last_name", "cust_first_name"],
-        )
-    },
+    Index { lower: true, ..index("cust_func_lower_name_ix", Table::Customers, &["cust_last_name", "cust_first_name"]) },
     index("inv_product_ix", Table::Inventories, &["product_id"]),
     index("inv_warehouse_ix", Table::Inventories, &["warehouse_id"]),
     index("item_order_ix", Table::OrderItems, &["order_id"]),
@@ -156,26 +132,10 @@ pub const INDEXES: [Index; 18] = [
     index("ord_customer_ix", Table::Orders, &["customer_id"]),
     index("ord_order_date_ix", Table::Orders, &["order_date"]),
     index("ord_sales_rep_ix", Table::Orders, &["sales_rep_id"]),
-    index(
-        "ord_warehouse_ix",
-        Table::Orders,
-        &["warehouse_id", "order_status"],
-    ),
-    index(
-        "prod_category_ix",
-        Table::ProductInformation,
-        &["category_id"],
-    ),
-    index(
-        "prod_supplier_ix",
-        Table::ProductInformation,
-        &["supplier_id"],
-    ),
-    index(
-        "prod_name_ix",
-        Table::ProductDescriptions,
-        &["translated_name"],
-    ),
+    index("ord_warehouse_ix", Table::Orders, &["warehouse_id", "order_status"]),
+    index("prod_category_ix", Table::ProductInformation, &["category_id"]),
+    index("prod_supplier_ix", Table::ProductInformation, &["supplier_id"]),
+    index("prod_name_ix", Table::ProductDescriptions, &["translated_name"]),
     index("whs_location_ix", Table::Warehouses, &["location_id"]),
 ];
 
@@ -203,80 +163,24 @@ pub const REFERENCES: [Reference; 7] = {
         parent: Table,
         on_delete: &'static str,
     ) -> Reference {
-        Reference {
-            name,
-            table,
-            column,
-            parent,
-            on_delete,
-        }
+        Reference { name, table, column, parent, on_delete }
     }
     [
-        to(
-            "orders_customer_id_fk",
-            Table::Orders,
-            "customer_id",
-            Table::Customers,
-            "on delete set null",
-        ),
-        to(
-            "order_items_order_id_fk",
-            Table::OrderItems,
-            "order_id",
-            Table::Orders,
-            "on delete cascade",
-        ),
-        to(
-            "order_items_product_id_fk",
-            Table::OrderItems,
-            "product_id",
-            Table::ProductInformation,
-            "",
-        ),
-        to(
-            "inventories_warehouse_id_fk",
-            Table::Inventories,
-            "warehouse_id",
-            Table::Warehouses,
-            "",
-        ),
-        to(
-            "inventories_product_id_fk",
-            Table::Inventories,
-            "product_id",
-            Table::ProductInformation,
-            "",
-        ),
-        to(
-            "add_cust_fk",
-            Table::Addresses,
-            "customer_id",
-            Table::Customers,
-            "",
-        ),
-        to(
-            "pd_product_id_fk",
-            Table::ProductDescriptions,
-            "product_id",
-            Table::ProductInformation,
-            "",
-        ),
+        to("orders_customer_id_fk", Table::Orders, "customer_id", Table::Customers, "on delete set null"),
+        to("order_items_order_id_fk", Table::OrderItems, "order_id", Table::Orders, "on delete cascade"),
+        to("order_items_product_id_fk", Table::OrderItems, "product_id", Table::ProductInformation, ""),
+        to("inventories_warehouse_id_fk", Table::Inventories, "warehouse_id", Table::Warehouses, ""),
+        to("inventories_product_id_fk", Table::Inventories, "product_id", Table::ProductInformation, ""),
+        to("add_cust_fk", Table::Addresses, "customer_id", Table::Customers, ""),
+        to("pd_product_id_fk", Table::ProductDescriptions, "product_id", Table::ProductInformation, ""),
     ]
 };
 
 /// Conditions that every row of a table meets: name, table, what SQL calls it.
 pub const RULES: [(&str, Table, &str); 5] = [
-    (
-        "customer_credit_limit_max",
-        Table::Customers,
-        "credit_limit <= 50000",
-    ),
+    ("customer_credit_limit_max", Table::Customers, "credit_limit <= 50000"),
     ("customer_id_min", Table::Customers, "customer_id > 0"),
-    (
-        "order_mode_lov",
-        Table::Orders,
-        "order_mode in ('direct', 'online')",
-    ),
+    ("order_mode_lov", Table::Orders, "order_mode in ('direct', 'online')"),
     ("order_total_min", Table::Orders, "order_total >= 0"),
     (
         "product_status_lov",
@@ -407,11 +311,7 @@ const CARD_DETAILS: &[Column] = &[
     may("security_code", Int),
 ];
 
-const WAREHOUSES: &[Column] = &[
-    must("warehouse_id", Int),
-    may("warehouse_name", Text(35)),
-    may("location_id", Small),
-];
+const WAREHOUSES: &[Column] = &[must("warehouse_id", Int), may("warehouse_name", Text(35)), may("location_id", Small)];
 
 const PRODUCT_INFORMATION: &[Column] = &[
     must("product_id", Int),
@@ -434,11 +334,7 @@ const PRODUCT_DESCRIPTIONS: &[Column] = &[
     must("translated_description", Text(2000)),
 ];
 
-const INVENTORIES: &[Column] = &[
-    must("product_id", Int),
-    must("warehouse_id", Int),
-    must("quantity_on_hand", Int),
-];
+const INVENTORIES: &[Column] = &[must("product_id", Int), must("warehouse_id", Int), must("quantity_on_hand", Int)];
 
 const ORDERS: &[Column] = &[
     must("order_id", Big),
@@ -473,11 +369,7 @@ const ORDER_ITEMS: &[Column] = &[
     may("estimated_delivery", Date),
 ];
 
-const LOGON: &[Column] = &[
-    must("logon_id", Big),
-    must("customer_id", Big),
-    must("logon_date", Time),
-];
+const LOGON: &[Column] = &[must("logon_id", Big), must("customer_id", Big), must("logon_date", Time)];
 
 #[cfg(test)]
 mod tests {
@@ -494,11 +386,7 @@ mod tests {
             }
         }
         for index in INDEXES {
-            assert!(
-                index.columns.iter().all(|c| has(index.table, c)),
-                "{}",
-                index.name
-            );
+            assert!(index.columns.iter().all(|c| has(index.table, c)), "{}", index.name);
         }
         for one in REFERENCES {
             assert!(has(one.table, one.column) && one.parent.key().contains(&one.column));

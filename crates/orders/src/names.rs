@@ -15,17 +15,13 @@ pub const TERRITORIES: usize = 80;
 const BEGIN: [&str; 10] = ["al", "be", "cor", "da", "el", "fa", "gri", "ho", "jo", "ka"];
 const MIDDLE: [&str; 10] = ["ba", "ce", "do", "li", "mo", "na", "ri", "sa", "te", "vi"];
 const FIRST_END: [&str; 10] = ["", "an", "el", "ia", "na", "ne", "ra", "ron", "s", "tta"];
-const LAST_END: [&str; 10] = [
-    "berg", "by", "croft", "dale", "ford", "ham", "ley", "man", "son", "ton",
-];
-const PLACE_END: [&str; 10] = [
-    "burgh", "cester", "field", "haven", "mouth", "pool", "stead", "thorpe", "well", "wick",
-];
+const LAST_END: [&str; 10] = ["berg", "by", "croft", "dale", "ford", "ham", "ley", "man", "son", "ton"];
+const PLACE_END: [&str; 10] = ["burgh", "cester", "field", "haven", "mouth", "pool", "stead", "thorpe", "well", "wick"];
 
 /// Mail providers.
 pub const PROVIDERS: [&str; 15] = [
-    "airpost", "bluemail", "cloudbox", "dayline", "everpost", "fastnote", "greymail", "homebox",
-    "inkwell", "jotter", "kitemail", "letterly", "mailhub", "northbox", "openpost",
+    "airpost", "bluemail", "cloudbox", "dayline", "everpost", "fastnote", "greymail", "homebox", "inkwell", "jotter",
+    "kitemail", "letterly", "mailhub", "northbox", "openpost",
 ];
 /// What a customer likes.
 pub const HOBBIES: [&str; 13] = [
@@ -116,10 +112,7 @@ mod tests {
         for (list, of) in all {
             let one_each: BTreeSet<&String> = list.iter().collect();
             assert_eq!((list.len(), one_each.len()), (of, of));
-            assert!(
-                list.iter()
-                    .all(|word| word.bytes().all(|b| b.is_ascii_alphabetic()))
-            );
+            assert!(list.iter().all(|word| word.bytes().all(|b| b.is_ascii_alphabetic())));
         }
         assert!(lists.first.iter().all(|word| *word == word.to_lowercase()));
     }

@@ -104,10 +104,7 @@ impl Pause {
                 "{name}_MIN is longer than {name}_MAX: give {name}_MAX too, or a shorter {name}_MIN"
             )));
         }
-        Ok(Self {
-            min_ns: min,
-            max_ns: max,
-        })
+        Ok(Self { min_ns: min, max_ns: max })
     }
 
     /// There is one.
@@ -165,11 +162,8 @@ impl Asked {
     /// # Errors
     /// `Usage` for what contradicts itself.
     pub fn new(settings: &Settings) -> Result<Self, EngineError> {
-        let mix = Mix::new(
-            settings.text("ORDERS_MIX"),
-            settings.text("ORDERS_DISABLE"),
-            settings.text("ORDERS_ENABLE"),
-        );
+        let mix =
+            Mix::new(settings.text("ORDERS_MIX"), settings.text("ORDERS_DISABLE"), settings.text("ORDERS_ENABLE"));
         let inter = Pause::of(settings, "THINK_INTER")?;
         if inter.is_some() && settings.int("RATE") > 0 {
             return Err(EngineError::Usage(
@@ -213,12 +207,9 @@ pub fn scale_milli(settings: &Settings) -> Result<u64, EngineError> {
     let text = settings.text("ORDERS_SCALE");
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let parsed = (digits(whole)
-        && digits(part)
-        && part.len() <= 3
-        && !(whole.is_empty() && part.is_empty()))
-    .then(|| format!("{whole}{part:0<3}").parse().ok())
-    .flatten();
+    let parsed = (digits(whole) && digits(part) && part.len() <= 3 && !(whole.is_empty() && part.is_empty()))
+        .then(|| format!("{whole}{part:0<3}").parse().ok())
+        .flatten();
     parsed.filter(|milli| SCALE_MILLI.contains(milli)).ok_or_else(|| {
         EngineError::Usage(format!(
             "ORDERS_SCALE={text}: the scale is a number from .001 to 1000 with at most three decimals"
@@ -258,14 +249,8 @@ pub(crate) mod tests {
     use assay_measure::config::{Tables, command_line, resolve};
 
     pub(crate) fn settings(given: &[(&str, &str)]) -> Settings {
-        let tables = Tables {
-            target: "postgres",
-            params: PARAMS,
-            others: &[],
-        };
-        let said = given
-            .iter()
-            .map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
+        let tables = Tables { target: "postgres", params: PARAMS, others: &[] };
+        let said = given.iter().map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
         let resolved = resolve(&tables, &[command_line(said)]);
         let (settings, _) = resolved.into_result().expect("legal values");
         settings
@@ -274,50 +259,29 @@ pub(crate) mod tests {
     #[test]
     fn a_scale_has_at_most_three_decimals() {
         let milli = |text| scale_milli(&settings(&[("ORDERS_SCALE", text)]));
-        for (text, milli_wanted) in [
-            ("1", 1000),
-            ("0.05", 50),
-            (".001", 1),
-            ("12.5", 12_500),
-            ("3.", 3000),
-        ] {
+        for (text, milli_wanted) in [("1", 1000), ("0.05", 50), (".001", 1), ("12.5", 12_500), ("3.", 3000)] {
             assert_eq!(milli(text).expect("a scale"), milli_wanted, "{text}");
         }
         for text in ["0", "x", "1.2345", "-1", "1e3", ".", "2000"] {
             let error = milli(text).expect_err("no scale").to_string();
-            assert!(
-                error.contains(text) && error.contains(".001 to 1000"),
-                "{error}"
-            );
+            assert!(error.contains(text) && error.contains(".001 to 1000"), "{error}");
         }
     }
 
     #[test]
     fn defaults_are_the_current_mix_without_pauses() {
         let asked = Asked::new(&settings(&[])).expect("it fits");
-        assert_eq!(
-            (asked.mix.preset.as_str(), asked.client_side, asked.retries),
-            ("current", false, 5)
-        );
+        assert_eq!((asked.mix.preset.as_str(), asked.client_side, asked.retries), ("current", false, 5));
         assert!(!asked.intra.is_some() && !asked.inter.is_some() && asked.verify);
         let contrary = settings(&[("THINK_INTER_MAX", "1"), ("RATE", "10")]);
         assert!(Asked::new(&contrary).is_err());
         for given in [&[][..], &[("RATE", "9"), ("ARRIVALS_QUEUE", "session")]] {
-            let given: Vec<_> = given
-                .iter()
-                .chain(&[("QUEUE_LIMIT", "5")])
-                .copied()
-                .collect();
+            let given: Vec<_> = given.iter().chain(&[("QUEUE_LIMIT", "5")]).copied().collect();
             let refused = Asked::new(&settings(&given)).expect_err("no queue");
             assert!(refused.to_string().contains("leave QUEUE_LIMIT out"));
         }
         let short = settings(&[("THINK_INTRA_MIN", "2")]);
-        assert!(
-            Asked::new(&short)
-                .expect_err("longer")
-                .to_string()
-                .contains("THINK_INTRA_MAX")
-        );
+        assert!(Asked::new(&short).expect_err("longer").to_string().contains("THINK_INTRA_MAX"));
     }
 
     #[test]
@@ -326,24 +290,15 @@ pub(crate) mod tests {
         assert_eq!(asked(&[]).expect("none"), 0);
         let hash = ("ORDERS_PARTITIONS", "hash");
         assert_eq!(asked(&[hash]).expect("hash"), 32);
-        assert_eq!(
-            asked(&[hash, ("ORDERS_PARTITION_COUNT", "4")]).expect("hash"),
-            4
-        );
+        assert_eq!(asked(&[hash, ("ORDERS_PARTITION_COUNT", "4")]).expect("hash"), 4);
         let refused = asked(&[("ORDERS_PARTITIONS", "composite")]).expect_err("not built");
         assert!(refused.to_string().contains("not built"), "{refused}");
     }
 
     #[test]
     fn a_pause_is_between_its_lengths() {
-        let pause = Pause {
-            min_ns: 10,
-            max_ns: 12,
-        };
-        assert_eq!(
-            [0, u64::MAX / 2, u64::MAX].map(|word| pause.length(word)),
-            [10, 11, 12]
-        );
+        let pause = Pause { min_ns: 10, max_ns: 12 };
+        assert_eq!([0, u64::MAX / 2, u64::MAX].map(|word| pause.length(word)), [10, 11, 12]);
     }
 
     #[test]

@@ -102,12 +102,7 @@ impl OrdersInfo {
         let by = |what: &str, tx: Tx| {
             let head = format!("{what} {} ", tx.key());
             let of = |(key, n): (&String, &u64)| Some((key.strip_prefix(&head)?.to_owned(), *n));
-            window
-                .by_kind
-                .iter()
-                .filter_map(of)
-                .filter(|(_, n)| *n > 0)
-                .collect()
+            window.by_kind.iter().filter_map(of).filter(|(_, n)| *n > 0).collect()
         };
         let transactions = asked
             .mix
@@ -149,11 +144,7 @@ impl OrdersInfo {
         if rate == 0 {
             return "closed loop".to_owned();
         }
-        let how = if asked.poisson {
-            "at random"
-        } else {
-            "evenly spaced"
-        };
+        let how = if asked.poisson { "at random" } else { "evenly spaced" };
         let queue = match (asked.shared, asked.queue_limit) {
             (false, _) => "a queue for each session".to_owned(),
             (true, 0) => "one queue".to_owned(),
@@ -169,10 +160,7 @@ impl OrdersInfo {
         let most = thousands(asked.queue_limit);
         Some(match self.dropped {
             0 => format!("No arrival of the window was dropped: at most {most} may wait."),
-            n => format!(
-                "{} arrivals of the window found {most} waiting and were dropped.",
-                thousands(n)
-            ),
+            n => format!("{} arrivals of the window found {most} waiting and were dropped.", thousands(n)),
         })
     }
 
@@ -222,22 +210,13 @@ impl OrdersInfo {
     /// What the checks came to, in a sentence.
     #[must_use]
     pub fn consistency(&self) -> String {
-        let broken: Vec<String> = self
-            .verdicts(BROKEN)
-            .iter()
-            .map(|one| format!("{} ({}): {}", one.id, one.what, one.found))
-            .collect();
+        let broken: Vec<String> =
+            self.verdicts(BROKEN).iter().map(|one| format!("{} ({}): {}", one.id, one.what, one.found)).collect();
         let all = self.known.checks.len();
         match (broken.is_empty(), all) {
             (false, _) => format!("The data set is not consistent: {}.", broken.join("; ")),
-            (true, 0) => format!(
-                "The data set was not checked: n/a ({}).",
-                self.known.unchecked
-            ),
-            (true, _) => format!(
-                "{} of {all} checks hold, none is broken.",
-                self.verdicts(HOLDS).len()
-            ),
+            (true, 0) => format!("The data set was not checked: n/a ({}).", self.known.unchecked),
+            (true, _) => format!("{} of {all} checks hold, none is broken.", self.verdicts(HOLDS).len()),
         }
     }
 }

@@ -129,8 +129,7 @@ pub trait Session {
     ///
     /// # Errors
     /// The server's, or a lost connection.
-    fn send(&mut self, statement: Statement, values: &[Value<'_>])
-    -> Result<Vec<Row>, Self::Error>;
+    fn send(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<Vec<Row>, Self::Error>;
 
     /// The pause within a transaction.
     fn think(&mut self);
@@ -165,16 +164,8 @@ impl Effects {
     /// From what a function returns, in the order of the fields.
     #[must_use]
     pub fn of(numbers: [i64; 6]) -> Self {
-        let [selects, inserts, updates, logons, lines, found] =
-            numbers.map(|n| u32::try_from(n).unwrap_or(0));
-        Self {
-            selects,
-            inserts,
-            updates,
-            logons,
-            lines,
-            found,
-        }
+        let [selects, inserts, updates, logons, lines, found] = numbers.map(|n| u32::try_from(n).unwrap_or(0));
+        Self { selects, inserts, updates, logons, lines, found }
     }
 }
 
@@ -190,11 +181,7 @@ struct Run<'a, 'b, S> {
 /// # Errors
 /// The first statement's that failed.
 pub fn perform<S: Session>(inputs: &Inputs<'_>, session: &mut S) -> Result<Effects, S::Error> {
-    let mut run = Run {
-        inputs,
-        session,
-        done: Effects::default(),
-    };
+    let mut run = Run { inputs, session, done: Effects::default() };
     match inputs.tx {
         Tx::CustomerRegistration => run.register(),
         Tx::UpdateCustomerDetails => run.update_details(),
@@ -248,14 +235,7 @@ impl<S: Session> Run<'_, '_, S> {
 
     fn new_address(&mut self, address: i64, customer: i64) -> Result<(), S::Error> {
         let [town, county, country] = self.inputs.place;
-        let values = [
-            Int(address),
-            Int(customer),
-            int(self.inputs.house),
-            Text(town),
-            Text(county),
-            Text(country),
-        ];
+        let values = [Int(address), Int(customer), int(self.inputs.house), Text(town), Text(county), Text(country)];
         self.insert(Statement::NewAddress, &values).map(drop)
     }
 
@@ -278,13 +258,7 @@ impl<S: Session> Run<'_, '_, S> {
         ];
         self.insert(Statement::NewCustomer, &values)?;
         self.new_address(address, customer)?;
-        let values = [
-            Int(card),
-            Int(customer),
-            Int(i.card),
-            int(i.expires_days),
-            int(i.security),
-        ];
+        let values = [Int(card), Int(customer), Int(i.card), int(i.expires_days), int(i.security)];
         self.insert(Statement::NewCard, &values)?;
         self.session.think();
         self.logon(customer)?;
@@ -292,10 +266,7 @@ impl<S: Session> Run<'_, '_, S> {
     }
 
     fn update_details(&mut self) -> Result<(), S::Error> {
-        let found = self.select(
-            Statement::ByName,
-            &[Text(self.inputs.last), Text(self.inputs.first)],
-        )?;
+        let found = self.select(Statement::ByName, &[Text(self.inputs.last), Text(self.inputs.first)])?;
         self.session.think();
         let [first, _, ..] = found.as_slice() else {
             return Ok(());
@@ -342,20 +313,14 @@ impl<S: Session> Run<'_, '_, S> {
         let order = head.first().map_or(0, Row::id);
         self.session.think();
         let total = self.lines(order, &offered)?;
-        self.update(
-            Statement::CloseOrder,
-            &[int(i.status), Int(total.cents), Int(order)],
-        )?;
+        self.update(Statement::CloseOrder, &[int(i.status), Int(total.cents), Int(order)])?;
         self.take(&total.taken[..self.done.lines as usize])
     }
 
     /// The lines of an order.
     fn lines(&mut self, order: i64, offered: &[Row]) -> Result<Bought, S::Error> {
         let mut bought = Bought::default();
-        let wanted = offered
-            .iter()
-            .take(self.inputs.buys)
-            .zip(self.inputs.stocks);
+        let wanted = offered.iter().take(self.inputs.buys).zip(self.inputs.stocks);
         for (line, (product, warehouse)) in (1..).zip(wanted) {
             self.session.think();
             let stock = self.select(Statement::Stock, &[Int(product.id()), int(warehouse)])?;

@@ -89,20 +89,12 @@ impl Results<'_> {
     }
 
     fn enabled(&self) -> impl Iterator<Item = Tx> + '_ {
-        let done = |tx: &Tx| {
-            self.info
-                .transactions
-                .iter()
-                .any(|row| row.kind == tx.key())
-        };
+        let done = |tx: &Tx| self.info.transactions.iter().any(|row| row.kind == tx.key());
         ALL.into_iter().filter(done)
     }
 
     fn completed(&self) -> u64 {
-        self.enabled()
-            .filter_map(|tx| self.op(tx))
-            .map(|op| op.count)
-            .sum()
+        self.enabled().filter_map(|tx| self.op(tx)).map(|op| op.count).sum()
     }
 
     fn elapsed_s(&self) -> f64 {
@@ -119,28 +111,19 @@ impl Results<'_> {
     /// Milliseconds of the four pauses: between, within; shortest, longest.
     fn pauses(&self) -> [u64; 4] {
         let asked = self.info.asked();
-        let pause = |of: fn(&crate::params::Asked) -> crate::params::Pause| {
-            asked.map(of).unwrap_or_default()
-        };
+        let pause = |of: fn(&crate::params::Asked) -> crate::params::Pause| asked.map(of).unwrap_or_default();
         let (inter, intra) = (pause(|asked| asked.inter), pause(|asked| asked.intra));
         [inter.min_ns, inter.max_ns, intra.min_ns, intra.max_ns].map(|ns| ns / 1_000_000)
     }
 
     fn started(&self) -> String {
         let started: Result<jiff::Timestamp, _> = self.record.run.started.parse();
-        started.map_or_else(
-            |_| self.record.run.started.clone(),
-            |at| at.strftime("%b %-d, %Y %-I:%M:%S %p").to_string(),
-        )
+        started
+            .map_or_else(|_| self.record.run.started.clone(), |at| at.strftime("%b %-d, %Y %-I:%M:%S %p").to_string())
     }
 
     fn target(&self) -> &str {
-        let line = self
-            .record
-            .plan
-            .settings
-            .iter()
-            .find(|line| line.name == "TARGET");
+        let line = self.record.plan.settings.iter().find(|line| line.name == "TARGET");
         line.map_or("", |line| line.value.as_str())
     }
 
@@ -151,41 +134,23 @@ impl Results<'_> {
         xml.value("TotalRunTime", &clock(self.elapsed_s()));
         xml.value("TotalLogonTime", "0:00:00");
         xml.value("TotalCompletedTransactions", &self.completed().to_string());
-        let failed: u64 = self
-            .info
-            .transactions
-            .iter()
-            .map(|row| row.failures())
-            .sum();
+        let failed: u64 = self.info.transactions.iter().map(|row| row.failures()).sum();
         xml.value("TotalFailedTransactions", &failed.to_string());
         xml.value("AverageTransactionsPerSecond", &fixed(self.per_s(), 2));
-        xml.value(
-            "MaximumTransactionRate",
-            &per_minute_max(self.record).to_string(),
-        );
+        xml.value("MaximumTransactionRate", &per_minute_max(self.record).to_string());
     }
 
     fn configuration(&self, xml: &mut Xml) {
         xml.value("NumberOfUsers", &self.record.run.sessions.to_string());
-        let names = [
-            "MinimumInterThinkTime",
-            "MaximumInterThinkTime",
-            "MinimumIntraThinkTime",
-            "MaximumIntraThinkTime",
-        ];
+        let names =
+            ["MinimumInterThinkTime", "MaximumInterThinkTime", "MinimumIntraThinkTime", "MaximumIntraThinkTime"];
         for (name, ms) in names.into_iter().zip(self.pauses()) {
             xml.value(name, &ms.to_string());
         }
         xml.value("ConnectString", self.target());
         xml.value("TimingsIn", "milliseconds");
         xml.value("WaitTillAllLogon", "true");
-        xml.value(
-            "Driver",
-            &format!(
-                "assay {} ({})",
-                self.record.run.version, self.record.run.engine
-            ),
-        );
+        xml.value("Driver", &format!("assay {} ({})", self.record.run.version, self.record.run.engine));
     }
 
     fn statements(&self, xml: &mut Xml) {
@@ -205,18 +170,11 @@ impl Results<'_> {
     fn transaction(&self, xml: &mut Xml, tx: Tx) {
         let none = Histogram::new();
         let times = self.op(tx).map_or(&none, |op| &op.response.hist_ns);
-        xml.value(
-            "AverageResponse",
-            &fixed(times.mean_ns().unwrap_or(0.0) / 1e6, 2),
-        );
+        xml.value("AverageResponse", &fixed(times.mean_ns().unwrap_or(0.0) / 1e6, 2));
         xml.value("MinimumResponse", &ms(times.min_ns()));
         xml.value("MaximumResponse", &ms(times.max_ns()));
         xml.value("TransactionCount", &times.count().to_string());
-        let row = self
-            .info
-            .transactions
-            .iter()
-            .find(|row| row.kind == tx.key());
+        let row = self.info.transactions.iter().find(|row| row.kind == tx.key());
         let failed = row.map_or(0, |row| row.failures());
         xml.value("FailedTransactionCount", &failed.to_string());
         let rolled = failed + row.map_or(0, |row| row.retries());
@@ -301,12 +259,7 @@ pub(crate) fn per_minute_max(record: &Record) -> u64 {
         .collect();
     let minute = |end: usize| -> f64 {
         let at = steps[end].0;
-        steps[..=end]
-            .iter()
-            .rev()
-            .take_while(|(t_s, _)| at - t_s < 60.0 - 1e-6)
-            .map(|(_, n)| n)
-            .sum()
+        steps[..=end].iter().rev().take_while(|(t_s, _)| at - t_s < 60.0 - 1e-6).map(|(_, n)| n).sum()
     };
     (0..steps.len()).map(minute).fold(0.0, f64::max).round() as u64
 }
@@ -320,9 +273,7 @@ pub fn file(record: &Record, info: &OrdersInfo) -> String {
     let root = "Results xmlns=\"http://www.dominicgiles.com/swingbench/results\"";
     xml.within(root, "Results", |xml| {
         xml.within("Overview", "Overview", |xml| results.overview(xml));
-        xml.within("Configuration", "Configuration", |xml| {
-            results.configuration(xml)
-        });
+        xml.within("Configuration", "Configuration", |xml| results.configuration(xml));
         xml.within("DMLResults", "DMLResults", |xml| results.statements(xml));
         xml.within("TransactionResults", "TransactionResults", |xml| {
             for tx in results.enabled() {
@@ -344,10 +295,7 @@ pub fn file(record: &Record, info: &OrdersInfo) -> String {
 fn extras(results: &Results<'_>, xml: &mut Xml) {
     let (record, info) = (results.record, results.info);
     xml.value("Seed", &record.run.seed.to_string());
-    xml.value(
-        "Preset",
-        info.asked().map_or("", |asked| asked.mix.preset.as_str()),
-    );
+    xml.value("Preset", info.asked().map_or("", |asked| asked.mix.preset.as_str()));
     xml.value("Arrivals", &info.arrivals());
     if info.dropped_told().is_some() {
         xml.value("ArrivalsDropped", &info.dropped.to_string());
@@ -364,12 +312,7 @@ fn extras(results: &Results<'_>, xml: &mut Xml) {
         let times = &op.response.hist_ns;
         let told = [("p95", 0.95), ("p99", 0.99), ("p999", 0.999)]
             .map(|(name, q)| format!("{name}=\"{}\"", ms(percentile(times, q))));
-        xml.line(&format!(
-            "<Response id=\"{}\" {} retries=\"{}\"/>",
-            row.kind,
-            told.join(" "),
-            row.retries()
-        ));
+        xml.line(&format!("<Response id=\"{}\" {} retries=\"{}\"/>", row.kind, told.join(" "), row.retries()));
     }
 }
 
@@ -380,13 +323,8 @@ const WIDTHS: (usize, usize) = (42, 34);
 #[must_use]
 pub fn table(record: &Record, info: &OrdersInfo) -> String {
     let results = Results { record, info };
-    let rule = format!(
-        "+{}+{}+\n",
-        "-".repeat(WIDTHS.0 + 2),
-        "-".repeat(WIDTHS.1 + 2)
-    );
-    let row =
-        |name: &str, value: &str| format!("| {name:<0$} | {value:<1$} |\n", WIDTHS.0, WIDTHS.1);
+    let rule = format!("+{}+{}+\n", "-".repeat(WIDTHS.0 + 2), "-".repeat(WIDTHS.1 + 2));
+    let row = |name: &str, value: &str| format!("| {name:<0$} | {value:<1$} |\n", WIDTHS.0, WIDTHS.1);
     let [inter_min, inter_max, intra_min, intra_max] = results.pauses().map(|ms| ms.to_string());
     let mut out = rule.clone() + &row("Attribute", &record.run.id) + &rule;
     for (name, value) in [
@@ -401,10 +339,7 @@ pub fn table(record: &Record, info: &OrdersInfo) -> String {
         ("Total Run Time", &clock(results.elapsed_s())),
         ("Average Tx/Sec", &fixed(results.per_s(), 2)),
         ("Maximum Tx/Min", &per_minute_max(record).to_string()),
-        (
-            "Total Completed Transactions",
-            &results.completed().to_string(),
-        ),
+        ("Total Completed Transactions", &results.completed().to_string()),
     ] {
         out.push_str(&row(name, value));
     }

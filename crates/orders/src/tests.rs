@@ -21,10 +21,7 @@ fn rows(generator: &Generator, table: Table, units: std::ops::Range<u64>) -> Vec
 }
 
 fn column(table: Table, name: &str) -> usize {
-    let found = table
-        .columns()
-        .iter()
-        .position(|column| column.name == name);
+    let found = table.columns().iter().position(|column| column.name == name);
     found.unwrap_or_else(|| panic!("{name}"))
 }
 
@@ -43,29 +40,18 @@ fn row_counts_are_the_published_ones() {
     // One scale unit: 14,961,724 rows that grow and about 903,000 that do not, give or take the noise of the items.
     let generator = Generator::new(1, 1000, false);
     let grows: u64 = generator.rows_in_all()
-        - [
-            Table::Warehouses,
-            Table::ProductInformation,
-            Table::ProductDescriptions,
-            Table::Inventories,
-        ]
-        .map(|table| generator.rows(table))
-        .iter()
-        .sum::<u64>();
+        - [Table::Warehouses, Table::ProductInformation, Table::ProductDescriptions, Table::Inventories]
+            .map(|table| generator.rows(table))
+            .iter()
+            .sum::<u64>();
     assert!(grows.abs_diff(14_961_724) < 14_961_724 / 500, "{grows}");
     let held = generator.rows(Table::Inventories);
     assert!(held.abs_diff(900_000) < 6_000, "{held}");
-    assert!(
-        (15_746_133..=15_887_043).contains(&generator.rows_in_all()),
-        "the public loads' range"
-    );
+    assert!((15_746_133..=15_887_043).contains(&generator.rows_in_all()), "the public loads' range");
     let items = generator.rows(Table::OrderItems) as f64 / generator.rows(Table::Orders) as f64;
     assert!((4.92..=5.02).contains(&items), "{items}");
     let counts = Counts::of(5000);
-    assert_eq!(
-        (counts.customers, counts.orders, counts.logons),
-        (5_000_000, 7_148_950, 11_914_920)
-    );
+    assert_eq!((counts.customers, counts.orders, counts.logons), (5_000_000, 7_148_950, 11_914_920));
     assert_eq!((counts.addresses, counts.cards), (7_500_000, 7_500_000));
 }
 
@@ -75,11 +61,7 @@ fn rows_written_are_rows_planned_and_fit_their_columns() {
     for table in TABLES {
         let units = generator.units(table).min(300);
         let rows = rows(&generator, table, 1..units + 1);
-        assert_eq!(
-            rows.len() as u64,
-            generator.rows_of(table, 1..units + 1),
-            "{table:?}"
-        );
+        assert_eq!(rows.len() as u64, generator.rows_of(table, 1..units + 1), "{table:?}");
         for row in rows {
             assert_eq!(row.len(), table.columns().len(), "{table:?} {row:?}");
             for (value, column) in row.iter().zip(table.columns()) {
@@ -98,12 +80,8 @@ fn distributions_are_the_published_ones() {
     let n = 20_000;
     let (totals, _) = numbers(&generator, Table::Orders, "order_total", n);
     let mean = totals.iter().sum::<f64>() / totals.len() as f64;
-    let deviation =
-        (totals.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / totals.len() as f64).sqrt();
-    assert!(
-        (mean - 5000.0).abs() < 50.0 && (deviation - 1111.0).abs() < 25.0,
-        "{mean} {deviation}"
-    );
+    let deviation = (totals.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / totals.len() as f64).sqrt();
+    assert!((mean - 5000.0).abs() < 50.0 && (deviation - 1111.0).abs() < 25.0, "{mean} {deviation}");
     // About 31 % of loaded orders are still to be shipped.
     let (statuses, _) = numbers(&generator, Table::Orders, "order_status", n);
     let open = statuses.iter().filter(|status| **status <= 4.0).count() as f64 / n as f64;
@@ -113,10 +91,7 @@ fn distributions_are_the_published_ones() {
     let none = modes.iter().filter(|row| row[at] == "\\N").count() as f64 / n as f64;
     assert!((none - 0.2).abs() < 0.015, "{none}");
     let (limits, _) = numbers(&generator, Table::Customers, "credit_limit", 2000);
-    assert!(
-        limits.iter().all(|limit| *limit <= 50_000.0),
-        "the rule is valid"
-    );
+    assert!(limits.iter().all(|limit| *limit <= 50_000.0), "the rule is valid");
     let (owners, _) = numbers(&generator, Table::Addresses, "customer_id", n);
     let mut owned = vec![0_u8; 100_001];
     owners.iter().for_each(|owner| owned[*owner as usize] += 1);
@@ -127,8 +102,7 @@ fn distributions_are_the_published_ones() {
 fn bells_of_a_row_are_independent_unless_the_old_correlation_is_asked_for() {
     let alike = |legacy: bool| {
         let generator = Generator::new(3, 100, legacy);
-        let [total, rep] = ["order_total", "sales_rep_id"]
-            .map(|name| numbers(&generator, Table::Orders, name, 2000).0);
+        let [total, rep] = ["order_total", "sales_rep_id"].map(|name| numbers(&generator, Table::Orders, name, 2000).0);
         let near = |(total, rep): &(&f64, &f64)| (*total / 10.0 - *rep).abs() < 3.0;
         total.iter().zip(&rep).filter(near).count()
     };
@@ -141,23 +115,11 @@ fn as_many_name_pairs_hit_two_customers_as_published() {
     // 17 % of pairs picked uniformly hit two or more of a million customers.
     let generator = Generator::new(11, 1000, false);
     let lists = Lists::default();
-    let at = |list: &[String], name: &str| {
-        list.iter()
-            .position(|known| known == name)
-            .expect("of the list")
-    };
-    let places: std::collections::HashMap<&str, usize> = lists
-        .first
-        .iter()
-        .enumerate()
-        .map(|(i, n)| (n.as_str(), i))
-        .collect();
-    let last: std::collections::HashMap<&str, usize> = lists
-        .last
-        .iter()
-        .enumerate()
-        .map(|(i, n)| (n.as_str(), i))
-        .collect();
+    let at = |list: &[String], name: &str| list.iter().position(|known| known == name).expect("of the list");
+    let places: std::collections::HashMap<&str, usize> =
+        lists.first.iter().enumerate().map(|(i, n)| (n.as_str(), i)).collect();
+    let last: std::collections::HashMap<&str, usize> =
+        lists.last.iter().enumerate().map(|(i, n)| (n.as_str(), i)).collect();
     let mut hits = vec![0_u8; 1_000_000];
     let mut lines = Lines::new("", "+00");
     for id in 1..=1_000_000 {
@@ -165,10 +127,7 @@ fn as_many_name_pairs_hit_two_customers_as_published() {
         {
             let row = std::str::from_utf8(lines.bytes()).expect("ASCII");
             let mut columns = row.split('\t').skip(1);
-            let (first, second) = (
-                columns.next().expect("a name"),
-                columns.next().expect("a name"),
-            );
+            let (first, second) = (columns.next().expect("a name"), columns.next().expect("a name"));
             let cell = places[first] * 1000 + last[second];
             hits[cell] = hits[cell].saturating_add(1);
         }
@@ -236,10 +195,7 @@ impl Session for Plenty {
 
     fn send(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<Vec<Row>, ()> {
         self.sent.push(statement);
-        let number = |n: i64| Row {
-            numbers: [Some(n), Some(250), Some(n + 1)],
-            text: Some("Prime".to_owned()),
-        };
+        let number = |n: i64| Row { numbers: [Some(n), Some(250), Some(n + 1)], text: Some("Prime".to_owned()) };
         Ok(match statement {
             Statement::Stock => vec![number(self.stock)],
             Statement::Category => (1..=self.offered).rev().map(number).collect(),
@@ -260,9 +216,7 @@ impl Session for Plenty {
 
 fn done(tx: Tx, number: u64, server: &mut Plenty) -> Effects {
     let lists = Lists::default();
-    let bounds = Bounds {
-        customers: (1, 1000),
-    };
+    let bounds = Bounds { customers: (1, 1000) };
     perform(&Inputs::draw(tx, number, bounds, &lists), server).expect("it always works")
 }
 
@@ -270,23 +224,11 @@ fn done(tx: Tx, number: u64, server: &mut Plenty) -> Effects {
 fn every_statement_is_counted_as_what_it_is() {
     for tx in ALL {
         for number in 0..50 {
-            let mut server = Plenty {
-                offered: 5,
-                stock: 9,
-                ..Plenty::default()
-            };
+            let mut server = Plenty { offered: 5, stock: 9, ..Plenty::default() };
             let done = done(tx, number, &mut server);
             let ids = [Statement::NextIds, Statement::NextAddress];
-            let counted = server
-                .sent
-                .iter()
-                .filter(|sent| !ids.contains(sent))
-                .count();
-            assert_eq!(
-                (done.selects + done.inserts + done.updates) as usize,
-                counted,
-                "{tx:?}"
-            );
+            let counted = server.sent.iter().filter(|sent| !ids.contains(sent)).count();
+            assert_eq!((done.selects + done.inserts + done.updates) as usize, counted, "{tx:?}");
             assert_eq!(done.inserts + done.updates > 0, !tx.reads_only(), "{tx:?}");
             assert!(server.pauses > 0, "{tx:?} pauses somewhere");
         }
@@ -297,11 +239,7 @@ fn every_statement_is_counted_as_what_it_is() {
 fn an_order_takes_one_piece_a_line_in_the_order_of_keys() {
     let mut lines = 0;
     for number in 0..200 {
-        let mut server = Plenty {
-            offered: 8,
-            stock: 1,
-            ..Plenty::default()
-        };
+        let mut server = Plenty { offered: 8, stock: 1, ..Plenty::default() };
         let done = done(Tx::OrderProducts, number, &mut server);
         assert_eq!(done.lines as usize, server.taken.len());
         assert_eq!(done.inserts, 1 + done.lines + done.logons);
@@ -315,16 +253,9 @@ fn an_order_takes_one_piece_a_line_in_the_order_of_keys() {
 #[test]
 fn an_order_without_stock_stays_without_lines() {
     for (offered, stock) in [(0, 5), (5, 0)] {
-        let mut server = Plenty {
-            offered,
-            stock,
-            ..Plenty::default()
-        };
+        let mut server = Plenty { offered, stock, ..Plenty::default() };
         let done = done(Tx::OrderProducts, 3, &mut server);
         assert_eq!((done.lines, done.updates), (0, 1));
-        assert!(
-            server.sent.contains(&Statement::NewOrder)
-                && server.sent.contains(&Statement::CloseOrder)
-        );
+        assert!(server.sent.contains(&Statement::NewOrder) && server.sent.contains(&Statement::CloseOrder));
     }
 }

@@ -31,11 +31,7 @@ pub fn pieces(generator: &Generator) -> Vec<Piece> {
         let mut first = 1;
         while first <= units {
             let end = (first + step).min(units + 1);
-            all.push(Piece {
-                table,
-                units: first..end,
-                rows: generator.rows_of(table, first..end),
-            });
+            all.push(Piece { table, units: first..end, rows: generator.rows_of(table, first..end) });
             first = end;
         }
     }
@@ -80,10 +76,7 @@ mod tests {
         assert_eq!(pieces[0].table, Table::OrderItems);
         for table in TABLES {
             let of = || pieces.iter().filter(|piece| piece.table == table);
-            assert_eq!(
-                of().map(|piece| piece.rows).sum::<u64>(),
-                generator.rows(table)
-            );
+            assert_eq!(of().map(|piece| piece.rows).sum::<u64>(), generator.rows(table));
             let mut next = 1;
             for piece in of() {
                 assert_eq!(piece.units.start, next);

@@ -45,12 +45,7 @@ impl OrderEntry {
 
     /// Takes what concerns the loop into its plan.
     fn pace(&self, plan: &mut Plan) {
-        let Asked {
-            inter,
-            delay_ns,
-            shared,
-            ..
-        } = self.0;
+        let Asked { inter, delay_ns, shared, .. } = self.0;
         plan.update_pct = 0;
         plan.arrivals = (shared || self.0.poisson).then_some(Arrivals {
             at_random: self.0.poisson,
@@ -86,8 +81,7 @@ impl Workload for OrderEntry {
             pauses: stream(Purpose::ThinkLength),
             arrivals: stream(Purpose::Arrivals),
             ramp_ns: u64::from((session - 1) / self.0.group.max(1)) * self.0.delay_ns,
-            gap_ns: (self.0.poisson && !self.0.shared && rate > 0.0)
-                .then(|| NS_PER_S as f64 / rate),
+            gap_ns: (self.0.poisson && !self.0.shared && rate > 0.0).then(|| NS_PER_S as f64 / rate),
             due_ns: 0.0,
             first: true,
         }))
@@ -137,8 +131,7 @@ impl Terminal {
             return mix.pick(random.below(mix.total().into()) as u32);
         }
         if self.deck.is_empty() {
-            self.deck
-                .extend((0..mix.total()).map(|card| mix.pick(card)));
+            self.deck.extend((0..mix.total()).map(|card| mix.pick(card)));
         }
         // Any card that is left is as likely as any other: the deck is shuffled as it is drawn from.
         let at = random.below(self.deck.len() as u64) as usize;
@@ -149,30 +142,17 @@ impl Terminal {
 impl Steps for Terminal {
     fn next(&mut self, plan: &Plan) -> Step {
         let tx = self.draw();
-        let op = Op::Call {
-            kind: tx.index() as u8,
-            number: self.inputs.next_u64(),
-        };
+        let op = Op::Call { kind: tx.index() as u8, number: self.inputs.next_u64() };
         let pause = match std::mem::take(&mut self.first) {
             true => (self.ramp_ns > 0).then_some(self.ramp_ns),
-            false => self
-                .asked
-                .inter
-                .is_some()
-                .then(|| self.asked.inter.length(self.pauses.next_u64())),
+            false => self.asked.inter.is_some().then(|| self.asked.inter.length(self.pauses.next_u64())),
         };
         let start_ns = self.gap_ns.map(|gap_ns| {
             // Exponential distances: 1 - u is above 0.
             self.due_ns -= gap_ns * (1.0 - self.arrivals.uniform_f64()).ln();
             self.due_ns as Ns
         });
-        Step {
-            think_ns: pause.filter(|_| plan.think.is_some()),
-            start_ns,
-            op,
-            hot_spot: false,
-            hot_schema: false,
-        }
+        Step { think_ns: pause.filter(|_| plan.think.is_some()), start_ns, op, hot_spot: false, hot_schema: false }
     }
 }
 
@@ -194,10 +174,7 @@ mod tests {
 
     fn steps(given: &[(&str, &str)], rate: u64, session: u32, n: usize) -> Vec<Step> {
         let workload = OrderEntry(Asked::new(&settings(given)).expect("it fits"));
-        let mut plan = Plan {
-            rate_per_s: rate,
-            ..Plan::plain(1, 4, 1000)
-        };
+        let mut plan = Plan { rate_per_s: rate, ..Plan::plain(1, 4, 1000) };
         workload.pace(&mut plan);
         let Source::Own(mut source) = workload.session(&plan, session, 1) else {
             panic!("it has a source of its own");
@@ -261,11 +238,7 @@ mod tests {
     fn arrivals_at_random_have_the_rate_and_a_random_distance() {
         let given = [("ARRIVALS", "poisson"), ("ARRIVALS_QUEUE", "session")];
         let steps = steps(&given, 400, 2, 20_000);
-        let starts: Vec<f64> = steps
-            .iter()
-            .filter_map(|step| step.start_ns)
-            .map(|ns| ns as f64)
-            .collect();
+        let starts: Vec<f64> = steps.iter().filter_map(|step| step.start_ns).map(|ns| ns as f64).collect();
         let gaps: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
@@ -277,12 +250,7 @@ mod tests {
     #[test]
     fn groups_begin_one_after_the_other() {
         let given = [("LOGON_GROUP", "2"), ("LOGON_DELAY", "0.5")];
-        let first = |session| {
-            steps(&given, 0, session, 2)
-                .iter()
-                .map(|step| step.think_ns)
-                .collect::<Vec<_>>()
-        };
+        let first = |session| steps(&given, 0, session, 2).iter().map(|step| step.think_ns).collect::<Vec<_>>();
         assert_eq!(first(1), [None, None]);
         assert_eq!(first(2), [None, None]);
         assert_eq!(first(3), [Some(500_000_000), None]);

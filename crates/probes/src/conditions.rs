@@ -36,8 +36,7 @@ impl Conditions {
         run_delay_pct: Figure,
     ) -> Self {
         let seconds = elapsed_ns as f64 / 1e9;
-        let known =
-            |value: Option<f64>| value.map_or_else(|| Figure::na(NOT_EXPOSED), Figure::decimal);
+        let known = |value: Option<f64>| value.map_or_else(|| Figure::na(NOT_EXPOSED), Figure::decimal);
         let risen = |get: fn(&HostReading) -> Option<u64>| {
             let both = get(before).zip(get(after));
             known(both.map(|(before, after)| after.saturating_sub(before) as f64))
@@ -50,8 +49,7 @@ impl Conditions {
             cpu_pressure_pct: risen(|host| host.psi_ns.get("cpu_some").copied())
                 .scaled(1e-7)
                 .per(seconds, "no time passed"),
-            context_switches_per_s: risen(|host| host.context_switches)
-                .per(seconds, "no time passed"),
+            context_switches_per_s: risen(|host| host.context_switches).per(seconds, "no time passed"),
         }
     }
 
@@ -62,24 +60,12 @@ impl Conditions {
             None => number_or_reason(figure, decimals),
         };
         vec![
-            (
-                "CPU time given to the threads of assay",
-                told(&self.given_pct, 1, "%"),
-            ),
+            ("CPU time given to the threads of assay", told(&self.given_pct, 1, "%")),
             ("Steal", told(&self.steal_pct, 2, "%")),
-            (
-                "Run delay",
-                told(&self.run_delay_pct, 1, "% of the windows"),
-            ),
+            ("Run delay", told(&self.run_delay_pct, 1, "% of the windows")),
             ("Throttled by a quota", told(&self.throttled_s, 2, "s")),
-            (
-                "CPU pressure (some task waited)",
-                told(&self.cpu_pressure_pct, 1, "%"),
-            ),
-            (
-                "Context switches",
-                told(&self.context_switches_per_s, 0, "1/s"),
-            ),
+            ("CPU pressure (some task waited)", told(&self.cpu_pressure_pct, 1, "%")),
+            ("Context switches", told(&self.context_switches_per_s, 0, "1/s")),
         ]
     }
 }

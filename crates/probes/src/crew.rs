@@ -28,19 +28,13 @@ const CHAIN_OPS: u64 = 1 << 16;
 
 /// The clock that the calling thread's CPU runs at, MHz: operations of one cycle each over the time they take.
 pub(crate) fn effective_mhz(clock: &Clock) -> f64 {
-    (0..CHAINS)
-        .map(|_| timed_chain(clock, CHAIN_OPS))
-        .fold(0.0, f64::max)
+    (0..CHAINS).map(|_| timed_chain(clock, CHAIN_OPS)).fold(0.0, f64::max)
 }
 
 /// One chain of so many operations (a multiple of 32), MHz.
 pub(crate) fn timed_chain(clock: &Clock, ops: u64) -> f64 {
     let begun = clock.now_ns();
-    black_box(chain(
-        black_box(ops),
-        black_box(0x9E37_79B9_7F4A_7C15),
-        black_box(0x5555_AAAA_5A5A_A5A5),
-    ));
+    black_box(chain(black_box(ops), black_box(0x9E37_79B9_7F4A_7C15), black_box(0x5555_AAAA_5A5A_A5A5)));
     let ns = clock.now_ns() - begun;
     ops as f64 * 1e3 / ns.max(1) as f64
 }
@@ -73,10 +67,7 @@ impl Gate {
             if let Some(work) = *open {
                 return work;
             }
-            open = self
-                .changed
-                .wait(open)
-                .unwrap_or_else(PoisonError::into_inner);
+            open = self.changed.wait(open).unwrap_or_else(PoisonError::into_inner);
         }
     }
 

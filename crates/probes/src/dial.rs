@@ -69,8 +69,7 @@ pub(crate) fn dress(fd: impl AsFd + Copy, words: &SocketWords) -> io::Result<()>
         let window = usize::try_from(window).unwrap_or(usize::MAX);
         sockopt::set_socket_send_buffer_size(fd, window)?;
         sockopt::set_socket_recv_buffer_size(fd, window)?;
-        let granted =
-            sockopt::socket_send_buffer_size(fd)?.min(sockopt::socket_recv_buffer_size(fd)?);
+        let granted = sockopt::socket_send_buffer_size(fd)?.min(sockopt::socket_recv_buffer_size(fd)?);
         if granted < window {
             return Err(io::Error::other(format!(
                 "the kernel grants {granted} bytes of the {window} asked for (--window); raise \
@@ -106,10 +105,7 @@ pub(crate) fn dress_tcp(fd: impl AsFd + Copy, words: &SocketWords) -> io::Result
 }
 
 fn timespec(wait: Duration) -> Timespec {
-    Timespec::try_from(wait).unwrap_or(Timespec {
-        tv_sec: 3600,
-        tv_nsec: 0,
-    })
+    Timespec::try_from(wait).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 })
 }
 
 /// Whether there is something to read within the time; a call that a signal ends early counts as nothing.
@@ -127,11 +123,7 @@ fn ready(fd: impl AsFd, what: PollFlags, wait: Duration) -> io::Result<bool> {
 }
 
 /// A connected TCP socket.
-pub(crate) fn connect(
-    to: SocketAddr,
-    words: &SocketWords,
-    timeout: Duration,
-) -> io::Result<TcpStream> {
+pub(crate) fn connect(to: SocketAddr, words: &SocketWords, timeout: Duration) -> io::Result<TcpStream> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let fd = net::socket_with(family_of(&to), SocketType::STREAM, flags, None)?;
     if let Some(bytes) = words.max_segment {
@@ -161,12 +153,7 @@ pub(crate) fn connect(
 
 /// A UDP socket on a port that others of this program have too.
 pub(crate) fn udp_at(at: SocketAddr) -> io::Result<UdpSocket> {
-    let fd = net::socket_with(
-        family_of(&at),
-        SocketType::DGRAM,
-        SocketFlags::CLOEXEC,
-        None,
-    )?;
+    let fd = net::socket_with(family_of(&at), SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     sockopt::set_socket_reuseaddr(&fd, true)?;
     if at.is_ipv6() {
         // Both families on one socket.

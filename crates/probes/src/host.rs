@@ -28,11 +28,8 @@ impl CpuTimes {
     /// `/proc/stat`; `None` without its `cpu` line.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
-        let columns: Option<Vec<u64>> = line
-            .split_ascii_whitespace()
-            .take(COLUMNS)
-            .map(|column| column.parse().ok())
-            .collect();
+        let columns: Option<Vec<u64>> =
+            line.split_ascii_whitespace().take(COLUMNS).map(|column| column.parse().ok()).collect();
         let columns = columns?;
         Some(Self {
             all: columns.iter().sum(),
@@ -84,10 +81,7 @@ impl ThreadTimes {
 pub(crate) fn thread_times() -> ThreadTimes {
     let delay = fs::read_to_string("/proc/thread-self/schedstat").ok();
     let delay = delay.and_then(|text| text.split_ascii_whitespace().nth(1)?.parse().ok());
-    ThreadTimes {
-        run_delay_ns: delay,
-        cpu_ns: thread_cpu_ns(),
-    }
+    ThreadTimes { run_delay_ns: delay, cpu_ns: thread_cpu_ns() }
 }
 
 /// CPU time of the calling thread, ns.
@@ -106,11 +100,7 @@ pub(crate) fn process_times() -> (Ns, Ns) {
     let total = ns(ClockId::ProcessCPUTime);
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // Fields 14 and 15 of proc(5), of which the third comes first.
-    let ticks: Vec<u64> = text::process_stat(&stat)
-        .skip(11)
-        .take(2)
-        .filter_map(|field| field.parse().ok())
-        .collect();
+    let ticks: Vec<u64> = text::process_stat(&stat).skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
     let [user, system] = ticks[..] else {
         return (total, 0);
     };
@@ -144,20 +134,14 @@ impl Placement {
         let mut all: Vec<(usize, u32, u32)> = Vec::new();
         for cpu in cpus {
             let Some((package, core)) = core(*cpu) else {
-                return Self {
-                    cpus: cpus.to_vec(),
-                    cores: None,
-                };
+                return Self { cpus: cpus.to_vec(), cores: None };
             };
             let before = seen.entry((package, core)).or_default();
             all.push((*before, package, *cpu));
             *before += 1;
         }
         all.sort_unstable();
-        Self {
-            cpus: all.iter().map(|(_, _, cpu)| *cpu).collect(),
-            cores: Some(seen.len()),
-        }
+        Self { cpus: all.iter().map(|(_, _, cpu)| *cpu).collect(), cores: Some(seen.len()) }
     }
 
     /// Of the CPUs this process may use.
@@ -166,9 +150,7 @@ impl Placement {
             let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/{name}");
             fs::read_to_string(path).ok()?.trim().parse().ok()
         };
-        Self::of(&allowed(), |cpu| {
-            Some((number(cpu, "physical_package_id")?, number(cpu, "core_id")?))
-        })
+        Self::of(&allowed(), |cpu| Some((number(cpu, "physical_package_id")?, number(cpu, "core_id")?)))
     }
 
     /// Numbers of threads to try: doubling, half of all, all cores, all CPUs.
@@ -213,10 +195,7 @@ mod tests {
         let placed = Placement::of(&[0, 1, 2, 3], |cpu| Some((0, cpu / 2)));
         assert_eq!(placed.cpus, [0, 2, 1, 3]);
         let unknown = Placement::of(&[3, 5, 9], |_| None);
-        assert_eq!(
-            (unknown.cpus.as_slice(), unknown.cores),
-            (&[3, 5, 9][..], None)
-        );
+        assert_eq!((unknown.cpus.as_slice(), unknown.cores), (&[3, 5, 9][..], None));
         assert_eq!(unknown.counts(), [1, 2, 3]);
     }
 

@@ -54,9 +54,7 @@ impl Place {
                     return Err(refuse(place, &why));
                 }
                 Whose::Foreign => {
-                    let why = format!(
-                        "it exists and assay {probe} did not make it; name a directory or a new file"
-                    );
+                    let why = format!("it exists and assay {probe} did not make it; name a directory or a new file");
                     return Err(refuse(place, &why));
                 }
             },
@@ -64,12 +62,7 @@ impl Place {
             Err(error) => return Err(cannot("examine", place, error)),
         };
         let room = Room::of(&path)?;
-        Ok(Self {
-            path,
-            probe,
-            room,
-            left,
-        })
+        Ok(Self { path, probe, room, left })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -105,10 +98,7 @@ fn beginning(probe: &str) -> String {
 
 fn new_file(place: &Path) -> Result<PathBuf, EngineError> {
     if fs::symlink_metadata(place).is_ok() {
-        return Err(refuse(
-            place,
-            "it is a symbolic link to nothing; name the file itself",
-        ));
+        return Err(refuse(place, "it is a symbolic link to nothing; name the file itself"));
     }
     let dir = directory_of(place);
     if dir.is_dir() {
@@ -185,10 +175,7 @@ fn refuse(path: &Path, why: &str) -> EngineError {
 }
 
 fn cannot(what: &str, path: &Path, source: io::Error) -> EngineError {
-    EngineError::Io {
-        what: format!("cannot {what} {}", path.display()),
-        source,
-    }
+    EngineError::Io { what: format!("cannot {what} {}", path.display()), source }
 }
 
 /// The scratch file, there as long as this value is.
@@ -213,25 +200,13 @@ impl Scratch {
             fs::remove_file(left).map_err(|error| cannot("remove", left, error))?;
         }
         let path = place.path();
-        let file = File::options()
-            .write(true)
-            .create_new(true)
-            .open(path)
-            .map_err(|error| cannot("create", path, error))?;
+        let file =
+            File::options().write(true).create_new(true).open(path).map_err(|error| cannot("create", path, error))?;
         // From here on the file is removed whatever happens.
-        let mut scratch = Self {
-            path: path.to_path_buf(),
-            file,
-            bytes,
-            direct: false,
-            removed: false,
-        };
+        let mut scratch = Self { path: path.to_path_buf(), file, bytes, direct: false, removed: false };
         rustix::fs::flock(&scratch.file, FlockOperation::NonBlockingLockExclusive)
             .map_err(|error| cannot("lock", path, error.into()))?;
-        let marked = scratch
-            .file
-            .write_all(marker(place.probe).as_bytes())
-            .and_then(|()| scratch.file.sync_all());
+        let marked = scratch.file.write_all(marker(place.probe).as_bytes()).and_then(|()| scratch.file.sync_all());
         marked.map_err(|error| cannot("write", path, error))?;
         Ok(scratch.fill(goes_on)?.then_some(scratch))
     }
@@ -252,9 +227,7 @@ impl Scratch {
         writer.sync_all().map_err(failed)?;
         // The name lasts too, so that no later sync has to carry it.
         let dir = directory_of(&self.path);
-        File::open(dir)
-            .and_then(|dir| dir.sync_all())
-            .map_err(|error| cannot("synchronise", dir, error))?;
+        File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| cannot("synchronise", dir, error))?;
         Ok(true)
     }
 
@@ -270,10 +243,7 @@ impl Scratch {
     /// Cuts off what the last step let grow and empties the device's cache, so that no step pays
     /// for the one before it.
     pub(crate) fn settle(&mut self) -> Result<(), EngineError> {
-        let settled = self
-            .file
-            .set_len(self.bytes)
-            .and_then(|()| self.file.sync_all());
+        let settled = self.file.set_len(self.bytes).and_then(|()| self.file.sync_all());
         settled.map_err(|error| cannot("synchronise", &self.path, error))
     }
 
@@ -296,10 +266,9 @@ impl Drop for Scratch {
 /// The engine's word for what the block layer reports.
 pub(crate) fn failed(error: BlockError) -> EngineError {
     match error {
-        BlockError::Io { path, what, source } => EngineError::Io {
-            what: format!("cannot {what} {}", path.display()),
-            source,
-        },
+        BlockError::Io { path, what, source } => {
+            EngineError::Io { what: format!("cannot {what} {}", path.display()), source }
+        }
         other => EngineError::Unusable(other.to_string()),
     }
 }

@@ -20,10 +20,7 @@ use std::sync::LazyLock;
 static FROZEN: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let probe = assay_storage::record::build(&RunData::default(), &probe::readings());
     let import = |path: &str, text: &str| {
-        let source = assay_import::Source {
-            path: path.to_owned(),
-            text: text.to_owned(),
-        };
+        let source = assay_import::Source { path: path.to_owned(), text: text.to_owned() };
         assay_import::import(&[source]).expect("it is read")
     };
     let mut recovered = assay_awr::record::build(&assay_awr::fixture::run());
@@ -35,14 +32,8 @@ static FROZEN: LazyLock<Vec<Value>> = LazyLock::new(|| {
         assay_awr::record::build(&assay_awr::fixture::postgres(15)),
         probe,
         recovered,
-        import(
-            "fio",
-            include_str!("../../../testdata/import/fio-3.33-mixed.json"),
-        ),
-        import(
-            "iperf3",
-            include_str!("../../../testdata/import/iperf3-3.12-tcp.json"),
-        ),
+        import("fio", include_str!("../../../testdata/import/fio-3.33-mixed.json")),
+        import("iperf3", include_str!("../../../testdata/import/iperf3-3.12-tcp.json")),
     ]
     .iter()
     .map(|record| serde_json::to_value(record).expect("JSON"))
@@ -64,10 +55,7 @@ static FROZEN: LazyLock<Vec<Value>> = LazyLock::new(|| {
 
 fn edit() -> impl Strategy<Value = Edit> {
     let way = proptest::collection::vec(any::<u16>(), 1..7);
-    (way, any::<u8>()).prop_map(|(way, kind)| Edit {
-        way,
-        with: replacement(kind),
-    })
+    (way, any::<u8>()).prop_map(|(way, kind)| Edit { way, with: replacement(kind) })
 }
 
 fn drawn(value: &Value, other: &Record) -> bool {
@@ -127,12 +115,7 @@ fn series() -> Vec<Value> {
     let run = assay_awr::fixture::run();
     let header = recover::Header {
         schema: recover::SERIES_SCHEMA.to_owned(),
-        run: RunData {
-            series: Vec::new(),
-            activity: None,
-            timeline: Vec::new(),
-            ..run.clone()
-        },
+        run: RunData { series: Vec::new(), activity: None, timeline: Vec::new(), ..run.clone() },
     };
     let mut writer = SeriesWriter::new("run");
     let mut lines = vec![serde_json::to_value(&header).expect("JSON")];

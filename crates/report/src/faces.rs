@@ -19,21 +19,12 @@ pub fn all(record: &Record, other: &Record) -> Vec<(&'static str, String)> {
         ("csv", csv::series(record)),
         ("csv-summary", export::csv_summary(record)),
         ("openmetrics", export::summary(record)),
-        (
-            "openmetrics-series",
-            export::series(record).unwrap_or_default(),
-        ),
+        ("openmetrics-series", export::series(record).unwrap_or_default()),
         ("summary", summary::line(record)),
-        (
-            "answer",
-            answer::of(&[record], &answer::Context::default()).plain(),
-        ),
+        ("answer", answer::of(&[record], &answer::Context::default()).plain()),
         ("brief", brief::render(&[record], None)),
         ("violated", format!("{:?}", violated_exact(record))),
-        (
-            "several",
-            format!("{:?}", advice::several(&[record, other])),
-        ),
+        ("several", format!("{:?}", advice::several(&[record, other]))),
     ];
     faces.extend(compared(record, other, &assets));
     faces.extend(priced(record));
@@ -42,22 +33,12 @@ pub fn all(record: &Record, other: &Record) -> Vec<(&'static str, String)> {
 }
 
 fn compared(record: &Record, other: &Record, assets: &Assets) -> [(&'static str, String); 3] {
-    let group = |name: &str, records| Group {
-        name: name.to_owned(),
-        records,
-    };
-    let groups = [
-        group("a", vec![other]),
-        group("b", vec![record, other]),
-        group("c", vec![record]),
-    ];
+    let group = |name: &str, records| Group { name: name.to_owned(), records };
+    let groups = [group("a", vec![other]), group("b", vec![record, other]), group("c", vec![record])];
     let comparison = compare::of(&groups, &Options::default());
     [
         ("compare", compare::render(&comparison, true)),
-        (
-            "compare-json",
-            serde_json::to_string(&comparison).unwrap_or_default(),
-        ),
+        ("compare-json", serde_json::to_string(&comparison).unwrap_or_default()),
         ("compare-html", html::comparison(&comparison, assets)),
     ]
 }
@@ -65,10 +46,7 @@ fn compared(record: &Record, other: &Record, assets: &Assets) -> [(&'static str,
 fn priced(record: &Record) -> Vec<(&'static str, String)> {
     let prices: Option<Prices> = cost::parse("example", cost::EXAMPLE).ok();
     let costs = prices.iter().flat_map(|prices| {
-        let named = prices
-            .platforms
-            .iter()
-            .map(|platform| platform.name.as_str());
+        let named = prices.platforms.iter().map(|platform| platform.name.as_str());
         named.filter_map(|name| cost::of(prices, Some(name), record).ok())
     });
     let costs: Vec<cost::Cost> = costs.collect();
@@ -76,10 +54,7 @@ fn priced(record: &Record) -> Vec<(&'static str, String)> {
     vec![
         ("cost", cost::render(&each)),
         ("cost-json", cost::json(&each).unwrap_or_default()),
-        (
-            "priced-brief",
-            brief::render(&[record], each.first().copied()),
-        ),
+        ("priced-brief", brief::render(&[record], each.first().copied())),
     ]
 }
 
@@ -89,15 +64,8 @@ fn trend(record: &Record, assets: &Assets) -> [(&'static str, String); 2] {
         value: metric.value.clone(),
         ..TrendPoint::default()
     });
-    let trend = Trend {
-        key: record.run.id.clone(),
-        unit: "1/s".to_owned(),
-        points: points.collect(),
-        ..Trend::default()
-    };
+    let trend =
+        Trend { key: record.run.id.clone(), unit: "1/s".to_owned(), points: points.collect(), ..Trend::default() };
     let trend = trend.with_usual();
-    [
-        ("trend", trend.render()),
-        ("trend-html", html::trend(&trend, assets)),
-    ]
+    [("trend", trend.render()), ("trend-html", html::trend(&trend, assets))]
 }

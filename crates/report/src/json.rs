@@ -21,9 +21,7 @@ pub enum RecordError {
     #[error("not a record: {}", bounds::WHY)]
     Bounds,
     /// A record of another schema.
-    #[error(
-        "schema \"{found}\" where \"{SCHEMA}\" is needed; did a later version of assay write it?"
-    )]
+    #[error("schema \"{found}\" where \"{SCHEMA}\" is needed; did a later version of assay write it?")]
     Schema {
         /// What its `schema` key says.
         found: String,
@@ -105,11 +103,7 @@ impl Formatter for Lines {
     }
 
     /// What a terminal would obey is written as its number, so that the text can be printed as it is.
-    fn write_string_fragment<W: ?Sized + Write>(
-        &mut self,
-        writer: &mut W,
-        fragment: &str,
-    ) -> IoResult<()> {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> IoResult<()> {
         let mut rest = fragment;
         while let Some(at) = rest.find(is_unprintable) {
             let (plain, from) = rest.split_at(at);
@@ -151,9 +145,7 @@ pub fn read(text: &str) -> Result<Record, RecordError> {
         }
     };
     if record.schema != SCHEMA {
-        return Err(RecordError::Schema {
-            found: record.schema,
-        });
+        return Err(RecordError::Schema { found: record.schema });
     }
     if bounds::are_broken(text.as_bytes()) {
         return Err(RecordError::Bounds);
@@ -193,24 +185,17 @@ mod tests {
     fn a_histogram_is_one_line_and_every_object_of_a_list_begins_one() {
         let record = assay_awr::record::build(&assay_awr::fixture::run());
         let text = write(&record).unwrap();
-        let histogram = text
-            .lines()
-            .find(|line| line.contains("\"hist_us\""))
-            .unwrap();
+        let histogram = text.lines().find(|line| line.contains("\"hist_us\"")).unwrap();
         assert!(histogram.ends_with("],"), "{histogram}");
         assert!(text.contains("\"events\": [\n   {\n"), "{}", &text[..200]);
         let pretty = serde_json::to_string_pretty(&record).unwrap();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(
-            value,
-            serde_json::from_str::<serde_json::Value>(&pretty).unwrap()
-        );
+        assert_eq!(value, serde_json::from_str::<serde_json::Value>(&pretty).unwrap());
     }
 
     #[test]
     fn unknown_keys_are_ignored_and_missing_ones_are_absent() {
-        let record =
-            read(r#"{"schema":"assay/1","later":{"x":[1]},"interval":{"new_s":1}}"#).unwrap();
+        let record = read(r#"{"schema":"assay/1","later":{"x":[1]},"interval":{"new_s":1}}"#).unwrap();
         assert_eq!(record.interval.elapsed_s.reason(), Some("absent"));
     }
 

@@ -44,28 +44,16 @@ pub fn units() -> String {
 #[must_use]
 pub fn line(record: &Record) -> String {
     let load = |name: &str| {
-        let row = record
-            .instance
-            .load_profile
-            .iter()
-            .find(|row| row.name == name);
+        let row = record.instance.load_profile.iter().find(|row| row.name == name);
         row.map_or_else(Figure::default, |row| row.per_s.clone())
     };
     let total_mib = || {
-        let named = |name: &str| {
-            record
-                .instance
-                .io_profile
-                .iter()
-                .find(|row| row.name == name)
-        };
+        let named = |name: &str| record.instance.io_profile.iter().find(|row| row.name == name);
         // A server's views do not count all it moves; then the data's bytes are what there is.
         let (all, data) = (named("Total (MB)"), named("Database (MB)"));
         let pick = |pick: fn(&assay_measure::record::IoProfileRow) -> &Figure| {
             let known = all.map(pick).filter(|figure| figure.value().is_some());
-            known
-                .or(data.map(pick))
-                .map_or_else(Figure::default, Clone::clone)
+            known.or(data.map(pick)).map_or_else(Figure::default, Clone::clone)
         };
         (pick(|row| &row.read_per_s), pick(|row| &row.write_per_s))
     };
@@ -121,16 +109,8 @@ fn decimal(figure: &Figure) -> String {
 /// Average wait of an event. A commit may write the log itself, so an event that the
 /// named actor never waited for is taken from the other.
 fn average(record: &Record, name: &str, actor: &str) -> String {
-    let named = || {
-        record
-            .instance
-            .events
-            .iter()
-            .filter(|event| event.name == name)
-    };
-    let event: Option<&EventRow> = named()
-        .find(|event| event.actor == actor)
-        .or_else(|| named().next());
+    let named = || record.instance.events.iter().filter(|event| event.name == name);
+    let event: Option<&EventRow> = named().find(|event| event.actor == actor).or_else(|| named().next());
     event.map_or_else(String::new, |event| whole(&event.avg_us))
 }
 
@@ -142,18 +122,8 @@ fn top_wait(record: &Record) -> String {
         .iter()
         .filter(|event| event.actor == "foreground" && event.class != "Idle")
         .filter_map(|event| Some((event.total_us.value()?, event.name.as_str())));
-    let cpu = record
-        .instance
-        .time_model
-        .db_cpu_us
-        .value()
-        .map(|us| (us, "DB CPU"));
-    let queue = record
-        .instance
-        .time_model
-        .run_queue_us
-        .value()
-        .map(|us| (us, "run queue"));
+    let cpu = record.instance.time_model.db_cpu_us.value().map(|us| (us, "DB CPU"));
+    let queue = record.instance.time_model.run_queue_us.value().map(|us| (us, "run queue"));
     event
         .chain(cpu)
         .chain(queue)

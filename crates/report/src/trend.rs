@@ -149,13 +149,7 @@ impl Trend {
             page.line("n/a (no run has a value)");
             return;
         };
-        let text = format!(
-            "{} values, median {}, from {} to {}.",
-            values.len(),
-            told(middle),
-            told(least),
-            told(most)
-        );
+        let text = format!("{} values, median {}, from {} to {}.", values.len(), told(middle), told(least), told(most));
         page.wrapped("", &text);
         let judged = self.points.iter().filter(|point| !point.place().is_empty());
         let judged: Vec<&TrendPoint> = judged.collect();
@@ -219,24 +213,12 @@ impl Trend {
                 point.started.clone().into(),
                 point.run.clone().into(),
                 point.label.clone().into(),
-                Cell {
-                    text: value.map_or("n/a".to_owned(), six),
-                    reason: reason.to_owned(),
-                },
+                Cell { text: value.map_or("n/a".to_owned(), six), reason: reason.to_owned() },
                 change
-                    .map_or_else(String::new, |(to, from)| {
-                        format!("{:+.1} %", 100.0 * (to - from) / from.abs())
-                    })
+                    .map_or_else(String::new, |(to, from)| format!("{:+.1} %", 100.0 * (to - from) / from.abs()))
                     .into(),
-                point
-                    .usual
-                    .map_or_else(String::new, |(low, high)| {
-                        format!("{} to {}", six(low), six(high))
-                    })
-                    .into(),
-                value
-                    .map_or_else(String::new, |value| drawing(point, value, low, high))
-                    .into(),
+                point.usual.map_or_else(String::new, |(low, high)| format!("{} to {}", six(low), six(high))).into(),
+                value.map_or_else(String::new, |value| drawing(point, value, low, high)).into(),
                 match value {
                     Some(_) => point.word(&self.better).into(),
                     None => format!("({reason})").into(),
@@ -245,9 +227,7 @@ impl Trend {
                 point.tags.join(", ").into(),
             ];
             let kept = cells.into_iter().zip(&columns);
-            kept.filter(|(_, (is_there, _))| *is_there)
-                .map(|(cell, _)| cell)
-                .collect()
+            kept.filter(|(_, (is_there, _))| *is_there).map(|(cell, _)| cell).collect()
         };
         let rows = self.points.iter().map(row).collect();
         let titles = columns.iter().filter(|(is_there, _)| *is_there);
@@ -282,13 +262,9 @@ impl Trend {
     /// A line for each run; what is not known is empty.
     #[must_use]
     pub fn csv(&self) -> String {
-        let mut out = format!(
-            "id,started,label,tags,{},usual_from,usual_to,place\n",
-            csv_field(&self.key)
-        );
+        let mut out = format!("id,started,label,tags,{},usual_from,usual_to,place\n", csv_field(&self.key));
         for point in &self.points {
-            let decimal =
-                |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+            let decimal = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
             let cells = [
                 csv_field(&point.run),
                 csv_field(&point.started),
@@ -317,7 +293,8 @@ impl Trend {
             id: "c-trend".to_owned(),
             title: self.title(),
             note: "One point for each run, at its start time; incomplete runs have their own mark. The dashed lines \
-                enclose the usual range before each run.".to_owned(),
+                enclose the usual range before each run."
+                .to_owned(),
             x: Axis::of("run", ""),
             y: Axis::of(&self.name, &self.unit),
             rows: Rows::Names(points.iter().map(on_axis).collect()),
@@ -325,19 +302,11 @@ impl Trend {
         };
         chart.traces = vec![
             Trace::new("complete runs", Stroke::Joined, BLUE, column(&complete)),
-            Trace::new(
-                "other runs",
-                Stroke::Hollow,
-                VERMILION,
-                column(&|p| !complete(p)),
-            ),
+            Trace::new("other runs", Stroke::Hollow, VERMILION, column(&|p| !complete(p))),
         ];
         if points.iter().any(|point| point.usual.is_some()) {
             let end = |of: fn((f64, f64)) -> f64| points.iter().map(|p| p.usual.map(of)).collect();
-            for (name, y) in [
-                ("usual, from", end(|usual| usual.0)),
-                ("usual, to", end(|usual| usual.1)),
-            ] {
+            for (name, y) in [("usual, from", end(|usual| usual.0)), ("usual, to", end(|usual| usual.1))] {
                 let line = Trace::new(name, Stroke::Dashed, GREY, y);
                 chart.traces.push(line);
             }
@@ -355,9 +324,7 @@ fn on_axis(point: &TrendPoint) -> String {
 /// The value's place between the least and the most, and the usual range around it.
 fn drawing(point: &TrendPoint, value: f64, low: f64, high: f64) -> String {
     let place = |value: f64| match high > low {
-        true => ((value - low) / (high - low) * (DRAWN - 1) as f64)
-            .round()
-            .clamp(0.0, (DRAWN - 1) as f64) as usize,
+        true => ((value - low) / (high - low) * (DRAWN - 1) as f64).round().clamp(0.0, (DRAWN - 1) as f64) as usize,
         false => DRAWN / 2,
     };
     let mut cells = vec![' '; DRAWN];

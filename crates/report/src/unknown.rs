@@ -24,12 +24,7 @@ impl Kind for Unknown {
 
     fn sections(&self, record: &Record) -> Sections {
         let mut page = Sections::default();
-        page.title(&format!(
-            "ASSAY REPORT for run {}{}: {}",
-            record.run.id,
-            label(record),
-            record.kind
-        ));
+        page.title(&format!("ASSAY REPORT for run {}{}: {}", record.run.id, label(record), record.kind));
         page.line(&format!(
             "This version of assay does not know the kind of test \"{}\": it lists the figures as they are in the \
              record.",
@@ -40,31 +35,16 @@ impl Kind for Unknown {
         warnings(&mut page, record);
         advice(&mut page, record);
         page.heading("Figures");
-        const FIGURES: [Column; 4] = [
-            left("Figure", 60),
-            left("Of", 30),
-            right("Value", 20),
-            left("Unit", 12),
-        ];
+        const FIGURES: [Column; 4] = [left("Figure", 60), left("Of", 30), right("Value", 20), left("Unit", 12)];
         page.columns(&FIGURES);
         for metric in &record.metrics {
             let value = match metric.value.reason() {
                 Some(reason) => format!("n/a ({reason})").into(),
-                None => Cell::from(
-                    metric
-                        .value
-                        .value()
-                        .map_or_else(String::new, |value| significant(value, 4)),
-                ),
+                None => Cell::from(metric.value.value().map_or_else(String::new, |value| significant(value, 4))),
             };
             page.row(
                 &FIGURES,
-                &[
-                    metric.name.clone().into(),
-                    metric.scope.clone().into(),
-                    value,
-                    metric.unit.clone().into(),
-                ],
+                &[metric.name.clone().into(), metric.scope.clone().into(), value, metric.unit.clone().into()],
             );
         }
         parameters(&mut page, record);
@@ -74,18 +54,11 @@ impl Kind for Unknown {
     fn charts(&self, _record: &Record, _draw: &mut dyn FnMut(Drawn)) {}
 
     fn headline(&self, record: &Record) -> Headline {
-        let first = record
-            .metrics
-            .iter()
-            .filter(|metric| metric.value.value().is_some());
-        let told = first
-            .take(FEW)
-            .map(|metric| Told::new(&metric.value, &format!("{} ({})", metric.unit, metric.name)));
+        let first = record.metrics.iter().filter(|metric| metric.value.value().is_some());
+        let told =
+            first.take(FEW).map(|metric| Told::new(&metric.value, &format!("{} ({})", metric.unit, metric.name)));
         Headline {
-            tested: format!(
-                "A test of kind \"{}\", which is unknown to this version of assay.",
-                record.kind
-            ),
+            tested: format!("A test of kind \"{}\", which is unknown to this version of assay.", record.kind),
             rows: vec![Line::of("Figures", told.collect(), "n/a (absent)")],
             steadiness: "n/a (the kind is not known)".to_owned(),
             verbatim: Vec::new(),
@@ -108,10 +81,7 @@ mod tests {
         let read = json::read(&json::write(&later).expect("JSON")).expect("it is read");
         assert_eq!(read.metrics, later.metrics, "nothing of it is lost");
         let report = text::render(&read);
-        assert!(
-            report.contains("does not know the kind of test \"tidal\""),
-            "{report}"
-        );
+        assert!(report.contains("does not know the kind of test \"tidal\""), "{report}");
         let figure = |line: &str| line.contains("Operations") && line.contains("100.0");
         assert!(report.lines().any(figure), "{report}");
         assert!(!report.contains("Load Profile"), "{report}");

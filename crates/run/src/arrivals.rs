@@ -36,12 +36,7 @@ impl Queue {
         let arrivals = plan.arrivals.filter(shared)?;
         let mut coming = Coming::new(plan, arrivals.at_random);
         Some(Self {
-            state: Mutex::new(State {
-                next_ns: coming.next(),
-                coming,
-                waiting: VecDeque::new(),
-                dropped: 0,
-            }),
+            state: Mutex::new(State { next_ns: coming.next(), coming, waiting: VecDeque::new(), dropped: 0 }),
             waiting_max: arrivals.waiting_max,
         })
     }
@@ -102,15 +97,8 @@ impl State {
 /// The instants, one after the other.
 #[derive(Debug)]
 enum Coming {
-    Even {
-        schedule: Schedule,
-        number: u64,
-    },
-    AtRandom {
-        random: Stream,
-        gap_ns: f64,
-        due_ns: f64,
-    },
+    Even { schedule: Schedule, number: u64 },
+    AtRandom { random: Stream, gap_ns: f64, due_ns: f64 },
 }
 
 impl Coming {
@@ -121,10 +109,7 @@ impl Coming {
                 gap_ns: NS_PER_S as f64 / plan.rate_per_s as f64,
                 due_ns: 0.0,
             },
-            false => Self::Even {
-                schedule: Schedule::rate(plan.rate_per_s, 1, 1),
-                number: 0,
-            },
+            false => Self::Even { schedule: Schedule::rate(plan.rate_per_s, 1, 1), number: 0 },
         }
     }
 
@@ -134,11 +119,7 @@ impl Coming {
                 *number += 1;
                 schedule.next_start(*number - 1).unwrap_or(Ns::MAX)
             }
-            Self::AtRandom {
-                random,
-                gap_ns,
-                due_ns,
-            } => {
+            Self::AtRandom { random, gap_ns, due_ns } => {
                 // Exponential distances: 1 - u is above 0.
                 *due_ns -= *gap_ns * (1.0 - random.uniform_f64()).ln();
                 *due_ns as Ns
@@ -153,16 +134,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn queue(rate_per_s: u64, at_random: bool, waiting_max: u64) -> Queue {
-        let arrivals = Some(Arrivals {
-            at_random,
-            shared: true,
-            waiting_max,
-        });
-        let plan = Plan {
-            rate_per_s,
-            arrivals,
-            ..Plan::plain(1, 4, 1000)
-        };
+        let arrivals = Some(Arrivals { at_random, shared: true, waiting_max });
+        let plan = Plan { rate_per_s, arrivals, ..Plan::plain(1, 4, 1000) };
         Queue::of(&plan).expect("it has one")
     }
 
@@ -172,9 +145,7 @@ mod tests {
         assert_eq!([0; 3].map(|_| even.take(0).0), [0, 1_000_000, 2_000_000]);
         let due = |late_ns| {
             let queue = queue(1000, true, 0);
-            (0..20_000)
-                .map(|_| queue.take(late_ns).0)
-                .collect::<Vec<_>>()
+            (0..20_000).map(|_| queue.take(late_ns).0).collect::<Vec<_>>()
         };
         let (early, late) = (due(0), due(Ns::MAX));
         assert_eq!(early, late, "when they are taken changes none");
@@ -192,10 +163,7 @@ mod tests {
         assert_eq!(queue.dropped(5_000_000), 0);
         // 6 ms found the room of 1 ms, 7 ms none.
         assert_eq!(queue.dropped(7_000_000), 1);
-        assert_eq!(
-            [0; 2].map(|_| queue.take(7_000_000).0),
-            [2_000_000, 6_000_000]
-        );
+        assert_eq!([0; 2].map(|_| queue.take(7_000_000).0), [2_000_000, 6_000_000]);
         assert_eq!(queue.take(7_000_000), (8_000_000, 0), "yet to come");
     }
 
@@ -207,9 +175,7 @@ mod tests {
         assert_eq!(queue.waiting(3_000_000), 3);
         assert_eq!(queue.take(9_000_000), (1_000_000, 0));
         assert_eq!(queue.waiting(9_000_000), 8);
-        let taken: Vec<Ns> = (0..9)
-            .map(|_| queue.take(9_000_000).0 / 1_000_000)
-            .collect();
+        let taken: Vec<Ns> = (0..9).map(|_| queue.take(9_000_000).0 / 1_000_000).collect();
         assert_eq!(taken, [2, 3, 4, 5, 6, 7, 8, 9, 10]);
         assert_eq!(queue.waiting(9_000_000), 0);
     }

@@ -62,8 +62,7 @@ impl Series {
             let thinned = self.thinned;
             // A second's snapshot is taken a little after it; a begin between two is as good
             // as a second, because the window's own snapshots are kept apart.
-            self.kept
-                .retain(|snapshot| (snapshot.at_ns / NS_PER_S).is_multiple_of(1 << thinned));
+            self.kept.retain(|snapshot| (snapshot.at_ns / NS_PER_S).is_multiple_of(1 << thinned));
         }
     }
 }
@@ -133,15 +132,8 @@ impl Collector<'_> {
             self.tell(Mark::Begin, gate);
             begin = Some(gate.clone());
         }
-        self.observer.phase(if begin.is_some() {
-            "measure"
-        } else {
-            "warm-up"
-        });
-        let mut series = Series {
-            is_kept: self.observer.needs_series(),
-            ..Series::default()
-        };
+        self.observer.phase(if begin.is_some() { "measure" } else { "warm-up" });
+        let mut series = Series { is_kept: self.observer.needs_series(), ..Series::default() };
         let mut second = 1;
         let told = loop {
             let at = self.mark_instant(second, begin.is_none());
@@ -219,11 +211,7 @@ impl Collector<'_> {
             return next.min(self.plan.warmup_ns);
         }
         let last = self.control.stop_instant().saturating_sub(self.gate_ns);
-        if next < last {
-            next
-        } else {
-            Ns::MAX - self.gate_ns
-        }
+        if next < last { next } else { Ns::MAX - self.gate_ns }
     }
 
     /// Asks for the first mark, before the gate opens.
@@ -262,10 +250,7 @@ impl Collector<'_> {
             for thread in 0..self.control.threads() {
                 let slot = self.control.slot(thread);
                 let finished = slot.finished.is_some();
-                let marked = slot
-                    .mark
-                    .as_ref()
-                    .is_some_and(|(epoch, _)| *epoch == self.epoch);
+                let marked = slot.mark.as_ref().is_some_and(|(epoch, _)| *epoch == self.epoch);
                 answers += u32::from(marked);
                 answered &= marked || finished;
                 ended &= finished || slot.end.is_some();
@@ -321,11 +306,7 @@ impl Collector<'_> {
             let waiting = queue.waiting(until.saturating_sub(self.gate_ns));
             stats.gauges.insert(ARRIVALS_WAITING.to_owned(), waiting);
         }
-        let mut host = self
-            .sampler
-            .as_mut()
-            .map(Sampler::sample)
-            .unwrap_or_default();
+        let mut host = self.sampler.as_mut().map(Sampler::sample).unwrap_or_default();
         host.usable_millicpus = self.line.and_then(TimeLine::usable_millicpus);
         let at = match instant {
             Instant::Middle => first + (last - first) / 2,
@@ -346,8 +327,7 @@ impl Collector<'_> {
         self.observer.phase("drain");
         loop {
             self.look_at_stop();
-            let all = (0..self.control.threads())
-                .all(|thread| self.control.slot(thread).finished.is_some());
+            let all = (0..self.control.threads()).all(|thread| self.control.slot(thread).finished.is_some());
             if all {
                 break;
             }
@@ -357,12 +337,7 @@ impl Collector<'_> {
         for thread in 0..self.control.threads() {
             let finished = self.control.slot(thread).finished.take();
             let Some(finished) = finished else { continue };
-            let Finished {
-                last,
-                mut sessions,
-                failure,
-                in_flight,
-            } = finished;
+            let Finished { last, mut sessions, failure, in_flight } = finished;
             self.last[thread] = last;
             drained.sessions.append(&mut sessions);
             if let Some(failure) = failure {
@@ -370,9 +345,7 @@ impl Collector<'_> {
                 drained.unanswered += in_flight;
             }
         }
-        drained
-            .sessions
-            .sort_unstable_by_key(|reading| reading.session);
+        drained.sessions.sort_unstable_by_key(|reading| reading.session);
         drained
     }
 }

@@ -133,8 +133,7 @@ impl Job {
         let group = guard.group();
         let started = match &self.what {
             What::Line(line) => self.spawn(Command::new("sh").arg("-c").arg(line), group),
-            What::File(file, argument) => match self.spawn(Command::new(file).arg(argument), group)
-            {
+            What::File(file, argument) => match self.spawn(Command::new(file).arg(argument), group) {
                 Err(error) if error.raw_os_error() == Some(ENOEXEC) => {
                     self.spawn(Command::new("sh").arg(file).arg(argument), group)
                 }
@@ -142,12 +141,7 @@ impl Job {
             },
         };
         match started {
-            Ok(child) => Ok(Running {
-                child,
-                begun,
-                guard: Some(guard),
-                guards: self.guards.clone(),
-            }),
+            Ok(child) => Ok(Running { child, begun, guard: Some(guard), guards: self.guards.clone() }),
             Err(error) => {
                 guard.kill();
                 Err(error)
@@ -205,11 +199,7 @@ impl Job {
 
 /// The end of a command that never began.
 pub(crate) fn not_started(error: &io::Error) -> CommandEnd {
-    CommandEnd {
-        status: format!("could not be started: {error}"),
-        good: false,
-        took_ns: 0,
-    }
+    CommandEnd { status: format!("could not be started: {error}"), good: false, took_ns: 0 }
 }
 
 impl Running {
@@ -236,11 +226,7 @@ impl Running {
     }
 
     fn end(&self, status: String, good: bool) -> CommandEnd {
-        CommandEnd {
-            status,
-            good,
-            took_ns: self.begun.elapsed().as_nanos() as u64,
-        }
+        CommandEnd { status, good, took_ns: self.begun.elapsed().as_nanos() as u64 }
     }
 }
 

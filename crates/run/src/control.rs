@@ -153,10 +153,7 @@ impl Control {
         let at = loop {
             match *gate {
                 Gate::Shut => {
-                    gate = self
-                        .gate_moved
-                        .wait(gate)
-                        .unwrap_or_else(PoisonError::into_inner);
+                    gate = self.gate_moved.wait(gate).unwrap_or_else(PoisonError::into_inner);
                 }
                 Gate::Open(at) => break at,
                 Gate::Cancelled => return None,
@@ -203,9 +200,7 @@ impl Control {
 
     /// Kernel ids of the driver threads.
     pub(crate) fn thread_ids(&self) -> Vec<i32> {
-        (0..self.threads())
-            .filter_map(|thread| self.slot(thread).tid)
-            .collect()
+        (0..self.threads()).filter_map(|thread| self.slot(thread).tid).collect()
     }
 
     /// Driver threads.
@@ -227,10 +222,7 @@ impl Control {
         }
         let mut answered = lock(&self.answered);
         while !answered.end && epoch.is_none_or(|epoch| answered.epoch < epoch) {
-            answered = self
-                .answered_more
-                .wait(answered)
-                .unwrap_or_else(PoisonError::into_inner);
+            answered = self.answered_more.wait(answered).unwrap_or_else(PoisonError::into_inner);
         }
     }
 

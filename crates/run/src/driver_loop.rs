@@ -12,9 +12,7 @@
 mod slices;
 
 use crate::control::{Control, Published};
-use crate::engine::{
-    Assignment, Completion, Driver, EngineError, Op, OpError, Outcome, Submit, Tag,
-};
+use crate::engine::{Assignment, Completion, Driver, EngineError, Op, OpError, Outcome, Submit, Tag};
 use crate::history::Place;
 use crate::plan::Plan;
 use crate::trace::{Buffer, Row};
@@ -130,11 +128,8 @@ impl<'a> Worker<'a> {
         works_here: bool,
         trace: Option<Buffer>,
     ) -> Self {
-        let slots: Vec<Slot> = assignment
-            .sessions
-            .iter()
-            .map(|&(session, home)| Slot::new(plan, workload, session, home))
-            .collect();
+        let slots: Vec<Slot> =
+            assignment.sessions.iter().map(|&(session, home)| Slot::new(plan, workload, session, home)).collect();
         let sessions = slots.len();
         Self {
             plan,
@@ -230,16 +225,8 @@ impl<'a> Worker<'a> {
     /// The instant at which dispatching must pause: a mark not yet answered, or the stop.
     fn limit(&self) -> Ns {
         let (epoch, mark_at) = self.control.mark();
-        let mark_at = if epoch == self.epoch {
-            Ns::MAX
-        } else {
-            mark_at
-        };
-        let stop_at = if self.stopping {
-            Ns::MAX
-        } else {
-            self.control.stop_instant()
-        };
+        let mark_at = if epoch == self.epoch { Ns::MAX } else { mark_at };
+        let stop_at = if self.stopping { Ns::MAX } else { self.control.stop_instant() };
         mark_at.min(stop_at)
     }
 
@@ -259,9 +246,7 @@ impl<'a> Worker<'a> {
         self.epoch = epoch;
         self.count_dropped();
         let published = self.published(driver);
-        self.control.publish(self.thread, |slot| {
-            slot.mark = Some((epoch, Arc::new(published)))
-        });
+        self.control.publish(self.thread, |slot| slot.mark = Some((epoch, Arc::new(published))));
         self.control.await_answer(Some(epoch));
         self.stale = true;
     }
@@ -271,8 +256,7 @@ impl<'a> Worker<'a> {
     fn stop_all(&mut self, driver: &mut dyn Driver) {
         self.count_dropped();
         let published = self.published(driver);
-        self.control
-            .publish(self.thread, |slot| slot.end = Some(Arc::new(published)));
+        self.control.publish(self.thread, |slot| slot.end = Some(Arc::new(published)));
         self.control.await_answer(None);
         self.stopping = true;
         for tag in 0..self.slots.len() {
@@ -387,10 +371,7 @@ impl<'a> Worker<'a> {
 
     /// How long nothing can happen but completions.
     fn wait_ns(&self, limit: Ns) -> Ns {
-        let due = self
-            .sleeping
-            .peek()
-            .map_or(Ns::MAX, |Reverse((due, _))| *due);
+        let due = self.sleeping.peek().map_or(Ns::MAX, |Reverse((due, _))| *due);
         due.min(limit).saturating_sub(self.now).min(WAIT_MAX_NS)
     }
 
@@ -428,9 +409,7 @@ impl<'a> Worker<'a> {
                     self.control.count_error(
                         &|| {
                             let op = op.told(kinds);
-                            format!(
-                                "session {session}: {op} touched {rows} rows, expected {expected}"
-                            )
+                            format!("session {session}: {op} touched {rows} rows, expected {expected}")
                         },
                         end_ns,
                     );
@@ -449,8 +428,7 @@ impl<'a> Worker<'a> {
             Err(error) => {
                 self.any_failed = true;
                 let kinds = self.workload.kinds();
-                self.recorder
-                    .op_failed((self.control, kinds), slot, &error, end_ns);
+                self.recorder.op_failed((self.control, kinds), slot, &error, end_ns);
             }
         }
         slot.attempts = 0;
@@ -479,10 +457,7 @@ impl<'a> Worker<'a> {
         slot.start_ns = end_ns;
         slot.begun = false;
         let scheduled = slot.schedule.next_start(i);
-        let due = match (
-            scheduled.and(slot.step.start_ns).or(scheduled),
-            slot.step.think_ns,
-        ) {
+        let due = match (scheduled.and(slot.step.start_ns).or(scheduled), slot.step.think_ns) {
             (Some(own), _) => {
                 let after_gate = match &self.control.queue {
                     None => own,
@@ -556,11 +531,7 @@ impl<'a> Worker<'a> {
                 driver.in_flight_ns += self.now.saturating_sub(slot.start_ns);
             }
         }
-        Published {
-            at_ns: self.now,
-            stats,
-            driver,
-        }
+        Published { at_ns: self.now, stats, driver }
     }
 
     /// Stamps the time before the last publication.
@@ -638,19 +609,11 @@ impl Recorder {
         }
         slot.start_ns = now;
         slot.begun = true;
-        slot.reading
-            .first_op_ns
-            .get_or_insert(now.saturating_sub(gate_ns));
+        slot.reading.first_op_ns.get_or_insert(now.saturating_sub(gate_ns));
     }
 
     /// An operation ended badly.
-    fn op_failed(
-        &mut self,
-        (control, kinds): (&Control, &[&str]),
-        slot: &Slot,
-        error: &OpError,
-        end_ns: Ns,
-    ) {
+    fn op_failed(&mut self, (control, kinds): (&Control, &[&str]), slot: &Slot, error: &OpError, end_ns: Ns) {
         self.failed(slot.step.op.kind(), error.class, end_ns - slot.start_ns);
         let (session, op) = (slot.reading.session, slot.step.op);
         control.count_error(

@@ -31,11 +31,7 @@ impl OpError {
     /// An operation of a workload that the engine knows nothing of.
     #[must_use]
     pub fn not_ours() -> Self {
-        Self {
-            class: "unknown operation",
-            text: "this data set is of another workload".to_owned(),
-            retryable: false,
-        }
+        Self { class: "unknown operation", text: "this data set is of another workload".to_owned(), retryable: false }
     }
 }
 
@@ -125,9 +121,7 @@ pub trait Driver {
     /// When the thread cannot go on; a failed operation is an outcome.
     fn perform(&mut self, slice: Slice<'_>) -> Result<SliceDone, EngineError> {
         let _ = slice;
-        Err(EngineError::Unusable(
-            "this target has no loop of its own".to_owned(),
-        ))
+        Err(EngineError::Unusable("this target has no loop of its own".to_owned()))
     }
 
     /// Adds this thread's cumulative statistics to `into`. DB time, op counts and thread CPU are the loop's.
@@ -395,12 +389,7 @@ pub trait Target: Sync {
     ///
     /// # Errors
     /// When it must not or cannot be done (non-empty directory, too little space).
-    fn plan_prepare(
-        &self,
-        location: &str,
-        settings: &Settings,
-        schemas: u32,
-    ) -> Result<Vec<Line>, EngineError>;
+    fn plan_prepare(&self, location: &str, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError>;
 
     /// Creates and loads the data set, then verifies it; returns the load summary.
     ///
@@ -440,10 +429,7 @@ pub trait Target: Sync {
         _progress: &dyn Progress,
         _rows: RowStamps<'_>,
     ) -> Result<(), EngineError> {
-        Err(EngineError::Usage(format!(
-            "target {} cannot tell which update a row contains",
-            self.name()
-        )))
+        Err(EngineError::Usage(format!("target {} cannot tell which update a row contains", self.name())))
     }
 
     /// What `destroy` would remove.
@@ -463,11 +449,7 @@ pub trait Target: Sync {
     ///
     /// # Errors
     /// Somebody has it alone; the target does not answer.
-    fn share(
-        &self,
-        location: &str,
-        settings: &Settings,
-    ) -> Result<Option<Box<dyn Send>>, EngineError> {
+    fn share(&self, location: &str, settings: &Settings) -> Result<Option<Box<dyn Send>>, EngineError> {
         let _ = (location, settings);
         Ok(None)
     }

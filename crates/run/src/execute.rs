@@ -116,14 +116,7 @@ pub fn execute(
     options: Options,
 ) -> Result<RunData, RunError> {
     let mut data = start_of_record(plan, engine.workload(), clock, &options);
-    let Options {
-        ready_timeout,
-        errors_tolerated,
-        errors_fatal,
-        trace: sink,
-        commands,
-        ..
-    } = options;
+    let Options { ready_timeout, errors_tolerated, errors_fatal, trace: sink, commands, .. } = options;
     let assignments = plan.assignments(engine.driver_threads(plan.sessions(), options.cpus));
     let mut control = Control::new(clock, assignments.len(), plan.sessions(), errors_fatal);
     control.queue = Queue::of(plan);
@@ -132,11 +125,7 @@ pub fn execute(
     let line = (!clock.is_simulated()).then_some(&line);
     let sampler = options.host.then(|| Sampler::new(engine.watched_disks()));
     hooks.phase("connect");
-    let job = Job {
-        plan,
-        engine,
-        control: &control,
-    };
+    let job = Job { plan, engine, control: &control };
     let (homes, told) = homes(engine, clock, assignments.len());
     data.engine_facts.push(told);
     let measured = std::thread::scope(|scope| {
@@ -169,13 +158,7 @@ pub fn execute(
     data.engine_facts.extend(engine.facts());
     data.part = engine.part();
     note_trace(&mut data, traced);
-    Judge {
-        plan,
-        stop,
-        control: &control,
-        errors_tolerated,
-    }
-    .conclude(data, measured, engine.remarks())
+    Judge { plan, stop, control: &control, errors_tolerated }.conclude(data, measured, engine.remarks())
 }
 
 /// The CPU that each driver thread keeps to, and the word on it; none where its engine works elsewhere.
@@ -236,8 +219,7 @@ impl<'a> Job<'a> {
         for assignment in assignments {
             let buffer = tracer.map(Tracer::buffer);
             let home = homes.get(assignment.thread).copied();
-            self.spawn(scope, assignment, home, buffer)
-                .inspect_err(|_| self.control.cancel_gate())?;
+            self.spawn(scope, assignment, home, buffer).inspect_err(|_| self.control.cancel_gate())?;
         }
         Ok(())
     }
@@ -258,10 +240,7 @@ impl<'a> Job<'a> {
         };
         threads::spawn(scope, name, work)
             .map(drop)
-            .map_err(|source| RunError::NotReady {
-                thread: assignment.thread,
-                source,
-            })
+            .map_err(|source| RunError::NotReady { thread: assignment.thread, source })
     }
 }
 
@@ -284,10 +263,7 @@ struct Tracer<'scope> {
 }
 
 impl<'scope> Tracer<'scope> {
-    fn spawn(
-        scope: &'scope Scope<'scope, '_>,
-        mut sink: Box<dyn trace::Sink>,
-    ) -> Result<Self, EngineError> {
+    fn spawn(scope: &'scope Scope<'scope, '_>, mut sink: Box<dyn trace::Sink>) -> Result<Self, EngineError> {
         let (sender, queue) = trace::queue();
         let name = "trace".to_owned();
         let writer = threads::spawn(scope, name, move || trace::write_all(&mut *sink, &queue))?;
@@ -321,19 +297,14 @@ struct Measured {
 }
 
 /// From the open gate to the closed target.
-fn measure<'scope, 'env>(
-    mut collector: Collector<'env>,
-    scope: &'scope Scope<'scope, 'env>,
-) -> Measured {
+fn measure<'scope, 'env>(mut collector: Collector<'env>, scope: &'scope Scope<'scope, 'env>) -> Measured {
     let gate = collector.gate();
     open(&mut collector);
     let line = collector.line;
     let gate_ns = collector.gate_ns;
     let _ended = line.map(EndOnDrop);
     let thread = line.map(|line| {
-        std::thread::Builder::new()
-            .name("time-line".to_owned())
-            .spawn_scoped(scope, move || line.run(gate_ns))
+        std::thread::Builder::new().name("time-line".to_owned()).spawn_scoped(scope, move || line.run(gate_ns))
     });
     let marks = collector.marks(&gate);
     let drained = collector.drain();
@@ -347,24 +318,11 @@ fn measure<'scope, 'env>(
         let _ = thread.join();
     }
     collector.tell(Mark::Drained, &last);
-    Measured {
-        gate,
-        marks,
-        drained,
-        last,
-        closed,
-        skew_ns_max: collector.skew_ns_max,
-        seen: collector.seen,
-    }
+    Measured { gate, marks, drained, last, closed, skew_ns_max: collector.skew_ns_max, seen: collector.seen }
 }
 
 /// Everything known before the first operation.
-fn start_of_record(
-    plan: &Plan,
-    workload: &dyn Workload,
-    clock: &Clock,
-    options: &Options,
-) -> RunData {
+fn start_of_record(plan: &Plan, workload: &dyn Workload, clock: &Clock, options: &Options) -> RunData {
     let labels = options.labels.clone();
     let calibrated = options.calibrate && !clock.is_simulated();
     RunData {
@@ -379,14 +337,8 @@ fn start_of_record(
         fixed_iterations: plan.work_loop > 0,
         settings: labels.settings,
         engine_facts: labels.facts,
-        host: if options.host {
-            host::facts()
-        } else {
-            Vec::new()
-        },
-        floor_ns_per_op: calibrated
-            .then(|| floor::ns_per_op(plan, workload))
-            .flatten(),
+        host: if options.host { host::facts() } else { Vec::new() },
+        floor_ns_per_op: calibrated.then(|| floor::ns_per_op(plan, workload)).flatten(),
         clock_read_ns: calibrated.then(|| floor::clock_read_ns(clock)),
         warnings: plan.notices(),
         ..RunData::default()
@@ -400,24 +352,13 @@ fn default_timeout(plan: &Plan) -> Duration {
 
 /// One driver thread from birth to its last word.
 fn drive(job: Job<'_>, assignment: &Assignment, trace: Option<trace::Buffer>) {
-    let Job {
-        plan,
-        engine,
-        control,
-    } = job;
+    let Job { plan, engine, control } = job;
     // The default slack of 50 us would make every timed wait of this thread late.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let tid = rustix::thread::gettid().as_raw_nonzero().get();
     control.publish(assignment.thread, |slot| slot.tid = Some(tid));
     let works_here = engine.works_in_driver_threads();
-    let mut worker = Worker::new(
-        plan,
-        engine.workload(),
-        control,
-        assignment,
-        works_here,
-        trace,
-    );
+    let mut worker = Worker::new(plan, engine.workload(), control, assignment, works_here, trace);
     let mut last = None;
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let mut driver = engine.driver(assignment)?;
@@ -427,9 +368,7 @@ fn drive(job: Job<'_>, assignment: &Assignment, trace: Option<trace::Buffer>) {
         let Some(gate_ns) = control.wait_gate() else {
             return Ok(());
         };
-        let ran = worker
-            .run(&mut *driver, gate_ns)
-            .and_then(|()| driver.finish());
+        let ran = worker.run(&mut *driver, gate_ns).and_then(|()| driver.finish());
         worker.stamp();
         last = Some(worker.published(&mut *driver));
         ran
@@ -445,10 +384,7 @@ fn drive(job: Job<'_>, assignment: &Assignment, trace: Option<trace::Buffer>) {
     }
     let last = last.unwrap_or_else(|| {
         let known = control.slot(assignment.thread);
-        let stats = known
-            .mark
-            .as_ref()
-            .map(|(_, published)| published.stats.clone());
+        let stats = known.mark.as_ref().map(|(_, published)| published.stats.clone());
         drop(known);
         worker.published_with(loop_part_removed(stats.unwrap_or_default()))
     });
@@ -456,12 +392,7 @@ fn drive(job: Job<'_>, assignment: &Assignment, trace: Option<trace::Buffer>) {
     // The trace must be complete before anybody counts its rows.
     drop(worker);
     control.publish(assignment.thread, |slot| {
-        slot.finished = Some(Finished {
-            last: Arc::new(last),
-            sessions,
-            failure,
-            in_flight,
-        });
+        slot.finished = Some(Finished { last: Arc::new(last), sessions, failure, in_flight });
     });
 }
 
@@ -469,13 +400,7 @@ fn drive(job: Job<'_>, assignment: &Assignment, trace: Option<trace::Buffer>) {
 fn loop_part_removed(mut stats: StatSet) -> StatSet {
     use assay_measure::snapshot::WaitClass;
     use assay_measure::stats as names;
-    for stat in [
-        names::LOGONS,
-        names::EXECUTE_COUNT,
-        names::USER_CALLS,
-        names::DB_TIME,
-        names::DB_CPU,
-    ] {
+    for stat in [names::LOGONS, names::EXECUTE_COUNT, names::USER_CALLS, names::DB_TIME, names::DB_CPU] {
         stats.counters.remove(stat.name);
     }
     stats.events.retain(|event| event.class != WaitClass::Idle);
@@ -491,11 +416,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
 }
 
 /// Waits until every driver is open.
-fn wait_ready(
-    control: &Control,
-    stop: &Stop,
-    timeout: Duration,
-) -> Result<Vec<Arc<Published>>, RunError> {
+fn wait_ready(control: &Control, stop: &Stop, timeout: Duration) -> Result<Vec<Arc<Published>>, RunError> {
     // Real time on purpose: opening a driver takes real time under any clock.
     let begun = std::time::Instant::now();
     loop {
@@ -519,27 +440,17 @@ fn wait_ready(
             return Err(RunError::Interrupted);
         }
         if begun.elapsed() >= timeout {
-            return Err(RunError::ReadyTimeout {
-                missing,
-                threads: control.threads(),
-                waited_s: timeout.as_secs(),
-            });
+            return Err(RunError::ReadyTimeout { missing, threads: control.threads(), waited_s: timeout.as_secs() });
         }
         std::thread::park_timeout(Duration::from_millis(5));
     }
-    Ok((0..control.threads())
-        .filter_map(|thread| control.slot(thread).ready.take())
-        .collect())
+    Ok((0..control.threads()).filter_map(|thread| control.slot(thread).ready.take()).collect())
 }
 
 /// Opens the gate a moment ahead, so that threads which wake late start with the others.
 fn open(collector: &mut Collector<'_>) {
     let control = collector.control;
-    let lead_ns = if control.clock.is_simulated() {
-        0
-    } else {
-        500_000 + 50_000 * control.threads() as Ns
-    };
+    let lead_ns = if control.clock.is_simulated() { 0 } else { 500_000 + 50_000 * control.threads() as Ns };
     let gate_ns = control.clock.now_ns() + lead_ns;
     collector.gate_ns = gate_ns;
     let plan = collector.plan;
@@ -593,29 +504,10 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     /// `remarks` is the engine's own word.
-    fn conclude(
-        &self,
-        mut data: RunData,
-        measured: Measured,
-        remarks: Remarks,
-    ) -> Result<RunData, RunError> {
-        let Measured {
-            gate,
-            marks,
-            drained,
-            last,
-            closed,
-            skew_ns_max,
-            seen,
-        } = measured;
+    fn conclude(&self, mut data: RunData, measured: Measured, remarks: Remarks) -> Result<RunData, RunError> {
+        let Measured { gate, marks, drained, last, closed, skew_ns_max, seen } = measured;
         note_skew(&mut data, skew_ns_max);
-        let (mut invalid, lost) = self.failures(
-            &mut data,
-            drained.failures,
-            drained.unanswered,
-            closed,
-            &last,
-        );
+        let (mut invalid, lost) = self.failures(&mut data, drained.failures, drained.unanswered, closed, &last);
         data.warnings.extend(remarks.warnings);
         // What ended the run took more with it: the first reason stands for the rest.
         match invalid.is_empty() {
@@ -628,10 +520,8 @@ impl Judge<'_> {
             invalid.extend(self.missed_rate(&marks));
         }
         if marks.before_begin {
-            data.warnings.push(
-                "the run ended during the warm-up: the window begins at the gate and includes it"
-                    .to_owned(),
-            );
+            data.warnings
+                .push("the run ended during the warm-up: the window begins at the gate and includes it".to_owned());
         }
         data.gate = gate;
         data.drained = last;
@@ -647,10 +537,7 @@ impl Judge<'_> {
             (true, None) => Verdict::Complete,
         };
         match lost {
-            Some(source) => Err(RunError::Lost {
-                source,
-                data: Box::new(data),
-            }),
+            Some(source) => Err(RunError::Lost { source, data: Box::new(data) }),
             None => Ok(data),
         }
     }
@@ -690,18 +577,10 @@ impl Judge<'_> {
         // An operation that ended with its connection is told with the session.
         let told = match lost_sessions.is_empty() {
             true => 0,
-            false => last
-                .driver
-                .errors
-                .get(CONNECTION_LOST)
-                .copied()
-                .unwrap_or(0),
+            false => last.driver.errors.get(CONNECTION_LOST).copied().unwrap_or(0),
         };
         if errors.saturating_sub(told) > self.errors_tolerated {
-            invalid.push(format!(
-                "{errors} operations failed; at most {} are tolerated",
-                self.errors_tolerated
-            ));
+            invalid.push(format!("{errors} operations failed; at most {} are tolerated", self.errors_tolerated));
             data.warnings.extend(self.control.error_texts());
         }
         (invalid, lost)
@@ -723,14 +602,9 @@ impl Judge<'_> {
         if self.stop.requested() && marks.told_to_stop {
             return Some("stopped on request".to_owned());
         }
-        let unfinished = sessions
-            .iter()
-            .filter(|reading| reading.ops < self.plan.work_loop)
-            .count();
+        let unfinished = sessions.iter().filter(|reading| reading.ops < self.plan.work_loop).count();
         if self.plan.work_loop > 0 && marks.told_to_stop && unfinished > 0 {
-            return Some(format!(
-                "MAX_RUN_TIME ended the run before {unfinished} sessions had completed WORK_LOOP"
-            ));
+            return Some(format!("MAX_RUN_TIME ended the run before {unfinished} sessions had completed WORK_LOOP"));
         }
         None
     }
@@ -740,14 +614,7 @@ impl Judge<'_> {
         if self.plan.rate_per_s == 0 {
             return None;
         }
-        let ended = |snapshot: &Snapshot| -> u64 {
-            snapshot
-                .driver
-                .ops
-                .iter()
-                .map(|op| op.service.count())
-                .sum()
-        };
+        let ended = |snapshot: &Snapshot| -> u64 { snapshot.driver.ops.iter().map(|op| op.service.count()).sum() };
         let ops = ended(&marks.end).saturating_sub(ended(&marks.begin));
         let window_ns = marks.end.at_ns.saturating_sub(marks.begin.at_ns);
         let wanted = self.plan.rate_per_s as f64 * window_ns as f64 / NS_PER_S as f64;

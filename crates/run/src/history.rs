@@ -45,9 +45,7 @@ impl Board {
     #[inline]
     pub(crate) fn set(&self, session: u64, place: Place, op: &Op) {
         let word = place as u32 | (op.kind() as u32) << PLACE_BITS | op.schema() << KIND_BITS;
-        self.0[session as usize - 1]
-            .0
-            .store(word, Ordering::Relaxed);
+        self.0[session as usize - 1].0.store(word, Ordering::Relaxed);
     }
 
     /// The session does nothing that counts.
@@ -97,10 +95,7 @@ impl Sampler {
     }
 
     fn empty() -> ActivityHistory {
-        ActivityHistory {
-            interval_ns: INTERVAL_NS,
-            ..ActivityHistory::default()
-        }
+        ActivityHistory { interval_ns: INTERVAL_NS, ..ActivityHistory::default() }
     }
 
     /// One tick at `at_ns` after the gate.
@@ -117,9 +112,7 @@ impl Sampler {
             };
             let key = match (place, self.doing[index]) {
                 (Place::Engine, Doing::OnCpu) => (SessionState::OnCpu, None, op),
-                (Place::Engine, Doing::Waiting { event, class }) => {
-                    (SessionState::Waiting, Some((event, class)), op)
-                }
+                (Place::Engine, Doing::Waiting { event, class }) => (SessionState::Waiting, Some((event, class)), op),
                 _ => (SessionState::RunQueue, None, op),
             };
             let at = self.index_of(key, engine.workload().kinds());
@@ -137,10 +130,7 @@ impl Sampler {
             span_ns,
             hole_ns: gap_ns - span_ns,
             active_max: active,
-            cells: cells
-                .filter(|(_, n)| **n > 0)
-                .map(|(key, n)| (key as u32, *n, n * span_ns))
-                .collect(),
+            cells: cells.filter(|(_, n)| **n > 0).map(|(key, n)| (key as u32, *n, n * span_ns)).collect(),
         });
     }
 
@@ -174,11 +164,7 @@ mod tests {
     use assay_measure::clock::Clock;
 
     const MS: Ns = 1_000_000;
-    const SELECT: Op = Op::Select {
-        schema: 2,
-        first_key: 1,
-        width: 1,
-    };
+    const SELECT: Op = Op::Select { schema: 2, first_key: 1, width: 1 };
     const SCAN: Op = Op::Scan { schema: 3 };
 
     fn null() -> NullEngine {
@@ -196,26 +182,15 @@ mod tests {
         board.idle(4);
         sampler.tick(50 * MS, &board, &engine);
         let part = sampler.take();
-        let seen: Vec<_> = part
-            .keys
-            .iter()
-            .map(|key| (key.state, key.op.as_str()))
-            .collect();
+        let seen: Vec<_> = part.keys.iter().map(|key| (key.state, key.op.as_str())).collect();
         assert_eq!(
             seen,
-            [
-                (SessionState::OnCpu, "select"),
-                (SessionState::RunQueue, "select"),
-                (SessionState::OnCpu, "scan"),
-            ]
+            [(SessionState::OnCpu, "select"), (SessionState::RunQueue, "select"), (SessionState::OnCpu, "scan"),]
         );
         let step = &part.steps[0];
         assert_eq!((step.active_max, step.samples()), (3, 3));
         assert_eq!(step.active_ns(), 150 * MS);
-        assert_eq!(
-            part.schemas.into_iter().collect::<Vec<_>>(),
-            [(2, 2), (3, 1)]
-        );
+        assert_eq!(part.schemas.into_iter().collect::<Vec<_>>(), [(2, 2), (3, 1)]);
     }
 
     #[test]
@@ -277,11 +252,7 @@ mod tests {
             sampler.tick(tick * 100 * MS, &board, &engine);
         }
         let part = sampler.take();
-        let seen: Vec<_> = part
-            .steps
-            .iter()
-            .map(|step| (step.at_ns, step.span_ns, step.hole_ns))
-            .collect();
+        let seen: Vec<_> = part.steps.iter().map(|step| (step.at_ns, step.span_ns, step.hole_ns)).collect();
         assert_eq!(seen, [(300 * MS, 300 * MS, 0), (600 * MS, 300 * MS, 0)]);
     }
 

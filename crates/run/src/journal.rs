@@ -5,9 +5,7 @@
 //! hears that it ended. Afterwards [`Expected`] tells which stamp every row must carry.
 //! For sessions with a schema each: there the last one to change a row is certain.
 
-use crate::engine::{
-    Assignment, Completion, Doing, Driver, Engine, EngineError, Op, Outcome, Remarks, Submit, Tag,
-};
+use crate::engine::{Assignment, Completion, Doing, Driver, Engine, EngineError, Op, Outcome, Remarks, Submit, Tag};
 use assay_measure::clock::Ns;
 use assay_measure::snapshot::{Fact, StatSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,20 +43,9 @@ pub struct Entry {
 impl Entry {
     fn of(op: &Op, session: u32, acknowledged: bool) -> Option<Self> {
         match *op {
-            Op::Update {
-                schema,
-                first_key,
-                width,
-                stamp,
-                ..
-            } => Some(Self {
-                acknowledged,
-                session,
-                schema,
-                first_key,
-                width,
-                stamp,
-            }),
+            Op::Update { schema, first_key, width, stamp, .. } => {
+                Some(Self { acknowledged, session, schema, first_key, width, stamp })
+            }
             _ => None,
         }
     }
@@ -101,10 +88,7 @@ impl Entry {
 /// When the file cannot be read.
 pub fn read(path: &Path) -> io::Result<Vec<Entry>> {
     let bytes = std::fs::read(path)?;
-    Ok(bytes
-        .chunks_exact(ENTRY_BYTES)
-        .map(Entry::from_bytes)
-        .collect())
+    Ok(bytes.chunks_exact(ENTRY_BYTES).map(Entry::from_bytes).collect())
 }
 
 /// When commits were acknowledged, from the first submit on.
@@ -151,11 +135,7 @@ impl Commits {
     /// Commits of each tenth of a second so far; the last one may still grow.
     #[must_use]
     pub fn buckets(&self) -> Vec<u64> {
-        let mut counts: Vec<u64> = self
-            .buckets
-            .iter()
-            .map(|count| count.load(Ordering::Relaxed))
-            .collect();
+        let mut counts: Vec<u64> = self.buckets.iter().map(|count| count.load(Ordering::Relaxed)).collect();
         let used = counts.iter().rposition(|count| *count > 0);
         counts.truncate(used.map_or(0, |last| last + 1));
         counts
@@ -184,11 +164,7 @@ impl Journaled {
     /// Wraps an engine; with a path every driver appends to that file.
     #[must_use]
     pub fn new(engine: Box<dyn Engine>, journal: Option<PathBuf>) -> Self {
-        Self {
-            engine,
-            journal,
-            commits: Commits::default(),
-        }
+        Self { engine, journal, commits: Commits::default() }
     }
 
     /// When commits were acknowledged.
@@ -250,10 +226,7 @@ impl Engine for Journaled {
 }
 
 fn failed(path: &Path, source: io::Error) -> EngineError {
-    EngineError::Io {
-        what: format!("cannot write the journal {}", path.display()),
-        source,
-    }
+    EngineError::Io { what: format!("cannot write the journal {}", path.display()), source }
 }
 
 struct JournaledDriver<'a> {
@@ -392,10 +365,7 @@ impl Expected {
     pub fn found(&self) -> Found {
         let pending = |is_it: fn(u64, u64) -> bool| {
             let mut pending = self.pending.values().map(|(entry, seen)| (*entry, *seen));
-            pending
-                .by_ref()
-                .filter(|(entry, seen)| is_it(*seen, u64::from(entry.width)))
-                .count() as u64
+            pending.by_ref().filter(|(entry, seen)| is_it(*seen, u64::from(entry.width))).count() as u64
         };
         Found {
             acknowledged: self.acknowledged.len() as u64,
@@ -412,14 +382,7 @@ mod tests {
     use super::*;
 
     fn entry(acknowledged: bool, first_key: u64, stamp: u64) -> Entry {
-        Entry {
-            acknowledged,
-            session: 3,
-            schema: 2,
-            first_key,
-            width: 4,
-            stamp,
-        }
+        Entry { acknowledged, session: 3, schema: 2, first_key, width: 4, stamp }
     }
 
     #[test]
@@ -435,13 +398,7 @@ mod tests {
 
     /// Keys 1 to 4 by stamp 10, then 3 to 6 by 11, then 5 to 8 by 12 which nobody heard of.
     fn journal() -> Vec<Entry> {
-        vec![
-            entry(false, 1, 10),
-            entry(true, 1, 10),
-            entry(false, 3, 11),
-            entry(true, 3, 11),
-            entry(false, 5, 12),
-        ]
+        vec![entry(false, 1, 10), entry(true, 1, 10), entry(false, 3, 11), entry(true, 3, 11), entry(false, 5, 12)]
     }
 
     fn judged(stamps: [u64; 8]) -> Found {
@@ -455,16 +412,9 @@ mod tests {
 
     #[test]
     fn the_last_acknowledged_update_must_be_there_and_the_next_may_be() {
-        let all = Found {
-            acknowledged: 2,
-            rows: 8,
-            ..Found::default()
-        };
+        let all = Found { acknowledged: 2, rows: 8, ..Found::default() };
         assert_eq!(judged([10, 10, 11, 11, 11, 11, 0, 0]), all);
-        let with_next = Found {
-            unacknowledged_there: 1,
-            ..all
-        };
+        let with_next = Found { unacknowledged_there: 1, ..all };
         assert_eq!(judged([10, 10, 11, 11, 12, 12, 12, 12]), with_next);
     }
 

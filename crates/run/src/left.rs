@@ -77,15 +77,10 @@ impl Mark {
         let thing = path.file_name().and_then(|name| name.to_str());
         let thing = thing.ok_or_else(invalid)?;
         let name = format!("{thing}{SUFFIX}");
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         let file = File::from(openat(&directory, name.as_str(), flags, mode)?);
-        let mut mark = Self {
-            directory,
-            name,
-            file,
-        };
+        let mut mark = Self { directory, name, file };
         // Somebody may be looking at it just now, which takes no time.
         let written = flock(&mark.file, FlockOperation::LockExclusive)
             .map_err(io::Error::from)
@@ -131,9 +126,7 @@ pub struct Left {
 pub fn found(directory: &Path) -> Vec<Left> {
     let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_path_buf());
     let entries = std::fs::read_dir(&directory).into_iter().flatten();
-    let mut found: Vec<Left> = entries
-        .filter_map(|entry| look(&entry.ok()?.path()))
-        .collect();
+    let mut found: Vec<Left> = entries.filter_map(|entry| look(&entry.ok()?.path())).collect();
     found.sort_by(|one, other| one.mark.cmp(&other.mark));
     found
 }
@@ -155,8 +148,7 @@ fn look(mark: &Path) -> Option<Left> {
     let is_old = || about.modified().ok()?.elapsed().ok();
     // Written only under the lock: what is not whole is being made, or its maker was killed before anything else was.
     let newborn = kind.is_none()
-        && !(kinds.iter().any(|kind| kind.text(name).starts_with(&text))
-            && is_old().is_some_and(|age| age > NEWBORN));
+        && !(kinds.iter().any(|kind| kind.text(name).starts_with(&text)) && is_old().is_some_and(|age| age > NEWBORN));
     if newborn || flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         return None;
     }
@@ -170,10 +162,7 @@ fn look(mark: &Path) -> Option<Left> {
                 }
         })
     };
-    Some(Left {
-        thing: kind.filter(|kind| is(*kind)).map(|kind| (thing, kind)),
-        mark: mark.to_path_buf(),
-    })
+    Some(Left { thing: kind.filter(|kind| is(*kind)).map(|kind| (thing, kind)), mark: mark.to_path_buf() })
 }
 
 /// One line for a shell that removes all of it, the marks only once the rest is gone; `None` where nothing is left.
@@ -206,9 +195,7 @@ mod tests {
     /// Runs the command in a shell.
     fn remove(left: &[Left]) {
         let command = command(left).expect("something is left");
-        let ran = std::process::Command::new("sh")
-            .args(["-c", &command])
-            .status();
+        let ran = std::process::Command::new("sh").args(["-c", &command]).status();
         assert!(ran.expect("a shell").success(), "{command}");
     }
 
@@ -283,8 +270,7 @@ mod tests {
         let (_dir, place) = place();
         let mark = place.join("x.mark");
         fs::write(&mark, "").expect("written");
-        fs::set_permissions(&mark, std::os::unix::fs::PermissionsExt::from_mode(0o600))
-            .expect("its mode");
+        fs::set_permissions(&mark, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("its mode");
         assert_eq!(found(&place), []);
         let old = std::time::SystemTime::now() - 2 * NEWBORN;
         let file = File::options().append(true).open(&mark).expect("there");

@@ -105,11 +105,7 @@ impl Life<'_> {
             notice = adopt(settings, &data);
         }
         let plan = self.target.plan_prepare(self.location, settings, schemas)?;
-        Ok(Load {
-            schemas,
-            plan,
-            notice,
-        })
+        Ok(Load { schemas, plan, notice })
     }
 
     /// Loads as planned; returns the summary.
@@ -123,8 +119,7 @@ impl Life<'_> {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError> {
-        self.target
-            .prepare(self.location, settings, load.schemas, stop, progress)
+        self.target.prepare(self.location, settings, load.schemas, stop, progress)
     }
 
     /// Plans what a run prepares by itself where [`Life::data_set`] found nothing.
@@ -134,11 +129,7 @@ impl Life<'_> {
     pub fn plan_first(&self, settings: &Settings) -> Result<Load, EngineError> {
         let schemas = imagined(settings).schemas;
         let plan = self.target.plan_prepare(self.location, settings, schemas)?;
-        Ok(Load {
-            schemas,
-            plan,
-            notice: None,
-        })
+        Ok(Load { schemas, plan, notice: None })
     }
 
     /// Verifies the data set; returns what was checked.
@@ -218,11 +209,7 @@ pub fn adopt(settings: &mut Settings, data: &DataSet) -> Option<String> {
     let from_data = [
         ("SCHEMAS", Value::Int(schemas), schemas),
         ("SCALE", Value::Blocks(data.scale_blocks), data.scale_blocks),
-        (
-            "SCAN_TABLE_SZ",
-            Value::Blocks(data.scan_blocks),
-            data.scan_blocks,
-        ),
+        ("SCAN_TABLE_SZ", Value::Blocks(data.scan_blocks), data.scan_blocks),
         ("BLOCK_SZ", Value::Int(data.block_bytes), data.block_bytes),
     ];
     for (name, value, number) in from_data {
@@ -230,12 +217,7 @@ pub fn adopt(settings: &mut Settings, data: &DataSet) -> Option<String> {
         // The scan table is what was loaded, whatever a file says.
         if name == "SCAN_TABLE_SZ" || !settings.is_given(name) {
             let def = settings.get(name).def;
-            settings.set(Effective {
-                def,
-                value,
-                text: number.to_string(),
-                origin: Origin::Target,
-            });
+            settings.set(Effective { def, value, text: number.to_string(), origin: Origin::Target });
         }
     }
     notice

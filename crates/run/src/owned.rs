@@ -22,18 +22,10 @@ pub fn through(held: impl AsFd) -> PathBuf {
 /// # Errors
 /// There is none; it is no regular file, or another user's: neither is opened.
 pub fn open_file(path: &Path, uid: u32) -> io::Result<File> {
-    let held = File::from(openat(
-        CWD,
-        path,
-        OFlags::PATH | OFlags::CLOEXEC,
-        Mode::empty(),
-    )?);
+    let held = File::from(openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?);
     let about = held.metadata()?;
     if !about.is_file() || about.uid() != uid {
-        return Err(io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            format!("it is not a regular file of user {uid}"),
-        ));
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("it is not a regular file of user {uid}")));
     }
     File::open(through(&held))
 }
@@ -44,9 +36,7 @@ pub fn open_file(path: &Path, uid: u32) -> io::Result<File> {
 /// As [`open_file`]; it cannot be read, or is no UTF-8.
 pub fn read_file(path: &Path, uid: u32, bytes: u64) -> io::Result<String> {
     let mut text = String::new();
-    open_file(path, uid)?
-        .take(bytes)
-        .read_to_string(&mut text)?;
+    open_file(path, uid)?.take(bytes).read_to_string(&mut text)?;
     Ok(text)
 }
 
@@ -80,14 +70,7 @@ mod tests {
         let refused = open_file(&file, own + 1).expect_err("another's");
         assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
         let pipe = dir.path().join("pipe");
-        rustix::fs::mknodat(
-            CWD,
-            &pipe,
-            rustix::fs::FileType::Fifo,
-            Mode::from_raw_mode(0o600),
-            0,
-        )
-        .expect("a pipe");
+        rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, Mode::from_raw_mode(0o600), 0).expect("a pipe");
         for bad in [&pipe, dir.path(), Path::new("/dev/null")] {
             open_file(bad, own).expect_err("no regular file");
         }

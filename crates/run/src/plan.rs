@@ -261,8 +261,7 @@ impl Plan {
         let mut notices = Vec::new();
         if self.hot_schema_frequency > 0 && self.schemas == 1 {
             notices.push(
-                "HOT_SCHEMA_FREQUENCY has no effect with one schema: all work goes to schema 1 anyway"
-                    .to_owned(),
+                "HOT_SCHEMA_FREQUENCY has no effect with one schema: all work goes to schema 1 anyway".to_owned(),
             );
         }
         notices

@@ -43,23 +43,14 @@ pub struct ProbeOption {
 }
 
 /// `--logfile`, of a probe whose tool has it: what would be printed is appended to a file.
-pub const LOGFILE: ProbeOption = ProbeOption::new(
-    "logfile",
-    &[],
-    "FILE",
-    "",
-    "Append what would be printed (see --format) to FILE",
-);
+pub const LOGFILE: ProbeOption =
+    ProbeOption::new("logfile", &[], "FILE", "", "Append what would be printed (see --format) to FILE");
 
 impl Request {
     /// Measure there, for so long, in the usual way.
     #[must_use]
     pub fn at(place: &Path, time: Duration) -> Self {
-        Self {
-            place: place.to_path_buf(),
-            time,
-            words: Vec::new(),
-        }
+        Self { place: place.to_path_buf(), time, words: Vec::new() }
     }
 
     /// What was said of an option, else its default: empty for one that is off, its name for a switch that is on.
@@ -207,17 +198,9 @@ mod tests {
 
     #[test]
     fn an_option_is_what_was_said_last_else_its_default() {
-        let option = |name, default| ProbeOption {
-            name,
-            also: &[],
-            value: "N",
-            default,
-            help: "",
-        };
-        let request = Request {
-            words: ["load=2", "load=3=4", "quiet"].map(str::to_owned).to_vec(),
-            ..Request::default()
-        };
+        let option = |name, default| ProbeOption { name, also: &[], value: "N", default, help: "" };
+        let request =
+            Request { words: ["load=2", "load=3=4", "quiet"].map(str::to_owned).to_vec(), ..Request::default() };
         assert_eq!(request.option(&option("load", "1")), "3=4");
         assert_eq!(request.option(&option("quiet", "")), "quiet");
         assert_eq!(request.option(&option("other", "5")), "5");

@@ -3,9 +3,7 @@
 
 use assay_measure::clock::Ns;
 use assay_measure::histogram::Histogram;
-use assay_measure::snapshot::{
-    Actor, CLIENT_WAIT, DriverReading, EventReading, OpReading, StatSet, WaitClass,
-};
+use assay_measure::snapshot::{Actor, CLIENT_WAIT, DriverReading, EventReading, OpReading, StatSet, WaitClass};
 use assay_measure::stats;
 use std::collections::BTreeMap;
 
@@ -49,11 +47,7 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     pub(crate) fn new(names: &'static [&'static str], rate: bool, think: bool) -> Self {
-        let kind = |_: &&str| KindRecorder {
-            rows: 0,
-            service: Histogram::new(),
-            response: rate.then(Histogram::new),
-        };
+        let kind = |_: &&str| KindRecorder { rows: 0, service: Histogram::new(), response: rate.then(Histogram::new) };
         Self {
             names,
             kinds: names.iter().map(kind).collect(),
@@ -133,11 +127,7 @@ impl Recorder {
                 kind: (*kind).to_owned(),
                 rows: recorder.rows,
                 service: recorder.service.clone(),
-                response: recorder
-                    .response
-                    .as_ref()
-                    .unwrap_or(&recorder.service)
-                    .clone(),
+                response: recorder.response.as_ref().unwrap_or(&recorder.service).clone(),
             })
             .collect();
         DriverReading {
@@ -148,9 +138,7 @@ impl Recorder {
             by_kind: self
                 .by_kind
                 .iter()
-                .map(|((what, kind, class), n)| {
-                    (format!("{what} {} {class}", self.names[*kind]), *n)
-                })
+                .map(|((what, kind, class), n)| (format!("{what} {} {class}", self.names[*kind]), *n))
                 .collect(),
             hot_spot_hits: self.hot_spot_hits,
             hot_schema_hits: self.hot_schema_hits,
@@ -175,10 +163,7 @@ impl Recorder {
         if let Some(cpu_ns) = db_cpu_ns {
             into.add(stats::DB_CPU, cpu_ns);
         }
-        let idle = [
-            ("PL/SQL lock timer", &self.think),
-            (CLIENT_WAIT, &self.idle),
-        ];
+        let idle = [("PL/SQL lock timer", &self.think), (CLIENT_WAIT, &self.idle)];
         for (name, waits) in idle {
             if let Some(waits) = waits.as_ref().filter(|waits| waits.count() > 0) {
                 into.events.push(EventReading {

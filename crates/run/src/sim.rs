@@ -7,8 +7,7 @@
 
 use crate::counted::{Counted, rows_of};
 use crate::engine::{
-    Assignment, Completion, Driver, Engine, EngineError, Op, OpError, Outcome, Slice, SliceDone,
-    Submit, Tag,
+    Assignment, Completion, Driver, Engine, EngineError, Op, OpError, Outcome, Slice, SliceDone, Submit, Tag,
 };
 use crate::plan::Plan;
 use assay_measure::clock::{Clock, Ns};
@@ -107,16 +106,8 @@ impl SimEngine {
     /// On a real clock: nothing would ever end.
     #[must_use]
     pub fn new(plan: &Plan, clock: &Clock, options: SimOptions) -> Self {
-        assert!(
-            clock.is_simulated(),
-            "the simulated engine moves the clock itself"
-        );
-        Self {
-            options,
-            clock: clock.clone(),
-            scan_blocks: plan.scan_blocks,
-            closes: AtomicU64::new(0),
-        }
+        assert!(clock.is_simulated(), "the simulated engine moves the clock itself");
+        Self { options, clock: clock.clone(), scan_blocks: plan.scan_blocks, closes: AtomicU64::new(0) }
     }
 
     /// How often it was closed.
@@ -137,20 +128,14 @@ impl Engine for SimEngine {
 
     fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
         if self.options.refuses {
-            return Err(EngineError::Unusable(
-                "the simulated target refuses".to_owned(),
-            ));
+            return Err(EngineError::Unusable("the simulated target refuses".to_owned()));
         }
         Ok(Box::new(SimDriver {
             engine: self,
             sessions: assignment
                 .sessions
                 .iter()
-                .map(|&(session, _)| SimSession {
-                    session,
-                    i: 0,
-                    attempts: 0,
-                })
+                .map(|&(session, _)| SimSession { session, i: 0, attempts: 0 })
                 .collect(),
             delays: Stream::new(self.options.seed, 0, Purpose::Simulation),
             queue: BinaryHeap::new(),
@@ -235,12 +220,7 @@ impl SimDriver<'_> {
     /// Whether this attempt fails, and whether that is worth another.
     fn fault(&mut self, tag: Tag) -> Option<bool> {
         let at = &mut self.sessions[tag as usize];
-        let fault = self
-            .engine
-            .options
-            .faults
-            .iter()
-            .find(|fault| fault.session == at.session && fault.i == at.i);
+        let fault = self.engine.options.faults.iter().find(|fault| fault.session == at.session && fault.i == at.i);
         if let Some(fault) = fault.filter(|fault| at.attempts < fault.attempts) {
             at.attempts += 1;
             // The loop tries a retryable failure once more; whatever comes then is final.
@@ -282,10 +262,7 @@ impl SimDriver<'_> {
 
     fn outcome(&self, pending: &Pending) -> Outcome {
         let panics_at = self.engine.options.panics_at_ns;
-        assert!(
-            panics_at.is_none_or(|at| pending.end_ns < at),
-            "programmed panic of the simulated engine"
-        );
+        assert!(panics_at.is_none_or(|at| pending.end_ns < at), "programmed panic of the simulated engine");
         Outcome {
             end_ns: pending.end_ns,
             result: pending.rows.ok_or_else(|| OpError {
@@ -315,31 +292,18 @@ impl Driver for SimDriver<'_> {
     fn reap(&mut self, timeout: Duration, out: &mut Vec<Completion>) -> Result<(), EngineError> {
         let clock = &self.engine.clock;
         let until_ns = clock.now_ns() + timeout.as_nanos() as Ns;
-        let next_ns = self
-            .queue
-            .peek()
-            .map_or(Ns::MAX, |Reverse(next)| next.end_ns);
+        let next_ns = self.queue.peek().map_or(Ns::MAX, |Reverse(next)| next.end_ns);
         clock.advance_to(until_ns.min(next_ns));
         let now_ns = clock.now_ns();
-        if self
-            .engine
-            .options
-            .breaks_at_ns
-            .is_some_and(|at| now_ns >= at)
-        {
-            return Err(EngineError::Unusable(
-                "the simulated target broke".to_owned(),
-            ));
+        if self.engine.options.breaks_at_ns.is_some_and(|at| now_ns >= at) {
+            return Err(EngineError::Unusable("the simulated target broke".to_owned()));
         }
         while let Some(Reverse(next)) = self.queue.peek() {
             if next.end_ns > now_ns {
                 break;
             }
             let outcome = self.outcome(next);
-            out.push(Completion {
-                tag: next.tag,
-                outcome,
-            });
+            out.push(Completion { tag: next.tag, outcome });
             self.queue.pop();
         }
         Ok(())
@@ -368,11 +332,7 @@ impl Driver for SimDriver<'_> {
         }
         let clock = &self.engine.clock;
         clock.advance_to(clock.now_ns() + way_ns);
-        Ok(SliceDone {
-            begin_ns,
-            outcomes,
-            end_ns: clock.now_ns(),
-        })
+        Ok(SliceDone { begin_ns, outcomes, end_ns: clock.now_ns() })
     }
 
     fn stats(&mut self, into: &mut StatSet) {

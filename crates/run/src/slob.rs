@@ -108,32 +108,18 @@ impl Session {
         let op = if scan {
             Op::Scan { schema }
         } else {
-            let width = if update {
-                plan.update_work_unit
-            } else {
-                plan.work_unit
-            };
+            let width = if update { plan.update_work_unit } else { plan.work_unit };
             let first_key = self.first_key(plan, in_window, update, u64::from(width));
             self.range_op(plan, schema, first_key, width, update)
         };
-        Step {
-            think_ns,
-            start_ns: None,
-            op,
-            hot_spot: in_window && !scan,
-            hot_schema,
-        }
+        Step { think_ns, start_ns: None, op, hot_spot: in_window && !scan, hot_schema }
     }
 
     /// Draws the first key of a range of `width` keys.
     fn first_key(&mut self, plan: &Plan, in_window: bool, update: bool, width: u64) -> u64 {
         match plan.hot_spot {
-            Some(hot) if in_window => {
-                hot.offset_blocks + 1 + self.keys.below(hot.size_blocks - width + 1)
-            }
-            _ if update && plan.update_keys < plan.scale => {
-                1 + self.keys.below(plan.update_keys - width + 1)
-            }
+            Some(hot) if in_window => hot.offset_blocks + 1 + self.keys.below(hot.size_blocks - width + 1),
+            _ if update && plan.update_keys < plan.scale => 1 + self.keys.below(plan.update_keys - width + 1),
             _ if plan.edge == Edge::Wrap => 1 + self.keys.below(plan.scale),
             _ => 1 + self.keys.below(plan.scale - width + 1),
         }
@@ -143,8 +129,7 @@ impl Session {
     fn next_slob253(&mut self, plan: &Plan) -> Step {
         let due = |frequency: u64, counter: u64| frequency > 0 && counter.is_multiple_of(frequency);
         let think_frequency = plan.think.map_or(0, |think| think.frequency);
-        let think_ns =
-            due(think_frequency, self.last_key).then(|| self.pause(plan, SLOB253_THINK_STEP_NS));
+        let think_ns = due(think_frequency, self.last_key).then(|| self.pause(plan, SLOB253_THINK_STEP_NS));
         let hot_schema = due(plan.hot_schema_frequency, self.i);
         let schema = if hot_schema { 1 } else { self.home };
         let unit = u64::from(plan.work_unit);
@@ -174,22 +159,12 @@ impl Session {
         let op = if scan {
             Op::Scan { schema }
         } else {
-            let width = if update {
-                plan.update_width()
-            } else {
-                plan.select_width()
-            };
+            let width = if update { plan.update_width() } else { plan.select_width() };
             // Exclusive at both ends: keys upper-w+1 ..= upper-1.
             let first_key = upper.saturating_sub(u64::from(width)).max(1);
             self.range_op(plan, schema, first_key, width, update)
         };
-        Step {
-            think_ns,
-            start_ns: None,
-            op,
-            hot_spot: in_window && !scan,
-            hot_schema,
-        }
+        Step { think_ns, start_ns: None, op, hot_spot: in_window && !scan, hot_schema }
     }
 
     /// A uniform real in `[low, high]` rounded to a whole number: the two ends get half the weight.
@@ -198,20 +173,9 @@ impl Session {
         low + (self.keys.uniform_f64() * span).round() as u64
     }
 
-    fn range_op(
-        &mut self,
-        plan: &Plan,
-        schema: u32,
-        first_key: u64,
-        width: u32,
-        update: bool,
-    ) -> Op {
+    fn range_op(&mut self, plan: &Plan, schema: u32, first_key: u64, width: u32, update: bool) -> Op {
         if !update {
-            return Op::Select {
-                schema,
-                first_key,
-                width,
-            };
+            return Op::Select { schema, first_key, width };
         }
         self.uncommitted += 1;
         let commit = self.uncommitted >= plan.commit_every;
@@ -252,12 +216,7 @@ struct Quota {
 
 impl Quota {
     fn new(pct: u32, stream: Stream) -> Self {
-        Self {
-            pct: u64::from(pct),
-            left: 0,
-            needed: 0,
-            stream,
-        }
+        Self { pct: u64::from(pct), left: 0, needed: 0, stream }
     }
 
     fn exact(&mut self) -> bool {
@@ -293,12 +252,7 @@ struct Due {
 
 impl Due {
     fn new(frequency: u64, stream: Stream) -> Self {
-        Self {
-            frequency,
-            position: 0,
-            target: 0,
-            stream,
-        }
+        Self { frequency, position: 0, target: 0, stream }
     }
 
     fn hit(&mut self) -> bool {

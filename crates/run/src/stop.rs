@@ -17,11 +17,7 @@ impl Stop {
     /// Asks once more: first to stop and save, then to abandon what is in flight.
     /// Safe to call from a signal-watching thread.
     pub fn request(&self) {
-        let _ = self
-            .0
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| {
-                Some(n.saturating_add(1))
-            });
+        let _ = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| Some(n.saturating_add(1)));
     }
 
     /// Whether to stop at the next boundary.

@@ -18,14 +18,9 @@ pub(crate) struct ThreadTimes {
 /// Reads both for the calling thread.
 pub(crate) fn read() -> ThreadTimes {
     let cpu = clock_gettime(ClockId::ThreadCPUTime);
-    let run_delay_ns = std::fs::read_to_string("/proc/thread-self/schedstat")
-        .ok()
-        .and_then(|text| run_delay(&text))
-        .unwrap_or(0);
-    ThreadTimes {
-        cpu_ns: cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64,
-        run_delay_ns,
-    }
+    let run_delay_ns =
+        std::fs::read_to_string("/proc/thread-self/schedstat").ok().and_then(|text| run_delay(&text)).unwrap_or(0);
+    ThreadTimes { cpu_ns: cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64, run_delay_ns }
 }
 
 /// `time on CPU, time runnable, slices` (kernel `Documentation/scheduler/sched-stats`).

@@ -75,12 +75,7 @@ struct Turn {
 }
 
 impl<'a> TimeLine<'a> {
-    pub(crate) fn new(
-        control: &'a Control,
-        engine: &'a dyn Engine,
-        commands: Vec<Planned>,
-        watch: bool,
-    ) -> Self {
+    pub(crate) fn new(control: &'a Control, engine: &'a dyn Engine, commands: Vec<Planned>, watch: bool) -> Self {
         Self {
             control,
             engine,
@@ -181,11 +176,7 @@ impl<'a> TimeLine<'a> {
     }
 
     fn start_due(&self, turn: &mut Turn) {
-        while turn
-            .waiting
-            .last()
-            .is_some_and(|next| next.at_ns <= self.since(turn.gate_ns))
-        {
+        while turn.waiting.last().is_some_and(|next| next.at_ns <= self.since(turn.gate_ns)) {
             let Some(planned) = turn.waiting.pop() else {
                 return;
             };
@@ -222,10 +213,7 @@ impl<'a> TimeLine<'a> {
             self.reap(&mut turn);
             std::thread::park_timeout(LOOK);
         }
-        let why = format!(
-            "killed: it was still running {} s after the run",
-            over.elapsed().as_secs()
-        );
+        let why = format!("killed: it was still running {} s after the run", over.elapsed().as_secs());
         for Started { mut event, running } in turn.started.drain(..) {
             event.end = Some(running.kill(&why));
             lock(&self.news).events.push(event);
@@ -289,9 +277,5 @@ fn described(change: Change) -> TimelineEvent {
             "of the process's first thread alone; the driver threads keep theirs (taskset -a moves all)",
         ),
     };
-    TimelineEvent {
-        from: Some(change.from),
-        to: Some(change.to),
-        ..blank(kind, text.to_owned())
-    }
+    TimelineEvent { from: Some(change.from), to: Some(change.to), ..blank(kind, text.to_owned()) }
 }

@@ -107,8 +107,7 @@ impl<W: Write + Send> Csv<W> {
 
 impl<W: Write + Send> Sink for Csv<W> {
     fn rows(&mut self, rows: &[Row]) -> io::Result<()> {
-        rows.iter()
-            .try_for_each(|row| write_row(&mut self.out, row))
+        rows.iter().try_for_each(|row| write_row(&mut self.out, row))
     }
 
     fn finish(&mut self) -> io::Result<()> {
@@ -119,27 +118,13 @@ impl<W: Write + Send> Sink for Csv<W> {
 /// Empty fields stand for what does not apply: keys of a scan, rows of a failed operation.
 fn write_row(out: &mut impl Write, row: &Row) -> io::Result<()> {
     let (schema, range, stamp) = match row.op {
-        Op::Select {
-            schema,
-            first_key,
-            width,
-        } => (schema, Some((first_key, width)), None),
-        Op::Update {
-            schema,
-            first_key,
-            width,
-            stamp,
-            ..
-        } => (schema, Some((first_key, width)), Some(stamp)),
+        Op::Select { schema, first_key, width } => (schema, Some((first_key, width)), None),
+        Op::Update { schema, first_key, width, stamp, .. } => (schema, Some((first_key, width)), Some(stamp)),
         Op::Scan { schema } => (schema, None, None),
         Op::Call { number, .. } => (row.op.schema(), None, Some(number)),
     };
     let kind = row.kind;
-    write!(
-        out,
-        "{},{},{},{kind},{schema},",
-        row.session, row.i, row.start_ns
-    )?;
+    write!(out, "{},{},{},{kind},{schema},", row.session, row.i, row.start_ns)?;
     match range {
         Some((first_key, width)) => write!(out, "{first_key},{width},")?,
         None => write!(out, ",,")?,
@@ -149,11 +134,7 @@ fn write_row(out: &mut impl Write, row: &Row) -> io::Result<()> {
         None => write!(out, ",")?,
     }
     let (spot, schema) = (u8::from(row.hot_spot), u8::from(row.hot_schema));
-    write!(
-        out,
-        "{},{},{spot},{schema},",
-        row.service_ns, row.response_ns
-    )?;
+    write!(out, "{},{},{spot},{schema},", row.service_ns, row.response_ns)?;
     match row.think_ns {
         Some(ns) => write!(out, "{ns},")?,
         None => write!(out, ",")?,
@@ -173,10 +154,7 @@ pub(crate) struct Buffer {
 
 impl Buffer {
     pub(crate) fn new(sender: SyncSender<Vec<Row>>) -> Self {
-        Self {
-            rows: Vec::with_capacity(BATCH_ROWS),
-            sender,
-        }
+        Self { rows: Vec::with_capacity(BATCH_ROWS), sender }
     }
 
     pub(crate) fn push(&mut self, row: Row) {

@@ -71,17 +71,9 @@ impl Op {
     pub fn told(&self, kinds: &[&str]) -> String {
         let kind = kinds.get(self.kind()).unwrap_or(&"operation");
         match *self {
-            Self::Select {
-                schema,
-                first_key,
-                width,
+            Self::Select { schema, first_key, width } | Self::Update { schema, first_key, width, .. } => {
+                format!("{kind} of {width} keys from {first_key} on in schema {schema}")
             }
-            | Self::Update {
-                schema,
-                first_key,
-                width,
-                ..
-            } => format!("{kind} of {width} keys from {first_key} on in schema {schema}"),
             Self::Scan { schema } => format!("{kind} of schema {schema}"),
             Self::Call { number, .. } => format!("{kind} (inputs {number})"),
         }
@@ -102,9 +94,7 @@ impl Op {
     #[must_use]
     pub fn schema(&self) -> u32 {
         match *self {
-            Self::Select { schema, .. } | Self::Update { schema, .. } | Self::Scan { schema } => {
-                schema
-            }
+            Self::Select { schema, .. } | Self::Update { schema, .. } | Self::Scan { schema } => schema,
             Self::Call { .. } => 1,
         }
     }
@@ -142,17 +132,10 @@ mod tests {
 
     #[test]
     fn an_operation_is_told_in_words() {
-        let select = Op::Select {
-            schema: 2,
-            first_key: 17,
-            width: 64,
-        };
+        let select = Op::Select { schema: 2, first_key: 17, width: 64 };
         let told = select.told(Op::KINDS);
         assert_eq!(told, "select of 64 keys from 17 on in schema 2");
         let call = Op::Call { kind: 1, number: 9 };
-        assert_eq!(
-            call.told(&["a", "order_products"]),
-            "order_products (inputs 9)"
-        );
+        assert_eq!(call.told(&["a", "order_products"]), "order_products (inputs 9)");
     }
 }

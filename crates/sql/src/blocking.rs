@@ -7,9 +7,7 @@ use crate::watch::{Backends, Cancel};
 use assay_measure::clock::Clock;
 use assay_measure::snapshot::StatSet;
 use assay_run::dataset::rows::fill_columns;
-use assay_run::engine::{
-    Completion, Driver, EngineError, Op, OpError, Outcome, Slice, SliceDone, Submit, Tag,
-};
+use assay_run::engine::{Completion, Driver, EngineError, Op, OpError, Outcome, Slice, SliceDone, Submit, Tag};
 use assay_run::plan::Plan;
 use std::time::Duration;
 
@@ -29,13 +27,7 @@ pub(crate) trait Client {
     fn select(&mut self, schema: u32, keys: Keys) -> Result<u64, Failed>;
 
     /// Changes the rows of these keys to `content`, column by column; with `commit` that is the whole transaction.
-    fn update(
-        &mut self,
-        schema: u32,
-        keys: Keys,
-        content: &[u8],
-        commit: bool,
-    ) -> Result<u64, Failed>;
+    fn update(&mut self, schema: u32, keys: Keys, content: &[u8], commit: bool) -> Result<u64, Failed>;
 
     /// Every row of the scan table.
     fn scan(&mut self, schema: u32) -> Result<u64, Failed>;
@@ -83,41 +75,22 @@ impl<C: Client> Session<C> {
     /// One untimed operation: it must touch as many rows as it asks for.
     pub(crate) fn probe(&mut self, plan: &Plan, home: u32) -> Result<(), EngineError> {
         let width = plan.select_width();
-        let op = Op::Select {
-            schema: home,
-            first_key: 1,
-            width,
-        };
-        let rows = self
-            .perform(plan, 0, &op)
-            .map_err(|error| EngineError::Unusable(error.text))?;
+        let op = Op::Select { schema: home, first_key: 1, width };
+        let rows = self.perform(plan, 0, &op).map_err(|error| EngineError::Unusable(error.text))?;
         self.counted = Counted::default();
         probed(home, width, rows)
     }
 
     fn client(&mut self) -> Result<&mut C, Failed> {
         let number = self.number;
-        self.client.as_mut().ok_or_else(|| Failed {
-            error: closed(number),
-            fatal: false,
-        })
+        self.client.as_mut().ok_or_else(|| Failed { error: closed(number), fatal: false })
     }
 
     /// One operation, from request to answer; the rows it touched.
     fn perform(&mut self, plan: &Plan, columns: usize, op: &Op) -> Result<u64, OpError> {
         let done = match *op {
-            Op::Select {
-                schema,
-                first_key,
-                width,
-            } => self.select(plan, schema, (first_key, width)),
-            Op::Update {
-                schema,
-                first_key,
-                width,
-                stamp,
-                commit,
-            } => {
+            Op::Select { schema, first_key, width } => self.select(plan, schema, (first_key, width)),
+            Op::Update { schema, first_key, width, stamp, commit } => {
                 let mut content = std::mem::take(&mut self.content);
                 fill_columns(&mut content, columns, stamp, first_key, plan.obfuscate);
                 let done = self.update(plan, schema, (first_key, width), &content, commit);
@@ -198,9 +171,7 @@ impl<C: Client> Session<C> {
         let mut lost = failed.fatal.then(|| failed.error.text.clone());
         if let Some(client) = self.client.as_mut().filter(|_| lost.is_none()) {
             let undone = client.rollback().err();
-            lost = undone
-                .filter(|failed| failed.fatal)
-                .map(|failed| failed.error.text);
+            lost = undone.filter(|failed| failed.fatal).map(|failed| failed.error.text);
         }
         if lost.is_some() {
             self.client = None;
@@ -213,10 +184,7 @@ impl<C: Client> Session<C> {
 /// A range of keys, or the two parts of one that goes past the last key.
 fn ranges((first, width): (u64, u32), scale: u64) -> [Option<Keys>; 2] {
     let last = first + u64::from(width) - 1;
-    [
-        Some((first, last.min(scale))),
-        (last > scale).then(|| (1, last - scale)),
-    ]
+    [Some((first, last.min(scale))), (last > scale).then(|| (1, last - scale))]
 }
 
 /// The sessions of one thread: one, as a rule.
@@ -232,10 +200,7 @@ pub(crate) struct Sessions<'a, C: Client, T: Cancel> {
 impl<C: Client, T: Cancel> Driver for Sessions<'_, C, T> {
     fn submit(&mut self, tag: Tag, op: &Op, _start_ns: u64) -> Submit {
         let result = self.sessions[tag as usize].perform(self.plan, self.columns, op);
-        Submit::Done(Outcome {
-            end_ns: self.clock.now_ns(),
-            result,
-        })
+        Submit::Done(Outcome { end_ns: self.clock.now_ns(), result })
     }
 
     /// Nothing is ever queued: this only tells whether the thread can go on.
@@ -244,29 +209,20 @@ impl<C: Client, T: Cancel> Driver for Sessions<'_, C, T> {
     }
 
     fn slice_ops(&self) -> usize {
-        let client = self
-            .sessions
-            .first()
-            .and_then(|session| session.client.as_ref());
+        let client = self.sessions.first().and_then(|session| session.client.as_ref());
         client.map_or(0, C::slice_ops)
     }
 
     fn perform(&mut self, slice: Slice<'_>) -> Result<SliceDone, EngineError> {
         let session = &mut self.sessions[slice.tag as usize];
         let begin_ns = self.clock.now_ns();
-        let done = session
-            .client()
-            .and_then(|client| client.slice(self.clock, slice));
+        let done = session.client().and_then(|client| client.slice(self.clock, slice));
         let done = match done {
             Ok(done) => done,
             Err(failed) => {
                 let end_ns = self.clock.now_ns();
                 let result = Err(session.failed(failed));
-                SliceDone {
-                    begin_ns,
-                    outcomes: vec![Outcome { end_ns, result }],
-                    end_ns,
-                }
+                SliceDone { begin_ns, outcomes: vec![Outcome { end_ns, result }], end_ns }
             }
         };
         for (op, outcome) in slice.ops.iter().zip(&done.outcomes) {

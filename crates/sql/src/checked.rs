@@ -65,11 +65,7 @@ impl Findings {
             },
         ];
         lines.extend(self.segment_blocks.map(segments));
-        lines.push(decimal(
-            "key_place_correlation",
-            "Largest rank correlation of key and place",
-            self.correlation_max,
-        ));
+        lines.push(decimal("key_place_correlation", "Largest rank correlation of key and place", self.correlation_max));
         lines
     }
 }

@@ -54,12 +54,7 @@ pub(crate) struct Company {
 impl Company {
     /// Of the claim that this session holds.
     pub(crate) fn of(own: u32) -> Self {
-        Self {
-            own: own.into(),
-            begun: Instant::now(),
-            others: BTreeMap::new(),
-            lost: None,
-        }
+        Self { own: own.into(), begun: Instant::now(), others: BTreeMap::new(), lost: None }
     }
 
     /// Takes the holders of a reading.

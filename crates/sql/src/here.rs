@@ -34,14 +34,10 @@ pub(crate) fn server_host(found: Result<&str, &str>) -> Fact {
 pub(crate) fn device_facts(directory: Result<&Path, &str>) -> Vec<Fact> {
     let facts = match directory {
         Ok(path) => assay_block::device_facts(path).lines(),
-        Err(why) => ["disk", "fs_type"]
-            .map(|name| (name, format!("n/a ({why})")))
-            .into(),
+        Err(why) => ["disk", "fs_type"].map(|name| (name, format!("n/a ({why})"))).into(),
     };
     let facts = facts.into_iter();
-    facts
-        .map(|(name, value)| Fact::new(&format!("device_{name}"), value))
-        .collect()
+    facts.map(|(name, value)| Fact::new(&format!("device_{name}"), value)).collect()
 }
 
 /// Says of all these counters that nobody here can read them.

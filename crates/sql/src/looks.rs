@@ -6,11 +6,7 @@ use std::time::{Duration, Instant};
 /// A look may take this part of the distance of two looks.
 const SHARE: u32 = 5;
 /// Distance of two looks, and what it becomes where a look is too dear.
-const STEPS: [Duration; 3] = [
-    Duration::from_millis(100),
-    Duration::from_millis(500),
-    Duration::from_secs(1),
-];
+const STEPS: [Duration; 3] = [Duration::from_millis(100), Duration::from_millis(500), Duration::from_secs(1)];
 /// So many dear looks in a row and the next distance is taken.
 const DEAR_MAX: u32 = 3;
 /// After a failure nobody tries again for this long.
@@ -38,8 +34,7 @@ impl Looks {
         if self.failed.is_some_and(|since| since.elapsed() < RETRY) {
             return false;
         }
-        self.last
-            .is_none_or(|last| last.elapsed() + EARLY >= STEPS[self.step])
+        self.last.is_none_or(|last| last.elapsed() + EARLY >= STEPS[self.step])
     }
 
     /// The look that began then could not be had.
@@ -56,11 +51,7 @@ impl Looks {
         self.looks += 1;
         self.spent += spent;
         self.longest = self.longest.max(spent);
-        self.dear = if spent * SHARE > STEPS[self.step] {
-            self.dear + 1
-        } else {
-            0
-        };
+        self.dear = if spent * SHARE > STEPS[self.step] { self.dear + 1 } else { 0 };
         if self.dear >= DEAR_MAX && self.step + 1 < STEPS.len() {
             self.step += 1;
             self.dear = 0;

@@ -3,27 +3,18 @@
 use assay_run::engine::{EngineError, OpError};
 
 /// Why a thread cannot go on; `of` tells a session's number, and why it has lost its connection.
-pub(crate) fn lost<S>(
-    sessions: &[S],
-    of: impl Fn(&S) -> (u32, Option<&str>),
-) -> Result<(), EngineError> {
+pub(crate) fn lost<S>(sessions: &[S], of: impl Fn(&S) -> (u32, Option<&str>)) -> Result<(), EngineError> {
     let lost = sessions.iter().find_map(|session| {
         let (number, why) = of(session);
         let why = why?;
-        Some(EngineError::SessionLost(format!(
-            "session {number} lost its connection: {why}"
-        )))
+        Some(EngineError::SessionLost(format!("session {number} lost its connection: {why}")))
     });
     lost.map_or(Ok(()), Err)
 }
 
 /// Nothing can be asked any more.
 pub(crate) fn closed(session: u32) -> OpError {
-    OpError {
-        class: "connection lost",
-        text: format!("session {session} is closed"),
-        retryable: false,
-    }
+    OpError { class: "connection lost", text: format!("session {session} is closed"), retryable: false }
 }
 
 /// The first select must touch as many rows as it asks for.

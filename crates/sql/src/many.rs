@@ -91,12 +91,7 @@ impl<T: Talks> Many<T> {
     }
 
     /// A session was asked. The rows, if it has answered already.
-    pub(crate) fn asked(
-        &mut self,
-        tag: Tag,
-        session: &mut T,
-        asked: T::Asked,
-    ) -> Result<Option<u64>, OpError> {
+    pub(crate) fn asked(&mut self, tag: Tag, session: &mut T, asked: T::Asked) -> Result<Option<u64>, OpError> {
         let tag = tag as usize;
         if !self.spoke[tag] {
             self.asked[tag] = Some(asked);
@@ -131,13 +126,7 @@ impl<T: Talks> Many<T> {
                     self.waits[tag] = Wait::default();
                     continue;
                 };
-                out.push(Completion {
-                    tag: tag as Tag,
-                    outcome: Outcome {
-                        end_ns: clock.now_ns(),
-                        result,
-                    },
-                });
+                out.push(Completion { tag: tag as Tag, outcome: Outcome { end_ns: clock.now_ns(), result } });
             } else if let Some(socket) = session.socket() {
                 epoll::delete(&self.epoll, socket).map_err(failed)?;
                 self.spoke[tag] = true;
@@ -164,10 +153,7 @@ impl<T: Talks> Many<T> {
                 self.asked[tag] = None;
                 out.push(Completion {
                     tag: tag as Tag,
-                    outcome: Outcome {
-                        end_ns: clock.now_ns(),
-                        result: Err(error),
-                    },
+                    outcome: Outcome { end_ns: clock.now_ns(), result: Err(error) },
                 });
                 // The thread ends with it, and the others are counted as they are.
                 return;
@@ -181,10 +167,7 @@ impl<T: Talks> Many<T> {
         // A server on this CPU first answers what it was asked: then one switch to us brings several answers. Elsewhere
         // nobody else wants the CPU, and this costs a third of a microsecond.
         std::thread::yield_now();
-        let time = Timespec {
-            tv_sec: timeout.as_secs() as i64,
-            tv_nsec: i64::from(timeout.subsec_nanos()),
-        };
+        let time = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: i64::from(timeout.subsec_nanos()) };
         let mut left = time;
         if !timeout.subsec_nanos().is_multiple_of(1_000_000) {
             let listens = &mut [PollFd::new(&self.epoll, PollFlags::IN)];
@@ -193,10 +176,7 @@ impl<T: Talks> Many<T> {
                 Ok(_) => {}
                 Err(error) => return Err(error),
             }
-            left = Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            };
+            left = Timespec { tv_sec: 0, tv_nsec: 0 };
         }
         match epoll::wait(&self.epoll, spare_capacity(&mut self.events), Some(&left)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -207,8 +187,5 @@ impl<T: Talks> Many<T> {
 
 /// The kernel refused to wait for the sessions' sockets.
 fn failed(error: Errno) -> EngineError {
-    EngineError::Io {
-        what: "waiting for the sessions' answers".to_owned(),
-        source: error.into(),
-    }
+    EngineError::Io { what: "waiting for the sessions' answers".to_owned(), source: error.into() }
 }

@@ -140,11 +140,7 @@ impl<X: Own> Marked<X> {
     ///
     /// # Errors
     /// `Damaged`: they say something that no assay wrote.
-    pub(crate) fn read(
-        at: &At<'_>,
-        values: Vec<Vec<Option<String>>>,
-        states: &Rows,
-    ) -> Result<Self, EngineError> {
+    pub(crate) fn read(at: &At<'_>, values: Vec<Vec<Option<String>>>, states: &Rows) -> Result<Self, EngineError> {
         let values = values.into_iter().flatten();
         let values: Vec<String> = values.map(Option::unwrap_or_default).collect();
         let (marker, created) = Marker::parse(&values).map_err(|what| at.damaged(&what))?;
@@ -160,21 +156,12 @@ impl<X: Own> Marked<X> {
                 }
             };
         }
-        Ok(Self {
-            marker,
-            created,
-            loaded,
-            loading,
-            foreign: Vec::new(),
-        })
+        Ok(Self { marker, created, loaded, loading, foreign: Vec::new() })
     }
 
     /// SLOB schemas 1 to this one are loaded.
     pub(crate) fn usable(&self) -> u32 {
-        (1..)
-            .take_while(|n| self.loaded.contains(n))
-            .last()
-            .unwrap_or(0)
+        (1..).take_while(|n| self.loaded.contains(n)).last().unwrap_or(0)
     }
 
     /// What goes with it, at `place`, and what stays.
@@ -196,12 +183,7 @@ impl<X: Own> Marked<X> {
     ///
     /// # Errors
     /// `Unusable`: the plan does not fit what is at `place` now.
-    pub(crate) fn refuse_changed(
-        &self,
-        plan: &Plan,
-        place: &str,
-        unit: &str,
-    ) -> Result<(), EngineError> {
+    pub(crate) fn refuse_changed(&self, plan: &Plan, place: &str, unit: &str) -> Result<(), EngineError> {
         let marker = &self.marker;
         let is = (self.usable(), marker.scale, marker.scan_blocks);
         let wanted = (plan.schemas, plan.scale, plan.scan_blocks);
@@ -289,13 +271,9 @@ impl<X: Own> Marker<X> {
             return Err(format!("has {} values", values.len()));
         };
         let own = X::parse(own).ok_or_else(|| format!("has {} values", values.len()))?;
-        let number = |name: &str, text: &str| {
-            text.parse::<u64>()
-                .map_err(|_| format!("says {name} is {text}"))
-        };
+        let number = |name: &str, text: &str| text.parse::<u64>().map_err(|_| format!("says {name} is {text}"));
         let marker = Self {
-            data_set: u64::from_str_radix(data_set, 16)
-                .map_err(|_| format!("says data_set is {data_set}"))?,
+            data_set: u64::from_str_radix(data_set, 16).map_err(|_| format!("says data_set is {data_set}"))?,
             seed: number("seed", seed)?,
             block_bytes: number("block_bytes", block_bytes)?,
             scale: number("scale_blocks", scale)?,
@@ -307,9 +285,7 @@ impl<X: Own> Marker<X> {
         };
         let wanted = marker.checksum();
         if *checksum != wanted {
-            return Err(format!(
-                "has checksum {checksum}, but its values give {wanted}"
-            ));
+            return Err(format!("has checksum {checksum}, but its values give {wanted}"));
         }
         if marker.scale == 0 {
             return Err("says the scale is 0".to_owned());

@@ -56,24 +56,13 @@ impl Patience {
     /// Asks for a sign of life when an answer has taken so long, and heeds this request to stop.
     #[must_use]
     pub fn new(answer: Duration, stop: &Stop) -> Self {
-        Self {
-            answer,
-            strict: false,
-            shared: Arc::new(Shared {
-                stop: stop.clone(),
-                ..Shared::default()
-            }),
-        }
+        Self { answer, strict: false, shared: Arc::new(Shared { stop: stop.clone(), ..Shared::default() }) }
     }
 
     /// For sessions whose answers never take longer than this from a server that is well.
     #[must_use]
     pub fn strict(&self, answer: Duration) -> Self {
-        Self {
-            answer: answer.min(self.answer),
-            strict: true,
-            shared: Arc::clone(&self.shared),
-        }
+        Self { answer: answer.min(self.answer), strict: true, shared: Arc::clone(&self.shared) }
     }
 
     /// Ends every wait, now and later; the first reason stays.
@@ -120,20 +109,13 @@ impl Patience {
         let now = Instant::now();
         match self.hurries() && now - *wait.hurried.get_or_insert(now) >= HURRY {
             false => Ok(()),
-            true => Err(gone(format!(
-                "the server did not answer within {} s of the request to stop",
-                HURRY.as_secs()
-            ))),
+            true => Err(gone(format!("the server did not answer within {} s of the request to stop", HURRY.as_secs()))),
         }
     }
 
     /// A wait has gone on for another piece: whether it may go on.
     /// `shows_life` asks the server for a sign of life within a time.
-    pub(crate) fn look(
-        &self,
-        wait: &mut Wait,
-        shows_life: impl FnOnce(Duration) -> bool,
-    ) -> std::io::Result<()> {
+    pub(crate) fn look(&self, wait: &mut Wait, shows_life: impl FnOnce(Duration) -> bool) -> std::io::Result<()> {
         self.ended(wait)?;
         let now = Instant::now();
         let begun = *wait.begun.get_or_insert(now - PIECE);
@@ -143,14 +125,8 @@ impl Patience {
             return Ok(());
         }
         let (waited, life) = match in_hurry {
-            true => (
-                format!("{} s of the request to stop", HURRY.as_secs()),
-                HURRY,
-            ),
-            false => (
-                format!("{} s", self.answer.as_secs()),
-                self.answer.min(LIFE_MAX),
-            ),
+            true => (format!("{} s of the request to stop", HURRY.as_secs()), HURRY),
+            false => (format!("{} s", self.answer.as_secs()), self.answer.min(LIFE_MAX)),
         };
         if self.strict {
             return Err(gone(format!("the server did not answer within {waited}")));
@@ -169,11 +145,7 @@ impl Patience {
 
     /// A sign of life not long ago, or now. Sessions that ask together are told together.
     fn lives(&self, within: Duration, shows_life: impl FnOnce(Duration) -> bool) -> bool {
-        let mut life = self
-            .shared
-            .life
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut life = self.shared.life.lock().unwrap_or_else(PoisonError::into_inner);
         if life.is_some_and(|seen| seen.elapsed() < within) {
             return true;
         }

@@ -37,27 +37,16 @@ impl Place {
     /// Reads a location.
     pub(crate) fn new(location: &str) -> Result<Self, EngineError> {
         if let Some(url) = location.strip_prefix(STARTED) {
-            return Ok(Self::Server {
-                url: url.to_owned(),
-                throw_away: true,
-                patience: Patience::default(),
-            });
+            return Ok(Self::Server { url: url.to_owned(), throw_away: true, patience: Patience::default() });
         }
         let Some(of) = location.strip_prefix("temp:") else {
-            return Ok(Self::Server {
-                url: location.to_owned(),
-                throw_away: false,
-                patience: Patience::default(),
-            });
+            return Ok(Self::Server { url: location.to_owned(), throw_away: false, patience: Patience::default() });
         };
         let (name, version) = match of.split_once(':') {
             Some((name, version)) => (name, Some(version.to_owned())),
             None => (of, None),
         };
-        Ok(Self::Temporary {
-            name: name.to_owned(),
-            version,
-        })
+        Ok(Self::Temporary { name: name.to_owned(), version })
     }
 
     /// As this parameter has it, and with an ear for this request to stop.
@@ -72,9 +61,7 @@ impl Place {
     /// The failure of a command that its user has asked to end is that end, once the server was given up.
     pub(crate) fn failed(&self, error: EngineError) -> EngineError {
         match self {
-            Self::Server { patience, .. } if patience.is_over() && patience.hurries() => {
-                EngineError::Interrupted
-            }
+            Self::Server { patience, .. } if patience.is_over() && patience.hurries() => EngineError::Interrupted,
             _ => error,
         }
     }
@@ -92,7 +79,8 @@ impl Place {
         match self {
             Self::Temporary { .. } => Err(EngineError::Usage(
                 "a temporary server runs only during one command: it does not exist before or after the \
-                 command".to_owned(),
+                 command"
+                    .to_owned(),
             )),
             Self::Server { url, patience, .. } => Ok((url, patience)),
         }
@@ -106,13 +94,7 @@ impl Place {
 
     /// It was started for this command and goes away with it.
     pub(crate) fn is_throw_away(&self) -> bool {
-        matches!(
-            self,
-            Self::Server {
-                throw_away: true,
-                ..
-            }
-        )
+        matches!(self, Self::Server { throw_away: true, .. })
     }
 }
 

@@ -76,10 +76,7 @@ impl Cpu {
     /// `on-CPU ns, waiting ns, slices` of `schedstat`.
     fn parse(text: &str) -> Option<Self> {
         let mut fields = text.split_ascii_whitespace();
-        Some(Self {
-            used_ns: fields.next()?.parse().ok()?,
-            delay_ns: fields.next()?.parse().ok()?,
-        })
+        Some(Self { used_ns: fields.next()?.parse().ok()?, delay_ns: fields.next()?.parse().ok()? })
     }
 
     fn add(&mut self, other: Self) {
@@ -168,12 +165,7 @@ impl ProcReader {
     }
 
     fn of(proc: &Path, first: i32, parts: Parts) -> Self {
-        Self {
-            proc: proc.to_path_buf(),
-            first,
-            parts,
-            state: Mutex::default(),
-        }
+        Self { proc: proc.to_path_buf(), first, parts, state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -243,10 +235,7 @@ impl ProcReader {
     /// A last reading of a session that is about to end.
     pub(crate) fn last_look(&self, pid: i32) {
         let mut state = self.state();
-        let found = state
-            .live
-            .iter_mut()
-            .find(|(_, seen)| seen.inner_pid == pid && seen.role == Role::Ours);
+        let found = state.live.iter_mut().find(|(_, seen)| seen.inner_pid == pid && seen.role == Role::Ours);
         if let Some((host_pid, seen)) = found
             && let Some(cpu) = self.cpu(*host_pid)
         {
@@ -312,12 +301,7 @@ impl ProcReader {
                 seen.role = Role::Other;
             }
         }
-        let gone: Vec<i32> = state
-            .live
-            .keys()
-            .filter(|pid| !pids.contains(pid))
-            .copied()
-            .collect();
+        let gone: Vec<i32> = state.live.keys().filter(|pid| !pids.contains(pid)).copied().collect();
         for pid in gone {
             if let Some(seen) = state.live.remove(&pid) {
                 state.ended.entry(seen.role).or_default().add(seen.last);
@@ -344,23 +328,15 @@ impl ProcReader {
 fn children(proc: &Path, parent: i32) -> Vec<i32> {
     let list = proc.join(format!("{parent}/task/{parent}/children"));
     if let Ok(text) = fs::read_to_string(list) {
-        return text
-            .split_ascii_whitespace()
-            .filter_map(|pid| pid.parse().ok())
-            .collect();
+        return text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect();
     }
-    pids(proc)
-        .into_iter()
-        .filter(|pid| parent_of(proc, *pid) == Some(parent))
-        .collect()
+    pids(proc).into_iter().filter(|pid| parent_of(proc, *pid) == Some(parent)).collect()
 }
 
 /// Every process there is.
 pub(crate) fn pids(proc: &Path) -> Vec<i32> {
     let entries = fs::read_dir(proc).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect()
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// A field of `/proc/<pid>/stat`, the one after the name first.
@@ -412,11 +388,7 @@ mod tests {
         fs::write(dir.join("io"), io).unwrap();
         fs::write(dir.join("schedstat"), schedstat).unwrap();
         fs::write(dir.join("cmdline"), cmdline).unwrap();
-        fs::write(
-            dir.join("status"),
-            format!("Name:\tserver\nNSpid:\t{pid}\n"),
-        )
-        .unwrap();
+        fs::write(dir.join("status"), format!("Name:\tserver\nNSpid:\t{pid}\n")).unwrap();
         let parent = if pid == 100 { 1 } else { 100 };
         fs::write(
             dir.join("stat"),
@@ -439,13 +411,7 @@ mod tests {
         process(proc, 100, &io(1000), "50 1 1", "/usr/bin/server -D /data");
         process(proc, 101, &io(200), "70 2 1", "server: writer ");
         process(proc, 102, &io(30), "900 40 1", "server: me db [local] idle");
-        process(
-            proc,
-            103,
-            &io(4),
-            "11 3 1",
-            "server: you db 10.0.0.1(5) idle",
-        );
+        process(proc, 103, &io(4), "11 3 1", "server: you db 10.0.0.1(5) idle");
         let reader = ProcReader::new(proc, 100, writers());
         let first = reader.sample(&[102]);
         let sum = first.io.expect("readable");
@@ -471,24 +437,12 @@ mod tests {
     fn a_session_that_is_told_of_later_takes_its_cpu_with_it() {
         let dir = tempfile::tempdir().unwrap();
         process(dir.path(), 100, &io(0), "1 0 1", "server");
-        process(
-            dir.path(),
-            102,
-            &io(0),
-            "500 9 1",
-            "server: me db [local] idle",
-        );
+        process(dir.path(), 102, &io(0), "500 9 1", "server: me db [local] idle");
         let reader = ProcReader::new(dir.path(), 100, writers());
         assert_eq!(reader.sample(&[]).other.used_ns, 500);
         let told = reader.sample(&[102]);
         assert_eq!((told.ours.used_ns, told.other.used_ns), (500, 0));
-        process(
-            dir.path(),
-            102,
-            &io(0),
-            "800 9 1",
-            "server: me db [local] idle",
-        );
+        process(dir.path(), 102, &io(0), "800 9 1", "server: me db [local] idle");
         reader.last_look(102);
         fs::remove_dir_all(dir.path().join("102")).unwrap();
         assert_eq!(reader.sample(&[102]).ours.used_ns, 800);
@@ -499,12 +453,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         process(dir.path(), 100, &io(1000), "1 0 1", "server");
         let tasks = dir.path().join("100/task");
-        for (tid, cpu) in [
-            (100, "50 1 1"),
-            (101, "70 2 1"),
-            (102, "900 40 1"),
-            (103, "11 3 1"),
-        ] {
+        for (tid, cpu) in [(100, "50 1 1"), (101, "70 2 1"), (102, "900 40 1"), (103, "11 3 1")] {
             process(&tasks, tid, "", cpu, "");
         }
         let reader = ProcReader::threads(dir.path(), 100);
@@ -524,10 +473,7 @@ mod tests {
 
     #[test]
     fn this_kernel_lists_the_children_it_has() {
-        let mut child = std::process::Command::new("sleep")
-            .arg("30")
-            .spawn()
-            .expect("sleep is everywhere");
+        let mut child = std::process::Command::new("sleep").arg("30").spawn().expect("sleep is everywhere");
         let me = i32::try_from(std::process::id()).expect("a pid");
         let pid = i32::try_from(child.id()).expect("a pid");
         // The list holds the children of one thread, and another test's thread may have been the first.

@@ -49,9 +49,7 @@ pub(crate) fn is_hot(op: &Op, home: u32) -> Result<bool, EngineError> {
     match schema {
         schema if schema == home => Ok(false),
         1 => Ok(true),
-        _ => Err(EngineError::Unusable(format!(
-            "an operation of schema {schema} in a session of schema {home}"
-        ))),
+        _ => Err(EngineError::Unusable(format!("an operation of schema {schema} in a session of schema {home}"))),
     }
 }
 
@@ -82,41 +80,22 @@ pub(crate) struct Pace {
 impl Pace {
     /// At most so many operations, which last at most so long.
     pub(crate) fn new(most: usize, longest_ns: Ns) -> Self {
-        Self {
-            ops: OPS_FIRST.min(most),
-            most,
-            longest_ns,
-            overhead_ns: 0,
-        }
+        Self { ops: OPS_FIRST.min(most), most, longest_ns, overhead_ns: 0 }
     }
 
     /// How long the operations of a slice that is sent now may last.
     pub(crate) fn left_ns(&self, sent_ns: Ns, until_ns: Ns) -> Ns {
-        until_ns
-            .saturating_sub(sent_ns + self.overhead_ns / 2)
-            .min(self.longest_ns)
+        until_ns.saturating_sub(sent_ns + self.overhead_ns / 2).min(self.longest_ns)
     }
 
     /// The whole slice failed.
     pub(crate) fn nothing_done(failed: OpError, begin_ns: Ns, end_ns: Ns) -> SliceDone {
-        SliceDone {
-            begin_ns,
-            outcomes: vec![Outcome {
-                end_ns,
-                result: Err(failed),
-            }],
-            end_ns,
-        }
+        SliceDone { begin_ns, outcomes: vec![Outcome { end_ns, result: Err(failed) }], end_ns }
     }
 
     /// Lays the server's instants between our two: what the call took beside its operations is split evenly
     /// between the way there and the way back.
-    pub(crate) fn timed(
-        &mut self,
-        asked: usize,
-        (sent_ns, end_ns): (Ns, Ns),
-        answer: Answer,
-    ) -> SliceDone {
+    pub(crate) fn timed(&mut self, asked: usize, (sent_ns, end_ns): (Ns, Ns), answer: Answer) -> SliceDone {
         // Whatever the server says its clock is: no sum of it may overflow.
         let offset_ns = |us: i64| {
             let us = us.saturating_sub(answer.began_us).max(0) as u64;
@@ -140,19 +119,12 @@ impl Pace {
             .map(|(us, rows)| {
                 // The server's clock may be set back; ours is not.
                 latest_ns = latest_ns.max(begin_ns.saturating_add(offset_ns(*us)).min(end_ns));
-                Outcome {
-                    end_ns: latest_ns,
-                    result: Ok((*rows).clamp(0, ROWS_MAX) as u64),
-                }
+                Outcome { end_ns: latest_ns, result: Ok((*rows).clamp(0, ROWS_MAX) as u64) }
             })
             .collect();
         if let (Some(error), Some(last)) = (answer.failed, outcomes.last_mut()) {
             last.result = Err(error);
         }
-        SliceDone {
-            begin_ns,
-            outcomes,
-            end_ns,
-        }
+        SliceDone { begin_ns, outcomes, end_ns }
     }
 }

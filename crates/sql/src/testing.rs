@@ -3,16 +3,8 @@
 use assay_measure::config::{self, ParamDef, Settings, Tables};
 
 /// Settings of a target with these parameters, as a command line that may name a password would give them.
-pub(crate) fn settings_of(
-    target: &'static str,
-    params: &'static [ParamDef],
-    said: &[(&str, &str)],
-) -> Settings {
-    let tables = Tables {
-        target,
-        params,
-        others: &[],
-    };
+pub(crate) fn settings_of(target: &'static str, params: &'static [ParamDef], said: &[(&str, &str)]) -> Settings {
+    let tables = Tables { target, params, others: &[] };
     let said = said.iter().map(|(name, value)| {
         let option = format!("--set {name}");
         (option, (*name).to_owned(), (*value).to_owned())

@@ -56,9 +56,8 @@ pub(crate) fn gather<F: Default>(
             }
             Err(mpsc::RecvTimeoutError::Timeout) => {}
             Err(mpsc::RecvTimeoutError::Disconnected) => {
-                return Err(failed.unwrap_or_else(|| {
-                    EngineError::Unusable("a thread that loads ended without a word".to_owned())
-                }));
+                return Err(failed
+                    .unwrap_or_else(|| EngineError::Unusable("a thread that loads ended without a word".to_owned())));
             }
         }
         watch()?;

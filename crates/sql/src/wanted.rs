@@ -78,14 +78,7 @@ impl Wanted {
         let schemas = schemas.max(loaded.last().copied().unwrap_or(0));
         let load: Vec<u32> = (1..=schemas).filter(|n| !loaded.contains(n)).collect();
         let degree = (settings.int("LOAD_PARALLEL_DEGREE") as usize).clamp(1, load.len().max(1));
-        Ok(Self {
-            marker,
-            drop: loading.into_iter().filter(|n| *n > schemas).collect(),
-            start,
-            schemas,
-            load,
-            degree,
-        })
+        Ok(Self { marker, drop: loading.into_iter().filter(|n| *n > schemas).collect(), start, schemas, load, degree })
     }
 
     /// Live rows to be loaded, of both tables.
@@ -107,29 +100,13 @@ impl Wanted {
         }
         let seconds = load_s.max(1e-9);
         vec![
-            count(
-                "loaded_schemas",
-                "SLOB schemas loaded",
-                self.load.len() as u64,
-            ),
+            count("loaded_schemas", "SLOB schemas loaded", self.load.len() as u64),
             count("loaded_rows", "Rows loaded", self.rows()),
             bytes("load_bytes", "Table data written", self.data_bytes()),
             decimal("load_s", "Load time with index and verification, s", load_s),
-            decimal(
-                "load_rows_per_s",
-                "Load rate in rows",
-                self.rows() as f64 / seconds,
-            ),
-            decimal(
-                "load_mb_per_s",
-                "Load rate, MB/s (10^6)",
-                self.data_bytes() as f64 / 1e6 / seconds,
-            ),
-            count(
-                "load_connections",
-                "Connections that loaded",
-                self.degree as u64,
-            ),
+            decimal("load_rows_per_s", "Load rate in rows", self.rows() as f64 / seconds),
+            decimal("load_mb_per_s", "Load rate, MB/s (10^6)", self.data_bytes() as f64 / 1e6 / seconds),
+            count("load_connections", "Connections that loaded", self.degree as u64),
         ]
     }
 
@@ -138,9 +115,9 @@ impl Wanted {
         let all = many(u64::from(self.schemas), "SLOB schema");
         match &self.start {
             Start::Fresh => format!("create a data set of {all} in {place}"),
-            Start::Over(_) => format!(
-                "start over: an earlier prepare did not finish; remove its tables and create {all}"
-            ),
+            Start::Over(_) => {
+                format!("start over: an earlier prepare did not finish; remove its tables and create {all}")
+            }
             Start::Add(_) if self.load.is_empty() && self.drop.is_empty() => {
                 format!("nothing: {all} there already")
             }
@@ -164,29 +141,13 @@ pub(crate) fn data_lines<X>(marker: &Marker<X>, schemas: u32, unit: &str) -> Vec
         (true, 0) => "random text, different in each row".to_owned(),
         (true, pct) => format!("random text, different in each row, {pct} % constant"),
     };
-    let index = if marker.unique {
-        "unique"
-    } else {
-        "not unique"
-    };
+    let index = if marker.unique { "unique" } else { "not unique" };
     vec![
         count("format_version", "Format version", u64::from(FORMAT)),
         count("schemas", "SLOB schemas", u64::from(schemas)),
-        count(
-            "scale_blocks",
-            &format!("Rows (= {unit}s) per schema"),
-            marker.scale,
-        ),
-        count(
-            "scan_blocks",
-            &format!("Scan table {unit}s per schema"),
-            marker.scan_blocks,
-        ),
-        count(
-            "block_bytes",
-            &format!("{}{rest} size, bytes", first.to_uppercase()),
-            marker.block_bytes,
-        ),
+        count("scale_blocks", &format!("Rows (= {unit}s) per schema"), marker.scale),
+        count("scan_blocks", &format!("Scan table {unit}s per schema"), marker.scan_blocks),
+        count("block_bytes", &format!("{}{rest} size, bytes", first.to_uppercase()), marker.block_bytes),
         count("seed", "Seed of the key order", marker.seed),
         text("content", "Columns", content),
         text("index", "Index", index.to_owned()),
@@ -199,9 +160,7 @@ pub(crate) fn refuse_counts(schemas: u32) -> Result<(), EngineError> {
     if (1..=MOST_SCHEMAS).contains(&schemas) {
         return Ok(());
     }
-    Err(EngineError::Usage(format!(
-        "{schemas} schemas cannot be loaded; the range is 1 to {MOST_SCHEMAS}"
-    )))
+    Err(EngineError::Usage(format!("{schemas} schemas cannot be loaded; the range is 1 to {MOST_SCHEMAS}")))
 }
 
 /// The settings of a new data set, for the server's block (bytes, what it calls one).
@@ -256,32 +215,12 @@ pub(crate) fn refuse_contradictions<X: Own>(
     let blocks = |name| settings.blocks(name, page).unwrap_or(0).to_string();
     let flag = |name| settings.bool(name).to_string();
     let pairs = [
-        (
-            "BLOCK_SZ",
-            settings.int("BLOCK_SZ").to_string(),
-            marker.block_bytes.to_string(),
-        ),
+        ("BLOCK_SZ", settings.int("BLOCK_SZ").to_string(), marker.block_bytes.to_string()),
         ("SCALE", blocks("SCALE"), marker.scale.to_string()),
-        (
-            "SCAN_TABLE_SZ",
-            blocks("SCAN_TABLE_SZ"),
-            marker.scan_blocks.to_string(),
-        ),
-        (
-            "OBFUSCATE_COLUMNS",
-            flag("OBFUSCATE_COLUMNS"),
-            marker.obfuscate.to_string(),
-        ),
-        (
-            "COMPRESS_PCT",
-            settings.int("COMPRESS_PCT").to_string(),
-            marker.compress_pct.to_string(),
-        ),
-        (
-            "UNIQUE_INDEX",
-            flag("UNIQUE_INDEX"),
-            marker.unique.to_string(),
-        ),
+        ("SCAN_TABLE_SZ", blocks("SCAN_TABLE_SZ"), marker.scan_blocks.to_string()),
+        ("OBFUSCATE_COLUMNS", flag("OBFUSCATE_COLUMNS"), marker.obfuscate.to_string()),
+        ("COMPRESS_PCT", settings.int("COMPRESS_PCT").to_string(), marker.compress_pct.to_string()),
+        ("UNIQUE_INDEX", flag("UNIQUE_INDEX"), marker.unique.to_string()),
     ];
     let contradictions: Vec<String> = pairs
         .into_iter()

@@ -79,21 +79,13 @@ impl<T: Cancel> Backends<T> {
 
     /// (session from 1, process) of all that have connected.
     pub(crate) fn pids(&self) -> Vec<(u32, i32)> {
-        (1..=self.pids.len() as u32)
-            .filter_map(|session| Some((session, self.pid(session)?)))
-            .collect()
+        (1..=self.pids.len() as u32).filter_map(|session| Some((session, self.pid(session)?))).collect()
     }
 
     fn cancel_all(&self) {
         self.cancelled.store(true, Ordering::Release);
-        let tokens: Vec<T> = self
-            .tokens
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .iter()
-            .flatten()
-            .cloned()
-            .collect();
+        let tokens: Vec<T> =
+            self.tokens.lock().unwrap_or_else(PoisonError::into_inner).iter().flatten().cloned().collect();
         for token in tokens {
             // A server that is gone has nothing left to cancel, and one that does not answer does not answer the next.
             if token.cancel().is_err() {
@@ -127,10 +119,7 @@ impl Watch {
                 what: "starting the thread that cancels statements".to_owned(),
                 source,
             })?;
-        Ok(Self {
-            ended,
-            thread: Some(thread),
-        })
+        Ok(Self { ended, thread: Some(thread) })
     }
 }
 
@@ -145,12 +134,7 @@ impl Drop for Watch {
     }
 }
 
-fn watch<T: Cancel>(
-    backends: &Backends<T>,
-    stop: &Stop,
-    patience: Option<Duration>,
-    ended: &AtomicBool,
-) {
+fn watch<T: Cancel>(backends: &Backends<T>, stop: &Stop, patience: Option<Duration>, ended: &AtomicBool) {
     let (mut stopped, mut left) = (None, None);
     while !ended.load(Ordering::Acquire) {
         let now = Instant::now();

@@ -62,10 +62,7 @@ pub struct Latency {
 
 impl Clone for Latency {
     fn clone(&self) -> Self {
-        Self {
-            histogram: self.histogram.clone(),
-            squares_ns2: self.squares_ns2,
-        }
+        Self { histogram: self.histogram.clone(), squares_ns2: self.squares_ns2 }
     }
 }
 
@@ -79,10 +76,7 @@ impl Latency {
     /// Ready to record without allocating.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            histogram: Histogram::new(),
-            squares_ns2: 0,
-        }
+        Self { histogram: Histogram::new(), squares_ns2: 0 }
     }
 
     /// Counts one duration.
@@ -117,9 +111,7 @@ impl Latency {
         }
         // n * sum(x^2) - sum(x)^2 is exact in integers, so no digits are lost to cancellation.
         let sum = u128::from(self.histogram.sum_ns());
-        let spread = n
-            .checked_mul(self.squares_ns2)
-            .and_then(|all| all.checked_sub(sum.checked_mul(sum)?));
+        let spread = n.checked_mul(self.squares_ns2).and_then(|all| all.checked_sub(sum.checked_mul(sum)?));
         let variance = match spread {
             Some(spread) => spread as f64 / (n as f64 * (n - 1) as f64),
             None => {

@@ -135,10 +135,7 @@ impl Mode {
     /// Offsets are random.
     #[must_use]
     pub fn is_random(self) -> bool {
-        matches!(
-            self,
-            Self::RandRead | Self::RandWrite | Self::RandRw | Self::RandTrim | Self::RandTrimWrite
-        )
+        matches!(self, Self::RandRead | Self::RandWrite | Self::RandRw | Self::RandTrim | Self::RandTrimWrite)
     }
 
     /// It reads and writes.
@@ -152,11 +149,7 @@ impl Mode {
     pub fn goes(self, way: Way) -> bool {
         match way {
             Way::Read => self.is_mixed() || matches!(self, Self::Read | Self::RandRead),
-            Way::Write => {
-                self.is_mixed()
-                    || self.trims_and_writes()
-                    || matches!(self, Self::Write | Self::RandWrite)
-            }
+            Way::Write => self.is_mixed() || self.trims_and_writes() || matches!(self, Self::Write | Self::RandWrite),
             Way::Trim => self.trims_and_writes() || matches!(self, Self::Trim | Self::RandTrim),
         }
     }

@@ -46,14 +46,7 @@ impl SteadyWatch {
             return None;
         }
         let ramp_s = seconds(pace.steady_ramp_ns);
-        Some(Self {
-            steady,
-            duration_s,
-            ramp_s,
-            ramp_left: ramp_s,
-            window: VecDeque::new(),
-            attained: false,
-        })
+        Some(Self { steady, duration_s, ramp_s, ramp_left: ramp_s, window: VecDeque::new(), attained: false })
     }
 
     /// Takes the sample of one whole second after the job's own ramp; true once the criterion is
@@ -115,16 +108,8 @@ impl SteadyWatch {
 
     /// The criterion in the unit of the limit; `None` for a percentage of nothing.
     fn criterion(&self, fit: Fit) -> Option<f64> {
-        let value = if self.steady.slope {
-            fit.slope
-        } else {
-            fit.deviation
-        };
-        if self.steady.percent {
-            percent(value, fit.mean)
-        } else {
-            Some(value)
-        }
+        let value = if self.steady.slope { fit.slope } else { fit.deviation };
+        if self.steady.percent { percent(value, fit.mean) } else { Some(value) }
     }
 
     fn judge(&self) -> Option<bool> {

@@ -18,12 +18,7 @@ const DEPTHS: [u32; 2] = [1, 32];
 #[must_use]
 pub fn engine() -> (IoEngine, Option<String>) {
     let refused = |engine| {
-        let options = LanesOptions {
-            lanes: 1,
-            lane_bytes: BLOCK_BYTES as usize,
-            files: Vec::new(),
-            engine,
-        };
+        let options = LanesOptions { lanes: 1, lane_bytes: BLOCK_BYTES as usize, files: Vec::new(), engine };
         Lanes::open(options).err().map(|error| error.to_string())
     };
     let Some(why) = refused(LaneEngine::Uring(UringMode::default())) else {
@@ -49,13 +44,8 @@ pub(super) fn jobs(place: &Path, time: Duration) -> Result<Invocation, EngineErr
     let (engine, description) = engine();
     let each_ns = time.as_nanos() as u64 / DEPTHS.len() as u64;
     let job = |(wave, depth): (usize, &u32)| {
-        let mut options = Options {
-            clones: 1,
-            engine,
-            description: description.clone(),
-            stonewall: wave > 0,
-            ..Options::default()
-        };
+        let mut options =
+            Options { clones: 1, engine, description: description.clone(), stonewall: wave > 0, ..Options::default() };
         options.files.names = vec![file.clone()];
         options.files.size = Some(Amount::Bytes(FILE_BYTES));
         options.files.direct = true;
@@ -78,8 +68,5 @@ pub(super) fn jobs(place: &Path, time: Duration) -> Result<Invocation, EngineErr
             ..Job::default()
         }
     };
-    Ok(Invocation {
-        jobs: DEPTHS.iter().enumerate().map(job).collect(),
-        ..Invocation::default()
-    })
+    Ok(Invocation { jobs: DEPTHS.iter().enumerate().map(job).collect(), ..Invocation::default() })
 }

@@ -2,10 +2,7 @@
 //!
 //! Needs fio 3.33 or another of its age on the path; says so loudly and does nothing without.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "says so when it has nothing to compare with"
-)]
+#![expect(clippy::print_stderr, reason = "says so when it has nothing to compare with")]
 
 use assay_storage::language::{self, World};
 use assay_storage::spec::{Given, Invocation, Job, SpecError};
@@ -109,34 +106,16 @@ const WORDS: &[(&str, Verdict)] = &[
     ("--ioengine=vsync", Both),
     ("--ioengine=nosuch", Neither),
     ("--ioengine=mmap", UNSUPPORTED),
-    (
-        "--ioengine=io_uring --fixedbufs --registerfiles --hipri=0",
-        Both,
-    ),
-    (
-        "--ioengine=io_uring --sqthread_poll=1 --sqthread_poll_cpu=0",
-        Both,
-    ),
-    (
-        "--ioengine=io_uring --nonvectored=1 --force_async=4 --nowait=1",
-        Both,
-    ),
+    ("--ioengine=io_uring --fixedbufs --registerfiles --hipri=0", Both),
+    ("--ioengine=io_uring --sqthread_poll=1 --sqthread_poll_cpu=0", Both),
+    ("--ioengine=io_uring --nonvectored=1 --force_async=4 --nowait=1", Both),
     ("--ioengine=libaio --userspace_reap", Both),
     ("--ioengine=libaio --registerfiles", Neither),
     ("--registerfiles", Neither),
     ("--ioengine=pvsync2 --hipri", Both),
-    (
-        "--fixedbufs --ioengine=io_uring",
-        OnlyAssay("the order of words does not matter here"),
-    ),
-    (
-        "--iodepth=32 --iodepth_batch=8 --iodepth_batch_complete=4",
-        Both,
-    ),
-    (
-        "--iodepth_batch_submit=64 --iodepth_low=9 --iodepth_batch_complete_max=99",
-        Both,
-    ),
+    ("--fixedbufs --ioengine=io_uring", OnlyAssay("the order of words does not matter here")),
+    ("--iodepth=32 --iodepth_batch=8 --iodepth_batch_complete=4", Both),
+    ("--iodepth_batch_submit=64 --iodepth_low=9 --iodepth_batch_complete_max=99", Both),
     ("--iodepth=0", Neither),
     ("--iodept=4", Neither),
     ("--group_rep", Both),
@@ -148,27 +127,15 @@ const WORDS: &[(&str, Verdict)] = &[
     ("--rate=1m --rate_iops=100", Neither),
     ("--rate_iops=100 --rate_iops_min=200", Neither),
     ("--numjobs=0", Neither),
-    (
-        "--thinktime=5ms --thinktime_spin=1ms --thinktime_blocks=4",
-        Both,
-    ),
+    ("--thinktime=5ms --thinktime_spin=1ms --thinktime_blocks=4", Both),
     ("--startdelay=1-5", Both),
     ("--ramp_time=2 --max_latency=10ms", Both),
     ("--latency_target=5ms --latency_window=1s", Both),
-    (
-        "--latency_target=500 --latency_window=300ms --latency_percentile=99.5 --latency_run=1",
-        Both,
-    ),
+    ("--latency_target=500 --latency_window=300ms --latency_percentile=99.5 --latency_run=1", Both),
     ("--latency_percentile=100.5", Neither),
     ("--latency_target=5ms", OnlyFio("every turn is a window")),
-    (
-        "--latency_target=5ms --latency_window=1s --gtod_reduce=1",
-        OnlyFio("nothing is ever searched"),
-    ),
-    (
-        "--fsync=8 --fdatasync=1 --end_fsync=1 --fsync_on_close=1",
-        Both,
-    ),
+    ("--latency_target=5ms --latency_window=1s --gtod_reduce=1", OnlyFio("nothing is ever searched")),
+    ("--fsync=8 --fdatasync=1 --end_fsync=1 --fsync_on_close=1", Both),
     ("--sync=dsync", Both),
     ("--sync=2", Neither),
     ("--continue_on_error=all", Both),
@@ -191,27 +158,15 @@ const WORDS: &[(&str, Verdict)] = &[
     ("--percentile_list=50:99:99.9", Both),
     ("--percentile_list=101", Neither),
     ("--percentile_list=99,50", MISREAD),
-    (
-        "--lat_percentiles=1 --slat_percentiles=1 --clat_percentiles=0",
-        Both,
-    ),
+    ("--lat_percentiles=1 --slat_percentiles=1 --clat_percentiles=0", Both),
     ("--gtod_reduce=1 --disable_lat=1 --disable_bw=1", Both),
-    (
-        "--bwavgtime=1000 --iopsavgtime=1000 --significant_figures=6",
-        Both,
-    ),
+    ("--bwavgtime=1000 --iopsavgtime=1000 --significant_figures=6", Both),
     ("--significant_figures=11", Neither),
-    (
-        "--write_lat_log=l --log_avg_msec=100 --log_offset=1 --per_job_logs=0",
-        Both,
-    ),
+    ("--write_lat_log=l --log_avg_msec=100 --log_offset=1 --per_job_logs=0", Both),
     ("--write_bw_log", Neither),
     ("--log_max_value=1", Both),
     ("--log_window_value=both", OnlyAssay("newer fios take it")),
-    (
-        "--verify=crc32c --do_verify=0 --verify_fatal=1 --verify_backlog=64",
-        Both,
-    ),
+    ("--verify=crc32c --do_verify=0 --verify_fatal=1 --verify_backlog=64", Both),
     ("--verify=pattern --verify_pattern=0xdeadbeef", Both),
     ("--verify=foo", Neither),
     ("--verify=md5", UNSUPPORTED),
@@ -220,41 +175,23 @@ const WORDS: &[(&str, Verdict)] = &[
     ("--buffer_pattern=abc", Neither),
     ("--buffer_pattern=0x", Neither),
     ("--buffer_pattern=5000000000", Neither),
-    (
-        "--buffer_compress_percentage=50 --buffer_compress_chunk=4k",
-        Both,
-    ),
-    (
-        "--dedupe_percentage=30 --refill_buffers --zero_buffers",
-        Both,
-    ),
+    ("--buffer_compress_percentage=50 --buffer_compress_chunk=4k", Both),
+    ("--dedupe_percentage=30 --refill_buffers --zero_buffers", Both),
     ("--steadystate=iops:2% --ss_dur=10 --ss_ramp=5", Both),
     ("--steadystate=bw_slope:0.3%", Both),
     ("--steadystate=iops", Neither),
     ("--steadystate=foo:1", Neither),
     ("--steadystate=lat:5%", OnlyAssay("newer fios take it")),
-    (
-        "--cpus_allowed=0-1 --cpus_allowed_policy=split --nice=5",
-        Both,
-    ),
+    ("--cpus_allowed=0-1 --cpus_allowed_policy=split --nice=5", Both),
     ("--cpumask=3", Both),
     ("--cpus_allowed=a", MISREAD),
-    (
-        "--fallocate=none --unlink=1 --create_fsync=0 --pre_read=1",
-        Both,
-    ),
+    ("--fallocate=none --unlink=1 --create_fsync=0 --pre_read=1", Both),
     ("--fallocate=maybe", Neither),
     ("--allow_mounted_write=1", Both),
     ("--kb_base=1000", Both),
     ("--kb_base=1001", Neither),
-    (
-        "--iomem=mmap --mem_align=4k --clocksource=cpu --gtod_cpu=0",
-        Both,
-    ),
-    (
-        "--read_iolog=trace",
-        OnlyFio("refused by design: not supported"),
-    ),
+    ("--iomem=mmap --mem_align=4k --clocksource=cpu --gtod_cpu=0", Both),
+    ("--read_iolog=trace", OnlyFio("refused by design: not supported")),
     ("--zonemode=none", Both),
     ("--cgroup=x", UNSUPPORTED),
     ("--readonly", Both),
@@ -281,10 +218,7 @@ const FILES: &[(&str, Verdict)] = &[
     ("[a]\nbs=8k ; comment\n# another\n", Both),
     ("[a b]\n  bs=8k   \n", Both),
     ("[a]\nbs = 8k\n", Both),
-    (
-        "[a]\nrw = randread\n",
-        OnlyAssay("blanks around the equals sign mean nothing"),
-    ),
+    ("[a]\nrw = randread\n", OnlyAssay("blanks around the equals sign mean nothing")),
     ("[a]\niodepth=4*$ncpus\n", Both),
     ("[a]\nbs=$pagesize\n", Both),
     ("[a]\niodepth=${ASSAY_PARITY_DEPTH}\n", Both),
@@ -314,10 +248,7 @@ const FILES: &[(&str, Verdict)] = &[
 /// Runs fio in `dir`; nothing when there is none.
 fn fio(dir: &Path, words: &[&str]) -> Option<Output> {
     let mut command = Command::new("fio");
-    command
-        .args(words)
-        .current_dir(dir)
-        .env("ASSAY_PARITY_DEPTH", "7");
+    command.args(words).current_dir(dir).env("ASSAY_PARITY_DEPTH", "7");
     match command.output() {
         Ok(output) => Some(output),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -367,11 +298,7 @@ fn both_take_or_both_refuse_a_command_line() {
         };
         let taken = ours(dir.path(), &words);
         if !verdict_holds(*verdict, output.status.success(), taken.is_ok()) {
-            wrong.push(format!(
-                "{line}: {verdict:?}, but fio says {} and assay {:?}",
-                output.status,
-                taken.err()
-            ));
+            wrong.push(format!("{line}: {verdict:?}, but fio says {} and assay {:?}", output.status, taken.err()));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -387,26 +314,15 @@ fn both_take_or_both_refuse_a_job_file() {
     write("section.fio", "[b]\niodepth=5\n");
     let mut wrong = Vec::new();
     for (text, verdict) in FILES {
-        write(
-            "job.fio",
-            &format!("[global]\nioengine=null\nsize=1m\n{text}"),
-        );
+        write("job.fio", &format!("[global]\nioengine=null\nsize=1m\n{text}"));
         // Without a job fio complains only when it is to run something.
-        let words: &[&str] = if *verdict == Neither {
-            &["job.fio"]
-        } else {
-            &["--parse-only", "job.fio"]
-        };
+        let words: &[&str] = if *verdict == Neither { &["job.fio"] } else { &["--parse-only", "job.fio"] };
         let Some(output) = fio(dir.path(), words) else {
             return;
         };
         let taken = ours(dir.path(), &["job.fio"]);
         if !verdict_holds(*verdict, output.status.success(), taken.is_ok()) {
-            wrong.push(format!(
-                "{text:?}: {verdict:?}, but fio says {} and assay {:?}",
-                output.status,
-                taken.err()
-            ));
+            wrong.push(format!("{text:?}: {verdict:?}, but fio says {} and assay {:?}", output.status, taken.err()));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -475,10 +391,7 @@ struct Reported {
 }
 
 fn pairs(given: &[Given]) -> Vec<(String, String)> {
-    given
-        .iter()
-        .filter_map(|(name, value)| Some((name.clone(), value.clone()?)))
-        .collect()
+    given.iter().filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect()
 }
 
 /// The objects of fio's JSON keep their order and repeats, which maps lose.
@@ -503,19 +416,12 @@ fn reported(json: &str) -> (Vec<(String, String)>, Vec<Reported>) {
         }
         match (section, key) {
             ("global", key) => globals.push((key.to_owned(), value.to_owned())),
-            ("job", key) => jobs
-                .last_mut()
-                .expect("options stand within a job")
-                .options
-                .push((key.to_owned(), value.to_owned())),
-            ("", "jobname") => jobs.push(Reported {
-                name: value.to_owned(),
-                group: 0,
-                options: Vec::new(),
-            }),
+            ("job", key) => {
+                jobs.last_mut().expect("options stand within a job").options.push((key.to_owned(), value.to_owned()))
+            }
+            ("", "jobname") => jobs.push(Reported { name: value.to_owned(), group: 0, options: Vec::new() }),
             ("", "groupid") => {
-                jobs.last_mut().expect("a group is of a job").group =
-                    value.parse().expect("a number");
+                jobs.last_mut().expect("a group is of a job").group = value.parse().expect("a number");
             }
             _ => {}
         }
@@ -609,11 +515,7 @@ fn sizes_depths_and_directions_are_those_of_fios_header_lines() {
         for (part, blocks) in sizes.split(", ").zip(&options.pattern.blocks) {
             let (low, high) = part[4..].split_once('-').expect("two sizes");
             let theirs = (bytes_of(low), bytes_of(high));
-            assert_eq!(
-                theirs,
-                (u64::from(blocks.min), u64::from(blocks.max)),
-                "{header}"
-            );
+            assert_eq!(theirs, (u64::from(blocks.min), u64::from(blocks.max)), "{header}");
         }
     }
 }
@@ -654,17 +556,11 @@ const NUMBERS: &[(&str, &[&str])] = &[
     (
         "size",
         &[
-            "4", "4k", "4ki", "4kb", "4kib", "4K", "4Ki", "4KB", "4KiB", "1m", "1mi", "1mb",
-            "1mib", "1g", "1gi", "1gib", "1t", "1tib", "1p", "1pib", "0x10", "0xff", "+5", "010",
-            "512b",
+            "4", "4k", "4ki", "4kb", "4kib", "4K", "4Ki", "4KB", "4KiB", "1m", "1mi", "1mb", "1mib", "1g", "1gi",
+            "1gib", "1t", "1tib", "1p", "1pib", "0x10", "0xff", "+5", "010", "512b",
         ],
     ),
-    (
-        "runtime",
-        &[
-            "5", "5s", "5ms", "5msec", "5us", "5usec", "5m", "5h", "5d", "5M", "5S",
-        ],
-    ),
+    ("runtime", &["5", "5s", "5ms", "5msec", "5us", "5usec", "5m", "5h", "5d", "5M", "5S"]),
     ("thinktime", &["5", "5s", "5ms", "5us", "5m"]),
     ("max_latency", &["5", "5ms"]),
     ("latency_target", &["5", "5ms"]),
@@ -679,25 +575,15 @@ const NUMBERS: &[(&str, &[&str])] = &[
 fn numbers_are_what_fios_parser_makes_of_them() {
     let dir = tempfile::tempdir().expect("a scratch directory");
     for (option, values) in NUMBERS {
-        let mut words = vec![
-            "--debug=parse".to_owned(),
-            "--parse-only".to_owned(),
-            "--name=a".to_owned(),
-        ];
+        let mut words = vec!["--debug=parse".to_owned(), "--parse-only".to_owned(), "--name=a".to_owned()];
         words.extend(values.iter().map(|value| format!("--{option}={value}")));
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let Some(output) = fio(dir.path(), &words) else {
             return;
         };
         let text = String::from_utf8_lossy(&output.stdout);
-        let theirs: Vec<u64> = text
-            .lines()
-            .filter_map(|line| line.split_once("ret=0, out=")?.1.parse().ok())
-            .collect();
-        let own: Vec<u64> = values
-            .iter()
-            .map(|value| number_of(option, value))
-            .collect();
+        let theirs: Vec<u64> = text.lines().filter_map(|line| line.split_once("ret=0, out=")?.1.parse().ok()).collect();
+        let own: Vec<u64> = values.iter().map(|value| number_of(option, value)).collect();
         assert_eq!(own, theirs, "{option}: {values:?}");
     }
 }
@@ -705,14 +591,8 @@ fn numbers_are_what_fios_parser_makes_of_them() {
 /// A value in fio's units: bytes, microseconds.
 fn number_of(option: &str, text: &str) -> u64 {
     use assay_storage::language::value::{Kind, Value};
-    let kind = language::table::find(option)
-        .expect("it is in the table")
-        .kind;
-    let value = Value {
-        text: Some(text),
-        kind,
-        decimal: false,
-    };
+    let kind = language::table::find(option).expect("it is in the table").kind;
+    let value = Value { text: Some(text), kind, decimal: false };
     match kind {
         Kind::Seconds | Kind::Micros => value.ns().expect("a time") / 1000,
         Kind::Ints(..) => value.ints().expect("numbers")[0].expect("the first"),
@@ -724,22 +604,16 @@ fn number_of(option: &str, text: &str) -> u64 {
 fn listed(dir: &Path, word: &str) -> Option<Vec<String>> {
     let output = fio(dir, &[word])?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let names = text
-        .lines()
-        .filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned()))
-        .collect();
+    let names = text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect();
     Some(names)
 }
 
 #[test]
 fn every_option_of_fio_is_in_the_table_by_its_names_and_default() {
     let dir = tempfile::tempdir().expect("a scratch directory");
-    for (word, least) in [
-        ("--cmdhelp", 210),
-        ("--enghelp=io_uring", 13),
-        ("--enghelp=libaio", 6),
-        ("--enghelp=pvsync2", 4),
-    ] {
+    for (word, least) in
+        [("--cmdhelp", 210), ("--enghelp=io_uring", 13), ("--enghelp=libaio", 6), ("--enghelp=pvsync2", 4)]
+    {
         let Some(names) = listed(dir.path(), word) else {
             return;
         };

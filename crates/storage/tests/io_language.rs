@@ -7,9 +7,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 fn project(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .join(path)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
 /// Words and a job file, as the fuzz target has them.
@@ -30,8 +28,8 @@ fn throw(text: &str) {
             assert!(!errors.is_empty(), "{text}");
             for error in errors {
                 let origin = &error.origin;
-                let placed = origin == "command line"
-                    || (origin.starts_with("job file ") && origin.contains(", line "));
+                let placed =
+                    origin == "command line" || (origin.starts_with("job file ") && origin.contains(", line "));
                 assert!(placed, "{error}: {text}");
             }
         }
@@ -55,13 +53,7 @@ fn damaged_job_files_are_refused_with_their_line() {
             let at = below(text.len() + 1);
             match below(6) {
                 0 => text.truncate(at),
-                1 => text.insert(
-                    at,
-                    "[]=;#:/,-%$({})\n\"0x9k\\ "[..]
-                        .chars()
-                        .nth(below(23))
-                        .unwrap_or('='),
-                ),
+                1 => text.insert(at, "[]=;#:/,-%$({})\n\"0x9k\\ "[..].chars().nth(below(23)).unwrap_or('=')),
                 2 => {
                     let name = format!("\n{}=", names[below(names.len())]);
                     text.splice(at..at, name.chars());
@@ -112,18 +104,14 @@ fn tables() -> String {
                 "" => String::new(),
                 default => format!("`{default}`"),
             };
-            let _ = writeln!(
-                page,
-                "| {names} | {} | {default} | {} |",
-                option.kind,
-                fate(option)
-            );
+            let _ = writeln!(page, "| {names} | {} | {default} | {} |", option.kind, fate(option));
         }
     }
     page
 }
 
-const MARK: &str = "<!-- the rest is written by a test: UPDATE_DOCS=1 cargo test -p assay-storage --test io_language -->\n";
+const MARK: &str =
+    "<!-- the rest is written by a test: UPDATE_DOCS=1 cargo test -p assay-storage --test io_language -->\n";
 
 #[test]
 fn the_page_of_options_says_what_the_table_says() {

@@ -36,18 +36,12 @@ pub(crate) fn over_records(records: &[&Record]) -> Vec<Advice> {
     let mut found = Vec::new();
     let mut done: Vec<&Step> = Vec::new();
     for step in &steps {
-        let alike = |other: &&Step| {
-            other.place.over == step.place.over && other.place.cpus == step.place.cpus
-        };
+        let alike = |other: &&Step| other.place.over == step.place.over && other.place.cpus == step.place.cpus;
         if done.iter().any(alike) {
             continue;
         }
         done.push(step);
-        let mut curve: Vec<&Step> = steps
-            .iter()
-            .filter(alike)
-            .filter(|step| step.counts())
-            .collect();
+        let mut curve: Vec<&Step> = steps.iter().filter(alike).filter(|step| step.counts()).collect();
         curve.sort_by_key(|step| step.place.sessions);
         found.extend(level(&curve, 0.0).map(|pair| pair.saturated(&step.place.over)));
     }
@@ -58,22 +52,11 @@ pub(crate) fn over_records(records: &[&Record]) -> Vec<Advice> {
 /// Records as steps: what differs between them is what was swept.
 fn steps_of(records: &[&Record]) -> Vec<Step> {
     /// Settings that are the load itself, or do not change what is done.
-    const LOAD: [&str; 9] = [
-        "THREADS_PER_SCHEMA",
-        "SCHEMAS",
-        "SEED",
-        "RUN_TIME",
-        "WARMUP",
-        "TARGET",
-        "DRIVER_THREADS",
-        "LABEL",
-        "PG_SET",
-    ];
+    const LOAD: [&str; 9] =
+        ["THREADS_PER_SCHEMA", "SCHEMAS", "SEED", "RUN_TIME", "WARMUP", "TARGET", "DRIVER_THREADS", "LABEL", "PG_SET"];
     let value = |record: &Record, name: &str| {
         let mut lines = record.plan.settings.iter();
-        lines
-            .find(|line| line.name == name)
-            .map(|line| line.value.clone())
+        lines.find(|line| line.name == name).map(|line| line.value.clone())
     };
     let differs = |name: &str| {
         let mut values = records.iter().map(|record| value(record, name));
@@ -88,21 +71,13 @@ fn steps_of(records: &[&Record]) -> Vec<Step> {
     names.dedup();
     names.retain(|name| differs(name));
     let step = |record: &&Record| {
-        let mut over: BTreeMap<String, String> = (names.iter())
-            .filter_map(|name| Some(((*name).to_owned(), value(record, name)?)))
-            .collect();
-        if records
-            .iter()
-            .any(|other| other.run.engine != record.run.engine)
-        {
+        let mut over: BTreeMap<String, String> =
+            (names.iter()).filter_map(|name| Some(((*name).to_owned(), value(record, name)?))).collect();
+        if records.iter().any(|other| other.run.engine != record.run.engine) {
             over.insert("target".to_owned(), record.run.engine.clone());
         }
-        let place = Place {
-            sessions: record.run.sessions,
-            cpus: record.os.cpus_count.clone(),
-            over,
-            ..Place::default()
-        };
+        let place =
+            Place { sessions: record.run.sessions, cpus: record.os.cpus_count.clone(), over, ..Place::default() };
         let mut step = Step::of(place, record);
         step.confined_busy_pct = Figure::na("not confined");
         if step.verdict == "imported" {
@@ -121,22 +96,14 @@ fn steps_of(records: &[&Record]) -> Vec<Step> {
 /// R29: loads that were not measured.
 fn projected(curve: &Curve) -> Option<Advice> {
     let first = curve.usl.projections.first()?;
-    let loads: Vec<String> = curve
-        .usl
-        .projections
-        .iter()
-        .map(|point| point.load.to_string())
-        .collect();
+    let loads: Vec<String> = curve.usl.projections.iter().map(|point| point.load.to_string()).collect();
     let text = format!(
         "Throughput at {} {} is computed from a fit, not measured: projection, untested. Do not quote it without \
          these words, or measure that load.",
         loads.join(", "),
         curve.load
     );
-    let evidence = vec![
-        ("load", Figure::Count(first.load)),
-        ("ops_per_s", first.ops_per_s.value.clone()),
-    ];
+    let evidence = vec![("load", Figure::Count(first.load)), ("ops_per_s", first.ops_per_s.value.clone())];
     Some(advice("R29", text, evidence))
 }
 
@@ -170,12 +137,7 @@ impl<'a> Pair<'a> {
             let before = of(from).value().filter(|value| *value > 0.0)?;
             Some(of(to).value()? / before)
         };
-        Some(Self {
-            from,
-            to,
-            rate: ratio(|step| &step.ops_per_s)?,
-            latency: ratio(|step| &step.op.avg_us)?,
-        })
+        Some(Self { from, to, rate: ratio(|step| &step.ops_per_s)?, latency: ratio(|step| &step.op.avg_us)? })
     }
 
     /// Busy at both ends, the smaller of both; `None` if either is unknown.
@@ -203,14 +165,8 @@ impl<'a> Pair<'a> {
             ("op_avg_us_to", self.to.op.avg_us.clone()),
             ("busy_pct_from", busy_figure(self.from)),
             ("busy_pct_to", busy_figure(self.to)),
-            (
-                "system_cpu_us_per_io_from",
-                self.from.system_cpu_us_per_io.clone(),
-            ),
-            (
-                "system_cpu_us_per_io_to",
-                self.to.system_cpu_us_per_io.clone(),
-            ),
+            ("system_cpu_us_per_io_from", self.from.system_cpu_us_per_io.clone()),
+            ("system_cpu_us_per_io_to", self.to.system_cpu_us_per_io.clone()),
         ]
     }
 
@@ -231,11 +187,7 @@ impl<'a> Pair<'a> {
     /// R9, or R10 where the CPUs may be the limit.
     fn saturated(&self, held: &BTreeMap<String, String>) -> Advice {
         let held = held_text(held);
-        let held = if held.is_empty() {
-            held
-        } else {
-            format!(" ({held})")
-        };
+        let held = if held.is_empty() { held } else { format!(" ({held})") };
         let lead = format!(
             "Saturated{held}: from {} to {} throughput stayed within 5 % and latency grew in proportion ({}); the knee is at {} or below.",
             amount("sessions", self.from.place.sessions),
@@ -249,18 +201,14 @@ impl<'a> Pair<'a> {
         if self.does_io() {
             return self.ambiguous(&lead);
         }
-        let text =
-            format!("{lead} The CPUs were busy and there was hardly any I/O: the limit is CPU.");
+        let text = format!("{lead} The CPUs were busy and there was hardly any I/O: the limit is CPU.");
         advice("R9", text, self.evidence())
     }
 
     fn ambiguous(&self, lead: &str) -> Advice {
         let kernel = self.kernel().filter(|growth| *growth >= KERNEL);
         let kernel = kernel.map_or(String::new(), |growth| {
-            format!(
-                " System CPU per I/O rose by {} %: contention in the kernel is likely.",
-                fixed(100.0 * growth, 0)
-            )
+            format!(" System CPU per I/O rose by {} %: contention in the kernel is likely.", fixed(100.0 * growth, 0))
         });
         advice(
             "R10",
@@ -283,9 +231,7 @@ fn busy_figure(step: &Step) -> Figure {
 }
 
 fn number(figure: &Figure) -> String {
-    figure
-        .value()
-        .map_or_else(|| "n/a".to_owned(), |value| fixed(value, 0))
+    figure.value().map_or_else(|| "n/a".to_owned(), |value| fixed(value, 0))
 }
 
 fn advice(id: &str, text: String, evidence: Vec<(&'static str, Figure)>) -> Advice {
@@ -293,10 +239,7 @@ fn advice(id: &str, text: String, evidence: Vec<(&'static str, Figure)>) -> Advi
         id: id.to_owned(),
         severity: "note".to_owned(),
         text,
-        evidence: evidence
-            .into_iter()
-            .map(|(name, figure)| (name.to_owned(), figure))
-            .collect(),
+        evidence: evidence.into_iter().map(|(name, figure)| (name.to_owned(), figure)).collect(),
     }
 }
 
@@ -313,9 +256,7 @@ fn cpus_without_gain(steps: &[Step]) -> Vec<Advice> {
         let Some(cpus) = step.place.cpus.value() else {
             continue;
         };
-        let same = |other: &&mut &Step| {
-            other.place.over == step.place.over && other.place.cpus.value() == Some(cpus)
-        };
+        let same = |other: &&mut &Step| other.place.over == step.place.over && other.place.cpus.value() == Some(cpus);
         match best.iter_mut().find(same) {
             Some(kept) if kept.ops_per_s.value() < step.ops_per_s.value() => *kept = step,
             Some(_) => {}
@@ -332,26 +273,17 @@ fn cpus_without_gain(steps: &[Step]) -> Vec<Advice> {
         let Some(pair) = fewer.and_then(|from| Pair::new(from, to)) else {
             continue;
         };
-        if pair.rate - 1.0 < LEVEL && pair.does_io() && pair.busy().is_some_and(|busy| busy >= BUSY)
-        {
+        if pair.rate - 1.0 < LEVEL && pair.does_io() && pair.busy().is_some_and(|busy| busy >= BUSY) {
             let held = held_text(&to.place.over);
-            let held = if held.is_empty() {
-                held
-            } else {
-                format!(" ({held})")
-            };
+            let held = if held.is_empty() { held } else { format!(" ({held})") };
             let mut advice = pair.ambiguous(&format!(
                 "More CPUs gave no gain{held}: at their best, {} and {} CPUs give {}.",
                 fixed(cpus(pair.from), 0),
                 fixed(cpus(pair.to), 0),
                 pair.numbers()
             ));
-            advice
-                .evidence
-                .insert("cpus_from_count".to_owned(), pair.from.place.cpus.clone());
-            advice
-                .evidence
-                .insert("cpus_to_count".to_owned(), pair.to.place.cpus.clone());
+            advice.evidence.insert("cpus_from_count".to_owned(), pair.from.place.cpus.clone());
+            advice.evidence.insert("cpus_to_count".to_owned(), pair.to.place.cpus.clone());
             found.push(advice);
         }
     }

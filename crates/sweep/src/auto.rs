@@ -43,9 +43,7 @@ pub fn next(measured: &[Point], refused: Option<u64>, limits: &Limits) -> Option
         return Some((last.load * 2).min(limits.max_load));
     }
     let unmeasured = |load: &u64| points.iter().all(|point| point.load != *load);
-    around_knee(&points, refused)
-        .or_else(|| around_goal(&points, limits))
-        .filter(unmeasured)
+    around_knee(&points, refused).or_else(|| around_goal(&points, limits)).filter(unmeasured)
 }
 
 /// Whether a higher load would tell nothing new.
@@ -73,13 +71,10 @@ fn around_knee(points: &[Point], refused: Option<u64>) -> Option<u64> {
     let load = points[at].load;
     let below = at.checked_sub(1).map(|below| points[below].load);
     let above = points.get(at + 1).map(|point| point.load).or(refused);
-    let between =
-        |low: u64, high: u64| (high >= low * 2 && high - low > 1).then(|| low.midpoint(high));
+    let between = |low: u64, high: u64| (high >= low * 2 && high - low > 1).then(|| low.midpoint(high));
     let lower = below.and_then(|below| between(below, load));
     let upper = above.and_then(|above| between(load, above));
-    lower
-        .or(upper)
-        .filter(|load| refused.is_none_or(|refused| *load < refused))
+    lower.or(upper).filter(|load| refused.is_none_or(|refused| *load < refused))
 }
 
 /// Halves the gap between the highest load that keeps the goal and the lowest that breaks it.
@@ -89,10 +84,7 @@ fn around_goal(points: &[Point], limits: &Limits) -> Option<u64> {
     };
     let low = points[at].load;
     // A step without a percentile may lie between: it is no border.
-    let high = points[at + 1..]
-        .iter()
-        .find(|point| point.p99_us.is_some())?
-        .load;
+    let high = points[at + 1..].iter().find(|point| point.p99_us.is_some())?.load;
     let spent = points.iter().filter(|point| !point.load.is_power_of_two());
     let known = high - low <= 1 || high as f64 <= GOAL_RATIO * low as f64;
     (!known && (spent.count() as u64) < 2 + GOAL_STEPS).then(|| low.midpoint(high))

@@ -15,9 +15,7 @@ const LITTLE: &str = "sessions / mean latency";
 /// All of them, curve by curve.
 pub(crate) fn all(info: &SweepInfo) -> Vec<Drawn> {
     let curves = info.curves.iter().enumerate();
-    curves
-        .flat_map(|(nth, curve)| charts_of(info, curve, nth))
-        .collect()
+    curves.flat_map(|(nth, curve)| charts_of(info, curve, nth)).collect()
 }
 
 fn held(curve: &Curve) -> String {
@@ -34,9 +32,7 @@ fn load(step: &Step, by: &str) -> f64 {
         "cpus" => step.place.cpus.value().unwrap_or_default(),
         name => {
             let value = step.place.over.get(name);
-            value
-                .and_then(|value| value.parse().ok())
-                .unwrap_or_default()
+            value.and_then(|value| value.parse().ok()).unwrap_or_default()
         }
     }
 }
@@ -54,12 +50,7 @@ fn charts_of(info: &SweepInfo, curve: &Curve, nth: usize) -> Vec<Drawn> {
         marks: marks(curve),
         ..Chart::default()
     };
-    let mut throughput = base(
-        "throughput",
-        "Throughput",
-        Axis::of(info.per_s().trim_end_matches("/s"), "1/s"),
-        "",
-    );
+    let mut throughput = base("throughput", "Throughput", Axis::of(info.per_s().trim_end_matches("/s"), "1/s"), "");
     throughput.traces = throughput_traces(&steps, &loads, curve);
     throughput.note = throughput_note(&throughput.traces);
     let mut latency = base(
@@ -68,8 +59,7 @@ fn charts_of(info: &SweepInfo, curve: &Curve, nth: usize) -> Vec<Drawn> {
         Axis::log("latency", "us"),
         "All kinds of operations together, as the client sees them, from the intended start (layer client).",
     );
-    let column =
-        |of: &dyn Fn(&Step) -> &Figure| steps.iter().map(|step| of(step).value()).collect();
+    let column = |of: &dyn Fn(&Step) -> &Figure| steps.iter().map(|step| of(step).value()).collect();
     latency.traces = vec![
         Trace::new("max", Stroke::Dotted, VERMILION, column(&|s| &s.op.max_us)),
         Trace::new("p99", Stroke::Joined, ORANGE, column(&|s| &s.op.p99_us)),
@@ -77,10 +67,7 @@ fn charts_of(info: &SweepInfo, curve: &Curve, nth: usize) -> Vec<Drawn> {
         Trace::new("mean", Stroke::Dotted, GREY, column(&|s| &s.op.avg_us)),
     ];
     if let Some(goal) = info.goal_p99_us.value() {
-        latency.limits = vec![Mark {
-            at: goal,
-            text: format!("goal: p99 {}", us_text(goal)),
-        }];
+        latency.limits = vec![Mark { at: goal, text: format!("goal: p99 {}", us_text(goal)) }];
     }
     let mut cpu = base(
         "cpu",
@@ -88,44 +75,24 @@ fn charts_of(info: &SweepInfo, curve: &Curve, nth: usize) -> Vec<Drawn> {
         Axis::of("CPU", "us per operation"),
         "CPU time of this process (all threads) and of a server.",
     );
-    cpu.traces = vec![Trace::new(
-        "CPU per operation",
-        Stroke::Joined,
-        GREEN,
-        column(&|s| &s.cpu_us_per_op),
-    )];
+    cpu.traces = vec![Trace::new("CPU per operation", Stroke::Joined, GREEN, column(&|s| &s.cpu_us_per_op))];
     let charts = [throughput, latency, cpu].into_iter();
-    charts
-        .map(|chart| Drawn::or(chart, "no step of the curve is valid"))
-        .collect()
+    charts.map(|chart| Drawn::or(chart, "no step of the curve is valid")).collect()
 }
 
 /// What the lines are that are drawn.
 fn throughput_note(traces: &[Trace]) -> String {
     let told = [
-        (
-            MEASURED,
-            "Points are measured, with twice the standard error of their seconds.",
-        ),
-        (
-            FITTED,
-            "The dashed line is the Universal Scalability Law fitted to them.",
-        ),
-        (
-            PROJECTED,
-            "Hollow points are computed from that law: projections, untested.",
-        ),
+        (MEASURED, "Points are measured, with twice the standard error of their seconds."),
+        (FITTED, "The dashed line is the Universal Scalability Law fitted to them."),
+        (PROJECTED, "Hollow points are computed from that law: projections, untested."),
         (
             LITTLE,
             "The dotted line is what Little's law gives for the mean latency of each step: where this line departs \
              from the points, the figures contradict each other.",
         ),
     ];
-    let is_there = |name: &str| {
-        traces
-            .iter()
-            .any(|trace| trace.name == name && trace.has_data())
-    };
+    let is_there = |name: &str| traces.iter().any(|trace| trace.name == name && trace.has_data());
     let told = told.iter().filter(|(name, _)| is_there(name));
     told.map(|(_, text)| *text).collect::<Vec<_>>().join(" ")
 }
@@ -142,12 +109,7 @@ fn throughput_traces(steps: &[&Step], loads: &[f64], curve: &Curve) -> Vec<Trace
     measured.error = Some((off.clone(), off));
     let mut traces = vec![measured];
     if curve.usl.fitted {
-        let fitted = curve
-            .usl
-            .fitted_ops_per_s
-            .iter()
-            .map(Figure::value)
-            .collect();
+        let fitted = curve.usl.fitted_ops_per_s.iter().map(Figure::value).collect();
         traces.push(Trace::new(FITTED, Stroke::Dashed, ORANGE, fitted));
     }
     if curve.load == "sessions" {
@@ -159,10 +121,7 @@ fn throughput_traces(steps: &[&Step], loads: &[f64], curve: &Curve) -> Vec<Trace
     }
     let projected: Vec<_> = curve.usl.projections.iter().collect();
     if !projected.is_empty() {
-        let y = projected
-            .iter()
-            .map(|point| point.ops_per_s.value.value())
-            .collect();
+        let y = projected.iter().map(|point| point.ops_per_s.value.value()).collect();
         let x = projected.iter().map(|point| point.load as f64).collect();
         traces.push(Trace::new(PROJECTED, Stroke::Hollow, GREY, y).at(x));
     }
@@ -171,10 +130,7 @@ fn throughput_traces(steps: &[&Step], loads: &[f64], curve: &Curve) -> Vec<Trace
 
 fn marks(curve: &Curve) -> Vec<Mark> {
     let mut marks = Vec::new();
-    for (figure, name) in [
-        (&curve.knee.load, "knee"),
-        (&curve.goal.load, "highest load that keeps the goal"),
-    ] {
+    for (figure, name) in [(&curve.knee.load, "knee"), (&curve.goal.load, "highest load that keeps the goal")] {
         if let Some(at) = figure.value() {
             let text = format!("{name}: {}", amount(&curve.load, at as u64));
             marks.push(Mark { at, text });

@@ -36,22 +36,14 @@ fn curves(info: &SweepInfo, seed: u64, steps: &mut [Step]) -> Vec<Curve> {
             None => groups.push((held, vec![at])),
         }
     }
-    groups
-        .into_iter()
-        .map(|(held, members)| curve(info, seed, &load, held, &members, steps))
-        .collect()
+    groups.into_iter().map(|(held, members)| curve(info, seed, &load, held, &members, steps)).collect()
 }
 
 /// What the curves are drawn over: sessions if they vary, else an open loop's rate, else CPUs,
 /// else the first parameter that varies, which is no load.
 fn load_name(info: &SweepInfo) -> String {
     let varies = |axis: &&Axis| axis.values.len() > 1 || axis.values == ["auto"];
-    let varying: Vec<&str> = info
-        .axes
-        .iter()
-        .filter(varies)
-        .map(|axis| axis.name.as_str())
-        .collect();
+    let varying: Vec<&str> = info.axes.iter().filter(varies).map(|axis| axis.name.as_str()).collect();
     let load = LOADS.into_iter().find(|load| varying.contains(load));
     let found = load.or_else(|| varying.first().copied());
     found.unwrap_or("sessions").to_owned()
@@ -102,12 +94,7 @@ fn held(load: &str, step: &Step) -> BTreeMap<String, String> {
 pub(crate) fn load_of(load: &str, step: &Step) -> u64 {
     match load {
         "cpus" => step.place.cpus.value().unwrap_or(0.0) as u64,
-        RATE => step
-            .place
-            .over
-            .get(RATE)
-            .and_then(|rate| rate.parse().ok())
-            .unwrap_or(0),
+        RATE => step.place.over.get(RATE).and_then(|rate| rate.parse().ok()).unwrap_or(0),
         "sessions" => step.place.sessions,
         _ => step.place.step,
     }
@@ -130,16 +117,10 @@ fn curve(
     members: &[usize],
     steps: &mut [Step],
 ) -> Curve {
-    let mut used: Vec<usize> = members
-        .iter()
-        .copied()
-        .filter(|at| steps[*at].counts())
-        .collect();
+    let mut used: Vec<usize> = members.iter().copied().filter(|at| steps[*at].counts()).collect();
     used.sort_by_key(|at| load_of(load, &steps[*at]));
-    let points: Vec<Point> = used
-        .iter()
-        .flat_map(|at| self::points(&steps[*at..=*at], |step| load_of(load, step)))
-        .collect();
+    let points: Vec<Point> =
+        used.iter().flat_map(|at| self::points(&steps[*at..=*at], |step| load_of(load, step))).collect();
     for (at, gain) in used.iter().zip(knee::gains(&points)) {
         if !is_load(load) {
             steps[*at].gain_pct = Figure::na("not over a load");
@@ -153,18 +134,9 @@ fn curve(
         load: load.to_owned(),
         held,
         steps: used.iter().map(number).collect(),
-        left_out: members
-            .iter()
-            .filter(|at| !used.contains(at))
-            .map(number)
-            .collect(),
+        left_out: members.iter().filter(|at| !used.contains(at)).map(number).collect(),
         knee: knee_of((load, &info.per_s()), &points, &curve, seed),
-        goal: goal_of(
-            (load, &info.per_s()),
-            &points,
-            &curve,
-            info.goal_p99_us.value(),
-        ),
+        goal: goal_of((load, &info.per_s()), &points, &curve, info.goal_p99_us.value()),
         usl: usl_of(load, &points, &curve, seed),
     }
 }
@@ -207,10 +179,7 @@ fn knee_of((load, per_s): (&str, &str), points: &[Point], steps: &[&Step], seed:
         knee::Knee::At(at) => at,
     };
     let point = points[at];
-    let errors: Option<Vec<f64>> = steps
-        .iter()
-        .map(|step| step.ops_error_ratio.value())
-        .collect();
+    let errors: Option<Vec<f64>> = steps.iter().map(|step| step.ops_error_ratio.value()).collect();
     let range = errors.and_then(|errors| knee::range(points, &errors, seed));
     let (low, high) = range.map_or_else(
         || {
@@ -258,11 +227,7 @@ fn unsettled(step: &Step) -> &'static str {
 }
 
 fn rate(rate: f64) -> String {
-    if rate < 100.0 {
-        significant(rate, 3)
-    } else {
-        fixed(rate, 0)
-    }
+    if rate < 100.0 { significant(rate, 3) } else { fixed(rate, 0) }
 }
 
 fn p99(p99_us: Option<f64>) -> String {
@@ -285,12 +250,7 @@ fn unbroken(all_judged: bool) -> &'static str {
     }
 }
 
-fn goal_of(
-    (load, per_s): (&str, &str),
-    points: &[Point],
-    steps: &[&Step],
-    goal_us: Option<f64>,
-) -> Goal {
+fn goal_of((load, per_s): (&str, &str), points: &[Point], steps: &[&Step], goal_us: Option<f64>) -> Goal {
     let none = |reason: &str, sentence: String| Goal {
         load: Figure::na(reason),
         ops_per_s: Figure::na(reason),
@@ -309,10 +269,7 @@ fn goal_of(
     }
     let (at, more) = match knee::kept(points, goal_us) {
         Kept::Unknown => {
-            return none(
-                "too few operations",
-                format!("No step had enough operations to judge p99 within {goal}."),
-            );
+            return none("too few operations", format!("No step had enough operations to judge p99 within {goal}."));
         }
         Kept::Never => {
             return none(
@@ -328,11 +285,7 @@ fn goal_of(
         Kept::Until(at) => {
             let mut above = points[at + 1..].iter().filter(|p| p.p99_us.is_some());
             let first = above.next().map_or(String::new(), |broken| {
-                format!(
-                    "{} takes {}",
-                    amount(load, broken.load),
-                    us_text(broken.p99_us.unwrap_or(0.0))
-                )
+                format!("{} takes {}", amount(load, broken.load), us_text(broken.p99_us.unwrap_or(0.0)))
             });
             let again = match above.any(|point| point.p99_us.is_some_and(|us| us <= goal_us)) {
                 true => ", although a higher load keeps the goal again",
@@ -357,17 +310,12 @@ fn goal_of(
 }
 
 fn usl_of(load: &str, points: &[Point], steps: &[&Step], seed: u64) -> Usl {
-    let refused = |sentence: String| Usl {
-        sentence,
-        ..Usl::default()
-    };
+    let refused = |sentence: String| Usl { sentence, ..Usl::default() };
     if !is_load(load) {
         return refused(format!("No scalability law: {load} is not a load."));
     }
     if load == RATE {
-        return refused(
-            "No scalability law: the rate of an open loop is not a number of users.".to_owned(),
-        );
+        return refused("No scalability law: the rate of an open loop is not a number of users.".to_owned());
     }
     if points.len() < usl::LEAST_POINTS {
         return refused(format!(
@@ -387,16 +335,13 @@ fn usl_of(load: &str, points: &[Point], steps: &[&Step], seed: u64) -> Usl {
         .collect();
     let Some(law) = usl::fit(&measured) else {
         return refused(
-            "No scalability law: the loads differ too little, or the lowest load fell behind the others."
-                .to_owned(),
+            "No scalability law: the loads differ too little, or the lowest load fell behind the others.".to_owned(),
         );
     };
     let deviations = usl::deviations(&law, &measured);
     let squares: f64 = deviations.iter().map(|d| d * d).sum();
     let rms = (squares / deviations.len() as f64).sqrt();
-    let worst = (0..deviations.len())
-        .max_by(|i, j| deviations[*i].abs().total_cmp(&deviations[*j].abs()))
-        .unwrap_or(0);
+    let worst = (0..deviations.len()).max_by(|i, j| deviations[*i].abs().total_cmp(&deviations[*j].abs())).unwrap_or(0);
     if rms > usl::tolerated_rms(&measured) || deviations[worst].abs() > usl::WORST_MISS {
         return Usl {
             deviation_rms_ratio: rms.into(),
@@ -469,10 +414,7 @@ fn described(load: &str, points: &[Point], redrawn: &Redrawn, law: Law, rms: f64
         sigma_ratio: estimate(sigma, "unbounded"),
         kappa_ratio: estimate(kappa, "unbounded"),
         deviation_rms_ratio: rms.into(),
-        fitted_ops_per_s: points
-            .iter()
-            .map(|point| law.at(point.load as f64).into())
-            .collect(),
+        fitted_ops_per_s: points.iter().map(|point| law.at(point.load as f64).into()).collect(),
         peak_load: estimate(peak, "no peak"),
         peak_ops_per_s: estimate(redrawn.interval(top), "no limit"),
         projections,
@@ -484,30 +426,19 @@ fn estimate(interval: Interval, unbounded: &str) -> Estimate {
         true => Figure::decimal(value),
         false => Figure::na(unbounded),
     };
-    Estimate {
-        value: figure(interval.value),
-        low: figure(interval.low),
-        high: figure(interval.high),
-    }
+    Estimate { value: figure(interval.value), low: figure(interval.low), high: figure(interval.high) }
 }
 
 fn sentence(load: &str, points: &[Point], law: Law, peak: &Interval, rms: f64) -> String {
     let last = points.last().map_or(1, |point| point.load);
     let first = points.first().map_or(1, |point| point.load);
-    let quality = format!(
-        "Fits {} steps within {} % (root mean square)",
-        points.len(),
-        fixed(100.0 * rms, 1)
-    );
+    let quality = format!("Fits {} steps within {} % (root mean square)", points.len(), fixed(100.0 * rms, 1));
     let peak = if peak.value.is_infinite() && law.sigma <= 0.0 {
         "throughput is proportional to the load over the measured range".to_owned()
     } else if peak.value.is_infinite() {
         "the measured loads show no fall after a peak; the law levels off".to_owned()
     } else if peak.value > last as f64 {
-        format!(
-            "the peak lies beyond the last step, at about {} ({UNTESTED})",
-            amount(load, peak.value.round() as u64)
-        )
+        format!("the peak lies beyond the last step, at about {} ({UNTESTED})", amount(load, peak.value.round() as u64))
     } else {
         format!(
             "the peak lies within the measured loads, at about {}",

@@ -10,23 +10,12 @@ use assay_measure::units::fixed;
 
 /// The headline of a sweep.
 pub(crate) fn of(record: &Record, info: &SweepInfo) -> Headline {
-    let axes: Vec<String> = (info.axes.iter())
-        .map(|axis| format!("{} {}", axis.name, axis.values.join(",")))
-        .collect();
-    let rate = Told::new(
-        &fastest(info),
-        &format!("{} at the fastest step", info.per_s()),
-    );
+    let axes: Vec<String> = (info.axes.iter()).map(|axis| format!("{} {}", axis.name, axis.values.join(","))).collect();
+    let rate = Told::new(&fastest(info), &format!("{} at the fastest step", info.per_s()));
     let mut rows = vec![Line::of("Rate", vec![rate], "n/a (no step is valid)")];
-    for (title, line) in [
-        ("Knee", knee as fn(&SweepInfo, &Curve) -> Option<Line>),
-        ("Goal for p99", goal),
-    ] {
+    for (title, line) in [("Knee", knee as fn(&SweepInfo, &Curve) -> Option<Line>), ("Goal for p99", goal)] {
         let lines = info.curves.iter().filter_map(|curve| line(info, curve));
-        rows.extend(lines.enumerate().map(|(nth, line)| Line {
-            title: if nth == 0 { title } else { "" },
-            ..line
-        }));
+        rows.extend(lines.enumerate().map(|(nth, line)| Line { title: if nth == 0 { title } else { "" }, ..line }));
     }
     Headline {
         tested: format!(
@@ -56,10 +45,7 @@ fn limit(info: &SweepInfo) -> Limit {
     let Some((step, which)) = foremost(info) else {
         return Limit::unknown("no step counts");
     };
-    let last = info
-        .members(curve)
-        .last()
-        .map(|step| load_of(&curve.load, step));
+    let last = info.members(curve).last().map(|step| load_of(&curve.load, step));
     let knee = curve.knee.load.value().map(|load| load as u64);
     let what = match (knee, last) {
         (Some(knee), Some(last)) if knee < last => {
@@ -113,17 +99,11 @@ fn load_told(curve: &Curve, load: &Figure) -> Told {
 }
 
 fn line(curve: &Curve, told: Vec<Told>, sentence: &str) -> Line {
-    Line {
-        lead: lead(curve),
-        ..Line::of("", told, sentence)
-    }
+    Line { lead: lead(curve), ..Line::of("", told, sentence) }
 }
 
 fn knee(info: &SweepInfo, curve: &Curve) -> Option<Line> {
-    let told = vec![
-        load_told(curve, &curve.knee.load),
-        Told::new(&curve.knee.ops_per_s, &info.per_s()),
-    ];
+    let told = vec![load_told(curve, &curve.knee.load), Told::new(&curve.knee.ops_per_s, &info.per_s())];
     is_load(&curve.load).then(|| line(curve, told, &curve.knee.sentence))
 }
 
@@ -151,11 +131,7 @@ fn steadiness(info: &SweepInfo) -> String {
     if never.is_empty() && late.is_empty() && unknown.is_empty() {
         return "steady: every valid step had settled when its window began".to_owned();
     }
-    let told = [
-        ("never settled", never),
-        ("settled only inside the window", late),
-        ("too short to judge", unknown),
-    ];
+    let told = [("never settled", never), ("settled only inside the window", late), ("too short to judge", unknown)];
     let told = told.iter().filter(|(_, steps)| !steps.is_empty());
     let told: Vec<String> = told
         .map(|(what, steps)| match steps.contains(',') {
@@ -176,12 +152,8 @@ fn foremost(info: &SweepInfo) -> Option<(&Step, &'static str)> {
         found.map(|step| (step, what))
     };
     let by_curve = info.curves.iter().find_map(|curve| {
-        at(
-            curve,
-            &curve.goal.load,
-            "the highest load that keeps the goal",
-        )
-        .or_else(|| at(curve, &curve.knee.load, "the knee"))
+        at(curve, &curve.goal.load, "the highest load that keeps the goal")
+            .or_else(|| at(curve, &curve.knee.load, "the knee"))
     });
     let rate = |step: &Step| step.ops_per_s.value().unwrap_or(0.0);
     let counted = info.steps.iter().filter(|step| step.counts());

@@ -21,30 +21,18 @@ pub(crate) fn all(info: &SweepInfo) -> Vec<Metric> {
             found.extend(read_off(info, curve));
             found.extend(fitted(&curve.usl));
         }
-        all.extend(found.into_iter().map(|metric| Metric {
-            scope: scope.clone(),
-            ..metric
-        }));
+        all.extend(found.into_iter().map(|metric| Metric { scope: scope.clone(), ..metric }));
         for step in info.members(curve) {
             let load = match is_load(&curve.load) && curve.load != RATE {
                 true => amount(&curve.load, load_of(&curve.load, step)),
                 false => format!("{}={}", curve.load, load_text(curve, step)),
             };
-            let parts: Vec<&str> = [scope.as_str(), &load]
-                .into_iter()
-                .filter(|part| !part.is_empty())
-                .collect();
+            let parts: Vec<&str> = [scope.as_str(), &load].into_iter().filter(|part| !part.is_empty()).collect();
             let scope = parts.join(", ");
-            all.extend(measured(step).into_iter().map(|metric| Metric {
-                scope: scope.clone(),
-                ..metric
-            }));
+            all.extend(measured(step).into_iter().map(|metric| Metric { scope: scope.clone(), ..metric }));
         }
     }
-    let of_client = |metric: Metric| Metric {
-        layer: "client".to_owned(),
-        ..metric
-    };
+    let of_client = |metric: Metric| Metric { layer: "client".to_owned(), ..metric };
     all.into_iter().map(of_client).collect()
 }
 
@@ -78,28 +66,13 @@ fn read_off(info: &SweepInfo, curve: &Curve) -> Vec<Metric> {
             interval: knee.low.value().zip(knee.high.value()),
             ..load("knee", "load at the knee", Better::Neither, &knee.load)
         },
-        higher(
-            Group::Primary,
-            "knee_ops_per_s",
-            "operations at the knee",
-            &knee.ops_per_s,
-        ),
+        higher(Group::Primary, "knee_ops_per_s", "operations at the knee", &knee.ops_per_s),
     ];
     if info.goal_p99_us.value().is_some() {
         let name = "highest load that keeps the goal";
         all.push(load("goal", name, Better::Higher, &goal.load));
-        all.push(higher(
-            Group::Primary,
-            "goal_ops_per_s",
-            "operations at that load",
-            &goal.ops_per_s,
-        ));
-        all.push(lower(
-            Group::Primary,
-            "goal_op_us_p99",
-            "operation p99 at that load",
-            &goal.p99_us,
-        ));
+        all.push(higher(Group::Primary, "goal_ops_per_s", "operations at that load", &goal.ops_per_s));
+        all.push(lower(Group::Primary, "goal_op_us_p99", "operation p99 at that load", &goal.p99_us));
     }
     all
 }
@@ -120,27 +93,9 @@ fn fitted(usl: &Usl) -> Vec<Metric> {
         }
     };
     vec![
-        coefficient(
-            "usl_lambda_per_s",
-            "operations of one session (lambda)",
-            "1/s",
-            Better::Higher,
-            &usl.lambda_per_s,
-        ),
-        coefficient(
-            "usl_sigma_ratio",
-            "contention (sigma)",
-            "ratio",
-            Better::Lower,
-            &usl.sigma_ratio,
-        ),
-        coefficient(
-            "usl_kappa_ratio",
-            "coherency (kappa)",
-            "ratio",
-            Better::Lower,
-            &usl.kappa_ratio,
-        ),
+        coefficient("usl_lambda_per_s", "operations of one session (lambda)", "1/s", Better::Higher, &usl.lambda_per_s),
+        coefficient("usl_sigma_ratio", "contention (sigma)", "ratio", Better::Lower, &usl.sigma_ratio),
+        coefficient("usl_kappa_ratio", "coherency (kappa)", "ratio", Better::Lower, &usl.kappa_ratio),
     ]
 }
 
@@ -151,11 +106,6 @@ fn measured(step: &Step) -> Vec<Metric> {
         higher(of, "ops_per_s", "operations", &step.ops_per_s),
         lower(of, "op_us_avg", "operation avg", &step.op.avg_us),
         lower(of, "op_us_p99", "operation p99", &step.op.p99_us),
-        lower(
-            of,
-            "cpu_us_per_op",
-            "CPU per operation",
-            &step.cpu_us_per_op,
-        ),
+        lower(of, "cpu_us_per_op", "CPU per operation", &step.cpu_us_per_op),
     ]
 }

@@ -40,8 +40,5 @@ pub(crate) fn all() -> BTreeMap<String, String> {
         ("steady", assay_measure::record::steady::RULE.to_owned()),
         ("usl", usl),
     ];
-    rules
-        .into_iter()
-        .map(|(name, rule)| (name.to_owned(), rule))
-        .collect()
+    rules.into_iter().map(|(name, rule)| (name.to_owned(), rule)).collect()
 }

@@ -12,45 +12,22 @@ const WORK_RATIO: f64 = 0.05;
 
 /// The same place, loads, goal and time.
 pub(crate) fn checks(a: &SweepInfo, b: &SweepInfo) -> Vec<Check> {
-    let mut all = vec![Check::text(
-        "place",
-        &a.target,
-        &b.target,
-        Finding::Tolerable,
-    )];
-    let mut names: Vec<&str> = (a.axes.iter().chain(&b.axes))
-        .map(|axis| axis.name.as_str())
-        .collect();
+    let mut all = vec![Check::text("place", &a.target, &b.target, Finding::Tolerable)];
+    let mut names: Vec<&str> = (a.axes.iter().chain(&b.axes)).map(|axis| axis.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     for name in names {
         // A knee is found among the loads that were tried.
         let what = format!("values of {name}");
-        all.push(Check::text(
-            &what,
-            &values(a, name),
-            &values(b, name),
-            Finding::Forbids,
-        ));
+        all.push(Check::text(&what, &values(a, name), &values(b, name), Finding::Forbids));
     }
     let goal = |info: &SweepInfo| match info.goal_p99_us.value() {
         Some(us) => us_text(us),
         None => "none".to_owned(),
     };
-    all.push(Check::text(
-        "goal for p99",
-        &goal(a),
-        &goal(b),
-        Finding::Forbids,
-    ));
+    all.push(Check::text("goal for p99", &goal(a), &goal(b), Finding::Forbids));
     let window = |info| most(info, |step| step.elapsed_s.value());
-    all.push(Check::near(
-        "time of a step, s",
-        window(a),
-        window(b),
-        LENGTH_RATIO,
-        Finding::Tolerable,
-    ));
+    all.push(Check::near("time of a step, s", window(a), window(b), LENGTH_RATIO, Finding::Tolerable));
     let gets = |step: &Step| {
         let gets = step.logical_reads_blocks_per_s.value()?;
         Some(gets / step.ops_per_s.value().filter(|rate| *rate > 0.0)?)

@@ -39,26 +39,14 @@ pub(crate) fn render(record: &Record, info: &SweepInfo) -> Sections {
 fn title(page: &mut Sections, record: &Record, info: &SweepInfo) {
     let run = &record.run;
     let label = common::label(record);
-    page.title(&format!(
-        "ASSAY SWEEP REPORT for run {}{label}: {} on {}",
-        run.id, run.workload, info.target
-    ));
-    page.line(&format!(
-        "assay {}, started {}. {}",
-        run.version,
-        run.started,
-        common::verdict(record)
-    ));
+    page.title(&format!("ASSAY SWEEP REPORT for run {}{label}: {} on {}", run.id, run.workload, info.target));
+    page.line(&format!("assay {}, started {}. {}", run.version, run.started, common::verdict(record)));
     page.line("");
     let goal = match info.goal_p99_us.value() {
         Some(us) => us_text(us),
         None => "none".to_owned(),
     };
-    for (name, value) in [
-        ("steps", info.steps.len().to_string()),
-        ("seed", run.seed.to_string()),
-        ("p99 goal", goal),
-    ] {
+    for (name, value) in [("steps", info.steps.len().to_string()), ("seed", run.seed.to_string()), ("p99 goal", goal)] {
         page.named(name, 10, value);
     }
     for axis in &info.axes {
@@ -95,13 +83,7 @@ fn findings(page: &mut Sections, info: &SweepInfo, curve: &Curve) {
     }
     if !curve.left_out.is_empty() {
         let numbers: Vec<String> = curve.left_out.iter().map(u64::to_string).collect();
-        page.wrapped(
-            "",
-            &format!(
-                "Left out because they are not valid (see Steps): {}.",
-                numbers.join(", ")
-            ),
-        );
+        page.wrapped("", &format!("Left out because they are not valid (see Steps): {}.", numbers.join(", ")));
     }
 }
 
@@ -126,18 +108,11 @@ fn active_data(curve: &Curve, steps: &[&Step]) -> Option<String> {
     if curve.load != "sessions" {
         return None;
     }
-    let active: Vec<f64> = steps
-        .iter()
-        .filter_map(|step| step.active_blocks.value())
-        .collect();
+    let active: Vec<f64> = steps.iter().filter_map(|step| step.active_blocks.value()).collect();
     let most = active.iter().copied().fold(0.0, f64::max);
     let less: Vec<String> = steps
         .iter()
-        .filter(|step| {
-            step.active_blocks
-                .value()
-                .is_some_and(|blocks| blocks < most)
-        })
+        .filter(|step| step.active_blocks.value().is_some_and(|blocks| blocks < most))
         .map(|step| load_text(curve, step))
         .collect();
     (!less.is_empty()).then(|| {
@@ -287,24 +262,12 @@ fn law(page: &mut Sections, info: &SweepInfo, curve: &Curve) {
         page.named(&format!("  {name}"), 36, estimated(estimate, digits));
     };
     let per_s = info.per_s();
-    line(
-        page,
-        &format!("lambda, {per_s} of one"),
-        &usl.lambda_per_s,
-        5,
-    );
+    line(page, &format!("lambda, {per_s} of one"), &usl.lambda_per_s, 5);
     line(page, "sigma, contention", &usl.sigma_ratio, 3);
     line(page, "kappa, coherency", &usl.kappa_ratio, 3);
-    page.line(&format!(
-        "  Computed from the law, not measured ({UNTESTED}):"
-    ));
+    page.line(&format!("  Computed from the law, not measured ({UNTESTED}):"));
     line(page, "peak load", &usl.peak_load, 3);
-    line(
-        page,
-        &format!("peak or limit, {per_s}"),
-        &usl.peak_ops_per_s,
-        4,
-    );
+    line(page, &format!("peak or limit, {per_s}"), &usl.peak_ops_per_s, 4);
     for projection in &usl.projections {
         let name = format!("{per_s} at {}", amount(&curve.load, projection.load));
         line(page, &name, &projection.ops_per_s, 4);
@@ -320,28 +283,14 @@ fn estimated(estimate: &Estimate, digits: usize) -> String {
     if estimate.value.value().is_none() {
         return format!("n/a ({})", text(&estimate.value));
     }
-    format!(
-        "{} (95 %: {} to {})",
-        text(&estimate.value),
-        text(&estimate.low),
-        text(&estimate.high)
-    )
+    format!("{} (95 %: {} to {})", text(&estimate.value), text(&estimate.low), text(&estimate.high))
 }
 
 /// Every step in the order it ran, with what has to be said of it.
 fn steps_of(page: &mut Sections, info: &SweepInfo) {
     page.heading("Steps");
-    let titles = titles([
-        "step",
-        "sessions",
-        "verdict",
-        "window s",
-        "settled s",
-        "range %",
-        "slope %",
-        "warnings",
-        "directory",
-    ]);
+    let titles =
+        titles(["step", "sessions", "verdict", "window s", "settled s", "range %", "slope %", "warnings", "directory"]);
     let rows = info.steps.iter().map(|step| {
         let steady = &step.steady;
         vec![

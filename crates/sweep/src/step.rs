@@ -103,11 +103,7 @@ impl Step {
     pub fn of(place: Place, record: &Record) -> Self {
         let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
         let load = |name: &str| {
-            let row = record
-                .instance
-                .load_profile
-                .iter()
-                .find(|row| row.name == name);
+            let row = record.instance.load_profile.iter().find(|row| row.name == name);
             row.map_or_else(Figure::default, |row| row.per_s.clone())
         };
         let ops_per_s = record.interval.ops_count.per(elapsed, "no time passed");
@@ -155,11 +151,7 @@ impl Step {
             system_cpu_us_per_io: over(&system.scaled(1e6), &ios, "no I/O"),
             host_busy_pct: record.os.cpu_pct.get("busy").cloned().unwrap_or_default(),
             confined_busy_pct,
-            little_ratio: over(
-                &checks.little_sessions,
-                &checks.little_expected_sessions,
-                "no sessions",
-            ),
+            little_ratio: over(&checks.little_sessions, &checks.little_expected_sessions, "no sessions"),
             read_requests_per_s: reads,
             write_requests_per_s: writes,
             top_event: top_event(record),
@@ -226,9 +218,8 @@ fn operations(record: &Record) -> StepLatency {
 }
 
 fn reading(record: &Record) -> StepLatency {
-    let is_read = |event: &&EventRow| {
-        event.actor == "foreground" && event.class == "User I/O" && event.name.contains("read")
-    };
+    let is_read =
+        |event: &&EventRow| event.actor == "foreground" && event.class == "User I/O" && event.name.contains("read");
     let time = |event: &EventRow| event.total_us.value().unwrap_or(0.0);
     let events = record.instance.events.iter().filter(is_read);
     let Some(event) = events.max_by(|a, b| time(a).total_cmp(&time(b))) else {
@@ -255,13 +246,8 @@ fn reading(record: &Record) -> StepLatency {
 /// First row of "Top Foreground Events", the time on CPU and in its queue being one of them.
 fn top_event(record: &Record) -> String {
     let model = &record.instance.time_model;
-    let rows = [
-        ("DB CPU", &model.db_cpu_us),
-        ("run queue", &model.run_queue_us),
-    ];
-    let own = rows
-        .into_iter()
-        .filter_map(|(name, time)| Some((time.value()?, name)));
+    let rows = [("DB CPU", &model.db_cpu_us), ("run queue", &model.run_queue_us)];
+    let own = rows.into_iter().filter_map(|(name, time)| Some((time.value()?, name)));
     record
         .instance
         .events

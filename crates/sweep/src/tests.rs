@@ -32,10 +32,7 @@ fn step(number: u64, sessions: u64, rate: f64) -> Step {
         host_busy_pct: 40.0.into(),
         confined_busy_pct: Figure::na("not confined"),
         system_cpu_us_per_io: 5.0.into(),
-        steady: Steady {
-            state: "yes".to_owned(),
-            ..Steady::default()
-        },
+        steady: Steady { state: "yes".to_owned(), ..Steady::default() },
         ..Step::default()
     }
 }
@@ -73,18 +70,12 @@ impl std::ops::Deref for Swept {
 fn build(info: SweepInfo, steps: Vec<Step>) -> Swept {
     let mut info = SweepInfo { steps, ..info };
     curves::conclude(&mut info, 7);
-    Swept {
-        advice: advice::advise(&info),
-        info,
-    }
+    Swept { advice: advice::advise(&info), info }
 }
 
 fn record(swept: &Swept) -> Record {
-    let mut record = Record {
-        schema: assay_measure::record::SCHEMA.to_owned(),
-        advice: swept.advice.clone(),
-        ..Record::default()
-    };
+    let mut record =
+        Record { schema: assay_measure::record::SCHEMA.to_owned(), advice: swept.advice.clone(), ..Record::default() };
     let run = &mut record.run;
     (run.id, run.version) = ("0000abcd".to_owned(), "0.1.0".to_owned());
     (run.workload, run.engine) = ("slob".to_owned(), "native".to_owned());
@@ -105,9 +96,7 @@ const SESSIONS: (&str, &[&str]) = ("sessions", &["1", "2", "4", "8", "16", "32"]
 fn saturating() -> Vec<Step> {
     let rates = [1000.0, 1950.0, 3700.0, 6400.0, 6500.0, 6450.0];
     let steps = rates.iter().enumerate();
-    steps
-        .map(|(at, rate)| step(at as u64 + 1, 1 << at, *rate))
-        .collect()
+    steps.map(|(at, rate)| step(at as u64 + 1, 1 << at, *rate)).collect()
 }
 
 #[test]
@@ -121,12 +110,7 @@ fn steps_without_a_percentile_are_not_said_to_keep_the_goal() {
     let sweep = build(info, steps);
     let goal = &sweep.curves[0].goal;
     assert_eq!(goal.load, Figure::Count(4));
-    assert!(
-        goal.sentence
-            .contains("higher loads had too few operations for a p99"),
-        "{}",
-        goal.sentence
-    );
+    assert!(goal.sentence.contains("higher loads had too few operations for a p99"), "{}", goal.sentence);
     assert!(!goal.sentence.contains("every step"), "{}", goal.sentence);
 }
 
@@ -136,18 +120,13 @@ fn a_workload_names_its_operations() {
     orders.operations = "transactions".to_owned();
     orders.goal_p99_us = 5_000.0.into();
     let mut steps = saturating();
-    steps
-        .iter_mut()
-        .for_each(|step| step.op.name.clone_from(&orders.operations));
+    steps.iter_mut().for_each(|step| step.op.name.clone_from(&orders.operations));
     let found = build(orders, steps);
     let (page, record) = (render(&found), record(&found));
     let told = format!("{:?}", Sweep.headline(&record));
     for text in [&page, &told] {
         assert!(text.contains("transactions/s"), "{text}");
-        assert!(
-            !text.contains("operations/s") && !text.contains("ops/s"),
-            "{text}"
-        );
+        assert!(!text.contains("operations/s") && !text.contains("ops/s"), "{text}");
     }
 }
 
@@ -155,9 +134,7 @@ fn a_workload_names_its_operations() {
 fn a_rate_that_rises_on_busy_cpus_is_limited_by_them() {
     let limit = |busy: f64| {
         let mut steps: Vec<Step> = saturating().into_iter().take(3).collect();
-        steps
-            .iter_mut()
-            .for_each(|step| step.host_busy_pct = busy.into());
+        steps.iter_mut().for_each(|step| step.host_busy_pct = busy.into());
         let found = build(info(&[SESSIONS]), steps);
         Sweep.headline(&record(&found)).limit.what
     };
@@ -175,30 +152,18 @@ fn a_sweep_finds_knee_goal_and_advice() {
     assert_eq!(curve.knee.load, Figure::Count(8));
     assert_eq!(curve.knee.ops_per_s.value(), Some(6400.0));
     assert_eq!(curve.goal.load, Figure::Count(8), "{}", curve.goal.sentence);
-    assert!(
-        curve.goal.sentence.contains("16 sessions takes 7.38 ms"),
-        "{}",
-        curve.goal.sentence
-    );
+    assert!(curve.goal.sentence.contains("16 sessions takes 7.38 ms"), "{}", curve.goal.sentence);
     assert_eq!(sweep.advice.len(), 1);
     assert_eq!(sweep.advice[0].id, "R9");
-    assert_eq!(
-        sweep.advice[0].evidence["sessions_from_count"],
-        Figure::Count(8)
-    );
-    assert_eq!(
-        sweep.advice[0].evidence["sessions_to_count"],
-        Figure::Count(16)
-    );
+    assert_eq!(sweep.advice[0].evidence["sessions_from_count"], Figure::Count(8));
+    assert_eq!(sweep.advice[0].evidence["sessions_to_count"], Figure::Count(16));
     let again: SweepInfo = record(&sweep).parts.get().expect("its own part");
     assert_eq!(again, sweep.info);
 }
 
 #[test]
 fn advice_r9_is_silent_while_throughput_rises_or_latency_does_not() {
-    let rising: Vec<Step> = (0..5)
-        .map(|at| step(at + 1, 1 << at, 1000.0 * 1.2_f64.powi(at as i32)))
-        .collect();
+    let rising: Vec<Step> = (0..5).map(|at| step(at + 1, 1 << at, 1000.0 * 1.2_f64.powi(at as i32))).collect();
     assert!(build(info(&[SESSIONS]), rising).advice.is_empty());
     let mut odd = saturating();
     for step in &mut odd {
@@ -222,11 +187,7 @@ fn advice_r10_takes_over_where_the_cpus_are_busy_too() {
     let advice = build(info(&[SESSIONS]), busy).advice;
     assert_eq!(advice.len(), 1);
     assert_eq!(advice[0].id, "R10");
-    assert!(
-        advice[0].text.contains("rose by 80 %"),
-        "{}",
-        advice[0].text
-    );
+    assert!(advice[0].text.contains("rose by 80 %"), "{}", advice[0].text);
 }
 
 #[test]
@@ -240,11 +201,7 @@ fn without_io_busy_cpus_are_the_limit_and_nothing_is_ambiguous() {
     let advice = build(info(&[SESSIONS]), busy).advice;
     assert_eq!(advice.len(), 1);
     assert_eq!(advice[0].id, "R9");
-    assert!(
-        advice[0].text.contains("the limit is CPU"),
-        "{}",
-        advice[0].text
-    );
+    assert!(advice[0].text.contains("the limit is CPU"), "{}", advice[0].text);
 }
 
 #[test]
@@ -256,28 +213,15 @@ fn advice_r10_on_cpus_that_brought_nothing() {
         step
     };
     let axes = [("sessions", &["8"][..]), ("cpus", &["1", "2"])];
-    let advice = build(
-        info(&axes),
-        vec![confined(1, 1, 1000.0, 99.0), confined(2, 2, 1010.0, 97.0)],
-    )
-    .advice;
+    let advice = build(info(&axes), vec![confined(1, 1, 1000.0, 99.0), confined(2, 2, 1010.0, 97.0)]).advice;
     assert_eq!(advice.len(), 1);
     assert_eq!(advice[0].id, "R10");
     assert_eq!(advice[0].evidence["cpus_to_count"], Figure::Count(2));
-    let gained = build(
-        info(&axes),
-        vec![confined(1, 1, 1000.0, 99.0), confined(2, 2, 1900.0, 97.0)],
-    );
+    let gained = build(info(&axes), vec![confined(1, 1, 1000.0, 99.0), confined(2, 2, 1900.0, 97.0)]);
     assert!(gained.advice.is_empty());
     assert_eq!(gained.curves[0].load, "cpus");
-    let idle = build(
-        info(&axes),
-        vec![confined(1, 1, 1000.0, 99.0), confined(2, 2, 1010.0, 50.0)],
-    );
-    assert!(
-        idle.advice.is_empty(),
-        "one of them was not busy: CPU is not the limit there"
-    );
+    let idle = build(info(&axes), vec![confined(1, 1, 1000.0, 99.0), confined(2, 2, 1010.0, 50.0)]);
+    assert!(idle.advice.is_empty(), "one of them was not busy: CPU is not the limit there");
 }
 
 #[test]
@@ -299,23 +243,15 @@ fn each_combination_has_its_curve() {
     let mut steps = saturating();
     for (at, mut more) in saturating().into_iter().enumerate() {
         more.place.step = at as u64 + 7;
-        more.place
-            .over
-            .insert("READ_MODE".to_owned(), "batched".to_owned());
+        more.place.over.insert("READ_MODE".to_owned(), "batched".to_owned());
         steps.push(more);
     }
     for step in &mut steps[..6] {
-        step.place
-            .over
-            .insert("READ_MODE".to_owned(), "single".to_owned());
+        step.place.over.insert("READ_MODE".to_owned(), "single".to_owned());
     }
     let axes = [SESSIONS, ("READ_MODE", &["single", "batched"])];
     let sweep = build(info(&axes), steps);
-    let held: Vec<&str> = sweep
-        .curves
-        .iter()
-        .map(|c| c.held["READ_MODE"].as_str())
-        .collect();
+    let held: Vec<&str> = sweep.curves.iter().map(|c| c.held["READ_MODE"].as_str()).collect();
     assert_eq!(held, ["single", "batched"]);
     assert_eq!(sweep.curves[1].steps, [7, 8, 9, 10, 11, 12]);
 }
@@ -325,28 +261,18 @@ fn what_is_no_load_makes_one_table_and_no_knee() {
     let values = ["4", "16", "64", "256"];
     let mut steps: Vec<Step> = (1..=4).map(|n| step(n, 8, 1000.0 * n as f64)).collect();
     for (step, value) in steps.iter_mut().zip(values) {
-        step.place
-            .over
-            .insert("CACHE_MB".to_owned(), value.to_owned());
+        step.place.over.insert("CACHE_MB".to_owned(), value.to_owned());
     }
     let mut info = info(&[("sessions", &["8"]), ("CACHE_MB", &values)]);
     info.goal_p99_us = 1e6.into();
     let sweep = build(info, steps);
     assert_eq!(sweep.curves.len(), 1);
     let curve = &sweep.curves[0];
-    assert_eq!(
-        (curve.load.as_str(), curve.held["sessions"].as_str()),
-        ("CACHE_MB", "8")
-    );
+    assert_eq!((curve.load.as_str(), curve.held["sessions"].as_str()), ("CACHE_MB", "8"));
     assert_eq!(curve.steps, [1, 2, 3, 4]);
     assert_eq!(curve.knee.sentence, "No knee: CACHE_MB is not a load.");
     assert!(!curve.usl.fitted && curve.goal.load.value().is_none());
-    assert!(
-        sweep
-            .steps
-            .iter()
-            .all(|step| step.gain_pct.value().is_none())
-    );
+    assert!(sweep.steps.iter().all(|step| step.gain_pct.value().is_none()));
     assert!(render(&sweep).contains("Curve over CACHE_MB, sessions=8"));
 }
 
@@ -364,43 +290,25 @@ fn a_level_stretch_below_the_knee_is_no_saturation() {
 fn the_law_is_refused_with_the_reason() {
     let few = build(info(&[SESSIONS]), saturating()[..3].to_vec());
     let usl = &few.curves[0].usl;
-    assert!(
-        !usl.fitted && usl.sentence.contains("at least 4"),
-        "{}",
-        usl.sentence
-    );
+    assert!(!usl.fitted && usl.sentence.contains("at least 4"), "{}", usl.sentence);
 
     let mut wild = saturating();
-    for (step, rate) in wild
-        .iter_mut()
-        .zip([1000.0, 100.0, 4000.0, 200.0, 9000.0, 100.0])
-    {
+    for (step, rate) in wild.iter_mut().zip([1000.0, 100.0, 4000.0, 200.0, 9000.0, 100.0]) {
         step.ops_per_s = rate.into();
     }
     for step in &mut wild {
         step.steady.state = "no".to_owned();
     }
     let usl = &build(info(&[SESSIONS]), wild).curves[0].usl;
-    assert!(
-        !usl.fitted && usl.sentence.contains("best fit is off by"),
-        "{}",
-        usl.sentence
-    );
+    assert!(!usl.fitted && usl.sentence.contains("best fit is off by"), "{}", usl.sentence);
     assert!(usl.projections.is_empty() && usl.peak_load.value.value().is_none());
 
     let mut faster = saturating();
-    for (step, rate) in faster
-        .iter_mut()
-        .zip([100.0, 400.0, 1600.0, 6400.0, 25_600.0, 102_400.0])
-    {
+    for (step, rate) in faster.iter_mut().zip([100.0, 400.0, 1600.0, 6400.0, 25_600.0, 102_400.0]) {
         step.ops_per_s = rate.into();
     }
     let usl = &build(info(&[SESSIONS]), faster).curves[0].usl;
-    assert!(
-        usl.sentence.contains("faster than the load"),
-        "{}",
-        usl.sentence
-    );
+    assert!(usl.sentence.contains("faster than the load"), "{}", usl.sentence);
 
     let mut open = saturating();
     for step in &mut open {
@@ -418,11 +326,7 @@ fn the_law_is_refused_with_the_reason() {
 fn a_hard_limit_is_no_scalability_law_unless_the_steps_are_noisy() {
     let sweep = build(info(&[SESSIONS]), saturating());
     let usl = &sweep.curves[0].usl;
-    assert!(
-        !usl.fitted && usl.sentence.contains("bends more sharply"),
-        "{}",
-        usl.sentence
-    );
+    assert!(!usl.fitted && usl.sentence.contains("bends more sharply"), "{}", usl.sentence);
     let mut noisy = saturating();
     for step in &mut noisy {
         step.ops_error_ratio = 0.05.into();
@@ -432,14 +336,8 @@ fn a_hard_limit_is_no_scalability_law_unless_the_steps_are_noisy() {
 
 #[test]
 fn projections_are_labelled_and_lie_beyond_the_last_step() {
-    let law = Law {
-        lambda: 1000.0,
-        sigma: 0.05,
-        kappa: 0.0001,
-    };
-    let steps: Vec<Step> = (0..6)
-        .map(|at| step(at + 1, 1 << at, law.at((1_u64 << at) as f64)))
-        .collect();
+    let law = Law { lambda: 1000.0, sigma: 0.05, kappa: 0.0001 };
+    let steps: Vec<Step> = (0..6).map(|at| step(at + 1, 1 << at, law.at((1_u64 << at) as f64))).collect();
     let sweep = build(info(&[SESSIONS]), steps);
     let usl = &sweep.curves[0].usl;
     assert!(usl.fitted, "{}", usl.sentence);
@@ -447,10 +345,7 @@ fn projections_are_labelled_and_lie_beyond_the_last_step() {
     for projection in &usl.projections {
         assert!(projection.load > 32);
         assert_eq!(projection.label, "projection, untested");
-        let (low, high) = (
-            projection.ops_per_s.low.value(),
-            projection.ops_per_s.high.value(),
-        );
+        let (low, high) = (projection.ops_per_s.low.value(), projection.ops_per_s.high.value());
         let truth = Some(law.at(projection.load as f64));
         assert!(low < truth && truth < high, "{projection:?}");
     }
@@ -463,9 +358,7 @@ fn the_text_is_as_reviewed() {
     info.goal_p99_us = 5000.0.into();
     let rates = [1000.0, 1900.0, 3500.0, 5700.0, 7100.0, 6900.0];
     let numbered = rates.iter().enumerate();
-    let mut steps: Vec<Step> = numbered
-        .map(|(at, rate)| step(at as u64 + 1, 1 << at, *rate))
-        .collect();
+    let mut steps: Vec<Step> = numbered.map(|(at, rate)| step(at as u64 + 1, 1 << at, *rate)).collect();
     steps[1].steady.state = "no".to_owned();
     steps[1].steady.window_s = 5.0.into();
     steps[1].steady.range_ratio = 0.31.into();
@@ -477,17 +370,9 @@ fn the_text_is_as_reviewed() {
 fn loads_that_touch_less_data_are_named() {
     let rates = [1000.0, 1900.0, 3500.0, 5700.0];
     let steps = |blocks: [u64; 4]| -> Vec<Step> {
-        (0..4)
-            .map(|at| Step {
-                active_blocks: blocks[at].into(),
-                ..step(at as u64 + 1, 1 << at, rates[at])
-            })
-            .collect()
+        (0..4).map(|at| Step { active_blocks: blocks[at].into(), ..step(at as u64 + 1, 1 << at, rates[at]) }).collect()
     };
-    let text = render(&build(
-        info(&[SESSIONS]),
-        steps([8192, 16384, 32768, 32768]),
-    ));
+    let text = render(&build(info(&[SESSIONS]), steps([8192, 16384, 32768, 32768])));
     assert!(text.contains("Less data to touch at 1, 2:"), "{text}");
     let text = render(&build(info(&[SESSIONS]), steps([32768; 4])));
     assert!(!text.contains("Less data to touch"), "{text}");
@@ -496,12 +381,7 @@ fn loads_that_touch_less_data_are_named() {
 #[test]
 fn a_step_reads_its_figures_off_a_record() {
     let record = assay_awr::record::build(&assay_awr::fixture::run());
-    let place = Place {
-        step: 1,
-        sessions: 4,
-        cpus: 2.into(),
-        ..Place::default()
-    };
+    let place = Place { step: 1, sessions: 4, cpus: 2.into(), ..Place::default() };
     let step = Step::of(place, &record);
     assert_eq!(step.verdict, "complete");
     assert!(step.counts());
@@ -536,32 +416,17 @@ fn what_is_read_off_a_curve_is_declared_and_what_is_computed_is_not() {
         step.ops_error_ratio = 0.05.into();
     }
     let record = record(&build(info, noisy));
-    let declared: Vec<&str> = (record.metrics.iter())
-        .filter(|metric| metric.is_primary)
-        .map(|metric| metric.key.as_str())
-        .collect();
+    let declared: Vec<&str> =
+        (record.metrics.iter()).filter(|metric| metric.is_primary).map(|metric| metric.key.as_str()).collect();
     assert_eq!(
         declared,
-        [
-            "ops_per_s",
-            "knee_sessions",
-            "knee_ops_per_s",
-            "goal_sessions",
-            "goal_ops_per_s",
-            "goal_op_us_p99"
-        ]
+        ["ops_per_s", "knee_sessions", "knee_ops_per_s", "goal_sessions", "goal_ops_per_s", "goal_op_us_p99"]
     );
     assert_eq!(metric(&record, "ops_per_s").value(), Some(6500.0));
     assert_eq!(metric(&record, "knee_sessions"), Figure::Count(8));
     assert_eq!(metric(&record, "knee_ops_per_s").value(), Some(6400.0));
-    assert_eq!(
-        metric(&record, "goal_op_us_p99").value(),
-        Some(3e6 * 8.0 / 6400.0)
-    );
-    assert_eq!(
-        metric(&record, "4_sessions.ops_per_s").value(),
-        Some(3700.0)
-    );
+    assert_eq!(metric(&record, "goal_op_us_p99").value(), Some(3e6 * 8.0 / 6400.0));
+    assert_eq!(metric(&record, "4_sessions.ops_per_s").value(), Some(3700.0));
     let sigma = find(&record.metrics, "usl_sigma_ratio").expect("it is there");
     let (low, high) = sigma.interval.expect("the fit has an interval");
     let value = sigma.value.value().expect("it fits");
@@ -574,10 +439,7 @@ fn without_a_goal_or_a_law_no_figure_is_made_up() {
     assert!(find(&record.metrics, "goal_sessions").is_none());
     assert_eq!(metric(&record, "knee_sessions").reason(), Some("not found"));
     let sigma = find(&record.metrics, "usl_sigma_ratio").expect("it is there");
-    assert_eq!(
-        (sigma.value.reason(), sigma.interval),
-        (Some("no law fits"), None)
-    );
+    assert_eq!((sigma.value.reason(), sigma.interval), (Some("no law fits"), None));
 }
 
 /// Two curves of the same steps, the second a tenth faster.
@@ -587,17 +449,12 @@ fn two_curves() -> Swept {
         for (at, rate) in [1000.0, 1950.0, 1960.0].into_iter().enumerate() {
             let faster = 1.0 + 0.1 * nth as f64;
             let mut step = step((3 * nth + at) as u64 + 1, 1 << at, faster * rate);
-            step.place
-                .over
-                .insert("READ_MODE".to_owned(), mode.to_owned());
+            step.place.over.insert("READ_MODE".to_owned(), mode.to_owned());
             steps.push(step);
         }
     }
     let sessions = ("sessions", &["1", "2", "4"][..]);
-    build(
-        info(&[sessions, ("READ_MODE", &["single", "batched"])]),
-        steps,
-    )
+    build(info(&[sessions, ("READ_MODE", &["single", "batched"])]), steps)
 }
 
 #[test]
@@ -611,10 +468,7 @@ fn each_of_several_curves_has_figures_and_a_line_of_its_own() {
     assay_report::kinds::install(vec![&Sweep]);
     let told = rows(&record);
     assert_eq!(told[1].0, "Knee");
-    assert_eq!(
-        told[1].1,
-        "READ_MODE=single: 2 sessions, 1,950 operations/s"
-    );
+    assert_eq!(told[1].1, "READ_MODE=single: 2 sessions, 1,950 operations/s");
     assert_eq!(told[2].0, "");
 }
 
@@ -643,11 +497,7 @@ fn the_run_at_a_knee_over_cpus_is_found_by_its_cpus() {
         step
     };
     let axes = [("sessions", &["2"][..]), ("cpus", &["1", "2", "4"])];
-    let steps = vec![
-        confined(1, 1, 1000.0),
-        confined(2, 2, 1900.0),
-        confined(3, 4, 1910.0),
-    ];
+    let steps = vec![confined(1, 1, 1000.0), confined(2, 2, 1900.0), confined(3, 4, 1910.0)];
     let record = record(&build(info(&axes), steps));
     assert_eq!(metric(&record, "knee_cpus"), Figure::Count(2));
     assert_eq!(Sweep.members(&record).foremost.as_deref(), Some("step-02"));
@@ -683,44 +533,23 @@ fn a_sweep_under_way_has_what_its_steps_have_in_common() {
     let run = assay_awr::record::build(&assay_awr::fixture::run());
     let with = |sessions: &str, warning: &str| {
         let mut record = run.clone();
-        record.plan.settings = vec![SettingLine {
-            name: "SESSIONS".to_owned(),
-            value: sessions.to_owned(),
-            origin: "cli".to_owned(),
-        }];
-        record.plan.engine_facts = vec![
-            Fact::new("io_mode_achieved", "setall"),
-            Fact::new("free_bytes", sessions),
-        ];
+        record.plan.settings =
+            vec![SettingLine { name: "SESSIONS".to_owned(), value: sessions.to_owned(), origin: "cli".to_owned() }];
+        record.plan.engine_facts = vec![Fact::new("io_mode_achieved", "setall"), Fact::new("free_bytes", sessions)];
         record.warnings = vec![warning.to_owned()];
         record
     };
-    let place = |step| Place {
-        step,
-        sessions: step,
-        ..Place::default()
-    };
+    let place = |step| Place { step, sessions: step, ..Place::default() };
     let axes = info(&[SESSIONS]).axes;
-    let mut swept = UnderWay::new(
-        RunData::default(),
-        "null:".to_owned(),
-        axes,
-        Figure::na("not asked for"),
-    );
+    let mut swept = UnderWay::new(RunData::default(), "null:".to_owned(), axes, Figure::na("not asked for"));
     swept.failed(place(1), "no room");
     swept.measured(place(2), &with("2", "Without a CPU for 1.5 % of it."));
     swept.measured(place(3), &with("3", "Without a CPU for 22.5 % of it."));
     let record = swept.record(Verdict::Complete, "2026-01-01T00:00:09Z", 9.0);
     assert_eq!(record.kind, "sweep");
     assert_eq!(record.plan.settings[0].value, "2,3");
-    assert_eq!(
-        record.plan.engine_facts,
-        [Fact::new("io_mode_achieved", "setall")]
-    );
-    assert_eq!(
-        record.warnings,
-        ["Steps 2, 3 (figures of step 2): Without a CPU for 1.5 % of it."]
-    );
+    assert_eq!(record.plan.engine_facts, [Fact::new("io_mode_achieved", "setall")]);
+    assert_eq!(record.warnings, ["Steps 2, 3 (figures of step 2): Without a CPU for 1.5 % of it."]);
     assert_eq!(record.interval.whole_run_s.value(), Some(9.0));
     assert!(record.interval.elapsed_s.reason().is_some());
     assert_eq!(Sweep.members(&record).directories.len(), 3);

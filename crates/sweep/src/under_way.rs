@@ -38,13 +38,7 @@ impl UnderWay {
     pub fn new(run: RunData, target: String, axes: Vec<Axis>, goal_p99_us: Figure) -> Self {
         Self {
             run,
-            info: SweepInfo {
-                target,
-                axes,
-                goal_p99_us,
-                rules: rules::all(),
-                ..SweepInfo::default()
-            },
+            info: SweepInfo { target, axes, goal_p99_us, rules: rules::all(), ..SweepInfo::default() },
             warnings: Vec::new(),
             data: None,
         }
@@ -114,9 +108,7 @@ impl UnderWay {
 
     /// The most data that any step could touch, and the cache, if it is that of all steps.
     fn data(&mut self, checks: &Checks) {
-        let known = self
-            .data
-            .get_or_insert_with(|| (checks.cache_blocks.clone(), checks.active_blocks.clone()));
+        let known = self.data.get_or_insert_with(|| (checks.cache_blocks.clone(), checks.active_blocks.clone()));
         if known.0 != checks.cache_blocks {
             known.0 = Figure::na("differs from step to step");
         }
@@ -129,11 +121,7 @@ impl UnderWay {
         let words = text.replace(|c: char| c.is_ascii_digit() || ".,".contains(c), "");
         match self.warnings.iter_mut().find(|known| known.words == words) {
             Some(known) => known.steps.push(step),
-            None => self.warnings.push(Warning {
-                words,
-                text: text.to_owned(),
-                steps: vec![step],
-            }),
+            None => self.warnings.push(Warning { words, text: text.to_owned(), steps: vec![step] }),
         }
     }
 
@@ -142,10 +130,7 @@ impl UnderWay {
     pub fn record(&self, verdict: Verdict, end: &str, elapsed_s: f64) -> Record {
         let mut info = self.info.clone();
         curve::conclude(&mut info, self.run.seed);
-        let run = RunData {
-            verdict,
-            ..self.run.clone()
-        };
+        let run = RunData { verdict, ..self.run.clone() };
         let mut record = Record::labelled(&run);
         record.interval.begin.clone_from(&run.started);
         record.interval.end = end.to_owned();
@@ -166,12 +151,7 @@ impl Warning {
         let steps: Vec<String> = self.steps.iter().map(u64::to_string).collect();
         match steps.len() {
             1 => format!("Step {}: {}", steps[0], self.text),
-            _ => format!(
-                "Steps {} (figures of step {}): {}",
-                steps.join(", "),
-                steps[0],
-                self.text
-            ),
+            _ => format!("Steps {} (figures of step {}): {}", steps.join(", "), steps[0], self.text),
         }
     }
 }

@@ -117,11 +117,7 @@ pub(crate) fn fit(points: &[Point]) -> Option<Law> {
             point.rate / point.load * (a + b * others + c * point.load * others) - 1.0
         };
         let squares: f64 = points.iter().map(|point| off(point).powi(2)).sum();
-        let law = (a > 0.0).then(|| Law {
-            lambda: 1.0 / a,
-            sigma: b / a,
-            kappa: c / a,
-        });
+        let law = (a > 0.0).then(|| Law { lambda: 1.0 / a, sigma: b / a, kappa: c / a });
         if squares.is_finite() && best.as_ref().is_none_or(|(least, _)| squares < *least) {
             best = Some((squares, law));
         }
@@ -132,10 +128,7 @@ pub(crate) fn fit(points: &[Point]) -> Option<Law> {
 /// Coefficients that bring the sum of the columns closest to 1 in every row.
 fn least_squares(columns: &[&[f64]]) -> Option<Vec<f64>> {
     // Columns of like size: N(N-1) is far larger than 1.
-    let norms: Vec<f64> = columns
-        .iter()
-        .map(|column| column.iter().map(|v| v * v).sum::<f64>().sqrt())
-        .collect();
+    let norms: Vec<f64> = columns.iter().map(|column| column.iter().map(|v| v * v).sum::<f64>().sqrt()).collect();
     if norms.iter().any(|norm| *norm <= 0.0 || !norm.is_finite()) {
         return None;
     }
@@ -145,19 +138,11 @@ fn least_squares(columns: &[&[f64]]) -> Option<Vec<f64>> {
     let mut matrix = vec![vec![0.0; size + 1]; size];
     for (i, line) in matrix.iter_mut().enumerate() {
         for (j, cell) in line.iter_mut().enumerate() {
-            *cell = (0..rows)
-                .map(|row| unit(i, row) * if j < size { unit(j, row) } else { 1.0 })
-                .sum();
+            *cell = (0..rows).map(|row| unit(i, row) * if j < size { unit(j, row) } else { 1.0 }).sum();
         }
     }
     let solution = eliminate(matrix)?;
-    Some(
-        solution
-            .iter()
-            .zip(&norms)
-            .map(|(x, norm)| x / norm)
-            .collect(),
-    )
+    Some(solution.iter().zip(&norms).map(|(x, norm)| x / norm).collect())
 }
 
 /// Gauss with the largest pivot; `None` if the columns do not differ enough to be told apart.
@@ -165,8 +150,7 @@ fn eliminate(mut matrix: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     const SINGULAR: f64 = 1e-12;
     let size = matrix.len();
     for pivot in 0..size {
-        let largest = (pivot..size)
-            .max_by(|i, j| matrix[*i][pivot].abs().total_cmp(&matrix[*j][pivot].abs()))?;
+        let largest = (pivot..size).max_by(|i, j| matrix[*i][pivot].abs().total_cmp(&matrix[*j][pivot].abs()))?;
         matrix.swap(pivot, largest);
         if matrix[pivot][pivot].abs() < SINGULAR {
             return None;
@@ -236,15 +220,9 @@ impl Redrawn {
         let value = of(&self.law);
         let at = |q: f64| {
             let rank = (q * all.len() as f64) as usize;
-            all.get(rank.min(all.len().saturating_sub(1)))
-                .copied()
-                .unwrap_or(value)
+            all.get(rank.min(all.len().saturating_sub(1))).copied().unwrap_or(value)
         };
-        Interval {
-            value,
-            low: at(TAIL).min(value),
-            high: at(1.0 - TAIL).max(value),
-        }
+        Interval { value, low: at(TAIL).min(value), high: at(1.0 - TAIL).max(value) }
     }
 }
 

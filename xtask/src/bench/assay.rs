@@ -27,12 +27,7 @@ impl<'a> DataSet<'a> {
         schemas: u32,
         settings: &[String],
     ) -> Result<(Self, Value)> {
-        let set = Self {
-            options,
-            dir: options.dir.join(name),
-            settings: settings.to_vec(),
-            schemas,
-        };
+        let set = Self { options, dir: options.dir.join(name), settings: settings.to_vec(), schemas };
         let mut command = set.command("prepare", schemas);
         command.args(["--format", "json"]);
         let (output, _) = process::run(&mut command, None)?;
@@ -79,10 +74,7 @@ impl<'a> DataSet<'a> {
             command.args(["--set", setting]);
         }
         // The first second holds start-up; the window ends a second before the run does.
-        let when = When::seconds(
-            warmup_s + u64::from(time_s > 2),
-            time_s.saturating_sub(2).max(1),
-        );
+        let when = When::seconds(warmup_s + u64::from(time_s > 2), time_s.saturating_sub(2).max(1));
         let outcome = process::run(&mut command, Some(when));
         let removed = std::fs::remove_dir_all(&place);
         let (output, window) = outcome?;
@@ -95,12 +87,7 @@ impl<'a> DataSet<'a> {
     ///
     /// # Errors
     /// When it does not start, or ends by itself before.
-    pub(crate) fn run_and_kill(
-        &self,
-        threads: u32,
-        settings: &[String],
-        time_s: u64,
-    ) -> Result<()> {
+    pub(crate) fn run_and_kill(&self, threads: u32, settings: &[String], time_s: u64) -> Result<()> {
         let place = self.options.dir.join("killed");
         let mut command = self.command("run", self.schemas);
         command
@@ -133,18 +120,14 @@ impl Drop for DataSet<'_> {
     fn drop(&mut self) {
         // Removed by hand as well with the benches' directory, should this fail.
         let target = format!("--target=native:{}", self.dir.display());
-        let _ = Command::new(&self.options.assay)
-            .args(["destroy", &target])
-            .output();
+        let _ = Command::new(&self.options.assay).args(["destroy", &target]).output();
     }
 }
 
 /// `NAME=VALUE` settings.
 pub(crate) fn settings(pairs: &[(&str, &str)]) -> Vec<String> {
     let pairs = pairs.iter();
-    pairs
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect()
+    pairs.map(|(name, value)| format!("{name}={value}")).collect()
 }
 
 /// `record.json`, schema `assay/2`.
@@ -178,20 +161,15 @@ impl Record {
     /// A figure of an event, e.g. `p99_us` of `db file sequential read`.
     pub(crate) fn event(&self, name: &str, figure: &str) -> f64 {
         let events = self.0["instance"]["events"].as_array();
-        let row = events
-            .into_iter()
-            .flatten()
-            .find(|event| event["name"] == name && event["actor"] != "background");
-        row.and_then(|event| event[figure].as_f64())
-            .unwrap_or(f64::NAN)
+        let row = events.into_iter().flatten().find(|event| event["name"] == name && event["actor"] != "background");
+        row.and_then(|event| event[figure].as_f64()).unwrap_or(f64::NAN)
     }
 
     /// A latency figure of one layer (`engine`, `syscall`, `device`) of an event's requests, e.g. `p99_us`.
     pub(crate) fn layer(&self, event: &str, layer: &str, figure: &str) -> f64 {
         let rows = self.0["instance"]["layers"].as_array();
         let row = rows.into_iter().flatten().find(|row| row["event"] == event);
-        row.and_then(|row| row[layer]["latency"][figure].as_f64())
-            .unwrap_or(f64::NAN)
+        row.and_then(|row| row[layer]["latency"][figure].as_f64()).unwrap_or(f64::NAN)
     }
 
     /// A fact the engine states, e.g. its achieved I/O mode.

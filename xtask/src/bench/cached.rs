@@ -15,9 +15,7 @@ const TECHNIQUES: [(&str, &str); 4] = [
 
 /// 64 MiB and 1 GiB of data, all of it in the cache.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    println!(
-        "logical reads/s per core (driver CPU); published: 0.8 million, PostgreSQL 1.4 million"
-    );
+    println!("logical reads/s per core (driver CPU); published: 0.8 million, PostgreSQL 1.4 million");
     measure(options, "64 MiB", 64, ">= 60 million")?;
     measure(options, "1 GiB", options.size(1024, 128), ">= 30 million")?;
     hot_block(options)
@@ -63,20 +61,13 @@ fn measure(options: &Options, label: &str, data_mb: u64, goal: &str) -> Result<(
     // Index, undo and the clock hand's freedom on top of the data.
     let cache = format!("{}", data_mb + data_mb / 4 + 16);
     let mut base = f64::NAN;
-    println!(
-        "{label}{}, goal {goal}",
-        options.size("", " (smaller here)")
-    );
+    println!("{label}{}, goal {goal}", options.size("", " (smaller here)"));
     println!(
         "  {:<26} {:>13} {:>13} {:>10} {:>9}  physical reads/s",
         "technique", "per core", "per thread", "ns a get", "to all on"
     );
     for (technique, switch) in TECHNIQUES {
-        let mut wanted = settings(&[
-            ("UPDATE_PCT", "0"),
-            ("CACHE_MB", &cache),
-            ("DRIVER_THREADS", "1"),
-        ]);
+        let mut wanted = settings(&[("UPDATE_PCT", "0"), ("CACHE_MB", &cache), ("DRIVER_THREADS", "1")]);
         if !switch.is_empty() {
             wanted.push(switch.to_owned());
         }

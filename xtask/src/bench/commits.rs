@@ -64,11 +64,7 @@ fn measure(options: &Options, set: &DataSet<'_>, file: &Path, reverse: bool) -> 
 }
 
 fn load(options: &Options, set: &DataSet<'_>, (schemas, threads): (u32, u32)) -> Result<Load> {
-    let wanted = settings(&[
-        ("CACHE_MB", "512"),
-        ("WORK_UNIT", "1"),
-        ("UPDATE_PCT", "100"),
-    ]);
+    let wanted = settings(&[("CACHE_MB", "512"), ("WORK_UNIT", "1"), ("UPDATE_PCT", "100")]);
     let time_s = options.run_s();
     let (record, window) = set.run_on(schemas, threads, &wanted, options.warmup_s(), time_s)?;
     warn(&record);
@@ -94,10 +90,7 @@ fn print(options: &Options, rounds: &[Round]) {
         first.theirs.push(round.syncs_per_s);
     }
     let bytes: Vec<f64> = rounds.iter().map(|r| r.loads[0].write_bytes).collect();
-    println!(
-        "mean log write of one session: {} bytes",
-        figure(median(&bytes))
-    );
+    println!("mean log write of one session: {} bytes", figure(median(&bytes)));
     print_pairs(options, "", ["assay", "fio syncs/s"], &[first]);
     let names = ["8 sessions, commits/s", "64 sessions, commits/s"];
     let goals = ["", ">= 20"];
@@ -113,19 +106,11 @@ fn print(options: &Options, rounds: &[Round]) {
     print_pairs(options, "", ["assay", "1 session"], &more);
     println!(
         "{:<10} {:>16} {:>18} {:>16} {:>22}",
-        "sessions",
-        "commits a write",
-        "CPU a commit, us",
-        "commit p99, us",
-        "p99 / sync time (<= 5)"
+        "sessions", "commits a write", "CPU a commit, us", "commit p99, us", "p99 / sync time (<= 5)"
     );
     for (i, (schemas, threads)) in LOADS.into_iter().enumerate() {
-        let of = |pick: fn(&Load) -> f64| {
-            median(&rounds.iter().map(|r| pick(&r.loads[i])).collect::<Vec<_>>())
-        };
-        let relative = rounds
-            .iter()
-            .map(|r| r.loads[i].sync_p99_us * r.syncs_per_s / 1e6);
+        let of = |pick: fn(&Load) -> f64| median(&rounds.iter().map(|r| pick(&r.loads[i])).collect::<Vec<_>>());
+        let relative = rounds.iter().map(|r| r.loads[i].sync_p99_us * r.syncs_per_s / 1e6);
         println!(
             "{:<10} {:>16} {:>18} {:>16} {:>22}",
             schemas * threads,

@@ -30,12 +30,7 @@ pub(crate) struct FioResult {
 ///
 /// # Errors
 /// When fio is missing, fails, or prints what we cannot read.
-pub(crate) fn run(
-    file: &Path,
-    direction: &str,
-    arguments: &[String],
-    when: Option<When>,
-) -> Result<FioResult> {
+pub(crate) fn run(file: &Path, direction: &str, arguments: &[String], when: Option<When>) -> Result<FioResult> {
     let mut command = Command::new("fio");
     command
         .arg("--name=bench")
@@ -43,8 +38,7 @@ pub(crate) fn run(
         .args(["--ioengine=io_uring", "--direct=1", "--thread"])
         .arg("--output-format=json")
         .args(arguments);
-    let (output, window) =
-        process::run(&mut command, when).context("fio (Debian package `fio`)")?;
+    let (output, window) = process::run(&mut command, when).context("fio (Debian package `fio`)")?;
     parse(&output, direction, window)
 }
 
@@ -70,13 +64,7 @@ pub(crate) fn read(options: &Options, file: &Path, how: &[&str]) -> Result<FioRe
 /// As [`run`].
 pub(crate) fn lay_out(file: &Path, size: &str) -> Result<FioResult> {
     let size = format!("--size={size}");
-    let arguments = [
-        "--rw=write",
-        "--bs=1M",
-        "--iodepth=8",
-        "--end_fsync=1",
-        &size,
-    ];
+    let arguments = ["--rw=write", "--bs=1M", "--iodepth=8", "--end_fsync=1", &size];
     run(file, "write", &arguments.map(str::to_owned), None)
 }
 
@@ -94,16 +82,8 @@ pub(crate) fn parse(output: &str, direction: &str, window: Window) -> Result<Fio
         found.with_context(|| format!("no `{name}` in fio's JSON"))
     };
     let percentiles = &side["clat_ns"]["percentile"];
-    let percentile_us = |name: &str| {
-        percentiles[name]
-            .as_f64()
-            .map_or(f64::NAN, |ns| ns / 1000.0)
-    };
-    let mean_us = |name: &str| {
-        side[name]["mean"]
-            .as_f64()
-            .map_or(f64::NAN, |ns| ns / 1000.0)
-    };
+    let percentile_us = |name: &str| percentiles[name].as_f64().map_or(f64::NAN, |ns| ns / 1000.0);
+    let mean_us = |name: &str| side[name]["mean"].as_f64().map_or(f64::NAN, |ns| ns / 1000.0);
     Ok(FioResult {
         iops: number(side, "iops")?,
         bytes_per_s: number(side, "bw_bytes")?,

@@ -16,10 +16,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         floor.push(record.number(&["driver", "floor_ns_per_op"]));
         clock.push(record.number(&["driver", "clock_read_ns"]));
     }
-    println!(
-        "null engine        {:>10} ns per operation",
-        figure(median(&floor))
-    );
+    println!("null engine        {:>10} ns per operation", figure(median(&floor)));
     println!("one clock reading  {:>10} ns", figure(median(&clock)));
     Ok(())
 }

@@ -28,10 +28,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
     let Some(server) = Server::start(options)? else {
         return Ok(());
     };
-    println!(
-        "server: {}; each side's sessions over its Unix socket",
-        server.version
-    );
+    println!("server: {}; each side's sessions over its Unix socket", server.version);
     prepare(options, &server)?;
     for &work_unit in options.size(&[1, 64][..], &[64]) {
         let peer = Sysbench::new(options, &server, work_unit)?;
@@ -68,9 +65,7 @@ impl Server {
         BufReader::new(output).read_line(&mut line)?;
         if line.is_empty() {
             child.wait()?;
-            println!(
-                "!! left out: no MariaDB server (Debian packages `mariadb-server-core`, `mariadb-client-core`)"
-            );
+            println!("!! left out: no MariaDB server (Debian packages `mariadb-server-core`, `mariadb-client-core`)");
             return Ok(None);
         }
         let said: Value = serde_json::from_str(&line).context("what temp-server says")?;
@@ -168,12 +163,7 @@ impl<'a> Sysbench<'a> {
                  end\n"
             ),
         )?;
-        Ok(Self {
-            options,
-            server,
-            script,
-            work_unit,
-        })
+        Ok(Self { options, server, script, work_unit })
     }
 
     /// Statements per second, and the window of its process.
@@ -183,10 +173,7 @@ impl<'a> Sysbench<'a> {
         command
             .args(["--db-driver=mysql", "--mysql-user=root", "--mysql-db=assay"])
             .arg(format!("--mysql-socket={}", self.server.socket.display()))
-            .args([
-                format!("--threads={clients}"),
-                format!("--time={}", run_s + 1),
-            ])
+            .args([format!("--threads={clients}"), format!("--time={}", run_s + 1)])
             .args(["--rand-type=uniform", "--events=0"])
             .arg(&self.script)
             .arg("run")
@@ -200,9 +187,7 @@ impl<'a> Sysbench<'a> {
 
 /// `    queries:                             7200   (719.61 per sec.)`
 fn rate(text: &str) -> Option<f64> {
-    let line = text
-        .lines()
-        .find(|line| line.trim().starts_with("queries:"))?;
+    let line = text.lines().find(|line| line.trim().starts_with("queries:"))?;
     let (_, rest) = line.split_once('(')?;
     rest.split_whitespace().next()?.parse().ok()
 }

@@ -175,9 +175,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
             "--program" => {
                 let program = words.next().context(USAGE)?;
                 // Runs start in a directory of their own.
-                options.assay = Path::new(program)
-                    .canonicalize()
-                    .context((*program).to_owned())?;
+                options.assay = Path::new(program).canonicalize().context((*program).to_owned())?;
                 built = true;
             }
             name => match BENCHES.iter().find(|(known, _)| *known == name) {
@@ -250,9 +248,7 @@ fn largest_file(dir: &Path) -> Result<PathBuf> {
             largest = (bytes, entry.path());
         }
     }
-    (largest.0 > 0)
-        .then_some(largest.1)
-        .with_context(|| format!("no file in {}", dir.display()))
+    (largest.0 > 0).then_some(largest.1).with_context(|| format!("no file in {}", dir.display()))
 }
 
 fn build(root: &Path) -> Result<()> {

@@ -12,23 +12,16 @@ use std::time::{Duration, Instant};
 const TESTS: [(&[&str], [&str; 2]); 3] = [
     (&[], ["1 stream, Gbit/s", "1 stream, CPU s/GB"]),
     (&["-P", "4"], ["4 streams, Gbit/s", "4 streams, CPU s/GB"]),
-    (
-        &["-u", "-b", "1G", "-l", "8192"],
-        ["UDP 1 Gbit/s asked, Gbit/s", "UDP 1 Gbit/s asked, CPU s/GB"],
-    ),
+    (&["-u", "-b", "1G", "-l", "8192"], ["UDP 1 Gbit/s asked, Gbit/s", "UDP 1 Gbit/s asked, CPU s/GB"]),
 ];
 
 /// Reported, not asserted: iperf3 asks the same of the same kernel.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let row = |(_, [rate, cpu]): &(&[&str], [&'static str; 2])| {
-        [Pairs::new(rate, ">= 1.0"), Pairs::new(cpu, "<= 1.0")]
-    };
+    let row = |(_, [rate, cpu]): &(&[&str], [&'static str; 2])| [Pairs::new(rate, ">= 1.0"), Pairs::new(cpu, "<= 1.0")];
     let mut rows: Vec<Pairs> = TESTS.iter().flat_map(row).collect();
     for pair in 0..options.pairs {
         let all = |is_ours: bool| {
-            let tests = TESTS
-                .iter()
-                .map(|(words, _)| measured(options, words, is_ours));
+            let tests = TESTS.iter().map(|(words, _)| measured(options, words, is_ours));
             tests.collect::<Result<Vec<[f64; 2]>>>()
         };
         let (ours, theirs) = alternate(pair, || all(true), || all(false))?;
@@ -54,25 +47,13 @@ fn free_port() -> Result<u16> {
 }
 
 fn server(options: &Options, port: u16, is_ours: bool) -> Result<Server> {
-    let mut command = Command::new(if is_ours {
-        options.assay.as_os_str()
-    } else {
-        "iperf3".as_ref()
-    });
+    let mut command = Command::new(if is_ours { options.assay.as_os_str() } else { "iperf3".as_ref() });
     match is_ours {
         true => command.args(["net", "server", "-p"]),
         false => command.args(["-s", "-p"]),
     };
-    command
-        .arg(port.to_string())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let server = Server(
-        command
-            .spawn()
-            .context("the server; is iperf3 installed?")?,
-    );
+    command.arg(port.to_string()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let server = Server(command.spawn().context("the server; is iperf3 installed?")?);
     let begun = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         if begun.elapsed() > Duration::from_secs(10) {
@@ -90,19 +71,13 @@ fn measured(options: &Options, words: &[&str], is_ours: bool) -> Result<[f64; 2]
     let port = free_port()?;
     let _server = server(options, port, is_ours)?;
     let place = options.dir.join("run");
-    let mut command = Command::new(if is_ours {
-        options.assay.as_os_str()
-    } else {
-        "iperf3".as_ref()
-    });
+    let mut command = Command::new(if is_ours { options.assay.as_os_str() } else { "iperf3".as_ref() });
     match is_ours {
         true => command.args(["net", "127.0.0.1", "-o"]).arg(&place),
         false => command.args(["-c", "127.0.0.1"]),
     };
     let seconds = options.size("5", "1");
-    command
-        .args(["-p", &port.to_string(), "-t", seconds, "-J"])
-        .args(words);
+    command.args(["-p", &port.to_string(), "-t", seconds, "-J"]).args(words);
     let outcome = process::run(&mut command, None);
     if is_ours {
         std::fs::remove_dir_all(&place).with_context(|| format!("{}", place.display()))?;
@@ -112,12 +87,7 @@ fn measured(options: &Options, words: &[&str], is_ours: bool) -> Result<[f64; 2]
 }
 
 fn figures(value: &Value) -> [f64; 2] {
-    let of = |path: &str| {
-        value
-            .pointer(path)
-            .and_then(Value::as_f64)
-            .unwrap_or(f64::NAN)
-    };
+    let of = |path: &str| value.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN);
     let (sum, cpu) = ("/end/sum_received", "/end/cpu_utilization_percent");
     let received = match of(&format!("{sum}/bits_per_second")) {
         // UDP of iperf3 3.12 has one sum.

@@ -18,11 +18,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         options,
         "physical",
         SCHEMAS,
-        &settings(&[
-            ("SCALE", options.size("512M", "32M")),
-            ("REDO_LOG_MB", "8"),
-            ("UNDO_MB", "16"),
-        ]),
+        &settings(&[("SCALE", options.size("512M", "32M")), ("REDO_LOG_MB", "8"), ("UNDO_MB", "16")]),
     )?;
     let file = super::largest_file(&set.dir)?;
     for sessions in [8, 32, 128] {
@@ -39,23 +35,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
                 report_mode(&ours.0);
             }
         }
-        print_pairs(
-            options,
-            &format!("{sessions} sessions"),
-            ["assay", "fio"],
-            &rows,
-        );
+        print_pairs(options, &format!("{sessions} sessions"), ["assay", "fio"], &rows);
     }
     Ok(())
 }
 
 /// Settings of sessions that read one block at a time, hardly any of them from the cache.
 pub(crate) fn reads() -> Vec<String> {
-    settings(&[
-        ("UPDATE_PCT", "0"),
-        ("READ_MODE", "single"),
-        ("CACHE_MB", "16"),
-    ])
+    settings(&[("UPDATE_PCT", "0"), ("READ_MODE", "single"), ("CACHE_MB", "16")])
 }
 
 /// What is compared of such reads, with the goals of the first three.
@@ -70,11 +57,7 @@ pub(crate) fn rows(goals: [&'static str; 3]) -> [Pairs; 5] {
 }
 
 /// Adds one pair of measurements to [`rows`].
-pub(crate) fn record_pair(
-    rows: &mut [Pairs],
-    (record, window): &(Record, Window),
-    theirs: &FioResult,
-) {
+pub(crate) fn record_pair(rows: &mut [Pairs], (record, window): &(Record, Window), theirs: &FioResult) {
     warn(record);
     let event = "db file sequential read";
     let reads = |window: &Window| window.read_bytes / BLOCK_BYTES;

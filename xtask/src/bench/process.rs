@@ -37,10 +37,7 @@ pub(crate) struct When {
 impl When {
     /// Of whole seconds.
     pub(crate) fn seconds(after_s: u64, window_s: u64) -> Self {
-        Self {
-            after: Duration::from_secs(after_s),
-            window: Duration::from_secs(window_s),
-        }
+        Self { after: Duration::from_secs(after_s), window: Duration::from_secs(window_s) }
     }
 }
 
@@ -59,20 +56,14 @@ struct Reading {
 /// # Errors
 /// When it does not start, ends with a failure, or ends before the window does.
 pub(crate) fn run(command: &mut Command, when: Option<When>) -> Result<(String, Window)> {
-    follow(command, |pid| {
-        when.map_or_else(|| Ok(Window::default()), |when| watch(pid, when))
-    })
+    follow(command, |pid| when.map_or_else(|| Ok(Window::default()), |when| watch(pid, when)))
 }
 
 /// As [`run`], with a window that counts from the moment the file `begun` holds something.
 ///
 /// # Errors
 /// As [`run`].
-pub(crate) fn run_begun(
-    command: &mut Command,
-    begun: &Path,
-    when: When,
-) -> Result<(String, Window)> {
+pub(crate) fn run_begun(command: &mut Command, begun: &Path, when: When) -> Result<(String, Window)> {
     follow(command, |pid| {
         while fs::metadata(begun).map_or(0, |file| file.len()) == 0 {
             // A program that has ended stays listed as a zombie until it is waited for.
@@ -86,10 +77,7 @@ pub(crate) fn run_begun(
     })
 }
 
-fn follow(
-    command: &mut Command,
-    watcher: impl FnOnce(u32) -> Result<Window>,
-) -> Result<(String, Window)> {
+fn follow(command: &mut Command, watcher: impl FnOnce(u32) -> Result<Window>) -> Result<(String, Window)> {
     let shown = format!("{command:?}");
     let mut child = command
         .stdin(Stdio::null())
@@ -206,8 +194,7 @@ mod tests {
 
     #[test]
     fn a_child_is_measured_and_its_output_kept() {
-        let script =
-            "echo out; end=$(($(date +%s) + 3)); while [ $(date +%s) -lt $end ]; do :; done";
+        let script = "echo out; end=$(($(date +%s) + 3)); while [ $(date +%s) -lt $end ]; do :; done";
         let when = When::seconds(0, 1);
         let mut command = Command::new("sh");
         let (output, window) = run(command.args(["-c", script]), Some(when)).unwrap();

@@ -63,12 +63,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Ratios>> {
     let name = || path.display().to_string();
     let text = std::fs::read_to_string(path).with_context(name)?;
     let file: File = serde_json::from_str(&text).with_context(name)?;
-    ensure!(
-        file.format == FORMAT,
-        "{}: the format is `{}`, and this reads `{FORMAT}`",
-        name(),
-        file.format
-    );
+    ensure!(file.format == FORMAT, "{}: the format is `{}`, and this reads `{FORMAT}`", name(), file.format);
     Ok(file.rows)
 }
 
@@ -77,10 +72,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Ratios>> {
 /// # Errors
 /// A file that is there already or cannot be written.
 pub(crate) fn save(path: &Path, rows: &[Ratios]) -> Result<()> {
-    let file = File {
-        format: FORMAT.to_owned(),
-        rows: rows.to_vec(),
-    };
+    let file = File { format: FORMAT.to_owned(), rows: rows.to_vec() };
     let out = std::fs::File::create_new(path).with_context(|| path.display().to_string())?;
     serde_json::to_writer_pretty(out, &file)?;
     Ok(())
@@ -130,8 +122,7 @@ impl Change<'_> {
 
 /// Rows that both have with at least two pairs: with fewer there is no spread.
 fn changes<'a>(then: &'a [Ratios], now: &'a [Ratios]) -> Vec<Change<'a>> {
-    let logarithms =
-        |row: &Ratios| -> Vec<f64> { row.ratios.iter().map(|ratio| ratio.ln()).collect() };
+    let logarithms = |row: &Ratios| -> Vec<f64> { row.ratios.iter().map(|ratio| ratio.ln()).collect() };
     let pair = |now: &'a Ratios| {
         let then = then.iter().find(|then| then.row == now.row)?;
         (then.ratios.len() > 1 && now.ratios.len() > 1).then(|| Change {
@@ -202,12 +193,7 @@ mod tests {
     use super::*;
 
     fn row(goal: &str, ratios: &[f64]) -> Ratios {
-        Ratios {
-            row: "physical: reads/s".to_owned(),
-            goal: goal.to_owned(),
-            ratios: ratios.to_vec(),
-            peer: 50_000.0,
-        }
+        Ratios { row: "physical: reads/s".to_owned(), goal: goal.to_owned(), ratios: ratios.to_vec(), peer: 50_000.0 }
     }
 
     fn verdict(goal: &str, then: &[f64], now: &[f64]) -> Verdict {
@@ -225,10 +211,7 @@ mod tests {
         assert_eq!(verdict("<= 1.0", &ABOUT_ONE, &TENTH_LESS), Verdict::Better);
         assert_eq!(verdict("", &ABOUT_ONE, &TENTH_LESS), Verdict::Changed);
         let shaken = [0.5, 1.6, 0.7, 1.2, 0.9];
-        assert_eq!(
-            verdict(">= 0.97", &shaken, &TENTH_LESS),
-            Verdict::NoChangeSeen
-        );
+        assert_eq!(verdict(">= 0.97", &shaken, &TENTH_LESS), Verdict::NoChangeSeen);
     }
 
     #[test]

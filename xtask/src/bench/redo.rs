@@ -31,40 +31,17 @@ struct Case {
 }
 
 const CASES: [Case; 4] = [
-    Case {
-        name: "sync 4k, messages/s",
-        mode: "sync",
-        length: 4096,
-        writes: false,
-    },
-    Case {
-        name: "sync 4k fdatasync, messages/s",
-        mode: "sync",
-        length: 4096,
-        writes: true,
-    },
-    Case {
-        name: "async 8k fdatasync, 1/s",
-        mode: "async",
-        length: 8192,
-        writes: true,
-    },
-    Case {
-        name: "async 1m, messages/s",
-        mode: "async",
-        length: 1 << 20,
-        writes: false,
-    },
+    Case { name: "sync 4k, messages/s", mode: "sync", length: 4096, writes: false },
+    Case { name: "sync 4k fdatasync, messages/s", mode: "sync", length: 4096, writes: true },
+    Case { name: "async 8k fdatasync, 1/s", mode: "async", length: 8192, writes: true },
+    Case { name: "async 1m, messages/s", mode: "async", length: 1 << 20, writes: false },
 ];
 
 /// Reported, not asserted: DESIGN asks for 0.95 of the bare loop.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let file = options.dir.join("bare.dat");
     commits::write_zeroes(&file)?;
-    let mut rows: Vec<Pairs> = CASES
-        .iter()
-        .map(|case| Pairs::new(case.name, ">= 0.95"))
-        .collect();
+    let mut rows: Vec<Pairs> = CASES.iter().map(|case| Pairs::new(case.name, ">= 0.95")).collect();
     rows.push(Pairs::new("sync 4k, CPU us/message", "<= 1.1"));
     for pair in 0..options.pairs {
         let mut figures = Vec::new();
@@ -134,9 +111,7 @@ fn ours(options: &Options, case: &Case) -> Result<(f64, f64)> {
     let of = |key: &str| {
         let mut metrics = record["metrics"].as_array().into_iter().flatten();
         let found = metrics.find(|metric| metric["key"] == key);
-        found
-            .and_then(|metric| metric["value"].as_f64())
-            .unwrap_or(f64::NAN)
+        found.and_then(|metric| metric["value"].as_f64()).unwrap_or(f64::NAN)
     };
     let cpu = of("redo_client_cpu_us") + of("redo_server_cpu_us");
     Ok((of("redo_transport_per_s"), cpu))
@@ -147,11 +122,8 @@ fn bare(options: &Options, case: &Case, file: &Path) -> Result<(f64, f64)> {
     let program = std::env::current_exe()?;
     let length = case.length.to_string();
     let log = if case.writes { file } else { Path::new("") };
-    let mut server = Command::new(&program)
-        .args([BARE, "server", case.mode, &length])
-        .arg(log)
-        .stdout(Stdio::piped())
-        .spawn()?;
+    let mut server =
+        Command::new(&program).args([BARE, "server", case.mode, &length]).arg(log).stdout(Stdio::piped()).spawn()?;
     let said = server.stdout.take().context("its output")?;
     let mut server = Ends(server);
     let mut said = BufReader::new(said);
@@ -164,11 +136,7 @@ fn bare(options: &Options, case: &Case, file: &Path) -> Result<(f64, f64)> {
     let mut end = String::new();
     said.read_line(&mut end)?;
     server.0.wait()?;
-    let numbers = |text: &str| -> Vec<f64> {
-        text.split_whitespace()
-            .filter_map(|word| word.parse().ok())
-            .collect()
-    };
+    let numbers = |text: &str| -> Vec<f64> { text.split_whitespace().filter_map(|word| word.parse().ok()).collect() };
     let (client, server) = (numbers(&told), numbers(&end));
     let [messages, elapsed_s, client_cpu_s] = client[..] else {
         bail!("the bare client said {told:?}");
@@ -180,10 +148,7 @@ fn bare(options: &Options, case: &Case, file: &Path) -> Result<(f64, f64)> {
 /// CPU time of this process, s.
 fn cpu_s() -> f64 {
     let text = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    let ns = text
-        .split_whitespace()
-        .next()
-        .and_then(|ns| ns.parse::<f64>().ok());
+    let ns = text.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok());
     ns.unwrap_or(f64::NAN) / 1e9
 }
 
@@ -193,17 +158,12 @@ fn cpu_s() -> f64 {
 /// A word too few, or a socket or file that fails.
 pub(crate) fn bare_end(words: &[&str]) -> Result<()> {
     match words {
-        ["server", mode, length, rest @ ..] => bare_server(
-            *mode == "sync",
-            length.parse()?,
-            rest.first().copied().unwrap_or(""),
-        ),
-        ["client", mode, length, port, seconds] => bare_client(
-            *mode == "sync",
-            length.parse()?,
-            port.parse()?,
-            seconds.parse()?,
-        ),
+        ["server", mode, length, rest @ ..] => {
+            bare_server(*mode == "sync", length.parse()?, rest.first().copied().unwrap_or(""))
+        }
+        ["client", mode, length, port, seconds] => {
+            bare_client(*mode == "sync", length.parse()?, port.parse()?, seconds.parse()?)
+        }
         _ => bail!("server or client"),
     }
 }
@@ -241,19 +201,14 @@ fn bare_client(is_sync: bool, length: usize, port: u16, seconds: u64) -> Result<
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_nodelay(true)?;
     // The same messages as ours: each from another place of a pool, so that no cache holds them all.
-    let pool: Vec<u8> = (0..POOL.max(2 * length) as u32)
-        .map(|at| (at.wrapping_mul(0x9E37_79B9) >> 24) as u8)
-        .collect();
+    let pool: Vec<u8> = (0..POOL.max(2 * length) as u32).map(|at| (at.wrapping_mul(0x9E37_79B9) >> 24) as u8).collect();
     let header = [7; HEADER];
     let mut ack = [0; ACK];
     let (begun, cpu) = (Instant::now(), cpu_s());
     let mut messages = 0_u64;
     while begun.elapsed() < Duration::from_secs(seconds) {
         let from = (messages as usize * STEP) % (pool.len() - length + 1);
-        let parts = [
-            IoSlice::new(&header),
-            IoSlice::new(&pool[from..from + length]),
-        ];
+        let parts = [IoSlice::new(&header), IoSlice::new(&pool[from..from + length])];
         let sent = stream.write_vectored(&parts)?;
         let of_header = sent.min(HEADER);
         stream.write_all(&header[of_header..])?;
@@ -265,10 +220,6 @@ fn bare_client(is_sync: bool, length: usize, port: u16, seconds: u64) -> Result<
     }
     stream.shutdown(std::net::Shutdown::Write)?;
     let _ = stream.read(&mut ack);
-    println!(
-        "{messages} {} {}",
-        begun.elapsed().as_secs_f64(),
-        cpu_s() - cpu
-    );
+    println!("{messages} {} {}", begun.elapsed().as_secs_f64(), cpu_s() - cpu);
     Ok(())
 }

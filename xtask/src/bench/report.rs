@@ -34,30 +34,10 @@ struct Row {
 }
 
 const ROWS: [Row; 4] = [
-    Row {
-        name: "report --format html",
-        words: &["--format", "html"],
-        goal_s: Some(2.0),
-        goal_mib: Some(300.0),
-    },
-    Row {
-        name: "report (text)",
-        words: &[],
-        goal_s: None,
-        goal_mib: None,
-    },
-    Row {
-        name: "report --format csv",
-        words: &["--format", "csv"],
-        goal_s: None,
-        goal_mib: None,
-    },
-    Row {
-        name: "report --format openmetrics",
-        words: &["--format", "openmetrics"],
-        goal_s: None,
-        goal_mib: None,
-    },
+    Row { name: "report --format html", words: &["--format", "html"], goal_s: Some(2.0), goal_mib: Some(300.0) },
+    Row { name: "report (text)", words: &[], goal_s: None, goal_mib: None },
+    Row { name: "report --format csv", words: &["--format", "csv"], goal_s: None, goal_mib: None },
+    Row { name: "report --format openmetrics", words: &["--format", "openmetrics"], goal_s: None, goal_mib: None },
 ];
 
 /// Reported, not asserted.
@@ -95,10 +75,7 @@ fn import(options: &Options, name: &str, content: &str) -> Result<()> {
 }
 
 fn print_head() {
-    println!(
-        "{:<30} {:>8} {:>8} {:>7} {:>10} {:>9} {:>7}",
-        "", "s", "goal", "ratio", "peak MiB", "goal", "ratio"
-    );
+    println!("{:<30} {:>8} {:>8} {:>7} {:>10} {:>9} {:>7}", "", "s", "goal", "ratio", "peak MiB", "goal", "ratio");
 }
 
 fn print_row(name: &str, took_s: f64, goal_s: Option<f64>, peak_mib: f64, goal_mib: Option<f64>) {
@@ -108,9 +85,7 @@ fn print_row(name: &str, took_s: f64, goal_s: Option<f64>, peak_mib: f64, goal_m
     };
     let (within_s, ratio_s) = goal(goal_s, took_s);
     let (within_mib, ratio_mib) = goal(goal_mib, peak_mib);
-    println!(
-        "{name:<30} {took_s:>8.2} {within_s:>8} {ratio_s:>7} {peak_mib:>10.0} {within_mib:>9} {ratio_mib:>7}"
-    );
+    println!("{name:<30} {took_s:>8.2} {within_s:>8} {ratio_s:>7} {peak_mib:>10.0} {within_mib:>9} {ratio_mib:>7}");
 }
 
 fn command_line(command: &Command) -> Vec<std::ffi::OsString> {
@@ -138,10 +113,7 @@ fn measured(options: &Options, line: &[std::ffi::OsString]) -> Result<(f64, f64)
 
 fn once(command: &mut Command) -> Result<(Duration, f64)> {
     let begun = Instant::now();
-    let mut child = command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let status = format!("/proc/{}/status", child.id());
     let mut peak_mib = 0.0_f64;
     loop {
@@ -171,10 +143,7 @@ struct Noise(u64);
 impl Noise {
     /// 0..1
     fn next(&mut self) -> f64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 40) as f64 / (1_u64 << 24) as f64
     }
 }
@@ -193,36 +162,23 @@ fn record_of(seconds: u64) -> String {
     list(&mut out, seconds, |_| "true".to_owned());
     out.push_str("],\"metrics\":{");
     for figure in 0..FIGURES {
-        let name = KNOWN
-            .split(' ')
-            .nth(figure)
-            .map_or_else(|| format!("figure_{figure}_count"), str::to_owned);
+        let name = KNOWN.split(' ').nth(figure).map_or_else(|| format!("figure_{figure}_count"), str::to_owned);
         let comma = if figure > 0 { "," } else { "" };
         let _ = write!(out, "{comma}\"{name}\":[");
         // One figure in a hundred seconds is not known, as percentiles of quiet seconds are.
-        list(&mut out, seconds, |second| {
-            match (figure % 5, second % 100) {
-                (4, 99) => r#"{"na":"too few samples"}"#.to_owned(),
-                _ => format!(
-                    "{:.3}",
-                    (1.0 + figure as f64) * (100.0 + 20.0 * noise.next())
-                ),
-            }
+        list(&mut out, seconds, |second| match (figure % 5, second % 100) {
+            (4, 99) => r#"{"na":"too few samples"}"#.to_owned(),
+            _ => format!("{:.3}", (1.0 + figure as f64) * (100.0 + 20.0 * noise.next())),
         });
         out.push(']');
     }
-    out.push_str(
-        "},\"heat\":[{\"name\":\"db file sequential read\",\"layer\":\"engine\",\"t_s\":[",
-    );
+    out.push_str("},\"heat\":[{\"name\":\"db file sequential read\",\"layer\":\"engine\",\"t_s\":[");
     let columns = HEAT_COLUMNS.min(seconds);
-    list(&mut out, columns, |column| {
-        format!("{}", (column + 1) * seconds / columns)
-    });
+    list(&mut out, columns, |column| format!("{}", (column + 1) * seconds / columns));
     out.push_str("],\"buckets\":[");
     list(&mut out, columns, |_| {
-        let pairs: Vec<String> = (4..14)
-            .map(|bucket| format!("[{bucket},{}]", (1000.0 * noise.next()) as u64))
-            .collect();
+        let pairs: Vec<String> =
+            (4..14).map(|bucket| format!("[{bucket},{}]", (1000.0 * noise.next()) as u64)).collect();
         format!("[{}]", pairs.join(","))
     });
     out.push_str("]}]}}\n");
@@ -314,30 +270,20 @@ fn html_report(bytes: usize) -> String {
         &mut out,
         "This table displays snapshot information",
         &["", "Snap Id", "Snap Time", "Sessions"],
-        [
-            ["Begin Snap:", "100", "01-Jan-26 10:00:00", "50"],
-            ["Elapsed:", "", "10.00 (mins)", ""],
-        ]
-        .map(|row| row.map(str::to_owned).to_vec()),
+        [["Begin Snap:", "100", "01-Jan-26 10:00:00", "50"], ["Elapsed:", "", "10.00 (mins)", ""]]
+            .map(|row| row.map(str::to_owned).to_vec()),
     );
     table(
         &mut out,
         "This table displays load profile",
         &["", "Per Second", "Per Transaction"],
-        [["Redo size (bytes):", "1,048,576.0", "10,485.8"]]
-            .map(|row| row.map(str::to_owned).to_vec()),
+        [["Redo size (bytes):", "1,048,576.0", "10,485.8"]].map(|row| row.map(str::to_owned).to_vec()),
     );
     figures(&mut out);
     while out.len() < bytes {
         let statements = (0..100).map(|i| {
-            let text =
-                "select c1, c2 from cf1 where custid &gt; :b1 and custid &lt; :b2 ".repeat(4);
-            vec![
-                format!("{}.50", 100 + i),
-                (i + 1).to_string(),
-                format!("sql{i:010}"),
-                text,
-            ]
+            let text = "select c1, c2 from cf1 where custid &gt; :b1 and custid &lt; :b2 ".repeat(4);
+            vec![format!("{}.50", 100 + i), (i + 1).to_string(), format!("sql{i:010}"), text]
         });
         table(
             &mut out,
@@ -368,15 +314,7 @@ fn figures(out: &mut String) {
     table(
         out,
         "This table displays Foreground Wait Events and their wait statistics",
-        &[
-            "Event",
-            "Waits",
-            "%Time -outs",
-            "Total Wait Time (s)",
-            "Avg wait",
-            "Waits /txn",
-            "% DB time",
-        ],
+        &["Event", "Waits", "%Time -outs", "Total Wait Time (s)", "Avg wait", "Waits /txn", "% DB time"],
         events,
     );
     let statistics = (0..1000).map(|i| {
@@ -396,16 +334,8 @@ fn figures(out: &mut String) {
     );
 }
 
-fn table(
-    out: &mut String,
-    summary: &str,
-    titles: &[&str],
-    rows: impl IntoIterator<Item = Vec<String>>,
-) {
-    let _ = write!(
-        out,
-        "<table border=\"0\" class=\"tdiff\" summary=\"{summary}\"><tr>"
-    );
+fn table(out: &mut String, summary: &str, titles: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
+    let _ = write!(out, "<table border=\"0\" class=\"tdiff\" summary=\"{summary}\"><tr>");
     for title in titles {
         let _ = write!(out, "<th class=\"awrbg\" scope=\"col\">{title}</th>");
     }
@@ -429,18 +359,8 @@ mod tests {
         let record: serde_json::Value = serde_json::from_str(&record_of(200)).unwrap();
         let metrics = record["series"]["metrics"].as_object().unwrap();
         assert_eq!(metrics.len(), FIGURES);
-        assert!(
-            metrics
-                .values()
-                .all(|column| column.as_array().unwrap().len() == 200)
-        );
-        assert_eq!(
-            record["series"]["heat"][0]["buckets"]
-                .as_array()
-                .unwrap()
-                .len(),
-            200
-        );
+        assert!(metrics.values().all(|column| column.as_array().unwrap().len() == 200));
+        assert_eq!(record["series"]["heat"][0]["buckets"].as_array().unwrap().len(), 200);
     }
 
     #[test]

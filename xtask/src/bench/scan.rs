@@ -26,10 +26,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         ]),
     )?;
     let written = summary["summary"]["load_mb_per_s"].as_f64();
-    println!(
-        "written by prepare (direct path write, synced): {} MB/s",
-        figure(written.unwrap_or(f64::NAN))
-    );
+    println!("written by prepare (direct path write, synced): {} MB/s", figure(written.unwrap_or(f64::NAN)));
     let file = super::largest_file(&set.dir)?;
     bandwidth(options, &set, &file)?;
     single_reads(options, &set, &file)?;
@@ -44,12 +41,7 @@ fn bandwidth(options: &Options, set: &DataSet<'_>, file: &Path) -> Result<()> {
         Pairs::new("latency p50, us", ""),
         Pairs::new("latency p99, us", ""),
     ];
-    let scans = settings(&[
-        ("UPDATE_PCT", "0"),
-        ("SCAN_PCT", "100"),
-        ("SCAN_PARALLEL", "2"),
-        ("SCAN_DEPTH", "4"),
-    ]);
+    let scans = settings(&[("UPDATE_PCT", "0"), ("SCAN_PCT", "100"), ("SCAN_PARALLEL", "2"), ("SCAN_DEPTH", "4")]);
     for pair in 0..options.pairs {
         let ours = || set.run(1, &scans, options.warmup_s(), options.run_s());
         let theirs = || fio::read(options, file, &["--rw=read", "--bs=1M", "--iodepth=8"]);
@@ -67,10 +59,7 @@ fn record_pair(rows: &mut [Pairs; 5], (record, window): &(Record, Window), their
     let kernel = |window: &Window| window.read_bytes / window.elapsed_s / 1e6;
     let cpu = |window: &Window| window.cpu_s / (window.read_bytes / GB);
     let figures = [
-        (
-            record.number(&["instance", "scan", "direct_mb_per_s"]),
-            theirs.bytes_per_s / 1e6,
-        ),
+        (record.number(&["instance", "scan", "direct_mb_per_s"]), theirs.bytes_per_s / 1e6),
         (kernel(window), kernel(&theirs.window)),
         (cpu(window), cpu(&theirs.window)),
         (record.layer(event, "syscall", "p50_us"), theirs.p50_us),
@@ -88,11 +77,7 @@ fn single_reads(options: &Options, set: &DataSet<'_>, file: &Path) -> Result<()>
         Pairs::new("mean, us (engine; slat+clat)", "1 +- 0.05"),
     ];
     let (mut slat, mut device) = (Vec::new(), Vec::new());
-    let reads = settings(&[
-        ("UPDATE_PCT", "0"),
-        ("INDEX", "computed"),
-        ("CACHE_MB", "0"),
-    ]);
+    let reads = settings(&[("UPDATE_PCT", "0"), ("INDEX", "computed"), ("CACHE_MB", "0")]);
     let event = "db file sequential read";
     for pair in 0..options.pairs {
         let ours = || set.run(1, &reads, options.warmup_s(), options.run_s());

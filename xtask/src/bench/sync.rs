@@ -14,18 +14,12 @@ const MANY: u64 = 32;
 pub(crate) fn run(options: &Options) -> Result<()> {
     let file = options.dir.join("fio.dat");
     commits::write_zeroes(&file)?;
-    let mut rows = [
-        Pairs::new("F0, 1 stream, writes/s", "about 1"),
-        Pairs::new("32 streams, writes/s", "about 1"),
-    ];
+    let mut rows = [Pairs::new("F0, 1 stream, writes/s", "about 1"), Pairs::new("32 streams, writes/s", "about 1")];
     for pair in 0..options.pairs {
         let theirs = |streams| with_fio(options, &file, streams);
         let both = || Ok((theirs(1)?, theirs(MANY)?));
         let (ours, (one, many)) = alternate(pair, || probe(options), both)?;
-        let figures = [
-            (rate(&ours, "flush", 1), one),
-            (rate(&ours, "curve", MANY), many),
-        ];
+        let figures = [(rate(&ours, "flush", 1), one), (rate(&ours, "curve", MANY), many)];
         push(&mut rows, &figures);
     }
     print_pairs(options, "", ["assay", "fio"], &rows);
@@ -39,13 +33,7 @@ fn probe(options: &Options) -> Result<Value> {
     command
         .arg("sync")
         .arg(&options.dir)
-        .args([
-            "--time",
-            options.size("40s", "2s"),
-            "--format",
-            "json",
-            "-o",
-        ])
+        .args(["--time", options.size("40s", "2s"), "--format", "json", "-o"])
         .arg(&place);
     let outcome = process::run(&mut command, None);
     let removed = std::fs::remove_dir_all(&place);
@@ -56,10 +44,7 @@ fn probe(options: &Options) -> Result<Value> {
 
 /// Writes per second of a step on the preallocated file by fdatasync; n/a is NaN.
 fn rate(record: &Value, part: &str, streams: u64) -> f64 {
-    let steps = record["parts"]["sync"]["steps"]
-        .as_array()
-        .into_iter()
-        .flatten();
+    let steps = record["parts"]["sync"]["steps"].as_array().into_iter().flatten();
     let mut steps = steps.filter(|step| {
         step["part"] == part
             && step["streams_count"] == streams
@@ -67,8 +52,7 @@ fn rate(record: &Value, part: &str, streams: u64) -> f64 {
             && step["method"] == "write + fdatasync"
     });
     let step = steps.next();
-    step.and_then(|step| step["per_s"].as_f64())
-        .unwrap_or(f64::NAN)
+    step.and_then(|step| step["per_s"].as_f64()).unwrap_or(f64::NAN)
 }
 
 fn with_fio(options: &Options, file: &Path, streams: u64) -> Result<f64> {

@@ -30,12 +30,7 @@ pub(crate) struct Pairs {
 impl Pairs {
     /// Nothing measured yet.
     pub(crate) fn new(name: &'static str, goal: &'static str) -> Self {
-        Self {
-            name,
-            ours: Vec::new(),
-            theirs: Vec::new(),
-            goal,
-        }
+        Self { name, ours: Vec::new(), theirs: Vec::new(), goal }
     }
 
     /// Ours divided by theirs, pair by pair: drift of the machine falls out of it.
@@ -71,22 +66,14 @@ pub(crate) fn alternate<A, B>(
 
 /// Prints medians, the ratio with its spread over the pairs, and the goal; keeps the ratios. `part` tells apart
 /// the tables of one bench.
-pub(crate) fn print_pairs(
-    options: &Options,
-    part: &str,
-    [ours, theirs]: [&str; 2],
-    rows: &[Pairs],
-) {
+pub(crate) fn print_pairs(options: &Options, part: &str, [ours, theirs]: [&str; 2], rows: &[Pairs]) {
     let place = match (options.bench.get(), part) {
         (bench, "") => bench.to_owned(),
         (bench, part) => format!("{bench}, {part}"),
     };
     let kept = rows.iter().map(|row| (place.clone(), row.clone()));
     options.kept.borrow_mut().extend(kept);
-    println!(
-        "{:<30} {ours:>14} {theirs:>14} {:>7} {:>15}  goal",
-        "median", "ratio", "of the pairs"
-    );
+    println!("{:<30} {ours:>14} {theirs:>14} {:>7} {:>15}  goal", "median", "ratio", "of the pairs");
     for row in rows {
         let ratios = row.ratios();
         let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
@@ -94,10 +81,7 @@ pub(crate) fn print_pairs(
         let (ratio, spread) = if ratios.is_empty() {
             ("n/a".to_owned(), String::new())
         } else {
-            (
-                format!("{:.3}", median(&ratios)),
-                format!("{low:.3} - {high:.3}"),
-            )
+            (format!("{:.3}", median(&ratios)), format!("{low:.3} - {high:.3}"))
         };
         println!(
             "{:<30} {:>14} {:>14} {ratio:>7} {spread:>15}  {}",
@@ -141,12 +125,7 @@ mod tests {
 
     #[test]
     fn the_ratio_is_taken_pair_by_pair() {
-        let pairs = Pairs {
-            name: "x",
-            ours: vec![1.0, 20.0, 300.0],
-            theirs: vec![2.0, 20.0, 200.0],
-            goal: "",
-        };
+        let pairs = Pairs { name: "x", ours: vec![1.0, 20.0, 300.0], theirs: vec![2.0, 20.0, 200.0], goal: "" };
         assert_eq!(pairs.ratios(), [0.5, 1.0, 1.5]);
     }
 

@@ -16,11 +16,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         options,
         "thousand",
         8,
-        &settings(&[
-            ("SCALE", options.size("256M", "32M")),
-            ("REDO_LOG_MB", "8"),
-            ("UNDO_MB", "96"),
-        ]),
+        &settings(&[("SCALE", options.size("256M", "32M")), ("REDO_LOG_MB", "8"), ("UNDO_MB", "96")]),
     )?;
     let file = super::largest_file(&set.dir)?;
     let mut rows = physical::rows([">= 0.95", ">= 0.95", ""]);

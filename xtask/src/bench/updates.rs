@@ -11,10 +11,7 @@ const BOUNDS: [(&str, [(&str, &str); 2]); 2] = [
         "bound by reads and writes of blocks (cache 64 MiB, 64 blocks an update)",
         [("CACHE_MB", "64"), ("WORK_UNIT", "64")],
     ),
-    (
-        "bound by commits (all cached, 1 block an update)",
-        [("CACHE_MB", "1024"), ("WORK_UNIT", "1")],
-    ),
+    ("bound by commits (all cached, 1 block an update)", [("CACHE_MB", "1024"), ("WORK_UNIT", "1")]),
 ];
 
 /// 8 and 64 sessions on 8 schemas, group commit.
@@ -25,12 +22,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         println!("{bound}");
         println!(
             "  {:<9} {:>11} {:>13} {:>18} {:>12} {:>16}  goal",
-            "sessions",
-            "commits/s",
-            "log writes/s",
-            "commits per write",
-            "per session",
-            "log sync p99 us"
+            "sessions", "commits/s", "log writes/s", "commits per write", "per session", "log sync p99 us"
         );
         for (sessions, goal) in [(8, ""), (64, "commits per write >= 0.5 x sessions")] {
             measure(options, &set, sessions, &settings(&wanted), goal)?;
@@ -39,17 +31,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn measure(
-    options: &Options,
-    set: &DataSet<'_>,
-    sessions: u32,
-    wanted: &[String],
-    goal: &str,
-) -> Result<()> {
+fn measure(options: &Options, set: &DataSet<'_>, sessions: u32, wanted: &[String], goal: &str) -> Result<()> {
     let mut wanted = wanted.to_vec();
     wanted.push("UPDATE_PCT=100".to_owned());
-    let (mut commits, mut writes, mut shared, mut sync) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut commits, mut writes, mut shared, mut sync) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..options.pairs {
         let (record, _) = set.run(sessions / 8, &wanted, options.warmup_s(), options.run_s())?;
         warn(&record);

@@ -29,12 +29,7 @@ type Uses<'a> = BTreeMap<(&'a str, &'a str), String>;
 /// Every crate of the project.
 pub(super) fn check(tree: &Tree, files: &[RustFile<'_>], violations: &mut Vec<Violation>) {
     let mut tell = |path: &str, text| {
-        violations.push(Violation {
-            path: path.to_owned(),
-            line: 0,
-            rule: "circles",
-            text,
-        });
+        violations.push(Violation { path: path.to_owned(), line: 0, rule: "circles", text });
     };
     let roots = tree.packages.iter().flat_map(|package| &package.roots);
     let folders: BTreeSet<&str> = roots
@@ -58,24 +53,14 @@ fn text(group: &BTreeSet<&str>, uses: &Uses<'_>) -> String {
         .filter(|(pair, _)| within(pair))
         .map(|((user, used), at)| format!("`{user}` uses `{used}` ({at})"))
         .collect();
-    format!(
-        "a loop: {}; move what they share to a module below them",
-        said.join(", ")
-    )
+    format!("a loop: {}; move what they share to a module below them", said.join(", "))
 }
 
 fn modules<'a>(tree: &Tree, files: &'a [RustFile<'a>], folder: &str) -> Modules<'a> {
-    let is_root = |path: &str| {
-        tree.packages
-            .iter()
-            .any(|p| p.roots.iter().any(|r| r.0 == path))
-    };
+    let is_root = |path: &str| tree.packages.iter().any(|p| p.roots.iter().any(|r| r.0 == path));
     let mut modules = Modules::new();
     for file in files.iter().filter(|file| !file.test) {
-        let below = file
-            .path
-            .strip_prefix(folder)
-            .and_then(|p| p.strip_prefix('/'));
+        let below = file.path.strip_prefix(folder).and_then(|p| p.strip_prefix('/'));
         let Some(below) = below.and_then(|path| path.strip_suffix(".rs")) else {
             continue;
         };
@@ -152,12 +137,7 @@ fn read_paths<'a>(
 }
 
 /// The module a path leads to, seen from the module at `from`, as far as that can be told without a compiler.
-fn find<'a>(
-    modules: &Modules<'a>,
-    from: &[&'a str],
-    path: &[&'a str],
-    patience: u8,
-) -> Option<Place<'a>> {
+fn find<'a>(modules: &Modules<'a>, from: &[&'a str], path: &[&'a str], patience: u8) -> Option<Place<'a>> {
     let mut at = from.to_vec();
     for (index, word) in path.iter().enumerate() {
         match *word {
@@ -211,10 +191,7 @@ fn loops<'a>(uses: &Uses<'a>) -> Vec<BTreeSet<&'a str>> {
         }
         reached
     };
-    let all: BTreeMap<&str, BTreeSet<&str>> = uses
-        .keys()
-        .map(|(user, _)| (*user, reached(user)))
-        .collect();
+    let all: BTreeMap<&str, BTreeSet<&str>> = uses.keys().map(|(user, _)| (*user, reached(user))).collect();
     let mut loops: Vec<BTreeSet<&str>> = Vec::new();
     for (name, used) in all.iter().filter(|(name, used)| used.contains(*name)) {
         if !loops.iter().any(|group| group.contains(name)) {

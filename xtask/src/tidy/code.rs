@@ -16,13 +16,7 @@ const UNSAFE_CRATE: &str = "crates/block/";
 const PROGRAMS: [&str; 2] = ["crates/assay/", "xtask/"];
 
 /// Crates that learn what a server is from what it says of itself; frozen readings are of servers there are.
-const OF_NO_DATABASE: [&str; 5] = [
-    "crates/run/",
-    "crates/awr/",
-    "crates/sweep/",
-    "crates/report/",
-    "crates/native/",
-];
+const OF_NO_DATABASE: [&str; 5] = ["crates/run/", "crates/awr/", "crates/sweep/", "crates/report/", "crates/native/"];
 const FROZEN: &str = "crates/awr/src/fixture";
 const DATABASES: [&str; 5] = ["postgres", "mariadb", "mysql", "innodb", "oracle"];
 
@@ -41,10 +35,8 @@ pub(crate) fn check(file: &RustFile<'_>, violations: &mut Vec<Violation>) {
 fn ascii(file: &RustFile<'_>, violations: &mut Vec<Violation>) {
     for (index, line) in file.source.text.lines().enumerate() {
         if let Some(character) = line.chars().find(|c| !c.is_ascii()) {
-            let text = format!(
-                "`{character}` is not ASCII: use words, or \\u{{{:x}}} in a string",
-                u32::from(character)
-            );
+            let text =
+                format!("`{character}` is not ASCII: use words, or \\u{{{:x}}} in a string", u32::from(character));
             violations.push(file.violation(index + 1, "ascii", text));
         }
     }
@@ -56,10 +48,8 @@ fn lengths(file: &RustFile<'_>, violations: &mut Vec<Violation>) {
     }
     for function in file.source.functions() {
         if !function.test && function.lines > FUNCTION_LINES {
-            let text = format!(
-                "`{}` has {} lines, the limit is {FUNCTION_LINES}: split it",
-                function.name, function.lines
-            );
+            let text =
+                format!("`{}` has {} lines, the limit is {FUNCTION_LINES}: split it", function.name, function.lines);
             violations.push(file.violation(function.line, "function-length", text));
         }
     }
@@ -72,9 +62,8 @@ fn lengths(file: &RustFile<'_>, violations: &mut Vec<Violation>) {
         let lines = file.source.lines_of(range);
         // A file that is test code as a whole has moved already.
         if lines > INLINE_TEST_LINES && *range != (0..file.source.code.len()) {
-            let text = format!(
-                "{lines} lines of tests in this file, the limit is {INLINE_TEST_LINES}: move them to tests.rs"
-            );
+            let text =
+                format!("{lines} lines of tests in this file, the limit is {INLINE_TEST_LINES}: move them to tests.rs");
             let line = file.source.code[range.start].line;
             violations.push(file.violation(line, "inline-tests", text));
         }
@@ -99,9 +88,7 @@ fn unsafe_code(file: &RustFile<'_>, violations: &mut Vec<Violation>) {
     let is_root = file.path.ends_with("/src/lib.rs") || file.path.ends_with("/src/main.rs");
     let forbids = file.source.attributes.iter().any(|attribute| {
         let tokens = file.source.attribute(attribute);
-        attribute.inner
-            && tokens.iter().any(|t| t.is("forbid"))
-            && tokens.iter().any(|t| t.is("unsafe_code"))
+        attribute.inner && tokens.iter().any(|t| t.is("forbid")) && tokens.iter().any(|t| t.is("unsafe_code"))
     });
     if is_root && !allowed && !forbids {
         let text = format!("{name} must say `#![forbid(unsafe_code)]`");
@@ -161,9 +148,7 @@ fn macros(file: &RustFile<'_>, violations: &mut Vec<Violation>) {
                 let text = format!("`{}!`: write it, or do not offer it", token.text);
                 violations.push(file.violation(token.line, "unfinished", text));
             }
-            "print" | "println" | "eprint" | "eprintln" | "dbg"
-                if !prints && !file.is_test(index) =>
-            {
+            "print" | "println" | "eprint" | "eprintln" | "dbg" if !prints && !file.is_test(index) => {
                 let text = format!("`{}!`: only the assay program prints", token.text);
                 violations.push(file.violation(token.line, "printing", text));
             }
@@ -219,8 +204,7 @@ fn documentation_tests(file: &RustFile<'_>, violations: &mut Vec<Violation>) {
         let opens = fence.is_some() && !inside;
         let indented = !inside && text.starts_with("     ");
         if indented || opens && fence.is_some_and(|kind| kind.trim() != "text") {
-            let text =
-                "code in documentation is not run: fence it as ```text, and test it in a test";
+            let text = "code in documentation is not run: fence it as ```text, and test it in a test";
             violations.push(file.violation(index + 1, "doc-test", text.to_owned()));
         }
         inside = if fence.is_some() { opens } else { inside };

@@ -11,10 +11,7 @@ const DOCUMENTS: &str = "docs/";
 /// Every rule of this module.
 pub(crate) fn check(tree: &Tree, violations: &mut Vec<Violation>) {
     let (readme, most) = README;
-    let lines = tree
-        .files
-        .get(readme)
-        .map_or(0, |text| text.lines().count());
+    let lines = tree.files.get(readme).map_or(0, |text| text.lines().count());
     if lines > most {
         let text = format!("{lines} lines, at most {most}: move the rest to docs/guides");
         violations.push(dead(readme, 0, "readme-length", text));
@@ -40,12 +37,7 @@ pub(crate) fn check(tree: &Tree, violations: &mut Vec<Violation>) {
 }
 
 fn dead(path: &str, line: usize, rule: &'static str, text: String) -> Violation {
-    Violation {
-        path: path.to_owned(),
-        line,
-        rule,
-        text,
-    }
+    Violation { path: path.to_owned(), line, rule, text }
 }
 
 /// Targets of the relative links of a line of Markdown; what stands between backticks is no link.

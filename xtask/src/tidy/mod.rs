@@ -35,12 +35,7 @@ pub(crate) struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            path,
-            line,
-            rule,
-            text,
-        } = self;
+        let Self { path, line, rule, text } = self;
         write!(f, "{path}:{line}: {rule}: {text}")
     }
 }
@@ -63,12 +58,7 @@ impl RustFile<'_> {
 
     /// A violation in this file.
     pub(crate) fn violation(&self, line: usize, rule: &'static str, text: String) -> Violation {
-        Violation {
-            path: self.path.to_owned(),
-            line,
-            rule,
-            text,
-        }
+        Violation { path: self.path.to_owned(), line, rule, text }
     }
 }
 
@@ -91,19 +81,13 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
 
 fn sources(tree: &Tree) -> BTreeMap<&str, Source<'_>> {
     let files = tree.files.iter().filter(|(path, _)| path.ends_with(".rs"));
-    files
-        .map(|(path, text)| (path.as_str(), Source::new(text)))
-        .collect()
+    files.map(|(path, text)| (path.as_str(), Source::new(text))).collect()
 }
 
 /// Every Rust file, and whether it is compiled for tests only.
 pub(crate) fn rust_files(tree: &Tree) -> Vec<RustFile<'_>> {
     let sources = sources(tree);
     let reached = modules::reached(tree, &sources);
-    let file = |(path, source)| RustFile {
-        path,
-        source,
-        test: reached.get(path).copied().unwrap_or(false),
-    };
+    let file = |(path, source)| RustFile { path, source, test: reached.get(path).copied().unwrap_or(false) };
     sources.into_iter().map(file).collect()
 }

@@ -5,15 +5,10 @@ use crate::source::{ModDeclaration, Source};
 use std::collections::BTreeMap;
 
 /// Every file reachable from a target's root, and whether only test code reaches it.
-pub(crate) fn reached<'a>(
-    tree: &Tree,
-    sources: &BTreeMap<&'a str, Source<'_>>,
-) -> BTreeMap<&'a str, bool> {
+pub(crate) fn reached<'a>(tree: &Tree, sources: &BTreeMap<&'a str, Source<'_>>) -> BTreeMap<&'a str, bool> {
     let mut reached: BTreeMap<&'a str, bool> = BTreeMap::new();
     let roots = tree.packages.iter().flat_map(|package| &package.roots);
-    let mut todo: Vec<(String, bool, bool)> = roots
-        .map(|(path, test)| (path.clone(), *test, true))
-        .collect();
+    let mut todo: Vec<(String, bool, bool)> = roots.map(|(path, test)| (path.clone(), *test, true)).collect();
     while let Some((path, test, root)) = todo.pop() {
         let Some((path, source)) = sources.get_key_value(path.as_str()) else {
             continue;
@@ -46,10 +41,7 @@ fn candidates(path: &str, root: bool, declaration: &ModDeclaration<'_>) -> Vec<S
     }
     base.extend(&declaration.parents);
     let name = declaration.name;
-    vec![
-        joined(&base, &format!("{name}.rs")),
-        joined(&base, &format!("{name}/mod.rs")),
-    ]
+    vec![joined(&base, &format!("{name}.rs")), joined(&base, &format!("{name}/mod.rs"))]
 }
 
 /// `base` and `rest` as one path, `..` resolved.
@@ -66,10 +58,7 @@ fn joined(base: &[&str], rest: &str) -> String {
 }
 
 /// Files nobody compiles.
-pub(crate) fn dead_files(
-    sources: &BTreeMap<&str, Source<'_>>,
-    reached: &BTreeMap<&str, bool>,
-) -> Vec<Violation> {
+pub(crate) fn dead_files(sources: &BTreeMap<&str, Source<'_>>, reached: &BTreeMap<&str, bool>) -> Vec<Violation> {
     sources
         .keys()
         .filter(|path| !reached.contains_key(*path))

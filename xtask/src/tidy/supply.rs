@@ -15,12 +15,7 @@ pub(crate) fn check(tree: &Tree, violations: &mut Vec<Violation>) {
         return;
     };
     let mut tell = |path: &str, rule, text| {
-        violations.push(Violation {
-            path: path.to_owned(),
-            line: 0,
-            rule,
-            text,
-        });
+        violations.push(Violation { path: path.to_owned(), line: 0, rule, text });
     };
     let rules: Table = match text.parse() {
         Ok(rules) => rules,
@@ -63,9 +58,7 @@ fn ours(tree: &Tree, name: &str) -> bool {
 
 fn strings<'a>(list: Option<&'a Value>, key: Option<&str>) -> Vec<&'a str> {
     let items = list.and_then(Value::as_array).into_iter().flatten();
-    items
-        .filter_map(|item| key.map_or(Some(item), |key| item.get(key))?.as_str())
-        .collect()
+    items.filter_map(|item| key.map_or(Some(item), |key| item.get(key))?.as_str()).collect()
 }
 
 fn allowed(rules: &Table) -> Result<Vec<Licensee>, String> {

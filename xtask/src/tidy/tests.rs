@@ -60,8 +60,7 @@ fn files_have_at_most_800_lines_outside_tests() {
 
 #[test]
 fn code_in_documentation_is_no_test() {
-    let fenced =
-        |kind: &str| format!("/// So:\n/// ```{kind}\n/// f(    1);\n/// ```\nfn f() {{}}\n");
+    let fenced = |kind: &str| format!("/// So:\n/// ```{kind}\n/// f(    1);\n/// ```\nfn f() {{}}\n");
     assert_eq!(broken(&fenced("text")), [""; 0]);
     for kind in ["", "rust", "no_run"] {
         assert_eq!(broken(&fenced(kind)), ["doc-test"]);
@@ -89,7 +88,8 @@ fn unsafe_belongs_in_block() {
 
 #[test]
 fn unsafe_code_says_why_it_is_sound() {
-    let with_note = "fn f() {\n    // SAFETY: g wants nothing\n    // of us.\n    let x =\n        unsafe { g() };\n}\n";
+    let with_note =
+        "fn f() {\n    // SAFETY: g wants nothing\n    // of us.\n    let x =\n        unsafe { g() };\n}\n";
     assert_eq!(broken_in_block(with_note), [""; 0]);
     let with_doc = "/// # Safety\n/// Not twice.\n#[inline]\npub unsafe fn f() {}\n";
     assert_eq!(broken_in_block(with_doc), [""; 0]);
@@ -139,10 +139,7 @@ fn libraries_neither_print_nor_exit() {
 
 #[test]
 fn sources_are_ascii() {
-    let found = check(&tree(&[(
-        "crates/run/src/lib.rs",
-        "#![forbid(unsafe_code)]\n//! 5 \u{b5}s\n",
-    )]));
+    let found = check(&tree(&[("crates/run/src/lib.rs", "#![forbid(unsafe_code)]\n//! 5 \u{b5}s\n")]));
     assert_eq!((found[0].rule, found[0].line), ("ascii", 2));
     assert_eq!(broken("//! 5 us \\u{b5}\n"), [""; 0]);
 }
@@ -160,8 +157,7 @@ fn every_file_is_reached() {
     ];
     assert_eq!(rules(&tree(&good)), [""; 0]);
     let mut bad = tree(&good);
-    bad.files
-        .insert("crates/run/src/c.rs".into(), String::new());
+    bad.files.insert("crates/run/src/c.rs".into(), String::new());
     assert_eq!(rules(&bad), ["dead-file"]);
     assert_eq!(check(&bad)[0].path, "crates/run/src/c.rs");
 }
@@ -182,16 +178,10 @@ fn modules_of_a_folder_use_each_other_one_way() {
     };
     let uses_b = "fn f() { crate::b::f(); }";
     assert_eq!(circles("use a::A;", uses_b, "", ""), [""; 0]);
-    assert_eq!(
-        circles("", uses_b, "use inner::C;", "use super::B;"),
-        [""; 0]
-    );
+    assert_eq!(circles("", uses_b, "use inner::C;", "use super::B;"), [""; 0]);
     let text = "a loop: `a` uses `b` (crates/run/src/a.rs:1), `b` uses `a` (crates/run/src/b.rs:2); \
                 move what they share to a module below them";
-    assert_eq!(
-        circles("", uses_b, "use super::a::{self as x, A};", ""),
-        [text]
-    );
+    assert_eq!(circles("", uses_b, "use super::a::{self as x, A};", ""), [text]);
     for inner in [
         "use super::super::a;",
         "use crate::{b::B, a as other};",
@@ -213,12 +203,8 @@ fn modules_of_a_folder_use_each_other_one_way() {
 #[test]
 fn crates_depend_downward() {
     let mut tree = tree(&[("crates/run/src/lib.rs", "#![forbid(unsafe_code)]")]);
-    let depends = |name: &str, ours: bool| Dependency {
-        name: name.to_owned(),
-        ours,
-        for_tests: false,
-        versions: String::new(),
-    };
+    let depends =
+        |name: &str, ours: bool| Dependency { name: name.to_owned(), ours, for_tests: false, versions: String::new() };
     tree.packages[0].dependencies = vec![depends("assay-measure", true)];
     assert_eq!(rules(&tree), [""; 0]);
     tree.packages[0].dependencies = vec![depends("assay-report", true)];
@@ -234,12 +220,8 @@ fn crates_depend_downward() {
 #[test]
 fn the_asynchronous_runtime_stays_in_control() {
     let mut tree = tree(&[("docs/DEPENDENCIES.md", "| `tokio` | why | MIT | plan |")]);
-    tree.packages[0].dependencies = vec![Dependency {
-        name: "tokio".to_owned(),
-        ours: false,
-        for_tests: false,
-        versions: String::new(),
-    }];
+    tree.packages[0].dependencies =
+        vec![Dependency { name: "tokio".to_owned(), ours: false, for_tests: false, versions: String::new() }];
     assert_eq!(rules(&tree), ["runtime"]);
     tree.packages[0].name = "assay-control".to_owned();
     assert_eq!(rules(&tree), [""; 0]);
@@ -249,12 +231,8 @@ fn the_asynchronous_runtime_stays_in_control() {
 fn every_dependency_is_argued_for() {
     let used = |text: &str| {
         let mut tree = tree(&[("docs/DEPENDENCIES.md", text)]);
-        tree.packages[0].dependencies = vec![Dependency {
-            name: "serde".to_owned(),
-            ours: false,
-            for_tests: false,
-            versions: String::new(),
-        }];
+        tree.packages[0].dependencies =
+            vec![Dependency { name: "serde".to_owned(), ours: false, for_tests: false, versions: String::new() }];
         rules(&tree)
     };
     assert_eq!(used("| `serde` | why | MIT | plan |\n"), [""; 0]);
@@ -265,18 +243,10 @@ fn every_dependency_is_argued_for() {
 }
 
 /// The rules broken by a target in a folder of `crates/run`, with this registry, README and test, and one more file.
-fn broken_by_target(
-    registry: &str,
-    readme: &str,
-    test: &str,
-    more: (&str, &str),
-) -> Vec<&'static str> {
+fn broken_by_target(registry: &str, readme: &str, test: &str, more: (&str, &str)) -> Vec<&'static str> {
     let target = format!("impl Target for Null {{}}\n#[cfg(test)]\nmod tests {{\n{test}\n}}\n");
     let mut tree = tree(&[
-        (
-            "crates/run/src/lib.rs",
-            "#![forbid(unsafe_code)]\nmod null;\nmod more;",
-        ),
+        ("crates/run/src/lib.rs", "#![forbid(unsafe_code)]\nmod null;\nmod more;"),
         ("crates/run/src/null/mod.rs", &target),
         ("crates/assay/src/registry.rs", registry),
         (readme, "What it writes."),
@@ -296,16 +266,10 @@ fn targets_are_listed_described_and_tested() {
     let none = ("crates/run/src/more.rs", "");
     assert_eq!(broken_by_target(registry, readme, suite, none), [""; 0]);
     assert_eq!(broken_by_target(unlisted, readme, suite, none), ["targets"]);
-    assert_eq!(
-        broken_by_target(registry, "README.md", suite, none),
-        ["targets"]
-    );
+    assert_eq!(broken_by_target(registry, "README.md", suite, none), ["targets"]);
     assert_eq!(broken_by_target(registry, readme, "", none), ["targets"]);
     let elsewhere = ("crates/run/src/more.rs", "use crate::conformance;");
-    assert_eq!(
-        broken_by_target(registry, readme, "", elsewhere),
-        ["targets"]
-    );
+    assert_eq!(broken_by_target(registry, readme, "", elsewhere), ["targets"]);
 }
 
 #[test]
@@ -317,10 +281,7 @@ fn every_target_and_probe_has_a_folder_of_its_own() {
     };
     let probe = "impl Probe for Disk {}\n#[cfg(test)]\nuse crate::conformance;";
     // In the crate itself it has neither a README nor the crate to itself.
-    assert_eq!(
-        broken(("crates/run/src/more.rs", probe)),
-        ["targets", "targets"]
-    );
+    assert_eq!(broken(("crates/run/src/more.rs", probe)), ["targets", "targets"]);
     let of_a_test = format!("#[cfg(test)]\nmod tests {{\n{probe}\n}}\n");
     assert_eq!(broken(("crates/run/src/more.rs", &of_a_test)), [""; 0]);
     // What leads the life of several is none itself; each of them is one.
@@ -343,10 +304,7 @@ fn paths_of_one_machine_are_refused() {
     let found = |text: &str| rules(&tree(&[("README.md", text)]));
     assert_eq!(found(concat!("cd /", "root/assay")), ["machine-path"]);
     assert_eq!(found(concat!("`/", "home/me/x`")), ["machine-path"]);
-    assert_eq!(
-        found("cd data/work/x and $HOME/work/ and /u01/data"),
-        [""; 0]
-    );
+    assert_eq!(found("cd data/work/x and $HOME/work/ and /u01/data"), [""; 0]);
 }
 
 #[test]
@@ -369,12 +327,7 @@ fn links_lead_somewhere() {
     }
     // A document that any file names by its path moves with its name.
     let named = concat!("see `docs", "/gone.md`.");
-    for broken in [
-        "[here](gone.md)",
-        "[`code`](gone.rs)",
-        "[up](../../../x.md)",
-        named,
-    ] {
+    for broken in ["[here](gone.md)", "[`code`](gone.rs)", "[up](../../../x.md)", named] {
         assert_eq!(found(broken), ["links"], "{broken}");
     }
 }
@@ -388,12 +341,8 @@ fn crates_keep_the_rules_of_deny_toml() {
              wrappers = [\"b\"] }]\n",
         )]);
         tree.packages[0].roots.clear();
-        tree.packages[0].dependencies = vec![Dependency {
-            name: "a".to_owned(),
-            ours: false,
-            for_tests: false,
-            versions: versions.to_owned(),
-        }];
+        tree.packages[0].dependencies =
+            vec![Dependency { name: "a".to_owned(), ours: false, for_tests: false, versions: versions.to_owned() }];
         tree.crates = vec![Crate::read(line).unwrap()];
         let mut rules = rules(&tree);
         rules.retain(|rule| *rule != "dependencies");

@@ -64,16 +64,11 @@ impl Crate {
         let (package, licence) = line.rsplit_once('|')?;
         let (name, rest) = package.split_once(" v")?;
         let (version, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-        let notes = rest
-            .split_terminator(')')
-            .map(|note| note.trim_start_matches([' ', '(']));
+        let notes = rest.split_terminator(')').map(|note| note.trim_start_matches([' ', '(']));
         Some(Self {
             name: name.to_owned(),
             version: version.to_owned(),
-            place: notes
-                .filter(|note| *note != "proc-macro")
-                .map(str::to_owned)
-                .next(),
+            place: notes.filter(|note| *note != "proc-macro").map(str::to_owned).next(),
             // A crate that its own tests lead back to stands there twice, the second time with a mark.
             licence: licence.trim_end_matches(" (*)").to_owned(),
         })
@@ -101,20 +96,13 @@ impl Tree {
         }
         let manifest = root.join("Cargo.toml");
         let mut packages = packages(root, &metadata(&manifest)?)?;
-        let below = files
-            .iter()
-            .filter(|(path, text)| path.ends_with("/Cargo.toml") && text.contains("[workspace]"));
+        let below = files.iter().filter(|(path, text)| path.ends_with("/Cargo.toml") && text.contains("[workspace]"));
         for (path, _) in below {
             let below = metadata(&root.join(path))?;
             packages.extend(self::packages(root, &below)?);
         }
         let crates = crates(&manifest)?;
-        Ok(Self {
-            files,
-            others,
-            packages,
-            crates,
-        })
+        Ok(Self { files, others, packages, crates })
     }
 }
 
@@ -142,11 +130,7 @@ fn walk(root: &Path, below: &str, found: &mut Vec<String>) -> Result<()> {
     for entry in std::fs::read_dir(root.join(below))? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let path = if below.is_empty() {
-            name.clone()
-        } else {
-            format!("{below}/{name}")
-        };
+        let path = if below.is_empty() { name.clone() } else { format!("{below}/{name}") };
         let kind = entry.file_type()?;
         let skipped = name == "target" || name == ".git" || path.starts_with("assay-");
         if kind.is_dir() && !skipped {
@@ -174,11 +158,7 @@ fn cargo(command: &str, manifest: &Path, more: &[&str]) -> Result<Vec<u8>> {
 }
 
 fn metadata(manifest: &Path) -> Result<Value> {
-    let printed = cargo(
-        "metadata",
-        manifest,
-        &["--no-deps", "--format-version", "1"],
-    )?;
+    let printed = cargo("metadata", manifest, &["--no-deps", "--format-version", "1"])?;
     serde_json::from_slice(&printed).context("cargo metadata")
 }
 
@@ -189,10 +169,7 @@ fn crates(manifest: &Path) -> Result<Vec<Crate>> {
     let printed = cargo("tree", manifest, &[&shown[..], &all[..]].concat())?;
     let printed = String::from_utf8(printed).context("cargo tree")?;
     let lines: BTreeSet<&str> = printed.lines().filter(|line| !line.is_empty()).collect();
-    lines
-        .into_iter()
-        .map(|line| Crate::read(line).with_context(|| format!("cargo tree: `{line}`")))
-        .collect()
+    lines.into_iter().map(|line| Crate::read(line).with_context(|| format!("cargo tree: `{line}`"))).collect()
 }
 
 fn packages(root: &Path, document: &Value) -> Result<Vec<Package>> {

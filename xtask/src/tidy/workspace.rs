@@ -10,13 +10,7 @@ use std::collections::BTreeSet;
 const FEATURE: &[&str] = &["assay-run", "assay-awr", "assay-measure", "assay-block"];
 
 /// The same of servers, which bring their own words for workloads that speak SQL.
-const SERVER: &[&str] = &[
-    "assay-run",
-    "assay-awr",
-    "assay-measure",
-    "assay-block",
-    "assay-orders",
-];
+const SERVER: &[&str] = &["assay-run", "assay-awr", "assay-measure", "assay-block", "assay-orders"];
 
 /// Which of our crates each crate may depend on.
 const LAYERS: [(&str, &[&str]); 15] = [
@@ -31,15 +25,9 @@ const LAYERS: [(&str, &[&str]); 15] = [
     ("assay-probes", FEATURE),
     ("assay-sweep", &["assay-measure"]),
     // Of the kinds it needs the parts of records alone.
-    (
-        "assay-import",
-        &["assay-awr", "assay-measure", "assay-storage"],
-    ),
+    ("assay-import", &["assay-awr", "assay-measure", "assay-storage"]),
     ("assay-report", &["assay-measure"]),
-    (
-        "assay-control",
-        &["assay-run", "assay-report", "assay-measure"],
-    ),
+    ("assay-control", &["assay-run", "assay-report", "assay-measure"]),
     (
         "assay",
         &[
@@ -78,12 +66,7 @@ pub(crate) fn check(tree: &Tree, files: &[RustFile<'_>], violations: &mut Vec<Vi
 }
 
 fn violation(path: &str, line: usize, rule: &'static str, text: String) -> Violation {
-    Violation {
-        path: path.to_owned(),
-        line,
-        rule,
-        text,
-    }
+    Violation { path: path.to_owned(), line, rule, text }
 }
 
 fn layers(package: &Package, violations: &mut Vec<Violation>) {
@@ -143,8 +126,7 @@ fn dependency_lines(tree: &Tree, violations: &mut Vec<Violation>) {
 /// operations are SLOB's, is not theirs to run.
 fn listed_for_workloads(registry: &str) -> &str {
     let list = registry.split_once("static OF_WORKLOADS");
-    list.and_then(|(_, rest)| rest.split_once("];"))
-        .map_or("", |(list, _)| list)
+    list.and_then(|(_, rest)| rest.split_once("];")).map_or("", |(list, _)| list)
 }
 
 /// A target or probe, found by its trait wherever it is made, has a folder of its own with a README, its line in the
@@ -168,21 +150,14 @@ fn targets(tree: &Tree, files: &[RustFile<'_>], violations: &mut Vec<Violation>)
             let text = format!("`{name}` is not listed");
             violations.push(violation(REGISTRY, 0, "targets", text));
         }
-        let inside = |path: &str| {
-            path.strip_prefix(folder)
-                .is_some_and(|rest| rest.starts_with('/'))
-        };
+        let inside = |path: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
         if is_slobs(name) && !files.iter().any(|f| inside(f.path) && runs_suite(f)) {
             let text = format!("the tests of `{name}` do not run the conformance suite");
             violations.push(violation(folder, 0, "targets", text));
         }
-        let within =
-            |other: &&Made<'_>| other.name != *name && inside(other.path) && is_slobs(other.name);
+        let within = |other: &&Made<'_>| other.name != *name && inside(other.path) && is_slobs(other.name);
         if let Some(other) = made.iter().find(within) {
-            let text = format!(
-                "`{name}` needs a folder of its own: `{}` lies in it",
-                other.name
-            );
+            let text = format!("`{name}` needs a folder of its own: `{}` lies in it", other.name);
             violations.push(violation(target.path, 0, "targets", text));
         }
     }
@@ -204,16 +179,11 @@ fn made_in<'a>(file: &'a RustFile<'_>) -> Vec<Made<'a>> {
         let [kind, word, name, next] = words else {
             return None;
         };
-        let is =
-            matches!(kind.text, "Target" | "Probe" | "Life") && word.is("for") && !next.is("<");
+        let is = matches!(kind.text, "Target" | "Probe" | "Life") && word.is("for") && !next.is("<");
         if !is || name.kind != Kind::Ident || file.is_test(index) {
             return None;
         }
-        Some(Made {
-            name: name.text,
-            path: file.path,
-            folder: file.path.rsplit_once('/')?.0,
-        })
+        Some(Made { name: name.text, path: file.path, folder: file.path.rsplit_once('/')?.0 })
     });
     made.collect()
 }
@@ -221,18 +191,14 @@ fn made_in<'a>(file: &'a RustFile<'_>) -> Vec<Made<'a>> {
 /// Whether a test in this file names the suite.
 fn runs_suite(file: &RustFile<'_>) -> bool {
     let mut code = file.source.code.iter().enumerate();
-    code.any(|(index, token)| {
-        token.kind == Kind::Ident && token.text == "conformance" && file.is_test(index)
-    })
+    code.any(|(index, token)| token.kind == Kind::Ident && token.text == "conformance" && file.is_test(index))
 }
 
 /// Identifiers a source uses, outside strings and comments.
 fn names(text: &str) -> BTreeSet<&str> {
     let source = Source::new(text);
     let code = source.code.into_iter();
-    code.filter(|t| t.kind == Kind::Ident)
-        .map(|t| t.text)
-        .collect()
+    code.filter(|t| t.kind == Kind::Ident).map(|t| t.text).collect()
 }
 
 /// Paths that exist on one machine only say nothing to anybody else.

@@ -84,11 +84,7 @@ fn look(entry: &fs::DirEntry) -> Option<Found> {
 fn look_at(path: PathBuf) -> Option<Found> {
     // A name that is no text cannot be given on the command line either.
     let name = path.file_name().unwrap_or_default().to_str()?.to_owned();
-    let about = |file: &str| {
-        fs::metadata(path.join(file))
-            .ok()
-            .filter(fs::Metadata::is_file)
-    };
+    let about = |file: &str| fs::metadata(path.join(file)).ok().filter(fs::Metadata::is_file);
     let of = |file: &str| about(file).map(|about| (file.to_owned(), about));
     let (file, about_it) = [OLD_SWEEP, REPEAT, RECORD, SERIES]
         .iter()
@@ -101,13 +97,7 @@ fn look_at(path: PathBuf) -> Option<Found> {
         mtime_ns = -mtime_ns;
     }
     let (tags_mtime_ns, tags_size) = about(TAGS).map_or((0, 0), |tags| time_and_size(&tags));
-    let stamp = Stamp {
-        file,
-        mtime_ns,
-        size,
-        tags_mtime_ns,
-        tags_size,
-    };
+    let stamp = Stamp { file, mtime_ns, size, tags_mtime_ns, tags_size };
     Some(Found { name, stamp, path })
 }
 
@@ -143,11 +133,7 @@ pub(crate) fn card(dir: &Path) -> Option<Entry> {
 
 fn of_record(record: &Record) -> (Entry, Vec<Metric>) {
     let run = &record.run;
-    let host = record
-        .host
-        .facts
-        .iter()
-        .find(|fact| fact.name == "hostname");
+    let host = record.host.facts.iter().find(|fact| fact.name == "hostname");
     let ops = find(&record.metrics, "ops_per_s");
     let entry = Entry {
         kind: record.kind.clone(),
@@ -207,11 +193,7 @@ fn id_of(name: &str) -> String {
 }
 
 fn unrecorded(found: &Found, verdict: &str) -> (Entry, Vec<Metric>) {
-    let entry = Entry {
-        kind: "killed".to_owned(),
-        id: id_of(&found.name),
-        verdict: verdict.to_owned(),
-        ..Entry::default()
-    };
+    let entry =
+        Entry { kind: "killed".to_owned(), id: id_of(&found.name), verdict: verdict.to_owned(), ..Entry::default() };
     (entry, Vec::new())
 }

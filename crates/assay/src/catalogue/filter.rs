@@ -27,15 +27,10 @@ pub(crate) struct Filter {
 
 impl Filter {
     pub(crate) fn accepts(&self, entry: &Entry) -> bool {
-        let is =
-            |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|w| w == found);
-        let any =
-            |wanted: &[String], found: &str| wanted.is_empty() || wanted.iter().any(|w| w == found);
+        let is = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|w| w == found);
+        let any = |wanted: &[String], found: &str| wanted.is_empty() || wanted.iter().any(|w| w == found);
         // An interval that is asked for leaves out what has no time.
-        let after = self
-            .since
-            .as_ref()
-            .is_none_or(|since| entry.started >= *since);
+        let after = self.since.as_ref().is_none_or(|since| entry.started >= *since);
         let before = self.until.as_ref().is_none_or(|until| {
             let started = entry.started.get(..until.len()).unwrap_or(&entry.started);
             !started.is_empty() && started <= until.as_str()
@@ -76,16 +71,11 @@ pub(crate) fn instant(option: &str, text: &str) -> Result<String, Failure> {
         return good.then_some(text).ok_or_else(bad);
     }
     let ns = match text.strip_suffix('d') {
-        Some(days) => days
-            .parse::<u64>()
-            .ok()
-            .and_then(|days| days.checked_mul(86_400_000_000_000)),
+        Some(days) => days.parse::<u64>().ok().and_then(|days| days.checked_mul(86_400_000_000_000)),
         None => units::parse_duration_ns(text).ok(),
     };
     let ago = ns.and_then(|ns| i64::try_from(ns).ok()).ok_or_else(bad)?;
-    let then = Timestamp::now()
-        .checked_sub(SignedDuration::from_nanos(ago))
-        .map_err(|_| bad())?;
+    let then = Timestamp::now().checked_sub(SignedDuration::from_nanos(ago)).map_err(|_| bad())?;
     Ok(then.to_string().chars().take(19).collect())
 }
 
@@ -105,16 +95,8 @@ mod tests {
 
     #[test]
     fn a_tag_is_meant_by_its_whole_or_by_its_key() {
-        let tagged = |tag: &str| Filter {
-            tags: vec![tag.to_owned()],
-            ..Filter::default()
-        };
-        for (tag, expected) in [
-            ("good", true),
-            ("disk", true),
-            ("disk=nvme", true),
-            ("disk=ssd", false),
-        ] {
+        let tagged = |tag: &str| Filter { tags: vec![tag.to_owned()], ..Filter::default() };
+        for (tag, expected) in [("good", true), ("disk", true), ("disk=nvme", true), ("disk=ssd", false)] {
             assert_eq!(tagged(tag).accepts(&entry()), expected, "{tag}");
         }
     }
@@ -136,24 +118,10 @@ mod tests {
 
     #[test]
     fn an_instant_is_a_date_or_how_long_ago() {
-        for good in [
-            "2026-03-01",
-            "2026-03-01T14:30",
-            "2026-03-01 14:30:00Z",
-            "7d",
-            "12h",
-            "30m",
-        ] {
+        for good in ["2026-03-01", "2026-03-01T14:30", "2026-03-01 14:30:00Z", "7d", "12h", "30m"] {
             assert!(instant("--since", good).is_ok(), "{good}");
         }
-        for bad in [
-            "yesterday",
-            "2026-3-1",
-            "2026-03-01T1",
-            "-",
-            "d",
-            "99999999999999999999d",
-        ] {
+        for bad in ["yesterday", "2026-3-1", "2026-03-01T1", "-", "d", "99999999999999999999d"] {
             assert!(instant("--since", bad).is_err(), "{bad}");
         }
     }

@@ -66,11 +66,7 @@ impl Catalogue {
                 (store, entries)
             }
         };
-        Ok(Self {
-            dir: dir.to_path_buf(),
-            store,
-            entries,
-        })
+        Ok(Self { dir: dir.to_path_buf(), store, entries })
     }
 
     /// Every run's value of one metric, by the run's number; an unknown metric is refused with those that are near.
@@ -96,11 +92,7 @@ impl Catalogue {
             words.sort_by_key(|word| std::cmp::Reverse(word.len()));
             let holding = |word: &&str| names().any(|name| name.contains(*word));
             let word = words.into_iter().find(holding);
-            near.extend(
-                names()
-                    .filter(|name| word.is_some_and(|w| name.contains(w)))
-                    .take(8),
-            );
+            near.extend(names().filter(|name| word.is_some_and(|w| name.contains(w))).take(8));
         }
         let hint = match near.is_empty() {
             true => "`assay report RUN --format csv-summary` lists the metrics of a run".to_owned(),
@@ -111,11 +103,7 @@ impl Catalogue {
 }
 
 /// The file's store, up to date. One that is damaged is set aside and made again.
-fn stored(
-    dir: &Path,
-    places: &[entry::Found],
-    anew: bool,
-) -> Result<(Store, Vec<Entry>), rusqlite::Error> {
+fn stored(dir: &Path, places: &[entry::Found], anew: bool) -> Result<(Store, Vec<Entry>), rusqlite::Error> {
     let try_once = || {
         let mut store = Store::open(dir, places.is_empty())?;
         let entries = refresh(&mut store, places, anew)?;
@@ -131,27 +119,15 @@ fn stored(
 }
 
 /// Brings the store up to date with the directories.
-fn refresh(
-    store: &mut Store,
-    places: &[entry::Found],
-    anew: bool,
-) -> Result<Vec<Entry>, rusqlite::Error> {
+fn refresh(store: &mut Store, places: &[entry::Found], anew: bool) -> Result<Vec<Entry>, rusqlite::Error> {
     let known = match anew {
         true => BTreeMap::new(),
         false => store.stamps()?,
     };
-    let changed: Vec<&entry::Found> = places
-        .iter()
-        .filter(|found| known.get(&found.name) != Some(&found.stamp))
-        .collect();
-    let gone: Vec<&String> = known
-        .keys()
-        .filter(|name| {
-            places
-                .binary_search_by(|found| found.name.cmp(name))
-                .is_err()
-        })
-        .collect();
+    let changed: Vec<&entry::Found> =
+        places.iter().filter(|found| known.get(&found.name) != Some(&found.stamp)).collect();
+    let gone: Vec<&String> =
+        known.keys().filter(|name| places.binary_search_by(|found| found.name.cmp(name)).is_err()).collect();
     if anew || !changed.is_empty() || !gone.is_empty() {
         if changed.len() >= MANY {
             ui::say(&format!("reading {} records", changed.len()));
@@ -166,10 +142,7 @@ fn refresh(
 }
 
 fn bug(error: &rusqlite::Error) -> Failure {
-    Failure::new(
-        crate::exit::Code::Bug,
-        format!("catalogue in memory: {error}"),
-    )
+    Failure::new(crate::exit::Code::Bug, format!("catalogue in memory: {error}"))
 }
 
 /// Where a run of the directory is.

@@ -5,9 +5,7 @@ use crate::rundir::CATALOGUE;
 use crate::ui;
 use assay_measure::record::Figure;
 use assay_measure::record::metric::{self, Better};
-use rusqlite::{
-    Connection, Error, ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior, params,
-};
+use rusqlite::{Connection, Error, ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior, params};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -71,9 +69,7 @@ impl Store {
     }
 
     pub(super) fn in_memory() -> Result<Self, Error> {
-        let store = Self {
-            connection: Connection::open_in_memory()?,
-        };
+        let store = Self { connection: Connection::open_in_memory()? };
         store.connection.execute_batch(TABLES)?;
         Ok(store)
     }
@@ -85,12 +81,9 @@ impl Store {
         connection.busy_timeout(PATIENCE)?;
         // It can be made again, so it need not survive a power failure.
         connection.pragma_update(None, "synchronous", "OFF")?;
-        let number = |connection: &Connection, name: &str| {
-            connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0))
-        };
-        let ours = |c: &Connection| {
-            Ok::<_, Error>((number(c, "application_id")?, number(c, "user_version")?))
-        };
+        let number =
+            |connection: &Connection, name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let ours = |c: &Connection| Ok::<_, Error>((number(c, "application_id")?, number(c, "user_version")?));
         if ours(&connection)? != (APPLICATION, VERSION) {
             let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             // Another process may have made it while this one waited.
@@ -103,9 +96,8 @@ impl Store {
     }
 
     pub(super) fn stamps(&self) -> Result<BTreeMap<String, Stamp>, Error> {
-        let mut query = self.connection.prepare(
-            "SELECT directory, file, mtime_ns, size, tags_mtime_ns, tags_size FROM runs",
-        )?;
+        let mut query =
+            self.connection.prepare("SELECT directory, file, mtime_ns, size, tags_mtime_ns, tags_size FROM runs")?;
         let rows = query.query_map([], |row| {
             let stamp = Stamp {
                 file: row.get(1)?,
@@ -124,13 +116,9 @@ impl Store {
         if !all && gone.is_empty() {
             return Ok(());
         }
-        let change = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let change = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         if all {
-            change.execute_batch(
-                "DELETE FROM runs; DELETE FROM tags; DELETE FROM metrics; DELETE FROM keys",
-            )?;
+            change.execute_batch("DELETE FROM runs; DELETE FROM tags; DELETE FROM metrics; DELETE FROM keys")?;
         }
         for name in gone {
             forget(&change, name)?;
@@ -141,13 +129,8 @@ impl Store {
     /// Reads what changed, all of it or nothing.
     pub(super) fn update(&mut self, changed: &[&Found]) -> Result<(), Error> {
         // Records are read before the file is locked.
-        let read: Vec<_> = changed
-            .iter()
-            .map(|found| (*found, entry::read(found)))
-            .collect();
-        let change = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let read: Vec<_> = changed.iter().map(|found| (*found, entry::read(found))).collect();
+        let change = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut keys = HashMap::new();
         let mut put = change.prepare("INSERT INTO metrics VALUES (?1, ?2, ?3, ?4)")?;
         for (found, (entry, metrics)) in &read {
@@ -175,9 +158,7 @@ impl Store {
 
     pub(super) fn entries(&self) -> Result<Vec<Entry>, Error> {
         let mut tags: HashMap<i64, Vec<String>> = HashMap::new();
-        let mut query = self
-            .connection
-            .prepare("SELECT run, tag FROM tags ORDER BY run, tag")?;
+        let mut query = self.connection.prepare("SELECT run, tag FROM tags ORDER BY run, tag")?;
         let mut rows = query.query([])?;
         while let Some(row) = rows.next()? {
             tags.entry(row.get(0)?).or_default().push(row.get(1)?);
@@ -213,26 +194,15 @@ impl Store {
     pub(super) fn metric(&self, key: &str) -> Result<Option<Metric>, Error> {
         let found = self
             .connection
-            .query_row(
-                "SELECT number, key, name, unit, better FROM keys WHERE key = ?1",
-                [key],
-                |row| {
-                    let info = KeyInfo {
-                        key: row.get(1)?,
-                        name: row.get(2)?,
-                        unit: row.get(3)?,
-                        better: row.get(4)?,
-                    };
-                    Ok((row.get::<_, i64>(0)?, info))
-                },
-            )
+            .query_row("SELECT number, key, name, unit, better FROM keys WHERE key = ?1", [key], |row| {
+                let info = KeyInfo { key: row.get(1)?, name: row.get(2)?, unit: row.get(3)?, better: row.get(4)? };
+                Ok((row.get::<_, i64>(0)?, info))
+            })
             .optional()?;
         let Some((number, info)) = found else {
             return Ok(None);
         };
-        let mut query = self
-            .connection
-            .prepare("SELECT run, value, reason FROM metrics WHERE key = ?1")?;
+        let mut query = self.connection.prepare("SELECT run, value, reason FROM metrics WHERE key = ?1")?;
         let values = query.query_map([number], |row| {
             let value: Option<f64> = row.get(1)?;
             let reason: Option<String> = row.get(2)?;
@@ -243,9 +213,7 @@ impl Store {
     }
 
     pub(super) fn keys(&self) -> Result<Vec<String>, Error> {
-        let mut query = self
-            .connection
-            .prepare("SELECT key FROM keys ORDER BY number")?;
+        let mut query = self.connection.prepare("SELECT key FROM keys ORDER BY number")?;
         let keys = query.query_map([], |row| row.get(0))?;
         keys.collect()
     }
@@ -253,13 +221,10 @@ impl Store {
 
 fn begin_anew(connection: &Connection) -> Result<(), Error> {
     let tables: Vec<String> = connection
-        .prepare(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
-        )?
+        .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")?
         .query_map([], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
-    let application: i64 =
-        connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let application: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     if application != APPLICATION && !tables.is_empty() {
         return Err(damaged());
     }
@@ -278,9 +243,7 @@ fn forget(connection: &Connection, name: &str) -> Result<(), Error> {
         .optional()?;
     let Some(number) = number else { return Ok(()) };
     for table in ["metrics WHERE run", "tags WHERE run", "runs WHERE number"] {
-        connection
-            .prepare(&format!("DELETE FROM {table} = ?1"))?
-            .execute([number])?;
+        connection.prepare(&format!("DELETE FROM {table} = ?1"))?.execute([number])?;
     }
     Ok(())
 }
@@ -330,9 +293,7 @@ fn key_number(connection: &Connection, key: &str, metric: &metric::Metric) -> Re
     connection
         .prepare("INSERT OR IGNORE INTO keys (key, name, unit, better) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![key, metric.name, metric.unit, better])?;
-    connection
-        .prepare("SELECT number FROM keys WHERE key = ?1")?
-        .query_row([key], |row| row.get(0))
+    connection.prepare("SELECT number FROM keys WHERE key = ?1")?.query_row([key], |row| row.get(0))
 }
 
 fn damaged() -> Error {
@@ -344,20 +305,12 @@ fn damaged() -> Error {
 
 pub(super) fn is_damage(error: &Error) -> bool {
     let code = error.sqlite_error_code();
-    [ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase]
-        .iter()
-        .any(|damage| code == Some(*damage))
+    [ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase].iter().any(|damage| code == Some(*damage))
 }
 
 pub(super) fn is_unwritable(error: &Error) -> bool {
     let code = error.sqlite_error_code();
-    [
-        ErrorCode::CannotOpen,
-        ErrorCode::ReadOnly,
-        ErrorCode::PermissionDenied,
-    ]
-    .iter()
-    .any(|kind| code == Some(*kind))
+    [ErrorCode::CannotOpen, ErrorCode::ReadOnly, ErrorCode::PermissionDenied].iter().any(|kind| code == Some(*kind))
 }
 
 /// The file's path with every link of its directory resolved.

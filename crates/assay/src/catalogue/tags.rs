@@ -20,8 +20,7 @@ pub(crate) enum Change {
 impl Change {
     /// Reads one word of the command line.
     pub(crate) fn parse(word: &str) -> Result<Self, Failure> {
-        let bad =
-            |what: &str| Failure::usage(format!("{word}: {what}; give +NAME, -NAME or KEY=VALUE"));
+        let bad = |what: &str| Failure::usage(format!("{word}: {what}; give +NAME, -NAME or KEY=VALUE"));
         let name = |name: &str| match is_name(name) {
             true => Ok(name.to_owned()),
             false => Err(bad("a tag consists of letters, digits and - _ . : /")),
@@ -32,9 +31,7 @@ impl Change {
         if let Some(removed) = word.strip_prefix('-') {
             return Ok(Self::Remove(name(removed)?));
         }
-        let (key, value) = word
-            .split_once('=')
-            .ok_or_else(|| bad("it begins neither with + nor with -"))?;
+        let (key, value) = word.split_once('=').ok_or_else(|| bad("it begins neither with + nor with -"))?;
         if value.is_empty() || value.chars().any(char::is_control) {
             return Err(bad("a value must be one line of text"));
         }
@@ -106,10 +103,7 @@ mod tests {
     #[test]
     fn names_are_added_and_removed_and_a_key_has_one_value() {
         assert_eq!(changed(&["a"], &["+b", "-a", "-c"]), ["b"]);
-        assert_eq!(
-            changed(&["disk=old"], &["disk=nvme 2 TB"]),
-            ["disk=nvme 2 TB"]
-        );
+        assert_eq!(changed(&["disk=old"], &["disk=nvme 2 TB"]), ["disk=nvme 2 TB"]);
         assert_eq!(changed(&["disk=old", "disks"], &["-disk"]), ["disks"]);
     }
 

@@ -7,10 +7,7 @@ use tempfile::TempDir;
 /// A run directory with a record of so many operations a second.
 fn run(dir: &TempDir, name: &str, ops_per_s: f64) {
     assay_report::kinds::install(crate::registry::kinds());
-    let mut record = Record {
-        schema: assay_measure::record::SCHEMA.to_owned(),
-        ..Record::default()
-    };
+    let mut record = Record { schema: assay_measure::record::SCHEMA.to_owned(), ..Record::default() };
     record.run.id = name.rsplit('-').next().unwrap_or_default().to_owned();
     record.run.verdict = "complete".to_owned();
     record.instance.load_profile.push(LoadRow {
@@ -35,10 +32,7 @@ fn open(dir: &TempDir) -> Catalogue {
 }
 
 fn expected(rates: &[(&str, f64)]) -> Vec<(String, f64)> {
-    rates
-        .iter()
-        .map(|(id, rate)| ((*id).to_owned(), *rate))
-        .collect()
+    rates.iter().map(|(id, rate)| ((*id).to_owned(), *rate)).collect()
 }
 
 #[test]
@@ -55,15 +49,9 @@ fn runs_that_come_change_and_go_are_noticed() {
     let catalogue = open(&dir);
     assert_eq!(rates(&catalogue), expected(&[("b", 200.5), ("c", 30.0)]));
     let (info, values) = catalogue.metric("ops_per_s").expect("known");
-    assert_eq!(
-        (info.unit.as_str(), info.better.as_str()),
-        ("1/s", "higher")
-    );
+    assert_eq!((info.unit.as_str(), info.better.as_str()), ("1/s", "higher"));
     let values: Vec<&Value> = values.values().collect();
-    assert!(
-        values.contains(&&Ok(200.5)) && values.len() == 2,
-        "{values:?}"
-    );
+    assert!(values.contains(&&Ok(200.5)) && values.len() == 2, "{values:?}");
 }
 
 #[test]
@@ -72,10 +60,7 @@ fn tags_are_those_of_the_directory_whatever_becomes_of_the_catalogue() {
     run(&dir, "1-slob-a", 10.0);
     open(&dir);
     let path = dir.path().join("1-slob-a");
-    let changes = [
-        Change::Add("good".to_owned()),
-        Change::Set("disk".to_owned(), "nvme".to_owned()),
-    ];
+    let changes = [Change::Add("good".to_owned()), Change::Set("disk".to_owned(), "nvme".to_owned())];
     change_tags(&path, &changes).expect("written");
     let tags = |catalogue: &Catalogue| catalogue.entries[0].tags.clone();
     assert_eq!(tags(&open(&dir)), ["disk=nvme", "good"]);
@@ -83,35 +68,21 @@ fn tags_are_those_of_the_directory_whatever_becomes_of_the_catalogue() {
     assert_eq!(tags(&open(&dir)), ["disk=nvme", "good"]);
     fs::remove_file(path.join(TAGS)).expect("removed");
     assert!(tags(&open(&dir)).is_empty());
-    assert_eq!(
-        Catalogue::rebuild(dir.path())
-            .expect("rebuilt")
-            .entries
-            .len(),
-        1
-    );
+    assert_eq!(Catalogue::rebuild(dir.path()).expect("rebuilt").entries.len(), 1);
 }
 
 #[test]
 fn what_is_no_catalogue_is_set_aside_and_made_again() {
-    for (what, bytes) in [
-        (
-            "text",
-            &b"not a database, but long enough to be looked at\n"[..],
-        ),
-        ("cut", b"SQLite format 3\0\x10\0"),
-    ] {
+    for (what, bytes) in
+        [("text", &b"not a database, but long enough to be looked at\n"[..]), ("cut", b"SQLite format 3\0\x10\0")]
+    {
         let dir = tempfile::tempdir().expect("a directory");
         run(&dir, "1-slob-a", 10.0);
         fs::write(dir.path().join(CATALOGUE), bytes.repeat(40)).expect("written");
         assert_eq!(rates(&open(&dir)), expected(&[("a", 10.0)]), "{what}");
         let kept = fs::read(dir.path().join("catalogue.sqlite.damaged")).expect("kept");
         assert_eq!(kept, bytes.repeat(40), "{what}");
-        assert_eq!(
-            rates(&open(&dir)),
-            expected(&[("a", 10.0)]),
-            "{what}, again"
-        );
+        assert_eq!(rates(&open(&dir)), expected(&[("a", 10.0)]), "{what}, again");
     }
 }
 
@@ -135,16 +106,13 @@ fn tables_of_another_version_are_made_anew_and_somebody_elses_kept() {
     open(&dir);
     let path = dir.path().join(CATALOGUE);
     let old = rusqlite::Connection::open(&path).expect("opened");
-    old.execute_batch("DROP TABLE metrics; PRAGMA user_version = 99")
-        .expect("changed");
+    old.execute_batch("DROP TABLE metrics; PRAGMA user_version = 99").expect("changed");
     drop(old);
     assert_eq!(rates(&open(&dir)), expected(&[("a", 10.0)]));
     assert!(open(&dir).metric("ops_per_s").is_ok());
     fs::remove_file(&path).expect("removed");
     let theirs = rusqlite::Connection::open(&path).expect("opened");
-    theirs
-        .execute_batch("CREATE TABLE runs (mine TEXT)")
-        .expect("made");
+    theirs.execute_batch("CREATE TABLE runs (mine TEXT)").expect("made");
     drop(theirs);
     assert_eq!(rates(&open(&dir)), expected(&[("a", 10.0)]));
     assert!(dir.path().join("catalogue.sqlite.damaged").is_file());
@@ -169,18 +137,10 @@ fn an_unknown_metric_is_refused_with_what_is_near() {
     let catalogue = open(&dir);
     for near in ["opss_per_s", "ops", "ops_rate"] {
         let failure = catalogue.metric(near).expect_err(near);
-        assert!(
-            failure.lines[0].contains("near it: ops_per_s"),
-            "{:?}",
-            failure.lines
-        );
+        assert!(failure.lines[0].contains("near it: ops_per_s"), "{:?}", failure.lines);
     }
     let failure = catalogue.metric("xyz").expect_err("unknown");
-    assert!(
-        failure.lines[0].contains("csv-summary"),
-        "{:?}",
-        failure.lines
-    );
+    assert!(failure.lines[0].contains("csv-summary"), "{:?}", failure.lines);
 }
 
 #[test]
@@ -188,10 +148,5 @@ fn a_directory_without_runs_gets_no_file() {
     let dir = tempfile::tempdir().expect("a directory");
     assert!(open(&dir).entries.is_empty());
     assert!(!dir.path().join(CATALOGUE).exists());
-    assert!(
-        Catalogue::open(&dir.path().join("absent"))
-            .expect("empty")
-            .entries
-            .is_empty()
-    );
+    assert!(Catalogue::open(&dir.path().join("absent")).expect("empty").entries.is_empty());
 }

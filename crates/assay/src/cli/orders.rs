@@ -1,9 +1,6 @@
 //! `orders`: order entry, with the options that apply to it.
 
-use super::{
-    DataArgs, DestroyArgs, Format, PrepareArgs, Product, RunArgs, RunOnlyArgs, SettingArgs,
-    SweepArgs,
-};
+use super::{DataArgs, DestroyArgs, Format, PrepareArgs, Product, RunArgs, RunOnlyArgs, SettingArgs, SweepArgs};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -50,9 +47,7 @@ pub(crate) struct OrdersPlace {
 
 impl OrdersPlace {
     fn settings(self, more: Vec<(&str, Option<String>)>) -> SettingArgs {
-        let given = more
-            .into_iter()
-            .filter_map(|(name, value)| Some(format!("{name}={}", value?)));
+        let given = more.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value?)));
         SettingArgs {
             config: self.config,
             target: self.target,
@@ -287,10 +282,7 @@ pub(crate) struct OrdersDataArgs {
 
 impl From<OrdersDataArgs> for DataArgs {
     fn from(args: OrdersDataArgs) -> Self {
-        Self {
-            settings: args.place.settings(Vec::new()),
-            format: args.format,
-        }
+        Self { settings: args.place.settings(Vec::new()), format: args.format }
     }
 }
 
@@ -305,9 +297,6 @@ pub(crate) struct OrdersDestroyArgs {
 
 impl From<OrdersDestroyArgs> for DestroyArgs {
     fn from(args: OrdersDestroyArgs) -> Self {
-        Self {
-            data: args.data.into(),
-            dry_run: args.dry_run,
-        }
+        Self { data: args.data.into(), dry_run: args.dry_run }
     }
 }

@@ -5,9 +5,7 @@ use assay_run::probe::{Probe, ProbeOption, SERVER};
 use clap::builder::PathBufValueParser;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{
-    Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum,
-};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -68,9 +66,7 @@ pub(crate) struct ProbeArgs {
 
 /// The probes that have such a command, with their usual times.
 fn probes() -> impl Iterator<Item = (&'static dyn Probe, &'static str)> {
-    PROBES
-        .iter()
-        .filter_map(|probe| Some((*probe, probe.usual_time()?)))
+    PROBES.iter().filter_map(|probe| Some((*probe, probe.usual_time()?)))
 }
 
 const PATH: &str = "path";
@@ -116,9 +112,8 @@ fn time(probe: &dyn Probe, usual: &'static str) -> Arg {
 
 /// The flag of a probe's own option.
 fn flag(option: &ProbeOption) -> Arg {
-    let flag = spelled(Arg::new(option.name).long(option.name), option.also)
-        .hide(option.help.is_empty())
-        .help(option.help);
+    let flag =
+        spelled(Arg::new(option.name).long(option.name), option.also).hide(option.help.is_empty()).help(option.help);
     if option.value.is_empty() {
         return flag.action(ArgAction::SetTrue);
     }
@@ -163,9 +158,7 @@ pub(crate) fn with_two_dashes(words: impl Iterator<Item = OsString>) -> Vec<OsSt
         let mut letters = text.chars();
         let is_long = letters.next() == Some('-')
             && letters.next().is_some_and(char::is_alphabetic)
-            && letters
-                .next()
-                .is_some_and(|letter| letter.is_alphabetic() || letter == '_');
+            && letters.next().is_some_and(|letter| letter.is_alphabetic() || letter == '_');
         if is_long {
             *word = format!("-{text}").into();
         }
@@ -175,9 +168,7 @@ pub(crate) fn with_two_dashes(words: impl Iterator<Item = OsString>) -> Vec<OsSt
 
 impl FromArgMatches for ProbeCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let (name, matches) = matches
-            .subcommand()
-            .ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
+        let (name, matches) = matches.subcommand().ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
         let mut args = ProbeArgs::from_arg_matches(matches)?;
         if let Some((probe, _)) = probes().find(|(probe, _)| probe.name() == name) {
             let has_place = probe.takes_place() || probe.takes_peer();
@@ -208,8 +199,7 @@ impl Subcommand for ProbeCommand {
     fn augment_subcommands(mut command: Command) -> Command {
         for (probe, time) in probes() {
             let name = probe.name();
-            let output =
-                format!("Run directory, new or empty [default: ./assay-runs/TIME-{name}-ID, UTC]");
+            let output = format!("Run directory, new or empty [default: ./assay-runs/TIME-{name}-ID, UTC]");
             let of_probe = ProbeArgs::augment_args(Command::new(name))
                 .about(probe.about())
                 .long_about(format!("{}\n\n{}", probe.about(), probe.more()))

@@ -14,10 +14,7 @@ use std::path::Path;
 /// The page of what `RUN` names.
 pub(super) fn brief(args: &ReportArgs) -> Result<String, Failure> {
     let paths = records_of(&args.run, &args.dir)?;
-    let records: Vec<Record> = paths
-        .iter()
-        .map(|path| foremost(path))
-        .collect::<Result<_, _>>()?;
+    let records: Vec<Record> = paths.iter().map(|path| foremost(path)).collect::<Result<_, _>>()?;
     let records: Vec<&Record> = records.iter().collect();
     let cost = match (&args.cost, records.as_slice()) {
         (Some(path), [_, ..]) => Some(priced(path, args.platform.as_deref(), &records)?),
@@ -29,9 +26,9 @@ pub(super) fn brief(args: &ReportArgs) -> Result<String, Failure> {
 /// The cost of the repeat in the middle by what it delivered.
 fn priced(path: &Path, platform: Option<&str>, records: &[&Record]) -> Result<Cost, Failure> {
     let prices = read_prices(path)?;
-    let costs = records.iter().map(|record| {
-        cost::of(&prices, platform, record).map_err(|error| Failure::usage(error.to_string()))
-    });
+    let costs = records
+        .iter()
+        .map(|record| cost::of(&prices, platform, record).map_err(|error| Failure::usage(error.to_string())));
     let costs: Vec<Cost> = costs.collect::<Result<_, _>>()?;
     super::cost::middle(costs).ok_or_else(|| Failure::usage("there is no record to price"))
 }
@@ -45,11 +42,7 @@ fn foremost(path: &Path) -> Result<Record, Failure> {
     }
     let dir = path.parent().unwrap_or(Path::new("."));
     let Some(foremost) = members.foremost else {
-        return Err(Failure::usage(format!(
-            "{}: no step of the {} is valid",
-            dir.display(),
-            record.kind
-        )));
+        return Err(Failure::usage(format!("{}: no step of the {} is valid", dir.display(), record.kind)));
     };
     let (kind, why) = (&record.kind, &members.why);
     crate::ui::say(&format!("notice: this is {why} of the {kind}"));

@@ -14,11 +14,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
     let gates = gates(&args.fail_if)?;
-    let sides: Vec<Side> = args
-        .runs
-        .iter()
-        .map(|run| Side::read(run, &args.dir))
-        .collect::<Result<_, _>>()?;
+    let sides: Vec<Side> = args.runs.iter().map(|run| Side::read(run, &args.dir)).collect::<Result<_, _>>()?;
     refuse_mixed(&sides)?;
     let groups: Vec<Group<'_>> = sides.iter().map(Side::group).collect();
     let costs = costs(args, &sides)?;
@@ -27,8 +23,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
     let mut advice = assay_report::advice::several(&all);
     advice.extend(assay_report::cost::findings(&first));
     for name in &args.allow {
-        compare::known(&groups, name)
-            .map_err(|why| Failure::usage(format!("--allow {name}: {why}")))?;
+        compare::known(&groups, name).map_err(|why| Failure::usage(format!("--allow {name}: {why}")))?;
     }
     let options = Options {
         allow: args.allow.clone(),
@@ -38,8 +33,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
     };
     let comparison = compare::of(&groups, &options);
     for gate in &gates {
-        gate.check(&comparison)
-            .map_err(|error| Failure::usage(format!("--fail-if {error}")))?;
+        gate.check(&comparison).map_err(|error| Failure::usage(format!("--fail-if {error}")))?;
     }
     let text = match args.format {
         CompareFace::Text => compare::render(&comparison, args.same),
@@ -47,11 +41,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
         CompareFace::Html => html::comparison(&comparison, &Assets::Embedded),
     };
     deliver(args.output.as_deref(), &text)?;
-    for pair in comparison
-        .pairs
-        .iter()
-        .filter(|p| !p.shared_runs.is_empty())
-    {
+    for pair in comparison.pairs.iter().filter(|p| !p.shared_runs.is_empty()) {
         ui::say(&format!(
             "notice: {} is in both {} and {}: no gate is judged",
             pair.shared_runs.join(", "),
@@ -63,9 +53,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
 }
 
 fn gates(texts: &[String]) -> Result<Vec<Gate>, Failure> {
-    let read = texts.iter().map(|text| {
-        Gate::parse(text).map_err(|error| Failure::usage(format!("--fail-if {error}")))
-    });
+    let read = texts.iter().map(|text| Gate::parse(text).map_err(|error| Failure::usage(format!("--fail-if {error}"))));
     read.collect()
 }
 
@@ -86,8 +74,7 @@ fn costs(args: &CompareArgs, sides: &[Side]) -> Result<Vec<Vec<Cost>>, Failure> 
     let of_side = |(at, side): (usize, &Side)| {
         let platform = named.get(at).or(named.first()).map(String::as_str);
         let priced = side.records.iter().map(|record| {
-            cost::of(&prices, platform, record)
-                .map_err(|error| Failure::usage(format!("{}: {error}", side.name)))
+            cost::of(&prices, platform, record).map_err(|error| Failure::usage(format!("{}: {error}", side.name)))
         });
         priced.collect()
     };
@@ -142,19 +129,12 @@ impl Side {
         }
         match records.is_empty() {
             true => Err(Failure::usage(format!("{name}: there is no such run"))),
-            false => Ok(Self {
-                name: name.to_owned(),
-                records,
-                dirs,
-            }),
+            false => Ok(Self { name: name.to_owned(), records, dirs }),
         }
     }
 
     fn group(&self) -> Group<'_> {
-        Group {
-            name: self.name.clone(),
-            records: self.records.iter().collect(),
-        }
+        Group { name: self.name.clone(), records: self.records.iter().collect() }
     }
 }
 
@@ -180,11 +160,7 @@ fn judge(gates: &[Gate], comparison: &Comparison, unsure_fails: bool) -> Code {
             }
             GateOutcome::Unsure => {
                 fired |= unsure_fails;
-                if unsure_fails {
-                    "error: not shown"
-                } else {
-                    "notice: not shown"
-                }
+                if unsure_fails { "error: not shown" } else { "notice: not shown" }
             }
             GateOutcome::NotJudged => {
                 unjudged = true;

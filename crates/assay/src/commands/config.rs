@@ -24,9 +24,7 @@ pub(super) fn config(command: &ConfigCommand) -> Result<Code, Failure> {
             run_plan::settings_table(&config::setting_lines(settings), help)
         }
         ShowFormat::Text => {
-            ui::say(
-                "parameters that are not listed have their defaults; --all lists every parameter",
-            );
+            ui::say("parameters that are not listed have their defaults; --all lists every parameter");
             run_plan::settings_table(&config::given_lines(settings), |_| None)
         }
         ShowFormat::Json => plan_text::pretty(&run_plan::settings_json(&configured)),

@@ -15,9 +15,7 @@ pub(super) fn cost(args: &CostArgs) -> Result<Code, Failure> {
         return Ok(Code::Good);
     }
     let Some(path) = &args.prices else {
-        return Err(Failure::usage(
-            "cost needs --prices FILE; --example prints one to start from",
-        ));
+        return Err(Failure::usage("cost needs --prices FILE; --example prints one to start from"));
     };
     let prices = read_prices(path)?;
     let costs = match args.runs.is_empty() {
@@ -27,9 +25,7 @@ pub(super) fn cost(args: &CostArgs) -> Result<Code, Failure> {
     let costs: Vec<&Cost> = costs.iter().collect();
     let text = match args.format {
         Format::Text => cost::render(&costs),
-        Format::Json => {
-            cost::json(&costs).map_err(|error| Failure::new(Code::Bug, format!("cost: {error}")))?
-        }
+        Format::Json => cost::json(&costs).map_err(|error| Failure::new(Code::Bug, format!("cost: {error}")))?,
     };
     ui::product(&text)?;
     Ok(Code::Good)
@@ -39,9 +35,7 @@ pub(super) fn cost(args: &CostArgs) -> Result<Code, Failure> {
 pub(super) fn read_prices(path: &Path) -> Result<Prices, Failure> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::usage(format!(
-            "{name}: {error}; `assay cost --example` prints a price file to start from"
-        ))
+        Failure::usage(format!("{name}: {error}; `assay cost --example` prints a price file to start from"))
     })?;
     cost::parse(&name, &text).map_err(|error| Failure::usage(error.to_string()))
 }
@@ -52,16 +46,11 @@ fn alone(prices: &Prices, named: &[String]) -> Result<Vec<Cost>, Failure> {
     for name in named {
         if !all().any(|platform| platform.name == *name) {
             let error = cost::of(prices, Some(name), &Record::default());
-            return Err(error.map_or_else(
-                |error| Failure::usage(error.to_string()),
-                |_| Failure::said(Code::Bug),
-            ));
+            return Err(error.map_or_else(|error| Failure::usage(error.to_string()), |_| Failure::said(Code::Bug)));
         }
     }
     let wanted = all().filter(|platform| named.is_empty() || named.contains(&platform.name));
-    Ok(wanted
-        .map(|platform| cost::priced(prices, platform))
-        .collect())
+    Ok(wanted.map(|platform| cost::priced(prices, platform)).collect())
 }
 
 fn of_runs(prices: &Prices, args: &CostArgs) -> Result<Vec<Cost>, Failure> {

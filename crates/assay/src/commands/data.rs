@@ -29,9 +29,9 @@ fn take_tablespace(configured: &mut Configured, name: &str) {
             text: name.to_owned(),
             origin: Origin::CommandLine,
         }),
-        None => ui::say(&format!(
-            "notice: tablespace {name} has no meaning on this target; use --target to name the place"
-        )),
+        None => {
+            ui::say(&format!("notice: tablespace {name} has no meaning on this target; use --target to name the place"))
+        }
     }
 }
 

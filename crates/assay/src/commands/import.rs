@@ -82,10 +82,7 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
 /// Everything that was refused, as one failure.
 fn said(refused: Vec<Failure>) -> Result<Code, Failure> {
     let lines = refused.into_iter().flat_map(|failure| failure.lines);
-    Err(Failure {
-        code: Code::Usage,
-        lines: lines.collect(),
-    })
+    Err(Failure { code: Code::Usage, lines: lines.collect() })
 }
 
 /// Reads a file of at most `most` bytes.
@@ -102,10 +99,7 @@ fn source(path: &Path, most: u64) -> Result<Source, Failure> {
             }
         }),
     };
-    Ok(Source {
-        path: path.display().to_string(),
-        text: text(bytes.map_err(|error| bad(&error))?),
-    })
+    Ok(Source { path: path.display().to_string(), text: text(bytes.map_err(|error| bad(&error))?) })
 }
 
 /// Everything up to the end, if that is at most `most` bytes and no line is longer than any report's.
@@ -150,8 +144,7 @@ fn text(bytes: Vec<u8>) -> String {
     match bytes.as_slice() {
         [0xff, 0xfe, ..] => units(u16::from_le_bytes),
         [0xfe, 0xff, ..] => units(u16::from_be_bytes),
-        _ => String::from_utf8(bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        _ => String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
     }
 }
 
@@ -175,11 +168,7 @@ fn configuration(sources: &[&Source]) -> Option<Failure> {
 }
 
 /// `number`: its place among several records.
-fn imported(
-    args: &ImportArgs,
-    mut record: Record,
-    number: Option<usize>,
-) -> Result<Imported, Failure> {
+fn imported(args: &ImportArgs, mut record: Record, number: Option<usize>) -> Result<Imported, Failure> {
     let id = rundir::new_id();
     let tool = record.import.as_ref().map_or("", |info| info.tool.as_str());
     let kind = format!("import-{tool}");
@@ -195,9 +184,7 @@ fn imported(
 
 /// Whether a text sets several parameters of a `slob.conf`.
 fn is_configuration(text: &str) -> bool {
-    let names = text
-        .lines()
-        .filter_map(|line| Some(line.split_once('=')?.0.trim()));
+    let names = text.lines().filter_map(|line| Some(line.split_once('=')?.0.trim()));
     let known = names.filter(|name| SLOB_PARAMS.iter().any(|param| param.name == *name));
     known.take(2).count() == 2
 }
@@ -225,9 +212,11 @@ fn leave(args: &ImportArgs, imported: Imported) -> Result<(), Failure> {
 fn imported_before(record: &Record, place: &Path) -> Option<PathBuf> {
     let above = place.parent().filter(|above| above.ends_with(RUNS_DIR))?;
     let catalogue = Catalogue::open(above).ok()?;
-    let alike = catalogue.entries.iter().rev().filter(|entry| {
-        entry.kind == record.kind && record.run.started.starts_with(&entry.started)
-    });
+    let alike = catalogue
+        .entries
+        .iter()
+        .rev()
+        .filter(|entry| entry.kind == record.kind && record.run.started.starts_with(&entry.started));
     alike.map(|entry| path_of(above, entry)).find(|path| {
         let read = stored::read(&path.join(RECORD));
         read.is_ok_and(|before| before.import.is_some() && is_same(&before, record))
@@ -237,9 +226,7 @@ fn imported_before(record: &Record, place: &Path) -> Option<PathBuf> {
 /// The command line, quoted for a shell.
 fn command() -> String {
     let words = std::env::args_os().skip(1);
-    let quoted: Vec<String> = words
-        .map(|word| shell_word(&word.to_string_lossy()))
-        .collect();
+    let quoted: Vec<String> = words.map(|word| shell_word(&word.to_string_lossy())).collect();
     format!("assay {}\n", quoted.join(" "))
 }
 

@@ -21,20 +21,11 @@ const ENVIRONMENT: [(&str, &str); 6] = [
          config show --all` lists all parameters. A password can be given in this way or in a file, never on the \
          command line.",
     ),
-    (
-        "ASSAY_FIO_VERSION",
-        "The version that `assay io` prints in place of fio's, for scripts that require one.",
-    ),
-    (
-        "PGHOST, PGPASSFILE, ...",
-        "The variables of libpq, for what a postgres: target does not specify.",
-    ),
+    ("ASSAY_FIO_VERSION", "The version that `assay io` prints in place of fio's, for scripts that require one."),
+    ("PGHOST, PGPASSFILE, ...", "The variables of libpq, for what a postgres: target does not specify."),
     ("NO_COLOR", "If not empty, the answer has no colours."),
     ("TERM", "If `dumb`, assay shows progress line by line."),
-    (
-        "TMPDIR",
-        "Where temp:postgres keeps its server, unless PG_DIR is set; the default is /var/tmp.",
-    ),
+    ("TMPDIR", "Where temp:postgres keeps its server, unless PG_DIR is set; the default is /var/tmp."),
 ];
 
 /// What the program reads and leaves.
@@ -51,22 +42,10 @@ const FILES: [(&str, &str); 7] = [
         "./assay-runs/TIME-KIND-ID/report.txt, report.html",
         "The answer and the whole report, as text and as a page with charts.",
     ),
-    (
-        "./assay-runs/TIME-KIND-ID/config/",
-        "The configuration as given and as it was in force, without secrets.",
-    ),
-    (
-        "./assay-runs/catalogue.sqlite",
-        "The catalogue of the runs beside it; `assay runs rebuild` makes it again.",
-    ),
-    (
-        "./assay-data/",
-        "The data set of the native target, unless --target names another.",
-    ),
-    (
-        "./slob.conf",
-        "`runit` and `setup` read this file by default; other commands read the file that -c names.",
-    ),
+    ("./assay-runs/TIME-KIND-ID/config/", "The configuration as given and as it was in force, without secrets."),
+    ("./assay-runs/catalogue.sqlite", "The catalogue of the runs beside it; `assay runs rebuild` makes it again."),
+    ("./assay-data/", "The data set of the native target, unless --target names another."),
+    ("./slob.conf", "`runit` and `setup` read this file by default; other commands read the file that -c names."),
 ];
 
 pub(super) fn man(args: &ManArgs) -> Result<Code, Failure> {
@@ -127,10 +106,7 @@ fn page(command: &Command, man: &Man, is_program: bool) -> io::Result<String> {
         let usage = command.clone().render_usage().to_string();
         let usage = usage.trim_start_matches("Usage: ");
         let synopsis: [Inline; 1] = [bold(usage)];
-        Roff::new()
-            .control("SH", ["SYNOPSIS"])
-            .text(synopsis)
-            .to_writer(&mut out)?;
+        Roff::new().control("SH", ["SYNOPSIS"]).text(synopsis).to_writer(&mut out)?;
         man.render_description_section(&mut out)?;
         man.render_options_section(&mut out)?;
         if command.get_subcommands().any(|one| !one.is_hide_set()) {
@@ -152,11 +128,7 @@ fn page(command: &Command, man: &Man, is_program: bool) -> io::Result<String> {
         listed(&mut more, "ENVIRONMENT", &ENVIRONMENT);
         listed(&mut more, "FILES", &FILES);
     } else {
-        let see: [Inline; 3] = [
-            roman("Environment and files: "),
-            bold("assay"),
-            roman("(1)"),
-        ];
+        let see: [Inline; 3] = [roman("Environment and files: "), bold("assay"), roman("(1)")];
         more.control("SH", ["SEE ALSO"]).text(see);
     }
     more.to_writer(&mut out)?;

@@ -30,11 +30,7 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
         rundir::refuse_used(&place)?;
     }
     let probe = registry::probe(name).expect("the command line is made of the registry");
-    let request = Request {
-        place: args.path.clone().unwrap_or_default(),
-        time,
-        words: args.words.clone(),
-    };
+    let request = Request { place: args.path.clone().unwrap_or_default(), time, words: args.words.clone() };
     if probe.takes_peer() && request.place.as_os_str() == SERVER {
         return serve(probe, args, &request);
     }
@@ -66,12 +62,8 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
         let what = format!("the probe {name} brought no record");
         return Err(Failure::new(Code::Bug, what));
     };
-    let faces = Faces {
-        text: assay_report::text::render(&record),
-        json: record::json(&record)?,
-        void: Vec::new(),
-        record,
-    };
+    let faces =
+        Faces { text: assay_report::text::render(&record), json: record::json(&record)?, void: Vec::new(), record };
     leave(args, place, &faces)?;
     let run = &faces.record.run;
     if run.verdict == "invalid" {
@@ -109,26 +101,17 @@ fn serve(probe: &dyn Probe, args: &ProbeArgs, request: &Request) -> Result<Code,
 }
 
 fn time(text: &str) -> Result<Duration, Failure> {
-    let ns = units::parse_duration_ns(text)
-        .map_err(|error| Failure::usage(format!("--time {text}: {error}")))?;
+    let ns = units::parse_duration_ns(text).map_err(|error| Failure::usage(format!("--time {text}: {error}")))?;
     let time = Duration::from_nanos(ns);
     if (LEAST..=MOST).contains(&time) {
         Ok(time)
     } else {
-        Err(Failure::usage(format!(
-            "--time {text}: a probe takes 1s to 24h"
-        )))
+        Err(Failure::usage(format!("--time {text}: a probe takes 1s to 24h")))
     }
 }
 
 /// What the record says beside the measurements.
-fn labels(
-    probe: &dyn Probe,
-    args: &ProbeArgs,
-    request: &Request,
-    id: String,
-    started: String,
-) -> RunData {
+fn labels(probe: &dyn Probe, args: &ProbeArgs, request: &Request, id: String, started: String) -> RunData {
     let setting = |name: &str, value: String, default: bool| SettingLine {
         name: name.to_owned(),
         value,
@@ -192,21 +175,14 @@ struct Progress {
 
 impl Progress {
     fn new(time: Duration) -> Self {
-        Self {
-            line: Mutex::new(progress::Line::new()),
-            begun: OnceLock::new(),
-            time,
-        }
+        Self { line: Mutex::new(progress::Line::new()), begun: OnceLock::new(), time }
     }
 }
 
 impl Steps for Progress {
     fn step(&self, number: usize, of: usize, what: &str) {
         // A thread that panicked while it held the line spoils nothing but the line.
-        let mut line = self
-            .line
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut line = self.line.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let spent = match number {
             0 => Duration::ZERO,
             _ => self.begun.get_or_init(Instant::now).elapsed(),

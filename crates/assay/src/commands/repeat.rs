@@ -16,9 +16,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn refuse(configured: &Configured) -> Result<(), Failure> {
     match configured.settings.text("TRACE") {
         "" => Ok(()),
-        _ => Err(Failure::usage(
-            "TRACE belongs to one run: every repeat would write the same file; leave it out",
-        )),
+        _ => Err(Failure::usage("TRACE belongs to one run: every repeat would write the same file; leave it out")),
     }
 }
 
@@ -39,9 +37,7 @@ pub(super) fn run(
     id: String,
     place: PathBuf,
 ) -> Result<Code, Failure> {
-    let _shared = configured
-        .target
-        .share(&configured.location, &configured.settings)?;
+    let _shared = configured.target.share(&configured.location, &configured.settings)?;
     let dir = RunDir::above(&place)?;
     crate::html::share_in(&dir)?;
     let wanted = args.more.repeat;
@@ -92,17 +88,10 @@ impl Running {
     ) -> Result<(), Failure> {
         let directory = format!("repeat-{number}");
         let mut found = None;
-        let ended = perform::perform(
-            configured,
-            plan,
-            stop,
-            rundir::new_id(),
-            place.join(&directory),
-            &mut |faces| {
-                found = Some(faces.record.clone());
-                Ok(())
-            },
-        );
+        let ended = perform::perform(configured, plan, stop, rundir::new_id(), place.join(&directory), &mut |faces| {
+            found = Some(faces.record.clone());
+            Ok(())
+        });
         let code = match ended {
             Ok(code) => code,
             Err(failure) if failure.code == Code::Output => return Err(failure),
@@ -137,16 +126,9 @@ impl Running {
         if whole < wanted {
             reasons.push(format!("{whole} of {wanted} runs are complete"));
         }
-        self.repeats.verdict = if reasons.is_empty() {
-            "complete"
-        } else {
-            "incomplete"
-        }
-        .to_owned();
+        self.repeats.verdict = if reasons.is_empty() { "complete" } else { "incomplete" }.to_owned();
         self.repeats.verdict_reasons = reasons;
-        let complete: Vec<&Record> = (self.records.iter())
-            .filter(|record| record.run.verdict == "complete")
-            .collect();
+        let complete: Vec<&Record> = (self.records.iter()).filter(|record| record.run.verdict == "complete").collect();
         self.repeats = std::mem::take(&mut self.repeats).with_noise(&complete);
     }
 }

@@ -51,8 +51,9 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
         Face::Csv => assay_report::csv::series(&record),
         Face::CsvSummary => export::csv_summary(&record),
         Face::Openmetrics => export::summary(&record),
-        Face::OpenmetricsSeries => export::series(&record)
-            .map_err(|what| Failure::usage(format!("{}: {what}", path.display())))?,
+        Face::OpenmetricsSeries => {
+            export::series(&record).map_err(|what| Failure::usage(format!("{}: {what}", path.display())))?
+        }
         Face::Summary if !below.is_empty() => {
             let dir = path.parent().unwrap_or(Path::new("."));
             let is_kept = |run: &&String| dir.join(run).join(RECORD).is_file();
@@ -61,10 +62,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
         Face::Tool => crate::answer::in_words_of_tool(&record, false)?,
         Face::ToolJson => crate::answer::in_words_of_tool(&record, true)?,
         Face::Swingbench => kinds::of(&record).in_file_of_tool(&record).ok_or_else(|| {
-            Failure::usage(format!(
-                "{}: it is no run of order entry, so there is no such results file",
-                path.display()
-            ))
+            Failure::usage(format!("{}: it is no run of order entry, so there is no such results file", path.display()))
         })?,
         Face::Summary => lines(&[record]),
         Face::Pgio => assay_awr::result_line::render(&record).ok_or_else(|| {
@@ -82,10 +80,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
 /// The answer with the place of the record, not with what came before it.
 fn answer(record: &Record, path: &Path) -> String {
     let dir = path.parent().unwrap_or(Path::new("."));
-    let context = Context {
-        run: shell_word(&dir.display().to_string()),
-        ..Context::default()
-    };
+    let context = Context { run: shell_word(&dir.display().to_string()), ..Context::default() };
     answer::of(&[record], &context).plain()
 }
 

@@ -19,20 +19,11 @@ use std::path::{Path, PathBuf};
 
 pub(super) fn runs(command: &RunsCommand) -> Result<Code, Failure> {
     match command {
-        RunsCommand::List {
-            which,
-            metric,
-            format,
-            output,
-        } => list::list(which, metric, *format, output.as_deref()),
+        RunsCommand::List { which, metric, format, output } => list::list(which, metric, *format, output.as_deref()),
         RunsCommand::Show { run, dir } => show(&find(run, dir)?),
         RunsCommand::Rm { runs, dir } => remove(runs, dir),
         RunsCommand::Tag { run, changes, dir } => tag::tag(run, changes, dir),
-        RunsCommand::Trend {
-            metric,
-            which,
-            format,
-        } => trend::trend(metric, which, *format),
+        RunsCommand::Trend { metric, which, format } => trend::trend(metric, which, *format),
         RunsCommand::Rebuild { dir } => anew(dir),
         RunsCommand::Recover { run, dir } => rebuild(&find(run, dir)?),
     }
@@ -41,11 +32,7 @@ pub(super) fn runs(command: &RunsCommand) -> Result<Code, Failure> {
 /// Reads every record again.
 fn anew(dir: &Path) -> Result<Code, Failure> {
     let catalogue = Catalogue::rebuild(dir)?;
-    ui::say(&format!(
-        "{}: {} runs",
-        dir.join(rundir::CATALOGUE).display(),
-        catalogue.entries.len()
-    ));
+    ui::say(&format!("{}: {} runs", dir.join(rundir::CATALOGUE).display(), catalogue.entries.len()));
     Ok(Code::Good)
 }
 
@@ -89,20 +76,13 @@ pub(super) fn records_of(name: &str, dir: &Path) -> Result<Vec<PathBuf>, Failure
     if at.join(REPEAT).is_file() {
         let repeats = stored::read_repeats(&at.join(REPEAT))?;
         let runs = repeats.runs.iter();
-        return Ok(runs
-            .map(|run| at.join(&run.directory).join(RECORD))
-            .collect());
+        return Ok(runs.map(|run| at.join(&run.directory).join(RECORD)).collect());
     }
     let path = rundir::record_in(&at);
     if path.is_file() {
         return Ok(vec![path]);
     }
-    let holds_none = || {
-        format!(
-            "{}: contains neither {RECORD} nor {REPEAT}: name a run",
-            at.display()
-        )
-    };
+    let holds_none = || format!("{}: contains neither {RECORD} nor {REPEAT}: name a run", at.display());
     Err(missing(&at, holds_none))
 }
 
@@ -159,11 +139,7 @@ fn show(path: &Path) -> Result<Code, Failure> {
     }
     for name in rundir::files(&dir) {
         if let Ok(about) = fs::metadata(dir.join(&name)) {
-            out.push_str(&format!(
-                "{:<14} {name} ({})\n",
-                "file",
-                units::size(about.len())
-            ));
+            out.push_str(&format!("{:<14} {name} ({})\n", "file", units::size(about.len())));
         }
     }
     ui::product(&out)?;
@@ -175,17 +151,13 @@ fn directory_of(path: &Path) -> PathBuf {
     if path.is_dir() {
         return path.to_path_buf();
     }
-    path.parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
 /// Removes runs; nothing is removed if one of the names is not a run of ours, or is under way.
 fn remove(runs: &[String], dir: &Path) -> Result<Code, Failure> {
-    let found: Vec<Held> = runs
-        .iter()
-        .map(|run| find(run, dir).and_then(|path| ours(&path)))
-        .collect::<Result<_, _>>()?;
+    let found: Vec<Held> =
+        runs.iter().map(|run| find(run, dir).and_then(|path| ours(&path))).collect::<Result<_, _>>()?;
     for run in found {
         if stands_above_runs(&run) {
             for step in steps(&run)? {
@@ -205,9 +177,7 @@ fn stands_above_runs(dir: &Held) -> bool {
 
 /// The runs that such a directory stands above, claimed.
 fn steps(above: &Held) -> Result<Vec<Held>, Failure> {
-    let names = above
-        .names()
-        .map_err(|error| rundir::cannot(above.path(), &error))?;
+    let names = above.names().map_err(|error| rundir::cannot(above.path(), &error))?;
     let mut found = Vec::new();
     for (name, _) in names {
         if let Some(step) = above.sub(&name).ok().filter(is_ours) {
@@ -232,10 +202,7 @@ fn remove_one(run: &Held) -> Result<(), Failure> {
 fn ours(path: &Path) -> Result<Held, Failure> {
     // A slash at its end would hide that it is a link.
     let path: &Path = &path.components().collect::<PathBuf>();
-    if path
-        .symlink_metadata()
-        .is_ok_and(|about| about.is_symlink())
-    {
+    if path.symlink_metadata().is_ok_and(|about| about.is_symlink()) {
         return Err(Failure::usage(format!(
             "{}: is a link to a directory; name the directory, and remove the link yourself",
             path.display()
@@ -253,19 +220,14 @@ fn is_ours(dir: &Held) -> bool {
 }
 
 fn not_ours(path: &Path, done: &str) -> Failure {
-    Failure::usage(format!(
-        "{} contains no run of assay; it is not {done}",
-        path.display()
-    ))
+    Failure::usage(format!("{} contains no run of assay; it is not {done}", path.display()))
 }
 
 fn rebuild(path: &Path) -> Result<Code, Failure> {
     let dir = RunDir::claimed(&directory_of(path))?;
     let path = dir.path().display();
     if stored::is_in(dir.held()) {
-        return Err(Failure::usage(format!(
-            "{path} already has its record; there is nothing to recover"
-        )));
+        return Err(Failure::usage(format!("{path} already has its record; there is nothing to recover")));
     }
     let recovered = recover::recover(dir.held())?;
     let faces = record::faces(&recovered.data, recovered.series)?;

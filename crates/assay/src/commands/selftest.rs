@@ -54,10 +54,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Result<Code, Failure> {
     let orders = order_entry(&settings, &configured.url)?;
     let stop = Stop::new();
     signals::watch(&stop)?;
-    let out = args
-        .output
-        .clone()
-        .unwrap_or_else(|| PathBuf::from("assay-selftest.json"));
+    let out = args.output.clone().unwrap_or_else(|| PathBuf::from("assay-selftest.json"));
     let mut file = create(&out)?;
     let place = out.with_extension("runs");
     let mut script = Script {
@@ -108,9 +105,7 @@ fn order_entry(settings: &SettingArgs, url: &str) -> Result<Option<&'static dyn 
         ui::say("self-test: order entry is n/a: it does not heed these settings");
         return Ok(None);
     };
-    let there = configured
-        .target
-        .inspect(&configured.location, &configured.settings);
+    let there = configured.target.inspect(&configured.location, &configured.settings);
     if let Err(error) = there {
         ui::say(&format!("self-test: order entry is n/a: {error}"));
         return Ok(None);
@@ -126,10 +121,7 @@ fn name_of(set: &str) -> &str {
 
 /// The script makes a data set and removes it: it touches none that is there.
 fn refuse_present(configured: &Configured) -> Result<(), Failure> {
-    match configured
-        .target
-        .inspect(&configured.location, &configured.settings)?
-    {
+    match configured.target.inspect(&configured.location, &configured.settings)? {
         Presence::Absent { .. } => Ok(()),
         Presence::Present(_) => Err(Failure::new(
             Code::Unusable,
@@ -142,16 +134,8 @@ fn refuse_present(configured: &Configured) -> Result<(), Failure> {
 }
 
 fn create(out: &Path) -> Result<std::fs::File, Failure> {
-    let made = std::fs::File::options()
-        .write(true)
-        .create_new(true)
-        .open(out);
-    made.map_err(|error| {
-        Failure::output(format!(
-            "{}: {error}; name another file with -o",
-            out.display()
-        ))
-    })
+    let made = std::fs::File::options().write(true).create_new(true).open(out);
+    made.map_err(|error| Failure::output(format!("{}: {error}; name another file with -o", out.display())))
 }
 
 fn tell(claims: &[Claim], passed: bool, out: &Path, place: &Path) -> Result<(), Failure> {
@@ -190,27 +174,16 @@ impl Script<'_> {
         let time = self.args.time.as_str();
         let data = |name, verb: &str, more: &[&str], code| Step {
             name,
-            words: [&[verb][..], more]
-                .concat()
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
+            words: [&[verb][..], more].concat().into_iter().map(str::to_owned).collect(),
             code,
             run: false,
         };
         let run = |name, more: &[&str]| {
-            let mut words = vec![
-                "run", "-s", "2", "-t", "2", "--time", time, "--warmup", "1s", "--seed", "7",
-            ];
+            let mut words = vec!["run", "-s", "2", "-t", "2", "--time", time, "--warmup", "1s", "--seed", "7"];
             for set in more {
                 words.extend(["--set", *set]);
             }
-            Step {
-                name,
-                words: words.into_iter().map(str::to_owned).collect(),
-                code: 0,
-                run: true,
-            }
+            Step { name, words: words.into_iter().map(str::to_owned).collect(), code: 0, run: true }
         };
         let sizes = ["-s", "2", "--set", SCALE, "--set", "SCAN_TABLE_SZ=64"];
         let mut steps = vec![
@@ -223,18 +196,9 @@ impl Script<'_> {
             run("selects batched", &["UPDATE_PCT=0", "READ_MODE=batched"]),
             run("updates LITE", &["UPDATE_PCT=100"]),
             run("updates HEAVY", &["UPDATE_PCT=100", "REDO_STRESS=HEAVY"]),
-            run(
-                "mixed, one commit in ten",
-                &["UPDATE_PCT=25", "SCAN_PCT=10", "COMMIT_EVERY=10"],
-            ),
-            run(
-                "mixed in the server",
-                &["UPDATE_PCT=25", "SCAN_PCT=10", "LOOP=server"],
-            ),
-            run(
-                "hot schema and hot spot",
-                &["UPDATE_PCT=10", "HOT_SCHEMA_FREQUENCY=4", "DO_HOTSPOT=TRUE"],
-            ),
+            run("mixed, one commit in ten", &["UPDATE_PCT=25", "SCAN_PCT=10", "COMMIT_EVERY=10"]),
+            run("mixed in the server", &["UPDATE_PCT=25", "SCAN_PCT=10", "LOOP=server"]),
+            run("hot schema and hot spot", &["UPDATE_PCT=10", "HOT_SCHEMA_FREQUENCY=4", "DO_HOTSPOT=TRUE"]),
             data("check after all", "check", &[], 0),
             data("destroy", "destroy", &[], 0),
             data("check of what is gone", "check", &[], 3),
@@ -247,25 +211,16 @@ impl Script<'_> {
 
     /// The life of order entry, where the target bears it. A check that does not hold ends a run with another code.
     fn order_entry(&self) -> [Step; 5] {
-        let step = |name, words: &str, run| Step {
-            name,
-            words: words.split(' ').map(str::to_owned).collect(),
-            code: 0,
-            run,
-        };
+        let step =
+            |name, words: &str, run| Step { name, words: words.split(' ').map(str::to_owned).collect(), code: 0, run };
         let run = |name, form: &str| {
             let time = &self.args.time;
-            let words = format!(
-                "orders run --mix classic --sessions 4 --form {form} --time {time} --warmup 1s --seed 7"
-            );
+            let words =
+                format!("orders run --mix classic --sessions 4 --form {form} --time {time} --warmup 1s --seed 7");
             step(name, &words, true)
         };
         [
-            step(
-                "order entry load",
-                "orders prepare --scale .001 --seed 7",
-                false,
-            ),
+            step("order entry load", "orders prepare --scale .001 --seed 7", false),
             run("order entry in the server", "server"),
             run("order entry by statements", "client"),
             step("order entry check", "orders check", false),
@@ -321,20 +276,14 @@ impl Script<'_> {
         let (code, said) = match output {
             Ok(output) => (
                 output.status.code(),
-                [output.stdout, output.stderr]
-                    .map(|text| String::from_utf8_lossy(&text).into_owned()),
+                [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()),
             ),
             Err(error) => (None, [String::new(), error.to_string()]),
         };
         // Not every server has such a loop; one without says so before anything begins.
-        let refused = step.words.iter().any(|word| word == "LOOP=server")
-            && code == Some(i32::from(Code::Usage as u8));
+        let refused = step.words.iter().any(|word| word == "LOOP=server") && code == Some(i32::from(Code::Usage as u8));
         if refused {
-            ui::say(&format!(
-                "self-test: {} is n/a: {}",
-                step.name,
-                said[1].trim_end()
-            ));
+            ui::say(&format!("self-test: {} is n/a: {}", step.name, said[1].trim_end()));
         }
         let right = refused || code == Some(i32::from(step.code));
         if !right {
@@ -391,17 +340,10 @@ fn quotient(
 ) -> Claim {
     let below = below.and_then(above_nothing);
     let (held, evidence) = match above.and_then(|above| Ok((above, below?))) {
-        Ok((above, below)) => (
-            Some(holds(above / below)),
-            format!("{:.2} ({above:.0} / {below:.0})", above / below),
-        ),
+        Ok((above, below)) => (Some(holds(above / below)), format!("{:.2} ({above:.0} / {below:.0})", above / below)),
         Err(why) => (None, why),
     };
-    Claim {
-        text,
-        held,
-        evidence,
-    }
+    Claim { text, held, evidence }
 }
 
 fn above_nothing(count: f64) -> Result<f64, String> {
@@ -419,9 +361,7 @@ fn claims(script: &Script<'_>) -> Vec<Claim> {
         None => of(run, stats::SESSION_LOGICAL_READS),
     };
     let unit = WORK_UNIT as f64;
-    let redo = |run: &str| {
-        Ok(of(run, stats::REDO_SIZE)? / of(run, stats::ROWS_CHANGED).and_then(above_nothing)?)
-    };
+    let redo = |run: &str| Ok(of(run, stats::REDO_SIZE)? / of(run, stats::ROWS_CHANGED).and_then(above_nothing)?);
     let mut claims = vec![
         quotient(
             "gets of a range select: its rows, and a few of the index",
@@ -430,73 +370,42 @@ fn claims(script: &Script<'_>) -> Vec<Claim> {
         ),
         quotient(
             "rows of a range select",
-            (
-                of("selects", stats::ROWS_VISITED),
-                of("selects", stats::EXECUTE_COUNT),
-            ),
+            (of("selects", stats::ROWS_VISITED), of("selects", stats::EXECUTE_COUNT)),
             |rows| rows == unit,
         ),
         quotient(
             "selects alone change nothing: redo bytes an operation",
-            (
-                of("selects", stats::REDO_SIZE),
-                of("selects", stats::EXECUTE_COUNT),
-            ),
+            (of("selects", stats::REDO_SIZE), of("selects", stats::EXECUTE_COUNT)),
             |bytes| bytes < 64.0,
         ),
         quotient(
             "commits as the server counts them, for each commit of an update",
-            (
-                of("updates LITE", stats::SERVER_COMMITS),
-                of("updates LITE", stats::USER_COMMITS),
-            ),
+            (of("updates LITE", stats::SERVER_COMMITS), of("updates LITE", stats::USER_COMMITS)),
             |ratio| (0.999..1.02).contains(&ratio),
         ),
-        quotient(
-            "redo of a row, HEAVY over LITE",
-            (redo("updates HEAVY"), redo("updates LITE")),
-            |ratio| ratio > HEAVY,
-        ),
+        quotient("redo of a row, HEAVY over LITE", (redo("updates HEAVY"), redo("updates LITE")), |ratio| {
+            ratio > HEAVY
+        }),
         quotient(
             "batched selects touch as many blocks as single ones",
-            (
-                gets_of("selects batched"),
-                of("selects batched", stats::EXECUTE_COUNT),
-            ),
+            (gets_of("selects batched"), of("selects batched", stats::EXECUTE_COUNT)),
             |gets| gets <= unit + INDEX_GETS,
         ),
     ];
-    claims.extend(
-        script
-            .records
-            .iter()
-            .map(|(name, record)| agreement(name, record)),
-    );
+    claims.extend(script.records.iter().map(|(name, record)| agreement(name, record)));
     claims
 }
 
 /// Whether the figures of a run agree with each other.
 fn agreement(name: &str, record: &Record) -> Claim {
-    let violated = record
-        .integrity
-        .iter()
-        .filter(|identity| identity.ok == Truth::Violated);
-    let held = record
-        .integrity
-        .iter()
-        .filter(|identity| identity.ok == Truth::Holds)
-        .count();
-    let wrong: Vec<&str> = violated
-        .map(|identity| identity.sentence.as_str())
-        .collect();
+    let violated = record.integrity.iter().filter(|identity| identity.ok == Truth::Violated);
+    let held = record.integrity.iter().filter(|identity| identity.ok == Truth::Holds).count();
+    let wrong: Vec<&str> = violated.map(|identity| identity.sentence.as_str()).collect();
     Claim {
         text: "the figures of a run agree with each other",
         held: Some(wrong.is_empty()),
         evidence: match wrong.is_empty() {
-            true => format!(
-                "{name}: {held} of {} identities hold, the others are n/a",
-                record.integrity.len()
-            ),
+            true => format!("{name}: {held} of {} identities hold, the others are n/a", record.integrity.len()),
             false => format!("{name}: {}", wrong.join("; ")),
         },
     }

@@ -21,16 +21,12 @@ pub(super) fn keep() -> Result<Code, Failure> {
 }
 
 pub(super) fn become_server(part: &str, command: &[OsString]) -> Result<Code, Failure> {
-    Err(Failure::new(
-        Code::Unusable,
-        temp::become_server(part, command),
-    ))
+    Err(Failure::new(Code::Unusable, temp::become_server(part, command)))
 }
 
 /// A server for a script: where it is in one line of JSON, then it stays until standard input ends or a signal comes.
 pub(super) fn hold(mut args: SettingArgs) -> Result<Code, Failure> {
-    args.target
-        .get_or_insert_with(|| "temp:postgres".to_owned());
+    args.target.get_or_insert_with(|| "temp:postgres".to_owned());
     let mut configured = configure::configure(&args, Vec::new())?;
     if !configured.is_temporary() {
         return Err(Failure::usage(format!(

@@ -6,8 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 /// A run that ends soon, in a directory of a known name.
 const RUN: &[&str] = &[
-    "run", "--target", "null:", "-s", "2", "-t", "2", "--time", "1", "--warmup", "0", "-o", "kept",
-    "--format", "full",
+    "run", "--target", "null:", "-s", "2", "-t", "2", "--time", "1", "--warmup", "0", "-o", "kept", "--format", "full",
 ];
 
 /// A place with an executable `hook` that notes each call, then goes on with `more`.
@@ -53,25 +52,16 @@ fn slob_40_the_script_is_called_three_times_in_order_around_the_operations() {
     }
     // pre: no snapshot yet, so the gate is shut; post: the last is written, no report yet.
     assert_eq!((calls[0][3].as_str(), calls[0][4].as_str()), ("0", "0"));
-    assert!(
-        calls[1][3].parse::<u32>().is_ok_and(|marks| marks >= 3),
-        "{calls:?}"
-    );
+    assert!(calls[1][3].parse::<u32>().is_ok_and(|marks| marks >= 3), "{calls:?}");
     assert_eq!(calls[1][4], "0");
     assert_eq!(calls[2][4], "1");
     assert_eq!(calls[0][5], "[]", "no instant is known before the gate");
     let begin = record["interval"]["begin"].as_str().expect("a wall time");
     assert_eq!(calls[2][5], format!("[{begin}]"));
     for call in ["pre", "post", "end"] {
-        assert_eq!(
-            place.read(&format!("kept/script-{call}.out")),
-            format!("said {call}\n")
-        );
+        assert_eq!(place.read(&format!("kept/script-{call}.out")), format!("said {call}\n"));
     }
-    for line in [
-        "external script: ./hook pre; exit 0",
-        "external script: ./hook post; exit 0",
-    ] {
+    for line in ["external script: ./hook pre; exit 0", "external script: ./hook post; exit 0"] {
         assert!(done.out.contains(line), "{line}: {}", done.out);
     }
 }
@@ -81,18 +71,11 @@ fn slob_40_pre_that_fails_stops_the_run_before_any_operation() {
     let place = hooked("echo the array is busy; [ $1 != pre ]");
     let refused = run(&place, &[]).code(3);
     let error = refused.errors().join("\n");
-    for words in [
-        "EXTERNAL_SCRIPT ./hook pre: exit 1",
-        "the array is busy",
-        "no operation was performed",
-    ] {
+    for words in ["EXTERNAL_SCRIPT ./hook pre: exit 1", "the array is busy", "no operation was performed"] {
         assert!(error.contains(words), "{error}");
     }
     assert_eq!(calls(&place).len(), 1, "no other call follows");
-    assert!(
-        !place.path("kept").exists(),
-        "a run that never began leaves nothing"
-    );
+    assert!(!place.path("kept").exists(), "a run that never began leaves nothing");
 }
 
 #[test]
@@ -112,11 +95,7 @@ fn slob_40_later_failures_only_warn() {
 fn slob_40_a_script_that_hangs_is_killed() {
     let place = hooked("sleep 1000");
     let refused = run(&place, &["--set", "EXTERNAL_SCRIPT_TIMEOUT=0.5"]).code(3);
-    assert!(
-        refused.errors()[0].contains("killed after 0.5 s"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.errors()[0].contains("killed after 0.5 s"), "{}", refused.err);
 }
 
 #[test]
@@ -126,18 +105,10 @@ fn a_script_must_be_there_and_executable_and_is_not_called_by_a_dry_run() {
     assert!(!place.path("calls").exists());
     fs::set_permissions(place.path("hook"), fs::Permissions::from_mode(0o644)).expect("set");
     let refused = run(&place, &[]).code(2);
-    assert!(
-        refused.errors()[0].contains("it is not executable"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.errors()[0].contains("it is not executable"), "{}", refused.err);
     place.write("slob.conf", "EXTERNAL_SCRIPT=./none\n");
     let refused = run(&place, &[]).code(2);
-    assert!(
-        refused.errors()[0].contains("EXTERNAL_SCRIPT=./none"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.errors()[0].contains("EXTERNAL_SCRIPT=./none"), "{}", refused.err);
     assert_eq!(place.files(), ["hook", "slob.conf"]);
 }
 
@@ -147,45 +118,19 @@ fn commands_run_at_their_instants_and_the_report_tells_how_they_ended() {
     let done = place
         .assay(&with(
             RUN,
-            &[
-                "--at",
-                "500ms",
-                "echo heard; echo $ASSAYRUN_DIR",
-                "--at",
-                "200ms",
-                "exit 3",
-                "--at",
-                "0",
-                "kill -9 $$",
-            ],
+            &["--at", "500ms", "echo heard; echo $ASSAYRUN_DIR", "--at", "200ms", "exit 3", "--at", "0", "kill -9 $$"],
         ))
         .code(0);
     let record = record(&place);
     let rows = record["timeline"].as_array().expect("rows");
-    let seen: Vec<_> = rows
-        .iter()
-        .map(|row| {
-            (
-                row["text"].as_str(),
-                row["status"].as_str(),
-                row["output"].as_str(),
-            )
-        })
-        .collect();
+    let seen: Vec<_> =
+        rows.iter().map(|row| (row["text"].as_str(), row["status"].as_str(), row["output"].as_str())).collect();
     assert_eq!(
         seen,
         [
-            (
-                Some("kill -9 $$"),
-                Some("killed by signal 9"),
-                Some("at-3.out")
-            ),
+            (Some("kill -9 $$"), Some("killed by signal 9"), Some("at-3.out")),
             (Some("exit 3"), Some("exit 3"), Some("at-2.out")),
-            (
-                Some("echo heard; echo $ASSAYRUN_DIR"),
-                Some("exit 0"),
-                Some("at-1.out")
-            ),
+            (Some("echo heard; echo $ASSAYRUN_DIR"), Some("exit 0"), Some("at-1.out")),
         ]
     );
     for (row, at_s) in rows.iter().zip([0.0, 0.2, 0.5]) {
@@ -194,83 +139,38 @@ fn commands_run_at_their_instants_and_the_report_tells_how_they_ended() {
     }
     let kept = fs::canonicalize(place.path("kept")).expect("there");
     let said = place.read("kept/at-1.out");
-    assert!(
-        said.starts_with("heard\n") && said.contains("kept"),
-        "{said}"
-    );
+    assert!(said.starts_with("heard\n") && said.contains("kept"), "{said}");
     assert!(kept.ends_with("kept"));
-    assert!(
-        done.out.contains("command: exit 3; exit 3 after"),
-        "{}",
-        done.out
-    );
+    assert!(done.out.contains("command: exit 3; exit 3 after"), "{}", done.out);
     place.assay(&["runs", "rm", "kept", "--dir", "."]).code(0);
-    assert!(
-        !place.path("kept").exists(),
-        "what commands said goes with the run"
-    );
+    assert!(!place.path("kept").exists(), "what commands said goes with the run");
 }
 
 #[test]
 fn a_command_beyond_the_run_is_told_or_refused_and_a_dry_run_starts_none() {
     let place = Place::new();
     let refused = place.assay(&with(RUN, &["--at", "5s", "touch f"])).code(2);
-    assert!(
-        refused.errors()[0].contains("--at 5 s: the run ends after 1 s"),
-        "{}",
-        refused.err
-    );
-    let refused = place
-        .assay(&with(RUN, &["--at", "soon", "touch f"]))
-        .code(2);
-    assert!(
-        refused.errors()[0].contains("--at=soon is not a duration"),
-        "{}",
-        refused.err
-    );
-    let dry = place
-        .assay(&with(RUN, &["--at", "0.5", "touch f", "--dry-run"]))
-        .code(0);
-    assert!(
-        dry.out.contains("command at 0.5 s           touch f"),
-        "{}",
-        dry.out
-    );
+    assert!(refused.errors()[0].contains("--at 5 s: the run ends after 1 s"), "{}", refused.err);
+    let refused = place.assay(&with(RUN, &["--at", "soon", "touch f"])).code(2);
+    assert!(refused.errors()[0].contains("--at=soon is not a duration"), "{}", refused.err);
+    let dry = place.assay(&with(RUN, &["--at", "0.5", "touch f", "--dry-run"])).code(0);
+    assert!(dry.out.contains("command at 0.5 s           touch f"), "{}", dry.out);
     assert_eq!(place.files(), Vec::<String>::new());
-    let counted = [
-        "run",
-        "--target",
-        "null:",
-        "--set",
-        "WORK_LOOP=50",
-        "-o",
-        "kept",
-    ];
-    place
-        .assay(&with(&counted, &["--at", "1h", "touch f"]))
-        .code(0);
+    let counted = ["run", "--target", "null:", "--set", "WORK_LOOP=50", "-o", "kept"];
+    place.assay(&with(&counted, &["--at", "1h", "touch f"])).code(0);
     let row = &record(&place)["timeline"][0];
-    assert_eq!(
-        row["status"],
-        "not started: the run ended before its start time"
-    );
+    assert_eq!(row["status"], "not started: the run ended before its start time");
     assert!(!place.path("f").exists());
 }
 
 #[test]
 fn identity_i28_samples_agree_with_the_clocks_and_think_time_is_no_activity() {
     let place = Place::new();
-    let think = [
-        "THINK_TM_FREQUENCY=1",
-        "THINK_TM_MIN=0.01",
-        "THINK_TM_MAX=0.02",
-    ];
+    let think = ["THINK_TM_FREQUENCY=1", "THINK_TM_MIN=0.01", "THINK_TM_MAX=0.02"];
     let sets: Vec<&str> = think.iter().flat_map(|set| ["--set", *set]).collect();
     place.assay(&with(RUN, &sets)).code(0);
     let idle = record(&place);
-    let active = idle["instance"]["ash"]["active_count"]
-        .as_f64()
-        .expect("ticks were made");
+    let active = idle["instance"]["ash"]["active_count"].as_f64().expect("ticks were made");
     // Four sessions that think nearly all the time: a thousandth of them is active.
     assert!(active < 1.0, "{active}");
     fs::remove_dir_all(place.path("kept")).expect("removed");
@@ -293,22 +193,8 @@ fn what_a_killed_run_had_started_beside_it_is_killed_too() {
     // A monitor that the script leaves running, and a command with a child of its own.
     let place = hooked("[ $1 = pre ] && { sleep 1000 & echo $! >> children; }\ntrue");
     let at = "sleep 1000 & echo $! >> children; sleep 1000";
-    let args = [
-        "run",
-        "--target",
-        "null:",
-        "-s",
-        "1",
-        "--time",
-        "60",
-        "-o",
-        "kept",
-        "-c",
-        "slob.conf",
-        "--at",
-        "100ms",
-        at,
-    ];
+    let args =
+        ["run", "--target", "null:", "-s", "1", "--time", "60", "-o", "kept", "-c", "slob.conf", "--at", "100ms", at];
     let children = || -> Vec<u32> {
         let told = fs::read_to_string(place.path("children")).unwrap_or_default();
         told.lines().filter_map(|line| line.parse().ok()).collect()

@@ -23,9 +23,7 @@ fn record(place: &Place, name: &str, ops_per_s: f64, work_unit: &str) {
 
 fn row<'a>(comparison: &'a Value, key: &str) -> &'a Value {
     let rows = comparison["rows"].as_array().expect("rows");
-    rows.iter()
-        .find(|row| row["key"] == key)
-        .unwrap_or_else(|| panic!("no {key}"))
+    rows.iter().find(|row| row["key"] == key).unwrap_or_else(|| panic!("no {key}"))
 }
 
 /// Two groups of three: about 1000 and about 900 operations a second.
@@ -43,12 +41,7 @@ fn groups_of_repeats_are_compared_and_gates_decide_the_exit_code() {
     let place = Place::new();
     two_groups(&place);
     let done = place.assay(GROUPS).code(0);
-    assert!(
-        done.out
-            .contains("Operations: B does 10.0 % less per second than A"),
-        "{}",
-        done.out
-    );
+    assert!(done.out.contains("Operations: B does 10.0 % less per second than A"), "{}", done.out);
     assert!(done.out.contains("Shows %"), "{}", done.out);
     assert!(!done.out.contains("WORK_UNIT"), "{}", done.out);
     let listed = place.assay(&with(GROUPS, &["--same"])).code(0);
@@ -56,10 +49,7 @@ fn groups_of_repeats_are_compared_and_gates_decide_the_exit_code() {
     let done = place.assay(&with(GROUPS, &["--format", "json"])).code(0);
     let comparison = crate::common::json(&done.out);
     assert_eq!(comparison["schema"], "assay-compare/1");
-    assert_eq!(
-        row(&comparison, "ops_per_s")["against"][0]["verdict"],
-        "worse"
-    );
+    assert_eq!(row(&comparison, "ops_per_s")["against"][0]["verdict"], "worse");
     let gate = |text: &str, code: i32| place.assay(&with(GROUPS, &["--fail-if", text])).code(code);
     let fired = gate("ops_per_s < -5%", 5);
     for words in [
@@ -69,17 +59,9 @@ fn groups_of_repeats_are_compared_and_gates_decide_the_exit_code() {
     ] {
         assert!(fired.err.contains(words), "{words}: {}", fired.err);
     }
-    assert!(
-        fired.out.starts_with("Comparison"),
-        "the product comes all the same"
-    );
+    assert!(fired.out.starts_with("Comparison"), "the product comes all the same");
     let kept = gate("ops_per_s < -15%", 0);
-    assert!(
-        kept.err
-            .contains("gate: ops_per_s fell by 10.0 %, limit a fall of 15 %: passed"),
-        "{}",
-        kept.err
-    );
+    assert!(kept.err.contains("gate: ops_per_s fell by 10.0 %, limit a fall of 15 %: passed"), "{}", kept.err);
     gate("ops_per_s < 950", 5);
     gate("ops_per_s > 950", 0);
     let unknown = gate("opps_per_s < -5%", 2);
@@ -98,13 +80,7 @@ fn a_change_that_is_not_shown_fails_only_where_asked() {
     }
     let args = with(GROUPS, &["--fail-if", "ops_per_s < -5%"]);
     let unsure = place.assay(&args).code(0);
-    assert!(
-        unsure
-            .err
-            .contains("notice: not shown: ops_per_s fell by 10.0 %, limit a fall of 5 %"),
-        "{}",
-        unsure.err
-    );
+    assert!(unsure.err.contains("notice: not shown: ops_per_s fell by 10.0 %, limit a fall of 5 %"), "{}", unsure.err);
     place.assay(&with(&args, &["--fail-if-unsure"])).code(5);
 }
 
@@ -113,14 +89,8 @@ fn another_test_is_neither_faster_nor_judged_by_a_gate() {
     let place = Place::new();
     record(&place, "a", 1000.0, "64");
     record(&place, "b", 2000.0, "16");
-    let done = place
-        .assay(&["compare", "a", "b", "--fail-if", "ops_per_s < -5%"])
-        .code(4);
-    assert!(
-        done.out.contains("not comparable: WORK_UNIT 64 and 16"),
-        "{}",
-        done.out
-    );
+    let done = place.assay(&["compare", "a", "b", "--fail-if", "ops_per_s < -5%"]).code(4);
+    assert!(done.out.contains("not comparable: WORK_UNIT 64 and 16"), "{}", done.out);
     assert!(!done.out.contains("per second than"), "{}", done.out);
     assert!(done.err.contains("cannot be judged"), "{}", done.err);
 }
@@ -130,36 +100,16 @@ fn what_is_varied_on_purpose_is_said_and_gates_judge_it() {
     let place = Place::new();
     record(&place, "a", 1000.0, "64");
     record(&place, "b", 2000.0, "16");
-    let args = [
-        "compare",
-        "a",
-        "b",
-        "--fail-if",
-        "ops_per_s < -5%",
-        "--allow",
-    ];
+    let args = ["compare", "a", "b", "--fail-if", "ops_per_s < -5%", "--allow"];
     let done = place.assay(&with(&args, &["work_unit"])).code(0);
-    assert!(
-        done.out
-            .contains("A and B differ on purpose: WORK_UNIT 64 and 16."),
-        "{}",
-        done.out
-    );
+    assert!(done.out.contains("A and B differ on purpose: WORK_UNIT 64 and 16."), "{}", done.out);
     assert!(done.err.contains("passed"), "{}", done.err);
     assert!(!done.out.contains("not comparable"), "{}", done.out);
     let wrong = place.assay(&with(&args, &["WORK_UNITS"])).code(2);
-    assert!(
-        wrong.err.contains("did you mean WORK_UNIT?"),
-        "{}",
-        wrong.err
-    );
+    assert!(wrong.err.contains("did you mean WORK_UNIT?"), "{}", wrong.err);
     // Another difference forbids a verdict as before.
     let other = place.assay(&with(&args, &["sessions"])).code(4);
-    assert!(
-        other.out.contains("not comparable: WORK_UNIT 64 and 16"),
-        "{}",
-        other.out
-    );
+    assert!(other.out.contains("not comparable: WORK_UNIT 64 and 16"), "{}", other.out);
 }
 
 #[test]
@@ -189,19 +139,14 @@ fn faces_go_to_a_file_where_asked() {
     let done = place.assay(&with(GROUPS, &["-o", "compared.txt"])).code(0);
     assert_eq!(done.out, "");
     assert!(place.read("compared.txt").starts_with("Comparison"));
-    place
-        .assay(&with(GROUPS, &["--format", "html", "-o", "compared.html"]))
-        .code(0);
+    place.assay(&with(GROUPS, &["--format", "html", "-o", "compared.html"])).code(0);
     let page = place.read("compared.html");
     assert!(page.contains("<!DOCTYPE html>") || page.contains("<!doctype html>"));
     place.write(
         "prices.toml",
         "date = 2026-11-01\ncurrency = \"USD\"\nsource = \"a price list\"\n\n[[platform]]\nname = \"box\"\n\n[[platform.hourly]]\nname = \"host\"\nprice = 0.1\n",
     );
-    let done = place.assay(&with(
-        GROUPS,
-        &["--cost", "prices.toml", "--platform", "box"],
-    ));
+    let done = place.assay(&with(GROUPS, &["--cost", "prices.toml", "--platform", "box"]));
     // What a price file looks like is the cost command's own matter; here it is enough that it reaches the tables.
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(done.out.contains("cost_per_million_ops"), "{}", done.out);
@@ -210,59 +155,27 @@ fn faces_go_to_a_file_where_asked() {
 #[test]
 fn repeats_are_one_group_with_a_noise_floor() {
     let place = Place::new();
-    let run = [
-        "run", "--target", "null:", "-s", "2", "--time", "1", "--warmup", "0.1", "--repeat", "3",
-    ];
-    let done = place
-        .assay(&with(&run, &["-o", "three", "--label", "night"]))
-        .code(0);
+    let run = ["run", "--target", "null:", "-s", "2", "--time", "1", "--warmup", "0.1", "--repeat", "3"];
+    let done = place.assay(&with(&run, &["-o", "three", "--label", "night"])).code(0);
     assert!(done.out.contains("A/A Noise Floor"), "{}", done.out);
-    assert!(
-        done.out.contains("3 of 3 runs, complete") && done.out.contains("label night"),
-        "{}",
-        done.out
-    );
+    assert!(done.out.contains("3 of 3 runs, complete") && done.out.contains("label night"), "{}", done.out);
     assert_eq!(place.read("three/repeat.txt"), done.out);
     let kept = crate::common::json(&place.read("three/repeat.json"));
     assert_eq!(kept["schema"], "assay-repeat/1");
     assert_eq!(kept["runs"].as_array().map(Vec::len), Some(3));
     let noise = kept["noise"].as_array().expect("noise");
-    assert!(
-        noise
-            .iter()
-            .any(|row| row["key"] == "ops_per_s" && row["variation_pct"].is_f64())
-    );
-    let compared = place
-        .assay(&["compare", "three", "three", "--format", "json"])
-        .code(0);
+    assert!(noise.iter().any(|row| row["key"] == "ops_per_s" && row["variation_pct"].is_f64()));
+    let compared = place.assay(&["compare", "three", "three", "--format", "json"]).code(0);
     let comparison = crate::common::json(&compared.out);
-    assert_eq!(
-        comparison["pairs"][0]["shared_runs"]
-            .as_array()
-            .map(Vec::len),
-        Some(3)
-    );
+    assert_eq!(comparison["pairs"][0]["shared_runs"].as_array().map(Vec::len), Some(3));
     assert_eq!(row(&comparison, "ops_per_s")["against"][0]["verdict"], "na");
-    assert!(
-        compared.err.contains("notice: ") && compared.err.contains("no gate is judged"),
-        "{}",
-        compared.err
-    );
+    assert!(compared.err.contains("notice: ") && compared.err.contains("no gate is judged"), "{}", compared.err);
     assert_eq!(place.assay(&["report", "three"]).code(0).out, done.out);
-    let lines = place
-        .assay(&["report", "three", "--format", "summary"])
-        .code(0)
-        .out;
+    let lines = place.assay(&["report", "three", "--format", "summary"]).code(0).out;
     assert_eq!(lines.lines().count(), 5);
     place.assay(&["report", "three", "--format", "csv"]).code(2);
-    let listed = place
-        .assay(&["runs", "list", "--dir", ".", "--format", "json"])
-        .code(0)
-        .out;
-    assert!(
-        listed.contains("three") && listed.contains("repeat"),
-        "{listed}"
-    );
+    let listed = place.assay(&["runs", "list", "--dir", ".", "--format", "json"]).code(0).out;
+    assert!(listed.contains("three") && listed.contains("repeat"), "{listed}");
     let shown = place.assay(&["runs", "show", "three"]).code(0).out;
     assert!(shown.contains("repeat-3"), "{shown}");
     place.assay(&["runs", "rm", "three"]).code(0);

@@ -29,17 +29,10 @@ fn slob_41_three_mistakes_are_reported_together_and_nothing_is_created() {
 
 #[test]
 fn slob_41_relations_are_reported_beside_other_mistakes() {
-    let (errors, files) =
-        mistakes("THINK_TM_FREQUENCY=5\nTHINK_TM_MIN=2\nTHINK_TM_MAX=1\nUPDATE_PCT=abc\n");
+    let (errors, files) = mistakes("THINK_TM_FREQUENCY=5\nTHINK_TM_MIN=2\nTHINK_TM_MAX=1\nUPDATE_PCT=abc\n");
     assert_eq!(errors.len(), 2, "{errors:?}");
-    assert!(
-        errors.iter().any(|error| error.contains("THINK_TM_M")),
-        "{errors:?}"
-    );
-    assert!(
-        errors.iter().any(|error| error.contains("UPDATE_PCT=abc")),
-        "{errors:?}"
-    );
+    assert!(errors.iter().any(|error| error.contains("THINK_TM_M")), "{errors:?}");
+    assert!(errors.iter().any(|error| error.contains("UPDATE_PCT=abc")), "{errors:?}");
     assert_eq!(files, ["slob.conf"]);
 }
 
@@ -55,49 +48,26 @@ fn slob_41_impossible_relations_are_errors() {
     ] {
         let (errors, files) = mistakes(text);
         assert_eq!(errors.len(), 1, "{text}: {errors:?}");
-        assert!(
-            errors[0].starts_with("error: slob.conf:"),
-            "{text}: {errors:?}"
-        );
+        assert!(errors[0].starts_with("error: slob.conf:"), "{text}: {errors:?}");
         assert_eq!(files, ["slob.conf"], "{text}");
     }
 }
 
 #[test]
 fn slob_41_no_value_is_ever_executed() {
-    for value in [
-        "$(touch f)",
-        "`touch f`",
-        "1; touch f",
-        "1 && touch f",
-        "\"$(touch f)\"",
-    ] {
+    for value in ["$(touch f)", "`touch f`", "1; touch f", "1 && touch f", "\"$(touch f)\""] {
         let (errors, files) = mistakes(&format!("UPDATE_PCT={value}\n"));
         assert_eq!(errors.len(), 1, "{value}: {errors:?}");
         assert_eq!(files, ["slob.conf"], "{value}");
     }
     let place = Place::new();
     place.write("slob.conf", "LABEL='$(touch f)'\n");
-    place
-        .assay(&[
-            "run",
-            "-c",
-            "slob.conf",
-            "--dry-run",
-            "--at",
-            "1s",
-            "touch f",
-        ])
-        .code(0);
+    place.assay(&["run", "-c", "slob.conf", "--dry-run", "--at", "1s", "touch f"]).code(0);
     assert!(!place.path("f").exists());
     // The script of the file is a path, never a line for a shell.
     place.write("slob.conf", "EXTERNAL_SCRIPT='$(touch f)'\n");
     let ran = place.assay(&["run", "-c", "slob.conf"]).code(2);
-    assert!(
-        ran.err.contains("EXTERNAL_SCRIPT=$(touch f)"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("EXTERNAL_SCRIPT=$(touch f)"), "{}", ran.err);
     assert_eq!(place.files(), ["slob.conf"]);
 }
 
@@ -105,37 +75,18 @@ fn slob_41_no_value_is_ever_executed() {
 fn slob_42_config_show_prints_every_parameter_with_origin_and_stars_secrets() {
     let place = Place::new();
     place.write("a.conf", "SYSDBA_PASSWD=\"Welcome1\"\nUPDATE_PCT=30\n");
-    let mut command = place.command(&[
-        "config",
-        "show",
-        "--all",
-        "-c",
-        "a.conf",
-        "--set",
-        "SCAN_PCT=5",
-        "-t",
-        "3",
-    ]);
+    let mut command = place.command(&["config", "show", "--all", "-c", "a.conf", "--set", "SCAN_PCT=5", "-t", "3"]);
     command.env("ASSAY_WORK_UNIT", "16");
     let ran = Started::new(command.stdout(Stdio::piped())).ended().code(0);
     let row = |name: &str| {
-        let line = ran
-            .out
-            .lines()
-            .find(|line| line.split_whitespace().next() == Some(name));
-        line.unwrap_or_else(|| panic!("{name} is not in\n{}", ran.out))
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
+        let line = ran.out.lines().find(|line| line.split_whitespace().next() == Some(name));
+        line.unwrap_or_else(|| panic!("{name} is not in\n{}", ran.out)).split_whitespace().collect::<Vec<_>>().join(" ")
     };
     assert_eq!(row("UPDATE_PCT"), "UPDATE_PCT 30 file a.conf:2");
     assert_eq!(row("SCAN_PCT"), "SCAN_PCT 5 cli");
     assert_eq!(row("THREADS_PER_SCHEMA"), "THREADS_PER_SCHEMA 3 cli");
     assert_eq!(row("WORK_UNIT"), "WORK_UNIT 16 env");
-    assert_eq!(
-        row("UPDATE_WORK_UNIT"),
-        "UPDATE_WORK_UNIT 16 from WORK_UNIT"
-    );
+    assert_eq!(row("UPDATE_WORK_UNIT"), "UPDATE_WORK_UNIT 16 from WORK_UNIT");
     assert_eq!(row("REDO_STRESS"), "REDO_STRESS LITE default");
     assert_eq!(row("SYSDBA_PASSWD"), "SYSDBA_PASSWD *** file a.conf:1");
     assert_eq!(row("CACHE_MB"), "CACHE_MB 64 default");
@@ -149,14 +100,8 @@ fn config_show_alone_prints_what_somebody_set_and_what_follows_from_it() {
     let nothing = place.assay(&["config", "show"]).code(0);
     assert_eq!(nothing.out, "");
     assert!(nothing.err.contains("--all"), "{}", nothing.err);
-    let some = place
-        .assay(&["config", "show", "--set", "WORK_UNIT=16"])
-        .code(0);
-    let names: Vec<&str> = some
-        .out
-        .lines()
-        .filter_map(|line| line.split_whitespace().next())
-        .collect();
+    let some = place.assay(&["config", "show", "--set", "WORK_UNIT=16"]).code(0);
+    let names: Vec<&str> = some.out.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names, ["IO_DEPTH", "UPDATE_WORK_UNIT", "WORK_UNIT"]);
 }
 
@@ -164,21 +109,10 @@ fn config_show_alone_prints_what_somebody_set_and_what_follows_from_it() {
 fn config_show_as_a_file_reads_back_the_same() {
     let place = Place::new();
     let first = place
-        .assay(&[
-            "config",
-            "show",
-            "--format",
-            "slob-conf",
-            "--set",
-            "UPDATE_PCT=37",
-            "--set",
-            "LABEL=it's here",
-        ])
+        .assay(&["config", "show", "--format", "slob-conf", "--set", "UPDATE_PCT=37", "--set", "LABEL=it's here"])
         .code(0);
     place.write("again.conf", &first.out);
-    let second = place
-        .assay(&["config", "show", "--format", "json", "-c", "again.conf"])
-        .code(0);
+    let second = place.assay(&["config", "show", "--format", "json", "-c", "again.conf"]).code(0);
     let json: serde_json::Value = serde_json::from_str(&second.out).expect("JSON");
     assert_eq!(json["UPDATE_PCT"]["value"], "37");
     assert_eq!(json["LABEL"]["value"], "it's here");
@@ -187,9 +121,7 @@ fn config_show_as_a_file_reads_back_the_same() {
 #[test]
 fn a_secret_on_the_command_line_is_refused_without_repeating_it() {
     let place = Place::new();
-    let ran = place
-        .assay(&["config", "show", "--set", "SYSDBA_PASSWD=Welcome1"])
-        .code(2);
+    let ran = place.assay(&["config", "show", "--set", "SYSDBA_PASSWD=Welcome1"]).code(2);
     assert!(ran.err.contains("ASSAY_SYSDBA_PASSWD"), "{}", ran.err);
     assert!(!ran.err.contains("Welcome1"), "{}", ran.err);
 }
@@ -217,18 +149,9 @@ fn options_are_checked_like_settings() {
     for (args, said) in [
         (vec!["run", "-s", "0"], "-s: SCHEMAS=0 is out of range"),
         (vec!["run", "-s", "abc"], "-s: SCHEMAS=abc is not a number"),
-        (
-            vec!["run", "-t", "-1"],
-            "-t: THREADS_PER_SCHEMA=-1 is not a number",
-        ),
-        (
-            vec!["run", "--time", "soon"],
-            "--time: RUN_TIME=soon is not a duration",
-        ),
-        (
-            vec!["run", "--set", "UPDATE_PC=3"],
-            "did you mean UPDATE_PCT",
-        ),
+        (vec!["run", "-t", "-1"], "-t: THREADS_PER_SCHEMA=-1 is not a number"),
+        (vec!["run", "--time", "soon"], "--time: RUN_TIME=soon is not a duration"),
+        (vec!["run", "--set", "UPDATE_PC=3"], "did you mean UPDATE_PCT"),
         (vec!["run", "--set", "UPDATE_PCT"], "write --set NAME=VALUE"),
         (
             vec!["run", "--target", "postgers://x"],
@@ -288,24 +211,10 @@ fn the_field_files_plan_what_they_say() {
     let place = Place::new();
     for (name, text) in [
         ("r1.conf", include_str!("../../../../testdata/slob-r1.conf")),
-        (
-            "banner.txt",
-            include_str!("../../../../testdata/slob-banner-2.5.4.txt"),
-        ),
+        ("banner.txt", include_str!("../../../../testdata/slob-banner-2.5.4.txt")),
     ] {
         place.write(name, text);
-        let args = [
-            "run",
-            "--dry-run",
-            "-c",
-            name,
-            "-s",
-            "8",
-            "--time",
-            "20s",
-            "--format",
-            "json",
-        ];
+        let args = ["run", "--dry-run", "-c", name, "-s", "8", "--time", "20s", "--format", "json"];
         let ran = place.assay(&args).code(0);
         let json: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
         let plan = &json["plan"];
@@ -315,10 +224,7 @@ fn the_field_files_plan_what_they_say() {
         assert_eq!(plan["schemas"], 8);
         assert_eq!(plan["scale"], 10_000);
         assert_eq!(plan["run_time_ns"], 20_000_000_000_u64);
-        assert_eq!(
-            json["settings"]["UPDATE_PCT"]["origin"],
-            format!("file {name}:1")
-        );
+        assert_eq!(json["settings"]["UPDATE_PCT"]["origin"], format!("file {name}:1"));
         assert!(!ran.out.contains("Welcome1") && !ran.err.contains("Welcome1"));
     }
 }
@@ -326,10 +232,11 @@ fn the_field_files_plan_what_they_say() {
 #[test]
 fn slob_48_a_pgio_file_plans_what_it_says() {
     let place = Place::new();
-    place.write("pgio.conf", "UPDATE_PCT=20\nNUM_SCHEMAS=3\nNUM_THREADS=2\nWORK_UNIT=255\nUPDATE_WORK_UNIT=8\nSCALE=128M\n");
-    let ran = place
-        .assay(&["run", "--dry-run", "-c", "pgio.conf", "--format", "json"])
-        .code(0);
+    place.write(
+        "pgio.conf",
+        "UPDATE_PCT=20\nNUM_SCHEMAS=3\nNUM_THREADS=2\nWORK_UNIT=255\nUPDATE_WORK_UNIT=8\nSCALE=128M\n",
+    );
+    let ran = place.assay(&["run", "--dry-run", "-c", "pgio.conf", "--format", "json"]).code(0);
     let json: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
     assert_eq!(json["plan"]["schemas"], 3);
     assert_eq!(json["plan"]["threads_per_schema"], 2);
@@ -345,9 +252,7 @@ fn oracles_names_and_units_are_understood() {
         "LOG_BUFFER=7340032\nDB_CACHE_SIZE=96M\n_DB_WRITER_MAX_WRITES=128\nDB_WRITER_PROCESSES=3\n\
          FILESYSTEMIO_OPTIONS=directIO\nDB_FILE_MULTIBLOCK_READ_COUNT=16\nDB_BLOCK_CHECKSUM=FULL\n",
     );
-    let shown = place
-        .assay(&["config", "show", "-c", "slob.conf", "--format", "slob-conf"])
-        .code(0);
+    let shown = place.assay(&["config", "show", "-c", "slob.conf", "--format", "slob-conf"]).code(0);
     for line in [
         "LOG_BUFFER_MB=7168K ",
         "CACHE_MB=96M ",
@@ -360,27 +265,8 @@ fn oracles_names_and_units_are_understood() {
         let found = shown.out.lines().any(|shown| shown.starts_with(line));
         assert!(found, "{line} in {}", shown.out);
     }
-    assert!(
-        shown
-            .err
-            .contains("LOG_BUFFER is another name of LOG_BUFFER_MB=7168K"),
-        "{}",
-        shown.err
-    );
+    assert!(shown.err.contains("LOG_BUFFER is another name of LOG_BUFFER_MB=7168K"), "{}", shown.err);
     // Not a whole number of kibibytes: still exactly that many bytes.
-    let odd = place
-        .assay(&[
-            "config",
-            "show",
-            "--set",
-            "LOG_BUFFER=1049601",
-            "--format",
-            "slob-conf",
-        ])
-        .code(0);
-    assert!(
-        odd.out.contains("LOG_BUFFER_MB=1025.0009765625K "),
-        "{}",
-        odd.out
-    );
+    let odd = place.assay(&["config", "show", "--set", "LOG_BUFFER=1049601", "--format", "slob-conf"]).code(0);
+    assert!(odd.out.contains("LOG_BUFFER_MB=1025.0009765625K "), "{}", odd.out);
 }

@@ -6,20 +6,10 @@ use std::fs;
 #[test]
 fn prepare_check_and_destroy_leave_nothing() {
     let place = Place::new();
-    let done = place
-        .assay(&with(&["prepare", "-s", "2", "--format", "json"], SMALL))
-        .code(0);
+    let done = place.assay(&with(&["prepare", "-s", "2", "--format", "json"], SMALL)).code(0);
     let summary = json(&done.out);
-    assert!(
-        summary["plan"].is_object() && summary["summary"].is_object(),
-        "{}",
-        done.out
-    );
-    assert!(
-        done.err.contains("Free now"),
-        "the plan comes first: {}",
-        done.err
-    );
+    assert!(summary["plan"].is_object() && summary["summary"].is_object(), "{}", done.out);
+    assert!(done.err.contains("Free now"), "the plan comes first: {}", done.err);
     let checked = place.assay(&["check"]).code(0);
     assert!(checked.out.contains("every block"), "{}", checked.out);
     let plan = place.assay(&["destroy", "--dry-run"]).code(0);
@@ -36,20 +26,12 @@ fn schemas_are_added_but_never_taken() {
     let place = Place::new();
     place.assay(&with(&["prepare", "-s", "1"], SMALL)).code(0);
     let again = place.assay(&with(&["prepare", "-s", "1"], SMALL)).code(2);
-    assert!(
-        again.err.contains("already has 1 schema of 2000 blocks"),
-        "{}",
-        again.err
-    );
+    assert!(again.err.contains("already has 1 schema of 2000 blocks"), "{}", again.err);
     place.assay(&["prepare", "-s", "3"]).code(0);
     let checked = place.assay(&["check", "--format", "json"]).code(0);
     assert!(checked.out.contains('3'), "{}", checked.out);
     let more = place.assay(&["run", "-s", "4"]).code(2);
-    assert!(
-        more.err.contains("schemas 1 to 3 are loaded"),
-        "{}",
-        more.err
-    );
+    assert!(more.err.contains("schemas 1 to 3 are loaded"), "{}", more.err);
 }
 
 #[test]
@@ -73,9 +55,7 @@ fn a_dry_run_touches_nothing_and_shows_the_plan() {
         assert!(done.out.contains("Free now"), "{command}: {}", done.out);
         assert_eq!(place.files(), Vec::<String>::new(), "{command}");
     }
-    let done = place
-        .assay(&["run", "--dry-run", "--format", "json", "--seed", "5"])
-        .code(0);
+    let done = place.assay(&["run", "--dry-run", "--format", "json", "--seed", "5"]).code(0);
     let plan = json(&done.out);
     assert_eq!(plan["plan"]["seed"], 5);
     assert_eq!(plan["plan"]["schemas"], 4);
@@ -88,32 +68,16 @@ fn a_dry_run_touches_nothing_and_shows_the_plan() {
 #[test]
 fn slobs_own_spellings_read_the_slob_conf_beside_them() {
     let place = Place::new();
-    place.write(
-        "slob.conf",
-        "SCALE=2000\nUPDATE_PCT=35\nTHREADS_PER_SCHEMA=2\n",
-    );
+    place.write("slob.conf", "SCALE=2000\nUPDATE_PCT=35\nTHREADS_PER_SCHEMA=2\n");
     let set = ["--set", "REDO_LOG_MB=8", "--set", "UNDO_MB=8"];
     let done = place.assay(&with(&["setup", "IOPS", "2"], &set)).code(0);
-    assert!(
-        done.err.contains("./slob.conf") && done.err.contains("tablespace IOPS"),
-        "{}",
-        done.err
-    );
-    for (args, sessions) in [
-        (vec!["runit", "2"], 4),
-        (vec!["runit", "-s", "1", "-t", "3"], 3),
-    ] {
-        let done = place
-            .assay(&with(&args, &["--dry-run", "--format", "json"]))
-            .code(0);
+    assert!(done.err.contains("./slob.conf") && done.err.contains("tablespace IOPS"), "{}", done.err);
+    for (args, sessions) in [(vec!["runit", "2"], 4), (vec!["runit", "-s", "1", "-t", "3"], 3)] {
+        let done = place.assay(&with(&args, &["--dry-run", "--format", "json"])).code(0);
         let plan = json(&done.out);
         assert_eq!(plan["plan"]["update_pct"], 35);
         let of = |name: &str| plan["plan"][name].as_u64().expect("a number");
-        assert_eq!(
-            of("schemas") * of("threads_per_schema"),
-            sessions,
-            "{args:?}"
-        );
+        assert_eq!(of("schemas") * of("threads_per_schema"), sessions, "{args:?}");
     }
     place.assay(&["setup", "IOPS"]).code(2);
     place.assay(&["runit", "1", "-s", "2"]).code(2);
@@ -128,10 +92,7 @@ fn a_plan_that_cannot_run_is_refused_before_anything_is_loaded() {
         assert_eq!(done.errors().len(), 1, "{}", done.err);
         assert_eq!(place.files(), Vec::<String>::new());
     }
-    let args = with(
-        &["run", "--set", "SCAN_PCT=10", "--set", "SCAN_TABLE_SZ=0"],
-        SMALL,
-    );
+    let args = with(&["run", "--set", "SCAN_PCT=10", "--set", "SCAN_TABLE_SZ=0"], SMALL);
     let done = place.assay(&args).code(2);
     assert!(done.err.contains("SCAN"), "slob_22: {}", done.err);
     assert_eq!(place.files(), Vec::<String>::new());
@@ -142,11 +103,7 @@ fn scale_above_the_load_names_both_numbers() {
     let place = Place::new();
     place.assay(&with(&["prepare", "-s", "1"], SMALL)).code(0);
     let done = place.assay(&["run", "--set", "SCALE=3000"]).code(2);
-    assert!(
-        done.err.contains("3000") && done.err.contains("2000"),
-        "slob_31: {}",
-        done.err
-    );
+    assert!(done.err.contains("3000") && done.err.contains("2000"), "slob_31: {}", done.err);
     assert!(!place.path("assay-runs").exists());
 }
 
@@ -164,12 +121,7 @@ fn sizes_that_no_memory_holds_are_refused_before_anything_is_made() {
         for command in ["run", "prepare"] {
             let args = with(&with(&[command], SMALL), &["--set", set]);
             let done = place.assay(&args);
-            assert!(
-                [2, 3].contains(&done.code),
-                "{set}: {} {}",
-                done.code,
-                done.err
-            );
+            assert!([2, 3].contains(&done.code), "{set}: {} {}", done.code, done.err);
             assert_eq!(done.errors().len(), 1, "{set}: {}", done.err);
             assert!(done.err.contains(named), "{set}: {}", done.err);
             assert_eq!(place.files(), Vec::<String>::new(), "{set}");
@@ -180,12 +132,7 @@ fn sizes_that_no_memory_holds_are_refused_before_anything_is_made() {
     let huge = [
         &["LOG_BUFFER_MB=20000"][..],
         &["CACHE_MB=90000000"],
-        &[
-            "IO_DEPTH=1024",
-            "READ_MODE=batched",
-            "THREADS_PER_SCHEMA=20000",
-            "CACHE_MB=0",
-        ],
+        &["IO_DEPTH=1024", "READ_MODE=batched", "THREADS_PER_SCHEMA=20000", "CACHE_MB=0"],
     ];
     for sets in huge {
         let mut args = vec!["run", "--time", "1", "--warmup", "0"];
@@ -193,12 +140,7 @@ fn sizes_that_no_memory_holds_are_refused_before_anything_is_made() {
             args.extend(["--set", set]);
         }
         let done = place.assay(&args);
-        assert!(
-            [2, 3].contains(&done.code),
-            "{sets:?}: {} {}",
-            done.code,
-            done.err
-        );
+        assert!([2, 3].contains(&done.code), "{sets:?}: {} {}", done.code, done.err);
         assert_eq!(done.errors().len(), 1, "{sets:?}: {}", done.err);
         assert_eq!(place.files(), before, "{sets:?}");
     }

@@ -1,9 +1,6 @@
 //! Raw block devices as paths of a data set, on loop devices of these tests' own.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "a test that cannot run here has to say so"
-)]
+#![expect(clippy::print_stderr, reason = "a test that cannot run here has to say so")]
 
 use crate::common::{Place, SMALL, with};
 use std::fs::{File, OpenOptions};
@@ -28,10 +25,7 @@ impl Loop {
             return None;
         }
         let image_name = image.to_str().expect("a plain name");
-        let Ok(made) = Command::new("losetup")
-            .args(["--find", "--show", image_name])
-            .output()
-        else {
+        let Ok(made) = Command::new("losetup").args(["--find", "--show", image_name]).output() else {
             eprintln!("skipped: no losetup in the search path");
             return None;
         };
@@ -41,10 +35,7 @@ impl Loop {
             return None;
         }
         let node = String::from_utf8(made.stdout).expect("a name");
-        Some(Self {
-            node: node.trim().to_owned(),
-            image,
-        })
+        Some(Self { node: node.trim().to_owned(), image })
     }
 
     fn target(&self) -> String {
@@ -89,9 +80,7 @@ fn io_trims_a_device_that_destroy_names_where_it_is_told_and_nothing_else() {
         return;
     };
     let fill = || device.write(0, &vec![0x5a; 16 << 20]);
-    let is_all = |offset: u64, len: usize, byte: u8| {
-        device.bytes(offset, len).iter().all(|found| *found == byte)
-    };
+    let is_all = |offset: u64, len: usize, byte: u8| device.bytes(offset, len).iter().all(|found| *found == byte);
     const MIB: usize = 1 << 20;
     let job = [
         "io",
@@ -116,14 +105,8 @@ fn io_trims_a_device_that_destroy_names_where_it_is_told_and_nothing_else() {
         for mode in ["trim", "randtrim"] {
             fill();
             let mode = format!("--rw={mode}");
-            let ran = place
-                .assay(&with(&destroy, &[&engine, &mode, "--direct=1"]))
-                .code(0);
-            assert!(
-                ran.out.contains("total=0,0,128,0 short=0,0,0,0"),
-                "{}",
-                ran.out
-            );
+            let ran = place.assay(&with(&destroy, &[&engine, &mode, "--direct=1"])).code(0);
+            assert!(ran.out.contains("total=0,0,128,0 short=0,0,0,0"), "{}", ran.out);
             assert!(ran.out.contains("   TRIM: bw="), "{}", ran.out);
             assert!(!ran.out.contains("slat ("), "{}", ran.out);
             assert!(ran.out.contains("0 violated"), "{}", ran.out);
@@ -134,19 +117,9 @@ fn io_trims_a_device_that_destroy_names_where_it_is_told_and_nothing_else() {
         for mode in ["trimwrite", "randtrimwrite"] {
             fill();
             let mode = format!("--rw={mode}");
-            let words = [
-                &engine,
-                &mode,
-                "--buffer_pattern=0x77",
-                "--scramble_buffers=0",
-                "--direct=1",
-            ];
+            let words = [&engine, &mode, "--buffer_pattern=0x77", "--scramble_buffers=0", "--direct=1"];
             let ran = place.assay(&with(&destroy, &words)).code(0);
-            assert!(
-                ran.out.contains("total=0,128,128,0 short=0,0,0,0"),
-                "{}",
-                ran.out
-            );
+            assert!(ran.out.contains("total=0,128,128,0 short=0,0,0,0"), "{}", ran.out);
             assert!(ran.out.contains("0 violated"), "{}", ran.out);
             assert!(is_all(0, 4 * MIB, 0x5a) && is_all(12 << 20, 4 * MIB, 0x5a));
             assert!(is_all(4 << 20, 8 * MIB, 0x77), "{engine} {mode}");
@@ -155,11 +128,7 @@ fn io_trims_a_device_that_destroy_names_where_it_is_told_and_nothing_else() {
     // Not whole blocks of the device: its error, and what to do.
     let odd = with(&destroy, &["--rw=trim", "--bs=1000"]);
     let ran = place.assay(&odd).code(3);
-    assert!(
-        ran.err.contains("whole blocks of the device"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("whole blocks of the device"), "{}", ran.err);
 }
 
 const PREPARE: &[&str] = &["prepare", "-s", "2", "--target"];
@@ -197,28 +166,14 @@ fn a_device_is_a_data_set_only_after_its_name_was_said_twice() {
     let ran = place.assay(&with(&with(&args, &more), &["--target", &target]));
     let record: serde_json::Value = serde_json::from_str(&ran.code(0).out).expect("a record");
     let paths = record["instance"]["paths"].as_array().expect("rows");
-    let kinds: Vec<&str> = paths
-        .iter()
-        .filter_map(|row| row["file_type"].as_str())
-        .collect();
-    assert!(
-        kinds.contains(&"Data File") && kinds.contains(&"Log File"),
-        "{kinds:?}"
-    );
+    let kinds: Vec<&str> = paths.iter().filter_map(|row| row["file_type"].as_str()).collect();
+    assert!(kinds.contains(&"Data File") && kinds.contains(&"Log File"), "{kinds:?}");
     for row in paths {
         assert_eq!(row["path"], *device.node);
         assert_eq!(row["device"], device.node.trim_start_matches("/dev/"));
         assert!(row["device_reads_count"].is_u64(), "{row}");
     }
-    let add = [
-        "prepare",
-        "-s",
-        "3",
-        "--target",
-        &target,
-        "--set",
-        "SCALE=2000",
-    ];
+    let add = ["prepare", "-s", "3", "--target", &target, "--set", "SCALE=2000"];
     place.assay(&add).code(0);
     place.assay(&["check", "--target", &target]).code(0);
 
@@ -241,11 +196,7 @@ fn what_others_left_on_a_device_is_named_and_what_is_mounted_is_never_touched() 
         return;
     }
     let refused = place.assay(&prepare).code(3);
-    assert!(
-        refused.err.contains("an ext4 file system") || refused.err.contains("ext2/ext3/ext4"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.err.contains("an ext4 file system") || refused.err.contains("ext2/ext3/ext4"), "{}", refused.err);
     let before = device.bytes(0, 1 << 20);
 
     let point = place.path("mounted");
@@ -275,8 +226,7 @@ fn what_others_left_on_a_device_is_named_and_what_is_mounted_is_never_touched() 
 #[test]
 fn devices_and_directories_make_one_data_set() {
     let place = Place::new();
-    let (Some(one), Some(two)) = (Loop::new(&place, "one", 160), Loop::new(&place, "two", 160))
-    else {
+    let (Some(one), Some(two)) = (Loop::new(&place, "one", 160), Loop::new(&place, "two", 160)) else {
         return;
     };
     let target = format!("native:data,{}", one.node);
@@ -289,29 +239,12 @@ fn devices_and_directories_make_one_data_set() {
     place.assay(&with(&half, &["--destroy", &two.node])).code(0);
     assert_eq!(one.bytes(0, 8), MARK);
     assert_eq!(two.bytes(0, 8), MARK);
-    let args = [
-        "run", "--format", "full", "--time", "1", "--warmup", "0", "--target", &target,
-    ];
-    let ran = place.assay(&with(
-        &args,
-        &["--set", "UPDATE_PCT=100", "--set", "CACHE_MB=4"],
-    ));
+    let args = ["run", "--format", "full", "--time", "1", "--warmup", "0", "--target", &target];
+    let ran = place.assay(&with(&args, &["--set", "UPDATE_PCT=100", "--set", "CACHE_MB=4"]));
     let report = ran.code(0).out;
-    let rows: Vec<&str> = report
-        .split("I/O by Path")
-        .nth(1)
-        .expect("the section")
-        .lines()
-        .take(12)
-        .collect();
-    let row = |path: &str, kind: &str| {
-        rows.iter()
-            .any(|row| row.contains(path) && row.contains(kind))
-    };
-    assert!(
-        row("data ", "Data File") && row(&one.node, "Data File"),
-        "{rows:#?}"
-    );
+    let rows: Vec<&str> = report.split("I/O by Path").nth(1).expect("the section").lines().take(12).collect();
+    let row = |path: &str, kind: &str| rows.iter().any(|row| row.contains(path) && row.contains(kind));
+    assert!(row("data ", "Data File") && row(&one.node, "Data File"), "{rows:#?}");
     assert!(row(&two.node, "Log File"), "{rows:#?}");
     place.assay(&["check", "--target", &target]).code(0);
 
@@ -330,9 +263,7 @@ fn a_device_too_small_is_refused_before_anything_is_written() {
     };
     let target = device.target();
     let prepare = with(&with(PREPARE, &[&target]), SMALL);
-    let refused = place
-        .assay(&with(&prepare, &["--destroy", &device.node]))
-        .code(3);
+    let refused = place.assay(&with(&prepare, &["--destroy", &device.node])).code(3);
     assert!(refused.err.contains("a larger device"), "{}", refused.err);
     assert!(device.bytes(0, 1 << 20).iter().all(|byte| *byte == 0));
 }

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn story(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../docs/examples")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples").join(name)
 }
 
 /// Runs each line of the story's `commands.txt` in a copy of its directory: `assay ... > FILE` is compared with FILE.
@@ -62,12 +60,7 @@ fn words(command: &str) -> Vec<String> {
 
 /// The text with `id` for every run's short id, which is new each time.
 fn masked(text: &str) -> String {
-    let is_id = |word: &str| {
-        word.len() == 8
-            && word
-                .bytes()
-                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    };
+    let is_id = |word: &str| word.len() == 8 && word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let lines = text.lines().map(|line| {
         let words = line.split(' ').map(|word| {
             let bare = word.trim_end_matches([':', ',']);
@@ -96,31 +89,22 @@ fn the_story_of_two_clouds_prints_what_its_page_shows() {
 #[test]
 fn the_story_of_three_engines_runs_as_its_page_says() {
     let story = story("three-engines");
-    let scratch = tempfile::Builder::new()
-        .prefix("assay-test-")
-        .tempdir_in("/var/tmp")
-        .expect("a temporary directory");
+    let scratch = tempfile::Builder::new().prefix("assay-test-").tempdir_in("/var/tmp").expect("a temporary directory");
     let prices = scratch.path().join("prices.toml");
     fs::copy(story.join("prices.toml"), prices).expect("copied");
     let commands = fs::read_to_string(story.join("commands.txt")).expect("commands.txt");
     for line in commands.lines().filter(|line| !line.is_empty()) {
         let (command, file) = line.split_once(" > ").unwrap_or((line, ""));
-        let quick = command
-            .replace("--time 20s --warmup 2s", "--time 2s --warmup 0s")
-            .replace("SCALE=8192", "SCALE=1000");
+        let quick =
+            command.replace("--time 20s --warmup 2s", "--time 2s --warmup 0s").replace("SCALE=8192", "SCALE=1000");
         let output = Command::new(env!("CARGO_BIN_EXE_assay"))
             .args(&words(&quick)[1..])
             .current_dir(scratch.path())
             .output()
             .expect("assay starts");
         let said = String::from_utf8_lossy(&output.stderr);
-        if said.contains("temp:") && said.contains("has no programs")
-            || said.contains("no server programs")
-        {
-            assert!(
-                std::env::var_os("ASSAY_REQUIRE_MARIADB").is_none(),
-                "{line}: {said}"
-            );
+        if said.contains("temp:") && said.contains("has no programs") || said.contains("no server programs") {
+            assert!(std::env::var_os("ASSAY_REQUIRE_MARIADB").is_none(), "{line}: {said}");
             return;
         }
         assert!(output.status.success(), "{line}: {said}");
@@ -130,10 +114,7 @@ fn the_story_of_three_engines_runs_as_its_page_says() {
             "cost.txt" => &["native", "postgres", "mariadb", "EUR"],
             _ => &["differ on purpose: engine native"],
         } {
-            assert!(
-                printed.to_lowercase().contains(&wanted.to_lowercase()),
-                "{line}: no {wanted} in {printed}"
-            );
+            assert!(printed.to_lowercase().contains(&wanted.to_lowercase()), "{line}: no {wanted} in {printed}");
         }
     }
 }

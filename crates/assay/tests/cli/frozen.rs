@@ -6,17 +6,8 @@ use crate::common::Place;
 use std::path::{Path, PathBuf};
 
 /// Faces of one record by the names of `--format`.
-const FACES: &[&str] = &[
-    "text",
-    "html",
-    "brief",
-    "csv",
-    "csv-summary",
-    "openmetrics",
-    "openmetrics-series",
-    "summary",
-    "pgio",
-];
+const FACES: &[&str] =
+    &["text", "html", "brief", "csv", "csv-summary", "openmetrics", "openmetrics-series", "summary", "pgio"];
 
 fn frozen() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/frozen")

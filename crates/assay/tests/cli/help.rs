@@ -37,22 +37,13 @@ fn help_texts_are_as_reviewed() {
 #[test]
 fn mistakes_go_to_stderr_with_exit_2_and_help_to_stdout() {
     let place = Place::new();
-    for args in [
-        &[][..],
-        &["rnu"],
-        &["run", "--nope"],
-        &["report"],
-        &["report", "x", "--format", "html"],
-    ] {
+    for args in [&[][..], &["rnu"], &["run", "--nope"], &["report"], &["report", "x", "--format", "html"]] {
         let done = place.assay(args).code(2);
         assert_eq!(done.out, "", "{args:?}");
         assert!(!done.err.is_empty(), "{args:?}");
     }
     let version = place.assay(&["--version"]).code(0);
-    assert_eq!(
-        version.out,
-        format!("assay {}\n", env!("CARGO_PKG_VERSION"))
-    );
+    assert_eq!(version.out, format!("assay {}\n", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
@@ -67,22 +58,11 @@ fn help_of_a_command_is_also_a_word() {
 #[test]
 fn quiet_says_nothing_of_a_run_that_is_good() {
     let place = Place::new();
-    let run = [
-        "run",
-        "--target",
-        "null:",
-        "--sessions",
-        "3",
-        "--time",
-        "1",
-        "--warmup",
-        "0",
-    ];
+    let run = ["run", "--target", "null:", "--sessions", "3", "--time", "1", "--warmup", "0"];
     let done = place.assay(&with(&run, &["-q", "-o", "kept"])).code(0);
     let is_notice = |line: &str| line.starts_with("notice");
     assert!(done.err.lines().all(is_notice), "{}", done.err);
-    let record: serde_json::Value =
-        serde_json::from_str(&place.read("kept/record.json")).expect("JSON");
+    let record: serde_json::Value = serde_json::from_str(&place.read("kept/record.json")).expect("JSON");
     assert_eq!(record["run"]["sessions"], 3);
     let refused = place.assay(&["-q", "run", "--target", "nowhere"]).code(2);
     assert!(refused.err.starts_with("error"), "{}", refused.err);
@@ -129,10 +109,7 @@ fn the_manual_has_a_page_for_each_command_and_takes_the_place_of_no_foreign_file
     for name in names.chain(["runs-list", "config-show"]) {
         let page = place.read(&format!("pages/assay-{name}.1"));
         assert!(page.contains("EXIT STATUS"), "{name}");
-        assert!(
-            !page.contains("recovery\\-load"),
-            "{name} names a hidden command"
-        );
+        assert!(!page.contains("recovery\\-load"), "{name} names a hidden command");
     }
     assert!(place.read("pages/assay-io.1").contains("JOBFILE"));
     // Its own pages are written anew; with a foreign file among them nothing is.
@@ -149,17 +126,10 @@ fn the_manual_has_a_page_for_each_command_and_takes_the_place_of_no_foreign_file
 fn lint(place: &Place) {
     for page in std::fs::read_dir(place.path("again")).expect("pages") {
         let page = page.expect("an entry").path();
-        let groff = Command::new("groff")
-            .args(["-ww", "-man", "-Tutf8"])
-            .arg(&page)
-            .output();
+        let groff = Command::new("groff").args(["-ww", "-man", "-Tutf8"]).arg(&page).output();
         let Ok(done) = groff else { return };
         let said = String::from_utf8_lossy(&done.stderr);
-        assert!(
-            done.status.success() && said.is_empty(),
-            "{}: {said}",
-            page.display()
-        );
+        assert!(done.status.success() && said.is_empty(), "{}: {said}", page.display());
     }
 }
 

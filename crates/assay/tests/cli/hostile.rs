@@ -10,9 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-const RUN: &[&str] = &[
-    "run", "--target", "null:", "-s", "1", "--time", "1", "--warmup", "0",
-];
+const RUN: &[&str] = &["run", "--target", "null:", "-s", "1", "--time", "1", "--warmup", "0"];
 const LONG: &[&str] = &["run", "--target", "null:", "--time", "10m", "--warmup", "0"];
 
 /// A finished run at this place.
@@ -41,38 +39,22 @@ fn precious(place: &Place) {
 fn all_precious(place: &Place) -> bool {
     ["given", "effective", "job-1.fio", "record.json"]
         .iter()
-        .all(|name| {
-            fs::read_to_string(place.path("precious").join(name)).is_ok_and(|text| text == "mine")
-        })
+        .all(|name| fs::read_to_string(place.path("precious").join(name)).is_ok_and(|text| text == "mine"))
 }
 
 #[test]
 fn a_run_under_way_is_not_removed_recovered_or_tagged() {
     let place = Place::new();
-    let run = place
-        .start(LONG)
-        .until("second", || place.has_mark("second"));
+    let run = place.start(LONG).until("second", || place.has_mark("second"));
     let before = place.files();
-    for command in [
-        &["runs", "rm", "last"][..],
-        &["runs", "recover", "last"],
-        &["runs", "tag", "last", "+x"],
-    ] {
+    for command in [&["runs", "rm", "last"][..], &["runs", "recover", "last"], &["runs", "tag", "last", "+x"]] {
         let refused = place.assay(command).code(3);
-        assert!(
-            refused.err.contains("is writing there"),
-            "{command:?}: {}",
-            refused.err
-        );
+        assert!(refused.err.contains("is writing there"), "{command:?}: {}", refused.err);
     }
     let list = place.assay(&["runs", "list"]).code(0).out;
     assert!(list.contains("under way"), "{list}");
     place.assay(&["runs", "rebuild"]).code(0);
-    let still: Vec<String> = place
-        .files()
-        .into_iter()
-        .filter(|file| !file.contains("catalogue"))
-        .collect();
+    let still: Vec<String> = place.files().into_iter().filter(|file| !file.contains("catalogue")).collect();
     assert_eq!(still, before);
     run.signal(Signal::TERM);
     run.ended().code(130);
@@ -105,10 +87,7 @@ fn links_are_not_followed_and_what_is_not_ours_is_left_and_named() {
     let removed = place.assay(&["runs", "rm", "run"]).code(0);
     for name in ["config", "at-1.out", "notes.txt", "fio.json"] {
         assert!(removed.err.contains(name), "{name}: {}", removed.err);
-        assert!(
-            place.path("run").join(name).symlink_metadata().is_ok(),
-            "{name}"
-        );
+        assert!(place.path("run").join(name).symlink_metadata().is_ok(), "{name}");
     }
     assert!(!place.path("run/record.json").exists());
     assert!(all_precious(&place));
@@ -165,15 +144,7 @@ fn what_a_record_says_does_not_reach_the_terminal_as_commands_nor_a_spreadsheet_
     record["run"]["verdict_reasons"] = serde_json::json!([evil]);
     place.write("assay-runs/one/record.json", &record.to_string());
     let mut seen = Vec::new();
-    for format in [
-        "text",
-        "json",
-        "csv",
-        "csv-summary",
-        "openmetrics",
-        "summary",
-        "brief",
-    ] {
+    for format in ["text", "json", "csv", "csv-summary", "openmetrics", "summary", "brief"] {
         seen.push(place.assay(&["report", "last", "--format", format]).code(0));
     }
     // Without its script, which has every character there is.
@@ -187,16 +158,9 @@ fn what_a_record_says_does_not_reach_the_terminal_as_commands_nor_a_spreadsheet_
     seen.push(place.assay(&["runs", "show", "last"]).code(0));
     for ran in seen {
         let bad = |c: char| c.is_control() && c != '\n' && c != '\t' || c == '\u{202e}';
-        assert!(
-            !ran.out.contains(bad) && !ran.err.contains(bad),
-            "{:?}",
-            ran.out
-        );
+        assert!(!ran.out.contains(bad) && !ran.err.contains(bad), "{:?}", ran.out);
     }
-    let csv = place
-        .assay(&["runs", "list", "--format", "csv"])
-        .code(0)
-        .out;
+    let csv = place.assay(&["runs", "list", "--format", "csv"]).code(0).out;
     assert!(csv.contains(",'=1+1"), "{csv}");
 }
 
@@ -264,18 +228,10 @@ fn an_import_is_refused_before_it_fills_the_memory() {
 #[test]
 fn a_run_that_the_control_group_would_kill_says_so_beforehand() {
     let mine = fs::read_to_string("/proc/self/cgroup").expect("readable");
-    let v1 = mine
-        .lines()
-        .find_map(|line| line.split_once(":memory:").map(|(_, path)| path));
+    let v1 = mine.lines().find_map(|line| line.split_once(":memory:").map(|(_, path)| path));
     let root = Path::new("/sys/fs/cgroup/memory");
     let above = v1.map(|path| root.join(path.trim_start_matches('/')));
-    let above = above.map(|dir| {
-        if dir.is_dir() {
-            dir
-        } else {
-            root.to_path_buf()
-        }
-    });
+    let above = above.map(|dir| if dir.is_dir() { dir } else { root.to_path_buf() });
     let group = above.map(|dir| dir.join(format!("assay-test-{}", std::process::id())));
     // Only where this process may make a group; the arithmetic is tested beside the reader.
     let Some(group) = group.filter(|dir| fs::create_dir(dir).is_ok()) else {
@@ -306,15 +262,8 @@ fn a_run_that_the_control_group_would_kill_says_so_beforehand() {
 fn a_service_with_a_password_is_starred_in_everything_a_run_leaves() {
     let place = Place::new();
     place.write("slob.conf", "ADMIN_SQLNET_SERVICE='sys/Kq9hunter2@db'\nSQLNET_SERVICE_BASE=\"u/Kq9hunter2@//h:1/s\"\nDBA_PRIV_USER=system/Kq9hunter2\n");
-    let ran = place
-        .assay(&with(
-            RUN,
-            &["-c", "slob.conf", "-o", "run", "--format", "json"],
-        ))
-        .code(0);
-    let shown = place
-        .assay(&["config", "show", "-c", "slob.conf", "--target", "null:"])
-        .code(0);
+    let ran = place.assay(&with(RUN, &["-c", "slob.conf", "-o", "run", "--format", "json"])).code(0);
+    let shown = place.assay(&["config", "show", "-c", "slob.conf", "--target", "null:"]).code(0);
     for text in [ran.out, ran.err, shown.out, shown.err] {
         assert!(!text.contains("Kq9hunter2"), "{text}");
     }

@@ -25,16 +25,10 @@ fn fragments_become_one_record_with_file_and_line_of_every_value() {
     assert_eq!(files.len(), 2);
     assert_eq!(files[0]["size_bytes"], LOAD_PROFILE.len());
     let values = record["provenance"]["values"].as_array().expect("values");
-    assert!(
-        values.iter().any(|value| value["file"] == 1),
-        "none of io.txt"
-    );
+    assert!(values.iter().any(|value| value["file"] == 1), "none of io.txt");
     for value in values {
         let at = value["at"].as_str().expect("a pointer");
-        assert!(
-            at.is_empty() || record.pointer(at) == Some(&value["value"]),
-            "{value}"
-        );
+        assert!(at.is_empty() || record.pointer(at) == Some(&value["value"]), "{value}");
     }
     place.assay(&["report", "bm"]).code(0);
     place.assay(&["runs", "show", "bm"]).code(0);
@@ -62,14 +56,10 @@ fn each_file_can_have_a_record_of_its_own_and_json_is_the_record() {
     let place = Place::new();
     place.write("a.txt", LOAD_PROFILE);
     place.write("b.txt", &LOAD_PROFILE.replace("1,652,624.9", "2,200,000.1"));
-    place
-        .assay(&["import", "--each", "a.txt", "b.txt", "-o", "both"])
-        .code(0);
+    place.assay(&["import", "--each", "a.txt", "b.txt", "-o", "both"]).code(0);
     assert!(place.path("both/1-awr/record.json").is_file());
     assert!(place.path("both/2-awr/record.json").is_file());
-    let done = place
-        .assay(&["import", "a.txt", "-o", "one", "--format", "json"])
-        .code(0);
+    let done = place.assay(&["import", "a.txt", "-o", "one", "--format", "json"]).code(0);
     assert_eq!(done.out, place.read("one/record.json"));
 }
 
@@ -80,10 +70,7 @@ fn what_cannot_be_imported_is_refused_before_anything_is_created() {
     place.write("b.txt", &LOAD_PROFILE.replace("1,652,624.9", "2,200,000.1"));
     place.write("letter.txt", "Dear all,\nthe figures follow.\n");
     for (args, says) in [
-        (
-            &["import", "letter.txt"][..],
-            "letter.txt: not recognised as any of",
-        ),
+        (&["import", "letter.txt"][..], "letter.txt: not recognised as any of"),
         (&["import", "none.txt"], "none.txt: No such file"),
         (&["import"], "FILE"),
     ] {
@@ -99,15 +86,7 @@ fn files_of_two_runs_become_two_records_and_one_refused_file_refuses_no_other() 
     place.write("a.txt", LOAD_PROFILE);
     place.write("b.txt", &LOAD_PROFILE.replace("1,652,624.9", "2,200,000.1"));
     place.write("letter.txt", "Dear all,\nthe figures follow.\n");
-    let args = [
-        "import",
-        "a.txt",
-        "letter.txt",
-        "b.txt",
-        "none.txt",
-        "-o",
-        "all",
-    ];
+    let args = ["import", "a.txt", "letter.txt", "b.txt", "none.txt", "-o", "all"];
     let done = place.assay(&args).code(2);
     for says in ["letter.txt: not recognised", "none.txt: No such file"] {
         assert!(done.err.contains(says), "{says}: {}", done.err);
@@ -124,20 +103,11 @@ fn the_banner_of_the_kit_and_its_awr_are_one_record_that_says_the_tail_is_idle()
     const BANNER: &str = include_str!("../../../../testdata/slob-banner-2.5.4.txt");
     const AWR: &str = include_str!("../../../../testdata/awr/awr-11.2.txt");
     let place = Place::new();
-    place.write(
-        "banner.txt",
-        &BANNER.replace("RUN_TIME: 300", "RUN_TIME: 540"),
-    );
+    place.write("banner.txt", &BANNER.replace("RUN_TIME: 300", "RUN_TIME: 540"));
     place.write("awr.txt", AWR);
-    let done = place
-        .assay(&["import", "banner.txt", "awr.txt", "-o", "run"])
-        .code(0);
+    let done = place.assay(&["import", "banner.txt", "awr.txt", "-o", "run"]).code(0);
     let record: Value = serde_json::from_str(&place.read("run/record.json")).expect("JSON");
     let files = record["provenance"]["files"].as_array().expect("files");
     assert_eq!(files.len(), 2);
-    assert!(
-        done.out.contains("540") && done.out.contains("600"),
-        "{}",
-        done.out
-    );
+    assert!(done.out.contains("540") && done.out.contains("600"), "{}", done.out);
 }

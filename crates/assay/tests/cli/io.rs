@@ -7,14 +7,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 /// A job that needs no file.
-const NULL: &[&str] = &[
-    "--name=n",
-    "--ioengine=null",
-    "--size=1g",
-    "--rw=randread",
-    "--time_based",
-    "--runtime=1",
-];
+const NULL: &[&str] = &["--name=n", "--ioengine=null", "--size=1g", "--rw=randread", "--time_based", "--runtime=1"];
 
 fn io(place: &Place, words: &[&str]) -> Ran {
     place.assay(&with(&["io"], words))
@@ -23,14 +16,7 @@ fn io(place: &Place, words: &[&str]) -> Ran {
 /// Sequential writes of our own file, 8 MiB.
 fn own_file(place: &Place, name: &str) {
     let filename = format!("--filename={name}");
-    let words = [
-        "--no-record",
-        "--name=make",
-        &filename,
-        "--size=8m",
-        "--rw=write",
-        "--bs=256k",
-    ];
+    let words = ["--no-record", "--name=make", &filename, "--size=8m", "--rw=write", "--bs=256k"];
     io(place, &words).code(0);
 }
 
@@ -48,23 +34,13 @@ fn a_run_prints_fios_report_and_leaves_its_record() {
     }
     assert_eq!(
         place.files(),
-        [
-            "run/config/given",
-            "run/fio.json",
-            "run/record.json",
-            "run/report.html",
-            "run/report.txt"
-        ]
+        ["run/config/given", "run/fio.json", "run/record.json", "run/report.html", "run/report.txt"]
     );
     let record = json(&place.read("run/record.json"));
     assert_eq!(record["schema"], "assay/2");
     assert_eq!(record["run"]["workload"], "io");
     assert_eq!(record["run"]["verdict"], "complete");
-    assert!(
-        place
-            .read("run/config/given")
-            .starts_with("assay io --name=n --ioengine=null")
-    );
+    assert!(place.read("run/config/given").starts_with("assay io --name=n --ioengine=null"));
     let again = place.assay(&["report", "run"]).code(0);
     assert_eq!(again.out, place.read("run/report.txt"));
     let fio = json(&place.read("run/fio.json"));
@@ -75,19 +51,9 @@ fn a_run_prints_fios_report_and_leaves_its_record() {
 fn a_directory_alone_is_measured_in_the_usual_way_and_left_as_it_was() {
     let place = Place::new();
     std::fs::create_dir(place.path("disk")).expect("created");
-    let words = [
-        "disk",
-        "--size=16m",
-        "--runtime=1",
-        "--no-record",
-        "--output-format=json",
-    ];
+    let words = ["disk", "--size=16m", "--runtime=1", "--no-record", "--output-format=json"];
     let done = io(&place, &words).code(0);
-    assert!(
-        !done.out.contains("reads the blocks that"),
-        "it warns of itself: {}",
-        done.out
-    );
+    assert!(!done.out.contains("reads the blocks that"), "it warns of itself: {}", done.out);
     let jobs = json(&done.out)["jobs"].clone();
     for (job, depth) in [(0, "1"), (1, "32")] {
         assert_eq!(jobs[job]["job options"]["iodepth"], depth);
@@ -101,49 +67,26 @@ fn what_a_killed_look_at_a_directory_left_is_named_and_goes_with_the_command() {
     let place = Place::new();
     let disk = place.path("it's a disk");
     std::fs::create_dir(&disk).expect("created");
-    let words = [
-        "io",
-        "it's a disk",
-        "--size=16m",
-        "--runtime=60",
-        "--no-record",
-    ];
+    let words = ["io", "it's a disk", "--size=16m", "--runtime=60", "--no-record"];
     let quick = ["it's a disk", "--size=16m", "--runtime=1", "--no-record"];
     let names = || -> Vec<String> {
         let entries = std::fs::read_dir(&disk).expect("readable");
-        let mut names: Vec<String> = entries
-            .map(|entry| {
-                entry
-                    .expect("an entry")
-                    .file_name()
-                    .into_string()
-                    .expect("UTF-8")
-            })
-            .collect();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect();
         names.sort();
         names
     };
-    let running = place.start(&words).until("scratch file", || {
-        names().iter().any(|name| name.ends_with(".scratch"))
-    });
+    let running = place.start(&words).until("scratch file", || names().iter().any(|name| name.ends_with(".scratch")));
     let done = io(&place, &quick).code(0);
     assert!(!done.err.contains("left by"), "it runs: {}", done.err);
     let left = names();
     running.kill();
     assert_eq!(names(), left);
     let done = io(&place, &quick).code(0);
-    let told = done
-        .err
-        .lines()
-        .find_map(|line| line.split_once("remove with: "));
+    let told = done.err.lines().find_map(|line| line.split_once("remove with: "));
     let (_, command) = told.unwrap_or_else(|| panic!("{}", done.err));
-    assert!(
-        left.iter().all(|name| command.contains(name.as_str())),
-        "{command}"
-    );
-    let ran = std::process::Command::new("sh")
-        .args(["-c", command])
-        .status();
+    assert!(left.iter().all(|name| command.contains(name.as_str())), "{command}");
+    let ran = std::process::Command::new("sh").args(["-c", command]).status();
     assert!(ran.expect("a shell").success(), "{command}");
     assert_eq!(names(), Vec::<String>::new());
 }
@@ -151,10 +94,7 @@ fn what_a_killed_look_at_a_directory_left_is_named_and_goes_with_the_command() {
 #[test]
 fn runs_are_kept_shown_and_removed_like_any_others() {
     let place = Place::new();
-    place.write(
-        "job.fio",
-        "[one]\nioengine=null\nsize=1g\nnumber_ios=1000\n",
-    );
+    place.write("job.fio", "[one]\nioengine=null\nsize=1g\nnumber_ios=1000\n");
     io(&place, &["job.fio"]).code(0);
     let run = place.only_run();
     assert!(run.to_string_lossy().contains("-io-"), "{}", run.display());
@@ -167,12 +107,7 @@ fn runs_are_kept_shown_and_removed_like_any_others() {
     for format in ["text", "json", "csv", "summary"] {
         place.assay(&["report", "last", "--format", format]).code(0);
     }
-    let id = run
-        .to_string_lossy()
-        .rsplit('-')
-        .next()
-        .expect("an id")
-        .to_owned();
+    let id = run.to_string_lossy().rsplit('-').next().expect("an id").to_owned();
     place.assay(&["runs", "rm", &id]).code(0);
     // The catalogue is of the directory, not of a run.
     assert_eq!(place.files(), ["assay-runs/catalogue.sqlite", "job.fio"]);
@@ -186,11 +121,7 @@ fn without_a_record_nothing_is_left_and_a_used_directory_is_refused() {
     std::fs::create_dir(place.path("used")).expect("created");
     place.write("used/file", "theirs");
     let refused = io(&place, &with(NULL, &["-o", "used"])).code(2);
-    assert!(
-        refused.errors()[0].contains("never overwrites"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.errors()[0].contains("never overwrites"), "{}", refused.err);
     assert_eq!(refused.out, "");
 }
 
@@ -209,10 +140,7 @@ fn mistakes_are_named_with_their_place_and_the_way_out() {
         (&["bad.fio"], "line 4"),
         (&["--server"], "not supported"),
         (&["--name=a", "--filename=absent"], "size="),
-        (
-            &["--name=a", "--directory=no/such/place", "--size=1m"],
-            "no/such/place",
-        ),
+        (&["--name=a", "--directory=no/such/place", "--size=1m"], "no/such/place"),
     ] {
         let done = io(&place, words).code(2);
         assert_eq!(done.out, "", "{words:?}");
@@ -234,13 +162,7 @@ fn io_11_readonly_refuses_what_writes_before_a_file_is_opened() {
         assert!(done.err.contains("--readonly"), "{}", done.err);
     }
     assert_eq!(std::fs::read(place.path("own")).expect("readable"), before);
-    let words = [
-        "--no-record",
-        "--readonly",
-        "--name=a",
-        "--filename=own",
-        "--rw=randread",
-    ];
+    let words = ["--no-record", "--readonly", "--name=a", "--filename=own", "--rw=randread"];
     io(&place, &words).code(0);
 }
 
@@ -259,11 +181,7 @@ fn io_12_a_foreign_file_is_neither_written_nor_extended_unless_it_is_named() {
         &["--rw=write", "--size=64k", "--destroy", "own"],
     ] {
         let done = io(&place, &with(&job, more)).code(3);
-        assert!(
-            done.errors()[0].contains("theirs"),
-            "{more:?}: {}",
-            done.err
-        );
+        assert!(done.errors()[0].contains("theirs"), "{more:?}: {}", done.err);
         assert_eq!(place.read("theirs"), theirs, "{more:?}");
     }
     io(&place, &with(&job, &["--rw=randread", "--size=64k"])).code(0);
@@ -282,18 +200,8 @@ fn what_cannot_be_used_is_told_with_exit_3() {
     std::fs::create_dir(place.path("database")).expect("created");
     place.write("database/PG_VERSION", "15\n");
     for words in [
-        &[
-            "--name=a",
-            "--filename=/proc/version",
-            "--rw=write",
-            "--size=4k",
-        ][..],
-        &[
-            "--name=a",
-            "--filename=database/x",
-            "--rw=write",
-            "--size=1m",
-        ],
+        &["--name=a", "--filename=/proc/version", "--rw=write", "--size=4k"][..],
+        &["--name=a", "--filename=database/x", "--rw=write", "--size=1m"],
     ] {
         let done = io(&place, &with(words, &["--no-record"]));
         assert_eq!(done.code, 3, "{words:?}: {}{}", done.out, done.err);
@@ -305,24 +213,12 @@ fn what_cannot_be_used_is_told_with_exit_3() {
 #[test]
 fn parsing_alone_says_what_would_be_touched_and_touches_nothing() {
     let place = Place::new();
-    let job = [
-        "--name=a",
-        "--filename=new",
-        "--rw=write",
-        "--size=1m",
-        "--parse-only",
-    ];
+    let job = ["--name=a", "--filename=new", "--rw=write", "--size=1m", "--parse-only"];
     let done = io(&place, &job).code(0);
     assert_eq!(done.out, "");
     assert!(done.err.contains("new"), "{}", done.err);
     place.write("theirs", "theirs");
-    let job = [
-        "--name=a",
-        "--filename=theirs",
-        "--rw=write",
-        "--size=1m",
-        "--parse-only",
-    ];
+    let job = ["--name=a", "--filename=theirs", "--rw=write", "--size=1m", "--parse-only"];
     let done = io(&place, &job).code(0);
     assert!(done.err.contains("would refuse the run"), "{}", done.err);
     assert_eq!(place.files(), ["theirs"]);
@@ -339,10 +235,7 @@ fn questions_are_answered_on_stdout() {
         (&["--cmdhelp=bs"], "4096"),
         (&["--enghelp"], "io_uring"),
         (&["--enghelp=io_uring"], "registerfiles"),
-        (
-            &["--showcmd", "--name=a", "--rw=randread", "--ioengine=null"],
-            "--name=a",
-        ),
+        (&["--showcmd", "--name=a", "--rw=randread", "--ioengine=null"], "--name=a"),
     ] {
         let done = io(&place, words).code(0);
         assert!(done.out.contains(text), "{words:?}: {}", done.out);
@@ -364,12 +257,7 @@ fn a_job_file_with_sections_includes_variables_and_sums_is_run() {
     command.env("SIZE", "1g");
     let done = Started::new(command.stdout(Stdio::piped())).ended().code(0);
     let jobs = json(&done.out)["jobs"].clone();
-    let names: Vec<&Value> = jobs
-        .as_array()
-        .expect("jobs")
-        .iter()
-        .map(|job| &job["jobname"])
-        .collect();
+    let names: Vec<&Value> = jobs.as_array().expect("jobs").iter().map(|job| &job["jobname"]).collect();
     assert_eq!(names, ["reads", "more"]);
     assert_eq!(jobs[0]["read"]["total_ios"], 1000);
     assert_eq!(jobs[0]["read"]["io_bytes"], 1000 * 8192);
@@ -397,33 +285,15 @@ fn io_01_the_published_command_lines_run_unchanged() {
     let place = Place::new();
     own_file(&place, "volume");
     for (name, more) in [
-        (
-            "iops-test-job",
-            &["--rw=randread", "--bs=4k", "--iodepth=256", "--numjobs=4"][..],
-        ),
-        (
-            "iops-test-job",
-            &["--rw=randread", "--bs=8k", "--iodepth=256", "--numjobs=4"],
-        ),
-        (
-            "throughput-test-job",
-            &["--rw=randread", "--bs=256k", "--iodepth=64", "--numjobs=4"],
-        ),
-        (
-            "readlatency-test-job",
-            &["--rw=randread", "--bs=4k", "--iodepth=1", "--numjobs=1"],
-        ),
+        ("iops-test-job", &["--rw=randread", "--bs=4k", "--iodepth=256", "--numjobs=4"][..]),
+        ("iops-test-job", &["--rw=randread", "--bs=8k", "--iodepth=256", "--numjobs=4"]),
+        ("throughput-test-job", &["--rw=randread", "--bs=256k", "--iodepth=64", "--numjobs=4"]),
+        ("readlatency-test-job", &["--rw=randread", "--bs=4k", "--iodepth=1", "--numjobs=1"]),
     ] {
         let name = format!("--name={name}");
         let mut words = vec!["--filename=volume", "--direct=1"];
         words.extend(more);
-        words.extend([
-            "--ioengine=libaio",
-            "--runtime=1",
-            "--time_based",
-            "--group_reporting",
-            &name,
-        ]);
+        words.extend(["--ioengine=libaio", "--runtime=1", "--time_based", "--group_reporting", &name]);
         words.extend(["--eta-newline=1", "--readonly", "--no-record"]);
         let done = io(&place, &words).code(0);
         assert!(done.out.contains("ioengine=libaio"), "{}", done.out);
@@ -437,26 +307,14 @@ fn io_01_the_published_command_lines_run_unchanged() {
 fn int_and_term_end_it_with_what_there_is() {
     for (name, signal) in [("int", Signal::INT), ("term", Signal::TERM)] {
         let place = Place::new();
-        let words = [
-            "io",
-            "--name=n",
-            "--ioengine=null",
-            "--size=1g",
-            "--time_based",
-            "--runtime=60",
-        ];
+        let words = ["io", "--name=n", "--ioengine=null", "--size=1g", "--time_based", "--runtime=60"];
         let started = place.start(&with(&words, &["-o", "run"]));
         let begun = || place.path("run/config/given").exists();
         let running = started.until("run directory", begun);
         std::thread::sleep(std::time::Duration::from_millis(1500));
         running.signal(signal);
         let done = running.ended().code(130);
-        assert!(
-            done.out.contains("read: IOPS="),
-            "{name}: {}{}",
-            done.out,
-            done.err
-        );
+        assert!(done.out.contains("read: IOPS="), "{name}: {}{}", done.out, done.err);
         let record = json(&place.read("run/record.json"));
         assert_eq!(record["run"]["verdict"], "incomplete", "{name}");
     }
@@ -477,8 +335,7 @@ fn a_killed_run_leaves_its_own_file_which_the_next_one_takes() {
         "--status-interval=1",
     ];
     let started = place.start(&words);
-    let laid_out =
-        || std::fs::metadata(place.path("own")).is_ok_and(|about| about.len() == 8 << 20);
+    let laid_out = || std::fs::metadata(place.path("own")).is_ok_and(|about| about.len() == 8 << 20);
     started.until("file", laid_out).kill();
     let run = place.only_run();
     let list = place.assay(&["runs", "list"]).code(0);
@@ -486,14 +343,7 @@ fn a_killed_run_leaves_its_own_file_which_the_next_one_takes() {
     place.assay(&["runs", "recover", "last"]).code(2);
     place.assay(&["runs", "rm", &run.to_string_lossy()]).code(0);
     assert!(!run.exists());
-    let next = [
-        "--no-record",
-        "--name=k",
-        "--filename=own",
-        "--size=8m",
-        "--rw=randwrite",
-        "--number_ios=10",
-    ];
+    let next = ["--no-record", "--name=k", "--filename=own", "--size=8m", "--rw=randwrite", "--number_ios=10"];
     io(&place, &next).code(0);
 }
 

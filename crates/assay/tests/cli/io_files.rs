@@ -5,16 +5,8 @@ use rustix::process::Signal;
 use std::path::Path;
 
 /// Large enough to be caught in the middle of its layout.
-const LAYOUT: &[&str] = &[
-    "io",
-    "--no-record",
-    "--name=j",
-    "--filename=f",
-    "--rw=randread",
-    "--size=512m",
-    "--direct=1",
-    "--create_only=1",
-];
+const LAYOUT: &[&str] =
+    &["io", "--no-record", "--name=j", "--filename=f", "--rw=randread", "--size=512m", "--direct=1", "--create_only=1"];
 
 fn is_begun(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| found.len() > 0)
@@ -39,23 +31,14 @@ fn a_layout_that_is_killed_is_completed_by_the_next_run_and_one_that_is_stopped_
     assert!(next.err.contains("assay's file of"), "{}", next.err);
     let content = std::fs::read(&file).expect("readable");
     assert_eq!(content.len(), 512 << 20);
-    let zeroes = content
-        .chunks(4096)
-        .filter(|block| block.iter().all(|byte| *byte == 0));
+    let zeroes = content.chunks(4096).filter(|block| block.iter().all(|byte| *byte == 0));
     assert_eq!(zeroes.count(), 0, "every block was written");
 }
 
 #[test]
 fn two_runs_never_write_to_one_file_at_once() {
     let place = Place::new();
-    let words = [
-        "io",
-        "--no-record",
-        "--name=w",
-        "--filename=f",
-        "--rw=randwrite",
-        "--size=1m",
-    ];
+    let words = ["io", "--no-record", "--name=w", "--filename=f", "--rw=randwrite", "--size=1m"];
     let long = with(&words, &["--time_based", "--runtime=60"]);
     let file = place.path("f");
     let first = place.start(&long).until("file", || is_begun(&file));

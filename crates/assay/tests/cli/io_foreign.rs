@@ -8,20 +8,10 @@ use std::path::Path;
 use std::process::Command;
 
 const MIB: usize = 1 << 20;
-const JOB: &[&str] = &[
-    "io",
-    "--no-record",
-    "--name=w",
-    "--filename=f",
-    "--bs=8k",
-    "--size=8m",
-];
+const JOB: &[&str] = &["io", "--no-record", "--name=w", "--filename=f", "--bs=8k", "--size=8m"];
 
 fn tool(place: &Place, line: &str) {
-    let done = Command::new("sh")
-        .args(["-ec", line])
-        .current_dir(place.path("."))
-        .status();
+    let done = Command::new("sh").args(["-ec", line]).current_dir(place.path(".")).status();
     assert!(done.expect("a shell").success(), "{line}");
 }
 
@@ -32,15 +22,9 @@ fn killed(place: &Place, more: &[&str]) {
     let written = || {
         let content = std::fs::read(&file).unwrap_or_default();
         let blocks = content.chunks(8192).skip(1);
-        blocks
-            .filter(|block| block.iter().any(|byte| *byte != 0))
-            .count()
-            > 100
+        blocks.filter(|block| block.iter().any(|byte| *byte != 0)).count() > 100
     };
-    place
-        .start(&with(&words, more))
-        .until("written blocks", written)
-        .kill();
+    place.start(&with(&words, more)).until("written blocks", written).kill();
 }
 
 /// The next run: a few writes.
@@ -71,18 +55,9 @@ fn foreign(place: &Place, bytes: usize) {
 const INTRUSIONS: [(&str, &str); 9] = [
     ("shorter", "head -c 3000000 theirs > short; cat short > f"),
     ("of the same length", "cp theirs f"),
-    (
-        "of the same length and time",
-        "touch -r f time; cp theirs f; touch -r time f",
-    ),
-    (
-        "truncated and extended",
-        "cp theirs f; truncate -s 4m f; truncate -s 8m f",
-    ),
-    (
-        "only a part of it",
-        "dd if=theirs of=f bs=64k count=1 seek=70 conv=notrunc status=none",
-    ),
+    ("of the same length and time", "touch -r f time; cp theirs f; touch -r time f"),
+    ("truncated and extended", "cp theirs f; truncate -s 4m f; truncate -s 8m f"),
+    ("only a part of it", "dd if=theirs of=f bs=64k count=1 seek=70 conv=notrunc status=none"),
     (
         "one sector of it, with the time set back",
         "touch -r f time; dd if=theirs of=f bs=512 count=1 seek=9999 conv=notrunc status=none; touch -r time f",
@@ -118,19 +93,10 @@ fn after_a_clean_end_foreign_content_in_the_file_is_refused_and_kept() {
 fn after_a_kill_a_file_that_nobody_else_touched_is_used_again() {
     let cases: [&[&str]; 6] = [
         &["--rw=write"],
-        &[
-            "--rw=randwrite",
-            "--direct=1",
-            "--iodepth=8",
-            "--ioengine=io_uring",
-        ],
+        &["--rw=randwrite", "--direct=1", "--iodepth=8", "--ioengine=io_uring"],
         &["--rw=randrw", "--bs=512", "--refill_buffers=1"],
         &["--rw=randwrite", "--overwrite=1", "--numjobs=3"],
-        &[
-            "--rw=randwrite",
-            "--fallocate=none",
-            "--bssplit=4k/50:8k/50",
-        ],
+        &["--rw=randwrite", "--fallocate=none", "--bssplit=4k/50:8k/50"],
         &["--rw=write", "--size=5000001"],
     ];
     for more in cases {
@@ -180,27 +146,16 @@ fn a_copy_of_a_file_of_ours_is_not_ours() {
 fn the_image_of_a_mounted_loop_device_is_kept_by_whichever_name_it_is_destroyed() {
     let place = Place::new();
     let image = place.path("image");
-    File::create(&image)
-        .expect("made")
-        .set_len(16 << 20)
-        .expect("sized");
+    File::create(&image).expect("made").set_len(16 << 20).expect("sized");
     let made = "mkfs.ext4 -q image; mkdir at dir; mount -o loop image at; echo precious > at/row; sync -f at";
-    let made = Command::new("sh")
-        .args(["-ec", made])
-        .current_dir(place.path("."))
-        .output();
+    let made = Command::new("sh").args(["-ec", made]).current_dir(place.path(".")).output();
     if !made.is_ok_and(|made| made.status.success()) {
         eprintln!("skipped: no image can be mounted here");
         return;
     }
-    tool(
-        &place,
-        "ln image hard; ln -s image soft; mount --bind . dir; touch file; mount --bind image file",
-    );
+    tool(&place, "ln image hard; ln -s image soft; mount --bind . dir; touch file; mount --bind image file");
     let marked = |name: &str| destroyed(&place, name);
-    let mut answers: Vec<Ran> = ["image", "hard", "soft", "dir/hard", "file"]
-        .map(marked)
-        .into();
+    let mut answers: Vec<Ran> = ["image", "hard", "soft", "dir/hard", "file"].map(marked).into();
     tool(&place, "rm image; echo other > image");
     answers.push(destroyed(&place, "hard"));
     let row = std::fs::read_to_string(place.path("at/row"));
@@ -210,11 +165,7 @@ fn the_image_of_a_mounted_loop_device_is_kept_by_whichever_name_it_is_destroyed(
     assert_ne!(content, [0; 512], "the file system's own block");
     for ran in answers {
         assert_eq!(ran.code, 3, "{}", ran.err);
-        assert!(
-            ran.err.contains("content of the loop device"),
-            "{}",
-            ran.err
-        );
+        assert!(ran.err.contains("content of the loop device"), "{}", ran.err);
     }
     destroyed(&place, "hard").code(0);
 }
@@ -234,7 +185,6 @@ fn destroyed(place: &Place, name: &str) -> Ran {
 fn sector(path: &Path, number: u64) -> [u8; 512] {
     let mut bytes = [0; 512];
     let file = File::open(path).expect("readable");
-    file.read_exact_at(&mut bytes, number * 512)
-        .expect("so long");
+    file.read_exact_at(&mut bytes, number * 512).expect("so long");
     bytes
 }

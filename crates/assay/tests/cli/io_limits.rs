@@ -9,14 +9,7 @@ fn more_clones_than_the_host_has_room_for_are_refused_with_the_limit() {
     let place = Place::new();
     for clones in ["20000", "65535"] {
         let ran = place
-            .assay(&[
-                "io",
-                "--no-record",
-                "--name=a",
-                "--ioengine=null",
-                "--size=1m",
-                &format!("--numjobs={clones}"),
-            ])
+            .assay(&["io", "--no-record", "--name=a", "--ioengine=null", "--size=1m", &format!("--numjobs={clones}")])
             .code(3);
         assert!(ran.err.contains("vm.max_map_count is"), "{}", ran.err);
     }
@@ -42,33 +35,19 @@ fn below(place: &Place, launcher: &[&str], args: &[&str]) -> Command {
 fn a_write_over_a_limit_of_size_is_short_and_its_rest_is_the_error() {
     let place = Place::new();
     let job = |engine: &str| {
-        [
-            "io",
-            "--no-record",
-            "--name=a",
-            "--filename=data",
-            "--size=2m",
-            "--rw=write",
-            "--bs=4k",
-        ]
-        .map(str::to_owned)
-        .into_iter()
-        .chain([format!("--ioengine={engine}")])
-        .collect::<Vec<_>>()
+        ["io", "--no-record", "--name=a", "--filename=data", "--size=2m", "--rw=write", "--bs=4k"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([format!("--ioengine={engine}")])
+            .collect::<Vec<_>>()
     };
     for engine in ["psync", "io_uring", "libaio"] {
         let job = job(engine);
         let job: Vec<&str> = job.iter().map(String::as_str).collect();
         place.assay(&job).code(0);
         // 1 MiB and half a block, in units of 1 KiB.
-        let launcher = [
-            "bash",
-            "-c",
-            "trap '' XFSZ; ulimit -f 1026; exec \"$0\" \"$@\"",
-        ];
-        let ran = Started::new(&mut below(&place, &launcher, &job))
-            .ended()
-            .code(4);
+        let launcher = ["bash", "-c", "trap '' XFSZ; ulimit -f 1026; exec \"$0\" \"$@\""];
+        let ran = Started::new(&mut below(&place, &launcher, &job)).ended().code(4);
         assert!(ran.out.contains("short=0,1,0,0"), "{engine}: {}", ran.out);
         let last = ran.errors().pop().expect("there is an error").to_owned();
         for part in ["offset 1050624, 2048 bytes", "File too large", "ulimit -f"] {
@@ -99,14 +78,7 @@ fn threads_that_the_host_refuses_are_the_hosts_to_mend() {
     let script = format!("echo $$ > {}/cgroup.procs; exec \"$@\"", group.display());
     let launcher = ["sh", "-ec", &script, "sh"];
     let jobs: [&[&str]; 2] = [
-        &[
-            "io",
-            "--no-record",
-            "--name=a",
-            "--ioengine=null",
-            "--size=1m",
-            "--numjobs=100",
-        ],
+        &["io", "--no-record", "--name=a", "--ioengine=null", "--size=1m", "--numjobs=100"],
         &["sync", "--time", "1s", "."],
     ];
     let refused = Started::new(&mut below(&place, &launcher, jobs[0])).ended();
@@ -155,13 +127,7 @@ fn without_io_uring_a_directory_is_measured_through_libaio_and_that_is_told() {
     assert!(ran.out.contains("ioengine=libaio"), "{}", ran.out);
     assert!(ran.out.contains(told), "{}", ran.out);
     // Who names the engine gets that or an error.
-    let named = [
-        "io",
-        "--no-record",
-        "--name=a",
-        "--size=1m",
-        "--ioengine=io_uring",
-    ];
+    let named = ["io", "--no-record", "--name=a", "--size=1m", "--ioengine=io_uring"];
     let ran = Started::new(&mut below(&place, &launcher, &named)).ended();
     assert_eq!(ran.code, 3, "{}", ran.err);
     assert!(ran.err.contains("io_uring cannot be used"), "{}", ran.err);

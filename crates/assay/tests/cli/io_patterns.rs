@@ -18,44 +18,17 @@ const AMOUNTS: &[(&str, Amount)] = &[
     ("--rw=read --size=32k --number_ios=12", [8, 32768, 0, 0]),
     ("--rw=randread --size=32k --loops=2", [16, 65536, 0, 0]),
     ("--rw=read --size=32k --offset=16k", [8, 32768, 0, 0]),
-    (
-        "--rw=randread --size=32k --blockalign=512",
-        [8, 32768, 0, 0],
-    ),
+    ("--rw=randread --size=32k --blockalign=512", [8, 32768, 0, 0]),
     ("--rw=randread --size=32k --norandommap", [8, 32768, 0, 0]),
-    (
-        "--rw=randread --size=32k --random_generator=lfsr",
-        [8, 32768, 0, 0],
-    ),
-    (
-        "--rw=randread --size=64k --percentage_random=50",
-        [16, 65536, 0, 0],
-    ),
+    ("--rw=randread --size=32k --random_generator=lfsr", [8, 32768, 0, 0]),
+    ("--rw=randread --size=64k --percentage_random=50", [16, 65536, 0, 0]),
     ("--rw=read --size=64k --nrfiles=4", [16, 65536, 0, 0]),
-    (
-        "--rw=randread --size=70k --nrfiles=4 --io_size=140k",
-        [35, 143_360, 0, 0],
-    ),
-    (
-        "--rw=read --bssplit=4k/50:6k/50 --size=24k",
-        [6, 24576, 0, 0],
-    ),
-    (
-        "--rw=randread --size=64k --random_distribution=zipf:1.2",
-        [16, 65536, 0, 0],
-    ),
-    (
-        "--rw=randread --size=64k --random_distribution=pareto:0.3",
-        [16, 65536, 0, 0],
-    ),
-    (
-        "--rw=randread --size=64k --random_distribution=normal:10",
-        [16, 65536, 0, 0],
-    ),
-    (
-        "--rw=randread --size=64k --random_distribution=zoned:60/10:40/90",
-        [16, 65536, 0, 0],
-    ),
+    ("--rw=randread --size=70k --nrfiles=4 --io_size=140k", [35, 143_360, 0, 0]),
+    ("--rw=read --bssplit=4k/50:6k/50 --size=24k", [6, 24576, 0, 0]),
+    ("--rw=randread --size=64k --random_distribution=zipf:1.2", [16, 65536, 0, 0]),
+    ("--rw=randread --size=64k --random_distribution=pareto:0.3", [16, 65536, 0, 0]),
+    ("--rw=randread --size=64k --random_distribution=normal:10", [16, 65536, 0, 0]),
+    ("--rw=randread --size=64k --random_distribution=zoned:60/10:40/90", [16, 65536, 0, 0]),
     ("--rw=write --size=64k --loops=3", [0, 0, 48, 196_608]),
     ("--rw=write --bs=4k,8k --size=60k", [0, 0, 7, 57344]),
     ("--rw=randrw --size=64k --rwmixread=100", [16, 65536, 0, 0]),
@@ -71,12 +44,8 @@ fn a_job_comes_to_as_much_as_fio_s() {
         let done = place.assay(&with(&fixed, &words)).code(0);
         let tree: Value = serde_json::from_str(&done.out).unwrap();
         let sum = |way: &str, key: &str| tree["jobs"][0][way][key].as_u64().unwrap();
-        let found = [
-            sum("read", "total_ios"),
-            sum("read", "io_bytes"),
-            sum("write", "total_ios"),
-            sum("write", "io_bytes"),
-        ];
+        let found =
+            [sum("read", "total_ios"), sum("read", "io_bytes"), sum("write", "total_ios"), sum("write", "io_bytes")];
         assert_eq!(found, *amount, "{words:?}");
     }
 }
@@ -84,14 +53,7 @@ fn a_job_comes_to_as_much_as_fio_s() {
 /// The file that a job of 64 KiB of sequential writes leaves.
 fn content(words: &[&str]) -> Vec<u8> {
     let place = Place::new();
-    let fixed = [
-        "io",
-        "--no-record",
-        "--name=j",
-        "--filename=f",
-        "--rw=write",
-        "--size=64k",
-    ];
+    let fixed = ["io", "--no-record", "--name=j", "--filename=f", "--rw=write", "--size=64k"];
     place.assay(&with(&fixed, words)).code(0);
     std::fs::read(place.path("f")).expect("the job wrote it")
 }
@@ -126,13 +88,7 @@ fn files_hold_what_the_options_say() {
 
 /// Runs `assay io` on file `f` of the place.
 fn io(place: &Place, words: &[&str]) -> crate::common::Ran {
-    let fixed = [
-        "io",
-        "--no-record",
-        "--name=j",
-        "--filename=f",
-        "--size=64k",
-    ];
+    let fixed = ["io", "--no-record", "--name=j", "--filename=f", "--size=64k"];
     place.assay(&with(&fixed, words))
 }
 
@@ -166,10 +122,7 @@ fn what_is_written_is_verified_and_what_changed_is_named() {
             let failed = io(&place, checker);
             assert!(failed.out.contains("err=84"), "{}", failed.out);
             let told = format!("{}{}", failed.out, failed.err);
-            assert!(
-                told.contains("verify: byte ") && told.contains("/f: "),
-                "{told}"
-            );
+            assert!(told.contains("verify: byte ") && told.contains("/f: "), "{told}");
             failed.code(4);
         }
     }

@@ -64,18 +64,7 @@ fn identity_io1_to_io5_hold_on_random_reads_through_the_ring() {
 #[test]
 fn identity_io6_holds_for_a_log_that_syncs_each_write() {
     let place = Place::new();
-    io(
-        &place,
-        &[
-            "--name=redo",
-            "--size=4m",
-            "--rw=write",
-            "--bs=4k",
-            "--fdatasync=1",
-            "--number_ios=200",
-        ],
-    )
-    .code(0);
+    io(&place, &["--name=redo", "--size=4m", "--rw=write", "--bs=4k", "--fdatasync=1", "--number_ios=200"]).code(0);
     let record = record(&place);
     exact_ones_hold(&record);
     assert_eq!(identity(&record, "IO6")["ok"], true);
@@ -102,44 +91,18 @@ fn a_rate_has_a_response_and_the_section_below_fios_text() {
         ],
     )
     .code(0);
-    assert!(
-        done.out.contains("What fio leaves out (assay)"),
-        "{}",
-        done.out
-    );
-    assert!(
-        done.out.contains("response (from the due time)"),
-        "{}",
-        done.out
-    );
+    assert!(done.out.contains("What fio leaves out (assay)"), "{}", done.out);
+    assert!(done.out.contains("response (from the due time)"), "{}", done.out);
     let record = record(&place);
     assert_eq!(identity(&record, "IO9")["ok"], true);
-    assert_eq!(
-        record["parts"]["storage"]["groups"][0]["analysed"],
-        "response latency"
-    );
+    assert_eq!(record["parts"]["storage"]["groups"][0]["analysed"], "response latency");
 }
 
 #[test]
 fn every_face_of_a_storage_record_reads_the_record_alone() {
     let place = Place::new();
-    io(
-        &place,
-        &[
-            "--name=n",
-            "--ioengine=null",
-            "--size=1g",
-            "--rw=randread",
-            "--number_ios=50000",
-        ],
-    )
-    .code(0);
-    let face = |format: &str| {
-        place
-            .assay(&["report", "run", "--format", format])
-            .code(0)
-            .out
-    };
+    io(&place, &["--name=n", "--ioengine=null", "--size=1g", "--rw=randread", "--number_ios=50000"]).code(0);
+    let face = |format: &str| place.assay(&["report", "run", "--format", format]).code(0).out;
     let text = face("text");
     assert!(text.contains("\nASSAY STORAGE REPORT"), "{text}");
     assert!(text.trim_end().ends_with("End of Report"), "{text}");
@@ -149,10 +112,7 @@ fn every_face_of_a_storage_record_reads_the_record_alone() {
     let summary = face("summary");
     assert_eq!(summary.lines().count(), 3, "{summary}");
     let json: Value = serde_json::from_str(&face("json")).expect("JSON");
-    assert_eq!(
-        json["parts"]["storage"]["jobs"][0]["ways"][0]["ios_count"],
-        50_000
-    );
+    assert_eq!(json["parts"]["storage"]["jobs"][0]["ways"][0]["ios_count"], 50_000);
 }
 
 #[test]

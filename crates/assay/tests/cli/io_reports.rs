@@ -4,13 +4,7 @@ use crate::common::{Place, Ran, with};
 use serde_json::Value;
 
 /// Reads of nothing.
-const NULL: &[&str] = &[
-    "--no-record",
-    "--name=n",
-    "--ioengine=null",
-    "--size=1g",
-    "--rw=randread",
-];
+const NULL: &[&str] = &["--no-record", "--name=n", "--ioengine=null", "--size=1g", "--rw=randread"];
 
 /// Two thousand of them.
 fn short<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -32,20 +26,8 @@ fn json_is_fios_tree_with_our_own_key_last() {
     let place = Place::new();
     let done = io(&place, &short(&["--output-format=json"])).code(0);
     let tree = documents(&done.out).remove(0);
-    let keys: Vec<&str> = tree
-        .as_object()
-        .expect("a tree")
-        .keys()
-        .map(String::as_str)
-        .collect();
-    for key in [
-        "fio version",
-        "timestamp",
-        "timestamp_ms",
-        "time",
-        "jobs",
-        "native",
-    ] {
+    let keys: Vec<&str> = tree.as_object().expect("a tree").keys().map(String::as_str).collect();
+    for key in ["fio version", "timestamp", "timestamp_ms", "time", "jobs", "native"] {
         assert!(keys.contains(&key), "{keys:?}");
     }
     let job = &tree["jobs"][0];
@@ -62,9 +44,7 @@ fn json_plus_has_every_latency_in_a_bin() {
     let place = Place::new();
     let done = io(&place, &short(&["--output-format=json+"])).code(0);
     let tree = documents(&done.out).remove(0);
-    let bins = tree["jobs"][0]["read"]["clat_ns"]["bins"]
-        .as_object()
-        .expect("bins");
+    let bins = tree["jobs"][0]["read"]["clat_ns"]["bins"].as_object().expect("bins");
     let sum: u64 = bins.values().filter_map(Value::as_u64).sum();
     assert_eq!(sum, 2000);
 }
@@ -73,11 +53,7 @@ fn json_plus_has_every_latency_in_a_bin() {
 fn several_formats_come_in_fios_order() {
     let place = Place::new();
     let done = io(&place, &short(&["--output-format=normal,json,terse"])).code(0);
-    let at = |text: &str| {
-        done.out
-            .find(text)
-            .unwrap_or_else(|| panic!("no {text}: {}", done.out))
-    };
+    let at = |text: &str| done.out.find(text).unwrap_or_else(|| panic!("no {text}: {}", done.out));
     let (terse, json, normal) = (at("3;"), at("{\n"), at("Run status group 0"));
     assert!(terse < json && json < normal);
     let minimal = io(&place, &short(&["--minimal"])).code(0);
@@ -90,24 +66,14 @@ fn the_report_goes_to_a_new_file_and_never_over_another() {
     let place = Place::new();
     place.write("theirs", "theirs");
     let refused = io(&place, &short(&["--output=theirs"])).code(6);
-    assert!(
-        refused.errors()[0].contains("never overwrites"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.errors()[0].contains("never overwrites"), "{}", refused.err);
     assert_eq!(place.read("theirs"), "theirs");
     io(&place, &short(&["--output=no/such/dir"])).code(6);
     let done = io(&place, &short(&["--output=new", "--output-format=json"])).code(0);
     assert_eq!(done.out, "");
     assert_eq!(documents(&place.read("new")).len(), 1);
     // A job that is refused takes its empty report away again.
-    let words = [
-        "--no-record",
-        "--name=a",
-        "--filename=absent",
-        "--rw=read",
-        "--output=none",
-    ];
+    let words = ["--no-record", "--name=a", "--filename=absent", "--rw=read", "--output=none"];
     io(&place, &words).code(2);
     assert_eq!(place.files(), ["new", "theirs"]);
 }
@@ -115,23 +81,14 @@ fn the_report_goes_to_a_new_file_and_never_over_another() {
 #[test]
 fn io_15_reports_every_so_often_are_cumulative() {
     let place = Place::new();
-    let job = with(
-        NULL,
-        &["--time_based", "--runtime=3", "--status-interval=1"],
-    );
+    let job = with(NULL, &["--time_based", "--runtime=3", "--status-interval=1"]);
     let done = io(&place, &with(&job, &["--output-format=json"])).code(0);
-    let bytes: Vec<u64> = documents(&done.out)
-        .iter()
-        .map(|tree| tree["jobs"][0]["read"]["io_bytes"].as_u64().expect("bytes"))
-        .collect();
+    let bytes: Vec<u64> =
+        documents(&done.out).iter().map(|tree| tree["jobs"][0]["read"]["io_bytes"].as_u64().expect("bytes")).collect();
     assert!(bytes.len() >= 3, "{bytes:?}");
     assert!(bytes.is_sorted(), "{bytes:?}");
     let text = io(&place, &job).code(0);
-    assert!(
-        text.out.matches("Run status group 0").count() >= 3,
-        "{}",
-        text.out
-    );
+    assert!(text.out.matches("Run status group 0").count() >= 3, "{}", text.out);
 }
 
 #[test]
@@ -142,11 +99,7 @@ fn the_progress_line_is_told_to_come_or_not() {
     let always = io(&place, &with(&job, &["--eta=always"])).code(0);
     assert!(jobs(&always) >= 1, "{}", always.err);
     let newline = io(&place, &with(&job, &["--eta-newline=1"])).code(0);
-    assert!(
-        newline.err.lines().any(|line| line.starts_with("Jobs: ")),
-        "{}",
-        newline.err
-    );
+    assert!(newline.err.lines().any(|line| line.starts_with("Jobs: ")), "{}", newline.err);
     let never = io(&place, &with(&job, &["--eta=never", "--eta-newline=1"])).code(0);
     assert_eq!(jobs(&never), 0, "{}", never.err);
     for done in [always, newline, never] {
@@ -183,21 +136,14 @@ fn logs_are_written_with_fios_names_and_columns_and_never_over_others() {
     assert_eq!(row[3], "4096");
     assert_eq!(rows.lines().count(), 1024, "one row an I/O");
     let again = io(&place, &job);
-    assert!(
-        again.code != 0,
-        "the logs of before are written over: {}",
-        again.err
-    );
+    assert!(again.code != 0, "the logs of before are written over: {}", again.err);
     assert_eq!(place.read("x_clat.1.log"), rows);
 }
 
 #[test]
 fn io_18_clones_of_a_group_are_summed() {
     let place = Place::new();
-    let job = with(
-        NULL,
-        &["--numjobs=4", "--number_ios=500", "--output-format=json"],
-    );
+    let job = with(NULL, &["--numjobs=4", "--number_ios=500", "--output-format=json"]);
     let each = documents(&io(&place, &job).code(0).out).remove(0);
     assert_eq!(each["jobs"].as_array().map(Vec::len), Some(4));
     let group = documents(&io(&place, &with(&job, &["--group_reporting"])).code(0).out).remove(0);

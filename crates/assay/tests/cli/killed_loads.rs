@@ -6,30 +6,14 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Small, and still several phases long.
-const SIZES: &[&str] = &[
-    "--set",
-    "SCALE=2000",
-    "--set",
-    "REDO_LOG_MB=8",
-    "--set",
-    "UNDO_MB=8",
-];
+const SIZES: &[&str] = &["--set", "SCALE=2000", "--set", "REDO_LOG_MB=8", "--set", "UNDO_MB=8"];
 
 /// Instants after which a load is killed, ms; the last ones find some loads done.
 const INSTANTS_MS: [u64; 9] = [0, 3, 8, 20, 40, 80, 150, 300, 600];
 
 /// The ways a data set lies on its paths.
-const LAYOUTS: [&[&str]; 2] = [
-    &["--target", "native:d"],
-    &[
-        "--target",
-        "native:d,e",
-        "--set",
-        "REDO_DIR=r",
-        "--set",
-        "UNDO_DIR=u",
-    ],
-];
+const LAYOUTS: [&[&str]; 2] =
+    [&["--target", "native:d"], &["--target", "native:d,e", "--set", "REDO_DIR=r", "--set", "UNDO_DIR=u"]];
 
 /// Starts a load and kills it after so long; from when its plan is out, so that it has begun.
 fn kill_load(place: &Place, args: &[&str], after: Duration) {
@@ -114,11 +98,7 @@ fn an_addition_killed_at_any_instant_loses_nothing_and_is_resumed_by_the_command
                 // Right on.
                 0 => {
                     let done = place.assay(&add);
-                    assert!(
-                        done.code == 0 || done.err.contains("schemas of 2000 blocks already"),
-                        "{}",
-                        done.err
-                    );
+                    assert!(done.code == 0 || done.err.contains("schemas of 2000 blocks already"), "{}", done.err);
                 }
                 1 => {
                     let checked = place.assay(&with(&["check"], layout)).code(0);
@@ -155,9 +135,7 @@ fn what_was_loaded_before_an_addition_was_killed_is_byte_for_byte_there() {
             started.kill();
             let done = match next {
                 "run" => {
-                    let all = place
-                        .assay(&with(&["run", "--dry-run", "-s", "64"], layout))
-                        .code(2);
+                    let all = place.assay(&with(&["run", "--dry-run", "-s", "64"], layout)).code(2);
                     assert!(all.err.contains("-s 64"), "{}", all.err);
                     let reads = with(&["--set", "UPDATE_PCT=0"], layout);
                     short_run(&place, &reads).code(0)
@@ -165,10 +143,7 @@ fn what_was_loaded_before_an_addition_was_killed_is_byte_for_byte_there() {
                 "check" => {
                     let checked = place.assay(&with(&["check"], layout)).code(0);
                     let command = named_command(&checked.out);
-                    assert!(
-                        command.windows(2).any(|two| two == ["-s", "64"]),
-                        "{command:?}"
-                    );
+                    assert!(command.windows(2).any(|two| two == ["-s", "64"]), "{command:?}");
                     checked
                 }
                 _ => place.assay(&with(&["prepare", "-s", "2"], layout)).code(0),
@@ -201,23 +176,14 @@ fn an_addition_to_a_server_killed_at_any_instant_is_resumed_by_the_command_named
     let before = content(&server);
     for (n, after) in INSTANTS_MS.into_iter().enumerate() {
         let more = (n + 2).to_string();
-        kill_load(
-            &place,
-            &with(&["prepare", "-s", &more], &target),
-            Duration::from_millis(after),
-        );
+        kill_load(&place, &with(&["prepare", "-s", &more], &target), Duration::from_millis(after));
         if n % 2 == 1 {
             short_run(&place, &with(&target, &["--set", "UPDATE_PCT=0"])).code(0);
         }
         let checked = place.assay(&with(&["check"], &target)).code(0);
         if checked.out.contains("assay prepare") {
             let command = named_command(&checked.out);
-            assert!(
-                command
-                    .windows(2)
-                    .any(|two| two[0] == "-s" && two[1] == more),
-                "{command:?}"
-            );
+            assert!(command.windows(2).any(|two| two[0] == "-s" && two[1] == more), "{command:?}");
             again(&place, &command).code(0);
         }
         assert_eq!(content(&server), before);

@@ -10,18 +10,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const SMALL: &[&str] = &[
-    "-s",
-    "2",
-    "--set",
-    "SCALE=1000",
-    "--set",
-    "SCAN_TABLE_SZ=16",
-];
+const SMALL: &[&str] = &["-s", "2", "--set", "SCALE=1000", "--set", "SCAN_TABLE_SZ=16"];
 /// A run that would last a minute if nothing happened.
-const LONG: &[&str] = &[
-    "--time", "60", "--warmup", "0", "-o", "run", "--format", "full",
-];
+const LONG: &[&str] = &["--time", "60", "--warmup", "0", "-o", "run", "--format", "full"];
 
 /// A held server, and the place its directory is in.
 pub(crate) struct Server {
@@ -33,10 +24,7 @@ pub(crate) struct Server {
 }
 
 fn base() -> tempfile::TempDir {
-    let base = tempfile::Builder::new()
-        .prefix("assay-test-")
-        .tempdir_in("/var/tmp")
-        .expect("a directory");
+    let base = tempfile::Builder::new().prefix("assay-test-").tempdir_in("/var/tmp").expect("a directory");
     std::fs::set_permissions(base.path(), PermissionsExt::from_mode(0o755)).expect("its mode");
     base
 }
@@ -60,14 +48,10 @@ fn said_aloud(errors: &str) {
 fn user_of_servers() -> Option<u32> {
     let users = std::fs::read_to_string("/etc/passwd").ok()?;
     let of = |name: &str| {
-        let line = users
-            .lines()
-            .find(|line| line.starts_with(&format!("{name}:")))?;
+        let line = users.lines().find(|line| line.starts_with(&format!("{name}:")))?;
         line.split(':').nth(2)?.parse().ok()
     };
-    rustix::process::getuid()
-        .is_root()
-        .then(|| of("mysql").or_else(|| of("nobody")))?
+    rustix::process::getuid().is_root().then(|| of("mysql").or_else(|| of("nobody")))?
 }
 
 /// MySQL's server as a package would install it: a script stands for the program, whose tree has its own libraries.
@@ -101,9 +85,7 @@ impl Server {
     fn of(target: &str, programs: Option<tempfile::TempDir>) -> Option<Self> {
         let (place, base) = (Place::new(), base());
         let mut command = place.command(&["temp-server", "--target", target]);
-        command
-            .env("ASSAY_MYSQL_DIR", base.path())
-            .env("ASSAY_SCALE", "1000");
+        command.env("ASSAY_MYSQL_DIR", base.path()).env("ASSAY_SCALE", "1000");
         if let Some(programs) = &programs {
             command.env("ASSAY_MYSQL_BIN", programs.path());
         }
@@ -116,30 +98,15 @@ impl Server {
             return None;
         }
         let said = serde_json::from_str(&line).expect("a line of JSON");
-        Some(Self {
-            place,
-            base,
-            held: Some(held),
-            said,
-            _programs: programs,
-        })
+        Some(Self { place, base, held: Some(held), said, _programs: programs })
     }
 
     /// What its own client says to this, a line a row.
     pub(crate) fn query(&self, sql: &str) -> String {
         let directory = PathBuf::from(self.text("server_directory"));
         let asked = Command::new("mariadb")
-            .args([
-                "--no-defaults",
-                "-uroot",
-                "--batch",
-                "--skip-column-names",
-                "--force",
-            ])
-            .arg(format!(
-                "--socket={}",
-                directory.join("data/server.sock").display()
-            ))
+            .args(["--no-defaults", "-uroot", "--batch", "--skip-column-names", "--force"])
+            .arg(format!("--socket={}", directory.join("data/server.sock").display()))
             .args(["-e", sql])
             .output()
             .expect("the client of the server");
@@ -147,9 +114,7 @@ impl Server {
     }
 
     fn text(&self, key: &str) -> &str {
-        self.said[key]
-            .as_str()
-            .unwrap_or_else(|| panic!("{key}: {}", self.said))
+        self.said[key].as_str().unwrap_or_else(|| panic!("{key}: {}", self.said))
     }
 
     pub(crate) fn url(&self) -> String {
@@ -172,9 +137,7 @@ impl Server {
         let mut held = self.held.take().expect("it is held");
         drop(held.child().stdin.take());
         held.ended();
-        let left = std::fs::read_dir(self.base.path())
-            .expect("it is there")
-            .count();
+        let left = std::fs::read_dir(self.base.path()).expect("it is there").count();
         assert_eq!(left, 0);
     }
 }
@@ -183,37 +146,15 @@ impl Server {
 fn a_run_on_a_server_of_its_own_is_complete_and_leaves_nothing() {
     let (place, base) = (Place::new(), base());
     // A server that starts removes every such file of its tmpdir, which may be another server's.
-    let foreign = tempfile::Builder::new()
-        .prefix("#sql-temptable-assay-")
-        .suffix(".MAI")
-        .tempfile_in("/tmp")
-        .expect("a file");
+    let foreign =
+        tempfile::Builder::new().prefix("#sql-temptable-assay-").suffix(".MAI").tempfile_in("/tmp").expect("a file");
     if let Some(server) = user_of_servers() {
         std::os::unix::fs::chown(foreign.path(), Some(server), None).expect("root gives it away");
     }
-    let mut command = place.command(&with(
-        &[
-            "run",
-            "--target",
-            "temp:mariadb",
-            "--time",
-            "2",
-            "--warmup",
-            "0",
-            "-o",
-            "run",
-        ],
-        SMALL,
-    ));
+    let mut command =
+        place.command(&with(&["run", "--target", "temp:mariadb", "--time", "2", "--warmup", "0", "-o", "run"], SMALL));
     command.env("ASSAY_MYSQL_DIR", base.path());
-    command.args([
-        "--set",
-        "UPDATE_PCT=20",
-        "--set",
-        "SCAN_PCT=10",
-        "--format",
-        "full",
-    ]);
+    command.args(["--set", "UPDATE_PCT=20", "--set", "SCAN_PCT=10", "--format", "full"]);
     let ran = Started::new(command.stdout(Stdio::piped())).ended();
     if ran.err.contains("no programs of MariaDB") {
         return skipped(&ran.err);
@@ -228,9 +169,7 @@ fn a_run_on_a_server_of_its_own_is_complete_and_leaves_nothing() {
     assert!(violated.is_empty(), "{violated:?}");
     // What the client did is what the server counted, and what it read and got adds up.
     for id in ["S1", "S2", "S6", "S7"] {
-        let holds = checks
-            .iter()
-            .any(|one| one["id"] == id && one["ok"] == true);
+        let holds = checks.iter().any(|one| one["id"] == id && one["ok"] == true);
         assert!(holds, "{id}: {checks:?}");
     }
     let left = std::fs::read_dir(base.path()).expect("it is there").count();
@@ -245,15 +184,10 @@ fn runs_on_a_mysql_of_their_own_are_complete_and_leave_nothing() {
     let (place, base) = (Place::new(), base());
     let short = ["--target", "temp:mysql:9", "--time", "2", "--warmup", "0"];
     let slob = with(&with(&["run", "-o", "slob"], &short), SMALL);
-    let orders = with(
-        &["orders", "run", "-o", "orders", "--scale", ".002"],
-        &short,
-    );
+    let orders = with(&["orders", "run", "-o", "orders", "--scale", ".002"], &short);
     for (run, command) in [("slob", slob), ("orders", orders)] {
         let mut command = place.command(&command);
-        command
-            .env("ASSAY_MYSQL_DIR", base.path())
-            .env("ASSAY_MYSQL_BIN", programs.path());
+        command.env("ASSAY_MYSQL_DIR", base.path()).env("ASSAY_MYSQL_BIN", programs.path());
         let started = Started::new(command.stdout(Stdio::piped()));
         started.ended().code(0);
         let report = place.read(&format!("{run}/report.txt"));
@@ -280,23 +214,15 @@ fn a_data_set_on_a_server_is_made_run_checked_and_removed() {
     assert!(absent.err.contains("assay prepare"), "{}", absent.err);
     let planned = with(&Server::arguments("prepare", &url, &[]), &["--dry-run"]);
     let planned = place.assay(&planned).code(0);
-    assert!(
-        planned.out.contains("create a data set of 2"),
-        "{}",
-        planned.out
-    );
-    place
-        .assay(&Server::arguments("prepare", &url, &[]))
-        .code(0);
+    assert!(planned.out.contains("create a data set of 2"), "{}", planned.out);
+    place.assay(&Server::arguments("prepare", &url, &[])).code(0);
     let short = ["--time", "1", "--warmup", "0", "--set", "UPDATE_PCT=50"];
     place.assay(&Server::arguments("run", &url, &short)).code(0);
     place.assay(&["check", "--target", &url]).code(0);
     let sampled = ["check", "--target", &url, "--set", "CHECK=sampled"];
     place.assay(&sampled).code(0);
     let looped = with(&short, &["--set", "LOOP=server"]);
-    place
-        .assay(&Server::arguments("run", &url, &looped))
-        .code(0);
+    place.assay(&Server::arguments("run", &url, &looped)).code(0);
     let asked = ["--time", "1", "--set", "COMMIT_MODE=none"];
     let asked = place.assay(&Server::arguments("run", &url, &asked)).code(2);
     assert!(asked.err.contains("temp:mariadb"), "{}", asked.err);
@@ -327,11 +253,7 @@ fn by_a_file_of_options(server: &Server) {
     place.assay(&check).code(0);
     std::fs::write(&file, "[assay]\nusr=root\n").expect("written");
     let wrong = place.assay(&check).code(2);
-    assert!(
-        wrong.err.contains("line 2: assay has no option usr"),
-        "{}",
-        wrong.err
-    );
+    assert!(wrong.err.contains("line 2: assay has no option usr"), "{}", wrong.err);
 }
 
 #[test]
@@ -340,18 +262,8 @@ fn a_load_that_was_killed_is_taken_up_again() {
         return;
     };
     let url = server.url();
-    let large = [
-        "prepare",
-        "--target",
-        &url,
-        "-s",
-        "3",
-        "--set",
-        "SCALE=4000",
-    ];
-    let mut killed = server
-        .place
-        .start(&with(&large, &["--set", "LOAD_PARALLEL_DEGREE=1"]));
+    let large = ["prepare", "--target", &url, "-s", "3", "--set", "SCALE=4000"];
+    let mut killed = server.place.start(&with(&large, &["--set", "LOAD_PARALLEL_DEGREE=1"]));
     std::thread::sleep(std::time::Duration::from_millis(700));
     killed.child().kill().expect("ours to kill");
     killed.ended();
@@ -376,9 +288,7 @@ fn a_server_that_is_killed_in_a_run_ends_it_with_its_record_kept() {
     };
     let url = server.url();
     let place = &server.place;
-    place
-        .assay(&Server::arguments("prepare", &url, &[]))
-        .code(0);
+    place.assay(&Server::arguments("prepare", &url, &[])).code(0);
     let run = place.start(&Server::arguments("run", &url, LONG));
     let run = run.until("the window begins", || place.measures("run"));
     server.signal(Signal::KILL);
@@ -392,9 +302,7 @@ fn a_server_that_answers_no_more_is_given_up() {
     };
     let url = server.url();
     let place = &server.place;
-    place
-        .assay(&Server::arguments("prepare", &url, &[]))
-        .code(0);
+    place.assay(&Server::arguments("prepare", &url, &[])).code(0);
     let patient = with(LONG, &["--set", "MYSQL_ANSWER_TIMEOUT=2"]);
     let run = place.start(&Server::arguments("run", &url, &patient));
     let run = run.until("the window begins", || place.measures("run"));

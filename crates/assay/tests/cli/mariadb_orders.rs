@@ -13,10 +13,7 @@ fn prepared() -> impl Iterator<Item = (Server, String)> {
     starts.into_iter().filter_map(|start| {
         let server = start()?;
         let url = server.url();
-        server
-            .place
-            .assay(&with(&["orders", "prepare", "--target", &url], SMALL))
-            .code(0);
+        server.place.assay(&with(&["orders", "prepare", "--target", &url], SMALL)).code(0);
         Some((server, url))
     })
 }
@@ -36,10 +33,7 @@ fn given_up(place: &Place, run: Started) {
     let record = place.record("run");
     assert_eq!(record["run"]["verdict"], "invalid");
     let lost: &Value = &record["driver"]["errors_count"]["connection lost"];
-    assert!(
-        lost.as_u64().is_some_and(|n| (1..=4).contains(&n)),
-        "{lost}"
-    );
+    assert!(lost.as_u64().is_some_and(|n| (1..=4).contains(&n)), "{lost}");
     // It gave up long before its minute was over.
     let elapsed = record["interval"]["whole_run_s"].as_f64();
     assert!(elapsed.expect("a figure") < 50.0, "{elapsed:?}");

@@ -6,15 +6,7 @@ use std::time::Duration;
 
 /// A run that ends soon; its figures are not the point.
 fn short(place: &Place, more: &[&str]) -> Ran {
-    let args = [
-        "run",
-        "--time",
-        "1",
-        "--warmup",
-        "0.2",
-        "--set",
-        "CACHE_MB=4",
-    ];
+    let args = ["run", "--time", "1", "--warmup", "0.2", "--set", "CACHE_MB=4"];
     let report = match more.contains(&"--format") {
         true => &[][..],
         false => &["--format", "full"],
@@ -43,25 +35,15 @@ fn whole_run(record: &serde_json::Value, key: &str) -> u64 {
 #[test]
 fn the_first_run_prepares_and_the_second_reuses_the_data() {
     let place = Place::new();
-    let args = with(
-        &["run", "--time", "1", "--warmup", "0.2", "--format", "full"],
-        SMALL,
-    );
+    let args = with(&["run", "--time", "1", "--warmup", "0.2", "--format", "full"], SMALL);
     let first = place.assay(&args).code(0);
-    assert!(
-        first.err.contains("assay prepares it first"),
-        "{}",
-        first.err
-    );
+    assert!(first.err.contains("assay prepares it first"), "{}", first.err);
     assert!(first.out.trim_end().ends_with("End of Report"));
     let control = place.path("assay-data/control.assay");
     let made = fs::metadata(&control).expect("prepared").created().ok();
     let second = place.assay(&args).code(0);
     assert!(!second.err.contains("prepares it first"), "{}", second.err);
-    assert_eq!(
-        fs::metadata(&control).expect("still there").created().ok(),
-        made
-    );
+    assert_eq!(fs::metadata(&control).expect("still there").created().ok(), made);
     assert_eq!(
         fs::read_dir(place.path("assay-runs"))
             .expect("kept")
@@ -77,16 +59,10 @@ fn the_grep_of_the_field_works_on_the_report() {
     let place = Place::prepared("1");
     let report = short(&place, &[]).code(0).out;
     let lines: Vec<&str> = report.lines().collect();
-    let found: Vec<usize> = (0..lines.len())
-        .filter(|i| lines[*i].contains("physical read IO requests"))
-        .collect();
+    let found: Vec<usize> = (0..lines.len()).filter(|i| lines[*i].contains("physical read IO requests")).collect();
     assert_eq!(found.len(), 1, "the words are on exactly one line");
     let window = &lines[found[0]..(found[0] + 35).min(lines.len())];
-    let physical: Vec<&str> = window
-        .iter()
-        .copied()
-        .filter(|line| line.contains("physical"))
-        .collect();
+    let physical: Vec<&str> = window.iter().copied().filter(|line| line.contains("physical")).collect();
     for name in [
         "physical read bytes",
         "physical read total IO requests",
@@ -98,9 +74,7 @@ fn the_grep_of_the_field_works_on_the_report() {
         "physical writes",
     ] {
         assert!(
-            physical
-                .iter()
-                .any(|line| line.trim_start().starts_with(name)),
+            physical.iter().any(|line| line.trim_start().starts_with(name)),
             "{name} is not in\n{}",
             physical.join("\n")
         );
@@ -113,20 +87,7 @@ fn slob_42_the_field_file_runs_as_it_says_and_every_parameter_is_reported() {
     let text = include_str!("../../../../testdata/slob-r1.conf");
     place.write("slob-r1.conf", text);
     let sizes = ["--set", "REDO_LOG_MB=32", "--set", "UNDO_MB=8"];
-    place
-        .assay(&with(
-            &[
-                "prepare",
-                "--target",
-                "native:d",
-                "-c",
-                "slob-r1.conf",
-                "-s",
-                "2",
-            ],
-            &sizes,
-        ))
-        .code(0);
+    place.assay(&with(&["prepare", "--target", "native:d", "-c", "slob-r1.conf", "-s", "2"], &sizes)).code(0);
     let args = [
         "run",
         "--target",
@@ -158,26 +119,15 @@ fn slob_42_the_field_file_runs_as_it_says_and_every_parameter_is_reported() {
         assert_eq!(setting(&record, name)["origin"], origin, "{name}");
     }
     let trace = place.read("trace.csv");
-    let rows: Vec<Vec<&str>> = trace
-        .lines()
-        .skip(1)
-        .map(|line| line.split(',').collect())
-        .collect();
+    let rows: Vec<Vec<&str>> = trace.lines().skip(1).map(|line| line.split(',').collect()).collect();
     let count = |wanted: &dyn Fn(&[&str]) -> bool| rows.iter().filter(|row| wanted(row)).count();
     // Session 2 lives on schema 2 and does every second operation on schema 1.
     let second = count(&|row| row[0] == "2");
     let redirected = count(&|row| row[0] == "2" && row[4] == "1");
     assert!(second >= 2, "{second} operations of session 2");
-    assert!(
-        redirected * 2 <= second + 1 && redirected * 2 + 1 >= second - 1,
-        "{redirected} of {second}"
-    );
+    assert!(redirected * 2 <= second + 1 && redirected * 2 + 1 >= second - 1, "{redirected} of {second}");
     let updates = count(&|row| row[3] == "update");
-    assert_eq!(
-        count(&|row| row[6] == "256"),
-        rows.len(),
-        "every operation touches 256 keys"
-    );
+    assert_eq!(count(&|row| row[6] == "256"), rows.len(), "every operation touches 256 keys");
     assert_eq!(whole_run(&record, "user_commits_count"), updates as u64);
     assert!(!place.read("out/report.txt").contains("Welcome1"));
 }
@@ -212,38 +162,22 @@ fn slob_27_sessions_use_the_schemas_asked_for() {
     let args = ["-s", "2", "-t", "3", "--format", "json"];
     let one = with(&args, &set(&["TRACE=t.csv", "THREADS_PER_SCHEMA=1"]));
     let record = json(&short(&place, &one).code(0).out);
-    assert_eq!(
-        record["run"]["sessions"], 2,
-        "--set comes later than -t and counts"
-    );
+    assert_eq!(record["run"]["sessions"], 2, "--set comes later than -t and counts");
     let three = with(&args, &set(&["TRACE=u.csv"]));
     let record = json(&short(&place, &three).code(0).out);
     assert_eq!(record["run"]["sessions"], 6);
     let trace = place.read("u.csv");
-    let schemas: std::collections::BTreeSet<&str> = trace
-        .lines()
-        .skip(1)
-        .filter_map(|line| line.split(',').nth(4))
-        .collect();
+    let schemas: std::collections::BTreeSet<&str> =
+        trace.lines().skip(1).filter_map(|line| line.split(',').nth(4)).collect();
     assert_eq!(schemas.into_iter().collect::<Vec<_>>(), ["1", "2"]);
 }
 
 #[test]
 fn slob_49_the_summary_reproduces_the_record() {
     let place = Place::prepared("1");
-    let record = json(
-        &short(&place, &["--format", "json", "--set", "UPDATE_PCT=0"])
-            .code(0)
-            .out,
-    );
-    let summary = place
-        .assay(&["report", "last", "--format", "summary"])
-        .code(0)
-        .out;
-    let lines: Vec<Vec<&str>> = summary
-        .lines()
-        .map(|line| line.split('|').collect())
-        .collect();
+    let record = json(&short(&place, &["--format", "json", "--set", "UPDATE_PCT=0"]).code(0).out);
+    let summary = place.assay(&["report", "last", "--format", "summary"]).code(0).out;
+    let lines: Vec<Vec<&str>> = summary.lines().map(|line| line.split('|').collect()).collect();
     let column = |name: &str| {
         let at = lines[0].iter().position(|head| *head == name);
         lines[2][at.unwrap_or_else(|| panic!("{name} is not in {:?}", lines[0]))]
@@ -251,16 +185,9 @@ fn slob_49_the_summary_reproduces_the_record() {
     assert_eq!(column("SESSIONS"), "1");
     let ops = record["interval"]["ops_count"].as_f64().expect("a number");
     let elapsed = record["interval"]["elapsed_s"].as_f64().expect("a number");
-    let executes: f64 = column("EXECUTES")
-        .replace(',', "")
-        .parse()
-        .expect("a number");
+    let executes: f64 = column("EXECUTES").replace(',', "").parse().expect("a number");
     assert!((executes - ops / elapsed).abs() <= 1.0, "{executes}");
-    assert_eq!(
-        column("DPR_LAT"),
-        "",
-        "no scan, no direct path read: empty, not 0"
-    );
+    assert_eq!(column("DPR_LAT"), "", "no scan, no direct path read: empty, not 0");
 }
 
 #[test]
@@ -270,11 +197,7 @@ fn two_runs_at_once_on_one_data_set_are_refused() {
     let first = first.until("gate", || place.has_mark("gate"));
     for command in ["run", "check", "destroy"] {
         let refused = place.assay(&[command]).code(3);
-        assert!(
-            refused.err.contains("another assay process"),
-            "{command}: {}",
-            refused.err
-        );
+        assert!(refused.err.contains("another assay process"), "{command}: {}", refused.err);
     }
     first.kill();
 }
@@ -288,17 +211,9 @@ fn a_parallel_scan_reads_past_the_cache_and_reports_its_bandwidth() {
     let ours = with(&scan, &["--parallel", "3", "--format", "json"]);
     let record = json(&short(&place, &ours).code(0).out);
     let streams = setting(&record, "SCAN_PARALLEL");
-    assert_eq!(
-        (&streams["value"], &streams["origin"]),
-        (&"3".into(), &"cli".into())
-    );
+    assert_eq!((&streams["value"], &streams["origin"]), (&"3".into(), &"cli".into()));
     assert_eq!(record["instance"]["scan"]["streams_count"], 3);
-    assert!(
-        record["instance"]["scan"]["direct_mb_per_s"]
-            .as_f64()
-            .expect("a rate")
-            > 0.0
-    );
+    assert!(record["instance"]["scan"]["direct_mb_per_s"].as_f64().expect("a rate") > 0.0);
     // Scans only: what was read past the cache is all there was, whole tables of 512 blocks.
     let blocks = whole_run(&record, "table_scan_blocks_gotten_blocks");
     assert!(blocks > 0 && blocks.is_multiple_of(512), "{blocks}");
@@ -310,9 +225,7 @@ fn a_parallel_scan_reads_past_the_cache_and_reports_its_bandwidth() {
     // Begun on one side, ended on the other: at both ends of the window some are under way,
     // 2 sessions x 3 streams x 4 requests at most.
     let ended = layers[0]["syscall"]["count"].as_u64().expect("a count");
-    let begun = record["instance"]["scan"]["direct_requests_count"]
-        .as_u64()
-        .expect("a count");
+    let begun = record["instance"]["scan"]["direct_requests_count"].as_u64().expect("a count");
     assert!(ended.abs_diff(begun) <= 24, "{ended} of {begun}");
     for identity in record["integrity"].as_array().expect("a list") {
         assert_ne!(identity["ok"], false, "{identity}");
@@ -321,8 +234,6 @@ fn a_parallel_scan_reads_past_the_cache_and_reports_its_bandwidth() {
     for words in ["Latency by Layer", "Scan Throughput", "MiB/s (2^20)"] {
         assert!(text.contains(words), "{words}");
     }
-    let wrong = place
-        .assay(&["run", "--parallel", "0", "--dry-run"])
-        .code(2);
+    let wrong = place.assay(&["run", "--parallel", "0", "--dry-run"]).code(2);
     assert!(wrong.err.contains("--parallel"), "{}", wrong.err);
 }

@@ -50,18 +50,14 @@ fn assay(pair: &Pair, place: &Place, run: &str, more: &[&str]) -> Ran {
 
 fn metric(record: &Value, scope: &str, key: &str) -> f64 {
     let metrics = record["metrics"].as_array().expect("metrics");
-    let found = metrics
-        .iter()
-        .find(|metric| metric["key"] == key && metric["scope"].as_str().unwrap_or("") == scope);
+    let found = metrics.iter().find(|metric| metric["key"] == key && metric["scope"].as_str().unwrap_or("") == scope);
     let found = found.unwrap_or_else(|| panic!("no {scope} {key}"));
     found["value"].as_f64().unwrap_or_else(|| panic!("{found}"))
 }
 
 fn violated(record: &Value) -> usize {
     let all = record["integrity"].as_array().expect("identities");
-    all.iter()
-        .filter(|identity| identity["ok"] == false)
-        .count()
+    all.iter().filter(|identity| identity["ok"] == false).count()
 }
 
 /// Tests of section 11: how both programs are asked, and the protocol.
@@ -70,57 +66,21 @@ const ROWS: &[(&[&str], &[&str], &str)] = &[
     (&["-t", "1", "-R"], &["-t", "1", "-R"], "tcp"),
     (&["-t", "1", "--bidir"], &["-t", "1", "--bidir"], "tcp"),
     (&["-t", "1", "-P", "3"], &["-t", "1", "-P", "3"], "tcp"),
-    (
-        &["-t", "1", "-P", "2", "-R"],
-        &["-t", "1", "-P", "2", "-R"],
-        "tcp",
-    ),
-    (
-        &["-t", "1", "-u", "-b", "10M"],
-        &["-t", "1", "-u", "-b", "10M"],
-        "udp",
-    ),
-    (
-        &["-t", "1", "-u", "-b", "10M", "-R"],
-        &["-t", "1", "-u", "-b", "10M", "-R"],
-        "udp",
-    ),
-    (
-        &["-t", "1", "-u", "-b", "10M", "--bidir"],
-        &["-t", "1", "-u", "-b", "10M", "--bidir"],
-        "udp",
-    ),
-    (
-        &["-t", "1", "-u", "-b", "10M"],
-        &["-t", "1", "-u", "-b", "10M", "--udp-counters-64bit"],
-        "udp",
-    ),
+    (&["-t", "1", "-P", "2", "-R"], &["-t", "1", "-P", "2", "-R"], "tcp"),
+    (&["-t", "1", "-u", "-b", "10M"], &["-t", "1", "-u", "-b", "10M"], "udp"),
+    (&["-t", "1", "-u", "-b", "10M", "-R"], &["-t", "1", "-u", "-b", "10M", "-R"], "udp"),
+    (&["-t", "1", "-u", "-b", "10M", "--bidir"], &["-t", "1", "-u", "-b", "10M", "--bidir"], "udp"),
+    (&["-t", "1", "-u", "-b", "10M"], &["-t", "1", "-u", "-b", "10M", "--udp-counters-64bit"], "udp"),
     (&["-n", "10M"], &["-n", "10M"], "tcp"),
     (&["-k", "100"], &["-k", "100"], "tcp"),
     (&["-O", "1", "-t", "1"], &["-O", "1", "-t", "1"], "tcp"),
     (&["-t", "1", "-b", "20M"], &["-t", "1", "-b", "20M"], "tcp"),
     (&["-t", "1", "-w", "64K"], &["-t", "1", "-w", "64K"], "tcp"),
-    (
-        &["-t", "1", "-M", "1000"],
-        &["-t", "1", "-M", "1000"],
-        "tcp",
-    ),
-    (
-        &["-t", "1", "-N", "-l", "1K"],
-        &["-t", "1", "-N", "-l", "1K"],
-        "tcp",
-    ),
-    (
-        &["-t", "1", "-C", "reno"],
-        &["-t", "1", "-C", "reno"],
-        "tcp",
-    ),
+    (&["-t", "1", "-M", "1000"], &["-t", "1", "-M", "1000"], "tcp"),
+    (&["-t", "1", "-N", "-l", "1K"], &["-t", "1", "-N", "-l", "1K"], "tcp"),
+    (&["-t", "1", "-C", "reno"], &["-t", "1", "-C", "reno"], "tcp"),
     (&["-t", "1", "-Z"], &["-t", "1", "-Z"], "tcp"),
-    (
-        &["-t", "1", "--get-server-output"],
-        &["-t", "1", "--get-server-output"],
-        "tcp",
-    ),
+    (&["-t", "1", "--get-server-output"], &["-t", "1", "--get-server-output"], "tcp"),
     (&["-t", "1", "-4"], &["-t", "1", "-4"], "tcp"),
 ];
 
@@ -142,20 +102,11 @@ fn net_01_every_row_against_a_stock_server() {
             false => &[""],
         };
         for role in roles {
-            let of = |side: &str| {
-                metric(
-                    &record,
-                    &format!("{role}{side}"),
-                    &format!("{proto}_moved_bytes"),
-                )
-            };
+            let of = |side: &str| metric(&record, &format!("{role}{side}"), &format!("{proto}_moved_bytes"));
             let (sent, got) = (of("sender"), of("receiver"));
             assert!(got > 0.0 && sent > 0.0, "{ours:?}: {sent} {got}");
             // What lay in buffers at the end, or was sent before the other end began to count.
-            assert!(
-                (sent - got).abs() <= 0.5 * sent.max(got) + 64e6,
-                "{ours:?}: {sent} {got}"
-            );
+            assert!((sent - got).abs() <= 0.5 * sent.max(got) + 64e6, "{ours:?}: {sent} {got}");
         }
     }
 }
@@ -172,19 +123,10 @@ fn net_01_every_row_from_a_stock_client() {
         let done = pair.client_runs(&iperf3(&args)).ended().code(0);
         assert!(done.out.contains("iperf Done."), "{theirs:?}: {}", done.out);
         let wants_output = theirs.contains(&"--get-server-output");
-        assert_eq!(
-            done.out.contains("Server output:"),
-            wants_output,
-            "{theirs:?}: {}",
-            done.out
-        );
+        assert_eq!(done.out.contains("Server output:"), wants_output, "{theirs:?}: {}", done.out);
     }
     let done = server.stopped();
-    assert!(
-        done.err.contains("Server listening on 5210 (test #1)"),
-        "{}",
-        done.err
-    );
+    assert!(done.err.contains("Server listening on 5210 (test #1)"), "{}", done.err);
 }
 
 #[test]
@@ -194,46 +136,19 @@ fn net_07_a_stock_client_is_told_that_the_server_is_busy_and_why_a_secret_refuse
     };
     let server = served_by_assay(&pair, &place, &[]);
     let port = PORT.to_string();
-    let first = pair.client(
-        &place,
-        &[
-            "net", SERVER, "-p", &port, "-t", "3", "-b", "20M", "-o", "first",
-        ],
-    );
+    let first = pair.client(&place, &["net", SERVER, "-p", &port, "-t", "3", "-b", "20M", "-o", "first"]);
     std::thread::sleep(std::time::Duration::from_millis(1200));
-    let second = pair
-        .client_runs(&iperf3(&["-c", SERVER, "-t", "1"]))
-        .ended();
-    assert!(
-        second.code != 0 && second.err.contains("busy"),
-        "{}",
-        second.err
-    );
+    let second = pair.client_runs(&iperf3(&["-c", SERVER, "-t", "1"])).ended();
+    assert!(second.code != 0 && second.err.contains("busy"), "{}", second.err);
     first.ended().code(0);
-    let rate = metric(
-        &place.record("first"),
-        "receiver",
-        "tcp_throughput_bits_per_s_mean",
-    );
+    let rate = metric(&place.record("first"), "receiver", "tcp_throughput_bits_per_s_mean");
     assert!((18e6..22e6).contains(&rate), "{rate}");
     server.stopped();
     place.write("secret", "known to both ends\n");
     let server = served_by_assay(&pair, &place, &["--secret-file", "secret"]);
-    let refused = pair
-        .client_runs(&iperf3(&["-c", SERVER, "-t", "1"]))
-        .ended();
-    assert!(
-        refused.code != 0 && refused.err.contains("authorization"),
-        "{}",
-        refused.err
-    );
-    assay(
-        &pair,
-        &place,
-        "known",
-        &["-t", "1", "-b", "10M", "--secret-file", "secret"],
-    )
-    .code(0);
+    let refused = pair.client_runs(&iperf3(&["-c", SERVER, "-t", "1"])).ended();
+    assert!(refused.code != 0 && refused.err.contains("authorization"), "{}", refused.err);
+    assay(&pair, &place, "known", &["-t", "1", "-b", "10M", "--secret-file", "secret"]).code(0);
     let told = assay(&pair, &place, "unknown", &["-t", "1"]).code(3);
     assert!(told.errors()[0].contains("--secret-file"), "{}", told.err);
     server.stopped();
@@ -252,11 +167,7 @@ fn a_shaped_link_gives_its_rate_and_is_named() {
     let is_named = (1..=4).any(|attempt| {
         let run = format!("tcp{attempt}");
         let done = assay(&pair, &place, &run, &["-t", "6"]).code(0);
-        let rate = metric(
-            &place.record(&run),
-            "receiver",
-            "tcp_throughput_bits_per_s_mean",
-        );
+        let rate = metric(&place.record(&run), "receiver", "tcp_throughput_bits_per_s_mean");
         assert!((40e6..51e6).contains(&rate), "{rate}");
         let is_named = done.out.contains("shaper") || done.out.contains("lost segments");
         let is_busy = done.out.contains("which other processes kept busy");
@@ -284,19 +195,15 @@ fn a_shaped_link_gives_its_rate_and_is_named() {
 fn net_10_a_rate_asked_for_is_kept_within_one_percent() {
     let place = Place::new();
     std::thread::scope(|scope| {
-        for (run, words) in [
-            ("tcp", &["-b", "10M"][..]),
-            ("udp", &["-u", "-b", "10M"]),
-            ("back", &["-b", "10M", "-R"]),
-        ] {
+        for (run, words) in [("tcp", &["-b", "10M"][..]), ("udp", &["-u", "-b", "10M"]), ("back", &["-b", "10M", "-R"])]
+        {
             let place = &place;
             scope.spawn(move || {
                 let port = crate::redo::free_port().to_string();
                 let server = place.start(&["net", "server", "-p", &port]);
                 let number = port.parse().expect("a port");
-                let server = server.until("listening server", || {
-                    std::net::TcpStream::connect(("127.0.0.1", number)).is_ok()
-                });
+                let server =
+                    server.until("listening server", || std::net::TcpStream::connect(("127.0.0.1", number)).is_ok());
                 let args = ["net", "127.0.0.1", "-p", &port, "-t", "10", "-o", run];
                 place.start(&[&args[..], words].concat()).ended().code(0);
                 let proto = if run == "udp" { "udp" } else { "tcp" };
@@ -323,15 +230,8 @@ fn what_a_small_buffer_drops_is_counted_exactly_and_named() {
     let dropped = native["receive_buffer"].as_f64().expect("counted");
     assert!(lost > 0.0 && dropped > 0.0, "{lost} {dropped}");
     // Nobody else has a socket there: what the kernel dropped is what did not arrive.
-    assert!(
-        (lost - dropped).abs() <= 0.02 * lost + 5.0,
-        "{lost} {dropped}"
-    );
-    assert!(
-        done.out.contains("the receiver's socket buffer"),
-        "{}",
-        done.out
-    );
+    assert!((lost - dropped).abs() <= 0.02 * lost + 5.0, "{lost} {dropped}");
+    assert!(done.out.contains("the receiver's socket buffer"), "{}", done.out);
     server.stopped();
 }
 
@@ -340,28 +240,13 @@ fn what_the_way_loses_is_counted_to_the_datagram_and_named() {
     let place = Place::new();
     let port = crate::redo::free_port();
     let server = place.start(&["net", "server", "-p", &port.to_string()]);
-    let server = server.until("listening server", || {
-        std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
-    });
+    let server = server.until("listening server", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
     let relay = Relay::to(port);
     // 2.5 %: with 98 % of what was asked for the rate would be the limit, and 2 % are too near to that.
     let lost = relay.losing_datagrams(port, 40, 1000);
     let to = relay.port().to_string();
-    let words = [
-        "net",
-        "127.0.0.1",
-        "-p",
-        &to,
-        "-u",
-        "-b",
-        "8M",
-        "-l",
-        "1000",
-    ];
-    let done = place
-        .start(&[&words[..], &["-t", "3", "-o", "run"]].concat())
-        .ended()
-        .code(0);
+    let words = ["net", "127.0.0.1", "-p", &to, "-u", "-b", "8M", "-l", "1000"];
+    let done = place.start(&[&words[..], &["-t", "3", "-o", "run"]].concat()).ended().code(0);
     let record = place.record("run");
     let native = &record["parts"]["network"]["native_remote"]["udp"];
     let dropped = native["receive_buffer"].as_f64().expect("counted");
@@ -369,15 +254,8 @@ fn what_the_way_loses_is_counted_to_the_datagram_and_named() {
     let lost = lost.load(std::sync::atomic::Ordering::Acquire) as f64;
     assert!(lost >= 20.0, "{lost}");
     // The kernels of the relay and of the server may have dropped some for want of room.
-    assert!(
-        (lost..=lost + dropped).contains(&counted),
-        "{counted} of {lost} and {dropped}"
-    );
-    assert!(
-        done.out.contains("the way, which loses datagrams"),
-        "{}",
-        done.out
-    );
+    assert!((lost..=lost + dropped).contains(&counted), "{counted} of {lost} and {dropped}");
+    assert!(done.out.contains("the way, which loses datagrams"), "{}", done.out);
     server.stopped();
 }
 
@@ -397,9 +275,7 @@ fn net_13_its_json_and_text_come_back_through_the_import_with_the_same_figures()
         let printed = assay(&pair, &place, run, &args).code(0).out;
         let file = format!("{run}.out");
         place.write(&file, &printed);
-        place
-            .assay(&["import", &file, "-o", &format!("{run}-imported")])
-            .code(0);
+        place.assay(&["import", &file, "-o", &format!("{run}-imported")]).code(0);
         let (own, imported) = (place.record(run), place.record(&format!("{run}-imported")));
         assert_eq!(own["kind"], imported["kind"]);
         let proto = if more.contains(&"-u") { "udp" } else { "tcp" };
@@ -409,23 +285,12 @@ fn net_13_its_json_and_text_come_back_through_the_import_with_the_same_figures()
             assert!((a / b - 1.0).abs() < 0.01, "{run} {side}: {a} {b}");
         }
         let compared = place.assay(&["compare", run, &format!("{run}-imported")]);
-        assert!(
-            compared.out.contains("rate"),
-            "{}{}",
-            compared.out,
-            compared.err
-        );
+        assert!(compared.out.contains("rate"), "{}{}", compared.out, compared.err);
     }
     server.stopped();
     let failed = assay(&pair, &place, "gone", &["--json"]);
     assert_eq!(failed.code, 3, "{}", failed.err);
-    assert!(
-        json(&failed.out)["error"]
-            .as_str()
-            .is_some_and(|e| e.contains("cannot connect")),
-        "{}",
-        failed.out
-    );
+    assert!(json(&failed.out)["error"].as_str().is_some_and(|e| e.contains("cannot connect")), "{}", failed.out);
 }
 
 #[test]
@@ -435,12 +300,7 @@ fn an_interrupted_test_keeps_what_was_measured() {
     };
     let server = served_by_assay(&pair, &place, &[]);
     let port = PORT.to_string();
-    let running = pair.client(
-        &place,
-        &[
-            "net", SERVER, "-p", &port, "-t", "60", "-b", "20M", "-o", "run",
-        ],
-    );
+    let running = pair.client(&place, &["net", SERVER, "-p", &port, "-t", "60", "-b", "20M", "-o", "run"]);
     std::thread::sleep(std::time::Duration::from_millis(2500));
     // `ip netns exec` has become the program itself.
     running.signal(Signal::INT);
@@ -482,13 +342,7 @@ fn a_link_that_is_cut_or_a_server_that_dies_leaves_what_was_measured_and_one_err
     server.kill();
     let (_, done) = ended(running, "dead", SERVER);
     let told = json(&done.out);
-    assert!(
-        told["error"]
-            .as_str()
-            .is_some_and(|why| why.contains(SERVER)),
-        "{}",
-        done.out
-    );
+    assert!(told["error"].as_str().is_some_and(|why| why.contains(SERVER)), "{}", done.out);
     assert!(!told["intervals"].as_array().expect("rows").is_empty());
     let server = served_by_assay(&pair, &place, &[]);
     let running = started("cut", &["-i", "0.5"]);
@@ -504,9 +358,7 @@ fn a_link_that_is_cut_or_a_server_that_dies_leaves_what_was_measured_and_one_err
 /// Whether lines begin so, one after the other.
 fn begin_in_order(text: &str, wanted: &[&str]) -> bool {
     let mut lines = text.lines();
-    wanted
-        .iter()
-        .all(|begin| lines.any(|line| line.starts_with(begin)))
+    wanted.iter().all(|begin| lines.any(|line| line.starts_with(begin)))
 }
 
 #[test]
@@ -536,18 +388,7 @@ fn a_verbose_text_in_the_unit_asked_for_is_that_of_iperf3_and_is_appended_to_a_l
         "rcv_tcp_congestion ",
         "iperf Done.",
     ];
-    let words = [
-        "-t",
-        "1",
-        "-b",
-        "10M",
-        "-V",
-        "-f",
-        "k",
-        "-A",
-        "0,0",
-        "--logfile",
-    ];
+    let words = ["-t", "1", "-b", "10M", "-V", "-f", "k", "-A", "0,0", "--logfile"];
     let server = served_by_iperf3(&pair);
     let theirs = place.path("theirs").display().to_string();
     let args = [&["-c", SERVER][..], &words, &[&theirs]].concat();
@@ -567,51 +408,25 @@ fn a_verbose_text_in_the_unit_asked_for_is_that_of_iperf3_and_is_appended_to_a_l
     assert!(begin_in_order(&ours, &twice), "{ours}");
     for text in [&theirs, &ours] {
         let rates = text.lines().filter(|line| line.ends_with("sender"));
-        assert!(
-            rates.clone().count() > 0 && rates.clone().all(|line| line.contains(" Kbits/sec")),
-            "{text}"
-        );
+        assert!(rates.clone().count() > 0 && rates.clone().all(|line| line.contains(" Kbits/sec")), "{text}");
     }
     let server = served_by_assay(&pair, &place, &[]);
     let told = assay(&pair, &place, "there", &["-A", "0,1000", "-t", "1"]).code(3);
-    assert!(
-        told.errors()[0].contains("does not take these parameters"),
-        "{}",
-        told.err
-    );
+    assert!(told.errors()[0].contains("does not take these parameters"), "{}", told.err);
     let told = assay(&pair, &place, "here", &["-A", "8000"]).code(2);
     assert!(told.errors()[0].contains("--affinity 8000"), "{}", told.err);
     let told = assay(&pair, &place, "nowhere", &["--logfile", "no/such/file"]).code(2);
-    assert!(
-        told.errors()[0].contains("--logfile no/such/file"),
-        "{}",
-        told.err
-    );
+    assert!(told.errors()[0].contains("--logfile no/such/file"), "{}", told.err);
     server.stopped();
 }
 
 #[test]
 fn a_dry_run_sends_nothing_and_mistakes_are_told_before() {
     let place = Place::new();
-    let plan = place
-        .assay(&[
-            "net",
-            "198.51.100.7",
-            "-u",
-            "-b",
-            "10M",
-            "-P",
-            "2",
-            "--dry-run",
-            "--format",
-            "json",
-        ])
-        .code(0);
+    let plan =
+        place.assay(&["net", "198.51.100.7", "-u", "-b", "10M", "-P", "2", "--dry-run", "--format", "json"]).code(0);
     let plan = json(&plan.out);
-    assert_eq!(
-        (&plan["protocol"], &plan["streams"]),
-        (&"udp".into(), &2.into())
-    );
+    assert_eq!((&plan["protocol"], &plan["streams"]), (&"udp".into(), &2.into()));
     assert_eq!(plan["rate_bits_per_s"], 20_000_000);
     for words in [
         &["net"][..],
@@ -622,9 +437,7 @@ fn a_dry_run_sends_nothing_and_mistakes_are_told_before() {
     ] {
         place.assay(words).code(2);
     }
-    let told = place
-        .assay(&["net", "server", "--dry-run", "-p", "5999"])
-        .code(0);
+    let told = place.assay(&["net", "server", "--dry-run", "-p", "5999"]).code(0);
     assert!(told.out.contains("127.0.0.1:5999"), "{}", told.out);
     assert!(place.files().is_empty());
 }

@@ -23,20 +23,7 @@ fn listener(refuses: bool) -> (SocketAddr, Arc<AtomicU32>) {
             let _ = stream.read(&mut asked);
             if refuses {
                 let text = b"(DESCRIPTION=(ERR=12514))";
-                let mut packet = vec![
-                    0,
-                    12 + text.len() as u8,
-                    0,
-                    0,
-                    4,
-                    0,
-                    0,
-                    0,
-                    0,
-                    0,
-                    0,
-                    text.len() as u8,
-                ];
+                let mut packet = vec![0, 12 + text.len() as u8, 0, 0, 4, 0, 0, 0, 0, 0, 0, text.len() as u8];
                 packet.extend(text);
                 let _ = stream.write_all(&packet);
             }
@@ -53,23 +40,13 @@ fn a_refusal_and_a_silence_are_one_clear_error_each_with_exit_code_3_and_no_pass
     for (refuses, wanted) in [(true, "is not registered"), (false, "no answer within 1 s")] {
         let (address, met) = listener(refuses);
         let target = format!("oracle://slob@//{address}/orclpdb1");
-        for verb in [
-            "run",
-            "prepare",
-            "check",
-            "destroy",
-            "orders prepare",
-            "orders check",
-        ] {
+        for verb in ["run", "prepare", "check", "destroy", "orders prepare", "orders check"] {
             let place = Place::new();
             let words: Vec<&str> = verb.split(' ').chain(["--target", &target]).collect();
             let mut command = place.command(&words);
             command.env("ASSAY_ORACLE_PASSWORD", PASSWORD);
             // A refusal is told a second late by the driver; silence is to end soon.
-            command.env(
-                "ASSAY_ORACLE_ANSWER_TIMEOUT",
-                if refuses { "60" } else { "1" },
-            );
+            command.env("ASSAY_ORACLE_ANSWER_TIMEOUT", if refuses { "60" } else { "1" });
             let output = command.output().expect("it starts");
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             assert_eq!(output.status.code(), Some(3), "{verb}: {said}");
@@ -89,15 +66,9 @@ fn what_the_url_lacks_is_a_usage_error_before_anything_connects() {
     for (target, wanted) in [
         ("oracle://slob@//127.0.0.1:1/s", "no password of user slob"),
         ("oracle://127.0.0.1:1/s", "names no user"),
-        (
-            "oracle://system:x@//127.0.0.1:1/s",
-            "the server's own tables",
-        ),
+        ("oracle://system:x@//127.0.0.1:1/s", "the server's own tables"),
     ] {
-        let output = place
-            .command(&["run", "--target", target])
-            .output()
-            .expect("it starts");
+        let output = place.command(&["run", "--target", target]).output().expect("it starts");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{target}: {said}");
         assert!(said.contains(wanted), "{target}: {said}");
@@ -112,10 +83,7 @@ fn order_entry_lies_in_the_schema_of_the_user_and_in_no_other() {
     let output = place.command(&words).output().expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(
-        said.contains("ORDERS_SCHEMA has no effect on orders"),
-        "{said}"
-    );
+    assert!(said.contains("ORDERS_SCHEMA has no effect on orders"), "{said}");
 }
 
 #[test]
@@ -123,55 +91,26 @@ fn the_self_test_plays_its_script_and_leaves_one_file_and_no_data_set() {
     let place = Place::new();
     let url = "native:./selftest-data";
     let output = place
-        .command(&[
-            "selftest",
-            url,
-            "--time",
-            "1s",
-            "-o",
-            "sent-back.json",
-            "--set",
-            "CACHE_MB=4",
-        ])
+        .command(&["selftest", url, "--time", "1s", "-o", "sent-back.json", "--set", "CACHE_MB=4"])
         .output()
         .expect("it starts");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let file =
-        json(&std::fs::read_to_string(place.path("sent-back.json")).expect("it was written"));
+    let file = json(&std::fs::read_to_string(place.path("sent-back.json")).expect("it was written"));
     let code = |name: &str| {
         let steps = file["steps"].as_array().expect("steps");
         let step = steps.iter().find(|step| step["step"] == name);
-        step.map(|step| (step["code"].clone(), step["expected_code"].clone()))
-            .expect(name)
+        step.map(|step| (step["code"].clone(), step["expected_code"].clone())).expect(name)
     };
-    for step in [
-        "check of nothing",
-        "load",
-        "load again",
-        "selects",
-        "updates HEAVY",
-        "destroy",
-        "check of what is gone",
-    ] {
+    for step in
+        ["check of nothing", "load", "load again", "selects", "updates HEAVY", "destroy", "check of what is gone"]
+    {
         let (is, must) = code(step);
         assert_eq!(is, must, "{step}: {file:#}");
     }
     assert_eq!(output.status.code(), Some(0), "{said}");
-    for held in [
-        "gets of a range select",
-        "rows of a range select",
-        "redo of a row",
-    ] {
-        assert!(
-            said.lines()
-                .any(|line| line.starts_with("holds") && line.contains(held)),
-            "{held}: {said}"
-        );
+    for held in ["gets of a range select", "rows of a range select", "redo of a row"] {
+        assert!(said.lines().any(|line| line.starts_with("holds") && line.contains(held)), "{held}: {said}");
     }
     assert!(!place.path("selftest-data").exists(), "{said}");
-    assert!(
-        file["records"]
-            .as_array()
-            .is_some_and(|records| records.len() >= 5)
-    );
+    assert!(file["records"].as_array().is_some_and(|records| records.len() >= 5));
 }

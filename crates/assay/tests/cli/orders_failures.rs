@@ -7,25 +7,14 @@ use crate::pg_server::{End, Server};
 pub(crate) const SMALL: &[&str] = &["--scale", ".002", "--seed", "7"];
 const OTHER: &[&str] = &["--scale", ".002", "--set", "ORDERS_SCHEMA=other"];
 /// A run that would last a minute if nothing happened.
-pub(crate) const LONG: &[&str] = &[
-    "--sessions",
-    "4",
-    "--time",
-    "60",
-    "--warmup",
-    "0",
-    "-o",
-    "run",
-];
+pub(crate) const LONG: &[&str] = &["--sessions", "4", "--time", "60", "--warmup", "0", "-o", "run"];
 
 /// A data set on a server of one's own.
 fn prepared() -> Option<(Server, Place)> {
     let server = Server::start(&[])?;
     let place = Place::new();
     let url = server.url();
-    place
-        .assay(&with(&["orders", "prepare", "--target", &url], SMALL))
-        .code(0);
+    place.assay(&with(&["orders", "prepare", "--target", &url], SMALL)).code(0);
     Some((server, place))
 }
 
@@ -44,11 +33,7 @@ fn given_up(place: &Place, run: Started, words: &[&str]) {
     let ran = run.ended().code(4);
     let errors = ran.errors();
     assert_eq!(errors.len(), 1, "{}", ran.err);
-    assert!(
-        words.iter().any(|word| errors[0].contains(word)),
-        "{}",
-        ran.err
-    );
+    assert!(words.iter().any(|word| errors[0].contains(word)), "{}", ran.err);
     let record = place.record("run");
     assert_eq!(record["run"]["verdict"], "invalid");
     // It gave up long before its minute was over.
@@ -63,11 +48,7 @@ fn a_server_that_stops_in_a_run_has_kept_what_it_acknowledged() {
         return;
     };
     let url = server.url();
-    for (how, form) in [
-        (End::Killed, "server"),
-        (End::Fast, "client"),
-        (End::Killed, "client"),
-    ] {
+    for (how, form) in [(End::Killed, "server"), (End::Fast, "client"), (End::Killed, "client")] {
         let run = measuring(&place, &url, form);
         server.stop(how);
         given_up(&place, run, &["connection"]);
@@ -86,10 +67,8 @@ fn sessions_that_are_ended_are_told_and_leave_a_whole_data_set() {
     let url = server.url();
     for form in ["server", "client"] {
         let run = measuring(&place, &url, form);
-        server.query(&[
-            "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'assay%' \
-             and backend_type = 'client backend' and pid <> pg_backend_pid()",
-        ]);
+        server.query(&["select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'assay%' \
+             and backend_type = 'client backend' and pid <> pg_backend_pid()"]);
         given_up(&place, run, &["terminat", "connection"]);
         server.keeps_no_session();
     }
@@ -105,11 +84,7 @@ fn what_may_not_be_written_and_who_may_not_is_told_before_anything_is_done() {
     let stranger = server.url_of("stranger");
     let refused = place.assay(&arguments("run", &stranger, LONG)).code(3);
     assert_eq!(refused.errors().len(), 1, "{}", refused.err);
-    assert!(
-        refused.err.contains("connect as that role"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.err.contains("connect as that role"), "{}", refused.err);
     let url = server.url();
     server.query(&["alter database postgres set default_transaction_read_only = on"]);
     for (verb, more) in [("run", LONG), ("prepare", OTHER)] {
@@ -122,29 +97,12 @@ fn what_may_not_be_written_and_who_may_not_is_told_before_anything_is_done() {
         "alter database postgres reset default_transaction_read_only",
     ]);
     let other = with(LONG, &["--scale", ".003"]);
-    let refused = place
-        .assay(&arguments("run", &server.url(), &other))
-        .code(2);
-    assert!(
-        refused.err.contains("ORDERS_SCALE asks for another"),
-        "{}",
-        refused.err
-    );
+    let refused = place.assay(&arguments("run", &server.url(), &other)).code(2);
+    assert!(refused.err.contains("ORDERS_SCALE asks for another"), "{}", refused.err);
     assert!(!place.path("run").join("record.json").exists());
     // Not once for each step of a sweep.
-    let sweep = [
-        "--scale",
-        ".003",
-        "--sessions",
-        "1,2",
-        "--time",
-        "2",
-        "-o",
-        "swept",
-    ];
-    let refused = place
-        .assay(&arguments("sweep", &server.url(), &sweep))
-        .code(2);
+    let sweep = ["--scale", ".003", "--sessions", "1,2", "--time", "2", "-o", "swept"];
+    let refused = place.assay(&arguments("sweep", &server.url(), &sweep)).code(2);
     assert_eq!(refused.errors().len(), 1, "{}", refused.err);
     assert!(!place.path("swept").exists());
     place.assay(&arguments("check", &server.url(), &[])).code(0);

@@ -11,9 +11,7 @@ use std::time::Duration;
 
 fn metric(record: &Value, key: &str) -> f64 {
     let metrics = record["metrics"].as_array().expect("metrics");
-    let found = metrics
-        .iter()
-        .find(|metric| metric["key"] == key && metric["scope"].is_null());
+    let found = metrics.iter().find(|metric| metric["key"] == key && metric["scope"].is_null());
     let found = found.unwrap_or_else(|| panic!("no {key}"));
     found["value"].as_f64().unwrap_or_else(|| panic!("{found}"))
 }
@@ -26,9 +24,7 @@ fn free_port() -> u16 {
 /// A server on loopback.
 fn served(place: &Place, port: u16) -> Started {
     let server = place.start(&["ping", "server", "-p", &port.to_string()]);
-    server.until("listening server", || {
-        std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
-    })
+    server.until("listening server", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok())
 }
 
 #[test]
@@ -37,16 +33,11 @@ fn two_machines_by_every_method_and_the_real_ping_beside() {
         return;
     };
     let place = Place::new();
-    let server = pair.server(
-        &place,
-        &["ping", "server", "--bind", "0.0.0.0", "-p", "5252"],
-    );
+    let server = pair.server(&place, &["ping", "server", "--bind", "0.0.0.0", "-p", "5252"]);
     let server = server.until("listening server", || pair.listens(5252));
     for method in ["icmp", "tcp-connect", "tcp-echo", "udp-echo"] {
         let run = method;
-        let words = [
-            "ping", SERVER, "--method", method, "-p", "5252", "--rate", "50",
-        ];
+        let words = ["ping", SERVER, "--method", method, "-p", "5252", "--rate", "50"];
         let args = [&words[..], &["--time", "2s", "-o", run]].concat();
         let done = pair.client(&place, &args).ended().code(0);
         let record = place.record(run);
@@ -67,33 +58,18 @@ fn two_machines_by_every_method_and_the_real_ping_beside() {
         let (a, b) = (metric(&own, "rtt_us_avg"), metric(&theirs, "rtt_us_avg"));
         assert!(a < b * 20.0 + 1000.0 && b < a * 20.0 + 1000.0, "{a} {b}");
         let compared = place.assay(&["compare", "theirs", "icmp"]);
-        assert!(
-            compared.out.contains("rtt_us_avg") || compared.out.contains("avg"),
-            "{}",
-            compared.out
-        );
+        assert!(compared.out.contains("rtt_us_avg") || compared.out.contains("avg"), "{}", compared.out);
     }
     // What we print as ping is read back as what it was.
-    let printed = place
-        .assay(&["report", "icmp", "--format", "tool"])
-        .code(0)
-        .out;
+    let printed = place.assay(&["report", "icmp", "--format", "tool"]).code(0).out;
     place.write("own.txt", &printed);
     place.assay(&["import", "own.txt", "-o", "own"]).code(0);
     let (own, back) = (place.record("icmp"), place.record("own"));
     // The average is the one printed, which ping makes of whole microseconds of each reply and cuts.
-    let printed_us = own["parts"]["ping"]["ping_avg_us"]
-        .as_f64()
-        .expect("an average");
+    let printed_us = own["parts"]["ping"]["ping_avg_us"].as_f64().expect("an average");
     let lost_us = printed_us - metric(&back, "rtt_us_avg");
-    assert!(
-        (-0.001..=1.0).contains(&lost_us),
-        "{lost_us} of {printed_us}"
-    );
-    assert_eq!(
-        metric(&own, "packets_sent_count"),
-        metric(&back, "packets_sent_count")
-    );
+    assert!((-0.001..=1.0).contains(&lost_us), "{lost_us} of {printed_us}");
+    assert_eq!(metric(&own, "packets_sent_count"), metric(&back, "packets_sent_count"));
     server.stopped();
 }
 
@@ -104,18 +80,7 @@ fn ping_19_a_stall_is_one_slow_round_trip_and_many_late_requests() {
     let server = served(&place, port);
     let relay = Relay::to(port);
     let to = relay.port().to_string();
-    let words = [
-        "ping",
-        "127.0.0.1",
-        "--method",
-        "tcp-echo",
-        "-p",
-        &to,
-        "--rate",
-        "1000",
-        "--timeout",
-        "20s",
-    ];
+    let words = ["ping", "127.0.0.1", "--method", "tcp-echo", "-p", &to, "--rate", "1000", "--timeout", "20s"];
     let running = place.start(&[&words[..], &["--time", "5s", "-o", "run"]].concat());
     std::thread::sleep(Duration::from_millis(2000));
     relay.stall(true);
@@ -127,10 +92,7 @@ fn ping_19_a_stall_is_one_slow_round_trip_and_many_late_requests() {
     let late = metric(&record, "rtt_response_us_p99");
     assert!(late >= 500_000.0, "{late}");
     let slow = part["worst"].as_array().expect("the worst");
-    let outliers = slow
-        .iter()
-        .filter(|row| row["service_us"].as_f64().expect("a time") >= 900_000.0)
-        .count();
+    let outliers = slow.iter().filter(|row| row["service_us"].as_f64().expect("a time") >= 900_000.0).count();
     assert_eq!(outliers, 1, "{slow:?}");
     assert!(metric(&record, "rtt_us_max") >= 900_000.0);
     server.stopped();
@@ -152,18 +114,14 @@ fn a_shaped_link_queues_requests_behind_a_stream() {
     let (echo, net) = (server("ping", "5252"), server("net", "5253"));
     let echo = echo.until("listening echo", || pair.listens(5252));
     let net = net.until("listening net", || pair.listens(5253));
-    let words = [
-        "ping", SERVER, "--method", "tcp-echo", "-p", "5252", "--rate", "50",
-    ];
+    let words = ["ping", SERVER, "--method", "tcp-echo", "-p", "5252", "--rate", "50"];
     let args = [&words[..], &["--load", "5253", "--time", "4s", "-o", "run"]].concat();
     let done = pair.client(&place, &args).ended().code(0);
     let record = place.record("run");
     let info = &record["parts"]["ping"];
     let quickest = |of: &Value| of["service"]["min_us"].as_f64().expect("a time");
     let idle = info["service"]["p50_us"].as_f64().expect("a time");
-    let loaded = info["loaded"]["service"]["p50_us"]
-        .as_f64()
-        .expect("a time");
+    let loaded = info["loaded"]["service"]["p50_us"].as_f64().expect("a time");
     // At 20 Mbit/s two packets of the stream before a request take 1.2 ms.
     assert!(loaded > 1200.0 && loaded > 3.0 * idle, "{idle} {loaded}");
     assert!(quickest(info) < 1200.0, "{}", quickest(info));
@@ -181,27 +139,14 @@ fn an_interrupted_test_keeps_what_was_measured_and_so_does_one_whose_server_is_g
     let server = served(&place, port);
     let relay = Relay::to(port);
     let to = relay.port().to_string();
-    let words = [
-        "ping",
-        "127.0.0.1",
-        "--method",
-        "tcp-echo",
-        "-p",
-        &to,
-        "--time",
-        "60s",
-        "-o",
-    ];
+    let words = ["ping", "127.0.0.1", "--method", "tcp-echo", "-p", &to, "--time", "60s", "-o"];
     let running = place.start(&[&words[..], &["stopped"]].concat());
     std::thread::sleep(Duration::from_millis(1500));
     running.signal(Signal::INT);
     let done = running.ended().code(130);
     assert!(done.out.contains("incomplete"), "{}", done.out);
     assert!(metric(&place.record("stopped"), "packets_received_count") > 100.0);
-    for (run, told) in [
-        ("cut", "the server closed the connection"),
-        ("hung", "no answer within 1 s"),
-    ] {
+    for (run, told) in [("cut", "the server closed the connection"), ("hung", "no answer within 1 s")] {
         let running = place.start(&[&words[..], &[run, "--patience", "1s"]].concat());
         std::thread::sleep(Duration::from_millis(1500));
         match run {
@@ -222,20 +167,8 @@ fn an_interrupted_test_keeps_what_was_measured_and_so_does_one_whose_server_is_g
 #[test]
 fn a_dry_run_sends_nothing() {
     let place = Place::new();
-    let plan = place
-        .assay(&[
-            "ping",
-            "198.51.100.7",
-            "--dry-run",
-            "-c",
-            "5",
-            "--format",
-            "json",
-        ])
-        .code(0);
+    let plan = place.assay(&["ping", "198.51.100.7", "--dry-run", "-c", "5", "--format", "json"]).code(0);
     assert_eq!(json(&plan.out)["count"], 5);
-    place
-        .assay(&["ping", "host", "--method", "carrier"])
-        .code(2);
+    place.assay(&["ping", "host", "--method", "carrier"]).code(2);
     assert!(place.files().is_empty());
 }

@@ -17,27 +17,17 @@ use std::time::{Duration, Instant};
 /// Two schemas of 8 MiB.
 const SMALL: &[&str] = &["-s", "2", "--set", "SCALE=1000"];
 /// A run that would last a minute if nothing happened.
-const LONG: &[&str] = &[
-    "--time", "60", "--warmup", "0", "-o", "run", "--format", "full",
-];
-const SHORT: &[&str] = &[
-    "--time", "2", "--warmup", "0", "-o", "run", "--format", "full",
-];
+const LONG: &[&str] = &["--time", "60", "--warmup", "0", "-o", "run", "--format", "full"];
+const SHORT: &[&str] = &["--time", "2", "--warmup", "0", "-o", "run", "--format", "full"];
 
 fn prepare(place: &Place, url: &str) {
-    place
-        .assay(&with(&["prepare", "--target", url], SMALL))
-        .code(0);
+    place.assay(&with(&["prepare", "--target", url], SMALL)).code(0);
 }
 
 fn arguments<'a>(verb: &'a str, url: &'a str, more: &[&[&'a str]]) -> Vec<&'a str> {
     let more = more.concat();
     // An option is given once.
-    let small = if more.contains(&"-s") {
-        &SMALL[2..]
-    } else {
-        SMALL
-    };
+    let small = if more.contains(&"-s") { &SMALL[2..] } else { SMALL };
     with(&with(&[verb, "--target", url], small), &more)
 }
 
@@ -63,8 +53,7 @@ fn given_up(place: &Place, ran: Ran) -> (Value, String) {
 
 fn record(place: &Place) -> Value {
     let record = json(&place.read("run/record.json"));
-    std::fs::rename(place.path("run"), place.path(&format!("run-{}", fresh())))
-        .expect("a run's directory");
+    std::fs::rename(place.path("run"), place.path(&format!("run-{}", fresh()))).expect("a run's directory");
     record
 }
 
@@ -122,19 +111,15 @@ fn a_terminated_backend_is_a_lost_session() {
     let place = Place::new();
     prepare(&place, &server.url());
     let run = measuring(&place, &server.url(), &[]);
-    let ended = server.query(&[
-        "select count(pg_terminate_backend(pid)) from (select pid from pg_stat_activity \
-         where application_name like 'assay%' and query ilike '%custid between%' limit 1) one",
-    ]);
+    let ended = server.query(&["select count(pg_terminate_backend(pid)) from (select pid from pg_stat_activity \
+         where application_name like 'assay%' and query ilike '%custid between%' limit 1) one"]);
     assert_eq!(ended, "1");
     let (_, error) = given_up(&place, run.ended());
     assert!(error.contains("terminat"), "{error}");
     server.keeps_no_session();
     // All at once, the one that reads the statistics too.
     let run = measuring(&place, &server.url(), &["--set", "UPDATE_PCT=50"]);
-    server.query(&[
-        "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'assay%'",
-    ]);
+    server.query(&["select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'assay%'"]);
     let (_, error) = given_up(&place, run.ended());
     assert!(error.contains("terminat"), "{error}");
     server.keeps_no_session();
@@ -240,15 +225,9 @@ fn a_server_without_room_for_the_sessions_is_refused_with_the_numbers() {
     };
     let place = Place::new();
     prepare(&place, &server.url());
-    let ran = place
-        .assay(&arguments("run", &server.url(), &[SHORT, &["-t", "30"]]))
-        .code(3);
+    let ran = place.assay(&arguments("run", &server.url(), &[SHORT, &["-t", "30"]])).code(3);
     assert_eq!(ran.errors().len(), 1, "{}", ran.err);
-    assert!(
-        ran.err.contains("60") && ran.err.contains("20"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("60") && ran.err.contains("20"), "{}", ran.err);
     assert!(!place.path("run").exists(), "nothing had begun");
     server.keeps_no_session();
 }
@@ -288,25 +267,16 @@ fn waits_that_take_longer_than_they_may_are_counted_by_class() {
     let place = Place::new();
     prepare(&place, &server.url());
     let sessions = ["-s", "1", "-t", "2", "--set", "UPDATE_PCT=100"];
-    for (limit, class) in [
-        ("statement_timeout", "statement timeout"),
-        ("lock_timeout", "lock timeout"),
-    ] {
+    for (limit, class) in [("statement_timeout", "statement timeout"), ("lock_timeout", "lock timeout")] {
         for run_loop in ["LOOP=client", "LOOP=server"] {
             server.query(&[&format!("alter database postgres set {limit} = '200ms'")]);
             let held = "select count(*) from (select 1 from assay.cf1_1 for update) x";
             let stranger = Stranger::holding(&server, held, 600);
             let more = with(&sessions, &["--set", run_loop]);
-            let ran = place
-                .assay(&arguments("run", &server.url(), &[SHORT, &more]))
-                .code(4);
+            let ran = place.assay(&arguments("run", &server.url(), &[SHORT, &more])).code(4);
             drop(stranger);
             let found = record(&place);
-            assert!(
-                failed(&found, class) > 0,
-                "{limit} {run_loop}: {}",
-                found["driver"]
-            );
+            assert!(failed(&found, class) > 0, "{limit} {run_loop}: {}", found["driver"]);
             assert_eq!(ran.errors().len(), 1, "{}", ran.err);
             assert!(ran.out.contains(&format!("error {class}: ")), "{}", ran.out);
             server.keeps_no_session();
@@ -326,10 +296,7 @@ fn waits_that_take_longer_than_they_may_are_counted_by_class() {
     run.ended().code(0);
     let found = record(&place);
     let waited = found["activity"].to_string();
-    assert!(
-        waited.contains("Lock:") || found.to_string().contains("enq: TX"),
-        "{waited}"
-    );
+    assert!(waited.contains("Lock:") || found.to_string().contains("enq: TX"), "{waited}");
     server.keeps_no_session();
 }
 
@@ -343,10 +310,7 @@ fn others_that_take_all_connections_stop_no_run_that_has_its_own() {
     let run = place.start(&arguments(
         "run",
         &server.url(),
-        &[
-            &["--time", "4", "--warmup", "0", "-o", "run"],
-            &["--set", "UPDATE_PCT=0"],
-        ],
+        &[&["--time", "4", "--warmup", "0", "-o", "run"], &["--set", "UPDATE_PCT=0"]],
     ));
     let run = run.until("the window begins", || place.measures("run"));
     // Two of these places are for the one who ends the others.
@@ -354,16 +318,12 @@ fn others_that_take_all_connections_stop_no_run_that_has_its_own() {
     let mut others = Vec::new();
     while others.len() < 30 {
         let mut psql = server.psql_of("nobody_else", &["select pg_sleep(600)"]);
-        psql.stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null());
+        psql.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
         others.push(psql.spawn().expect("psql"));
     }
     let begun = Instant::now();
     // The refused ones end by themselves, the others have all the places there are.
-    while others
-        .iter_mut()
-        .all(|psql| psql.try_wait().expect("a child").is_none())
-    {
+    while others.iter_mut().all(|psql| psql.try_wait().expect("a child").is_none()) {
         assert!(begun.elapsed() < Duration::from_secs(20), "all got in");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -372,14 +332,10 @@ fn others_that_take_all_connections_stop_no_run_that_has_its_own() {
     let found = record(&place);
     assert_eq!(found["run"]["verdict"], "complete");
     // Whoever comes now is told how many places there are.
-    let ran = place
-        .assay(&arguments("run", &server.url(), &[SHORT]))
-        .code(3);
+    let ran = place.assay(&arguments("run", &server.url(), &[SHORT])).code(3);
     assert_eq!(ran.errors().len(), 1, "{}", ran.err);
     assert!(ran.err.contains("max_connections is 22"), "{}", ran.err);
-    server.query(&[&format!(
-        "select count(pg_terminate_backend(pid)) {STRANGERS}"
-    )]);
+    server.query(&[&format!("select count(pg_terminate_backend(pid)) {STRANGERS}")]);
     for mut psql in others {
         psql.wait().expect("a child");
     }
@@ -393,20 +349,12 @@ fn a_role_that_may_not_have_so_many_sessions_is_told_and_keeps_none() {
     };
     let place = Place::new();
     prepare(&place, &server.url());
-    server.query(&[
-        "create role few login connection limit 5",
-        "grant pg_read_all_data to few",
-    ]);
+    server.query(&["create role few login connection limit 5", "grant pg_read_all_data to few"]);
     let many = ["-t", "4", "--set", "UPDATE_PCT=0"];
-    let ran = place
-        .assay(&arguments("run", &server.url_of("few"), &[SHORT, &many]))
-        .code(3);
+    let ran = place.assay(&arguments("run", &server.url_of("few"), &[SHORT, &many])).code(3);
     assert_eq!(ran.errors().len(), 1, "{}", ran.err);
     let told = &ran.errors()[0];
-    assert!(
-        told.contains("too many connections for role") && told.contains("CONNECTION LIMIT"),
-        "{told}"
-    );
+    assert!(told.contains("too many connections for role") && told.contains("CONNECTION LIMIT"), "{told}");
     server.keeps_no_session();
 }
 
@@ -418,23 +366,12 @@ fn a_hot_standby_serves_selects_and_refuses_the_rest_before_it_starts() {
     let place = Place::new();
     prepare(&place, &primary.url());
     let standby = Server::standby_of(&mut primary);
-    let ran = place
-        .assay(&arguments("run", &standby.url(), &[SHORT]))
-        .code(3);
+    let ran = place.assay(&arguments("run", &standby.url(), &[SHORT])).code(3);
     assert_eq!(ran.errors().len(), 1, "{}", ran.err);
     let told = ran.err.to_lowercase();
-    assert!(
-        told.contains("standby") || told.contains("read-only"),
-        "{told}"
-    );
+    assert!(told.contains("standby") || told.contains("read-only"), "{told}");
     assert!(told.contains("update_pct"), "the way out: {told}");
-    place
-        .assay(&arguments(
-            "run",
-            &standby.url(),
-            &[SHORT, &["--set", "UPDATE_PCT=0"]],
-        ))
-        .code(0);
+    place.assay(&arguments("run", &standby.url(), &[SHORT, &["--set", "UPDATE_PCT=0"]])).code(0);
     let found = record(&place);
     assert_eq!(found["run"]["verdict"], "complete");
     // Nothing can be made or removed there either.
@@ -464,41 +401,24 @@ fn a_server_one_may_not_enter_is_told_in_one_line() {
     let place = Place::new();
     server.query(&["create role keeper login password 'right'"]);
     let rules = server.data().join("pg_hba.conf");
-    std::fs::write(
-        &rules,
-        "local all keeper scram-sha-256\nlocal all all trust\n",
-    )
-    .expect("written");
+    std::fs::write(&rules, "local all keeper scram-sha-256\nlocal all all trust\n").expect("written");
     server.stop(End::Fast);
     server.start_again();
     let proxy = Proxy::to(&server.socket());
     let tcp = format!("127.0.0.1:{}/postgres", proxy.port);
-    let socket = server
-        .url_of("keeper")
-        .replacen("keeper@", "keeper:wrong@", 1);
+    let socket = server.url_of("keeper").replacen("keeper@", "keeper:wrong@", 1);
     let cases = [
         (socket, "password authentication failed"),
         (server.url_of("keeper"), "password"),
         (server.url_of("nobody_of_that_name"), "does not exist"),
-        (
-            format!("postgres://postgres@{tcp}?sslmode=require"),
-            "sslmode",
-        ),
-        (
-            server.url().replacen("/postgres?", "/nowhere?", 1),
-            "does not exist",
-        ),
-        (
-            "postgres://postgres@/postgres?host=/nowhere".to_owned(),
-            "/nowhere",
-        ),
+        (format!("postgres://postgres@{tcp}?sslmode=require"), "sslmode"),
+        (server.url().replacen("/postgres?", "/nowhere?", 1), "does not exist"),
+        ("postgres://postgres@/postgres?host=/nowhere".to_owned(), "/nowhere"),
     ];
     for (url, wanted) in cases {
         for verb in ["run", "prepare", "check", "destroy"] {
             let mut command = place.command(&arguments(verb, &url, &[]));
-            command
-                .env("PGPASSFILE", "/nonexistent")
-                .env_remove("PGPASSWORD");
+            command.env("PGPASSFILE", "/nonexistent").env_remove("PGPASSWORD");
             let ran = Started::new(command.stdout(std::process::Stdio::piped())).ended();
             assert_eq!(ran.code, 3, "{verb} {url}: {}", ran.err);
             assert_eq!(ran.errors().len(), 1, "{verb} {url}: {}", ran.err);
@@ -539,11 +459,7 @@ fn old_session(client: &mut TcpStream) -> Option<()> {
     let mut answer = vec![b'R', 0, 0, 0, 8, 0, 0, 0, 0];
     for (name, value) in [("server_version", "9.6.24"), ("client_encoding", "UTF8")] {
         answer.push(b'S');
-        answer.extend_from_slice(
-            &u32::try_from(name.len() + value.len() + 6)
-                .ok()?
-                .to_be_bytes(),
-        );
+        answer.extend_from_slice(&u32::try_from(name.len() + value.len() + 6).ok()?.to_be_bytes());
         answer.extend_from_slice(format!("{name}\0{value}\0").as_bytes());
     }
     answer.extend_from_slice(b"Z\0\0\0\x05I");
@@ -571,10 +487,6 @@ fn a_version_too_old_is_refused_by_its_number() {
     for verb in ["run", "prepare"] {
         let ran = place.assay(&arguments(verb, &url, &[])).code(3);
         assert_eq!(ran.errors().len(), 1, "{}", ran.err);
-        assert!(
-            ran.err.contains("9.6") && ran.err.contains("13"),
-            "{}",
-            ran.err
-        );
+        assert!(ran.err.contains("9.6") && ran.err.contains("13"), "{}", ran.err);
     }
 }

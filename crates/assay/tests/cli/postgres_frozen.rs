@@ -8,24 +8,15 @@ use serde_json::Value;
 use std::time::Duration;
 
 /// Longer than any test waits: what ends such a run is not its time.
-const FOR_EVER: &[&str] = &[
-    "--time", "600", "--warmup", "0", "-o", "run", "--format", "full",
-];
+const FOR_EVER: &[&str] = &["--time", "600", "--warmup", "0", "-o", "run", "--format", "full"];
 const NEVER: &[&str] = &["--set", "PG_ANSWER_TIMEOUT=600"];
 const SOON: &[&str] = &["--set", "PG_ANSWER_TIMEOUT=2"];
 
 fn arguments<'a>(verb: &'a str, url: &'a str, more: &[&[&'a str]]) -> Vec<&'a str> {
     let more = more.concat();
-    let schemas: &[&str] = if more.contains(&"-s") {
-        &[]
-    } else {
-        &["-s", "2"]
-    };
-    let scale: &[&str] = if more.iter().any(|word| word.starts_with("SCALE=")) {
-        &[]
-    } else {
-        &["--set", "SCALE=1000"]
-    };
+    let schemas: &[&str] = if more.contains(&"-s") { &[] } else { &["-s", "2"] };
+    let scale: &[&str] =
+        if more.iter().any(|word| word.starts_with("SCALE=")) { &[] } else { &["--set", "SCALE=1000"] };
     [&[verb, "--target", url], schemas, scale, &more].concat()
 }
 
@@ -33,9 +24,7 @@ fn arguments<'a>(verb: &'a str, url: &'a str, more: &[&[&'a str]]) -> Vec<&'a st
 fn loaded() -> Option<(Server, Place)> {
     let server = Server::start(&[])?;
     let place = Place::new();
-    place
-        .assay(&arguments("prepare", &server.url(), &[]))
-        .code(0);
+    place.assay(&arguments("prepare", &server.url(), &[])).code(0);
     Some((server, place))
 }
 
@@ -74,10 +63,7 @@ fn a_frozen_server_is_given_up_and_the_record_says_how_many_waited() {
         &["-t", "4", "--set", "DRIVER_THREADS=2"],
         &["-t", "1", "--set", "LOOP=server", "--set", "UPDATE_PCT=50"],
     ];
-    for (way, others) in ways
-        .iter()
-        .zip(["another session", "7 other", "another session"])
-    {
+    for (way, others) in ways.iter().zip(["another session", "7 other", "another session"]) {
         let run = measuring(&place, &server, &with(FOR_EVER, &with(SOON, way)));
         server.freeze();
         let ran = run.ended();
@@ -126,10 +112,7 @@ fn a_run_on_a_frozen_server_ends_on_request() {
         (&[Signal::TERM], &["-t", "4", "--set", "DRIVER_THREADS=1"]),
         (&[Signal::TERM], &["-t", "1", "--set", "LOOP=server"]),
         (&[Signal::INT, Signal::INT], &["-t", "1"]),
-        (
-            &[Signal::INT, Signal::INT],
-            &["-t", "4", "--set", "DRIVER_THREADS=1"],
-        ),
+        (&[Signal::INT, Signal::INT], &["-t", "4", "--set", "DRIVER_THREADS=1"]),
     ] {
         let run = measuring(&place, &server, &with(FOR_EVER, &with(NEVER, way)));
         server.freeze();
@@ -190,11 +173,7 @@ fn nobody_waits_longer_than_asked_for_a_frozen_server_to_let_him_in() {
     for verb in ["run", "prepare", "check", "destroy"] {
         let ran = place.assay(&arguments(verb, &url, &[])).code(3);
         assert_eq!(ran.errors().len(), 1, "{verb}: {}", ran.err);
-        assert!(
-            ran.err.contains("no answer within 2 s"),
-            "{verb}: {}",
-            ran.err
-        );
+        assert!(ran.err.contains("no answer within 2 s"), "{verb}: {}", ran.err);
     }
     server.thaw();
     server.keeps_no_session();
@@ -211,11 +190,7 @@ fn a_server_that_lives_is_waited_for_longer_than_an_answer_may_take() {
         let timed = ["--time", "2", "--warmup", "0", "-o", "run"];
         // Few rows at a time, and pauses: the stranger keeps all versions, which must not outgrow the tables.
         let updates = set(&["PG_ANSWER_TIMEOUT=1", "UPDATE_PCT=100", "WORK_UNIT=1"]);
-        let pauses = set(&[
-            "THINK_TM_FREQUENCY=1",
-            "THINK_TM_MIN=.01",
-            "THINK_TM_MAX=.01",
-        ]);
+        let pauses = set(&["THINK_TM_FREQUENCY=1", "THINK_TM_MIN=.01", "THINK_TM_MAX=.01"]);
         let updates = with(&updates, &pauses);
         let timed = with(&with(&timed, way), &updates);
         let ran = place.assay(&arguments("run", &server.url(), &[&timed]));

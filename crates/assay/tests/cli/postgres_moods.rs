@@ -10,10 +10,7 @@ const MEMORY: &str = "--as=1073741824";
 /// What is wrong with how a mood was met, if anything.
 fn met(place: &Place, mood: &'static Mood) -> Option<String> {
     let port = crate::pg_moods::start(mood);
-    let url = format!(
-        "postgres://role:s3cret@127.0.0.1:{port}/db?connect_timeout=2{}",
-        mood.url
-    );
+    let url = format!("postgres://role:s3cret@127.0.0.1:{port}/db?connect_timeout=2{}", mood.url);
     let program = place.command(&["check", "--target", &url, "--set", "PG_ANSWER_TIMEOUT=3"]);
     let mut limited = Command::new("prlimit");
     limited.arg(MEMORY).arg(program.get_program());
@@ -29,12 +26,7 @@ fn met(place: &Place, mood: &'static Mood) -> Option<String> {
         && ran.err.contains(mood.said)
         && !ran.err.contains(ill)
         && !ran.err.contains("s3cret");
-    (!well).then(|| {
-        format!(
-            "{}: no {:?}, exit {}: {:.1000}",
-            mood.name, mood.said, ran.code, ran.err
-        )
-    })
+    (!well).then(|| format!("{}: no {:?}, exit {}: {:.1000}", mood.name, mood.said, ran.code, ran.err))
 }
 
 #[test]
@@ -44,13 +36,8 @@ fn every_mood_of_a_server_is_met_by_one_error_in_bounds_of_time_and_memory() {
     // Most of them wait: several at a time.
     for some in MOODS.chunks(8) {
         std::thread::scope(|scope| {
-            let meetings: Vec<_> = some
-                .iter()
-                .map(|mood| scope.spawn(|| met(&place, mood)))
-                .collect();
-            let ended = meetings
-                .into_iter()
-                .map(|met| met.join().expect("no panic"));
+            let meetings: Vec<_> = some.iter().map(|mood| scope.spawn(|| met(&place, mood))).collect();
+            let ended = meetings.into_iter().map(|met| met.join().expect("no panic"));
             wrong.extend(ended.flatten());
         });
     }

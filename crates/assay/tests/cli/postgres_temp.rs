@@ -22,10 +22,7 @@ struct Servers {
 
 impl Servers {
     fn new() -> Self {
-        let base = tempfile::Builder::new()
-            .prefix("assay-test-")
-            .tempdir_in("/var/tmp")
-            .expect("a directory");
+        let base = tempfile::Builder::new().prefix("assay-test-").tempdir_in("/var/tmp").expect("a directory");
         std::fs::set_permissions(base.path(), PermissionsExt::from_mode(0o755)).expect("its mode");
         let place = Place::new();
         Self { place, base }
@@ -34,9 +31,7 @@ impl Servers {
     /// Arguments, and the place.
     fn command(&self, args: &[&str]) -> std::process::Command {
         let mut command = self.place.command(args);
-        command
-            .env("ASSAY_PG_DIR", self.base.path())
-            .env("ASSAY_PG_BIN", bins());
+        command.env("ASSAY_PG_DIR", self.base.path()).env("ASSAY_PG_BIN", bins());
         command
     }
 
@@ -47,19 +42,13 @@ impl Servers {
     /// What is in the place.
     fn left(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.base.path()).expect("it is there");
-        entries
-            .map(|entry| entry.expect("an entry").path())
-            .collect()
+        entries.map(|entry| entry.expect("an entry").path()).collect()
     }
 
     /// A held server and what was said of it; `None`, said aloud, where there is none of that version.
     fn hold(&self, args: &[&str]) -> Option<(Started, serde_json::Value)> {
         let args: Vec<&str> = ["temp-server"].iter().chain(args).copied().collect();
-        let mut started = Started::new(
-            self.command(&args)
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped()),
-        );
+        let mut started = Started::new(self.command(&args).stdin(Stdio::piped()).stdout(Stdio::piped()));
         let output = started.child().stdout.take().expect("piped");
         let mut line = String::new();
         let _ = BufReader::new(output).read_line(&mut line);
@@ -74,10 +63,7 @@ impl Servers {
             }
             return None;
         }
-        Some((
-            started,
-            serde_json::from_str(&line).expect("a line of JSON"),
-        ))
+        Some((started, serde_json::from_str(&line).expect("a line of JSON")))
     }
 }
 
@@ -85,16 +71,8 @@ impl Servers {
 fn bins() -> String {
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/postgres");
     let unpacked = std::fs::read_dir(place).into_iter().flatten();
-    let mut bins: Vec<String> = unpacked
-        .map(|entry| {
-            entry
-                .expect("an entry")
-                .path()
-                .join("bin")
-                .display()
-                .to_string()
-        })
-        .collect();
+    let mut bins: Vec<String> =
+        unpacked.map(|entry| entry.expect("an entry").path().join("bin").display().to_string()).collect();
     bins.extend(std::env::var("ASSAY_PG_BIN").ok());
     bins.join(":")
 }
@@ -103,19 +81,13 @@ fn bins() -> String {
 fn is_required(args: &[&str]) -> bool {
     let required = std::env::var("ASSAY_REQUIRE_POSTGRES").unwrap_or_default();
     let versions: Vec<&str> = required.split([' ', ',']).collect();
-    let listed = versions
-        .iter()
-        .any(|version| version.parse::<u32>().is_ok());
-    let asked = args
-        .iter()
-        .find_map(|arg| arg.strip_prefix("temp:postgres:"));
+    let listed = versions.iter().any(|version| version.parse::<u32>().is_ok());
+    let asked = args.iter().find_map(|arg| arg.strip_prefix("temp:postgres:"));
     !required.is_empty() && (!listed || asked.is_none_or(|asked| versions.contains(&asked)))
 }
 
 fn text<'a>(said: &'a serde_json::Value, key: &str) -> &'a str {
-    said[key]
-        .as_str()
-        .unwrap_or_else(|| panic!("no {key} in {said}"))
+    said[key].as_str().unwrap_or_else(|| panic!("no {key} in {said}"))
 }
 
 /// First process of the server in a directory.
@@ -138,9 +110,7 @@ fn remove(named: &str) {
     let (_, command) = named.split_once("remove with: ").expect("a command");
     // What a killed one had started may make its last files just then; the command can be given again.
     until("its removal", || {
-        let ran = std::process::Command::new("sh")
-            .args(["-c", command])
-            .status();
+        let ran = std::process::Command::new("sh").args(["-c", command]).status();
         ran.expect("a shell").success()
     });
 }
@@ -165,15 +135,10 @@ fn a_server_is_private_and_goes_with_the_command() {
     for version in 13..=18 {
         let servers = Servers::new();
         let target = format!("temp:postgres:{version}");
-        let Some((mut held, said)) =
-            servers.hold(&["--target", &target, "--pg-set", "work_mem=5MB"])
-        else {
+        let Some((mut held, said)) = servers.hold(&["--target", &target, "--pg-set", "work_mem=5MB"]) else {
             continue;
         };
-        assert!(
-            text(&said, "server").starts_with(&format!("PostgreSQL {version}")),
-            "{said}"
-        );
+        assert!(text(&said, "server").starts_with(&format!("PostgreSQL {version}")), "{said}");
         assert_eq!(text(&said, "server_settings_given"), "work_mem=5MB");
         let directory = PathBuf::from(text(&said, "server_directory"));
         let mode = |path: &Path| {
@@ -188,11 +153,7 @@ fn a_server_is_private_and_goes_with_the_command() {
         assert!(lives(server));
         drop(held.child().stdin.take());
         let ran = held.ended().code(0);
-        assert!(
-            ran.err.contains("Time to stop and remove it"),
-            "{}",
-            ran.err
-        );
+        assert!(ran.err.contains("Time to stop and remove it"), "{}", ran.err);
         assert!(!lives(server));
         assert_eq!(servers.left(), Vec::<PathBuf>::new());
     }
@@ -218,9 +179,7 @@ fn nothing_is_left_when_the_command_is_killed_while_the_cluster_is_made() {
         return;
     }
     until("an empty place", || servers.left().is_empty());
-    let making = servers
-        .start(&["temp-server"])
-        .until("directory", || !servers.left().is_empty());
+    let making = servers.start(&["temp-server"]).until("directory", || !servers.left().is_empty());
     making.kill();
     until("an empty place", || servers.left().is_empty());
 }
@@ -277,14 +236,7 @@ fn a_killed_keeper_takes_the_server_with_it_and_its_directory_is_named_by_the_ne
 
 /// What `--dry-run` names as left, if anything.
 fn named(servers: &Servers) -> Option<String> {
-    let dry = [
-        "run",
-        "--target",
-        "temp:postgres",
-        "--dry-run",
-        "--format",
-        "json",
-    ];
+    let dry = ["run", "--target", "temp:postgres", "--dry-run", "--format", "json"];
     let planned = servers.start(&dry).ended().code(0).out;
     let at = planned.find("remove with: ")?;
     let end = planned[at..].find('"').expect("the text ends");
@@ -313,9 +265,8 @@ fn a_keeper_killed_at_any_instant_leaves_nothing_unnamed() {
             let _ = rustix::process::kill_process(keeper, Signal::KILL);
             keeper
         } else {
-            let mut making = servers.start(&["temp-server"]).until("directory", || {
-                servers.left().iter().any(|path| path.is_dir())
-            });
+            let mut making =
+                servers.start(&["temp-server"]).until("directory", || servers.left().iter().any(|path| path.is_dir()));
             let pid = making.child().id();
             let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
             let keeper = children.expect("readable").trim().parse().expect("one");
@@ -325,9 +276,7 @@ fn a_keeper_killed_at_any_instant_leaves_nothing_unnamed() {
             making.ended();
             keeper
         };
-        until("the keeper's end", || {
-            !lives(keeper.as_raw_nonzero().get() as u32)
-        });
+        until("the keeper's end", || !lives(keeper.as_raw_nonzero().get() as u32));
         if servers.left().is_empty() {
             assert_eq!(named(&servers), None, "instant {instant}");
             continue;
@@ -376,10 +325,7 @@ fn two_servers_at_once_do_not_meet() {
         return;
     };
     let (second, two) = servers.hold(&[]).expect("a server as before");
-    assert_ne!(
-        text(&one, "server_directory"),
-        text(&two, "server_directory")
-    );
+    assert_ne!(text(&one, "server_directory"), text(&two, "server_directory"));
     for held in [first, second] {
         held.stopped();
     }
@@ -390,31 +336,12 @@ fn two_servers_at_once_do_not_meet() {
 fn commands_that_would_keep_something_on_it_are_refused() {
     let servers = Servers::new();
     for command in ["prepare", "check", "destroy"] {
-        let ran = servers
-            .start(&[command, "--target", "temp:postgres"])
-            .ended()
-            .code(2);
-        assert!(
-            ran.errors()[0].contains("assay run --target temp:postgres"),
-            "{}",
-            ran.err
-        );
+        let ran = servers.start(&[command, "--target", "temp:postgres"]).ended().code(2);
+        assert!(ran.errors()[0].contains("assay run --target temp:postgres"), "{}", ran.err);
     }
-    let ran = servers
-        .start(&["temp-server", "--target", "null:"])
-        .ended()
-        .code(2);
+    let ran = servers.start(&["temp-server", "--target", "null:"]).ended().code(2);
     assert!(ran.err.contains("temp:postgres[:VERSION]"), "{}", ran.err);
-    let shown = servers.start(&[
-        "config",
-        "show",
-        "--target",
-        "temp:postgres",
-        "--pg-set",
-        "a=1",
-        "--pg-set",
-        "b=2",
-    ]);
+    let shown = servers.start(&["config", "show", "--target", "temp:postgres", "--pg-set", "a=1", "--pg-set", "b=2"]);
     let shown = shown.ended().code(0);
     assert!(shown.out.contains("a=1; b=2"), "{}", shown.out);
 }

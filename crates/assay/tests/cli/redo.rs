@@ -30,10 +30,7 @@ impl Standby {
         let args = ["redo", "server", "--port", &number];
         let started = place.start(&with(&args, more));
         let listens = || TcpStream::connect(("127.0.0.1", port)).is_ok();
-        Self {
-            port,
-            started: started.until("listener", listens),
-        }
+        Self { port, started: started.until("listener", listens) }
     }
 
     pub(crate) fn writing(place: &Place, more: &[&str]) -> Self {
@@ -44,16 +41,7 @@ impl Standby {
 /// A test against loopback, with a log that is quickly made; its record.
 pub(crate) fn tested(place: &Place, port: u16, run: &str, more: &[&str]) -> (Ran, Value) {
     let number = port.to_string();
-    let args = [
-        "redo",
-        "127.0.0.1",
-        "--port",
-        &number,
-        "--log-size",
-        "8m",
-        "-o",
-        run,
-    ];
+    let args = ["redo", "127.0.0.1", "--port", &number, "--log-size", "8m", "-o", run];
     let ran = place.assay(&with(&args, more)).code(0);
     (ran, place.record(run))
 }
@@ -64,14 +52,10 @@ pub(crate) fn figure(record: &Value, key: &str) -> f64 {
 
 pub(crate) fn scoped(record: &Value, scope: &str, key: &str) -> f64 {
     let metrics = record["metrics"].as_array().expect("metrics");
-    let is_it = |metric: &&Value| {
-        metric["key"] == key && metric["scope"].as_str().unwrap_or_default() == scope
-    };
+    let is_it = |metric: &&Value| metric["key"] == key && metric["scope"].as_str().unwrap_or_default() == scope;
     let found = metrics.iter().find(is_it);
     let found = found.unwrap_or_else(|| panic!("no {scope} {key}"));
-    found["value"]
-        .as_f64()
-        .unwrap_or_else(|| panic!("{key}: {}", found["value"]))
+    found["value"].as_f64().unwrap_or_else(|| panic!("{key}: {}", found["value"]))
 }
 
 fn logs(place: &Place) -> usize {
@@ -90,11 +74,7 @@ fn redo_01_oratcptest_s_own_words_run_and_print_its_report() {
     let standby = Standby::writing(&place, &[]);
     let port = format!("-port={}", standby.port);
     for (mode, length, columns) in [
-        (
-            "sync",
-            "4k",
-            "                    Throughput             Latency",
-        ),
+        ("sync", "4k", "                    Throughput             Latency"),
         ("async", "8k", "                    Throughput"),
     ] {
         let (mode_word, length_word) = (format!("-mode={mode}"), format!("-length={length}"));
@@ -117,16 +97,10 @@ fn redo_01_oratcptest_s_own_words_run_and_print_its_report() {
         let ran = place.assay(&args).code(0);
         let lines: Vec<&str> = ran.out.lines().collect();
         assert_eq!(lines[0], "[Requesting a test]");
-        assert_eq!(
-            lines[6],
-            format!("\tTransport mode         = {}", mode.to_uppercase())
-        );
+        assert_eq!(lines[6], format!("\tTransport mode         = {}", mode.to_uppercase()));
         assert_eq!(lines[15], columns, "{}", ran.out);
         assert_eq!(ran.out.matches("Mbytes/s").count(), 3, "{}", ran.out);
-        assert!(
-            ran.out
-                .contains(" Test finished.\n\t       Socket send buffer = ")
-        );
+        assert!(ran.out.contains(" Test finished.\n\t       Socket send buffer = "));
         identities_hold(&place.record(mode));
     }
     assert_eq!(logs(&place), 0);
@@ -140,10 +114,7 @@ fn redo_03_05_09_every_message_is_counted_once_on_both_sides() {
         ("sync", &["--length", "4k", "--write"][..]),
         ("nothing", &["--length", "0"]),
         ("async", &["--length", "1m", "--mode", "async"]),
-        (
-            "async-write",
-            &["--length", "8k", "--mode", "async", "--write"],
-        ),
+        ("async-write", &["--length", "8k", "--mode", "async", "--write"]),
         ("four", &["--length", "2k", "--connections", "4"]),
         ("deep", &["--length", "2k", "--inflight", "8"]),
     ] {
@@ -154,12 +125,7 @@ fn redo_03_05_09_every_message_is_counted_once_on_both_sides() {
         assert!(sent > 0, "{run}");
         // The seconds of the series add up to the totals.
         let series = &record["series"]["metrics"]["redo_transport_count"];
-        let sum: u64 = series
-            .as_array()
-            .expect("a series")
-            .iter()
-            .filter_map(Value::as_u64)
-            .sum();
+        let sum: u64 = series.as_array().expect("a series").iter().filter_map(Value::as_u64).sum();
         assert_eq!(sum, sent, "{run}");
         let consumed = info["standbys"][0]["consumed_count"].as_u64();
         assert_eq!(consumed, Some(sent), "{run}");
@@ -172,14 +138,7 @@ fn redo_06_distance_is_the_network_s_and_07_a_slow_disk_is_the_disk_s() {
     let quick = Standby::writing(&place, &[]);
     let slow = Standby::writing(&place, &["--slow-write", "3ms"]);
     let relay = Relay::to(quick.port);
-    let more = [
-        "--length",
-        "4k",
-        "--time",
-        "3s",
-        "--write-mode",
-        "pagecache",
-    ];
+    let more = ["--length", "4k", "--time", "3s", "--write-mode", "pagecache"];
     // Of the quickest message: what a busy machine adds to the others is its own affair.
     let quickest = |record: &Value, part: &str| {
         let of = &record["parts"]["redo"]["standbys"][0][part]["min_us"];
@@ -208,14 +167,7 @@ fn redo_08_a_cap_on_writes_is_found_with_its_second_at_any_size() {
         for length in ["4k", "8k"] {
             let (place, port) = (&place, standby.port);
             scope.spawn(move || {
-                let more = [
-                    "--length",
-                    length,
-                    "--time",
-                    "14s",
-                    "--write-mode",
-                    "pagecache",
-                ];
+                let more = ["--length", length, "--time", "14s", "--write-mode", "pagecache"];
                 // A host that stalls more often than once in ten seconds shows no level: then it is tried again.
                 let tried = |name: &String| {
                     let (ran, record) = tested(place, port, name, &more);
@@ -247,37 +199,16 @@ fn redo_10_11_no_file_without_leave_and_none_left_however_it_ends() {
     let place = Place::new();
     let refusing = Standby::new(&place, &[]);
     let number = refusing.port.to_string();
-    let args = [
-        "redo",
-        "127.0.0.1",
-        "--port",
-        &number,
-        "--write",
-        "--time",
-        "1s",
-    ];
+    let args = ["redo", "127.0.0.1", "--port", &number, "--write", "--time", "1s"];
     let refused = place.assay(&args).code(3);
-    assert!(
-        refused.errors()[0].contains("--allow-write"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.errors()[0].contains("--allow-write"), "{}", refused.err);
     assert_eq!(logs(&place), 0);
     let standby = Standby::writing(&place, &["--max-log", "16m", "--max-time", "1m"]);
     let number = standby.port.to_string();
-    let base = [
-        "redo",
-        "127.0.0.1",
-        "--port",
-        &number,
-        "--write",
-        "--length",
-        "4k",
-    ];
-    for (more, told) in [
-        (&["--log-size", "1g"][..], "--max-log"),
-        (&["--log-size", "8m", "--time", "2m"], "--max-time"),
-    ] {
+    let base = ["redo", "127.0.0.1", "--port", &number, "--write", "--length", "4k"];
+    for (more, told) in
+        [(&["--log-size", "1g"][..], "--max-log"), (&["--log-size", "8m", "--time", "2m"], "--max-time")]
+    {
         let refused = place.assay(&with(&base, more)).code(3);
         assert!(refused.errors()[0].contains(told), "{}", refused.err);
     }
@@ -308,11 +239,7 @@ fn redo_10_11_no_file_without_leave_and_none_left_however_it_ends() {
     standby.started.ended().code(0);
     gone();
     let lost = running.ended().code(4);
-    assert!(
-        lost.err.contains("it failed: the standby was stopped"),
-        "{}",
-        lost.err
-    );
+    assert!(lost.err.contains("it failed: the standby was stopped"), "{}", lost.err);
 }
 
 #[test]
@@ -321,20 +248,7 @@ fn redo_15_a_stall_shows_in_the_latency_from_the_due_time() {
     let standby = Standby::new(&place, &[]);
     let relay = Relay::to(standby.port);
     let number = relay.port().to_string();
-    let args = [
-        "redo",
-        "127.0.0.1",
-        "--port",
-        &number,
-        "--length",
-        "1k",
-        "--rate",
-        "200",
-        "--time",
-        "6s",
-        "-o",
-        "run",
-    ];
+    let args = ["redo", "127.0.0.1", "--port", &number, "--length", "1k", "--rate", "200", "--time", "6s", "-o", "run"];
     let running = place.start(&args);
     std::thread::sleep(Duration::from_secs(3));
     relay.stall(true);
@@ -344,9 +258,7 @@ fn redo_15_a_stall_shows_in_the_latency_from_the_due_time() {
     let record = place.record("run");
     let info = &record["parts"]["redo"];
     let due = info["commit"]["p90_us"].as_f64().expect("a percentile");
-    let closed = info["standbys"][0]["total"]["p90_us"]
-        .as_f64()
-        .expect("a percentile");
+    let closed = info["standbys"][0]["total"]["p90_us"].as_f64().expect("a percentile");
     assert!(due > 300_000.0, "{due}");
     assert!(closed < 100_000.0, "{closed}");
 }
@@ -364,29 +276,16 @@ fn redo_18_strangers_and_garbage_neither_stop_the_server_nor_are_served() {
     let mut nonsense = hello.clone();
     nonsense.extend([8, 0, 0, 0]);
     nonsense.extend(b"{\"a\":[}}");
-    for bytes in [
-        &b"GET / HTTP/1.0\r\n\r\n"[..],
-        &long,
-        &hello,
-        &oversized,
-        &nonsense,
-    ] {
+    for bytes in [&b"GET / HTTP/1.0\r\n\r\n"[..], &long, &hello, &oversized, &nonsense] {
         let mut stream = TcpStream::connect(("127.0.0.1", standby.port)).expect("connected");
         let _ = stream.write_all(bytes);
         let _ = stream.shutdown(std::net::Shutdown::Write);
-        stream
-            .set_read_timeout(Some(Duration::from_secs(30)))
-            .expect("set");
+        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("set");
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
         assert!(answer.len() <= 64, "{}", answer.len());
     }
-    tested(
-        &place,
-        standby.port,
-        "after",
-        &["--length", "1k", "--time", "1s"],
-    );
+    tested(&place, standby.port, "after", &["--length", "1k", "--time", "1s"]);
 }
 
 #[test]
@@ -414,18 +313,10 @@ fn redo_19_a_mode_that_the_file_system_lacks_is_refused_by_name_or_told() {
         "direct-dsync",
     ];
     let refused = place.assay(&args).code(3);
-    assert!(
-        refused.errors()[0].contains("in memory (tmpfs)"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.errors()[0].contains("in memory (tmpfs)"), "{}", refused.err);
     let (_, record) = tested(&place, standby.port, "told", &["--write", "--time", "1s"]);
     assert_eq!(record["parts"]["redo"]["write"], "dsync");
-    assert!(
-        place
-            .read("told/report.txt")
-            .contains("wrote by dsync instead of direct-dsync")
-    );
+    assert!(place.read("told/report.txt").contains("wrote by dsync instead of direct-dsync"));
 }
 
 #[test]
@@ -435,28 +326,13 @@ fn who_knows_the_secret_is_served() {
     place.write("other", "another secret of that length\n");
     let standby = Standby::new(&place, &["--secret-file", "secret"]);
     let more = ["--length", "1k", "--time", "1s"];
-    tested(
-        &place,
-        standby.port,
-        "known",
-        &with(&more, &["--secret-file", "secret"]),
-    );
+    tested(&place, standby.port, "known", &with(&more, &["--secret-file", "secret"]));
     let number = standby.port.to_string();
     let args = with(&["redo", "127.0.0.1", "--port", &number], &more);
     let refused = place.assay(&args).code(3);
-    assert!(
-        refused.errors()[0].contains("--secret-file"),
-        "{}",
-        refused.err
-    );
-    let refused = place
-        .assay(&with(&args, &["--secret-file", "other"]))
-        .code(3);
-    assert!(
-        refused.errors()[0].contains("its secret is another"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.errors()[0].contains("--secret-file"), "{}", refused.err);
+    let refused = place.assay(&with(&args, &["--secret-file", "other"])).code(3);
+    assert!(refused.errors()[0].contains("its secret is another"), "{}", refused.err);
     assert!(!place.read("known/record.json").contains("a secret of"));
 }
 
@@ -466,16 +342,7 @@ fn a_peer_that_hangs_is_absent_or_is_a_stranger_ends_in_one_error_in_time() {
     let begun = Instant::now();
     let ask = |port: u16| {
         let number = port.to_string();
-        let args = [
-            "redo",
-            "127.0.0.1",
-            "--port",
-            &number,
-            "--timeout",
-            "1s",
-            "--time",
-            "5s",
-        ];
+        let args = ["redo", "127.0.0.1", "--port", &number, "--timeout", "1s", "--time", "5s"];
         let ran = place.assay(&args).code(3);
         assert_eq!(ran.errors().len(), 1, "{}", ran.err);
         ran.errors()[0].to_owned()
@@ -499,11 +366,7 @@ fn a_peer_that_hangs_is_absent_or_is_a_stranger_ends_in_one_error_in_time() {
 fn a_standby_that_hangs_or_dies_leaves_what_was_measured_and_one_error() {
     let place = Place::new();
     for (run, mode, told) in [
-        (
-            "hung",
-            "sync",
-            "no answer within 1 s while an acknowledgement was awaited",
-        ),
+        ("hung", "sync", "no answer within 1 s while an acknowledgement was awaited"),
         ("hung-async", "async", "no answer within 1 s"),
         ("dead", "sync", "the connection ended"),
         ("dead-async", "async", "the connection ended"),
@@ -535,17 +398,9 @@ fn a_standby_that_hangs_or_dies_leaves_what_was_measured_and_one_error() {
             false => standby.started.kill(),
         }
         let done = running.ended().code(4);
-        let said: Vec<&str> = done
-            .err
-            .lines()
-            .filter(|line| line.contains("invalid: "))
-            .collect();
+        let said: Vec<&str> = done.err.lines().filter(|line| line.contains("invalid: ")).collect();
         assert_eq!(said.len(), 1, "{}", done.err);
-        assert!(
-            said[0].contains(told) && said[0].contains(&port),
-            "{run}: {}",
-            said[0]
-        );
+        assert!(said[0].contains(told) && said[0].contains(&port), "{run}: {}", said[0]);
         let record = place.record(run);
         assert_eq!(record["run"]["verdict"], "invalid");
         assert!(figure(&record, "redo_transport_per_s") > 0.0);
@@ -560,19 +415,9 @@ fn a_standby_that_hangs_or_dies_leaves_what_was_measured_and_one_error() {
 #[test]
 fn a_plan_sends_nothing_and_bad_words_name_the_way_out() {
     let place = Place::new();
-    let plan = place.assay(&[
-        "redo",
-        "standby.example",
-        "-length=8k",
-        "-write",
-        "--dry-run",
-    ]);
+    let plan = place.assay(&["redo", "standby.example", "-length=8k", "-write", "--dry-run"]);
     let plan = plan.code(0);
-    assert!(
-        plan.out.contains("standby.example") && plan.out.contains("8 KiB"),
-        "{}",
-        plan.out
-    );
+    assert!(plan.out.contains("standby.example") && plan.out.contains("8 KiB"), "{}", plan.out);
     let served = place.assay(&["redo", "-server", "--dry-run"]).code(0);
     assert!(served.out.contains("127.0.0.1"), "{}", served.out);
     for (args, told) in [
@@ -597,21 +442,11 @@ fn a_plan_sends_nothing_and_bad_words_name_the_way_out() {
 fn an_own_test_compares_with_an_imported_one_figure_by_figure() {
     let place = Place::new();
     let standby = Standby::writing(&place, &[]);
-    tested(
-        &place,
-        standby.port,
-        "own",
-        &["--length", "4k", "--write", "--time", "5s"],
-    );
-    let sample = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../testdata/import/oratcptest-0.txt"
-    );
+    tested(&place, standby.port, "own", &["--length", "4k", "--write", "--time", "5s"]);
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/import/oratcptest-0.txt");
     place.assay(&["import", sample, "-o", "theirs"]).code(0);
     assert_eq!(place.record("theirs")["kind"], place.record("own")["kind"]);
-    let compared = place
-        .assay(&["compare", "theirs", "own", "--format", "json"])
-        .code(0);
+    let compared = place.assay(&["compare", "theirs", "own", "--format", "json"]).code(0);
     let text = json(&compared.out).to_string();
     for key in [
         "redo_transport_us_avg",
@@ -634,19 +469,7 @@ fn two_machines() {
     let Some(pair) = Pair::new() else { return };
     let place = Place::new();
     std::fs::create_dir(place.path("logs")).expect("created");
-    let server = pair.server(
-        &place,
-        &[
-            "redo",
-            "server",
-            "--bind",
-            SERVER,
-            "--port",
-            "5701",
-            "--allow-write",
-            "logs",
-        ],
-    );
+    let server = pair.server(&place, &["redo", "server", "--bind", SERVER, "--port", "5701", "--allow-write", "logs"]);
     let _server = server.until("listener", || pair.listens(5701));
     let args = [
         "redo",

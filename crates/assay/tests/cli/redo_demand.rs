@@ -19,32 +19,19 @@ fn redo_16_zeros_that_are_compressed_mean_nothing_and_random_bytes_get_no_smalle
         let (ran, record) = tested(&place, standby.port, name, &more);
         identities_hold(&record);
         let info = &record["parts"]["redo"];
-        assert_eq!(
-            info["standbys"][0]["consumed_count"], info["sent_count"],
-            "{name}"
-        );
+        assert_eq!(info["standbys"][0]["consumed_count"], info["sent_count"], "{name}");
         assert!(ran.out.contains("Compression"), "{}", ran.out);
         record
     };
     for how in ["lz4", "zstd:1", "zstd:3"] {
-        let zeros = run(
-            &format!("zeros-{how}"),
-            &["--compress", how, "--content", "zeros"],
-        );
+        let zeros = run(&format!("zeros-{how}"), &["--compress", how, "--content", "zeros"]);
         assert!(warns(&zeros, "Zeros were compressed"), "{how}");
         assert!(figure(&zeros, "redo_compression_ratio") > 10.0);
         let random = run(&format!("random-{how}"), &["--compress", how]);
         let ratio = figure(&random, "redo_compression_ratio");
         assert!((1.0..=1.01).contains(&ratio), "{how}: {ratio}");
         assert!(!warns(&random, "Zeros were compressed"), "{how}");
-        let more = [
-            "--compress",
-            how,
-            "--content",
-            "mix:2.5",
-            "--write-mode",
-            "pagecache",
-        ];
+        let more = ["--compress", how, "--content", "mix:2.5", "--write-mode", "pagecache"];
         for mode in ["sync", "async"] {
             let name = format!("mix-{mode}-{how}");
             let mixed = run(&name, &with(&more, &["--mode", mode]));
@@ -62,20 +49,10 @@ fn a_file_of_real_redo_is_sent_and_never_written_to() {
     let place = Place::new();
     let standby = Standby::new(&place, &[]);
     // What a log of text and counters looks like to a compressor.
-    let lines =
-        (0..20_000).map(|at| format!("{at:08} update t set v = {} where k = {at}\n", at * 7));
+    let lines = (0..20_000).map(|at| format!("{at:08} update t set v = {} where k = {at}\n", at * 7));
     let content: String = lines.collect();
     place.write("wal", &content);
-    let more = [
-        "--length",
-        "8k",
-        "--time",
-        "1s",
-        "--compress",
-        "lz4",
-        "--content",
-        "file:wal",
-    ];
+    let more = ["--length", "8k", "--time", "1s", "--compress", "lz4", "--content", "file:wal"];
     let (_, record) = tested(&place, standby.port, "run", &more);
     identities_hold(&record);
     assert!(figure(&record, "redo_compression_ratio") > 1.5);
@@ -98,22 +75,11 @@ fn commits_that_come_while_a_message_is_under_way_share_the_next() {
     let standby = Standby::new(&place, &[]);
     let relay = Relay::to(standby.port);
     relay.delay(Duration::from_micros(5000));
-    let more = [
-        "--commit-rate",
-        "2000",
-        "--commit-size",
-        "512",
-        "--time",
-        "3s",
-    ];
+    let more = ["--commit-rate", "2000", "--commit-size", "512", "--time", "3s"];
     let (ran, record) = tested(&place, relay.port(), "run", &more);
     identities_hold(&record);
     let info = &record["parts"]["redo"];
-    let count = |key: &str| {
-        info[key]
-            .as_u64()
-            .unwrap_or_else(|| panic!("{key}: {}", info[key]))
-    };
+    let count = |key: &str| info[key].as_u64().unwrap_or_else(|| panic!("{key}: {}", info[key]));
     // Each commit that was due is in one message, or told as left over.
     assert_eq!(count("commits_count") + count("backlog_count"), 6000);
     // 10 ms of round trip at 2000 commits/s: about twenty share a message, and none waits for less than the round trip.
@@ -123,34 +89,21 @@ fn commits_that_come_while_a_message_is_under_way_share_the_next() {
     let messages: u64 = shares.iter().filter_map(Value::as_u64).sum();
     assert_eq!(messages, count("messages_count"));
     assert!(ran.out.contains("Group commit"), "{}", ran.out);
-    assert!(
-        place
-            .read("run/report.txt")
-            .contains("Commits That Share Messages")
-    );
+    assert!(place.read("run/report.txt").contains("Commits That Share Messages"));
 }
 
 #[test]
 fn a_workload_is_carried_or_not_and_the_report_says_which() {
     let place = Place::new();
     let standby = Standby::new(&place, &[]);
-    for (run, rate, writes, told) in [
-        ("little", "200k", "50", "carried with the usual reserve"),
-        ("much", "1g", "9000000", "not carried"),
-    ] {
+    for (run, rate, writes, told) in
+        [("little", "200k", "50", "carried with the usual reserve"), ("much", "1g", "9000000", "not carried")]
+    {
         let more = ["--redo-rate", rate, "--redo-writes", writes, "--time", "1s"];
         let (ran, record) = tested(&place, standby.port, run, &more);
         identities_hold(&record);
-        assert!(
-            ran.out.contains(&format!("Workload          {told}")),
-            "{}",
-            ran.out
-        );
-        assert!(
-            place
-                .read(&format!("{run}/report.txt"))
-                .contains("by Oracle's rule of thumb")
-        );
+        assert!(ran.out.contains(&format!("Workload          {told}")), "{}", ran.out);
+        assert!(place.read(&format!("{run}/report.txt")).contains("by Oracle's rule of thumb"));
         assert!(record["advice"].to_string().contains(told), "{run}");
     }
     let little = place.record("little");
@@ -164,45 +117,16 @@ fn a_workload_is_carried_or_not_and_the_report_says_which() {
 fn what_contradicts_itself_is_one_error_before_anything_is_connected() {
     let place = Place::new();
     for (args, told) in [
+        (&["--redo-rate", "1m"][..], "--redo-rate needs --redo-writes"),
         (
-            &["--redo-rate", "1m"][..],
-            "--redo-rate needs --redo-writes",
-        ),
-        (
-            &[
-                "--redo-rate",
-                "1m",
-                "--redo-writes",
-                "100",
-                "--length",
-                "8k",
-            ],
+            &["--redo-rate", "1m", "--redo-writes", "100", "--length", "8k"],
             "--length: --redo-rate over --redo-writes says",
         ),
-        (
-            &["--redo-rate", "1m", "--redo-writes", "100", "--rate", "10"],
-            "leave out --rate and --delay",
-        ),
-        (
-            &[
-                "--commit-rate",
-                "10",
-                "--commit-size",
-                "1k",
-                "--mode",
-                "async",
-            ],
-            "--commit-rate is one log writer",
-        ),
+        (&["--redo-rate", "1m", "--redo-writes", "100", "--rate", "10"], "leave out --rate and --delay"),
+        (&["--commit-rate", "10", "--commit-size", "1k", "--mode", "async"], "--commit-rate is one log writer"),
         (&["--compress", "gzip"], "--compress gzip: lz4"),
-        (
-            &["--compress", "lz4", "--standby", "b"],
-            "--compress: one standby",
-        ),
-        (
-            &["--content", "mix:0"],
-            "--content mix:0: mix takes 1 to 100",
-        ),
+        (&["--compress", "lz4", "--standby", "b"], "--compress: one standby"),
+        (&["--content", "mix:0"], "--content mix:0: mix takes 1 to 100"),
     ] {
         let ran = place.assay(&with(&["redo", "a"], args)).code(2);
         assert_eq!(ran.errors().len(), 1, "{args:?}: {}", ran.err);
@@ -219,16 +143,10 @@ fn every_way_to_write_is_measured_for_a_quarter_of_the_time() {
     let (ran, record) = tested(&place, standby.port, "run", &more);
     identities_hold(&record);
     let modes = record["parts"]["redo"]["modes"].as_array().expect("modes");
-    let names: Vec<&str> = modes
-        .iter()
-        .filter_map(|row| row["mode"].as_str())
-        .collect();
+    let names: Vec<&str> = modes.iter().filter_map(|row| row["mode"].as_str()).collect();
     assert_eq!(names[..3], ["pagecache", "fdatasync", "dsync"]);
     for name in names {
-        assert!(
-            scoped(&record, name, "redo_write_mode_us_avg") > 0.0,
-            "{name}"
-        );
+        assert!(scoped(&record, name, "redo_write_mode_us_avg") > 0.0, "{name}");
         assert!(ran.out.contains(&format!("{name}: ")), "{}", ran.out);
     }
     assert_eq!(record["parts"]["redo"]["asked_s"], 1.0);

@@ -36,12 +36,7 @@ fn wrong(schema: &Value, whole: &Value, value: &Value, at: &str) -> Vec<String> 
         Some("integer") => value.is_u64(),
         Some("number") => value.is_number(),
         Some(other) => panic!("{at}: what is {other}?"),
-        None => {
-            schema["const"] == *value
-                || schema["enum"]
-                    .as_array()
-                    .is_some_and(|words| words.contains(value))
-        }
+        None => schema["const"] == *value || schema["enum"].as_array().is_some_and(|words| words.contains(value)),
     };
     if !is_right {
         return vec![format!("{at}: {value} is no {}", schema["type"])];
@@ -49,9 +44,7 @@ fn wrong(schema: &Value, whole: &Value, value: &Value, at: &str) -> Vec<String> 
     if let Some(items) = value.as_array() {
         let of = |n: usize| schema["prefixItems"].get(n).unwrap_or(&schema["items"]);
         let each = items.iter().enumerate();
-        return each
-            .flat_map(|(n, item)| wrong(of(n), whole, item, &format!("{at}/{n}")))
-            .collect();
+        return each.flat_map(|(n, item)| wrong(of(n), whole, item, &format!("{at}/{n}"))).collect();
     }
     let mut all = Vec::new();
     for key in schema["required"].as_array().into_iter().flatten() {
@@ -61,10 +54,7 @@ fn wrong(schema: &Value, whole: &Value, value: &Value, at: &str) -> Vec<String> 
     }
     for (key, value) in value.as_object().into_iter().flatten() {
         let at = format!("{at}/{key}");
-        match (
-            schema["properties"].get(key),
-            schema.get("additionalProperties"),
-        ) {
+        match (schema["properties"].get(key), schema.get("additionalProperties")) {
             (Some(named), _) => all.extend(wrong(named, whole, value, &at)),
             (None, Some(any)) => all.extend(wrong(any, whole, value, &at)),
             // A part is its kind's own.
@@ -88,9 +78,7 @@ fn assert_fits(name: &str, record: &Value) {
 #[test]
 fn records_of_every_kind_are_what_the_schema_says_and_hold_nothing_that_it_does_not_name() {
     let place = Place::new();
-    let run = [
-        "run", "--time", "1", "--warmup", "0", "--at", "0s", "true", "-o", "slob",
-    ];
+    let run = ["run", "--time", "1", "--warmup", "0", "--at", "0s", "true", "-o", "slob"];
     let io = "io --name=a --filename=f --size=4m --rw=randrw --bs=8k --time_based --runtime=1 -o storage";
     let sweep = "sweep --target null: --sessions 1,2 --time 1 --warmup 0 -o sweep";
     let commands: Vec<Vec<&str>> = vec![
@@ -102,10 +90,7 @@ fn records_of_every_kind_are_what_the_schema_says_and_hold_nothing_that_it_does_
     ];
     for command in commands {
         let done = place.assay(&command).code(0);
-        let name = command
-            .last()
-            .filter(|_| command[0] != "run")
-            .unwrap_or(&"slob");
+        let name = command.last().filter(|_| command[0] != "run").unwrap_or(&"slob");
         let record = json(&place.read(&format!("{name}/record.json")));
         assert_eq!(record["kind"], **name, "{}", done.err);
         assert_fits(name, &record);
@@ -118,32 +103,18 @@ fn records_of_every_kind_are_what_the_schema_says_and_hold_nothing_that_it_does_
             continue;
         }
         let path = path.to_str().expect("a plain name");
-        let record = json(
-            &place
-                .assay(&["report", path, "--format", "json"])
-                .code(0)
-                .out,
-        );
+        let record = json(&place.assay(&["report", path, "--format", "json"]).code(0).out);
         assert_fits(path, &record);
         kinds.insert(record["kind"].as_str().expect("a kind").to_owned());
     }
-    for kind in [
-        "recovery",
-        "instance",
-        "network",
-        "orders",
-        "transactions",
-        "ping",
-        "redo",
-    ] {
+    for kind in ["recovery", "instance", "network", "orders", "transactions", "ping", "redo"] {
         assert!(kinds.contains(kind), "no record of {kind} among {kinds:?}");
     }
 }
 
 #[test]
 fn a_key_that_the_schema_does_not_name_and_a_figure_that_is_none_are_found() {
-    let mut record =
-        serde_json::json!({"schema": "assay/2", "kind": "x", "run": {"id": "1"}, "metrics": []});
+    let mut record = serde_json::json!({"schema": "assay/2", "kind": "x", "run": {"id": "1"}, "metrics": []});
     assert_fits("the least", &record);
     record["run"]["colour"] = "red".into();
     record["interval"] = serde_json::json!({"elapsed_s": "30"});
@@ -158,30 +129,14 @@ const EXAMPLE: &str = "docs/examples/assay.toml";
 fn the_example_file_runs() {
     let place = Place::new();
     place.write("assay.toml", &read(EXAMPLE));
-    let small = [
-        "run",
-        "-c",
-        "assay.toml",
-        "--time",
-        "1s",
-        "--warmup",
-        "0",
-        "-o",
-        "run",
-        "-s",
-        "2",
-    ];
+    let small = ["run", "-c", "assay.toml", "--time", "1s", "--warmup", "0", "-o", "run", "-s", "2"];
     place.assay(&with(&small, SMALL)).code(0);
     let record = json(&place.read("run/record.json"));
     assert_eq!(record["run"]["label"], "nightly, 20 % updates");
     assert_eq!(record["run"]["sessions"], 4);
     let shown = place.assay(&["config", "show", "-c", "assay.toml"]).code(0);
     for name in ["CACHE_MB", "UPDATE_PCT", "SEED"] {
-        let line = shown
-            .out
-            .lines()
-            .find(|line| line.contains(name))
-            .expect(name);
+        let line = shown.out.lines().find(|line| line.contains(name)).expect(name);
         assert!(line.contains("file assay.toml:"), "{line}");
     }
 }
@@ -191,11 +146,7 @@ fn what_the_example_file_leaves_out_is_there_with_its_default() {
     let place = Place::new();
     place.write("assay.toml", &read(EXAMPLE));
     // A line that is a setting but for its mark, told from a sentence by its `=`.
-    let is_setting = |line: &str| {
-        line.split(" = ")
-            .next()
-            .is_some_and(|name| !name.contains(' '))
-    };
+    let is_setting = |line: &str| line.split(" = ").next().is_some_and(|name| !name.contains(' '));
     let text = read(EXAMPLE);
     let lines = text.lines().map(|line| match line.strip_prefix("# ") {
         Some(setting) if setting.contains(" = ") && is_setting(setting) => setting,
@@ -204,9 +155,7 @@ fn what_the_example_file_leaves_out_is_there_with_its_default() {
     place.write("all.toml", &lines.collect::<Vec<_>>().join("\n"));
     for target in ["native:./assay-data", "postgres://me@db1/bench"] {
         let show = |file: &str| {
-            let words = [
-                "config", "show", "--format", "json", "-c", file, "--target", target,
-            ];
+            let words = ["config", "show", "--format", "json", "-c", file, "--target", target];
             json(&place.assay(&words).code(0).out)
         };
         let (given, all) = (show("assay.toml"), show("all.toml"));

@@ -3,14 +3,7 @@
 
 use crate::common::{Place, with};
 
-const DATA: &[&str] = &[
-    "--set",
-    "SCALE=10000",
-    "--set",
-    "REDO_LOG_MB=64",
-    "--set",
-    "UNDO_MB=16",
-];
+const DATA: &[&str] = &["--set", "SCALE=10000", "--set", "REDO_LOG_MB=64", "--set", "UNDO_MB=16"];
 const UPDATES: u64 = 300;
 
 /// What one operation came to.
@@ -26,10 +19,7 @@ impl Shape {
 
     fn within(&self, key: &str, least: f64, most: f64) {
         let found = self.per_op(key);
-        assert!(
-            (least..=most).contains(&found),
-            "{key}: {found} per operation"
-        );
+        assert!((least..=most).contains(&found), "{key}: {found} per operation");
     }
 }
 
@@ -87,9 +77,5 @@ fn shape_heavy_redo_is_about_5300_bytes_a_row() {
     let row = shape.per_op("redo_size_bytes") / shape.per_op("table_rows_changed_count");
     assert!((5_250.0..=5_350.0).contains(&row), "{row} bytes a row");
     // 2,592 bytes of undo a row: 2,432 of old columns and 160 around them.
-    shape.within(
-        "undo_change_vector_size_bytes",
-        63.0 * 2592.0,
-        63.0 * 2592.0,
-    );
+    shape.within("undo_change_vector_size_bytes", 63.0 * 2592.0, 63.0 * 2592.0);
 }

@@ -4,17 +4,7 @@ use crate::common::{Place, json, with};
 use serde_json::Value;
 use std::fs;
 
-const SHORT: &[&str] = &[
-    "sweep",
-    "--time",
-    "1",
-    "--warmup",
-    "0.2",
-    "--set",
-    "CACHE_MB=4",
-    "--format",
-    "json",
-];
+const SHORT: &[&str] = &["sweep", "--time", "1", "--warmup", "0.2", "--set", "CACHE_MB=4", "--format", "json"];
 
 /// What only a sweep has.
 fn part(record: &Value) -> &Value {
@@ -52,17 +42,9 @@ fn each_step_leaves_a_record_and_each_combination_a_curve() {
     assert_eq!(found["kind"], "sweep");
     assert_eq!(found["run"]["verdict"], "complete");
     assert_eq!(found["run"]["engine"], "native");
-    assert_eq!(
-        found,
-        json(&place.read("swept/record.json")),
-        "printed is what is kept"
-    );
+    assert_eq!(found, json(&place.read("swept/record.json")), "printed is what is kept");
     assert!(place.read("swept/report.txt").ends_with("End of Report\n"));
-    assert!(
-        place
-            .read("swept/report.html")
-            .contains("src=\"assay-plotly.js\"")
-    );
+    assert!(place.read("swept/report.html").contains("src=\"assay-plotly.js\""));
     let setting = |name: &str| {
         let settings = found["plan"]["settings"].as_array().expect("settings");
         let line = settings.iter().find(|line| line["name"] == name);
@@ -81,12 +63,7 @@ fn each_step_leaves_a_record_and_each_combination_a_curve() {
     assert_eq!(held, ["\"single\"", "\"batched\""]);
     assert_eq!(swept["curves"][1]["steps"], json("[4, 5, 6]"));
     for curve in swept["curves"].as_array().expect("curves") {
-        assert!(
-            curve["knee"]["sentence"]
-                .as_str()
-                .expect("text")
-                .starts_with("Knee")
-        );
+        assert!(curve["knee"]["sentence"].as_str().expect("text").starts_with("Knee"));
         // Every step keeps the goal that had enough operations for a percentile: on a starved host not each has.
         let numbers = curve["steps"].as_array().expect("steps").iter();
         let judged = numbers
@@ -95,10 +72,7 @@ fn each_step_leaves_a_record_and_each_combination_a_curve() {
         let load = judged.map_or(&Value::Null, |step| &step["place"]["sessions"]);
         let found = curve["goal"]["load"].as_f64();
         assert_eq!(found, load.as_f64(), "{}", curve["goal"]["sentence"]);
-        assert!(
-            !curve["usl"]["fitted"].as_bool().expect("a truth"),
-            "three steps are too few"
-        );
+        assert!(!curve["usl"]["fitted"].as_bool().expect("a truth"), "three steps are too few");
     }
 
     for step in swept["steps"].as_array().expect("steps") {
@@ -106,22 +80,14 @@ fn each_step_leaves_a_record_and_each_combination_a_curve() {
         let record = json(&place.read(&format!("swept/{directory}/record.json")));
         assert_eq!(record["run"]["sessions"], step["place"]["sessions"]);
         assert_eq!(record["run"]["seed"], 7);
-        let ops = record["interval"]["ops_count"]
-            .as_f64()
-            .expect("operations");
+        let ops = record["interval"]["ops_count"].as_f64().expect("operations");
         let elapsed = record["interval"]["elapsed_s"].as_f64().expect("a window");
         assert_eq!(step["ops_per_s"].as_f64(), Some(ops / elapsed));
         let settings = record["plan"]["settings"].as_array().expect("settings");
         let mode = settings.iter().find(|line| line["name"] == "READ_MODE");
-        assert_eq!(
-            mode.expect("a line")["value"],
-            step["place"]["over"]["READ_MODE"]
-        );
+        assert_eq!(mode.expect("a line")["value"], step["place"]["over"]["READ_MODE"]);
         // Session k works on schema ((k - 1) mod schemas) + 1.
-        let homes = texts(
-            &record["driver"]["per_session"],
-            |session| &session["schema"],
-        );
+        let homes = texts(&record["driver"]["per_session"], |session| &session["schema"]);
         assert_eq!(homes, ["1", "2", "1"][..homes.len()]);
     }
 }
@@ -129,43 +95,21 @@ fn each_step_leaves_a_record_and_each_combination_a_curve() {
 #[test]
 fn a_sweep_is_kept_listed_shown_and_removed_like_a_run() {
     let place = Place::new();
-    let args = [
-        "sweep",
-        "--target",
-        "null:",
-        "--sessions",
-        "1,2",
-        "--time",
-        "1",
-        "--warmup",
-        "0",
-    ];
+    let args = ["sweep", "--target", "null:", "--sessions", "1,2", "--time", "1", "--warmup", "0"];
     let swept = place.assay(&args).code(0);
-    assert!(
-        swept.err.contains("step 2 of 2, about ") && swept.err.contains(" s left: 2 sessions"),
-        "{}",
-        swept.err
-    );
+    assert!(swept.err.contains("step 2 of 2, about ") && swept.err.contains(" s left: 2 sessions"), "{}", swept.err);
     let dir = place.only_run();
     let kept = std::fs::read_to_string(dir.join("report.txt")).expect("a report");
     assert_eq!(place.assay(&["report", "last"]).code(0).out, kept);
-    let summary = place
-        .assay(&["report", "last", "--format", "summary"])
-        .code(0)
-        .out;
+    let summary = place.assay(&["report", "last", "--format", "summary"]).code(0).out;
     assert_eq!(summary.lines().count(), 4, "{summary}");
     place.assay(&["report", "last", "--format", "csv"]).code(2);
     let listed = place.assay(&["runs", "list"]).code(0).out;
     assert!(listed.contains("slob sweep"), "{listed}");
     let shown = place.assay(&["runs", "show", "last"]).code(0).out;
-    assert!(
-        shown.contains("record.json") && shown.contains("\nknee "),
-        "{shown}"
-    );
+    assert!(shown.contains("record.json") && shown.contains("\nknee "), "{shown}");
     fs::write(dir.join("mine"), "x").expect("written");
-    place
-        .assay(&["runs", "rm", &dir.display().to_string()])
-        .code(0);
+    place.assay(&["runs", "rm", &dir.display().to_string()]).code(0);
     let mut left: Vec<String> = place.files();
     // The catalogue is of the directory, not of a run.
     left.retain(|name| !name.ends_with("catalogue.sqlite"));
@@ -177,44 +121,19 @@ fn a_sweep_is_kept_listed_shown_and_removed_like_a_run() {
 fn sweeps_are_compared_with_sweeps_and_their_steps_with_steps() {
     let place = Place::new();
     for name in ["a", "b"] {
-        let args = [
-            "sweep",
-            "--target",
-            "null:",
-            "--sessions",
-            "1,2",
-            "--time",
-            "1",
-            "--warmup",
-            "0",
-            "-o",
-            name,
-        ];
+        let args = ["sweep", "--target", "null:", "--sessions", "1,2", "--time", "1", "--warmup", "0", "-o", name];
         place.assay(&args).code(0);
     }
     let gates = ["--fail-if", "2_sessions.ops_per_s > 1"];
-    let told = place
-        .assay(&with(&["compare", "a", "b", "--same"], &gates))
-        .code(5);
+    let told = place.assay(&with(&["compare", "a", "b", "--same"], &gates)).code(5);
     let words: Vec<&str> = told.out.split_whitespace().collect();
     let same = words.join(" ").contains("values of sessions 1,2 1,2 same");
     assert!(same, "{}", told.out);
-    assert!(
-        told.err.contains("regression: 2_sessions.ops_per_s"),
-        "{}",
-        told.err
-    );
+    assert!(told.err.contains("regression: 2_sessions.ops_per_s"), "{}", told.err);
     let step = "b/step-002-sessions-2";
     let told = place.assay(&["compare", "a", step]).code(2);
-    assert!(
-        told.err
-            .contains("name the step to compare, such as a/step-001-sessions-1"),
-        "{}",
-        told.err
-    );
-    place
-        .assay(&["compare", "a/step-002-sessions-2", step])
-        .code(0);
+    assert!(told.err.contains("name the step to compare, such as a/step-001-sessions-1"), "{}", told.err);
+    place.assay(&["compare", "a/step-002-sessions-2", step]).code(0);
     let csv = place.assay(&["report", "a", "--format", "csv-summary"]);
     assert!(csv.code(0).out.contains("ops_per_s,2 sessions,"));
     let brief = place.assay(&["report", "a", "--format", "brief"]).code(0);
@@ -224,19 +143,7 @@ fn sweeps_are_compared_with_sweeps_and_their_steps_with_steps() {
 #[test]
 fn an_automatic_sweep_ends_within_its_bound() {
     let place = Place::new();
-    let args = with(
-        SHORT,
-        &[
-            "--target",
-            "null:",
-            "--max-sessions",
-            "3",
-            "--sessions",
-            "auto",
-            "-o",
-            "swept",
-        ],
-    );
+    let args = with(SHORT, &["--target", "null:", "--max-sessions", "3", "--sessions", "auto", "-o", "swept"]);
     let found = json(&place.assay(&args).code(0).out);
     let mut sessions: Vec<u64> = part(&found)["steps"]
         .as_array()
@@ -249,28 +156,13 @@ fn an_automatic_sweep_ends_within_its_bound() {
     sessions.sort_unstable();
     sessions.dedup();
     assert_eq!(sessions.len(), steps, "no load twice");
-    assert!(
-        sessions.last().is_some_and(|most| *most <= 3),
-        "{sessions:?}"
-    );
+    assert!(sessions.last().is_some_and(|most| *most <= 3), "{sessions:?}");
 }
 
 #[test]
 fn cpus_confine_the_threads_of_their_step_alone() {
     let place = Place::new();
-    let args = with(
-        SHORT,
-        &[
-            "--target",
-            "null:",
-            "--sessions",
-            "2",
-            "--cpus",
-            "1",
-            "-o",
-            "swept",
-        ],
-    );
+    let args = with(SHORT, &["--target", "null:", "--sessions", "2", "--cpus", "1", "-o", "swept"]);
     let found = json(&place.assay(&args).code(0).out);
     let step = &part(&found)["steps"][0];
     assert_eq!(step["place"]["cpus"], 1);
@@ -285,27 +177,11 @@ fn cpus_confine_the_threads_of_their_step_alone() {
 #[test]
 fn ctrl_c_summarises_what_there_is() {
     let place = Place::prepared("1");
-    let args = [
-        "sweep",
-        "--time",
-        "30",
-        "--sessions",
-        "1,2,4",
-        "--set",
-        "CACHE_MB=4",
-        "-o",
-        "swept",
-    ];
-    let run = place
-        .start(&args)
-        .until("measured window", || place.has_mark("begin"));
+    let args = ["sweep", "--time", "30", "--sessions", "1,2,4", "--set", "CACHE_MB=4", "-o", "swept"];
+    let run = place.start(&args).until("measured window", || place.has_mark("begin"));
     run.signal(rustix::process::Signal::INT);
     let stopped = run.ended().code(130);
-    assert!(
-        stopped.out.contains("stopped on request after 1 step"),
-        "{}",
-        stopped.out
-    );
+    assert!(stopped.out.contains("stopped on request after 1 step"), "{}", stopped.out);
     let found = json(&place.read("swept/record.json"));
     assert_eq!(found["run"]["verdict"], "incomplete");
     let swept = part(&found);
@@ -319,31 +195,13 @@ fn ctrl_c_summarises_what_there_is() {
 fn a_step_that_cannot_run_is_marked_and_the_others_go_on() {
     let place = Place::prepared("1");
     // An undo file of 8 MiB has no room for the extents of so many sessions.
-    let args = with(
-        SHORT,
-        &[
-            "--sessions",
-            "1,5000",
-            "--set",
-            "UPDATE_PCT=50,0",
-            "-o",
-            "swept",
-        ],
-    );
+    let args = with(SHORT, &["--sessions", "1,5000", "--set", "UPDATE_PCT=50,0", "-o", "swept"]);
     let ended = place.assay(&args);
-    assert!(
-        ended.code == 2 || ended.code == 3,
-        "{}: {}",
-        ended.code,
-        ended.err
-    );
+    assert!(ended.code == 2 || ended.code == 3, "{}: {}", ended.code, ended.err);
     let found = json(&place.read("swept/record.json"));
     let found = part(&found);
     let verdicts = texts(&found["steps"], |step| &step["verdict"]);
-    assert_eq!(
-        verdicts,
-        ["\"complete\"", "\"failed\"", "\"complete\"", "\"failed\""]
-    );
+    assert_eq!(verdicts, ["\"complete\"", "\"failed\"", "\"complete\"", "\"failed\""]);
     assert!(!texts(&found["steps"][1]["verdict_reasons"], |reason| reason).is_empty());
     assert_eq!(found["steps"][1]["ops_per_s"]["na"], "the step failed");
     // On a machine that is very busy a session may end no operation in its second: no point of the curve either.
@@ -360,10 +218,7 @@ fn mistakes_are_told_before_anything_is_touched() {
         (&["--sessions", "1,1"], "twice"),
         (&["--cpus", "9999"], "may use"),
         (&["--p99", "never"], "--p99"),
-        (
-            &["--p99", "5"],
-            "--p99 5: add the unit: --p99 5ms or --p99 5s",
-        ),
+        (&["--p99", "5"], "--p99 5: add the unit: --p99 5ms or --p99 5s"),
         (&["--set", "UPDATE_PCT=10,101"], "101"),
         (&["--set", "READ_MODE=single,other"], "other"),
         (&["--set", "TRACE=ops.csv"], "TRACE"),
@@ -374,21 +229,11 @@ fn mistakes_are_told_before_anything_is_touched() {
         assert!(told.err.contains(part), "{args:?}: {}", told.err);
         assert_eq!(told.out, "", "{args:?}");
     }
-    let plan = place.assay(&[
-        "sweep",
-        "--sessions",
-        "1,2",
-        "--set",
-        "UPDATE_PCT=0,10",
-        "--dry-run",
-    ]);
+    let plan = place.assay(&["sweep", "--sessions", "1,2", "--set", "UPDATE_PCT=0,10", "--dry-run"]);
     let plan = plan.code(0).out;
     assert!(plan.contains("Sweep of 4 steps"), "{plan}");
     assert!(plan.contains("2 sessions, UPDATE_PCT=10"), "{plan}");
-    let plan = place
-        .assay(&["sweep", "--dry-run", "--format", "json"])
-        .code(0)
-        .out;
+    let plan = place.assay(&["sweep", "--dry-run", "--format", "json"]).code(0).out;
     assert_eq!(json(&plan)["sweep"]["steps"][0], "from 1 session");
     assert_eq!(place.files(), Vec::<String>::new());
 }

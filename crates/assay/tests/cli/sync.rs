@@ -10,9 +10,7 @@ const SHORT: &[&str] = &["--time", "1s"];
 /// step of a short probe has no time where others keep the disk busy.
 fn measured(place: &Place) -> (Ran, Value) {
     for time in ["1s", "8s", "64s"] {
-        let args = [
-            "sync", "disk", "-o", "run", "--format", "full", "--time", time,
-        ];
+        let args = ["sync", "disk", "-o", "run", "--format", "full", "--time", time];
         let done = place.assay(&args).code(0);
         let record: Value = serde_json::from_str(&place.read("run/record.json")).expect("JSON");
         let f0 = &record["parts"]["sync"]["f0_us"];
@@ -30,28 +28,18 @@ fn it_measures_reports_and_leaves_only_its_record() {
     let place = Place::new();
     std::fs::create_dir(place.path("disk")).expect("created");
     let (done, record) = measured(&place);
-    assert!(
-        done.out.contains("What Each Level of Safety Costs"),
-        "{}",
-        done.out
-    );
-    assert_eq!(
-        place.files(),
-        ["run/record.json", "run/report.html", "run/report.txt"]
-    );
+    assert!(done.out.contains("What Each Level of Safety Costs"), "{}", done.out);
+    assert_eq!(place.files(), ["run/record.json", "run/report.html", "run/report.txt"]);
     assert_eq!(place.read("run/report.txt"), done.out);
     assert_eq!(record["schema"], "assay/2");
     assert_eq!(record["run"]["workload"], "sync");
-    let f0 = record["parts"]["sync"]["f0_us"]
-        .as_f64()
-        .expect("F0 is a number");
+    let f0 = record["parts"]["sync"]["f0_us"].as_f64().expect("F0 is a number");
     assert!(f0 > 0.0);
     let steps = record["parts"]["sync"]["steps"].as_array().expect("steps");
     for streams in [1, 2, 4, 8, 16, 32] {
         for file in ["preallocated", "new"] {
-            let is_it = |step: &&Value| {
-                step["streams_count"] == streams && step["file"] == file && step["part"] == "curve"
-            };
+            let is_it =
+                |step: &&Value| step["streams_count"] == streams && step["file"] == file && step["part"] == "curve";
             assert!(steps.iter().filter(is_it).count() >= 3, "{streams} {file}");
         }
     }
@@ -89,9 +77,7 @@ fn a_dry_run_touches_nothing() {
     let place = Place::new();
     let text = place.assay(&["sync", "--dry-run"]).code(0);
     assert!(text.out.contains("scratch file"), "{}", text.out);
-    let json = place
-        .assay(&["sync", "--dry-run", "--format", "json"])
-        .code(0);
+    let json = place.assay(&["sync", "--dry-run", "--format", "json"]).code(0);
     let plan: Value = serde_json::from_str(&json.out).expect("JSON");
     assert!(plan["steps"].as_u64().is_some_and(|steps| steps > 40));
     assert!(place.files().is_empty());
@@ -115,16 +101,7 @@ fn int_and_term_end_it_with_what_there_is_and_nothing_left() {
         let done = running.ended().code(130);
         let left = std::fs::read_dir(place.path("disk")).expect("readable");
         assert_eq!(left.count(), 0, "{name}");
-        assert!(
-            done.out.contains("incomplete"),
-            "{name}: {}{}",
-            done.out,
-            done.err
-        );
-        assert_eq!(
-            place.files(),
-            ["run/record.json", "run/report.html", "run/report.txt"],
-            "{name}"
-        );
+        assert!(done.out.contains("incomplete"), "{name}: {}{}", done.out, done.err);
+        assert_eq!(place.files(), ["run/record.json", "run/report.html", "run/report.txt"], "{name}");
     }
 }

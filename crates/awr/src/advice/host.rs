@@ -28,9 +28,7 @@ pub(super) fn cpu_saturated(record: &Record) -> Judged {
         }
     };
     let load = record.os.load_end.first().and_then(|load| load.value());
-    let per_cpu = load
-        .zip(record.os.cpus_count.value().filter(|cpus| *cpus > 0.0))
-        .map(|(load, cpus)| load / cpus);
+    let per_cpu = load.zip(record.os.cpus_count.value().filter(|cpus| *cpus > 0.0)).map(|(load, cpus)| load / cpus);
     let queued = per_cpu.is_some_and(|load| load > LOAD);
     if queue.is_none_or(|queue| queue <= QUEUE) && !queued {
         return Ok(None);
@@ -38,22 +36,15 @@ pub(super) fn cpu_saturated(record: &Record) -> Judged {
     let mut evidence = vec![("busy_pct", busy)];
     evidence.extend(queue.map(|queue| ("run_queue_pct", queue)));
     evidence.extend(per_cpu.map(|load| ("load_per_cpu", load)));
-    let high = queue.is_some_and(|queue| queue >= 2.0 * QUEUE)
-        || per_cpu.is_some_and(|load| load >= 2.0 * LOAD);
+    let high = queue.is_some_and(|queue| queue >= 2.0 * QUEUE) || per_cpu.is_some_and(|load| load >= 2.0 * LOAD);
     let text = format!(
         "The host's CPUs are saturated: {} % busy{}{}. \
          Wait times include scheduling delay: do not read them as device latency.",
         fixed(busy, 1),
         queue
             .filter(|queue| *queue > QUEUE)
-            .map_or_else(String::new, |queue| format!(
-                ", {} % of DB time in the run queue",
-                fixed(queue, 1)
-            )),
-        per_cpu.map_or_else(String::new, |load| format!(
-            ", load {} per CPU",
-            fixed(load, 1)
-        ))
+            .map_or_else(String::new, |queue| format!(", {} % of DB time in the run queue", fixed(queue, 1))),
+        per_cpu.map_or_else(String::new, |load| format!(", load {} per CPU", fixed(load, 1)))
     );
     Ok(Some(Advice::of("R2", high, text, &evidence)))
 }
@@ -75,12 +66,7 @@ fn caps(record: &Record) -> impl Iterator<Item = Cap<'_>> {
         let kind = KINDS.into_iter().find(|kind| rest.ends_with(kind))?;
         let disk = rest.strip_suffix(kind)?.strip_suffix('_')?;
         let (per_s, by) = fact.value.split_once(" by ")?;
-        Some(Cap {
-            disk,
-            kind,
-            per_s: per_s.parse().ok()?,
-            by,
-        })
+        Some(Cap { disk, kind, per_s: per_s.parse().ok()?, by })
     })
 }
 
@@ -114,13 +100,9 @@ pub(super) fn pinned_at_a_cap(record: &Record) -> Judged {
         let Some(share) = used(&cap).filter(|share| (share - 1.0).abs() <= WITHIN) else {
             continue;
         };
-        let others = caps(record).filter(|other| {
-            other.disk == cap.disk && other.kind != cap.kind && direction(other) == direction(&cap)
-        });
-        if others
-            .filter_map(|other| used(&other))
-            .any(|share| share >= ROOM)
-        {
+        let others = caps(record)
+            .filter(|other| other.disk == cap.disk && other.kind != cap.kind && direction(other) == direction(&cap));
+        if others.filter_map(|other| used(&other)).any(|share| share >= ROOM) {
             continue;
         }
         let rate = share * cap.per_s;
@@ -156,22 +138,13 @@ pub(super) fn noisy_host(record: &Record) -> Judged {
     let hole = (sum - 100.0).abs() > HOLE;
     let mut said = Vec::new();
     if steal >= STEAL {
-        said.push(format!(
-            "the hypervisor withheld {} % of CPU time (steal)",
-            fixed(steal, 1)
-        ));
+        said.push(format!("the hypervisor withheld {} % of CPU time (steal)", fixed(steal, 1)));
     }
     if let Some(seconds) = throttled_s {
-        said.push(format!(
-            "the CPU limit of this cgroup throttled it for {} s",
-            fixed(seconds, 2)
-        ));
+        said.push(format!("the CPU limit of this cgroup throttled it for {} s", fixed(seconds, 2)));
     }
     if hole {
-        said.push(format!(
-            "the CPU columns sum to {} %, so time is missing from the account",
-            fixed(sum, 1)
-        ));
+        said.push(format!("the CPU columns sum to {} %, so time is missing from the account", fixed(sum, 1)));
     }
     if said.is_empty() {
         return Ok(None);

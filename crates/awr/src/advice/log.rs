@@ -1,8 +1,6 @@
 //! Redo: R6, R7, R20.
 
-use super::{
-    Judged, Missing, elapsed, finding, foreground, named, only_reads, said, setting, share, stat,
-};
+use super::{Judged, Missing, elapsed, finding, foreground, named, only_reads, said, setting, share, stat};
 use assay_measure::record::Advice;
 use assay_measure::record::Record;
 use assay_measure::units::{fixed, size};
@@ -14,27 +12,19 @@ const LEAST_S: f64 = 900.0;
 pub(super) fn redo_bound(record: &Record) -> Judged {
     const THRESHOLD: f64 = 15.0;
     let pct = share(record, |event| {
-        event.name == "log buffer space"
-            || event.name == "log file sync"
-            || event.name.starts_with("log file switch")
+        event.name == "log buffer space" || event.name == "log file sync" || event.name.starts_with("log file switch")
     })?;
     if pct < THRESHOLD {
         return Ok(None);
     }
-    let writes = stat(record, "redo_writes_count")
-        .ok()
-        .filter(|writes| *writes > 0.0);
+    let writes = stat(record, "redo_writes_count").ok().filter(|writes| *writes > 0.0);
     let per_write = |key: &str| Some(stat(record, key).ok()? / writes?);
     let switches = stat(record, "redo_log_switches_count").ok();
-    let per_hour = switches
-        .zip(elapsed(record).ok().filter(|seconds| *seconds >= LEAST_S))
-        .map(|(n, s)| n * 3600.0 / s);
+    let per_hour =
+        switches.zip(elapsed(record).ok().filter(|seconds| *seconds >= LEAST_S)).map(|(n, s)| n * 3600.0 / s);
     let log = named(record, "log file parallel write", "background");
     let p99 = log.and_then(|log| log.p99_us.value());
-    let (bytes, commits) = (
-        per_write("redo_bytes_written"),
-        per_write("user_commits_count"),
-    );
+    let (bytes, commits) = (per_write("redo_bytes_written"), per_write("user_commits_count"));
     let text = format!(
         "Redo-bound: {} % of DB time waits for the log.{}",
         fixed(pct, 1),
@@ -52,10 +42,7 @@ pub(super) fn redo_bound(record: &Record) -> Judged {
         ("commits_per_log_write", commits),
         ("log_switches_per_hour", per_hour),
     ];
-    evidence.extend(
-        more.into_iter()
-            .filter_map(|(name, value)| Some((name, value?))),
-    );
+    evidence.extend(more.into_iter().filter_map(|(name, value)| Some((name, value?))));
     finding("R6", pct, THRESHOLD, text, &evidence)
 }
 
@@ -67,9 +54,7 @@ pub(super) fn log_switches(record: &Record) -> Judged {
     }
     let elapsed = elapsed(record)?;
     let switches = stat(record, "redo_log_switches_count")?;
-    let incomplete = foreground(record, |event| {
-        event.name == "log file switch (checkpoint incomplete)"
-    });
+    let incomplete = foreground(record, |event| event.name == "log file switch (checkpoint incomplete)");
     let incomplete: f64 = incomplete.filter_map(|event| event.count.value()).sum();
     let per_hour = switches * 3600.0 / elapsed;
     // One switch is no rate yet, and several of a short run are none either.
@@ -123,8 +108,7 @@ pub(super) fn not_a_standard_update(record: &Record) -> Judged {
     let Some(updates) = ops.find(|op| op.kind == "update" && op.count > 0) else {
         return Ok(None);
     };
-    let lite =
-        setting(record, "REDO_STRESS").is_none_or(|stress| stress.eq_ignore_ascii_case("LITE"));
+    let lite = setting(record, "REDO_STRESS").is_none_or(|stress| stress.eq_ignore_ascii_case("LITE"));
     if !lite || (updates.rows_count as f64) < ROWS_PER_UPDATE * updates.count as f64 {
         return Ok(None);
     }
@@ -137,19 +121,15 @@ pub(super) fn not_a_standard_update(record: &Record) -> Judged {
     if REDO.contains(&redo) && CHANGES.contains(&changes) {
         return Ok(None);
     }
-    let off = |value: f64, range: &std::ops::RangeInclusive<f64>| {
-        (range.start() - value).max(value - range.end()).max(0.0)
-    };
+    let off =
+        |value: f64, range: &std::ops::RangeInclusive<f64>| (range.start() - value).max(value - range.end()).max(0.0);
     let text = format!(
         "Not a standard update: {} bytes of redo and {} block changes per row; 750 to 870 and 2.0 to 2.3 are usual \
          for LITE. Either the rows are not the expected ones, or updates that change nothing are skipped.",
         fixed(redo, 0),
         fixed(changes, 2)
     );
-    let evidence = [
-        ("redo_bytes_per_row", redo),
-        ("block_changes_per_row", changes),
-    ];
+    let evidence = [("redo_bytes_per_row", redo), ("block_changes_per_row", changes)];
     // As far outside as the range is wide.
     let high = off(redo, &REDO) > 120.0 || off(changes, &CHANGES) > 0.3;
     Ok(Some(Advice::of("R20", high, text, &evidence)))

@@ -95,12 +95,7 @@ pub fn unjudged(record: &Record) -> Vec<String> {
 
 /// A finding that fired at `value` of `threshold`: high from twice the threshold on.
 fn finding(id: &str, value: f64, threshold: f64, text: String, evidence: &[(&str, f64)]) -> Judged {
-    Ok(Some(Advice::of(
-        id,
-        value >= 2.0 * threshold,
-        text,
-        evidence,
-    )))
+    Ok(Some(Advice::of(id, value >= 2.0 * threshold, text, evidence)))
 }
 
 /// What is known of some figures as a sentence of its own, with a blank before it; nothing of nothing.
@@ -108,9 +103,7 @@ fn said(known: &[Option<String>]) -> String {
     let known: Vec<&str> = known.iter().flatten().map(String::as_str).collect();
     let text = known.join(", ");
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        format!(" {}{}.", first.to_uppercase(), letters.as_str())
-    })
+    letters.next().map_or_else(String::new, |first| format!(" {}{}.", first.to_uppercase(), letters.as_str()))
 }
 
 /// The number, or what is missing.
@@ -129,10 +122,7 @@ fn stat(record: &Record, key: &str) -> Result<f64, Missing> {
     }
 }
 
-pub(crate) fn foreground(
-    record: &Record,
-    is_it: impl Fn(&EventRow) -> bool,
-) -> impl Iterator<Item = &EventRow> {
+pub(crate) fn foreground(record: &Record, is_it: impl Fn(&EventRow) -> bool) -> impl Iterator<Item = &EventRow> {
     let events = record.instance.events.iter();
     events.filter(move |event| event.actor == "foreground" && is_it(event))
 }
@@ -166,7 +156,5 @@ fn elapsed(record: &Record) -> Result<f64, Missing> {
 /// An effective parameter's value.
 pub(crate) fn setting<'a>(record: &'a Record, name: &str) -> Option<&'a str> {
     let mut settings = record.plan.settings.iter();
-    settings
-        .find(|line| line.name == name)
-        .map(|line| line.value.as_str())
+    settings.find(|line| line.name == name).map(|line| line.value.as_str())
 }

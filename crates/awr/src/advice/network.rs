@@ -7,9 +7,7 @@ use assay_measure::units::fixed;
 /// The value of a key that an import read of the whole test. Those of its seconds have a scope.
 fn read(record: &Record, key: &str) -> Option<Figure> {
     let mut values = record.import.iter().flat_map(|info| &info.values);
-    values
-        .find(|value| value.key == key && value.scope.is_empty())
-        .map(|value| value.value.clone())
+    values.find(|value| value.key == key && value.scope.is_empty()).map(|value| value.value.clone())
 }
 
 /// R23. What is left of a remote call when its disk write is taken off.
@@ -20,9 +18,7 @@ pub(super) fn network_part(record: &Record) -> Judged {
     };
     let call = need(&call, "latency of the remote call")?;
     let Some(disk) = read(record, "redo_transport_disk_write_us_avg") else {
-        return Err(Missing(
-            "disk part of the remote call: not printed (no disk write)".to_owned(),
-        ));
+        return Err(Missing("disk part of the remote call: not printed (no disk write)".to_owned()));
     };
     let disk = need(&disk, "disk part of the remote call")?;
     let network = call - disk;
@@ -39,10 +35,6 @@ pub(super) fn network_part(record: &Record) -> Judged {
         fixed(call, 0),
         fixed(disk, 0)
     );
-    let evidence = [
-        ("network_pct", pct),
-        ("network_us", network),
-        ("disk_us", disk),
-    ];
+    let evidence = [("network_pct", pct), ("network_us", network), ("disk_us", disk)];
     finding("R23", pct, THRESHOLD, text, &evidence)
 }

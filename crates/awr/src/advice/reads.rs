@@ -10,9 +10,7 @@ use assay_measure::units::{fixed, size, thousands};
 /// R8: two local maxima with a valley of at most half the lower one between them.
 pub(super) fn bimodal_reads(record: &Record) -> Judged {
     let names = ["db file sequential read", "cell single block physical read"];
-    let mut named = names
-        .into_iter()
-        .filter_map(|name| named(record, name, "foreground"));
+    let mut named = names.into_iter().filter_map(|name| named(record, name, "foreground"));
     let Some(reads) = named.find(|event| event.hist_us.iter().any(|count| *count > 0)) else {
         return Ok(None);
     };
@@ -27,9 +25,7 @@ pub(super) fn bimodal_reads(record: &Record) -> Judged {
     }
     // Bucket i holds 2^(i-1) to 2^i us: its middle stands for its waits.
     let time = |buckets: std::ops::Range<usize>| -> f64 {
-        buckets
-            .map(|i| reads.hist_us[i] as f64 * 0.75 * (1_u64 << i) as f64)
-            .sum()
+        buckets.map(|i| reads.hist_us[i] as f64 * 0.75 * (1_u64 << i) as f64).sum()
     };
     let all = time(0..reads.hist_us.len());
     let slow_time = 100.0 * time(valley..reads.hist_us.len()) / all;
@@ -45,11 +41,7 @@ pub(super) fn bimodal_reads(record: &Record) -> Judged {
         fixed(slow_time, 0),
         fixed(fast_mean, 0)
     );
-    let evidence = [
-        ("slow_waits_pct", slow_waits),
-        ("slow_time_pct", slow_time),
-        ("fast_avg_us", fast_mean),
-    ];
+    let evidence = [("slow_waits_pct", slow_waits), ("slow_time_pct", slow_time), ("fast_avg_us", fast_mean)];
     finding("R8", slow_time, 25.0, text, &evidence)
 }
 
@@ -59,9 +51,7 @@ pub(super) fn modes(buckets: &[u64]) -> Option<(usize, usize, usize)> {
     let mut best = None;
     for low in 0..buckets.len() {
         for high in low + 2..buckets.len() {
-            let (valley, least) = (low + 1..high)
-                .map(|i| (i, buckets[i]))
-                .min_by_key(|(_, n)| *n)?;
+            let (valley, least) = (low + 1..high).map(|i| (i, buckets[i])).min_by_key(|(_, n)| *n)?;
             let lower = buckets[low].min(buckets[high]);
             if 2 * least <= lower && 100 * lower >= all && best.is_none_or(|(l, _)| lower > l) {
                 best = Some((lower, (low, valley, high)));
@@ -82,10 +72,7 @@ pub(super) fn page_cache(record: &Record) -> Judged {
     if engine < SOME_BYTES {
         return Ok(None);
     }
-    let (below, layer) = match (
-        checks.device_read_bytes.value(),
-        checks.process_read_bytes.value(),
-    ) {
+    let (below, layer) = match (checks.device_read_bytes.value(), checks.process_read_bytes.value()) {
         // A neighbour's reads would hide ours: what this process caused is the sharper figure.
         (Some(device), Some(process)) => (device.min(process), "the devices"),
         (Some(device), None) => (device, "the devices"),
@@ -103,10 +90,7 @@ pub(super) fn page_cache(record: &Record) -> Judged {
     }
     let asked = match &record.instance.reads {
         Some(reads) if !reads.evict_asked.is_empty() => {
-            format!(
-                " EVICT={} did not keep the page cache out.",
-                reads.evict_asked
-            )
+            format!(" EVICT={} did not keep the page cache out.", reads.evict_asked)
         }
         _ => String::new(),
     };
@@ -120,22 +104,11 @@ pub(super) fn page_cache(record: &Record) -> Judged {
             .disk
             .iter()
             .find_map(|disk| disk.read_avg_us.value())
-            .map_or_else(String::new, |us| {
-                format!("The device's own latency is {} us per read. ", fixed(us, 0))
-            }),
+            .map_or_else(String::new, |us| { format!("The device's own latency is {} us per read. ", fixed(us, 0)) }),
         device_reads(record)
     );
-    let evidence = [
-        ("device_over_engine_ratio", ratio),
-        ("engine_read_bytes", engine),
-        ("device_read_bytes", below),
-    ];
-    Ok(Some(Advice::of(
-        "R13",
-        ratio <= THRESHOLD / 2.0,
-        text,
-        &evidence,
-    )))
+    let evidence = [("device_over_engine_ratio", ratio), ("engine_read_bytes", engine), ("device_read_bytes", below)];
+    Ok(Some(Advice::of("R13", ratio <= THRESHOLD / 2.0, text, &evidence)))
 }
 
 /// R14.
@@ -154,9 +127,7 @@ pub(super) fn hidden_outliers(record: &Record) -> Judged {
         let deviation = deviation(&event.hist_ns)?;
         Some((max, deviation, (max / MAX).max(deviation / DEVIATION)))
     };
-    let worst = events
-        .filter_map(|event| Some((event, excess(event)?)))
-        .max_by(|a, b| a.1.2.total_cmp(&b.1.2));
+    let worst = events.filter_map(|event| Some((event, excess(event)?))).max_by(|a, b| a.1.2.total_cmp(&b.1.2));
     let Some((event, (max, deviation, excess))) = worst else {
         return Ok(None);
     };
@@ -176,11 +147,8 @@ pub(super) fn hidden_outliers(record: &Record) -> Judged {
         us(&event.p999_us).map_or_else(String::new, |us| format!("; p99.9 {us} us")),
         fixed(tail, 1)
     );
-    let evidence = [
-        ("max_over_mean_ratio", max),
-        ("deviation_over_mean_ratio", deviation),
-        ("slowest_thousandth_time_pct", tail),
-    ];
+    let evidence =
+        [("max_over_mean_ratio", max), ("deviation_over_mean_ratio", deviation), ("slowest_thousandth_time_pct", tail)];
     // One wait of a run may be long; it weighs where such waits take a part of the time.
     let is_high = excess >= 2.0 && tail >= HEAVY_PCT;
     Ok(Some(Advice::of("R14", is_high, text, &evidence)))
@@ -203,10 +171,7 @@ fn slots(histogram: &Histogram) -> Vec<(f64, f64)> {
 /// Standard deviation over mean, from the slots' middles.
 fn deviation(histogram: &Histogram) -> Option<f64> {
     let mean = histogram.mean_ns().filter(|mean| *mean > 0.0)?;
-    let squares: f64 = slots(histogram)
-        .into_iter()
-        .map(|(middle, count)| count * (middle - mean).powi(2))
-        .sum();
+    let squares: f64 = slots(histogram).into_iter().map(|(middle, count)| count * (middle - mean).powi(2)).sum();
     Some((squares / histogram.count() as f64).sqrt() / mean)
 }
 
@@ -227,10 +192,7 @@ fn tail_time_pct(histogram: &Histogram) -> f64 {
 pub(super) fn batched_waits(record: &Record) -> Judged {
     const THRESHOLD: f64 = 20.0;
     let parallel = named(record, "db file parallel read", "foreground");
-    let Some(waits) = parallel
-        .and_then(|event| event.count.value())
-        .filter(|n| *n > 0.0)
-    else {
+    let Some(waits) = parallel.and_then(|event| event.count.value()).filter(|n| *n > 0.0) else {
         return Ok(None);
     };
     let reads = stat(record, "physical_reads_blocks")?;
@@ -268,8 +230,7 @@ pub(super) fn cached(record: &Record) -> Judged {
         return Ok(None);
     };
     // A report of a database at work is no test of storage, and its hits need no advice.
-    if record.import.is_some() && share(record, |event| event.class == "User I/O")? < OF_STORAGE_PCT
-    {
+    if record.import.is_some() && share(record, |event| event.class == "User I/O")? < OF_STORAGE_PCT {
         return Ok(None);
     }
     let evidence = [("buffer_hit_pct", pct)];

@@ -27,14 +27,10 @@ pub fn settings_differ(records: &[&Record]) -> Option<Advice> {
         if THINKING.contains(&name) && !records.iter().any(|record| thinks(record)) {
             continue;
         }
-        differing.extend(
-            values(records, |record| setting(record, name))
-                .map(|values| format!("{what} ({name}): {values}")),
-        );
+        differing
+            .extend(values(records, |record| setting(record, name)).map(|values| format!("{what} ({name}): {values}")));
     }
-    let modes = values(records, |record| {
-        IO_MODE_ACHIEVED.told(&record.plan.engine_facts)
-    });
+    let modes = values(records, |record| IO_MODE_ACHIEVED.told(&record.plan.engine_facts));
     differing.extend(modes.map(|values| format!("I/O mode achieved: {values}")));
     if differing.is_empty() {
         return None;
@@ -49,10 +45,7 @@ pub fn settings_differ(records: &[&Record]) -> Option<Advice> {
 }
 
 /// `single, batched` where records that know it differ.
-fn values<'r>(
-    records: &[&'r Record],
-    of: impl Fn(&'r Record) -> Option<&'r str>,
-) -> Option<String> {
+fn values<'r>(records: &[&'r Record], of: impl Fn(&'r Record) -> Option<&'r str>) -> Option<String> {
     let mut found: Vec<&str> = Vec::new();
     for value in records.iter().filter_map(|record| of(record)) {
         if !found.contains(&value) {

@@ -19,10 +19,7 @@ pub(super) fn unstable(record: &Record) -> Judged {
         return Ok(None);
     }
     let trend_text = trend.map_or_else(String::new, |trend| {
-        format!(
-            ", the last quarter of the window ran at {} % of the first quarter",
-            fixed(100.0 * trend, 0)
-        )
+        format!(", the last quarter of the window ran at {} % of the first quarter", fixed(100.0 * trend, 0))
     });
     let text = format!(
         "Unstable or cache-backed storage: throughput per second varies by {} % of its mean{trend_text}. Increase \
@@ -50,42 +47,24 @@ fn edges(record: &Record) -> Option<(f64, f64, f64)> {
     }
     let edge = rates.len().div_ceil(20);
     let all = mean(&rates);
-    (all > 0.0).then(|| {
-        (
-            mean(&rates[..edge]),
-            mean(&rates[rates.len() - edge..]),
-            all,
-        )
-    })
+    (all > 0.0).then(|| (mean(&rates[..edge]), mean(&rates[rates.len() - edge..]), all))
 }
 
 /// R25.
 pub(super) fn warm_up_or_tail(record: &Record) -> Judged {
     const ACTIVE: f64 = 0.99;
     const DEVIATION: f64 = 0.2;
-    let fraction = need(
-        &record.interval.worker_active_fraction,
-        "session active fraction",
-    )?;
+    let fraction = need(&record.interval.worker_active_fraction, "session active fraction")?;
     let edges = edges(record);
     let off = |rate: f64, all: f64| (rate / all - 1.0).abs();
-    let worst = edges.map_or(0.0, |(first, last, all)| {
-        off(first, all).max(off(last, all))
-    });
+    let worst = edges.map_or(0.0, |(first, last, all)| off(first, all).max(off(last, all)));
     if fraction >= ACTIVE && worst <= DEVIATION {
         return Ok(None);
     }
     let rate = need(&record.interval.ops_count, "operations")? / elapsed(record)?;
-    let corrected = if fraction > 0.0 && fraction < ACTIVE {
-        rate / fraction
-    } else {
-        rate
-    };
-    let mut evidence = vec![
-        ("session_active_fraction", fraction),
-        ("ops_per_s", rate),
-        ("corrected_ops_per_s", corrected),
-    ];
+    let corrected = if fraction > 0.0 && fraction < ACTIVE { rate / fraction } else { rate };
+    let mut evidence =
+        vec![("session_active_fraction", fraction), ("ops_per_s", rate), ("corrected_ops_per_s", corrected)];
     let edges_text = edges.map_or_else(String::new, |(first, last, all)| {
         evidence.push(("first_twentieth_ratio", first / all));
         evidence.push(("last_twentieth_ratio", last / all));
@@ -95,9 +74,8 @@ pub(super) fn warm_up_or_tail(record: &Record) -> Judged {
             fixed(100.0 * last / all, 0)
         )
     });
-    let (first_off, last_off) = edges.map_or((false, false), |(first, last, all)| {
-        (off(first, all) > DEVIATION, off(last, all) > DEVIATION)
-    });
+    let (first_off, last_off) =
+        edges.map_or((false, false), |(first, last, all)| (off(first, all) > DEVIATION, off(last, all) > DEVIATION));
     let idle_text = match fraction < ACTIVE {
         true => format!(
             " Sessions were active for {} % of it: {} operations per second, or {} corrected for idle sessions.",
@@ -134,17 +112,8 @@ pub(super) fn unfair(record: &Record) -> Judged {
         fixed(median, 0),
         fixed(100.0 * ratio, 0)
     );
-    let evidence = [
-        ("slowest_over_median_ratio", ratio),
-        ("slowest_ops_count", slowest),
-        ("median_ops_count", median),
-    ];
-    Ok(Some(Advice::of(
-        "R26",
-        ratio <= THRESHOLD / 2.0,
-        text,
-        &evidence,
-    )))
+    let evidence = [("slowest_over_median_ratio", ratio), ("slowest_ops_count", slowest), ("median_ops_count", median)];
+    Ok(Some(Advice::of("R26", ratio <= THRESHOLD / 2.0, text, &evidence)))
 }
 
 /// R30.

@@ -40,8 +40,7 @@ pub(crate) fn on_cpu(record: &Record) -> Result<Option<(f64, f64)>, Missing> {
     let model = &record.instance.time_model;
     let per_s = |name: &str| {
         let mut rows = record.instance.load_profile.iter();
-        rows.find(|row| row.name == name)
-            .and_then(|row| row.per_s.value())
+        rows.find(|row| row.name == name).and_then(|row| row.per_s.value())
     };
     if model.db_time_us.value().is_none()
         && let (Some(db_time), Some(cpu)) = (per_s("DB Time(s)"), per_s("DB CPU(s)"))
@@ -57,10 +56,7 @@ pub(crate) fn on_cpu(record: &Record) -> Result<Option<(f64, f64)>, Missing> {
         (Some(on_thread), Some(queue)) => on_thread + queue,
         _ => cpu,
     };
-    Ok(Some((
-        100.0 * on_cpu / db_time,
-        cpu / 1e6 / elapsed(record)?,
-    )))
+    Ok(Some((100.0 * on_cpu / db_time, cpu / 1e6 / elapsed(record)?)))
 }
 
 /// R3.
@@ -79,16 +75,9 @@ pub(super) fn storage_bound(record: &Record) -> Judged {
     let p99 = read.p99_us.value();
     evidence.extend(p99.map(|us| ("read_p99_us", us)));
     let checks = &record.checks;
-    let little = checks
-        .little_sessions
-        .value()
-        .zip(checks.little_expected_sessions.value());
+    let little = checks.little_sessions.value().zip(checks.little_expected_sessions.value());
     let little_text = little.map_or_else(String::new, |(found, there)| {
-        format!(
-            " Little's law accounts for {} of {} sessions.",
-            fixed(found, 2),
-            fixed(there, 0)
-        )
+        format!(" Little's law accounts for {} of {} sessions.", fixed(found, 2), fixed(there, 0))
     });
     evidence.extend(little.map(|(found, _)| ("little_sessions", found)));
     let average = avg.map(|us| format!("average {} us", fixed(us, 0)));
@@ -111,9 +100,7 @@ pub(super) fn storage_bound(record: &Record) -> Judged {
 pub(super) fn contention(record: &Record) -> Judged {
     const THRESHOLD: f64 = 5.0;
     let pct = share(record, |event| {
-        event.name == "read by other session"
-            || event.name == "buffer busy waits"
-            || event.name.starts_with("enq: TX")
+        event.name == "read by other session" || event.name == "buffer busy waits" || event.name.starts_with("enq: TX")
     })?;
     if pct < THRESHOLD {
         return Ok(None);
@@ -123,13 +110,7 @@ pub(super) fn contention(record: &Record) -> Judged {
          alone needs one session per schema.",
         fixed(pct, 1)
     );
-    finding(
-        "R17",
-        pct,
-        THRESHOLD,
-        text,
-        &[("shared_block_waits_pct", pct)],
-    )
+    finding("R17", pct, THRESHOLD, text, &[("shared_block_waits_pct", pct)])
 }
 
 /// R22. Of the requests one wait stands for, the kind that cost most time in all.
@@ -144,9 +125,7 @@ pub(super) fn above_the_device(record: &Record) -> Judged {
         Some((count * engine, engine, device))
     };
     // A log nobody waits for makes no request slow.
-    let counts = |row: &&RequestLayers| {
-        !row.is_batched && (row.request != "log write" || !only_reads(record))
-    };
+    let counts = |row: &&RequestLayers| !row.is_batched && (row.request != "log write" || !only_reads(record));
     let judged = record.instance.layers.iter().filter(counts);
     let known = judged.filter_map(|row| Some((row, means(row)?)));
     let most = known.max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0));
@@ -156,9 +135,7 @@ pub(super) fn above_the_device(record: &Record) -> Judged {
                 need(&row.device.latency.avg_us, "device latency")?;
                 Ok(None)
             }
-            None => Err(Missing(
-                "latency by layer: no request with a wait of its own".to_owned(),
-            )),
+            None => Err(Missing("latency by layer: no request with a wait of its own".to_owned())),
         };
     };
     let ratio = engine / device;
@@ -166,11 +143,7 @@ pub(super) fn above_the_device(record: &Record) -> Judged {
         return Ok(None);
     }
     let ring = row.syscall.latency.avg_us.value();
-    let mut evidence = vec![
-        ("engine_over_device_ratio", ratio),
-        ("engine_avg_us", engine),
-        ("device_avg_us", device),
-    ];
+    let mut evidence = vec![("engine_over_device_ratio", ratio), ("engine_avg_us", engine), ("device_avg_us", device)];
     evidence.extend(ring.map(|us| ("syscall_avg_us", us)));
     if let Some(room) = full_queue(record, row) {
         evidence.push(("reads_in_flight_max_count", room));
@@ -189,10 +162,7 @@ pub(super) fn above_the_device(record: &Record) -> Judged {
          queueing, scheduling or the hypervisor; see Latency by Layer.",
         row.request,
         fixed(engine, 0),
-        ring.map_or_else(String::new, |us| format!(
-            "{} us in the ring, ",
-            fixed(us, 0)
-        )),
+        ring.map_or_else(String::new, |us| format!("{} us in the ring, ", fixed(us, 0))),
         fixed(device, 0)
     );
     finding("R22", ratio, THRESHOLD, text, &evidence)

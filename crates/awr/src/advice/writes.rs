@@ -17,14 +17,8 @@ pub(super) fn writer_bound(record: &Record) -> Judged {
         fixed(pct, 1)
     );
     let mut evidence = vec![("free_buffer_waits_pct", pct)];
-    let submit = named(record, "db file async I/O submit", "background")
-        .and_then(|event| event.total_us.value());
-    let background = record
-        .instance
-        .time_model
-        .bg_elapsed_us
-        .value()
-        .filter(|us| *us > 0.0);
+    let submit = named(record, "db file async I/O submit", "background").and_then(|event| event.total_us.value());
+    let background = record.instance.time_model.bg_elapsed_us.value().filter(|us| *us > 0.0);
     if let Some((submit, background)) = submit.zip(background) {
         let submit_pct = 100.0 * submit / background;
         evidence.push(("writer_submit_pct", submit_pct));
@@ -103,8 +97,7 @@ pub(super) fn amplification(record: &Record) -> Judged {
     if rows < 1000.0 {
         return Ok(None);
     }
-    let heavy =
-        setting(record, "REDO_STRESS").is_some_and(|stress| stress.eq_ignore_ascii_case("HEAVY"));
+    let heavy = setting(record, "REDO_STRESS").is_some_and(|stress| stress.eq_ignore_ascii_case("HEAVY"));
     let changed = rows * COLUMN * if heavy { 19.0 } else { 2.0 };
     // The devices also take what others write: where the engine's own writes are known, they decide.
     let engine = record.checks.engine_write_bytes.value();
@@ -124,17 +117,10 @@ pub(super) fn amplification(record: &Record) -> Judged {
     let text = format!(
         "Write amplification: {} wrote {} bytes for each byte that the sessions changed{}. Each small change writes \
          a whole block{more}. Fewer but larger changes per block{checkpoints} or a larger cache reduce this.",
-        if engine.is_some() {
-            "the engine"
-        } else {
-            "the devices"
-        },
+        if engine.is_some() { "the engine" } else { "the devices" },
         fixed(ratio, 1),
         engine.and(device).map_or_else(String::new, |bytes| {
-            format!(
-                " (the devices {}, including writes by other processes)",
-                fixed(bytes / changed, 1)
-            )
+            format!(" (the devices {}, including writes by other processes)", fixed(bytes / changed, 1))
         }),
     );
     let per_changed = |bytes: f64| bytes / changed;

@@ -25,15 +25,8 @@ fn cpu(record: &Record) -> Drawn {
     let has = |key: &str| record.series.metrics.contains_key(key);
     if !has("host_user_pct") && has("host_idle_pct") {
         // Older records keep what is idle; the rest of the 100 was used.
-        let all = [
-            ("host_iowait_pct", 0),
-            ("host_steal_pct", 0),
-            ("host_idle_pct", 0),
-        ];
-        let parts: Vec<_> = all
-            .iter()
-            .filter_map(|(key, _)| time::column(record, key))
-            .collect();
+        let all = [("host_iowait_pct", 0), ("host_steal_pct", 0), ("host_idle_pct", 0)];
+        let parts: Vec<_> = all.iter().filter_map(|(key, _)| time::column(record, key)).collect();
         let busy = (0..record.series.t_s.len()).map(|row| {
             let known: Option<f64> = parts.iter().map(|part| *part.get(row)?).sum();
             known.map(|sum| (100.0 - sum).max(0.0))
@@ -53,12 +46,7 @@ fn queue(record: &Record) -> Drawn {
     let columns = [
         ("runnable_tasks_count", "runnable tasks", Stroke::Line, BLUE),
         ("load_1m", "load, 1 minute", Stroke::Line, ORANGE),
-        (
-            "active_run_queue_count",
-            "sessions in the run queue",
-            Stroke::Line,
-            GREEN,
-        ),
+        ("active_run_queue_count", "sessions in the run queue", Stroke::Line, GREEN),
         ("usable_cpus_count", "CPUs", Stroke::Dashed, VERMILION),
     ];
     chart.traces = time::traces(record, &columns);
@@ -76,16 +64,8 @@ fn pressure(record: &Record) -> Drawn {
         ("psi_io_some_pct", "I/O, some", Stroke::Line, BLUE),
         ("psi_io_full_pct", "I/O, full", Stroke::Dashed, BLUE),
         ("psi_memory_some_pct", "memory, some", Stroke::Line, PURPLE),
-        (
-            "psi_memory_full_pct",
-            "memory, full",
-            Stroke::Dashed,
-            PURPLE,
-        ),
+        ("psi_memory_full_pct", "memory, full", Stroke::Dashed, PURPLE),
     ];
     chart.traces = time::traces(record, &columns);
-    Drawn::or(
-        chart,
-        "no pressure per step: the kernel does not count it, or an older version made the record",
-    )
+    Drawn::or(chart, "no pressure per step: the kernel does not count it, or an older version made the record")
 }

@@ -24,16 +24,12 @@ pub(super) fn steps(record: &Record) -> Vec<Drawn> {
         for (part, names) in names.chunks(COLOURS.len()).enumerate() {
             let axis = Axis::of(if unit.is_empty() { "value" } else { unit }, unit);
             let id = format!("c-steps-{}-{part}", slug(unit));
-            let title = format!(
-                "Steps of the source, {}",
-                if unit.is_empty() { "no unit" } else { unit }
-            );
+            let title = format!("Steps of the source, {}", if unit.is_empty() { "no unit" } else { unit });
             let note = "As the source printed them, step by step.";
             let mut chart = time::chart(record, &id, &title, axis, note);
             let columns = names.iter().zip(COLOURS);
-            let columns: Vec<(&str, &str, Stroke, &'static str)> = columns
-                .map(|(name, colour)| (*name, *name, Stroke::Line, colour))
-                .collect();
+            let columns: Vec<(&str, &str, Stroke, &'static str)> =
+                columns.map(|(name, colour)| (*name, *name, Stroke::Line, colour)).collect();
             chart.traces = time::traces(record, &columns);
             all.push(Drawn::or(chart, time::NO_SERIES));
         }
@@ -44,11 +40,8 @@ pub(super) fn steps(record: &Record) -> Vec<Drawn> {
 /// Charts of an import: what its figures give.
 pub(super) fn all(record: &Record) -> Vec<Drawn> {
     let mut all = vec![top_events(record)];
-    let events = record
-        .instance
-        .events
-        .iter()
-        .filter(|event| event.p50_us.value().is_some() || event.p99_us.value().is_some());
+    let events =
+        record.instance.events.iter().filter(|event| event.p50_us.value().is_some() || event.p99_us.value().is_some());
     let percentiles: Vec<_> = (events.take(8))
         .map(|event| {
             let figures = vec![
@@ -108,7 +101,8 @@ fn top_events(record: &Record) -> Drawn {
         id: "c-top-events".to_owned(),
         title: "Share of DB time".to_owned(),
         note: "Foreground events and DB CPU as imported (layer engine); CPU used inside waits counts twice, so the \
-            shares can add up to more than 100 %.".to_owned(),
+            shares can add up to more than 100 %."
+            .to_owned(),
         x: Axis::of("event", ""),
         y: Axis::of("share of DB time", "%"),
         rows: Rows::Names(rows.iter().map(|(name, _)| name.clone()).collect()),

@@ -12,42 +12,12 @@ const NOTE: &str = "Solid lines: requests of the engine (layer engine). Dashed l
 /// Requests per second by kind.
 pub(super) fn requests(record: &Record) -> Drawn {
     let columns = [
-        (
-            "read_io_requests_count_per_s",
-            "reads, engine",
-            Stroke::Line,
-            BLUE,
-        ),
-        (
-            "write_io_requests_count_per_s",
-            "writes, engine",
-            Stroke::Line,
-            VERMILION,
-        ),
-        (
-            "log_file_sync_waits_count_per_s",
-            "log file syncs",
-            Stroke::Line,
-            PURPLE,
-        ),
-        (
-            "redo_writes_count_per_s",
-            "redo writes, engine",
-            Stroke::Dotted,
-            PURPLE,
-        ),
-        (
-            "device_read_requests_count_per_s",
-            "reads, device",
-            Stroke::Dashed,
-            SKY,
-        ),
-        (
-            "device_write_requests_count_per_s",
-            "writes, device",
-            Stroke::Dashed,
-            ORANGE,
-        ),
+        ("read_io_requests_count_per_s", "reads, engine", Stroke::Line, BLUE),
+        ("write_io_requests_count_per_s", "writes, engine", Stroke::Line, VERMILION),
+        ("log_file_sync_waits_count_per_s", "log file syncs", Stroke::Line, PURPLE),
+        ("redo_writes_count_per_s", "redo writes, engine", Stroke::Dotted, PURPLE),
+        ("device_read_requests_count_per_s", "reads, device", Stroke::Dashed, SKY),
+        ("device_write_requests_count_per_s", "writes, device", Stroke::Dashed, ORANGE),
     ];
     let y = Axis::of("requests", "1/s");
     let title = "I/O requests per second, engine and device";
@@ -62,18 +32,8 @@ pub(super) fn bytes(record: &Record) -> Drawn {
         ("read_mib_per_s", "reads, engine", Stroke::Line, BLUE),
         ("write_mib_per_s", "writes, engine", Stroke::Line, VERMILION),
         ("redo_mib_per_s", "redo generated", Stroke::Line, PURPLE),
-        (
-            "device_read_mib_per_s",
-            "reads, device",
-            Stroke::Dashed,
-            SKY,
-        ),
-        (
-            "device_write_mib_per_s",
-            "writes, device",
-            Stroke::Dashed,
-            ORANGE,
-        ),
+        ("device_read_mib_per_s", "reads, device", Stroke::Dashed, SKY),
+        ("device_write_mib_per_s", "writes, device", Stroke::Dashed, ORANGE),
     ];
     let y = Axis::of("throughput", "MB/s, 2^20 bytes");
     let title = "MB per second, engine and device";

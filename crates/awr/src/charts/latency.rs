@@ -20,9 +20,7 @@ pub(crate) fn leading(record: &Record) -> Vec<&EventRow> {
         events.filter(move |e| e.actor == actor && e.class != "Idle" && has_waits(e))
     };
     let foreground = of("foreground").take(EVENTS - BACKGROUND);
-    foreground
-        .chain(of("background").take(BACKGROUND))
-        .collect()
+    foreground.chain(of("background").take(BACKGROUND)).collect()
 }
 
 fn has_waits(event: &EventRow) -> bool {
@@ -38,17 +36,11 @@ pub(super) fn over_time(record: &Record) -> Vec<Drawn> {
         let stem = format!("{prefix}{}", slug(&event.name));
         all.push(percentiles(record, &event.name, &stem, "engine"));
     }
-    let ring: Vec<&str> = (record.series.metrics.keys())
-        .filter_map(|key| key.strip_prefix("ring_")?.strip_suffix("_p99_us"))
-        .collect();
+    let ring: Vec<&str> =
+        (record.series.metrics.keys()).filter_map(|key| key.strip_prefix("ring_")?.strip_suffix("_p99_us")).collect();
     for name in ring {
         let title = format!("{} requests", name.replace('_', " "));
-        all.push(percentiles(
-            record,
-            &title,
-            &format!("ring_{name}"),
-            "syscall",
-        ));
+        all.push(percentiles(record, &title, &format!("ring_{name}"), "syscall"));
     }
     let y = Axis::log("mean latency", "us");
     let note = "Mean time of the requests that the devices completed in each step, from all processes (layer device; \
@@ -57,12 +49,7 @@ pub(super) fn over_time(record: &Record) -> Vec<Drawn> {
     let mut device = time::chart(record, "c-latency-device", title, y, note);
     let columns = [
         ("device_read_avg_us", "reads, mean", Stroke::Line, BLUE),
-        (
-            "device_write_avg_us",
-            "writes, mean",
-            Stroke::Line,
-            VERMILION,
-        ),
+        ("device_write_avg_us", "writes, mean", Stroke::Line, VERMILION),
     ];
     device.traces = time::traces(record, &columns);
     if device.traces.iter().any(Trace::has_data) {
@@ -103,9 +90,11 @@ pub(super) fn heat(record: &Record) -> Vec<Drawn> {
         return vec![Drawn::missing("Latency heat maps", reason)];
     }
     let wanted: Vec<&str> = leading(record).iter().map(|e| e.name.as_str()).collect();
-    let shown = record.series.heat.iter().filter(|row| {
-        row.layer != "engine" || wanted.is_empty() || wanted.contains(&row.name.as_str())
-    });
+    let shown = record
+        .series
+        .heat
+        .iter()
+        .filter(|row| row.layer != "engine" || wanted.is_empty() || wanted.contains(&row.name.as_str()));
     shown.map(heat_map).collect()
 }
 
@@ -129,7 +118,8 @@ fn heat_map(row: &HeatRow) -> Drawn {
     Drawn::Chart(Box::new(Chart {
         id: format!("c-heat-{}-{}", row.layer, slug(&row.name).replace('_', "-")),
         note: "The number of waits per step and duration; the colour is the logarithm of the count. Two bands show \
-            two storage tiers; a rising band shows a growing queue.".to_owned(),
+            two storage tiers; a rising band shows a growing queue."
+            .to_owned(),
         x: Axis::of("time after the gate", "s"),
         y: Axis::of("below", ""),
         heat: Some(Heat {
@@ -162,11 +152,7 @@ pub(super) fn histograms(record: &Record) -> Vec<Drawn> {
 
 fn histogram(event: &EventRow) -> Drawn {
     let title = format!("Histogram: {} ({})", event.name, event.actor);
-    let id = format!(
-        "c-hist-{}-{}",
-        event.actor,
-        slug(&event.name).replace('_', "-")
-    );
+    let id = format!("c-hist-{}-{}", event.actor, slug(&event.name).replace('_', "-"));
     of_buckets(&id, &title, &buckets(event))
 }
 
@@ -187,9 +173,7 @@ pub fn percentile_chart(id: &str, title: &str, note: &str, all: &[Percentiles]) 
     };
     for (at, (name, figures)) in all.iter().enumerate() {
         let y = figures.iter().map(|(_, figure)| figure.value()).collect();
-        chart
-            .traces
-            .push(Trace::new(name, Stroke::Joined, nth(at), y));
+        chart.traces.push(Trace::new(name, Stroke::Joined, nth(at), y));
     }
     Drawn::or(chart, "no percentile is known")
 }

@@ -19,19 +19,15 @@ pub(super) fn waterfall(record: &Record) -> Drawn {
         Ok(spans) => spans,
         Err(reason) => return Drawn::missing(TITLE, reason),
     };
-    let mut parts = Trace::new(
-        "time",
-        Stroke::Span,
-        BLUE,
-        spans.iter().map(|(_, _, us)| Some(*us)).collect(),
-    );
+    let mut parts = Trace::new("time", Stroke::Span, BLUE, spans.iter().map(|(_, _, us)| Some(*us)).collect());
     parts.begins = spans.iter().map(|(_, from, _)| *from).collect();
     Drawn::Chart(Box::new(Chart {
         id: "c-operation".to_owned(),
         title: TITLE.to_owned(),
         note: "DB mean time per operation, as in the load profile; it is the sum of run queue, on thread and waits. \
             On thread is wall time, so it includes waiting for a CPU that only the kernel sees. The parts of a read \
-            divide its wait by the means of Latency by Layer.".to_owned(),
+            divide its wait by the means of Latency by Layer."
+            .to_owned(),
         x: Axis::of("part", ""),
         y: Axis::of("mean time per operation", "us"),
         rows: Rows::Names(spans.into_iter().map(|(name, _, _)| name).collect()),
@@ -45,8 +41,7 @@ fn spans(record: &Record) -> Result<Vec<Span>, &'static str> {
     let profile = record.instance.load_profile.iter();
     let per_op_s = { profile }.find(|row| row.name == "DB Time(s)");
     let per_op_s = per_op_s.and_then(|row| row.per_op.value());
-    let (Some(per_op_s), Some(db)) = (per_op_s, model.db_time_us.value().filter(|us| *us > 0.0))
-    else {
+    let (Some(per_op_s), Some(db)) = (per_op_s, model.db_time_us.value().filter(|us| *us > 0.0)) else {
         return Err("the DB time per operation is unknown");
     };
     let parts = [&model.run_queue_us, &model.on_thread_us, &model.fg_wait_us].map(Figure::value);
@@ -77,10 +72,7 @@ fn spans(record: &Record) -> Result<Vec<Span>, &'static str> {
         let from = put(&mut spans, &event.name, us) - us * scale;
         let layers = record.instance.layers.iter();
         let read = { layers }.find(|row| row.event == event.name && row.direction == "read");
-        spans.extend(
-            read.into_iter()
-                .flat_map(|row| inside(row, from, us * scale)),
-        );
+        spans.extend(read.into_iter().flat_map(|row| inside(row, from, us * scale)));
     }
     put(&mut spans, "other waits", others);
     Ok(spans)
@@ -106,11 +98,7 @@ fn inside(row: &RequestLayers, from: f64, us: f64) -> Vec<Span> {
             spans.push(("> ring and kernel".to_owned(), from + above, kernel));
             spans.push(("> device".to_owned(), from + above + kernel, device));
         }
-        None => spans.push((
-            "> ring, kernel and device".to_owned(),
-            from + above,
-            us - above,
-        )),
+        None => spans.push(("> ring, kernel and device".to_owned(), from + above, us - above)),
     }
     spans.retain(|(_, _, part)| *part >= OFF * us);
     spans
@@ -130,23 +118,17 @@ mod tests {
         let spans = spans(&record).expect("all figures");
         let whole = spans[0].2;
         let told = record.instance.load_profile.iter();
-        let told = { told }
-            .find(|row| row.name == "DB Time(s)")
-            .expect("a row");
+        let told = { told }.find(|row| row.name == "DB Time(s)").expect("a row");
         assert!((whole - 1e6 * told.per_op.value().expect("known")).abs() < 1e-6 * whole);
-        let (parts, deeper): (Vec<&Span>, Vec<&Span>) = spans[1..]
-            .iter()
-            .partition(|(name, _, _)| !name.starts_with('>'));
+        let (parts, deeper): (Vec<&Span>, Vec<&Span>) =
+            spans[1..].iter().partition(|(name, _, _)| !name.starts_with('>'));
         let sum: f64 = parts.iter().map(|(_, _, us)| us).sum();
         assert!((sum - whole).abs() <= 0.02 * whole, "{spans:?}");
         for pair in parts.windows(2) {
             assert!(pair[1].1 >= pair[0].1 + pair[0].2 - 1e-6, "{spans:?}");
         }
         for (name, from, us) in deeper {
-            assert!(
-                *from >= 0.0 && from + us <= whole * 1.001,
-                "{name}: {spans:?}"
-            );
+            assert!(*from >= 0.0 && from + us <= whole * 1.001, "{name}: {spans:?}");
         }
     }
 

@@ -30,18 +30,11 @@ pub(super) fn by_class(record: &Record) -> Drawn {
         if let Some(y) = time::column(record, &format!("active_{word}_count"))
             && y.iter().any(|value| *value > Some(0.0))
         {
-            chart
-                .traces
-                .push(Trace::new(name, Stroke::Stacked, color, y));
+            chart.traces.push(Trace::new(name, Stroke::Stacked, color, y));
         }
     }
     if chart.traces.is_empty() {
-        let all = (
-            "average_active_sessions_count",
-            "All classes",
-            Stroke::Line,
-            BLUE,
-        );
+        let all = ("average_active_sessions_count", "All classes", Stroke::Line, BLUE);
         chart.traces = time::traces(record, &[all]);
     }
     if chart.traces.is_empty() {
@@ -66,10 +59,8 @@ fn cpus(record: &Record) -> Trace {
 pub(super) fn against_reads(record: &Record) -> Drawn {
     const TITLE: &str = "Active sessions against physical reads";
     let series = &record.series;
-    let pairs = series
-        .metrics
-        .get("average_active_sessions_count")
-        .zip(series.metrics.get("read_io_requests_count_per_s"));
+    let pairs =
+        series.metrics.get("average_active_sessions_count").zip(series.metrics.get("read_io_requests_count_per_s"));
     let Some((sessions, reads)) = pairs else {
         return Drawn::missing(TITLE, NO_SERIES);
     };

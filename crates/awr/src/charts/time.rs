@@ -28,18 +28,12 @@ pub(super) fn chart(record: &Record, id: &str, title: &str, y: Axis, note: &str)
                 false => format!(" from {} to {}", row.from, row.to),
             };
             let text = format!("{at:.1} s: {}: {}{change}", row.kind, row.text);
-            Some(Mark {
-                at: at / unit,
-                text,
-            })
+            Some(Mark { at: at / unit, text })
         })
         .collect();
     for at in &record.checks.steadiness.change_points_s {
         let text = format!("{at:.0} s: the level of operations/s changes");
-        marks.push(Mark {
-            at: at / unit,
-            text,
-        });
+        marks.push(Mark { at: at / unit, text });
     }
     Chart {
         id: id.to_owned(),
@@ -67,9 +61,7 @@ fn window(series: &Series) -> String {
     let last = series.in_window.iter().rposition(|inside| *inside);
     match (first, last) {
         (Some(first), Some(last)) if first > 0 || last + 1 < series.t_s.len() => {
-            let from = first
-                .checked_sub(1)
-                .map_or(0.0, |before| series.t_s[before]);
+            let from = first.checked_sub(1).map_or(0.0, |before| series.t_s[before]);
             format!(
                 " The measured window is from {from:.1} s to {:.1} s; the time outside it is warm-up or drain.",
                 series.t_s[last]
@@ -86,12 +78,9 @@ pub(super) fn column(record: &Record, key: &str) -> Option<Vec<Option<f64>>> {
 }
 
 /// Traces of the columns that are there: key, name, kind, colour.
-pub(super) fn traces(
-    record: &Record,
-    columns: &[(&str, &str, Stroke, &'static str)],
-) -> Vec<Trace> {
-    let there = columns.iter().filter_map(|(key, name, kind, color)| {
-        Some(Trace::new(name, *kind, color, column(record, key)?))
-    });
+pub(super) fn traces(record: &Record, columns: &[(&str, &str, Stroke, &'static str)]) -> Vec<Trace> {
+    let there = columns
+        .iter()
+        .filter_map(|(key, name, kind, color)| Some(Trace::new(name, *kind, color, column(record, key)?)));
     there.collect()
 }

@@ -37,22 +37,8 @@ pub(super) fn queue(record: &Record) -> Option<Drawn> {
 /// Dirty buffers and checkpoint age, with log switches and checkpoints where they happened.
 pub(super) fn cache(record: &Record) -> Vec<Drawn> {
     let gauges = [
-        (
-            "c-dirty",
-            "Dirty buffers",
-            "dirty_buffers_blocks",
-            "dirty buffers",
-            "blocks",
-            ORANGE,
-        ),
-        (
-            "c-checkpoint",
-            "Checkpoint age",
-            "checkpoint_age_bytes",
-            "redo since the checkpoint",
-            "bytes",
-            GREEN,
-        ),
+        ("c-dirty", "Dirty buffers", "dirty_buffers_blocks", "dirty buffers", "blocks", ORANGE),
+        ("c-checkpoint", "Checkpoint age", "checkpoint_age_bytes", "redo since the checkpoint", "bytes", GREEN),
     ];
     let mut all = Vec::new();
     for (id, title, key, name, unit, color) in gauges {
@@ -67,23 +53,17 @@ pub(super) fn cache(record: &Record) -> Vec<Drawn> {
         let note = "At the end of each step (layer engine); points mark steps with a log switch or the end of a \
             checkpoint.";
         let mut chart = time::chart(record, id, title, Axis::of(name, unit), note);
-        for (key, name, color) in [
-            ("log_switches_count", "log switch", INK),
-            ("checkpoints_count", "checkpoint", BLUE),
-        ] {
+        for (key, name, color) in [("log_switches_count", "log switch", INK), ("checkpoints_count", "checkpoint", BLUE)]
+        {
             let happened = time::column(record, key).unwrap_or_default();
             let points: Vec<Option<f64>> = (happened.iter().zip(&y))
                 .map(|(count, value)| (*count > Some(0.0)).then_some(*value).flatten())
                 .collect();
             if points.iter().any(Option::is_some) {
-                chart
-                    .traces
-                    .push(Trace::new(name, Stroke::Points, color, points));
+                chart.traces.push(Trace::new(name, Stroke::Points, color, points));
             }
         }
-        chart
-            .traces
-            .insert(0, Trace::new(name, Stroke::Line, color, y));
+        chart.traces.insert(0, Trace::new(name, Stroke::Line, color, y));
         all.push(Drawn::or(chart, NO_SERIES));
     }
     all
@@ -92,9 +72,7 @@ pub(super) fn cache(record: &Record) -> Vec<Drawn> {
 /// Operations of each session over the whole run.
 pub(super) fn per_session(record: &Record) -> Drawn {
     const TITLE: &str = "Operations per session";
-    let mut ops: Vec<(u64, u64)> = (record.driver.per_session.iter())
-        .map(|row| (row.ops_count, row.session))
-        .collect();
+    let mut ops: Vec<(u64, u64)> = (record.driver.per_session.iter()).map(|row| (row.ops_count, row.session)).collect();
     if ops.is_empty() {
         return Drawn::missing(TITLE, "the record has no figures for single sessions");
     }
@@ -108,11 +86,7 @@ pub(super) fn per_session(record: &Record) -> Drawn {
     if ops.len() <= SESSIONS {
         chart.note = "Whole run, slowest session first (layer client).".to_owned();
         chart.x = Axis::of("session", "");
-        chart.rows = Rows::Names(
-            ops.iter()
-                .map(|(_, session)| format!("s{session}"))
-                .collect(),
-        );
+        chart.rows = Rows::Names(ops.iter().map(|(_, session)| format!("s{session}")).collect());
         let y = ops.iter().map(|(count, _)| Some(*count as f64)).collect();
         chart.traces = vec![Trace::new("operations", Stroke::Bar, BLUE, y)];
         return Drawn::or(chart, "no sessions");
@@ -123,9 +97,8 @@ pub(super) fn per_session(record: &Record) -> Drawn {
     for (count, _) in &ops {
         bins[((count - low) / width) as usize] += 1.0;
     }
-    chart.note = format!(
-        "Whole run (layer client): the number of sessions by completed operations, in steps of {width}."
-    );
+    chart.note =
+        format!("Whole run (layer client): the number of sessions by completed operations, in steps of {width}.");
     chart.x = Axis::of("operations from", "count");
     chart.y = Axis::of("sessions", "count");
     let names = (0..bins.len()).map(|bin| (low + bin as u64 * width).to_string());

@@ -19,11 +19,7 @@ pub fn all(record: &Record) -> Vec<Metric> {
 }
 
 fn load<'a>(record: &'a Record, name: &str) -> Option<&'a LoadRow> {
-    record
-        .instance
-        .load_profile
-        .iter()
-        .find(|row| row.name == name)
+    record.instance.load_profile.iter().find(|row| row.name == name)
 }
 
 fn counted(row: &LoadRow) -> Counted {
@@ -37,48 +33,12 @@ fn counted(row: &LoadRow) -> Counted {
 
 /// Rates that are primary: key, row of the load profile, unit, layer, series.
 const PRIMARY_RATES: [(&str, &str, &str, &str, &str); 6] = [
-    (
-        "ops_per_s",
-        "Operations",
-        "1/s",
-        "client",
-        "ops_count_per_s",
-    ),
-    (
-        "transactions_per_s",
-        "Transactions",
-        "1/s",
-        "engine",
-        "commits_count_per_s",
-    ),
-    (
-        "reads_per_s",
-        "Read IO requests",
-        "1/s",
-        "engine",
-        "read_io_requests_count_per_s",
-    ),
-    (
-        "writes_per_s",
-        "Write IO requests",
-        "1/s",
-        "engine",
-        "write_io_requests_count_per_s",
-    ),
-    (
-        "logical_reads_per_s",
-        "Logical read (blocks)",
-        "blocks/s",
-        "engine",
-        "logical_reads_blocks_per_s",
-    ),
-    (
-        "redo_bytes_per_s",
-        "Redo size (bytes)",
-        "bytes/s",
-        "engine",
-        "",
-    ),
+    ("ops_per_s", "Operations", "1/s", "client", "ops_count_per_s"),
+    ("transactions_per_s", "Transactions", "1/s", "engine", "commits_count_per_s"),
+    ("reads_per_s", "Read IO requests", "1/s", "engine", "read_io_requests_count_per_s"),
+    ("writes_per_s", "Write IO requests", "1/s", "engine", "write_io_requests_count_per_s"),
+    ("logical_reads_per_s", "Logical read (blocks)", "blocks/s", "engine", "logical_reads_blocks_per_s"),
+    ("redo_bytes_per_s", "Redo size (bytes)", "bytes/s", "engine", ""),
 ];
 
 /// The counters of rates that a report prints with one digit behind the point, and the unit of the rate in theirs.
@@ -111,11 +71,8 @@ fn finer(record: &Record, row: &LoadRow) -> Option<Figure> {
 }
 
 /// The events that a single read of a block waits for, by the names of engines and versions.
-pub(super) const READ_EVENTS: [&str; 3] = [
-    "db file sequential read",
-    "cell single block physical read",
-    "db file parallel read",
-];
+pub(super) const READ_EVENTS: [&str; 3] =
+    ["db file sequential read", "cell single block physical read", "db file parallel read"];
 
 fn primary(record: &Record) -> Vec<Metric> {
     let mut all = Vec::new();
@@ -131,32 +88,19 @@ fn primary(record: &Record) -> Vec<Metric> {
             });
         }
     }
-    let read = READ_EVENTS
-        .iter()
-        .find_map(|name| foreground(record, name).filter(|event| event.count.value() > Some(0.0)));
+    let read =
+        READ_EVENTS.iter().find_map(|name| foreground(record, name).filter(|event| event.count.value() > Some(0.0)));
     if let Some(event) = read {
-        for (suffix, figure) in [
-            ("avg", &event.avg_us),
-            ("p50", &event.p50_us),
-            ("p99", &event.p99_us),
-        ] {
+        for (suffix, figure) in [("avg", &event.avg_us), ("p50", &event.p50_us), ("p99", &event.p99_us)] {
             let name = format!("{} {suffix}", event.name);
             let key = format!("read_us_{suffix}");
             let series = (suffix != "avg").then(|| format!("{}_{suffix}_us", slug(&event.name)));
-            all.push(Metric {
-                series,
-                ..lower(Group::Primary, &key, &name, figure)
-            });
+            all.push(Metric { series, ..lower(Group::Primary, &key, &name, figure) });
         }
     }
     if let Some(row) = load(record, "DB CPU(s)") {
         let value = row.per_op.scaled(1e6);
-        all.push(lower(
-            Group::Primary,
-            "cpu_us_per_op",
-            "DB CPU per operation",
-            &value,
-        ));
+        all.push(lower(Group::Primary, "cpu_us_per_op", "DB CPU per operation", &value));
     }
     all
 }
@@ -183,14 +127,7 @@ fn load_profile(record: &Record) -> Vec<Metric> {
         let value = finer(record, row).unwrap_or_else(|| row.per_s.clone());
         Metric {
             counter: Some(counted(row)),
-            ..plain(
-                Group::LoadProfile,
-                &key,
-                &row.name,
-                &unit,
-                Better::Neither,
-                value,
-            )
+            ..plain(Group::LoadProfile, &key, &row.name, &unit, Better::Neither, value)
         }
     })
     .collect()
@@ -200,20 +137,10 @@ fn operations(record: &Record) -> Vec<Metric> {
     let mut all = Vec::new();
     for op in &record.driver.ops {
         let group = Group::Operation;
-        let client = |metric: Metric| Metric {
-            layer: "client".to_owned(),
-            ..metric
-        };
+        let client = |metric: Metric| Metric { layer: "client".to_owned(), ..metric };
         let key = format!("{}_per_s", op.kind);
         let better = Better::Higher;
-        all.push(client(plain(
-            group,
-            &key,
-            &op.kind,
-            "1/s",
-            better,
-            op.per_s.clone(),
-        )));
+        all.push(client(plain(group, &key, &op.kind, "1/s", better, op.per_s.clone())));
         for (clock, latency) in [("", &op.service), ("_response", &op.response)] {
             for (suffix, figure) in [
                 ("avg", &latency.avg_us),
@@ -272,11 +199,8 @@ fn events(record: &Record) -> Vec<Metric> {
 fn io_profile(record: &Record) -> Vec<Metric> {
     let mut all = Vec::new();
     for row in &record.instance.io_profile {
-        for (suffix, figure) in [
-            ("", &row.read_write_per_s),
-            ("_read", &row.read_per_s),
-            ("_write", &row.write_per_s),
-        ] {
+        for (suffix, figure) in [("", &row.read_write_per_s), ("_read", &row.read_per_s), ("_write", &row.write_per_s)]
+        {
             let key = format!("io_{}{suffix}_per_s", slug(&row.name));
             let name = format!("{}{}", row.name, suffix.replace('_', " "));
             // AWR's MB are 2^20 bytes.
@@ -285,14 +209,7 @@ fn io_profile(record: &Record) -> Vec<Metric> {
                 false => "1/s",
             };
             let better = Better::Neither;
-            all.push(plain(
-                Group::IoProfile,
-                &key,
-                &name,
-                unit,
-                better,
-                figure.clone(),
-            ));
+            all.push(plain(Group::IoProfile, &key, &name, unit, better, figure.clone()));
         }
     }
     all
@@ -308,14 +225,7 @@ fn imported(record: &Record) -> Vec<Metric> {
             Metric {
                 scope: value.scope.clone(),
                 layer: value.layer.clone(),
-                ..plain(
-                    Group::Imported,
-                    &value.key,
-                    &value.name,
-                    unit,
-                    better,
-                    value.value.clone(),
-                )
+                ..plain(Group::Imported, &value.key, &value.name, unit, better, value.value.clone())
             }
         })
         .collect()
@@ -326,14 +236,7 @@ fn efficiency(record: &Record) -> Vec<Metric> {
     rows.map(|row| {
         let key = format!("{}_pct", slug(&row.name));
         let value = row.value_pct.clone();
-        plain(
-            Group::Efficiency,
-            &key,
-            &row.name,
-            "%",
-            Better::Neither,
-            value,
-        )
+        plain(Group::Efficiency, &key, &row.name, "%", Better::Neither, value)
     })
     .collect()
 }
@@ -346,14 +249,7 @@ fn host(record: &Record) -> Vec<Metric> {
             let title = format!("host CPU {name}");
             Metric {
                 layer: "device".to_owned(),
-                ..plain(
-                    Group::Host,
-                    &key,
-                    &title,
-                    "%",
-                    Better::Neither,
-                    share.clone(),
-                )
+                ..plain(Group::Host, &key, &title, "%", Better::Neither, share.clone())
             }
         })
         .collect()
@@ -372,14 +268,7 @@ fn statistics(record: &Record) -> Vec<Metric> {
                 per_tx: row.per_tx.clone(),
                 per_op: row.per_op.clone(),
             }),
-            ..plain(
-                Group::Statistic,
-                &key,
-                &row.name,
-                &unit,
-                Better::Neither,
-                value,
-            )
+            ..plain(Group::Statistic, &key, &row.name, &unit, Better::Neither, value)
         }
     })
     .collect()

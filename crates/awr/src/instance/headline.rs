@@ -40,14 +40,8 @@ fn next(record: &Record) -> Vec<Next> {
         return Next::after_invalid("assay", &target);
     }
     vec![
-        Next::new(
-            format!("assay sweep{target} --sessions auto"),
-            "finds where throughput stops scaling",
-        ),
-        Next::new(
-            format!("assay run{target} --repeat 5"),
-            "measures the noise between runs",
-        ),
+        Next::new(format!("assay sweep{target} --sessions auto"), "finds where throughput stops scaling"),
+        Next::new(format!("assay run{target} --repeat 5"), "measures the noise between runs"),
     ]
 }
 
@@ -61,9 +55,7 @@ fn again(record: &Record) -> String {
     if let Some(target) = setting(record, "TARGET").filter(|url| url.contains(':')) {
         words.push(format!("--target {}", shell_word(target)));
     }
-    let others = given
-        .iter()
-        .filter(|line| !["TARGET", "SEED"].contains(&line.name.as_str()));
+    let others = given.iter().filter(|line| !["TARGET", "SEED"].contains(&line.name.as_str()));
     words.extend(others.map(|line| {
         let value = format!("{}={}", line.name, line.value);
         format!("--set {}", shell_word(&value))
@@ -155,15 +147,8 @@ fn tells_of_no_work(record: &Record, info: &ImportInfo) -> bool {
 }
 
 fn rows(record: &Record) -> Vec<Line> {
-    let Delivered {
-        ops_per_s,
-        transactions_per_s,
-        executes_per_s,
-        reads_per_s,
-        writes_per_s,
-        mb_per_s,
-        ..
-    } = &Delivered::sustained(record);
+    let Delivered { ops_per_s, transactions_per_s, executes_per_s, reads_per_s, writes_per_s, mb_per_s, .. } =
+        &Delivered::sustained(record);
     let rates = [
         Told::new(ops_per_s, "operations/s"),
         Told::new(transactions_per_s, "transactions/s"),
@@ -178,18 +163,11 @@ fn rows(record: &Record) -> Vec<Line> {
         Told::new(mb_per_s, "MB/s (10^6)"),
     ];
     if rate.is_empty() && !ios.iter().any(is_known) {
-        let p99 = Line {
-            glue: "; ",
-            ..Line::of("p99", printed_p99(record), "")
-        };
+        let p99 = Line { glue: "; ", ..Line::of("p99", printed_p99(record), "") };
         let p99 = Some(p99).filter(|line| !line.told.is_empty());
         return p99.into_iter().chain(others(record)).collect();
     }
-    vec![
-        Line::of("Rate", rate, "operations n/a (absent)"),
-        Line::of("", ios, ""),
-        p99(record),
-    ]
+    vec![Line::of("Rate", rate, "operations n/a (absent)"), Line::of("", ios, ""), p99(record)]
 }
 
 /// The 99th percentile of operations, of reads, or why there is none.
@@ -203,12 +181,10 @@ fn p99(record: &Record) -> Line {
         all.merge(&op.response.hist_ns);
     }
     let op = Latency::of(&all).p99_us;
-    let average = metric("read_us_avg")
-        .value()
-        .map_or_else(String::new, |average| {
-            let (average, slow) = (short(average), slow_reads(record));
-            format!("; reads took {average} us on average, {slow}")
-        });
+    let average = metric("read_us_avg").value().map_or_else(String::new, |average| {
+        let (average, slow) = (short(average), slow_reads(record));
+        format!("; reads took {average} us on average, {slow}")
+    });
     let of_read = metric("read_us_p99");
     let mut told = vec![
         Told::new(&op, "us per operation, from its intended start (client)"),
@@ -222,23 +198,16 @@ fn p99(record: &Record) -> Line {
         None => "no distribution of latency is known",
     };
     let otherwise = format!("n/a ({why}){average}");
-    Line {
-        glue: "; ",
-        ..Line::of("p99 at that rate", told, &otherwise)
-    }
+    Line { glue: "; ", ..Line::of("p99 at that rate", told, &otherwise) }
 }
 
 /// What is known of the slow ones of single reads: the bucket that 99 % of them end in or before.
 fn slow_reads(record: &Record) -> String {
     /// Reports close their histograms with a bucket that has no upper bound.
     const OPEN_US: f64 = 1e9;
-    let of_reads = |event: &&EventRow| {
-        READ_EVENTS.contains(&event.name.as_str()) && event.actor == "foreground"
-    };
+    let of_reads = |event: &&EventRow| READ_EVENTS.contains(&event.name.as_str()) && event.actor == "foreground";
     let mut events = record.instance.events.iter();
-    let buckets = events
-        .find(of_reads)
-        .map_or(&[][..], |event| &event.hist_us);
+    let buckets = events.find(of_reads).map_or(&[][..], |event| &event.hist_us);
     let all: u64 = buckets.iter().sum();
     let mut below = 0;
     let holds = |n: &u64| {
@@ -250,10 +219,7 @@ fn slow_reads(record: &Record) -> String {
         Some(i) if 2_f64.powi(i as i32) > OPEN_US => {
             "more than 1 % of them longer than the histogram's last bound".to_owned()
         }
-        Some(i) => format!(
-            "99 % of them at most {} us (bound of a histogram bucket)",
-            fixed(2_f64.powi(i as i32), 0)
-        ),
+        Some(i) => format!("99 % of them at most {} us (bound of a histogram bucket)", fixed(2_f64.powi(i as i32), 0)),
     }
 }
 
@@ -282,9 +248,8 @@ fn weight(value: &ImportedValue) -> u8 {
 fn others(record: &Record) -> Vec<Line> {
     let values = record.import.iter().flat_map(|info| &info.values);
     let is_step = |value: &ImportedValue| value.at.starts_with("/series/");
-    let mut known: Vec<&ImportedValue> = values
-        .filter(|value| value.value.value().is_some() && !is_step(value))
-        .collect();
+    let mut known: Vec<&ImportedValue> =
+        values.filter(|value| value.value.value().is_some() && !is_step(value)).collect();
     // Of streams and of shares there are many: the whole comes first.
     let is_detail = |value: &ImportedValue| value.scope.contains([' ', ',']);
     known.sort_by_key(|value| (is_detail(value), weight(value)));
@@ -336,10 +301,7 @@ fn steadiness(record: &Record) -> String {
     };
     format!(
         "{word}: over five rounds in the last {} s, the range is {}; the trend is {}.",
-        found
-            .window_s
-            .value()
-            .map_or_else(|| "n/a".to_owned(), |s| fixed(s, 0)),
+        found.window_s.value().map_or_else(|| "n/a".to_owned(), |s| fixed(s, 0)),
         held(range, EXCURSION_RATIO),
         held(slope.abs(), SLOPE_RATIO)
     )

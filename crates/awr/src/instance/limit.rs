@@ -26,13 +26,10 @@ pub(super) fn of(record: &Record) -> Limit {
     if let Some(limit) = asked(record) {
         // A rate that was kept says nothing of what else the host did meanwhile.
         return Limit {
-            evidence: [
-                limit.evidence,
-                host.map_or_else(String::new, |host| host.evidence),
-            ]
-            .join(" ")
-            .trim_end()
-            .to_owned(),
+            evidence: [limit.evidence, host.map_or_else(String::new, |host| host.evidence)]
+                .join(" ")
+                .trim_end()
+                .to_owned(),
             ..limit
         };
     }
@@ -52,11 +49,7 @@ pub(super) fn of(record: &Record) -> Limit {
         return limit;
     }
     if most.pct < LEAST_PCT {
-        let evidence = format!(
-            "The largest share of the sessions' time is {} %, {}.",
-            fixed(most.pct, 0),
-            most.name
-        );
+        let evidence = format!("The largest share of the sessions' time is {} %, {}.", fixed(most.pct, 0), most.name);
         return Limit::new("nothing in particular", evidence);
     }
     (most.told)(record, most)
@@ -68,18 +61,12 @@ fn hardly_any(record: &Record) -> Option<Limit> {
     record.import.as_ref()?;
     let time_us = record.instance.time_model.db_time_us.value()?;
     let active = time_us / 1e6 / record.interval.elapsed_s.value().filter(|s| *s > 0.0)?;
-    let mean = (record.interval.sessions_begin_count.value()?
-        + record.interval.sessions_end_count.value()?)
-        / 2.0;
+    let mean = (record.interval.sessions_begin_count.value()? + record.interval.sessions_end_count.value()?) / 2.0;
     // One session that works all the time is a test of its own.
     (active < FEW && mean > 1.0).then(|| {
         Limit::new(
             "nothing: the sessions were hardly ever at work",
-            format!(
-                "{} of {} sessions were active on average.",
-                fixed(active, 2),
-                fixed(mean, 0)
-            ),
+            format!("{} of {} sessions were active on average.", fixed(active, 2), fixed(mean, 0)),
         )
     })
 }
@@ -122,27 +109,15 @@ struct Share {
 }
 
 /// A sort of wait: its name, whether an event is one, and what is said where it is the limit.
-type Sort = (
-    &'static str,
-    fn(&EventRow) -> bool,
-    fn(&Record, &Share) -> Limit,
-);
+type Sort = (&'static str, fn(&EventRow) -> bool, fn(&Record, &Share) -> Limit);
 
 const SORTS: [Sort; 6] = [
     ("waiting for reads", is_read, reads),
     ("waiting for the log", is_log, log),
     ("waiting for other sessions", is_lock, locks),
     ("waiting for a free buffer", is_writer, writer),
-    (
-        "waiting for the network",
-        |event| event.class == "Network",
-        network,
-    ),
-    (
-        "waiting for other instances of the cluster",
-        |event| event.class == "Cluster",
-        cluster,
-    ),
+    ("waiting for the network", |event| event.class == "Network", network),
+    ("waiting for other instances of the cluster", |event| event.class == "Cluster", cluster),
 ];
 
 fn is_log(event: &EventRow) -> bool {
@@ -166,11 +141,7 @@ fn is_read(event: &EventRow) -> bool {
 /// Shares of DB time, CPU first; `None` where no DB time is known.
 fn shares(record: &Record) -> Option<Vec<Share>> {
     let (on_cpu, _) = advice::on_cpu(record).ok()??;
-    let mut all = vec![Share {
-        name: on_cpu_words(record),
-        pct: on_cpu,
-        told: cpu_time,
-    }];
+    let mut all = vec![Share { name: on_cpu_words(record), pct: on_cpu, told: cpu_time }];
     for (name, is_it, told) in SORTS {
         let pct = advice::share(record, is_it).ok()?;
         all.push(Share { name, pct, told });
@@ -220,11 +191,7 @@ fn told(event: &EventRow) -> String {
         };
         format!(", {each} each on average")
     });
-    format!(
-        "{} is {} % of the sessions' time{each}.",
-        event.name,
-        fixed(pct, 0)
-    )
+    format!("{} is {} % of the sessions' time{each}.", event.name, fixed(pct, 0))
 }
 
 fn reads(record: &Record, _: &Share) -> Limit {
@@ -240,9 +207,8 @@ fn reads(record: &Record, _: &Share) -> Limit {
             ),
         );
     }
-    let room = cache_share(record).map_or_else(String::new, |pct| {
-        format!(" The cache holds {} % of the blocks in use.", fixed(pct, 0))
-    });
+    let room = cache_share(record)
+        .map_or_else(String::new, |pct| format!(" The cache holds {} % of the blocks in use.", fixed(pct, 0)));
     let depth = |disk: &DiskRow| disk.queue_mean_count.value().unwrap_or(0.0);
     let disks = record.os.disk.iter();
     let disk = disks.max_by(|a, b| depth(a).total_cmp(&depth(b)));
@@ -265,11 +231,7 @@ fn reads(record: &Record, _: &Share) -> Limit {
 /// How much of what the sessions use the cache can hold, %, where that is less than all.
 fn cache_share(record: &Record) -> Option<f64> {
     let cache = record.checks.cache_blocks.value()?;
-    let active = record
-        .checks
-        .active_blocks
-        .value()
-        .filter(|blocks| *blocks > 0.0)?;
+    let active = record.checks.active_blocks.value().filter(|blocks| *blocks > 0.0)?;
     Some(100.0 * cache / active).filter(|pct| *pct < 100.0)
 }
 
@@ -279,9 +241,7 @@ fn log(record: &Record, _: &Share) -> Limit {
     match event.is_some_and(|event| event.name.starts_with("log file switch")) {
         true => Limit::new(
             "the size of the redo log files",
-            format!(
-                "{text} Sessions wait until a log file can be reused; larger log files avoid this."
-            ),
+            format!("{text} Sessions wait until a log file can be reused; larger log files avoid this."),
         ),
         false => Limit::new("the redo log: commits wait until it is durable", text),
     }
@@ -294,29 +254,19 @@ fn locks(record: &Record, _: &Share) -> Limit {
 
 fn writer(record: &Record, _: &Share) -> Limit {
     let event = largest(record, is_writer).map_or_else(String::new, told);
-    Limit::new(
-        "the writers: sessions wait until a changed block is written",
-        event,
-    )
+    Limit::new("the writers: sessions wait until a changed block is written", event)
 }
 
 fn cluster(record: &Record, _: &Share) -> Limit {
     let event = largest(record, |event| event.class == "Cluster").map_or_else(String::new, told);
-    Limit::new(
-        "other instances of the cluster: sessions wait for their blocks",
-        event,
-    )
+    Limit::new("other instances of the cluster: sessions wait for their blocks", event)
 }
 
 /// What of DB time is neither CPU nor a wait: Oracle counts so who is ready to run and has no CPU.
 fn unattributed(record: &Record, share: &Share) -> Limit {
     let busy = record.os.cpu_pct.get("busy").and_then(Figure::value);
-    let busy = busy.map_or_else(String::new, |pct| {
-        format!(
-            "; the host's CPUs were busy {} % of the time",
-            fixed(pct, 0)
-        )
-    });
+    let busy =
+        busy.map_or_else(String::new, |pct| format!("; the host's CPUs were busy {} % of the time", fixed(pct, 0)));
     Limit::new(
         "time without a name, mostly that of sessions that are ready to run and have no CPU",
         format!(
@@ -330,18 +280,11 @@ fn unattributed(record: &Record, share: &Share) -> Limit {
 fn network(record: &Record, share: &Share) -> Limit {
     let event = largest(record, |event| event.class == "Network");
     let otherwise = || format!("{} % of the sessions' time.", fixed(share.pct, 0));
-    Limit::new(
-        "the network or the load generator",
-        event.map_or_else(otherwise, told),
-    )
+    Limit::new("the network or the load generator", event.map_or_else(otherwise, told))
 }
 
 fn cpu_time(record: &Record, share: &Share) -> Limit {
-    let said = format!(
-        "{} % of the sessions' time is spent {}",
-        fixed(share.pct, 0),
-        share.name
-    );
+    let said = format!("{} % of the sessions' time is spent {}", fixed(share.pct, 0), share.name);
     let sessions = record.run.sessions;
     let cpus = record.os.cpus_count.value().unwrap_or(0.0);
     let threads = record.driver.threads_count;

@@ -11,18 +11,12 @@ fn a_run_has_its_primary_metrics_under_short_keys() {
     assert_eq!(value("reads_per_s"), Some(6000.0));
     assert_eq!(value("read_us_avg"), Some(500.0));
     assert!(value("cpu_us_per_op").is_some());
-    let primary: Vec<&str> = metrics
-        .iter()
-        .filter(|metric| metric.is_primary)
-        .map(|metric| metric.key.as_str())
-        .collect();
+    let primary: Vec<&str> =
+        metrics.iter().filter(|metric| metric.is_primary).map(|metric| metric.key.as_str()).collect();
     assert_eq!(primary.len(), 10, "{primary:?}");
     let by_step = |key: &str| find(metrics, key).and_then(|metric| metric.series.as_deref());
     assert_eq!(by_step("ops_per_s"), Some("ops_count_per_s"));
-    assert_eq!(
-        by_step("read_us_p99"),
-        Some("db_file_sequential_read_p99_us")
-    );
+    assert_eq!(by_step("read_us_p99"), Some("db_file_sequential_read_p99_us"));
     assert_eq!(by_step("redo_bytes_per_s"), None, "its steps are in MiB");
 }
 
@@ -36,9 +30,7 @@ fn every_key_of_a_record_is_unique() {
     for record in &records {
         let metrics = &record.metrics;
         for metric in metrics {
-            let same = metrics
-                .iter()
-                .filter(|other| other.full_key() == metric.full_key());
+            let same = metrics.iter().filter(|other| other.full_key() == metric.full_key());
             assert_eq!(same.count(), 1, "{}", metric.full_key());
         }
         assert!(!metrics.is_empty());
@@ -50,9 +42,7 @@ fn after_an_invalid_run_comes_the_check_of_its_data() {
     let mut record = crate::record::build(&crate::fixture::run());
     let commands = |record: &Record| {
         let next = super::headline::of(record).next;
-        next.into_iter()
-            .map(|next| next.command)
-            .collect::<Vec<String>>()
+        next.into_iter().map(|next| next.command).collect::<Vec<String>>()
     };
     assert!(commands(&record)[0].starts_with("assay sweep"));
     record.run.verdict = "invalid".to_owned();

@@ -33,21 +33,12 @@ fn blocks_and_bytes(deltas: &Deltas<'_>) -> Vec<Identity> {
         rule("I1", "physical reads = cache + direct").judge(
             deltas,
             moved(s, stats::PHYSICAL_READS),
-            moved_sum(
-                s,
-                &[stats::PHYSICAL_READS_CACHE, stats::PHYSICAL_READS_DIRECT],
-            ),
+            moved_sum(s, &[stats::PHYSICAL_READS_CACHE, stats::PHYSICAL_READS_DIRECT]),
         ),
         rule("I2", "physical writes = from cache + direct").judge(
             deltas,
             moved(s, stats::PHYSICAL_WRITES),
-            moved_sum(
-                s,
-                &[
-                    stats::PHYSICAL_WRITES_FROM_CACHE,
-                    stats::PHYSICAL_WRITES_DIRECT,
-                ],
-            ),
+            moved_sum(s, &[stats::PHYSICAL_WRITES_FROM_CACHE, stats::PHYSICAL_WRITES_DIRECT]),
         ),
         rule("I3", "read bytes of data = physical reads x block size").judge(
             deltas,
@@ -59,11 +50,7 @@ fn blocks_and_bytes(deltas: &Deltas<'_>) -> Vec<Identity> {
             moved(s, stats::PHYSICAL_WRITE_BYTES),
             times_block(stats::PHYSICAL_WRITES),
         ),
-        rule(
-            "I5",
-            "session logical reads = db block gets + consistent gets",
-        )
-        .judge(
+        rule("I5", "session logical reads = db block gets + consistent gets").judge(
             deltas,
             moved(s, stats::SESSION_LOGICAL_READS),
             moved_sum(s, &[stats::DB_BLOCK_GETS, stats::CONSISTENT_GETS]),
@@ -80,20 +67,10 @@ fn requests(deltas: &Deltas<'_>) -> Vec<Identity> {
             moved(s, stats::PHYSICAL_READ_REQUESTS),
             moved(s, stats::PHYSICAL_READS),
         ),
-        rule(
-            "I6b",
-            "physical reads - read requests <= prefetched + direct blocks",
-        )
-        .judge(
+        rule("I6b", "physical reads - read requests <= prefetched + direct blocks").judge(
             deltas,
             moved_difference(s, stats::PHYSICAL_READS, stats::PHYSICAL_READ_REQUESTS),
-            moved_sum(
-                s,
-                &[
-                    stats::PHYSICAL_READS_CACHE_PREFETCH,
-                    stats::PHYSICAL_READS_DIRECT,
-                ],
-            ),
+            moved_sum(s, &[stats::PHYSICAL_READS_CACHE_PREFETCH, stats::PHYSICAL_READS_DIRECT]),
         ),
         rule("I7a", "read requests of data <= all read requests").judge(
             deltas,
@@ -130,14 +107,7 @@ fn redo(deltas: &Deltas<'_>) -> Vec<Identity> {
         Ok::<f64, String>(blocks * fact(deltas, "log_block_bytes")?)
     };
     let placed = || {
-        let placed = moved_sum(
-            s,
-            &[
-                stats::REDO_SIZE,
-                stats::REDO_WASTAGE,
-                stats::REDO_HEADER_BYTES,
-            ],
-        )?;
+        let placed = moved_sum(s, &[stats::REDO_SIZE, stats::REDO_WASTAGE, stats::REDO_HEADER_BYTES])?;
         Ok::<f64, String>(placed - gauge_change(deltas, "redo_buffer_unflushed_bytes")?)
     };
     let sync_waits: u64 = s
@@ -185,12 +155,7 @@ fn redo_triggers(deltas: &Deltas<'_>) -> Side {
     let s = &deltas.whole;
     let asked = moved_sum(
         s,
-        &[
-            stats::USER_COMMITS,
-            stats::REDO_LOG_SWITCHES,
-            stats::REDO_ALLOCATION_RETRIES,
-            stats::DBWR_SUBMITS,
-        ],
+        &[stats::USER_COMMITS, stats::REDO_LOG_SWITCHES, stats::REDO_ALLOCATION_RETRIES, stats::DBWR_SUBMITS],
     )?;
     let by_size = moved(s, stats::REDO_SIZE)? / THRESHOLD_BYTES;
     Ok(asked + (by_size + s.elapsed_s / TIMER_S).ceil() + 1.0)
@@ -208,21 +173,10 @@ fn gauge_change(deltas: &Deltas<'_>, name: &str) -> Side {
 fn cache(deltas: &Deltas<'_>) -> Vec<Identity> {
     let s = &deltas.whole;
     vec![
-        Rule::exact(
-            "I10a",
-            Scope::Quiet,
-            "physical reads cache = demand misses + prefetched blocks",
-        )
-        .judge(
+        Rule::exact("I10a", Scope::Quiet, "physical reads cache = demand misses + prefetched blocks").judge(
             deltas,
             moved(s, stats::PHYSICAL_READS_CACHE),
-            moved_sum(
-                s,
-                &[
-                    stats::CACHE_DEMAND_MISSES,
-                    stats::PHYSICAL_READS_CACHE_PREFETCH,
-                ],
-            ),
+            moved_sum(s, &[stats::CACHE_DEMAND_MISSES, stats::PHYSICAL_READS_CACHE_PREFETCH]),
         ),
         Rule::exact(
             "I10b",
@@ -232,25 +186,14 @@ fn cache(deltas: &Deltas<'_>) -> Vec<Identity> {
         .judge(
             deltas,
             moved(s, stats::GETS_FROM_CACHE),
-            moved_sum(
-                s,
-                &[
-                    stats::CACHE_HITS,
-                    stats::CACHE_DEMAND_MISSES,
-                    stats::CACHE_SHARED_MISSES,
-                ],
-            ),
+            moved_sum(s, &[stats::CACHE_HITS, stats::CACHE_DEMAND_MISSES, stats::CACHE_SHARED_MISSES]),
         ),
         dirty(deltas),
     ]
 }
 
 fn dirty(deltas: &Deltas<'_>) -> Identity {
-    let rule = Rule::exact(
-        "I42",
-        Scope::Quiet,
-        "dirty buffers at the end = at the begin + newly dirtied - cleaned",
-    );
+    let rule = Rule::exact("I42", Scope::Quiet, "dirty buffers at the end = at the begin + newly dirtied - cleaned");
     let s = &deltas.whole;
     let read = |span: &assay_measure::snapshot::Snapshot| {
         let value = span.stats.gauges.get("dirty_buffers");
@@ -363,11 +306,7 @@ fn ring(deltas: &Deltas<'_>) -> Vec<Identity> {
             moved(s, stats::PHYSICAL_WRITE_TOTAL_BYTES),
             moved(s, stats::RING_WRITE_BYTES),
         ),
-        rule(
-            "I41d",
-            "all write requests = requests counted at completion",
-        )
-        .judge(
+        rule("I41d", "all write requests = requests counted at completion").judge(
             deltas,
             moved(s, stats::PHYSICAL_WRITE_TOTAL_REQUESTS),
             moved(s, stats::RING_WRITE_REQUESTS),
@@ -393,12 +332,7 @@ fn rows(deltas: &Deltas<'_>) -> Vec<Identity> {
     };
     let read_rows = rows_of(&|kind| kind != UPDATE) as f64;
     vec![
-        Rule::exact(
-            "I40a",
-            Scope::Quiet,
-            "rows the operations report = table rows visited",
-        )
-        .judge(
+        Rule::exact("I40a", Scope::Quiet, "rows the operations report = table rows visited").judge(
             deltas,
             undisturbed().map(|()| rows_of(&|_| true) as f64),
             moved(s, stats::ROWS_VISITED),

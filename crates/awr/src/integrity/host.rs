@@ -27,13 +27,8 @@ pub(super) fn identities(deltas: &Deltas<'_>, record: &Record, rises: &Rises) ->
     all.extend(process_bytes(deltas));
     all.push(monotone(deltas, rises));
     all.push(
-        Rule::within(
-            "I39",
-            Scope::Window,
-            "throughput of a synchronous stream = message size / latency",
-            0.0,
-        )
-        .unknown("no synchronous stream in this workload"),
+        Rule::within("I39", Scope::Window, "throughput of a synchronous stream = message size / latency", 0.0)
+            .unknown("no synchronous stream in this workload"),
     );
     all
 }
@@ -45,26 +40,14 @@ fn cpu(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let ours = moved_sum(w, &[stats::DB_CPU, stats::BACKGROUND_CPU]).map(|ns| ns / 1e9);
     let (all_s, busy) = cpus_of_the_server(deltas).unwrap_or_else(|| cpus_of_this_host(w, record));
     vec![
-        Rule::within(
-            "I25a",
-            Scope::Window,
-            "DB CPU <= CPUs x elapsed (s)",
-            slack(&all_s),
-        )
-        .at_most()
-        .judge(
+        Rule::within("I25a", Scope::Window, "DB CPU <= CPUs x elapsed (s)", slack(&all_s)).at_most().judge(
             deltas,
             moved(w, stats::DB_CPU).map(|ns| ns / 1e9),
             all_s.clone(),
         ),
-        Rule::within(
-            "I25b",
-            Scope::Window,
-            "DB CPU + background CPU <= host busy (s)",
-            slack(&all_s),
-        )
-        .at_most()
-        .judge(deltas, ours, busy),
+        Rule::within("I25b", Scope::Window, "DB CPU + background CPU <= host busy (s)", slack(&all_s))
+            .at_most()
+            .judge(deltas, ours, busy),
     ]
 }
 
@@ -96,17 +79,13 @@ fn columns(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let w = &deltas.window;
     let pct = |names: &[&str]| -> Side {
         let figures = names.iter().map(|name| record.os.cpu_pct.get(*name));
-        figures
-            .map(|figure| known(figure.cloned().unwrap_or_default()))
-            .sum()
+        figures.map(|figure| known(figure.cloned().unwrap_or_default())).sum()
     };
     let cpus = known(record.os.cpus_count.clone());
     let expected = cpus.map(|cpus| cpus * w.elapsed_s);
     let columns = record.os.cpu_s.iter();
-    let counted: f64 = columns
-        .filter(|(column, _)| !column.starts_with("guest"))
-        .filter_map(|(_, figure)| figure.value())
-        .sum();
+    let counted: f64 =
+        columns.filter(|(column, _)| !column.starts_with("guest")).filter_map(|(_, figure)| figure.value()).sum();
     // Where not even idle time passes, nothing is counted.
     let counted: Side = match counted > 0.0 {
         true => Ok(counted),
@@ -122,20 +101,13 @@ fn columns(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
             pct(&["user", "system", "iowait", "steal", "idle"]),
             Ok(100.0),
         ),
-        rule(
-            "I31b",
-            "CPU time of all columns = CPUs x elapsed (s)",
-            slack,
-        )
-        .judge(deltas, counted, expected),
-        rule("I32a", "busy + idle (with I/O wait) = 100 %", 0.5).judge(
+        rule("I31b", "CPU time of all columns = CPUs x elapsed (s)", slack).judge(deltas, counted, expected),
+        rule("I32a", "busy + idle (with I/O wait) = 100 %", 0.5).judge(deltas, pct(&["busy", "idle_awr"]), Ok(100.0)),
+        rule("I32b", "I/O wait <= idle (with I/O wait), %", 0.0).at_most().judge(
             deltas,
-            pct(&["busy", "idle_awr"]),
-            Ok(100.0),
+            pct(&["iowait"]),
+            pct(&["idle_awr"]),
         ),
-        rule("I32b", "I/O wait <= idle (with I/O wait), %", 0.0)
-            .at_most()
-            .judge(deltas, pct(&["iowait"]), pct(&["idle_awr"])),
     ]
 }
 
@@ -152,26 +124,18 @@ fn device_queue(deltas: &Deltas<'_>) -> Identity {
     // A file that somebody deletes on a file system mounted with `discard` is work of the device too.
     let served = sum(|disk| disk.read_ns + disk.write_ns + disk.flush_ns + disk.discard_ns);
     let allowed = 0.05 * served.clone().unwrap_or(0.0) + 0.01;
-    Rule::within(
-        "I27",
-        Scope::Window,
-        "mean requests in flight at the devices = IOPS x mean latency",
-        allowed,
+    Rule::within("I27", Scope::Window, "mean requests in flight at the devices = IOPS x mean latency", allowed).judge(
+        deltas,
+        sum(|disk| disk.weighted_ns),
+        served,
     )
-    .judge(deltas, sum(|disk| disk.weighted_ns), served)
 }
 
 /// Throughput = request size x requests: bytes and blocks are counted apart.
 fn throughput(deltas: &Deltas<'_>) -> Identity {
     let w = &deltas.window;
-    let rule = |allowed| {
-        Rule::within(
-            "I30",
-            Scope::Window,
-            "read and write bytes/s of data = blocks/s x block size",
-            allowed,
-        )
-    };
+    let rule =
+        |allowed| Rule::within("I30", Scope::Window, "read and write bytes/s of data = blocks/s x block size", allowed);
     let Some(block_bytes) = deltas.fact("block_bytes") else {
         return rule(0.0).unknown("engine fact block_bytes absent");
     };
@@ -179,17 +143,10 @@ fn throughput(deltas: &Deltas<'_>) -> Identity {
         return rule(0.0).unknown("no measured window");
     }
     let per_s = |side: Side, factor: f64| side.map(|total| total * factor / w.elapsed_s);
-    let bytes = moved_sum(
-        w,
-        &[stats::PHYSICAL_READ_BYTES, stats::PHYSICAL_WRITE_BYTES],
-    );
+    let bytes = moved_sum(w, &[stats::PHYSICAL_READ_BYTES, stats::PHYSICAL_WRITE_BYTES]);
     let blocks = moved_sum(w, &[stats::PHYSICAL_READS, stats::PHYSICAL_WRITES]);
     let bytes = per_s(bytes, 1.0);
-    rule(1e-3 * bytes.clone().unwrap_or(0.0)).judge(
-        deltas,
-        bytes,
-        per_s(blocks, block_bytes as f64),
-    )
+    rule(1e-3 * bytes.clone().unwrap_or(0.0)).judge(deltas, bytes, per_s(blocks, block_bytes as f64))
 }
 
 fn process_bytes(deltas: &Deltas<'_>) -> Vec<Identity> {
@@ -227,22 +184,14 @@ fn process_bytes(deltas: &Deltas<'_>) -> Vec<Identity> {
 /// Every counter rises from snapshot to snapshot, and its steps add up to its whole delta.
 fn monotone(deltas: &Deltas<'_>, rises: &Rises) -> Identity {
     let whole = &deltas.whole.stats.counters;
-    Rule::exact(
-        "I44",
-        Scope::Whole,
-        "no counter ever falls, and the sum of its steps is its whole delta",
-    )
-    .tally(
+    Rule::exact("I44", Scope::Whole, "no counter ever falls, and the sum of its steps is its whole delta").tally(
         deltas,
         rises.iter().map(|(name, rise)| {
             let delta = match whole.get(name) {
                 Some(Reading::Count(delta)) => Some(*delta),
                 _ => None,
             };
-            (
-                name.to_owned(),
-                rise.never_fell && delta == Some(rise.steps),
-            )
+            (name.to_owned(), rise.never_fell && delta == Some(rise.steps))
         }),
     )
 }

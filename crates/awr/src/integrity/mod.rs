@@ -23,8 +23,7 @@ trait Judge {
     fn judge(self, deltas: &Deltas<'_>, lhs: Side, rhs: Side) -> Identity;
 
     /// "So many of so many agree": both sides count, and the sentence names the first that does not.
-    fn tally(self, deltas: &Deltas<'_>, verdicts: impl Iterator<Item = (String, bool)>)
-    -> Identity;
+    fn tally(self, deltas: &Deltas<'_>, verdicts: impl Iterator<Item = (String, bool)>) -> Identity;
 }
 
 impl Judge for Rule {
@@ -35,11 +34,7 @@ impl Judge for Rule {
         self.compare(lhs, rhs)
     }
 
-    fn tally(
-        self,
-        deltas: &Deltas<'_>,
-        verdicts: impl Iterator<Item = (String, bool)>,
-    ) -> Identity {
+    fn tally(self, deltas: &Deltas<'_>, verdicts: impl Iterator<Item = (String, bool)>) -> Identity {
         let (mut good, mut all, mut first) = (0_u64, 0_u64, None);
         for (name, agrees) in verdicts {
             all += 1;

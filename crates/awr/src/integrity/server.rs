@@ -56,9 +56,7 @@ pub(super) fn by_ranges(deltas: &Deltas<'_>) -> Result<(), String> {
 fn rows_and_ops(deltas: &Deltas<'_>, kind: &str) -> (f64, f64) {
     let ops = deltas.whole.driver.ops.iter();
     ops.filter(|op| op.kind == kind)
-        .fold((0.0, 0.0), |(rows, ops), op| {
-            (rows + op.rows as f64, ops + op.service.count() as f64)
-        })
+        .fold((0.0, 0.0), |(rows, ops), op| (rows + op.rows as f64, ops + op.service.count() as f64))
 }
 
 /// Blocks got for one range select beyond its rows' own.
@@ -91,28 +89,24 @@ fn gets(deltas: &Deltas<'_>) -> Vec<Identity> {
             moved(s, stats::SESSION_LOGICAL_READS),
             moved_sum(s, &[stats::CACHE_HITS, stats::PHYSICAL_READS_CACHE]),
         ),
-        rule("S2", "blocks read <= logical reads", 0.0)
-            .at_most()
-            .judge(
-                deltas,
-                moved(s, stats::PHYSICAL_READS),
-                moved(s, stats::SESSION_LOGICAL_READS),
-            ),
-        rule(
-            "S3",
-            "blocks got per select - rows per select = 2 to 4 of the index",
-            1.0 + before,
-        )
-        .judge(deltas, index_gets(deltas), Ok(3.0)),
+        rule("S2", "blocks read <= logical reads", 0.0).at_most().judge(
+            deltas,
+            moved(s, stats::PHYSICAL_READS),
+            moved(s, stats::SESSION_LOGICAL_READS),
+        ),
+        rule("S3", "blocks got per select - rows per select = 2 to 4 of the index", 1.0 + before).judge(
+            deltas,
+            index_gets(deltas),
+            Ok(3.0),
+        ),
     ]
 }
 
 fn transactions(deltas: &Deltas<'_>) -> Vec<Identity> {
     let s = &deltas.whole;
     let ops = s.driver.ops_ended() as f64;
-    let slack = deltas.data.sessions as f64 * SESSION_TRANSACTIONS
-        + s.elapsed_s * OTHER_TRANSACTIONS_PER_S
-        + 0.02 * ops;
+    let slack =
+        deltas.data.sessions as f64 * SESSION_TRANSACTIONS + s.elapsed_s * OTHER_TRANSACTIONS_PER_S + 0.02 * ops;
     let set = |name: &str| deltas.setting(name).unwrap_or_default().to_lowercase();
     // One statement an operation, committed by itself.
     let one_each = || -> Result<(), String> {
@@ -127,13 +121,7 @@ fn transactions(deltas: &Deltas<'_>) -> Vec<Identity> {
     };
     let counted = |stats| one_each().and_then(|()| moved_sum(s, stats));
     vec![
-        rule(
-            "S4",
-            "commits the sessions asked for <= commits the server counted",
-            0.0,
-        )
-        .at_most()
-        .judge(
+        rule("S4", "commits the sessions asked for <= commits the server counted", 0.0).at_most().judge(
             deltas,
             moved(s, stats::USER_COMMITS),
             moved(s, stats::SERVER_COMMITS),
@@ -159,19 +147,16 @@ fn rows(deltas: &Deltas<'_>) -> Vec<Identity> {
     let before = deltas.data.sessions as f64 * per_op;
     let own = |rows: f64| undisturbed(deltas).map(|()| rows);
     vec![
-        rule(
-            "S7",
-            "rows of selects <= rows the server fetched through indexes",
-            0.0,
-        )
-        .at_most()
-        .judge(deltas, own(selected), moved(s, stats::TUPLES_FETCHED)),
-        rule(
-            "S8",
-            "rows of updates = rows the server updated in our tables",
-            before,
-        )
-        .judge(deltas, own(updated), moved(s, stats::TABLE_UPDATES)),
+        rule("S7", "rows of selects <= rows the server fetched through indexes", 0.0).at_most().judge(
+            deltas,
+            own(selected),
+            moved(s, stats::TUPLES_FETCHED),
+        ),
+        rule("S8", "rows of updates = rows the server updated in our tables", before).judge(
+            deltas,
+            own(updated),
+            moved(s, stats::TABLE_UPDATES),
+        ),
     ]
 }
 
@@ -186,12 +171,8 @@ fn log(deltas: &Deltas<'_>) -> Identity {
         false => 0.0,
     };
     let counted = moved(s, stats::WAL_BYTES).map(|bytes| bytes * WITH_PAGE_HEADERS);
-    rule(
-        "S9",
-        "distance of log positions = log bytes counted, with page headers",
-        0.01 * known + late + 1_048_576.0,
-    )
-    .judge(deltas, size, counted)
+    rule("S9", "distance of log positions = log bytes counted, with page headers", 0.01 * known + late + 1_048_576.0)
+        .judge(deltas, size, counted)
 }
 
 /// The server's own time in statements lies inside what its clients waited for them.
@@ -200,13 +181,11 @@ fn active_time(deltas: &Deltas<'_>) -> Identity {
     let db_time = moved(s, stats::DB_TIME);
     // Statements before the gate may be published after it: a second of each session.
     let allowed = 0.05 * db_time.clone().unwrap_or(0.0) + 1e9 * deltas.data.sessions as f64;
-    rule(
-        "S10",
-        "time the server was in statements <= DB time of the sessions (ns)",
-        allowed,
+    rule("S10", "time the server was in statements <= DB time of the sessions (ns)", allowed).at_most().judge(
+        deltas,
+        moved(s, stats::SERVER_ACTIVE_TIME),
+        db_time,
     )
-    .at_most()
-    .judge(deltas, moved(s, stats::SERVER_ACTIVE_TIME), db_time)
 }
 
 /// Every block the server read went through a read call of one of its processes.
@@ -214,12 +193,7 @@ fn read_calls(deltas: &Deltas<'_>) -> Identity {
     let s = &deltas.whole;
     let read = moved(s, stats::PHYSICAL_READ_BYTES);
     let allowed = 0.02 * read.clone().unwrap_or(0.0) + OTHER_BYTES;
-    let rule = rule(
-        "S11",
-        "bytes of blocks read <= bytes the server's processes got by read calls",
-        allowed,
-    )
-    .at_most();
+    let rule = rule("S11", "bytes of blocks read <= bytes the server's processes got by read calls", allowed).at_most();
     match READ_WITHOUT_CALLS.find(&deltas.data.engine_facts) {
         Some(way) => rule.unknown(&format!("{way} reads without read calls")),
         None => rule.judge(deltas, read, moved(s, stats::SERVER_READ_CALL_BYTES)),

@@ -4,9 +4,7 @@ use crate::record::{SeriesBuilder, build, build_with};
 use assay_measure::facts;
 use assay_measure::histogram::Histogram;
 use assay_measure::identity::{violated, violated_exact};
-use assay_measure::snapshot::{
-    Actor, CLIENT_WAIT, EventReading, Reading, RunData, Snapshot, UPDATE, WaitClass,
-};
+use assay_measure::snapshot::{Actor, CLIENT_WAIT, EventReading, Reading, RunData, Snapshot, UPDATE, WaitClass};
 use assay_measure::stats::{self, DICTIONARY};
 
 fn identity(run: &RunData, id: &str) -> Identity {
@@ -66,8 +64,8 @@ fn identities_come_in_the_order_of_their_numbers_and_once() {
     ids.dedup();
     assert_eq!(ids.len(), all);
     for n in [
-        1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 15, 16, 17, 18, 19, 20, 22, 23, 24, 25, 26, 27, 28,
-        30, 31, 32, 36, 37, 38, 39, 40, 41, 42, 44,
+        1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 15, 16, 17, 18, 19, 20, 22, 23, 24, 25, 26, 27, 28, 30, 31, 32, 36, 37,
+        38, 39, 40, 41, 42, 44,
     ] {
         assert!(numbers.contains(&n), "I{n} is missing");
     }
@@ -76,11 +74,7 @@ fn identities_come_in_the_order_of_their_numbers_and_once() {
 #[test]
 fn a_run_without_readings_is_na_throughout() {
     let record = build(&RunData::default());
-    let judged: Vec<_> = record
-        .integrity
-        .iter()
-        .filter(|identity| !matches!(identity.ok, Truth::Na(_)))
-        .collect();
+    let judged: Vec<_> = record.integrity.iter().filter(|identity| !matches!(identity.ok, Truth::Na(_))).collect();
     assert!(judged.is_empty(), "{judged:?}");
 }
 
@@ -97,24 +91,9 @@ fn a_run_of_zeros_is_na_where_counters_are_compared() {
     run.activity = None;
     let record = build(&run);
     for identity in &record.integrity {
-        assert_ne!(
-            identity.ok,
-            Truth::Violated,
-            "{}: {}",
-            identity.id,
-            identity.sentence
-        );
-        if [
-            "I1", "I5", "I8", "I9", "I10a", "I13a", "I15", "I18", "I41a", "I42",
-        ]
-        .contains(&identity.id.as_str())
-        {
-            assert_eq!(
-                identity.ok,
-                Truth::Na("nothing counted".to_owned()),
-                "{}",
-                identity.id
-            );
+        assert_ne!(identity.ok, Truth::Violated, "{}: {}", identity.id, identity.sentence);
+        if ["I1", "I5", "I8", "I9", "I10a", "I13a", "I15", "I18", "I41a", "I42"].contains(&identity.id.as_str()) {
+            assert_eq!(identity.ok, Truth::Na("nothing counted".to_owned()), "{}", identity.id);
         }
     }
 }
@@ -145,10 +124,7 @@ fn identity_i6_requests_and_the_blocks_that_ride_along() {
     fires("I6a", stats::PHYSICAL_READ_REQUESTS, 1);
     let mut run = fixture::run();
     off(&mut run, stats::PHYSICAL_READ_REQUESTS, -10);
-    assert!(
-        !holds(&run, "I6b"),
-        "ten blocks rode along without prefetch"
-    );
+    assert!(!holds(&run, "I6b"), "ten blocks rode along without prefetch");
     off(&mut run, stats::PHYSICAL_READS_CACHE_PREFETCH, 10);
     assert!(holds(&run, "I6b"));
 }
@@ -197,10 +173,7 @@ fn identity_i12_non_checkpoint_writes_are_writes() {
 #[test]
 fn identity_i13_functions_add_up_to_the_totals() {
     for (id, change) in [
-        (
-            "I13a",
-            (|io| io.large_read_requests += 1) as fn(&mut assay_measure::snapshot::IoReading),
-        ),
+        ("I13a", (|io| io.large_read_requests += 1) as fn(&mut assay_measure::snapshot::IoReading)),
         ("I13b", |io| io.read_bytes += 8192),
         ("I13c", |io| io.small_write_requests += 1),
         ("I13d", |io| io.write_bytes += 1),
@@ -354,12 +327,7 @@ fn identity_i38_littles_law_accounts_for_the_sessions() {
     run.end.driver.busy_ns -= 8_000_000_000;
     assert!(!holds(&run, "I38"));
     let record = build(&run);
-    assert!(
-        record
-            .warnings
-            .iter()
-            .any(|text| text.contains("Little's law"))
-    );
+    assert!(record.warnings.iter().any(|text| text.contains("Little's law")));
     // It is accounted for where the sessions waited for their client that long.
     let mut waits = Histogram::new();
     (0..8).for_each(|_| waits.record(1_000_000_000));
@@ -391,8 +359,7 @@ fn identity_i41_bytes_are_counted_alike_at_three_places() {
     let mut run = fixture::run();
     run.drained.host.process_read_bytes = Some(0);
     assert!(!holds(&run, "I41e"), "the device saw none of it");
-    run.engine_facts
-        .retain(|fact| fact.name != "page_cache_bypassed");
+    run.engine_facts.retain(|fact| fact.name != "page_cache_bypassed");
     assert!(matches!(identity(&run, "I41e").ok, Truth::Na(_)));
 }
 
@@ -400,8 +367,7 @@ fn identity_i41_bytes_are_counted_alike_at_three_places() {
 fn identity_s11_is_of_servers_whose_reads_are_calls() {
     let mut run = fixture::postgres(18);
     assert!(holds(&run, "S11"));
-    run.engine_facts
-        .push(facts::READ_WITHOUT_CALLS.fact("io_uring"));
+    run.engine_facts.push(facts::READ_WITHOUT_CALLS.fact("io_uring"));
     let unknown = "io_uring reads without read calls";
     assert_eq!(identity(&run, "S11").ok, Truth::Na(unknown.to_owned()));
 }
@@ -416,10 +382,7 @@ fn identity_i44_a_counter_that_falls_is_named() {
     assert!(holds(&fixture::run(), "I44"));
     let mut run = fixture::run();
     let name = stats::PHYSICAL_READS.name.to_owned();
-    run.series[10]
-        .stats
-        .counters
-        .insert(name.clone(), Reading::Count(1));
+    run.series[10].stats.counters.insert(name.clone(), Reading::Count(1));
     let found = identity(&run, "I44");
     assert_eq!(found.ok, Truth::Violated);
     assert!(found.sentence.contains(&name), "{}", found.sentence);
@@ -480,10 +443,7 @@ fn identities_that_need_quiet_threads_are_na_on_a_run_cut_short() {
     let mut run = fixture::run();
     run.drained = run.end.clone();
     assert!(matches!(identity(&run, "I9").ok, Truth::Na(reason) if reason.contains("in flight")));
-    assert!(
-        holds(&run, "I1"),
-        "what holds inside every thread can still be judged"
-    );
+    assert!(holds(&run, "I1"), "what holds inside every thread can still be judged");
 }
 
 #[test]
@@ -491,16 +451,9 @@ fn a_violated_exact_identity_is_loud() {
     let mut run = fixture::run();
     off(&mut run, stats::PHYSICAL_READS, 1);
     let record = build(&run);
-    let ids: Vec<&str> = violated_exact(&record)
-        .iter()
-        .map(|i| i.id.as_str())
-        .collect();
+    let ids: Vec<&str> = violated_exact(&record).iter().map(|i| i.id.as_str()).collect();
     assert_eq!(ids, ["I1", "I3", "I6b"]);
-    assert!(
-        record.warnings[0].contains("bug of assay"),
-        "{:?}",
-        record.warnings
-    );
+    assert!(record.warnings[0].contains("bug of assay"), "{:?}", record.warnings);
     let text = crate::testing::text(&record);
     assert!(text.contains("VIOLATED, A BUG IN ASSAY: physical reads = cache + direct"));
     assert_eq!(record.run.verdict, "complete");
@@ -513,13 +466,7 @@ fn no_counter_is_unknown_to_the_fixture_by_a_slip_of_name() {
         assert!(DICTIONARY.iter().any(|stat| stat.name == name), "{name}");
     }
     assert!(run.end.driver.ops.iter().any(|op| op.kind == UPDATE));
-    assert!(
-        run.end
-            .stats
-            .events
-            .iter()
-            .any(|e| e.actor == Actor::Background)
-    );
+    assert!(run.end.stats.events.iter().any(|e| e.actor == Actor::Background));
 }
 
 #[test]
@@ -543,29 +490,18 @@ fn samples_that_contradict_the_clocks_are_told() {
     assert!(holds(&run, "ASH"));
     let little = identity(&run, "I28b");
     assert_eq!(little.ok, Truth::Violated);
-    assert!(
-        little.sentence.contains("db file sequential read"),
-        "{}",
-        little.sentence
-    );
+    assert!(little.sentence.contains("db file sequential read"), "{}", little.sentence);
     // A server's own clock has the wait for a CPU in it.
     let mut record = build(&run);
     record.instance.server = Some(assay_measure::record::ServerInfo::default());
     let again = |record: &Record| {
         let all = evaluate(&Deltas::new(&run), record, &Rises::of(&run));
-        all.into_iter()
-            .find(|found| found.id == "I28b")
-            .expect("it is evaluated")
+        all.into_iter().find(|found| found.id == "I28b").expect("it is evaluated")
     };
     record.instance.ash.run_queue_count = 1.0.into();
     assert_eq!(again(&record).ok, Truth::Violated);
     record.instance.ash.run_queue_count = 4.0.into();
-    assert_eq!(
-        again(&record).ok,
-        Truth::Holds,
-        "{}",
-        again(&record).sentence
-    );
+    assert_eq!(again(&record).ok, Truth::Holds, "{}", again(&record).sentence);
     run.activity = None;
     assert!(matches!(identity(&run, "I28b").ok, Truth::Na(_)));
     assert!(matches!(identity(&run, "ASH").ok, Truth::Na(_)));

@@ -54,12 +54,13 @@ fn histograms(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let total = |histogram: &Histogram| u128::from(histogram.sum_ns());
     let rule = |id, text| Rule::exact(id, Scope::Whole, text);
     vec![
-        rule("I15", "sum of histogram buckets = wait count, every event and kind of operation").tally(
-            deltas,
-            all.iter()
-                .map(|(name, h)| (name.clone(), h.pow2_us().iter().sum::<u64>() == h.count())),
-        ),
-        rule("I16", "sum(count x lower bound) <= total time < sum(count x upper bound), every event and kind of operation").tally(
+        rule("I15", "sum of histogram buckets = wait count, every event and kind of operation")
+            .tally(deltas, all.iter().map(|(name, h)| (name.clone(), h.pow2_us().iter().sum::<u64>() == h.count()))),
+        rule(
+            "I16",
+            "sum(count x lower bound) <= total time < sum(count x upper bound), every event and kind of operation",
+        )
+        .tally(
             deltas,
             all.iter().map(|(name, h)| {
                 let (low, high) = bounds(h);
@@ -73,21 +74,24 @@ fn histograms(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
                 (event.name.clone(), close(Some(product), event.total_us.value(), FLOAT_RATIO))
             }),
         ),
-        Rule::exact("I28", Scope::Window, "average active sessions in an event = waits/s x average wait, every event").tally(
-            deltas,
-            counted(record).map(|event| {
-                let elapsed_s = deltas.window.elapsed_s;
-                let sessions = event.total_us.value().map(|us| us / 1e6 / elapsed_s);
-                let product = (event.count.value().zip(event.avg_us.value()))
-                    .map(|(count, avg)| count / elapsed_s * avg / 1e6);
-                (event.name.clone(), close(product, sessions, FLOAT_RATIO))
-            }),
-        ),
-        Rule::exact("I37", Scope::Whole, "percentiles rise and the mean lies between minimum and maximum, every \
-            event and kind of operation").tally(
-            deltas,
-            all.iter().map(|(name, h)| (name.clone(), is_ordered(h))),
-        ),
+        Rule::exact("I28", Scope::Window, "average active sessions in an event = waits/s x average wait, every event")
+            .tally(
+                deltas,
+                counted(record).map(|event| {
+                    let elapsed_s = deltas.window.elapsed_s;
+                    let sessions = event.total_us.value().map(|us| us / 1e6 / elapsed_s);
+                    let product = (event.count.value().zip(event.avg_us.value()))
+                        .map(|(count, avg)| count / elapsed_s * avg / 1e6);
+                    (event.name.clone(), close(product, sessions, FLOAT_RATIO))
+                }),
+            ),
+        Rule::exact(
+            "I37",
+            Scope::Whole,
+            "percentiles rise and the mean lies between minimum and maximum, every \
+            event and kind of operation",
+        )
+        .tally(deltas, all.iter().map(|(name, h)| (name.clone(), is_ordered(h)))),
     ]
 }
 
@@ -130,33 +134,17 @@ fn db_time(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     // The threads publish at their own instants, at most the skew apart.
     let skew_us = sessions * w.to.skew_ns.max(w.from.skew_ns) as f64 / 1e3;
     vec![
-        Rule::within(
-            "I18",
-            Scope::Quiet,
-            "DB time = foreground waits + on thread + run queue (ns)",
-            allowed,
-        )
-        .judge(deltas, db_time.clone(), parts()),
-        Rule::within(
-            "I24a",
-            Scope::Quiet,
-            "DB time <= sessions x elapsed (ns)",
-            TIME_RATIO * whole_ns,
-        )
-        .at_most()
-        .judge(deltas, db_time, Ok(whole_ns)),
-        Rule::within(
-            "I24b",
-            Scope::Window,
-            "DB time <= sessions x elapsed (us)",
-            TIME_RATIO * window_us + skew_us,
-        )
-        .at_most()
-        .judge(
+        Rule::within("I18", Scope::Quiet, "DB time = foreground waits + on thread + run queue (ns)", allowed).judge(
             deltas,
-            known(record.instance.time_model.db_time_us.clone()),
-            Ok(window_us),
+            db_time.clone(),
+            parts(),
         ),
+        Rule::within("I24a", Scope::Quiet, "DB time <= sessions x elapsed (ns)", TIME_RATIO * whole_ns)
+            .at_most()
+            .judge(deltas, db_time, Ok(whole_ns)),
+        Rule::within("I24b", Scope::Window, "DB time <= sessions x elapsed (us)", TIME_RATIO * window_us + skew_us)
+            .at_most()
+            .judge(deltas, known(record.instance.time_model.db_time_us.clone()), Ok(window_us)),
     ]
 }
 
@@ -164,21 +152,11 @@ fn db_time(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
 fn wait_sums(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     const ALLOWED_US: f64 = 1000.0;
     let idle = crate::readings::class_name(WaitClass::Idle);
-    let busy = || {
-        record
-            .instance
-            .events
-            .iter()
-            .filter(|event| event.class != idle)
-    };
+    let busy = || record.instance.events.iter().filter(|event| event.class != idle);
     let all_us: f64 = busy().filter_map(|event| event.total_us.value()).sum();
     let foreground = busy().filter(|event| event.actor == "foreground");
     let foreground_us: f64 = foreground.filter_map(|event| event.total_us.value()).sum();
-    let classes = record
-        .instance
-        .wait_classes
-        .iter()
-        .filter(|row| row.class != "DB CPU");
+    let classes = record.instance.wait_classes.iter().filter(|row| row.class != "DB CPU");
     let class_us: f64 = classes.filter_map(|row| row.total_us.value()).sum();
     let model = &record.instance.time_model;
     vec![
@@ -189,17 +167,8 @@ fn wait_sums(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
             ALLOWED_US,
         )
         .judge(deltas, Ok(foreground_us), Ok(class_us)),
-        Rule::within(
-            "I20",
-            Scope::Window,
-            "non-idle wait time = foreground + background waits (us)",
-            ALLOWED_US,
-        )
-        .judge(
-            deltas,
-            Ok(all_us),
-            known(model.fg_wait_us.plus(&model.bg_wait_us)),
-        ),
+        Rule::within("I20", Scope::Window, "non-idle wait time = foreground + background waits (us)", ALLOWED_US)
+            .judge(deltas, Ok(all_us), known(model.fg_wait_us.plus(&model.bg_wait_us))),
     ]
 }
 
@@ -250,35 +219,17 @@ fn rates(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
             .iter()
             .filter(move |row| rate(row).value().is_some())
             .map(move |row| {
-                let product = rate(row)
-                    .value()
-                    .zip(times)
-                    .map(|(rate, times)| rate * times);
-                (
-                    row.name.clone(),
-                    close(product, row.total.value(), FLOAT_RATIO),
-                )
+                let product = rate(row).value().zip(times).map(|(rate, times)| rate * times);
+                (row.name.clone(), close(product, row.total.value(), FLOAT_RATIO))
             })
             .collect::<Vec<_>>()
     };
     let rule = |id, text| Rule::exact(id, Scope::Window, text);
     vec![
-        rule(
-            "I26a",
-            "total = per second x elapsed, every row of the load profile",
-        )
-        .tally(
-            deltas,
-            back(|row| &row.per_s, &interval.elapsed_s).into_iter(),
-        ),
-        rule(
-            "I26b",
-            "total = per transaction x transactions, every row of the load profile",
-        )
-        .tally(
-            deltas,
-            back(|row| &row.per_tx, &interval.tx_count).into_iter(),
-        ),
+        rule("I26a", "total = per second x elapsed, every row of the load profile")
+            .tally(deltas, back(|row| &row.per_s, &interval.elapsed_s).into_iter()),
+        rule("I26b", "total = per transaction x transactions, every row of the load profile")
+            .tally(deltas, back(|row| &row.per_tx, &interval.tx_count).into_iter()),
     ]
 }
 
@@ -291,11 +242,7 @@ fn closed_loop(deltas: &Deltas<'_>, record: &Record) -> Identity {
         "ops/s x (mean service + mean think) = sessions (Little's law, closed loop)",
         allowed,
     )
-    .judge(
-        deltas,
-        known(record.checks.little_sessions.clone()),
-        sessions,
-    )
+    .judge(deltas, known(record.checks.little_sessions.clone()), sessions)
 }
 
 /// The samples of the activity history against the measured times: what was seen ten times
@@ -331,8 +278,7 @@ fn sampled(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
         true => ash.run_queue_count.value().unwrap_or(0.0),
         false => 0.0,
     };
-    let foreground =
-        counted(record).filter(|event| event.actor == "foreground" && event.class != idle);
+    let foreground = counted(record).filter(|event| event.actor == "foreground" && event.class != idle);
     let verdicts = foreground.map(|event| {
         let row = crate::readings::sampled_of(ash, &deltas.data.engine_facts, &event.name);
         let sampled = row.map_or(0.0, |row| row.active);
@@ -345,8 +291,5 @@ fn sampled(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
         let agrees = beyond <= allowed * active.max(little);
         (event.name.clone(), agrees)
     });
-    vec![
-        little.tally(deltas, verdicts),
-        rule.judge(deltas, known(ash.db_time_s.clone()), measured),
-    ]
+    vec![little.tally(deltas, verdicts), rule.judge(deltas, known(ash.db_time_s.clone()), measured)]
 }

@@ -2,9 +2,7 @@
 
 use assay_measure::clock::NS_PER_S;
 use assay_measure::record::Figure;
-use assay_measure::snapshot::{
-    Actor, DriverReading, EventReading, Reading, RunData, Snapshot, StatSet, WaitClass,
-};
+use assay_measure::snapshot::{Actor, DriverReading, EventReading, Reading, RunData, Snapshot, StatSet, WaitClass};
 use assay_measure::stats::{self, Stat};
 
 /// Why a rate is missing: there was no measured time.
@@ -64,10 +62,7 @@ impl<'a> Span<'a> {
         };
         (
             either(stats::PHYSICAL_READ_TOTAL_BYTES, stats::PHYSICAL_READ_BYTES),
-            either(
-                stats::PHYSICAL_WRITE_TOTAL_BYTES,
-                stats::PHYSICAL_WRITE_BYTES,
-            ),
+            either(stats::PHYSICAL_WRITE_TOTAL_BYTES, stats::PHYSICAL_WRITE_BYTES),
         )
     }
 
@@ -110,17 +105,12 @@ impl<'a> Span<'a> {
 
     /// Events of one actor, idle ones left out.
     pub(crate) fn busy_events(&self, actor: Actor) -> impl Iterator<Item = &EventReading> {
-        self.stats
-            .events
-            .iter()
-            .filter(move |event| event.actor == actor && event.class != WaitClass::Idle)
+        self.stats.events.iter().filter(move |event| event.actor == actor && event.class != WaitClass::Idle)
     }
 
     /// Time of all non-idle waits of one actor, ns.
     pub(crate) fn wait_ns(&self, actor: Actor) -> u64 {
-        self.busy_events(actor)
-            .map(|event| event.waits.sum_ns())
-            .sum()
+        self.busy_events(actor).map(|event| event.waits.sum_ns()).sum()
     }
 }
 
@@ -136,11 +126,7 @@ pub(crate) struct Deltas<'a> {
 
 impl<'a> Deltas<'a> {
     pub(crate) fn new(data: &'a RunData) -> Self {
-        Self {
-            data,
-            window: Span::new(&data.begin, &data.end),
-            whole: Span::new(&data.gate, &data.drained),
-        }
+        Self { data, window: Span::new(&data.begin, &data.end), whole: Span::new(&data.gate, &data.drained) }
     }
 
     /// Whether somebody else's views were read (a database server's): then counters move when its processes publish
@@ -153,17 +139,10 @@ impl<'a> Deltas<'a> {
     /// Short key of where a counter was read. The loop counts and times operations, `/proc` times CPU, everything
     /// else is the engine's own counter, or, beside a server, the session's.
     pub(crate) fn source(&self, stat: Stat) -> String {
-        const CLIENT: &[Stat] = &[
-            stats::EXECUTE_COUNT,
-            stats::USER_CALLS,
-            stats::LOGONS,
-            stats::DB_TIME,
-        ];
+        const CLIENT: &[Stat] = &[stats::EXECUTE_COUNT, stats::USER_CALLS, stats::LOGONS, stats::DB_TIME];
         const PROC: &[Stat] = &[stats::DB_CPU, stats::BACKGROUND_CPU];
         let marks = [&self.data.end, &self.data.drained];
-        let said = marks
-            .iter()
-            .find_map(|mark| mark.stats.sources.get(stat.name));
+        let said = marks.iter().find_map(|mark| mark.stats.sources.get(stat.name));
         if let Some(source) = said {
             return source.clone();
         }
@@ -187,22 +166,14 @@ impl<'a> Deltas<'a> {
     /// An engine fact as a number.
     pub(crate) fn fact(&self, name: &str) -> Option<u64> {
         let fact = self.data.engine_facts.iter().find(|f| f.name == name)?;
-        let digits: String = fact
-            .value
-            .chars()
-            .take_while(|c| c.is_ascii_digit() || *c == ',')
-            .filter(char::is_ascii_digit)
-            .collect();
+        let digits: String =
+            fact.value.chars().take_while(|c| c.is_ascii_digit() || *c == ',').filter(char::is_ascii_digit).collect();
         digits.parse().ok()
     }
 
     /// An effective setting's text.
     pub(crate) fn setting(&self, name: &str) -> Option<&str> {
-        self.data
-            .settings
-            .iter()
-            .find(|line| line.name == name)
-            .map(|line| line.value.as_str())
+        self.data.settings.iter().find(|line| line.name == name).map(|line| line.value.as_str())
     }
 }
 
@@ -218,9 +189,7 @@ pub(crate) fn counter(set: &StatSet, stat: Stat) -> Figure {
 /// A source's delta; what went backwards was reset, what is missing is absent.
 pub(crate) fn delta(from: Option<u64>, to: Option<u64>) -> Figure {
     match (from, to) {
-        (Some(from), Some(to)) => to
-            .checked_sub(from)
-            .map_or_else(|| Figure::na("reset"), Figure::Count),
+        (Some(from), Some(to)) => to.checked_sub(from).map_or_else(|| Figure::na("reset"), Figure::Count),
         _ => Figure::na(NO_SOURCE),
     }
 }

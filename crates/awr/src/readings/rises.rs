@@ -25,11 +25,8 @@ impl Rises {
     pub(crate) fn of(data: &RunData) -> Self {
         // The sort keeps this order where instants are equal: one thread may end and drain at once, and what
         // the writers wrote at close belongs to the drained snapshot.
-        let mut marks: Vec<&Snapshot> = [&data.gate, &data.begin]
-            .into_iter()
-            .chain(&data.series)
-            .chain([&data.end, &data.drained])
-            .collect();
+        let mut marks: Vec<&Snapshot> =
+            [&data.gate, &data.begin].into_iter().chain(&data.series).chain([&data.end, &data.drained]).collect();
         marks.sort_by_key(|mark| (mark.at_ns, mark.driver.busy_ns));
         let mut rises = Self::default();
         marks.into_iter().for_each(|mark| rises.push(mark));
@@ -76,8 +73,5 @@ impl Rises {
 }
 
 impl Rise {
-    const NONE: Self = Self {
-        steps: 0,
-        never_fell: true,
-    };
+    const NONE: Self = Self { steps: 0, never_fell: true };
 }

@@ -65,8 +65,7 @@ mod tests {
 
     #[test]
     fn a_sampled_wait_is_the_event_that_the_server_tells() {
-        let told =
-            [WAITS_ARE.fact("log file sync = IO:WALSync, IO:WALWrite; data file sync = IO:Sync")];
+        let told = [WAITS_ARE.fact("log file sync = IO:WALSync, IO:WALWrite; data file sync = IO:Sync")];
         assert_eq!(line_of("IO:WALWrite", &told), "log file sync");
         assert_eq!(line_of("IO:Sync", &told), "data file sync");
         assert_eq!(line_of("IO:WAL", &told), "IO:WAL");

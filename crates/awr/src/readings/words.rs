@@ -7,18 +7,8 @@ pub(crate) const CPU: &str = "CPU";
 /// Sessions that could go on, but whose thread works for another.
 pub(crate) const RUN_QUEUE: &str = "Run queue";
 /// The columns of `/proc/stat`'s `cpu` line, in order.
-pub(crate) const CPU_COLUMNS: [&str; 10] = [
-    "user",
-    "nice",
-    "system",
-    "idle",
-    "iowait",
-    "irq",
-    "softirq",
-    "steal",
-    "guest",
-    "guest_nice",
-];
+pub(crate) const CPU_COLUMNS: [&str; 10] =
+    ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice"];
 
 /// A wait class as `V$EVENT_NAME` spells it.
 pub(crate) const fn class_name(class: WaitClass) -> &'static str {

@@ -123,9 +123,8 @@ impl<'a> Looked<'a> {
         };
         // Batches of as equal length as the ticks allow.
         let cut = |batch: usize| batch * self.steps.len() / BATCHES;
-        let batches: Vec<f64> = (0..BATCHES)
-            .filter_map(|batch| counted(&self.steps[cut(batch)..cut(batch + 1)]))
-            .collect();
+        let batches: Vec<f64> =
+            (0..BATCHES).filter_map(|batch| counted(&self.steps[cut(batch)..cut(batch + 1)])).collect();
         if batches.len() < 2 {
             return Figure::na("too few batches with activity");
         }
@@ -148,22 +147,13 @@ pub(super) fn ash(deltas: &Deltas<'_>) -> AshInfo {
     let ticks: u64 = looked.steps.iter().map(|step| step.ticks).sum();
     let classes = looked.sums(class_of);
     let active = looked.active(looked.active_ns);
-    let cpu_used = w
-        .get(stats::DB_CPU)
-        .scaled(1e-9)
-        .per(w.elapsed_s, "no time");
-    let on_cpu_ns = [CPU, RUN_QUEUE]
-        .iter()
-        .filter_map(|class| classes.get(class))
-        .map(|sum| sum.active_ns)
-        .sum();
+    let cpu_used = w.get(stats::DB_CPU).scaled(1e-9).per(w.elapsed_s, "no time");
+    let on_cpu_ns = [CPU, RUN_QUEUE].iter().filter_map(|class| classes.get(class)).map(|sum| sum.active_ns).sum();
     AshInfo {
         interval_ms: (history.interval_ns as f64 / 1e6).into(),
         interval_achieved_ms: Figure::decimal(looked.span_ns as f64 / 1e6 / ticks as f64),
         ticks_count: ticks.into(),
-        ticks_expected_count: Figure::decimal(
-            (w.elapsed_s * 1e9 / history.interval_ns.max(1) as f64).round(),
-        ),
+        ticks_expected_count: Figure::decimal((w.elapsed_s * 1e9 / history.interval_ns.max(1) as f64).round()),
         holes_s: seconds(looked.steps.iter().map(|step| step.hole_ns).sum()).into(),
         samples_count: looked.samples.into(),
         max_active_count: looked
@@ -190,9 +180,9 @@ pub(super) fn ash(deltas: &Deltas<'_>) -> AshInfo {
 fn rest(on_cpu: &Figure, used: &Figure) -> Figure {
     match (on_cpu.value(), used.value()) {
         (Some(on_cpu), Some(used)) if on_cpu >= used => (on_cpu - used).into(),
-        (Some(_), Some(_)) => Figure::na(
-            "the sessions used more CPU time than the samples found on CPU: threads also work inside waits",
-        ),
+        (Some(_), Some(_)) => {
+            Figure::na("the sessions used more CPU time than the samples found on CPU: threads also work inside waits")
+        }
         (Some(_), None) => used.clone(),
         (None, _) => on_cpu.clone(),
     }
@@ -219,11 +209,7 @@ fn without(reason: &str) -> AshInfo {
 }
 
 /// Average active sessions by class from one snapshot to the next, for the series.
-pub(super) fn step_metrics(
-    history: Option<&ActivityHistory>,
-    from: &Snapshot,
-    to: &Snapshot,
-) -> Vec<(String, Figure)> {
+pub(super) fn step_metrics(history: Option<&ActivityHistory>, from: &Snapshot, to: &Snapshot) -> Vec<(String, Figure)> {
     let mut metrics = Vec::new();
     if let Some(history) = history {
         let looked = Looked::new(history, from.at_ns, to.at_ns);

@@ -25,11 +25,7 @@ pub(super) fn driver(deltas: &Deltas<'_>) -> DriverInfo {
         in_flight_end_count: data.end.driver.in_flight,
         in_flight_begin_us: micros(data.begin.driver.in_flight_ns),
         in_flight_end_us: micros(data.end.driver.in_flight_ns),
-        schedule_lag: if d.schedule_lag.count() == 0 {
-            Latency::default()
-        } else {
-            Latency::of(&d.schedule_lag)
-        },
+        schedule_lag: if d.schedule_lag.count() == 0 { Latency::default() } else { Latency::of(&d.schedule_lag) },
         thread_cpu_s: seconds(d.thread_cpu_ns).into(),
         thread_cpu_pct: Figure::decimal(100.0 * seconds(d.thread_cpu_ns)).per(thread_s, NO_WINDOW),
         thread_run_delay_s: seconds(d.thread_run_delay_ns).into(),
@@ -70,12 +66,7 @@ fn ops(deltas: &Deltas<'_>) -> Vec<OpRow> {
 }
 
 fn session_row(session: &SessionReading) -> SessionRow {
-    let instant = |ns: Option<u64>| {
-        ns.map_or_else(
-            || Figure::na("no operations"),
-            |ns| Figure::decimal(seconds(ns)),
-        )
-    };
+    let instant = |ns: Option<u64>| ns.map_or_else(|| Figure::na("no operations"), |ns| Figure::decimal(seconds(ns)));
     SessionRow {
         session: session.session,
         schema: session.schema,
@@ -93,12 +84,7 @@ fn spread(sessions: &[SessionReading]) -> SessionSpread {
     ops.sort_unstable();
     let (Some(min), Some(max)) = (ops.first(), ops.last()) else {
         let none = || Figure::na("no per-session readings");
-        return SessionSpread {
-            min_count: none(),
-            median_count: none(),
-            max_count: none(),
-            variation_ratio: none(),
-        };
+        return SessionSpread { min_count: none(), median_count: none(), max_count: none(), variation_ratio: none() };
     };
     let as_f64: Vec<f64> = ops.iter().map(|ops| *ops as f64).collect();
     SessionSpread {

@@ -88,10 +88,8 @@ pub(super) fn wait_classes(deltas: &Deltas<'_>, events: &[EventRow]) -> Vec<Wait
             classes.entry(&event.class).or_default().push(event);
         }
     }
-    let mut rows: Vec<WaitClassRow> = classes
-        .into_iter()
-        .map(|(class, events)| class_row(class, &events, &db_time_us))
-        .collect();
+    let mut rows: Vec<WaitClassRow> =
+        classes.into_iter().map(|(class, events)| class_row(class, &events, &db_time_us)).collect();
     let cpu = deltas.window.get(stats::DB_CPU);
     if cpu.value().is_some() {
         let total_us = cpu.scaled(1e-3);

@@ -1,8 +1,7 @@
 //! The host during the window, from the readings of `/proc` at both ends.
 
 use crate::readings::{
-    CPU_COLUMNS, Deltas, NO_SOURCE, NO_WINDOW, cpu_delta_ns, cpu_total_ns, delta, disk_deltas,
-    micros,
+    CPU_COLUMNS, Deltas, NO_SOURCE, NO_WINDOW, cpu_delta_ns, cpu_total_ns, delta, disk_deltas, micros,
 };
 use assay_measure::record::{DiskRow, Figure, GaugeRow, NetRow, OsInfo, ProcessInfo, PsiRow};
 use assay_measure::snapshot::HostReading;
@@ -24,10 +23,7 @@ pub(crate) fn os(deltas: &Deltas<'_>) -> OsInfo {
         psi: moved_by_name(&from.psi_ns, &to.psi_ns)
             .into_iter()
             .map(|(name, ns)| {
-                let row = PsiRow {
-                    total_us: ns.scaled(1e-3),
-                    share_pct: ns.scaled(1e-7).per(elapsed_s, NO_WINDOW),
-                };
+                let row = PsiRow { total_us: ns.scaled(1e-3), share_pct: ns.scaled(1e-7).per(elapsed_s, NO_WINDOW) };
                 (name, row)
             })
             .collect(),
@@ -43,11 +39,7 @@ fn cpu_seconds(moved: Option<&[u64; 10]>) -> BTreeMap<String, Figure> {
     let Some(moved) = moved else {
         return BTreeMap::new();
     };
-    CPU_COLUMNS
-        .iter()
-        .zip(moved)
-        .map(|(name, ns)| ((*name).to_owned(), Figure::decimal(*ns as f64 / 1e9)))
-        .collect()
+    CPU_COLUMNS.iter().zip(moved).map(|(name, ns)| ((*name).to_owned(), Figure::decimal(*ns as f64 / 1e9))).collect()
 }
 
 fn cpu_shares(moved: Option<&[u64; 10]>) -> BTreeMap<String, Figure> {
@@ -83,22 +75,14 @@ fn gauges(from: &BTreeMap<String, u64>, to: &BTreeMap<String, u64>) -> BTreeMap<
     from.keys()
         .chain(to.keys())
         .map(|name| {
-            let row = GaugeRow {
-                begin: figure(from.get(name)),
-                end: figure(to.get(name)),
-            };
+            let row = GaugeRow { begin: figure(from.get(name)), end: figure(to.get(name)) };
             (name.clone(), row)
         })
         .collect()
 }
 
-fn moved_by_name(
-    from: &BTreeMap<String, u64>,
-    to: &BTreeMap<String, u64>,
-) -> BTreeMap<String, Figure> {
-    to.iter()
-        .map(|(name, now)| (name.clone(), delta(from.get(name).copied(), Some(*now))))
-        .collect()
+fn moved_by_name(from: &BTreeMap<String, u64>, to: &BTreeMap<String, u64>) -> BTreeMap<String, Figure> {
+    to.iter().map(|(name, now)| (name.clone(), delta(from.get(name).copied(), Some(*now)))).collect()
 }
 
 fn disks(deltas: &Deltas<'_>) -> Vec<DiskRow> {
@@ -147,9 +131,6 @@ fn process(from: &HostReading, to: &HostReading) -> ProcessInfo {
         read_bytes: delta(from.process_read_bytes, to.process_read_bytes),
         write_bytes: delta(from.process_write_bytes, to.process_write_bytes),
         cpu_s: delta(from.process_cpu_ns, to.process_cpu_ns).scaled(1e-9),
-        rss_bytes: GaugeRow {
-            begin: gauge(from.process_rss_bytes),
-            end: gauge(to.process_rss_bytes),
-        },
+        rss_bytes: GaugeRow { begin: gauge(from.process_rss_bytes), end: gauge(to.process_rss_bytes) },
     }
 }

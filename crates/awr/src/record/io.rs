@@ -47,28 +47,18 @@ const OWN: &str = "sysstat";
 /// Where the rows of a function were read.
 fn source(deltas: &Deltas<'_>, function: &str) -> String {
     let sources = &deltas.data.end.stats.sources;
-    let said = sources
-        .get(&format!("io {function}"))
-        .or_else(|| sources.get("io"));
+    let said = sources.get(&format!("io {function}")).or_else(|| sources.get("io"));
     said.map_or_else(|| OWN.to_owned(), Clone::clone)
 }
 
 pub(super) fn functions(deltas: &Deltas<'_>) -> Vec<IoRow> {
     let moved = |row: &IoRow| {
-        let figures = [
-            &row.read_requests_count,
-            &row.read_bytes,
-            &row.write_requests_count,
-            &row.write_bytes,
-            &row.waits_count,
-        ];
+        let figures =
+            [&row.read_requests_count, &row.read_bytes, &row.write_requests_count, &row.write_bytes, &row.waits_count];
         figures.iter().any(|n| n.value().is_some_and(|n| n > 0.0))
     };
     let readings = deltas.window.stats.io.iter();
-    let mut rows: Vec<IoRow> = readings
-        .map(|io| row(io, &source(deltas, &io.function)))
-        .filter(moved)
-        .collect();
+    let mut rows: Vec<IoRow> = readings.map(|io| row(io, &source(deltas, &io.function))).filter(moved).collect();
     rows.sort_by(|a, b| (&a.function, &a.file_type).cmp(&(&b.function, &b.file_type)));
     rows
 }
@@ -85,10 +75,7 @@ pub(super) fn paths(deltas: &Deltas<'_>) -> Vec<PathRow> {
         .map(|path| {
             let disk = disks.iter().find(|disk| disk.name == path.device);
             let figure = |field: fn(&DiskReading) -> u64| {
-                disk.map_or_else(
-                    || Figure::na("no device known"),
-                    |disk| Figure::Count(field(disk)),
-                )
+                disk.map_or_else(|| Figure::na("no device known"), |disk| Figure::Count(field(disk)))
             };
             PathRow {
                 path: path.path.clone(),
@@ -111,56 +98,17 @@ pub(super) fn paths(deltas: &Deltas<'_>) -> Vec<PathRow> {
 
 /// Rows that both directions have a counter for: label, unit, read, write, factor.
 type Pair = (&'static str, &'static str, Stat, Stat, f64);
-const TOTAL: Pair = (
-    "Total Requests",
-    "count",
-    stats::PHYSICAL_READ_TOTAL_REQUESTS,
-    stats::PHYSICAL_WRITE_TOTAL_REQUESTS,
-    1.0,
-);
-const DATABASE: Pair = (
-    "Database Requests",
-    "count",
-    stats::PHYSICAL_READ_REQUESTS,
-    stats::PHYSICAL_WRITE_REQUESTS,
-    1.0,
-);
-const TOTAL_MIB: Pair = (
-    "Total (MB)",
-    "mib",
-    stats::PHYSICAL_READ_TOTAL_BYTES,
-    stats::PHYSICAL_WRITE_TOTAL_BYTES,
-    1.0 / MIB,
-);
-const DATABASE_MIB: Pair = (
-    "Database (MB)",
-    "mib",
-    stats::PHYSICAL_READ_BYTES,
-    stats::PHYSICAL_WRITE_BYTES,
-    1.0 / MIB,
-);
+const TOTAL: Pair =
+    ("Total Requests", "count", stats::PHYSICAL_READ_TOTAL_REQUESTS, stats::PHYSICAL_WRITE_TOTAL_REQUESTS, 1.0);
+const DATABASE: Pair =
+    ("Database Requests", "count", stats::PHYSICAL_READ_REQUESTS, stats::PHYSICAL_WRITE_REQUESTS, 1.0);
+const TOTAL_MIB: Pair =
+    ("Total (MB)", "mib", stats::PHYSICAL_READ_TOTAL_BYTES, stats::PHYSICAL_WRITE_TOTAL_BYTES, 1.0 / MIB);
+const DATABASE_MIB: Pair = ("Database (MB)", "mib", stats::PHYSICAL_READ_BYTES, stats::PHYSICAL_WRITE_BYTES, 1.0 / MIB);
 const BLOCKS: [Pair; 3] = [
-    (
-        "Database (blocks)",
-        "blocks",
-        stats::PHYSICAL_READS,
-        stats::PHYSICAL_WRITES,
-        1.0,
-    ),
-    (
-        "Via Buffer Cache (blocks)",
-        "blocks",
-        stats::PHYSICAL_READS_CACHE,
-        stats::PHYSICAL_WRITES_FROM_CACHE,
-        1.0,
-    ),
-    (
-        "Direct (blocks)",
-        "blocks",
-        stats::PHYSICAL_READS_DIRECT,
-        stats::PHYSICAL_WRITES_DIRECT,
-        1.0,
-    ),
+    ("Database (blocks)", "blocks", stats::PHYSICAL_READS, stats::PHYSICAL_WRITES, 1.0),
+    ("Via Buffer Cache (blocks)", "blocks", stats::PHYSICAL_READS_CACHE, stats::PHYSICAL_WRITES_FROM_CACHE, 1.0),
+    ("Direct (blocks)", "blocks", stats::PHYSICAL_READS_DIRECT, stats::PHYSICAL_WRITES_DIRECT, 1.0),
 ];
 
 fn profile_row(name: &str, unit: &str, read: Figure, write: Figure) -> IoProfileRow {
@@ -203,12 +151,7 @@ pub(super) fn profile(deltas: &Deltas<'_>) -> Vec<IoProfileRow> {
         pair(TOTAL),
         pair(DATABASE),
         optimized("Optimized Requests", "count"),
-        profile_row(
-            "Redo Requests",
-            "count",
-            log_requests,
-            w.rate(stats::REDO_WRITES),
-        ),
+        profile_row("Redo Requests", "count", log_requests, w.rate(stats::REDO_WRITES)),
         pair(TOTAL_MIB),
         pair(DATABASE_MIB),
         optimized("Optimized Total (MB)", "mib"),

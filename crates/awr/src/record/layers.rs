@@ -29,11 +29,7 @@ const BATCHED: &str = "a wait is not one request";
 const KINDS: &[(&str, &str, bool)] = &[
     ("db file sequential read", "single-block read", false),
     ("db file parallel read", "batch of single-block reads", true),
-    (
-        "db file scattered read",
-        "multi-block read into the cache",
-        false,
-    ),
+    ("db file scattered read", "multi-block read into the cache", false),
     ("direct path read", "multi-block read past the cache", true),
     ("db file parallel write", "data write", true),
     ("log file parallel write", "log write", false),
@@ -54,13 +50,7 @@ struct Device {
 
 impl Device {
     fn new(disks: &[DiskReading], direction: Direction) -> Self {
-        let mut device = Self {
-            names: Vec::new(),
-            requests: 0,
-            bytes: 0,
-            ns: 0,
-            flushes: 0,
-        };
+        let mut device = Self { names: Vec::new(), requests: 0, bytes: 0, ns: 0, flushes: 0 };
         for disk in disks {
             device.names.push(disk.name.clone());
             let (requests, bytes, ns) = match direction {
@@ -93,8 +83,7 @@ impl Device {
             count: self.requests.into(),
             moved_bytes: self.bytes.into(),
             latency: Latency {
-                avg_us: Figure::decimal(self.ns as f64 / 1e3)
-                    .per(self.requests as f64, "no requests"),
+                avg_us: Figure::decimal(self.ns as f64 / 1e3).per(self.requests as f64, "no requests"),
                 ..no_latency(UNKNOWABLE)
             },
             ..missing(UNKNOWABLE)
@@ -141,8 +130,7 @@ impl Way {
 
     /// Whether fewer bytes passed the device than the ring.
     fn is_cached(&self) -> bool {
-        !self.device.names.is_empty()
-            && (self.device.bytes as f64) < CACHED_BELOW * self.bytes as f64
+        !self.device.names.is_empty() && (self.device.bytes as f64) < CACHED_BELOW * self.bytes as f64
     }
 
     /// What keeps the device's figures from being those of the ring's requests.
@@ -203,9 +191,7 @@ fn no_latency(reason: &str) -> Latency {
 /// Share of `upper` that `lower` does not explain, 0..100 (negative where it is longer).
 fn lost_pct(upper: &Figure, lower: &Figure) -> Figure {
     match (upper.value(), lower.value()) {
-        (Some(upper), Some(lower)) if upper > 0.0 => {
-            Figure::decimal(100.0 * (upper - lower) / upper)
-        }
+        (Some(upper), Some(lower)) if upper > 0.0 => Figure::decimal(100.0 * (upper - lower) / upper),
         (Some(_), Some(_)) => Figure::na("no time counted"),
         (None, _) => upper.clone(),
         (_, None) => lower.clone(),
@@ -255,11 +241,7 @@ fn compare(
         device.latency = no_latency(MIXED);
     }
     let mean = |row: &LayerRow| row.latency.avg_us.clone();
-    let below = if way.is_cached() {
-        Figure::na(PAGE_CACHE)
-    } else {
-        mean(&device)
-    };
+    let below = if way.is_cached() { Figure::na(PAGE_CACHE) } else { mean(&device) };
     let above = if is_batched { &syscall } else { &engine };
     RequestLayers {
         request: request.to_owned(),
@@ -273,11 +255,7 @@ fn compare(
         },
         lost_above_device_pct: lost_pct(&mean(&syscall), &below),
         lost_total_pct: lost_pct(&mean(above), &below),
-        notes: if share < PURE_SHARE {
-            Vec::new()
-        } else {
-            way.notes()
-        },
+        notes: if share < PURE_SHARE { Vec::new() } else { way.notes() },
         engine,
         syscall,
         device,
@@ -286,10 +264,7 @@ fn compare(
 
 /// "Latency by layer" of the window; empty for engines whose requests are not theirs to time.
 pub(super) fn layers(deltas: &Deltas<'_>) -> Vec<RequestLayers> {
-    let ways = [
-        Way::new(deltas, Direction::Read),
-        Way::new(deltas, Direction::Write),
-    ];
+    let ways = [Way::new(deltas, Direction::Read), Way::new(deltas, Direction::Write)];
     let mut rows = Vec::new();
     for way in &ways {
         let kinds: Vec<&RequestReading> = deltas
@@ -311,15 +286,12 @@ pub(super) fn layers(deltas: &Deltas<'_>) -> Vec<RequestLayers> {
                 let mut row = compare((COMMIT, "commit", true), commits, ring(), way);
                 row.notes.insert(
                     0,
-                    "sessions share log writes, and a commit may first wait for the previous write"
-                        .to_owned(),
+                    "sessions share log writes, and a commit may first wait for the previous write".to_owned(),
                 );
                 rows.push(row);
             }
         }
-        let is_pure = |kind: &&RequestReading| {
-            kind.completions.count() as f64 >= PURE_SHARE * way.requests as f64
-        };
+        let is_pure = |kind: &&RequestReading| kind.completions.count() as f64 >= PURE_SHARE * way.requests as f64;
         if kinds.len() > 1 && !kinds.iter().any(is_pure) {
             rows.push(all_of(way));
         }
@@ -340,12 +312,7 @@ fn all_of(way: &Way) -> RequestLayers {
         Direction::Read => "all reads",
         Direction::Write => "all writes",
     };
-    let mut row = compare(
-        ("", request, true),
-        engine,
-        ring_row(&way.all, way.bytes),
-        way,
-    );
+    let mut row = compare(("", request, true), engine, ring_row(&way.all, way.bytes), way);
     row.lost_above_syscall_pct = Figure::na("several events");
     row
 }
@@ -376,10 +343,7 @@ pub(super) fn scan(deltas: &Deltas<'_>) -> ScanInfo {
     let rows = || w.stats.io.iter().filter(|io| io.function == "Direct Reads");
     let (requests, bytes) = rows()
         .try_fold((0, 0), |(n, bytes), io| {
-            Some((
-                n + io.small_read_requests + io.large_read_requests,
-                bytes + io.read_bytes,
-            ))
+            Some((n + io.small_read_requests + io.large_read_requests, bytes + io.read_bytes))
         })
         .unwrap_or((0, 0));
     if bytes == 0 && w.count(stats::TABLE_SCANS).unwrap_or(0) == 0 {

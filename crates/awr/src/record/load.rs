@@ -1,11 +1,7 @@
 //! Load profile, efficiency, instance statistics, gauges and the time model.
 
-use crate::readings::{
-    Deltas, NO_OPS, NO_TX, NO_WINDOW, Span, UNSUPPORTED, actor_name, class_name, counter, micros,
-};
-use assay_measure::record::{
-    AshInfo, EventRow, Figure, GaugeRow, LoadRow, PercentRow, SAMPLED, StatRow, TimeModel,
-};
+use crate::readings::{Deltas, NO_OPS, NO_TX, NO_WINDOW, Span, UNSUPPORTED, actor_name, class_name, counter, micros};
+use assay_measure::record::{AshInfo, EventRow, Figure, GaugeRow, LoadRow, PercentRow, SAMPLED, StatRow, TimeModel};
 use assay_measure::snapshot::{Actor, EventReading, WaitClass};
 use assay_measure::stats::{self, DICTIONARY, Stat, Unit};
 use std::collections::BTreeMap;
@@ -38,44 +34,14 @@ pub const ROWS: [(&str, &str, Stat, f64); 14] = [
     ("DB CPU(s)", "s", stats::DB_CPU, S_PER_NS),
     ("Background CPU(s)", "s", stats::BACKGROUND_CPU, S_PER_NS),
     ("Redo size (bytes)", "bytes", stats::REDO_SIZE, 1.0),
-    (
-        "Logical read (blocks)",
-        "blocks",
-        stats::SESSION_LOGICAL_READS,
-        1.0,
-    ),
+    ("Logical read (blocks)", "blocks", stats::SESSION_LOGICAL_READS, 1.0),
     ("Block changes", "count", stats::DB_BLOCK_CHANGES, 1.0),
-    (
-        "Physical read (blocks)",
-        "blocks",
-        stats::PHYSICAL_READS,
-        1.0,
-    ),
-    (
-        "Physical write (blocks)",
-        "blocks",
-        stats::PHYSICAL_WRITES,
-        1.0,
-    ),
-    (
-        "Read IO requests",
-        "count",
-        stats::PHYSICAL_READ_REQUESTS,
-        1.0,
-    ),
-    (
-        "Write IO requests",
-        "count",
-        stats::PHYSICAL_WRITE_REQUESTS,
-        1.0,
-    ),
+    ("Physical read (blocks)", "blocks", stats::PHYSICAL_READS, 1.0),
+    ("Physical write (blocks)", "blocks", stats::PHYSICAL_WRITES, 1.0),
+    ("Read IO requests", "count", stats::PHYSICAL_READ_REQUESTS, 1.0),
+    ("Write IO requests", "count", stats::PHYSICAL_WRITE_REQUESTS, 1.0),
     ("Read IO (MB)", "mib", stats::PHYSICAL_READ_BYTES, 1.0 / MIB),
-    (
-        "Write IO (MB)",
-        "mib",
-        stats::PHYSICAL_WRITE_BYTES,
-        1.0 / MIB,
-    ),
+    ("Write IO (MB)", "mib", stats::PHYSICAL_WRITE_BYTES, 1.0 / MIB),
     ("User calls", "count", stats::USER_CALLS, 1.0),
     ("Executes (SQL)", "count", stats::EXECUTE_COUNT, 1.0),
     ("Rollbacks", "count", stats::USER_ROLLBACKS, 1.0),
@@ -83,21 +49,14 @@ pub const ROWS: [(&str, &str, Stat, f64); 14] = [
 
 pub(super) fn profile(deltas: &Deltas<'_>) -> Vec<LoadRow> {
     let w = &deltas.window;
-    let row = |name: &str, unit: &str, total: Figure, source: String| {
-        load_row(w, name, unit, total, source)
-    };
+    let row = |name: &str, unit: &str, total: Figure, source: String| load_row(w, name, unit, total, source);
     // A server's own count of transactions has those that were rolled back by themselves too.
     let is_counted = |stat: Stat| w.count(stat).is_some();
     let (commits, rollbacks) = match is_counted(stats::SERVER_COMMITS) {
         true => (stats::SERVER_COMMITS, stats::SERVER_ROLLBACKS),
         false => (stats::USER_COMMITS, stats::USER_ROLLBACKS),
     };
-    let mut rows = vec![row(
-        "DB Time(s)",
-        "s",
-        w.db_time_ns().scaled(S_PER_NS),
-        deltas.source(stats::DB_TIME),
-    )];
+    let mut rows = vec![row("DB Time(s)", "s", w.db_time_ns().scaled(S_PER_NS), deltas.source(stats::DB_TIME))];
     for (name, unit, stat, factor) in ROWS {
         if name == "Rollbacks" {
             let ops = Figure::Count(w.ops());
@@ -110,12 +69,7 @@ pub(super) fn profile(deltas: &Deltas<'_>) -> Vec<LoadRow> {
         let total = w.get(stat).scaled(factor);
         rows.push(row(name, unit, total, deltas.source(stat)));
     }
-    rows.push(row(
-        "Transactions",
-        "count",
-        w.transactions(),
-        deltas.source(commits),
-    ));
+    rows.push(row("Transactions", "count", w.transactions(), deltas.source(commits)));
     rows
 }
 
@@ -149,10 +103,7 @@ pub(super) fn efficiency(deltas: &Deltas<'_>) -> Vec<PercentRow> {
         (Some(gets), Some(hits)) => Figure::Count(gets.saturating_sub(hits)),
         _ => Figure::na(UNSUPPORTED),
     };
-    let row = |name: &str, value_pct: Figure| PercentRow {
-        name: name.to_owned(),
-        value_pct,
-    };
+    let row = |name: &str, value_pct: Figure| PercentRow { name: name.to_owned(), value_pct };
     // A server keeps no count of such waits.
     let busy_waits = match deltas.is_server() {
         true => Figure::na("unknowable"),
@@ -160,24 +111,9 @@ pub(super) fn efficiency(deltas: &Deltas<'_>) -> Vec<PercentRow> {
     };
     vec![
         row("Buffer Nowait %", miss_pct(&busy_waits, &gets)),
-        row(
-            "Redo NoWait %",
-            miss_pct(
-                &w.get(stats::REDO_LOG_SPACE_REQUESTS),
-                &w.get(stats::REDO_ENTRIES),
-            ),
-        ),
-        row(
-            "Buffer Hit %",
-            miss_pct(
-                &w.get(stats::PHYSICAL_READS_CACHE),
-                &w.get(stats::GETS_FROM_CACHE),
-            ),
-        ),
-        row(
-            "Index Hit %",
-            miss_pct(&index_misses, &w.get(stats::INDEX_GETS)),
-        ),
+        row("Redo NoWait %", miss_pct(&w.get(stats::REDO_LOG_SPACE_REQUESTS), &w.get(stats::REDO_ENTRIES))),
+        row("Buffer Hit %", miss_pct(&w.get(stats::PHYSICAL_READS_CACHE), &w.get(stats::GETS_FROM_CACHE))),
+        row("Index Hit %", miss_pct(&index_misses, &w.get(stats::INDEX_GETS))),
         row("Latch Hit %", Figure::na(UNSUPPORTED)),
         row("Library Hit %", Figure::na(UNSUPPORTED)),
         row("Execute to Parse %", Figure::na(UNSUPPORTED)),
@@ -199,10 +135,7 @@ pub(super) fn statistics(deltas: &Deltas<'_>) -> BTreeMap<String, StatRow> {
     let tx = w.transactions();
     DICTIONARY
         .iter()
-        .filter(|stat| {
-            w.stats.counters.contains_key(stat.name)
-                || deltas.whole.stats.counters.contains_key(stat.name)
-        })
+        .filter(|stat| w.stats.counters.contains_key(stat.name) || deltas.whole.stats.counters.contains_key(stat.name))
         .map(|&stat| {
             let total = w.get(stat);
             let row = StatRow {
@@ -224,19 +157,13 @@ pub(super) fn statistics(deltas: &Deltas<'_>) -> BTreeMap<String, StatRow> {
 }
 
 pub(super) fn gauges(deltas: &Deltas<'_>) -> BTreeMap<String, GaugeRow> {
-    let (begin, end) = (
-        &deltas.data.begin.stats.gauges,
-        &deltas.data.end.stats.gauges,
-    );
+    let (begin, end) = (&deltas.data.begin.stats.gauges, &deltas.data.end.stats.gauges);
     let figure = |value: Option<&u64>| value.map_or_else(Figure::default, |v| Figure::Count(*v));
     begin
         .keys()
         .chain(end.keys())
         .map(|name| {
-            let row = GaugeRow {
-                begin: figure(begin.get(name)),
-                end: figure(end.get(name)),
-            };
+            let row = GaugeRow { begin: figure(begin.get(name)), end: figure(end.get(name)) };
             (name.clone(), row)
         })
         .collect()
@@ -255,10 +182,7 @@ fn run_queue_us(deltas: &Deltas<'_>, ash: &AshInfo) -> (Figure, String) {
             let sampled = ash.run_queue_count.scaled(w.elapsed_s * 1e6);
             (sampled, SAMPLED.to_owned())
         }
-        figure => (
-            figure.scaled(US_PER_NS),
-            deltas.source(stats::SERVER_RUN_DELAY),
-        ),
+        figure => (figure.scaled(US_PER_NS), deltas.source(stats::SERVER_RUN_DELAY)),
     }
 }
 

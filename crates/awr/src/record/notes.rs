@@ -29,20 +29,13 @@ pub(super) fn checks(deltas: &Deltas<'_>, record: &Record) -> Checks {
         None => Figure::na(UNSUPPORTED),
     };
     let efficiency = |name: &str| {
-        let row = record
-            .instance
-            .efficiency
-            .iter()
-            .find(|row| row.name == name);
+        let row = record.instance.efficiency.iter().find(|row| row.name == name);
         row.map_or_else(Figure::default, |row| row.value_pct.clone())
     };
     let (little, expected) = little(deltas);
     // A server's processes do the work that is assay's own elsewhere.
     let (process_read_bytes, process_write_bytes) = match super::reads::is_server(deltas) {
-        true => (
-            w.get(stats::SERVER_DEVICE_READ_BYTES),
-            w.get(stats::SERVER_DIRTIED_BYTES),
-        ),
+        true => (w.get(stats::SERVER_DEVICE_READ_BYTES), w.get(stats::SERVER_DIRTIED_BYTES)),
         false => (
             delta(from.process_read_bytes, to.process_read_bytes),
             delta(from.process_write_bytes, to.process_write_bytes),
@@ -87,9 +80,7 @@ fn active_blocks(deltas: &Deltas<'_>) -> Figure {
 
 /// A SCALE as blocks: a bare number counts blocks, a suffix K M G T counts bytes.
 fn blocks_of(text: &str, block_bytes: Option<u64>) -> Option<u64> {
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let number: u64 = text[..digits].parse().ok()?;
     let shift = match text[digits..].trim_start().chars().next() {
         Some('K' | 'k') => 10,
@@ -133,10 +124,7 @@ fn hit_expected(deltas: &Deltas<'_>, cache: &Figure, active: &Figure) -> Figure 
 /// Operations in flight at the borders count with the time they spent inside.
 fn little(deltas: &Deltas<'_>) -> (Figure, Figure) {
     let w = &deltas.window;
-    if deltas
-        .setting("RATE")
-        .is_some_and(|rate| !rate.trim_matches(['0', '.']).is_empty())
-    {
+    if deltas.setting("RATE").is_some_and(|rate| !rate.trim_matches(['0', '.']).is_empty()) {
         let open = || Figure::na("open loop");
         return (open(), open());
     }
@@ -148,18 +136,14 @@ fn little(deltas: &Deltas<'_>) -> (Figure, Figure) {
     let events = w.stats.events.iter();
     let between = events.filter(|event| event.name == CLIENT_WAIT);
     let between_ns: f64 = between.map(|event| event.waits.sum_ns() as f64).sum();
-    let inside =
-        w.driver.busy_ns as f64 + w.driver.think_ns as f64 + w.to.driver.in_flight_ns as f64
-            - w.from.driver.in_flight_ns as f64
-            + between_ns;
+    let inside = w.driver.busy_ns as f64 + w.driver.think_ns as f64 + w.to.driver.in_flight_ns as f64
+        - w.from.driver.in_flight_ns as f64
+        + between_ns;
     let there = match super::active_fraction(deltas.data).value() {
         Some(fraction) => fraction * deltas.data.sessions as f64,
         None => deltas.data.begin.driver.sessions_active as f64,
     };
-    (
-        Figure::decimal(inside / (w.elapsed_s * 1e9)),
-        Figure::decimal(there),
-    )
+    (Figure::decimal(inside / (w.elapsed_s * 1e9)), Figure::decimal(there))
 }
 
 /// Everything the reader must know before believing a number, in sentences.
@@ -188,13 +172,7 @@ fn sentence(text: &str) -> String {
 /// Sources that went backwards inside the window: their rows are missing, not zero.
 fn resets(deltas: &Deltas<'_>, out: &mut Vec<String>) {
     let w = &deltas.window;
-    let names: Vec<&str> = w
-        .stats
-        .resets
-        .iter()
-        .chain(&w.driver.resets)
-        .map(String::as_str)
-        .collect();
+    let names: Vec<&str> = w.stats.resets.iter().chain(&w.driver.resets).map(String::as_str).collect();
     if !names.is_empty() {
         out.push(format!(
             "Counters went backwards inside the window: {}. Their rows are n/a or missing. Check whether the target \
@@ -207,10 +185,7 @@ fn resets(deltas: &Deltas<'_>, out: &mut Vec<String>) {
 fn validity(record: &Record, out: &mut Vec<String>) {
     let violated = assay_measure::identity::violated_exact(record);
     if !violated.is_empty() {
-        let ids: Vec<&str> = violated
-            .iter()
-            .map(|identity| identity.id.as_str())
-            .collect();
+        let ids: Vec<&str> = violated.iter().map(|identity| identity.id.as_str()).collect();
         out.push(format!(
             "Numbers do not agree: exact identities {} are violated, which is a bug of assay. \
              Do not use any figure of this report that the Integrity section names.",
@@ -237,10 +212,8 @@ fn load(record: &Record, out: &mut Vec<String>) {
         ));
     }
     let checks = &record.checks;
-    if let (Some(expected), Some(measured)) = (
-        checks.hit_expected_pct.value(),
-        checks.hit_measured_pct.value(),
-    ) && (expected - measured).abs() > HIT_POINTS
+    if let (Some(expected), Some(measured)) = (checks.hit_expected_pct.value(), checks.hit_measured_pct.value())
+        && (expected - measured).abs() > HIT_POINTS
     {
         let cause = if measured > expected {
             "block accesses are less even than the formula assumes (hot spot, hot schema, scans), or SCALE differs \
@@ -255,10 +228,8 @@ fn load(record: &Record, out: &mut Vec<String>) {
             fixed(expected, 1),
         ));
     }
-    if let (Some(found), Some(there)) = (
-        checks.little_sessions.value(),
-        checks.little_expected_sessions.value(),
-    ) && (found - there).abs() > LITTLE_RATIO * there
+    if let (Some(found), Some(there)) = (checks.little_sessions.value(), checks.little_expected_sessions.value())
+        && (found - there).abs() > LITTLE_RATIO * there
     {
         out.push(format!(
             "Little's law accounts for {} of {} sessions: operation times and throughput do not describe the same \
@@ -345,19 +316,10 @@ fn driver(record: &Record, out: &mut Vec<String>) {
             fixed(100.0 * delay / thread_s, 1)
         ));
     }
-    if let Some(share) = record
-        .driver
-        .thread_cpu_pct
-        .value()
-        .filter(|pct| *pct >= 95.0)
-    {
+    if let Some(share) = record.driver.thread_cpu_pct.value().filter(|pct| *pct >= 95.0) {
         let way_out = match is_server {
-            true => {
-                "Increase WORK_UNIT, use LOOP=server, or use more DRIVER_THREADS if CPUs are free."
-            }
-            false => {
-                "More sessions will not raise throughput; more DRIVER_THREADS may, if CPUs are free."
-            }
+            true => "Increase WORK_UNIT, use LOOP=server, or use more DRIVER_THREADS if CPUs are free.",
+            false => "More sessions will not raise throughput; more DRIVER_THREADS may, if CPUs are free.",
         };
         out.push(format!(
             "The driver threads used {} % of {} CPUs: this run measures CPU, not storage. {way_out}",
@@ -395,10 +357,7 @@ fn sources(record: &Record, out: &mut Vec<String>) {
         Some(_) => "the server's processes",
         None => "this process",
     };
-    let (below, layer) = match (
-        checks.process_read_bytes.value(),
-        checks.device_read_bytes.value(),
-    ) {
+    let (below, layer) = match (checks.process_read_bytes.value(), checks.device_read_bytes.value()) {
         (Some(process), _) => (process, format!("the kernel charged {whose} with")),
         (None, Some(device)) => (device, "the devices under the data delivered".to_owned()),
         (None, None) => return,
@@ -412,10 +371,8 @@ fn sources(record: &Record, out: &mut Vec<String>) {
             crate::readings::device_reads(record)
         ));
     }
-    if let (Some(process), Some(device)) = (
-        checks.process_read_bytes.value(),
-        checks.device_read_bytes.value(),
-    ) && process > SOME_BYTES
+    if let (Some(process), Some(device)) = (checks.process_read_bytes.value(), checks.device_read_bytes.value())
+        && process > SOME_BYTES
         && device > 1.2 * process
     {
         out.push(format!(
@@ -445,11 +402,9 @@ fn host(record: &Record, out: &mut Vec<String>) {
         ));
     }
     let model = &record.instance.time_model;
-    if let (Some(busy), Some(queue), Some(db_time)) = (
-        pct("busy"),
-        model.run_queue_us.value(),
-        model.db_time_us.value(),
-    ) && busy >= 95.0
+    if let (Some(busy), Some(queue), Some(db_time)) =
+        (pct("busy"), model.run_queue_us.value(), model.db_time_us.value())
+        && busy >= 95.0
         && queue > 0.05 * db_time
     {
         out.push(format!(

@@ -53,10 +53,7 @@ fn judge(reads: &mut ReadSources, gets: &Figure, elapsed_s: f64) {
         reads.true_blocks_per_s = Figure::Na(reason);
     };
     // A neighbour's reads would pass for ours, so the smaller figure is the sharper one.
-    let (process, device) = (
-        reads.process_device_bytes.value(),
-        reads.device_bytes.value(),
-    );
+    let (process, device) = (reads.process_device_bytes.value(), reads.device_bytes.value());
     let (below, basis) = match (process, device) {
         (Some(process), Some(device)) if device < process => (device, "devices"),
         (Some(process), _) => (process, "server processes"),
@@ -82,9 +79,7 @@ fn judge(reads: &mut ReadSources, gets: &Figure, elapsed_s: f64) {
     let blocks = reads.engine_blocks_count.scaled(from_device);
     reads.true_blocks_per_s = blocks.per(elapsed_s, NO_WINDOW);
     reads.true_hit_pct = match (gets.value(), blocks.value()) {
-        (Some(gets), Some(blocks)) if gets > 0.0 => {
-            Figure::decimal((100.0 * (1.0 - blocks / gets)).max(0.0))
-        }
+        (Some(gets), Some(blocks)) if gets > 0.0 => Figure::decimal((100.0 * (1.0 - blocks / gets)).max(0.0)),
         (Some(_), Some(_)) => Figure::na("no gets"),
         (None, _) => gets.clone(),
         (_, None) => blocks,

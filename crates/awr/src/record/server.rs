@@ -94,26 +94,10 @@ fn shares(deltas: &Deltas<'_>) -> Vec<PercentRow> {
     const SHARES: [(&str, Stat, Stat); 6] = [
         ("Table Block Hit %", stats::TABLE_HITS, stats::TABLE_GETS),
         ("Index Block Hit %", stats::INDEX_HITS, stats::INDEX_GETS),
-        (
-            "Heap-Only Updates %",
-            stats::TABLE_UPDATES_HOT,
-            stats::TABLE_UPDATES,
-        ),
-        (
-            "Updates to Another Page %",
-            stats::TABLE_UPDATES_NEW_PAGE,
-            stats::TABLE_UPDATES,
-        ),
-        (
-            "Full Page Images per Log Record %",
-            stats::WAL_FULL_PAGES,
-            stats::REDO_ENTRIES,
-        ),
-        (
-            "Writes by Sessions %",
-            stats::BUFFERS_WRITTEN_BY_BACKENDS,
-            stats::PHYSICAL_WRITES,
-        ),
+        ("Heap-Only Updates %", stats::TABLE_UPDATES_HOT, stats::TABLE_UPDATES),
+        ("Updates to Another Page %", stats::TABLE_UPDATES_NEW_PAGE, stats::TABLE_UPDATES),
+        ("Full Page Images per Log Record %", stats::WAL_FULL_PAGES, stats::REDO_ENTRIES),
+        ("Writes by Sessions %", stats::BUFFERS_WRITTEN_BY_BACKENDS, stats::PHYSICAL_WRITES),
     ];
     let w = &deltas.window;
     let share = |(name, part, whole): (&str, Stat, Stat)| {
@@ -122,14 +106,10 @@ fn shares(deltas: &Deltas<'_>) -> Vec<PercentRow> {
             Some(whole) => part.scaled(100.0).per(whole, "nothing counted"),
             None => whole,
         };
-        PercentRow {
-            name: name.to_owned(),
-            value_pct,
-        }
+        PercentRow { name: name.to_owned(), value_pct }
     };
     let rows = SHARES.map(share).into_iter();
-    rows.filter(|row| row.value_pct.reason() != Some(UNSUPPORTED))
-        .collect()
+    rows.filter(|row| row.value_pct.reason() != Some(UNSUPPORTED)).collect()
 }
 
 #[cfg(test)]
@@ -141,8 +121,7 @@ mod tests {
     fn counters_are_late_where_the_server_says_so_whatever_its_version() {
         let server = |late: Option<&str>| {
             let mut run = fixture::postgres(15);
-            run.engine_facts
-                .retain(|fact| !fact.name.contains("version"));
+            run.engine_facts.retain(|fact| !fact.name.contains("version"));
             run.engine_facts.extend(late.map(|s| facts::LATE_S.fact(s)));
             let server = crate::record::build(&run).instance.server;
             let server = server.expect("a server");

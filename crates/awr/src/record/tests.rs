@@ -5,12 +5,7 @@ use assay_measure::snapshot::Reading;
 use assay_measure::snapshot::Verdict;
 
 fn load<'a>(record: &'a Record, name: &str) -> &'a assay_measure::record::LoadRow {
-    record
-        .instance
-        .load_profile
-        .iter()
-        .find(|row| row.name == name)
-        .unwrap()
+    record.instance.load_profile.iter().find(|row| row.name == name).unwrap()
 }
 
 fn warned(run: &RunData, part: &str) -> bool {
@@ -31,10 +26,7 @@ fn rates_divide_by_every_denominator() {
     assert_eq!(gets.per_tx, Figure::decimal(670.0));
     assert_eq!(gets.per_op, Figure::decimal(67.0));
     let time = load(&record, "DB Time(s)");
-    assert_eq!(
-        time.per_call.value().map(|v| (v * 1e6).round()),
-        Some(40_000.0)
-    );
+    assert_eq!(time.per_call.value().map(|v| (v * 1e6).round()), Some(40_000.0));
 }
 
 #[test]
@@ -43,16 +35,10 @@ fn db_time_is_that_inside_the_window_also_of_operations_that_span_its_ends() {
     // All four sessions hang in an operation since second 21 and end none.
     let name = assay_measure::stats::DB_TIME.name;
     let before = fixture::snapshot(21);
-    run.end
-        .stats
-        .counters
-        .insert(name.to_owned(), before.stats.counters[name].clone());
+    run.end.stats.counters.insert(name.to_owned(), before.stats.counters[name].clone());
     run.end.driver.in_flight_ns = 4_080_000_000;
     let record = build(&run);
-    assert_eq!(
-        record.instance.time_model.db_time_us,
-        Figure::decimal(80_000_000.0)
-    );
+    assert_eq!(record.instance.time_model.db_time_us, Figure::decimal(80_000_000.0));
 }
 
 #[test]
@@ -75,15 +61,9 @@ fn slob_37_logical_reads_are_misses_and_hits_and_executes_are_operations() {
 fn a_run_without_transactions_has_no_per_transaction_figure() {
     let mut run = fixture::run();
     let name = assay_measure::stats::USER_COMMITS.name;
-    run.end
-        .stats
-        .counters
-        .insert(name.to_owned(), run.begin.stats.counters[name].clone());
+    run.end.stats.counters.insert(name.to_owned(), run.begin.stats.counters[name].clone());
     let record = build(&run);
-    assert_eq!(
-        load(&record, "Redo size (bytes)").per_tx,
-        Figure::na("no transactions")
-    );
+    assert_eq!(load(&record, "Redo size (bytes)").per_tx, Figure::na("no transactions"));
     assert_eq!(record.interval.tx_count, Figure::Count(0));
 }
 
@@ -92,9 +72,7 @@ fn a_counter_the_engine_lacks_is_na_and_stays_na_in_sums() {
     let mut run = fixture::run();
     for mark in [&mut run.begin, &mut run.end] {
         let name = assay_measure::stats::PHYSICAL_WRITE_TOTAL_REQUESTS.name;
-        mark.stats
-            .counters
-            .insert(name.to_owned(), Reading::Na("denied".to_owned()));
+        mark.stats.counters.insert(name.to_owned(), Reading::Na("denied".to_owned()));
     }
     let record = build(&run);
     let total = &record.instance.io_profile[0];
@@ -109,14 +87,8 @@ fn a_counter_that_went_backwards_is_na_alone() {
     let name = assay_measure::stats::REDO_SIZE.name.to_owned();
     run.end.stats.counters.insert(name, Reading::Count(1));
     let record = build(&run);
-    assert_eq!(
-        load(&record, "Redo size (bytes)").per_s,
-        Figure::na("reset")
-    );
-    assert_eq!(
-        load(&record, "Read IO requests").per_s,
-        Figure::decimal(6000.0)
-    );
+    assert_eq!(load(&record, "Redo size (bytes)").per_s, Figure::na("reset"));
+    assert_eq!(load(&record, "Read IO requests").per_s, Figure::decimal(6000.0));
 }
 
 #[test]
@@ -124,27 +96,14 @@ fn an_event_that_went_backwards_is_named_and_not_shown_as_zero() {
     let mut run = fixture::run();
     run.end.stats.events[0].waits = assay_measure::histogram::Histogram::new();
     let record = build(&run);
-    assert!(
-        record
-            .instance
-            .events
-            .iter()
-            .all(|event| event.name != "db file sequential read")
-    );
+    assert!(record.instance.events.iter().all(|event| event.name != "db file sequential read"));
     assert!(warned(&run, "db file sequential read"));
 }
 
 #[test]
 fn percentiles_are_those_of_the_window_and_na_with_too_few_samples() {
     let record = build(&fixture::run());
-    let event = |name: &str| {
-        record
-            .instance
-            .events
-            .iter()
-            .find(|event| event.name == name)
-            .unwrap()
-    };
+    let event = |name: &str| record.instance.events.iter().find(|event| event.name == name).unwrap();
     let reads = event("db file sequential read");
     assert_eq!(reads.count, Figure::Count(120_000));
     assert_eq!(reads.hist_ns.count(), 120_000);
@@ -158,26 +117,14 @@ fn percentiles_are_those_of_the_window_and_na_with_too_few_samples() {
 fn background_shares_never_exceed_their_whole() {
     let sum = |run: &RunData| -> f64 {
         let record = build(run);
-        let background = record
-            .instance
-            .events
-            .iter()
-            .filter(|event| event.actor == "background");
-        background
-            .filter_map(|event| event.db_time_pct.value())
-            .sum()
+        let background = record.instance.events.iter().filter(|event| event.actor == "background");
+        background.filter_map(|event| event.db_time_pct.value()).sum()
     };
     let mut run = fixture::run();
-    assert!(
-        (sum(&run) - 58.0).abs() < 1e-9,
-        "116 ms of waits in 200 ms a second"
-    );
+    assert!((sum(&run) - 58.0).abs() < 1e-9, "116 ms of waits in 200 ms a second");
     // Log writes led by sessions: the background threads' own time is less than the waits.
     let name = assay_measure::stats::BACKGROUND_TIME.name.to_owned();
-    run.end
-        .stats
-        .counters
-        .insert(name, Reading::Count(500_000_000));
+    run.end.stats.counters.insert(name, Reading::Count(500_000_000));
     assert!((sum(&run) - 100.0).abs() < 1e-9);
 }
 
@@ -217,10 +164,7 @@ fn sessions_that_stopped_early_lower_the_active_fraction_and_are_warned_of() {
     let mut run = fixture::run();
     run.per_session[0].last_op_ns = Some(12_000_000_000);
     let record = build(&run);
-    assert_eq!(
-        record.interval.worker_active_fraction,
-        Figure::decimal(0.875)
-    );
+    assert_eq!(record.interval.worker_active_fraction, Figure::decimal(0.875));
     assert!(warned(&run, "only 87.5 % of the window"));
 }
 
@@ -233,10 +177,7 @@ fn a_pause_that_was_asked_for_is_part_of_a_session_s_activity() {
         session.busy_ns = 220_000_000;
         session.last_op_ns = Some(21_100_000_000);
     }
-    assert_eq!(
-        build(&run).interval.worker_active_fraction,
-        Figure::decimal(1.0)
-    );
+    assert_eq!(build(&run).interval.worker_active_fraction, Figure::decimal(1.0));
     assert!(!warned(&run, "of the window: the rates are too low"));
 }
 
@@ -282,64 +223,38 @@ fn series_of(rates: &[f64]) -> Series {
     Series {
         t_s: (1..=rates.len()).map(|s| s as f64).collect(),
         in_window: vec![true; rates.len()],
-        metrics: [(
-            "ops_count_per_s".to_owned(),
-            rates.iter().map(|rate| Figure::decimal(*rate)).collect(),
-        )]
-        .into(),
+        metrics: [("ops_count_per_s".to_owned(), rates.iter().map(|rate| Figure::decimal(*rate)).collect())].into(),
         ..Series::default()
     }
 }
 
 #[test]
 fn steadiness_compares_the_last_quarter_with_the_first() {
-    let found = series::steadiness(&series_of(&[
-        100.0, 100.0, 90.0, 90.0, 70.0, 70.0, 50.0, 50.0,
-    ]));
+    let found = series::steadiness(&series_of(&[100.0, 100.0, 90.0, 90.0, 70.0, 70.0, 50.0, 50.0]));
     assert_eq!(found.last_over_first_ratio, Figure::decimal(0.5));
     assert_eq!(found.mean_per_s, Figure::decimal(77.5));
     let expected =
-        (2.0 * (22.5_f64.powi(2) + 12.5_f64.powi(2) + 7.5_f64.powi(2) + 27.5_f64.powi(2)) / 7.0)
-            .sqrt()
-            / 77.5;
+        (2.0 * (22.5_f64.powi(2) + 12.5_f64.powi(2) + 7.5_f64.powi(2) + 27.5_f64.powi(2)) / 7.0).sqrt() / 77.5;
     let variation = found.variation_ratio.value().unwrap();
-    assert!(
-        (variation - expected).abs() < 1e-12,
-        "{variation} {expected}"
-    );
+    assert!((variation - expected).abs() < 1e-12, "{variation} {expected}");
 }
 
 #[test]
 fn a_change_of_level_is_found_where_it_is_and_noise_has_none() {
     let noise = |i: usize| (i * 7919 % 13) as f64;
     let flat: Vec<f64> = (0..60).map(|i| 1000.0 + noise(i)).collect();
-    assert!(
-        series::steadiness(&series_of(&flat))
-            .change_points_s
-            .is_empty()
-    );
-    let cliff: Vec<f64> = (0..60)
-        .map(|i| if i < 40 { 1000.0 } else { 400.0 } + noise(i))
-        .collect();
-    assert_eq!(
-        series::steadiness(&series_of(&cliff)).change_points_s,
-        [40.0]
-    );
+    assert!(series::steadiness(&series_of(&flat)).change_points_s.is_empty());
+    let cliff: Vec<f64> = (0..60).map(|i| if i < 40 { 1000.0 } else { 400.0 } + noise(i)).collect();
+    assert_eq!(series::steadiness(&series_of(&cliff)).change_points_s, [40.0]);
 }
 
 #[test]
 fn the_levels_of_a_day_of_seconds_are_found() {
     // Quadratic in the seconds this would take minutes.
     let rate = |i: usize| {
-        if (30_000..60_000).contains(&i) {
-            500.0
-        } else {
-            1000.0
-        }
+        if (30_000..60_000).contains(&i) { 500.0 } else { 1000.0 }
     };
-    let day: Vec<f64> = (0..86_400)
-        .map(|i| rate(i) + (i * 7919 % 13) as f64)
-        .collect();
+    let day: Vec<f64> = (0..86_400).map(|i| rate(i) + (i * 7919 % 13) as f64).collect();
     let found = series::steadiness(&series_of(&day));
     assert_eq!(found.change_points_s, [30_000.0, 60_000.0]);
 }
@@ -354,35 +269,15 @@ fn too_few_seconds_are_not_judged() {
 fn the_series_marks_the_window_and_every_metric_has_every_second() {
     let record = build(&fixture::run());
     assert_eq!(record.series.t_s.len(), 22);
-    assert_eq!(
-        record
-            .series
-            .in_window
-            .iter()
-            .filter(|inside| **inside)
-            .count(),
-        20
-    );
-    assert!(
-        record
-            .series
-            .metrics
-            .values()
-            .all(|column| column.len() == 22)
-    );
-    assert!(
-        record
-            .series
-            .metrics
-            .contains_key("background_log_file_parallel_write_p99_us")
-    );
+    assert_eq!(record.series.in_window.iter().filter(|inside| **inside).count(), 20);
+    assert!(record.series.metrics.values().all(|column| column.len() == 22));
+    assert!(record.series.metrics.contains_key("background_log_file_parallel_write_p99_us"));
 }
 
 #[test]
 fn a_thinned_series_says_its_step() {
     let mut run = fixture::run();
-    run.series
-        .retain(|snapshot| (snapshot.at_ns / 1_000_000_000).is_multiple_of(2));
+    run.series.retain(|snapshot| (snapshot.at_ns / 1_000_000_000).is_multiple_of(2));
     let record = build(&run);
     assert_eq!(record.series.step_s, Figure::decimal(2.0));
     assert_eq!(record.checks.steadiness.steps_count, Figure::Count(10));
@@ -393,13 +288,8 @@ fn a_thinned_series_says_its_step() {
 #[test]
 fn slob_26_operations_of_the_window_are_the_sum_of_its_seconds() {
     let record = build(&fixture::run());
-    let ops = record.series.metrics["ops_count_per_s"]
-        .iter()
-        .zip(&record.series.in_window);
-    let sum: f64 = ops
-        .filter(|(_, inside)| **inside)
-        .filter_map(|(ops, _)| ops.value())
-        .sum();
+    let ops = record.series.metrics["ops_count_per_s"].iter().zip(&record.series.in_window);
+    let sum: f64 = ops.filter(|(_, inside)| **inside).filter_map(|(ops, _)| ops.value()).sum();
     assert_eq!(Some(sum), record.interval.ops_count.value());
 }
 
@@ -428,10 +318,7 @@ fn a_run_killed_in_its_first_second_has_no_rates_and_no_panic() {
     run.end = run.gate.clone();
     run.drained = run.gate.clone();
     let record = build(&run);
-    assert_eq!(
-        load(&record, "Operations").per_s,
-        Figure::na("no measured window")
-    );
+    assert_eq!(load(&record, "Operations").per_s, Figure::na("no measured window"));
     assert!(crate::testing::text(&record).ends_with("End of Report\n"));
 }
 
@@ -446,14 +333,7 @@ fn fixed_iterations_count_sessions_until_each_finished() {
     let record = build(&run);
     let little = record.checks.little_sessions.value().unwrap();
     assert!((little - 4.0).abs() < 0.01, "{little}");
-    assert_eq!(
-        record
-            .checks
-            .little_expected_sessions
-            .value()
-            .map(f64::round),
-        Some(4.0)
-    );
+    assert_eq!(record.checks.little_expected_sessions.value().map(f64::round), Some(4.0));
 }
 
 #[test]
@@ -470,12 +350,7 @@ fn an_open_loop_has_no_littles_law_of_sessions() {
 #[test]
 fn kinds_of_operations_have_a_row_each() {
     let record = build(&fixture::run());
-    let kinds: Vec<&str> = record
-        .driver
-        .ops
-        .iter()
-        .map(|op| op.kind.as_str())
-        .collect();
+    let kinds: Vec<&str> = record.driver.ops.iter().map(|op| op.kind.as_str()).collect();
     assert_eq!(kinds, ["select", "update"]);
     assert_eq!(record.driver.ops[0].rows_count, 115_200);
 }
@@ -502,11 +377,7 @@ fn who_kept_the_driver_threads_from_a_cpu_is_told_by_who_had_the_cpus() {
     };
     for (busy, own, words) in [
         (1.0, 0.3, "other work on this host took CPU time"),
-        (
-            0.95,
-            0.93,
-            "they waited for each other; use fewer DRIVER_THREADS",
-        ),
+        (0.95, 0.93, "they waited for each other; use fewer DRIVER_THREADS"),
         (0.4, 0.38, "while another was idle"),
     ] {
         let text = warned(2, busy, own);

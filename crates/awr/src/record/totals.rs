@@ -81,20 +81,14 @@ fn bucketed(event: &BucketReading, rows: &mut [EventRow]) {
     if event.waits.iter().all(|waits| *waits == 0) {
         return;
     }
-    let mut mine: Vec<&mut EventRow> = rows
-        .iter_mut()
-        .filter(|row| row.name == event.name)
-        .collect();
+    let mut mine: Vec<&mut EventRow> = rows.iter_mut().filter(|row| row.name == event.name).collect();
     let foreground = actor_name(Actor::Foreground);
     let both = mine.len() > 1;
     mine.sort_by_key(|row| row.actor != foreground);
     if let Some(row) = mine.into_iter().next() {
         row.hist_us.clone_from(&event.waits);
         if both {
-            row.note = format!(
-                "buckets from {}: those of the background are among them",
-                event.source
-            );
+            row.note = format!("buckets from {}: those of the background are among them", event.source);
         }
     }
 }
@@ -148,10 +142,8 @@ impl Joined for EventRow {
         match own {
             None => self.note = format!("also sampled, not added: {seconds:.3} s{seen}"),
             Some(reason) => {
-                self.note = format!(
-                    "count from {}, which has no time ({reason}); the time is sampled{seen}",
-                    self.source
-                );
+                self.note =
+                    format!("count from {}, which has no time ({reason}); the time is sampled{seen}", self.source);
                 self.total_us = total_us;
                 self.total_error_us = total_error_us;
                 self.avg_us = Figure::na("count and time come from different sources");

@@ -53,14 +53,7 @@ pub(super) fn absolute(page: &mut Sections, record: &Record) {
     const COLUMNS: [Column; 3] = [left("Statistic", 44), right("Begin", 22), right("End", 22)];
     page.columns(&COLUMNS);
     for (name, row) in &record.instance.gauges {
-        page.row(
-            &COLUMNS,
-            &[
-                name.clone().into(),
-                Cell::figure(&row.begin, 0),
-                Cell::figure(&row.end, 0),
-            ],
-        );
+        page.row(&COLUMNS, &[name.clone().into(), Cell::figure(&row.begin, 0), Cell::figure(&row.end, 0)]);
     }
 }
 
@@ -68,13 +61,7 @@ pub(super) fn absolute(page: &mut Sections, record: &Record) {
 type Derived = (&'static str, Stat, Option<Stat>, f64, usize);
 
 const BUFFER_POOL: [Derived; 24] = [
-    (
-        "Buffers requested",
-        stats::FREE_BUFFER_REQUESTED,
-        None,
-        1.0,
-        0,
-    ),
+    ("Buffers requested", stats::FREE_BUFFER_REQUESTED, None, 1.0, 0),
     (
         "Buffers inspected per buffer requested",
         stats::FREE_BUFFER_INSPECTED,
@@ -82,13 +69,7 @@ const BUFFER_POOL: [Derived; 24] = [
         1.0,
         3,
     ),
-    (
-        "Dirty buffers met while seeking",
-        stats::DIRTY_BUFFERS_INSPECTED,
-        None,
-        1.0,
-        0,
-    ),
+    ("Dirty buffers met while seeking", stats::DIRTY_BUFFERS_INSPECTED, None, 1.0, 0),
     (
         "Dirty share of buffers inspected, %",
         stats::DIRTY_BUFFERS_INSPECTED,
@@ -96,35 +77,11 @@ const BUFFER_POOL: [Derived; 24] = [
         100.0,
         1,
     ),
-    (
-        "Pinned buffers met while seeking",
-        stats::PINNED_BUFFERS_INSPECTED,
-        None,
-        1.0,
-        0,
-    ),
-    (
-        "Buffers newly dirtied",
-        stats::BUFFERS_DIRTIED,
-        None,
-        1.0,
-        0,
-    ),
+    ("Pinned buffers met while seeking", stats::PINNED_BUFFERS_INSPECTED, None, 1.0, 0),
+    ("Buffers newly dirtied", stats::BUFFERS_DIRTIED, None, 1.0, 0),
     ("Buffers cleaned", stats::BUFFERS_CLEANED, None, 1.0, 0),
-    (
-        "Checkpoints completed",
-        stats::DBWR_CHECKPOINTS,
-        None,
-        1.0,
-        0,
-    ),
-    (
-        "Buffers written for checkpoints",
-        stats::DBWR_CHECKPOINT_BUFFERS,
-        None,
-        1.0,
-        0,
-    ),
+    ("Checkpoints completed", stats::DBWR_CHECKPOINTS, None, 1.0, 0),
+    ("Buffers written for checkpoints", stats::DBWR_CHECKPOINT_BUFFERS, None, 1.0, 0),
     (
         "Share of writes not for checkpoints, %",
         stats::PHYSICAL_WRITES_NON_CHECKPOINT,
@@ -132,27 +89,9 @@ const BUFFER_POOL: [Derived; 24] = [
         100.0,
         1,
     ),
-    (
-        "Share of writes that are undo blocks, %",
-        stats::DBWR_UNDO_WRITES,
-        Some(stats::PHYSICAL_WRITES),
-        100.0,
-        1,
-    ),
-    (
-        "Blocks that changed while they were written",
-        stats::WRITE_CLONES,
-        None,
-        1.0,
-        0,
-    ),
-    (
-        "Blocks per write request",
-        stats::PHYSICAL_WRITES,
-        Some(stats::PHYSICAL_WRITE_REQUESTS),
-        1.0,
-        2,
-    ),
+    ("Share of writes that are undo blocks, %", stats::DBWR_UNDO_WRITES, Some(stats::PHYSICAL_WRITES), 100.0, 1),
+    ("Blocks that changed while they were written", stats::WRITE_CLONES, None, 1.0, 0),
+    ("Blocks per write request", stats::PHYSICAL_WRITES, Some(stats::PHYSICAL_WRITE_REQUESTS), 1.0, 2),
     (
         "Write requests per submit call of the writers",
         stats::PHYSICAL_WRITE_REQUESTS,
@@ -167,167 +106,35 @@ const BUFFER_POOL: [Derived; 24] = [
         100.0,
         1,
     ),
-    (
-        "Checkpoints begun by the clock",
-        stats::CHECKPOINTS_TIMED,
-        None,
-        1.0,
-        0,
-    ),
-    (
-        "Checkpoints asked for (log volume, commands)",
-        stats::CHECKPOINTS_REQUESTED,
-        None,
-        1.0,
-        0,
-    ),
-    (
-        "Write phases of checkpoints (paced), ms",
-        stats::CHECKPOINT_WRITE_TIME,
-        None,
-        1e-6,
-        0,
-    ),
-    (
-        "Sync phases of checkpoints, ms",
-        stats::CHECKPOINT_SYNC_TIME,
-        None,
-        1e-6,
-        0,
-    ),
-    (
-        "Buffers written by the background writer",
-        stats::BUFFERS_WRITTEN_BY_WRITER,
-        None,
-        1.0,
-        0,
-    ),
-    (
-        "Buffers written by sessions themselves",
-        stats::BUFFERS_WRITTEN_BY_BACKENDS,
-        None,
-        1.0,
-        0,
-    ),
-    (
-        "Rounds that the background writer ended early",
-        stats::WRITER_STOPS,
-        None,
-        1.0,
-        0,
-    ),
+    ("Checkpoints begun by the clock", stats::CHECKPOINTS_TIMED, None, 1.0, 0),
+    ("Checkpoints asked for (log volume, commands)", stats::CHECKPOINTS_REQUESTED, None, 1.0, 0),
+    ("Write phases of checkpoints (paced), ms", stats::CHECKPOINT_WRITE_TIME, None, 1e-6, 0),
+    ("Sync phases of checkpoints, ms", stats::CHECKPOINT_SYNC_TIME, None, 1e-6, 0),
+    ("Buffers written by the background writer", stats::BUFFERS_WRITTEN_BY_WRITER, None, 1.0, 0),
+    ("Buffers written by sessions themselves", stats::BUFFERS_WRITTEN_BY_BACKENDS, None, 1.0, 0),
+    ("Rounds that the background writer ended early", stats::WRITER_STOPS, None, 1.0, 0),
     ("Buffers allocated", stats::BUFFERS_ALLOCATED, None, 1.0, 0),
     ("Buffers evicted", stats::BUFFER_EVICTIONS, None, 1.0, 0),
 ];
 
 const LOG: [Derived; 17] = [
-    (
-        "Redo bytes per commit",
-        stats::REDO_SIZE,
-        Some(stats::USER_COMMITS),
-        1.0,
-        1,
-    ),
-    (
-        "Redo bytes per row changed",
-        stats::REDO_SIZE,
-        Some(stats::ROWS_CHANGED),
-        1.0,
-        1,
-    ),
-    (
-        "Block changes per row changed",
-        stats::DB_BLOCK_CHANGES,
-        Some(stats::ROWS_CHANGED),
-        1.0,
-        2,
-    ),
-    (
-        "Undo share of redo, %",
-        stats::UNDO_CHANGE_SIZE,
-        Some(stats::REDO_SIZE),
-        100.0,
-        1,
-    ),
-    (
-        "Commits per log write (group commit)",
-        stats::USER_COMMITS,
-        Some(stats::REDO_WRITES),
-        1.0,
-        2,
-    ),
-    (
-        "Bytes per log write",
-        stats::REDO_BYTES_WRITTEN,
-        Some(stats::REDO_WRITES),
-        1.0,
-        0,
-    ),
-    (
-        "Time per log write, us",
-        stats::REDO_WRITE_TIME,
-        Some(stats::REDO_WRITES),
-        1e-3,
-        1,
-    ),
-    (
-        "Time per commit wait, us",
-        stats::REDO_SYNCH_TIME,
-        Some(stats::REDO_SYNCH_WRITES),
-        1e-3,
-        1,
-    ),
-    (
-        "Wastage of bytes written, %",
-        stats::REDO_WASTAGE,
-        Some(stats::REDO_BYTES_WRITTEN),
-        100.0,
-        1,
-    ),
+    ("Redo bytes per commit", stats::REDO_SIZE, Some(stats::USER_COMMITS), 1.0, 1),
+    ("Redo bytes per row changed", stats::REDO_SIZE, Some(stats::ROWS_CHANGED), 1.0, 1),
+    ("Block changes per row changed", stats::DB_BLOCK_CHANGES, Some(stats::ROWS_CHANGED), 1.0, 2),
+    ("Undo share of redo, %", stats::UNDO_CHANGE_SIZE, Some(stats::REDO_SIZE), 100.0, 1),
+    ("Commits per log write (group commit)", stats::USER_COMMITS, Some(stats::REDO_WRITES), 1.0, 2),
+    ("Bytes per log write", stats::REDO_BYTES_WRITTEN, Some(stats::REDO_WRITES), 1.0, 0),
+    ("Time per log write, us", stats::REDO_WRITE_TIME, Some(stats::REDO_WRITES), 1e-3, 1),
+    ("Time per commit wait, us", stats::REDO_SYNCH_TIME, Some(stats::REDO_SYNCH_WRITES), 1e-3, 1),
+    ("Wastage of bytes written, %", stats::REDO_WASTAGE, Some(stats::REDO_BYTES_WRITTEN), 100.0, 1),
     ("Log switches", stats::REDO_LOG_SWITCHES, None, 1.0, 0),
-    (
-        "Waits for log space",
-        stats::REDO_LOG_SPACE_REQUESTS,
-        None,
-        1.0,
-        0,
-    ),
-    (
-        "Allocations that found the log buffer full",
-        stats::REDO_ALLOCATION_RETRIES,
-        None,
-        1.0,
-        0,
-    ),
+    ("Waits for log space", stats::REDO_LOG_SPACE_REQUESTS, None, 1.0, 0),
+    ("Allocations that found the log buffer full", stats::REDO_ALLOCATION_RETRIES, None, 1.0, 0),
     ("Control file writes", stats::CONTROL_WRITES, None, 1.0, 0),
-    (
-        "Page images in the log",
-        stats::WAL_FULL_PAGES,
-        None,
-        1.0,
-        0,
-    ),
-    (
-        "Redo bytes per log record",
-        stats::REDO_SIZE,
-        Some(stats::REDO_ENTRIES),
-        1.0,
-        1,
-    ),
-    (
-        "Commits per log sync (group commit)",
-        stats::USER_COMMITS,
-        Some(stats::WAL_SYNCS),
-        1.0,
-        2,
-    ),
-    (
-        "Time per log sync, us",
-        stats::WAL_SYNC_TIME,
-        Some(stats::WAL_SYNCS),
-        1e-3,
-        1,
-    ),
+    ("Page images in the log", stats::WAL_FULL_PAGES, None, 1.0, 0),
+    ("Redo bytes per log record", stats::REDO_SIZE, Some(stats::REDO_ENTRIES), 1.0, 1),
+    ("Commits per log sync (group commit)", stats::USER_COMMITS, Some(stats::WAL_SYNCS), 1.0, 2),
+    ("Time per log sync, us", stats::WAL_SYNC_TIME, Some(stats::WAL_SYNCS), 1e-3, 1),
 ];
 
 fn total(record: &Record, stat: Stat) -> Figure {
@@ -349,10 +156,7 @@ const LIST: [Column; 2] = [left("Figure", 52), right("Value", 23)];
 fn list(page: &mut Sections, record: &Record, title: &str, rows: &[Derived]) {
     page.heading(title);
     let figures: Vec<Figure> = rows.iter().map(|row| derive(record, row)).collect();
-    if figures
-        .iter()
-        .all(|figure| figure.value().unwrap_or(0.0) == 0.0)
-    {
+    if figures.iter().all(|figure| figure.value().unwrap_or(0.0) == 0.0) {
         page.line("n/a (nothing counted)");
         return;
     }
@@ -368,12 +172,7 @@ fn list(page: &mut Sections, record: &Record, title: &str, rows: &[Derived]) {
 }
 
 pub(super) fn buffer_pool(page: &mut Sections, record: &Record) {
-    list(
-        page,
-        record,
-        "Buffer Pool and Checkpoint Activity",
-        &BUFFER_POOL,
-    );
+    list(page, record, "Buffer Pool and Checkpoint Activity", &BUFFER_POOL);
 }
 
 pub(super) fn redo(page: &mut Sections, record: &Record) {

@@ -13,12 +13,8 @@ pub(super) fn test_card(page: &mut Sections, record: &Record) {
     page.two_columns(&platform(record), &processor(record));
     page.line("");
     page.two_columns(&work(record), &storage(record));
-    let mut top: Vec<&EventRow> = record
-        .instance
-        .events
-        .iter()
-        .filter(|event| event.actor == "foreground" && event.class != "Idle")
-        .collect();
+    let mut top: Vec<&EventRow> =
+        record.instance.events.iter().filter(|event| event.actor == "foreground" && event.class != "Idle").collect();
     top.truncate(2);
     for (nth, event) in top.iter().enumerate() {
         let known = |figure: &Figure, before: &str, after: &str| match figure.reason() {
@@ -65,10 +61,7 @@ fn platform(record: &Record) -> Vec<(String, String)> {
             },
         ),
         pair("Device", device(record)),
-        pair(
-            "File system",
-            fact(&record.plan.engine_facts, facts::FILE_SYSTEM),
-        ),
+        pair("File system", fact(&record.plan.engine_facts, facts::FILE_SYSTEM)),
     ]
 }
 
@@ -111,14 +104,8 @@ fn work(record: &Record) -> Vec<(String, String)> {
         pair("Select:update %", ratio),
         pair("WORK_UNIT", setting("WORK_UNIT")),
         pair("I/O mode achieved", fact(engine, facts::IO_MODE_ACHIEVED)),
-        pair(
-            "Hit % expected",
-            number_or_reason(&record.checks.hit_expected_pct, 1),
-        ),
-        pair(
-            "Hit % measured",
-            number_or_reason(&record.checks.hit_measured_pct, 1),
-        ),
+        pair("Hit % expected", number_or_reason(&record.checks.hit_expected_pct, 1)),
+        pair("Hit % measured", number_or_reason(&record.checks.hit_measured_pct, 1)),
     ]
 }
 
@@ -135,19 +122,12 @@ fn processor(record: &Record) -> Vec<(String, String)> {
         pair("Steal %", pct("steal")),
         pair("Idle %", pct("idle")),
         pair("Load average at end", number_or_reason(&load, 2)),
-        pair(
-            "DB CPU per s",
-            number_or_reason(&per_s(record, "DB CPU(s)"), 2),
-        ),
+        pair("DB CPU per s", number_or_reason(&per_s(record, "DB CPU(s)"), 2)),
     ]
 }
 
 fn per_s(record: &Record, name: &str) -> Figure {
-    let row = record
-        .instance
-        .load_profile
-        .iter()
-        .find(|row| row.name == name);
+    let row = record.instance.load_profile.iter().find(|row| row.name == name);
     row.map_or_else(Figure::default, |row| row.per_s.clone())
 }
 
@@ -160,20 +140,13 @@ fn storage(record: &Record) -> Vec<(String, String)> {
             || "n/a (no waits)".to_owned(),
             |event| match event.p99_us.reason() {
                 Some(_) => number_or_reason(&event.avg_us, 0),
-                None => format!(
-                    "{} (p99 {})",
-                    number(&event.avg_us, 0),
-                    number(&event.p99_us, 0)
-                ),
+                None => format!("{} (p99 {})", number(&event.avg_us, 0), number(&event.p99_us, 0)),
             },
         )
     };
     let device = |bytes: &Figure| {
         let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
-        number_or_reason(
-            &bytes.scaled(1.0 / MIB).per(elapsed, "no measured window"),
-            1,
-        )
+        number_or_reason(&bytes.scaled(1.0 / MIB).per(elapsed, "no measured window"), 1)
     };
     vec![
         pair("Operations/s", rate("Operations")),
@@ -183,18 +156,9 @@ fn storage(record: &Record) -> Vec<(String, String)> {
         pair("Read MB/s", rate("Read IO (MB)")),
         pair("Write MB/s", rate("Write IO (MB)")),
         pair("Device read MB/s", device(&record.checks.device_read_bytes)),
-        pair(
-            "Device write MB/s",
-            device(&record.checks.device_write_bytes),
-        ),
-        pair(
-            "Read latency us",
-            average("db file sequential read", "foreground"),
-        ),
+        pair("Device write MB/s", device(&record.checks.device_write_bytes)),
+        pair("Read latency us", average("db file sequential read", "foreground")),
         pair("Commit latency us", average("log file sync", "foreground")),
-        pair(
-            "Write batch latency us",
-            average("db file parallel write", "background"),
-        ),
+        pair("Write batch latency us", average("db file parallel write", "background")),
     ]
 }

@@ -28,14 +28,8 @@ pub(super) fn imported(page: &mut Sections, record: &Record) {
             count => thousands(count),
         };
         let mut cells = vec![name.to_owned(), count, per_s];
-        let figures = [
-            &latency.avg_us,
-            &latency.p50_us,
-            &latency.p90_us,
-            &latency.p99_us,
-            &latency.p999_us,
-            &latency.max_us,
-        ];
+        let figures =
+            [&latency.avg_us, &latency.p50_us, &latency.p90_us, &latency.p99_us, &latency.p999_us, &latency.max_us];
         cells.extend(figures.map(|figure| number(figure, 1)));
         page.row(&COLUMNS, &cells);
     };
@@ -95,67 +89,34 @@ pub(super) fn operations(page: &mut Sections, record: &Record) {
         row(op.kind.clone(), op.count, per_s, rows, &op.service);
         if op.response.hist_ns != op.service.hist_ns && op.response.hist_ns.count() > 0 {
             let name = format!("{} (intended)", op.kind);
-            row(
-                name,
-                op.response.hist_ns.count(),
-                String::new(),
-                String::new(),
-                &op.response,
-            );
+            row(name, op.response.hist_ns.count(), String::new(), String::new(), &op.response);
         }
     }
     if driver.schedule_lag.hist_ns.count() > 0 {
         let lag = &driver.schedule_lag;
-        row(
-            "start lag".to_owned(),
-            lag.hist_ns.count(),
-            String::new(),
-            String::new(),
-            lag,
-        );
+        row("start lag".to_owned(), lag.hist_ns.count(), String::new(), String::new(), lag);
     }
-    page.wrapped("", "Latency runs from the start of an operation to its end; (intended): from the start that the rate \
-        asked for.");
+    page.wrapped(
+        "",
+        "Latency runs from the start of an operation to its end; (intended): from the start that the rate \
+        asked for.",
+    );
     errors(page, record);
 }
 
 fn errors(page: &mut Sections, record: &Record) {
     let driver = &record.driver;
     page.pairs(&[
-        (
-            "Errors in the window".to_owned(),
-            thousands(driver.errors_count.values().sum()),
-        ),
-        (
-            "Errors, whole run".to_owned(),
-            thousands(driver.errors_whole_run_count),
-        ),
-        (
-            "Operations tried again".to_owned(),
-            thousands(driver.retries_count),
-        ),
-        (
-            "Hot spot operations".to_owned(),
-            thousands(driver.hot_spot_hits_count),
-        ),
-        (
-            "Hot schema operations".to_owned(),
-            thousands(driver.hot_schema_hits_count),
-        ),
+        ("Errors in the window".to_owned(), thousands(driver.errors_count.values().sum())),
+        ("Errors, whole run".to_owned(), thousands(driver.errors_whole_run_count)),
+        ("Operations tried again".to_owned(), thousands(driver.retries_count)),
+        ("Hot spot operations".to_owned(), thousands(driver.hot_spot_hits_count)),
+        ("Hot schema operations".to_owned(), thousands(driver.hot_schema_hits_count)),
         ("Think times".to_owned(), thousands(driver.think_count)),
         ("Think time (s)".to_owned(), number(&driver.think_s, 3)),
-        (
-            "In flight at begin".to_owned(),
-            in_flight(driver.in_flight_begin_count, &driver.in_flight_begin_us),
-        ),
-        (
-            "In flight at end".to_owned(),
-            in_flight(driver.in_flight_end_count, &driver.in_flight_end_us),
-        ),
-        (
-            "Time in operations (s)".to_owned(),
-            number(&driver.busy_s, 3),
-        ),
+        ("In flight at begin".to_owned(), in_flight(driver.in_flight_begin_count, &driver.in_flight_begin_us)),
+        ("In flight at end".to_owned(), in_flight(driver.in_flight_end_count, &driver.in_flight_end_us)),
+        ("Time in operations (s)".to_owned(), number(&driver.busy_s, 3)),
     ]);
     for (class, count) in &driver.errors_count {
         page.line(&format!("error {class}: {}", thousands(*count)));
@@ -200,10 +161,7 @@ pub(super) fn sessions(page: &mut Sections, record: &Record) {
         let fastest = shown.split_off(shown.len() - LISTED / 2);
         shown.truncate(LISTED / 2);
         shown.extend(fastest);
-        page.line(&format!(
-            "The slowest {0} and the fastest {0} sessions; the record has all.",
-            LISTED / 2
-        ));
+        page.line(&format!("The slowest {0} and the fastest {0} sessions; the record has all.", LISTED / 2));
     }
     page.columns(&COLUMNS);
     for session in shown {
@@ -227,28 +185,17 @@ pub(super) fn cost(page: &mut Sections, record: &Record) {
     page.heading("Cost and Truth of the Measurement");
     let (driver, checks) = (&record.driver, &record.checks);
     let ops: u64 = driver.ops.iter().map(|op| op.count).sum();
-    let cpu_us = driver
-        .thread_cpu_s
-        .scaled(1e6)
-        .per(ops as f64, "no operations");
+    let cpu_us = driver.thread_cpu_s.scaled(1e6).per(ops as f64, "no operations");
     let threads = Figure::Count(driver.threads_count);
     for (name, figure, decimals) in [
         ("Driver CPU per operation, us", &cpu_us, 3),
-        (
-            "Harness floor, ns per operation (null engine)",
-            &driver.floor_ns_per_op,
-            1,
-        ),
+        ("Harness floor, ns per operation (null engine)", &driver.floor_ns_per_op, 1),
         ("Harness floor, % of driver CPU", &driver.floor_pct, 2),
         ("One clock reading, ns", &driver.clock_read_ns, 1),
         ("Driver threads", &threads, 0),
         ("Driver CPU, % of its threads", &driver.thread_cpu_pct, 1),
         ("Driver run delay, s", &driver.thread_run_delay_s, 3),
-        (
-            "Sessions that Little's law accounts for",
-            &checks.little_sessions,
-            2,
-        ),
+        ("Sessions that Little's law accounts for", &checks.little_sessions, 2),
         ("Sessions there were", &checks.little_expected_sessions, 2),
     ] {
         page.named(name, 48, number_or_reason(figure, decimals));
@@ -262,24 +209,10 @@ pub(super) fn cost(page: &mut Sections, record: &Record) {
         false => "process",
     };
     for (name, engine, process, device) in [
-        (
-            "Bytes read",
-            &checks.engine_read_bytes,
-            &checks.process_read_bytes,
-            &checks.device_read_bytes,
-        ),
-        (
-            "Bytes written",
-            &checks.engine_write_bytes,
-            &checks.process_write_bytes,
-            &checks.device_write_bytes,
-        ),
+        ("Bytes read", &checks.engine_read_bytes, &checks.process_read_bytes, &checks.device_read_bytes),
+        ("Bytes written", &checks.engine_write_bytes, &checks.process_write_bytes, &checks.device_write_bytes),
     ] {
         let (engine, process, device) = (bytes(engine), bytes(process), bytes(device));
-        page.named(
-            name,
-            48,
-            format!("engine {engine}, {whose} {process}, devices {device}"),
-        );
+        page.named(name, 48, format!("engine {engine}, {whose} {process}, devices {device}"));
     }
 }

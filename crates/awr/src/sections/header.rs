@@ -1,18 +1,13 @@
 //! Title, snapshots, integrity, warnings, advice and parameters.
 
 use assay_measure::record::{Figure, Record};
-pub(crate) use assay_measure::section::common::{
-    advice, identities, integrity, label, parameters, verdict, warnings,
-};
+pub(crate) use assay_measure::section::common::{advice, identities, integrity, label, parameters, verdict, warnings};
 use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
 
 pub(crate) fn title(page: &mut Sections, record: &Record) {
     let run = &record.run;
     let label = label(record);
-    page.title(&format!(
-        "ASSAY WORKLOAD REPORT for run {}{label}: {} on {}",
-        run.id, run.workload, run.engine
-    ));
+    page.title(&format!("ASSAY WORKLOAD REPORT for run {}{label}: {} on {}", run.id, run.workload, run.engine));
     const IDENTITY: [Column; 7] = [
         left("Run", 14),
         left("Workload", 12),
@@ -59,11 +54,8 @@ fn version(record: &Record) -> String {
 fn wall(text: &str) -> String {
     match text.split_once('.') {
         Some((seconds, fraction)) => {
-            let (digits, zone) = fraction.split_at(
-                fraction
-                    .find(|c: char| !c.is_ascii_digit())
-                    .unwrap_or(fraction.len()),
-            );
+            let (digits, zone) =
+                fraction.split_at(fraction.find(|c: char| !c.is_ascii_digit()).unwrap_or(fraction.len()));
             format!("{seconds}.{digits:.3}{zone}")
         }
         None => text.to_owned(),
@@ -72,51 +64,19 @@ fn wall(text: &str) -> String {
 
 fn snapshots(page: &mut Sections, record: &Record) {
     let interval = &record.interval;
-    const SNAPSHOTS: [Column; 4] = [
-        left("", 12),
-        left("Snap Time", 32),
-        right("After Gate (s)", 16),
-        right("Sessions", 10),
-    ];
+    const SNAPSHOTS: [Column; 4] =
+        [left("", 12), left("Snap Time", 32), right("After Gate (s)", 16), right("Sessions", 10)];
     page.columns(&SNAPSHOTS);
     let row = |name: &str, wall: &str, at: &Figure, sessions: &Figure| {
-        [
-            name.to_owned(),
-            self::wall(wall),
-            number(at, 3),
-            number(sessions, 0),
-        ]
+        [name.to_owned(), self::wall(wall), number(at, 3), number(sessions, 0)]
     };
-    page.row(
-        &SNAPSHOTS,
-        &row(
-            "Begin Snap",
-            &interval.begin,
-            &interval.begin_s,
-            &interval.sessions_begin_count,
-        ),
-    );
-    page.row(
-        &SNAPSHOTS,
-        &row(
-            "  End Snap",
-            &interval.end,
-            &interval.end_s,
-            &interval.sessions_end_count,
-        ),
-    );
+    page.row(&SNAPSHOTS, &row("Begin Snap", &interval.begin, &interval.begin_s, &interval.sessions_begin_count));
+    page.row(&SNAPSHOTS, &row("  End Snap", &interval.end, &interval.end_s, &interval.sessions_end_count));
     let minutes = |seconds: &Figure| {
-        format!(
-            "{:>16} (mins) {:>16} (s)",
-            number(&seconds.scaled(1.0 / 60.0), 2),
-            number(seconds, 3)
-        )
+        format!("{:>16} (mins) {:>16} (s)", number(&seconds.scaled(1.0 / 60.0), 2), number(seconds, 3))
     };
     page.line(&format!("   Elapsed: {}", minutes(&interval.elapsed_s)));
-    page.line(&format!(
-        "   DB Time: {}",
-        minutes(&record.instance.time_model.db_time_us.scaled(1e-6))
-    ));
+    page.line(&format!("   DB Time: {}", minutes(&record.instance.time_model.db_time_us.scaled(1e-6))));
     page.line(&format!(
         "Snapshots took up to {} ms to collect; sessions were active for {} % of the window.",
         number(&interval.skew_ms, 2),

@@ -3,9 +3,7 @@
 use crate::readings::{CPU, RUN_QUEUE, class_name};
 use assay_measure::record::{AshRow, Figure, Record, TimelineRow};
 use assay_measure::sample;
-use assay_measure::section::{
-    Cell, Column, Sections, left, number, number_or_reason, right, wrapped,
-};
+use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right, wrapped};
 use assay_measure::snapshot::WaitClass;
 use assay_measure::units::fixed;
 
@@ -20,26 +18,10 @@ const LETTERS: [(&str, char, &str); 10] = [
     (RUN_QUEUE, 'q', "active_run_queue_count"),
     (class_name(WaitClass::UserIo), 'U', "active_user_io_count"),
     (class_name(WaitClass::Commit), 'M', "active_commit_count"),
-    (
-        class_name(WaitClass::Configuration),
-        'F',
-        "active_configuration_count",
-    ),
-    (
-        class_name(WaitClass::Concurrency),
-        'X',
-        "active_concurrency_count",
-    ),
-    (
-        class_name(WaitClass::Application),
-        'A',
-        "active_application_count",
-    ),
-    (
-        class_name(WaitClass::SystemIo),
-        'S',
-        "active_system_io_count",
-    ),
+    (class_name(WaitClass::Configuration), 'F', "active_configuration_count"),
+    (class_name(WaitClass::Concurrency), 'X', "active_concurrency_count"),
+    (class_name(WaitClass::Application), 'A', "active_application_count"),
+    (class_name(WaitClass::SystemIo), 'S', "active_system_io_count"),
     (class_name(WaitClass::Network), 'N', "active_network_count"),
     (class_name(WaitClass::Other), 'o', "active_other_count"),
 ];
@@ -107,9 +89,7 @@ fn table(page: &mut Sections, record: &Record) {
 }
 
 /// The most active first.
-fn by_activity(
-    rows: &std::collections::BTreeMap<String, AshRow>,
-) -> impl Iterator<Item = (&String, &AshRow)> {
+fn by_activity(rows: &std::collections::BTreeMap<String, AshRow>) -> impl Iterator<Item = (&String, &AshRow)> {
     let mut rows: Vec<_> = rows.iter().collect();
     let active = |row: &AshRow| row.active_count.value().unwrap_or(0.0);
     rows.sort_by(|a, b| active(b.1).total_cmp(&active(a.1)));
@@ -139,31 +119,19 @@ fn chart(page: &mut Sections, record: &Record) {
     if scale == 0.0 {
         return;
     }
-    let used = LETTERS
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| rows.iter().any(|row| row.1[*i] > 0.0));
-    let legend: Vec<String> = used
-        .map(|(_, (class, letter, _))| format!("{letter} {class}"))
-        .collect();
+    let used = LETTERS.iter().enumerate().filter(|(i, _)| rows.iter().any(|row| row.1[*i] > 0.0));
+    let legend: Vec<String> = used.map(|(_, (class, letter, _))| format!("{letter} {class}")).collect();
     page.line("");
     page.line(&format!(
         "Average active sessions: {}; one letter stands for {} sessions.",
         legend.join(", "),
         fixed(scale / CHART as f64, 3),
     ));
-    const COLUMNS: [Column; 4] = [
-        left("Second", 10),
-        right("Active", 9),
-        right("CPUs", 7),
-        left("By Class", CHART + 1),
-    ];
+    const COLUMNS: [Column; 4] =
+        [left("Second", 10), right("Active", 9), right("CPUs", 7), left("By Class", CHART + 1)];
     page.columns(&COLUMNS);
     for (row, active) in rows {
-        let cpus = series
-            .metrics
-            .get("usable_cpus_count")
-            .and_then(|c| c.get(row));
+        let cpus = series.metrics.get("usable_cpus_count").and_then(|c| c.get(row));
         let cpus = cpus.and_then(Figure::value);
         let cells = [
             fixed(series.t_s[row], 1),
@@ -191,18 +159,11 @@ fn bar(active: &[f64; LETTERS.len()], scale: f64) -> String {
 pub(super) fn timeline(page: &mut Sections, record: &Record) {
     page.heading("Events on the Time Line");
     if record.timeline.is_empty() {
-        page.line(
-            "None: no command was planned, no script was called, and the CPUs did not change.",
-        );
+        page.line("None: no command was planned, no script was called, and the CPUs did not change.");
         return;
     }
-    const COLUMNS: [Column; 5] = [
-        right("No", 3),
-        right("After Gate", 13),
-        left("", 3),
-        left("UTC", 9),
-        wrapped("What"),
-    ];
+    const COLUMNS: [Column; 5] =
+        [right("No", 3), right("After Gate", 13), left("", 3), left("UTC", 9), wrapped("What")];
     page.untitled(&COLUMNS);
     for (i, row) in record.timeline.iter().enumerate() {
         let cells = [

@@ -3,9 +3,7 @@
 use super::{activity, header, io, load, platform, waits};
 use assay_measure::record::metric::of_key;
 use assay_measure::record::{EventRow, Figure, ImportInfo, Record};
-use assay_measure::section::{
-    Align, Cell, Column, Rest, Sections, left, number, number_or_reason, right,
-};
+use assay_measure::section::{Align, Cell, Column, Rest, Sections, left, number, number_or_reason, right};
 use assay_measure::units::fixed;
 
 /// The sections of an import. `own` adds what its kind has, before the seconds.
@@ -25,28 +23,17 @@ pub fn imported(record: &Record, info: &ImportInfo, own: &dyn Fn(&mut Sections))
         header::parameters(&mut page, record);
     }
     page.line("");
-    page.wrapped(
-        "Not in the imported output: ",
-        &format!("{}.", missing.join(", ")),
-    );
+    page.wrapped("Not in the imported output: ", &format!("{}.", missing.join(", ")));
     page
 }
 
 fn title(page: &mut Sections, record: &Record, info: &ImportInfo) {
     let run = &record.run;
     let label = header::label(record);
-    page.title(&format!(
-        "IMPORTED REPORT for run {}{label}: Imported from {}",
-        run.id, info.tool
-    ));
+    page.title(&format!("IMPORTED REPORT for run {}{label}: Imported from {}", run.id, info.tool));
     page.line(&format!("Recognised as {}{}.", info.format, version(info)));
     page.line("");
-    const FILES: [Column; 4] = [
-        left("File", 60),
-        right("Bytes", 14),
-        right("Lines", 10),
-        right("Values", 10),
-    ];
+    const FILES: [Column; 4] = [left("File", 60), right("Bytes", 14), right("Lines", 10), right("Values", 10)];
     page.columns(&FILES);
     for (i, file) in info.files.iter().enumerate() {
         let values = info.values.iter().filter(|value| value.file == i as u64);
@@ -63,8 +50,10 @@ fn title(page: &mut Sections, record: &Record, info: &ImportInfo) {
     page.line("");
     interval(page, record);
     page.line("n/a (reason): the figure was not printed or cannot be known. MB is 2^20 bytes.");
-    page.line("Figures are as the source printed and rounded them; assay computes totals and shares that the source \
-        did not print.");
+    page.line(
+        "Figures are as the source printed and rounded them; assay computes totals and shares that the source \
+        did not print.",
+    );
 }
 
 fn version(info: &ImportInfo) -> String {
@@ -77,11 +66,7 @@ fn version(info: &ImportInfo) -> String {
 fn interval(page: &mut Sections, record: &Record) {
     let interval = &record.interval;
     for (name, at, sessions) in [
-        (
-            "Begin Snap:",
-            &interval.begin,
-            &interval.sessions_begin_count,
-        ),
+        ("Begin Snap:", &interval.begin, &interval.sessions_begin_count),
         ("  End Snap:", &interval.end, &interval.sessions_end_count),
     ] {
         if !at.is_empty() {
@@ -117,16 +102,12 @@ fn notes(page: &mut Sections, info: &ImportInfo) {
 
 fn path(info: &ImportInfo, file: u64) -> &str {
     let index = usize::try_from(file).ok();
-    index
-        .and_then(|i| info.files.get(i))
-        .map_or("?", |file| file.path.as_str())
+    index.and_then(|i| info.files.get(i)).map_or("?", |file| file.path.as_str())
 }
 
 fn facts(page: &mut Sections, record: &Record) {
     let facts = record.plan.engine_facts.iter().chain(&record.host.facts);
-    let pairs: Vec<(String, String)> = facts
-        .map(|fact| (fact.name.clone(), fact.value.clone()))
-        .collect();
+    let pairs: Vec<(String, String)> = facts.map(|fact| (fact.name.clone(), fact.value.clone())).collect();
     if !pairs.is_empty() {
         page.heading("Source System");
         page.pairs(&pairs);
@@ -134,92 +115,31 @@ fn facts(page: &mut Sections, record: &Record) {
 }
 
 /// A section: its name, whether there is anything for it, and how it is written.
-type Section = (
-    &'static str,
-    fn(&Record) -> bool,
-    fn(&mut Sections, &Record),
-);
+type Section = (&'static str, fn(&Record) -> bool, fn(&mut Sections, &Record));
 
 /// What stands last.
 const PER_SECOND: &str = "Per Second";
 
 const SECTIONS: &[Section] = &[
-    (
-        "Load Profile",
-        |r| !r.instance.load_profile.is_empty(),
-        load::load_profile,
-    ),
-    (
-        "Instance Efficiency",
-        |r| !r.instance.efficiency.is_empty(),
-        load::efficiency,
-    ),
-    (
-        "Top Foreground Events",
-        |r| r.instance.events.iter().any(is_top),
-        waits::top_events,
-    ),
+    ("Load Profile", |r| !r.instance.load_profile.is_empty(), load::load_profile),
+    ("Instance Efficiency", |r| !r.instance.efficiency.is_empty(), load::efficiency),
+    ("Top Foreground Events", |r| r.instance.events.iter().any(is_top), waits::top_events),
     ("Host CPU", |r| !r.os.cpu_pct.is_empty(), platform::host_cpu),
-    (
-        "Memory Statistics",
-        |r| !r.os.memory_bytes.is_empty(),
-        platform::memory,
-    ),
-    (
-        "IO Profile",
-        |r| !r.instance.io_profile.is_empty(),
-        io::profile,
-    ),
-    (
-        "Time Model",
-        |r| r.instance.time_model.db_time_us.value().is_some(),
-        time_model,
-    ),
-    (
-        "Wait Classes",
-        |r| !r.instance.wait_classes.is_empty(),
-        waits::classes,
-    ),
-    (
-        "Foreground Wait Events",
-        |r| has_events(r, "foreground"),
-        waits::foreground,
-    ),
-    (
-        "Background Wait Events",
-        |r| has_events(r, "background"),
-        waits::background,
-    ),
-    (
-        "Wait Event Histogram",
-        |r| r.instance.events.iter().any(|e| !e.hist_us.is_empty()),
-        histograms,
-    ),
-    (
-        "Instance Activity Stats",
-        |r| !r.instance.stats.is_empty(),
-        activity::statistics,
-    ),
-    (
-        "Absolute Values",
-        |r| !r.instance.gauges.is_empty(),
-        activity::absolute,
-    ),
+    ("Memory Statistics", |r| !r.os.memory_bytes.is_empty(), platform::memory),
+    ("IO Profile", |r| !r.instance.io_profile.is_empty(), io::profile),
+    ("Time Model", |r| r.instance.time_model.db_time_us.value().is_some(), time_model),
+    ("Wait Classes", |r| !r.instance.wait_classes.is_empty(), waits::classes),
+    ("Foreground Wait Events", |r| has_events(r, "foreground"), waits::foreground),
+    ("Background Wait Events", |r| has_events(r, "background"), waits::background),
+    ("Wait Event Histogram", |r| r.instance.events.iter().any(|e| !e.hist_us.is_empty()), histograms),
+    ("Instance Activity Stats", |r| !r.instance.stats.is_empty(), activity::statistics),
+    ("Absolute Values", |r| !r.instance.gauges.is_empty(), activity::absolute),
     (
         "IOStat by Function",
-        |r| {
-            r.instance
-                .io_functions
-                .iter()
-                .any(|row| row.read_requests_count.value().is_some())
-        },
+        |r| r.instance.io_functions.iter().any(|row| row.read_requests_count.value().is_some()),
         io::by_function,
     ),
-    (
-        "Operations",
-        |r| !r.driver.ops.is_empty(),
-        super::driver::imported,
-    ),
+    ("Operations", |r| !r.driver.ops.is_empty(), super::driver::imported),
     (PER_SECOND, |r| !r.series.t_s.is_empty(), steps),
 ];
 
@@ -233,11 +153,7 @@ fn has_events(record: &Record, actor: &str) -> bool {
 }
 
 /// Writes the sections that have something, those of the kind before the seconds; the others' names come back.
-fn sections(
-    page: &mut Sections,
-    record: &Record,
-    own: &dyn Fn(&mut Sections),
-) -> Vec<&'static str> {
+fn sections(page: &mut Sections, record: &Record, own: &dyn Fn(&mut Sections)) -> Vec<&'static str> {
     let mut missing = Vec::new();
     for (name, has_data, write) in SECTIONS {
         if *name == PER_SECOND {
@@ -252,11 +168,7 @@ fn sections(
 }
 
 fn time_model(page: &mut Sections, record: &Record) {
-    const MODEL: [Column; 3] = [
-        left("Statistic", 44),
-        right("Time (s)", 18),
-        right("% DB Time", 12),
-    ];
+    const MODEL: [Column; 3] = [left("Statistic", 44), right("Time (s)", 18), right("% DB Time", 12)];
     let model = &record.instance.time_model;
     page.heading("Time Model Statistics");
     page.columns(&MODEL);
@@ -272,19 +184,8 @@ fn time_model(page: &mut Sections, record: &Record) {
             continue;
         }
         let share = figure.scaled(100.0).per(db_time, "no DB time");
-        let share = if is_foreground {
-            number(&share, 1)
-        } else {
-            String::new()
-        };
-        page.row(
-            &MODEL,
-            &[
-                name.to_owned().into(),
-                Cell::figure(&figure.scaled(1e-6), 3),
-                share.into(),
-            ],
-        );
+        let share = if is_foreground { number(&share, 1) } else { String::new() };
+        page.row(&MODEL, &[name.to_owned().into(), Cell::figure(&figure.scaled(1e-6), 3), share.into()]);
     }
 }
 
@@ -298,23 +199,13 @@ fn steps(page: &mut Sections, record: &Record) {
     page.heading("Steps of the Source");
     let left_out = series.metrics.len() - columns.len();
     if left_out > 0 {
-        page.line(&format!(
-            "{left_out} more series are on the page (report.html)."
-        ));
+        page.line(&format!("{left_out} more series are on the page (report.html)."));
     }
     let mut titles = vec![("Step", Align::Left)];
-    titles.extend(
-        columns
-            .iter()
-            .map(|(name, _)| (name.as_str(), Align::Right)),
-    );
+    titles.extend(columns.iter().map(|(name, _)| (name.as_str(), Align::Right)));
     let row = |at: usize| {
         let mut cells: Vec<Cell> = vec![fixed(series.t_s[at], 1).into()];
-        cells.extend(
-            columns
-                .iter()
-                .map(|(_, column)| Cell::figure(&column[at], 1)),
-        );
+        cells.extend(columns.iter().map(|(_, column)| Cell::figure(&column[at], 1)));
         cells
     };
     let rows = series.t_s.len();
@@ -329,8 +220,10 @@ fn steps(page: &mut Sections, record: &Record) {
 /// Buckets as they were printed, with percentiles interpolated within them.
 fn histograms(page: &mut Sections, record: &Record) {
     page.heading("Wait Event Histogram");
-    page.line("Percentiles are interpolated within a bucket of twice its lower bound; n/a where the buckets are \
-        estimates.");
+    page.line(
+        "Percentiles are interpolated within a bucket of twice its lower bound; n/a where the buckets are \
+        estimates.",
+    );
     const PERCENTILES: [Column; 6] = [
         left("Event (us)", 44),
         right("Waits", 14),
@@ -339,13 +232,7 @@ fn histograms(page: &mut Sections, record: &Record) {
         right("p99", 12),
         right("p99.9", 12),
     ];
-    let events = || {
-        record
-            .instance
-            .events
-            .iter()
-            .filter(|event| !event.hist_us.is_empty())
-    };
+    let events = || record.instance.events.iter().filter(|event| !event.hist_us.is_empty());
     page.columns(&PERCENTILES);
     for event in events() {
         let sum: u64 = event.hist_us.iter().sum();
@@ -384,9 +271,7 @@ fn values(page: &mut Sections, info: &ImportInfo) {
         left(" File:Line", 24),
     ];
     page.heading("Imported Values");
-    page.line(
-        "Every value that was read, as printed and in assay's unit, with the place where it was read.",
-    );
+    page.line("Every value that was read, as printed and in assay's unit, with the place where it was read.");
     page.columns(&VALUES);
     for value in &info.values {
         let (unit, _) = of_key(&value.key);

@@ -6,12 +6,8 @@ use assay_measure::units::{count_suffix, fixed, size_suffix};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn profile(page: &mut Sections, record: &Record) {
-    const PROFILE: [Column; 4] = [
-        left("IO Profile", 27),
-        right("Read+Write/Second", 18),
-        right("Read/Second", 16),
-        right("Write/Second", 16),
-    ];
+    const PROFILE: [Column; 4] =
+        [left("IO Profile", 27), right("Read+Write/Second", 18), right("Read/Second", 16), right("Write/Second", 16)];
     page.unheaded("IO Profile");
     page.columns(&PROFILE);
     for row in &record.instance.io_profile {
@@ -41,21 +37,15 @@ const IOSTAT: [Column; 10] = [
 ];
 
 pub(super) fn by_function(page: &mut Sections, record: &Record) {
-    table(page, record, "IOStat by Function", |row| {
-        row.function.clone()
-    });
+    table(page, record, "IOStat by Function", |row| row.function.clone());
 }
 
 pub(super) fn by_filetype(page: &mut Sections, record: &Record) {
-    table(page, record, "IOStat by Filetype", |row| {
-        row.file_type.clone()
-    });
+    table(page, record, "IOStat by Filetype", |row| row.file_type.clone());
 }
 
 pub(super) fn by_both(page: &mut Sections, record: &Record) {
-    table(page, record, "IOStat by Function/Filetype", |row| {
-        format!("{} / {}", row.function, row.file_type)
-    });
+    table(page, record, "IOStat by Function/Filetype", |row| format!("{} / {}", row.function, row.file_type));
 }
 
 pub(super) fn by_path(page: &mut Sections, record: &Record) {
@@ -76,7 +66,8 @@ pub(super) fn by_path(page: &mut Sections, record: &Record) {
         page.line("n/a (no I/O, or the target does not count it)");
         return;
     }
-    page.wrapped("", 
+    page.wrapped(
+        "",
         "Completed requests (layer syscall); beside them all requests of the disk below, from all processes (layer \
          device). MB is 2^20 bytes.",
     );
@@ -145,9 +136,7 @@ fn table(page: &mut Sections, record: &Record, title: &str, key: fn(&IoRow) -> S
         add(sums.entry(key(row)).or_default(), row);
         add(&mut total, row);
     }
-    let sums = sums
-        .into_iter()
-        .filter_map(|(name, row)| Some((name, row?)));
+    let sums = sums.into_iter().filter_map(|(name, row)| Some((name, row?)));
     let mut rows: Vec<(String, IoRow)> = sums.collect();
     let moved = |row: &IoRow| {
         let bytes = |figure: &Figure| figure.value().unwrap_or(0.0);

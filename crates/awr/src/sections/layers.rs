@@ -25,11 +25,13 @@ pub(super) fn by_layer(page: &mut Sections, record: &Record) {
         page.line("n/a (unsupported, or no requests)");
         return;
     }
-    page.wrapped("", 
+    page.wrapped(
+        "",
         "engine: the wait of the session; syscall: from submission to reaping in the ring; device: the mean of all \
          its requests in this direction.",
     );
-    page.wrapped("", 
+    page.wrapped(
+        "",
         "% Above: the share of the layer above that this layer does not explain; % of Total: its mean divided by the \
          mean wait.",
     );
@@ -40,24 +42,13 @@ pub(super) fn by_layer(page: &mut Sections, record: &Record) {
 }
 
 fn request(page: &mut Sections, row: &RequestLayers) {
-    page.line(&if row.event.is_empty() {
-        row.request.clone()
-    } else {
-        format!("{} ({})", row.request, row.event)
-    });
+    page.line(&if row.event.is_empty() { row.request.clone() } else { format!("{} ({})", row.request, row.event) });
     let top = [&row.engine, &row.syscall]
         .into_iter()
         .find(|layer| !(row.is_batched && layer.layer == "engine"))
         .and_then(|layer| layer.latency.avg_us.value());
-    let lost = [
-        Cell::default(),
-        percent(&row.lost_above_syscall_pct),
-        percent(&row.lost_above_device_pct),
-    ];
-    for (layer, lost) in [&row.engine, &row.syscall, &row.device]
-        .into_iter()
-        .zip(lost)
-    {
+    let lost = [Cell::default(), percent(&row.lost_above_syscall_pct), percent(&row.lost_above_device_pct)];
+    for (layer, lost) in [&row.engine, &row.syscall, &row.device].into_iter().zip(lost) {
         // Batched waits and means of other requests have no share in each other.
         let comparable = match layer.layer.as_str() {
             "engine" => !row.is_batched,
@@ -96,8 +87,7 @@ fn cells(layer: &LayerRow, lost: Cell, share: Cell) -> [Cell; 9] {
 /// What scans delivered; one line with the reason where there were none.
 pub(super) fn scan(page: &mut Sections, record: &Record) {
     let scan = &record.instance.scan;
-    if let (Some(reason), None | Some(0.0)) = (scan.direct_bytes.reason(), scan.scans_count.value())
-    {
+    if let (Some(reason), None | Some(0.0)) = (scan.direct_bytes.reason(), scan.scans_count.value()) {
         page.missing("Scan Throughput", reason);
         return;
     }
@@ -110,19 +100,11 @@ pub(super) fn scan(page: &mut Sections, record: &Record) {
     }
     for (name, figure, decimals) in [
         ("Streams of a scan", &scan.streams_count, 0),
-        (
-            "Direct path reads, requests",
-            &scan.direct_requests_count,
-            0,
-        ),
+        ("Direct path reads, requests", &scan.direct_requests_count, 0),
         ("Direct path reads, bytes", &scan.direct_bytes, 0),
         ("Direct path reads, MB/s (10^6)", &scan.direct_mb_per_s, 1),
         ("Direct path reads, MiB/s (2^20)", &scan.direct_mib_per_s, 1),
-        (
-            "CPU of assay per GB (10^9) read this way, s",
-            &scan.cpu_per_gb_s,
-            3,
-        ),
+        ("CPU of assay per GB (10^9) read this way, s", &scan.cpu_per_gb_s, 3),
     ] {
         page.named(name, NAME, number_or_reason(figure, decimals));
     }
@@ -136,14 +118,8 @@ fn through_buffers(page: &mut Sections, record: &Record) {
     let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
     let blocks = &record.instance.scan.blocks_count;
     let mb_per_s = match block {
-        Some(block) => blocks
-            .scaled(block / 1e6)
-            .per(elapsed, "no measured window"),
+        Some(block) => blocks.scaled(block / 1e6).per(elapsed, "no measured window"),
         None => Figure::na("block size unknown"),
     };
-    page.named(
-        "Scanned in the server, MB/s (10^6)",
-        NAME,
-        number_or_reason(&mb_per_s, 1),
-    );
+    page.named("Scanned in the server, MB/s (10^6)", NAME, number_or_reason(&mb_per_s, 1));
 }

@@ -62,12 +62,7 @@ pub(super) fn load_profile(page: &mut Sections, record: &Record) {
 
 pub(super) fn efficiency(page: &mut Sections, record: &Record) {
     page.heading("Instance Efficiency Percentages (Target 100%)");
-    const PAIRS: [Column; 4] = [
-        right("Ratio", 24),
-        right("%", 11),
-        right("Ratio", 28),
-        right("%", 11),
-    ];
+    const PAIRS: [Column; 4] = [right("Ratio", 24), right("%", 11), right("Ratio", 28), right("%", 11)];
     page.untitled(&PAIRS);
     for pair in record.instance.efficiency.chunks(2) {
         let cells = pair.iter().flat_map(|row| {
@@ -79,12 +74,8 @@ pub(super) fn efficiency(page: &mut Sections, record: &Record) {
 }
 
 pub(super) fn time_model(page: &mut Sections, record: &Record) {
-    const MODEL: [Column; 4] = [
-        left("Statistic", 44),
-        right("Time (s)", 18),
-        right("% DB Time", 12),
-        left(" Source", 9),
-    ];
+    const MODEL: [Column; 4] =
+        [left("Statistic", 44), right("Time (s)", 18), right("% DB Time", 12), left(" Source", 9)];
     page.heading("Time Model Statistics");
     page.columns(&MODEL);
     let model = &record.instance.time_model;
@@ -100,46 +91,31 @@ pub(super) fn time_model(page: &mut Sections, record: &Record) {
         ("on thread", "on_thread_us", &model.on_thread_us),
         ("run queue", "run_queue_us", &model.run_queue_us),
         ("CPU inside waits", "cpu_in_wait_us", &model.cpu_in_wait_us),
-        (
-            "run delay of driver threads (kernel)",
-            "kernel_run_delay_us",
-            &model.kernel_run_delay_us,
-        ),
+        ("run delay of driver threads (kernel)", "kernel_run_delay_us", &model.kernel_run_delay_us),
     ];
     for (name, key, figure) in foreground {
         let share = figure.scaled(100.0).per(db_time, "no DB time");
-        let cells = [
-            name.into(),
-            Cell::figure(&figure.scaled(1e-6), 3),
-            percent(&share),
-            source(key, figure),
-        ];
+        let cells = [name.into(), Cell::figure(&figure.scaled(1e-6), 3), percent(&share), source(key, figure)];
         page.row(&MODEL, &cells);
     }
     let background = [
-        (
-            "background elapsed time",
-            "bg_elapsed_us",
-            &model.bg_elapsed_us,
-        ),
+        ("background elapsed time", "bg_elapsed_us", &model.bg_elapsed_us),
         ("background cpu time", "bg_cpu_us", &model.bg_cpu_us),
         ("background waits", "bg_wait_us", &model.bg_wait_us),
     ];
     for (name, key, figure) in background {
-        let cells = [
-            name.into(),
-            Cell::figure(&figure.scaled(1e-6), 3),
-            Cell::default(),
-            source(key, figure),
-        ];
+        let cells = [name.into(), Cell::figure(&figure.scaled(1e-6), 3), Cell::default(), source(key, figure)];
         page.row(&MODEL, &cells);
     }
     if record.instance.server.is_some() {
         accounts(page, record);
         return;
     }
-    page.wrapped("", "DB time = foreground waits + on thread + run queue. On thread is wall time: if DB CPU is higher, the \
-        difference is CPU used outside operations.");
+    page.wrapped(
+        "",
+        "DB time = foreground waits + on thread + run queue. On thread is wall time: if DB CPU is higher, the \
+        difference is CPU used outside operations.",
+    );
 }
 
 /// A server's time has two accounts, and they are not to be added up.
@@ -152,10 +128,7 @@ fn accounts(page: &mut Sections, record: &Record) {
          woken but still queues for a CPU shows its wait, so waits include run queue and, around short waits, CPU.",
     );
     let ash = &record.instance.ash;
-    let cpu: f64 = [CPU, RUN_QUEUE]
-        .iter()
-        .filter_map(|class| ash.by_class.get(*class)?.active_count.value())
-        .sum();
+    let cpu: f64 = [CPU, RUN_QUEUE].iter().filter_map(|class| ash.by_class.get(*class)?.active_count.value()).sum();
     let db_time = record.instance.time_model.db_time_us.scaled(1e-6);
     let (Some(all), Some(db), Some(window), Some(allowed)) = (
         ash.active_count.value(),

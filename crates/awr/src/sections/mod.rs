@@ -61,9 +61,7 @@ pub(crate) fn workload(record: &Record) -> Sections {
     io::by_both(&mut page, record);
     io::by_path(&mut page, record);
     let no_segments = match record.instance.server {
-        Some(_) => {
-            "unknowable by segment: Database Server has the sums over the tables and indexes of the data set"
-        }
+        Some(_) => "unknowable by segment: Database Server has the sums over the tables and indexes of the data set",
         None => "unsupported: this target counts by file type; see above",
     };
     page.missing("Segment Statistics", no_segments);

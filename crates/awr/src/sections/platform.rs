@@ -47,8 +47,11 @@ pub(super) fn host_cpu(page: &mut Sections, record: &Record) {
             share("idle_awr").into(),
         ],
     );
-    page.wrapped("", "The columns from User to Idle add up to 100. So do Busy (user, system, steal) and Idle with I/O wait, \
-        which is AWR's view.");
+    page.wrapped(
+        "",
+        "The columns from User to Idle add up to 100. So do Busy (user, system, steal) and Idle with I/O wait, \
+        which is AWR's view.",
+    );
 }
 
 pub(super) fn instance_cpu(page: &mut Sections, record: &Record) {
@@ -58,43 +61,22 @@ pub(super) fn instance_cpu(page: &mut Sections, record: &Record) {
     let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
     let cpus = record.os.cpus_count.value().unwrap_or(0.0);
     let column = |name: &str| record.os.cpu_s.get(name).and_then(Figure::value);
-    let busy: f64 = ["user", "nice", "system", "irq", "softirq", "steal"]
-        .iter()
-        .filter_map(|name| column(name))
-        .sum();
+    let busy: f64 = ["user", "nice", "system", "irq", "softirq", "steal"].iter().filter_map(|name| column(name)).sum();
     let process = record.os.process.cpu_s.clone();
-    let share = |figure: &Figure, of: f64| {
-        number_or_reason(&figure.scaled(100.0).per(of, "host CPU absent"), 1)
-    };
+    let share = |figure: &Figure, of: f64| number_or_reason(&figure.scaled(100.0).per(of, "host CPU absent"), 1);
     page.pairs(&[
         ("% of total CPU".to_owned(), share(&used, elapsed * cpus)),
         ("% of busy CPU".to_owned(), share(&used, busy)),
-        (
-            "% of total, process".to_owned(),
-            share(&process, elapsed * cpus),
-        ),
-        (
-            "CPUs in use".to_owned(),
-            number_or_reason(&used.per(elapsed, "no measured window"), 2),
-        ),
-        (
-            "Driver threads".to_owned(),
-            record.driver.threads_count.to_string(),
-        ),
-        (
-            "% of driver threads".to_owned(),
-            number_or_reason(&record.driver.thread_cpu_pct, 1),
-        ),
+        ("% of total, process".to_owned(), share(&process, elapsed * cpus)),
+        ("CPUs in use".to_owned(), number_or_reason(&used.per(elapsed, "no measured window"), 2)),
+        ("Driver threads".to_owned(), record.driver.threads_count.to_string()),
+        ("% of driver threads".to_owned(), number_or_reason(&record.driver.thread_cpu_pct, 1)),
     ]);
 }
 
 pub(super) fn memory(page: &mut Sections, record: &Record) {
     page.heading("Memory Statistics");
-    const COLUMNS: [Column; 3] = [
-        left("Memory (MB)", 36),
-        right("Begin", 18),
-        right("End", 18),
-    ];
+    const COLUMNS: [Column; 3] = [left("Memory (MB)", 36), right("Begin", 18), right("End", 18)];
     let rows = &record.os.memory_bytes;
     let process = &record.os.process.rss_bytes;
     if rows.is_empty() && process.end.reason().is_some() {
@@ -120,11 +102,7 @@ pub(super) fn pressure(page: &mut Sections, record: &Record) {
         page.line("n/a (absent: /proc/pressure)");
         return;
     }
-    const COLUMNS: [Column; 3] = [
-        left("Resource", 36),
-        right("Stalled (s)", 18),
-        right("% of Window", 18),
-    ];
+    const COLUMNS: [Column; 3] = [left("Resource", 36), right("Stalled (s)", 18), right("% of Window", 18)];
     page.columns(&COLUMNS);
     for (name, row) in &record.os.psi {
         page.row(
@@ -140,20 +118,13 @@ pub(super) fn pressure(page: &mut Sections, record: &Record) {
 
 pub(super) fn statistics(page: &mut Sections, record: &Record) {
     page.heading("Operating System Statistics");
-    const COLUMNS: [Column; 3] = [
-        left("Statistic", 36),
-        right("Total", 18),
-        right("Per Second", 18),
-    ];
+    const COLUMNS: [Column; 3] = [left("Statistic", 36), right("Total", 18), right("Per Second", 18)];
     let os = &record.os;
     let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
     page.columns(&COLUMNS);
     let mut row = |name: String, total: &Figure, decimals: usize| {
         let rate = number(&total.per(elapsed, "no measured window"), 1);
-        page.row(
-            &COLUMNS,
-            &[name.into(), Cell::figure(total, decimals), rate.into()],
-        );
+        page.row(&COLUMNS, &[name.into(), Cell::figure(total, decimals), rate.into()]);
     };
     for column in CPU_COLUMNS {
         if let Some(figure) = os.cpu_s.get(column) {
@@ -164,18 +135,10 @@ pub(super) fn statistics(page: &mut Sections, record: &Record) {
     for (name, count) in &os.vmstat_count {
         row(name.clone(), count, 0);
     }
-    row(
-        "cgroup throttled (us)".to_owned(),
-        &os.cgroup_throttled_us,
-        0,
-    );
+    row("cgroup throttled (us)".to_owned(), &os.cgroup_throttled_us, 0);
     row("process CPU (s)".to_owned(), &os.process.cpu_s, 2);
     row("process bytes read".to_owned(), &os.process.read_bytes, 0);
-    row(
-        "process bytes written".to_owned(),
-        &os.process.write_bytes,
-        0,
-    );
+    row("process bytes written".to_owned(), &os.process.write_bytes, 0);
     devices(page, record);
     interfaces(page, record);
 }
@@ -198,9 +161,7 @@ fn devices(page: &mut Sections, record: &Record) {
         page.line("Devices under the data: n/a (no device known)");
         return;
     }
-    page.line(
-        "Devices under the data (/proc/diskstats, layer device; includes the I/O of all processes)",
-    );
+    page.line("Devices under the data (/proc/diskstats, layer device; includes the I/O of all processes)");
     page.columns(&COLUMNS);
     let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
     let rate = |total: f64| fixed(if elapsed > 0.0 { total / elapsed } else { 0.0 }, 1);

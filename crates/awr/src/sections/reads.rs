@@ -4,13 +4,8 @@ use assay_measure::record::{Figure, ReadSources, Record};
 use assay_measure::section::{Cell, Column, Sections, left, number_or_reason, right};
 use assay_measure::units::size;
 
-const LAYERS: [Column; 5] = [
-    left("Layer", 44),
-    right("Requests/s", 14),
-    right("Bytes", 12),
-    right("MiB/s", 12),
-    left(" Source", 20),
-];
+const LAYERS: [Column; 5] =
+    [left("Layer", 44), right("Requests/s", 14), right("Bytes", 12), right("MiB/s", 12), left(" Source", 20)];
 const MIB: f64 = 1_048_576.0;
 
 pub(super) fn sources(page: &mut Sections, record: &Record) {
@@ -18,13 +13,12 @@ pub(super) fn sources(page: &mut Sections, record: &Record) {
         return;
     };
     page.heading("Where the Reads Came From");
-    page.wrapped("", "The engine asks the operating system for each block that it has to read. Only blocks that the lower \
-        layers fetched came from a device.");
-    layers(
-        page,
-        reads,
-        record.interval.elapsed_s.value().unwrap_or(0.0),
+    page.wrapped(
+        "",
+        "The engine asks the operating system for each block that it has to read. Only blocks that the lower \
+        layers fetched came from a device.",
     );
+    layers(page, reads, record.interval.elapsed_s.value().unwrap_or(0.0));
     shares(page, reads);
     page.wrapped("", &format!("Server: {}", reads.server_host));
     if reads.evict_asked.is_empty() {
@@ -45,30 +39,10 @@ fn layers(page: &mut Sections, reads: &ReadSources, elapsed_s: f64) {
     let rate = |figure: &Figure| figure.per(elapsed_s, "no measured window");
     let uncounted = Figure::na("not counted");
     let rows = [
-        (
-            "engine: misses of its buffers",
-            &reads.engine_blocks_count,
-            &reads.engine_bytes,
-            "engine, in blocks",
-        ),
-        (
-            "server processes: read calls",
-            &reads.process_calls_count,
-            &reads.process_call_bytes,
-            "syscr, rchar",
-        ),
-        (
-            "server processes: fetched from devices",
-            &uncounted,
-            &reads.process_device_bytes,
-            "read_bytes",
-        ),
-        (
-            "devices: all reads, from all processes",
-            &reads.device_requests_count,
-            &reads.device_bytes,
-            "diskstats",
-        ),
+        ("engine: misses of its buffers", &reads.engine_blocks_count, &reads.engine_bytes, "engine, in blocks"),
+        ("server processes: read calls", &reads.process_calls_count, &reads.process_call_bytes, "syscr, rchar"),
+        ("server processes: fetched from devices", &uncounted, &reads.process_device_bytes, "read_bytes"),
+        ("devices: all reads, from all processes", &reads.device_requests_count, &reads.device_bytes, "diskstats"),
     ];
     for (layer, requests, bytes, source) in rows {
         let amount = bytes.value().map(|bytes| size(bytes as u64));
@@ -96,28 +70,12 @@ fn shares(page: &mut Sections, reads: &ReadSources) {
         "" => String::new(),
         basis => format!("   (by the {basis})"),
     };
-    page.named(
-        "Page-cache share of the engine's reads, %",
-        44,
-        format!("{cached}{basis}"),
-    );
+    page.named("Page-cache share of the engine's reads, %", 44, format!("{cached}{basis}"));
     for (name, figure, decimals) in [
-        (
-            "Gets answered by the engine's buffers, %",
-            &reads.buffer_hit_pct,
-            2,
-        ),
+        ("Gets answered by the engine's buffers, %", &reads.buffer_hit_pct, 2),
         ("Gets without a device read, %", &reads.true_hit_pct, 2),
-        (
-            "Blocks read/s as the engine counts (RIOPS)",
-            &reads.engine_blocks_per_s,
-            1,
-        ),
-        (
-            "Blocks read/s delivered by a device",
-            &reads.true_blocks_per_s,
-            1,
-        ),
+        ("Blocks read/s as the engine counts (RIOPS)", &reads.engine_blocks_per_s, 1),
+        ("Blocks read/s delivered by a device", &reads.true_blocks_per_s, 1),
     ] {
         page.named(name, 44, number_or_reason(figure, decimals));
     }

@@ -47,9 +47,7 @@ pub(super) fn per_second(page: &mut Sections, record: &Record) {
             cells.push(number(&mean(values), decimals));
         }
         if !record.timeline.is_empty() {
-            let from_s = start
-                .checked_sub(1)
-                .map_or(0.0, |before| series.t_s[before]);
+            let from_s = start.checked_sub(1).map_or(0.0, |before| series.t_s[before]);
             cells.push(super::history::marks(record, from_s, series.t_s[end - 1]));
         }
         page.row(&columns, &cells);
@@ -59,9 +57,7 @@ pub(super) fn per_second(page: &mut Sections, record: &Record) {
         false => String::new(),
         true => format!(" Each line is the mean of {} seconds.", fixed(span_s, 0)),
     };
-    page.line(&format!(
-        "Seconds after the gate; - marks seconds outside the measured window.{span}"
-    ));
+    page.line(&format!("Seconds after the gate; - marks seconds outside the measured window.{span}"));
 }
 
 /// Mean of the known values: a second without operations has no latency.

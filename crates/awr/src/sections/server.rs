@@ -82,16 +82,12 @@ pub(super) fn server(page: &mut Sections, record: &Record) {
 /// The facts that the engine names, in its order; of records before it did, who the server is and all its settings.
 fn told_first(facts: &[Fact]) -> Vec<&Fact> {
     match facts::SERVER_TOLD.find(facts) {
-        Some(names) => names
-            .split_whitespace()
-            .filter_map(|name| facts.iter().find(|fact| fact.name == name))
-            .collect(),
+        Some(names) => {
+            names.split_whitespace().filter_map(|name| facts.iter().find(|fact| fact.name == name)).collect()
+        }
         None => {
-            let who =
-                [facts::SERVER_VERSION, facts::SERVER_HOST, facts::DATABASE].map(|key| key.name);
-            let is_told = |fact: &&Fact| {
-                who.contains(&fact.name.as_str()) || fact.name.starts_with("setting_")
-            };
+            let who = [facts::SERVER_VERSION, facts::SERVER_HOST, facts::DATABASE].map(|key| key.name);
+            let is_told = |fact: &&Fact| who.contains(&fact.name.as_str()) || fact.name.starts_with("setting_");
             facts.iter().filter(is_told).collect()
         }
     }
@@ -99,10 +95,7 @@ fn told_first(facts: &[Fact]) -> Vec<&Fact> {
 
 /// Bytes as people say them.
 fn shown(fact: &Fact) -> String {
-    let bytes = fact
-        .name
-        .ends_with("_bytes")
-        .then(|| fact.value.parse().ok());
+    let bytes = fact.name.ends_with("_bytes").then(|| fact.value.parse().ok());
     bytes.flatten().map_or_else(|| fact.value.clone(), size)
 }
 
@@ -136,18 +129,11 @@ fn loop_place(page: &mut Sections, server: &ServerInfo) {
 
 fn hit_ratio(page: &mut Sections, record: &Record) {
     let checks = &record.checks;
-    let points = match (
-        checks.hit_expected_pct.value(),
-        checks.hit_measured_pct.value(),
-    ) {
+    let points = match (checks.hit_expected_pct.value(), checks.hit_measured_pct.value()) {
         (Some(expected), Some(measured)) => {
             // A tenth is what is shown; less is nothing, and has no sign.
             let off = ((measured - expected) * 10.0).round() / 10.0 + 0.0;
-            let flag = if off.abs() > crate::record::HIT_POINTS {
-                " - see the warnings"
-            } else {
-                ""
-            };
+            let flag = if off.abs() > crate::record::HIT_POINTS { " - see the warnings" } else { "" };
             format!("; {} points apart{flag}", fixed(off, 1))
         }
         _ => String::new(),
@@ -177,13 +163,6 @@ fn shares(page: &mut Sections, server: &ServerInfo) {
     page.columns(&COLUMNS);
     for row in &server.shares {
         let reason = row.value_pct.reason().unwrap_or_default();
-        page.row(
-            &COLUMNS,
-            &[
-                row.name.clone().into(),
-                percent(&row.value_pct),
-                format!(" {reason}").into(),
-            ],
-        );
+        page.row(&COLUMNS, &[row.name.clone().into(), percent(&row.value_pct), format!(" {reason}").into()]);
     }
 }

@@ -44,10 +44,9 @@ pub(super) fn top_events(page: &mut Sections, record: &Record) {
         .collect();
     let model = &record.instance.time_model;
     let db_time = model.db_time_us.value().unwrap_or(0.0);
-    for (name, figure, key) in [
-        ("DB CPU", &model.db_cpu_us, "db_cpu_us"),
-        ("run queue", &model.run_queue_us, "run_queue_us"),
-    ] {
+    for (name, figure, key) in
+        [("DB CPU", &model.db_cpu_us, "db_cpu_us"), ("run queue", &model.run_queue_us, "run_queue_us")]
+    {
         let source = model.sources.get(key).map_or("", String::as_str);
         let Some(us) = figure.value().filter(|us| *us > 0.0) else {
             continue;
@@ -76,13 +75,7 @@ pub(super) fn top_events(page: &mut Sections, record: &Record) {
 
 /// How sure a sampled time is, and what else is to be said of a row.
 fn notes(page: &mut Sections, record: &Record) {
-    let foreground = || {
-        record
-            .instance
-            .events
-            .iter()
-            .filter(|e| e.actor == "foreground")
-    };
+    let foreground = || record.instance.events.iter().filter(|e| e.actor == "foreground");
     let sampled: Vec<String> = foreground()
         .filter(|event| event.is_sampled())
         .map(|event| {
@@ -164,17 +157,13 @@ const EVENTS: [Column; 7] = [
 
 pub(super) fn foreground(page: &mut Sections, record: &Record) {
     page.heading("Foreground Wait Events");
-    page.line(
-        "% Time is the share of DB time; idle events are not part of DB time and have no share.",
-    );
+    page.line("% Time is the share of DB time; idle events are not part of DB time and have no share.");
     events(page, record, "foreground");
 }
 
 pub(super) fn background(page: &mut Sections, record: &Record) {
     page.heading("Background Wait Events");
-    page.line(
-        "% Time is the share of background elapsed time, or of all background waits where these are longer.",
-    );
+    page.line("% Time is the share of background elapsed time, or of all background waits where these are longer.");
     events(page, record, "background");
 }
 
@@ -192,16 +181,11 @@ fn origin(page: &mut Sections, rows: &[&EventRow], actor: &str) {
     let text: Vec<String> = match sources.len() {
         1 => sources.keys().map(|source| said(source)).collect(),
         _ => {
-            let each = |(source, names): (&&str, &Vec<&str>)| {
-                format!("{}, of {}", said(source), names.join(", "))
-            };
+            let each = |(source, names): (&&str, &Vec<&str>)| format!("{}, of {}", said(source), names.join(", "));
             sources.iter().map(each).collect()
         }
     };
-    page.wrapped(
-        &format!("Sources of {actor} times: "),
-        &format!("{}.", text.join("; ")),
-    );
+    page.wrapped(&format!("Sources of {actor} times: "), &format!("{}.", text.join("; ")));
 }
 
 /// Why events that were counted have no time.
@@ -213,20 +197,12 @@ fn untimed(page: &mut Sections, rows: &[&EventRow]) {
         }
     }
     for (reason, names) in reasons {
-        page.wrapped(
-            &format!("Time n/a ({reason}): "),
-            &format!("{}.", names.join(", ")),
-        );
+        page.wrapped(&format!("Time n/a ({reason}): "), &format!("{}.", names.join(", ")));
     }
 }
 
 fn events(page: &mut Sections, record: &Record, actor: &str) {
-    let rows: Vec<&EventRow> = record
-        .instance
-        .events
-        .iter()
-        .filter(|e| e.actor == actor)
-        .collect();
+    let rows: Vec<&EventRow> = record.instance.events.iter().filter(|e| e.actor == actor).collect();
     if rows.is_empty() {
         page.line("n/a (no waits)");
         return;
@@ -279,19 +255,12 @@ pub(super) fn histogram(page: &mut Sections, record: &Record) {
     if known.is_empty() {
         return;
     }
-    let timed: Vec<&EventRow> = known
-        .iter()
-        .copied()
-        .filter(|event| event.is_timed_singly())
-        .collect();
+    let timed: Vec<&EventRow> = known.iter().copied().filter(|event| event.is_timed_singly()).collect();
     if !timed.is_empty() {
         percentiles(page, &timed);
         page.line("");
     }
-    for event in known
-        .iter()
-        .filter(|event| !event.is_timed_singly() && !event.note.is_empty())
-    {
+    for event in known.iter().filter(|event| !event.is_timed_singly() && !event.note.is_empty()) {
         page.wrapped(&format!("{}: ", event.name), &format!("{}.", event.note));
     }
     buckets(page, &known);
@@ -352,9 +321,7 @@ fn percentiles(page: &mut Sections, events: &[&EventRow]) {
         right("p99.9", 11),
         right("Max", 13),
     ];
-    page.line(
-        "A percentile is the middle of a slot 1/64 octave wide; n/a with fewer than ten waits beyond it.",
-    );
+    page.line("A percentile is the middle of a slot 1/64 octave wide; n/a with fewer than ten waits beyond it.");
     page.columns(&COLUMNS);
     for event in events {
         page.row(

@@ -83,12 +83,7 @@ impl DirectFile {
                 outcome => return opened(path, outcome, exclusive, true),
             }
         }
-        opened(
-            path,
-            open_gently(path, flags, options.no_atime),
-            exclusive,
-            false,
-        )
+        opened(path, open_gently(path, flags, options.no_atime), exclusive, false)
     }
 }
 
@@ -118,9 +113,7 @@ fn opened(
             room: None,
             locked: AtomicBool::new(false),
         }),
-        Err(Errno::BUSY) if exclusive => Err(BlockError::InUse {
-            path: path.to_path_buf(),
-        }),
+        Err(Errno::BUSY) if exclusive => Err(BlockError::InUse { path: path.to_path_buf() }),
         Err(error) => Err(BlockError::io(path, "open", error)),
     }
 }

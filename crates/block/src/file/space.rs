@@ -80,10 +80,7 @@ impl DirectFile {
         let stat = rustix::fs::fstat(self.descriptor()).map_err(failed)?;
         let space = rustix::fs::fstatvfs(self.descriptor()).map_err(failed)?;
         let present = u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
-        Ok((
-            len.saturating_sub(present),
-            space.f_bavail.saturating_mul(space.f_frsize),
-        ))
+        Ok((len.saturating_sub(present), space.f_bavail.saturating_mul(space.f_frsize)))
     }
 
     /// Gets space for `len` bytes from the beginning of the file, in the manner asked for. False where the file system
@@ -137,11 +134,7 @@ impl DirectFile {
     }
 
     fn no_space(&self, needed: u64, free: u64) -> BlockError {
-        BlockError::NoSpace {
-            path: self.path.clone(),
-            needed,
-            free,
-        }
+        BlockError::NoSpace { path: self.path.clone(), needed, free }
     }
 
     /// Sets the length in bytes, cutting off what lies beyond it or adding a hole.
@@ -159,8 +152,8 @@ impl DirectFile {
     /// [`BlockError::Io`].
     pub fn is_device(&self) -> Result<bool, BlockError> {
         if_simulated!(_file of self => Ok(false));
-        let stat = rustix::fs::fstat(self.descriptor())
-            .map_err(|error| BlockError::io(&self.path, "examine", error))?;
+        let stat =
+            rustix::fs::fstat(self.descriptor()).map_err(|error| BlockError::io(&self.path, "examine", error))?;
         Ok(rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::BlockDevice)
     }
 

@@ -12,10 +12,7 @@ fn an_existing_file_is_not_created_again() {
     for direct in [false, true] {
         let made = DirectFile::create_new(&path, direct).unwrap();
         made.write_at(0, b"precious").unwrap();
-        assert!(matches!(
-            DirectFile::create_new(&path, direct),
-            Err(BlockError::Io { what: "create", .. })
-        ));
+        assert!(matches!(DirectFile::create_new(&path, direct), Err(BlockError::Io { what: "create", .. })));
         let mut data = [0; 8];
         assert_eq!(made.read_at(0, &mut data).unwrap(), 8);
         assert_eq!(&data, b"precious");
@@ -27,25 +24,9 @@ fn an_existing_file_is_not_created_again() {
 fn a_missing_file_is_an_error_that_names_it() {
     let place = directory();
     let path = place.path().join("missing");
-    let error = DirectFile::open(
-        &path,
-        OpenMode {
-            read: true,
-            write: false,
-            direct: true,
-        },
-    )
-    .unwrap_err();
+    let error = DirectFile::open(&path, OpenMode { read: true, write: false, direct: true }).unwrap_err();
     assert!(error.to_string().contains("missing"), "{error}");
-    let error = DirectFile::open(
-        &path,
-        OpenMode {
-            read: false,
-            write: false,
-            direct: true,
-        },
-    )
-    .unwrap_err();
+    let error = DirectFile::open(&path, OpenMode { read: false, write: false, direct: true }).unwrap_err();
     assert!(matches!(error, BlockError::Invalid { .. }));
 }
 
@@ -55,19 +36,8 @@ fn a_second_lock_is_refused_until_the_first_is_dropped() {
     let path = place.path().join("control");
     let first = DirectFile::create_new(&path, false).unwrap();
     first.lock_exclusive().unwrap();
-    let second = DirectFile::open(
-        &path,
-        OpenMode {
-            read: true,
-            write: true,
-            direct: false,
-        },
-    )
-    .unwrap();
-    assert!(matches!(
-        second.lock_exclusive(),
-        Err(BlockError::InUse { .. })
-    ));
+    let second = DirectFile::open(&path, OpenMode { read: true, write: true, direct: false }).unwrap();
+    assert!(matches!(second.lock_exclusive(), Err(BlockError::InUse { .. })));
     // As a process that is being forked at that moment has it open too.
     let forked = first.descriptor().try_clone_to_owned().unwrap();
     drop(first);
@@ -97,19 +67,13 @@ fn allocation_beyond_the_free_space_says_how_much_there_is() {
     // More than there is, yet inside what the file system can address in one file (16 TiB on ext4).
     let needed = free + (1 << 40);
     match file.allocate(needed) {
-        Err(BlockError::NoSpace {
-            path, needed: said, ..
-        }) => {
+        Err(BlockError::NoSpace { path, needed: said, .. }) => {
             assert_eq!(said, needed);
             assert!(path.ends_with("data"));
         }
         other => panic!("{other:?}"),
     }
-    assert_eq!(
-        file.len().unwrap(),
-        0,
-        "a refused allocation leaves nothing behind"
-    );
+    assert_eq!(file.len().unwrap(), 0, "a refused allocation leaves nothing behind");
 }
 
 proptest! {
@@ -149,21 +113,13 @@ fn a_part_of_a_file_is_a_file_of_its_own() {
         let path = place.path().join("whole");
         let whole = DirectFile::create_new(&path, false).unwrap();
         whole.write_at(0, &[1; 20_480]).unwrap();
-        let mode = OpenMode {
-            read: true,
-            write: true,
-            direct,
-        };
+        let mode = OpenMode { read: true, write: true, direct };
         let part = DirectFile::open_part(&path, mode, BASE, 4096).unwrap();
         assert!(part.is_part() && !whole.is_part());
         assert_eq!(part.len().unwrap(), 4096);
         part.write_at(100, &[7; 50]).unwrap();
         let mut data = vec![0; 8192];
-        assert_eq!(
-            part.read_at(0, &mut data).unwrap(),
-            4096,
-            "not beyond its end"
-        );
+        assert_eq!(part.read_at(0, &mut data).unwrap(), 4096, "not beyond its end");
         assert_eq!((data[99], data[100], data[149], data[150]), (1, 7, 7, 1));
         assert_eq!(whole.read_at(BASE + 100, &mut data[..1]).unwrap(), 1);
         assert_eq!(data[0], 7);
@@ -171,10 +127,7 @@ fn a_part_of_a_file_is_a_file_of_its_own() {
         // Nothing outside is written, and the whole keeps its length.
         assert!(part.write_at(4000, &[7; 97]).is_err());
         assert!(part.allocate(4096).is_ok());
-        assert!(matches!(
-            part.allocate(4097),
-            Err(BlockError::NoSpace { free: 4096, .. })
-        ));
+        assert!(matches!(part.allocate(4097), Err(BlockError::NoSpace { free: 4096, .. })));
         assert_eq!(whole.len().unwrap(), 20_480);
         let short = DirectFile::open_part(&path, mode, 16_384, 8192).unwrap();
         assert_eq!(short.len().unwrap(), 4096, "the whole ends there");
@@ -199,11 +152,7 @@ fn space_is_got_in_the_manner_asked_for_and_never_given_up() {
     ] {
         let path = place.path().join(format!("{how:?}"));
         std::fs::write(&path, vec![7; 4096]).unwrap();
-        let options = FileOptions {
-            read: true,
-            write: true,
-            ..FileOptions::default()
-        };
+        let options = FileOptions { read: true, write: true, ..FileOptions::default() };
         let file = DirectFile::open_with(&path, options).unwrap();
         assert!(!file.is_device().unwrap());
         let done = file.preallocate(how, 1 << 20).unwrap();
@@ -224,10 +173,7 @@ fn more_space_than_there_is_is_refused_and_nothing_is_left_of_it() {
     let place = directory();
     let path = place.path().join("huge");
     std::fs::write(&path, vec![7; 4096]).unwrap();
-    let options = FileOptions {
-        write: true,
-        ..FileOptions::default()
-    };
+    let options = FileOptions { write: true, ..FileOptions::default() };
     let file = DirectFile::open_with(&path, options).unwrap();
     for how in [Preallocate::Native, Preallocate::Posix, Preallocate::Keep] {
         let error = file.preallocate(how, 1 << 50).unwrap_err();
@@ -246,10 +192,7 @@ fn invalidated_pages_are_gone_from_the_cache() {
     let place = directory();
     let path = place.path().join("cached");
     std::fs::write(&path, vec![7; 16 << 20]).unwrap();
-    let options = FileOptions {
-        read: true,
-        ..FileOptions::default()
-    };
+    let options = FileOptions { read: true, ..FileOptions::default() };
     let file = DirectFile::open_with(&path, options).unwrap();
     file.sync_data().unwrap();
     assert_eq!(cached_pages(&path), 4096);
@@ -271,11 +214,7 @@ fn options_reach_the_kernel() {
         let file = DirectFile::open_with(&path, options).unwrap();
         fcntl_getfl(&file).unwrap()
     };
-    let base = FileOptions {
-        read: true,
-        write: true,
-        ..FileOptions::default()
-    };
+    let base = FileOptions { read: true, write: true, ..FileOptions::default() };
     let dsync = OFlags::from_bits_retain(libc::O_DSYNC as u32);
     assert!(!flags(base).intersects(OFlags::DIRECT | dsync | OFlags::NOATIME));
     let full = flags(FileOptions {
@@ -287,17 +226,10 @@ fn options_reach_the_kernel() {
     });
     assert!(full.contains(OFlags::DIRECT | dsync | OFlags::NOATIME));
     assert!(!full.contains(OFlags::SYNC));
-    let whole = flags(FileOptions {
-        write_through: WriteThrough::Whole,
-        ..base
-    });
+    let whole = flags(FileOptions { write_through: WriteThrough::Whole, ..base });
     assert!(whole.contains(OFlags::SYNC));
     let only = |read, write| {
-        let options = FileOptions {
-            read,
-            write,
-            ..FileOptions::default()
-        };
+        let options = FileOptions { read, write, ..FileOptions::default() };
         flags(options) & OFlags::RWMODE
     };
     assert_eq!(only(true, false), OFlags::RDONLY);
@@ -309,22 +241,10 @@ fn options_reach_the_kernel() {
 #[test]
 fn required_direct_io_that_is_refused_is_an_error_that_says_so() {
     // Files of proc do not offer it.
-    let options = FileOptions {
-        read: true,
-        direct: DirectIo::Required,
-        ..FileOptions::default()
-    };
+    let options = FileOptions { read: true, direct: DirectIo::Required, ..FileOptions::default() };
     let path = Path::new("/proc/self/status");
-    let error = DirectFile::open_with(path, options)
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("direct I/O") && error.contains("direct=0"),
-        "{error}"
-    );
-    let possible = FileOptions {
-        direct: DirectIo::IfPossible,
-        ..options
-    };
+    let error = DirectFile::open_with(path, options).unwrap_err().to_string();
+    assert!(error.contains("direct I/O") && error.contains("direct=0"), "{error}");
+    let possible = FileOptions { direct: DirectIo::IfPossible, ..options };
     assert!(!DirectFile::open_with(path, possible).unwrap().is_direct());
 }

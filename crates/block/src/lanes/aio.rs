@@ -120,9 +120,7 @@ impl AioLanes {
         let head = ptr::with_exposed_provenance::<RingHead>(context as usize);
         // SAFETY: `io_setup` maps the completion ring at the address it returns, readable and writable, until
         // `io_destroy`. Its first 32 bytes are the head in every version of the layout.
-        let known = unsafe {
-            (*head).magic == RING_MAGIC && (*head).incompatible == 0 && (*head).slots > 0
-        };
+        let known = unsafe { (*head).magic == RING_MAGIC && (*head).incompatible == 0 && (*head).slots > 0 };
         if known {
             features.obtain("user_ring");
         } else {
@@ -132,11 +130,7 @@ impl AioLanes {
         Ok(Self {
             context,
             user_ring: known,
-            files: setup
-                .files
-                .iter()
-                .map(|file| file.as_fd().as_raw_fd())
-                .collect(),
+            files: setup.files.iter().map(|file| file.as_fd().as_raw_fd()).collect(),
             requests: vec![Iocb::default(); lanes].into(),
             queued: Vec::with_capacity(lanes),
             collected: Vec::with_capacity(lanes),
@@ -160,11 +154,7 @@ impl AioLanes {
             data: u64::from(request.lane),
             opcode,
             descriptor: self.files[usize::from(request.file)] as u32,
-            address: if synchronises {
-                0
-            } else {
-                request.address.expose_provenance() as u64
-            },
+            address: if synchronises { 0 } else { request.address.expose_provenance() as u64 },
             len: u64::from(request.len),
             offset: request.offset as i64,
             ..Iocb::default()
@@ -181,12 +171,7 @@ impl AioLanes {
             // SAFETY: the list holds addresses of requests in `self.requests`, whose lanes are busy: their buffers belong to
             // the kernel until the completion. The kernel copies requests during the call.
             let outcome = unsafe {
-                libc::syscall(
-                    libc::SYS_io_submit,
-                    self.context,
-                    rest.len() as libc::c_long,
-                    rest.as_mut_ptr(),
-                )
+                libc::syscall(libc::SYS_io_submit, self.context, rest.len() as libc::c_long, rest.as_mut_ptr())
             };
             if let Ok(count) = usize::try_from(outcome) {
                 taken += count;
@@ -198,10 +183,7 @@ impl AioLanes {
                 Some(libc::EAGAIN) => {
                     // No room until something has completed.
                     if taken == 0 && in_flight == 0 {
-                        return Err(BlockError::Ring {
-                            what: "submit to libaio",
-                            source: error,
-                        });
+                        return Err(BlockError::Ring { what: "submit to libaio", source: error });
                     }
                     break;
                 }
@@ -209,10 +191,7 @@ impl AioLanes {
                     // The first of the rest is at fault, and it alone.
                     // SAFETY: it points into `self.requests`, which nothing else borrows here.
                     let lane = unsafe { (*self.queued[taken]).data } as u32;
-                    self.collected.push(LaneDone {
-                        lane,
-                        result: -number.unwrap_or(libc::EIO),
-                    });
+                    self.collected.push(LaneDone { lane, result: -number.unwrap_or(libc::EIO) });
                     taken += 1;
                 }
             }
@@ -228,15 +207,8 @@ impl AioLanes {
             return 0;
         }
         let ring = self.ring();
-        let (head, tail) = (
-            ring.head.load(Ordering::Relaxed),
-            ring.tail.load(Ordering::Acquire),
-        );
-        if tail >= head {
-            (tail - head) as usize
-        } else {
-            (ring.slots - head + tail) as usize
-        }
+        let (head, tail) = (ring.head.load(Ordering::Relaxed), ring.tail.load(Ordering::Acquire));
+        if tail >= head { (tail - head) as usize } else { (ring.slots - head + tail) as usize }
     }
 
     #[inline]
@@ -266,12 +238,7 @@ impl AioLanes {
         Ok(())
     }
 
-    fn wait_once(
-        &mut self,
-        at_least: u32,
-        timeout: Option<Duration>,
-        submits: &mut u64,
-    ) -> Result<(), BlockError> {
+    fn wait_once(&mut self, at_least: u32, timeout: Option<Duration>, submits: &mut u64) -> Result<(), BlockError> {
         let at_hand = self.collected.len() + self.visible();
         if at_hand >= at_least as usize && (self.user_ring || at_least > 0) {
             return Ok(());
@@ -302,10 +269,7 @@ impl AioLanes {
             }
             Err(_) => match io::Error::last_os_error() {
                 error if error.raw_os_error() == Some(libc::EINTR) => Ok(()),
-                error => Err(BlockError::Ring {
-                    what: "wait for libaio",
-                    source: error,
-                }),
+                error => Err(BlockError::Ring { what: "wait for libaio", source: error }),
             },
         }
     }
@@ -338,10 +302,7 @@ impl AioLanes {
 
 #[inline]
 fn lane_done(event: &Event) -> LaneDone {
-    LaneDone {
-        lane: event.data as u32,
-        result: i32::try_from(event.result).unwrap_or(i32::MAX),
-    }
+    LaneDone { lane: event.data as u32, result: i32::try_from(event.result).unwrap_or(i32::MAX) }
 }
 
 /// The likely cause of a refused set-up, in words.

@@ -28,11 +28,7 @@ impl PsyncLanes {
             flags |= libc::RWF_NOWAIT;
         }
         Self {
-            files: setup
-                .files
-                .iter()
-                .map(|file| file.as_fd().as_raw_fd())
-                .collect(),
+            files: setup.files.iter().map(|file| file.as_fd().as_raw_fd()).collect(),
             flags,
             queued: Vec::with_capacity(setup.lanes as usize),
             done: Vec::with_capacity(setup.lanes as usize),
@@ -49,16 +45,8 @@ impl PsyncLanes {
     #[inline]
     pub(super) fn submit(&mut self, submits: &mut u64) -> u32 {
         for request in &self.queued {
-            let result = perform(
-                self.files[usize::from(request.file)],
-                self.flags,
-                request,
-                submits,
-            );
-            self.done.push(LaneDone {
-                lane: request.lane,
-                result,
-            });
+            let result = perform(self.files[usize::from(request.file)], self.flags, request, submits);
+            self.done.push(LaneDone { lane: request.lane, result });
         }
         let performed = self.queued.len() as u32;
         self.queued.clear();
@@ -78,30 +66,19 @@ fn perform(descriptor: RawFd, flags: libc::c_int, request: &Request, submits: &m
         return -libc::EINVAL;
     };
     let len = request.len as usize;
-    let one = libc::iovec {
-        iov_base: request.address.cast(),
-        iov_len: len,
-    };
+    let one = libc::iovec { iov_base: request.address.cast(), iov_len: len };
     retried(|| {
         *submits += 1;
         match request.kind {
             // SAFETY: the address is that of the lane's buffer, of at least `len` bytes, which `Lanes` owns and gives
             // to nobody while the lane is busy. The same holds for the three calls below.
-            LaneKind::Read if flags == 0 => unsafe {
-                libc::pread(descriptor, one.iov_base, len, offset)
-            },
+            LaneKind::Read if flags == 0 => unsafe { libc::pread(descriptor, one.iov_base, len, offset) },
             // SAFETY: as above; the memory is only read.
-            LaneKind::Write if flags == 0 => unsafe {
-                libc::pwrite(descriptor, one.iov_base, len, offset)
-            },
+            LaneKind::Write if flags == 0 => unsafe { libc::pwrite(descriptor, one.iov_base, len, offset) },
             // SAFETY: as above; `one` outlives the call.
-            LaneKind::Read => unsafe {
-                libc::preadv2(descriptor, &raw const one, 1, offset, flags)
-            },
+            LaneKind::Read => unsafe { libc::preadv2(descriptor, &raw const one, 1, offset, flags) },
             // SAFETY: as above; `one` outlives the call and the memory is only read.
-            LaneKind::Write => unsafe {
-                libc::pwritev2(descriptor, &raw const one, 1, offset, flags)
-            },
+            LaneKind::Write => unsafe { libc::pwritev2(descriptor, &raw const one, 1, offset, flags) },
             // SAFETY: takes no memory.
             LaneKind::Sync { data_only: true } => unsafe { libc::fdatasync(descriptor) as isize },
             // SAFETY: takes no memory.

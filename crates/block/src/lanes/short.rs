@@ -31,10 +31,7 @@ impl Short {
             let found = cut.iter().find(|(path, _)| path == file.path());
             found.map_or(0, |(_, every)| *every)
         };
-        Self {
-            every: files.iter().map(every).collect(),
-            asked: 0,
-        }
+        Self { every: files.iter().map(every).collect(), asked: 0 }
     }
 
     /// Bytes the kernel is asked for in place of `len`: whole sectors, for direct I/O.

@@ -15,33 +15,20 @@ fn content(block: u64, byte: usize) -> u8 {
 }
 
 fn is_block(block: u64, bytes: &[u8]) -> bool {
-    bytes
-        .iter()
-        .enumerate()
-        .all(|(byte, value)| *value == content(block, byte))
+    bytes.iter().enumerate().all(|(byte, value)| *value == content(block, byte))
 }
 
 /// A file of `blocks` blocks with known content.
 fn file(place: &tempfile::TempDir, blocks: u64, direct: bool) -> Arc<DirectFile> {
-    let path = place
-        .path()
-        .join(if direct { "direct" } else { "buffered" });
+    let path = place.path().join(if direct { "direct" } else { "buffered" });
     let file = DirectFile::create_new(&path, direct).unwrap();
-    let data: Vec<u8> = (0..blocks)
-        .flat_map(|block| (0..BLOCK).map(move |byte| content(block, byte)))
-        .collect();
+    let data: Vec<u8> = (0..blocks).flat_map(|block| (0..BLOCK).map(move |byte| content(block, byte))).collect();
     file.write_at(0, &data).unwrap();
     Arc::new(file)
 }
 
 fn lanes_of(engine: LaneEngine, lanes: u32, file: &Arc<DirectFile>) -> Lanes {
-    Lanes::open(LanesOptions {
-        lanes,
-        lane_bytes: BLOCK,
-        files: vec![Arc::clone(file)],
-        engine,
-    })
-    .unwrap()
+    Lanes::open(LanesOptions { lanes, lane_bytes: BLOCK, files: vec![Arc::clone(file)], engine }).unwrap()
 }
 
 /// Every engine that moves data, in every mode that differs in what it gives the kernel.
@@ -49,30 +36,13 @@ fn moving_engines() -> Vec<LaneEngine> {
     let plain = UringMode::default();
     vec![
         LaneEngine::Uring(plain),
-        LaneEngine::Uring(UringMode {
-            fixed_buffers: false,
-            ..plain
-        }),
-        LaneEngine::Uring(UringMode {
-            fixed_buffers: false,
-            registered_files: false,
-            nonvectored: false,
-            ..plain
-        }),
-        LaneEngine::Uring(UringMode {
-            force_async: 2,
-            ..plain
-        }),
-        LaneEngine::Uring(UringMode {
-            sq_thread: true,
-            ..plain
-        }),
+        LaneEngine::Uring(UringMode { fixed_buffers: false, ..plain }),
+        LaneEngine::Uring(UringMode { fixed_buffers: false, registered_files: false, nonvectored: false, ..plain }),
+        LaneEngine::Uring(UringMode { force_async: 2, ..plain }),
+        LaneEngine::Uring(UringMode { sq_thread: true, ..plain }),
         LaneEngine::Aio,
         LaneEngine::Psync(SyncCall::default()),
-        LaneEngine::Psync(SyncCall {
-            high_priority: true,
-            nowait: false,
-        }),
+        LaneEngine::Psync(SyncCall { high_priority: true, nowait: false }),
     ]
 }
 
@@ -105,10 +75,7 @@ fn every_engine_writes_what_it_was_given_and_reads_what_is_there() {
                 for done in collect(&mut lanes, 8) {
                     assert_eq!(done.result, BLOCK as i32, "{engine:?}");
                     let block = (turn * 8 + u64::from(done.lane) * 5) % 64;
-                    assert!(
-                        is_block(block, lanes.buffer(done.lane, BLOCK)),
-                        "{engine:?}"
-                    );
+                    assert!(is_block(block, lanes.buffer(done.lane, BLOCK)), "{engine:?}");
                 }
                 assert_eq!((lanes.queued(), lanes.in_flight()), (0, 0));
             }
@@ -147,11 +114,7 @@ fn an_error_and_a_short_count_are_reported_by_their_lane() {
     let place = directory();
     let path = place.path().join("short");
     std::fs::write(&path, vec![7; 4096]).unwrap();
-    let mode = OpenMode {
-        read: true,
-        write: false,
-        direct: false,
-    };
+    let mode = OpenMode { read: true, write: false, direct: false };
     let file = Arc::new(DirectFile::open(&path, mode).unwrap());
     for engine in moving_engines() {
         let mut lanes = lanes_of(engine, 4, &file);
@@ -174,20 +137,11 @@ fn an_error_and_a_short_count_are_reported_by_their_lane() {
 fn engines_that_move_nothing_complete_everything_and_need_no_file() {
     let engines = [
         LaneEngine::Nop(UringMode::default()),
-        LaneEngine::Nop(UringMode {
-            sq_thread: true,
-            ..UringMode::default()
-        }),
+        LaneEngine::Nop(UringMode { sq_thread: true, ..UringMode::default() }),
         LaneEngine::Null,
     ];
     for engine in engines {
-        let mut lanes = Lanes::open(LanesOptions {
-            lanes: 32,
-            lane_bytes: 5000,
-            files: Vec::new(),
-            engine,
-        })
-        .unwrap();
+        let mut lanes = Lanes::open(LanesOptions { lanes: 32, lane_bytes: 5000, files: Vec::new(), engine }).unwrap();
         assert_eq!(lanes.lane_bytes(), 8192);
         let mut busy = [false; 32];
         let mut reaped = 0_u64;
@@ -207,10 +161,7 @@ fn engines_that_move_nothing_complete_everything_and_need_no_file() {
                 assert_eq!(done.result, 5000);
                 assert!(std::mem::take(&mut busy[done.lane as usize]), "once each");
             }
-            assert_eq!(
-                busy.iter().filter(|busy| **busy).count(),
-                lanes.in_flight() as usize
-            );
+            assert_eq!(busy.iter().filter(|busy| **busy).count(), lanes.in_flight() as usize);
         }
         let left = lanes.in_flight() as usize;
         reaped += collect(&mut lanes, left).len() as u64;
@@ -305,10 +256,7 @@ fn lanes_dropped_in_flight_leave_the_file_as_the_requests_would() {
         let mut block = vec![0; BLOCK];
         for lane in 0..8_u64 {
             file.read_at(lane * BLOCK as u64, &mut block).unwrap();
-            assert!(
-                block.iter().all(|byte| *byte == lane as u8 + 1),
-                "{engine:?}: lane {lane}"
-            );
+            assert!(block.iter().all(|byte| *byte == lane as u8 + 1), "{engine:?}: lane {lane}");
             file.write_at(lane * BLOCK as u64, &vec![0; BLOCK]).unwrap();
         }
     }
@@ -343,11 +291,7 @@ fn misuse_of_a_lane_panics() {
     let place = directory();
     let path = place.path().join("part");
     std::fs::write(&path, vec![0; 16 * 4096]).unwrap();
-    let mode = OpenMode {
-        read: true,
-        write: true,
-        direct: true,
-    };
+    let mode = OpenMode { read: true, write: true, direct: true };
     let part = Arc::new(DirectFile::open_part(&path, mode, 4096, 8192).unwrap());
     let fresh = || lanes_of(LaneEngine::Uring(UringMode::default()), 2, &part);
     let busy = || {
@@ -369,11 +313,7 @@ fn a_part_of_a_device_is_addressed_from_its_own_beginning() {
     let path = place.path().join("part");
     let data: Vec<u8> = (0..16_u8).flat_map(|block| vec![block; 4096]).collect();
     std::fs::write(&path, data).unwrap();
-    let mode = OpenMode {
-        read: true,
-        write: true,
-        direct: true,
-    };
+    let mode = OpenMode { read: true, write: true, direct: true };
     let part = Arc::new(DirectFile::open_part(&path, mode, 3 * 4096, 8192).unwrap());
     for engine in moving_engines() {
         let mut lanes = lanes_of(engine, 1, &part);
@@ -386,12 +326,7 @@ fn a_part_of_a_device_is_addressed_from_its_own_beginning() {
 #[test]
 fn options_that_cannot_work_are_refused_in_words() {
     let refused = |lanes: u32, lane_bytes: usize| {
-        let options = LanesOptions {
-            lanes,
-            lane_bytes,
-            files: Vec::new(),
-            engine: LaneEngine::Null,
-        };
+        let options = LanesOptions { lanes, lane_bytes, files: Vec::new(), engine: LaneEngine::Null };
         Lanes::open(options).unwrap_err().to_string()
     };
     assert!(refused(0, 4096).contains("1 to 16384 requests"));
@@ -407,9 +342,8 @@ fn rounding_up_to_huge_pages_is_limited_over_all_lanes() {
     assert_eq!(Stretch::to_huge_pages(HUGE_PAGE).own, 0);
     assert_eq!(Stretch::to_huge_pages(4096).own, 0);
     assert!(half.fits());
-    let many: Vec<Stretch> = (0..=MAX_STRETCH / (HUGE_PAGE / 2))
-        .map(|_| Stretch::to_huge_pages(HUGE_PAGE / 2))
-        .collect();
+    let many: Vec<Stretch> =
+        (0..=MAX_STRETCH / (HUGE_PAGE / 2)).map(|_| Stretch::to_huge_pages(HUGE_PAGE / 2)).collect();
     assert!(!many.last().unwrap().fits());
     drop(many);
     // Other tests have lanes as well, but not hundreds.
@@ -431,10 +365,7 @@ fn requests_on_a_file_system_in_memory_need_no_worker() {
     let memory = tempfile::tempdir_in("/dev/shm").unwrap();
     let file = file(&memory, 16, true);
     let mut lanes = lanes_of(LaneEngine::Uring(UringMode::default()), 8, &file);
-    assert_eq!(
-        lanes.features().has("memory_at_once"),
-        crate::device_facts(memory.path()).is_tmpfs
-    );
+    assert_eq!(lanes.features().has("memory_at_once"), crate::device_facts(memory.path()).is_tmpfs);
     for lane in 0..8 {
         lanes.read(lane, 0, u64::from(lane) * BLOCK as u64, BLOCK as u32);
     }
@@ -455,26 +386,16 @@ fn requests_on_a_file_system_in_memory_need_no_worker() {
 #[test]
 fn a_refused_io_uring_names_the_alternative() {
     let said = no_uring("not permitted".to_owned()).to_string();
-    assert!(
-        said.contains("not permitted") && said.contains("libaio"),
-        "{said}"
-    );
+    assert!(said.contains("not permitted") && said.contains("libaio"), "{said}");
 }
 
 fn polled_refusal(path: &Path, direct: bool) -> String {
-    let mode = OpenMode {
-        read: true,
-        write: false,
-        direct,
-    };
+    let mode = OpenMode { read: true, write: false, direct };
     let options = LanesOptions {
         lanes: 4,
         lane_bytes: 4096,
         files: vec![Arc::new(DirectFile::open(path, mode).unwrap())],
-        engine: LaneEngine::Uring(UringMode {
-            polled: true,
-            ..UringMode::default()
-        }),
+        engine: LaneEngine::Uring(UringMode { polled: true, ..UringMode::default() }),
     };
     match Lanes::open(options) {
         Ok(_) => String::new(),
@@ -491,8 +412,7 @@ fn storage_16_polling_without_poll_queues_is_refused_before_the_first_request() 
     assert!(polled_refusal(&path, false).contains("only direct I/O"));
     let facts = crate::device_facts(&path);
     let polls = facts.disk.is_ok_and(|disk| {
-        std::fs::read_to_string(format!("/sys/class/block/{disk}/queue/io_poll"))
-            .is_ok_and(|text| text.trim() == "1")
+        std::fs::read_to_string(format!("/sys/class/block/{disk}/queue/io_poll")).is_ok_and(|text| text.trim() == "1")
     });
     if !polls {
         let said = polled_refusal(&path, true);
@@ -503,10 +423,7 @@ fn storage_16_polling_without_poll_queues_is_refused_before_the_first_request() 
     let path = memory.path().join("data");
     std::fs::write(&path, vec![0; 8192]).unwrap();
     let said = polled_refusal(&path, true);
-    assert!(
-        said.contains("poll queues") || said.contains("only direct I/O"),
-        "{said}"
-    );
+    assert!(said.contains("poll queues") || said.contains("only direct I/O"), "{said}");
 }
 
 #[test]
@@ -518,15 +435,8 @@ fn a_device_polls_where_sysfs_says_so() {
     std::fs::create_dir_all(root.join("dev/block")).unwrap();
     std::fs::create_dir_all(root.join("proc/self")).unwrap();
     std::os::unix::fs::symlink(&disk, root.join("dev/block/8:0")).unwrap();
-    std::fs::write(
-        root.join("proc/self/mountinfo"),
-        "30 27 8:0 / / rw - ext4 /dev/sda rw\n",
-    )
-    .unwrap();
-    let roots = crate::facts::Roots {
-        proc: root.join("proc"),
-        sys: root.clone(),
-    };
+    std::fs::write(root.join("proc/self/mountinfo"), "30 27 8:0 / / rw - ext4 /dev/sda rw\n").unwrap();
+    let roots = crate::facts::Roots { proc: root.join("proc"), sys: root.clone() };
     for (text, expected) in [("0\n", false), ("1\n", true)] {
         std::fs::write(disk.join("queue/io_poll"), text).unwrap();
         assert_eq!(uring::poll_queues(&roots, &root), Ok(expected));
@@ -541,11 +451,7 @@ fn pipe(place: &tempfile::TempDir) -> (Arc<DirectFile>, std::fs::File) {
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
     let kind = rustix::fs::FileType::Fifo;
     rustix::fs::mknodat(rustix::fs::CWD, &path, kind, mode, 0).unwrap();
-    let both = OpenMode {
-        read: true,
-        write: true,
-        direct: false,
-    };
+    let both = OpenMode { read: true, write: true, direct: false };
     let file = Arc::new(DirectFile::open(&path, both).unwrap());
     let end = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     (file, end)
@@ -601,10 +507,7 @@ fn a_submission_thread_that_went_to_sleep_is_woken() {
         for first in 0..2_u64 {
             let file = &file;
             scope.spawn(move || {
-                let mode = UringMode {
-                    sq_thread: true,
-                    ..UringMode::default()
-                };
+                let mode = UringMode { sq_thread: true, ..UringMode::default() };
                 let mut lanes = lanes_of(LaneEngine::Uring(mode), 4, file);
                 assert!(lanes.features().has("sq_thread"));
                 for turn in 0..2_u64 {
@@ -632,14 +535,8 @@ fn calls_that_would_block_fail_where_that_is_asked_for() {
     let file = file(&place, 16, false);
     file.sync_data().unwrap();
     let engines = [
-        LaneEngine::Psync(SyncCall {
-            nowait: true,
-            high_priority: false,
-        }),
-        LaneEngine::Uring(UringMode {
-            nowait: true,
-            ..UringMode::default()
-        }),
+        LaneEngine::Psync(SyncCall { nowait: true, high_priority: false }),
+        LaneEngine::Uring(UringMode { nowait: true, ..UringMode::default() }),
     ];
     for engine in engines {
         let mut lanes = lanes_of(engine, 1, &file);
@@ -658,10 +555,7 @@ fn calls_that_would_block_fail_where_that_is_asked_for() {
 fn a_forced_request_is_done_by_a_worker() {
     let place = directory();
     let file = file(&place, 4, true);
-    let mode = UringMode {
-        force_async: 3,
-        ..UringMode::default()
-    };
+    let mode = UringMode { force_async: 3, ..UringMode::default() };
     let mut lanes = lanes_of(LaneEngine::Uring(mode), 1, &file);
     for turn in 1..=3 {
         lanes.read(0, 0, 0, BLOCK as u32);
@@ -674,17 +568,10 @@ fn a_forced_request_is_done_by_a_worker() {
 fn as_many_lanes_as_there_may_be_all_come_back() {
     let place = directory();
     let file = file(&place, 4, false);
-    for engine in [
-        LaneEngine::Uring(UringMode::default()),
-        LaneEngine::Psync(SyncCall::default()),
-    ] {
-        let mut lanes = Lanes::open(LanesOptions {
-            lanes: MAX_ENTRIES,
-            lane_bytes: 4096,
-            files: vec![Arc::clone(&file)],
-            engine,
-        })
-        .unwrap();
+    for engine in [LaneEngine::Uring(UringMode::default()), LaneEngine::Psync(SyncCall::default())] {
+        let mut lanes =
+            Lanes::open(LanesOptions { lanes: MAX_ENTRIES, lane_bytes: 4096, files: vec![Arc::clone(&file)], engine })
+                .unwrap();
         for lane in 0..MAX_ENTRIES {
             lanes.read(lane, 0, 0, 512);
         }
@@ -703,11 +590,7 @@ fn dropped_lanes_have_let_go_of_their_files() {
     drop(file(&place, 4, true));
     for engine in moving_engines() {
         for _ in 0..20 {
-            let mode = OpenMode {
-                read: true,
-                write: true,
-                direct: true,
-            };
+            let mode = OpenMode { read: true, write: true, direct: true };
             let file = DirectFile::open(&place.path().join("direct"), mode).unwrap();
             file.lock_exclusive().unwrap();
             let mut lanes = lanes_of(engine, 4, &Arc::new(file));
@@ -722,13 +605,7 @@ mod memory {
     use super::*;
 
     fn null_lanes(lanes: u32, lane_bytes: usize) -> Lanes {
-        Lanes::open(LanesOptions {
-            lanes,
-            lane_bytes,
-            files: Vec::new(),
-            engine: LaneEngine::Null,
-        })
-        .unwrap()
+        Lanes::open(LanesOptions { lanes, lane_bytes, files: Vec::new(), engine: LaneEngine::Null }).unwrap()
     }
 
     #[test]
@@ -775,10 +652,7 @@ mod memory {
             let bytes = lanes.buffer(lane, 8192);
             assert!(bytes.iter().all(|byte| *byte == 0));
             assert_eq!(bytes.as_ptr().align_offset(4096), 0);
-            assert_eq!(
-                bytes.as_ptr() as usize - first as usize,
-                lane as usize * 8192
-            );
+            assert_eq!(bytes.as_ptr() as usize - first as usize, lane as usize * 8192);
         }
     }
 

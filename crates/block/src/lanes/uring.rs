@@ -33,12 +33,7 @@ pub(super) struct UringLanes {
 
 impl UringLanes {
     /// Sets the ring up; the error is the reason in words.
-    pub(super) fn open(
-        setup: &Setup<'_>,
-        mode: UringMode,
-        nop: bool,
-        features: &mut Features,
-    ) -> Result<Self, String> {
+    pub(super) fn open(setup: &Setup<'_>, mode: UringMode, nop: bool, features: &mut Features) -> Result<Self, String> {
         features.backend = if nop { "nop" } else { "io_uring" };
         let shape = Shape {
             entries: setup.lanes,
@@ -55,26 +50,16 @@ impl UringLanes {
         if !nop && serve_memory_at_once(setup.files) {
             features.obtain("memory_at_once");
         }
-        let descriptors: Vec<RawFd> = setup
-            .files
-            .iter()
-            .map(|file| file.as_fd().as_raw_fd())
-            .collect();
-        let files_registered =
-            mode.registered_files && !nop && kernel.register_files(&descriptors, features);
-        let buffers = (mode.fixed_buffers && !nop)
-            .then(|| register_buffers(&kernel, setup, features))
-            .flatten();
+        let descriptors: Vec<RawFd> = setup.files.iter().map(|file| file.as_fd().as_raw_fd()).collect();
+        let files_registered = mode.registered_files && !nop && kernel.register_files(&descriptors, features);
+        let buffers = (mode.fixed_buffers && !nop).then(|| register_buffers(&kernel, setup, features)).flatten();
         let has_patience = kernel.has_patience();
         if has_patience {
             features.obtain("min_wait");
         } else {
             features.refuse("min_wait", "the kernel is older than 6.12");
         }
-        let nothing = libc::iovec {
-            iov_base: std::ptr::null_mut(),
-            iov_len: 0,
-        };
+        let nothing = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
         let listed = !mode.nonvectored && buffers.is_none();
         let lists = vec![nothing; if listed { setup.lanes as usize } else { 0 }];
         Ok(Self {
@@ -86,11 +71,7 @@ impl UringLanes {
             buffers,
             lists: lists.into(),
             until_forced: mode.force_async,
-            staged: Vec::with_capacity(if mode.sq_thread {
-                setup.lanes as usize
-            } else {
-                0
-            }),
+            staged: Vec::with_capacity(if mode.sq_thread { setup.lanes as usize } else { 0 }),
             has_patience,
             _files: setup.files.to_vec(),
         })
@@ -99,11 +80,7 @@ impl UringLanes {
     /// Queues one request. There is always room: the ring has an entry for every lane.
     #[inline]
     pub(super) fn queue(&mut self, request: &Request) {
-        let entry = if self.nop {
-            opcode::Nop::new().build()
-        } else {
-            self.entry(request)
-        };
+        let entry = if self.nop { opcode::Nop::new().build() } else { self.entry(request) };
         let entry = entry.user_data(u64::from(request.lane));
         if self.mode.sq_thread {
             self.staged.push(entry);
@@ -122,14 +99,7 @@ impl UringLanes {
 
     #[inline]
     fn entry(&mut self, request: &Request) -> squeue::Entry {
-        let Request {
-            kind,
-            lane,
-            file,
-            offset,
-            address,
-            len,
-        } = *request;
+        let Request { kind, lane, file, offset, address, len } = *request;
         // With registered files, the index of a file takes the place of its descriptor.
         let (descriptor, mut flags) = if self.files_registered {
             (RawFd::from(file), squeue::Flags::FIXED_FILE)
@@ -144,30 +114,18 @@ impl UringLanes {
                 flags |= squeue::Flags::ASYNC;
             }
         }
-        let rw_flags = if self.mode.nowait {
-            libc::RWF_NOWAIT
-        } else {
-            0
-        };
+        let rw_flags = if self.mode.nowait { libc::RWF_NOWAIT } else { 0 };
         let entry = match (kind, self.buffers) {
-            (LaneKind::Read, Some(table)) => {
-                opcode::ReadFixed::new(file, address, len, table.index_of(lane))
-                    .offset(offset)
-                    .rw_flags(rw_flags)
-                    .build()
-            }
-            (LaneKind::Write, Some(table)) => {
-                opcode::WriteFixed::new(file, address, len, table.index_of(lane))
-                    .offset(offset)
-                    .rw_flags(rw_flags)
-                    .build()
-            }
+            (LaneKind::Read, Some(table)) => opcode::ReadFixed::new(file, address, len, table.index_of(lane))
+                .offset(offset)
+                .rw_flags(rw_flags)
+                .build(),
+            (LaneKind::Write, Some(table)) => opcode::WriteFixed::new(file, address, len, table.index_of(lane))
+                .offset(offset)
+                .rw_flags(rw_flags)
+                .build(),
             (LaneKind::Sync { data_only }, _) => {
-                let how = if data_only {
-                    types::FsyncFlags::DATASYNC
-                } else {
-                    types::FsyncFlags::empty()
-                };
+                let how = if data_only { types::FsyncFlags::DATASYNC } else { types::FsyncFlags::empty() };
                 opcode::Fsync::new(file).flags(how).build()
             }
             (LaneKind::Read | LaneKind::Write, None) => self.unregistered(request, file, rw_flags),
@@ -177,44 +135,22 @@ impl UringLanes {
 
     /// An entry that names its buffer by address.
     fn unregistered(&mut self, request: &Request, file: types::Fd, rw_flags: i32) -> squeue::Entry {
-        let Request {
-            kind,
-            lane,
-            offset,
-            address,
-            len,
-            ..
-        } = *request;
+        let Request { kind, lane, offset, address, len, .. } = *request;
         let writes = kind == LaneKind::Write;
         if self.mode.nonvectored {
             return if writes {
-                opcode::Write::new(file, address, len)
-                    .offset(offset)
-                    .rw_flags(rw_flags)
-                    .build()
+                opcode::Write::new(file, address, len).offset(offset).rw_flags(rw_flags).build()
             } else {
-                opcode::Read::new(file, address, len)
-                    .offset(offset)
-                    .rw_flags(rw_flags)
-                    .build()
+                opcode::Read::new(file, address, len).offset(offset).rw_flags(rw_flags).build()
             };
         }
         let list = &mut self.lists[lane as usize];
-        *list = libc::iovec {
-            iov_base: address.cast(),
-            iov_len: len as usize,
-        };
+        *list = libc::iovec { iov_base: address.cast(), iov_len: len as usize };
         let list = &raw const *list;
         if writes {
-            opcode::Writev::new(file, list, 1)
-                .offset(offset)
-                .rw_flags(rw_flags)
-                .build()
+            opcode::Writev::new(file, list, 1).offset(offset).rw_flags(rw_flags).build()
         } else {
-            opcode::Readv::new(file, list, 1)
-                .offset(offset)
-                .rw_flags(rw_flags)
-                .build()
+            opcode::Readv::new(file, list, 1).offset(offset).rw_flags(rw_flags).build()
         }
     }
 
@@ -244,11 +180,7 @@ impl UringLanes {
             self.staged = staged;
             self.staged.clear();
         }
-        let wait = Wait {
-            at_least,
-            patience: patience.filter(|_| self.has_patience),
-            timeout,
-        };
+        let wait = Wait { at_least, patience: patience.filter(|_| self.has_patience), timeout };
         if patience.is_some() && !self.has_patience {
             self.kernel.enter(Wait::NOT, submits)?;
             self.wait(at_least, patience, timeout, submits)?;
@@ -258,11 +190,7 @@ impl UringLanes {
             self.kernel.enter(wait, submits)?;
         }
         // What a kernel thread submits is its own from the push on.
-        let left = if self.mode.sq_thread {
-            0
-        } else {
-            self.kernel.pending().0 as u32
-        };
+        let left = if self.mode.sq_thread { 0 } else { self.kernel.pending().0 as u32 };
         Ok(queued - left)
     }
 
@@ -279,11 +207,7 @@ impl UringLanes {
         if visible >= at_least as usize && (visible > 0 || !self.kernel.must_enter()) {
             return Ok(());
         }
-        let mut wait = Wait {
-            at_least,
-            patience,
-            timeout,
-        };
+        let mut wait = Wait { at_least, patience, timeout };
         if patience.is_some() && !self.has_patience {
             wait.patience = None;
             wait.timeout = patience.min(timeout).or(patience);
@@ -305,10 +229,7 @@ impl UringLanes {
         }
         let mut left = at_most;
         self.kernel.take_completions(|entry| {
-            out.push(LaneDone {
-                lane: entry.user_data() as u32,
-                result: entry.result(),
-            });
+            out.push(LaneDone { lane: entry.user_data() as u32, result: entry.result() });
             left -= 1;
             left > 0
         });
@@ -318,11 +239,7 @@ impl UringLanes {
     pub(super) fn drain(&mut self, in_flight: u32) -> bool {
         let mut left = in_flight;
         let mut submits = 0;
-        let wait = Wait {
-            at_least: 1,
-            timeout: Some(Duration::from_secs(1)),
-            patience: None,
-        };
+        let wait = Wait { at_least: 1, timeout: Some(Duration::from_secs(1)), patience: None };
         loop {
             self.kernel.take_completions(|_| {
                 left -= 1;
@@ -348,8 +265,7 @@ fn serve_memory_at_once(files: &[Arc<DirectFile>]) -> bool {
     const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
     let mut any = false;
     for file in files {
-        let in_memory =
-            rustix::fs::fstatfs(file).is_ok_and(|stat| IN_MEMORY.contains(&(stat.f_type as u64)));
+        let in_memory = rustix::fs::fstatfs(file).is_ok_and(|stat| IN_MEMORY.contains(&(stat.f_type as u64)));
         let marked = in_memory
             && rustix::fs::fcntl_getfl(file)
                 .is_ok_and(|flags| rustix::fs::fcntl_setfl(file, flags | OFlags::NONBLOCK).is_ok());
@@ -359,18 +275,9 @@ fn serve_memory_at_once(files: &[Arc<DirectFile>]) -> bool {
 }
 
 /// Registers the buffers of all lanes, if the kernel lets us.
-fn register_buffers(
-    kernel: &KernelRing,
-    setup: &Setup<'_>,
-    features: &mut Features,
-) -> Option<Table> {
+fn register_buffers(kernel: &KernelRing, setup: &Setup<'_>, features: &mut Features) -> Option<Table> {
     let mut pieces = Vec::new();
-    let table = cut(
-        &mut pieces,
-        setup.base,
-        setup.lanes as usize,
-        setup.lane_bytes,
-    );
+    let table = cut(&mut pieces, setup.base, setup.lanes as usize, setup.lane_bytes);
     // SAFETY: the pieces are the memory of `Lanes`, which stays mapped until this backend has been drained; where it
     // cannot be drained, it is never unmapped.
     let outcome = unsafe { kernel.register_memory(&pieces) };
@@ -382,10 +289,7 @@ fn register_buffers(
 pub(super) fn check_polling(file: &DirectFile) -> Result<(), BlockError> {
     let refused = |why: String| {
         Err(BlockError::Invalid {
-            what: format!(
-                "polling for completions of {} is not possible (hipri): {why}",
-                file.path().display()
-            ),
+            what: format!("polling for completions of {} is not possible (hipri): {why}", file.path().display()),
         })
     };
     if !file.is_direct() {
@@ -406,11 +310,7 @@ pub(super) fn check_polling(file: &DirectFile) -> Result<(), BlockError> {
 pub(super) fn poll_queues(roots: &Roots, path: &std::path::Path) -> Result<bool, String> {
     let facts = crate::facts::facts_of(roots, path);
     let disk = facts.disk?;
-    let attribute = roots
-        .sys
-        .join("class/block")
-        .join(disk)
-        .join("queue/io_poll");
+    let attribute = roots.sys.join("class/block").join(disk).join("queue/io_poll");
     match std::fs::read_to_string(&attribute) {
         Ok(text) => Ok(text.trim() != "0"),
         Err(error) => Err(format!("{} cannot be read: {error}", attribute.display())),

@@ -53,18 +53,9 @@ impl Cycle {
     ///
     /// # Errors
     /// More than the kernel gives, or than its pool of huge pages holds.
-    pub fn new(
-        bytes: usize,
-        pages: Pages,
-        spacing: Spacing,
-        what: &'static str,
-    ) -> Result<Self, BlockError> {
+    pub fn new(bytes: usize, pages: Pages, spacing: Spacing, what: &'static str) -> Result<Self, BlockError> {
         let mapping = Mapping::in_pages(bytes.max(PAGE_BYTES), pages, what)?;
-        let mut cycle = Self {
-            mapping,
-            spacing,
-            nodes: 0,
-        };
+        let mut cycle = Self { mapping, spacing, nodes: 0 };
         cycle.restart(spacing);
         Ok(cycle)
     }

@@ -62,10 +62,7 @@ impl Area {
     }
 
     fn of<T>(&self) -> (*mut T, usize) {
-        (
-            self.mapping.base().cast(),
-            self.mapping.len() / size_of::<T>(),
-        )
+        (self.mapping.base().cast(), self.mapping.len() / size_of::<T>())
     }
 
     /// Bytes that the kernel backs by huge pages, read back from its own books; `None` where they cannot be read.
@@ -96,8 +93,7 @@ mod tests {
         let mut area = Area::new(8 << 20, Pages::Base, "a test").unwrap();
         area.words().fill(1);
         assert_eq!(area.huge_bytes(), Some(0));
-        let free =
-            std::fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages");
+        let free = std::fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages");
         if free.is_ok_and(|free| free.trim() == "0") {
             let refused = Area::new(1 << 30, Pages::Pool1G, "a test");
             assert!(matches!(refused, Err(BlockError::Memory { .. })));

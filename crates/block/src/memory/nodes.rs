@@ -54,21 +54,11 @@ pub(super) fn bind(mapping: &Mapping, policy: Policy) -> Result<(), BlockError> 
 pub(super) fn of(mapping: &Mapping) -> Vec<(u32, u64)> {
     let count = (mapping.len() / crate::mapping::ALIGNMENT).clamp(1, LOOKS);
     let step = (mapping.len() / count) & !(crate::mapping::ALIGNMENT - 1);
-    let pages: Vec<*mut u8> = (0..count)
-        .map(|nth| mapping.base().wrapping_add(nth * step))
-        .collect();
+    let pages: Vec<*mut u8> = (0..count).map(|nth| mapping.base().wrapping_add(nth * step)).collect();
     let mut status = vec![-1_i32; count];
     // SAFETY: without nodes to move to, the kernel only writes the status of each page: both arrays have `count` entries.
     let answer = unsafe {
-        libc::syscall(
-            libc::SYS_move_pages,
-            0,
-            count,
-            pages.as_ptr(),
-            std::ptr::null::<i32>(),
-            status.as_mut_ptr(),
-            0,
-        )
+        libc::syscall(libc::SYS_move_pages, 0, count, pages.as_ptr(), std::ptr::null::<i32>(), status.as_mut_ptr(), 0)
     };
     let mut found = std::collections::BTreeMap::new();
     if answer == 0 {
@@ -109,10 +99,7 @@ mod tests {
         area.words().fill(1);
         assert_eq!(area.nodes(), [(0, 256)]);
         let other = Area::new(4096, Pages::Base, "a test").unwrap();
-        assert!(
-            other.place(Policy::Node(1000)).is_err(),
-            "there is no such node"
-        );
+        assert!(other.place(Policy::Node(1000)).is_err(), "there is no such node");
         assert!(other.place(Policy::Interleaved(vec![0])).is_ok());
     }
 }

@@ -53,10 +53,7 @@ pub fn path() -> &'static str {
 /// # Panics
 /// Where lengths differ or do not fit.
 pub fn write(kernel: Kernel, stores: Stores, a: &mut [f64], b: &[f64], c: &[f64], s: f64) {
-    assert!(
-        a.len() == b.len() && a.len() == c.len() && a.len().is_multiple_of(LANES),
-        "three slices of whole lines"
-    );
+    assert!(a.len() == b.len() && a.len() == c.len() && a.len().is_multiple_of(LANES), "three slices of whole lines");
     assert_eq!(a.as_ptr().align_offset(64), 0, "begins at a cache line");
     match (kernel, stores) {
         (Kernel::Copy, Stores::Normal) => run::<0, false>(a, b, c, s),
@@ -200,17 +197,7 @@ vectors!(
     _mm256_mul_pd
 );
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-vectors!(
-    sse2,
-    "sse2",
-    2,
-    _mm_loadu_pd,
-    _mm_store_pd,
-    _mm_stream_pd,
-    _mm_set1_pd,
-    _mm_add_pd,
-    _mm_mul_pd
-);
+vectors!(sse2, "sse2", 2, _mm_loadu_pd, _mm_store_pd, _mm_stream_pd, _mm_set1_pd, _mm_add_pd, _mm_mul_pd);
 
 #[cfg(test)]
 mod tests {
@@ -266,13 +253,6 @@ mod tests {
     #[should_panic(expected = "whole lines")]
     fn slices_of_other_lengths_are_refused() {
         let (b, mut a) = (numbers(1.0), numbers(0.0));
-        write(
-            Kernel::Copy,
-            Stores::Normal,
-            &mut a.0[..8],
-            &b.0[..16],
-            &b.0[..8],
-            0.0,
-        );
+        write(Kernel::Copy, Stores::Normal, &mut a.0[..8], &b.0[..16], &b.0[..8], 0.0);
     }
 }

@@ -2,33 +2,14 @@ use super::*;
 use proptest::prelude::*;
 
 fn small(frames: usize) -> Arc<Pool> {
-    Pool::new(&PoolOptions {
-        frames,
-        frame_bytes: 4096,
-        huge_pages: false,
-    })
-    .unwrap()
+    Pool::new(&PoolOptions { frames, frame_bytes: 4096, huge_pages: false }).unwrap()
 }
 
 #[test]
 fn sizes_that_cannot_work_are_refused_with_their_value() {
-    for (frames, frame_bytes) in [
-        (0, 4096),
-        (1, 0),
-        (1, 1000),
-        (usize::MAX, 4096),
-        (1 << 31, 1 << 40),
-    ] {
-        let error = Pool::new(&PoolOptions {
-            frames,
-            frame_bytes,
-            huge_pages: false,
-        })
-        .unwrap_err();
-        assert!(
-            matches!(error, BlockError::Invalid { .. }),
-            "{frames} x {frame_bytes}: {error}"
-        );
+    for (frames, frame_bytes) in [(0, 4096), (1, 0), (1, 1000), (usize::MAX, 4096), (1 << 31, 1 << 40)] {
+        let error = Pool::new(&PoolOptions { frames, frame_bytes, huge_pages: false }).unwrap_err();
+        assert!(matches!(error, BlockError::Invalid { .. }), "{frames} x {frame_bytes}: {error}");
     }
 }
 
@@ -81,19 +62,13 @@ fn a_pin_does_not_end_an_optimistic_read_but_a_release_does() {
     pool.unpin(pin);
     assert!(pool.validate(0, version));
     let lease = pool.try_exclusive(0).unwrap();
-    assert!(
-        !pool.validate(0, version),
-        "a frame that is being changed never validates"
-    );
+    assert!(!pool.validate(0, version), "a frame that is being changed never validates");
     pool.release_unchanged(lease);
     assert!(pool.validate(0, version), "nothing was written");
     let mut lease = pool.try_exclusive(0).unwrap();
     pool.write_word(&mut lease, 0, 1);
     pool.release_unchanged(lease);
-    assert!(
-        !pool.validate(0, version),
-        "something was written although the caller denied it"
-    );
+    assert!(!pool.validate(0, version), "something was written although the caller denied it");
 }
 
 #[test]
@@ -153,12 +128,7 @@ fn prefetching_out_of_range_is_ignored() {
 #[test]
 #[cfg_attr(miri, ignore = "there is no /proc/self/smaps of Miri's memory")]
 fn huge_pages_are_reported_and_never_exceed_the_pool() {
-    let pool = Pool::new(&PoolOptions {
-        frames: 1024,
-        frame_bytes: 8192,
-        huge_pages: true,
-    })
-    .unwrap();
+    let pool = Pool::new(&PoolOptions { frames: 1024, frame_bytes: 8192, huge_pages: true }).unwrap();
     let huge = pool.huge_pages_bytes().expect("Linux has /proc/self/smaps");
     assert!(huge <= 8 << 20, "{huge}");
 }
@@ -197,10 +167,7 @@ fn apply(pool: &Pool, frames: &mut [ModelFrame], step: &Step) {
         Step::Exclusive(frame) => {
             let model = &mut frames[frame as usize];
             let lease = pool.try_exclusive(frame);
-            assert_eq!(
-                lease.is_some(),
-                model.exclusive.is_none() && model.shared.is_empty()
-            );
+            assert_eq!(lease.is_some(), model.exclusive.is_none() && model.shared.is_empty());
             model.exclusive = lease.or(model.exclusive.take());
         }
         Step::Shared(frame) => {
@@ -305,10 +272,7 @@ fn an_optimistic_read_that_validates_is_never_torn() {
                     };
                     pool.words(0, 0, &mut words);
                     if pool.validate(0, version) {
-                        assert!(
-                            words.iter().all(|&word| word == words[0]),
-                            "torn: {words:?}"
-                        );
+                        assert!(words.iter().all(|&word| word == words[0]), "torn: {words:?}");
                         validated.fetch_add(1, Ordering::Relaxed);
                     }
                 }

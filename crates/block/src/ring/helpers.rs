@@ -82,21 +82,13 @@ impl Helpers {
             meeting.result_arrived.notify_one();
         }));
         let queued = Vec::with_capacity(setup.entries as usize);
-        let mut helpers = Self {
-            shared,
-            wake,
-            threads: Vec::new(),
-            queued,
-        };
+        let mut helpers = Self { shared, wake, threads: Vec::new(), queued };
         for index in 0..setup.helpers.max(1) {
             let shared = Arc::clone(&helpers.shared);
             let thread = std::thread::Builder::new()
                 .name(format!("assay-io-{index}"))
                 .spawn(move || shared.serve())
-                .map_err(|source| BlockError::Ring {
-                    what: "start a helper thread",
-                    source,
-                })?;
+                .map_err(|source| BlockError::Ring { what: "start a helper thread", source })?;
             helpers.threads.push(thread);
         }
         Ok(helpers)
@@ -107,23 +99,8 @@ impl Helpers {
     }
 
     pub(super) fn queue(&mut self, request: &Request) {
-        let Request {
-            kind,
-            slot,
-            file,
-            offset,
-            address,
-            len,
-            ..
-        } = *request;
-        self.queued.push(Job {
-            kind,
-            slot,
-            file,
-            offset,
-            address,
-            len,
-        });
+        let Request { kind, slot, file, offset, address, len, .. } = *request;
+        self.queued.push(Job { kind, slot, file, offset, address, len });
     }
 
     pub(super) fn reap(&mut self, done: &mut VecDeque<(u32, i32)>) {
@@ -148,9 +125,7 @@ impl Helpers {
         let parked = self.wake.park();
         results.waiting = true;
         while parked && done.len() < wait_for as usize && !self.wake.is_notified() {
-            let left = deadline.map_or(Duration::MAX, |at| {
-                at.saturating_duration_since(Instant::now())
-            });
+            let left = deadline.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 break;
             }
@@ -198,12 +173,7 @@ impl Helpers {
         results.running -= dropped;
         results.waiting = true;
         while results.running > 0 {
-            results = self
-                .shared
-                .meeting
-                .result_arrived
-                .wait(results)
-                .unwrap_or_else(PoisonError::into_inner);
+            results = self.shared.meeting.result_arrived.wait(results).unwrap_or_else(PoisonError::into_inner);
         }
         drop(results);
         for thread in self.threads.drain(..) {
@@ -233,10 +203,7 @@ impl Shared {
                 if work.closed {
                     return;
                 }
-                work = self
-                    .work_arrived
-                    .wait(work)
-                    .unwrap_or_else(PoisonError::into_inner);
+                work = self.work_arrived.wait(work).unwrap_or_else(PoisonError::into_inner);
             };
             drop(work);
             let outcome = self.perform(&job);
@@ -261,10 +228,7 @@ impl Shared {
             return -libc::EINVAL;
         };
         let len = job.len as usize;
-        let one = libc::iovec {
-            iov_base: job.address.cast(),
-            iov_len: len,
-        };
+        let one = libc::iovec { iov_base: job.address.cast(), iov_len: len };
         retried(|| match job.kind {
             Kind::Nop => 0,
             // SAFETY: the memory is valid for `len` bytes and lent to this call alone; see `Job`.
@@ -272,21 +236,12 @@ impl Shared {
             Kind::ReadScattered => {
                 // SAFETY: `address` is a list of `len` entries in the slot of the request, which stays put until the
                 // result is back, and each entry is a frame whose exclusive lease is in that slot.
-                unsafe {
-                    libc::preadv(
-                        descriptor,
-                        job.address.cast(),
-                        job.len as libc::c_int,
-                        offset,
-                    )
-                }
+                unsafe { libc::preadv(descriptor, job.address.cast(), job.len as libc::c_int, offset) }
             }
             // SAFETY: as for `Read`; the memory is only read.
             Kind::Write => unsafe { libc::pwrite(descriptor, one.iov_base, len, offset) },
             // SAFETY: as for `Write`; `one` outlives the call.
-            Kind::WriteDurable => unsafe {
-                libc::pwritev2(descriptor, &raw const one, 1, offset, libc::RWF_DSYNC)
-            },
+            Kind::WriteDurable => unsafe { libc::pwritev2(descriptor, &raw const one, 1, offset, libc::RWF_DSYNC) },
             // SAFETY: takes no memory.
             Kind::Sync => unsafe { libc::fdatasync(descriptor) as isize },
         })

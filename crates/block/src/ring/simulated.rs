@@ -75,9 +75,7 @@ impl Simulated {
     }
 
     fn file(&self, job: &Job) -> &SimFile {
-        self.files[usize::from(job.file)]
-            .simulated()
-            .expect("checked when the ring was opened")
+        self.files[usize::from(job.file)].simulated().expect("checked when the ring was opened")
     }
 
     /// Hands everything over, then ends at least `wait_for` requests, drawn by the seed.
@@ -141,21 +139,13 @@ impl Simulated {
 
     /// The result as the kernel gives it: a count, or the negated error number.
     fn perform(&self, job: &Job, slot: &mut Slot) -> i32 {
-        let how = How {
-            durable: job.kind == Kind::WriteDurable,
-            under_way: job.under_way,
-            whole: false,
-            early: job.early,
-        };
+        let how =
+            How { durable: job.kind == Kind::WriteDurable, under_way: job.under_way, whole: false, early: job.early };
         let outcome = match (job.kind, &mut slot.lease) {
             (Kind::Nop, _) => Ok(0),
             (Kind::Sync, _) => self.file(job).sync(job.early).map(|()| 0),
-            (Kind::Read, CompletionLease::Buffer(buffer)) => {
-                self.file(job).read(job.offset, &mut buffer[..job.len])
-            }
-            (Kind::Read, CompletionLease::Frame(frame)) => {
-                self.read_frames(job, std::slice::from_mut(frame))
-            }
+            (Kind::Read, CompletionLease::Buffer(buffer)) => self.file(job).read(job.offset, &mut buffer[..job.len]),
+            (Kind::Read, CompletionLease::Frame(frame)) => self.read_frames(job, std::slice::from_mut(frame)),
             (Kind::ReadScattered, CompletionLease::Frames(frames)) => self.read_frames(job, frames),
             (Kind::Write | Kind::WriteDurable, CompletionLease::Buffer(buffer)) => {
                 self.file(job).write(job.offset, &buffer[..job.len], how)

@@ -20,48 +20,26 @@ impl Slab {
         buffer_bytes: usize,
         map: impl FnOnce(usize, &'static str) -> Result<Mapping, BlockError>,
     ) -> Result<Rc<Self>, BlockError> {
-        let bytes = buffers
-            .checked_mul(buffer_bytes)
-            .filter(|&bytes| isize::try_from(bytes).is_ok());
+        let bytes = buffers.checked_mul(buffer_bytes).filter(|&bytes| isize::try_from(bytes).is_ok());
         let (Some(bytes), Ok(count)) = (bytes, u32::try_from(buffers)) else {
             return Err(BlockError::Invalid {
-                what: format!(
-                    "{buffers} buffers of {buffer_bytes} bytes are more than can be addressed"
-                ),
+                what: format!("{buffers} buffers of {buffer_bytes} bytes are more than can be addressed"),
             });
         };
-        if buffers > 0
-            && (buffer_bytes == 0
-                || !buffer_bytes.is_multiple_of(ALIGNMENT)
-                || buffer_bytes > 1 << 30)
-        {
+        if buffers > 0 && (buffer_bytes == 0 || !buffer_bytes.is_multiple_of(ALIGNMENT) || buffer_bytes > 1 << 30) {
             return Err(BlockError::Invalid {
-                what: format!(
-                    "a buffer is a multiple of {ALIGNMENT} bytes up to 1 GiB, not {buffer_bytes}"
-                ),
+                what: format!("a buffer is a multiple of {ALIGNMENT} bytes up to 1 GiB, not {buffer_bytes}"),
             });
         }
         let memory = map(bytes, "the buffers of a ring")?;
-        Ok(Rc::new(Self {
-            memory,
-            buffers,
-            buffer_bytes,
-            free: RefCell::new((0..count).rev().collect()),
-        }))
+        Ok(Rc::new(Self { memory, buffers, buffer_bytes, free: RefCell::new((0..count).rev().collect()) }))
     }
 
     #[inline]
     pub(super) fn take(slab: &Rc<Self>) -> Option<Buffer> {
         let index = slab.free.borrow_mut().pop()?;
-        let address = slab
-            .memory
-            .base()
-            .wrapping_add(index as usize * slab.buffer_bytes);
-        Some(Buffer {
-            slab: Rc::clone(slab),
-            index,
-            address,
-        })
+        let address = slab.memory.base().wrapping_add(index as usize * slab.buffer_bytes);
+        Some(Buffer { slab: Rc::clone(slab), index, address })
     }
 
     pub(super) fn base(&self) -> *mut u8 {
@@ -98,10 +76,7 @@ impl Buffer {
 
 impl std::fmt::Debug for Buffer {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Buffer")
-            .field("index", &self.index)
-            .field("len", &self.len())
-            .finish_non_exhaustive()
+        out.debug_struct("Buffer").field("index", &self.index).field("len", &self.len()).finish_non_exhaustive()
     }
 }
 

@@ -49,11 +49,7 @@ impl Uring {
         let counter = events.clone();
         let mut uring = Self {
             kernel,
-            files: setup
-                .files
-                .iter()
-                .map(|file| file.as_fd().as_raw_fd())
-                .collect(),
+            files: setup.files.iter().map(|file| file.as_fd().as_raw_fd()).collect(),
             files_registered: false,
             pool_table: None,
             slab_table: None,
@@ -74,8 +70,7 @@ impl Uring {
         let pool = setup.pool.as_deref();
         let slab = (setup.slab.buffers() > 0).then_some(&*setup.slab);
         let slab_area = slab.map(|slab| (slab.base(), slab.buffers(), slab.buffer_bytes()));
-        let pool_area =
-            pool.map(|pool| (Pool::address(pool, 0), pool.frames(), pool.frame_bytes()));
+        let pool_area = pool.map(|pool| (Pool::address(pool, 0), pool.frames(), pool.frame_bytes()));
         // The buffers first, so that their index is the same whether or not the pool fits the limit too.
         let mut pieces = Vec::new();
         let slab_table = slab_area.map(|(base, count, bytes)| cut(&mut pieces, base, count, bytes));
@@ -123,10 +118,7 @@ impl Uring {
         } else if self.files_registered {
             (RawFd::from(request.file), squeue::Flags::FIXED_FILE)
         } else {
-            (
-                self.files[usize::from(request.file)],
-                squeue::Flags::empty(),
-            )
+            (self.files[usize::from(request.file)], squeue::Flags::empty())
         };
         let entry = self.entry(request, types::Fd(file)).flags(flags);
         self.push(&entry.user_data(u64::from(request.slot)));
@@ -134,47 +126,26 @@ impl Uring {
 
     #[inline]
     fn entry(&self, request: &Request, file: types::Fd) -> squeue::Entry {
-        let Request {
-            kind,
-            offset,
-            address,
-            len,
-            place,
-            ..
-        } = *request;
+        let Request { kind, offset, address, len, place, .. } = *request;
         let list = address.cast::<libc::iovec>().cast_const();
         let fixed = self.registered_index(place);
         match (kind, fixed) {
-            (Kind::Read, Some(index)) => opcode::ReadFixed::new(file, address, len, index)
-                .offset(offset)
-                .build(),
+            (Kind::Read, Some(index)) => opcode::ReadFixed::new(file, address, len, index).offset(offset).build(),
             (Kind::Read, None) => opcode::Read::new(file, address, len).offset(offset).build(),
             (Kind::ReadScattered, Some(index)) if self.scatter_registered => {
-                opcode::ReadvFixed::new(file, list, len, index)
-                    .offset(offset)
-                    .build()
+                opcode::ReadvFixed::new(file, list, len, index).offset(offset).build()
             }
             (Kind::ReadScattered, _) => opcode::Readv::new(file, list, len).offset(offset).build(),
             (Kind::Write | Kind::WriteDurable, fixed) => {
-                let flags = if kind == Kind::WriteDurable {
-                    libc::RWF_DSYNC
-                } else {
-                    0
-                };
+                let flags = if kind == Kind::WriteDurable { libc::RWF_DSYNC } else { 0 };
                 match fixed {
-                    Some(index) => opcode::WriteFixed::new(file, address, len, index)
-                        .offset(offset)
-                        .rw_flags(flags)
-                        .build(),
-                    None => opcode::Write::new(file, address, len)
-                        .offset(offset)
-                        .rw_flags(flags)
-                        .build(),
+                    Some(index) => {
+                        opcode::WriteFixed::new(file, address, len, index).offset(offset).rw_flags(flags).build()
+                    }
+                    None => opcode::Write::new(file, address, len).offset(offset).rw_flags(flags).build(),
                 }
             }
-            (Kind::Sync, _) => opcode::Fsync::new(file)
-                .flags(types::FsyncFlags::DATASYNC)
-                .build(),
+            (Kind::Sync, _) => opcode::Fsync::new(file).flags(types::FsyncFlags::DATASYNC).build(),
             (Kind::Nop, _) => opcode::Nop::new().build(),
         }
     }
@@ -252,9 +223,7 @@ impl Uring {
         submits: &mut u64,
     ) -> Result<(), BlockError> {
         // The clock is read only where one wait may not be the last.
-        let deadline = (wait_for > 1)
-            .then(|| std::time::Instant::now().checked_add(timeout))
-            .flatten();
+        let deadline = (wait_for > 1).then(|| std::time::Instant::now().checked_add(timeout)).flatten();
         let mut left = timeout;
         while done.len() < wait_for as usize {
             self.arm();
@@ -283,25 +252,14 @@ impl Uring {
         }
         let word: *mut u64 = &raw mut *self.event_word;
         let descriptor = types::Fd(self.events.as_fd().as_raw_fd());
-        let entry = opcode::Read::new(descriptor, word.cast(), 8)
-            .build()
-            .user_data(WAKE);
+        let entry = opcode::Read::new(descriptor, word.cast(), 8).build().user_data(WAKE);
         self.push(&entry);
         self.armed = true;
     }
 
     #[inline]
-    fn enter(
-        &mut self,
-        wait_for: u32,
-        timeout: Option<Duration>,
-        submits: &mut u64,
-    ) -> Result<(), BlockError> {
-        let wait = Wait {
-            at_least: wait_for,
-            timeout,
-            patience: None,
-        };
+    fn enter(&mut self, wait_for: u32, timeout: Option<Duration>, submits: &mut u64) -> Result<(), BlockError> {
+        let wait = Wait { at_least: wait_for, timeout, patience: None };
         self.kernel.enter(wait, submits)
     }
 
@@ -317,10 +275,7 @@ impl Uring {
             if done.len() >= remaining && !self.armed {
                 return true;
             }
-            if self
-                .enter(1, Some(Duration::from_secs(1)), &mut submits)
-                .is_err()
-            {
+            if self.enter(1, Some(Duration::from_secs(1)), &mut submits).is_err() {
                 return false;
             }
         }

@@ -25,9 +25,7 @@ pub struct Waker {
 
 impl std::fmt::Debug for Waker {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Waker")
-            .field("state", &self.wake.state.load(Ordering::Relaxed))
-            .finish_non_exhaustive()
+        out.debug_struct("Waker").field("state", &self.wake.state.load(Ordering::Relaxed)).finish_non_exhaustive()
     }
 }
 
@@ -50,16 +48,11 @@ pub(super) struct Wake {
 impl Wake {
     /// `signal` is called when the ring thread is parked and must be brought back.
     pub(super) fn new(signal: Box<dyn Fn() + Send + Sync>) -> Arc<Self> {
-        Arc::new(Self {
-            state: AtomicU32::new(AWAKE),
-            signal,
-        })
+        Arc::new(Self { state: AtomicU32::new(AWAKE), signal })
     }
 
     pub(super) fn waker(self: &Arc<Self>) -> Waker {
-        Waker {
-            wake: Arc::clone(self),
-        }
+        Waker { wake: Arc::clone(self) }
     }
 
     #[inline]
@@ -78,9 +71,7 @@ impl Wake {
     /// Ring thread: announces a wait. False where a wake-up is pending: then do not wait.
     #[inline]
     pub(super) fn park(&self) -> bool {
-        self.state
-            .compare_exchange(AWAKE, PARKED, Ordering::SeqCst, Ordering::SeqCst)
-            .is_ok()
+        self.state.compare_exchange(AWAKE, PARKED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     /// Ring thread: takes the pending wake-up, if any, and is awake. True where there was one.
@@ -110,9 +101,7 @@ pub(super) struct EventCounter {
 impl EventCounter {
     pub(super) fn new() -> io::Result<Self> {
         let descriptor = rustix::event::eventfd(0, EventfdFlags::CLOEXEC)?;
-        Ok(Self {
-            descriptor: Arc::new(descriptor),
-        })
+        Ok(Self { descriptor: Arc::new(descriptor) })
     }
 
     /// Adds one. Cannot fail in practice: the counter would have to stand at 2^64 - 2.

@@ -15,11 +15,7 @@ const AT_START: &[(usize, &[u8], &str)] = &[
     (0, b"XFSB", "an XFS file system"),
     (0x1_0040, b"_BHRfS_M", "a btrfs file system"),
     (0x400, &[0x10, 0x20, 0xf5, 0xf2], "an F2FS file system"),
-    (
-        0x1018,
-        &[0xc6, 0x85, 0x73, 0xf6, 0x4e, 0x1a, 0x45, 0xca],
-        "a bcache or bcachefs device",
-    ),
+    (0x1018, &[0xc6, 0x85, 0x73, 0xf6, 0x4e, 0x1a, 0x45, 0xca], "a bcache or bcachefs device"),
     (3, b"NTFS    ", "an NTFS file system"),
     (3, b"EXFAT   ", "an exFAT file system"),
     (0x36, b"FAT", "a FAT file system"),
@@ -49,14 +45,7 @@ const AT_START: &[(usize, &[u8], &str)] = &[
 
 /// What a device carries, in words, or nothing known.
 pub(super) fn found_on(path: &Path) -> Result<Option<&'static str>, BlockError> {
-    let device = DirectFile::open(
-        path,
-        OpenMode {
-            read: true,
-            write: false,
-            direct: false,
-        },
-    )?;
+    let device = DirectFile::open(path, OpenMode { read: true, write: false, direct: false })?;
     let len = device.len()?;
     let mut start = vec![0; SPAN];
     let got = device.read_at(0, &mut start)?;
@@ -70,11 +59,7 @@ pub(super) fn found_on(path: &Path) -> Result<Option<&'static str>, BlockError> 
 
 /// Looks through the beginning of a device and its end, which starts at `end_at` of `len` bytes.
 fn found_in(start: &[u8], end: &[u8], end_at: u64, len: u64) -> Option<&'static str> {
-    let has = |place: usize, magic: &[u8]| {
-        start
-            .get(place..)
-            .is_some_and(|rest| rest.starts_with(magic))
-    };
+    let has = |place: usize, magic: &[u8]| start.get(place..).is_some_and(|rest| rest.starts_with(magic));
     // Swap is written for one page size: 4 to 64 KiB.
     let swap = [4096, 8192, 16_384, 32_768, 65_536]
         .iter()
@@ -98,30 +83,16 @@ fn found_in(start: &[u8], end: &[u8], end_at: u64, len: u64) -> Option<&'static 
         return Some("a ZFS device");
     }
     let has_at_end = |place: u64, magic: &[u8]| {
-        let place = place
-            .checked_sub(end_at)
-            .and_then(|place| usize::try_from(place).ok());
-        place
-            .and_then(|place| end.get(place..))
-            .is_some_and(|rest| rest.starts_with(magic))
+        let place = place.checked_sub(end_at).and_then(|place| usize::try_from(place).ok());
+        place.and_then(|place| end.get(place..)).is_some_and(|rest| rest.starts_with(magic))
     };
     let md = [0xfc, 0x4e, 0x2b, 0xa9];
     // md 0.90: 64 KiB before the last boundary of 64 KiB; md 1.0: 8 KiB before the end, on a boundary of 4 KiB.
-    let md_places = [
-        (len & !0xffff).checked_sub(0x1_0000),
-        (len & !511).checked_sub(8192).map(|place| place & !4095),
-    ];
-    if md_places
-        .iter()
-        .flatten()
-        .any(|&place| has_at_end(place, &md))
-    {
+    let md_places = [(len & !0xffff).checked_sub(0x1_0000), (len & !511).checked_sub(8192).map(|place| place & !4095)];
+    if md_places.iter().flatten().any(|&place| has_at_end(place, &md)) {
         return Some("a member of an md array");
     }
-    if [512, 4096].iter().any(|sector| {
-        len.checked_sub(*sector)
-            .is_some_and(|place| has_at_end(place, b"EFI PART"))
-    }) {
+    if [512, 4096].iter().any(|sector| len.checked_sub(*sector).is_some_and(|place| has_at_end(place, b"EFI PART"))) {
         return Some("the backup of a GPT partition table");
     }
     None
@@ -135,12 +106,7 @@ mod tests {
 
     fn search(image: &[u8]) -> Option<&'static str> {
         let end_at = image.len() - SPAN;
-        found_in(
-            &image[..SPAN],
-            &image[end_at..],
-            end_at as u64,
-            image.len() as u64,
-        )
+        found_in(&image[..SPAN], &image[end_at..], end_at as u64, image.len() as u64)
     }
 
     #[test]
@@ -156,11 +122,7 @@ mod tests {
             (4086, b"SWAPSPACE2", "swap"),
             (65_526, b"SWAPSPACE2", "swap"),
             (512, b"LABELONE", "LVM"),
-            (
-                (128 << 10) + 5 * 1024,
-                &0x00ba_b10c_u64.to_be_bytes(),
-                "ZFS",
-            ),
+            ((128 << 10) + 5 * 1024, &0x00ba_b10c_u64.to_be_bytes(), "ZFS"),
             ((255 << 10), &0x00ba_b10c_u64.to_le_bytes(), "ZFS"),
             (LEN - 0x1_0000, &[0xfc, 0x4e, 0x2b, 0xa9], "md"),
             (LEN - 8192, &[0xfc, 0x4e, 0x2b, 0xa9], "md"),

@@ -22,10 +22,7 @@ fn only_what_does_not_exist_yet_may_be_made() {
     assert!(why(&file).contains("existing file"));
     let link = place.path().join("link");
     std::os::unix::fs::symlink(&file, &link).unwrap();
-    assert!(
-        why(&link).contains("existing file"),
-        "a link does not hide what it points to"
-    );
+    assert!(why(&link).contains("existing file"), "a link does not hide what it points to");
     fs::remove_file(&file).unwrap();
     assert!(why(&link).contains("symbolic link"));
     assert!(why(place.path()).contains("directory"));
@@ -47,10 +44,7 @@ fn the_disk_under_the_root_is_refused_by_whatever_name() {
         std::os::unix::fs::symlink(&node, &alias).unwrap();
         for path in [&node, &alias] {
             let why = why(path);
-            assert!(
-                why.contains("mounted") || why.contains("is part of"),
-                "{why}"
-            );
+            assert!(why.contains("mounted") || why.contains("is part of"), "{why}");
         }
     }
 }
@@ -59,23 +53,17 @@ fn the_disk_under_the_root_is_refused_by_whatever_name() {
 fn fake(mountinfo: &str) -> (tempfile::TempDir, Roots) {
     let place = directory();
     let root = fs::canonicalize(place.path()).unwrap();
-    for dir in [
-        "devices/sda/holders",
-        "devices/sda/sda1/holders",
-        "devices/sda/sda2/holders/dm-0",
-        "devices/dm-0/holders",
-    ] {
+    for dir in
+        ["devices/sda/holders", "devices/sda/sda1/holders", "devices/sda/sda2/holders/dm-0", "devices/dm-0/holders"]
+    {
         fs::create_dir_all(root.join(dir)).unwrap();
     }
     for dir in ["proc/self", "dev/block"] {
         fs::create_dir_all(root.join(dir)).unwrap();
     }
-    for (dir, number, partition) in [
-        ("sda", "8:0", false),
-        ("sda/sda1", "8:1", true),
-        ("sda/sda2", "8:2", true),
-        ("dm-0", "253:0", false),
-    ] {
+    for (dir, number, partition) in
+        [("sda", "8:0", false), ("sda/sda1", "8:1", true), ("sda/sda2", "8:2", true), ("dm-0", "253:0", false)]
+    {
         let dir = root.join("devices").join(dir);
         fs::write(dir.join("dev"), format!("{number}\n")).unwrap();
         if partition {
@@ -84,13 +72,7 @@ fn fake(mountinfo: &str) -> (tempfile::TempDir, Roots) {
         std::os::unix::fs::symlink(&dir, root.join("dev/block").join(number)).unwrap();
     }
     fs::write(root.join("proc/self/mountinfo"), mountinfo).unwrap();
-    (
-        place,
-        Roots {
-            proc: root.join("proc"),
-            sys: root,
-        },
-    )
+    (place, Roots { proc: root.join("proc"), sys: root })
 }
 
 #[test]
@@ -98,10 +80,7 @@ fn a_device_is_known_by_its_number_its_partitions_and_its_holders() {
     let (_place, roots) = fake("30 27 8:1 / /boot rw - ext4 /dev/sda1 rw\n");
     let said = |device| use_of_device(&roots, device).unwrap();
     assert_eq!(said((8, 1)).as_deref(), Some("it is mounted at /boot"));
-    assert_eq!(
-        said((8, 0)).as_deref(),
-        Some("its partition sda1 is mounted at /boot")
-    );
+    assert_eq!(said((8, 0)).as_deref(), Some("its partition sda1 is mounted at /boot"));
     assert_eq!(said((8, 2)).as_deref(), Some("it is part of dm-0"));
     assert_eq!(said((253, 0)), None);
     assert_eq!(said((9, 9)), None);
@@ -118,14 +97,8 @@ fn a_partition_of_a_disk_in_use_as_a_whole_is_refused() {
 
 /// Runs a program that must succeed and returns what it said.
 fn run(program: &str, arguments: &[&str]) -> String {
-    let output = std::process::Command::new(program)
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{program} {arguments:?}: {output:?}"
-    );
+    let output = std::process::Command::new(program).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
@@ -136,10 +109,8 @@ struct Loop {
 
 impl Loop {
     fn over(backing: &Path) -> Option<Self> {
-        let attached = std::process::Command::new("losetup")
-            .args(["--find", "--show", "--partscan"])
-            .arg(backing)
-            .output();
+        let attached =
+            std::process::Command::new("losetup").args(["--find", "--show", "--partscan"]).arg(backing).output();
         let Some(attached) = attached.ok().filter(|output| output.status.success()) else {
             eprintln!("skipped: no loop device to be had (not root, or no losetup)");
             return None;
@@ -216,15 +187,7 @@ fn a_loop_device_is_accepted_empty_and_refused_signed_or_mounted() {
     assert!(use_said(&alias).contains("mounted at"));
     let number = block_device_at(disk.path()).unwrap();
     let node = place.path().join("node");
-    run(
-        "mknod",
-        &[
-            node.to_str().unwrap(),
-            "b",
-            &number.0.to_string(),
-            &number.1.to_string(),
-        ],
-    );
+    run("mknod", &[node.to_str().unwrap(), "b", &number.0.to_string(), &number.1.to_string()]);
     assert!(use_said(&node).contains("mounted at"));
 }
 
@@ -251,18 +214,14 @@ fn a_whole_disk_with_a_mounted_partition_and_a_partition_of_a_disk_in_use_are_re
     let partition = format!("{}p1", disk.device);
     if !Path::new(&partition).exists() {
         // A kernel without a reader of this kind of table is told.
-        let told = std::process::Command::new("addpart")
-            .args([&disk.device, "1", "2048", "16384"])
-            .output();
+        let told = std::process::Command::new("addpart").args([&disk.device, "1", "2048", "16384"]).output();
         if !told.is_ok_and(|output| output.status.success()) {
             eprintln!("skipped: no partitions of loop devices here");
             return;
         }
     }
     let _partition = Undo(|| {
-        let _ = std::process::Command::new("delpart")
-            .args([&disk.device, "1"])
-            .output();
+        let _ = std::process::Command::new("delpart").args([&disk.device, "1"]).output();
     });
     check_device_unused(disk.path()).unwrap();
     check_device_unused(Path::new(&partition)).unwrap();
@@ -272,10 +231,7 @@ fn a_whole_disk_with_a_mounted_partition_and_a_partition_of_a_disk_in_use_are_re
     let mount = mounted(&partition, &mount_point);
     assert!(use_said(Path::new(&partition)).contains("mounted at"));
     let said = use_said(disk.path());
-    assert!(
-        said.contains("its partition loop") && said.contains("mounted at"),
-        "{said}"
-    );
+    assert!(said.contains("its partition loop") && said.contains("mounted at"), "{said}");
     drop(mount);
     // The whole disk becomes the content of another loop device: its partition is in use as well.
     let Some(above) = Loop::over(disk.path()) else {
@@ -348,10 +304,7 @@ fn the_content_of_a_loop_device_is_refused_by_any_name() {
     // By a mount of the directory and of the file itself.
     fs::create_dir(here("directory")).unwrap();
     fs::write(here("file"), "").unwrap();
-    for (from, to) in [
-        (place.path().to_path_buf(), "directory"),
-        (here("image"), "file"),
-    ] {
+    for (from, to) in [(place.path().to_path_buf(), "directory"), (here("image"), "file")] {
         let (from, to) = (from.to_str().unwrap().to_owned(), here(to));
         run("mount", &["--bind", &from, to.to_str().unwrap()]);
     }
@@ -382,20 +335,14 @@ fn the_content_of_a_loop_device_is_refused_through_an_overlay_and_below_it() {
     let layers = |name: &str| format!("{name}dir={}", here(name).display());
     let options = ["lower", "upper", "work"].map(layers).join(",");
     let seen = here("seen");
-    let mount = std::process::Command::new("mount")
-        .args(["-t", "overlay", "overlay", "-o", &options])
-        .arg(&seen)
-        .output();
+    let mount =
+        std::process::Command::new("mount").args(["-t", "overlay", "overlay", "-o", &options]).arg(&seen).output();
     if !mount.is_ok_and(|output| output.status.success()) {
         eprintln!("skipped: no overlay can be mounted here");
         return;
     }
     let _mount = Undo(|| drop(run("umount", &[seen.to_str().unwrap()])));
-    for (backing, other) in [
-        ("upper/image", "seen/image"),
-        ("seen/image", "upper/image"),
-        ("lower/old", "seen/old"),
-    ] {
+    for (backing, other) in [("upper/image", "seen/image"), ("seen/image", "upper/image"), ("lower/old", "seen/old")] {
         let Some(disk) = Loop::over(&here(backing)) else {
             return;
         };
@@ -437,12 +384,7 @@ fn a_claimed_device_cannot_be_claimed_or_opened_exclusively_again() {
     let claim = claim_device(disk.path()).unwrap();
     let again = claim_device(disk.path()).unwrap_err();
     assert!(matches!(again, BlockError::InUse { .. }), "{again}");
-    let options = crate::FileOptions {
-        read: true,
-        write: true,
-        exclusive: true,
-        ..crate::FileOptions::default()
-    };
+    let options = crate::FileOptions { read: true, write: true, exclusive: true, ..crate::FileOptions::default() };
     let opened = crate::DirectFile::open_with(disk.path(), options).unwrap_err();
     assert!(matches!(opened, BlockError::InUse { .. }), "{opened}");
     drop(claim);
@@ -450,11 +392,7 @@ fn a_claimed_device_cannot_be_claimed_or_opened_exclusively_again() {
     assert!(file.is_device().unwrap());
     assert_eq!(file.len().unwrap(), 16 << 20);
     assert!(file.set_len(1).is_err());
-    assert!(
-        !file
-            .preallocate(crate::Preallocate::Native, 1 << 20)
-            .unwrap()
-    );
+    assert!(!file.preallocate(crate::Preallocate::Native, 1 << 20).unwrap());
     // Pages of the device are cached by a read and gone after the invalidation: the image changes below them.
     let mut data = [0; 4096];
     file.read_at(0, &mut data).unwrap();

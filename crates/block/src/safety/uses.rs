@@ -40,11 +40,7 @@ pub(super) struct Uses {
 impl Uses {
     pub(super) fn find(roots: &Roots, mountinfo: &str) -> Self {
         let mounts = mounts(mountinfo);
-        Self {
-            swaps: swap_areas(roots),
-            loops: loops(roots, &mounts),
-            mounts,
-        }
+        Self { swaps: swap_areas(roots), loops: loops(roots, &mounts), mounts }
     }
 
     /// What a regular file is used for, and the way out.
@@ -71,10 +67,7 @@ impl Uses {
             source.is_absolute() && source.is_file() && same(source)
         };
         let mount = self.mounts.iter().find(is_source)?;
-        Some((
-            format!("it is mounted at {}", mount.mount_point.display()),
-            "unmount it first or name another file",
-        ))
+        Some((format!("it is mounted at {}", mount.mount_point.display()), "unmount it first or name another file"))
     }
 }
 
@@ -82,10 +75,7 @@ impl Uses {
 fn swap_areas(roots: &Roots) -> Vec<PathBuf> {
     let text = std::fs::read_to_string(roots.proc.join("swaps")).unwrap_or_default();
     let names = text.lines().skip(1);
-    names
-        .filter_map(|line| line.split_ascii_whitespace().next())
-        .map(|name| PathBuf::from(unescape(name)))
-        .collect()
+    names.filter_map(|line| line.split_ascii_whitespace().next()).map(|name| PathBuf::from(unescape(name))).collect()
 }
 
 /// The loop devices in use.
@@ -105,15 +95,9 @@ fn loops(roots: &Roots, mounts: &[Mount]) -> Vec<Loop> {
             if let Some(asked) = number.and_then(|number| ask(&name, number)) {
                 files.retain(|file| asked.file == *file || shown_is(&shown, asked.file));
                 files.push(asked.file);
-                device = asked
-                    .device
-                    .or(device.filter(|_| shown_is(&shown, asked.file)));
+                device = asked.device.or(device.filter(|_| shown_is(&shown, asked.file)));
             }
-            Some(Loop {
-                name,
-                files,
-                device,
-            })
+            Some(Loop { name, files, device })
         })
         .collect()
 }
@@ -147,10 +131,7 @@ fn ask(name: &str, number: (u32, u32)) -> Option<Asked> {
     let [device, inode, below, ..] = words;
     let below = (decoded(below) != decoded(device) && below != 0).then(|| decoded(below));
     let (major, minor) = decoded(device);
-    Some(Asked {
-        file: (rustix::fs::makedev(major, minor), inode),
-        device: below,
-    })
+    Some(Asked { file: (rustix::fs::makedev(major, minor), inode), device: below })
 }
 
 /// The kernel's own packing of a device number (`huge_encode_dev`).
@@ -169,12 +150,9 @@ fn identities(path: &Path, mounts: &[Mount]) -> Vec<Identity> {
     let number = (major(found.dev()), minor(found.dev()));
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     // The last mount on the longest prefix is the one that is seen; files of some overlays show numbers of their own.
-    let above = mounts
-        .iter()
-        .filter(|mount| real.starts_with(&mount.mount_point));
+    let above = mounts.iter().filter(|mount| real.starts_with(&mount.mount_point));
     let seen = above.max_by_key(|mount| mount.mount_point.components().count());
-    let Some(overlay) = seen.filter(|mount| mount.fs_type == "overlay" || mount.device == number)
-    else {
+    let Some(overlay) = seen.filter(|mount| mount.fs_type == "overlay" || mount.device == number) else {
         return all;
     };
     let Ok(inside) = real.strip_prefix(&overlay.mount_point) else {
@@ -182,9 +160,7 @@ fn identities(path: &Path, mounts: &[Mount]) -> Vec<Identity> {
     };
     let layers = overlay_layers(overlay);
     // Only the uppermost that has the file is seen through the overlay.
-    let lying = layers
-        .iter()
-        .find_map(|layer| std::fs::metadata(layer.join(inside)).ok());
+    let lying = layers.iter().find_map(|layer| std::fs::metadata(layer.join(inside)).ok());
     all.extend(lying.map(|found| (found.dev(), found.ino())));
     all
 }
@@ -200,8 +176,7 @@ fn overlay_layers(mount: &Mount) -> Vec<PathBuf> {
     };
     let options = || mount.options.split(',');
     let upper = options().filter_map(|option| value(option, "upperdir"));
-    let lower = options()
-        .filter_map(|option| value(option, "lowerdir").or_else(|| value(option, "lowerdir+")));
+    let lower = options().filter_map(|option| value(option, "lowerdir").or_else(|| value(option, "lowerdir+")));
     let lower = lower.flat_map(|list| list.split(':').map(str::to_owned).collect::<Vec<_>>());
     upper.chain(lower).map(PathBuf::from).collect()
 }

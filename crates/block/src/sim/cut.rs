@@ -1,8 +1,6 @@
 //! Power cuts: which of the un-synced sectors are left.
 
-use super::{
-    CHUNK_BYTES, FaultKind, FileState, Pending, SECTOR_BYTES, SimDisk, State, WHOLE, merge,
-};
+use super::{CHUNK_BYTES, FaultKind, FileState, Pending, SECTOR_BYTES, SimDisk, State, WHOLE, merge};
 use std::sync::Arc;
 
 /// What is left of un-synced writes when the power goes.
@@ -78,32 +76,19 @@ impl SimDisk {
             pending.extend(file.pending.drain(..).map(|pending| (number, pending)));
         }
         pending.sort_by_key(|(_, pending)| pending.write);
-        let units: usize = pending
-            .iter()
-            .map(|(_, pending)| units_of(pending, sector_bytes).count())
-            .sum();
+        let units: usize = pending.iter().map(|(_, pending)| units_of(pending, sector_bytes).count()).sum();
         let draw = state.draw(units);
         let mut report = CutReport { units, kept: 0 };
         let mut fates: Vec<Fate> = Vec::new();
         let mut unit: usize = 0;
         for (number, pending) in &pending {
             if fates.last().is_none_or(|fate| fate.write != pending.write) {
-                fates.push(Fate {
-                    write: pending.write,
-                    ..Fate::default()
-                });
+                fates.push(Fate { write: pending.write, ..Fate::default() });
             }
-            let fate = fates
-                .last_mut()
-                .expect("one was just pushed or there was one");
+            let fate = fates.last_mut().expect("one was just pushed or there was one");
             for sectors in units_of(pending, sector_bytes) {
                 let keep = match cut {
-                    Cut::Exactly {
-                        first,
-                        kept,
-                        others,
-                        ..
-                    } => match unit.checked_sub(first) {
+                    Cut::Exactly { first, kept, others, .. } => match unit.checked_sub(first) {
                         Some(bit) if bit < 8 => kept >> bit & 1 == 1,
                         _ => others,
                     },
@@ -157,11 +142,7 @@ impl State {
                     self.count(FaultKind::Reordered);
                 }
             } else if fate.lost > 0 {
-                self.count(if sector_bytes == SECTOR_BYTES {
-                    FaultKind::Torn512
-                } else {
-                    FaultKind::Torn4096
-                });
+                self.count(if sector_bytes == SECTOR_BYTES { FaultKind::Torn512 } else { FaultKind::Torn4096 });
             }
             later_kept |= fate.kept > 0;
         }
@@ -174,9 +155,7 @@ impl State {
         self.armed.clear();
         self.failure_told = false;
         for file in &mut self.files {
-            let FileState {
-                current, durable, ..
-            } = file;
+            let FileState { current, durable, .. } = file;
             for (now, kept) in current.iter_mut().zip(durable.iter()) {
                 if !Arc::ptr_eq(now, kept) {
                     *now = Arc::clone(kept);
@@ -192,8 +171,5 @@ fn units_of(pending: &Pending, sector_bytes: usize) -> impl Iterator<Item = u8> 
     let sectors = pending.sectors;
     let whole = sector_bytes >= CHUNK_BYTES;
     let masks = if whole { 0..1 } else { 0..8 };
-    masks
-        .map(move |i| if whole { WHOLE } else { 1 << i })
-        .map(move |mask: u8| mask & sectors)
-        .filter(|mask| *mask != 0)
+    masks.map(move |i| if whole { WHOLE } else { 1 << i }).map(move |mask: u8| mask & sectors).filter(|mask| *mask != 0)
 }

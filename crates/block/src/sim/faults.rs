@@ -175,13 +175,7 @@ impl SimDisk {
         for chunks in [&mut file.current, &mut file.durable] {
             std::sync::Arc::make_mut(&mut chunks[chunk])[within] ^= 1 << (bit % 8);
         }
-        let incident = Incident {
-            kind: FaultKind::BitRot,
-            path: path.to_path_buf(),
-            offset,
-            bytes: 1,
-            landed: offset,
-        };
+        let incident = Incident { kind: FaultKind::BitRot, path: path.to_path_buf(), offset, bytes: 1, landed: offset };
         state.note(incident);
     }
 }
@@ -216,9 +210,8 @@ impl State {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let mut struck = None;
         self.armed.retain_mut(|armed| {
-            let meant = struck.is_none()
-                && armed.fault.kind.acts_on(asked)
-                && name.starts_with(&armed.fault.file_prefix);
+            let meant =
+                struck.is_none() && armed.fault.kind.acts_on(asked) && name.starts_with(&armed.fault.file_prefix);
             if meant && armed.left == 0 {
                 struck = Some(armed.fault.kind);
                 return false;
@@ -231,22 +224,11 @@ impl State {
 
     fn hit(&mut self, kind: FaultKind, file: usize, (offset, bytes): (u64, usize), landed: u64) {
         let path = self.files[file].path.clone();
-        self.note(Incident {
-            kind,
-            path,
-            offset,
-            bytes,
-            landed,
-        });
+        self.note(Incident { kind, path, offset, bytes, landed });
     }
 
     /// Reads, with whatever fault is due.
-    pub(super) fn asked_read(
-        &mut self,
-        file: usize,
-        offset: u64,
-        out: &mut [u8],
-    ) -> Result<usize, Errno> {
+    pub(super) fn asked_read(&mut self, file: usize, offset: u64, out: &mut [u8]) -> Result<usize, Errno> {
         if !self.power {
             return Err(Errno::IO);
         }
@@ -265,12 +247,7 @@ impl State {
     }
 
     /// Writes, with whatever fault is due.
-    pub(super) fn asked_write(
-        &mut self,
-        file: usize,
-        (offset, data): (u64, &[u8]),
-        how: How,
-    ) -> Result<usize, Errno> {
+    pub(super) fn asked_write(&mut self, file: usize, (offset, data): (u64, &[u8]), how: How) -> Result<usize, Errno> {
         let durable = how.durable;
         let end = (self.files[file].current.len() * CHUNK_BYTES) as u64;
         if offset + data.len() as u64 > end {
@@ -284,11 +261,7 @@ impl State {
                 return Err(Errno::IO);
             }
         }
-        let asked = if how.whole {
-            Asked::WholeWrite
-        } else {
-            Asked::Write
-        };
+        let asked = if how.whole { Asked::WholeWrite } else { Asked::Write };
         let Some(kind) = self.strike(file, asked) else {
             self.put(file, offset, data, durable);
             return Ok(data.len());
@@ -307,12 +280,7 @@ impl State {
         self.hit(kind, file, (offset, data.len()), offset);
         let done = self.random.below(data.len() / SECTOR_BYTES) * SECTOR_BYTES;
         if done > 0 {
-            self.put(
-                file,
-                offset,
-                &data[..done],
-                durable && kind == FaultKind::ShortWrite,
-            );
+            self.put(file, offset, &data[..done], durable && kind == FaultKind::ShortWrite);
         }
         match kind {
             FaultKind::ShortWrite => Ok(done),

@@ -17,11 +17,7 @@ pub(crate) struct SimFile {
 
 impl SimFile {
     pub(super) fn new(disk: SimDisk, number: usize) -> Self {
-        Self {
-            disk,
-            number,
-            locks: AtomicBool::new(false),
-        }
+        Self { disk, number, locks: AtomicBool::new(false) }
     }
 
     pub(crate) fn disk(&self) -> &SimDisk {
@@ -71,10 +67,7 @@ impl SimFile {
 
     /// Writes until all is written.
     pub(crate) fn write_whole(&self, offset: u64, data: &[u8]) -> Result<(), Errno> {
-        let how = How {
-            whole: true,
-            ..How::default()
-        };
+        let how = How { whole: true, ..How::default() };
         let mut done = 0;
         while done < data.len() {
             let written = self.write(offset + done as u64, &data[done..], how);

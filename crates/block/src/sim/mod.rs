@@ -147,8 +147,7 @@ impl SimImage {
             if !path.is_file() {
                 continue;
             }
-            let bytes =
-                std::fs::read(&path).map_err(|error| BlockError::io(&path, "read", error))?;
+            let bytes = std::fs::read(&path).map_err(|error| BlockError::io(&path, "read", error))?;
             image.add(&path, &bytes)?;
         }
         image.files.sort_by(|a, b| a.0.cmp(&b.0));
@@ -205,12 +204,7 @@ impl SimImage {
     #[must_use]
     pub fn content(&self, path: &Path) -> Option<Vec<u8>> {
         let (_, chunks) = self.files.iter().find(|(name, _)| name == path)?;
-        Some(
-            chunks
-                .iter()
-                .flat_map(|chunk| chunk.iter().copied())
-                .collect(),
-        )
+        Some(chunks.iter().flat_map(|chunk| chunk.iter().copied()).collect())
     }
 }
 
@@ -250,9 +244,7 @@ impl SimDisk {
     /// A disk of its own in the same state, un-synced sectors included.
     #[must_use]
     pub fn fork(&self) -> Self {
-        Self {
-            state: Arc::new(Mutex::new(self.state().clone())),
-        }
+        Self { state: Arc::new(Mutex::new(self.state().clone())) }
     }
 
     /// What a reader would find now, as a disk at rest.
@@ -260,19 +252,13 @@ impl SimDisk {
     pub fn image(&self) -> SimImage {
         let state = self.state();
         let files = state.files.iter();
-        SimImage {
-            files: files
-                .map(|file| (file.path.clone(), file.current.clone()))
-                .collect(),
-        }
+        SimImage { files: files.map(|file| (file.path.clone(), file.current.clone())).collect() }
     }
 
     /// From now on, opening one of its files by path on this thread opens the simulated file.
     #[must_use = "it is mounted until this is dropped"]
     pub fn mount(&self) -> Mounted {
-        Mounted {
-            before: MOUNTED.with(|mounted| mounted.replace(Some(self.clone()))),
-        }
+        Mounted { before: MOUNTED.with(|mounted| mounted.replace(Some(self.clone()))) }
     }
 
     /// The file of this path on the mounted disk.
@@ -280,11 +266,7 @@ impl SimDisk {
         MOUNTED.with(|mounted| {
             let mounted = mounted.borrow();
             let disk = mounted.as_ref()?;
-            let number = disk
-                .state()
-                .files
-                .iter()
-                .position(|file| file.path == path)?;
+            let number = disk.state().files.iter().position(|file| file.path == path)?;
             Some(SimFile::new(disk.clone(), number))
         })
     }
@@ -394,11 +376,7 @@ impl State {
     fn settle(&mut self, file: usize) {
         let file = &mut self.files[file];
         for pending in std::mem::take(&mut file.pending) {
-            merge(
-                &mut file.durable[pending.chunk as usize],
-                &pending.data,
-                pending.sectors,
-            );
+            merge(&mut file.durable[pending.chunk as usize], &pending.data, pending.sectors);
         }
     }
 }

@@ -47,10 +47,7 @@ fn split(line: &str) -> Option<Loose<'_>> {
         return None;
     }
     numbers.reverse();
-    Some(Loose {
-        name: rest,
-        numbers,
-    })
+    Some(Loose { name: rest, numbers })
 }
 
 /// A total: exact where it is whole.
@@ -62,9 +59,7 @@ fn whole(printed: &Printed) -> Printed {
 fn statistic(printed: &str) -> Option<&'static Stat> {
     let exact = DICTIONARY.iter().find(|stat| stat.name == printed);
     exact.or_else(|| {
-        let mut longer = DICTIONARY
-            .iter()
-            .filter(|stat| stat.name.starts_with(printed));
+        let mut longer = DICTIONARY.iter().filter(|stat| stat.name.starts_with(printed));
         let only = longer.next()?;
         (printed.len() >= 25 && longer.next().is_none()).then_some(only)
     })
@@ -157,9 +152,7 @@ pub(super) fn read(reader: &mut Reader<'_>, part: &Part<'_>) {
 /// Statistics pasted without their titles: total, per second, per transaction, if that is what their numbers are. Then
 /// totals over rates are one time, and rates over each other one rate of transactions, whatever row they are of.
 pub(super) fn loose(reader: &mut Reader<'_>, lines: &[Line]) {
-    let rows = lines
-        .iter()
-        .filter_map(|line| Some((line, split(&line.text)?)));
+    let rows = lines.iter().filter_map(|line| Some((line, split(&line.text)?)));
     let rows: Vec<(&Line, Loose<'_>)> = rows.filter(|(_, row)| row.numbers.len() == 3).collect();
     let Some((first, _)) = rows.first() else {
         return;
@@ -196,10 +189,7 @@ fn is_one_ratio(rows: &[(&Line, Loose<'_>)], over: usize, under: usize) -> bool 
             continue;
         };
         // Twice rounded, see I26.
-        let (of_a, of_b) = (
-            1.1 * row.numbers[over].rounding,
-            1.1 * row.numbers[under].rounding,
-        );
+        let (of_a, of_b) = (1.1 * row.numbers[over].rounding, 1.1 * row.numbers[under].rounding);
         if a <= 0.0 || b <= 0.0 {
             continue;
         }
@@ -217,30 +207,14 @@ fn gauges(reader: &mut Reader<'_>, at: At, name: &str, [begin, end]: [&Printed; 
     let base = format!("/instance/gauges/{}", step(name));
     let reading = |when: &str, printed: &Printed| {
         let key = format!("{}_{when}_count", slug(name));
-        Reading::new(at, key, whole(printed))
-            .name(name)
-            .scope("absolute")
+        Reading::new(at, key, whole(printed)).name(name).scope("absolute")
     };
-    put_in!(
-        draft,
-        reading("begin", begin),
-        base,
-        gauge(draft, name),
-        begin
-    );
+    put_in!(draft, reading("begin", begin), base, gauge(draft, name), begin);
     put_in!(draft, reading("end", end), base, gauge(draft, name), end);
 }
 
-fn gauge<'a>(
-    draft: &'a mut crate::draft::Draft,
-    name: &str,
-) -> &'a mut assay_measure::record::GaugeRow {
-    draft
-        .record
-        .instance
-        .gauges
-        .entry(name.to_owned())
-        .or_default()
+fn gauge<'a>(draft: &'a mut crate::draft::Draft, name: &str) -> &'a mut assay_measure::record::GaugeRow {
+    draft.record.instance.gauges.entry(name.to_owned()).or_default()
 }
 
 /// Names that Oracle's columns cut to the same letters, in the order in which it prints them: until 11.2, and since.
@@ -268,8 +242,7 @@ const CUT_FROM: usize = 30;
 /// The names that a cut one may stand for, in a report of this release.
 fn alike_of(name: &str, release: &str) -> Option<&'static [&'static str]> {
     // A column may be wider than the letters that are the same.
-    let is_cut =
-        |cut: &str| name.len() >= CUT_FROM && (cut.starts_with(name) || name.starts_with(cut));
+    let is_cut = |cut: &str| name.len() >= CUT_FROM && (cut.starts_with(name) || name.starts_with(cut));
     let (_, old, new) = CUT_ALIKE.iter().find(|(cut, ..)| is_cut(cut))?;
     match release.starts_with("10.") || release.starts_with("11.") {
         true => Some(old),
@@ -361,9 +334,7 @@ struct Kept<'a> {
 
 fn kept(row: &Row) -> Kept<'_> {
     // Our own report prints times in us and says so; Oracle's newer names do so too.
-    let in_us = [" (us)", " (usec)"]
-        .iter()
-        .find_map(|unit| row.name.strip_suffix(unit));
+    let in_us = [" (us)", " (usec)"].iter().find_map(|unit| row.name.strip_suffix(unit));
     let name = in_us.unwrap_or(&row.name);
     let stat = match row.is_whole {
         true => DICTIONARY.iter().find(|stat| stat.name == name),
@@ -373,39 +344,19 @@ fn kept(row: &Row) -> Kept<'_> {
     let (unit, factor) = unit_of(stat, in_us.is_some());
     // Bounds are part of a name.
     let bounded = || name.replace(">=", "from ").replace('<', "below ");
-    let key = stat.map_or_else(
-        || format!("{}_count", slug(&bounded())),
-        |s| s.key.to_owned(),
-    );
-    Kept {
-        key,
-        name,
-        unit,
-        factor,
-        is_in_us: in_us.is_some(),
-    }
+    let key = stat.map_or_else(|| format!("{}_count", slug(&bounded())), |s| s.key.to_owned());
+    Kept { key, name, unit, factor, is_in_us: in_us.is_some() }
 }
 
 fn keep(reader: &mut Reader<'_>, row: &Row) {
-    let Kept {
-        key,
-        name,
-        unit,
-        factor,
-        is_in_us,
-    } = kept(row);
+    let Kept { key, name, unit, factor, is_in_us } = kept(row);
     let draft = &mut *reader.draft;
-    draft
-        .record
-        .instance
-        .stats
-        .entry(key.clone())
-        .or_insert_with(|| StatRow {
-            name: name.to_owned(),
-            unit: unit.to_owned(),
-            source: "sysstat".to_owned(),
-            ..StatRow::default()
-        });
+    draft.record.instance.stats.entry(key.clone()).or_insert_with(|| StatRow {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        source: "sysstat".to_owned(),
+        ..StatRow::default()
+    });
     // A time in us may have been measured finer than that.
     let total = match is_in_us {
         true => number::measure(&row.total.text).unwrap_or_else(|| row.total.clone()),
@@ -416,39 +367,15 @@ fn keep(reader: &mut Reader<'_>, row: &Row) {
         let key = format!("{key}{column}");
         Reading::new(row.at, key, printed.scaled(factor)).name(name)
     };
-    put_in!(
-        draft,
-        reading("_total", total),
-        base,
-        stat_row(draft, &key),
-        total
-    );
+    put_in!(draft, reading("_total", total), base, stat_row(draft, &key), total);
     if let Some(printed) = row.per_s.clone() {
-        put_in!(
-            draft,
-            reading("_per_s", printed),
-            base,
-            stat_row(draft, &key),
-            per_s
-        );
+        put_in!(draft, reading("_per_s", printed), base, stat_row(draft, &key), per_s);
     }
     if let Some(printed) = row.per_tx.clone() {
-        put_in!(
-            draft,
-            reading("_per_tx", printed),
-            base,
-            stat_row(draft, &key),
-            per_tx
-        );
+        put_in!(draft, reading("_per_tx", printed), base, stat_row(draft, &key), per_tx);
     }
     if let Some(printed) = row.per_op.clone() {
-        put_in!(
-            draft,
-            reading("_per_op", printed),
-            base,
-            stat_row(draft, &key),
-            per_op
-        );
+        put_in!(draft, reading("_per_op", printed), base, stat_row(draft, &key), per_op);
     }
     let stat = stat_row(draft, &key);
     also(&mut stat.per_s, row.per_s.as_ref(), factor);
@@ -463,10 +390,5 @@ fn also(figure: &mut Figure, printed: Option<&Printed>, factor: f64) {
 }
 
 fn stat_row<'a>(draft: &'a mut crate::draft::Draft, key: &str) -> &'a mut StatRow {
-    draft
-        .record
-        .instance
-        .stats
-        .entry(key.to_owned())
-        .or_default()
+    draft.record.instance.stats.entry(key.to_owned()).or_default()
 }

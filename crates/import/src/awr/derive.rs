@@ -58,9 +58,7 @@ fn elapsed(reader: &mut Reader<'_>) {
     let said = printed.as_ref().and_then(crate::draft::Reading::known);
     let is_finer = best.filter(|best| match said {
         None => best.error < 0.5 * best.value,
-        Some((value, rounding)) => {
-            best.error < rounding && (best.value - value).abs() <= rounding + best.error
-        }
+        Some((value, rounding)) => best.error < rounding && (best.value - value).abs() <= rounding + best.error,
     });
     match (is_finer, printed) {
         (Some(best), printed) => {
@@ -76,14 +74,7 @@ fn elapsed(reader: &mut Reader<'_>) {
 
 /// Commits and rollbacks: as counted, else from figures that are printed per second and per transaction.
 fn transactions(draft: &mut Draft, elapsed_s: Option<f64>) {
-    let of = |key: &str| {
-        draft
-            .record
-            .instance
-            .stats
-            .get(key)
-            .map(|row| row.total.clone())
-    };
+    let of = |key: &str| draft.record.instance.stats.get(key).map(|row| row.total.clone());
     if let (Some(commits), Some(rollbacks)) = (of("user_commits_count"), of("user_rollbacks_count"))
         && commits.value().is_some()
     {
@@ -109,12 +100,7 @@ fn transaction_rate(draft: &Draft) -> Option<Known> {
         let stem = super::load::stem(&row.name, &row.unit);
         (stem, &row.per_s, &row.per_tx)
     });
-    let stats = draft
-        .record
-        .instance
-        .stats
-        .iter()
-        .map(|(key, row)| (key.clone(), &row.per_s, &row.per_tx));
+    let stats = draft.record.instance.stats.iter().map(|(key, row)| (key.clone(), &row.per_s, &row.per_tx));
     for (stem, per_s, per_tx) in loads.chain(stats) {
         let (Some(second), Some(tx)) = (per_s.value(), per_tx.value()) else {
             continue;
@@ -142,14 +128,8 @@ fn totals(record: &mut Record, elapsed_s: f64) {
         }
     }
     let rate = |name: &str| {
-        let row = record
-            .instance
-            .load_profile
-            .iter()
-            .find(|row| row.name == name)?;
-        row.per_s
-            .value()
-            .map(|rate| Figure::decimal(rate * elapsed_s))
+        let row = record.instance.load_profile.iter().find(|row| row.name == name)?;
+        row.per_s.value().map(|rate| Figure::decimal(rate * elapsed_s))
     };
     let counted = |key: &str| record.instance.stats.get(key).map(|row| row.total.clone());
     let execs = counted("execute_count").or_else(|| rate("Executes (SQL)"));
@@ -173,23 +153,10 @@ fn totals(record: &mut Record, elapsed_s: f64) {
 
 /// Requests of each function over the window, from their rates, and the time of its waits.
 fn functions(draft: &mut Draft, elapsed_s: f64) {
-    let names: Vec<String> = draft
-        .record
-        .instance
-        .io_functions
-        .iter()
-        .map(|row| row.function.clone())
-        .collect();
+    let names: Vec<String> = draft.record.instance.io_functions.iter().map(|row| row.function.clone()).collect();
     for (i, name) in names.iter().enumerate() {
-        let over = |key: &str| {
-            draft
-                .number(name, key)
-                .map(|rate| Figure::decimal(rate * elapsed_s))
-        };
-        let (reads, writes) = (
-            over("iostat_read_requests_per_s"),
-            over("iostat_write_requests_per_s"),
-        );
+        let over = |key: &str| draft.number(name, key).map(|rate| Figure::decimal(rate * elapsed_s));
+        let (reads, writes) = (over("iostat_read_requests_per_s"), over("iostat_write_requests_per_s"));
         let avg = draft.number(name, "iostat_wait_us_avg");
         let row = &mut draft.record.instance.io_functions[i];
         if let Some(reads) = reads {
@@ -213,12 +180,9 @@ fn shares(record: &mut Record) {
     for event in &mut record.instance.events {
         let is_known = !event.class.is_empty() && event.class != "Idle";
         let is_absent = event.db_time_pct == Figure::default();
-        if let (true, true, "foreground", Some(us)) = (
-            is_known,
-            is_absent,
-            event.actor.as_str(),
-            event.total_us.value(),
-        ) {
+        if let (true, true, "foreground", Some(us)) =
+            (is_known, is_absent, event.actor.as_str(), event.total_us.value())
+        {
             event.db_time_pct = Figure::decimal(100.0 * us / db_time);
         }
     }
@@ -228,30 +192,12 @@ fn times(draft: &mut Draft, elapsed_s: Option<f64>) {
     let cpu_time = draft.number("", "cpu_time_us").map(Figure::decimal);
     let record = &mut draft.record;
     let total = |name: &str| {
-        let row = record
-            .instance
-            .load_profile
-            .iter()
-            .find(|row| row.name == name)?;
-        row.per_s
-            .value()
-            .zip(elapsed_s)
-            .map(|(rate, s)| Figure::decimal(rate * s * 1e6))
+        let row = record.instance.load_profile.iter().find(|row| row.name == name)?;
+        row.per_s.value().zip(elapsed_s).map(|(rate, s)| Figure::decimal(rate * s * 1e6))
     };
-    let found = [
-        total("DB Time(s)"),
-        total("DB CPU(s)"),
-        total("Background CPU(s)"),
-    ];
+    let found = [total("DB Time(s)"), total("DB CPU(s)"), total("Background CPU(s)")];
     let model = &mut record.instance.time_model;
-    for (place, figure) in [
-        &mut model.db_time_us,
-        &mut model.db_cpu_us,
-        &mut model.bg_cpu_us,
-    ]
-    .into_iter()
-    .zip(found)
-    {
+    for (place, figure) in [&mut model.db_time_us, &mut model.db_cpu_us, &mut model.bg_cpu_us].into_iter().zip(found) {
         if let Some(figure) = figure.filter(|_| place.reason() == Some("absent")) {
             *place = figure;
         }
@@ -260,13 +206,7 @@ fn times(draft: &mut Draft, elapsed_s: Option<f64>) {
     if let Some(cpu) = cpu_time.filter(|_| model.db_cpu_us.reason() == Some("absent")) {
         model.db_cpu_us = cpu;
     }
-    for key in [
-        "db_time_us",
-        "db_cpu_us",
-        "bg_cpu_us",
-        "bg_elapsed_us",
-        "fg_wait_us",
-    ] {
+    for key in ["db_time_us", "db_cpu_us", "bg_cpu_us", "bg_elapsed_us", "fg_wait_us"] {
         model.sources.insert(key.to_owned(), "sysstat".to_owned());
     }
     if let Some(elapsed_s) = elapsed_s.filter(|s| *s > 0.0) {
@@ -330,8 +270,7 @@ fn finer_averages(draft: &mut Draft) {
         ) else {
             continue;
         };
-        let (Some(of_waits), Some(of_total), Some(of_avg)) =
-            (off("waits_count"), off("total_us"), off("us_avg"))
+        let (Some(of_waits), Some(of_total), Some(of_avg)) = (off("waits_count"), off("total_us"), off("us_avg"))
         else {
             continue;
         };
@@ -400,20 +339,10 @@ fn cpu(record: &mut Record) {
         (None, Some(all), Some(wio)) => (Some((all - wio).max(0.0)), None),
         _ => (None, None),
     };
-    let busy = pct("busy")
-        .is_none()
-        .then(|| pct("idle_awr").or(idle_awr))
-        .flatten();
-    for (name, value) in [
-        ("idle", idle),
-        ("idle_awr", idle_awr),
-        ("busy", busy.map(|idle| 100.0 - idle)),
-    ] {
+    let busy = pct("busy").is_none().then(|| pct("idle_awr").or(idle_awr)).flatten();
+    for (name, value) in [("idle", idle), ("idle_awr", idle_awr), ("busy", busy.map(|idle| 100.0 - idle))] {
         if let Some(value) = value {
-            record
-                .os
-                .cpu_pct
-                .insert(name.to_owned(), Figure::decimal(value));
+            record.os.cpu_pct.insert(name.to_owned(), Figure::decimal(value));
         }
     }
 }
@@ -439,10 +368,7 @@ fn since_startup(draft: &mut Draft) {
              includes background waits"
         );
         let key = format!("{}_waits_count", slug(&event.name));
-        let (text, actor) = (
-            format!("{}: {}", event.name, event.note),
-            event.actor.clone(),
-        );
+        let (text, actor) = (format!("{}: {}", event.name, event.note), event.actor.clone());
         if let Some(at) = draft.at(&actor, &key) {
             draft.note(at, text);
         }

@@ -44,11 +44,7 @@ impl Columns {
             .or_else(|| ruler.find(&["%", "ela"], &["out"]))
             .or_else(|| ruler.find(&["%", "time"], &["out"]));
         Self {
-            name: ruler
-                .columns
-                .iter()
-                .position(|c| c.title == "event" || c.title.ends_with(" event"))
-                .unwrap_or(0),
+            name: ruler.columns.iter().position(|c| c.title == "event" || c.title.ends_with(" event")).unwrap_or(0),
             waits: ruler.find(&["waits"], &["/tx", "%", "/ txn", "wait class"]),
             timeouts: ruler.find(&["out"], &[]),
             total: ruler
@@ -57,8 +53,7 @@ impl Columns {
                 .or_else(|| ruler.find(&["time", "sec"], &["%", "av", "out"])),
             avg,
             avg_us,
-            is_of_calls: share.is_some() && share == of_calls
-                || share == ruler.find(&["%", "ela"], &["out"]),
+            is_of_calls: share.is_some() && share == of_calls || share == ruler.find(&["%", "ela"], &["out"]),
             share,
             class: ruler.find(&["class"], &["waits"]),
         }
@@ -93,8 +88,7 @@ impl Figures {
             let cell = i.and_then(|i| row.cells.get(i)).map(String::as_str);
             cell.filter(|cell| !cell.is_empty())
         };
-        let seconds =
-            |cell: &str| Some(number::suffixed(cell, number::Suffix::Decimal)?.scaled(1e6));
+        let seconds = |cell: &str| Some(number::suffixed(cell, number::Suffix::Decimal)?.scaled(1e6));
         Self {
             waits: cell(columns.waits).and_then(number::count),
             timeouts: cell(columns.timeouts).and_then(number::measure),
@@ -131,11 +125,7 @@ pub(super) fn background(reader: &mut Reader<'_>, part: &Part<'_>) {
 fn fg_wait_time(reader: &mut Reader<'_>, part: &Part<'_>) {
     if let Some((total, at)) = after(part.lines, "Total FG Wait Time:") {
         let reading = Reading::new(at, "fg_wait_us", total.scaled(1e6)).name("Total FG Wait Time");
-        put!(
-            reader.draft,
-            reading.again(),
-            instance.time_model.fg_wait_us
-        );
+        put!(reader.draft, reading.again(), instance.time_model.fg_wait_us);
     }
 }
 
@@ -176,11 +166,7 @@ fn read(reader: &mut Reader<'_>, part: &Part<'_>, actor: &str) {
                 printed if doubled.contains(&printed.to_owned()) => {}
                 printed if actor == BOTH => {
                     let (at, printed) = (row.at, printed.to_owned());
-                    reader.both.push(Both {
-                        at,
-                        printed,
-                        figures,
-                    });
+                    reader.both.push(Both { at, printed, figures });
                 }
                 printed => event(reader, row.at, actor, printed, figures),
             }
@@ -190,11 +176,7 @@ fn read(reader: &mut Reader<'_>, part: &Part<'_>, actor: &str) {
 
 /// Names that the pages of a table have twice, for they were cut at the column's width: which event a row is of is not
 /// known.
-pub(super) fn doubled(
-    reader: &mut Reader<'_>,
-    tables: &[Table],
-    name: impl Fn(&Table) -> usize,
-) -> Vec<String> {
+pub(super) fn doubled(reader: &mut Reader<'_>, tables: &[Table], name: impl Fn(&Table) -> usize) -> Vec<String> {
     let mut seen = std::collections::BTreeSet::new();
     let mut found: Vec<String> = Vec::new();
     if reader.is_html {
@@ -223,9 +205,7 @@ pub(super) fn doubled(
 /// The row of CPU time among the events.
 fn cpu(reader: &mut Reader<'_>, row: &Row, figures: Figures) {
     if let Some(total) = figures.total_us {
-        let reading = Reading::new(row.at, "db_cpu_us", total)
-            .name("DB CPU")
-            .again();
+        let reading = Reading::new(row.at, "db_cpu_us", total).name("DB CPU").again();
         put!(reader.draft, reading, instance.time_model.db_cpu_us);
     }
     if let Some(share) = figures.share {
@@ -240,10 +220,7 @@ fn cpu(reader: &mut Reader<'_>, row: &Row, figures: Figures) {
 
 /// `CPU time` of older layouts and Statspack: what sessions used, as they say at the end of their calls. It is no DB CPU.
 fn cpu_time(reader: &mut Reader<'_>, row: &Row, figures: Figures) {
-    for (key, printed) in [
-        ("cpu_time_us", figures.total_us),
-        ("cpu_time_call_time_pct", figures.share),
-    ] {
+    for (key, printed) in [("cpu_time_us", figures.total_us), ("cpu_time_call_time_pct", figures.share)] {
         if let Some(printed) = printed {
             let reading = Reading::new(row.at, key, printed).name("CPU time");
             reader.draft.alone(reading.again());
@@ -288,32 +265,20 @@ fn event(reader: &mut Reader<'_>, at: At, actor: &str, printed: &str, figures: F
         reading.name(&name).scope(scope).again()
     };
     if let Some(waits) = figures.waits {
-        put!(
-            draft,
-            reading("waits_count", waits),
-            instance.events[i].count
-        );
+        put!(draft, reading("waits_count", waits), instance.events[i].count);
     }
     if let Some(timeouts) = figures.timeouts {
         draft.alone(reading("timeouts_pct", timeouts));
     }
     if let Some(total) = figures.total_us {
-        put!(
-            draft,
-            reading("total_us", total),
-            instance.events[i].total_us
-        );
+        put!(draft, reading("total_us", total), instance.events[i].total_us);
     }
     if let Some(avg) = figures.avg_us {
         put!(draft, reading("us_avg", avg), instance.events[i].avg_us);
     }
     match figures.share {
         Some(share) if figures.is_of_calls => draft.alone(reading("call_time_pct", share)),
-        Some(share) => put!(
-            draft,
-            reading("db_time_pct", share),
-            instance.events[i].db_time_pct
-        ),
+        Some(share) => put!(draft, reading("db_time_pct", share), instance.events[i].db_time_pct),
         None => {}
     }
 }
@@ -338,11 +303,7 @@ pub(super) fn finish(reader: &mut Reader<'_>) {
             "System I/O" if !is_known => "background",
             _ => "foreground",
         };
-        let Both {
-            at,
-            printed,
-            figures,
-        } = both;
+        let Both { at, printed, figures } = both;
         event(reader, at, actor, &printed, figures);
         if !is_known && let Some(i) = reader.row_at(actor, &name) {
             "foreground and background waits together, as this layout prints them"
@@ -362,12 +323,7 @@ fn finish_classes(reader: &mut Reader<'_>) {
         }
         match is_only {
             true => class(reader, both.at, &both.printed, both.figures.clone()),
-            false => alone(
-                reader,
-                both,
-                &both.printed,
-                "wait class, foreground and background",
-            ),
+            false => alone(reader, both, &both.printed, "wait class, foreground and background"),
         }
     }
 }
@@ -379,11 +335,7 @@ fn together(reader: &mut Reader<'_>, both: &Both, name: &str) {
 
 fn alone(reader: &mut Reader<'_>, both: &Both, name: &str, scope: &str) {
     let (stem, figures) = (slug(name), both.figures.clone());
-    for (key, printed) in [
-        ("waits_count", figures.waits),
-        ("total_us", figures.total_us),
-        ("us_avg", figures.avg_us),
-    ] {
+    for (key, printed) in [("waits_count", figures.waits), ("total_us", figures.total_us), ("us_avg", figures.avg_us)] {
         if let Some(printed) = printed {
             let reading = Reading::new(both.at, format!("{stem}_{key}"), printed).name(name);
             let reading = reading.scope(scope);
@@ -395,15 +347,10 @@ fn alone(reader: &mut Reader<'_>, both: &Both, name: &str, scope: &str) {
 /// The foreground's part: both less the background. It is derived, so no value of it is listed as imported.
 fn foreground_of(reader: &mut Reader<'_>, both: &Both, background: usize) {
     let events = &reader.draft.record.instance.events;
-    let (of_count, of_total) = (
-        events[background].count.value(),
-        events[background].total_us.value(),
-    );
+    let (of_count, of_total) = (events[background].count.value(), events[background].total_us.value());
     let value = |printed: &Option<Printed>| printed.as_ref().and_then(Printed::number);
     let (count, total) = (value(&both.figures.waits), value(&both.figures.total_us));
-    let (Some(count), Some(total), Some(of_count), Some(of_total)) =
-        (count, total, of_count, of_total)
-    else {
+    let (Some(count), Some(total), Some(of_count), Some(of_total)) = (count, total, of_count, of_total) else {
         return;
     };
     if count <= of_count || total < of_total {
@@ -461,11 +408,7 @@ pub(super) fn classes_of_both(reader: &mut Reader<'_>, part: &Part<'_>) {
             let printed = row.cells[columns.class.unwrap_or(0)].trim().to_owned();
             if !printed.is_empty() {
                 let (at, figures) = (row.at, Figures::new(&columns, row));
-                reader.both_classes.push(Both {
-                    at,
-                    printed,
-                    figures,
-                });
+                reader.both_classes.push(Both { at, printed, figures });
             }
         }
     }
@@ -508,39 +451,19 @@ fn class(reader: &mut Reader<'_>, at: At, name: &str, figures: Figures) {
         reading.name(name).scope("wait class").again()
     };
     if let Some(waits) = figures.waits {
-        put!(
-            draft,
-            reading("waits_count", waits),
-            instance.wait_classes[i].waits_count
-        );
+        put!(draft, reading("waits_count", waits), instance.wait_classes[i].waits_count);
     }
     if let Some(timeouts) = figures.timeouts {
-        put!(
-            draft,
-            reading("timeouts_pct", timeouts),
-            instance.wait_classes[i].timeouts_pct
-        );
+        put!(draft, reading("timeouts_pct", timeouts), instance.wait_classes[i].timeouts_pct);
     }
     if let Some(total) = figures.total_us {
-        put!(
-            draft,
-            reading("total_us", total),
-            instance.wait_classes[i].total_us
-        );
+        put!(draft, reading("total_us", total), instance.wait_classes[i].total_us);
     }
     if let Some(avg) = figures.avg_us {
-        put!(
-            draft,
-            reading("us_avg", avg),
-            instance.wait_classes[i].avg_us
-        );
+        put!(draft, reading("us_avg", avg), instance.wait_classes[i].avg_us);
     }
     if let Some(share) = figures.share {
-        put!(
-            draft,
-            reading("db_time_pct", share),
-            instance.wait_classes[i].db_time_pct
-        );
+        put!(draft, reading("db_time_pct", share), instance.wait_classes[i].db_time_pct);
     }
 }
 

@@ -24,18 +24,8 @@ pub(super) const SECTIONS: &[Section] = &[
     section("Time Model", "", "", time_model),
     section("Foreground Wait Classes -", "", "", passed_over),
     section("Foreground Wait Classes", "", "", classes),
-    section(
-        "Foreground Wait Events (Global)",
-        "",
-        "",
-        events::foreground,
-    ),
-    section(
-        "Background Wait Events (Global)",
-        "",
-        "",
-        events::background,
-    ),
+    section("Foreground Wait Events (Global)", "", "", events::foreground),
+    section("Background Wait Events (Global)", "", "", events::background),
     section("Top Timed Events", "", "", passed_over),
     section("Top Timed Foreground Events", "", "", events::per_instance),
     section("Top Timed Background Events", "", "", passed_over),
@@ -113,11 +103,7 @@ pub(super) fn summary(reader: &mut Reader<'_>, part: &Part<'_>) {
         reader.elapsed = Some(reading.name("Elapsed time"));
         if let Some(time) = cell(table, row, &["db time"], &[]) {
             let reading = Reading::new(row.at, "db_time_us", time.scaled(6e7)).name("DB time");
-            put!(
-                reader.draft,
-                reading.again(),
-                instance.time_model.db_time_us
-            );
+            put!(reader.draft, reading.again(), instance.time_model.db_time_us);
         }
         for (column, cell) in table.ruler.columns.iter().zip(&row.cells) {
             let name = match column.title.trim_start_matches("database ") {
@@ -128,10 +114,7 @@ pub(super) fn summary(reader: &mut Reader<'_>, part: &Part<'_>) {
                 "cdb" => "cdb",
                 _ => continue,
             };
-            reader.draft.record.plan.engine_facts.push(Fact {
-                name: name.to_owned(),
-                value: cell.clone(),
-            });
+            reader.draft.record.plan.engine_facts.push(Fact { name: name.to_owned(), value: cell.clone() });
         }
     }
 }
@@ -166,12 +149,7 @@ pub(super) fn instances(reader: &mut Reader<'_>, part: &Part<'_>) {
     }
     for (name, list) in [("instances", &names), ("hosts", &reader.hosts)] {
         let (name, value) = (name.to_owned(), list.join(", "));
-        reader
-            .draft
-            .record
-            .plan
-            .engine_facts
-            .push(Fact { name, value });
+        reader.draft.record.plan.engine_facts.push(Fact { name, value });
     }
 }
 
@@ -189,8 +167,7 @@ pub(super) fn hosts(reader: &mut Reader<'_>, part: &Part<'_>) {
                     for (title, key) in [("busy", "busy"), ("idle", "idle_awr")] {
                         if let Some(printed) = cell(table, row, &[title], &["%"]) {
                             let base = format!("/os/cpu_s/{}", step(key));
-                            let reading =
-                                Reading::new(row.at, format!("host_cpu_{key}_s"), printed);
+                            let reading = Reading::new(row.at, format!("host_cpu_{key}_s"), printed);
                             if let Some(figure) = reader.draft.keep(reading, base) {
                                 reader.draft.record.os.cpu_s.insert(key.to_owned(), figure);
                             }
@@ -400,10 +377,7 @@ pub(super) fn by_function(reader: &mut Reader<'_>, part: &Part<'_>) {
                     reader.draft.alone(reading.scope(&scope));
                 }
             }
-            let avg = table
-                .ruler
-                .find(&["avg"], &[])
-                .map(|i| row.cells[i].as_str());
+            let avg = table.ruler.find(&["avg"], &[]).map(|i| row.cells[i].as_str());
             if let Some(avg) = avg.and_then(|cell| number::duration_us(cell, 1e3)) {
                 let reading = Reading::new(row.at, "iostat_wait_us_avg", avg).scope(&scope);
                 reader.draft.alone(reading);
@@ -417,11 +391,7 @@ pub(super) fn by_function(reader: &mut Reader<'_>, part: &Part<'_>) {
 
 fn waits(reader: &mut Reader<'_>, row: &Row, name: &str, printed: Option<Printed>) {
     let draft = &mut *reader.draft;
-    let new = || IoRow {
-        function: name.to_owned(),
-        source: "sysstat".to_owned(),
-        ..IoRow::default()
-    };
+    let new = || IoRow { function: name.to_owned(), source: "sysstat".to_owned(), ..IoRow::default() };
     let list = &mut draft.record.instance.io_functions;
     let i = super::row_of(list, |row| row.function == name, new);
     if let (Some(i), Some(printed)) = (i, printed) {

@@ -14,13 +14,7 @@ use jiff::civil::DateTime;
 const NO_NUMBERS: usize = usize::MAX;
 
 /// Titles of the tables that a report begins with: of what there is one row of facts.
-const OF_HEAD: [&str; 5] = [
-    "db name",
-    "db id",
-    "instance",
-    "host name",
-    "container db id",
-];
+const OF_HEAD: [&str; 5] = ["db name", "db id", "instance", "host name", "container db id"];
 
 /// Lines before the first section and between sections.
 pub(super) fn read(reader: &mut Reader<'_>, lines: &[Line]) {
@@ -56,13 +50,7 @@ pub(super) fn read(reader: &mut Reader<'_>, lines: &[Line]) {
 
 /// Whether a table of HTML is one of those a report begins with.
 pub(super) fn is_of_head(table: &Table) -> bool {
-    let titles = || {
-        table
-            .ruler
-            .columns
-            .iter()
-            .map(|column| column.title.as_str())
-    };
+    let titles = || table.ruler.columns.iter().map(|column| column.title.as_str());
     let first = titles().find(|title| !title.is_empty()).unwrap_or_default();
     let is_cache = || {
         let mut cells = table.rows.iter().flat_map(|row| &row.cells);
@@ -74,11 +62,7 @@ pub(super) fn is_of_head(table: &Table) -> bool {
 /// A table that a report of HTML begins with.
 pub(super) fn table(reader: &mut Reader<'_>, table: &Table) {
     for row in &table.rows {
-        let line = Line {
-            at: row.at,
-            text: row.cells.join("  "),
-            is_cut: false,
-        };
+        let line = Line { at: row.at, text: row.cells.join("  "), is_cut: false };
         match row.cells.first().map_or("", String::as_str) {
             "Begin Snap:" => snapshot_row(reader, &table.ruler, row, true),
             "End Snap:" => snapshot_row(reader, &table.ruler, row, false),
@@ -93,9 +77,7 @@ pub(super) fn table(reader: &mut Reader<'_>, table: &Table) {
 
 /// Whether the titles of a table name facts, not moments.
 fn is_of_facts(ruler: &Ruler) -> bool {
-    ["snap time", "begin", "end"]
-        .iter()
-        .all(|moment| ruler.titled(moment).is_none())
+    ["snap time", "begin", "end"].iter().all(|moment| ruler.titled(moment).is_none())
 }
 
 /// A table of one row of facts.
@@ -114,31 +96,18 @@ fn facts(reader: &mut Reader<'_>, ruler: &Ruler, row: &Row) {
         if column.title.is_empty() || cell.is_empty() {
             continue;
         }
-        let fact = Fact {
-            name: slug(&column.title),
-            value: cell.clone(),
-        };
+        let fact = Fact { name: slug(&column.title), value: cell.clone() };
         match column.title.as_str() {
             "cpus" => {
                 if let Some(printed) = number::count(cell) {
-                    let reading = Reading::new(row.at, "cpus_count", printed)
-                        .name("CPUs")
-                        .again();
+                    let reading = Reading::new(row.at, "cpus_count", printed).name("CPUs").again();
                     put!(reader.draft, reading, os.cpus_count);
                 }
             }
             "release" => reader.release.clone_from(cell),
             _ => {}
         }
-        let is_host = [
-            "host name",
-            "platform",
-            "cpus",
-            "cores",
-            "sockets",
-            "memory(gb)",
-            "memory (gb)",
-        ];
+        let is_host = ["host name", "platform", "cpus", "cores", "sockets", "memory(gb)", "memory (gb)"];
         let record = &mut reader.draft.record;
         let facts = match is_host.contains(&column.title.as_str()) {
             true => &mut record.host.facts,
@@ -187,10 +156,9 @@ fn snapshot_row(reader: &mut Reader<'_>, ruler: &Ruler, row: &Row, is_begin: boo
     match when {
         Some(when) => began(reader, when, is_begin),
         None if time.is_empty() => {}
-        None => reader.draft.note(
-            row.at,
-            format!("the time {printed:?} has no month in English or in numbers: not read"),
-        ),
+        None => {
+            reader.draft.note(row.at, format!("the time {printed:?} has no month in English or in numbers: not read"))
+        }
     }
     sessions_at(reader, row.at, number::count(of("sessions")), is_begin);
 }
@@ -210,11 +178,7 @@ fn sessions_at(reader: &mut Reader<'_>, at: At, sessions: Option<number::Printed
     let Some(sessions) = sessions else {
         return;
     };
-    let key = if is_begin {
-        "sessions_begin_count"
-    } else {
-        "sessions_end_count"
-    };
+    let key = if is_begin { "sessions_begin_count" } else { "sessions_end_count" };
     let reading = Reading::new(at, key, sessions).name("Sessions");
     match is_begin {
         true => put!(reader.draft, reading, interval.sessions_begin_count),
@@ -249,9 +213,7 @@ fn moment(date: &str, time: &str) -> Option<String> {
         "%d-M%m-%y %H:%M",
     ];
     let text = format!("{date} {time}");
-    let mut read = FORMATS
-        .iter()
-        .map(|format| DateTime::strptime(format, &text));
+    let mut read = FORMATS.iter().map(|format| DateTime::strptime(format, &text));
     let found = read.find_map(Result::ok)?;
     Some(found.strftime("%Y-%m-%dT%H:%M:%S-00:00").to_string())
 }
@@ -274,18 +236,10 @@ fn seconds(line: &Line, label: &str) -> Option<number::Printed> {
 }
 
 fn db_time(reader: &mut Reader<'_>, line: &Line) {
-    let label = if line.text.contains("DB Time:") {
-        "DB Time:"
-    } else {
-        "DB time:"
-    };
+    let label = if line.text.contains("DB Time:") { "DB Time:" } else { "DB time:" };
     if let Some(printed) = seconds(line, label) {
         let reading = Reading::new(line.at, "db_time_us", printed.scaled(1e6));
-        put!(
-            reader.draft,
-            reading.name("DB Time").again(),
-            instance.time_model.db_time_us
-        );
+        put!(reader.draft, reading.name("DB Time").again(), instance.time_model.db_time_us);
     }
 }
 
@@ -304,24 +258,16 @@ fn is_cache_size(text: &str) -> bool {
 /// `Buffer Cache:    20,480M    20,480M  Std Block Size:         8K`.
 fn cache_sizes(reader: &mut Reader<'_>, line: &Line) {
     for (label, fact) in CACHE_SIZES {
-        let word = line
-            .text
-            .split_once(label)
-            .and_then(|(_, rest)| rest.split_whitespace().next());
+        let word = line.text.split_once(label).and_then(|(_, rest)| rest.split_whitespace().next());
         let size = word.and_then(|word| number::suffixed(word, number::Suffix::Binary));
         let Some(size) = size else {
             continue;
         };
         if let Some(bytes) = size.number() {
             let facts = &mut reader.draft.record.plan.engine_facts;
-            facts.push(Fact {
-                name: fact.to_owned(),
-                value: format!("{bytes:.0}"),
-            });
+            facts.push(Fact { name: fact.to_owned(), value: format!("{bytes:.0}") });
             let reading = Reading::new(line.at, fact, size);
-            reader
-                .draft
-                .alone(reading.name(label.trim_end_matches(':')).again());
+            reader.draft.alone(reading.name(label.trim_end_matches(':')).again());
         }
     }
 }
@@ -332,27 +278,19 @@ pub(super) fn parameters(reader: &mut Reader<'_>, part: &Part<'_>) {
         let value = table.ruler.find(&["value"], &["end"]).unwrap_or(1);
         let instance = table.ruler.titled("i#");
         for row in &table.rows {
-            let (name, value) = (
-                row.cells[0].trim(),
-                row.cells.get(value).map_or("", |cell| cell.trim()),
-            );
+            let (name, value) = (row.cells[0].trim(), row.cells.get(value).map_or("", |cell| cell.trim()));
             // Of a cluster, what all instances have.
             if instance.is_some_and(|i| row.cells[i] != "*") {
                 continue;
             }
-            let is_name = name
-                .bytes()
-                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_$#".contains(&b));
+            let is_name = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_$#".contains(&b));
             if name.is_empty() || !is_name {
                 continue;
             }
             if name == "db_block_size" {
                 let facts = &mut reader.draft.record.plan.engine_facts;
                 if !facts.iter().any(|fact| fact.name == "block_bytes") {
-                    facts.push(Fact {
-                        name: "block_bytes".to_owned(),
-                        value: value.to_owned(),
-                    });
+                    facts.push(Fact { name: "block_bytes".to_owned(), value: value.to_owned() });
                 }
             }
             let origin = format!("{}:{}", reader.path, row.at.line);

@@ -25,14 +25,8 @@ pub(super) fn micro(reader: &mut Reader<'_>, part: &Part<'_>) {
         false => 1.0,
     };
     for table in part.tables(1, 1).iter() {
-        let bound = table
-            .ruler
-            .find(&["wait_time_mi"], &[])
-            .or_else(|| table.ruler.find(&["below"], &[]));
-        let count = table
-            .ruler
-            .find(&["wait_count"], &[])
-            .or_else(|| table.ruler.find(&["waits"], &[]));
+        let bound = table.ruler.find(&["wait_time_mi"], &[]).or_else(|| table.ruler.find(&["below"], &[]));
+        let count = table.ruler.find(&["wait_count"], &[]).or_else(|| table.ruler.find(&["waits"], &[]));
         let event = table.ruler.find(&["event"], &["#"]).unwrap_or(0);
         let (Some(bound), Some(count)) = (bound, count) else {
             continue;
@@ -46,12 +40,7 @@ pub(super) fn micro(reader: &mut Reader<'_>, part: &Part<'_>) {
     }
 }
 
-fn counted(
-    reader: &mut Reader<'_>,
-    row: &Row,
-    (event, bound, count): (usize, usize, usize),
-    bound_us: f64,
-) {
+fn counted(reader: &mut Reader<'_>, row: &Row, (event, bound, count): (usize, usize, usize), bound_us: f64) {
     let is_last = row.cells[bound] == "more";
     let at_us = number::count(&row.cells[bound]).and_then(|printed| printed.number());
     let index = match is_last {
@@ -151,12 +140,7 @@ pub(super) struct Shares {
 /// Half the last place of a share.
 const HALF_PCT: f64 = 0.05;
 
-fn share_row(
-    reader: &mut Reader<'_>,
-    row: &Row,
-    bounds: &[Option<Bound>],
-    waits_column: Option<usize>,
-) {
+fn share_row(reader: &mut Reader<'_>, row: &Row, bounds: &[Option<Bound>], waits_column: Option<usize>) {
     let name = row.cells[0].trim().to_owned();
     if name.is_empty() {
         return;
@@ -188,11 +172,7 @@ fn share_row(
         };
         let pct = share.as_ref().map_or(Some(0.0), Printed::number);
         if let (Some(pct), true) = (pct, begin < to || begin == 0) {
-            spans.push(Span {
-                from: begin,
-                to,
-                pct,
-            });
+            spans.push(Span { from: begin, to, pct });
         }
         if let Some(share) = share {
             // The first column of a table holds all that is shorter, and some hold more than a power of two.
@@ -230,10 +210,7 @@ pub(super) fn finish(reader: &mut Reader<'_>) {
         let (buckets, wide) = apart(&shares.spans);
         let in_buckets: f64 = buckets.iter().sum();
         if (99.0 - HALF_PCT..101.0).contains(&in_buckets) {
-            row.hist_us = buckets
-                .iter()
-                .map(|pct| (waits * pct / 100.0).round() as u64)
-                .collect();
+            row.hist_us = buckets.iter().map(|pct| (waits * pct / 100.0).round() as u64).collect();
             "its buckets are estimates from printed percentages of foreground and background waits"
                 .clone_into(&mut row.note);
         } else if !wide.is_empty() {
@@ -275,12 +252,7 @@ fn apart(spans: &[Span]) -> (Vec<f64>, Vec<String>) {
         }
         let parts = (inside.len() as f64).max(1.0);
         if span.pct - told > HALF_PCT * parts {
-            wide.push(format!(
-                "{} to {} us hold {} %",
-                edge(span.from),
-                edge(span.to),
-                span.pct
-            ));
+            wide.push(format!("{} to {} us hold {} %", edge(span.from), edge(span.to), span.pct));
         }
     }
     wide.dedup();

@@ -16,11 +16,7 @@ pub(super) fn cpu(reader: &mut Reader<'_>, part: &Part<'_>) {
         cpus_count(reader.draft, at, &cpus.text);
     }
     for table in part.tables(0, 2).iter() {
-        let titles = table
-            .ruler
-            .columns
-            .iter()
-            .map(|column| share(&column.title));
+        let titles = table.ruler.columns.iter().map(|column| share(&column.title));
         let titles: Vec<Option<&str>> = titles.collect();
         reader.table(table, "the host's CPU");
         let Some(row) = table.rows.first() else {
@@ -71,8 +67,7 @@ fn shares(reader: &mut Reader<'_>, at: At, cells: &[(&str, Printed)]) {
     let (user, system, wio, idle) = (of("user"), of("system"), of("wio"), of("idle"));
     let sum = user.unwrap_or(0.0) + system.unwrap_or(0.0) + idle.unwrap_or(0.0);
     let has_steal = of("steal").is_some();
-    let idle_holds_wio =
-        !has_steal && wio.is_some_and(|wio| (sum - 100.0).abs() <= (sum + wio - 100.0).abs());
+    let idle_holds_wio = !has_steal && wio.is_some_and(|wio| (sum - 100.0).abs() <= (sum + wio - 100.0).abs());
     for (title, printed) in cells {
         let draft = &mut *reader.draft;
         let printed = printed.clone();
@@ -119,10 +114,7 @@ fn pct(draft: &mut Draft, reading: Reading, key: &str) {
 const INSTANCE: [(&str, &str); 3] = [
     ("%total cpu", "% of total CPU for Instance"),
     ("%busy cpu", "% of busy CPU for Instance"),
-    (
-        "%db time waiting",
-        "%DB time waiting for CPU - Resource Mgr",
-    ),
+    ("%db time waiting", "%DB time waiting for CPU - Resource Mgr"),
 ];
 
 /// `Instance CPU`: labels and shares.
@@ -135,9 +127,7 @@ pub(super) fn instance(reader: &mut Reader<'_>, part: &Part<'_>) {
     }
     if let Some((table, row)) = part.grid().and_then(|t| Some((t, t.rows.first()?))) {
         for (column, cell) in table.ruler.columns.iter().zip(&row.cells) {
-            let label = INSTANCE
-                .iter()
-                .find(|(title, _)| column.title.starts_with(title));
+            let label = INSTANCE.iter().find(|(title, _)| column.title.starts_with(title));
             if let (Some((_, label)), Some(printed)) = (label, number::measure(cell)) {
                 found.push((row.at, (*label).to_owned(), printed));
             }
@@ -167,9 +157,7 @@ pub(super) fn memory(reader: &mut Reader<'_>, part: &Part<'_>) {
         let Some(bare) = name.strip_suffix("(MB)").map(str::trim) else {
             for (when, printed) in [("begin", begin), ("end", end)] {
                 let key = format!("memory_{}_{when}_pct", slug(name));
-                reader
-                    .draft
-                    .alone(Reading::new(at, key, printed.clone()).name(name));
+                reader.draft.alone(Reading::new(at, key, printed.clone()).name(name));
             }
             continue;
         };
@@ -184,24 +172,13 @@ pub(super) fn memory(reader: &mut Reader<'_>, part: &Part<'_>) {
             Reading::new(at, format!("memory_{key}_{when}_bytes"), printed).name(name)
         };
         draft.record.os.memory_bytes.entry(key.clone()).or_default();
-        put_in!(
-            draft,
-            reading("begin", begin),
-            base,
-            gauge(draft, &key),
-            begin
-        );
+        put_in!(draft, reading("begin", begin), base, gauge(draft, &key), begin);
         put_in!(draft, reading("end", end), base, gauge(draft, &key), end);
     }
 }
 
 fn gauge<'a>(draft: &'a mut Draft, key: &str) -> &'a mut GaugeRow {
-    draft
-        .record
-        .os
-        .memory_bytes
-        .entry(key.to_owned())
-        .or_default()
+    draft.record.os.memory_bytes.entry(key.to_owned()).or_default()
 }
 
 /// Oracle's times of the host, hundredths of a second, by the columns of our record.
@@ -229,19 +206,10 @@ pub(super) fn statistics(reader: &mut Reader<'_>, part: &Part<'_>) {
                 continue;
             };
             let time = TIMES.iter().find(|(theirs, _)| *theirs == name);
-            let ours = name
-                .strip_prefix("CPU ")
-                .and_then(|rest| rest.strip_suffix(" (s)"));
+            let ours = name.strip_prefix("CPU ").and_then(|rest| rest.strip_suffix(" (s)"));
             match (time, ours, name) {
-                (Some((_, column)), ..) => {
-                    cpu_s(reader.draft, row.at, column, printed.scaled(0.01))
-                }
-                (_, Some(column), _) => cpu_s(
-                    reader.draft,
-                    row.at,
-                    column,
-                    number::measure(cell).unwrap_or(printed),
-                ),
+                (Some((_, column)), ..) => cpu_s(reader.draft, row.at, column, printed.scaled(0.01)),
+                (_, Some(column), _) => cpu_s(reader.draft, row.at, column, number::measure(cell).unwrap_or(printed)),
                 (_, _, "NUM_CPUS") => cpus_count(reader.draft, row.at, cell),
                 (_, _, "LOAD") => {
                     let end = end_value.and_then(|i| number::measure(row.cells.get(i)?));
@@ -249,23 +217,15 @@ pub(super) fn statistics(reader: &mut Reader<'_>, part: &Part<'_>) {
                     for (when, printed) in [("begin", begin), ("end", end)] {
                         if let Some(printed) = printed {
                             let key = format!("os_load_{when}_count");
-                            reader
-                                .draft
-                                .alone(Reading::new(row.at, key, printed).name(name));
+                            reader.draft.alone(Reading::new(row.at, key, printed).name(name));
                         }
                     }
                 }
                 _ if name.is_empty() => {}
                 _ => {
-                    let unit = if name.ends_with("BYTES") {
-                        ""
-                    } else {
-                        "_count"
-                    };
+                    let unit = if name.ends_with("BYTES") { "" } else { "_count" };
                     let key = format!("os_{}{unit}", slug(name));
-                    reader
-                        .draft
-                        .alone(Reading::new(row.at, key, printed).name(name));
+                    reader.draft.alone(Reading::new(row.at, key, printed).name(name));
                 }
             }
         }

@@ -99,8 +99,7 @@ fn tag_end(tag: &str) -> usize {
 
 fn find_ignoring_case(text: &str, part: &str) -> Option<usize> {
     let (text, part) = (text.as_bytes(), part.as_bytes());
-    text.windows(part.len())
-        .position(|window| window.eq_ignore_ascii_case(part))
+    text.windows(part.len()).position(|window| window.eq_ignore_ascii_case(part))
 }
 
 /// The page under way.
@@ -158,9 +157,7 @@ impl Page {
             Some(inner) => (true, inner),
             None => (false, inner),
         };
-        let len = inner
-            .find(|c: char| !c.is_ascii_alphanumeric())
-            .unwrap_or(inner.len());
+        let len = inner.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(inner.len());
         let name = inner[..len].to_ascii_lowercase();
         match name.as_str() {
             "table" => {
@@ -192,8 +189,8 @@ impl Page {
                     });
                 }
             }
-            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "p" | "ul" | "ol" | "div" | "pre" | "hr"
-            | "br" | "body" | "title" => self.break_line(),
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "p" | "ul" | "ol" | "div" | "pre" | "hr" | "br" | "body"
+            | "title" => self.break_line(),
             "li" => {
                 self.flush(false);
                 self.in_item = !is_end;
@@ -223,10 +220,7 @@ impl Page {
     fn open_row(&mut self) {
         if self.grid.is_some() && self.row.is_none() {
             let line = self.line;
-            self.row = Some(GridRow {
-                line,
-                cells: Vec::new(),
-            });
+            self.row = Some(GridRow { line, cells: Vec::new() });
         }
     }
 
@@ -258,14 +252,7 @@ impl Page {
         let text = words(&self.flow);
         self.flow.clear();
         if !text.is_empty() {
-            let line = Line {
-                at: At {
-                    file: self.file,
-                    line: self.flow_line,
-                },
-                text,
-                is_cut: false,
-            };
+            let line = Line { at: At { file: self.file, line: self.flow_line }, text, is_cut: false };
             self.blocks.push(match self.in_item {
                 true => Block::Item(line),
                 false => Block::Name(line),
@@ -361,18 +348,13 @@ fn entity(name: &str) -> Option<char> {
 impl Grid {
     /// Its first line.
     pub(super) fn at(&self, file: u64) -> At {
-        At {
-            file,
-            line: self.line,
-        }
+        At { file, line: self.line }
     }
 
     /// Rows under titles: the rows of `th` it begins with are the titles, a group's before those it covers.
     pub(super) fn table(&self, file: u64) -> Table {
         let is_head = |cell: &Cell| cell.is_title || cell.text.is_empty();
-        let is_title = |row: &&GridRow| {
-            row.cells.iter().all(is_head) && row.cells.iter().any(|cell| cell.is_title)
-        };
+        let is_title = |row: &&GridRow| row.cells.iter().all(is_head) && row.cells.iter().any(|cell| cell.is_title);
         let heads: Vec<&GridRow> = self.rows.iter().take_while(is_title).collect();
         let width = self.rows.iter().map(GridRow::width).max().unwrap_or(0);
         let mut titles = vec![String::new(); width];
@@ -394,20 +376,11 @@ impl Grid {
             for (i, text) in row.placed() {
                 text.clone_into(&mut cells[i]);
             }
-            Row {
-                at: At {
-                    file,
-                    line: row.line,
-                },
-                cells,
-                is_guess: false,
-            }
+            Row { at: At { file, line: row.line }, cells, is_guess: false }
         });
         Table {
             rows: rows.collect(),
-            ruler: Ruler {
-                columns: titles.into_iter().map(Column::titled).collect(),
-            },
+            ruler: Ruler { columns: titles.into_iter().map(Column::titled).collect() },
             unread: Vec::new(),
         }
     }
@@ -460,12 +433,7 @@ mod tests {
         assert_eq!((item.text.as_str(), item.at.line), ("in <MB>", 3));
         assert_eq!(grid.summary, "this shows > i/o");
         let table = grid.table(0);
-        let titles: Vec<&str> = table
-            .ruler
-            .columns
-            .iter()
-            .map(|c| c.title.as_str())
-            .collect();
+        let titles: Vec<&str> = table.ruler.columns.iter().map(|c| c.title.as_str()).collect();
         assert_eq!(titles, ["name", "read data", "read req s"]);
         assert_eq!(table.rows[0].cells, ["a b", "1,0", "2 3"]);
         assert_eq!(table.rows[0].at.line, 6);
@@ -473,8 +441,7 @@ mod tests {
 
     #[test]
     fn what_is_no_text_of_the_report_is_passed_over() {
-        let blocks =
-            page("<style>\n<table></style>\n<SCRIPT>if (a<b) {}</script><!-- <table> --><p>x");
+        let blocks = page("<style>\n<table></style>\n<SCRIPT>if (a<b) {}</script><!-- <table> --><p>x");
         let [Block::Name(name)] = blocks.as_slice() else {
             panic!("{blocks:?}");
         };

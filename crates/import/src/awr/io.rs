@@ -54,9 +54,8 @@ pub(super) fn profile(reader: &mut Reader<'_>, part: &Part<'_>) {
     }
     for row in rows {
         let numbers = row.numbers.into_iter();
-        let numbers: Vec<(Way, Printed)> = numbers
-            .filter_map(|(i, printed)| Some((ways.get(i).copied().flatten()?, printed)))
-            .collect();
+        let numbers: Vec<(Way, Printed)> =
+            numbers.filter_map(|(i, printed)| Some((ways.get(i).copied().flatten()?, printed))).collect();
         if numbers.is_empty() {
             if row.line.text.bytes().any(|byte| byte.is_ascii_digit()) {
                 reader.unread(&row.line, "a row of the I/O profile");
@@ -74,11 +73,7 @@ fn profile_row(reader: &mut Reader<'_>, line: &Line, name: &str, numbers: Vec<(W
         _ => "count",
     };
     let draft = &mut *reader.draft;
-    let new = || IoProfileRow {
-        name: name.to_owned(),
-        unit: unit.to_owned(),
-        ..IoProfileRow::default()
-    };
+    let new = || IoProfileRow { name: name.to_owned(), unit: unit.to_owned(), ..IoProfileRow::default() };
     let rows = &mut draft.record.instance.io_profile;
     let Some(i) = super::row_of(rows, |row| row.name == name, new) else {
         return;
@@ -176,11 +171,7 @@ impl Cells<'_> {
 /// What a table without a unit for its average counts in, us.
 fn avg_us(ruler: &Ruler) -> f64 {
     let has_us = |column: &Column| column.title.contains("(us)");
-    if ruler.columns.iter().any(has_us) {
-        1.0
-    } else {
-        1e3
-    }
+    if ruler.columns.iter().any(has_us) { 1.0 } else { 1e3 }
 }
 
 /// `IOStat by Function`.
@@ -194,11 +185,7 @@ pub(super) fn by_function(reader: &mut Reader<'_>, part: &Part<'_>) {
         }
         for row in &table.rows {
             let name = full_name(row.cells[0].trim());
-            let cells = Cells {
-                row,
-                columns: &columns,
-                avg_us: avg_us(&table.ruler),
-            };
+            let cells = Cells { row, columns: &columns, avg_us: avg_us(&table.ruler) };
             if !name.is_empty() {
                 function(reader, &cells, name);
             }
@@ -212,11 +199,7 @@ pub(super) fn by_filetype(reader: &mut Reader<'_>, part: &Part<'_>) {
         let columns = columns(&table.ruler);
         for row in &table.rows {
             let name = row.cells[0].trim().trim_end_matches(':').to_owned();
-            let cells = Cells {
-                row,
-                columns: &columns,
-                avg_us: 1e3,
-            };
+            let cells = Cells { row, columns: &columns, avg_us: 1e3 };
             if !name.is_empty() {
                 rates(reader, &cells, &format!("file type {name}"), true);
             }
@@ -281,39 +264,21 @@ fn function(reader: &mut Reader<'_>, cells: &Cells<'_>, name: &str) {
         Some(reader.whole_unit(at, cells, io, name, printed))
     });
     let draft = &mut *reader.draft;
-    let new = || IoRow {
-        function: name.to_owned(),
-        source: "sysstat".to_owned(),
-        ..IoRow::default()
-    };
+    let new = || IoRow { function: name.to_owned(), source: "sysstat".to_owned(), ..IoRow::default() };
     let rows = &mut draft.record.instance.io_functions;
     let Some(i) = super::row_of(rows, |row| row.function == name, new) else {
         return;
     };
-    let reading = |key: &str, printed: Printed| {
-        Reading::new(at, format!("iostat_{key}"), printed).scope(name)
-    };
+    let reading = |key: &str, printed: Printed| Reading::new(at, format!("iostat_{key}"), printed).scope(name);
     let [read, written] = data;
     if let Some(data) = read {
-        put!(
-            draft,
-            reading("read_bytes", data),
-            instance.io_functions[i].read_bytes
-        );
+        put!(draft, reading("read_bytes", data), instance.io_functions[i].read_bytes);
     }
     if let Some(data) = written {
-        put!(
-            draft,
-            reading("written_bytes", data),
-            instance.io_functions[i].write_bytes
-        );
+        put!(draft, reading("written_bytes", data), instance.io_functions[i].write_bytes);
     }
     if let Some(waits) = waits {
-        put!(
-            draft,
-            reading("waits_count", waits),
-            instance.io_functions[i].waits_count
-        );
+        put!(draft, reading("waits_count", waits), instance.io_functions[i].waits_count);
     }
 }
 
@@ -323,14 +288,7 @@ const DROPPED: [(&str, f64); 4] = [("K", 1.0), ("M", 2.0), ("G", 3.0), ("T", 4.0
 impl Reader<'_> {
     /// A figure whose suffix Oracle left out because the column was full: `551.588` for 551.588M, `1991.` for 1991K.
     /// The same row's data over the elapsed time, or its rate, decides which it was; else the figure is n/a.
-    fn whole_unit(
-        &mut self,
-        at: At,
-        cells: &Cells<'_>,
-        io: Io,
-        scope: &str,
-        printed: Printed,
-    ) -> Printed {
+    fn whole_unit(&mut self, at: At, cells: &Cells<'_>, io: Io, scope: &str, printed: Printed) -> Printed {
         let is_data = !matches!(io, Io::Waits | Io::ReadRequests | Io::WriteRequests);
         let text = printed.text.clone();
         let has_letter = text.ends_with(|c: char| c.is_ascii_alphabetic());
@@ -342,9 +300,7 @@ impl Reader<'_> {
             return printed;
         }
         let base: f64 = if is_data { 1024.0 } else { 1000.0 };
-        let choices = DROPPED
-            .iter()
-            .filter(|(letter, _)| !is_data || *letter != "K");
+        let choices = DROPPED.iter().filter(|(letter, _)| !is_data || *letter != "K");
         let fitting: Vec<(&str, f64)> = choices
             .map(|(letter, power)| (*letter, base.powf(*power)))
             .filter(|(_, factor)| self.fits(cells, io, &printed.clone().scaled(*factor)))
@@ -379,22 +335,15 @@ impl Reader<'_> {
             _ => return false,
         };
         let elapsed = self.elapsed.as_ref().and_then(Reading::known);
-        let other = cells
-            .number(partner)
-            .filter(|other| other.text.ends_with(|c: char| c.is_ascii_alphabetic()));
-        let (Some((elapsed, _)), Some(other), Some(value)) = (elapsed, other, printed.number())
-        else {
+        let other = cells.number(partner).filter(|other| other.text.ends_with(|c: char| c.is_ascii_alphabetic()));
+        let (Some((elapsed, _)), Some(other), Some(value)) = (elapsed, other, printed.number()) else {
             return false;
         };
         let Some(known) = other.number() else {
             return false;
         };
         let is_rate = matches!(io, Io::ReadRate | Io::WriteRate);
-        let (rate, total) = if is_rate {
-            (value, known)
-        } else {
-            (known, value)
-        };
+        let (rate, total) = if is_rate { (value, known) } else { (known, value) };
         let (of_rate, of_total) = match is_rate {
             true => (printed.rounding, other.rounding),
             false => (other.rounding, printed.rounding),

@@ -39,9 +39,7 @@ pub(super) const LABELS: [(&str, &str, &[&str]); 23] = [
 /// Our label and unit of a label as printed; of one we do not know, the label itself.
 fn label(printed: &str) -> (&str, &'static str) {
     let is = |name: &str| name.eq_ignore_ascii_case(printed);
-    let known = LABELS
-        .iter()
-        .find(|(name, _, aliases)| is(name) || aliases.iter().any(|alias| is(alias)));
+    let known = LABELS.iter().find(|(name, _, aliases)| is(name) || aliases.iter().any(|alias| is(alias)));
     known.map_or((printed, "count"), |(name, unit, _)| (*name, *unit))
 }
 
@@ -104,13 +102,7 @@ pub(super) fn read(reader: &mut Reader<'_>, part: &Part<'_>) {
 }
 
 /// A rate of a row of the load profile.
-fn rate(
-    reader: &mut Reader<'_>,
-    line: &Line,
-    (name, unit): (&str, &str),
-    per: Per,
-    printed: Printed,
-) {
+fn rate(reader: &mut Reader<'_>, line: &Line, (name, unit): (&str, &str), per: Per, printed: Printed) {
     if reader.draft.record.instance.load_profile.len() >= super::ROWS_MAX {
         return;
     }
@@ -152,18 +144,10 @@ pub(super) fn of_cluster(
     printed: Printed,
 ) {
     let (name, unit) = label(printed_label);
-    let per = if is_rate {
-        Per::Second
-    } else {
-        Per::Transaction
-    };
+    let per = if is_rate { Per::Second } else { Per::Transaction };
     match instance {
         None => {
-            let line = Line {
-                at: row.at,
-                text: String::new(),
-                is_cut: false,
-            };
+            let line = Line { at: row.at, text: String::new(), is_cut: false };
             rate(reader, &line, (name, unit), per, printed);
         }
         Some(number) => {

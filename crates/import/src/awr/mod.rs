@@ -43,186 +43,62 @@ struct Section {
     read: Read,
 }
 
-const fn section(
-    heading: &'static str,
-    with: &'static str,
-    summary: &'static str,
-    read: Read,
-) -> Section {
-    Section {
-        heading,
-        with,
-        summary,
-        read,
-    }
+const fn section(heading: &'static str, with: &'static str, summary: &'static str, read: Read) -> Section {
+    Section { heading, with, summary, read }
 }
 
 /// Every section that is read; the first whose heading fits, so longer headings stand before shorter ones.
 const SECTIONS: &[Section] = &[
     section("Load Profile", "", "load profile", load::read),
-    section(
-        "Instance Efficiency",
-        "",
-        "instance efficiency",
-        times::efficiency,
-    ),
+    section("Instance Efficiency", "", "instance efficiency", times::efficiency),
     section("Top 5 Timed Events", "", "", events::both),
     section("Top 5 Timed", "Events", "top 5 wait events", events::top),
-    section(
-        "Top 10 Foreground Events",
-        "",
-        "top 10 wait events",
-        events::top,
-    ),
+    section("Top 10 Foreground Events", "", "top 10 wait events", events::top),
     section("Top 10 Timed Events", "", "", events::both),
     section("Top 5 Foreground Events", "", "", events::top),
     section("Top Timed Events", "", "", events::both),
-    section(
-        "Wait Classes by Total Wait Time",
-        "",
-        "wait class statistics ordered",
-        events::classes_of_both,
-    ),
-    section(
-        "Foreground Wait Class",
-        "",
-        "foreground wait class statistics",
-        events::classes,
-    ),
-    section(
-        "Foreground Wait Events",
-        "",
-        "foreground wait events",
-        events::foreground,
-    ),
-    section(
-        "Background Wait Events",
-        "",
-        "background wait events",
-        events::background,
-    ),
+    section("Wait Classes by Total Wait Time", "", "wait class statistics ordered", events::classes_of_both),
+    section("Foreground Wait Class", "", "foreground wait class statistics", events::classes),
+    section("Foreground Wait Events", "", "foreground wait events", events::foreground),
+    section("Background Wait Events", "", "background wait events", events::background),
     section("Wait Events", "DB/Inst", "", events::both),
-    section(
-        "Wait Event Histogram",
-        "",
-        "total number of waits, and",
-        histogram::shares,
-    ),
+    section("Wait Event Histogram", "", "total number of waits, and", histogram::shares),
     section("EVENT", "WAIT_TIME_MI", "", histogram::micro),
     section("Host CPU", "", "system load statistics", host::cpu),
     section("Instance CPU", "", "cpu usage and wait", host::instance),
     section("Memory Statistics", "", "memory statistics", host::memory),
     section("IO Profile", "", "io profile", io::profile),
-    section(
-        "Time Model System Stats",
-        "",
-        "different time model",
-        times::model,
-    ),
+    section("Time Model System Stats", "", "different time model", times::model),
     section("Time Model Statistics", "", "", times::model),
-    section(
-        "Operating System Statistics - Detail",
-        "",
-        "some detailed operating",
-        passed_over,
-    ),
-    section(
-        "Operating System Statistics",
-        "",
-        "operating systems statistics",
-        host::statistics,
-    ),
+    section("Operating System Statistics - Detail", "", "some detailed operating", passed_over),
+    section("Operating System Statistics", "", "operating systems statistics", host::statistics),
     section("OS Statistics - detail", "", "", passed_over),
     section("OS Statistics", "", "", host::statistics),
     section("IOStat by Function/Filetype", "", "", passed_over),
     section("IO Stat by Function - detail", "", "", passed_over),
-    section(
-        "IOStat by Function",
-        "",
-        "the io statistics for different functions",
-        io::by_function,
-    ),
+    section("IOStat by Function", "", "the io statistics for different functions", io::by_function),
     section("IO Stat by Function", "", "", io::by_function),
-    section(
-        "IOStat by Filetype",
-        "",
-        "io statistics for different file types",
-        io::by_filetype,
-    ),
+    section("IOStat by Filetype", "", "io statistics for different file types", io::by_filetype),
     section("Function Name", "per sec", "", io::by_function),
     section("Filetype Name", "per sec", "", io::by_filetype),
-    section(
-        "Instance Activity Stats",
-        "",
-        "instance activity statistics",
-        activity::read,
-    ),
-    section(
-        "Key Instance Activity Stats",
-        "",
-        "key instance activity",
-        activity::read,
-    ),
-    section(
-        "Other Instance Activity Stats",
-        "",
-        "non-key instance activity",
-        activity::read,
-    ),
-    section(
-        "Instance Activity Stats -",
-        "",
-        "absolute values of instance",
-        activity::read,
-    ),
-    section(
-        "Instance Activity Stats -",
-        "",
-        "thread activity stats",
-        activity::read,
-    ),
-    section(
-        "init.ora Multi",
-        "",
-        "name and value of multi-valued",
-        passed_over,
-    ),
-    section(
-        "init.ora Parameters",
-        "",
-        "name and value of init.ora",
-        header::parameters,
-    ),
+    section("Instance Activity Stats", "", "instance activity statistics", activity::read),
+    section("Key Instance Activity Stats", "", "key instance activity", activity::read),
+    section("Other Instance Activity Stats", "", "non-key instance activity", activity::read),
+    section("Instance Activity Stats -", "", "absolute values of instance", activity::read),
+    section("Instance Activity Stats -", "", "thread activity stats", activity::read),
+    section("init.ora Multi", "", "name and value of multi-valued", passed_over),
+    section("init.ora Parameters", "", "name and value of init.ora", header::parameters),
     section("Modified Multi-Valued Parameters", "", "", passed_over),
-    section(
-        "Modified Parameters",
-        "",
-        "name and value of the modified",
-        header::parameters,
-    ),
-    section(
-        "Parameters modified by this container",
-        "",
-        "name and value of the initialization",
-        header::parameters,
-    ),
-    section(
-        "Parameters modified by other containers",
-        "",
-        "name and value of database parameters",
-        header::parameters,
-    ),
+    section("Modified Parameters", "", "name and value of the modified", header::parameters),
+    section("Parameters modified by this container", "", "name and value of the initialization", header::parameters),
+    section("Parameters modified by other containers", "", "name and value of database parameters", header::parameters),
 ];
 
 /// Rows that a list of the record takes at most: reports have fewer, and looking through more for each row takes long.
 pub(super) const ROWS_MAX: usize = 500;
 
 /// The row that is wanted, made if it is not there; `None` where there are too many.
-fn row_of<T>(
-    rows: &mut Vec<T>,
-    wanted: impl Fn(&T) -> bool,
-    new: impl FnOnce() -> T,
-) -> Option<usize> {
+fn row_of<T>(rows: &mut Vec<T>, wanted: impl Fn(&T) -> bool, new: impl FnOnce() -> T) -> Option<usize> {
     if rows.len() >= ROWS_MAX {
         return None;
     }
@@ -234,14 +110,8 @@ fn row_of<T>(
 }
 
 /// Sections of our own report that hold the same figures again, or none of the load.
-const OWN: [&str; 6] = [
-    "Test Card",
-    "Integrity",
-    "Warnings",
-    "Advice",
-    "Latency by Layer",
-    "Buffer Pool and Checkpoint Activity",
-];
+const OWN: [&str; 6] =
+    ["Test Card", "Integrity", "Warnings", "Advice", "Latency by Layer", "Buffer Pool and Checkpoint Activity"];
 
 /// A section whose figures stand elsewhere in the report.
 fn passed_over(_: &mut Reader<'_>, _: &Part<'_>) {}
@@ -337,16 +207,14 @@ fn section_of(line: &str, sections: &'static [Section]) -> Option<&'static Secti
     if text.is_empty() || line.len() - text.len() > 12 {
         return None;
     }
-    let fits =
-        |section: &&Section| text.starts_with(section.heading) && text.contains(section.with);
+    let fits = |section: &&Section| text.starts_with(section.heading) && text.contains(section.with);
     sections.iter().find(fits)
 }
 
 /// The section of a table by its summary.
 fn summarised(summary: &str, sections: &'static [Section]) -> Option<&'static Section> {
     let summary = summary.strip_prefix("this table displays ")?;
-    let fits =
-        |section: &&Section| !section.summary.is_empty() && summary.starts_with(section.summary);
+    let fits = |section: &&Section| !section.summary.is_empty() && summary.starts_with(section.summary);
     sections.iter().find(fits)
 }
 
@@ -372,16 +240,8 @@ const NOT_A_RUN: [(&str, &str, &str); 6] = [
         "a report of the active session history (ashrpt), which counts samples and no waits",
         "make the report on the instance (awrrpt)",
     ),
-    (
-        "ADDM REPORT FOR",
-        "the findings of ADDM",
-        "make the report on the instance (awrrpt)",
-    ),
-    (
-        "ACTIVITY DURING THE ANALYSIS PERIOD",
-        "the findings of ADDM",
-        "make the report on the instance (awrrpt)",
-    ),
+    ("ADDM REPORT FOR", "the findings of ADDM", "make the report on the instance (awrrpt)"),
+    ("ACTIVITY DURING THE ANALYSIS PERIOD", "the findings of ADDM", "make the report on the instance (awrrpt)"),
 ];
 
 /// Lines of HTML within which a page says what it is.
@@ -419,10 +279,7 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
         let has_table = || text.head_has("summary=\"This table displays ");
         return Confidence::of(
             90,
-            &[(
-                "the title WORKLOAD REPOSITORY report",
-                is_named || has_table() || not_a_run(text).is_some(),
-            )],
+            &[("the title WORKLOAD REPOSITORY report", is_named || has_table() || not_a_run(text).is_some())],
         );
     }
     let whole = Confidence::of(
@@ -433,55 +290,28 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
         )],
     );
     let lines = || text.head().iter();
-    let has_statistics = lines()
-        .filter(|line| activity::is_row(&line.text))
-        .take(2)
-        .count()
-        == 2;
+    let has_statistics = lines().filter(|line| activity::is_row(&line.text)).take(2).count() == 2;
     let has_section = lines().any(|line| section_of(&line.text, SECTIONS).is_some());
     whole
-        .or(Confidence::of(
-            60,
-            &[("lines of instance statistics", has_statistics)],
-        ))
-        .or(Confidence::of(
-            70,
-            &[("a section heading such as Load Profile", has_section)],
-        ))
+        .or(Confidence::of(60, &[("lines of instance statistics", has_statistics)]))
+        .or(Confidence::of(70, &[("a section heading such as Load Profile", has_section)]))
 }
 
 /// Whether a text is a Statspack report.
 pub(super) fn looks_like_statspack(text: &Text) -> Confidence {
-    Confidence::of(
-        95,
-        &[(
-            "the title STATSPACK report",
-            text.head_begins("STATSPACK report"),
-        )],
-    )
+    Confidence::of(95, &[("the title STATSPACK report", text.head_begins("STATSPACK report"))])
 }
 
 /// Whether a text is our own report.
 pub(super) fn looks_like_assay(text: &Text) -> Confidence {
-    Confidence::of(
-        99,
-        &[(
-            "the title ASSAY WORKLOAD REPORT",
-            text.head_begins("ASSAY WORKLOAD REPORT"),
-        )],
-    )
+    Confidence::of(99, &[("the title ASSAY WORKLOAD REPORT", text.head_begins("ASSAY WORKLOAD REPORT"))])
 }
 
 /// Reads reports, or sections of one.
 pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError> {
     for text in texts {
         if let Some((line, what, way_out)) = not_a_run(text) {
-            return Err(ImportError::NotARun {
-                path: text.path.clone(),
-                line,
-                what,
-                way_out,
-            });
+            return Err(ImportError::NotARun { path: text.path.clone(), line, what, way_out });
         }
     }
     "oracle".clone_into(&mut draft.record.run.engine);
@@ -586,8 +416,8 @@ fn page(reader: &mut Reader<'_>, text: &Text) {
             is_cut: false,
         };
         let part = Part::of_html(&heading, &remarks, &grid);
-        let section = summarised(&grid.summary, reader.sections())
-            .or_else(|| section_of(&heading.text, reader.sections()));
+        let section =
+            summarised(&grid.summary, reader.sections()).or_else(|| section_of(&heading.text, reader.sections()));
         match (section, part.grid()) {
             (_, Some(table)) if !reader.is_global && header::is_of_head(table) => {
                 header::table(reader, table);
@@ -684,9 +514,7 @@ fn heading(lines: &[Line], i: usize, reader: &Reader<'_>) -> Heading {
     };
     if let Some(section) = section_of(&line.text, reader.sections()) {
         // `Reads:` and `Writes:` stand above the titles of an IOStat table, and belong to them.
-        let is_below = |section: &Section| {
-            section.with == "per sec" && i > 0 && lines[i - 1].text.contains("Reads:")
-        };
+        let is_below = |section: &Section| section.with == "per sec" && i > 0 && lines[i - 1].text.contains("Reads:");
         return match is_below(section) {
             true => Heading::None,
             false => Heading::Known(section),
@@ -729,18 +557,8 @@ struct Skipped {
 impl Skipped {
     fn add(&mut self, name: &str, i: usize) {
         // `SQL ordered by ...` and `Segments by ...` are one kind each.
-        let kinds = [
-            "SQL ordered by",
-            "Segments by",
-            "Tablespace",
-            "File IO",
-            "Latch",
-            "Buffer",
-        ];
-        let name = kinds
-            .iter()
-            .find(|kind| name.starts_with(*kind))
-            .map_or(name, |kind| *kind);
+        let kinds = ["SQL ordered by", "Segments by", "Tablespace", "File IO", "Latch", "Buffer"];
+        let name = kinds.iter().find(|kind| name.starts_with(*kind)).map_or(name, |kind| *kind);
         if !name.is_empty() && !self.names.iter().any(|(known, _)| known == name) {
             self.names.push((name.to_owned(), i));
         }
@@ -750,23 +568,13 @@ impl Skipped {
         if self.names.is_empty() || reader.is_assay {
             return;
         }
-        let names: Vec<String> = self
-            .names
-            .iter()
-            .take(SKIPPED_MAX)
-            .map(|(name, line)| format!("{name} (line {line})"))
-            .collect();
-        let at = At {
-            file: text.file,
-            line: 0,
-        };
+        let names: Vec<String> =
+            self.names.iter().take(SKIPPED_MAX).map(|(name, line)| format!("{name} (line {line})")).collect();
+        let at = At { file: text.file, line: 0 };
         let more = match self.names.len().saturating_sub(SKIPPED_MAX) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        reader.draft.note(
-            at,
-            format!("sections that are not read: {}{more}", names.join(", ")),
-        );
+        reader.draft.note(at, format!("sections that are not read: {}{more}", names.join(", ")));
     }
 }

@@ -37,10 +37,7 @@ const EVENTS: &[(&str, &str)] = &[
     ("log file switch completion", "Configuration"),
     ("log file switch (checkpoint incomplete)", "Configuration"),
     ("log file switch (archiving needed)", "Configuration"),
-    (
-        "log file switch (private strand flush incomplete)",
-        "Configuration",
-    ),
+    ("log file switch (private strand flush incomplete)", "Configuration"),
     ("checkpoint completed", "Configuration"),
     ("enq: HW - contention", "Configuration"),
     ("enq: SQ - contention", "Configuration"),
@@ -81,16 +78,10 @@ const EVENTS: &[(&str, &str)] = &[
     ("smon timer", "Idle"),
     ("wait for unread message on broadcast channel", "Idle"),
     ("Streams AQ: waiting for messages in the queue", "Idle"),
-    (
-        "Streams AQ: waiting for time management or cleanup tasks",
-        "Idle",
-    ),
+    ("Streams AQ: waiting for time management or cleanup tasks", "Idle"),
     ("Streams AQ: qmn slave idle wait", "Idle"),
     ("Streams AQ: qmn coordinator idle wait", "Idle"),
-    (
-        "Streams AQ: qmn coordinator waiting for slave to start",
-        "Other",
-    ),
+    ("Streams AQ: qmn coordinator waiting for slave to start", "Other"),
     ("Space Manager: slave idle wait", "Idle"),
     ("Data Guard: Gap Manager", "Idle"),
     ("Data Guard: Timer", "Idle"),
@@ -125,26 +116,17 @@ pub(super) fn event(printed: &str) -> (&str, &'static str) {
         return (name, class);
     }
     let is_cut = printed.len() >= CUT_FROM;
-    let longer: Vec<_> = EVENTS
-        .iter()
-        .filter(|(name, _)| name.starts_with(printed))
-        .collect();
+    let longer: Vec<_> = EVENTS.iter().filter(|(name, _)| name.starts_with(printed)).collect();
     let shortest = longer.iter().min_by_key(|(name, _)| name.len());
     match shortest {
         // Kinds of one event (`...: flash cache`) share their name up to the colon.
-        Some((name, class))
-            if is_cut && longer.iter().all(|(other, _)| is_kind_of(other, name)) =>
-        {
-            (name, class)
-        }
+        Some((name, class)) if is_cut && longer.iter().all(|(other, _)| is_kind_of(other, name)) => (name, class),
         _ => (printed, ""),
     }
 }
 
 fn is_kind_of(other: &str, name: &str) -> bool {
-    other
-        .strip_prefix(name)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+    other.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
 }
 
 #[cfg(test)]
@@ -153,22 +135,13 @@ mod tests {
 
     #[test]
     fn a_cut_name_is_completed_only_where_it_is_unique() {
-        assert_eq!(
-            event("log file switch (private s").0,
-            "log file switch (private strand flush incomplete)"
-        );
+        assert_eq!(event("log file switch (private s").0, "log file switch (private strand flush incomplete)");
         assert_eq!(event("Streams AQ: waiting for me").1, "Idle");
         // Three events begin so.
         assert_eq!(event("log file switch"), ("log file switch", ""));
         // Kinds of an event are the event.
-        assert_eq!(
-            event("cell single block physical read").0,
-            "cell single block physical read"
-        );
-        assert_eq!(
-            event("cell single block physica").0,
-            "cell single block physical read"
-        );
+        assert_eq!(event("cell single block physical read").0, "cell single block physical read");
+        assert_eq!(event("cell single block physica").0, "cell single block physical read");
         // Other events begin so too, and none of them is a kind of another.
         assert_eq!(event("log file switch (").0, "log file switch (");
         assert_eq!(event("something else"), ("something else", ""));

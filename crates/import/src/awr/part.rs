@@ -38,20 +38,12 @@ pub(super) struct Titled {
 impl<'a> Part<'a> {
     /// Of text.
     pub(super) fn of_text(heading: &'a Line, lines: &'a [Line]) -> Self {
-        Self {
-            heading,
-            lines,
-            grid: None,
-        }
+        Self { heading, lines, grid: None }
     }
 
     /// Of HTML.
     pub(super) fn of_html(heading: &'a Line, remarks: &'a [Line], grid: &Grid) -> Self {
-        Self {
-            heading,
-            lines: remarks,
-            grid: Some(grid.table(heading.at.file)),
-        }
+        Self { heading, lines: remarks, grid: Some(grid.table(heading.at.file)) }
     }
 
     /// Its table, if it is of HTML.
@@ -63,12 +55,7 @@ impl<'a> Part<'a> {
     pub(super) fn tables(&self, numbers_from: usize, titles_max: usize) -> Cow<'_, [Table]> {
         match &self.grid {
             Some(table) => Cow::Borrowed(std::slice::from_ref(table)),
-            None => Cow::Owned(table::tables(
-                self.heading,
-                self.lines,
-                numbers_from,
-                titles_max,
-            )),
+            None => Cow::Owned(table::tables(self.heading, self.lines, numbers_from, titles_max)),
         }
     }
 
@@ -87,14 +74,14 @@ impl<'a> Part<'a> {
             let titles = table.ruler.columns.iter().map(|c| c.title.clone());
             return (titles.collect(), table.rows.iter().map(of_row).collect());
         }
-        let at = self.lines.iter().take(4).position(|line| {
-            line.text.contains("---") && table::is_ruler(&line.text.replace('~', "-"))
-        });
+        let at = self
+            .lines
+            .iter()
+            .take(4)
+            .position(|line| line.text.contains("---") && table::is_ruler(&line.text.replace('~', "-")));
         let ruler = at.map(|at| {
             let above = self.lines[..at].iter().map(|line| line.text.as_str());
-            let titles: Vec<&str> = std::iter::once(self.heading.text.as_str())
-                .chain(above)
-                .collect();
+            let titles: Vec<&str> = std::iter::once(self.heading.text.as_str()).chain(above).collect();
             Ruler::new(&self.lines[at].text.replace('~', "-"), &titles)
         });
         let titles: Vec<String> = match &ruler {
@@ -110,10 +97,7 @@ impl<'a> Part<'a> {
     /// Words of the titles over labelled rows, in lower case.
     pub(super) fn label_titles(&self) -> Vec<String> {
         let of_text = || {
-            let above = self
-                .lines
-                .iter()
-                .take_while(|line| !line.text.contains(':'));
+            let above = self.lines.iter().take_while(|line| !line.text.contains(':'));
             let lines = std::iter::once(self.heading).chain(above);
             lines.flat_map(|line| line.text.split_whitespace())
         };
@@ -131,25 +115,16 @@ impl<'a> Part<'a> {
 /// Parts of a line that two or more blanks separate, in lower case.
 fn spaced(line: &str) -> Vec<String> {
     let parts = line.split("  ").map(str::trim);
-    parts
-        .filter(|part| !part.is_empty())
-        .map(str::to_ascii_lowercase)
-        .collect()
+    parts.filter(|part| !part.is_empty()).map(str::to_ascii_lowercase).collect()
 }
 
 fn of_row(row: &table::Row) -> Titled {
     let label = row.cells.first().map_or("", String::as_str);
     let cells = row.cells.iter().enumerate().skip(1);
     Titled {
-        line: Line {
-            at: row.at,
-            text: row.cells.join("  "),
-            is_cut: false,
-        },
+        line: Line { at: row.at, text: row.cells.join("  "), is_cut: false },
         label: label.trim_end_matches(':').trim_end().to_owned(),
-        numbers: cells
-            .filter_map(|(i, cell)| Some((i, number::measure(cell)?)))
-            .collect(),
+        numbers: cells.filter_map(|(i, cell)| Some((i, number::measure(cell)?))).collect(),
     }
 }
 
@@ -160,20 +135,13 @@ fn of_titled_line(line: &Line, ruler: Option<&Ruler>, titles: usize) -> Option<T
         return None;
     }
     let numbers: Option<Vec<Printed>> = words.iter().map(|word| number::measure(word)).collect();
-    let titled = |numbers| Titled {
-        line: line.clone(),
-        label: label.trim().to_owned(),
-        numbers,
-    };
+    let titled = |numbers| Titled { line: line.clone(), label: label.trim().to_owned(), numbers };
     let Some(numbers) = numbers else {
         return Some(titled(Vec::new()));
     };
     let under = ruler.and_then(|ruler| {
         // The label's column, whose underline may be shorter than the labels, takes no number.
-        let blanked = Line {
-            text: format!("{}{rest}", " ".repeat(label.len() + 1)),
-            ..line.clone()
-        };
+        let blanked = Line { text: format!("{}{rest}", " ".repeat(label.len() + 1)), ..line.clone() };
         let row = ruler.row(&blanked, 1).filter(|row| !row.is_guess)?;
         let cells = row.cells.iter().enumerate().skip(1);
         let found = cells.filter(|(_, cell)| !cell.is_empty());
@@ -194,11 +162,7 @@ fn of_cells(table: &Table) -> Vec<Labelled> {
         let mut is_open = false;
         for cell in &row.cells {
             if let Some(label) = cell.strip_suffix(':') {
-                found.push(Labelled {
-                    at: row.at,
-                    label: label.trim_end().to_owned(),
-                    numbers: Vec::new(),
-                });
+                found.push(Labelled { at: row.at, label: label.trim_end().to_owned(), numbers: Vec::new() });
                 is_open = true;
             } else if let (true, Some(last)) = (is_open, found.last_mut()) {
                 last.numbers.extend(number::measure(cell));
@@ -224,11 +188,7 @@ fn of_line(line: &Line) -> Vec<Labelled> {
             behind = &behind[word.len()..];
         }
         rest = behind;
-        found.push(Labelled {
-            at: line.at,
-            label,
-            numbers,
-        });
+        found.push(Labelled { at: line.at, label, numbers });
     }
     found
 }

@@ -8,55 +8,23 @@ const PER_MIB: f64 = 1.0 / 1_048_576.0;
 
 /// Label, unit, statistics of reads and writes, factor from their unit.
 const IO: [(&str, &str, Stat, Stat, f64); 4] = [
-    (
-        "Total Requests",
-        "count",
-        stats::PHYSICAL_READ_TOTAL_REQUESTS,
-        stats::PHYSICAL_WRITE_TOTAL_REQUESTS,
-        1.0,
-    ),
-    (
-        "Database Requests",
-        "count",
-        stats::PHYSICAL_READ_REQUESTS,
-        stats::PHYSICAL_WRITE_REQUESTS,
-        1.0,
-    ),
-    (
-        "Total (MB)",
-        "mib",
-        stats::PHYSICAL_READ_TOTAL_BYTES,
-        stats::PHYSICAL_WRITE_TOTAL_BYTES,
-        PER_MIB,
-    ),
-    (
-        "Database (MB)",
-        "mib",
-        stats::PHYSICAL_READ_BYTES,
-        stats::PHYSICAL_WRITE_BYTES,
-        PER_MIB,
-    ),
+    ("Total Requests", "count", stats::PHYSICAL_READ_TOTAL_REQUESTS, stats::PHYSICAL_WRITE_TOTAL_REQUESTS, 1.0),
+    ("Database Requests", "count", stats::PHYSICAL_READ_REQUESTS, stats::PHYSICAL_WRITE_REQUESTS, 1.0),
+    ("Total (MB)", "mib", stats::PHYSICAL_READ_TOTAL_BYTES, stats::PHYSICAL_WRITE_TOTAL_BYTES, PER_MIB),
+    ("Database (MB)", "mib", stats::PHYSICAL_READ_BYTES, stats::PHYSICAL_WRITE_BYTES, PER_MIB),
 ];
 
 /// Adds the rows that are not there and whose statistics are. They are derived: none is listed as imported.
 pub(super) fn complete(record: &mut Record) {
     for (name, unit, stat, factor) in LOAD_ROWS {
-        let is_there = record
-            .instance
-            .load_profile
-            .iter()
-            .any(|row| row.name == name);
+        let is_there = record.instance.load_profile.iter().any(|row| row.name == name);
         if let (false, Some(stat)) = (is_there, record.instance.stats.get(stat.key)) {
             let row = load(name, unit, stat, factor);
             record.instance.load_profile.push(row);
         }
     }
     for (name, unit, reads, writes, factor) in IO {
-        let is_there = record
-            .instance
-            .io_profile
-            .iter()
-            .any(|row| row.name == name);
+        let is_there = record.instance.io_profile.iter().any(|row| row.name == name);
         let rate = |stat: Stat| {
             let row = record.instance.stats.get(stat.key)?;
             Some(row.per_s.scaled(factor))

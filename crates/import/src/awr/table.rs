@@ -65,11 +65,7 @@ fn tokens(line: &str) -> Vec<Token<'_>> {
         let len = word.find(' ').unwrap_or(word.len());
         let text = &word[..len];
         let start = offset + skip;
-        found.push(Token {
-            text,
-            start,
-            end: start + len,
-        });
+        found.push(Token { text, start, end: start + len });
         offset = start + len;
         rest = &word[len..];
     }
@@ -80,9 +76,7 @@ fn tokens(line: &str) -> Vec<Token<'_>> {
 pub(super) fn is_ruler(line: &str) -> bool {
     let words = tokens(line);
     let is_rule = |text: &str| text.bytes().all(|b| b == b'-') || text.bytes().all(|b| b == b'=');
-    words.len() >= 2
-        && words.iter().all(|word| is_rule(word.text))
-        && words.iter().any(|w| w.text.len() > 2)
+    words.len() >= 2 && words.iter().all(|word| is_rule(word.text)) && words.iter().any(|w| w.text.len() > 2)
 }
 
 impl Ruler {
@@ -90,11 +84,7 @@ impl Ruler {
     pub(super) fn new(ruler: &str, titles: &[&str]) -> Self {
         let mut columns: Vec<Column> = tokens(ruler)
             .into_iter()
-            .map(|token| Column {
-                title: String::new(),
-                start: token.start,
-                end: token.end,
-            })
+            .map(|token| Column { title: String::new(), start: token.start, end: token.end })
             .collect();
         for line in titles {
             let groups = groups(line);
@@ -104,11 +94,7 @@ impl Ruler {
                 let columns = columns.iter_mut().filter(covered);
                 columns.for_each(|column| column.add(&name));
             }
-            let is_in = |word: &Token<'_>| {
-                groups
-                    .iter()
-                    .any(|g| g.start <= word.start && word.end <= g.end)
-            };
+            let is_in = |word: &Token<'_>| groups.iter().any(|g| g.start <= word.start && word.end <= g.end);
             for word in tokens(line) {
                 if is_in(&word) || word.text.bytes().all(|b| b == b'~') {
                     continue;
@@ -170,11 +156,7 @@ impl Ruler {
         }
         let is_text = numbers_from >= self.columns.len();
         if is_fit && (is_text || cells.iter().skip(numbers_from).any(|cell| !cell.is_empty())) {
-            return Some(Row {
-                at: line.at,
-                cells,
-                is_guess: false,
-            });
+            return Some(Row { at: line.at, cells, is_guess: false });
         }
         self.guess(line, &words, numbers_from)
     }
@@ -192,26 +174,21 @@ impl Ruler {
             if i >= numbers_from && column.end == word.end {
                 return Some(i);
             }
-            let overlap = word
-                .end
-                .min(column.end)
-                .saturating_sub(word.start.max(column.start));
+            let overlap = word.end.min(column.end).saturating_sub(word.start.max(column.start));
             if overlap > 0 && best.is_none_or(|(_, most)| overlap > most) {
                 best = Some((i, overlap));
             }
         }
         // A name may run on over the gap behind its column.
         let (first, edge) = (self.columns.first()?, self.columns.get(1));
-        let in_first =
-            from == 0 && word.start <= first.end && edge.is_none_or(|e| word.end <= e.start);
+        let in_first = from == 0 && word.start <= first.end && edge.is_none_or(|e| word.end <= e.start);
         best.map(|(i, _)| i).or(in_first.then_some(0))
     }
 
     /// One number for each number column, the name before them.
     fn guess(&self, line: &Line, words: &[Token<'_>], numbers_from: usize) -> Option<Row> {
         if numbers_from == 0 {
-            let is_row =
-                words.len() == self.columns.len() && words.iter().all(|word| is_numeric(word.text));
+            let is_row = words.len() == self.columns.len() && words.iter().all(|word| is_numeric(word.text));
             return is_row.then(|| Row {
                 at: line.at,
                 cells: words.iter().map(|word| word.text.to_owned()).collect(),
@@ -219,14 +196,8 @@ impl Ruler {
             });
         }
         let wanted = self.columns.len().checked_sub(numbers_from)?;
-        let first_number = words
-            .iter()
-            .enumerate()
-            .position(|(i, word)| i > 0 && is_numeric(word.text))?;
-        let numbers: Vec<&Token<'_>> = words[first_number..]
-            .iter()
-            .take_while(|word| is_numeric(word.text))
-            .collect();
+        let first_number = words.iter().enumerate().position(|(i, word)| i > 0 && is_numeric(word.text))?;
+        let numbers: Vec<&Token<'_>> = words[first_number..].iter().take_while(|word| is_numeric(word.text)).collect();
         let rest = words.len() - first_number - numbers.len();
         if numbers.len() + rest.min(1) < wanted || numbers.len() > wanted {
             return None;
@@ -240,11 +211,7 @@ impl Ruler {
             let tail = words[first_number + numbers.len()].start;
             line.text[tail..].clone_into(cells.last_mut()?);
         }
-        Some(Row {
-            at: line.at,
-            cells,
-            is_guess: true,
-        })
+        Some(Row { at: line.at, cells, is_guess: true })
     }
 }
 
@@ -260,12 +227,7 @@ pub(super) struct Table {
 }
 
 /// Tables of a section. `numbers_from` is the first column that holds numbers, `titles_max` the most title lines.
-pub(super) fn tables(
-    heading: &Line,
-    lines: &[Line],
-    numbers_from: usize,
-    titles_max: usize,
-) -> Vec<Table> {
+pub(super) fn tables(heading: &Line, lines: &[Line], numbers_from: usize, titles_max: usize) -> Vec<Table> {
     let mut all: Vec<Table> = Vec::new();
     let mut open: Option<Table> = None;
     let mut pending: Option<&Line> = None;
@@ -273,10 +235,8 @@ pub(super) fn tables(
     for (i, line) in lines.iter().enumerate() {
         if is_ruler(&line.text) {
             all.extend(open.take());
-            open = Some(Table {
-                ruler: Ruler::below(&line.text, heading, &lines[..i], titles_max),
-                ..Table::default()
-            });
+            open =
+                Some(Table { ruler: Ruler::below(&line.text, heading, &lines[..i], titles_max), ..Table::default() });
             (pending, was_blank) = (None, false);
             continue;
         }
@@ -315,11 +275,7 @@ impl Table {
         if line.text.split_whitespace().all(is_numeric) {
             let text = format!("{} {}", name.text, line.text.trim_start());
             let at = name.at;
-            let joined = Line {
-                at,
-                text,
-                is_cut: false,
-            };
+            let joined = Line { at, text, is_cut: false };
             if let Some(row) = self.ruler.row(&joined, numbers_from) {
                 return Some(row);
             }
@@ -384,14 +340,8 @@ pub(super) fn is_end(line: &str) -> bool {
 /// The column a title word belongs to: the one it overlaps most, else the nearest.
 fn nearest<'a>(columns: &'a mut [Column], word: &Token<'_>) -> Option<&'a mut Column> {
     columns.iter_mut().min_by_key(|column| {
-        let overlap = word
-            .end
-            .min(column.end)
-            .saturating_sub(word.start.max(column.start));
-        let gap = column
-            .start
-            .saturating_sub(word.end)
-            .max(word.start.saturating_sub(column.end));
+        let overlap = word.end.min(column.end).saturating_sub(word.start.max(column.start));
+        let gap = column.start.saturating_sub(word.end).max(word.start.saturating_sub(column.end));
         (usize::MAX - overlap, gap)
     })
 }
@@ -399,6 +349,5 @@ fn nearest<'a>(columns: &'a mut [Column], word: &Token<'_>) -> Option<&'a mut Co
 /// Whether a word is a number as reports print them, or stands for one.
 pub(super) fn is_numeric(word: &str) -> bool {
     use crate::number;
-    number::suffixed(word, number::Suffix::Binary).is_some()
-        || number::duration_us(word, 1.0).is_some()
+    number::suffixed(word, number::Suffix::Binary).is_some() || number::duration_us(word, 1.0).is_some()
 }

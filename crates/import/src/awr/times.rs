@@ -16,10 +16,7 @@ pub(super) fn model(reader: &mut Reader<'_>, part: &Part<'_>) {
         reader.table(table, "a row of the time model");
         for row in &table.rows {
             let name = row.cells[0].trim();
-            let seconds = row
-                .cells
-                .get(time)
-                .and_then(|cell| number::suffixed(cell, number::Suffix::Decimal));
+            let seconds = row.cells.get(time).and_then(|cell| number::suffixed(cell, number::Suffix::Decimal));
             let Some(printed) = seconds else {
                 continue;
             };
@@ -33,11 +30,7 @@ pub(super) fn model(reader: &mut Reader<'_>, part: &Part<'_>) {
                     put!(draft, reading("bg_cpu_us"), instance.time_model.bg_cpu_us)
                 }
                 "background elapsed time" => {
-                    put!(
-                        draft,
-                        reading("bg_elapsed_us"),
-                        instance.time_model.bg_elapsed_us
-                    )
+                    put!(draft, reading("bg_elapsed_us"), instance.time_model.bg_elapsed_us)
                 }
                 "foreground waits" => {
                     put!(draft, reading("fg_wait_us"), instance.time_model.fg_wait_us)
@@ -45,29 +38,13 @@ pub(super) fn model(reader: &mut Reader<'_>, part: &Part<'_>) {
                 "background waits" => {
                     put!(draft, reading("bg_wait_us"), instance.time_model.bg_wait_us)
                 }
-                "on thread" => put!(
-                    draft,
-                    reading("on_thread_us"),
-                    instance.time_model.on_thread_us
-                ),
-                "run queue" => put!(
-                    draft,
-                    reading("run_queue_us"),
-                    instance.time_model.run_queue_us
-                ),
+                "on thread" => put!(draft, reading("on_thread_us"), instance.time_model.on_thread_us),
+                "run queue" => put!(draft, reading("run_queue_us"), instance.time_model.run_queue_us),
                 "CPU inside waits" => {
-                    put!(
-                        draft,
-                        reading("cpu_in_wait_us"),
-                        instance.time_model.cpu_in_wait_us
-                    )
+                    put!(draft, reading("cpu_in_wait_us"), instance.time_model.cpu_in_wait_us)
                 }
                 "run delay of driver threads (kernel)" => {
-                    put!(
-                        draft,
-                        reading("kernel_run_delay_us"),
-                        instance.time_model.kernel_run_delay_us
-                    );
+                    put!(draft, reading("kernel_run_delay_us"), instance.time_model.kernel_run_delay_us);
                 }
                 "" => {}
                 _ => {
@@ -91,10 +68,7 @@ pub(super) fn efficiency(reader: &mut Reader<'_>, part: &Part<'_>) {
             continue;
         }
         let draft = &mut *reader.draft;
-        let new = || PercentRow {
-            name: name.clone(),
-            ..PercentRow::default()
-        };
+        let new = || PercentRow { name: name.clone(), ..PercentRow::default() };
         let rows = &mut draft.record.instance.efficiency;
         let Some(i) = super::row_of(rows, |row| row.name == name, new) else {
             return;

@@ -6,9 +6,7 @@ use super::{Disk, GroupWay, Job, Lat, Run, Way};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::Figure;
 use assay_measure::snapshot::SettingLine;
-use assay_storage::record::info::{
-    StorageGroup, StorageInfo, StorageJob, StorageLatency, StorageWay,
-};
+use assay_storage::record::info::{StorageGroup, StorageInfo, StorageJob, StorageLatency, StorageWay};
 use assay_storage::record::load_of;
 use std::collections::BTreeMap;
 
@@ -85,9 +83,7 @@ fn fill_job(draft: &mut Draft, job: &Job, scope: &str) {
         fill_way(draft, way, scope, j, w);
     }
     let base = format!("/parts/storage/jobs/{j}/sync");
-    fill_latency(draft, &job.sync, scope, "sync_us", &base, |info| {
-        &mut info.jobs[j].sync
-    });
+    fill_latency(draft, &job.sync, scope, "sync_us", &base, |info| &mut info.jobs[j].sync);
     for (key, name, seen) in &job.rest {
         draft.alone(syscall(seen.reading(*key), name, scope));
     }
@@ -214,25 +210,9 @@ fn fill_way(draft: &mut Draft, way: &Way, scope: &str, j: usize, w: usize) {
     }
     let base = format!("/parts/storage/jobs/{j}/ways/{w}");
     let at = |what: &str| format!("{base}/{what}");
-    fill_latency(draft, &way.lat, scope, &key("lat_us"), &at("lat"), |info| {
-        &mut info.jobs[j].ways[w].lat
-    });
-    fill_latency(
-        draft,
-        &way.clat,
-        scope,
-        &key("clat_us"),
-        &at("clat"),
-        |info| &mut info.jobs[j].ways[w].clat,
-    );
-    fill_latency(
-        draft,
-        &way.slat,
-        scope,
-        &key("slat_us"),
-        &at("slat"),
-        |info| &mut info.jobs[j].ways[w].slat,
-    );
+    fill_latency(draft, &way.lat, scope, &key("lat_us"), &at("lat"), |info| &mut info.jobs[j].ways[w].lat);
+    fill_latency(draft, &way.clat, scope, &key("clat_us"), &at("clat"), |info| &mut info.jobs[j].ways[w].clat);
+    fill_latency(draft, &way.slat, scope, &key("slat_us"), &at("slat"), |info| &mut info.jobs[j].ways[w].slat);
     for (what, label, seen) in &way.samples {
         draft.alone(syscall(seen.reading(key(what)), label, scope));
     }
@@ -259,13 +239,7 @@ fn fill_latency(
         ($seen:expr, $statistic:expr, $field:ident) => {
             if let Some(seen) = $seen {
                 let reading = reading(seen, $statistic);
-                put_in!(
-                    draft,
-                    reading,
-                    base,
-                    place(draft.storage.get_or_insert_default()),
-                    $field
-                );
+                put_in!(draft, reading, base, place(draft.storage.get_or_insert_default()), $field);
             }
         };
     }
@@ -276,13 +250,7 @@ fn fill_latency(
     if let Some(seen) = &lat.count {
         let key = format!("{}_count", stem.trim_end_matches("_us"));
         let reading = syscall(seen.reading(key), &format!("{what} N"), scope);
-        put_in!(
-            draft,
-            reading,
-            base,
-            place(draft.storage.get_or_insert_default()),
-            count
-        );
+        put_in!(draft, reading, base, place(draft.storage.get_or_insert_default()), count);
     }
     for (percent, seen) in &lat.percentiles {
         let name = percentile(*percent);
@@ -333,12 +301,7 @@ fn histogram(lat: &Lat) -> Option<Histogram> {
     }
     let ns = |seen: &Option<Seen>| Some((seen.as_ref()?.value()? * 1e3).round() as u64);
     let sum_ns = lat.avg.as_ref()?.value()? * 1e3 * all.count() as f64;
-    let exact = Histogram::from_sparse(
-        &all.sparse(),
-        sum_ns.round() as u64,
-        ns(&lat.min)?,
-        ns(&lat.max)?,
-    );
+    let exact = Histogram::from_sparse(&all.sparse(), sum_ns.round() as u64, ns(&lat.min)?, ns(&lat.max)?);
     Some(exact.unwrap_or(all))
 }
 
@@ -375,10 +338,7 @@ fn groups(draft: &mut Draft, run: &Run, first: usize) {
     let mut ids: Vec<u32> = info.jobs[first..].iter().map(|job| job.group).collect();
     ids.dedup();
     for id in ids {
-        let jobs: Vec<StorageJob> = (info.jobs[first..].iter())
-            .filter(|job| job.group == id)
-            .cloned()
-            .collect();
+        let jobs: Vec<StorageJob> = (info.jobs[first..].iter()).filter(|job| job.group == id).cloned().collect();
         if info.groups.iter().all(|group| group.group != id) {
             info.groups.push(sums(id, &jobs));
         }
@@ -403,9 +363,7 @@ fn sums(id: u32, jobs: &[StorageJob]) -> StorageGroup {
     };
     group.jobs.dedup();
     for name in super::WAYS {
-        let ways: Vec<&StorageWay> = (jobs.iter().flat_map(|job| &job.ways))
-            .filter(|way| way.way == name)
-            .collect();
+        let ways: Vec<&StorageWay> = (jobs.iter().flat_map(|job| &job.ways)).filter(|way| way.way == name).collect();
         match ways.as_slice() {
             [] => {}
             [only] => group.ways.push((*only).clone()),
@@ -455,9 +413,7 @@ fn mean(ways: &[&StorageWay], of: fn(&StorageWay) -> &StorageLatency) -> Storage
     let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
     for latency in ways.iter().map(|way| of(way)) {
         let figures = (&latency.avg_us, &latency.min_us, &latency.max_us);
-        let (Some(avg), Some(min), Some(max)) =
-            (figures.0.value(), figures.1.value(), figures.2.value())
-        else {
+        let (Some(avg), Some(min), Some(max)) = (figures.0.value(), figures.1.value(), figures.2.value()) else {
             return all;
         };
         count += latency.count;
@@ -481,9 +437,7 @@ fn fill_group(draft: &mut Draft, id: u32, printed: &GroupWay) {
     });
     let scope = format!("group {id}");
     let name = printed.way;
-    let reading = |seen: &Seen, what: &str, label: &str| {
-        syscall(seen.reading(format!("{name}_{what}")), label, &scope)
-    };
+    let reading = |seen: &Seen, what: &str, label: &str| syscall(seen.reading(format!("{name}_{what}")), label, &scope);
     // Beside the sums of the jobs, which stay: the identities compare the two.
     if let Some(seen) = &printed.bytes {
         draft.alone(reading(seen, "moved_bytes", "io"));

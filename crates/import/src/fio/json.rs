@@ -10,10 +10,7 @@ use std::collections::BTreeMap;
 
 pub(super) fn looks_like(text: &Text) -> Confidence {
     let has = |part: &str| text.head().iter().any(|line| line.text.contains(part));
-    let opens = text
-        .head()
-        .iter()
-        .any(|line| line.text.trim_start().starts_with('{'));
+    let opens = text.head().iter().any(|line| line.text.trim_start().starts_with('{'));
     Confidence::of(
         97,
         &[
@@ -27,25 +24,16 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
 pub(super) fn read(text: &Text, draft: &mut Draft) -> Result<Run, ImportError> {
     let source = Source::new(text);
     let found = source.documents();
-    let whole = |line| At {
-        file: text.file,
-        line,
-    };
+    let whole = |line| At { file: text.file, line };
     if let Some(line) = found.other {
-        draft.note(
-            whole(line),
-            "text around the JSON (warnings, or other output of fio) was skipped",
-        );
+        draft.note(whole(line), "text around the JSON (warnings, or other output of fio) was skipped");
     }
     if let Some(broken) = &found.broken {
         if found.whole.is_empty() {
             return Err(ImportError::Damaged {
                 path: text.path.clone(),
                 line: broken.line,
-                what: format!(
-                    "the JSON is incomplete: {}; import the file as fio wrote it",
-                    broken.what
-                ),
+                what: format!("the JSON is incomplete: {}; import the file as fio wrote it", broken.what),
             });
         }
         let at = whole(broken.line);
@@ -64,10 +52,7 @@ pub(super) fn read(text: &Text, draft: &mut Draft) -> Result<Run, ImportError> {
     };
     if documents.len() > 1 {
         let n = documents.len() - 1;
-        draft.note(
-            document.at(),
-            format!("{n} earlier reports of the same run (status interval) were skipped"),
-        );
+        draft.note(document.at(), format!("{n} earlier reports of the same run (status interval) were skipped"));
     }
     Ok(run(*document))
 }
@@ -82,9 +67,7 @@ pub(super) fn runs(text: &Text) -> Vec<usize> {
     let mut before: Option<(Vec<String>, f64)> = None;
     for document in reports {
         let mark = mark(*document);
-        let goes_on = before
-            .as_ref()
-            .is_none_or(|(jobs, moved)| *jobs == mark.0 && mark.1 > *moved);
+        let goes_on = before.as_ref().is_none_or(|(jobs, moved)| *jobs == mark.0 && mark.1 > *moved);
         if !goes_on {
             found.push(document.at().line.saturating_sub(1) as usize);
         }
@@ -98,14 +81,9 @@ fn mark(document: Node<'_>) -> (Vec<String>, f64) {
     let (mut names, mut moved) = (Vec::new(), 0.0);
     for job in document.get("jobs").map(Node::items).unwrap_or_default() {
         let options = job.get("job options").map(options).unwrap_or_default();
-        names.push(format!(
-            "{} {options:?}",
-            job.get("jobname").map(Node::text).unwrap_or_default()
-        ));
+        names.push(format!("{} {options:?}", job.get("jobname").map(Node::text).unwrap_or_default()));
         for way in WAYS {
-            let bytes = job
-                .path(&[way, "io_bytes"])
-                .and_then(|node| node.number()?.number());
+            let bytes = job.path(&[way, "io_bytes"]).and_then(|node| node.number()?.number());
             moved += bytes.unwrap_or(0.0);
         }
     }
@@ -113,10 +91,7 @@ fn mark(document: Node<'_>) -> (Vec<String>, f64) {
 }
 
 fn run(document: Node<'_>) -> Run {
-    let mut run = Run {
-        format: "fio JSON",
-        ..Run::default()
-    };
+    let mut run = Run { format: "fio JSON", ..Run::default() };
     let mut global = Vec::new();
     let mut entries = Vec::new();
     for (key, node) in document.members() {
@@ -129,10 +104,7 @@ fn run(document: Node<'_>) -> Run {
             _ => {}
         }
     }
-    run.jobs = entries
-        .into_iter()
-        .map(|entry| job(entry, &global))
-        .collect();
+    run.jobs = entries.into_iter().map(|entry| job(entry, &global)).collect();
     // "All clients" of a client/server run is the sum of the others.
     if run.jobs.len() > 1 {
         run.jobs.retain(|job| job.name != "All clients");
@@ -148,10 +120,7 @@ fn options(node: Node<'_>) -> Vec<(String, String)> {
 
 fn job(entry: Node<'_>, global: &[(String, String)]) -> Job {
     let members = entry.members();
-    let mut job = Job {
-        at: entry.at(),
-        ..Job::default()
-    };
+    let mut job = Job { at: entry.at(), ..Job::default() };
     let mut own = Vec::new();
     for (key, node) in &members {
         match key.as_str() {
@@ -196,12 +165,9 @@ fn job(entry: Node<'_>, global: &[(String, String)]) -> Job {
 fn settings(job: &mut Job, global: &[(String, String)], own: Vec<(String, String)>) {
     let is_own = |name: &str| own.iter().any(|(option, _)| option == name);
     let inherited = global.iter().filter(|(name, _)| !is_own(name));
-    job.options = inherited
-        .map(|(name, value)| (name.clone(), value.clone(), "global"))
-        .collect();
+    job.options = inherited.map(|(name, value)| (name.clone(), value.clone(), "global")).collect();
     let own = own.into_iter();
-    job.options
-        .extend(own.map(|(name, value)| (name, value, "job")));
+    job.options.extend(own.map(|(name, value)| (name, value, "job")));
     let option = |names: &[&str]| {
         let mut options = job.options.iter();
         let found = options.find(|(name, ..)| names.contains(&name.as_str()));
@@ -271,11 +237,7 @@ fn way(name: &'static str, node: Node<'_>) -> Option<Way> {
         return None;
     }
     // io_bytes was in KiB until io_kbytes came beside it.
-    let unit = if members.contains_key("io_kbytes") {
-        1.0
-    } else {
-        1024.0
-    };
+    let unit = if members.contains_key("io_kbytes") { 1.0 } else { 1024.0 };
     let bytes_per_s = match of("bw_bytes") {
         Some(exact) => Some(exact),
         None => of("bw").map(|kib| kib.looser(0.5).scaled(1024.0)),
@@ -361,10 +323,7 @@ fn bins(node: Node<'_>, us: f64) -> Vec<(u64, u64)> {
 }
 
 fn disk(node: Node<'_>) -> Disk {
-    let mut disk = Disk {
-        name: String::new(),
-        figures: Vec::new(),
-    };
+    let mut disk = Disk { name: String::new(), figures: Vec::new() };
     for (key, value) in node.members() {
         let (key, label) = match key.as_str() {
             "name" => {
@@ -381,8 +340,7 @@ fn disk(node: Node<'_>) -> Disk {
             "util" => ("disk_busy_pct", "util"),
             _ => continue,
         };
-        disk.figures
-            .extend(seen(value).map(|seen| (key, label, seen)));
+        disk.figures.extend(seen(value).map(|seen| (key, label, seen)));
     }
     disk
 }

@@ -119,26 +119,19 @@ const WAYS: [&str; 3] = ["read", "write", "trim"];
 fn way<'a>(ways: &'a mut Vec<Way>, name: &'static str) -> &'a mut Way {
     let found = ways.iter().position(|way| way.way == name);
     let at = found.unwrap_or_else(|| {
-        ways.push(Way {
-            way: name,
-            ..Way::default()
-        });
+        ways.push(Way { way: name, ..Way::default() });
         ways.len() - 1
     });
     &mut ways[at]
 }
 
 pub(super) fn looks_like(text: &Text) -> Confidence {
-    json::looks_like(text)
-        .or(text::looks_like(text))
-        .or(terse::looks_like(text))
+    json::looks_like(text).or(text::looks_like(text)).or(terse::looks_like(text))
 }
 
 /// Whether a text is the output of a run and no fragment of one.
 pub(super) fn is_whole(text: &Text) -> bool {
-    json::looks_like(text).missing.is_empty()
-        || terse::looks_like(text).missing.is_empty()
-        || text::has_jobs(text)
+    json::looks_like(text).missing.is_empty() || terse::looks_like(text).missing.is_empty() || text::has_jobs(text)
 }
 
 /// The lines at which further runs of one file begin: `fio a.fio >> FILE; fio b.fio >> FILE`.
@@ -153,9 +146,7 @@ pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError>
     for text in texts {
         let run = match json::looks_like(text).missing {
             "" => json::read(text, draft)?,
-            _ if !text::has_jobs(text) && terse::looks_like(text).missing.is_empty() => {
-                terse::read(text, draft)
-            }
+            _ if !text::has_jobs(text) && terse::looks_like(text).missing.is_empty() => terse::read(text, draft),
             _ => text::read(text, draft),
         };
         fill::fill(run, draft);

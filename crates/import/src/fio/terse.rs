@@ -16,28 +16,14 @@ const PERCENTILES: usize = 20;
 const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 /// Upper bounds of the classes of latencies, each kind with its unit.
 const CLASSES: [(&str, &[&str]); 2] = [
-    (
-        "us",
-        &[
-            "2", "4", "10", "20", "50", "100", "250", "500", "750", "1000",
-        ],
-    ),
-    (
-        "ms",
-        &[
-            "2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000",
-        ],
-    ),
+    ("us", &["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000"]),
+    ("ms", &["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000"]),
 ];
 
 /// A line of a job: its version, and its fields.
 fn fields(line: &Line) -> Option<(u32, Vec<&str>)> {
     let all: Vec<&str> = line.text.trim().split(';').collect();
-    let version = all
-        .first()?
-        .parse()
-        .ok()
-        .filter(|version| (3..=5).contains(version))?;
+    let version = all.first()?.parse().ok().filter(|version| (3..=5).contains(version))?;
     let is_fio = all.get(1).is_some_and(|word| word.starts_with("fio-"));
     let ways = if version == 3 { 2 } else { 3 };
     let least = 5 + ways * WAY_FIELDS[usize::from(version == 5)];
@@ -55,17 +41,11 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
 }
 
 pub(super) fn read(text: &Text, draft: &mut Draft) -> Run {
-    let mut run = Run {
-        format: "fio terse",
-        ..Run::default()
-    };
+    let mut run = Run { format: "fio terse", ..Run::default() };
     for line in &text.lines {
         if let Some((version, all)) = fields(line) {
             all[1].clone_into(&mut run.version);
-            let mut fields = Fields {
-                at: line.at,
-                left: all.into_iter().skip(2),
-            };
+            let mut fields = Fields { at: line.at, left: all.into_iter().skip(2) };
             job(&mut fields, version, &mut run, draft);
         }
     }
@@ -97,41 +77,18 @@ impl<'a, I: Iterator<Item = &'a str>> Fields<'a, I> {
     fn spread(&mut self) -> Lat {
         let mut extreme = || self.measure().map(|seen| seen.looser(0.5));
         let (min, max) = (extreme(), extreme());
-        Lat {
-            min,
-            max,
-            avg: self.measure(),
-            stddev: self.measure(),
-            ..Lat::default()
-        }
+        Lat { min, max, avg: self.measure(), stddev: self.measure(), ..Lat::default() }
     }
 }
 
-fn job<'a>(
-    fields: &mut Fields<'a, impl Iterator<Item = &'a str>>,
-    version: u32,
-    run: &mut Run,
-    draft: &mut Draft,
-) {
+fn job<'a>(fields: &mut Fields<'a, impl Iterator<Item = &'a str>>, version: u32, run: &mut Run, draft: &mut Draft) {
     let name = fields.word().to_owned();
     let group = fields.word().parse().unwrap_or(0);
     let error = fields.word();
-    let mut job = Job {
-        name,
-        at: fields.at,
-        group,
-        error: (error != "0").then(|| format!("error {error}")),
-        ..Job::default()
-    };
-    if run
-        .jobs
-        .iter()
-        .any(|known| known.name == job.name && known.group == job.group)
-    {
-        draft.note(
-            fields.at,
-            "several lines of one job: a clone each, without group_reporting",
-        );
+    let mut job =
+        Job { name, at: fields.at, group, error: (error != "0").then(|| format!("error {error}")), ..Job::default() };
+    if run.jobs.iter().any(|known| known.name == job.name && known.group == job.group) {
+        draft.note(fields.at, "several lines of one job: a clone each, without group_reporting");
     }
     for way in WAYS.into_iter().take(if version == 3 { 2 } else { 3 }) {
         let found = self::way(way, fields, version);
@@ -146,11 +103,7 @@ fn job<'a>(
     disks(fields, at, run);
 }
 
-fn way<'a>(
-    name: &'static str,
-    fields: &mut Fields<'a, impl Iterator<Item = &'a str>>,
-    version: u32,
-) -> Way {
+fn way<'a>(name: &'static str, fields: &mut Fields<'a, impl Iterator<Item = &'a str>>, version: u32) -> Way {
     // Amounts in KiB and rates are cut to whole numbers.
     let mut whole = |factor: f64| fields.count().map(|seen| seen.looser(1.0).scaled(factor));
     let (bytes, bytes_per_s) = (whole(1024.0), whole(1024.0));
@@ -216,13 +169,11 @@ fn rest<'a>(job: &mut Job, fields: &mut Fields<'a, impl Iterator<Item = &'a str>
         ("major_faults_count", "majf"),
         ("minor_faults_count", "minf"),
     ] {
-        job.rest
-            .extend(fields.measure().map(|seen| (key, name, seen)));
+        job.rest.extend(fields.measure().map(|seen| (key, name, seen)));
     }
     for slot in DEPTHS {
         let seen = fields.measure();
-        job.slots
-            .extend(seen.map(|seen| ("depth_share_pct", slot.to_owned(), seen)));
+        job.slots.extend(seen.map(|seen| ("depth_share_pct", slot.to_owned(), seen)));
     }
     for (unit, bounds) in CLASSES {
         for bound in bounds {
@@ -255,15 +206,10 @@ fn disks<'a>(fields: &mut Fields<'a, impl Iterator<Item = &'a str>>, at: At, run
         let counts = KEYS
             .iter()
             .zip(&disk[1..])
-            .filter_map(|((key, name), word)| {
-                Some((*key, *name, Seen::some(at, number::count(word))?))
-            });
+            .filter_map(|((key, name), word)| Some((*key, *name, Seen::some(at, number::count(word))?)));
         let busy = Seen::some(at, number::measure(disk[8]));
         let mut figures: Vec<(&'static str, &'static str, Seen)> = counts.collect();
         figures.extend(busy.map(|seen| ("disk_busy_pct", "util", seen)));
-        run.disks.push(Disk {
-            name: disk[0].to_owned(),
-            figures,
-        });
+        run.disks.push(Disk { name: disk[0].to_owned(), figures });
     }
 }

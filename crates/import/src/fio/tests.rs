@@ -37,10 +37,7 @@ fn the_published_run_gives_its_figures() {
     let info = part(&record);
     let job = &info.jobs[0];
     assert_eq!((job.numjobs_count, job.iodepth_count), (4, 256));
-    assert_eq!(
-        (job.rw.as_str(), job.ioengine.as_str()),
-        ("randread", "libaio")
-    );
+    assert_eq!((job.rw.as_str(), job.ioengine.as_str()), ("randread", "libaio"));
     assert_eq!(job.block_sizes, "4 KiB");
     let way = &job.ways[0];
     assert_eq!(way.ios_count, 1_736_660);
@@ -73,25 +70,17 @@ fn common<'a>(a: &'a Record, b: &'a Record) -> Vec<(&'a str, f64, f64, f64)> {
 
 #[test]
 fn text_and_json_of_one_run_agree_within_the_rounding() {
-    for (text, json) in [
-        ("fio-3.33-mixed.txt", "fio-3.33-mixed.json"),
-        ("fio-3.33-two-groups.txt", "fio-3.33-two-groups.json"),
-    ] {
+    for (text, json) in
+        [("fio-3.33-mixed.txt", "fio-3.33-mixed.json"), ("fio-3.33-two-groups.txt", "fio-3.33-two-groups.json")]
+    {
         let (text, json) = (imported(text), imported(json));
         let both = common(&text, &json);
         assert!(both.len() > 80, "{}", both.len());
         for (key, x, y, slack) in both {
             // Shares below a hundredth are raised to it in the text.
-            let floor = if key.ends_with("_share_pct") {
-                0.1
-            } else {
-                0.0
-            };
+            let floor = if key.ends_with("_share_pct") { 0.1 } else { 0.0 };
             let allowed = slack + floor + 1e-9 * x.abs();
-            assert!(
-                (x - y).abs() <= allowed,
-                "{key}: {x} and {y}, {allowed} allowed"
-            );
+            assert!((x - y).abs() <= allowed, "{key}: {x} and {y}, {allowed} allowed");
         }
     }
 }
@@ -114,40 +103,25 @@ fn old_layouts_have_their_own_units() {
     assert_eq!(blocks, ["8 KiB", "4 KiB"]);
     let read = &ways(&record, 0)[0];
     assert_eq!(read.ios_per_s.value(), Some(10_000.0));
-    assert_eq!(
-        number(&record, "oltp-read", "read_mib_per_s"),
-        80_001.0 / 1024.0
-    );
+    assert_eq!(number(&record, "oltp-read", "read_mib_per_s"), 80_001.0 / 1024.0);
     assert_eq!(read.clat.p9999_us.value(), Some(98_816.0));
     assert_eq!(number(&record, "sdb", "disk_busy_pct"), 99.61);
     let groups = part(&record).groups;
     assert_eq!(groups.len(), 2);
-    assert_eq!(
-        value(&record, "group 0", "read_mib_per_s").at,
-        "/parts/storage/groups/0/ways/0/mib_per_s"
-    );
-    assert!(
-        ways(&record, 1)[0].slat.avg_us.value().is_none(),
-        "sync has none"
-    );
+    assert_eq!(value(&record, "group 0", "read_mib_per_s").at, "/parts/storage/groups/0/ways/0/mib_per_s");
+    assert!(ways(&record, 1)[0].slat.avg_us.value().is_none(), "sync has none");
 }
 
 #[test]
 fn a_pasted_fragment_is_read_too() {
     let whole = sample("fio-3.7-randread-4k-qd256.txt");
     let lines: Vec<&str> = whole.lines().collect();
-    let begin = lines
-        .iter()
-        .position(|line| line.contains("IOPS=14.5k"))
-        .expect("there");
+    let begin = lines.iter().position(|line| line.contains("IOPS=14.5k")).expect("there");
     let fragment = lines[begin..begin + 9].join("\n");
     let record = super::super::testing::record_of("pasted", &fragment);
     assert_eq!(number(&record, "job", "read_clat_us_p50"), 24_773.0);
     let notes = &info(&record).notes;
-    assert!(
-        notes.iter().any(|note| note.text.contains("groupid")),
-        "{notes:?}"
-    );
+    assert!(notes.iter().any(|note| note.text.contains("groupid")), "{notes:?}");
 }
 
 #[test]
@@ -157,10 +131,7 @@ fn warnings_before_the_json_and_a_torn_end_are_told() {
     let record = super::super::testing::record_of("noisy", &noisy);
     assert!(info(&record).notes[0].text.contains("around the JSON"));
     let torn = &json[..json.len() / 2];
-    let source = Source {
-        path: "torn.json".to_owned(),
-        text: torn.to_owned(),
-    };
+    let source = Source { path: "torn.json".to_owned(), text: torn.to_owned() };
     let error = import(&[source]).expect_err("torn").to_string();
     assert!(error.starts_with("torn.json:"), "{error}");
     assert!(error.contains("incomplete"), "{error}");
@@ -177,17 +148,13 @@ proptest::proptest! {
 /// What our own faces printed of the frozen readings must come back as the record's figures.
 fn comes_back(face: &str, rounding_of_percentiles: f64) {
     let readings = assay_storage::record::fixture::readings();
-    let ours =
-        assay_storage::record::build(&assay_measure::snapshot::RunData::default(), &readings);
+    let ours = assay_storage::record::build(&assay_measure::snapshot::RunData::default(), &readings);
     let back = super::super::testing::record_of("own", face);
     let (ours, again) = (part(&ours), part(&back));
     assert_eq!(ours.jobs.len(), again.jobs.len());
     let mut checked = 0;
     for (j, (a, b)) in ours.jobs.iter().zip(&again.jobs).enumerate() {
-        assert_eq!(
-            (&a.name, a.group, &a.rw, a.iodepth_count),
-            (&b.name, b.group, &b.rw, b.iodepth_count)
-        );
+        assert_eq!((&a.name, a.group, &a.rw, a.iodepth_count), (&b.name, b.group, &b.rw, b.iodepth_count));
         assert_eq!(a.ways.len(), b.ways.len(), "{}", a.name);
         for (w, (x, y)) in a.ways.iter().zip(&b.ways).enumerate() {
             assert_eq!((&x.way, x.ios_count), (&y.way, y.ios_count));
@@ -201,32 +168,17 @@ fn comes_back(face: &str, rounding_of_percentiles: f64) {
                 ("lat/min_us", &x.lat.min_us, &y.lat.min_us, 0.0),
                 ("clat/avg_us", &x.clat.avg_us, &y.clat.avg_us, 0.0),
                 ("clat/stddev_us", &x.clat.stddev_us, &y.clat.stddev_us, 0.0),
-                (
-                    "clat/p50_us",
-                    &x.clat.p50_us,
-                    &y.clat.p50_us,
-                    rounding_of_percentiles,
-                ),
-                (
-                    "clat/p99_us",
-                    &x.clat.p99_us,
-                    &y.clat.p99_us,
-                    rounding_of_percentiles,
-                ),
+                ("clat/p50_us", &x.clat.p50_us, &y.clat.p50_us, rounding_of_percentiles),
+                ("clat/p99_us", &x.clat.p99_us, &y.clat.p99_us, rounding_of_percentiles),
             ] {
                 let (Some(ours), Some(theirs)) = (ours.value(), theirs.value()) else {
                     continue;
                 };
                 let at = format!("{base}/{at}");
                 let mut values = info(&back).values.iter();
-                let rounding = values
-                    .find(|value| value.at == at)
-                    .map_or(0.0, |value| value.rounding);
+                let rounding = values.find(|value| value.at == at).map_or(0.0, |value| value.rounding);
                 let allowed = rounding + share * ours + 1e-6;
-                assert!(
-                    (ours - theirs).abs() <= allowed,
-                    "{at}: {ours} printed as {theirs}, {allowed} allowed"
-                );
+                assert!((ours - theirs).abs() <= allowed, "{at}: {ours} printed as {theirs}, {allowed} allowed");
                 checked += 1;
             }
         }
@@ -238,8 +190,8 @@ fn comes_back(face: &str, rounding_of_percentiles: f64) {
 fn our_own_text_comes_back_within_its_rounding() {
     let readings = assay_storage::record::fixture::readings();
     let version = assay_storage::record::fio::version(&readings);
-    let face = assay_storage::record::fio::header(&readings.jobs, version)
-        + &assay_storage::record::fio::text(&readings);
+    let face =
+        assay_storage::record::fio::header(&readings.jobs, version) + &assay_storage::record::fio::text(&readings);
     // A percentile is the middle of its bucket, 1/128 at most beside what was measured.
     comes_back(&face, 0.016);
 }
@@ -248,10 +200,7 @@ fn our_own_text_comes_back_within_its_rounding() {
 fn our_own_json_comes_back_within_its_rounding() {
     let readings = assay_storage::record::fixture::readings();
     for plus in [false, true] {
-        comes_back(
-            &assay_storage::record::fio::json(&readings, plus, None),
-            0.016,
-        );
+        comes_back(&assay_storage::record::fio::json(&readings, plus, None), 0.016);
     }
 }
 
@@ -272,20 +221,14 @@ fn both_faces_of_one_run_of_the_real_fio_agree() {
         "--thread",
     ];
     let directory = tempfile::tempdir().expect("a directory");
-    let run = std::process::Command::new("fio")
-        .current_dir(directory.path())
-        .args(words)
-        .output();
+    let run = std::process::Command::new("fio").current_dir(directory.path()).args(words).output();
     let Ok(run) = run else {
         eprintln!("SKIPPED: fio is not installed");
         return;
     };
     let output = String::from_utf8(run.stdout).expect("text");
     let lines: Vec<&str> = output.lines().collect();
-    let open = lines
-        .iter()
-        .position(|line| *line == "{")
-        .expect("a document");
+    let open = lines.iter().position(|line| *line == "{").expect("a document");
     let close = lines.iter().position(|line| *line == "}").expect("its end");
     let text = [&lines[..open], &lines[close + 1..]].concat().join("\n");
     let text = super::super::testing::record_of("text", &text);
@@ -293,16 +236,9 @@ fn both_faces_of_one_run_of_the_real_fio_agree() {
     let both = common(&text, &json);
     assert!(both.len() > 60, "{}", both.len());
     for (key, x, y, slack) in both {
-        let floor = if key.ends_with("_share_pct") {
-            0.1
-        } else {
-            0.0
-        };
+        let floor = if key.ends_with("_share_pct") { 0.1 } else { 0.0 };
         let allowed = slack + floor + 1e-9 * x.abs();
-        assert!(
-            (x - y).abs() <= allowed,
-            "{key}: {x} and {y}, {allowed} allowed"
-        );
+        assert!((x - y).abs() <= allowed, "{key}: {x} and {y}, {allowed} allowed");
     }
 }
 
@@ -310,10 +246,7 @@ fn both_faces_of_one_run_of_the_real_fio_agree() {
 fn a_terse_line_gives_the_figures_of_its_job() {
     let record = imported("fio-3.33-terse.txt");
     let info = info(&record);
-    assert_eq!(
-        (info.tool_version.as_str(), info.format.as_str()),
-        ("3.33", "fio terse")
-    );
+    assert_eq!((info.tool_version.as_str(), info.format.as_str()), ("3.33", "fio terse"));
     for (key, value) in [
         ("read_ios_per_s", 25_600.0),
         ("read_mib_per_s", 200.0),
@@ -328,10 +261,7 @@ fn a_terse_line_gives_the_figures_of_its_job() {
     assert_eq!(number(&record, "sdb", "disk_busy_pct"), 96.34);
     assert_eq!(number(&record, "oltp, below 500 us", "lat_share_pct"), 48.2);
     let ways: Vec<&str> = info.values.iter().map(|value| value.key.as_str()).collect();
-    assert!(
-        ways.iter()
-            .all(|key| !key.starts_with("write_") && !key.starts_with("trim_"))
-    );
+    assert!(ways.iter().all(|key| !key.starts_with("write_") && !key.starts_with("trim_")));
 }
 
 #[test]
@@ -339,10 +269,7 @@ fn only_the_status_of_a_run_and_lines_of_its_progress_are_read() {
     let text = sample("fio-2.1.txt");
     let status = text.find("Run status group 0").expect("the sample has it");
     let record = record_of("status.txt", &text[status..]);
-    assert_eq!(
-        number(&record, "group 0", "read_mib_per_s"),
-        80_001.0 / 1024.0
-    );
+    assert_eq!(number(&record, "group 0", "read_mib_per_s"), 80_001.0 / 1024.0);
     let begun = text.find("oltp-read: (groupid=0").expect("a job");
     let eta = "Jobs: 5 (f=5): [r(4),W(1)] [50.0% done] [80000KB/7966KB/0KB /s] [10.0K/1991/0 iops] [eta 00m:30s]\n";
     let with = format!("{}{eta}{eta}{}", &text[..begun], &text[begun..]);

@@ -18,10 +18,7 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
         95,
         &[
             ("a line NAME: (groupid=..., jobs=...): err=", job),
-            (
-                "a line read: IOPS=..., BW=... or read : io=..., bw=...",
-                rate,
-            ),
+            ("a line read: IOPS=..., BW=... or read : io=..., bw=...", rate),
         ],
     );
     // A pasted fragment: no job line, but rates and latencies that nobody else prints so.
@@ -36,14 +33,8 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
     let status = Confidence::of(
         72,
         &[
-            (
-                "a line Run status group 0 (all jobs):",
-                has(&["Run status group "]),
-            ),
-            (
-                "a line READ: bw=... or READ: io=..., aggrb=...",
-                has(&["bw=", "io=", "run="]) || has(&["io=", "aggrb="]),
-            ),
+            ("a line Run status group 0 (all jobs):", has(&["Run status group "])),
+            ("a line READ: bw=... or READ: io=..., aggrb=...", has(&["bw=", "io=", "run="]) || has(&["io=", "aggrb="])),
         ],
     );
     whole.or(fragment).or(status)
@@ -56,9 +47,7 @@ fn is_job(line: &Line) -> bool {
 
 /// Whether there are jobs, or at least the lines that sum them up, in the text's own form.
 pub(super) fn has_jobs(text: &Text) -> bool {
-    text.lines
-        .iter()
-        .any(|line| is_job(line) || line.text.starts_with("Run status group "))
+    text.lines.iter().any(|line| is_job(line) || line.text.starts_with("Run status group "))
 }
 
 /// Lines at which a further run begins: it announces its jobs, or, where that was left out, reports them after the
@@ -102,10 +91,7 @@ struct Announced {
 
 pub(super) fn read(text: &Text, draft: &mut Draft) -> Run {
     let mut reader = Reader {
-        run: Run {
-            format: "fio text",
-            ..Run::default()
-        },
+        run: Run { format: "fio text", ..Run::default() },
         draft,
         announced: Vec::new(),
         way: None,
@@ -119,14 +105,13 @@ pub(super) fn read(text: &Text, draft: &mut Draft) -> Run {
     }
     if reader.skipped > 0 {
         let n = reader.skipped;
-        let at = At {
-            file: text.file,
-            line: 0,
-        };
+        let at = At { file: text.file, line: 0 };
         reader.draft.note(
             at,
-            format!("{n} progress lines (Jobs: ...) were skipped: their values are truncated, and the report has the \
-                sums"),
+            format!(
+                "{n} progress lines (Jobs: ...) were skipped: their values are truncated, and the report has the \
+                sums"
+            ),
         );
     }
     reader.run
@@ -193,9 +178,7 @@ impl Reader<'_> {
             return true;
         }
         let is_version = |word: &str| {
-            let rest = word
-                .strip_prefix("fio-")
-                .or_else(|| word.strip_prefix("assay-"));
+            let rest = word.strip_prefix("fio-").or_else(|| word.strip_prefix("assay-"));
             rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
         };
         if is_version(text) && !text.contains(' ') {
@@ -225,10 +208,7 @@ impl Reader<'_> {
             found.engine.clone_into(&mut job.engine);
             job.depth = found.depth;
         }
-        let date = rest
-            .split("pid=")
-            .nth(1)
-            .and_then(|rest| rest.split_once(": "));
+        let date = rest.split("pid=").nth(1).and_then(|rest| rest.split_once(": "));
         if let (None, Some((_, date))) = (&self.run.started, date) {
             self.run.started = Some(date.trim().to_owned());
         }
@@ -240,15 +220,8 @@ impl Reader<'_> {
     /// The job the lines are of; a fragment without a job line is of one without a name.
     fn current(&mut self, at: At) -> &mut Job {
         if self.run.jobs.is_empty() {
-            self.draft.note(
-                at,
-                "figures without a line NAME: (groupid=...) are treated as figures of one job",
-            );
-            self.run.jobs.push(Job {
-                name: "job".to_owned(),
-                at,
-                ..Job::default()
-            });
+            self.draft.note(at, "figures without a line NAME: (groupid=...) are treated as figures of one job");
+            self.run.jobs.push(Job { name: "job".to_owned(), at, ..Job::default() });
         }
         self.run.jobs.last_mut().expect("one was pushed just now")
     }
@@ -261,10 +234,7 @@ impl Reader<'_> {
         // A second one of the same way within one job is another report of a run under way.
         let job = self.current(at);
         if job.ways.iter().any(|way| way.way == name) {
-            self.draft.note(
-                at,
-                format!("a second line of {name} for the same job was skipped"),
-            );
+            self.draft.note(at, format!("a second line of {name} for the same job was skipped"));
             return;
         }
         let found = way(&mut job.ways, name);
@@ -324,10 +294,7 @@ impl Reader<'_> {
                 continue;
             };
             let value = value.trim_end_matches(']').trim();
-            let printed = number::suffixed(
-                value.trim_start_matches('>').trim_start_matches('='),
-                Suffix::Decimal,
-            );
+            let printed = number::suffixed(value.trim_start_matches('>').trim_start_matches('='), Suffix::Decimal);
             let seen = Seen::some(at, printed);
             if let (Ok(percent), Some(seen)) = (percent.trim().parse::<f64>(), seen) {
                 // Rounded up, not to the nearest.
@@ -447,12 +414,8 @@ impl Reader<'_> {
             let list = list.split([' ']).next().unwrap_or_default();
             // `total=r=10/w=0/d=0` of 2.x, `total=10,0,0,0` of 3.x.
             let old = list.contains("r=");
-            let cells = list
-                .trim_end_matches(',')
-                .split(if old { '/' } else { ',' });
-            cells
-                .map(|cell| number::count(cell.rsplit('=').next().unwrap_or_default()))
-                .collect()
+            let cells = list.trim_end_matches(',').split(if old { '/' } else { ',' });
+            cells.map(|cell| number::count(cell.rsplit('=').next().unwrap_or_default())).collect()
         };
         let (total, short) = (of("total"), of("short"));
         for (i, name) in WAYS.into_iter().enumerate() {
@@ -469,10 +432,7 @@ impl Reader<'_> {
         if let Some(rest) = text.strip_prefix("Run status group ") {
             let group = digits(rest);
             self.group = Some(group);
-            self.run.groups.push(Group {
-                group,
-                ..Group::default()
-            });
+            self.run.groups.push(Group { group, ..Group::default() });
             return true;
         }
         if text.starts_with("Disk stats") {
@@ -496,25 +456,12 @@ impl Reader<'_> {
     fn disk(&mut self, at: At, name: &str, rest: &str) {
         let mut figures = Vec::new();
         let pairs: [(&str, [&'static str; 2], [&'static str; 2]); 3] = [
-            (
-                "ios",
-                ["disk_reads_count", "disk_writes_count"],
-                ["ios read", "ios write"],
-            ),
-            (
-                "merge",
-                ["disk_read_merges_count", "disk_write_merges_count"],
-                ["merge read", "merge write"],
-            ),
-            (
-                "ticks",
-                ["disk_read_ticks_ms", "disk_write_ticks_ms"],
-                ["ticks read", "ticks write"],
-            ),
+            ("ios", ["disk_reads_count", "disk_writes_count"], ["ios read", "ios write"]),
+            ("merge", ["disk_read_merges_count", "disk_write_merges_count"], ["merge read", "merge write"]),
+            ("ticks", ["disk_read_ticks_ms", "disk_write_ticks_ms"], ["ticks read", "ticks write"]),
         ];
         for (label, keys, names) in pairs {
-            let Some((read, write)) = after(rest, label).and_then(|pair| pair.split_once('/'))
-            else {
+            let Some((read, write)) = after(rest, label).and_then(|pair| pair.split_once('/')) else {
                 continue;
             };
             for (token, (key, name)) in [read, write].into_iter().zip(keys.into_iter().zip(names)) {
@@ -568,14 +515,7 @@ fn rates_2(way: &mut Way, at: At, rest: &str) {
 }
 
 fn group_way(name: &'static str, at: At, rest: &str) -> GroupWay {
-    let first = |token: &str| {
-        token
-            .split(" (")
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_owned()
-    };
+    let first = |token: &str| token.split(" (").next().unwrap_or_default().trim().to_owned();
     let (rate, table) = match after(rest, "bw") {
         Some(bw) => (Some(bw), BYTES),
         None => (after(rest, "aggrb"), OLD_BYTES),
@@ -624,9 +564,7 @@ fn known_lat(word: &str) -> &'static str {
 
 /// The digits a text begins with.
 fn digits(text: &str) -> u32 {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text[..end].parse().unwrap_or(0)
 }
 
@@ -657,8 +595,7 @@ fn block(part: &str) -> Option<String> {
     let bare = part.rsplit(' ').next()?;
     let bytes = |token: &str| {
         let token = token.trim_end_matches('B');
-        let printed =
-            number::suffixed(&token.replace("Ki", "K").replace("Mi", "M"), Suffix::Binary);
+        let printed = number::suffixed(&token.replace("Ki", "K").replace("Mi", "M"), Suffix::Binary);
         Some(assay_measure::units::size(printed?.number()? as u64))
     };
     let (least, most) = bare.split_once('-').unwrap_or((bare, bare));

@@ -17,28 +17,13 @@ type Rows = (&'static str, &'static str, &'static str, &'static str);
 
 /// Bytes and blocks.
 const BYTES: [Pair; 2] = [
-    (
-        "I3",
-        "physical read bytes = physical reads x block size",
-        stats::PHYSICAL_READ_BYTES,
-        stats::PHYSICAL_READS,
-    ),
-    (
-        "I4",
-        "physical write bytes = physical writes x block size",
-        stats::PHYSICAL_WRITE_BYTES,
-        stats::PHYSICAL_WRITES,
-    ),
+    ("I3", "physical read bytes = physical reads x block size", stats::PHYSICAL_READ_BYTES, stats::PHYSICAL_READS),
+    ("I4", "physical write bytes = physical writes x block size", stats::PHYSICAL_WRITE_BYTES, stats::PHYSICAL_WRITES),
 ];
 
 /// The same of the load profile.
 const MEGABYTES: [Rows; 2] = [
-    (
-        "I3b",
-        "Read IO (MB) = Physical read (blocks) x block size, per second",
-        "Read IO (MB)",
-        "Physical read (blocks)",
-    ),
+    ("I3b", "Read IO (MB) = Physical read (blocks) x block size, per second", "Read IO (MB)", "Physical read (blocks)"),
     (
         "I4b",
         "Write IO (MB) = Physical write (blocks) x block size, per second",
@@ -60,10 +45,7 @@ const PARTS: [(&str, &str, Stat, [Stat; 2], f64); 3] = [
         "I2",
         "physical writes = from cache + direct",
         stats::PHYSICAL_WRITES,
-        [
-            stats::PHYSICAL_WRITES_FROM_CACHE,
-            stats::PHYSICAL_WRITES_DIRECT,
-        ],
+        [stats::PHYSICAL_WRITES_FROM_CACHE, stats::PHYSICAL_WRITES_DIRECT],
         0.0,
     ),
     (
@@ -76,42 +58,22 @@ const PARTS: [(&str, &str, Stat, [Stat; 2], f64); 3] = [
 ];
 
 const AT_MOST: [Pair; 7] = [
-    (
-        "I6a",
-        "read requests of data <= physical reads",
-        stats::PHYSICAL_READ_REQUESTS,
-        stats::PHYSICAL_READS,
-    ),
-    (
-        "I6c",
-        "write requests of data <= physical writes",
-        stats::PHYSICAL_WRITE_REQUESTS,
-        stats::PHYSICAL_WRITES,
-    ),
+    ("I6a", "read requests of data <= physical reads", stats::PHYSICAL_READ_REQUESTS, stats::PHYSICAL_READS),
+    ("I6c", "write requests of data <= physical writes", stats::PHYSICAL_WRITE_REQUESTS, stats::PHYSICAL_WRITES),
     (
         "I7a",
         "read requests of data <= all read requests",
         stats::PHYSICAL_READ_REQUESTS,
         stats::PHYSICAL_READ_TOTAL_REQUESTS,
     ),
-    (
-        "I7b",
-        "read bytes of data <= all bytes read",
-        stats::PHYSICAL_READ_BYTES,
-        stats::PHYSICAL_READ_TOTAL_BYTES,
-    ),
+    ("I7b", "read bytes of data <= all bytes read", stats::PHYSICAL_READ_BYTES, stats::PHYSICAL_READ_TOTAL_BYTES),
     (
         "I7c",
         "write requests of data <= all write requests",
         stats::PHYSICAL_WRITE_REQUESTS,
         stats::PHYSICAL_WRITE_TOTAL_REQUESTS,
     ),
-    (
-        "I7d",
-        "write bytes of data <= all bytes written",
-        stats::PHYSICAL_WRITE_BYTES,
-        stats::PHYSICAL_WRITE_TOTAL_BYTES,
-    ),
+    ("I7d", "write bytes of data <= all bytes written", stats::PHYSICAL_WRITE_BYTES, stats::PHYSICAL_WRITE_TOTAL_BYTES),
     (
         "I12",
         "physical writes non checkpoint <= physical writes",
@@ -121,31 +83,13 @@ const AT_MOST: [Pair; 7] = [
 ];
 
 const RATES_AT_MOST: [Rows; 2] = [
-    (
-        "I6d",
-        "Read IO requests <= Physical read (blocks), per second",
-        "Read IO requests",
-        "Physical read (blocks)",
-    ),
-    (
-        "I6e",
-        "Write IO requests <= Physical write (blocks), per second",
-        "Write IO requests",
-        "Physical write (blocks)",
-    ),
+    ("I6d", "Read IO requests <= Physical read (blocks), per second", "Read IO requests", "Physical read (blocks)"),
+    ("I6e", "Write IO requests <= Physical write (blocks), per second", "Write IO requests", "Physical write (blocks)"),
 ];
 
 const OF_THE_PROFILE: [(&str, &str, usize); 2] = [
-    (
-        "I7e",
-        "Database Requests <= Total Requests of the I/O profile, reads",
-        0,
-    ),
-    (
-        "I7f",
-        "Database Requests <= Total Requests of the I/O profile, writes",
-        1,
-    ),
+    ("I7e", "Database Requests <= Total Requests of the I/O profile, reads", 0),
+    ("I7f", "Database Requests <= Total Requests of the I/O profile, writes", 1),
 ];
 
 pub(super) fn counters(p: &Printed<'_>, all: &mut Vec<Identity>) {
@@ -155,14 +99,7 @@ pub(super) fn counters(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let two = block.map_or(0.0, |block| 2.0 * block);
     for (id, text, bytes, count) in BYTES {
         let blocks = || Some(p.total(count)?.times(block?));
-        judge(
-            all,
-            id,
-            text,
-            Must::Equal,
-            p.total(bytes).zip(blocks()),
-            two.max(skew(p.total(bytes))),
-        );
+        judge(all, id, text, Must::Equal, p.total(bytes).zip(blocks()), two.max(skew(p.total(bytes))));
     }
     for (id, text, mib, count) in MEGABYTES {
         let blocks = || Some(p.load(count, "per_s")?.times(block? / MIB));

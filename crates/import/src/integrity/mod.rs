@@ -49,25 +49,16 @@ pub(super) struct Side {
 
 impl Side {
     pub(super) fn times(self, factor: f64) -> Self {
-        Self {
-            value: self.value * factor,
-            off: self.off * factor.abs(),
-        }
+        Self { value: self.value * factor, off: self.off * factor.abs() }
     }
 
     pub(super) fn plus(self, other: Self) -> Self {
-        Self {
-            value: self.value + other.value,
-            off: self.off + other.off,
-        }
+        Self { value: self.value + other.value, off: self.off + other.off }
     }
 
     /// As printed by a source that rounds to one digit more first: 0.2464 is printed 0.3, by way of 0.25.
     pub(super) fn twice_rounded(self) -> Self {
-        Self {
-            off: 1.1 * self.off,
-            ..self
-        }
+        Self { off: 1.1 * self.off, ..self }
     }
 
     /// So many millionths of it.
@@ -78,10 +69,7 @@ impl Side {
     /// The quotient, with what both roundings may do to it.
     pub(super) fn over(self, other: Self) -> Self {
         let value = self.value / other.value;
-        Self {
-            value,
-            off: (self.off + value.abs() * other.off) / other.value.abs(),
-        }
+        Self { value, off: (self.off + value.abs() * other.off) / other.value.abs() }
     }
 
     /// The product, with what both roundings may do to it.
@@ -104,20 +92,11 @@ impl<'a> Printed<'a> {
     fn new(record: &'a Record) -> Self {
         let values = || record.import.iter().flat_map(|info| &info.values);
         let placed = values().filter(|value| !value.at.is_empty());
-        let alone = values()
-            .filter(|value| value.at.is_empty())
-            .filter_map(|value| {
-                let side = Side {
-                    value: value.value.value()?,
-                    off: value.rounding,
-                };
-                Some(((value.scope.as_str(), value.key.as_str()), side))
-            });
-        Self {
-            record,
-            rounding: placed.map(|v| (v.at.as_str(), v.rounding)).collect(),
-            alone: alone.collect(),
-        }
+        let alone = values().filter(|value| value.at.is_empty()).filter_map(|value| {
+            let side = Side { value: value.value.value()?, off: value.rounding };
+            Some(((value.scope.as_str(), value.key.as_str()), side))
+        });
+        Self { record, rounding: placed.map(|v| (v.at.as_str(), v.rounding)).collect(), alone: alone.collect() }
     }
 
     fn side(&self, figure: &Figure, at: &str) -> Option<Side> {
@@ -161,14 +140,8 @@ impl<'a> Printed<'a> {
     pub(super) fn io_profile(&self, name: &str) -> Option<[Side; 2]> {
         let rows = &self.record.instance.io_profile;
         let i = rows.iter().position(|row| row.name == name)?;
-        let read = self.side(
-            &rows[i].read_per_s,
-            &format!("/instance/io_profile/{i}/read_per_s"),
-        )?;
-        let write = self.side(
-            &rows[i].write_per_s,
-            &format!("/instance/io_profile/{i}/write_per_s"),
-        )?;
+        let read = self.side(&rows[i].read_per_s, &format!("/instance/io_profile/{i}/read_per_s"))?;
+        let write = self.side(&rows[i].write_per_s, &format!("/instance/io_profile/{i}/write_per_s"))?;
         Some([read, write])
     }
 
@@ -180,10 +153,8 @@ impl<'a> Printed<'a> {
     fn waited(&self, wanted: impl Fn(&EventRow) -> bool) -> Option<Side> {
         let rows = self.record.instance.events.iter().enumerate();
         let rows = rows.filter(|(_, event)| wanted(event));
-        rows.filter_map(|(i, row)| {
-            self.side(&row.total_us, &format!("/instance/events/{i}/total_us"))
-        })
-        .reduce(Side::plus)
+        rows.filter_map(|(i, row)| self.side(&row.total_us, &format!("/instance/events/{i}/total_us")))
+            .reduce(Side::plus)
     }
 
     fn elapsed(&self) -> Option<Side> {
@@ -213,12 +184,8 @@ impl<'a> Printed<'a> {
         if let Some(bytes) = fact.and_then(|fact| fact.value.parse().ok()) {
             return Some(bytes);
         }
-        let by_stats = || {
-            Some(
-                self.total(stats::PHYSICAL_READ_BYTES)?.value
-                    / self.total(stats::PHYSICAL_READS)?.value,
-            )
-        };
+        let by_stats =
+            || Some(self.total(stats::PHYSICAL_READ_BYTES)?.value / self.total(stats::PHYSICAL_READS)?.value);
         let by_load = || {
             let mib = self.load("Read IO (MB)", "per_s")?.value;
             Some(mib * MIB / self.load("Physical read (blocks)", "per_s")?.value)
@@ -280,8 +247,7 @@ fn judge_of(
 fn functions(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let sum = |key: &str| {
         let rows = p.record.instance.io_functions.iter();
-        rows.filter_map(|row| p.alone(&row.function, key))
-            .reduce(Side::plus)
+        rows.filter_map(|row| p.alone(&row.function, key)).reduce(Side::plus)
     };
     for (id, profile, text, with_profile, key, way) in [
         (
@@ -301,8 +267,7 @@ fn functions(p: &Printed<'_>, all: &mut Vec<Identity>) {
             1,
         ),
     ] {
-        let part =
-            |side: Option<(Side, Side)>, of: f64| side.map_or(0.0, |(left, _)| of * left.value);
+        let part = |side: Option<(Side, Side)>, of: f64| side.map_or(0.0, |(left, _)| of * left.value);
         let sides = sum(key).zip(p.alone("TOTAL", key));
         judge(all, id, text, Must::Equal, sides, part(sides, 0.005));
         let of_profile = p.io_profile("Total Requests").map(|both| both[way]);
@@ -317,45 +282,23 @@ fn functions(p: &Printed<'_>, all: &mut Vec<Identity>) {
 }
 
 fn events(p: &Printed<'_>, all: &mut Vec<Identity>) {
-    let db_time = p.side(
-        &p.record.instance.time_model.db_time_us,
-        "/instance/time_model/db_time_us",
-    );
+    let db_time = p.side(&p.record.instance.time_model.db_time_us, "/instance/time_model/db_time_us");
     for (i, event) in p.record.instance.events.iter().enumerate() {
         let at = |column: &str| format!("/instance/events/{i}/{column}");
-        let (count, total) = (
-            p.side(&event.count, &at("count")),
-            p.side(&event.total_us, &at("total_us")),
-        );
+        let (count, total) = (p.side(&event.count, &at("count")), p.side(&event.total_us, &at("total_us")));
         let has_avg = p.rounding.contains_key(at("avg_us").as_str());
         let placed = p.side(&event.avg_us, &at("avg_us")).filter(|_| has_avg);
         let key = format!("{}_us_avg", assay_measure::plain::slug(&event.name));
         let average = placed.or_else(|| p.alone(&event.actor, &key));
         let product = count.zip(average).map(|(count, average)| count.by(average));
         let name = &event.name;
-        judge_of(
-            all,
-            name,
-            "I17",
-            "total wait time = waits x average",
-            Must::Equal,
-            total.zip(product),
-            0.0,
-        );
+        judge_of(all, name, "I17", "total wait time = waits x average", Must::Equal, total.zip(product), 0.0);
         let is_own = event.actor == "foreground" && event.class != "Idle";
         // One that was derived agrees by construction.
         let is_printed = p.rounding.contains_key(at("db_time_pct").as_str());
-        let share = p
-            .side(&event.db_time_pct, &at("db_time_pct"))
-            .filter(|_| is_own && is_printed);
-        let of_share = share
-            .zip(db_time)
-            .map(|(share, time)| share.by(time).times(0.01));
-        let id = if name == "db file parallel read" {
-            "I29"
-        } else {
-            "I28"
-        };
+        let share = p.side(&event.db_time_pct, &at("db_time_pct")).filter(|_| is_own && is_printed);
+        let of_share = share.zip(db_time).map(|(share, time)| share.by(time).times(0.01));
+        let id = if name == "db file parallel read" { "I29" } else { "I28" };
         judge_of(
             all,
             name,
@@ -372,10 +315,7 @@ fn events(p: &Printed<'_>, all: &mut Vec<Identity>) {
         if count.is_none() && SINGLE_READS.contains(&name.as_str()) {
             let waits = reads_waited(p);
             let sum: u64 = event.hist_us.iter().sum();
-            let of_buckets = Side {
-                value: sum as f64,
-                off: 0.0,
-            };
+            let of_buckets = Side { value: sum as f64, off: 0.0 };
             let allowed = waits.map_or(0.0, |waits| 0.02 * waits.value);
             let sides = waits.map(|waits| (of_buckets, waits));
             let text = "sum of the histogram <= waits of Buffer Cache Reads";
@@ -390,22 +330,14 @@ const SINGLE_READS: [&str; 2] = ["db file sequential read", "cell single block p
 /// Waits of the function that holds those events.
 fn reads_waited(p: &Printed<'_>) -> Option<Side> {
     let rows = &p.record.instance.io_functions;
-    let i = rows
-        .iter()
-        .position(|row| row.function == "Buffer Cache Reads")?;
-    p.side(
-        &rows[i].waits_count,
-        &format!("/instance/io_functions/{i}/waits_count"),
-    )
+    let i = rows.iter().position(|row| row.function == "Buffer Cache Reads")?;
+    p.side(&rows[i].waits_count, &format!("/instance/io_functions/{i}/waits_count"))
 }
 
 fn histogram(all: &mut Vec<Identity>, event: &EventRow, count: Option<Side>, total: Option<Side>) {
     let name = &event.name;
     let sum: u64 = event.hist_us.iter().sum();
-    let of_buckets = Side {
-        value: sum as f64,
-        off: 0.0,
-    };
+    let of_buckets = Side { value: sum as f64, off: 0.0 };
     let allowed = count.map_or(0.0, |count| 0.02 * count.value);
     judge_of(
         all,
@@ -433,10 +365,7 @@ fn histogram(all: &mut Vec<Identity>, event: &EventRow, count: Option<Side>, tot
                     edge / 2.0
                 }
         });
-        Side {
-            value: each.sum(),
-            off: 0.0,
-        }
+        Side { value: each.sum(), off: 0.0 }
     };
     judge_of(
         all,
@@ -460,17 +389,13 @@ fn histogram(all: &mut Vec<Identity>, event: &EventRow, count: Option<Side>, tot
 
 /// Waits by class, and the statistics that count the same time.
 fn classes(p: &Printed<'_>, all: &mut Vec<Identity>) {
-    let is_in =
-        |event: &EventRow, name: &str, actor: &str| event.actor == actor && event.class == name;
+    let is_in = |event: &EventRow, name: &str, actor: &str| event.actor == actor && event.class == name;
     for (i, class) in p.record.instance.wait_classes.iter().enumerate() {
         if class.class == "DB CPU" {
             continue;
         }
         let sum = p.waited(|event| is_in(event, &class.class, "foreground"));
-        let total = p.side(
-            &class.total_us,
-            &format!("/instance/wait_classes/{i}/total_us"),
-        );
+        let total = p.side(&class.total_us, &format!("/instance/wait_classes/{i}/total_us"));
         judge_of(
             all,
             &class.class,
@@ -491,57 +416,31 @@ fn wait_statistics(p: &Printed<'_>, all: &mut Vec<Identity>) {
     if p.is_own() {
         log_times(p, all);
     }
-    let sides =
-        us(stats::REDO_LOG_SPACE_TIME).zip(p.waited(|row| row.name.starts_with("log file switch")));
+    let sides = us(stats::REDO_LOG_SPACE_TIME).zip(p.waited(|row| row.name.starts_with("log file switch")));
     let allowed = sides.map_or(0.0, |(left, _)| 0.01 * left.value + 20_000.0);
     // Oracle's statistic counts other waits for room in the log too.
     let sides = sides.map(|(statistic, events)| (events, statistic));
     let (text, must) = match p.is_own() {
-        true => (
-            "log file switch events = redo log space wait time",
-            Must::Equal,
-        ),
-        false => (
-            "log file switch events <= redo log space wait time",
-            Must::NotAbove,
-        ),
+        true => ("log file switch events = redo log space wait time", Must::Equal),
+        false => ("log file switch events <= redo log space wait time", Must::NotAbove),
     };
     judge(all, "I23", text, must, sides, allowed);
     // Oracle counts it in hundredths of a second.
     let user_io = p.record.instance.stats.get("user_i_o_wait_time_count");
-    let user_io = user_io
-        .and_then(|row| p.side(&row.total, ""))
-        .map(|side| side.times(1e4));
+    let user_io = user_io.and_then(|row| p.side(&row.total, "")).map(|side| side.times(1e4));
     let sides = user_io.zip(p.waited(|event| event.class == "User I/O"));
     let allowed = sides.map_or(0.0, |(left, _)| 0.01 * left.value + 20_000.0);
     // Reports leave out events of hardly any time, and classes of events that assay does not know.
     let sides = sides.map(|(statistic, events)| (events, statistic));
-    judge(
-        all,
-        "I21",
-        "User I/O events <= user I/O wait time",
-        Must::NotAbove,
-        sides,
-        allowed,
-    );
+    judge(all, "I21", "User I/O events <= user I/O wait time", Must::NotAbove, sides, allowed);
 }
 
 /// Statistics of the log that are the time of an event.
 fn log_times(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let us = |stat: Stat| Some(p.total(stat)?.times(1e-3));
     for (id, text, stat, event) in [
-        (
-            "I22a",
-            "redo synch time = log file sync",
-            stats::REDO_SYNCH_TIME,
-            "log file sync",
-        ),
-        (
-            "I22b",
-            "redo write time = log file parallel write",
-            stats::REDO_WRITE_TIME,
-            "log file parallel write",
-        ),
+        ("I22a", "redo synch time = log file sync", stats::REDO_SYNCH_TIME, "log file sync"),
+        ("I22b", "redo write time = log file parallel write", stats::REDO_WRITE_TIME, "log file parallel write"),
     ] {
         let sides = us(stat).zip(p.waited(|row| row.name == event));
         let allowed = sides.map_or(0.0, |(left, _)| 0.01 * left.value + 20_000.0);
@@ -551,33 +450,14 @@ fn log_times(p: &Printed<'_>, all: &mut Vec<Identity>) {
 
 fn times(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let interval = &p.record.interval;
-    let begin = p.side(
-        &interval.sessions_begin_count,
-        "/interval/sessions_begin_count",
-    );
+    let begin = p.side(&interval.sessions_begin_count, "/interval/sessions_begin_count");
     let end = p.side(&interval.sessions_end_count, "/interval/sessions_end_count");
-    let sessions = begin
-        .zip(end)
-        .map(|(a, b)| if a.value > b.value { a } else { b });
+    let sessions = begin.zip(end).map(|(a, b)| if a.value > b.value { a } else { b });
     let db_time = p.load("DB Time(s)", "per_s");
-    judge(
-        all,
-        "I24",
-        "average active sessions <= sessions",
-        Must::NotAbove,
-        db_time.zip(sessions),
-        0.0,
-    );
+    judge(all, "I24", "average active sessions <= sessions", Must::NotAbove, db_time.zip(sessions), 0.0);
     let cpus = p.side(&p.record.os.cpus_count, "/os/cpus_count");
     let db_cpu = p.load("DB CPU(s)", "per_s");
-    judge(
-        all,
-        "I25a",
-        "DB CPU per second <= CPUs",
-        Must::NotAbove,
-        db_cpu.zip(cpus),
-        0.05,
-    );
+    judge(all, "I25a", "DB CPU per second <= CPUs", Must::NotAbove, db_cpu.zip(cpus), 0.05);
     let model = &p.record.instance.time_model;
     let on_cpu = p.side(&model.db_cpu_us, "/instance/time_model/db_cpu_us");
     let all_time = p.side(&model.db_time_us, "/instance/time_model/db_time_us");
@@ -589,19 +469,9 @@ fn times(p: &Printed<'_>, all: &mut Vec<Identity>) {
         on_cpu.zip(all_time),
         all_time.map_or(0.0, |all| 0.1 * all.value),
     );
-    let busy = p
-        .record
-        .os
-        .cpu_pct
-        .get("busy")
-        .and_then(|figure| p.side(figure, "/os/cpu_pct/busy"));
-    let used = db_cpu.map(|cpu| {
-        p.load("Background CPU(s)", "per_s")
-            .map_or(cpu, |more| cpu.plus(more))
-    });
-    let busy_cpus = busy
-        .zip(cpus)
-        .map(|(busy, cpus)| Side { off: 0.1, ..busy }.by(cpus).times(0.01));
+    let busy = p.record.os.cpu_pct.get("busy").and_then(|figure| p.side(figure, "/os/cpu_pct/busy"));
+    let used = db_cpu.map(|cpu| p.load("Background CPU(s)", "per_s").map_or(cpu, |more| cpu.plus(more)));
+    let busy_cpus = busy.zip(cpus).map(|(busy, cpus)| Side { off: 0.1, ..busy }.by(cpus).times(0.01));
     let allowed = busy_cpus.map_or(0.0, |busy| 0.02 * busy.value);
     judge(
         all,
@@ -621,13 +491,9 @@ fn cpu(p: &Printed<'_>, all: &mut Vec<Identity>) {
         let figure = p.record.os.cpu_pct.get(name).filter(|_| is_printed)?;
         p.side(figure, &at)
     };
-    let idle = share("idle_awr")
-        .filter(|_| share("idle").is_none())
-        .or_else(|| Some(share("idle")?.plus(share("iowait")?)));
-    let hundred = Side {
-        value: 100.0,
-        off: 0.0,
-    };
+    let idle =
+        share("idle_awr").filter(|_| share("idle").is_none()).or_else(|| Some(share("idle")?.plus(share("iowait")?)));
+    let hundred = Side { value: 100.0, off: 0.0 };
     let sum = || {
         let used = share("user")?.plus(share("system")?).plus(idle?);
         Some(share("steal").map_or(used, |steal| used.plus(steal)))
@@ -640,11 +506,7 @@ fn cpu(p: &Printed<'_>, all: &mut Vec<Identity>) {
         let other = busy - seconds("user")? - seconds("system")?;
         Some(100.0 * other.max(0.0) / (busy + idle).max(1e-9))
     };
-    let missing = if p.is_own() {
-        0.0
-    } else {
-        unprinted().unwrap_or(5.0)
-    };
+    let missing = if p.is_own() { 0.0 } else { unprinted().unwrap_or(5.0) };
     judge(
         all,
         "I31",
@@ -670,14 +532,7 @@ fn cpu(p: &Printed<'_>, all: &mut Vec<Identity>) {
         0.0,
     );
     let both = || Some(share("busy")?.plus(share("idle_awr")?));
-    judge(
-        all,
-        "I32b",
-        "busy + idle (with I/O wait) = 100 %",
-        Must::Equal,
-        both().map(|sum| (sum, hundred)),
-        0.1,
-    );
+    judge(all, "I32b", "busy + idle (with I/O wait) = 100 %", Must::Equal, both().map(|sum| (sum, hundred)), 0.1);
 }
 
 /// How many rows of a table agree, and the first that does not.
@@ -721,16 +576,11 @@ fn rates(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let mut tally = Tally::default();
     for (key, row) in &p.record.instance.stats {
         let at = |column: &str| format!("/instance/stats/{key}/{column}");
-        let sides = p
-            .printed(&row.total, &at("total"))
-            .zip(p.printed(&row.per_s, &at("per_s")));
+        let sides = p.printed(&row.total, &at("total")).zip(p.printed(&row.per_s, &at("per_s")));
         let Some((total, rate)) = sides.filter(|(total, _)| total.value > 0.0) else {
             continue;
         };
-        let product = rate.twice_rounded().by(Side {
-            off: elapsed.off + 0.01,
-            ..elapsed
-        });
+        let product = rate.twice_rounded().by(Side { off: elapsed.off + 0.01, ..elapsed });
         let off = product.off + total.off;
         tally.count(&row.name, (product.value - total.value).abs() <= off);
     }
@@ -745,17 +595,7 @@ fn update(p: &Printed<'_>, all: &mut Vec<Identity>) {
         return;
     }
     let redo = p.load("Redo size (bytes)", "per_tx");
-    let standard = Side {
-        value: 51_700.0,
-        off: 0.02 * 51_700.0,
-    };
+    let standard = Side { value: 51_700.0, off: 0.02 * 51_700.0 };
     let text = "redo of one SLOB update of 64 blocks (131 block changes) = 51.7 KB";
-    judge(
-        all,
-        "I34",
-        text,
-        Must::Equal,
-        redo.map(|redo| (redo, standard)),
-        0.0,
-    );
+    judge(all, "I34", text, Must::Equal, redo.map(|redo| (redo, standard)), 0.0);
 }

@@ -33,10 +33,7 @@ const ROWS: [(&str, Stat, f64); 13] = [
 fn over_window(p: &Printed<'_>, name: &str) -> Option<Side> {
     let rate = p.printed_load(name, "per_s")?.twice_rounded();
     let elapsed = p.elapsed()?;
-    Some(rate.by(Side {
-        off: elapsed.off + 0.01,
-        ..elapsed
-    }))
+    Some(rate.by(Side { off: elapsed.off + 0.01, ..elapsed }))
 }
 
 /// AWR8.
@@ -64,24 +61,9 @@ fn times(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let db_cpu = of_model(&model.db_cpu_us, "db_cpu_us");
     let bg_cpu = of_model(&model.bg_cpu_us, "bg_cpu_us");
     for (id, name, text, side) in [
-        (
-            "AWR9a",
-            "DB Time(s)",
-            "DB Time(s) per second x elapsed time = DB time, s",
-            db_time,
-        ),
-        (
-            "AWR9b",
-            "DB CPU(s)",
-            "DB CPU(s) per second x elapsed time = DB CPU, s",
-            db_cpu,
-        ),
-        (
-            "AWR9c",
-            "Background CPU(s)",
-            "Background CPU(s) per second x elapsed time = background cpu time, s",
-            bg_cpu,
-        ),
+        ("AWR9a", "DB Time(s)", "DB Time(s) per second x elapsed time = DB time, s", db_time),
+        ("AWR9b", "DB CPU(s)", "DB CPU(s) per second x elapsed time = DB CPU, s", db_cpu),
+        ("AWR9c", "Background CPU(s)", "Background CPU(s) per second x elapsed time = background cpu time, s", bg_cpu),
     ] {
         let sides = over_window(p, name).zip(side);
         judge(all, id, text, Must::Equal, sides, 0.0);
@@ -94,16 +76,8 @@ fn times(p: &Printed<'_>, all: &mut Vec<Identity>) {
 /// AWR10: time of an execution and of a call.
 fn each(p: &Printed<'_>, all: &mut Vec<Identity>) {
     for (column, of, text) in [
-        (
-            "per_exec",
-            "Executes (SQL)",
-            "per execution x executions per second = per second",
-        ),
-        (
-            "per_call",
-            "User calls",
-            "per call x calls per second = per second",
-        ),
+        ("per_exec", "Executes (SQL)", "per execution x executions per second = per second"),
+        ("per_call", "User calls", "per call x calls per second = per second"),
     ] {
         let count = p.printed_load(of, "per_s").map(Side::twice_rounded);
         // Background time is of no execution: genuine reports print 0 there.
@@ -120,15 +94,9 @@ fn each(p: &Printed<'_>, all: &mut Vec<Identity>) {
 /// AWR11: the data's part of the I/O profile is in the load profile too.
 fn io_profile(p: &Printed<'_>, all: &mut Vec<Identity>) {
     for (profile, loads) in [
-        (
-            "Database Requests",
-            ["Read IO requests", "Write IO requests"],
-        ),
+        ("Database Requests", ["Read IO requests", "Write IO requests"]),
         ("Database (MB)", ["Read IO (MB)", "Write IO (MB)"]),
-        (
-            "Database (blocks)",
-            ["Physical read (blocks)", "Physical write (blocks)"],
-        ),
+        ("Database (blocks)", ["Physical read (blocks)", "Physical write (blocks)"]),
     ] {
         let Some(both) = p.io_profile(profile) else {
             continue;
@@ -148,36 +116,15 @@ fn classes(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let model = &p.record.instance.time_model;
     let db_time = p.printed(&model.db_time_us, "/instance/time_model/db_time_us");
     for (i, class) in p.record.instance.wait_classes.iter().enumerate() {
-        let of = |figure: &Figure, column: &str| {
-            p.printed(figure, &format!("/instance/wait_classes/{i}/{column}"))
-        };
+        let of = |figure: &Figure, column: &str| p.printed(figure, &format!("/instance/wait_classes/{i}/{column}"));
         let total = of(&class.total_us, "total_us");
-        let waited =
-            || Some(of(&class.waits_count, "waits_count")?.by(of(&class.avg_us, "avg_us")?));
-        let shared = || {
-            Some(
-                of(&class.db_time_pct, "db_time_pct")?
-                    .times(0.01)
-                    .by(db_time?),
-            )
-        };
+        let waited = || Some(of(&class.waits_count, "waits_count")?.by(of(&class.avg_us, "avg_us")?));
+        let shared = || Some(of(&class.db_time_pct, "db_time_pct")?.times(0.01).by(db_time?));
         for (id, text, side) in [
             ("AWR12a", "waits x average = total wait time, us", waited()),
-            (
-                "AWR12b",
-                "% DB time x DB time = total wait time, us",
-                shared(),
-            ),
+            ("AWR12b", "% DB time x DB time = total wait time, us", shared()),
         ] {
-            judge_of(
-                all,
-                &class.class,
-                id,
-                text,
-                Must::Equal,
-                side.zip(total),
-                0.0,
-            );
+            judge_of(all, &class.class, id, text, Must::Equal, side.zip(total), 0.0);
         }
     }
     classes_of_both(p, all);

@@ -26,22 +26,14 @@ fn hit(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let Some(i) = rows.iter().position(|row| row.name == "Buffer Hit %") else {
         return;
     };
-    let said = p.side(
-        &rows[i].value_pct,
-        &format!("/instance/efficiency/{i}/value_pct"),
-    );
+    let said = p.side(&rows[i].value_pct, &format!("/instance/efficiency/{i}/value_pct"));
     let found = || {
-        let gets = p
-            .total(stats::SESSION_LOGICAL_READS)
-            .filter(|gets| gets.value > 0.0)?;
+        let gets = p.total(stats::SESSION_LOGICAL_READS).filter(|gets| gets.value > 0.0)?;
         let reads = p.total(stats::PHYSICAL_READS_CACHE)?;
         let direct = p.total(stats::PHYSICAL_READS_DIRECT)?;
         (direct.value <= FEW * gets.value).then_some(())?;
         let missed = reads.times(100.0).over(gets);
-        Some(Side {
-            value: 100.0 - missed.value,
-            off: missed.off,
-        })
+        Some(Side { value: 100.0 - missed.value, off: missed.off })
     };
     let text = "Buffer Hit % = 100 % - physical reads cache / session logical reads";
     judge(all, "AWR1", text, Must::Equal, said.zip(found()), POINTS);
@@ -49,10 +41,7 @@ fn hit(p: &Printed<'_>, all: &mut Vec<Identity>) {
 
 /// Transactions of the window.
 fn transactions(p: &Printed<'_>) -> Option<Side> {
-    Some(
-        p.total(stats::USER_COMMITS)?
-            .plus(p.total(stats::USER_ROLLBACKS)?),
-    )
+    Some(p.total(stats::USER_COMMITS)?.plus(p.total(stats::USER_ROLLBACKS)?))
 }
 
 /// AWR2: a transaction is a commit or a rollback.
@@ -71,37 +60,18 @@ fn shares(p: &Printed<'_>, all: &mut Vec<Identity>) {
         return;
     };
     let mut lines: BTreeMap<(u64, u64), (&str, Side)> = BTreeMap::new();
-    for value in info
-        .values
-        .iter()
-        .filter(|value| value.scope == "histogram")
-    {
+    for value in info.values.iter().filter(|value| value.scope == "histogram") {
         let (true, Some(share)) = (value.key.ends_with("_us_pct"), value.value.value()) else {
             continue;
         };
-        let side = Side {
-            value: share,
-            off: value.rounding,
-        };
+        let side = Side { value: share, off: value.rounding };
         let line = lines.entry((value.file, value.line));
-        line.and_modify(|(_, sum)| *sum = sum.plus(side))
-            .or_insert((value.name.as_str(), side));
+        line.and_modify(|(_, sum)| *sum = sum.plus(side)).or_insert((value.name.as_str(), side));
     }
-    let hundred = Side {
-        value: 100.0,
-        off: 0.0,
-    };
+    let hundred = Side { value: 100.0, off: 0.0 };
     for (name, sum) in lines.into_values() {
         let text = "shares of the wait histogram <= 100 %";
-        judge_of(
-            all,
-            name,
-            "AWR3",
-            text,
-            Must::NotAbove,
-            Some((sum, hundred)),
-            0.0,
-        );
+        judge_of(all, name, "AWR3", text, Must::NotAbove, Some((sum, hundred)), 0.0);
     }
 }
 
@@ -110,10 +80,7 @@ fn host(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let of = |name: &str| {
         let at = format!("/os/cpu_s/{name}");
         let figure = p.record.os.cpu_s.get(name)?;
-        p.rounding
-            .contains_key(at.as_str())
-            .then(|| p.side(figure, &at))
-            .flatten()
+        p.rounding.contains_key(at.as_str()).then(|| p.side(figure, &at)).flatten()
     };
     let used = || {
         let used = of("user")?.plus(of("system")?);
@@ -138,14 +105,7 @@ fn host(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let text = "BUSY_TIME + IDLE_TIME = CPUs x elapsed time";
     judge(all, "AWR4c", text, Must::Equal, sides, allowed);
     let text = "IOWAIT_TIME <= IDLE_TIME";
-    judge(
-        all,
-        "AWR4d",
-        text,
-        Must::NotAbove,
-        of("iowait").zip(of("idle_awr")),
-        1.0,
-    );
+    judge(all, "AWR4d", text, Must::NotAbove, of("iowait").zip(of("idle_awr")), 1.0);
 }
 
 /// AWR5: the I/O profile's first column is the sum of the other two.
@@ -154,35 +114,17 @@ fn both_ways(p: &Printed<'_>, all: &mut Vec<Identity>) {
         let at = format!("/instance/io_profile/{i}/read_write_per_s");
         let is_printed = p.rounding.contains_key(at.as_str());
         let whole = p.side(&row.read_write_per_s, &at).filter(|_| is_printed);
-        let sum = p
-            .io_profile(&row.name)
-            .map(|[read, write]| read.plus(write));
+        let sum = p.io_profile(&row.name).map(|[read, write]| read.plus(write));
         let text = "reads + writes = Read+Write of the I/O profile";
-        judge_of(
-            all,
-            &row.name,
-            "AWR5",
-            text,
-            Must::Equal,
-            whole.zip(sum),
-            0.1,
-        );
+        judge_of(all, &row.name, "AWR5", text, Must::Equal, whole.zip(sum), 0.1);
     }
 }
 
 /// AWR6 of the last row: its bytes come from its rate.
 fn total_bytes(p: &Printed<'_>, all: &mut Vec<Identity>) {
     for (key, rate, name) in [
-        (
-            "iostat_read_bytes",
-            "iostat_read_bytes_per_s",
-            "TOTAL, bytes read",
-        ),
-        (
-            "iostat_written_bytes",
-            "iostat_write_bytes_per_s",
-            "TOTAL, bytes written",
-        ),
+        ("iostat_read_bytes", "iostat_read_bytes_per_s", "TOTAL, bytes read"),
+        ("iostat_written_bytes", "iostat_write_bytes_per_s", "TOTAL, bytes written"),
     ] {
         let by_rate = || Some(p.alone("TOTAL", rate)?.by(p.elapsed()?));
         let sides = p.alone("TOTAL", key).zip(by_rate());
@@ -195,51 +137,27 @@ fn total_bytes(p: &Printed<'_>, all: &mut Vec<Identity>) {
 /// AWR6: bytes by function come to the total, in all and per second.
 fn functions(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let rows = &p.record.instance.io_functions;
-    for (key, what) in [
-        ("iostat_read_bytes_per_s", "bytes read per second"),
-        ("iostat_write_bytes_per_s", "bytes written per second"),
-    ] {
-        let parts = rows
-            .iter()
-            .filter_map(|row| p.alone(&row.function, key))
-            .reduce(Side::plus);
+    for (key, what) in
+        [("iostat_read_bytes_per_s", "bytes read per second"), ("iostat_write_bytes_per_s", "bytes written per second")]
+    {
+        let parts = rows.iter().filter_map(|row| p.alone(&row.function, key)).reduce(Side::plus);
         let sides = parts.zip(p.alone("TOTAL", key));
         // Each of them is cut to the column.
         let allowed = sides.map_or(0.0, |(left, _)| 0.01 * left.value);
-        judge_of(
-            all,
-            what,
-            "AWR6",
-            "sum over the functions = TOTAL",
-            Must::Equal,
-            sides,
-            allowed,
-        );
+        judge_of(all, what, "AWR6", "sum over the functions = TOTAL", Must::Equal, sides, allowed);
     }
     for (key, rate, what) in [
         ("read_bytes", "iostat_read_bytes_per_s", "bytes read"),
         ("write_bytes", "iostat_write_bytes_per_s", "bytes written"),
     ] {
         for (i, row) in rows.iter().enumerate() {
-            let figure = if key == "read_bytes" {
-                &row.read_bytes
-            } else {
-                &row.write_bytes
-            };
+            let figure = if key == "read_bytes" { &row.read_bytes } else { &row.write_bytes };
             let total = p.side(figure, &format!("/instance/io_functions/{i}/{key}"));
             let by_rate = || Some(p.alone(&row.function, rate)?.by(p.elapsed()?));
             let sides = total.zip(by_rate());
             let allowed = sides.map_or(0.0, |(left, _)| 0.02 * left.value);
             let name = format!("{}, {what}", row.function);
-            judge_of(
-                all,
-                &name,
-                "AWR6",
-                "bytes = bytes per second x elapsed time",
-                Must::Equal,
-                sides,
-                allowed,
-            );
+            judge_of(all, &name, "AWR6", "bytes = bytes per second x elapsed time", Must::Equal, sides, allowed);
         }
     }
 }

@@ -6,10 +6,7 @@ use assay_measure::units::fixed;
 /// Warnings on an imported record, each with what it did to the figures.
 #[must_use]
 pub(crate) fn warnings(record: &Record) -> Vec<String> {
-    [cap(record), idle_tail(record)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [cap(record), idle_tail(record)].into_iter().flatten().collect()
 }
 
 /// A value of the whole that was read under this key.
@@ -29,10 +26,7 @@ fn cap(record: &Record) -> Option<String> {
     const ALLOWS: f64 = 1.2;
     let mut ops = record.driver.ops.iter();
     let op = ops.find(|op| op.kind == "redo_transport")?;
-    let (rate, us) = (
-        op.per_s.value()?,
-        op.service.avg_us.value().filter(|us| *us > 0.0)?,
-    );
+    let (rate, us) = (op.per_s.value()?, op.service.avg_us.value().filter(|us| *us > 0.0)?);
     let whole = (rate / ROUND).round() * ROUND;
     let is_round = (ROUND..=MOST).contains(&whole) && (rate - whole).abs() <= NEAR * whole;
     let allowed = record.run.sessions.max(1) as f64 * 1e6 / us;
@@ -82,22 +76,14 @@ mod tests {
     fn a_rate_at_a_round_number_that_latency_does_not_explain_is_a_cap() {
         let of = |rate: &str, ms: &str| {
             let text = sample("oratcptest-0.txt")
-                .replace(
-                    "Avg. throughput = 1.547",
-                    &format!("Avg. throughput = {rate}"),
-                )
+                .replace("Avg. throughput = 1.547", &format!("Avg. throughput = {rate}"))
                 .replace("Avg. latency = 2.532", &format!("Avg. latency = {ms}"))
                 .replace("disk-write 1.888", "disk-write 0.100");
             record_of("cap", &text).warnings
         };
         // 300 messages of 4,108 bytes are 1.175 Mbytes.
         let capped = of("1.175", "0.400");
-        assert!(
-            capped
-                .iter()
-                .any(|warning| warning.contains("300 messages/s")),
-            "{capped:?}"
-        );
+        assert!(capped.iter().any(|warning| warning.contains("300 messages/s")), "{capped:?}");
         assert!(of("1.175", "3.333").is_empty());
         assert!(of("1.547", "0.400").is_empty());
     }
@@ -108,33 +94,21 @@ mod tests {
             let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/");
             std::fs::read_to_string(format!("{path}{name}")).expect(name)
         };
-        let source = |path: &str, text: String| Source {
-            path: path.to_owned(),
-            text,
-        };
+        let source = |path: &str, text: String| Source { path: path.to_owned(), text };
         let banner = read("slob-banner-2.5.4.txt");
         let warned = |run_time: &str| {
             let banner = banner.replace("RUN_TIME: 300", &format!("RUN_TIME: {run_time}"));
-            let sources = [
-                source("banner", banner),
-                source("awr", read("awr/awr-11.2.txt")),
-            ];
+            let sources = [source("banner", banner), source("awr", read("awr/awr-11.2.txt"))];
             let mut all = import_all(&sources);
             assert_eq!(all.len(), 1);
             let one = all.remove(0);
             assert_eq!(one.sources, [0, 1]);
             let record = one.result.expect("one record of both");
-            assert_eq!(
-                record.import.as_ref().map(|info| info.tool.as_str()),
-                Some("awr")
-            );
+            assert_eq!(record.import.as_ref().map(|info| info.tool.as_str()), Some("awr"));
             record.warnings.join(" ")
         };
         let text = warned("570");
-        assert!(
-            text.contains("cover 600 s") && text.contains("for 30 s nothing ran"),
-            "{text}"
-        );
+        assert!(text.contains("cover 600 s") && text.contains("for 30 s nothing ran"), "{text}");
         assert!(text.contains("5.3 % higher"), "{text}");
         assert!(warned("900").contains("of another run"));
         assert_eq!(warned("598"), "");

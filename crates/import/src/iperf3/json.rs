@@ -43,10 +43,7 @@ pub(super) fn read(text: &Text, draft: &mut Draft) -> Result<(), ImportError> {
         return Err(ImportError::Damaged {
             path: text.path.clone(),
             line: broken.line,
-            what: format!(
-                "the JSON is incomplete: {}; import the file as iperf3 wrote it",
-                broken.what
-            ),
+            what: format!("the JSON is incomplete: {}; import the file as iperf3 wrote it", broken.what),
         });
     }
     let parts = parts(&documents.whole);
@@ -116,28 +113,14 @@ fn start(start: Node<'_>, draft: &mut Draft) -> bool {
         draft.record.run.started = time.text();
     }
     let mut is_udp = false;
-    for (name, node) in start
-        .get("test_start")
-        .map(Node::members)
-        .unwrap_or_default()
-    {
+    for (name, node) in start.get("test_start").map(Node::members).unwrap_or_default() {
         let text = node.text();
         is_udp |= name == "protocol" && text.eq_ignore_ascii_case("udp");
         setting(draft, &name, &text);
     }
-    if let Some(node) = start
-        .get("tcp_mss_default")
-        .or_else(|| start.get("tcp_mss"))
-    {
+    if let Some(node) = start.get("tcp_mss_default").or_else(|| start.get("tcp_mss")) {
         let printed = node.number();
-        value(
-            draft,
-            node.at(),
-            "tcp_mss_bytes".to_owned(),
-            "tcp_mss",
-            "",
-            printed,
-        );
+        value(draft, node.at(), "tcp_mss_bytes".to_owned(), "tcp_mss", "", printed);
     }
     is_udp
 }
@@ -202,10 +185,7 @@ fn streams(
     step: usize,
     draft: &mut Draft,
 ) {
-    let streams = members
-        .get("streams")
-        .map(|node| node.items())
-        .unwrap_or_default();
+    let streams = members.get("streams").map(|node| node.items()).unwrap_or_default();
     let [only] = streams.as_slice() else {
         return;
     };
@@ -215,9 +195,7 @@ fn streams(
         {
             let key = format!("{protocol}_{key}");
             let series = series_name(&key, role);
-            let reading = Reading::new(node.at(), key, printed)
-                .name(field)
-                .scope(scope);
+            let reading = Reading::new(node.at(), key, printed).name(field).scope(scope);
             put_step(draft, reading.layer("network"), &series, step);
         }
     }
@@ -270,10 +248,7 @@ fn end(end: Node<'_>, protocol: &str, draft: &mut Draft) {
     if let (Some(sum), false) = (members.get("sum"), members.contains_key("sum_received")) {
         udp(*sum, protocol, "", draft);
     }
-    let streams = members
-        .get("streams")
-        .map(|node| node.items())
-        .unwrap_or_default();
+    let streams = members.get("streams").map(|node| node.items()).unwrap_or_default();
     for stream in &streams {
         for (side, node) in stream.members() {
             let socket = node.get("socket").map(Node::text).unwrap_or_default();
@@ -288,17 +263,13 @@ fn end(end: Node<'_>, protocol: &str, draft: &mut Draft) {
         }
     }
     for (side, field, key) in CPU {
-        let node = members
-            .get("cpu_utilization_percent")
-            .and_then(|cpu| cpu.get(field));
+        let node = members.get("cpu_utilization_percent").and_then(|cpu| cpu.get(field));
         if let Some(node) = node {
             let printed = node.number();
             value(draft, node.at(), key.to_owned(), field, side, printed);
         }
     }
-    let seconds = ["sum_received", "sum_sent", "sum"]
-        .into_iter()
-        .find_map(|name| members.get(name)?.get("seconds"));
+    let seconds = ["sum_received", "sum_sent", "sum"].into_iter().find_map(|name| members.get(name)?.get("seconds"));
     if let Some(node) = seconds
         && let Some(printed) = node.number()
     {
@@ -308,8 +279,7 @@ fn end(end: Node<'_>, protocol: &str, draft: &mut Draft) {
 }
 
 /// Fields of a sum of UDP that the sender knows; the others are of the receiver.
-const SENT: fn(&str) -> bool =
-    |field| ["bits_per_second", "bytes", "seconds", "packets"].contains(&field);
+const SENT: fn(&str) -> bool = |field| ["bits_per_second", "bytes", "seconds", "packets"].contains(&field);
 
 /// One sum for both ends: what was sent, and what the receiver says of it. What arrived was not printed.
 fn udp(node: Node<'_>, protocol: &str, of: &str, draft: &mut Draft) {
@@ -325,13 +295,7 @@ fn is_made_up(field: &str, node: Node<'_>) -> bool {
 }
 
 /// What stands at a sum already is not taken from its only stream.
-fn summary(
-    node: Node<'_>,
-    protocol: &str,
-    scope: &str,
-    which: fn(&str) -> bool,
-    draft: &mut Draft,
-) {
+fn summary(node: Node<'_>, protocol: &str, scope: &str, which: fn(&str) -> bool, draft: &mut Draft) {
     let members: BTreeMap<String, Node<'_>> = node.members().into_iter().collect();
     for (field, key, factor) in ENDS {
         let key = format!("{protocol}_{key}");

@@ -37,14 +37,7 @@ pub(super) fn runs(text: &Text) -> Vec<usize> {
 }
 
 /// A value of the network, under `tcp_...` or `udp_...`.
-fn value(
-    draft: &mut Draft,
-    at: At,
-    key: String,
-    name: &str,
-    scope: &str,
-    printed: Option<Printed>,
-) {
+fn value(draft: &mut Draft, at: At, key: String, name: &str, scope: &str, printed: Option<Printed>) {
     if let Some(printed) = printed {
         let reading = Reading::new(at, key, printed).name(name).scope(scope);
         draft.alone(reading.layer("network"));

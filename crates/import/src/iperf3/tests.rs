@@ -28,22 +28,13 @@ fn every_sample_is_recognised_and_read_as_frozen() {
 #[test]
 fn the_published_run_gives_its_figures() {
     let record = imported("iperf3-tcp.txt");
-    assert_eq!(
-        number(&record, "sender", "tcp_throughput_bits_per_s_mean"),
-        1.44e9
-    );
+    assert_eq!(number(&record, "sender", "tcp_throughput_bits_per_s_mean"), 1.44e9);
     assert_eq!(number(&record, "sender", "tcp_retransmits_count"), 747.0);
     assert_eq!(record.interval.elapsed_s.value(), Some(10.0));
     let series = &record.series;
     assert_eq!(series.t_s.len(), 10);
-    assert_eq!(
-        series.metrics["tcp_retransmits_count"][9].value(),
-        Some(54.0)
-    );
-    assert_eq!(
-        series.metrics["tcp_cwnd_bytes"][9].value(),
-        Some(93.5 * 1024.0)
-    );
+    assert_eq!(series.metrics["tcp_retransmits_count"][9].value(), Some(54.0));
+    assert_eq!(series.metrics["tcp_cwnd_bytes"][9].value(), Some(93.5 * 1024.0));
 }
 
 #[test]
@@ -62,16 +53,9 @@ fn both_directions_keep_their_roles() {
     for name in ["iperf3-3.12-bidir.txt", "iperf3-3.12-bidir.json"] {
         let record = imported(name);
         for scope in ["TX-C sender", "RX-C receiver"] {
-            assert!(
-                number(&record, scope, "tcp_throughput_bits_per_s_mean") > 1e9,
-                "{name}"
-            );
+            assert!(number(&record, scope, "tcp_throughput_bits_per_s_mean") > 1e9, "{name}");
         }
-        assert_eq!(
-            record.series.metrics["tcp_throughput_bits_per_s_rx_c"].len(),
-            2,
-            "{name}"
-        );
+        assert_eq!(record.series.metrics["tcp_throughput_bits_per_s_rx_c"].len(), 2, "{name}");
     }
 }
 
@@ -90,29 +74,17 @@ fn omitted_seconds_and_other_tests_are_left_out() {
     assert_eq!(record.series.t_s, [1.0, 2.0]);
     assert_eq!(info(&record).tool_version, "3.12");
     let server = imported("iperf3-3.12-server.txt");
-    assert!(
-        info(&server)
-            .notes
-            .iter()
-            .any(|note| note.text.contains("another run begins"))
-    );
+    assert!(info(&server).notes.iter().any(|note| note.text.contains("another run begins")));
 }
 
 #[test]
 fn a_stream_of_events_is_read_as_the_document() {
-    let document: serde_json::Value =
-        serde_json::from_str(&sample("iperf3-3.12-tcp.json")).expect("JSON");
-    let mut lines = vec![format!(
-        "{{\"event\":\"start\",\"data\":{}}}",
-        document["start"]
-    )];
+    let document: serde_json::Value = serde_json::from_str(&sample("iperf3-3.12-tcp.json")).expect("JSON");
+    let mut lines = vec![format!("{{\"event\":\"start\",\"data\":{}}}", document["start"])];
     for interval in document["intervals"].as_array().expect("an array") {
         lines.push(format!("{{\"event\":\"interval\",\"data\":{interval}}}"));
     }
-    lines.push(format!(
-        "{{\"event\":\"end\",\"data\":{}}}",
-        document["end"]
-    ));
+    lines.push(format!("{{\"event\":\"end\",\"data\":{}}}", document["end"]));
     let record = super::super::testing::record_of("stream", &lines.join("\n"));
     let whole = imported("iperf3-3.12-tcp.json");
     assert_eq!(record.series, whole.series);
@@ -142,12 +114,7 @@ fn zeros_that_the_printing_end_did_not_measure_are_left_out() {
     let record = record_of("reverse.json", text);
     assert_eq!(number(&record, "sender", "tcp_retransmits_count"), 3.0);
     let keys = info(&record).values.iter().map(|value| value.key.as_str());
-    assert!(
-        keys.clone()
-            .all(|key| !key.contains("rtt") && !key.contains("cwnd")),
-        "{:?}",
-        keys.collect::<Vec<_>>()
-    );
+    assert!(keys.clone().all(|key| !key.contains("rtt") && !key.contains("cwnd")), "{:?}", keys.collect::<Vec<_>>());
 }
 
 #[test]
@@ -161,15 +128,8 @@ fn the_bytes_of_an_old_udp_test_are_the_senders_and_its_losses_the_receivers() {
     let record = record_of("udp.json", text);
     assert_eq!(number(&record, "sender", "udp_moved_bytes"), 1_310_720.0);
     assert_eq!(number(&record, "receiver", "udp_lost_count"), 8.0);
-    let of_receiver = info(&record)
-        .values
-        .iter()
-        .filter(|value| value.scope == "receiver");
-    assert!(
-        of_receiver
-            .into_iter()
-            .all(|value| value.key != "udp_moved_bytes")
-    );
+    let of_receiver = info(&record).values.iter().filter(|value| value.scope == "receiver");
+    assert!(of_receiver.into_iter().all(|value| value.key != "udp_moved_bytes"));
 }
 
 #[test]
@@ -185,8 +145,5 @@ fn iperf_2_is_read() {
         [  3]  0.0-10.0 sec  10.9 GBytes  9.37 Gbits/sec\n";
     let record = record_of("iperf2.txt", text);
     assert_eq!(record.series.t_s, [5.0, 10.0]);
-    assert_eq!(
-        number(&record, "sender", "tcp_throughput_bits_per_s_mean"),
-        9.37e9
-    );
+    assert_eq!(number(&record, "sender", "tcp_throughput_bits_per_s_mean"), 9.37e9);
 }

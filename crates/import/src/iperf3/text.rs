@@ -32,15 +32,11 @@ const BITS_PER_S: &[(&str, f64)] = &[
 
 pub(super) fn looks_like(text: &Text) -> Confidence {
     let head = || text.head().iter().map(|line| line.text.as_str());
-    let title = head()
-        .any(|line| line.contains("Interval") && line.contains("Transfer") && line.contains("ID]"));
+    let title = head().any(|line| line.contains("Interval") && line.contains("Transfer") && line.contains("ID]"));
     let row = head().any(|line| row(line).is_some());
     Confidence::of(
         90,
-        &[
-            ("a line [ ID] Interval Transfer Bitrate", title),
-            ("a row [  5] 0.00-1.00 sec ... /sec", row),
-        ],
+        &[("a line [ ID] Interval Transfer Bitrate", title), ("a row [  5] 0.00-1.00 sec ... /sec", row)],
     )
 }
 
@@ -111,10 +107,7 @@ pub(super) fn read(text: &Text, draft: &mut Draft) {
     draft.recognised("", "iperf3 text");
     for line in &text.lines {
         if line.text.starts_with("Server output:") {
-            draft.note(
-                line.at,
-                "the server's own report, from here on, was left out",
-            );
+            draft.note(line.at, "the server's own report, from here on, was left out");
             break;
         }
         reader.line(line.at, &line.text, draft);
@@ -170,11 +163,7 @@ impl Reader {
             setting(draft, "test", text.trim());
         } else if text.starts_with("Starting Test:") {
             self.is_udp |= text.contains("protocol: UDP");
-            setting(
-                draft,
-                "test",
-                text.trim_start_matches("Starting Test:").trim(),
-            );
+            setting(draft, "test", text.trim_start_matches("Starting Test:").trim());
         } else if text.starts_with("CPU Utilization:") {
             cpu(at, text, draft);
         } else if let Some(name) = text.strip_prefix("snd_tcp_congestion ") {
@@ -213,51 +202,24 @@ impl Reader {
             "sender" | "receiver" => side,
             _ => "receiver",
         };
-        let of = if is_whole {
-            String::new()
-        } else {
-            format!("stream {} ", row.id)
-        };
-        let role = if row.role.is_empty() {
-            String::new()
-        } else {
-            format!("{} ", row.role)
-        };
+        let of = if is_whole { String::new() } else { format!("stream {} ", row.id) };
+        let role = if row.role.is_empty() { String::new() } else { format!("{} ", row.role) };
         let scope = format!("{of}{role}{side}");
         let protocol = self.protocol();
         let mut put = |key: &str, name: &str, printed: Option<Printed>| {
-            value(
-                draft,
-                at,
-                format!("{protocol}_{key}"),
-                name,
-                &scope,
-                printed,
-            );
+            value(draft, at, format!("{protocol}_{key}"), name, &scope, printed);
         };
-        put(
-            "throughput_bits_per_s_mean",
-            "Bitrate",
-            Some(row.bits_per_s.clone()),
-        );
+        put("throughput_bits_per_s_mean", "Bitrate", Some(row.bits_per_s.clone()));
         put("moved_bytes", "Transfer", Some(row.bytes.clone()));
         put("interval_s", "Interval", Some(row.to.clone()));
         if self.is_udp && side == "sender" {
             // The sender knows what it sent. The jitter and the losses in its line are zeros that nobody measured.
             let all = row.rest.iter().find_map(|token| token.split_once('/'));
-            put(
-                "datagrams_count",
-                "Total Datagrams",
-                all.and_then(|(_, all)| number::count(all)),
-            );
+            put("datagrams_count", "Total Datagrams", all.and_then(|(_, all)| number::count(all)));
         } else if self.is_udp {
             datagrams(&row.rest, &mut put);
         } else if self.has_retr && side == "sender" {
-            put(
-                "retransmits_count",
-                "Retr",
-                row.rest.first().and_then(|token| number::count(token)),
-            );
+            put("retransmits_count", "Retr", row.rest.first().and_then(|token| number::count(token)));
         }
         if is_whole && side == "receiver" && !draft.has("", "elapsed_s") {
             let reading = Reading::new(at, "elapsed_s", row.to.clone()).name("Interval");
@@ -286,11 +248,7 @@ impl Reader {
                 put_step(draft, reading.layer("network"), &series, step);
             }
         };
-        put(
-            "throughput_bits_per_s",
-            "Bitrate",
-            Some(row.bits_per_s.clone()),
-        );
+        put("throughput_bits_per_s", "Bitrate", Some(row.bits_per_s.clone()));
         put("moved_bytes", "Transfer", Some(row.bytes.clone()));
         if self.is_udp {
             match row.rest.as_slice() {
@@ -305,11 +263,7 @@ impl Reader {
         }
         put("retransmits_count", "Retr", number::count(row.rest[0]));
         if let [_, amount_of, unit, ..] = row.rest.as_slice() {
-            put(
-                "cwnd_bytes",
-                "Cwnd",
-                amount(&format!("{amount_of} {unit}"), BYTES),
-            );
+            put("cwnd_bytes", "Cwnd", amount(&format!("{amount_of} {unit}"), BYTES));
         }
     }
 }
@@ -356,10 +310,7 @@ fn cpu(at: At, text: &str, draft: &mut Draft) {
         let Some((user, system)) = parts else {
             continue;
         };
-        for (part, key) in [
-            (user, "network_cpu_user_pct"),
-            (system, "network_cpu_system_pct"),
-        ] {
+        for (part, key) in [(user, "network_cpu_user_pct"), (system, "network_cpu_system_pct")] {
             let bare = part.trim_matches(|c: char| c != '.' && !c.is_ascii_digit());
             let printed = number::measure(bare);
             value(draft, at, key.to_owned(), "CPU Utilization", host, printed);

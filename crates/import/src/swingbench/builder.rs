@@ -10,14 +10,8 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
     Confidence::of(
         90,
         &[
-            (
-                "Datagenerator Run Stats",
-                text.head_has("Datagenerator Run Stats"),
-            ),
-            (
-                "a line Rows Inserted per sec",
-                text.head_has("Rows Inserted per sec"),
-            ),
+            ("Datagenerator Run Stats", text.head_has("Datagenerator Run Stats")),
+            ("a line Rows Inserted per sec", text.head_has("Rows Inserted per sec")),
         ],
     )
 }

@@ -19,10 +19,7 @@ use super::{Confidence, ImportError};
 use assay_measure::plain::slug;
 
 pub(super) fn looks_like(text: &Text) -> Confidence {
-    xml::looks_like(text)
-        .or(table::looks_like(text))
-        .or(builder::looks_like(text))
-        .or(progress::looks_like(text))
+    xml::looks_like(text).or(table::looks_like(text)).or(builder::looks_like(text)).or(progress::looks_like(text))
 }
 
 pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError> {
@@ -53,34 +50,18 @@ fn whole(draft: &mut Draft, at: At, name: &str, what: Whole, printed: Option<Pri
     };
     match what {
         Whole::Users => {
-            put!(
-                draft,
-                client(at, "sessions_count", name, printed),
-                run.sessions
-            );
+            put!(draft, client(at, "sessions_count", name, printed), run.sessions);
         }
         Whole::Elapsed => {
-            put!(
-                draft,
-                client(at, "elapsed_s", name, printed),
-                interval.elapsed_s
-            );
+            put!(draft, client(at, "elapsed_s", name, printed), interval.elapsed_s);
         }
         Whole::PerSecond => {
             let row = load_row(draft, "Transactions", "count");
-            put!(
-                draft,
-                client(at, "transactions_per_s", name, printed),
-                instance.load_profile[row].per_s
-            );
+            put!(draft, client(at, "transactions_per_s", name, printed), instance.load_profile[row].per_s);
         }
         Whole::Total => {
             let row = load_row(draft, "Transactions", "count");
-            put!(
-                draft,
-                client(at, "transactions_count", name, printed),
-                instance.load_profile[row].total
-            );
+            put!(draft, client(at, "transactions_count", name, printed), instance.load_profile[row].total);
         }
         Whole::Alone(key) => draft.alone(client(at, key, name, printed)),
     }
@@ -97,14 +78,7 @@ enum Whole {
 }
 
 /// A statistic of one transaction's response time, printed in `us` us each.
-fn response(
-    draft: &mut Draft,
-    at: At,
-    kind: &str,
-    statistic: &str,
-    us: f64,
-    printed: Option<Printed>,
-) {
+fn response(draft: &mut Draft, at: At, kind: &str, statistic: &str, us: f64, printed: Option<Printed>) {
     let Some(printed) = printed.map(|printed| printed.scaled(us)) else {
         return;
     };

@@ -10,10 +10,8 @@ use super::client;
 const DAY_S: f64 = 86_400.0;
 
 /// Titles with a series each.
-const COLUMNS: [(&str, &str, &str); 2] = [
-    ("TPS", "transactions_per_s", "commits_count_per_s"),
-    ("Errors", "errors_count", "errors_count"),
-];
+const COLUMNS: [(&str, &str, &str); 2] =
+    [("TPS", "transactions_per_s", "commits_count_per_s"), ("Errors", "errors_count", "errors_count")];
 
 /// `Time  Users  TPM  TPS ...`
 fn titles(line: &str) -> Option<Vec<&str>> {
@@ -29,13 +27,7 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
         words.next().is_some_and(|word| clock_s(word).is_some())
     };
     let rows = text.head().iter().any(|line| row(&line.text));
-    Confidence::of(
-        86,
-        &[
-            ("titles Time Users TPM TPS", has),
-            ("rows with a time", rows),
-        ],
-    )
+    Confidence::of(86, &[("titles Time Users TPM TPS", has), ("rows with a time", rows)])
 }
 
 pub(super) fn read(text: &Text, draft: &mut Draft) {
@@ -46,15 +38,8 @@ pub(super) fn read(text: &Text, draft: &mut Draft) {
             columns = found.into_iter().map(str::to_owned).collect::<Vec<_>>();
             continue;
         }
-        let words: Vec<&str> = line
-            .text
-            .split_whitespace()
-            .filter(|word| !["AM", "PM"].contains(word))
-            .collect();
-        let clock = words
-            .first()
-            .and_then(|word| clock_s(word))
-            .and_then(|clock| clock.number());
+        let words: Vec<&str> = line.text.split_whitespace().filter(|word| !["AM", "PM"].contains(word)).collect();
+        let clock = words.first().and_then(|word| clock_s(word)).and_then(|clock| clock.number());
         let (Some(clock), true) = (clock, words.len() >= columns.len().min(4)) else {
             continue;
         };

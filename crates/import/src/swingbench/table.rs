@@ -13,10 +13,7 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
         92,
         &[
             ("a table with a column Attribute", has("| Attribute")),
-            (
-                "a row Average Tx/Sec or Benchmark Name",
-                has("Average Tx/Sec") || has("Benchmark Name"),
-            ),
+            ("a row Average Tx/Sec or Benchmark Name", has("Average Tx/Sec") || has("Benchmark Name")),
         ],
     )
 }
@@ -28,14 +25,8 @@ const ROWS: [(&str, Whole); 7] = [
     ("Average Tx/Sec", Whole::PerSecond),
     ("Maximum Tx/Min", Whole::Alone("transactions_per_min_max")),
     ("Total Completed Transactions", Whole::Total),
-    (
-        "Minimum Inter TX Think Time",
-        Whole::Alone("think_inter_ms_min"),
-    ),
-    (
-        "Maximum Inter TX Think Time",
-        Whole::Alone("think_inter_ms_max"),
-    ),
+    ("Minimum Inter TX Think Time", Whole::Alone("think_inter_ms_min")),
+    ("Maximum Inter TX Think Time", Whole::Alone("think_inter_ms_max")),
 ];
 
 /// Headings of the blocks with a row a transaction.
@@ -51,13 +42,7 @@ pub(super) fn read(text: &Text, draft: &mut Draft) {
     let mut statistic = None;
     let mut intra = 0;
     for line in &text.lines {
-        let cells: Vec<&str> = line
-            .text
-            .trim()
-            .trim_matches('|')
-            .split('|')
-            .map(str::trim)
-            .collect();
+        let cells: Vec<&str> = line.text.trim().trim_matches('|').split('|').map(str::trim).collect();
         let [label, value, others @ ..] = cells.as_slice() else {
             continue;
         };
@@ -67,22 +52,13 @@ pub(super) fn read(text: &Text, draft: &mut Draft) {
                 let n = others.len();
                 draft.note(
                     line.at,
-                    format!(
-                        "{n} more columns belong to other runs: one record contains one run, the first"
-                    ),
+                    format!("{n} more columns belong to other runs: one record contains one run, the first"),
                 );
             }
         } else if let Some((_, found)) = BLOCKS.iter().find(|(heading, _)| heading == label) {
             statistic = Some(*found);
         } else if let Some(statistic) = statistic.filter(|_| !label.is_empty()) {
-            response(
-                draft,
-                line.at,
-                label,
-                statistic,
-                1e3,
-                number::measure(value),
-            );
+            response(draft, line.at, label, statistic, 1e3, number::measure(value));
         } else {
             attribute(draft, line.at, label, value, &mut intra);
         }

@@ -29,10 +29,7 @@ fn the_generator_tells_rows_and_times() {
 #[test]
 fn the_published_table_gives_its_figures() {
     let record = imported("swingbench-results-table.txt");
-    assert_eq!(
-        (record.run.sessions, record.interval.elapsed_s.value()),
-        (128, Some(600.0))
-    );
+    assert_eq!((record.run.sessions, record.interval.elapsed_s.value()), (128, Some(600.0)));
     let metrics = &record.metrics;
     for key in ["transactions_per_s", "ops_per_s"] {
         let metric = assay_measure::record::metric::find(metrics, key).expect(key);
@@ -48,10 +45,7 @@ fn the_published_table_gives_its_figures() {
 fn the_results_file_has_more() {
     let record = imported("swingbench-results.xml");
     let orders = &record.driver.ops[1];
-    assert_eq!(
-        (orders.kind.as_str(), orders.count),
-        ("order_products", 100_000)
-    );
+    assert_eq!((orders.kind.as_str(), orders.count), ("order_products", 100_000));
     assert_eq!(orders.service.max_us.value(), Some(980_000.0));
     assert_eq!(number(&record, "", "browse_products_us_p20"), 6_000.0);
     let rates = &record.series.metrics["commits_count_per_s"];
@@ -71,15 +65,9 @@ fn the_progress_of_charbench_is_a_series() {
 #[test]
 fn a_torn_results_file_says_where() {
     let whole = sample("swingbench-results.xml");
-    let source = Source {
-        path: "results.xml".to_owned(),
-        text: whole[..whole.len() / 2].to_owned(),
-    };
+    let source = Source { path: "results.xml".to_owned(), text: whole[..whole.len() / 2].to_owned() };
     let error = import(&[source]).expect_err("torn").to_string();
-    assert!(
-        error.starts_with("results.xml:") && error.contains("incomplete"),
-        "{error}"
-    );
+    assert!(error.starts_with("results.xml:") && error.contains("incomplete"), "{error}");
 }
 
 proptest::proptest! {

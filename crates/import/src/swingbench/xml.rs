@@ -15,14 +15,8 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
         96,
         &[
             ("an element <Results", has("<Results")),
-            (
-                "an element <Overview> or <TransactionResults>",
-                has("<Overview") || has("<TransactionResults"),
-            ),
-            (
-                "BenchmarkName or swingbench",
-                has("BenchmarkName") || has("swingbench"),
-            ),
+            ("an element <Overview> or <TransactionResults>", has("<Overview") || has("<TransactionResults")),
+            ("BenchmarkName or swingbench", has("BenchmarkName") || has("swingbench")),
         ],
     )
 }
@@ -37,14 +31,9 @@ impl Source<'_> {
     fn at(&self, node: Node<'_, '_>) -> At {
         // The text of an element may stand on a later line than its tag.
         let inner = node.first_child().unwrap_or(node);
-        let blanks = node
-            .text()
-            .map_or(0, |text| text.len() - text.trim_start().len());
+        let blanks = node.text().map_or(0, |text| text.len() - text.trim_start().len());
         let position = self.document.text_pos_at(inner.range().start + blanks);
-        At {
-            file: self.file,
-            line: u64::from(position.row),
-        }
+        At { file: self.file, line: u64::from(position.row) }
     }
 }
 
@@ -60,14 +49,8 @@ pub(super) fn read(text: &Text, draft: &mut Draft) -> Result<(), ImportError> {
         what: format!("the XML is incomplete: {error}; import the file as Swingbench wrote it"),
     })?;
     draft.recognised("", "Swingbench results XML");
-    let source = Source {
-        file: text.file,
-        document: &document,
-    };
-    let shift = |at: At| At {
-        line: at.line + skipped,
-        ..at
-    };
+    let source = Source { file: text.file, document: &document };
+    let shift = |at: At| At { line: at.line + skipped, ..at };
     for node in document.root_element().children().filter(Node::is_element) {
         for child in node.children().filter(Node::is_element) {
             let at = shift(source.at(child));
@@ -93,15 +76,9 @@ fn overview(draft: &mut Draft, at: At, node: Node<'_, '_>) {
     let (what, printed) = match name {
         "TotalRunTime" => (Whole::Elapsed, clock_s(text)),
         "TotalCompletedTransactions" => (Whole::Total, number::count(text)),
-        "TotalFailedTransactions" => (
-            Whole::Alone("transactions_failed_count"),
-            number::count(text),
-        ),
+        "TotalFailedTransactions" => (Whole::Alone("transactions_failed_count"), number::count(text)),
         "AverageTransactionsPerSecond" => (Whole::PerSecond, number::measure(text)),
-        "MaximumTransactionRate" => (
-            Whole::Alone("transactions_per_min_max"),
-            number::count(text),
-        ),
+        "MaximumTransactionRate" => (Whole::Alone("transactions_per_min_max"), number::count(text)),
         "TimeOfRun" => {
             text.clone_into(&mut draft.record.run.started);
             return;
@@ -193,12 +170,7 @@ fn transaction(draft: &mut Draft, source: &Source<'_>, skipped: u64, result: Nod
                 rate(draft, row);
             }
             "FailedTransactionCount" => failed(draft, at, &slug, name, printed),
-            "RollbackCount" => draft.alone(client(
-                at,
-                &format!("{slug}_rollbacks_count"),
-                name,
-                printed,
-            )),
+            "RollbackCount" => draft.alone(client(at, &format!("{slug}_rollbacks_count"), name, printed)),
             _ => {}
         }
     }
@@ -243,12 +215,7 @@ fn readings(draft: &mut Draft, at: At, node: Node<'_, '_>) {
         if let Some(step) = step(draft, since) {
             let at = At { line: *line, ..at };
             let reading = client(at, "transactions_per_s", "TPSReadings", printed);
-            put_step(
-                draft,
-                reading.scope(&format!("{since} s")),
-                "commits_count_per_s",
-                step,
-            );
+            put_step(draft, reading.scope(&format!("{since} s")), "commits_count_per_s", step);
         }
     }
 }

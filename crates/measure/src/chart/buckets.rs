@@ -25,17 +25,13 @@ pub fn bucket_middle_us(bucket: usize) -> f64 {
 /// Shares of all waits and of all their time by bucket, 0..100.
 #[must_use]
 pub fn shares(buckets: &[u64]) -> (Vec<f64>, Vec<f64>) {
-    let time: Vec<f64> = (buckets.iter().enumerate())
-        .map(|(bucket, count)| *count as f64 * bucket_middle_us(bucket))
-        .collect();
+    let time: Vec<f64> =
+        (buckets.iter().enumerate()).map(|(bucket, count)| *count as f64 * bucket_middle_us(bucket)).collect();
     let waits: f64 = buckets.iter().map(|count| *count as f64).sum();
     let whole: f64 = time.iter().sum();
     let share = |part: f64, all: f64| if all > 0.0 { 100.0 * part / all } else { 0.0 };
     let of_waits = buckets.iter().map(|count| share(*count as f64, waits));
-    (
-        of_waits.collect(),
-        time.iter().map(|us| share(*us, whole)).collect(),
-    )
+    (of_waits.collect(), time.iter().map(|us| share(*us, whole)).collect())
 }
 
 /// First and last used bucket, if any.
@@ -58,7 +54,8 @@ pub fn of_buckets(id: &str, title: &str, buckets: &[u64]) -> Drawn {
         id: id.to_owned(),
         title: title.to_owned(),
         note: "The name of a bucket is its upper bound; its lower bound is half of that. The share of time assumes \
-            that every wait lies in the middle of its bucket (three quarters of its upper bound).".to_owned(),
+            that every wait lies in the middle of its bucket (three quarters of its upper bound)."
+            .to_owned(),
         x: Axis::of("below", ""),
         y: Axis::of("share", "%"),
         rows: Rows::Names((first..=last).map(bucket_name).collect()),

@@ -99,10 +99,7 @@ fn lines<'a>(path: &str, bytes: &'a [u8], layer: &mut Layer) -> Vec<Line<'a>> {
             Ok(text) => out.push(Line { number, text }),
             Err(error) => layer.error(
                 format!("{path}:{number}"),
-                format!(
-                    "byte {} of the line is not UTF-8; save the file as UTF-8",
-                    error.valid_up_to() + 1
-                ),
+                format!("byte {} of the line is not UTF-8; save the file as UTF-8", error.valid_up_to() + 1),
             ),
         }
     }
@@ -140,9 +137,5 @@ fn recognise(path: &str, lines: &[Line<'_>]) -> Format {
             banner += 1;
         }
     }
-    if banner > assignments {
-        Format::Banner
-    } else {
-        Format::SlobConf
-    }
+    if banner > assignments { Format::Banner } else { Format::SlobConf }
 }

@@ -41,19 +41,11 @@ impl Layer {
     }
 
     pub(super) fn error(&mut self, place: impl Into<String>, text: impl Into<String>) {
-        self.problems.push(Problem {
-            error: true,
-            place: place.into(),
-            text: text.into(),
-        });
+        self.problems.push(Problem { error: true, place: place.into(), text: text.into() });
     }
 
     pub(super) fn notice(&mut self, place: impl Into<String>, text: impl Into<String>) {
-        self.problems.push(Problem {
-            error: false,
-            place: place.into(),
-            text: text.into(),
-        });
+        self.problems.push(Problem { error: false, place: place.into(), text: text.into() });
     }
 }
 
@@ -76,10 +68,7 @@ pub fn environment(variables: impl IntoIterator<Item = (String, String)>) -> Lay
         })
         .collect();
     given.sort_by(|a, b| a.name.cmp(&b.name));
-    Layer {
-        given,
-        problems: Vec::new(),
-    }
+    Layer { given, problems: Vec::new() }
 }
 
 /// The layer of the command line: options and `--set NAME=VALUE`, as

@@ -15,14 +15,9 @@ pub(super) fn split_name(text: &str) -> Option<(&str, &str)> {
         Some(rest) if rest.starts_with(is_blank) => rest.trim_start_matches(is_blank),
         _ => text,
     };
-    let end = text
-        .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
     let name = &text[..end];
-    let starts_well = name
-        .chars()
-        .next()
-        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    let starts_well = name.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
     starts_well.then(|| (name, &text[end..]))
 }
 

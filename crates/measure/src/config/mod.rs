@@ -30,9 +30,7 @@ pub use print::{given_lines, setting_lines, slob_conf};
 pub use resolve::{Tables, all_params, is_secret, resolve};
 pub use rules::{LEAST_SCALE_BLOCKS, USUAL_LEAST_SCALE_BLOCKS};
 pub use secrets::{looks_secret, mask, mask_url_password};
-pub use settings::{
-    Effective, Origin, ParamDef, ParamKind, Problem, Resolved, Settings, Value, place_of,
-};
+pub use settings::{Effective, Origin, ParamDef, ParamKind, Problem, Resolved, Settings, Value, place_of};
 pub use slob::PARAMS as SLOB_PARAMS;
 pub use target::{Scheme, target};
 pub use value::{duration_ns, seconds_text};

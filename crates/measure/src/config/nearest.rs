@@ -24,8 +24,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 
 /// The letters of a name, a bit each; some share one.
 fn letters(name: &[char]) -> u64 {
-    name.iter()
-        .fold(0, |all, letter| all | 1 << (u32::from(*letter) % 64))
+    name.iter().fold(0, |all, letter| all | 1 << (u32::from(*letter) % 64))
 }
 
 /// More than any distance.
@@ -45,14 +44,8 @@ impl Rows {
     /// (optimal string alignment), the second in whichever case; `None` above `limit`.
     fn distance(&mut self, a: &[char], b: &str, limit: usize) -> Option<usize> {
         self.known.clear();
-        self.known
-            .extend(b.chars().map(|letter| letter.to_ascii_uppercase()));
-        let Self {
-            known: b,
-            before,
-            above,
-            row,
-        } = self;
+        self.known.extend(b.chars().map(|letter| letter.to_ascii_uppercase()));
+        let Self { known: b, before, above, row } = self;
         // Each letter that one of them has and the other has not costs an edit; most candidates are told apart by that.
         let (in_a, in_b) = (letters(a), letters(b));
         let missing = (in_a & !in_b).count_ones().max((in_b & !in_a).count_ones()) as usize;
@@ -67,9 +60,7 @@ impl Rows {
             row[0] = i + 1;
             // What lies further from the diagonal is above the limit.
             for j in i.saturating_sub(limit)..(i + limit + 1).min(b.len()) {
-                let mut best = (above[j] + usize::from(*x != b[j]))
-                    .min(above[j + 1] + 1)
-                    .min(row[j] + 1);
+                let mut best = (above[j] + usize::from(*x != b[j])).min(above[j + 1] + 1).min(row[j] + 1);
                 if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == b[j] {
                     best = best.min(before[j - 1] + 1);
                 }

@@ -12,15 +12,9 @@ const MOST_LOADERS: u64 = 256;
 pub(super) fn translate(path: &str, layer: &mut Layer) {
     let given = std::mem::take(&mut layer.given);
     if !given.iter().any(|given| given.name == "UPDATE_PCT") {
-        layer.notice(
-            path,
-            "UPDATE_PCT is not in this pgio.conf: assay uses 10, while pgio would use 0",
-        );
+        layer.notice(path, "UPDATE_PCT is not in this pgio.conf: assay uses 10, while pgio would use 0");
     }
-    if !given
-        .iter()
-        .any(|given| given.name == "TARGET" || given.name == "ENGINE")
-    {
+    if !given.iter().any(|given| given.name == "TARGET" || given.name == "ENGINE") {
         connect(&given, path, layer);
     }
     for given in given {
@@ -31,18 +25,14 @@ pub(super) fn translate(path: &str, layer: &mut Layer) {
                 if loaders.text.parse::<u64>().is_ok_and(|n| n > MOST_LOADERS) {
                     loaders.text = MOST_LOADERS.to_string();
                     loaders.place.clone_from(&given.place);
-                    layer.notice(
-                        &given.place,
-                        format!("loading uses at most {MOST_LOADERS} threads"),
-                    );
+                    layer.notice(&given.place, format!("loading uses at most {MOST_LOADERS} threads"));
                 }
                 layer.given.push(renamed(given, "THREADS_PER_SCHEMA"));
                 layer.given.push(loaders);
             }
-            "CREATE_BASE_TABLE" => layer.notice(
-                &given.place,
-                "CREATE_BASE_TABLE has no effect here: assay needs no seed table",
-            ),
+            "CREATE_BASE_TABLE" => {
+                layer.notice(&given.place, "CREATE_BASE_TABLE has no effect here: assay needs no seed table")
+            }
             "DBNAME" | "CONNECT_STRING" => {}
             _ => layer.given.push(given),
         }
@@ -69,10 +59,7 @@ fn connect(given: &[Given], path: &str, layer: &mut Layer) {
     if let (Some(connect), Some(dbname)) = (last("CONNECT_STRING"), last("DBNAME"))
         && connect.text != dbname.text
     {
-        layer.notice(
-            path,
-            "DBNAME has no effect here: assay reads the statistics of the database in CONNECT_STRING",
-        );
+        layer.notice(path, "DBNAME has no effect here: assay reads the statistics of the database in CONNECT_STRING");
     }
 }
 
@@ -95,31 +82,20 @@ fn target(words: &str) -> Result<String, String> {
     let mut words = words.split_whitespace();
     while let Some(word) = words.next() {
         let known = OPTIONS.iter().find_map(|(short, long, name)| {
-            let rest = word
-                .strip_prefix(long)
-                .map(|rest| rest.strip_prefix('=').unwrap_or(rest));
+            let rest = word.strip_prefix(long).map(|rest| rest.strip_prefix('=').unwrap_or(rest));
             Some((*name, rest.or_else(|| word.strip_prefix(short))?))
         });
         let (name, value) = match known {
             Some((name, "")) => (name, words.next().ok_or(format!("{word} needs a value"))?),
             Some(found) => found,
             None if word.starts_with('-') => {
-                return Err(format!(
-                    "assay does not support psql's option {word} here; use -h, -p, -U, -d, or a URL"
-                ));
+                return Err(format!("assay does not support psql's option {word} here; use -h, -p, -U, -d, or a URL"));
             }
-            None => (
-                bare.next()
-                    .ok_or("there are more words than a database and a user")?,
-                word,
-            ),
+            None => (bare.next().ok_or("there are more words than a database and a user")?, word),
         };
         values.push((name, value));
     }
-    let plain = |text: &str| {
-        text.bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    };
+    let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     match values.as_slice() {
         [("dbname", name)] if plain(name) => Ok(format!("postgres:///{name}")),
         _ => {
@@ -133,12 +109,8 @@ fn target(words: &str) -> Result<String, String> {
 }
 
 /// psql's options that say where and who.
-const OPTIONS: &[(&str, &str, &str)] = &[
-    ("-h", "--host", "host"),
-    ("-p", "--port", "port"),
-    ("-U", "--username", "user"),
-    ("-d", "--dbname", "dbname"),
-];
+const OPTIONS: &[(&str, &str, &str)] =
+    &[("-h", "--host", "host"), ("-p", "--port", "port"), ("-U", "--username", "user"), ("-d", "--dbname", "dbname")];
 
 fn renamed(mut given: Given, name: &str) -> Given {
     given.name = name.to_owned();

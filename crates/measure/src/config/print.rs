@@ -27,9 +27,7 @@ pub fn setting_lines(settings: &Settings) -> Vec<SettingLine> {
 pub fn given_lines(settings: &Settings) -> Vec<SettingLine> {
     let is_given = |setting: &&Effective| match &setting.origin {
         Origin::Default => false,
-        Origin::Implied(by) => settings
-            .iter()
-            .all(|other| other.def.name != by || other.origin != Origin::Default),
+        Origin::Implied(by) => settings.iter().all(|other| other.def.name != by || other.origin != Origin::Default),
         _ => true,
     };
     settings.iter().filter(is_given).map(line).collect()

@@ -22,16 +22,9 @@ pub struct Tables<'a> {
 /// Resolves layers, lowest precedence first (file, environment, command line).
 #[must_use]
 pub fn resolve(tables: &Tables<'_>, layers: &[Layer]) -> Resolved {
-    let mut resolver = Resolver {
-        tables,
-        resolved: Resolved::default(),
-        chosen: BTreeMap::new(),
-    };
+    let mut resolver = Resolver { tables, resolved: Resolved::default(), chosen: BTreeMap::new() };
     for layer in layers {
-        resolver
-            .resolved
-            .problems
-            .extend(layer.problems.iter().cloned());
+        resolver.resolved.problems.extend(layer.problems.iter().cloned());
         resolver.layer(layer);
     }
     resolver.defaults();
@@ -47,20 +40,14 @@ pub fn resolve(tables: &Tables<'_>, layers: &[Layer]) -> Resolved {
 pub fn is_secret(tables: &Tables<'_>, name: &str) -> bool {
     let upper = name.to_uppercase();
     super::secrets::looks_secret(&upper)
-        || all_params(tables).any(|def| {
-            def.kind == ParamKind::Secret
-                && (def.name == upper || def.aliases.contains(&upper.as_str()))
-        })
+        || all_params(tables)
+            .any(|def| def.kind == ParamKind::Secret && (def.name == upper || def.aliases.contains(&upper.as_str())))
 }
 
 /// Every definition in force: the target's own, then the workload's it does not replace.
 pub fn all_params(tables: &Tables<'_>) -> impl Iterator<Item = &'static ParamDef> + use<> {
     let own = tables.params;
-    own.iter().chain(
-        slob::PARAMS
-            .iter()
-            .filter(move |def| !own.iter().any(|other| other.name == def.name)),
-    )
+    own.iter().chain(slob::PARAMS.iter().filter(move |def| !own.iter().any(|other| other.name == def.name)))
 }
 
 struct Resolver<'a> {
@@ -71,22 +58,14 @@ struct Resolver<'a> {
 
 impl Resolver<'_> {
     fn problem(&mut self, error: bool, place: &str, text: String) {
-        self.resolved.problems.push(Problem {
-            error,
-            place: place.to_owned(),
-            text,
-        });
+        self.resolved.problems.push(Problem { error, place: place.to_owned(), text });
     }
 
     fn layer(&mut self, layer: &Layer) {
         // The last of a repeated name counts within its layer; an empty value is none.
         let mut last: BTreeMap<&'static str, (Option<Effective>, String)> = BTreeMap::new();
         for given in &layer.given {
-            if given
-                .scope
-                .as_deref()
-                .is_some_and(|scope| self.skips_scope(scope, given))
-            {
+            if given.scope.as_deref().is_some_and(|scope| self.skips_scope(scope, given)) {
                 continue;
             }
             let Some((def, text)) = self.definition(given) else {
@@ -95,10 +74,7 @@ impl Resolver<'_> {
             if let Some((_, place)) = last.get(def.name)
                 && *place != given.place
             {
-                let text = format!(
-                    "{} was already set at {place}; this value is used",
-                    def.name
-                );
+                let text = format!("{} was already set at {place}; this value is used", def.name);
                 self.problem(false, &given.place, text);
             }
             let effective = self.read(def, &text, given);
@@ -109,10 +85,7 @@ impl Resolver<'_> {
                 Some(effective) => {
                     self.chosen.insert(name, effective);
                 }
-                None if layer
-                    .last(name)
-                    .is_some_and(|g| g.origin == Origin::CommandLine) =>
-                {
+                None if layer.last(name).is_some_and(|g| g.origin == Origin::CommandLine) => {
                     self.chosen.remove(name);
                 }
                 None => {}
@@ -131,11 +104,7 @@ impl Resolver<'_> {
             let hint = nearest(scope, known.into_iter().chain(others).chain(["slob"]))
                 .map(|name| format!("; did you mean [{name}]?"))
                 .unwrap_or_default();
-            self.problem(
-                true,
-                &given.place,
-                format!("{} is in the unknown table [{scope}]{hint}", given.name),
-            );
+            self.problem(true, &given.place, format!("{} is in the unknown table [{scope}]{hint}", given.name));
         }
         true
     }
@@ -145,27 +114,17 @@ impl Resolver<'_> {
         let tables = *self.tables;
         let name = given.name.as_str();
         if let Some(def) = find(&tables, |def| def.name == name) {
-            let text = if name == "UNIQUE_INDEX" && given.text.eq_ignore_ascii_case("UNIQUE") {
-                "TRUE"
-            } else {
-                &given.text
-            };
+            let text =
+                if name == "UNIQUE_INDEX" && given.text.eq_ignore_ascii_case("UNIQUE") { "TRUE" } else { &given.text };
             return Some((def, text.to_owned()));
         }
         if let Some(def) = find(&tables, |def| def.aliases.contains(&name)) {
             let text = alias_text(name, &given.text);
-            let shown = if text == given.text || def.kind == ParamKind::Secret {
-                String::new()
-            } else {
-                format!("={text}")
-            };
+            let shown =
+                if text == given.text || def.kind == ParamKind::Secret { String::new() } else { format!("={text}") };
             // The workload's names changed over SLOB's versions; a target's are named as its database names them.
             let own = tables.params.iter().any(|own| own.name == def.name);
-            let what = if own {
-                "another name"
-            } else {
-                "an old spelling"
-            };
+            let what = if own { "another name" } else { "an old spelling" };
             let notice = format!("{name} is {what} of {}{shown}", def.name);
             self.problem(false, &given.place, notice);
             return Some((def, text));
@@ -173,17 +132,10 @@ impl Resolver<'_> {
         let elsewhere = tables
             .others
             .iter()
-            .find(|(_, params)| {
-                params
-                    .iter()
-                    .any(|def| def.name == name || def.aliases.contains(&name))
-            })
+            .find(|(_, params)| params.iter().any(|def| def.name == name || def.aliases.contains(&name)))
             .map(|(target, _)| *target);
         if let Some(target) = elsewhere {
-            let text = format!(
-                "{name} applies only to the {target} target and has no effect on {}",
-                tables.target
-            );
+            let text = format!("{name} applies only to the {target} target and has no effect on {}", tables.target);
             self.problem(false, &given.place, text);
             return None;
         }
@@ -193,20 +145,12 @@ impl Resolver<'_> {
 
     fn unknown(&mut self, given: &Given) {
         let names: Vec<&str> = all_params(self.tables)
-            .chain(
-                self.tables
-                    .others
-                    .iter()
-                    .flat_map(|(_, params)| params.iter()),
-            )
+            .chain(self.tables.others.iter().flat_map(|(_, params)| params.iter()))
             .flat_map(|def| std::iter::once(def.name).chain(def.aliases.iter().copied()))
             .collect();
         let hint = nearest(&given.name, names);
         if given.origin == Origin::Environment && hint.is_none() {
-            let text = format!(
-                "{ENVIRONMENT_PREFIX}{} names no parameter and is ignored",
-                given.name
-            );
+            let text = format!("{ENVIRONMENT_PREFIX}{} names no parameter and is ignored", given.name);
             self.problem(false, &given.place, text);
             return;
         }
@@ -214,11 +158,7 @@ impl Resolver<'_> {
             || "`assay config show --all` lists all names".to_owned(),
             |name| format!("did you mean {name}?"),
         );
-        self.problem(
-            true,
-            &given.place,
-            format!("unknown parameter {}; {hint}", given.name),
-        );
+        self.problem(true, &given.place, format!("unknown parameter {}; {hint}", given.name));
     }
 
     /// The typed value; `None` if empty or broken.
@@ -237,8 +177,7 @@ impl Resolver<'_> {
                 if let Some(notice) = parsed.notice.clone() {
                     self.problem(false, &given.place, notice);
                 }
-                (parsed.value != Value::Unset)
-                    .then(|| effective(*def, parsed, given.origin.clone()))
+                (parsed.value != Value::Unset).then(|| effective(*def, parsed, given.origin.clone()))
             }
             Err(text) => {
                 self.problem(true, &given.place, text);
@@ -251,8 +190,7 @@ impl Resolver<'_> {
     fn defaults(&mut self) {
         for def in all_params(self.tables) {
             let effective = self.chosen.remove(def.name).unwrap_or_else(|| {
-                let parsed =
-                    value::parse(def, def.default).expect("defaults are tested to be legal values");
+                let parsed = value::parse(def, def.default).expect("defaults are tested to be legal values");
                 effective(*def, parsed, Origin::Default)
             });
             self.resolved.settings.set(effective);
@@ -265,12 +203,7 @@ fn find(tables: &Tables<'_>, wanted: impl Fn(&ParamDef) -> bool) -> Option<&'sta
 }
 
 fn effective(def: ParamDef, parsed: Parsed, origin: Origin) -> Effective {
-    Effective {
-        def,
-        value: parsed.value,
-        text: parsed.text,
-        origin,
-    }
+    Effective { def, value: parsed.value, text: parsed.text, origin }
 }
 
 /// Some other spellings have other values or units too.
@@ -308,27 +241,16 @@ fn foreign_to(target: &str, resolved: &mut Resolved) {
         }
     }
     for (kind, names) in by_kind {
-        let verb = if names.len() == 1 {
-            "concerns"
-        } else {
-            "concern"
-        };
+        let verb = if names.len() == 1 { "concerns" } else { "concern" };
         let does = if names.len() == 1 { "does" } else { "do" };
         resolved.problems.push(Problem {
             error: false,
             place: place.remove(kind).unwrap_or_default(),
-            text: format!(
-                "{} {verb} {kind} only and {does} nothing on the {target} target",
-                names.join(", ")
-            ),
+            text: format!("{} {verb} {kind} only and {does} nothing on the {target} target", names.join(", ")),
         });
     }
 }
 
 fn line_of(problem: &Problem) -> usize {
-    problem
-        .place
-        .rsplit_once(':')
-        .and_then(|(_, line)| line.parse().ok())
-        .unwrap_or(0)
+    problem.place.rsplit_once(':').and_then(|(_, line)| line.parse().ok()).unwrap_or(0)
 }

@@ -39,12 +39,7 @@ fn problem(resolved: &mut Resolved, error: bool, name: &str, text: String) {
 
 fn imply(settings: &mut Settings, name: &str, value: Value, text: String, by: &str) {
     let def = settings.get(name).def;
-    settings.set(Effective {
-        def,
-        value,
-        text,
-        origin: Origin::Implied(by.to_owned()),
-    });
+    settings.set(Effective { def, value, text, origin: Origin::Implied(by.to_owned()) });
 }
 
 /// WORK_LOOP governs, unless RUN_TIME comes from the command line and it does not.
@@ -60,30 +55,17 @@ fn work_loop(resolved: &mut Resolved) {
             resolved,
             true,
             "RUN_TIME",
-            "a run has a time or a number of operations: give --time or WORK_LOOP, not both"
-                .to_owned(),
+            "a run has a time or a number of operations: give --time or WORK_LOOP, not both".to_owned(),
         );
     } else if time_asked {
-        problem(
-            resolved,
-            false,
-            "WORK_LOOP",
-            "the run time on the command line overrides WORK_LOOP".to_owned(),
-        );
-        imply(
-            &mut resolved.settings,
-            "WORK_LOOP",
-            Value::Int(0),
-            "0".to_owned(),
-            "--time",
-        );
+        problem(resolved, false, "WORK_LOOP", "the run time on the command line overrides WORK_LOOP".to_owned());
+        imply(&mut resolved.settings, "WORK_LOOP", Value::Int(0), "0".to_owned(), "--time");
     } else {
         problem(
             resolved,
             false,
             "RUN_TIME",
-            "RUN_TIME is ignored because WORK_LOOP is set (MAX_RUN_TIME limits such a run)"
-                .to_owned(),
+            "RUN_TIME is ignored because WORK_LOOP is set (MAX_RUN_TIME limits such a run)".to_owned(),
         );
     }
 }
@@ -96,12 +78,7 @@ fn run_time(resolved: &mut Resolved) {
     let run_time = settings.ns("RUN_TIME");
     let text = settings.get("RUN_TIME").text.clone();
     if run_time < SECOND_NS {
-        problem(
-            resolved,
-            true,
-            "RUN_TIME",
-            format!("RUN_TIME={text} is less than a second; give 1 or more"),
-        );
+        problem(resolved, true, "RUN_TIME", format!("RUN_TIME={text} is less than a second; give 1 or more"));
     } else if run_time < SHORT_RUN_NS {
         problem(
             resolved,
@@ -119,57 +96,26 @@ fn warmup(resolved: &mut Resolved) {
     if settings.int("WORK_LOOP") > 0 {
         let given = settings.is_given("WARMUP") && settings.ns("WARMUP") > 0;
         if given {
-            problem(
-                resolved,
-                false,
-                "WARMUP",
-                "WARMUP is ignored because WORK_LOOP is set".to_owned(),
-            );
+            problem(resolved, false, "WARMUP", "WARMUP is ignored because WORK_LOOP is set".to_owned());
         }
         let settings = &mut resolved.settings;
-        imply(
-            settings,
-            "WARMUP",
-            Value::Ns(0),
-            "0".to_owned(),
-            "WORK_LOOP",
-        );
+        imply(settings, "WARMUP", Value::Ns(0), "0".to_owned(), "WORK_LOOP");
     } else if settings.get("WARMUP").value == Value::Unset {
         let ns = (settings.ns("RUN_TIME") / 10).min(LONGEST_WARMUP_NS);
-        imply(
-            settings,
-            "WARMUP",
-            Value::Ns(ns),
-            seconds_text(ns),
-            "RUN_TIME",
-        );
+        imply(settings, "WARMUP", Value::Ns(ns), seconds_text(ns), "RUN_TIME");
     }
 }
 
 fn imply_work_units(settings: &mut Settings) {
     let work_unit = settings.int("WORK_UNIT");
     if settings.get("UPDATE_WORK_UNIT").value == Value::Unset {
-        imply(
-            settings,
-            "UPDATE_WORK_UNIT",
-            Value::Int(work_unit),
-            work_unit.to_string(),
-            "WORK_UNIT",
-        );
+        imply(settings, "UPDATE_WORK_UNIT", Value::Int(work_unit), work_unit.to_string(), "WORK_UNIT");
     }
-    let depth = settings
-        .iter()
-        .find(|setting| setting.def.name == "IO_DEPTH");
+    let depth = settings.iter().find(|setting| setting.def.name == "IO_DEPTH");
     // 0 is the native table's word for "follows from WORK_UNIT".
     if depth.is_some_and(|depth| matches!(depth.value, Value::Unset | Value::Int(0))) {
         let depth = work_unit.min(MOST_DEPTH);
-        imply(
-            settings,
-            "IO_DEPTH",
-            Value::Int(depth),
-            depth.to_string(),
-            "WORK_UNIT",
-        );
+        imply(settings, "IO_DEPTH", Value::Int(depth), depth.to_string(), "WORK_UNIT");
     }
 }
 
@@ -180,9 +126,7 @@ fn block_size(resolved: &mut Resolved) {
             resolved,
             true,
             "BLOCK_SZ",
-            format!(
-                "BLOCK_SZ={bytes} is not a power of two; give 4096, 8192, 16384, 32768 or 65536"
-            ),
+            format!("BLOCK_SZ={bytes} is not a power of two; give 4096, 8192, 16384, 32768 or 65536"),
         );
     }
 }
@@ -197,9 +141,7 @@ fn scale(resolved: &mut Resolved) {
     let Some(blocks) = settings.blocks("SCALE", block_bytes) else {
         return;
     };
-    let work_unit = settings
-        .int("WORK_UNIT")
-        .max(settings.int("UPDATE_WORK_UNIT"));
+    let work_unit = settings.int("WORK_UNIT").max(settings.int("UPDATE_WORK_UNIT"));
     let least = LEAST_SCALE_BLOCKS.max(work_unit);
     if blocks < least {
         problem(

@@ -4,17 +4,7 @@
 /// is never repeated in a message or a copy of the file.
 #[must_use]
 pub fn looks_secret(name: &str) -> bool {
-    has_one_of(
-        name,
-        &[
-            "PASS",
-            "PWD",
-            "SECRET",
-            "CONNECT_STRING",
-            "TOKEN",
-            "CREDENTIAL",
-        ],
-    )
+    has_one_of(name, &["PASS", "PWD", "SECRET", "CONNECT_STRING", "TOKEN", "CREDENTIAL"])
 }
 
 /// Whether a name says where or as whom one connects: its value may be `user/password@place`.

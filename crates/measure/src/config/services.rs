@@ -8,27 +8,17 @@
 /// that of number ((k-1) mod max)+1; with one schema the sessions take turns,
 /// from number 1. Without a maximum everybody uses `base` itself.
 #[must_use]
-pub fn assign(
-    base: &str,
-    max: Option<u64>,
-    schemas: u32,
-    threads_per_schema: u32,
-) -> (Vec<String>, Option<String>) {
+pub fn assign(base: &str, max: Option<u64>, schemas: u32, threads_per_schema: u32) -> (Vec<String>, Option<String>) {
     let mut services = Vec::new();
     for schema in 0..u64::from(schemas) {
         for thread in 0..u64::from(threads_per_schema) {
             let turn = if schemas == 1 { thread } else { schema };
-            services.push(max.filter(|max| *max > 0).map_or_else(
-                || base.to_owned(),
-                |max| format!("{base}{}", turn % max + 1),
-            ));
+            services.push(
+                max.filter(|max| *max > 0).map_or_else(|| base.to_owned(), |max| format!("{base}{}", turn % max + 1)),
+            );
         }
     }
-    let turns = if schemas == 1 {
-        u64::from(threads_per_schema)
-    } else {
-        u64::from(schemas)
-    };
+    let turns = if schemas == 1 { u64::from(threads_per_schema) } else { u64::from(schemas) };
     let uneven = max.filter(|max| *max > 0 && turns % max != 0).map(|max| {
         let what = if schemas == 1 { "sessions" } else { "schemas" };
         format!("{turns} {what} cannot be divided evenly among {max} services: some services carry more load")
@@ -43,9 +33,7 @@ mod tests {
     #[test]
     fn slob_39_services_rotate_by_schema_or_by_session() {
         let (services, uneven) = assign("x", Some(3), 6, 2);
-        let expected = [
-            "x1", "x1", "x2", "x2", "x3", "x3", "x1", "x1", "x2", "x2", "x3", "x3",
-        ];
+        let expected = ["x1", "x1", "x2", "x2", "x3", "x3", "x1", "x1", "x2", "x2", "x3", "x3"];
         assert_eq!(services, expected);
         assert_eq!(uneven, None);
         let (services, uneven) = assign("x", Some(3), 1, 6);

@@ -151,9 +151,7 @@ impl Settings {
     /// If no table defines `name`: a mistake in this program, not of its user.
     #[must_use]
     pub fn get(&self, name: &str) -> &Effective {
-        self.values
-            .get(name)
-            .unwrap_or_else(|| panic!("parameter {name} is in no table"))
+        self.values.get(name).unwrap_or_else(|| panic!("parameter {name} is in no table"))
     }
 
     /// Whether somebody set it (its origin is not the default).
@@ -238,11 +236,7 @@ impl Resolved {
     /// # Errors
     /// All problems, if one of them is an error.
     pub fn into_result(self) -> Result<(Settings, Vec<Problem>), Vec<Problem>> {
-        if self.has_errors() {
-            Err(self.problems)
-        } else {
-            Ok((self.settings, self.problems))
-        }
+        if self.has_errors() { Err(self.problems) } else { Ok((self.settings, self.problems)) }
     }
 }
 

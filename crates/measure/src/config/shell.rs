@@ -54,10 +54,7 @@ struct Assignment<'a> {
 /// One line; `None` for `export A B C`, which older files carry.
 fn assignment(text: &str) -> Result<Option<Assignment<'_>>, String> {
     let Some((name, rest)) = split_name(text) else {
-        return Err(format!(
-            "\"{}\" is not NAME=VALUE; start comments with #",
-            shortened(text)
-        ));
+        return Err(format!("\"{}\" is not NAME=VALUE; start comments with #", shortened(text)));
     };
     let after_name = rest.trim_start_matches(is_blank);
     let Some(value) = after_name.strip_prefix('=') else {
@@ -71,11 +68,7 @@ fn assignment(text: &str) -> Result<Option<Assignment<'_>>, String> {
         };
         return Err(format!(
             "\"{}\" is not NAME=VALUE; {way_out}",
-            if may_hold_secret(text) {
-                name
-            } else {
-                shortened(text)
-            }
+            if may_hold_secret(text) { name } else { shortened(text) }
         ));
     };
     let value = value.trim_start_matches(is_blank);
@@ -83,17 +76,12 @@ fn assignment(text: &str) -> Result<Option<Assignment<'_>>, String> {
         Some(quote) if Quote::opening(quote).is_some() => quoted(name, value)?,
         _ => bare(name, value, after_name.len() - 1 != value.len())?,
     };
-    Ok(Some(Assignment {
-        name,
-        value: read.value,
-        notices: read.notices,
-    }))
+    Ok(Some(Assignment { name, value: read.value, notices: read.notices }))
 }
 
 fn is_export_list(text: &str) -> bool {
     let mut words = text.split(is_blank).filter(|word| !word.is_empty());
-    words.next() == Some("export")
-        && words.all(|word| word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
+    words.next() == Some("export") && words.all(|word| word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
 }
 
 fn shortened(text: &str) -> &str {
@@ -122,9 +110,7 @@ impl Quote {
             '\'' => Some(Self::Single),
             '"' => Some(Self::Double),
             '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{201b}' => Some(Self::TypographicSingle),
-            '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{201f}' | '\u{ab}' | '\u{bb}' => {
-                Some(Self::TypographicDouble)
-            }
+            '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{201f}' | '\u{ab}' | '\u{bb}' => Some(Self::TypographicDouble),
             _ => None,
         }
     }
@@ -145,13 +131,8 @@ fn quoted(name: &str, text: &str) -> Result<Read, String> {
         let other = Quote::opening(c)?;
         let same_width = matches!(
             (style, other),
-            (
-                Quote::Single | Quote::TypographicSingle,
-                Quote::Single | Quote::TypographicSingle
-            ) | (
-                Quote::Double | Quote::TypographicDouble,
-                Quote::Double | Quote::TypographicDouble
-            )
+            (Quote::Single | Quote::TypographicSingle, Quote::Single | Quote::TypographicSingle)
+                | (Quote::Double | Quote::TypographicDouble, Quote::Double | Quote::TypographicDouble)
         );
         same_width.then_some((begin + at, c, other))
     });
@@ -163,34 +144,23 @@ fn quoted(name: &str, text: &str) -> Result<Read, String> {
     };
     let value = &text[begin..end];
     if style.is_typographic() != other.is_typographic() {
-        return Err(format!(
-            "mixed quote styles around the value of {name}; write {}",
-            corrected(name, value)
-        ));
+        return Err(format!("mixed quote styles around the value of {name}; write {}", corrected(name, value)));
     }
     rest_is_comment(name, &text[end + close.len_utf8()..])?;
     let mut notices = Vec::new();
     if style.is_typographic() {
-        notices.push(format!(
-            "typographic quotes around the value of {name} were read as straight quotes"
-        ));
+        notices.push(format!("typographic quotes around the value of {name} were read as straight quotes"));
     }
     if style != Quote::Single {
         refuse_expansion(name, value)?;
     }
-    Ok(Read {
-        value: value.to_owned(),
-        notices,
-    })
+    Ok(Read { value: value.to_owned(), notices })
 }
 
 /// A value without quotes; `after_blank` says whether blanks follow the `=`.
 fn bare(name: &str, text: &str, after_blank: bool) -> Result<Read, String> {
     if text.is_empty() || (after_blank && text.starts_with('#')) {
-        return Ok(Read {
-            value: String::new(),
-            notices: Vec::new(),
-        });
+        return Ok(Read { value: String::new(), notices: Vec::new() });
     }
     let end = text.find(is_blank).unwrap_or(text.len());
     let value = &text[..end];
@@ -202,15 +172,10 @@ fn bare(name: &str, text: &str, after_blank: bool) -> Result<Read, String> {
         ));
     }
     if value.chars().any(|c| Quote::opening(c).is_some()) {
-        return Err(format!(
-            "there is a quotation mark inside the value of {name}; put quotes around the whole value"
-        ));
+        return Err(format!("there is a quotation mark inside the value of {name}; put quotes around the whole value"));
     }
     rest_is_comment(name, &text[end..])?;
-    Ok(Read {
-        value: value.to_owned(),
-        notices: Vec::new(),
-    })
+    Ok(Read { value: value.to_owned(), notices: Vec::new() })
 }
 
 fn rest_is_comment(name: &str, rest: &str) -> Result<(), String> {
@@ -219,14 +184,8 @@ fn rest_is_comment(name: &str, rest: &str) -> Result<(), String> {
         return Ok(());
     }
     // A value with blanks in it that lacks its quotes may be a secret's tail.
-    let shown = if may_hold_secret(name) {
-        String::new()
-    } else {
-        format!(" (\"{}\")", shortened(trimmed))
-    };
-    Err(format!(
-        "there is text after the value of {name}{shown}; start comments with # after a space"
-    ))
+    let shown = if may_hold_secret(name) { String::new() } else { format!(" (\"{}\")", shortened(trimmed)) };
+    Err(format!("there is text after the value of {name}{shown}; start comments with # after a space"))
 }
 
 fn refuse_expansion(name: &str, value: &str) -> Result<(), String> {

@@ -29,47 +29,27 @@ pub fn target(layers: &[Layer], schemes: &[Scheme]) -> Result<(String, Origin), 
     let forms = format!("give one of {}", forms.join(", "));
     let schemes: Vec<&str> = schemes.iter().map(|scheme| scheme.name).collect();
     let schemes = schemes.as_slice();
-    let find = |name: &str| {
-        layers
-            .iter()
-            .rev()
-            .find_map(|layer| layer.last(name).filter(|given| !given.text.is_empty()))
-    };
+    let find =
+        |name: &str| layers.iter().rev().find_map(|layer| layer.last(name).filter(|given| !given.text.is_empty()));
     let engine = find("ENGINE").map(|given| (given, given.text.to_lowercase()));
-    let fail = |given: &Given, text: String| Problem {
-        error: true,
-        place: given.place.clone(),
-        text,
-    };
+    let fail = |given: &Given, text: String| Problem { error: true, place: given.place.clone(), text };
     if let Some((given, engine)) = &engine
         && !schemes.contains(&engine.as_str())
     {
-        return Err(fail(
-            given,
-            format!(
-                "ENGINE={engine} is unknown; give one of {}",
-                schemes.join(", ")
-            ),
-        ));
+        return Err(fail(given, format!("ENGINE={engine} is unknown; give one of {}", schemes.join(", "))));
     }
     let Some(given) = find("TARGET") else {
         return Ok(match engine {
             None => (DEFAULT.to_owned(), Origin::Default),
-            Some((given, engine)) if engine == "native" => {
-                (DEFAULT.to_owned(), given.origin.clone())
-            }
+            Some((given, engine)) if engine == "native" => (DEFAULT.to_owned(), given.origin.clone()),
             Some((given, engine)) => (format!("{engine}:"), given.origin.clone()),
         });
     };
     let (scheme, rest) = split(&given.text, schemes, &forms).map_err(|why| fail(given, why))?;
     match &engine {
-        Some((engine_given, engine)) if engine != scheme => Err(fail(
-            engine_given,
-            format!(
-                "ENGINE={engine} contradicts TARGET at {}; keep one of them",
-                given.place
-            ),
-        )),
+        Some((engine_given, engine)) if engine != scheme => {
+            Err(fail(engine_given, format!("ENGINE={engine} contradicts TARGET at {}; keep one of them", given.place)))
+        }
         _ => Ok((format!("{scheme}:{rest}"), given.origin.clone())),
     }
 }
@@ -78,11 +58,7 @@ pub fn target(layers: &[Layer], schemes: &[Scheme]) -> Result<(String, Origin), 
 ///
 /// # Errors
 /// What is wrong and what may have been meant.
-fn split<'a>(
-    text: &'a str,
-    schemes: &[&'a str],
-    forms: &str,
-) -> Result<(&'a str, &'a str), String> {
+fn split<'a>(text: &'a str, schemes: &[&'a str], forms: &str) -> Result<(&'a str, &'a str), String> {
     if text.trim() != text {
         return Err("TARGET begins or ends with a space; remove it".to_owned());
     }
@@ -90,26 +66,18 @@ fn split<'a>(
     let Some((scheme, rest)) = found else {
         return Err(without_scheme(text, schemes, forms));
     };
-    let scheme = if scheme == POSTGRESQL {
-        "postgres"
-    } else {
-        scheme
-    };
+    let scheme = if scheme == POSTGRESQL { "postgres" } else { scheme };
     if !schemes.contains(&scheme) {
         return Err(unknown(scheme, rest, schemes, forms));
     }
     if scheme == "postgres" && rest.starts_with('/') && !rest.starts_with("//") {
-        return Err(
-            "TARGET: a PostgreSQL URL has two slashes; did you mean postgres://...?".to_owned(),
-        );
+        return Err("TARGET: a PostgreSQL URL has two slashes; did you mean postgres://...?".to_owned());
     }
     let is_server = rest.starts_with("//") && rest.contains('@');
     if scheme == "native" && (is_server || super::mask_url_password(rest) != rest) {
-        return Err(
-            "TARGET: native takes a directory, but this contains a user or a password; did you mean \
+        return Err("TARGET: native takes a directory, but this contains a user or a password; did you mean \
              postgres://USER@HOST/DB?"
-                .to_owned(),
-        );
+            .to_owned());
     }
     Ok((scheme, rest))
 }
@@ -125,9 +93,7 @@ fn unknown(scheme: &str, rest: &str, schemes: &[&str], forms: &str) -> String {
         Some(near) => {
             let slashes = if rest.starts_with("//") { "//" } else { "" };
             let near = if near == POSTGRESQL { "postgres" } else { near };
-            format!(
-                "TARGET: {scheme} is not a known kind of target; did you mean {near}:{slashes}...?"
-            )
+            format!("TARGET: {scheme} is not a known kind of target; did you mean {near}:{slashes}...?")
         }
         None => format!("TARGET names no known kind of target; {forms}"),
     }

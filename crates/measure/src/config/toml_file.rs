@@ -30,14 +30,7 @@ pub(super) fn parse(path: &str, bytes: &[u8], layer: &mut Layer) {
             let scope = (!GENERAL_TABLES.contains(&name.as_str())).then_some(name);
             for (key, value) in table {
                 let line = line_of(text, key.span().start);
-                add(
-                    path,
-                    line,
-                    key.get_ref(),
-                    value.get_ref(),
-                    scope.clone(),
-                    layer,
-                );
+                add(path, line, key.get_ref(), value.get_ref(), scope.clone(), layer);
             }
         } else {
             add(path, line, key.get_ref(), value.get_ref(), None, layer);
@@ -49,14 +42,7 @@ pub(super) fn parse(path: &str, bytes: &[u8], layer: &mut Layer) {
     });
 }
 
-fn add(
-    path: &str,
-    line: usize,
-    key: &str,
-    value: &DeValue<'_>,
-    scope: Option<String>,
-    layer: &mut Layer,
-) {
+fn add(path: &str, line: usize, key: &str, value: &DeValue<'_>, scope: Option<String>, layer: &mut Layer) {
     let place = format!("{path}:{line}");
     let text = match value {
         DeValue::String(text) => text.to_string(),
@@ -64,10 +50,7 @@ fn add(
         DeValue::Float(number) => number.to_string(),
         DeValue::Boolean(value) => value.to_string().to_uppercase(),
         _ => {
-            layer.error(
-                place,
-                format!("{key} is not a string, a decimal number or a boolean; give one of them"),
-            );
+            layer.error(place, format!("{key} is not a string, a decimal number or a boolean; give one of them"));
             return;
         }
     };
@@ -81,10 +64,7 @@ fn add(
 }
 
 fn line_of(text: &str, offset: usize) -> usize {
-    1 + text.as_bytes()[..offset.min(text.len())]
-        .iter()
-        .filter(|b| **b == b'\n')
-        .count()
+    1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|b| **b == b'\n').count()
 }
 
 /// The text with every secret's value replaced by `"***"`.

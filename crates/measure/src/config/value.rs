@@ -17,11 +17,7 @@ pub(super) struct Parsed {
 
 impl Parsed {
     fn new(value: Value, text: impl Into<String>) -> Self {
-        Self {
-            value,
-            text: text.into(),
-            notice: None,
-        }
+        Self { value, text: text.into(), notice: None }
     }
 }
 
@@ -41,12 +37,8 @@ impl ParamKind {
         match self {
             Self::Int(min, u64::MAX) => format!("a whole number of {min} or more"),
             Self::Int(min, max) => format!("a whole number from {min} to {max}"),
-            Self::Blocks => {
-                "a number of blocks (10000) or a size with one of K M G T (80M)".to_owned()
-            }
-            Self::Mebibytes => {
-                "mebibytes (64, 0.5) or a size with one of K M G T (64M, 1G)".to_owned()
-            }
+            Self::Blocks => "a number of blocks (10000) or a size with one of K M G T (80M)".to_owned(),
+            Self::Mebibytes => "mebibytes (64, 0.5) or a size with one of K M G T (64M, 1G)".to_owned(),
             Self::Seconds => "seconds (30, .1) or a duration such as 250ms, 30s, 5m, 1h".to_owned(),
             Self::Bool => "TRUE, FALSE".to_owned(),
             Self::Choice(words) => words.join(", "),
@@ -67,9 +59,7 @@ impl ParamKind {
 pub(super) fn parse(def: &ParamDef, text: &str) -> Result<Parsed, String> {
     let name = def.name;
     if text.chars().any(char::is_control) {
-        return Err(format!(
-            "{name} holds a control character; a value must be one line of plain text"
-        ));
+        return Err(format!("{name} holds a control character; a value must be one line of plain text"));
     }
     if text.is_empty() {
         return Ok(Parsed::new(Value::Unset, ""));
@@ -110,14 +100,11 @@ fn binary_suffix(suffix: &str) -> Option<(u64, char, bool)> {
         'T' => TIB,
         _ => return None,
     };
-    matches!(&upper[1..], "" | "B" | "IB")
-        .then(|| (multiple, letter, suffix.len() == 1 && suffix == upper))
+    matches!(&upper[1..], "" | "B" | "IB").then(|| (multiple, letter, suffix.len() == 1 && suffix == upper))
 }
 
 fn split_suffix(text: &str) -> (&str, &str) {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     text.split_at(end)
 }
 
@@ -147,14 +134,9 @@ fn blocks(name: &str, text: &str) -> Result<Parsed, String> {
     }
     let bytes = u64::try_from(bytes).expect("checked against LARGEST_BYTES");
     let canonical = format!("{number}{letter}");
-    let notice = (!plain).then(|| {
-        format!("{name}={text} is read as {canonical}; units are always binary (1G = 2^30 bytes)")
-    });
-    Ok(Parsed {
-        value: Value::Bytes(bytes),
-        text: canonical,
-        notice,
-    })
+    let notice =
+        (!plain).then(|| format!("{name}={text} is read as {canonical}; units are always binary (1G = 2^30 bytes)"));
+    Ok(Parsed { value: Value::Bytes(bytes), text: canonical, notice })
 }
 
 fn mebibytes(name: &str, text: &str) -> Result<Parsed, String> {
@@ -163,12 +145,10 @@ fn mebibytes(name: &str, text: &str) -> Result<Parsed, String> {
     let multiple = if suffix.is_empty() {
         MIB
     } else {
-        binary_suffix(suffix)
-            .ok_or_else(|| format!("{name}={text} is not a size; {way_out}"))?
-            .0
+        binary_suffix(suffix).ok_or_else(|| format!("{name}={text} is not a size; {way_out}"))?.0
     };
-    let bytes = scaled(digits, u128::from(multiple))
-        .ok_or_else(|| format!("{name}={text} is not a size; {way_out}"))?;
+    let bytes =
+        scaled(digits, u128::from(multiple)).ok_or_else(|| format!("{name}={text} is not a size; {way_out}"))?;
     if bytes > LARGEST_BYTES {
         return Err(format!("{name}={text} is too large; {way_out}"));
     }
@@ -199,8 +179,7 @@ fn seconds(name: &str, text: &str) -> Result<Parsed, String> {
         "d" => 86_400_000_000_000,
         _ => return Err(format!("{name}={text} is not a duration; {way_out}")),
     };
-    let ns = scaled(digits, unit_ns)
-        .ok_or_else(|| format!("{name}={text} is not a duration; {way_out}"))?;
+    let ns = scaled(digits, unit_ns).ok_or_else(|| format!("{name}={text} is not a duration; {way_out}"))?;
     if ns > LONGEST_NS {
         return Err(format!("{name}={text} is longer than a year; {way_out}"));
     }
@@ -212,9 +191,7 @@ fn boolean(name: &str, text: &str) -> Result<Parsed, String> {
     match text.to_ascii_uppercase().as_str() {
         "TRUE" => Ok(Parsed::new(Value::Bool(true), "TRUE")),
         "FALSE" => Ok(Parsed::new(Value::Bool(false), "FALSE")),
-        _ => Err(format!(
-            "{name}={text} is neither TRUE nor FALSE; give one of them"
-        )),
+        _ => Err(format!("{name}={text} is neither TRUE nor FALSE; give one of them")),
     }
 }
 
@@ -223,12 +200,7 @@ fn choice(name: &str, text: &str, words: &'static [&'static str]) -> Result<Pars
         .iter()
         .find(|word| word.eq_ignore_ascii_case(text))
         .map(|word| Parsed::new(Value::Text((*word).to_owned()), *word))
-        .ok_or_else(|| {
-            format!(
-                "{name}={text} is not a valid value; give {}",
-                words.join(", ")
-            )
-        })
+        .ok_or_else(|| format!("{name}={text} is not a valid value; give {}", words.join(", ")))
 }
 
 /// `digits` (a decimal number without sign) times `unit`, exact, truncated below 1.
@@ -243,20 +215,10 @@ fn scaled(digits: &str, unit: u128) -> Option<u128> {
     {
         return None;
     }
-    let whole: u128 = if whole.is_empty() {
-        0
-    } else {
-        whole.parse().ok()?
-    };
+    let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
     let scale = 10_u128.pow(u32::try_from(fraction.len()).ok()?);
-    let fraction: u128 = if fraction.is_empty() {
-        0
-    } else {
-        fraction.parse().ok()?
-    };
-    whole
-        .checked_mul(unit)?
-        .checked_add(fraction * unit / scale)
+    let fraction: u128 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
+    whole.checked_mul(unit)?.checked_add(fraction * unit / scale)
 }
 
 /// Nanoseconds as seconds that read back exactly: `3`, `0.25`.

@@ -32,8 +32,8 @@ impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let form = Form::deserialize(deserializer)?;
         let (min_ns, max_ns) = (form.min_ns.unwrap_or(u64::MAX), form.max_ns.unwrap_or(0));
-        let histogram = Self::from_sparse(&form.slots, form.sum_ns, min_ns, max_ns)
-            .map_err(serde::de::Error::custom)?;
+        let histogram =
+            Self::from_sparse(&form.slots, form.sum_ns, min_ns, max_ns).map_err(serde::de::Error::custom)?;
         if histogram.count() != form.count {
             let (count, slots) = (form.count, histogram.count());
             let error = HistogramError::Count { count, slots };

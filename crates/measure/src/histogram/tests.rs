@@ -169,10 +169,7 @@ fn a_difference_to_something_else_is_refused() {
 #[test]
 fn json_names_count_sum_extremes_and_slots() {
     let text = serde_json::to_string(&of(&[5, 5, 1000])).unwrap();
-    assert_eq!(
-        text,
-        r#"{"count":3,"sum_ns":1010,"min_ns":5,"max_ns":1000,"slots":[[5,2],[317,1]]}"#
-    );
+    assert_eq!(text, r#"{"count":3,"sum_ns":1010,"min_ns":5,"max_ns":1000,"slots":[[5,2],[317,1]]}"#);
     let empty = serde_json::to_string(&Histogram::new()).unwrap();
     assert_eq!(empty, r#"{"count":0,"sum_ns":0,"slots":[]}"#);
     let read: Histogram = serde_json::from_str(&empty).unwrap();
@@ -182,39 +179,18 @@ fn json_names_count_sum_extremes_and_slots() {
 #[test]
 fn json_that_contradicts_itself_is_refused() {
     for (text, why) in [
-        (
-            r#"{"count":1,"sum_ns":5,"min_ns":5,"max_ns":5,"slots":[[2368,1]]}"#,
-            "slot 2368 does not exist",
-        ),
-        (
-            r#"{"count":2,"sum_ns":9,"min_ns":4,"max_ns":5,"slots":[[5,1],[4,1]]}"#,
-            "out of order",
-        ),
-        (
-            r#"{"count":2,"sum_ns":10,"min_ns":5,"max_ns":5,"slots":[[5,1],[5,1]]}"#,
-            "out of order",
-        ),
+        (r#"{"count":1,"sum_ns":5,"min_ns":5,"max_ns":5,"slots":[[2368,1]]}"#, "slot 2368 does not exist"),
+        (r#"{"count":2,"sum_ns":9,"min_ns":4,"max_ns":5,"slots":[[5,1],[4,1]]}"#, "out of order"),
+        (r#"{"count":2,"sum_ns":10,"min_ns":5,"max_ns":5,"slots":[[5,1],[5,1]]}"#, "out of order"),
         (
             r#"{"count":2,"sum_ns":5,"min_ns":5,"max_ns":5,"slots":[[5,1]]}"#,
             "the count is 2, the sum of the slots is 1",
         ),
-        (
-            r#"{"count":1,"sum_ns":6,"min_ns":5,"max_ns":5,"slots":[[5,1]]}"#,
-            "cannot come from the slots",
-        ),
+        (r#"{"count":1,"sum_ns":6,"min_ns":5,"max_ns":5,"slots":[[5,1]]}"#, "cannot come from the slots"),
         (r#"{"count":0,"sum_ns":6,"slots":[]}"#, "cannot come from"),
-        (
-            r#"{"count":1,"sum_ns":5,"min_ns":5,"max_ns":6,"slots":[[5,1]]}"#,
-            "do not lie in the outer slots",
-        ),
-        (
-            r#"{"count":1,"sum_ns":5,"slots":[[5,1]]}"#,
-            "do not lie in the outer slots",
-        ),
-        (
-            r#"{"count":0,"sum_ns":5,"min_ns":5,"max_ns":6,"slots":[[5,18446744073709551615],[6,1]]}"#,
-            "more than 2^64",
-        ),
+        (r#"{"count":1,"sum_ns":5,"min_ns":5,"max_ns":6,"slots":[[5,1]]}"#, "do not lie in the outer slots"),
+        (r#"{"count":1,"sum_ns":5,"slots":[[5,1]]}"#, "do not lie in the outer slots"),
+        (r#"{"count":0,"sum_ns":5,"min_ns":5,"max_ns":6,"slots":[[5,18446744073709551615],[6,1]]}"#, "more than 2^64"),
     ] {
         let error = serde_json::from_str::<Histogram>(text).unwrap_err();
         assert!(error.to_string().contains(why), "{text}: {error}");

@@ -32,11 +32,7 @@ impl Figure {
     /// A decimal; what is not finite is n/a, since JSON has no word for it.
     #[must_use]
     pub fn decimal(value: f64) -> Self {
-        if value.is_finite() {
-            Self::Decimal(value)
-        } else {
-            Self::na("unknowable")
-        }
+        if value.is_finite() { Self::Decimal(value) } else { Self::na("unknowable") }
     }
 
     /// The number, if there is one.

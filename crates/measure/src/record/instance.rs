@@ -1,8 +1,8 @@
 //! What a database shows of itself: statistics, time model, wait events, I/O by function and path, layers.
 
 use super::{
-    AshInfo, EventRow, Figure, GaugeRow, IoProfileRow, IoRow, Latency, PathRow, PercentRow,
-    ReadSources, ServerInfo, WaitClassRow,
+    AshInfo, EventRow, Figure, GaugeRow, IoProfileRow, IoRow, Latency, PathRow, PercentRow, ReadSources, ServerInfo,
+    WaitClassRow,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

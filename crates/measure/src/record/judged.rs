@@ -52,10 +52,7 @@ impl Advice {
             id: id.to_owned(),
             severity: if high { "high" } else { "note" }.to_owned(),
             text,
-            evidence: evidence
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), Figure::decimal(*value)))
-                .collect(),
+            evidence: evidence.iter().map(|(name, value)| ((*name).to_owned(), Figure::decimal(*value))).collect(),
         }
     }
 }

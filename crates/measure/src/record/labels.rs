@@ -11,13 +11,8 @@ impl Record {
         Self {
             schema: SCHEMA.to_owned(),
             run: run_info(data),
-            plan: PlanInfo {
-                settings: data.settings.clone(),
-                engine_facts: data.engine_facts.clone(),
-            },
-            host: HostInfo {
-                facts: data.host.clone(),
-            },
+            plan: PlanInfo { settings: data.settings.clone(), engine_facts: data.engine_facts.clone() },
+            host: HostInfo { facts: data.host.clone() },
             ..Self::default()
         }
     }

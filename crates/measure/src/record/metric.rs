@@ -62,9 +62,7 @@ pub struct Counted {
 }
 
 /// Where a metric belongs, in report order.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Group {
     /// The few that a comparison is judged by.
@@ -113,9 +111,7 @@ pub fn ordered(mut all: Vec<Metric>, series: &Series) -> Vec<Metric> {
     let mut names = BTreeSet::new();
     all.retain(|metric| names.insert(metric.full_key()));
     for metric in &mut all {
-        metric
-            .series
-            .take_if(|name| !series.metrics.contains_key(name));
+        metric.series.take_if(|name| !series.metrics.contains_key(name));
         if metric.interval.is_none() {
             metric.interval = interval(metric, series);
         }
@@ -133,10 +129,8 @@ fn interval(metric: &Metric, series: &Series) -> Option<(f64, f64)> {
         return None;
     }
     let inside = series.in_window.iter().zip(steps);
-    let inside: Option<Vec<f64>> = inside
-        .filter(|(is_inside, _)| **is_inside)
-        .map(|(_, figure)| figure.value())
-        .collect();
+    let inside: Option<Vec<f64>> =
+        inside.filter(|(is_inside, _)| **is_inside).map(|(_, figure)| figure.value()).collect();
     let inside = inside?;
     if inside.len() < STEPS_MIN {
         return None;
@@ -165,14 +159,7 @@ impl Metric {
 
 /// A metric with nothing but a name and a figure.
 #[must_use]
-pub fn plain(
-    group: Group,
-    key: &str,
-    name: &str,
-    unit: &str,
-    better: Better,
-    value: Figure,
-) -> Metric {
+pub fn plain(group: Group, key: &str, name: &str, unit: &str, better: Better, value: Figure) -> Metric {
     Metric {
         key: key.to_owned(),
         scope: String::new(),
@@ -245,10 +232,7 @@ mod tests {
 
     #[test]
     fn a_key_says_its_unit_and_which_way_is_better() {
-        assert_eq!(
-            of_key("tcp_throughput_bits_per_s_mean"),
-            ("bits/s", Better::Higher)
-        );
+        assert_eq!(of_key("tcp_throughput_bits_per_s_mean"), ("bits/s", Better::Higher));
         assert_eq!(of_key("read_bw_kib_per_s_min"), ("KiB/s", Better::Higher));
         assert_eq!(of_key("rtt_us_mdev"), ("us", Better::Lower));
         assert_eq!(of_key("loss_pct"), ("%", Better::Neither));
@@ -259,23 +243,14 @@ mod tests {
     fn a_rate_with_steps_has_an_interval_that_half_its_spread_makes_half_as_wide() {
         let rate = Metric {
             series: Some("x".to_owned()),
-            ..plain(
-                Group::Primary,
-                "x_per_s",
-                "x",
-                "1/s",
-                Better::Higher,
-                Figure::Count(100),
-            )
+            ..plain(Group::Primary, "x_per_s", "x", "1/s", Better::Higher, Figure::Count(100))
         };
         let series = |spread: f64, steps: usize| Series {
             in_window: vec![true; steps],
             t_s: (0..steps).map(|at| at as f64).collect(),
             metrics: [(
                 "x".to_owned(),
-                (0..steps)
-                    .map(|at| Figure::decimal(100.0 + spread * ((at / 3) % 2) as f64))
-                    .collect(),
+                (0..steps).map(|at| Figure::decimal(100.0 + spread * ((at / 3) % 2) as f64)).collect(),
             )]
             .into(),
             ..Series::default()
@@ -287,29 +262,14 @@ mod tests {
         let wide = half(20.0, 30).unwrap();
         assert!((half(10.0, 30).unwrap() - wide / 2.0).abs() < 1e-9);
         // Ten means, five of 100 and five of 120: t(9) * sqrt(1000/9) / sqrt(10).
-        assert!(
-            (wide - 2.262 * (1000.0_f64 / 90.0).sqrt()).abs() < 1e-2,
-            "{wide}"
-        );
+        assert!((wide - 2.262 * (1000.0_f64 / 90.0).sqrt()).abs() < 1e-2, "{wide}");
         assert_eq!(half(10.0, 19), None, "too few steps");
     }
 
     #[test]
     fn what_stands_twice_stays_once_and_primary_ones_come_first() {
-        let metric = |group, value| {
-            plain(
-                group,
-                "a_per_s",
-                "a",
-                "1/s",
-                Better::Higher,
-                Figure::Count(value),
-            )
-        };
-        let all = ordered(
-            vec![metric(Group::Statistic, 2), metric(Group::Primary, 1)],
-            &Series::default(),
-        );
+        let metric = |group, value| plain(group, "a_per_s", "a", "1/s", Better::Higher, Figure::Count(value));
+        let all = ordered(vec![metric(Group::Statistic, 2), metric(Group::Primary, 1)], &Series::default());
         assert_eq!(all, [metric(Group::Primary, 1)]);
     }
 }

@@ -33,13 +33,7 @@ impl Steady {
     #[must_use]
     pub fn unknown(reason: &str) -> Self {
         let none = || Figure::na(reason);
-        Self {
-            state: "n/a".to_owned(),
-            window_s: none(),
-            range_ratio: none(),
-            slope_ratio: none(),
-            from_s: none(),
-        }
+        Self { state: "n/a".to_owned(), window_s: none(), range_ratio: none(), slope_ratio: none(), from_s: none() }
     }
 }
 
@@ -68,11 +62,7 @@ fn seconds(record: &Record) -> Vec<Second> {
         let whole = end_s - previous > 0.5 * step;
         previous = *end_s;
         if let (true, Some(rate)) = (whole && *end_s <= until + 0.5 * step, rate.value()) {
-            out.push(Second {
-                end_s: *end_s,
-                rate,
-                in_window: *in_window,
-            });
+            out.push(Second { end_s: *end_s, rate, in_window: *in_window });
         }
     }
     out
@@ -149,10 +139,7 @@ pub fn steady(record: &Record) -> Steady {
         window_s: Figure::decimal(last[length - 1].end_s - begin_of(all.len() - length)),
         range_ratio: Figure::decimal(found.excursion_ratio),
         slope_ratio: Figure::decimal(found.slope_ratio),
-        from_s: from.map_or_else(
-            || Figure::na("never"),
-            |from| Figure::decimal(begin_of(from)),
-        ),
+        from_s: from.map_or_else(|| Figure::na("never"), |from| Figure::decimal(begin_of(from))),
     }
 }
 
@@ -160,11 +147,7 @@ pub fn steady(record: &Record) -> Steady {
 /// of its seconds; `None` for fewer than five seconds.
 #[must_use]
 pub fn standard_error(record: &Record) -> Option<f64> {
-    let rates: Vec<f64> = seconds(record)
-        .iter()
-        .filter(|second| second.in_window)
-        .map(|second| second.rate)
-        .collect();
+    let rates: Vec<f64> = seconds(record).iter().filter(|second| second.in_window).map(|second| second.rate).collect();
     if rates.len() < ROUNDS {
         return None;
     }
@@ -185,11 +168,7 @@ mod tests {
             step_s: 1.0.into(),
             t_s: (1..=rates.len()).map(|s| s as f64).collect(),
             in_window: (0..rates.len()).map(|s| s >= warmup).collect(),
-            metrics: [(
-                "ops_count_per_s".to_owned(),
-                rates.iter().map(|rate| (*rate).into()).collect(),
-            )]
-            .into(),
+            metrics: [("ops_count_per_s".to_owned(), rates.iter().map(|rate| (*rate).into()).collect())].into(),
             ..Series::default()
         };
         record.interval.end_s = (rates.len() as f64).into();
@@ -200,10 +179,7 @@ mod tests {
     fn steady_late_never_and_unknown() {
         let state = |rates: &[f64], warmup| steady(&record(rates, warmup));
         let level = state(&[100.0; 12], 2);
-        assert_eq!(
-            (level.state.as_str(), level.from_s.value()),
-            ("yes", Some(0.0))
-        );
+        assert_eq!((level.state.as_str(), level.from_s.value()), ("yes", Some(0.0)));
         assert_eq!(level.window_s.value(), Some(5.0));
 
         let filling: Vec<f64> = (0..30).map(|s| f64::from(s.min(10)) * 10.0).collect();
@@ -215,15 +191,10 @@ mod tests {
 
         let falling: Vec<f64> = (0..30).map(|s| 1000.0 - 30.0 * f64::from(s)).collect();
         let never = state(&falling, 0);
-        assert_eq!(
-            (never.state.as_str(), never.from_s.reason()),
-            ("no", Some("never"))
-        );
+        assert_eq!((never.state.as_str(), never.from_s.reason()), ("no", Some("never")));
         assert!(never.slope_ratio.value().is_some_and(|slope| slope < -0.1));
 
-        let swinging: Vec<f64> = (0..30)
-            .map(|s| if s / 3 % 2 == 0 { 100.0 } else { 40.0 })
-            .collect();
+        let swinging: Vec<f64> = (0..30).map(|s| if s / 3 % 2 == 0 { 100.0 } else { 40.0 }).collect();
         let never = state(&swinging, 0);
         assert_eq!(never.state, "no");
         assert!(never.range_ratio.value().is_some_and(|range| range > 0.2));
@@ -235,9 +206,7 @@ mod tests {
 
     #[test]
     fn the_standard_error_is_that_of_batch_means() {
-        let rates: Vec<f64> = (0..20)
-            .map(|s| if s / 2 % 2 == 0 { 90.0 } else { 110.0 })
-            .collect();
+        let rates: Vec<f64> = (0..20).map(|s| if s / 2 % 2 == 0 { 90.0 } else { 110.0 }).collect();
         // Ten batches of 90 and 110 in turn: sd = 10 sqrt(10/9), error = sd / sqrt(10) = 10/3.
         let error = standard_error(&record(&rates, 0)).expect("enough seconds");
         assert!((error - 1.0 / 30.0).abs() < 1e-12, "{error}");

@@ -156,9 +156,7 @@ fn keys_of_the_schema_end_in_their_unit_where_they_hold_a_figure() {
         "_sessions",
     ];
     // Totals of a row are in the row's own `unit`; `count` is its own unit.
-    const ROW: &[&str] = &[
-        "total", "count", "begin", "end", "per_tx", "per_exec", "per_call", "per_op",
-    ];
+    const ROW: &[&str] = &["total", "count", "begin", "end", "per_tx", "per_exec", "per_call", "per_op"];
     let mut bad = Vec::new();
     visit(&json, &mut |key, value| {
         let is_figure = value.get("na").is_some();

@@ -62,11 +62,7 @@ pub fn upgrade(record: &mut Value) {
     }
     if let Some(mut import) = top.remove("import") {
         let values = import.get_mut("values").and_then(Value::as_array_mut);
-        for at in values
-            .into_iter()
-            .flatten()
-            .filter_map(|value| value.get_mut("at"))
-        {
+        for at in values.into_iter().flatten().filter_map(|value| value.get_mut("at")) {
             if let Some(pointer) = at.as_str().and_then(moved) {
                 *at = pointer.into();
             }

@@ -28,11 +28,7 @@ pub fn verdict(record: &Record) -> String {
 /// The first two lines of a probe's report: what was tested and of what, when, how long, and whether it counts.
 pub fn opening(page: &mut Sections, record: &Record, test: &str, of: &str) {
     let run = &record.run;
-    page.title(&format!(
-        "ASSAY {test} REPORT for run {}{}: {of}",
-        run.id,
-        label(record)
-    ));
+    page.title(&format!("ASSAY {test} REPORT for run {}{}: {of}", run.id, label(record)));
     page.line(&format!(
         "assay {}, started {}, {} s in all. {}",
         run.version,
@@ -51,9 +47,7 @@ fn of_people(facts: &[Fact]) -> impl Iterator<Item = &Fact> {
 /// Facts below a heading.
 pub fn facts(page: &mut Sections, heading: &str, facts: &[Fact]) {
     page.heading(heading);
-    let pairs: Vec<(String, String)> = of_people(facts)
-        .map(|fact| (fact.name.clone(), fact.value.clone()))
-        .collect();
+    let pairs: Vec<(String, String)> = of_people(facts).map(|fact| (fact.name.clone(), fact.value.clone())).collect();
     page.pairs(&pairs);
 }
 
@@ -80,10 +74,7 @@ pub fn integrity(page: &mut Sections, record: &Record) {
         page.finding(
             weight,
             &format!("{:<5} ", identity.id),
-            &format!(
-                "{word}: {} ({}): {}",
-                identity.rule, identity.scope, identity.sentence
-            ),
+            &format!("{word}: {} ({}): {}", identity.rule, identity.scope, identity.sentence),
         );
     }
 }
@@ -125,15 +116,12 @@ pub fn advice(page: &mut Sections, record: &Record) {
 /// Every identity with its outcome.
 pub fn identities(page: &mut Sections, record: &Record) {
     page.heading("Integrity Detail");
-    page.line("exact: a violation is a bug in assay; whole run: from the gate until all operations have ended; \
-        window: from begin to end.");
-    const IDENTITIES: [Column; 5] = [
-        left("Identity", 5),
-        left("State", 9),
-        left("Kind", 6),
-        left("Scope", 10),
-        wrapped("Rule and Outcome"),
-    ];
+    page.line(
+        "exact: a violation is a bug in assay; whole run: from the gate until all operations have ended; \
+        window: from begin to end.",
+    );
+    const IDENTITIES: [Column; 5] =
+        [left("Identity", 5), left("State", 9), left("Kind", 6), left("Scope", 10), wrapped("Rule and Outcome")];
     page.untitled(&IDENTITIES);
     let mut others = 0_u64;
     for identity in &record.integrity {
@@ -180,21 +168,11 @@ pub fn parameters(page: &mut Sections, record: &Record) {
         page.columns(&PARAMETERS);
     }
     for line in &record.plan.settings {
-        let value = if line.value.is_empty() {
-            "(unset)"
-        } else {
-            line.value.as_str()
-        };
-        page.row(
-            &PARAMETERS,
-            &[line.name.clone(), value.to_owned(), line.origin.clone()],
-        );
+        let value = if line.value.is_empty() { "(unset)" } else { line.value.as_str() };
+        page.row(&PARAMETERS, &[line.name.clone(), value.to_owned(), line.origin.clone()]);
     }
     const FACTS: [Column; 2] = [left("Fact", 36), left("Value", 60)];
-    for (title, facts) in [
-        ("Engine Facts", &record.plan.engine_facts),
-        ("Host Facts", &record.host.facts),
-    ] {
+    for (title, facts) in [("Engine Facts", &record.plan.engine_facts), ("Host Facts", &record.host.facts)] {
         if facts.is_empty() {
             page.missing(title, "absent");
             continue;

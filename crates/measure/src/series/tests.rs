@@ -3,13 +3,7 @@ use crate::testing;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-const MARKS: [Mark; 5] = [
-    Mark::Gate,
-    Mark::Begin,
-    Mark::Second,
-    Mark::End,
-    Mark::Drained,
-];
+const MARKS: [Mark; 5] = [Mark::Gate, Mark::Begin, Mark::Second, Mark::End, Mark::Drained];
 
 /// Snapshots as a source takes them: mostly growing, now and then after a reset.
 fn sequence() -> impl Strategy<Value = Vec<Snapshot>> {
@@ -90,19 +84,12 @@ fn a_line_whose_count_is_not_its_slots_is_refused() {
     let mut line = SeriesLine::encode(None, &now, Mark::Second, "run");
     line.events[0].waits.count = 3;
     let error = line.decode(None).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "log file sync: the count is 3, the sum of the slots is 2"
-    );
+    assert_eq!(error, "log file sync: the count is 3, the sum of the slots is 2");
 }
 
 #[test]
 fn damage_before_the_last_line_ends_the_series_and_is_named() {
-    let snapshots = [
-        with_waits(&[1]),
-        with_waits(&[1, 2]),
-        with_waits(&[1, 2, 3]),
-    ];
+    let snapshots = [with_waits(&[1]), with_waits(&[1, 2]), with_waits(&[1, 2, 3])];
     let text = text_of(&snapshots, "run");
     let mut lines: Vec<&str> = text.lines().collect();
     lines[1] = "{\"t_ns\":";
@@ -114,11 +101,7 @@ fn damage_before_the_last_line_ends_the_series_and_is_named() {
 
 #[test]
 fn a_line_lost_in_between_does_not_go_unnoticed() {
-    let snapshots = [
-        with_waits(&[1]),
-        with_waits(&[1, 2]),
-        with_waits(&[1, 2, 3]),
-    ];
+    let snapshots = [with_waits(&[1]), with_waits(&[1, 2]), with_waits(&[1, 2, 3])];
     let text = text_of(&snapshots, "run");
     let lines: Vec<&str> = text.lines().collect();
     let series = Series::read([lines[0], lines[2]].join("\n").as_bytes(), 1);
@@ -231,12 +214,7 @@ proptest! {
 fn activity_and_events_stand_between_the_snapshots_and_a_later_kind_is_passed_over() {
     use crate::history::{ActivityKey, ActivityStep, SessionState};
     use crate::timeline::TimelineKind;
-    let step = |at_ns| ActivityStep {
-        at_ns,
-        ticks: 1,
-        cells: vec![(0, 2, 20)],
-        ..ActivityStep::default()
-    };
+    let step = |at_ns| ActivityStep { at_ns, ticks: 1, cells: vec![(0, 2, 20)], ..ActivityStep::default() };
     let key = ActivityKey {
         state: SessionState::Waiting,
         event: "log file sync".to_owned(),
@@ -244,12 +222,8 @@ fn activity_and_events_stand_between_the_snapshots_and_a_later_kind_is_passed_ov
         op: crate::class::UPDATE.to_owned(),
     };
     let part = |keys: Vec<ActivityKey>, at_ns| {
-        let activity = ActivityHistory {
-            interval_ns: 10,
-            keys,
-            steps: vec![step(at_ns)],
-            schemas: BTreeMap::from([(1, 2)]),
-        };
+        let activity =
+            ActivityHistory { interval_ns: 10, keys, steps: vec![step(at_ns)], schemas: BTreeMap::from([(1, 2)]) };
         SideLine::activity("run", activity)
     };
     let event = TimelineEvent {
@@ -278,9 +252,5 @@ fn activity_and_events_stand_between_the_snapshots_and_a_later_kind_is_passed_ov
     assert_eq!(history.keys, [key]);
     assert_eq!(history.steps, [step(5), step(15)]);
     assert_eq!(history.schemas, BTreeMap::from([(1, 4)]));
-    assert!(
-        series
-            .stopped
-            .is_some_and(|stopped| stopped.last && stopped.line == 6)
-    );
+    assert!(series.stopped.is_some_and(|stopped| stopped.last && stopped.line == 6));
 }

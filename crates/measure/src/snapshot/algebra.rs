@@ -6,8 +6,8 @@
 //! field, so that a new field cannot be forgotten.
 
 use super::{
-    BucketReading, DiskReading, DriverReading, EventReading, HostReading, IoReading, NetReading,
-    OpReading, PathReading, Reading, RequestReading, Snapshot, StatSet, TimedReading,
+    BucketReading, DiskReading, DriverReading, EventReading, HostReading, IoReading, NetReading, OpReading,
+    PathReading, Reading, RequestReading, Snapshot, StatSet, TimedReading,
 };
 use crate::histogram::Histogram;
 use std::cmp::Ordering;
@@ -55,8 +55,7 @@ impl Cumulative for Vec<u64> {
     fn since(&self, earlier: &Self) -> Option<Self> {
         let old = earlier.iter().chain(std::iter::repeat(&0));
         let mut places = self.iter().zip(old);
-        (self.len() >= earlier.len())
-            .then(|| places.by_ref().map(|(now, old)| now.since(old)).collect())?
+        (self.len() >= earlier.len()).then(|| places.by_ref().map(|(now, old)| now.since(old)).collect())?
     }
 }
 
@@ -127,9 +126,9 @@ impl Reading {
     #[must_use]
     pub fn difference(&self, earlier: &Self) -> Self {
         match (self, earlier) {
-            (Self::Count(now), Self::Count(old)) => now
-                .checked_sub(*old)
-                .map_or_else(|| Self::Na(RESET.to_owned()), Self::Count),
+            (Self::Count(now), Self::Count(old)) => {
+                now.checked_sub(*old).map_or_else(|| Self::Na(RESET.to_owned()), Self::Count)
+            }
             (Self::Na(reason), _) | (_, Self::Na(reason)) => Self::Na(reason.clone()),
         }
     }
@@ -140,18 +139,7 @@ impl StatSet {
     /// I/O rows and gauges are added by name. A counter one part does not have at
     /// all counts as 0 there; one that is n/a in a part is n/a in the sum.
     pub fn merge(&mut self, other: &Self) {
-        let Self {
-            counters,
-            events,
-            timed,
-            buckets,
-            sources,
-            io,
-            paths,
-            requests,
-            gauges,
-            resets,
-        } = other;
+        let Self { counters, events, timed, buckets, sources, io, paths, requests, gauges, resets } = other;
         for (name, reading) in counters {
             match self.counters.get_mut(name) {
                 Some(mine) => mine.merge(reading),
@@ -196,18 +184,7 @@ impl StatSet {
     /// `event NAME (foreground)`, `timed event NAME (foreground)`, `io FUNCTION, FILE TYPE`, `path PATH, FILE TYPE, DEVICE`, `requests EVENT (read)`.
     #[must_use]
     pub fn difference(&self, earlier: &Self) -> Self {
-        let Self {
-            counters,
-            events,
-            timed,
-            buckets,
-            sources,
-            io,
-            paths,
-            requests,
-            gauges,
-            resets,
-        } = self;
+        let Self { counters, events, timed, buckets, sources, io, paths, requests, gauges, resets } = self;
         let mut resets = resets.clone();
         let counter = |(name, now): (&String, &Reading)| {
             let old = earlier.counters.get(name);
@@ -216,9 +193,7 @@ impl StatSet {
         };
         let mut counters: BTreeMap<_, _> = counters.iter().map(counter).collect();
         for name in earlier.counters.keys() {
-            counters
-                .entry(name.clone())
-                .or_insert_with(|| Reading::Na(RESET.to_owned()));
+            counters.entry(name.clone()).or_insert_with(|| Reading::Na(RESET.to_owned()));
         }
         Self {
             counters,
@@ -435,12 +410,8 @@ impl HostReading {
             usable_millicpus,
         } = other;
         self.hosts = self.hosts.max(1).saturating_add((*hosts).max(1));
-        self.cpu_ns = zip(self.cpu_ns, *cpu_ns, |mine, more| {
-            std::array::from_fn(|i| mine[i].saturating_add(more[i]))
-        });
-        self.load = zip(self.load, *load, |mine, more| {
-            std::array::from_fn(|i| add_hundredths(mine[i], more[i]))
-        });
+        self.cpu_ns = zip(self.cpu_ns, *cpu_ns, |mine, more| std::array::from_fn(|i| mine[i].saturating_add(more[i])));
+        self.load = zip(self.load, *load, |mine, more| std::array::from_fn(|i| add_hundredths(mine[i], more[i])));
         add(&mut self.cpus, *cpus);
         add(&mut self.context_switches, *context_switches);
         add(&mut self.procs_running, *procs_running);
@@ -450,11 +421,9 @@ impl HostReading {
         add(&mut self.process_rss_bytes, *process_rss_bytes);
         add(&mut self.cgroup_throttled_ns, *cgroup_throttled_ns);
         add(&mut self.usable_millicpus, *usable_millicpus);
-        for (mine, more) in [
-            (&mut self.memory_bytes, memory_bytes),
-            (&mut self.psi_ns, psi_ns),
-            (&mut self.vmstat, vmstat),
-        ] {
+        for (mine, more) in
+            [(&mut self.memory_bytes, memory_bytes), (&mut self.psi_ns, psi_ns), (&mut self.vmstat, vmstat)]
+        {
             mine.retain(|name, _| more.contains_key(name));
             let known = |&(name, _): &(&String, &u64)| mine.contains_key(name);
             let known: BTreeMap<_, _> = more.iter().filter(known).collect();
@@ -506,14 +475,7 @@ impl Snapshot {
     /// Adds a snapshot of another host taken at about the same instant. Instant, wall
     /// time and skew are those of the later, the later and the wider.
     pub fn merge(&mut self, other: &Self) {
-        let Self {
-            at_ns,
-            wall,
-            skew_ns,
-            stats,
-            driver,
-            host,
-        } = other;
+        let Self { at_ns, wall, skew_ns, stats, driver, host } = other;
         self.at_ns = self.at_ns.max(*at_ns);
         if *wall > self.wall {
             self.wall.clone_from(wall);
@@ -589,10 +551,7 @@ fn sums_since(
 }
 
 /// Values by name since `earlier`, where an absent name means n/a.
-fn known_since(
-    now: &BTreeMap<String, u64>,
-    earlier: &BTreeMap<String, u64>,
-) -> BTreeMap<String, u64> {
+fn known_since(now: &BTreeMap<String, u64>, earlier: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     let since = |(name, value): (&String, &u64)| {
         let since = value.checked_sub(*earlier.get(name)?)?;
         Some((name.clone(), since))

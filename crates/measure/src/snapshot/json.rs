@@ -40,9 +40,7 @@ impl<'de> Visitor<'de> for ReadingVisitor {
 
     fn visit_i64<E: Error>(self, count: i64) -> Result<Reading, E> {
         let count = u64::try_from(count);
-        count
-            .map(Reading::Count)
-            .map_err(|_| E::custom("a count below 0"))
+        count.map(Reading::Count).map_err(|_| E::custom("a count below 0"))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Reading, A::Error> {
@@ -55,8 +53,6 @@ impl<'de> Visitor<'de> for ReadingVisitor {
                 }
             }
         }
-        reason
-            .map(Reading::Na)
-            .ok_or_else(|| A::Error::missing_field("na"))
+        reason.map(Reading::Na).ok_or_else(|| A::Error::missing_field("na"))
     }
 }

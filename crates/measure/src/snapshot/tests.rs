@@ -6,13 +6,7 @@ use proptest::prelude::*;
 fn event(name: &str, actor: Actor, waits_ns: &[u64]) -> EventReading {
     let mut waits = Histogram::new();
     waits_ns.iter().for_each(|&ns| waits.record(ns));
-    EventReading {
-        name: name.to_owned(),
-        class: WaitClass::UserIo,
-        actor,
-        timeouts: 0,
-        waits,
-    }
+    EventReading { name: name.to_owned(), class: WaitClass::UserIo, actor, timeouts: 0, waits }
 }
 
 fn na(reason: &str) -> Reading {
@@ -38,8 +32,7 @@ fn a_sum_with_an_unknown_part_is_unknown() {
 #[test]
 fn adding_to_an_unknown_counter_leaves_it_unknown() {
     let mut set = StatSet::default();
-    set.counters
-        .insert(REDO_SIZE.name.to_owned(), na("unsupported"));
+    set.counters.insert(REDO_SIZE.name.to_owned(), na("unsupported"));
     set.add(REDO_SIZE, 5);
     assert_eq!(set.get(REDO_SIZE), None);
     set.add(DB_TIME, 5);
@@ -78,13 +71,7 @@ fn an_event_that_went_backwards_is_left_out_and_named() {
     let since = now.difference(&earlier);
     assert_eq!(since.events, [event(read, Actor::Background, &[5])]);
     let named: Vec<&str> = since.resets.iter().map(String::as_str).collect();
-    assert_eq!(
-        named,
-        [
-            "event db file sequential read (foreground)",
-            "event log file sync (foreground)"
-        ]
-    );
+    assert_eq!(named, ["event db file sequential read (foreground)", "event log file sync (foreground)"]);
 }
 
 fn timed(waits: Reading, wait_ns: Reading, source: &str) -> TimedReading {
@@ -105,39 +92,23 @@ fn totals_of_an_event_add_up_and_what_one_part_cannot_tell_the_sum_cannot() {
         timed(Reading::Count(2), Reading::Count(30), "pg_stat_io"),
         timed(Reading::Count(3), na("disabled"), "pg_stat_database"),
     ] {
-        let part = StatSet {
-            timed: vec![part],
-            ..StatSet::default()
-        };
+        let part = StatSet { timed: vec![part], ..StatSet::default() };
         set.merge(&part);
     }
-    assert_eq!(
-        set.timed,
-        [timed(Reading::Count(5), na("disabled"), "pg_stat_database")]
-    );
+    assert_eq!(set.timed, [timed(Reading::Count(5), na("disabled"), "pg_stat_database")]);
 }
 
 #[test]
 fn a_total_that_went_backwards_is_reset_alone_and_one_that_vanished_is_named() {
     let set = |waits, ns| StatSet {
-        timed: vec![timed(
-            Reading::Count(waits),
-            Reading::Count(ns),
-            "pg_stat_io",
-        )],
+        timed: vec![timed(Reading::Count(waits), Reading::Count(ns), "pg_stat_io")],
         ..StatSet::default()
     };
     let since = set(5, 40).difference(&set(7, 30));
-    assert_eq!(
-        since.timed,
-        [timed(na("reset"), Reading::Count(10), "pg_stat_io")]
-    );
+    assert_eq!(since.timed, [timed(na("reset"), Reading::Count(10), "pg_stat_io")]);
     assert!(since.resets.is_empty());
     let gone = StatSet::default().difference(&set(1, 1));
-    assert!(
-        gone.resets
-            .contains("timed event db file sequential read (foreground)")
-    );
+    assert!(gone.resets.contains("timed event db file sequential read (foreground)"));
 }
 
 #[test]
@@ -145,16 +116,10 @@ fn a_column_one_instant_cannot_tell_is_not_known_of_the_interval() {
     let row = |na: &[(&str, &str)]| IoReading {
         function: "Buffer Cache Reads".to_owned(),
         file_type: "Data File".to_owned(),
-        na: na
-            .iter()
-            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
-            .collect(),
+        na: na.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
         ..IoReading::default()
     };
-    let set = |na| StatSet {
-        io: vec![row(na)],
-        ..StatSet::default()
-    };
+    let set = |na| StatSet { io: vec![row(na)], ..StatSet::default() };
     let since = set(&[("waits", "disabled")]).difference(&set(&[("read_requests", "absent")]));
     let expected = row(&[("read_requests", "absent"), ("waits", "disabled")]);
     assert_eq!(since.io, [expected]);
@@ -182,18 +147,8 @@ fn io_rows_add_up_by_function_and_file_type() {
 
 #[test]
 fn driver_fields_that_went_backwards_are_named() {
-    let earlier = DriverReading {
-        retries: 5,
-        busy_ns: 5,
-        in_flight: 9,
-        ..DriverReading::default()
-    };
-    let now = DriverReading {
-        retries: 4,
-        busy_ns: 8,
-        in_flight: 2,
-        ..DriverReading::default()
-    };
+    let earlier = DriverReading { retries: 5, busy_ns: 5, in_flight: 9, ..DriverReading::default() };
+    let now = DriverReading { retries: 4, busy_ns: 8, in_flight: 2, ..DriverReading::default() };
     let since = now.difference(&earlier);
     assert_eq!((since.retries, since.busy_ns, since.in_flight), (0, 3, 2));
     assert_eq!(since.resets, BTreeSet::from(["retries".to_owned()]));
@@ -216,10 +171,7 @@ fn host_sums_are_unknown_where_one_host_does_not_know() {
     };
     let mut both = left.clone();
     both.merge(&right);
-    assert_eq!(
-        (both.hosts, both.cpus, both.process_cpu_ns),
-        (2, Some(66), None)
-    );
+    assert_eq!((both.hosts, both.cpus, both.process_cpu_ns), (2, Some(66), None));
     assert_eq!(both.psi_ns, BTreeMap::from([("io_some".to_owned(), 8)]));
     assert_eq!(both.load, Some([0.3, 0.6, 0.9]));
 }
@@ -229,11 +181,7 @@ fn host_values_that_went_backwards_are_absent() {
     let mut earlier = HostReading {
         cpu_ns: Some([100; 10]),
         context_switches: Some(50),
-        disks: vec![DiskReading {
-            name: "vda".to_owned(),
-            reads: 10,
-            ..DiskReading::default()
-        }],
+        disks: vec![DiskReading { name: "vda".to_owned(), reads: 10, ..DiskReading::default() }],
         ..HostReading::default()
     };
     let mut now = earlier.clone();
@@ -253,13 +201,9 @@ fn host_values_that_went_backwards_are_absent() {
 fn readings_are_numbers_or_reasons_in_json() {
     let mut set = StatSet::default();
     set.add(DB_TIME, u64::MAX);
-    set.counters
-        .insert(REDO_SIZE.name.to_owned(), na("unsupported"));
+    set.counters.insert(REDO_SIZE.name.to_owned(), na("unsupported"));
     let text = serde_json::to_string(&set.counters).unwrap();
-    assert_eq!(
-        text,
-        r#"{"DB time":18446744073709551615,"redo size":{"na":"unsupported"}}"#
-    );
+    assert_eq!(text, r#"{"DB time":18446744073709551615,"redo size":{"na":"unsupported"}}"#);
     for bad in ["-1", "1.5", "null", "{}", "\"n/a\"", "[1]"] {
         assert!(serde_json::from_str::<Reading>(bad).is_err(), "{bad}");
     }
@@ -269,8 +213,7 @@ fn readings_are_numbers_or_reasons_in_json() {
 
 #[test]
 fn unknown_keys_are_ignored_and_missing_ones_take_the_default() {
-    let text =
-        r#"{"at_ns":5,"colour":"red","stats":{"counters":{"x":1},"new":[]},"host":{"gpu":1}}"#;
+    let text = r#"{"at_ns":5,"colour":"red","stats":{"counters":{"x":1},"new":[]},"host":{"gpu":1}}"#;
     let snapshot: Snapshot = serde_json::from_str(text).unwrap();
     assert_eq!(snapshot.at_ns, 5);
     assert_eq!(snapshot.stats.counters["x"], Reading::Count(1));
@@ -280,28 +223,13 @@ fn unknown_keys_are_ignored_and_missing_ones_take_the_default() {
 #[test]
 fn enums_are_snake_case_in_json() {
     let json = |value: serde_json::Value| value.to_string();
-    assert_eq!(
-        json(serde_json::to_value(WaitClass::UserIo).unwrap()),
-        "\"user_io\""
-    );
-    assert_eq!(
-        json(serde_json::to_value(Actor::Background).unwrap()),
-        "\"background\""
-    );
+    assert_eq!(json(serde_json::to_value(WaitClass::UserIo).unwrap()), "\"user_io\"");
+    assert_eq!(json(serde_json::to_value(Actor::Background).unwrap()), "\"background\"");
     assert_eq!(json(serde_json::to_value(SELECT).unwrap()), "\"select\"");
-    assert_eq!(
-        json(serde_json::to_value(Mark::Drained).unwrap()),
-        "\"drained\""
-    );
+    assert_eq!(json(serde_json::to_value(Mark::Drained).unwrap()), "\"drained\"");
     let incomplete = Verdict::Incomplete("TERM".to_owned());
-    assert_eq!(
-        json(serde_json::to_value(incomplete).unwrap()),
-        r#"{"incomplete":"TERM"}"#
-    );
-    assert_eq!(
-        json(serde_json::to_value(Verdict::Complete).unwrap()),
-        "\"complete\""
-    );
+    assert_eq!(json(serde_json::to_value(incomplete).unwrap()), r#"{"incomplete":"TERM"}"#);
+    assert_eq!(json(serde_json::to_value(Verdict::Complete).unwrap()), "\"complete\"");
 }
 
 /// Merge laws of one type.
@@ -328,35 +256,22 @@ macro_rules! merge_laws {
 }
 
 merge_laws!(stat_sets_obey_the_merge_laws, StatSet, testing::stat_set());
-merge_laws!(
-    driver_readings_obey_the_merge_laws,
-    DriverReading,
-    testing::driver()
-);
-merge_laws!(
-    host_readings_obey_the_merge_laws,
-    HostReading,
-    testing::host()
-);
+merge_laws!(driver_readings_obey_the_merge_laws, DriverReading, testing::driver());
+merge_laws!(host_readings_obey_the_merge_laws, HostReading, testing::host());
 merge_laws!(snapshots_obey_the_merge_laws, Snapshot, testing::snapshot());
 
 fn is_known(row: &TimedReading) -> bool {
-    matches!(
-        (&row.waits, &row.wait_ns),
-        (Reading::Count(_), Reading::Count(_))
-    )
+    matches!((&row.waits, &row.wait_ns), (Reading::Count(_), Reading::Count(_)))
 }
 
 /// What is left of a difference once rows and counters without any change are dropped.
 fn changes(mut set: StatSet) -> StatSet {
-    set.counters
-        .retain(|_, reading| *reading != Reading::Count(0));
+    set.counters.retain(|_, reading| *reading != Reading::Count(0));
     for row in &mut set.io {
         row.na.clear();
     }
     set.sources.clear();
-    set.buckets
-        .retain(|row| row.waits.iter().any(|waits| *waits > 0));
+    set.buckets.retain(|row| row.waits.iter().any(|waits| *waits > 0));
     for row in &mut set.buckets {
         row.source.clear();
     }
@@ -374,13 +289,9 @@ fn changes(mut set: StatSet) -> StatSet {
         ..IoReading::default()
     };
     set.io.retain(|row| *row != quiet_io(row));
-    set.paths.retain(|row| {
-        row.read_requests + row.read_bytes > 0 || row.write_requests + row.write_bytes > 0
-    });
-    set.events
-        .retain(|event| event.timeouts > 0 || !event.waits.is_empty());
-    set.requests
-        .retain(|row| row.bytes > 0 || !row.completions.is_empty());
+    set.paths.retain(|row| row.read_requests + row.read_bytes > 0 || row.write_requests + row.write_bytes > 0);
+    set.events.retain(|event| event.timeouts > 0 || !event.waits.is_empty());
+    set.requests.retain(|row| row.bytes > 0 || !row.completions.is_empty());
     for row in &mut set.requests {
         row.completions = without_extremes(&row.completions);
     }

@@ -95,11 +95,7 @@ pub fn parse_duration_ns(text: &str) -> Result<Ns, UnitError> {
 }
 
 fn unknown(text: &str, unit: &str, known: &'static str) -> UnitError {
-    UnitError::Unit {
-        text: text.into(),
-        unit: unit.into(),
-        known,
-    }
+    UnitError::Unit { text: text.into(), unit: unit.into(), known }
 }
 
 /// A leading decimal number, the letters after it, and what follows them.
@@ -135,7 +131,5 @@ fn scale(number: &str, unit: u64) -> Option<u64> {
         _ => fraction.parse().ok()?,
     };
     let part = fraction * u128::from(unit) / tenths;
-    whole
-        .checked_mul(unit)?
-        .checked_add(u64::try_from(part).ok()?)
+    whole.checked_mul(unit)?.checked_add(u64::try_from(part).ok()?)
 }

@@ -67,27 +67,17 @@ fn bad_sizes_and_durations_say_what_is_wrong() {
          (base 2; KiB and KB mean the same)"
     );
     assert_eq!(size("16777216T"), "`16777216T` is too large");
-    assert_eq!(
-        duration("1h30"),
-        "unknown unit `` in `1h30`, known are ns, us, ms, s, m (or min), h and d"
-    );
-    assert_eq!(
-        duration("600y"),
-        "unknown unit `y` in `600y`, known are ns, us, ms, s, m (or min), h and d"
-    );
+    assert_eq!(duration("1h30"), "unknown unit `` in `1h30`, known are ns, us, ms, s, m (or min), h and d");
+    assert_eq!(duration("600y"), "unknown unit `y` in `600y`, known are ns, us, ms, s, m (or min), h and d");
     assert_eq!(duration("20000000000s"), "`20000000000s` is too large");
     assert_eq!(duration("213503d23h59m"), "`213503d23h59m` is too large");
 }
 
 #[test]
 fn whole_numbers_are_grouped_by_three() {
-    for (n, text) in [
-        (0, "0"),
-        (999, "999"),
-        (1_000, "1,000"),
-        (1_234_567, "1,234,567"),
-        (u64::MAX, "18,446,744,073,709,551,615"),
-    ] {
+    for (n, text) in
+        [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567"), (u64::MAX, "18,446,744,073,709,551,615")]
+    {
         assert_eq!(thousands(n), text);
     }
 }
@@ -183,14 +173,8 @@ fn sizes_and_counts_shorten_to_three_digits() {
         assert_eq!(size(bytes), text, "{bytes}");
         assert_eq!(size_suffix(bytes), suffix, "{bytes}");
     }
-    for (n, text) in [
-        (0, "0"),
-        (999, "999"),
-        (1_000, "1K"),
-        (24_133, "24.1K"),
-        (999_999, "1M"),
-        (36_452_722, "36.5M"),
-    ] {
+    for (n, text) in [(0, "0"), (999, "999"), (1_000, "1K"), (24_133, "24.1K"), (999_999, "1M"), (36_452_722, "36.5M")]
+    {
         assert_eq!(count_suffix(n), text, "{n}");
     }
 }
@@ -198,19 +182,10 @@ fn sizes_and_counts_shorten_to_three_digits() {
 #[test]
 fn decimal_and_binary_rates_are_kept_apart() {
     assert_eq!(rate_mb_per_s(512_300_000, NS_PER_S).unwrap(), "512.3 MB/s");
-    assert_eq!(
-        rate_mib_per_s(512_300_000, NS_PER_S).unwrap(),
-        "488.6 MiB/s"
-    );
-    assert_eq!(
-        rate_mib_per_s(3 * GIB, 2 * NS_PER_S).unwrap(),
-        "1,536.0 MiB/s"
-    );
+    assert_eq!(rate_mib_per_s(512_300_000, NS_PER_S).unwrap(), "488.6 MiB/s");
+    assert_eq!(rate_mib_per_s(3 * GIB, 2 * NS_PER_S).unwrap(), "1,536.0 MiB/s");
     assert_eq!(rate_mb_per_s(5, 0), None);
-    assert_eq!(
-        rate_mb_per_s(u64::MAX, 1).unwrap(),
-        "18,446,744,073,709,551,615,000.0 MB/s"
-    );
+    assert_eq!(rate_mb_per_s(u64::MAX, 1).unwrap(), "18,446,744,073,709,551,615,000.0 MB/s");
 }
 
 #[test]

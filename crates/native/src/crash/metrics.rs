@@ -30,11 +30,7 @@ pub(super) fn all(info: &RecoveryInfo) -> Vec<Metric> {
             "acknowledged commits lost",
             "",
             Better::Lower,
-            info.steps
-                .iter()
-                .map(|step| step.lost_count)
-                .sum::<u64>()
-                .into(),
+            info.steps.iter().map(|step| step.lost_count).sum::<u64>().into(),
         ),
     ];
     all.extend(info.steps.iter().flat_map(kill));
@@ -56,41 +52,11 @@ fn longest(info: &RecoveryInfo, of: fn(&RecoveryStep) -> &Figure) -> Figure {
 
 fn kill(step: &RecoveryStep) -> Vec<Metric> {
     let figures = [
-        (
-            "first_commit_s",
-            "restart to first commit",
-            "s",
-            Better::Lower,
-            &step.first_commit_s,
-        ),
-        (
-            "rate_95_s",
-            "restart to 95 % of the old rate",
-            "s",
-            Better::Lower,
-            &step.rate_95_s,
-        ),
-        (
-            "recovery_s",
-            "recovery itself",
-            "s",
-            Better::Lower,
-            &step.recovery_s,
-        ),
-        (
-            "replay_mb_per_s",
-            "redo replayed",
-            "MB/s",
-            Better::Higher,
-            &step.replay_mb_per_s,
-        ),
-        (
-            "old_commits_per_s",
-            "commits before the kill",
-            "1/s",
-            Better::Higher,
-            &step.old_commits_per_s,
-        ),
+        ("first_commit_s", "restart to first commit", "s", Better::Lower, &step.first_commit_s),
+        ("rate_95_s", "restart to 95 % of the old rate", "s", Better::Lower, &step.rate_95_s),
+        ("recovery_s", "recovery itself", "s", Better::Lower, &step.recovery_s),
+        ("replay_mb_per_s", "redo replayed", "MB/s", Better::Higher, &step.replay_mb_per_s),
+        ("old_commits_per_s", "commits before the kill", "1/s", Better::Higher, &step.old_commits_per_s),
     ];
     let metric = |(key, name, unit, better, figure): (&str, &str, &str, Better, &Figure)| Metric {
         scope: size(step.distance_bytes),
@@ -105,20 +71,14 @@ mod tests {
     use assay_measure::record::metric;
 
     fn info(first_commits: &[Figure]) -> RecoveryInfo {
-        let steps = first_commits
-            .iter()
-            .zip(1..)
-            .map(|(first, n)| RecoveryStep {
-                distance_bytes: n << 20,
-                first_commit_s: first.clone(),
-                rate_95_s: 2.5.into(),
-                lost_count: 1,
-                ..RecoveryStep::default()
-            });
-        RecoveryInfo {
-            steps: steps.collect(),
-            ..RecoveryInfo::default()
-        }
+        let steps = first_commits.iter().zip(1..).map(|(first, n)| RecoveryStep {
+            distance_bytes: n << 20,
+            first_commit_s: first.clone(),
+            rate_95_s: 2.5.into(),
+            lost_count: 1,
+            ..RecoveryStep::default()
+        });
+        RecoveryInfo { steps: steps.collect(), ..RecoveryInfo::default() }
     }
 
     fn value(info: &RecoveryInfo, key: &str) -> Figure {

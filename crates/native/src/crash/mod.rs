@@ -79,12 +79,7 @@ fn concluded(mut info: RecoveryInfo) -> RecoveryInfo {
     let points: Vec<(f64, f64)> = info
         .steps
         .iter()
-        .filter_map(|step| {
-            Some((
-                step.replayed_bytes.value()? / MIB,
-                step.first_commit_s.value()?,
-            ))
-        })
+        .filter_map(|step| Some((step.replayed_bytes.value()? / MIB, step.first_commit_s.value()?)))
         .collect();
     let none = |why: &str| Figure::na(why);
     let Some((fixed_s, per_mib_s)) = line(&points) else {
@@ -127,10 +122,7 @@ fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
 }
 
 fn advise(info: &RecoveryInfo) -> Vec<Advice> {
-    [lost(info), recommendation(info), cold(info), not_kept(info)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [lost(info), recommendation(info), cold(info), not_kept(info)].into_iter().flatten().collect()
 }
 
 /// V1: what must never happen, or what COMMIT_MODE none costs.
@@ -150,10 +142,7 @@ fn lost(info: &RecoveryInfo) -> Option<Advice> {
             ", which no crash may cause: a bug in assay, or a device that does not keep acknowledged writes"
         }
     );
-    let evidence = [
-        ("lost_count", lost as f64),
-        ("acknowledged_count", all as f64),
-    ];
+    let evidence = [("lost_count", lost as f64), ("acknowledged_count", all as f64)];
     let high = info.commit_mode != "none";
     Some(Advice::of("V1", high, text, &evidence))
 }
@@ -163,11 +152,7 @@ fn recommendation(info: &RecoveryInfo) -> Option<Advice> {
     let wanted = info.rto_wanted_s.value()?;
     let fixed_s = info.fixed_s.value()?;
     let per_mib = info.per_mib_s.value()?;
-    let mut evidence = vec![
-        ("rto_wanted_s", wanted),
-        ("fixed_s", fixed_s),
-        ("per_mib_s", per_mib),
-    ];
+    let mut evidence = vec![("rto_wanted_s", wanted), ("fixed_s", fixed_s), ("per_mib_s", per_mib)];
     let Some(bytes) = info.recommended_distance_bytes.value() else {
         let text = format!(
             "Checkpoints cannot give a first commit within {} s: opening alone takes {} s.",
@@ -184,11 +169,7 @@ fn recommendation(info: &RecoveryInfo) -> Option<Advice> {
         fixed(wanted, 1),
         size(bytes as u64),
         fixed(blocks, 0).replace(',', ""),
-        if info.is_projection {
-            "; a projection, untested, beyond the largest volume measured"
-        } else {
-            ""
-        },
+        if info.is_projection { "; a projection, untested, beyond the largest volume measured" } else { "" },
         fixed(fixed_s, 1),
         fixed(per_mib * 1024.0, 1)
     );
@@ -200,11 +181,7 @@ fn cold(info: &RecoveryInfo) -> Option<Advice> {
     const RATIO: f64 = 2.0;
     let ratio = |step: &RecoveryStep| {
         let first = step.first_commit_s.value().filter(|s| *s > 0.0)?;
-        Some((
-            step.rate_95_s.value()? / first,
-            first,
-            step.rate_95_s.value()?,
-        ))
+        Some((step.rate_95_s.value()? / first, first, step.rate_95_s.value()?))
     };
     let worst = info.steps.iter().filter_map(ratio);
     let (ratio, first, full) = worst.max_by(|a, b| a.0.total_cmp(&b.0))?;
@@ -224,10 +201,7 @@ fn cold(info: &RecoveryInfo) -> Option<Advice> {
 /// V4: the writers did not keep the checkpoint as near as they were told.
 fn not_kept(info: &RecoveryInfo) -> Option<Advice> {
     const RATIO: f64 = 1.5;
-    let known = info
-        .steps
-        .iter()
-        .filter_map(|step| Some((step.replayed_bytes.value()?, step)));
+    let known = info.steps.iter().filter_map(|step| Some((step.replayed_bytes.value()?, step)));
     let ratio = |replayed: f64, step: &RecoveryStep| replayed / step.distance_bytes.max(1) as f64;
     let (replayed, step) = known.max_by(|a, b| ratio(a.0, a.1).total_cmp(&ratio(b.0, b.1)))?;
     let ratio = ratio(replayed, step);

@@ -10,16 +10,8 @@ use assay_measure::units::{size, thousands};
 pub(super) fn render(record: &Record, info: &RecoveryInfo) -> Sections {
     let mut page = Sections::default();
     let run = &record.run;
-    page.title(&format!(
-        "ASSAY RECOVERY REPORT for run {}: {} on {}",
-        run.id, run.workload, run.engine
-    ));
-    page.line(&format!(
-        "assay {}, started {}. {}",
-        run.version,
-        run.started,
-        header::verdict(record)
-    ));
+    page.title(&format!("ASSAY RECOVERY REPORT for run {}: {} on {}", run.id, run.workload, run.engine));
+    page.line(&format!("assay {}, started {}. {}", run.version, run.started, header::verdict(record)));
     page.wrapped(
         "",
         &format!(
@@ -40,9 +32,7 @@ pub(super) fn render(record: &Record, info: &RecoveryInfo) -> Sections {
         number_or_reason(&info.fixed_s, 3),
         number_or_reason(&info.per_mib_s, 5),
         number(&info.rto_wanted_s, 1),
-        info.recommended_distance_bytes
-            .value()
-            .map_or_else(|| "n/a".to_owned(), |bytes| size(bytes as u64)),
+        info.recommended_distance_bytes.value().map_or_else(|| "n/a".to_owned(), |bytes| size(bytes as u64)),
         number(&info.recommended_interval_blocks, 0),
         if info.is_projection { " (projection, untested)" } else { "" }
     ));

@@ -62,11 +62,7 @@ fn what_cannot_be_kept_or_fitted_is_said() {
     one.steps.truncate(1);
     let info = built(one).parts.get::<RecoveryInfo>().unwrap();
     assert_eq!(info.recommended_distance_bytes.value(), None);
-    assert_eq!(
-        line(&[(1.0, 3.0), (2.0, 2.0)]),
-        None,
-        "time that falls is no line"
-    );
+    assert_eq!(line(&[(1.0, 3.0), (2.0, 2.0)]), None, "time that falls is no line");
 }
 
 #[test]
@@ -75,13 +71,7 @@ fn a_lost_commit_voids_the_run_unless_commits_do_not_wait() {
     lossy.steps[1].lost_count = 2;
     let record = built(lossy.clone());
     assert_eq!(record.run.verdict, "invalid");
-    assert_eq!(
-        (
-            record.advice[0].id.as_str(),
-            record.advice[0].severity.as_str()
-        ),
-        ("V1", "high")
-    );
+    assert_eq!((record.advice[0].id.as_str(), record.advice[0].severity.as_str()), ("V1", "high"));
     lossy.commit_mode = "none".to_owned();
     let record = built(lossy);
     assert_eq!(record.run.verdict, "complete");
@@ -94,21 +84,11 @@ fn a_lost_commit_voids_the_run_unless_commits_do_not_wait() {
 
 #[test]
 fn a_cold_cache_is_advice_and_a_quick_one_is_not() {
-    assert!(
-        !built(info())
-            .advice
-            .iter()
-            .any(|a| a.id == "V3" && a.severity == "high")
-    );
+    assert!(!built(info()).advice.iter().any(|a| a.id == "V3" && a.severity == "high"));
     let mut cold = info();
     cold.steps[0].rate_95_s = Figure::Decimal(6.0);
     let record = built(cold);
-    assert!(
-        record
-            .advice
-            .iter()
-            .any(|a| a.id == "V3" && a.severity == "high")
-    );
+    assert!(record.advice.iter().any(|a| a.id == "V3" && a.severity == "high"));
     let mut quick = info();
     for step in &mut quick.steps {
         step.rate_95_s = step.first_commit_s.clone();
@@ -124,23 +104,14 @@ fn a_distance_that_is_not_kept_is_advice_and_one_that_is_kept_is_not() {
     let record = built(slow);
     let said = record.advice.iter().find(|a| a.id == "V4").unwrap();
     assert_eq!(said.severity, "note");
-    assert!(
-        said.text.contains("5 MiB was requested, but 10 MiB"),
-        "{}",
-        said.text
-    );
+    assert!(said.text.contains("5 MiB was requested, but 10 MiB"), "{}", said.text);
 }
 
 #[test]
 fn the_text_has_the_table_and_the_record_reads_back() {
     let record = built(info());
     let text = assay_report::text::render(&record);
-    for part in [
-        "ASSAY RECOVERY REPORT",
-        "Kill by Kill",
-        "lost",
-        "End of Report",
-    ] {
+    for part in ["ASSAY RECOVERY REPORT", "Kill by Kill", "lost", "End of Report"] {
         assert!(text.contains(part), "no {part}:\n{text}");
     }
     let json = assay_report::json::write(&record).unwrap();

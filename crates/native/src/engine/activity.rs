@@ -27,9 +27,7 @@ impl Activity {
 
     #[inline]
     fn set(&self, session: u32, word: u32) {
-        self.0[session as usize - 1]
-            .0
-            .store(word, Ordering::Relaxed);
+        self.0[session as usize - 1].0.store(word, Ordering::Relaxed);
     }
 
     /// Its thread polls it.
@@ -78,10 +76,7 @@ mod tests {
         activity.run_queue(2);
         let mut doing = [Doing::OnCpu; 3];
         activity.read(&mut doing);
-        let commit = Doing::Waiting {
-            event: "log file sync",
-            class: WaitClass::Commit,
-        };
+        let commit = Doing::Waiting { event: "log file sync", class: WaitClass::Commit };
         assert_eq!(doing, [commit, Doing::RunQueue, Doing::OnCpu]);
         activity.on_cpu(1);
         activity.read(&mut doing);

@@ -259,19 +259,12 @@ impl Cache {
             return Claim::Busy;
         }
         reads.insert(page, Vec::new());
-        self.meta[frame.frame() as usize]
-            .page
-            .store(page.0, Ordering::Release);
+        self.meta[frame.frame() as usize].page.store(page.0, Ordering::Release);
         Claim::Read(frame)
     }
 
     /// Makes the caller the reader of the page only if it is neither resident nor being read.
-    pub(crate) fn claim_absent(
-        &self,
-        page: Page,
-        thread: usize,
-        c: &Counters,
-    ) -> Option<Exclusive> {
+    pub(crate) fn claim_absent(&self, page: Page, thread: usize, c: &Counters) -> Option<Exclusive> {
         if self.table.lookup(page).is_some() || locked(self.shard(page)).contains_key(&page) {
             return None;
         }
@@ -283,9 +276,7 @@ impl Cache {
             return None;
         }
         reads.insert(page, Vec::new());
-        self.meta[frame.frame() as usize]
-            .page
-            .store(page.0, Ordering::Release);
+        self.meta[frame.frame() as usize].page.store(page.0, Ordering::Release);
         Some(frame)
     }
 
@@ -298,9 +289,7 @@ impl Cache {
     pub(crate) fn finish_read(&self, page: Page, frame: Exclusive) -> (Shared, Vec<SessionRef>) {
         let number = frame.frame();
         self.pool.unmark(number);
-        self.meta[number as usize]
-            .flags
-            .fetch_and(!STALE_SUM, Ordering::AcqRel);
+        self.meta[number as usize].flags.fetch_and(!STALE_SUM, Ordering::AcqRel);
         let mut reads = locked(self.shard(page));
         let waiters = reads.remove(&page);
         assert!(
@@ -331,12 +320,7 @@ impl Cache {
 
     /// A frame for a page that needs no read (a new undo block), locked, entered in the table.
     /// A resident copy of the page is taken over. `Err(true)` means busy, `Err(false)` no frame.
-    pub(crate) fn claim_new(
-        &self,
-        page: Page,
-        thread: usize,
-        c: &Counters,
-    ) -> Result<Exclusive, bool> {
+    pub(crate) fn claim_new(&self, page: Page, thread: usize, c: &Counters) -> Result<Exclusive, bool> {
         if let Some(frame) = self.table.lookup(page) {
             let lease = self.pool.try_exclusive(frame).ok_or(true)?;
             if self.holds(frame, page) {
@@ -348,17 +332,12 @@ impl Cache {
         let lease = self.free_frame(thread, c).ok_or(false)?;
         let number = lease.frame();
         let reads = locked(self.shard(page));
-        if reads.contains_key(&page)
-            || self.table.lookup(page).is_some()
-            || !self.table.insert(page, number)
-        {
+        if reads.contains_key(&page) || self.table.lookup(page).is_some() || !self.table.insert(page, number) {
             drop(reads);
             self.give_back(lease);
             return Err(true);
         }
-        self.meta[number as usize]
-            .page
-            .store(page.0, Ordering::Release);
+        self.meta[number as usize].page.store(page.0, Ordering::Release);
         drop(reads);
         Ok(lease)
     }
@@ -367,9 +346,7 @@ impl Cache {
     fn give_back(&self, frame: Exclusive) {
         let number = frame.frame();
         self.assert_clean(number);
-        self.meta[number as usize]
-            .page
-            .store(NO_PAGE, Ordering::Release);
+        self.meta[number as usize].page.store(NO_PAGE, Ordering::Release);
         self.pool.release(frame);
         let mut free = locked(&self.free);
         free.push(number);
@@ -490,9 +467,7 @@ impl Cache {
 
     /// Puts a cold dirty frame on the writers' list.
     pub(crate) fn list_for_writing(&self, number: u32) {
-        let before = self.meta[number as usize]
-            .flags
-            .fetch_or(LISTED, Ordering::AcqRel);
+        let before = self.meta[number as usize].flags.fetch_or(LISTED, Ordering::AcqRel);
         if before & LISTED == 0 {
             locked(&self.write_list).push_back(number);
         }
@@ -508,8 +483,7 @@ impl Cache {
         let Some(lease) = self.pool.try_exclusive(number) else {
             return;
         };
-        let clean =
-            self.meta[number as usize].flags.load(Ordering::Acquire) & (DIRTY | WRITING) == 0;
+        let clean = self.meta[number as usize].flags.load(Ordering::Acquire) & (DIRTY | WRITING) == 0;
         if clean && self.holds(number, page) && self.unmap(number) {
             self.give_back(lease);
         } else {
@@ -521,9 +495,7 @@ impl Cache {
     /// Returns whether this is the transaction's first change of it since its redo was last published.
     pub(crate) fn mark_changed(&self, lease: &Exclusive, c: &Counters) -> bool {
         let number = lease.frame();
-        let before = self.meta[number as usize]
-            .flags
-            .fetch_or(DIRTY | PENDING | STALE_SUM, Ordering::AcqRel);
+        let before = self.meta[number as usize].flags.fetch_or(DIRTY | PENDING | STALE_SUM, Ordering::AcqRel);
         self.touch(number);
         if before & DIRTY == 0 {
             self.dirty.fetch_add(1, Ordering::Relaxed);
@@ -541,10 +513,7 @@ impl Cache {
             start_lsn < end_lsn && before <= start_lsn,
             "C4: changes of a frame are published in their order; frame {frame} has {start_lsn} to {end_lsn} after {before}"
         );
-        let entered = meta
-            .first_lsn
-            .compare_exchange(0, start_lsn, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok();
+        let entered = meta.first_lsn.compare_exchange(0, start_lsn, Ordering::AcqRel, Ordering::Relaxed).is_ok();
         meta.flags.fetch_and(!PENDING, Ordering::AcqRel);
         entered
     }
@@ -552,10 +521,7 @@ impl Cache {
     /// Enters frames in the checkpoint queue.
     pub(crate) fn enqueue(&self, start_lsn: u64, frames: Vec<u32>) {
         if !frames.is_empty() {
-            locked(&self.queue)
-                .entry(start_lsn)
-                .or_default()
-                .extend(frames);
+            locked(&self.queue).entry(start_lsn).or_default().extend(frames);
         }
     }
 
@@ -593,8 +559,7 @@ impl Cache {
 
     fn needs(&self, frame: u32, lsn: u64) -> bool {
         let meta = &self.meta[frame as usize];
-        meta.flags.load(Ordering::Acquire) & DIRTY != 0
-            && meta.first_lsn.load(Ordering::Acquire) == lsn
+        meta.flags.load(Ordering::Acquire) & DIRTY != 0 && meta.first_lsn.load(Ordering::Acquire) == lsn
     }
 
     /// Takes up to `most` frames from the write list (cold and dirty) for the calling writer.
@@ -602,9 +567,7 @@ impl Cache {
         let mut list = locked(&self.write_list);
         while out.len() < most {
             let Some(frame) = list.pop_front() else { break };
-            self.meta[frame as usize]
-                .flags
-                .fetch_and(!LISTED, Ordering::AcqRel);
+            self.meta[frame as usize].flags.fetch_and(!LISTED, Ordering::AcqRel);
             if self.take(frame) {
                 out.push(frame);
             }
@@ -628,9 +591,7 @@ impl Cache {
     /// Lets go of frames that were taken; those copied meanwhile are marked as being written.
     pub(crate) fn untake(&self, frames: &[u32]) {
         for frame in frames {
-            self.meta[*frame as usize]
-                .flags
-                .fetch_and(!TAKEN, Ordering::AcqRel);
+            self.meta[*frame as usize].flags.fetch_and(!TAKEN, Ordering::AcqRel);
         }
     }
 
@@ -640,10 +601,7 @@ impl Cache {
         for (lsn, frames) in queue.range(..below) {
             for frame in frames {
                 let flags = self.meta[*frame as usize].flags.load(Ordering::Acquire);
-                if flags & (WRITING | pending() | TAKEN) == 0
-                    && self.needs(*frame, *lsn)
-                    && self.take(*frame)
-                {
+                if flags & (WRITING | pending() | TAKEN) == 0 && self.needs(*frame, *lsn) && self.take(*frame) {
                     out.push(*frame);
                     if out.len() >= most {
                         return;
@@ -688,9 +646,7 @@ impl Cache {
 
     /// The copy could not be written after all.
     pub(crate) fn abandon_write(&self, copied: &Copied) {
-        self.meta[copied.frame as usize]
-            .flags
-            .fetch_and(!WRITING, Ordering::AcqRel);
+        self.meta[copied.frame as usize].flags.fetch_and(!WRITING, Ordering::AcqRel);
     }
 
     /// The copy is on disk: the frame is clean unless it changed meanwhile. Returns whether it is clean.
@@ -746,10 +702,7 @@ impl Cache {
             self.pool.release_unchanged(lease);
             return;
         }
-        if self.drop_on_unpin
-            && copied.page.0 < crate::layout::UNDO_BASE
-            && self.unmap(copied.frame)
-        {
+        if self.drop_on_unpin && copied.page.0 < crate::layout::UNDO_BASE && self.unmap(copied.frame) {
             self.give_back(lease);
             return;
         }

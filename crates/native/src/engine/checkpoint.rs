@@ -21,10 +21,7 @@ pub(crate) struct Target {
 impl Target {
     /// Nothing is remembered from before `now`.
     pub(crate) fn new(now: Ns) -> Self {
-        Self {
-            opened: now,
-            ends: VecDeque::new(),
-        }
+        Self { opened: now, ends: VecDeque::new() }
     }
 
     /// The target now.
@@ -75,10 +72,7 @@ mod tests {
                 continue;
             }
             let age = now - end;
-            assert!(
-                age <= timeout && age + timeout / SAMPLES + 10 >= timeout,
-                "{age}"
-            );
+            assert!(age <= timeout && age + timeout / SAMPLES + 10 >= timeout, "{age}");
         }
         assert!(target.ends.len() <= SAMPLES as usize + 2);
     }

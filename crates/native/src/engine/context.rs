@@ -146,11 +146,7 @@ impl<'a> Shell<'a> {
 
     /// Names the wait a session is about to begin.
     pub(crate) fn reference(&self, tag: Tag) -> SessionRef {
-        SessionRef {
-            thread: self.thread as u16,
-            tag,
-            wait: self.slot(tag).wait.get(),
-        }
+        SessionRef { thread: self.thread as u16, tag, wait: self.slot(tag).wait.get() }
     }
 
     /// Ends a session's wait, charges it and queues the session.
@@ -195,11 +191,7 @@ impl<'a> Shell<'a> {
     pub(crate) fn queue_for_log(&self, tag: Tag, seen: u64) {
         let mut waiters = self.log_space.borrow_mut();
         // The oldest failure counts: what moved since then may help anyone in the list.
-        let oldest = if waiters.is_empty() {
-            seen
-        } else {
-            self.log_seen.get().min(seen)
-        };
+        let oldest = if waiters.is_empty() { seen } else { self.log_seen.get().min(seen) };
         self.log_seen.set(oldest);
         waiters.push(tag);
     }
@@ -224,8 +216,7 @@ impl<'a> Shell<'a> {
     pub(crate) async fn busy(&self, tag: Tag, tries: &mut u32) {
         *tries += 1;
         if *tries > BUSY_SPINS {
-            self.wait_at_most(tag, Event::BufferBusy, BUSY_SLEEP_NS)
-                .await;
+            self.wait_at_most(tag, Event::BufferBusy, BUSY_SLEEP_NS).await;
             return;
         }
         self.retry.borrow_mut().push(tag);
@@ -235,9 +226,7 @@ impl<'a> Shell<'a> {
     /// As [`Shell::wait`], but a timer ends it at the latest after `ns`.
     pub(crate) async fn wait_at_most(&self, tag: Tag, event: Event, ns: Ns) -> Ns {
         let wait = self.slot(tag).wait.get();
-        self.timers
-            .borrow_mut()
-            .push(Reverse((self.now.get() + ns, tag, wait)));
+        self.timers.borrow_mut().push(Reverse((self.now.get() + ns, tag, wait)));
         self.wait(tag, event).await
     }
 
@@ -382,32 +371,18 @@ impl<'a> Shell<'a> {
         self.c.add(C::ReadsCache, blocks);
         self.c.add(C::ReadRequests, 1);
         self.c.add(C::ReadMultiBlock, u64::from(blocks > 1));
-        self.c.read_request(
-            self.read_row(first),
-            blocks * u64::from(self.instance.geometry.block_bytes),
-        );
+        self.c.read_request(self.read_row(first), blocks * u64::from(self.instance.geometry.block_bytes));
     }
 
     /// The I/O row of a cache read of this page.
     pub(crate) fn read_row(&self, page: Page) -> Io {
-        if page.0 >= crate::layout::UNDO_BASE {
-            Io::CacheReadUndo
-        } else {
-            Io::CacheReadData
-        }
+        if page.0 >= crate::layout::UNDO_BASE { Io::CacheReadUndo } else { Io::CacheReadData }
     }
 
     /// Counts `n` gets through the cache.
     pub(crate) fn count_gets(&self, current: bool, n: u64) {
         self.c.add(C::GetsFromCache, n);
-        self.c.add(
-            if current {
-                C::DbBlockGets
-            } else {
-                C::ConsistentGets
-            },
-            n,
-        );
+        self.c.add(if current { C::DbBlockGets } else { C::ConsistentGets }, n);
     }
 }
 

@@ -5,9 +5,7 @@
 //! waits for other reads; physical reads cache = demand misses + prefetch.
 
 use assay_measure::histogram::Histogram;
-use assay_measure::snapshot::{
-    Actor, Direction, EventReading, IoReading, RequestReading, StatSet, WaitClass,
-};
+use assay_measure::snapshot::{Actor, Direction, EventReading, IoReading, RequestReading, StatSet, WaitClass};
 use assay_measure::stats::{self, Stat};
 use std::cell::{Cell, RefCell};
 
@@ -214,13 +212,7 @@ pub(crate) struct Counters {
 
 impl Default for Counters {
     fn default() -> Self {
-        let events = EVENTS
-            .iter()
-            .map(|_| EventCell {
-                timeouts: 0,
-                waits: Histogram::new(),
-            })
-            .collect();
+        let events = EVENTS.iter().map(|_| EventCell { timeouts: 0, waits: Histogram::new() }).collect();
         let io = IO_ROWS
             .iter()
             .map(|(function, file_type)| IoReading {
@@ -278,22 +270,14 @@ impl Counters {
     pub(crate) fn read_request(&self, row: Io, bytes: u64) {
         let row = &mut self.io.borrow_mut()[row as usize];
         row.read_bytes += bytes;
-        if bytes >= LARGE_BYTES {
-            row.large_read_requests += 1
-        } else {
-            row.small_read_requests += 1
-        }
+        if bytes >= LARGE_BYTES { row.large_read_requests += 1 } else { row.small_read_requests += 1 }
     }
 
     /// One write request of so many bytes.
     pub(crate) fn write_request(&self, row: Io, bytes: u64) {
         let row = &mut self.io.borrow_mut()[row as usize];
         row.write_bytes += bytes;
-        if bytes >= LARGE_BYTES {
-            row.large_write_requests += 1
-        } else {
-            row.small_write_requests += 1
-        }
+        if bytes >= LARGE_BYTES { row.large_write_requests += 1 } else { row.small_write_requests += 1 }
     }
 
     /// One request somebody waited for.
@@ -320,10 +304,7 @@ impl Counters {
         let writes = self.get(C::WritesFromCache) + self.get(C::WritesDirect);
         // A failed update stops the engine instead of being rolled back, so there are none.
         into.add(stats::USER_ROLLBACKS, 0);
-        into.add(
-            stats::SESSION_LOGICAL_READS,
-            self.get(C::DbBlockGets) + self.get(C::ConsistentGets),
-        );
+        into.add(stats::SESSION_LOGICAL_READS, self.get(C::DbBlockGets) + self.get(C::ConsistentGets));
         into.add(stats::PHYSICAL_READS, reads);
         into.add(stats::PHYSICAL_READ_BYTES, reads * block_bytes);
         into.add(stats::PHYSICAL_WRITES, writes);
@@ -340,19 +321,10 @@ impl Counters {
     fn export_totals(&self, into: &mut StatSet) {
         let io = self.io.borrow();
         let sum = |f: fn(&IoReading) -> u64| io.iter().map(f).sum::<u64>();
-        into.add(
-            stats::PHYSICAL_READ_TOTAL_REQUESTS,
-            sum(|r| r.small_read_requests + r.large_read_requests),
-        );
+        into.add(stats::PHYSICAL_READ_TOTAL_REQUESTS, sum(|r| r.small_read_requests + r.large_read_requests));
         into.add(stats::PHYSICAL_READ_TOTAL_BYTES, sum(|r| r.read_bytes));
-        into.add(
-            stats::PHYSICAL_READ_LARGE_REQUESTS,
-            sum(|r| r.large_read_requests),
-        );
-        into.add(
-            stats::PHYSICAL_WRITE_TOTAL_REQUESTS,
-            sum(|r| r.small_write_requests + r.large_write_requests),
-        );
+        into.add(stats::PHYSICAL_READ_LARGE_REQUESTS, sum(|r| r.large_read_requests));
+        into.add(stats::PHYSICAL_WRITE_TOTAL_REQUESTS, sum(|r| r.small_write_requests + r.large_write_requests));
         into.add(stats::PHYSICAL_WRITE_TOTAL_BYTES, sum(|r| r.write_bytes));
     }
 

@@ -67,20 +67,9 @@ pub(crate) struct NativeDriver<'a> {
 }
 
 impl<'a> NativeDriver<'a> {
-    pub(crate) fn open(
-        instance: &'a Instance,
-        assignment: &Assignment,
-        ring: Ring,
-        read_room: usize,
-    ) -> Self {
-        let slots: Vec<Slot> = assignment
-            .sessions
-            .iter()
-            .map(|(session, _)| Slot::new(*session))
-            .collect();
-        let _ = instance.mailboxes[assignment.thread]
-            .waker
-            .set(ring.waker());
+    pub(crate) fn open(instance: &'a Instance, assignment: &Assignment, ring: Ring, read_room: usize) -> Self {
+        let slots: Vec<Slot> = assignment.sessions.iter().map(|(session, _)| Slot::new(*session)).collect();
+        let _ = instance.mailboxes[assignment.thread].waker.set(ring.waker());
         let count = slots.len();
         let shell = Rc::new(Shell {
             instance,
@@ -137,16 +126,10 @@ impl<'a> NativeDriver<'a> {
         }
         if let Some(result) = slot.outcome.take() {
             slot.state.set(State::Idle);
-            return Some(Outcome {
-                end_ns: end,
-                result,
-            });
+            return Some(Outcome { end_ns: end, result });
         }
         slot.wait_start.set(end);
-        shell
-            .instance
-            .activity
-            .waiting(slot.session, slot.event.get());
+        shell.instance.activity.waiting(slot.session, slot.event.get());
         None
     }
 
@@ -184,12 +167,8 @@ impl<'a> NativeDriver<'a> {
         // The last stamp is that of the poll that queued these requests: no clock is read for it.
         ring.stamp(self.shell.now.get());
         let pushed = ring.submit(wait_for, timeout);
-        pushed.map_err(|e| {
-            EngineError::Unusable(format!(
-                "the ring of driver thread {} failed: {e}",
-                self.shell.thread
-            ))
-        })
+        pushed
+            .map_err(|e| EngineError::Unusable(format!("the ring of driver thread {} failed: {e}", self.shell.thread)))
     }
 
     /// Moves everything that happened elsewhere into the ready queue.
@@ -205,8 +184,7 @@ impl<'a> NativeDriver<'a> {
             }
         }
         loop {
-            let due =
-                matches!(shell.timers.borrow().peek(), Some(Reverse((at, _, _))) if *at <= now);
+            let due = matches!(shell.timers.borrow().peek(), Some(Reverse((at, _, _))) if *at <= now);
             if !due {
                 break;
             }
@@ -250,19 +228,14 @@ impl<'a> NativeDriver<'a> {
         let shell = &self.shell;
         let redo = &shell.instance.redo;
         let commits = shell.commits.borrow();
-        let unwritten = commits
-            .back()
-            .is_some_and(|(lsn, _)| *lsn > redo.reserved());
-        let awaited = if !shell.log_space.borrow().is_empty() || unwritten && self.writing.is_none()
-        {
+        let unwritten = commits.back().is_some_and(|(lsn, _)| *lsn > redo.reserved());
+        let awaited = if !shell.log_space.borrow().is_empty() || unwritten && self.writing.is_none() {
             ANY_PROGRESS
         } else {
             commits.front().map_or(NO_WAITER, |(lsn, _)| *lsn)
         };
         // Before the next look at what is durable, so that no end of a write is missed.
-        redo.awaited[shell.thread]
-            .0
-            .store(awaited, Ordering::SeqCst);
+        redo.awaited[shell.thread].0.store(awaited, Ordering::SeqCst);
     }
 
     fn flush_due(&self) -> bool {
@@ -273,9 +246,7 @@ impl<'a> NativeDriver<'a> {
             return false;
         }
         let commits = shell.commits.borrow();
-        let commit_waits = commits
-            .back()
-            .is_some_and(|(lsn, _)| *lsn > redo.reserved());
+        let commit_waits = commits.back().is_some_and(|(lsn, _)| *lsn > redo.reserved());
         commit_waits
             || !shell.log_space.borrow().is_empty()
             || unwritten >= redo.due_bytes()
@@ -333,9 +304,7 @@ impl<'a> NativeDriver<'a> {
                     TAG_LOG,
                 );
                 self.writing = Some(LogWrite { flush, begin });
-                return queued.map_err(|_| {
-                    EngineError::Unusable("the ring has no room for a log write".to_owned())
-                });
+                return queued.map_err(|_| EngineError::Unusable("the ring has no room for a log write".to_owned()));
             }
             shell.give_buffer(buffer);
             if !self.after_no_write(step)? {
@@ -348,11 +317,7 @@ impl<'a> NativeDriver<'a> {
     fn after_no_write(&mut self, step: Step) -> Result<bool, EngineError> {
         let instance = self.shell.instance;
         match step {
-            Step::Switch {
-                file,
-                sequence,
-                first_lsn,
-            } => {
+            Step::Switch { file, sequence, first_lsn } => {
                 instance.switch_log(file, sequence, first_lsn, &self.shell.c)?;
                 // Others found the log busy meanwhile.
                 instance.wake_log_waiters(self.shell.thread);
@@ -395,14 +360,7 @@ impl<'a> NativeDriver<'a> {
                 // A header block or an undo block: the kind is part of what is read back.
                 let first = self.shell.instance.options.sessions as u64;
                 let is_header = page.0 - crate::layout::UNDO_BASE < first;
-                (
-                    if is_header {
-                        Kind::UndoHeader
-                    } else {
-                        Kind::Undo
-                    },
-                    0,
-                )
+                (if is_header { Kind::UndoHeader } else { Kind::Undo }, 0)
             }
         };
         block_format::verify(
@@ -535,16 +493,12 @@ impl<'a> NativeDriver<'a> {
         let shell = &self.shell;
         let busy = !self.completions.is_empty()
             || !shell.ready.borrow().is_empty()
-            || shell.instance.mailboxes[shell.thread]
-                .full
-                .load(Ordering::Acquire);
+            || shell.instance.mailboxes[shell.thread].full.load(Ordering::Acquire);
         if busy {
             return Duration::ZERO;
         }
         let next = shell.timers.borrow().peek().map(|Reverse((at, _, _))| *at);
-        next.map_or(timeout, |at| {
-            timeout.min(Duration::from_nanos(at.saturating_sub(shell.now.get())))
-        })
+        next.map_or(timeout, |at| timeout.min(Duration::from_nanos(at.saturating_sub(shell.now.get()))))
     }
 }
 
@@ -575,9 +529,7 @@ impl Driver for NativeDriver<'_> {
     }
 
     fn stats(&mut self, into: &mut StatSet) {
-        self.shell
-            .c
-            .export(u64::from(self.shell.instance.geometry.block_bytes), into);
+        self.shell.c.export(u64::from(self.shell.instance.geometry.block_bytes), into);
         let ring = self.shell.ring.borrow();
         export_ring(&ring.counters(), into);
         let by_file: Vec<_> = ring.file_counters().collect();
@@ -606,16 +558,7 @@ impl NativeDriver<'_> {
     #[cfg(feature = "faults")]
     pub(crate) fn waits(&self) -> Vec<String> {
         let slots = self.shell.slots.iter();
-        slots
-            .map(|slot| {
-                format!(
-                    "session {} {:?} {:?}",
-                    slot.session,
-                    slot.state.get(),
-                    slot.event.get()
-                )
-            })
-            .collect()
+        slots.map(|slot| format!("session {} {:?} {:?}", slot.session, slot.state.get(), slot.event.get())).collect()
     }
 
     /// Sessions log off: what COMMIT_EVERY left open is committed. Returns how many of them will end in `reap`.
@@ -662,8 +605,6 @@ impl Drop for NativeDriver<'_> {
         if self.end().is_err() && self.writing.is_some() {
             instance.fail("a driver thread ended with a log write under way");
         }
-        instance.redo.awaited[self.shell.thread]
-            .0
-            .store(NO_WAITER, Ordering::SeqCst);
+        instance.redo.awaited[self.shell.thread].0.store(NO_WAITER, Ordering::SeqCst);
     }
 }

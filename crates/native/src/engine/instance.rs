@@ -28,11 +28,7 @@ pub(crate) const MAX_THREADS: usize = 256;
 
 /// An error of an operation.
 pub(crate) fn failed(class: &'static str, text: String) -> OpError {
-    OpError {
-        class,
-        text,
-        retryable: false,
-    }
+    OpError { class, text, retryable: false }
 }
 
 /// Wake-ups for the sessions of one driver thread.
@@ -194,10 +190,7 @@ impl Instance {
     /// A number no other transaction has.
     pub(crate) fn next_transaction(&self) -> u64 {
         let number = self.transactions.fetch_add(1, Ordering::Relaxed) + 1;
-        assert!(
-            number < MOST_NUMBER,
-            "U1: transaction numbers never come again"
-        );
+        assert!(number < MOST_NUMBER, "U1: transaction numbers never come again");
         number
     }
 
@@ -268,18 +261,11 @@ impl Instance {
         let mine = 1u64 << number;
         let orders = locked(&self.orders);
         let idle = |o: &mut Orders| {
-            !o.stop
-                && o.make_free & mine == 0
-                && o.checkpoint <= self.checkpoint_lsn.load(Ordering::Acquire)
+            !o.stop && o.make_free & mine == 0 && o.checkpoint <= self.checkpoint_lsn.load(Ordering::Acquire)
         };
-        let (mut orders, _) = self
-            .ordered
-            .wait_timeout_while(orders, timeout, idle)
-            .unwrap_or_else(PoisonError::into_inner);
-        let taken = WriterOrders {
-            checkpoint: orders.checkpoint,
-            stop: orders.stop,
-        };
+        let (mut orders, _) =
+            self.ordered.wait_timeout_while(orders, timeout, idle).unwrap_or_else(PoisonError::into_inner);
+        let taken = WriterOrders { checkpoint: orders.checkpoint, stop: orders.stop };
         orders.make_free &= !mine;
         taken
     }
@@ -307,8 +293,7 @@ impl Instance {
             let mut control = file.control().clone();
             control.state = State::Open;
             control.engine[SESSIONS_WORD] = self.options.sessions as u64;
-            self.store_control(&mut file, control, c)
-                .map_err(|e| failed("io", e.to_string()))?;
+            self.store_control(&mut file, control, c).map_err(|e| failed("io", e.to_string()))?;
             self.marked_open.store(true, Ordering::Release);
         }
         Ok(())
@@ -329,8 +314,7 @@ impl Instance {
         let begin = self.clock.now_ns();
         file.store(control)?;
         c.charge(Event::ControlWrite, self.clock.now_ns() - begin);
-        self.path_io
-            .wrote(self.path_io.control_row(), SLOT_BYTES as u64);
+        self.path_io.wrote(self.path_io.control_row(), SLOT_BYTES as u64);
         c.add(C::ControlWrites, 1);
         c.add(C::ControlBytes, SLOT_BYTES as u64);
         c.write_request(Io::ControlFile, SLOT_BYTES as u64);
@@ -353,11 +337,9 @@ impl Instance {
         let log = &self.files.list[usize::from(number)];
         let what = || format!("write the header of {}", self.files.path(number).display());
         if !planted(Planted::LogHeaderNotWritten) {
-            log.write_at(0, &header)
-                .map_err(|e| EngineError::Unusable(format!("{}: {e}", what())))?;
+            log.write_at(0, &header).map_err(|e| EngineError::Unusable(format!("{}: {e}", what())))?;
         }
-        log.sync_data()
-            .map_err(|e| EngineError::Unusable(format!("{}: {e}", what())))?;
+        log.sync_data().map_err(|e| EngineError::Unusable(format!("{}: {e}", what())))?;
         c.charge(Event::LogSingleWrite, self.clock.now_ns() - begin);
         let row = self.path_io.row_of(number);
         self.path_io.wrote(row, header.len() as u64);
@@ -393,10 +375,7 @@ impl Instance {
         };
         let file = usize::from(self.files.redo_first) + flush.file;
         let path = self.files.list[file].path().display();
-        Some(format!(
-            "a log write of {} bytes at {} of {path} {what}",
-            flush.bytes, flush.offset
-        ))
+        Some(format!("a log write of {} bytes at {} of {path} {what}", flush.bytes, flush.offset))
     }
 
     /// Counts a finished log write.

@@ -112,13 +112,7 @@ pub(super) fn open(
     }
     let options = Options::resolve(settings, plan, &control)?;
     let files = Files::open(&places, &control, options.direct)?;
-    let instance = Arc::new(assemble(
-        control_file,
-        files,
-        options,
-        plan,
-        (Clock::real(), MAX_THREADS),
-    )?);
+    let instance = Arc::new(assemble(control_file, files, options, plan, (Clock::real(), MAX_THREADS))?);
     if instance.undo.free_extents() < plan.sessions() {
         return Err(EngineError::Usage(format!(
             "the undo file of {} has {} extents for {} sessions: prepare with a larger UNDO_MB or use fewer sessions",
@@ -154,20 +148,8 @@ fn assemble(
         frame_bytes: control.geometry.block_bytes as usize,
         huge_pages: options.huge_pages,
     })
-    .and_then(|pool| {
-        cache::Cache::new(
-            pool,
-            options.drop_on_unpin,
-            options.scan_pct,
-            options.huge_pages,
-        )
-    })
-    .map_err(|e| {
-        EngineError::Unusable(format!(
-            "buffer cache of {} blocks: {e}",
-            options.cache_frames
-        ))
-    })?;
+    .and_then(|pool| cache::Cache::new(pool, options.drop_on_unpin, options.scan_pct, options.huge_pages))
+    .map_err(|e| EngineError::Unusable(format!("buffer cache of {} blocks: {e}", options.cache_frames)))?;
     let redo = redo::Redo::new(&redo::RedoConfig {
         buffer_bytes: options.log_buffer_bytes,
         block_bytes: control.log_block_bytes as usize,
@@ -238,82 +220,55 @@ fn stop_writers(instance: &Instance, threads: Vec<WriterThread>) -> Result<(), E
     instance.ordered.notify_all();
     let mut result = Ok(());
     for thread in threads {
-        let ended = thread.join().unwrap_or_else(|_| {
-            Err(EngineError::Unusable(
-                "a database writer's thread panicked".to_owned(),
-            ))
-        });
+        let ended = thread
+            .join()
+            .unwrap_or_else(|_| Err(EngineError::Unusable("a database writer's thread panicked".to_owned())));
         result = result.and(ended);
     }
     result
 }
 
 /// Starts one writer; returns its thread and what its ring obtained.
-fn start_writer(
-    instance: &Arc<Instance>,
-    number: usize,
-) -> Result<(WriterThread, Vec<Fact>), EngineError> {
+fn start_writer(instance: &Arc<Instance>, number: usize) -> Result<(WriterThread, Vec<Fact>), EngineError> {
     let shared = Arc::clone(instance);
     if number > 0 {
         instance.helpers.fetch_add(1, Ordering::AcqRel);
     }
     let (report, opened) = std::sync::mpsc::sync_channel(1);
-    let thread = std::thread::Builder::new()
-        .name(format!("assay-dbw{number}"))
-        .spawn(move || {
-            let _guard = WriterGuard {
-                instance: &shared,
-                number,
-            };
-            let ring = Ring::open(writer::ring_options(&shared, backend(&shared.options)));
-            let ring = match ring {
-                Ok(ring) => ring,
-                Err(error) => {
-                    let _ = report.send(Err(error));
-                    return Ok(());
-                }
-            };
-            let _ = report.send(Ok(ring_facts(&ring)));
-            let result = writer::Writer::new(&shared, ring, number).run();
-            if let Err(error) = &result {
-                shared.fail(&error.to_string());
+    let thread = std::thread::Builder::new().name(format!("assay-dbw{number}")).spawn(move || {
+        let _guard = WriterGuard { instance: &shared, number };
+        let ring = Ring::open(writer::ring_options(&shared, backend(&shared.options)));
+        let ring = match ring {
+            Ok(ring) => ring,
+            Err(error) => {
+                let _ = report.send(Err(error));
+                return Ok(());
             }
-            result
-        });
-    let thread =
-        thread.map_err(|source| assay_run::threads::refused("of the database writer", &source))?;
+        };
+        let _ = report.send(Ok(ring_facts(&ring)));
+        let result = writer::Writer::new(&shared, ring, number).run();
+        if let Err(error) = &result {
+            shared.fail(&error.to_string());
+        }
+        result
+    });
+    let thread = thread.map_err(|source| assay_run::threads::refused("of the database writer", &source))?;
     match opened.recv() {
         Ok(Ok(facts)) => Ok((thread, facts)),
-        Ok(Err(error)) => Err(EngineError::Unusable(format!(
-            "the database writer's ring: {error}"
-        ))),
-        Err(_) => Err(EngineError::Unusable(
-            "the database writer ended before it began".to_owned(),
-        )),
+        Ok(Err(error)) => Err(EngineError::Unusable(format!("the database writer's ring: {error}"))),
+        Err(_) => Err(EngineError::Unusable("the database writer ended before it began".to_owned())),
     }
 }
 
 fn backend(options: &Options) -> Backend {
-    if options.asynchronous {
-        Backend::Auto
-    } else {
-        Backend::Helpers
-    }
+    if options.asynchronous { Backend::Auto } else { Backend::Helpers }
 }
 
 fn ring_facts(ring: &Ring) -> Vec<Fact> {
     let features = ring.features();
-    let refused: Vec<String> = features
-        .refused
-        .iter()
-        .map(|(name, why)| format!("{name} ({why})"))
-        .collect();
+    let refused: Vec<String> = features.refused.iter().map(|(name, why)| format!("{name} ({why})")).collect();
     let listed = |items: &[String]| {
-        if items.is_empty() {
-            "none".to_owned()
-        } else {
-            items.join(", ")
-        }
+        if items.is_empty() { "none".to_owned() } else { items.join(", ") }
     };
     vec![
         Fact::new("io_backend", features.backend),
@@ -328,9 +283,7 @@ impl NativeEngine {
         let options = &instance.options;
         let reads = if options.batched { options.io_depth } else { 1 };
         let scan_buffers = options.scan_buffers(sessions);
-        let entries = (sessions * reads + scan_buffers + 16)
-            .next_power_of_two()
-            .clamp(64, 4096);
+        let entries = (sessions * reads + scan_buffers + 16).next_power_of_two().clamp(64, 4096);
         let ring = Ring::open(RingOptions {
             entries: entries as u32,
             buffers: LOG_BUFFERS + scan_buffers,
@@ -372,9 +325,7 @@ impl NativeEngine {
             return Vec::new();
         }
         let place = |number: u16| list[usize::from(number)].path.display();
-        let data: Vec<String> = (0..control.geometry.stripes)
-            .map(|number| place(number).to_string())
-            .collect();
+        let data: Vec<String> = (0..control.geometry.stripes).map(|number| place(number).to_string()).collect();
         let mut facts = vec![
             Fact::new("data_paths", data.join(", ")),
             Fact::new("undo_path", place(control.undo_path)),
@@ -405,38 +356,17 @@ impl NativeEngine {
             CommitMode::Group => "group (durable, shared log writes)",
             CommitMode::Sync => "sync (durable, one log write each)",
         };
-        let index = if options.index == IndexMode::Btree {
-            "btree"
-        } else {
-            "computed"
-        };
-        let cache_blocks = if options.drop_on_unpin {
-            0
-        } else {
-            options.cache_frames
-        };
+        let index = if options.index == IndexMode::Btree { "btree" } else { "computed" };
+        let cache_blocks = if options.drop_on_unpin { 0 } else { options.cache_frames };
         vec![
             Fact::new("cache_blocks", cache_blocks),
             Fact::new("cache_frames", options.cache_frames),
-            Fact::new(
-                "cache_huge_page_bytes",
-                huge.map_or("n/a (unknowable)".to_owned(), |b| b.to_string()),
-            ),
-            Fact::new(
-                "cache_read",
-                if options.optimistic {
-                    "optimistic"
-                } else {
-                    "pinned"
-                },
-            ),
+            Fact::new("cache_huge_page_bytes", huge.map_or("n/a (unknowable)".to_owned(), |b| b.to_string())),
+            Fact::new("cache_read", if options.optimistic { "optimistic" } else { "pinned" }),
             Fact::new("io_mode_requested", &options.io_mode),
             Fact::new("scan_read", self.scan_read()),
             Fact::new("index", index),
-            Fact::new(
-                "read_consistency",
-                "current blocks (no read-consistent copies)",
-            ),
+            Fact::new("read_consistency", "current blocks (no read-consistent copies)"),
             Fact::new("commit_mode", commit),
             Fact::new("log_writer", "led by the committing driver thread"),
         ]
@@ -467,22 +397,10 @@ impl NativeEngine {
             Fact::new("multiblock_read_blocks", options.multiblock),
             Fact::new("log_buffer_bytes", redo.capacity()),
             Fact::new("log_flush_due_bytes", redo.due_bytes()),
-            Fact::new(
-                "checkpoint_log_bytes_max",
-                redo.file_payload_bytes() / 10 * 9,
-            ),
-            Fact::new(
-                "checkpoint_timeout",
-                off(timeout_s, format!("{timeout_s} s")),
-            ),
-            Fact::new(
-                "checkpoint_interval",
-                off(interval, format!("{interval} log blocks")),
-            ),
-            Fact::new(
-                "checkpoint_dirty_blocks_max",
-                off(options.recovery_blocks, options.recovery_blocks.to_string()),
-            ),
+            Fact::new("checkpoint_log_bytes_max", redo.file_payload_bytes() / 10 * 9),
+            Fact::new("checkpoint_timeout", off(timeout_s, format!("{timeout_s} s"))),
+            Fact::new("checkpoint_interval", off(interval, format!("{interval} log blocks"))),
+            Fact::new("checkpoint_dirty_blocks_max", off(options.recovery_blocks, options.recovery_blocks.to_string())),
         ]
     }
 
@@ -509,23 +427,17 @@ impl NativeEngine {
         let direct = self.instance.files.list.iter().all(|f| f.is_direct());
         let memory = |path: &Path| assay_block::device_facts(path).is_tmpfs;
         let tmpfs = self.places.list().iter().any(|place| memory(&place.path));
-        let uring = locked(&self.ring_facts)
-            .first()
-            .is_some_and(|f| f.value.contains("io_uring"));
+        let uring = locked(&self.ring_facts).first().is_some_and(|f| f.value.contains("io_uring"));
         let bypassed = direct && !tmpfs;
         let mode = match (bypassed, uring) {
             (true, true) => "setall (O_DIRECT, io_uring)",
             (true, false) => "directio (O_DIRECT, blocking calls in helper threads)",
-            (false, true) if tmpfs => {
-                "asynch (memory file system: O_DIRECT has no effect, io_uring)"
-            }
+            (false, true) if tmpfs => "asynch (memory file system: O_DIRECT has no effect, io_uring)",
             (false, true) => "asynch (page cache, io_uring)",
             (false, false) => "none (page cache, blocking calls in helper threads)",
         };
-        let mut facts = vec![
-            facts::IO_MODE_ACHIEVED.fact(mode),
-            facts::PAST_PAGE_CACHE.fact(if bypassed { "yes" } else { "no" }),
-        ];
+        let mut facts =
+            vec![facts::IO_MODE_ACHIEVED.fact(mode), facts::PAST_PAGE_CACHE.fact(if bypassed { "yes" } else { "no" })];
         if !bypassed {
             let way = "IO_MODE=setall on a file system that supports direct I/O";
             facts.push(facts::DEVICE_READS.fact(way));
@@ -549,12 +461,7 @@ impl Engine for NativeEngine {
             facts.extend(room.map(|room| Fact::new("reads_in_flight_per_thread_max", room)));
         }
         let device = assay_block::device_facts(self.places.home());
-        facts.extend(
-            device
-                .lines()
-                .into_iter()
-                .map(|(name, value)| Fact::new(&format!("device_{name}"), value)),
-        );
+        facts.extend(device.lines().into_iter().map(|(name, value)| Fact::new(&format!("device_{name}"), value)));
         facts
     }
 
@@ -568,12 +475,7 @@ impl Engine for NativeEngine {
     fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
         let ring = self.open_ring(assignment.sessions.len())?;
         let room = locked(&self.threads).read_room;
-        Ok(Box::new(driver::NativeDriver::open(
-            &self.instance,
-            assignment,
-            ring,
-            room.unwrap_or(usize::MAX),
-        )))
+        Ok(Box::new(driver::NativeDriver::open(&self.instance, assignment, ring, room.unwrap_or(usize::MAX))))
     }
 
     fn sample(&self) -> StatSet {
@@ -590,18 +492,11 @@ impl Engine for NativeEngine {
         gauge("redo_buffer_unflushed_bytes", instance.redo.pending());
         gauge(
             "checkpoint_age_bytes",
-            instance.redo.tail().saturating_sub(
-                instance
-                    .checkpoint_lsn
-                    .load(std::sync::atomic::Ordering::Acquire),
-            ),
+            instance.redo.tail().saturating_sub(instance.checkpoint_lsn.load(std::sync::atomic::Ordering::Acquire)),
         );
         gauge(
             "checkpoint_target_age_bytes",
-            instance
-                .redo
-                .tail()
-                .saturating_sub(instance.target_lsn.load(Ordering::Acquire)),
+            instance.redo.tail().saturating_sub(instance.target_lsn.load(Ordering::Acquire)),
         );
         gauge("log_sequence", instance.redo.sequence());
         gauge("cache_blocks", instance.cache.pool.frames() as u64);

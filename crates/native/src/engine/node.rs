@@ -37,19 +37,14 @@ impl Node<'_> {
             let first = self.key(0);
             let apart = self.key(1).wrapping_sub(first).max(1);
             let at = (key.wrapping_sub(first) / apart) as usize;
-            if at < entries && self.key(at) <= key && (at + 1 == entries || key < self.key(at + 1))
-            {
+            if at < entries && self.key(at) <= key && (at + 1 == entries || key < self.key(at + 1)) {
                 return Some(at);
             }
         }
         let (mut low, mut high) = (0, entries);
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.key(middle) <= key {
-                low = middle + 1
-            } else {
-                high = middle
-            }
+            if self.key(middle) <= key { low = middle + 1 } else { high = middle }
         }
         low.checked_sub(1)
     }

@@ -163,16 +163,11 @@ impl Options {
         if !self.scans {
             return FEWEST_SCAN_BUFFERS;
         }
-        (sessions * self.scan_streams * self.scan_depth)
-            .clamp(FEWEST_SCAN_BUFFERS, MAX_SCAN_BUFFERS)
+        (sessions * self.scan_streams * self.scan_depth).clamp(FEWEST_SCAN_BUFFERS, MAX_SCAN_BUFFERS)
     }
 
     /// Resolves the settings for this plan and data set.
-    pub(crate) fn resolve(
-        settings: &Settings,
-        plan: &Plan,
-        control: &Control,
-    ) -> Result<Self, EngineError> {
+    pub(crate) fn resolve(settings: &Settings, plan: &Plan, control: &Control) -> Result<Self, EngineError> {
         let block_bytes = u64::from(control.geometry.block_bytes);
         let batched = settings.text("READ_MODE") == "batched";
         let io_depth = match settings.int("IO_DEPTH") {
@@ -186,11 +181,7 @@ impl Options {
             cache_frames,
             drop_on_unpin,
             huge_pages: settings.bool("HUGE_PAGES"),
-            index: if settings.text("INDEX") == "computed" {
-                IndexMode::Computed
-            } else {
-                IndexMode::Btree
-            },
+            index: if settings.text("INDEX") == "computed" { IndexMode::Computed } else { IndexMode::Btree },
             batched,
             io_depth,
             commit: match settings.text("COMMIT_MODE") {
@@ -203,16 +194,12 @@ impl Options {
                 "full" => ChecksumMode::Full,
                 _ => ChecksumMode::Typical,
             },
-            free_wait: if settings.text("FREE_WAIT") == "posted" {
-                FreeWait::Posted
-            } else {
-                FreeWait::Timed
-            },
+            free_wait: if settings.text("FREE_WAIT") == "posted" { FreeWait::Posted } else { FreeWait::Timed },
             scan_pct: settings.int("CACHE_SCAN_PCT") as usize,
             writers: settings.int("DB_WRITERS") as usize,
             writer_requests: settings.int("DB_WRITER_BATCH") as usize,
-            writer_bytes: (settings.int("DB_WRITER_COALESCE_BYTES").max(block_bytes) / block_bytes
-                * block_bytes) as usize,
+            writer_bytes: (settings.int("DB_WRITER_COALESCE_BYTES").max(block_bytes) / block_bytes * block_bytes)
+                as usize,
             checkpoint_timeout_ns: settings.ns("LOG_CHECKPOINT_TIMEOUT"),
             checkpoint_interval_blocks: settings.int("LOG_CHECKPOINT_INTERVAL"),
             recovery_blocks: settings.int("FAST_START_IO_TARGET"),
@@ -223,14 +210,11 @@ impl Options {
             asynchronous: matches!(io_mode.as_str(), "asynch" | "setall"),
             io_mode,
             multiblock: multiblock(settings, block_bytes),
-            log_buffer_bytes: (settings.bytes("LOG_BUFFER_MB") as usize)
-                .max(1 << 20)
-                .next_power_of_two(),
+            log_buffer_bytes: (settings.bytes("LOG_BUFFER_MB") as usize).max(1 << 20).next_power_of_two(),
             driver_threads: settings.int("DRIVER_THREADS") as usize,
             optimistic: settings.text("CACHE_READ") != "pinned",
             prefetch: settings.bool("CACHE_PREFETCH"),
-            shared_rows: plan.threads_per_schema > 1
-                || (plan.hot_schema_frequency > 0 && plan.schemas > 1),
+            shared_rows: plan.threads_per_schema > 1 || (plan.hot_schema_frequency > 0 && plan.schemas > 1),
             sessions: plan.sessions(),
             blocks: u64::from(plan.schemas) * plan.scale,
             update_pct: plan.update_pct,

@@ -47,10 +47,7 @@ impl PageTable {
     /// [`BlockError::Memory`] where the system has too little.
     pub(crate) fn new(frames: usize, huge_pages: bool) -> Result<Self, BlockError> {
         let buckets = (frames / 5).max(1).next_power_of_two();
-        Ok(Self {
-            words: Words::zeroed(buckets * BUCKET, huge_pages, "the page table")?,
-            mask: buckets - 1,
-        })
+        Ok(Self { words: Words::zeroed(buckets * BUCKET, huge_pages, "the page table")?, mask: buckets - 1 })
     }
 
     #[inline]
@@ -81,11 +78,7 @@ impl PageTable {
             let mut found = 0;
             for slot in &bucket[..ENTRIES] {
                 let value = slot.load(Ordering::Acquire);
-                found = if value >> FRAME_BITS == wanted {
-                    value
-                } else {
-                    found
-                };
+                found = if value >> FRAME_BITS == wanted { value } else { found };
             }
             if found != 0 {
                 return Some((found & (MAX_FRAMES as u64 - 1)) as u32);
@@ -111,14 +104,7 @@ impl PageTable {
             for slot in &self.bucket(at)[..ENTRIES] {
                 // Other shards may overflow into this bucket at the same time.
                 if slot.load(Ordering::Relaxed) == 0
-                    && slot
-                        .compare_exchange(
-                            0,
-                            entry(page, frame),
-                            Ordering::AcqRel,
-                            Ordering::Relaxed,
-                        )
-                        .is_ok()
+                    && slot.compare_exchange(0, entry(page, frame), Ordering::AcqRel, Ordering::Relaxed).is_ok()
                 {
                     return true;
                 }
@@ -141,8 +127,7 @@ impl PageTable {
                 if slot.load(Ordering::Relaxed) == value {
                     slot.store(0, Ordering::Release);
                     for passed in 0..probe {
-                        self.bucket((home + passed) & self.mask)[OVERFLOW]
-                            .fetch_sub(1, Ordering::AcqRel);
+                        self.bucket((home + passed) & self.mask)[OVERFLOW].fetch_sub(1, Ordering::AcqRel);
                     }
                     return;
                 }

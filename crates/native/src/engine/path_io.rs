@@ -64,10 +64,7 @@ impl PathIo {
     pub(crate) fn find_devices(&self) {
         self.devices.get_or_init(|| {
             let disk = |(path, _): &(String, _)| assay_block::device_facts(Path::new(path)).disk;
-            self.rows
-                .iter()
-                .map(|row| disk(row).unwrap_or_default())
-                .collect()
+            self.rows.iter().map(|row| disk(row).unwrap_or_default()).collect()
         });
     }
 

@@ -23,10 +23,8 @@ const FLUSH_DUE_BYTES: u64 = 1 << 20;
 /// Most log writes under way at once. Their blocks must be countable in 15 bits of a log block's
 /// flags: 4 x 1 MiB are 8192 blocks of 512 bytes.
 pub(crate) const MAX_FLIGHTS: usize = 4;
-const _: () = assert!(
-    MAX_FLIGHTS * FLUSH_BYTES / 512 < 1 << 15,
-    "R7: the blocks under way are countable in a log block"
-);
+const _: () =
+    assert!(MAX_FLIGHTS * FLUSH_BYTES / 512 < 1 << 15, "R7: the blocks under way are countable in a log block");
 
 const NOT_COPYING: u64 = u64::MAX;
 /// The thread wants to be woken whenever a write ends.
@@ -72,10 +70,7 @@ impl Position {
         self.appended.retain(|(lsn, blocks)| {
             let written = *lsn <= end;
             if written {
-                assert!(
-                    *promised >= *blocks,
-                    "R3: {blocks} log blocks are kept of {promised} promised"
-                );
+                assert!(*promised >= *blocks, "R3: {blocks} log blocks are kept of {promised} promised");
                 *promised -= blocks;
             }
             !written
@@ -167,15 +162,11 @@ impl Redo {
     pub(crate) fn new(config: &RedoConfig) -> Self {
         let threads = config.threads;
         Self {
-            words: (0..config.buffer_bytes / 8)
-                .map(|_| AtomicU64::new(0))
-                .collect(),
+            words: (0..config.buffer_bytes / 8).map(|_| AtomicU64::new(0)).collect(),
             tail: Padded(AtomicU64::new(config.start_lsn)),
             durable: Padded(AtomicU64::new(config.start_lsn)),
             reserved: Padded(AtomicU64::new(config.start_lsn)),
-            copying: (0..threads)
-                .map(|_| Padded(AtomicU64::new(NOT_COPYING)))
-                .collect(),
+            copying: (0..threads).map(|_| Padded(AtomicU64::new(NOT_COPYING))).collect(),
             stalled: AtomicU64::new(0),
             switching: AtomicBool::new(false),
             position: Mutex::new(Position {
@@ -193,9 +184,7 @@ impl Redo {
             block_bytes: config.block_bytes,
             file_blocks: config.file_bytes / config.block_bytes as u64,
             key: config.data_set,
-            awaited: (0..threads)
-                .map(|_| Padded(AtomicU64::new(NO_WAITER)))
-                .collect(),
+            awaited: (0..threads).map(|_| Padded(AtomicU64::new(NO_WAITER))).collect(),
             max_flights: config.max_flights,
             own_writes: Mutex::new(BTreeSet::new()),
             generation: AtomicU64::new(0),
@@ -278,11 +267,7 @@ impl Redo {
     /// Log blocks that can be written before some file must wait for the checkpoint, and what it must wait for.
     fn room_blocks(&self, position: &Position, checkpoint: u64) -> (u64, u64) {
         let files = position.end_lsn.len();
-        let mut room = if position.opened {
-            self.file_blocks.saturating_sub(position.next_block)
-        } else {
-            0
-        };
+        let mut room = if position.opened { self.file_blocks.saturating_sub(position.next_block) } else { 0 };
         let others = if position.opened { files - 1 } else { files };
         for step in 1..=others {
             let file = ((position.sequence + step as u64) % files as u64) as usize;
@@ -364,12 +349,7 @@ impl Redo {
                 copying.store(NOT_COPYING, Ordering::SeqCst);
                 return None;
             }
-            match self.tail.0.compare_exchange(
-                start,
-                start + bytes,
-                Ordering::SeqCst,
-                Ordering::SeqCst,
-            ) {
+            match self.tail.0.compare_exchange(start, start + bytes, Ordering::SeqCst, Ordering::SeqCst) {
                 Ok(_) => break,
                 Err(now) => start = now,
             }
@@ -397,27 +377,18 @@ impl Redo {
     /// Everything below is completely copied.
     pub(crate) fn complete(&self) -> u64 {
         let tail = self.tail();
-        self.copying
-            .iter()
-            .map(|c| c.0.load(Ordering::SeqCst))
-            .fold(tail, u64::min)
+        self.copying.iter().map(|c| c.0.load(Ordering::SeqCst)).fold(tail, u64::min)
     }
 
     /// COMMIT_MODE=sync: this commit wants a write of its own.
     pub(crate) fn note_commit(&self, end_lsn: u64) {
-        self.own_writes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(end_lsn);
+        self.own_writes.lock().unwrap_or_else(PoisonError::into_inner).insert(end_lsn);
     }
 
     /// COMMIT_MODE=sync: where the next write must end.
     pub(crate) fn next_own_write(&self) -> u64 {
         let durable = self.durable();
-        let mut writes = self
-            .own_writes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut writes = self.own_writes.lock().unwrap_or_else(PoisonError::into_inner);
         *writes = writes.split_off(&(durable + 1));
         writes.first().copied().unwrap_or(u64::MAX)
     }
@@ -448,8 +419,7 @@ impl Redo {
             return self.next_file(&mut position, begin, checkpoint);
         }
         let payload = (self.block_bytes - LOG_HEADER_BYTES) as u64;
-        let most_blocks =
-            ((most_bytes / self.block_bytes) as u64).min(self.file_blocks - position.next_block);
+        let most_blocks = ((most_bytes / self.block_bytes) as u64).min(self.file_blocks - position.next_block);
         let end = end.min(begin + most_blocks * payload);
         let blocks = (end - begin).div_ceil(payload);
         let unproven: u64 = position.flights.iter().map(|flight| flight.blocks).sum();
@@ -476,11 +446,7 @@ impl Redo {
         position.fulfil(end);
         let file = position.file;
         position.end_lsn[file] = end;
-        position.flights.push_back(Flight {
-            end_lsn: end,
-            blocks,
-            done: false,
-        });
+        position.flights.push_back(Flight { end_lsn: end, blocks, done: false });
         self.reserved.0.store(end, Ordering::Release);
         Step::Write(flush)
     }
@@ -513,11 +479,7 @@ impl Redo {
         self.stalled.store(0, Ordering::Release);
         position.switching = true;
         self.switching.store(true, Ordering::Release);
-        Step::Switch {
-            file,
-            sequence,
-            first_lsn,
-        }
+        Step::Switch { file, sequence, first_lsn }
     }
 
     /// The next file's header is on disk.
@@ -557,11 +519,7 @@ impl Redo {
         let first = (what.lsn / 8) as usize;
         let words = usize::from(what.payload) / 8;
         for (i, out) in block[LOG_HEADER_BYTES..].chunks_exact_mut(8).enumerate() {
-            let value = if i < words {
-                self.words[(first + i) & mask].load(Ordering::Relaxed)
-            } else {
-                0
-            };
+            let value = if i < words { self.words[(first + i) & mask].load(Ordering::Relaxed) } else { 0 };
             out.copy_from_slice(&value.to_le_bytes());
         }
         redo_format::seal_block(block, what, seed);
@@ -589,10 +547,7 @@ impl Redo {
 
     /// The header block of a log file.
     pub(crate) fn file_header(&self, sequence: u64, first_lsn: u64) -> Vec<u8> {
-        let header = FileHeader {
-            sequence,
-            first_lsn,
-        };
+        let header = FileHeader { sequence, first_lsn };
         redo_format::file_header(self.key, header, self.block_bytes)
     }
 }

@@ -36,15 +36,11 @@ pub(crate) enum Acquire {
 
 impl RowLocks {
     pub(crate) fn new() -> Self {
-        Self {
-            shards: (0..SHARDS).map(|_| Mutex::new(HashMap::new())).collect(),
-        }
+        Self { shards: (0..SHARDS).map(|_| Mutex::new(HashMap::new())).collect() }
     }
 
     fn shard(&self, page: Page) -> std::sync::MutexGuard<'_, HashMap<Page, Lock>> {
-        self.shards[(mix(page) >> 40) as usize % SHARDS]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shards[(mix(page) >> 40) as usize % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks for the lock; `queue` decides whether to wait for it.
@@ -52,13 +48,7 @@ impl RowLocks {
         let mut locks = self.shard(page);
         match locks.get_mut(&page) {
             None => {
-                locks.insert(
-                    page,
-                    Lock {
-                        owner: (who.thread, who.tag),
-                        waiters: VecDeque::new(),
-                    },
-                );
+                locks.insert(page, Lock { owner: (who.thread, who.tag), waiters: VecDeque::new() });
                 Acquire::Granted
             }
             Some(lock) if lock.owner == (who.thread, who.tag) => Acquire::Held,
@@ -91,11 +81,7 @@ mod tests {
     #[test]
     fn a_released_lock_goes_to_who_waited_longest() {
         let locks = RowLocks::new();
-        let who = |tag| SessionRef {
-            thread: 0,
-            tag,
-            wait: 7,
-        };
+        let who = |tag| SessionRef { thread: 0, tag, wait: 7 };
         assert_eq!(locks.acquire(Page(5), who(1), true), Acquire::Granted);
         assert_eq!(locks.acquire(Page(5), who(1), true), Acquire::Held);
         assert_eq!(locks.acquire(Page(5), who(2), true), Acquire::Queued);

@@ -52,13 +52,7 @@ impl Session<'_> {
                 let page = shell.instance.map.scan_page(schema, i);
                 let pin = self.fetch(page, false).await?;
                 let row = shell.instance.cache.pool.word(pin.frame(), word::KEY);
-                std::hint::black_box(
-                    shell
-                        .instance
-                        .cache
-                        .pool
-                        .word(pin.frame(), HEADER_BYTES / 8),
-                );
+                std::hint::black_box(shell.instance.cache.pool.word(pin.frame(), HEADER_BYTES / 8));
                 shell.unpin(pin, page);
                 check_row(row, i, page)?;
                 i += 1;
@@ -73,10 +67,7 @@ impl Session<'_> {
         let geometry = &shell.instance.map;
         let cache = &shell.instance.cache;
         let first = geometry.scan_page(schema, from);
-        let most = shell.instance.adjacent(
-            first,
-            (shell.instance.options.multiblock as u64).min(blocks - from),
-        );
+        let most = shell.instance.adjacent(first, (shell.instance.options.multiblock as u64).min(blocks - from));
         let mut frames = Vec::new();
         for i in from..from + most {
             let page = geometry.scan_page(schema, i);
@@ -94,11 +85,7 @@ impl Session<'_> {
         shell.c.add(C::ReadsPrefetch, n - 1);
         shell.c.add(C::Hits, n - 1);
         shell.read_pages(self.tag, first, frames);
-        let event = if n > 1 {
-            Event::ScatteredRead
-        } else {
-            Event::SequentialRead
-        };
+        let event = if n > 1 { Event::ScatteredRead } else { Event::SequentialRead };
         let ns = shell.wait(self.tag, event).await;
         shell.c.io_wait(Io::CacheReadData, ns);
         let reads = std::mem::take(&mut *shell.slot(self.tag).reads.borrow_mut());
@@ -123,8 +110,5 @@ fn check_row(row: u64, i: u64, page: Page) -> Result<(), OpError> {
     if row == i + 1 {
         return Ok(());
     }
-    Err(failed(
-        "corrupt",
-        format!("page {} holds scan row {row}, expected {}", page.0, i + 1),
-    ))
+    Err(failed("corrupt", format!("page {} holds scan row {row}, expected {}", page.0, i + 1)))
 }

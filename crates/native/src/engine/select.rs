@@ -19,12 +19,7 @@ const C2_WORD: usize = HEADER_BYTES / 8;
 
 impl Session<'_> {
     /// Reads keys `first_key .. first_key + width`, wrapping at the end of the active key range.
-    pub(crate) async fn select(
-        &mut self,
-        schema: u32,
-        first_key: u64,
-        width: u32,
-    ) -> Result<u64, OpError> {
+    pub(crate) async fn select(&mut self, schema: u32, first_key: u64, width: u32) -> Result<u64, OpError> {
         let scale = self.shell.instance.active_scale;
         let mut key = first_key;
         let mut left = u64::from(width);
@@ -51,11 +46,7 @@ impl Session<'_> {
         let n = self.pages.len();
         self.find_frames();
         let batched = self.shell.instance.options.batched;
-        let depth = if batched {
-            self.shell.instance.options.io_depth
-        } else {
-            n
-        };
+        let depth = if batched { self.shell.instance.options.io_depth } else { n };
         let mut begin = 0;
         while begin < n {
             let end = n.min(begin + depth);
@@ -127,12 +118,7 @@ impl Session<'_> {
     }
 
     /// One block after another; a miss is read alone.
-    async fn visit_in_turn(
-        &mut self,
-        first_key: u64,
-        begin: usize,
-        end: usize,
-    ) -> Result<(), OpError> {
+    async fn visit_in_turn(&mut self, first_key: u64, begin: usize, end: usize) -> Result<(), OpError> {
         let mut i = begin;
         loop {
             i = self.visit_resident(first_key, i, end);
@@ -147,12 +133,7 @@ impl Session<'_> {
     }
 
     /// Misses among the next blocks are read together: `db file parallel read`.
-    async fn visit_batched(
-        &mut self,
-        first_key: u64,
-        begin: usize,
-        end: usize,
-    ) -> Result<(), OpError> {
+    async fn visit_batched(&mut self, first_key: u64, begin: usize, end: usize) -> Result<(), OpError> {
         self.done.clear();
         self.done.resize(end - begin, false);
         for i in begin..end {
@@ -169,9 +150,7 @@ impl Session<'_> {
         let mut broken = None;
         for (page, result) in reads {
             let touched = result.and_then(|pin| {
-                let i = (begin..end)
-                    .find(|i| self.pages[*i] == page)
-                    .unwrap_or(begin);
+                let i = (begin..end).find(|i| self.pages[*i] == page).unwrap_or(begin);
                 self.done[i - begin] = true;
                 touch_pinned(&shell, pin, page, first_key + i as u64)
             });
@@ -205,11 +184,7 @@ impl Session<'_> {
             if self.done.get(i - begin).copied().unwrap_or(false) {
                 continue;
             }
-            if let Some(frame) = shell
-                .instance
-                .cache
-                .claim_absent(page, shell.thread, &shell.c)
-            {
+            if let Some(frame) = shell.instance.cache.claim_absent(page, shell.thread, &shell.c) {
                 shell.count_read(page, 1);
                 shell.read_page(self.tag, page, frame);
                 count += 1;
@@ -221,11 +196,7 @@ impl Session<'_> {
         let demanded = demanded.min(count);
         shell.c.add(C::DemandMisses, demanded);
         shell.c.add(C::ReadsPrefetch, count - demanded);
-        let event = if count > 1 {
-            Event::ParallelRead
-        } else {
-            Event::SequentialRead
-        };
+        let event = if count > 1 { Event::ParallelRead } else { Event::SequentialRead };
         let ns = shell.wait(self.tag, event).await;
         shell.c.io_wait(shell.read_row(self.pages[begin]), ns);
         let reads = std::mem::take(&mut *shell.slot(self.tag).reads.borrow_mut());
@@ -242,11 +213,5 @@ fn touch_pinned(shell: &Shell<'_>, pin: Shared, page: Page, key: u64) -> Result<
     if found == key {
         return Ok(());
     }
-    Err(failed(
-        "corrupt",
-        format!(
-            "page {} holds key {found} where the index says {key}",
-            page.0
-        ),
-    ))
+    Err(failed("corrupt", format!("page {} holds key {found} where the index says {key}", page.0)))
 }

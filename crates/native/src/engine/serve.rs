@@ -21,18 +21,8 @@ impl Session<'_> {
                 continue;
             };
             let result = match op {
-                Op::Select {
-                    schema,
-                    first_key,
-                    width,
-                } => self.select(schema, first_key, width).await,
-                Op::Update {
-                    schema,
-                    first_key,
-                    width,
-                    stamp,
-                    commit,
-                } => {
+                Op::Select { schema, first_key, width } => self.select(schema, first_key, width).await,
+                Op::Update { schema, first_key, width, stamp, commit } => {
                     let result = self.update(schema, first_key, width, stamp, commit).await;
                     if let Err(error) = &result {
                         // Half an update is in the cache and cannot be undone without recovery: nothing may go on.

@@ -54,18 +54,12 @@ impl<'a> Session<'a> {
         let mut waited = false;
         let mut tries = 0;
         loop {
-            match shell
-                .instance
-                .cache
-                .claim(page, shell.reference(self.tag), &shell.c)
-            {
+            match shell.instance.cache.claim(page, shell.reference(self.tag), &shell.c) {
                 Claim::Resident(pin) => {
                     let Some(pin) = self.accept_resident(pin, page, waited).await? else {
                         continue;
                     };
-                    shell
-                        .c
-                        .add(if waited { C::SharedMisses } else { C::Hits }, 1);
+                    shell.c.add(if waited { C::SharedMisses } else { C::Hits }, 1);
                     return Ok(pin);
                 }
                 Claim::Read(frame) => {
@@ -83,12 +77,7 @@ impl<'a> Session<'a> {
     }
 
     /// With CACHE_MB=0 a resident block is a leftover on its way out and must be read again.
-    async fn accept_resident(
-        &mut self,
-        pin: Shared,
-        page: Page,
-        waited: bool,
-    ) -> Result<Option<Shared>, OpError> {
+    async fn accept_resident(&mut self, pin: Shared, page: Page, waited: bool) -> Result<Option<Shared>, OpError> {
         let shell = Rc::clone(&self.shell);
         let cache = &shell.instance.cache;
         let frame = pin.frame();
@@ -105,9 +94,7 @@ impl<'a> Session<'a> {
             cache.discard(frame, page);
             shell.instance.free_waiter(shell.reference(self.tag));
             shell.instance.post_writer();
-            shell
-                .wait_at_most(self.tag, Event::WriteComplete, FREE_BUFFER_TIMER_NS)
-                .await;
+            shell.wait_at_most(self.tag, Event::WriteComplete, FREE_BUFFER_TIMER_NS).await;
             if changes_go_on {
                 self.claim().await?;
             }
@@ -127,15 +114,11 @@ impl<'a> Session<'a> {
         self.publish().await?;
         let shell = Rc::clone(&self.shell);
         shell.instance.check_alive()?;
-        if shell.instance.options.free_wait == FreeWait::Posted
-            || shell.instance.cache.drop_on_unpin
-        {
+        if shell.instance.options.free_wait == FreeWait::Posted || shell.instance.cache.drop_on_unpin {
             shell.instance.free_waiter(shell.reference(self.tag));
         }
         shell.instance.post_writer();
-        shell
-            .wait_at_most(self.tag, Event::FreeBuffer, FREE_BUFFER_TIMER_NS)
-            .await;
+        shell.wait_at_most(self.tag, Event::FreeBuffer, FREE_BUFFER_TIMER_NS).await;
         if changes_go_on {
             self.claim().await?;
         }
@@ -152,19 +135,12 @@ impl<'a> Session<'a> {
         let read = shell.slot(self.tag).reads.borrow_mut().pop();
         match read {
             Some((_, result)) => result,
-            None => Err(failed(
-                "bug",
-                format!("the read of page {} ended without a result", page.0),
-            )),
+            None => Err(failed("bug", format!("the read of page {} ended without a result", page.0))),
         }
     }
 
     /// Gets an exclusive lease of a page that was just pinned, reading it again if it slipped away.
-    pub(crate) async fn exclusive(
-        &mut self,
-        mut pin: Shared,
-        page: Page,
-    ) -> Result<Exclusive, OpError> {
+    pub(crate) async fn exclusive(&mut self, mut pin: Shared, page: Page) -> Result<Exclusive, OpError> {
         let shell = Rc::clone(&self.shell);
         let cache = &shell.instance.cache;
         let mut tries = 0;
@@ -189,11 +165,7 @@ impl<'a> Session<'a> {
     }
 
     /// Reads an index node through the cache.
-    pub(crate) async fn node<R>(
-        &mut self,
-        page: Page,
-        read: impl Fn(&Node<'_>) -> R,
-    ) -> Result<R, OpError> {
+    pub(crate) async fn node<R>(&mut self, page: Page, read: impl Fn(&Node<'_>) -> R) -> Result<R, OpError> {
         let shell = Rc::clone(&self.shell);
         let cache = &shell.instance.cache;
         shell.c.add(C::IndexGets, 1);
@@ -202,10 +174,7 @@ impl<'a> Session<'a> {
             && let Some(version) = cache.pool.version(frame)
         {
             let is_it = cache.pool.word(frame, word::PAGE) == page.0;
-            let result = read(&Node {
-                pool: &cache.pool,
-                frame,
-            });
+            let result = read(&Node { pool: &cache.pool, frame });
             if is_it && cache.pool.validate(frame, version) && !cache.drop_on_unpin {
                 cache.touch(frame);
                 shell.count_gets(false, 1);
@@ -219,10 +188,7 @@ impl<'a> Session<'a> {
         if shell.c.get(C::DemandMisses) == misses {
             shell.c.add(C::IndexHits, 1);
         }
-        let result = read(&Node {
-            pool: &cache.pool,
-            frame: pin.frame(),
-        });
+        let result = read(&Node { pool: &cache.pool, frame: pin.frame() });
         shell.unpin(pin, page);
         Ok(result)
     }
@@ -235,10 +201,7 @@ impl<'a> Session<'a> {
         for _ in 1..levels {
             let child = self.node(page, |node| node.child_of(key)).await?;
             let Some(child) = child else {
-                return Err(failed(
-                    "corrupt",
-                    format!("index node at page {} has no child for key {key}", page.0),
-                ));
+                return Err(failed("corrupt", format!("index node at page {} has no child for key {key}", page.0)));
             };
             page = Page(child);
         }
@@ -247,21 +210,14 @@ impl<'a> Session<'a> {
 
     /// Fills `pages` with the blocks of up to [`RUN_KEYS`] keys from `key` on, at least one. `goes_on` says
     /// that `key` follows the last run's: its leaf is the same or the next one, and no descent is needed.
-    pub(crate) async fn resolve(
-        &mut self,
-        schema: u32,
-        key: u64,
-        most: usize,
-        goes_on: bool,
-    ) -> Result<(), OpError> {
+    pub(crate) async fn resolve(&mut self, schema: u32, key: u64, most: usize, goes_on: bool) -> Result<(), OpError> {
         let most = most.min(RUN_KEYS);
         self.pages.clear();
         let map = &self.shell.instance.map;
         if self.shell.instance.options.index == IndexMode::Computed {
             let permutation: &Permutation = self.shell.instance.permutation(schema);
             for key in key..key + most as u64 {
-                self.pages
-                    .push(map.data_page(schema, permutation.slot_of_key(key)));
+                self.pages.push(map.data_page(schema, permutation.slot_of_key(key)));
             }
             return Ok(());
         }
@@ -276,21 +232,11 @@ impl<'a> Session<'a> {
         let mut pages = std::mem::take(&mut self.pages);
         pages.reserve(most);
         let room = std::cell::RefCell::new(pages);
-        let found = self
-            .node(page, |leaf| {
-                leaf.rows_from(key, most, &mut room.borrow_mut())
-            })
-            .await;
+        let found = self.node(page, |leaf| leaf.rows_from(key, most, &mut room.borrow_mut())).await;
         self.pages = room.into_inner();
         if found? && !self.pages.is_empty() {
             return Ok(());
         }
-        Err(failed(
-            "corrupt",
-            format!(
-                "index leaf at page {} does not hold key {key} of schema {schema}",
-                page.0
-            ),
-        ))
+        Err(failed("corrupt", format!("index leaf at page {} does not hold key {key} of schema {schema}", page.0)))
     }
 }

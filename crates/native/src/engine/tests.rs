@@ -30,11 +30,7 @@ impl Progress for Silent {
 }
 
 /// Opens the data set without a progress line.
-pub(super) fn open(
-    dir: &Path,
-    plan: &Plan,
-    settings: &Settings,
-) -> Result<Box<dyn Engine>, EngineError> {
+pub(super) fn open(dir: &Path, plan: &Plan, settings: &Settings) -> Result<Box<dyn Engine>, EngineError> {
     let (stop, progress) = (&Stop::new(), &Silent);
     let asked = Asked::new(&dir.to_string_lossy(), settings)?;
     super::open(&asked, plan, settings, Watch { stop, progress })
@@ -49,22 +45,10 @@ pub(super) fn directory() -> TempDir {
 
 /// Small files and what `given` says, as the command line would.
 pub(super) fn settings(given: &[(&str, &str)]) -> Settings {
-    let small = [
-        ("REDO_LOGS", "2"),
-        ("REDO_LOG_MB", "8"),
-        ("UNDO_MB", "16"),
-        ("SEED", "7"),
-        ("SCAN_TABLE_SZ", "16"),
-    ];
-    let options = small
-        .iter()
-        .chain(given)
-        .map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
-    let tables = Tables {
-        target: "native",
-        params: PARAMS,
-        others: &[],
-    };
+    let small = [("REDO_LOGS", "2"), ("REDO_LOG_MB", "8"), ("UNDO_MB", "16"), ("SEED", "7"), ("SCAN_TABLE_SZ", "16")];
+    let options =
+        small.iter().chain(given).map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
+    let tables = Tables { target: "native", params: PARAMS, others: &[] };
     let resolved = resolve(&tables, &[command_line(options)]);
     assert!(!resolved.has_errors(), "{:?}", resolved.problems);
     resolved.settings
@@ -85,19 +69,9 @@ pub(super) fn check(dir: &Path, settings: &Settings) {
 /// Runs a plan on the data set and closes it again.
 pub(super) fn run(dir: &Path, settings: &Settings, plan: &Plan) -> RunData {
     let engine = open(dir, plan, settings).unwrap();
-    let options = Options {
-        calibrate: false,
-        ..Options::default()
-    };
-    let data = execute(
-        plan,
-        &*engine,
-        &Clock::real(),
-        &Stop::new(),
-        &mut Unobserved,
-        options,
-    )
-    .unwrap_or_else(|error| panic!("{error}"));
+    let options = Options { calibrate: false, ..Options::default() };
+    let data = execute(plan, &*engine, &Clock::real(), &Stop::new(), &mut Unobserved, options)
+        .unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(data.verdict, Verdict::Complete);
     data
 }
@@ -127,22 +101,9 @@ fn the_engine_passes_the_conformance_suite_in_every_read_and_cache_mode() {
     for given in [
         &[("SCALE", "1000")][..],
         &[("SCALE", "1000"), ("CACHE_MB", "0")],
-        &[
-            ("SCALE", "1000"),
-            ("CACHE_MB", "1"),
-            ("READ_MODE", "batched"),
-            ("DB_WRITERS", "3"),
-        ],
-        &[
-            ("SCALE", "1000"),
-            ("INDEX", "computed"),
-            ("COMMIT_MODE", "sync"),
-        ],
-        &[
-            ("SCALE", "1000"),
-            ("IO_MODE", "directio"),
-            ("CACHE_READ", "pinned"),
-        ],
+        &[("SCALE", "1000"), ("CACHE_MB", "1"), ("READ_MODE", "batched"), ("DB_WRITERS", "3")],
+        &[("SCALE", "1000"), ("INDEX", "computed"), ("COMMIT_MODE", "sync")],
+        &[("SCALE", "1000"), ("IO_MODE", "directio"), ("CACHE_READ", "pinned")],
     ] {
         let settings = settings(given);
         let violations = conformance::suite(&mut |plan| conformance::Subject {
@@ -157,11 +118,7 @@ fn the_engine_passes_the_conformance_suite_in_every_read_and_cache_mode() {
 #[test]
 fn updates_reach_the_disk_and_the_data_set_opens_again() {
     let dir = directory();
-    let settings = settings(&[
-        ("SCALE", "1000"),
-        ("CACHE_MB", "2"),
-        ("DB_BLOCK_CHECKSUM", "full"),
-    ]);
+    let settings = settings(&[("SCALE", "1000"), ("CACHE_MB", "2"), ("DB_BLOCK_CHECKSUM", "full")]);
     prepare(dir.path(), &settings, 2);
     let plan = Plan {
         update_pct: 100,
@@ -183,12 +140,7 @@ fn updates_reach_the_disk_and_the_data_set_opens_again() {
 #[test]
 fn a_log_much_too_small_slows_sessions_down_but_stops_none() {
     let dir = directory();
-    let settings = settings(&[
-        ("SCALE", "1000"),
-        ("CACHE_MB", "4"),
-        ("REDO_LOG_MB", "4"),
-        ("REDO_STRESS", "HEAVY"),
-    ]);
+    let settings = settings(&[("SCALE", "1000"), ("CACHE_MB", "4"), ("REDO_LOG_MB", "4"), ("REDO_STRESS", "HEAVY")]);
     prepare(dir.path(), &settings, 2);
     let plan = Plan {
         update_pct: 100,

@@ -43,18 +43,10 @@ pub(super) struct Chosen {
 
 impl Chosen {
     /// For so many sessions on so many CPUs, `most` threads at most.
-    pub(super) fn of(
-        instance: &Instance,
-        places: &Places,
-        (sessions, cpus, most): (usize, usize, usize),
-    ) -> Self {
+    pub(super) fn of(instance: &Instance, places: &Places, (sessions, cpus, most): (usize, usize, usize)) -> Self {
         let (wanted, why) = number(instance, sessions, cpus);
         let count = wanted.clamp(1, most);
-        Self {
-            count,
-            why,
-            read_room: read_room(places, count),
-        }
+        Self { count, why, read_room: read_room(places, count) }
     }
 }
 
@@ -75,15 +67,9 @@ fn number(instance: &Instance, sessions: usize, cpus: usize) -> (usize, String) 
     match reads_per_s(instance, depth) {
         Some(rate) => (
             wanted(rate, missed, options.update_pct).clamp(1, most),
-            format!(
-                "what {rate:.0} reads/s keep busy, as measured before the run at depth {depth}"
-            ),
+            format!("what {rate:.0} reads/s keep busy, as measured before the run at depth {depth}"),
         ),
-        None => (
-            most,
-            "one per CPU, at most one per session: the reads of the device were not measured"
-                .to_owned(),
-        ),
+        None => (most, "one per CPU, at most one per session: the reads of the device were not measured".to_owned()),
     }
 }
 
@@ -120,8 +106,7 @@ fn reads_per_s(instance: &Instance, depth: usize) -> Option<f64> {
         while let Some(buffer) = ring.take_buffer() {
             let page = Page(mix(Page(asked)) % pages);
             let (file, offset) = instance.map.locate(page);
-            ring.read_buffer(file, offset, buffer, block_bytes, asked)
-                .ok()?;
+            ring.read_buffer(file, offset, buffer, block_bytes, asked).ok()?;
             asked += 1;
         }
         ring.submit(1, LOOK).ok()?;
@@ -139,10 +124,7 @@ fn reads_per_s(instance: &Instance, depth: usize) -> Option<f64> {
 /// sessions a driver thread slept there for three quarters of its time, while sessions whose blocks had arrived waited
 /// for it. What the queues do not take waits in the engine instead, and the thread does its other work.
 fn read_room(places: &Places, threads: usize) -> Option<usize> {
-    let queues = places
-        .list()
-        .iter()
-        .map(|place| queues_under(&place.path, threads));
+    let queues = places.list().iter().map(|place| queues_under(&place.path, threads));
     Some(share_of(&queues.collect::<Option<_>>()?, threads))
 }
 
@@ -163,9 +145,7 @@ fn share_of(queues: &BTreeMap<String, u64>, threads: usize) -> usize {
     const OTHERS: u64 = 16;
     /// Enough for any thread.
     const LEAST: u64 = 32;
-    let free = queues
-        .values()
-        .map(|requests| requests.saturating_sub(OTHERS));
+    let free = queues.values().map(|requests| requests.saturating_sub(OTHERS));
     (free.sum::<u64>() / threads as u64).max(LEAST) as usize
 }
 
@@ -176,9 +156,7 @@ mod tests {
     #[test]
     fn a_thread_has_its_share_of_the_queues_of_all_disks() {
         let share = |queues: &[(&str, u64)], threads| {
-            let queues = queues
-                .iter()
-                .map(|(disk, requests)| ((*disk).to_owned(), *requests));
+            let queues = queues.iter().map(|(disk, requests)| ((*disk).to_owned(), *requests));
             share_of(&queues.collect(), threads)
         };
         // Two paths on one disk share its queue.

@@ -24,19 +24,12 @@ impl UndoSpace {
     pub(crate) fn new(geometry: &Geometry, sessions: usize) -> Self {
         let headers = sessions as u64;
         let extents = geometry.undo_blocks.saturating_sub(headers) / EXTENT_BLOCKS;
-        Self {
-            headers,
-            extents: extents as usize,
-            free: Mutex::new((0..extents as u32).collect()),
-        }
+        Self { headers, extents: extents as usize, free: Mutex::new((0..extents as u32).collect()) }
     }
 
     /// Extents not in use.
     pub(crate) fn free_extents(&self) -> usize {
-        self.free
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .len()
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// The transaction header of a session (numbered from 1).
@@ -51,27 +44,16 @@ impl UndoSpace {
 
     /// Takes the extent that was free longest.
     pub(crate) fn take(&self) -> Option<u32> {
-        self.free
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop_front()
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
     /// Gives extents back.
     pub(crate) fn give_back(&self, extents: impl IntoIterator<Item = u32>) {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         for extent in extents {
-            debug_assert!(
-                !free.contains(&extent),
-                "U2: an extent has one owner; extent {extent} is given back twice"
-            );
+            debug_assert!(!free.contains(&extent), "U2: an extent has one owner; extent {extent} is given back twice");
             free.push_back(extent);
         }
-        assert!(
-            free.len() <= self.extents,
-            "U2: an extent has one owner; {} of {} are free",
-            free.len(),
-            self.extents
-        );
+        assert!(free.len() <= self.extents, "U2: an extent has one owner; {} of {} are free", free.len(), self.extents);
     }
 }

@@ -44,9 +44,7 @@ fn mask_of(columns: &[usize]) -> u64 {
 
 fn columns_of(stress: RedoStress) -> &'static [usize] {
     const LITE: &[usize] = &[2, 20];
-    const HEAVY: &[usize] = &[
-        2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
-    ];
+    const HEAVY: &[usize] = &[2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
     match stress {
         RedoStress::Lite => LITE,
         RedoStress::Heavy => HEAVY,
@@ -108,10 +106,7 @@ impl Session<'_> {
     async fn read_ahead_of(&mut self, i: usize, n: usize) -> Result<(), OpError> {
         let shell = Rc::clone(&self.shell);
         let depth = shell.instance.options.io_depth;
-        if !shell.instance.options.batched
-            || !i.is_multiple_of(depth)
-            || shell.instance.cache.drop_on_unpin
-        {
+        if !shell.instance.options.batched || !i.is_multiple_of(depth) || shell.instance.cache.drop_on_unpin {
             return Ok(());
         }
         self.done.clear();
@@ -125,9 +120,7 @@ impl Session<'_> {
     async fn lock_rows(&mut self, schema: u32, first_key: u64, width: u32) -> Result<(), OpError> {
         let shell = Rc::clone(&self.shell);
         let scale = shell.instance.active_scale;
-        let mut keys: Vec<u64> = (0..u64::from(width))
-            .map(|i| (first_key + i - 1) % scale + 1)
-            .collect();
+        let mut keys: Vec<u64> = (0..u64::from(width)).map(|i| (first_key + i - 1) % scale + 1).collect();
         keys.sort_unstable();
         let holds_earlier = !self.transaction.locks.is_empty();
         let mut may_wait = !holds_earlier;
@@ -135,11 +128,7 @@ impl Session<'_> {
         while i < keys.len() {
             let slot = shell.instance.permutation(schema).slot_of_key(keys[i]);
             let page = shell.instance.map.data_page(schema, slot);
-            match shell
-                .instance
-                .locks
-                .acquire(page, shell.reference(self.tag), may_wait)
-            {
+            match shell.instance.locks.acquire(page, shell.reference(self.tag), may_wait) {
                 Acquire::Held => {}
                 Acquire::Granted => self.transaction.locks.push(page),
                 Acquire::Queued if may_wait => {
@@ -177,10 +166,7 @@ impl Session<'_> {
         self.claim().await?;
         self.change_header(state::ACTIVE).await?;
         self.transaction.rows = 0;
-        let begin = Record::Begin {
-            transaction: self.transaction.id,
-            session: self.session_number(),
-        };
+        let begin = Record::Begin { transaction: self.transaction.id, session: self.session_number() };
         begin.push(&mut self.transaction.redo);
         self.transaction.records += 1;
         Ok(())
@@ -194,9 +180,7 @@ impl Session<'_> {
     async fn change_header(&mut self, state: u64) -> Result<(), OpError> {
         let shell = Rc::clone(&self.shell);
         let instance = shell.instance;
-        let page = instance
-            .undo
-            .header_page(&instance.geometry, shell.slot(self.tag).session);
+        let page = instance.undo.header_page(&instance.geometry, shell.slot(self.tag).session);
         let mut lease = if self.transaction.header_known {
             let pin = self.fetch(page, true).await?;
             self.exclusive(pin, page).await?
@@ -257,11 +241,7 @@ impl Session<'_> {
         let change = pool.word(lease.frame(), word::CHANGE);
         pool.fill_zero(&mut lease);
         pool.write(&mut lease, 0, &header);
-        pool.write_word(
-            &mut lease,
-            word::CRC,
-            u64::from(instance.geometry.block_bytes) << 32,
-        );
+        pool.write_word(&mut lease, word::CRC, u64::from(instance.geometry.block_bytes) << 32);
         // A block taken over while its old copy is being written must not look unchanged to the writer.
         pool.write_word(&mut lease, word::CHANGE, change);
         Ok(lease)
@@ -278,37 +258,20 @@ impl Session<'_> {
         let block = instance.cache.pool.bytes(&pin);
         self.transaction.image.clear();
         for column in columns {
-            self.transaction
-                .image
-                .extend_from_slice(&block[block_format::column_range(*column)]);
+            self.transaction.image.extend_from_slice(&block[block_format::column_range(*column)]);
         }
         let mask = mask_of(columns);
         let (undo_page, undo_offset) = self.write_undo(page, mask).await?;
         let mut lease = self.exclusive(pin, page).await?;
         let pool = &instance.cache.pool;
         let changed_bytes = columns.len() * COLUMN_BYTES;
-        fill_columns(
-            &mut self.transaction.column,
-            columns.len(),
-            stamp,
-            key,
-            instance.obfuscate,
-        );
-        for (column, data) in columns
-            .iter()
-            .zip(self.transaction.column.chunks_exact(COLUMN_BYTES))
-        {
+        fill_columns(&mut self.transaction.column, columns.len(), stamp, key, instance.obfuscate);
+        for (column, data) in columns.iter().zip(self.transaction.column.chunks_exact(COLUMN_BYTES)) {
             pool.write(&mut lease, block_format::column_range(*column).start, data);
         }
         let change = pool.word(lease.frame(), word::CHANGE).wrapping_add(1);
         self.changed(lease);
-        self.push_row(&RowChange {
-            page,
-            undo_page,
-            undo_offset,
-            change,
-            mask,
-        });
+        self.push_row(&RowChange { page, undo_page, undo_offset, change, mask });
         shell.c.add(C::ChangedBytes, changed_bytes as u64);
         Ok(())
     }
@@ -318,23 +281,14 @@ impl Session<'_> {
         let block = instance.cache.pool.bytes(pin);
         let found = block_format::get(block, word::KEY);
         if found != key {
-            return Err(failed(
-                "corrupt",
-                format!(
-                    "page {} holds key {found} where the index says {key}",
-                    page.0
-                ),
-            ));
+            return Err(failed("corrupt", format!("page {} holds key {found} where the index says {key}", page.0)));
         }
         // A changed block's checksum is stale by design: it is computed when the block is written.
         if instance.options.checksum == ChecksumMode::Full
             && instance.cache.has_checksum(pin.frame())
             && !block_format::verify_crc(block)
         {
-            return Err(failed(
-                "corrupt",
-                format!("page {} changed in memory: its checksum is wrong", page.0),
-            ));
+            return Err(failed("corrupt", format!("page {} changed in memory: its checksum is wrong", page.0)));
         }
         Ok(())
     }
@@ -355,10 +309,7 @@ impl Session<'_> {
         record.push(&mut transaction.redo);
         transaction.rows += 1;
         transaction.records += 1;
-        self.shell.c.add(
-            C::UndoSize,
-            (transaction.image.len() + UNDO_RECORD_OVERHEAD) as u64,
-        );
+        self.shell.c.add(C::UndoSize, (transaction.image.len() + UNDO_RECORD_OVERHEAD) as u64);
     }
 
     /// Appends the old image to the session's undo; returns where it stands.
@@ -424,8 +375,7 @@ impl Session<'_> {
             let extent = instance.undo.take().ok_or_else(|| {
                 failed(
                     "undo full",
-                    "the undo file is full of open transactions: prepare with a larger UNDO_MB"
-                        .to_owned(),
+                    "the undo file is full of open transactions: prepare with a larger UNDO_MB".to_owned(),
                 )
             })?;
             self.transaction.extents.push(extent);
@@ -433,14 +383,8 @@ impl Session<'_> {
         } else {
             self.transaction.undo_block += 1;
         }
-        let extent = *self
-            .transaction
-            .extents
-            .last()
-            .expect("an extent was just taken or there was one");
-        let page = instance
-            .undo
-            .page(&instance.geometry, extent, self.transaction.undo_block);
+        let extent = *self.transaction.extents.last().expect("an extent was just taken or there was one");
+        let page = instance.undo.page(&instance.geometry, extent, self.transaction.undo_block);
         // One get for the segment's extent map, one for the block itself; both are resident or new.
         shell.count_gets(true, 2);
         shell.c.add(C::Hits, 2);
@@ -449,11 +393,8 @@ impl Session<'_> {
         self.transaction.undo_page = Some(page);
         self.transaction.undo_known = true;
         self.transaction.undo_offset = HEADER_BYTES;
-        let record = Record::UndoBlock {
-            transaction: self.transaction.id,
-            page: page.0,
-            session: self.session_number(),
-        };
+        let record =
+            Record::UndoBlock { transaction: self.transaction.id, page: page.0, session: self.session_number() };
         record.push(&mut self.transaction.redo);
         self.transaction.records += 1;
         Ok(lease)
@@ -473,16 +414,11 @@ impl Session<'_> {
         let redo = &shell.instance.redo;
         let bytes = self.transaction.redo.len() as u64;
         let Some((start, end)) = redo.append(shell.thread, &self.transaction.redo) else {
-            return Err(failed(
-                "bug",
-                format!("the log buffer has no room for {bytes} bytes that were claimed"),
-            ));
+            return Err(failed("bug", format!("the log buffer has no room for {bytes} bytes that were claimed")));
         };
         let cache = &shell.instance.cache;
         let frames = self.transaction.frames.drain(..);
-        let entered = frames
-            .filter(|frame| cache.mark_published(*frame, start, end))
-            .collect();
+        let entered = frames.filter(|frame| cache.mark_published(*frame, start, end)).collect();
         cache.enqueue(start, entered);
         redo.copied(shell.thread);
         if let Some(claim) = self.transaction.claim.take() {
@@ -549,10 +485,7 @@ impl Session<'_> {
         let shell = Rc::clone(&self.shell);
         self.claim().await?;
         self.change_header(state::COMMITTED).await?;
-        let record = Record::Commit {
-            transaction: self.transaction.id,
-            session: self.session_number(),
-        };
+        let record = Record::Commit { transaction: self.transaction.id, session: self.session_number() };
         record.push(&mut self.transaction.redo);
         self.transaction.records += 1;
         self.publish().await?;

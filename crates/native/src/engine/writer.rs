@@ -106,11 +106,7 @@ pub(crate) fn ring_options(instance: &Instance, backend: Backend) -> RingOptions
 
 /// How many requests a batch takes at most.
 fn batch_requests(all: usize, hurries: bool) -> usize {
-    if hurries {
-        all
-    } else {
-        (all / UNHURRIED).max(1)
-    }
+    if hurries { all } else { (all / UNHURRIED).max(1) }
 }
 
 /// Whether a checkpoint so far behind its target can no longer take its time.
@@ -159,11 +155,7 @@ impl<'a> Writer<'a> {
                 return self.finish();
             }
             self.account(begin);
-            idle = if left == Left::More {
-                Duration::ZERO
-            } else {
-                IDLE
-            };
+            idle = if left == Left::More { Duration::ZERO } else { IDLE };
             if left == Left::Held {
                 // What is left is pending, being changed or in another writer's hands: give its owners a moment.
                 std::thread::sleep(if self.number == 0 { HELD } else { NOTHING_LEFT });
@@ -253,12 +245,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the oldest with so many requests at most.
-    fn write_oldest(
-        &mut self,
-        below: u64,
-        requests: usize,
-        checkpoint: bool,
-    ) -> Result<u64, EngineError> {
+    fn write_oldest(&mut self, below: u64, requests: usize, checkpoint: bool) -> Result<u64, EngineError> {
         let mut frames = std::mem::take(&mut self.candidates);
         frames.clear();
         let most = requests * CANDIDATES;
@@ -276,12 +263,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Copies, joins, writes and cleans; returns the blocks written.
-    fn write_batch(
-        &mut self,
-        frames: &[u32],
-        most_requests: usize,
-        checkpoint: bool,
-    ) -> Result<u64, EngineError> {
+    fn write_batch(&mut self, frames: &[u32], most_requests: usize, checkpoint: bool) -> Result<u64, EngineError> {
         if frames.is_empty() {
             return Ok(0);
         }
@@ -298,10 +280,7 @@ impl<'a> Writer<'a> {
         if self.instance.redo.durable() < highest {
             // The log could not go on: blocks ahead of it must not reach the disk.
             for request in requests {
-                request
-                    .blocks
-                    .iter()
-                    .for_each(|block| self.instance.cache.abandon_write(block));
+                request.blocks.iter().for_each(|block| self.instance.cache.abandon_write(block));
                 self.ring.give_back(request.buffer);
             }
             return Ok(0);
@@ -314,17 +293,12 @@ impl<'a> Writer<'a> {
         let instance = self.instance;
         let most_bytes = instance.options.writer_bytes;
         let block_bytes = instance.geometry.block_bytes as usize;
-        let mut sorted: Vec<(u64, u32)> = frames
-            .iter()
-            .map(|f| (instance.cache.page_of(*f).0, *f))
-            .collect();
+        let mut sorted: Vec<(u64, u32)> = frames.iter().map(|f| (instance.cache.page_of(*f).0, *f)).collect();
         sorted.sort_unstable();
         sorted.dedup();
         let mut requests: Vec<Request> = Vec::new();
         for (_, frame) in sorted {
-            let joins = requests
-                .last()
-                .and_then(|r| r.blocks.last().map(|b| (b.page, r.blocks.len())));
+            let joins = requests.last().and_then(|r| r.blocks.last().map(|b| (b.page, r.blocks.len())));
             let page = instance.cache.page_of(frame);
             let joined = joins.is_some_and(|(last, n)| {
                 last.0 + 1 == page.0
@@ -339,21 +313,13 @@ impl<'a> Writer<'a> {
                 let Some(buffer) = self.ring.take_buffer() else {
                     break;
                 };
-                requests.push(Request {
-                    buffer,
-                    blocks: Vec::new(),
-                });
+                requests.push(Request { buffer, blocks: Vec::new() });
             }
             let request = requests.last_mut().expect("one was pushed or joined");
             let at = request.blocks.len() * block_bytes;
-            match instance
-                .cache
-                .copy_for_write(frame, &mut request.buffer[at..at + block_bytes])
-            {
+            match instance.cache.copy_for_write(frame, &mut request.buffer[at..at + block_bytes]) {
                 // The frame may have been given to another page since it was sorted.
-                Some(copied) if joined && copied.page != page => {
-                    instance.cache.abandon_write(&copied)
-                }
+                Some(copied) if joined && copied.page != page => instance.cache.abandon_write(&copied),
                 Some(mut copied) => {
                     let block = &mut request.buffer[at..at + block_bytes];
                     if instance.options.checksum == ChecksumMode::Off {
@@ -385,14 +351,8 @@ impl<'a> Writer<'a> {
             self.assert_writable(&blocks, durable);
             let bytes = blocks.len() * block_bytes as usize;
             let tag = TAG_DATA | (batches.len() as u64) << 8;
-            if self
-                .ring
-                .write_buffer(file, offset, buffer, bytes, false, tag)
-                .is_err()
-            {
-                return Err(EngineError::Unusable(
-                    "the writer's ring is full".to_owned(),
-                ));
+            if self.ring.write_buffer(file, offset, buffer, bytes, false, tag).is_err() {
+                return Err(EngineError::Unusable("the writer's ring is full".to_owned()));
             }
             self.count_request(&blocks, bytes as u64, checkpoint);
             batches.push(blocks);
@@ -407,9 +367,7 @@ impl<'a> Writer<'a> {
         let mut times = Vec::with_capacity(batches.len());
         while left > 0 {
             let Some(done) = self.ring.pop() else {
-                self.ring
-                    .submit(1, Duration::from_millis(100))
-                    .map_err(ring_failed)?;
+                self.ring.submit(1, Duration::from_millis(100)).map_err(ring_failed)?;
                 reaped = instance.clock.now_ns();
                 continue;
             };
@@ -448,8 +406,7 @@ impl<'a> Writer<'a> {
                 block.lsn
             );
             assert!(
-                map.holds(block.page)
-                    && map.locate(block.page) == (file, offset + at * block_bytes),
+                map.holds(block.page) && map.locate(block.page) == (file, offset + at * block_bytes),
                 "W2: the pages of a request lie one behind the other; page {} as number {at} from page {}",
                 block.page.0,
                 blocks[0].page.0
@@ -459,11 +416,7 @@ impl<'a> Writer<'a> {
 
     /// A data write that failed, or wrote less than it should, stops the engine and is not tried again: what the
     /// device has of it is unknown from now on.
-    fn must_be_written(
-        &self,
-        result: std::io::Result<u32>,
-        blocks: &[Copied],
-    ) -> Result<(), EngineError> {
+    fn must_be_written(&self, result: std::io::Result<u32>, blocks: &[Copied]) -> Result<(), EngineError> {
         let instance = self.instance;
         let expected = blocks.len() * instance.geometry.block_bytes as usize;
         let what = match result {
@@ -473,9 +426,7 @@ impl<'a> Writer<'a> {
         };
         let (file, offset) = instance.map.locate(blocks[0].page);
         let path = instance.files.list[usize::from(file)].path().display();
-        Err(self.broken(format!(
-            "a write of {expected} bytes at {offset} of {path} {what}"
-        )))
+        Err(self.broken(format!("a write of {expected} bytes at {offset} of {path} {what}")))
     }
 
     fn broken(&self, text: String) -> EngineError {
@@ -491,10 +442,7 @@ impl<'a> Writer<'a> {
     }
 
     fn clean(&self, blocks: &[Copied]) -> u64 {
-        let cleaned = blocks
-            .iter()
-            .filter(|b| self.instance.cache.finish_write(b))
-            .count() as u64;
+        let cleaned = blocks.iter().filter(|b| self.instance.cache.finish_write(b)).count() as u64;
         let c = locked(&self.instance.background);
         c.add(C::Cleaned, cleaned);
         // A copy counts as a clone only if the block really changed while the copy was written.
@@ -510,22 +458,8 @@ impl<'a> Writer<'a> {
         c.add(C::WriteRequests, 1);
         c.add(C::WriteMultiBlock, u64::from(n > 1));
         c.add(C::UndoWrites, undo);
-        c.add(
-            if checkpoint {
-                C::CheckpointBuffers
-            } else {
-                C::WritesNonCheckpoint
-            },
-            n,
-        );
-        c.write_request(
-            if undo > 0 {
-                Io::WriterUndo
-            } else {
-                Io::WriterData
-            },
-            bytes,
-        );
+        c.add(if checkpoint { C::CheckpointBuffers } else { C::WritesNonCheckpoint }, n);
+        c.write_request(if undo > 0 { Io::WriterUndo } else { Io::WriterData }, bytes);
     }
 
     /// Makes the log durable up to `lsn` (or all that is complete), writing what nobody else writes.
@@ -554,17 +488,8 @@ impl<'a> Writer<'a> {
         let Step::Write(flush) = step else {
             self.ring.give_back(buffer);
             return match step {
-                Step::Switch {
-                    file,
-                    sequence,
-                    first_lsn,
-                } => {
-                    instance.switch_log(
-                        file,
-                        sequence,
-                        first_lsn,
-                        &locked(&instance.background),
-                    )?;
+                Step::Switch { file, sequence, first_lsn } => {
+                    instance.switch_log(file, sequence, first_lsn, &locked(&instance.background))?;
                     Ok(Wrote::Something)
                 }
                 Step::Stalled(_) => Ok(Wrote::Stalled),
@@ -575,23 +500,15 @@ impl<'a> Writer<'a> {
         let begin = instance.clock.now_ns();
         let file = instance.files.redo_first + flush.file as u16;
         let durable = !planted(Planted::LogWriteNotDurable);
-        if self
-            .ring
-            .write_buffer(file, flush.offset, buffer, flush.bytes, durable, TAG_LOG)
-            .is_err()
-        {
-            return Err(EngineError::Unusable(
-                "the writer's ring is full".to_owned(),
-            ));
+        if self.ring.write_buffer(file, flush.offset, buffer, flush.bytes, durable, TAG_LOG).is_err() {
+            return Err(EngineError::Unusable("the writer's ring is full".to_owned()));
         }
         self.ring.stamp(begin);
         let done = loop {
             if let Some(done) = self.ring.pop() {
                 break done;
             }
-            self.ring
-                .submit(1, Duration::from_millis(100))
-                .map_err(ring_failed)?;
+            self.ring.submit(1, Duration::from_millis(100)).map_err(ring_failed)?;
         };
         if let assay_block::CompletionLease::Buffer(buffer) = done.lease {
             self.ring.give_back(buffer);
@@ -615,18 +532,11 @@ impl<'a> Writer<'a> {
     /// The position below which every change is in the data files.
     fn checkpoint_position(&self) -> u64 {
         // The order matters: a change published after `durable` was read lies above it.
-        let durable = self
-            .instance
-            .redo
-            .complete()
-            .min(self.instance.redo.durable());
+        let durable = self.instance.redo.complete().min(self.instance.redo.durable());
         if planted(Planted::CheckpointTooFar) {
             return durable;
         }
-        self.instance
-            .cache
-            .checkpoint_floor()
-            .map_or(durable, |floor| floor.min(durable))
+        self.instance.cache.checkpoint_floor().map_or(durable, |floor| floor.min(durable))
     }
 
     /// Syncs the data files and records the checkpoint, when it is due or asked for.
@@ -636,9 +546,7 @@ impl<'a> Writer<'a> {
         let recorded = instance.checkpoint_lsn.load(Ordering::Acquire);
         let now = instance.clock.now_ns();
         let reached = |lsn: u64| lsn > recorded && position >= lsn;
-        let due = now - self.recorded_at >= CHECKPOINT_RECORD_NS
-            || reached(asked)
-            || reached(instance.redo.stalled());
+        let due = now - self.recorded_at >= CHECKPOINT_RECORD_NS || reached(asked) || reached(instance.redo.stalled());
         if position <= recorded || !due || !instance.is_marked_open() {
             return Ok(());
         }
@@ -706,8 +614,7 @@ impl<'a> Writer<'a> {
                 return self.mark_clean();
             } else if self.write_oldest(u64::MAX, all, true)? == 0 {
                 return Err(EngineError::Unusable(
-                    "dirty blocks are left that no redo covers: the data set stays unclean"
-                        .to_owned(),
+                    "dirty blocks are left that no redo covers: the data set stays unclean".to_owned(),
                 ));
             }
         }
@@ -739,8 +646,7 @@ fn ring_failed(error: assay_block::BlockError) -> EngineError {
 }
 
 fn log_buffer(ring: &mut Ring) -> Result<Buffer, EngineError> {
-    ring.take_buffer()
-        .ok_or_else(|| EngineError::Unusable("the writer has no buffer for the log".to_owned()))
+    ring.take_buffer().ok_or_else(|| EngineError::Unusable("the writer has no buffer for the log".to_owned()))
 }
 
 #[cfg(test)]

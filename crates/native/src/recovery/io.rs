@@ -21,12 +21,7 @@ pub(super) struct Span {
 
 impl Span {
     fn piece(self) -> Piece {
-        Piece {
-            file: self.file,
-            offset: self.offset,
-            bytes: self.bytes,
-            first: None,
-        }
+        Piece { file: self.file, offset: self.offset, bytes: self.bytes, first: None }
     }
 }
 
@@ -64,15 +59,10 @@ impl<'a> Io<'a> {
     ///
     /// # Errors
     /// The first that fails or is cut short, named.
-    pub(super) fn write(
-        &mut self,
-        spans: &[Span],
-        mut fill: impl FnMut(usize, &mut [u8]),
-    ) -> Result<(), EngineError> {
+    pub(super) fn write(&mut self, spans: &[Span], mut fill: impl FnMut(usize, &mut [u8])) -> Result<(), EngineError> {
         let mut pieces = spans.iter().map(|span| span.piece());
         let mut fill = |number, _: &Piece, buffer: &mut [u8]| fill(number, buffer);
-        self.pump
-            .run(|| pieces.next(), Some(&mut fill), |_, _, _| Ok(()))
+        self.pump.run(|| pieces.next(), Some(&mut fill), |_, _, _| Ok(()))
     }
 
     /// Makes everything written to the data files and the undo file durable. Never tried twice: after an

@@ -8,9 +8,7 @@
 use super::io::{Io, REQUEST_BYTES, Span};
 use crate::control::{Control, FRESH_LOG_WORD, MOST_NUMBER};
 use crate::files::Files;
-use crate::redo_format::{
-    FIRST_LSN, FileHeader, LOG_HEADER_BYTES, block_seed, open_block, open_file_header,
-};
+use crate::redo_format::{FIRST_LSN, FileHeader, LOG_HEADER_BYTES, block_seed, open_block, open_file_header};
 use assay_run::engine::EngineError;
 
 /// Bytes of log read at a time.
@@ -54,18 +52,10 @@ impl<'a> LogReader<'a> {
     ///
     /// # Errors
     /// `Damaged` when a log file's header that must be there is not.
-    pub(super) fn open(
-        io: &mut Io<'_>,
-        files: &'a Files,
-        control: &Control,
-    ) -> Result<Self, EngineError> {
+    pub(super) fn open(io: &mut Io<'_>, files: &'a Files, control: &Control) -> Result<Self, EngineError> {
         let block_bytes = control.log_block_bytes as usize;
         let spans: Vec<Span> = (0..files.redo_count)
-            .map(|redo| Span {
-                file: files.redo_first + redo,
-                offset: 0,
-                bytes: block_bytes,
-            })
+            .map(|redo| Span { file: files.redo_first + redo, offset: 0, bytes: block_bytes })
             .collect();
         let mut headers = vec![None; spans.len()];
         io.read(&spans, |i, block| {
@@ -126,9 +116,7 @@ impl<'a> LogReader<'a> {
                 self.expected = Some(self.start_lsn);
             }
             None => {
-                let names: Vec<String> = (0..self.headers.len() as u64)
-                    .map(|number| self.file_name(number))
-                    .collect();
+                let names: Vec<String> = (0..self.headers.len() as u64).map(|number| self.file_name(number)).collect();
                 return Err(EngineError::Damaged(format!(
                     "no redo log file contains the checkpoint's LSN {}: {}",
                     self.start_lsn,
@@ -262,11 +250,7 @@ impl<'a> LogReader<'a> {
         let begin = first_block * self.block_bytes as u64;
         let spans: Vec<Span> = (0..bytes)
             .step_by(REQUEST_BYTES)
-            .map(|at| Span {
-                file,
-                offset: begin + at as u64,
-                bytes: REQUEST_BYTES.min(bytes - at),
-            })
+            .map(|at| Span { file, offset: begin + at as u64, bytes: REQUEST_BYTES.min(bytes - at) })
             .collect();
         let mut chunk = vec![0; bytes];
         io.read(&spans, |i, data| {
@@ -297,9 +281,7 @@ impl<'a> LogReader<'a> {
                 // Blocks of that incarnation without its header: the header was there once.
                 let chunk = self.read_chunk(io, next, 1, PROOF_BYTES)?;
                 let seed = block_seed(self.data_set, next);
-                let any = chunk
-                    .chunks_exact(self.block_bytes)
-                    .any(|block| open_block(block, seed).is_some());
+                let any = chunk.chunks_exact(self.block_bytes).any(|block| open_block(block, seed).is_some());
                 if any {
                     return Err(self.damaged_header(next));
                 }
@@ -309,12 +291,7 @@ impl<'a> LogReader<'a> {
     }
 
     /// Whether what was found is the tail: nothing behind it may prove that it had been acknowledged.
-    fn prove_tail(
-        &mut self,
-        io: &mut Io<'_>,
-        rest: &[u8],
-        block_in_chunk: u64,
-    ) -> Result<(), EngineError> {
+    fn prove_tail(&mut self, io: &mut Io<'_>, rest: &[u8], block_in_chunk: u64) -> Result<(), EngineError> {
         let lsn = self.position();
         let seed = block_seed(self.data_set, self.sequence);
         let found = self.next_block + block_in_chunk;
@@ -323,15 +300,13 @@ impl<'a> LogReader<'a> {
         let bytes = self.block_bytes;
         // A flush proves what lies before the blocks that were under way with it.
         let proof = |rest: &[u8], first: u64| {
-            (first..)
-                .zip(rest.chunks_exact(bytes))
-                .any(|(number, data)| {
-                    open_block(data, seed).is_some_and(|b| {
-                        // With nothing under way, all redo before it was durable, wherever it stands.
-                        let proven = number.saturating_sub(b.unproven.into());
-                        b.first && b.lsn > lsn && (b.unproven == 0 || proven > block)
-                    })
+            (first..).zip(rest.chunks_exact(bytes)).any(|(number, data)| {
+                open_block(data, seed).is_some_and(|b| {
+                    // With nothing under way, all redo before it was durable, wherever it stands.
+                    let proven = number.saturating_sub(b.unproven.into());
+                    b.first && b.lsn > lsn && (b.unproven == 0 || proven > block)
                 })
+            })
         };
         let behind = found + (rest.len() / bytes) as u64;
         let mut acknowledged = proof(rest, found);
@@ -355,12 +330,7 @@ impl<'a> LogReader<'a> {
 
 /// Whether the header of log file `number` says what one written after this control file can say: a file is opened before
 /// the control file tells of it, and a lost control record may hide one more.
-fn expect_header(
-    files: &Files,
-    control: &Control,
-    number: usize,
-    header: FileHeader,
-) -> Result<(), EngineError> {
+fn expect_header(files: &Files, control: &Control, number: usize, header: FileHeader) -> Result<(), EngineError> {
     let count = u64::from(files.redo_count);
     let most = control.log_sequence + count;
     let right = (1..=most).contains(&header.sequence)

@@ -68,52 +68,20 @@ impl Recovery {
     /// For people and for JSON.
     #[must_use]
     pub(super) fn lines(&self) -> Vec<Line> {
-        let decimal = |key, label: &str, value| Line {
-            key,
-            label: label.to_owned(),
-            value: LineValue::Decimal(value),
-        };
+        let decimal = |key, label: &str, value| Line { key, label: label.to_owned(), value: LineValue::Decimal(value) };
         let rate = |bytes: u64, seconds: f64| bytes as f64 / 1e6 / seconds.max(1e-9);
         vec![
-            count(
-                "recovered_redo_bytes",
-                "Redo replayed, bytes",
-                self.redo_bytes,
-            ),
+            count("recovered_redo_bytes", "Redo replayed, bytes", self.redo_bytes),
             count("recovered_records", "Redo records replayed", self.records),
             count("recovered_rows", "Row changes replayed", self.rows),
-            count(
-                "recovered_commits",
-                "Commits replayed",
-                self.transactions_committed,
-            ),
-            count(
-                "rolled_back_transactions",
-                "Transactions rolled back",
-                self.transactions_rolled_back,
-            ),
-            count(
-                "rolled_back_rows",
-                "Row changes rolled back",
-                self.rows_rolled_back,
-            ),
+            count("recovered_commits", "Commits replayed", self.transactions_committed),
+            count("rolled_back_transactions", "Transactions rolled back", self.transactions_rolled_back),
+            count("rolled_back_rows", "Row changes rolled back", self.rows_rolled_back),
             count("recovery_blocks_read", "Blocks read", self.blocks_read),
-            count(
-                "recovery_blocks_written",
-                "Blocks written",
-                self.blocks_written,
-            ),
-            count(
-                "recovered_torn_blocks",
-                "Torn blocks made whole",
-                self.torn_blocks,
-            ),
+            count("recovery_blocks_written", "Blocks written", self.blocks_written),
+            count("recovered_torn_blocks", "Torn blocks made whole", self.torn_blocks),
             decimal("replay_s", "Replay time, s", self.replay_s),
-            decimal(
-                "replay_mb_per_s",
-                "Replay rate, MB/s (10^6) of redo",
-                rate(self.redo_bytes, self.replay_s),
-            ),
+            decimal("replay_mb_per_s", "Replay rate, MB/s (10^6) of redo", rate(self.redo_bytes, self.replay_s)),
             decimal("recovery_s", "Recovery time, s", self.total_s),
         ]
     }
@@ -142,11 +110,7 @@ pub(super) fn ensure_clean(
     }
     let io_mode = settings.text("IO_MODE");
     let direct = matches!(io_mode, "directio" | "setall");
-    let backend = if matches!(io_mode, "asynch" | "setall") {
-        Backend::Auto
-    } else {
-        Backend::Helpers
-    };
+    let backend = if matches!(io_mode, "asynch" | "setall") { Backend::Auto } else { Backend::Helpers };
     let files = Files::open(places, control.control(), direct)?;
     let budget = settings.bytes("CACHE_MB").max(LEAST_BUDGET_BYTES);
     recover(&files, control, backend, budget, watch).map(Some)

@@ -82,18 +82,9 @@ impl<'a> Pages<'a> {
     ///
     /// # Errors
     /// I/O errors; `Damaged` for a block that is another one than it should be.
-    pub(super) fn fetch(
-        &mut self,
-        io: &mut Io<'_>,
-        wanted: &[Page],
-        new: usize,
-    ) -> Result<(), EngineError> {
+    pub(super) fn fetch(&mut self, io: &mut Io<'_>, wanted: &[Page], new: usize) -> Result<(), EngineError> {
         let absent = |held: &HashMap<Page, Held>| {
-            let mut absent: Vec<Page> = wanted
-                .iter()
-                .copied()
-                .filter(|p| !held.contains_key(p))
-                .collect();
+            let mut absent: Vec<Page> = wanted.iter().copied().filter(|p| !held.contains_key(p)).collect();
             absent.sort_unstable();
             absent.dedup();
             absent
@@ -108,10 +99,7 @@ impl<'a> Pages<'a> {
         let mut arrived: Vec<(Page, usize)> = Vec::with_capacity(missing.len());
         let (memory, free, block_bytes) = (&mut self.memory, &mut self.free, self.block_bytes);
         io.read(&spans, |i, data| {
-            for (page, block) in (runs[i].0.0..)
-                .map(Page)
-                .zip(data.chunks_exact(block_bytes))
-            {
+            for (page, block) in (runs[i].0.0..).map(Page).zip(data.chunks_exact(block_bytes)) {
                 if missing.binary_search(&page).is_ok() {
                     let at = place(memory, free, block_bytes);
                     memory[at..at + block_bytes].copy_from_slice(block);
@@ -153,10 +141,7 @@ impl<'a> Pages<'a> {
             Class::Data => (Kind::Data, self.map.schema_of(page)),
             Class::Undo => (Kind::Undo, 0),
             Class::Index | Class::Scan => {
-                return Err(EngineError::Damaged(format!(
-                    "the redo log changes page {}, which never changes",
-                    page.0
-                )));
+                return Err(EngineError::Damaged(format!("the redo log changes page {}, which never changes", page.0)));
             }
         };
         block_format::verify(block, kind, page, schema, self.data_set, false)
@@ -187,10 +172,7 @@ impl<'a> Pages<'a> {
     /// A block in memory, to be changed.
     pub(super) fn change(&mut self, page: Page) -> &mut [u8] {
         let Some(held) = self.held.get_mut(&page) else {
-            panic!(
-                "V1: what is changed was brought in before; page {} was not",
-                page.0
-            );
+            panic!("V1: what is changed was brought in before; page {} was not", page.0);
         };
         held.dirty = true;
         &mut self.memory[held.at..held.at + self.block_bytes]
@@ -279,10 +261,7 @@ impl<'a> Pages<'a> {
         let (held, memory, block_bytes) = (&self.held, &self.memory, self.block_bytes);
         io.write(&spans, |i, buffer| {
             let first = runs[i].0.0;
-            for (page, out) in (first..)
-                .map(Page)
-                .zip(buffer.chunks_exact_mut(block_bytes))
-            {
+            for (page, out) in (first..).map(Page).zip(buffer.chunks_exact_mut(block_bytes)) {
                 let at = held[&page].at;
                 out.copy_from_slice(&memory[at..at + block_bytes]);
             }
@@ -311,14 +290,7 @@ impl<'a> Pages<'a> {
                 }
             }
             let bytes = self.block_bytes;
-            runs.push((
-                *page,
-                Span {
-                    file,
-                    offset,
-                    bytes,
-                },
-            ));
+            runs.push((*page, Span { file, offset, bytes }));
         }
         runs
     }

@@ -25,10 +25,7 @@ pub(super) struct Plausible {
 /// The stamp that leads a column.
 fn stamp_of(column: &[u8]) -> Option<u64> {
     let digits = std::str::from_utf8(&column[..STAMP_DIGITS]).ok()?;
-    if !digits
-        .bytes()
-        .all(|b| b.is_ascii_digit() || (b'A'..=b'F').contains(&b))
-    {
+    if !digits.bytes().all(|b| b.is_ascii_digit() || (b'A'..=b'F').contains(&b)) {
         return None;
     }
     u64::from_str_radix(digits, 16).ok()
@@ -44,22 +41,11 @@ impl Plausible {
 
     /// Why a data block cannot be what updates made of it; `None` if it can.
     pub(super) fn data(&mut self, page: Page, block: &[u8]) -> Option<String> {
-        let piece = Piece {
-            file: 0,
-            offset: 0,
-            bytes: self.fresh.len(),
-            first: Some(page),
-        };
+        let piece = Piece { file: 0, offset: 0, bytes: self.fresh.len(), first: Some(page) };
         self.content.fill_rows(&piece, &mut self.fresh, Kind::Data);
-        let same_header = [
-            word::MAGIC,
-            word::PAGE,
-            word::SCHEMA,
-            word::KEY,
-            word::DATA_SET,
-        ]
-        .iter()
-        .all(|w| block_format::get(block, *w) == block_format::get(&self.fresh, *w));
+        let same_header = [word::MAGIC, word::PAGE, word::SCHEMA, word::KEY, word::DATA_SET]
+            .iter()
+            .all(|w| block_format::get(block, *w) == block_format::get(&self.fresh, *w));
         if !same_header {
             return Some("its header is damaged".to_owned());
         }
@@ -73,18 +59,15 @@ impl Plausible {
         let inner: Vec<usize> = (3..20).collect();
         match (outer, self.together(block, &inner, key)) {
             (Ok(()), Ok(())) => None,
-            (Err(column), _) | (_, Err(column)) => Some(format!(
-                "column c{column} is neither as loaded nor as an update leaves it"
-            )),
+            (Err(column), _) | (_, Err(column)) => {
+                Some(format!("column c{column} is neither as loaded nor as an update leaves it"))
+            }
         }
     }
 
     /// Whether columns that change together are all fresh or all of one stamp; else the first that is not.
     fn together(&self, block: &[u8], columns: &[usize], key: u64) -> Result<(), usize> {
-        if columns
-            .iter()
-            .all(|c| block[column_range(*c)] == self.fresh[column_range(*c)])
-        {
+        if columns.iter().all(|c| block[column_range(*c)] == self.fresh[column_range(*c)]) {
             return Ok(());
         }
         let stamp = stamp_of(&block[column_range(columns[0])]).ok_or(columns[0])?;
@@ -121,12 +104,7 @@ mod tests {
         let content = Content::new(control, 1..=control.geometry.schemas);
         let mut block = vec![0; control.geometry.block_bytes as usize];
         content.dress_rows(&mut block);
-        let piece = Piece {
-            file: 0,
-            offset: 0,
-            bytes: block.len(),
-            first: Some(page),
-        };
+        let piece = Piece { file: 0, offset: 0, bytes: block.len(), first: Some(page) };
         content.fill_rows(&piece, &mut block, Kind::Data);
         block
     }

@@ -10,9 +10,7 @@ use crate::files::Files;
 use crate::layout::{Class, Page, UNDO_BASE};
 use crate::planted::{Planted, planted};
 use crate::redo_format::{Parsed, Record, RowRecord, parse};
-use crate::undo_format::{
-    self, TRANSACTION_WORD, UNDO_HEAD_BYTES, UndoRecord, record_bytes, state,
-};
+use crate::undo_format::{self, TRANSACTION_WORD, UNDO_HEAD_BYTES, UndoRecord, record_bytes, state};
 use assay_run::engine::EngineError;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -81,11 +79,7 @@ impl<'a> Replay<'a> {
 
     /// Reads the sessions' transaction headers: who was active when the checkpoint was taken, or since.
     /// One that cannot be read must be written anew by redo: then a cut had torn it.
-    pub(super) fn find_active(
-        &mut self,
-        io: &mut Io<'_>,
-        sessions: u64,
-    ) -> Result<(), EngineError> {
+    pub(super) fn find_active(&mut self, io: &mut Io<'_>, sessions: u64) -> Result<(), EngineError> {
         let sessions = sessions.min(self.control.geometry.undo_blocks);
         let block_bytes = self.control.geometry.block_bytes as usize;
         let map = *self.pages.map();
@@ -95,11 +89,7 @@ impl<'a> Replay<'a> {
             .iter()
             .map(|page| {
                 let (file, offset) = map.locate(*page);
-                Span {
-                    file,
-                    offset,
-                    bytes: block_bytes,
-                }
+                Span { file, offset, bytes: block_bytes }
             })
             .collect();
         let (live, last) = (&mut self.live, &mut self.last_transaction);
@@ -130,12 +120,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Applies every whole record of `payload`, which begins at `lsn`; returns the bytes used.
-    pub(super) fn apply(
-        &mut self,
-        io: &mut Io<'_>,
-        payload: &[u8],
-        lsn: u64,
-    ) -> Result<usize, EngineError> {
+    pub(super) fn apply(&mut self, io: &mut Io<'_>, payload: &[u8], lsn: u64) -> Result<usize, EngineError> {
         let mut at = 0;
         loop {
             let (records, used) = self.gather(payload, at, lsn)?;
@@ -180,10 +165,7 @@ impl<'a> Replay<'a> {
                 }
                 Parsed::Cut => break,
                 Parsed::Nonsense => {
-                    return Err(EngineError::Damaged(format!(
-                        "redo log: LSN {} has no redo record",
-                        lsn + at as u64
-                    )));
+                    return Err(EngineError::Damaged(format!("redo log: LSN {} has no redo record", lsn + at as u64)));
                 }
             }
         }
@@ -191,11 +173,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Brings in the blocks these records change, except those they write whole.
-    fn bring(
-        &mut self,
-        io: &mut Io<'_>,
-        records: &[(Record<'_>, usize)],
-    ) -> Result<(), EngineError> {
+    fn bring(&mut self, io: &mut Io<'_>, records: &[(Record<'_>, usize)]) -> Result<(), EngineError> {
         let mut whole: HashSet<Page> = HashSet::new();
         let mut wanted: Vec<Page> = Vec::new();
         for (record, end) in records {
@@ -224,9 +202,7 @@ impl<'a> Replay<'a> {
     }
 
     fn nonsense(&self, what: &str, end: usize) -> EngineError {
-        EngineError::Damaged(format!(
-            "redo log: the record that ends {end} bytes into a piece {what}"
-        ))
+        EngineError::Damaged(format!("redo log: the record that ends {end} bytes into a piece {what}"))
     }
 
     fn expect_transaction(&self, record: &Record<'_>, end: usize) -> Result<(), EngineError> {
@@ -257,9 +233,7 @@ impl<'a> Replay<'a> {
 
     fn expect_row(&self, row: &RowRecord<'_>, end: usize) -> Result<(), EngineError> {
         let block = u64::from(self.control.geometry.block_bytes);
-        let undo_end = row
-            .undo_offset
-            .saturating_add(record_bytes(row.old.len()) as u64);
+        let undo_end = row.undo_offset.saturating_add(record_bytes(row.old.len()) as u64);
         let fits = row.undo_offset >= HEADER_BYTES as u64 && undo_end <= block;
         let counted = row.number < MOST_NUMBER && row.change < MOST_NUMBER;
         if self.is_row(row.page, row.mask) && fits && counted {
@@ -279,18 +253,12 @@ impl<'a> Replay<'a> {
     fn redo(&mut self, record: &Record<'_>, end_lsn: u64) {
         self.totals.records += 1;
         match *record {
-            Record::Begin {
-                transaction,
-                session,
-            } => {
+            Record::Begin { transaction, session } => {
                 self.last_transaction = self.last_transaction.max(transaction);
                 self.live.insert(transaction, Live::since_now(session));
                 self.set_header(session, transaction, state::ACTIVE, end_lsn);
             }
-            Record::Commit {
-                transaction,
-                session,
-            } => {
+            Record::Commit { transaction, session } => {
                 self.totals.transactions_committed += 1;
                 self.last_transaction = self.last_transaction.max(transaction);
                 self.live.remove(&transaction);
@@ -323,16 +291,8 @@ impl<'a> Replay<'a> {
         block[at + UNDO_HEAD_BYTES..][..row.old.len()].copy_from_slice(row.old);
         touch(block, end_lsn);
         // Its begin record may lie before the checkpoint, and its header already tell of a later transaction.
-        let live = self
-            .live
-            .entry(row.transaction)
-            .or_insert_with(|| Live::since_before(0));
-        live.rows.push(OldRow {
-            page: Page(row.page),
-            mask: row.mask,
-            number: row.number,
-            old: row.old.to_vec(),
-        });
+        let live = self.live.entry(row.transaction).or_insert_with(|| Live::since_before(0));
+        live.rows.push(OldRow { page: Page(row.page), mask: row.mask, number: row.number, old: row.old.to_vec() });
     }
 
     fn set_header(&mut self, session: u64, transaction: u64, now: u64, lsn: u64) {
@@ -364,13 +324,7 @@ impl<'a> Replay<'a> {
         self.acquit_suspects(io)
     }
 
-    fn roll_back(
-        &mut self,
-        io: &mut Io<'_>,
-        transaction: u64,
-        live: Live,
-        end_lsn: u64,
-    ) -> Result<(), EngineError> {
+    fn roll_back(&mut self, io: &mut Io<'_>, transaction: u64, live: Live, end_lsn: u64) -> Result<(), EngineError> {
         self.totals.rows_rolled_back += live.rows.len() as u64;
         for rows in live.rows.rchunks(self.pages.most() / 2) {
             let wanted: Vec<Page> = rows.iter().map(|row| row.page).collect();
@@ -389,11 +343,7 @@ impl<'a> Replay<'a> {
 
     /// Says in their headers that the losers are rolled back. Only once that is durable: until then the headers are all
     /// that tells another recovery of transactions that changed nothing since the checkpoint.
-    pub(super) fn close_losers(
-        &mut self,
-        io: &mut Io<'_>,
-        end_lsn: u64,
-    ) -> Result<bool, EngineError> {
+    pub(super) fn close_losers(&mut self, io: &mut Io<'_>, end_lsn: u64) -> Result<bool, EngineError> {
         let losers = std::mem::take(&mut self.rolled_back);
         for (session, transaction) in &losers {
             self.pages.fetch(io, &[], 1)?;
@@ -415,12 +365,8 @@ impl<'a> Replay<'a> {
 
     /// Finds the changes that transactions without a commit made before the checkpoint, and looks whether all of undo is as it must be.
     fn complete_from_undo(&mut self, io: &mut Io<'_>) -> Result<(), EngineError> {
-        let wanted: HashSet<u64> = self
-            .live
-            .iter()
-            .filter(|(_, live)| live.began_before)
-            .map(|(transaction, _)| *transaction)
-            .collect();
+        let wanted: HashSet<u64> =
+            self.live.iter().filter(|(_, live)| live.began_before).map(|(transaction, _)| *transaction).collect();
         // What redo made of undo blocks is part of what is read now.
         self.pages.write_back(io)?;
         let mut found = self.scan_undo(io, &wanted)?;
@@ -452,19 +398,13 @@ impl<'a> Replay<'a> {
         let geometry = &self.control.geometry;
         let block_bytes = geometry.block_bytes as usize;
         let per_request = (REQUEST_BYTES / block_bytes) as u64;
-        let firsts: Vec<u64> = (0..geometry.undo_blocks)
-            .step_by(per_request as usize)
-            .collect();
+        let firsts: Vec<u64> = (0..geometry.undo_blocks).step_by(per_request as usize).collect();
         let spans: Vec<Span> = firsts
             .iter()
             .map(|first| {
                 let (file, offset) = self.pages.map().locate(geometry.undo_page(*first));
                 let blocks = per_request.min(geometry.undo_blocks - first);
-                Span {
-                    file,
-                    offset,
-                    bytes: blocks as usize * block_bytes,
-                }
+                Span { file, offset, bytes: blocks as usize * block_bytes }
             })
             .collect();
         let mut found: HashMap<u64, BTreeMap<u64, OldRow>> = HashMap::new();
@@ -480,10 +420,7 @@ impl<'a> Replay<'a> {
                 for record in records {
                     if wanted.contains(&record.transaction) {
                         if !self.is_row(record.page, record.mask) {
-                            let why = format!(
-                                "an undo record names page {}, which has no row",
-                                record.page
-                            );
+                            let why = format!("an undo record names page {}, which has no row", record.page);
                             return Err(self.pages.damaged(page, &why));
                         }
                         let rows = found.entry(record.transaction).or_default();
@@ -502,8 +439,7 @@ impl<'a> Replay<'a> {
     fn is_undo(&self, page: Page, block: &[u8]) -> Result<bool, EngineError> {
         // One that redo changed, or may yet make whole, is judged with the suspects.
         let check_crc = !self.pages.holds(page) && !self.pages.is_suspect(page);
-        let is =
-            |kind| block_format::verify(block, kind, page, 0, self.control.data_set, check_crc);
+        let is = |kind| block_format::verify(block, kind, page, 0, self.control.data_set, check_crc);
         match is(Kind::Undo) {
             Ok(()) => Ok(true),
             // Of a session, or of one of an earlier run with more of them.
@@ -517,17 +453,14 @@ impl<'a> Replay<'a> {
     /// before the checkpoint was, or redo tells of it. If neither does, the header is an older version, and who was active cannot be known.
     fn expect_known(&self, page: Page, session: u64, transaction: u64) -> Result<(), EngineError> {
         let known = self.known.get(&session).copied().unwrap_or(0);
-        if transaction <= self.control.change_number.max(known)
-            || self.live.contains_key(&transaction)
-        {
+        if transaction <= self.control.change_number.max(known) || self.live.contains_key(&transaction) {
             return Ok(());
         }
         let why = format!(
             "undo of transaction {transaction} of session {session} is here, but the session's transaction header \
              (page {}) is older and knows no transaction after {known}: a write of the header was lost, and nobody \
              can know whether the transaction committed",
-            self.header_page(session.clamp(1, self.control.geometry.undo_blocks))
-                .0
+            self.header_page(session.clamp(1, self.control.geometry.undo_blocks)).0
         );
         Err(self.pages.damaged(page, &why))
     }
@@ -548,9 +481,7 @@ impl<'a> Replay<'a> {
                     _ => plausible.data(*page, block),
                 };
                 if let Some(why) = wrong {
-                    let why = format!(
-                        "its checksum is wrong, and replaying redo does not repair it: {why}"
-                    );
+                    let why = format!("its checksum is wrong, and replaying redo does not repair it: {why}");
                     return Err(self.pages.damaged(*page, &why));
                 }
                 self.pages.acquit(*page);
@@ -563,30 +494,17 @@ impl<'a> Replay<'a> {
 
 impl Live {
     fn since_before(session: u64) -> Self {
-        Self {
-            session,
-            began_before: true,
-            rows: Vec::new(),
-        }
+        Self { session, began_before: true, rows: Vec::new() }
     }
 
     fn since_now(session: u64) -> Self {
-        Self {
-            session,
-            began_before: false,
-            rows: Vec::new(),
-        }
+        Self { session, began_before: false, rows: Vec::new() }
     }
 }
 
 impl OldRow {
     fn from_undo(record: &UndoRecord<'_>) -> Self {
-        Self {
-            page: Page(record.page),
-            mask: record.mask,
-            number: record.number,
-            old: record.old.to_vec(),
-        }
+        Self { page: Page(record.page), mask: record.mask, number: record.number, old: record.old.to_vec() }
     }
 }
 

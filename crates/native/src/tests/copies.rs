@@ -7,10 +7,7 @@ use crate::device;
 use crate::paths::MARKER_NAME;
 
 fn copy(homes: &Homes, from: &str, to: &str) {
-    let copied = Command::new("cp")
-        .arg("-r")
-        .args([homes.path(from), homes.path(to)])
-        .status();
+    let copied = Command::new("cp").arg("-r").args([homes.path(from), homes.path(to)]).status();
     assert!(copied.unwrap().success());
 }
 
@@ -52,16 +49,9 @@ fn every_path_is_locked_while_it_is_used() {
     let homes = Homes::new();
     let plain = settings(&[]);
     homes.prepare(&["a", "b"], &plain, 1);
-    let places = Places::new(
-        ["a", "b"]
-            .map(|name| crate::paths::DataPath::directory(homes.path(name)))
-            .to_vec(),
-    );
+    let places = Places::new(["a", "b"].map(|name| crate::paths::DataPath::directory(homes.path(name))).to_vec());
     let claims = device::claim(&places).unwrap();
-    for refused in [
-        homes.check(&["a", "b"], &plain).unwrap_err(),
-        homes.destroy(&["a", "b"]).unwrap_err(),
-    ] {
+    for refused in [homes.check(&["a", "b"], &plain).unwrap_err(), homes.destroy(&["a", "b"]).unwrap_err()] {
         assert!(refused.to_string().contains("is locked"), "{refused}");
     }
     drop(claims);
@@ -86,10 +76,7 @@ fn one_directory_under_two_names_is_refused() {
     fs::create_dir(homes.path("a")).unwrap();
     assert!(refused(&["a", "link"]).to_string().contains("named twice"));
     fs::create_dir(homes.path("bound")).unwrap();
-    let bound = Command::new("mount")
-        .arg("--bind")
-        .args([homes.path("a"), homes.path("bound")])
-        .status();
+    let bound = Command::new("mount").arg("--bind").args([homes.path("a"), homes.path("bound")]).status();
     if !bound.is_ok_and(|status| status.success()) {
         println!("SKIPPED: mounting needs root");
         return;
@@ -129,13 +116,8 @@ fn a_damaged_control_slot_is_never_loaded_over() {
         let dir = home.path();
         load(dir, &settings(&[]), 1).unwrap();
         let before = fs::read(dir.join("data-0001.assay")).unwrap();
-        let control = OpenOptions::new()
-            .write(true)
-            .open(dir.join(CONTROL_NAME))
-            .unwrap();
-        control
-            .write_all_at(&[damage; SLOT_BYTES], slot * SLOT_BYTES as u64)
-            .unwrap();
+        let control = OpenOptions::new().write(true).open(dir.join(CONTROL_NAME)).unwrap();
+        control.write_all_at(&[damage; SLOT_BYTES], slot * SLOT_BYTES as u64).unwrap();
         // The newest record is the third, in the second slot; the one before it says loading.
         if slot == 0 {
             check(dir).unwrap();
@@ -160,15 +142,7 @@ fn a_damaged_control_slot_is_never_loaded_over() {
 fn what_is_named_as_a_control_file_and_is_none_is_not_waited_for() {
     let home = directory();
     let pipe = home.path().join(CONTROL_NAME);
-    assert!(
-        Command::new("mkfifo")
-            .arg(&pipe)
-            .status()
-            .unwrap()
-            .success()
-    );
-    let error = Native
-        .inspect(&location(home.path()), &settings(&[]))
-        .unwrap_err();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let error = Native.inspect(&location(home.path()), &settings(&[])).unwrap_err();
     assert!(error.to_string().contains("not a regular file"), "{error}");
 }

@@ -26,18 +26,10 @@ impl Progress for Witness<'_> {
     fn update(&self, phase: &str, _done_bytes: u64, _total_bytes: u64) {
         let control = read_control(self.dir);
         for name in control.file_names() {
-            assert!(
-                self.dir.join(&name).exists(),
-                "{phase}: {name} is not there yet"
-            );
+            assert!(self.dir.join(&name).exists(), "{phase}: {name} is not there yet");
         }
         let g = control.geometry;
-        let seen = (
-            control.state.word(),
-            control.loaded_schemas,
-            g.schemas,
-            g.scale,
-        );
+        let seen = (control.state.word(), control.loaded_schemas, g.schemas, g.scale);
         self.seen.lock().unwrap().insert(seen);
     }
 }
@@ -47,10 +39,7 @@ fn the_control_file_says_loading_and_names_every_file_from_first_to_last_byte() 
     let home = directory();
     let dir = &home.path().join("data");
     let loading = |schemas: u32, scale: &str| {
-        let witness = Witness {
-            dir,
-            seen: Mutex::default(),
-        };
+        let witness = Witness { dir, seen: Mutex::default() };
         let settings = settings(&[("SCALE", scale)]);
         let stop = Stop::new();
         life::load(&Native, &location(dir), &settings, schemas, &stop, &witness).unwrap();
@@ -77,10 +66,7 @@ fn it_lives_as_every_data_set_does() {
     let home = directory();
     for (name, given) in [("plain", None), ("redo apart", Some("REDO_DIR"))] {
         let redo = home.path().join("redo");
-        let given: Vec<(&str, &str)> = given
-            .map(|word| (word, redo.to_str().unwrap()))
-            .into_iter()
-            .collect();
+        let given: Vec<(&str, &str)> = given.map(|word| (word, redo.to_str().unwrap())).into_iter().collect();
         let settings = settings(&given);
         let at = location(&home.path().join(name));
         let violations = life::life_suite(&Native, &at, &settings);
@@ -115,10 +101,7 @@ fn an_interrupted_addition_leaves_what_was_there() {
     let bytes = fs::metadata(dir.join("data-0001.assay")).unwrap().len();
     interrupted_load(dir, 4, "load");
     assert_eq!(read_control(dir), control);
-    assert_eq!(
-        fs::metadata(dir.join("data-0001.assay")).unwrap().len(),
-        bytes
-    );
+    assert_eq!(fs::metadata(dir.join("data-0001.assay")).unwrap().len(), bytes);
     check(dir).unwrap();
 }
 
@@ -137,12 +120,7 @@ fn an_addition_that_was_killed_is_resumed_or_given_up() {
         lock.store(control).unwrap();
         drop(lock);
         let data = dir.join("data-0001.assay");
-        OpenOptions::new()
-            .write(true)
-            .open(data)
-            .unwrap()
-            .set_len(grown)
-            .unwrap();
+        OpenOptions::new().write(true).open(data).unwrap().set_len(grown).unwrap();
         let found = Native.inspect(&location(dir), &settings(&[])).unwrap();
         let Presence::Present(data) = found else {
             panic!("{found:?}");
@@ -157,10 +135,7 @@ fn an_addition_that_was_killed_is_resumed_or_given_up() {
         assert_eq!(told, again.is_none());
         let control = read_control(dir);
         let schemas = again.unwrap_or(2);
-        assert_eq!(
-            (control.loaded_schemas, control.state),
-            (schemas, State::Clean)
-        );
+        assert_eq!((control.loaded_schemas, control.state), (schemas, State::Clean));
         let bytes = fs::metadata(dir.join("data-0001.assay")).unwrap().len();
         assert_eq!(bytes, control.geometry.data_file_bytes(0));
         check(dir).unwrap();
@@ -208,10 +183,7 @@ struct SmallFileSystem(PathBuf);
 impl SmallFileSystem {
     fn mount(at: &Path, mib: u32) -> Option<Self> {
         let size = format!("size={mib}m");
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
-            .arg(at)
-            .status();
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(at).status();
         if mounted.is_ok_and(|status| status.success()) {
             return Some(Self(at.to_path_buf()));
         }
@@ -233,10 +205,7 @@ fn a_file_system_that_fills_up_ends_in_one_clear_error() {
         return;
     };
     let stop = Stop::new();
-    let watch = Watch {
-        stop: &stop,
-        progress: &Silent,
-    };
+    let watch = Watch { stop: &stop, progress: &Silent };
     let settings = settings(&[]);
     let dir = mounted.0.join("data");
 

@@ -21,19 +21,14 @@ impl Homes {
 
     /// `native:A,B` of these names.
     pub(super) fn location(&self, names: &[&str]) -> String {
-        let paths: Vec<String> = names
-            .iter()
-            .map(|name| self.path(name).to_str().unwrap().to_owned())
-            .collect();
+        let paths: Vec<String> = names.iter().map(|name| self.path(name).to_str().unwrap().to_owned()).collect();
         format!("native:{}", paths.join(","))
     }
 
     /// Small settings with REDO_DIR and UNDO_DIR, where given.
     fn settings(&self, redo: Option<&str>, undo: Option<&str>) -> Settings {
-        let text = |name: Option<&str>| {
-            name.map(|name| self.path(name).to_str().unwrap().to_owned())
-                .unwrap_or_default()
-        };
+        let text =
+            |name: Option<&str>| name.map(|name| self.path(name).to_str().unwrap().to_owned()).unwrap_or_default();
         let (redo, undo) = (text(redo), text(undo));
         let given: Vec<(&str, &str)> = [("REDO_DIR", &redo), ("UNDO_DIR", &undo)]
             .into_iter()
@@ -49,11 +44,7 @@ impl Homes {
             .unwrap_or_else(|error| panic!("{error}"))
     }
 
-    pub(super) fn check(
-        &self,
-        names: &[&str],
-        settings: &Settings,
-    ) -> Result<Vec<Line>, EngineError> {
+    pub(super) fn check(&self, names: &[&str], settings: &Settings) -> Result<Vec<Line>, EngineError> {
         let location = self.location(names);
         life::check(&Native, &location, settings)
     }
@@ -90,13 +81,8 @@ fn data_is_striped_and_redo_and_undo_have_their_own_place() {
     for (file, home) in ["a", "b", "c"].into_iter().enumerate() {
         assert!(has(home, &data_name(file as u16)), "{home}");
         // 4,162 blocks of 8 KiB in units of 128: eleven each, and the header's.
-        let bytes = fs::metadata(homes.path(home).join(data_name(file as u16)))
-            .unwrap()
-            .len();
-        assert!(
-            (11 * UNIT_BYTES..=12 * UNIT_BYTES).contains(&bytes),
-            "{home}: {bytes}"
-        );
+        let bytes = fs::metadata(homes.path(home).join(data_name(file as u16))).unwrap().len();
+        assert!((11 * UNIT_BYTES..=12 * UNIT_BYTES).contains(&bytes), "{home}: {bytes}");
         assert_eq!(has(home, CONTROL_NAME), home == "a");
         assert_eq!(has(home, MARKER_NAME), home != "a");
         assert!(!has(home, "redo-01.assay") && !has(home, "undo.assay"));
@@ -133,10 +119,7 @@ fn paths_are_known_by_their_marks_in_any_order_and_anywhere() {
     fs::rename(homes.path("c"), homes.path("moved")).unwrap();
     let error = homes.refusal(&["a", "b"], &plain);
     let missing = homes.path("c").to_str().unwrap().to_owned();
-    assert!(
-        error.contains("is missing") && error.contains(&missing),
-        "{error}"
-    );
+    assert!(error.contains("is missing") && error.contains(&missing), "{error}");
     homes.check(&["a", "moved"], &plain).unwrap();
 
     let error = homes.refusal(&["a", "moved", "r"], &plain);
@@ -148,11 +131,7 @@ fn paths_are_known_by_their_marks_in_any_order_and_anywhere() {
 
     // A copy is not taken for the original, and destroy follows the marks.
     fs::create_dir(homes.path("copy")).unwrap();
-    fs::copy(
-        homes.path("b").join(MARKER_NAME),
-        homes.path("copy").join(MARKER_NAME),
-    )
-    .unwrap();
+    fs::copy(homes.path("b").join(MARKER_NAME), homes.path("copy").join(MARKER_NAME)).unwrap();
     let error = homes.refusal(&["a", "b", "moved", "copy"], &plain);
     assert!(error.contains("one is a copy"), "{error}");
     homes.destroy(&["moved", "a"]).unwrap();

@@ -26,22 +26,14 @@ fn record(times_us: &[u64]) -> (Record, OrdersInfo) {
         known: FromEngine::default(),
         rate_per_s: 0,
         dropped: 0,
-        transactions: vec![TxRow {
-            kind: Tx::OrderProducts.key().to_owned(),
-            weight: 40,
-            ..TxRow::default()
-        }],
+        transactions: vec![TxRow { kind: Tx::OrderProducts.key().to_owned(), weight: 40, ..TxRow::default() }],
     };
     (record, info)
 }
 
 fn number(document: &Document<'_>, name: &str) -> f64 {
-    let node = document
-        .descendants()
-        .find(|node| node.tag_name().name() == name);
-    let text = node
-        .and_then(|node| node.text())
-        .unwrap_or_else(|| panic!("{name}"));
+    let node = document.descendants().find(|node| node.tag_name().name() == name);
+    let text = node.and_then(|node| node.text()).unwrap_or_else(|| panic!("{name}"));
     text.parse().unwrap_or_else(|_| panic!("{name}: {text}"))
 }
 
@@ -78,22 +70,11 @@ fn every_element_that_the_script_needs_is_there() {
         "TPSReadings",
     ];
     for name in names {
-        assert!(
-            document
-                .descendants()
-                .any(|node| node.tag_name().name() == name),
-            "{name}"
-        );
+        assert!(document.descendants().any(|node| node.tag_name().name() == name), "{name}");
     }
-    let result = document
-        .descendants()
-        .find(|node| node.tag_name().name() == "Result")
-        .expect("a transaction");
+    let result = document.descendants().find(|node| node.tag_name().name() == "Result").expect("a transaction");
     assert_eq!(result.attribute("id"), Some("Order Products"));
-    assert!(
-        xml.contains("<TimeOfRun>Jan 2, 2026 4:34:08 PM</TimeOfRun>")
-            && xml.contains("a &lt; b &amp; c")
-    );
+    assert!(xml.contains("<TimeOfRun>Jan 2, 2026 4:34:08 PM</TimeOfRun>") && xml.contains("a &lt; b &amp; c"));
     assert_eq!(number(&document, "AverageTransactionsPerSecond"), 5000.0);
     let table = table(&record, &info);
     let widths: Vec<usize> = table.lines().map(str::len).collect();

@@ -41,10 +41,7 @@ impl Step {
         match self {
             Self::Shot(kernel, threads, repetition) => {
                 let s = if threads == 1 { "" } else { "s" };
-                format!(
-                    "{kernel}, {threads} thread{s}, repetition {} of {REPETITIONS}",
-                    repetition + 1
-                )
+                format!("{kernel}, {threads} thread{s}, repetition {} of {REPETITIONS}", repetition + 1)
             }
             Self::Pair(PairKind::Line, from, to) => {
                 format!("a cache line between CPU {from} and {to}")
@@ -68,11 +65,7 @@ pub(super) fn steps(kernels: &[&'static Kernel], placement: &Placement) -> Vec<S
                 false => vec![1, all],
             };
             counts.dedup();
-            steps.extend(
-                counts
-                    .iter()
-                    .map(|n| Step::Shot(kernel.name, *n, repetition)),
-            );
+            steps.extend(counts.iter().map(|n| Step::Shot(kernel.name, *n, repetition)));
         }
     }
     let cpus = &placement.cpus;
@@ -80,11 +73,7 @@ pub(super) fn steps(kernels: &[&'static Kernel], placement: &Placement) -> Vec<S
         if at > 0 && all > MATRIX_MOST {
             break;
         }
-        steps.extend(
-            cpus[at + 1..]
-                .iter()
-                .map(|to| Step::Pair(PairKind::Line, *from, *to)),
-        );
+        steps.extend(cpus[at + 1..].iter().map(|to| Step::Pair(PairKind::Line, *from, *to)));
     }
     for kind in [PairKind::Pipe, PairKind::Wake] {
         let partners = cpus.iter().take(2);
@@ -103,15 +92,9 @@ pub(super) fn run(
     readings: &mut CpuReadings,
 ) -> Result<(), EngineError> {
     let kernels: Vec<&'static Kernel> = ready.iter().map(|ready| ready.kernel).collect();
-    let placement = Placement {
-        cpus: readings.cpus.clone(),
-        cores: readings.cores,
-    };
+    let placement = Placement { cpus: readings.cpus.clone(), cores: readings.cores };
     let steps = steps(&kernels, &placement);
-    let shots = steps
-        .iter()
-        .filter(|step| matches!(step, Step::Shot(..)))
-        .count();
+    let shots = steps.iter().filter(|step| matches!(step, Step::Shot(..))).count();
     let pairs = steps.len() - shots;
     let window = time.mul_f64(SHOTS / shots.max(1) as f64);
     let budget = time.mul_f64(PAIRS / pairs.max(1) as f64);
@@ -128,13 +111,7 @@ pub(super) fn run(
                 let Some(ready) = ready.iter().find(|ready| ready.kernel.name == name) else {
                     continue;
                 };
-                let shot = Shot {
-                    ready,
-                    cpus: &placement.cpus[..threads],
-                    window,
-                    clock,
-                    stop,
-                };
+                let shot = Shot { ready, cpus: &placement.cpus[..threads], window, clock, stop };
                 take(shot, repetition, begun, readings)?;
             }
             Step::Pair(kind, from, to) => {
@@ -143,27 +120,14 @@ pub(super) fn run(
             }
         }
     }
-    readings.is_pinned = readings
-        .shots
-        .iter()
-        .flat_map(|shot| &shot.threads)
-        .all(|thread| thread.is_pinned);
+    readings.is_pinned = readings.shots.iter().flat_map(|shot| &shot.threads).all(|thread| thread.is_pinned);
     readings.mhz_after = clocks(&readings.cpus, Duration::ZERO, clock)?;
-    readings.mhz_told = readings
-        .cpus
-        .iter()
-        .map(|cpu| host::cpufreq_mhz(*cpu))
-        .collect();
+    readings.mhz_told = readings.cpus.iter().map(|cpu| host::cpufreq_mhz(*cpu)).collect();
     Ok(())
 }
 
 /// One shot with what the host did meanwhile.
-fn take(
-    shot: Shot<'_>,
-    repetition: u32,
-    begun: Ns,
-    readings: &mut CpuReadings,
-) -> Result<(), EngineError> {
+fn take(shot: Shot<'_>, repetition: u32, begun: Ns, readings: &mut CpuReadings) -> Result<(), EngineError> {
     let before = CpuTimes::read();
     let (threads, wrong) = shoot(shot)?;
     let steal = before.zip(CpuTimes::read());
@@ -181,11 +145,7 @@ fn take(
 }
 
 /// Effective clock of each CPU, one after the other, each warmed up by its share of `warm`.
-pub(super) fn clocks(
-    cpus: &[u32],
-    warm: Duration,
-    clock: &Clock,
-) -> Result<Vec<(u32, f64)>, EngineError> {
+pub(super) fn clocks(cpus: &[u32], warm: Duration, clock: &Clock) -> Result<Vec<(u32, f64)>, EngineError> {
     let warm_ns = warm.as_nanos() as u64 / cpus.len().max(1) as u64;
     let one = |cpu: u32| {
         pin(cpu);

@@ -40,9 +40,7 @@ pub(super) fn shoot(shot: Shot<'_>) -> Result<(Vec<ThreadReading>, Vec<Wrong>), 
         }
         gate.open(count, true);
         let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
-            thread
-                .join()
-                .expect("a kernel does not panic: its data are its own")
+            thread.join().expect("a kernel does not panic: its data are its own")
         };
         Ok(crew.into_iter().filter_map(join).collect::<Vec<_>>())
     })?;

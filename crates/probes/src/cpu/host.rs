@@ -19,36 +19,21 @@ pub(super) fn facts() -> Vec<Fact> {
     let cpu = Path::new("/sys/devices/system/cpu");
     let told = |name: &str, path: &Path| {
         let text = fs::read_to_string(path).ok();
-        let value = text.map_or_else(
-            || "n/a (not exposed)".to_owned(),
-            |text| text.trim().to_owned(),
-        );
+        let value = text.map_or_else(|| "n/a (not exposed)".to_owned(), |text| text.trim().to_owned());
         fact(name, value)
     };
     let mut facts = vec![
         told("smt_control", &cpu.join("smt/control")),
         told("cpu_boost", &cpu.join("cpufreq/boost")),
-        told(
-            "cpu_energy_preference",
-            &cpu.join("cpu0/cpufreq/energy_performance_preference"),
-        ),
+        told("cpu_energy_preference", &cpu.join("cpu0/cpufreq/energy_performance_preference")),
         told("ksm_run", Path::new("/sys/kernel/mm/ksm/run")),
-        fact(
-            "kernel_words",
-            words(&fs::read_to_string("/proc/cmdline").unwrap_or_default()),
-        ),
+        fact("kernel_words", words(&fs::read_to_string("/proc/cmdline").unwrap_or_default())),
     ];
-    let entries = fs::read_dir(cpu.join("vulnerabilities"))
-        .into_iter()
-        .flatten()
-        .flatten();
+    let entries = fs::read_dir(cpu.join("vulnerabilities")).into_iter().flatten().flatten();
     let all: BTreeMap<String, String> = entries
         .filter_map(|entry| {
             let text = fs::read_to_string(entry.path()).ok()?;
-            Some((
-                entry.file_name().to_string_lossy().into_owned(),
-                text.trim().to_owned(),
-            ))
+            Some((entry.file_name().to_string_lossy().into_owned(), text.trim().to_owned()))
         })
         .collect();
     let open = all.iter().filter(|(_, text)| *text != "Not affected");
@@ -57,31 +42,16 @@ pub(super) fn facts() -> Vec<Fact> {
 }
 
 fn fact(name: &str, value: String) -> Fact {
-    Fact {
-        name: name.to_owned(),
-        value,
-    }
+    Fact { name: name.to_owned(), value }
 }
 
 /// Words of a kernel command line that change what CPUs do.
 fn words(command_line: &str) -> String {
-    const NAMES: [&str; 7] = [
-        "isolcpus",
-        "nohz_full",
-        "rcu_nocbs",
-        "mitigations",
-        "nosmt",
-        "idle",
-        "intel_pstate",
-    ];
+    const NAMES: [&str; 7] = ["isolcpus", "nohz_full", "rcu_nocbs", "mitigations", "nosmt", "idle", "intel_pstate"];
     let matters = |word: &&str| NAMES.contains(&word.split('=').next().unwrap_or(word));
-    let found: Vec<&str> = command_line
-        .split_ascii_whitespace()
-        .filter(matters)
-        .collect();
+    let found: Vec<&str> = command_line.split_ascii_whitespace().filter(matters).collect();
     match found.is_empty() {
-        true => "none of isolcpus, nohz_full, rcu_nocbs, mitigations, nosmt, idle, intel_pstate"
-            .to_owned(),
+        true => "none of isolcpus, nohz_full, rcu_nocbs, mitigations, nosmt, idle, intel_pstate".to_owned(),
         false => found.join(" "),
     }
 }
@@ -111,10 +81,7 @@ mod tests {
 
     #[test]
     fn only_words_that_matter_are_told_of_a_command_line() {
-        assert_eq!(
-            words("root=/dev/vda quiet isolcpus=2-3 nosmt nosmtx=1"),
-            "isolcpus=2-3 nosmt"
-        );
+        assert_eq!(words("root=/dev/vda quiet isolcpus=2-3 nosmt nosmtx=1"), "isolcpus=2-3 nosmt");
         assert!(words("quiet").starts_with("none of"));
         assert!(facts().iter().all(|fact| !fact.value.is_empty()));
     }

@@ -78,20 +78,10 @@ impl Probe for CpuKernels {
         let workers = ask.workers(placement.cpus.len());
         threads::check_room(workers as u64, "threads at once")?;
         let (kernels, left_out) = match ask.soak {
-            Some(_) => (
-                KERNELS.iter().filter(|kernel| kernel.in_soak).collect(),
-                Vec::new(),
-            ),
+            Some(_) => (KERNELS.iter().filter(|kernel| kernel.in_soak).collect(), Vec::new()),
             None => chosen(&ask),
         };
-        Ok(Box::new(Aim {
-            workers,
-            is_soak: ask.soak.is_some(),
-            time: request.time,
-            placement,
-            kernels,
-            left_out,
-        }))
+        Ok(Box::new(Aim { workers, is_soak: ask.soak.is_some(), time: request.time, placement, kernels, left_out }))
     }
 }
 
@@ -110,10 +100,7 @@ fn chosen(ask: &Ask) -> (Vec<&'static Kernel>, LeftOut) {
         if fits {
             room -= kernel.set_bytes();
         } else {
-            let why = format!(
-                "its {} MiB are more than half of the available memory",
-                kernel.set_bytes() >> 20
-            );
+            let why = format!("its {} MiB are more than half of the available memory", kernel.set_bytes() >> 20);
             left_out.push((kernel.name, why));
         }
         fits
@@ -148,46 +135,26 @@ struct Aim {
 
 impl Aimed for Aim {
     fn plan(&self) -> Vec<Line> {
-        let line = |key, label: &str, value| Line {
-            key,
-            label: label.to_owned(),
-            value,
-        };
+        let line = |key, label: &str, value| Line { key, label: label.to_owned(), value };
         let bytes: u64 = self.kernels.iter().map(|kernel| kernel.set_bytes()).sum();
         let mut lines = vec![
             line("kernel_set", "kernels", LineValue::Text(SET.to_owned())),
-            line(
-                "kernels",
-                "how many of them",
-                LineValue::Count(self.kernels.len() as u64),
-            ),
-            line(
-                "cpus",
-                "CPUs, in the order of placement",
-                LineValue::Text(listed(&self.placement.cpus)),
-            ),
+            line("kernels", "how many of them", LineValue::Count(self.kernels.len() as u64)),
+            line("cpus", "CPUs, in the order of placement", LineValue::Text(listed(&self.placement.cpus))),
             line("data_bytes", "data in memory", LineValue::Count(bytes)),
         ];
         lines.push(match self.is_soak {
             true => line("workers", "workers", LineValue::Count(self.workers as u64)),
-            false => line(
-                "steps",
-                "steps",
-                LineValue::Count(bench::steps(&self.kernels, &self.placement).len() as u64),
-            ),
+            false => {
+                line("steps", "steps", LineValue::Count(bench::steps(&self.kernels, &self.placement).len() as u64))
+            }
         });
-        lines.extend(self.left_out.iter().map(|(name, why)| {
-            line(
-                "left_out",
-                "left out",
-                LineValue::Text(format!("{name}: {why}")),
-            )
-        }));
-        lines.push(line(
-            "estimated_s",
-            "measuring",
-            LineValue::Decimal(self.time.as_secs_f64()),
-        ));
+        lines.extend(
+            self.left_out
+                .iter()
+                .map(|(name, why)| line("left_out", "left out", LineValue::Text(format!("{name}: {why}")))),
+        );
+        lines.push(line("estimated_s", "measuring", LineValue::Decimal(self.time.as_secs_f64())));
         lines
     }
 
@@ -233,9 +200,7 @@ impl Aimed for Aim {
         }
         readings.elapsed_ns = clock.now_ns() - begun;
         readings.host_after = sampler.sample();
-        readings.steal_pct = times
-            .zip(CpuTimes::read())
-            .and_then(|(before, after)| after.steal_pct(&before));
+        readings.steal_pct = times.zip(CpuTimes::read()).and_then(|(before, after)| after.steal_pct(&before));
         readings.is_stopped = stop.requested();
         if readings.is_empty() && readings.wrong.is_empty() {
             return Err(EngineError::Interrupted);
@@ -257,9 +222,7 @@ impl Aim {
                 Ok(()) => all.push(ready),
                 Err(wrong) => {
                     readings.wrong.push(wrong.to_string());
-                    readings
-                        .left_out
-                        .push((kernel.name, "its results are wrong".to_owned()));
+                    readings.left_out.push((kernel.name, "its results are wrong".to_owned()));
                 }
             }
         }

@@ -14,23 +14,12 @@ const SOAK: ProbeOption = ProbeOption {
     help: "Load the CPUs with N workers for the given time instead of measuring; 0: one worker for each usable CPU",
 };
 
-const LARGE: ProbeOption = ProbeOption {
-    name: "large",
-    also: &[],
-    value: "",
-    default: "",
-    help: "Also measure the 1 GiB data sets",
-};
+const LARGE: ProbeOption =
+    ProbeOption { name: "large", also: &[], value: "", default: "", help: "Also measure the 1 GiB data sets" };
 
 /// `stress-ng --metrics-brief --verbose`: the metrics are always printed.
 const fn taken(name: &'static str) -> ProbeOption {
-    ProbeOption {
-        name,
-        also: &[],
-        value: "",
-        default: "",
-        help: "",
-    }
+    ProbeOption { name, also: &[], value: "", default: "", help: "" }
 }
 
 /// All of them.
@@ -78,19 +67,13 @@ mod tests {
     use super::*;
 
     fn ask(words: &[&str]) -> Result<Ask, EngineError> {
-        Ask::of(&Request {
-            words: words.iter().map(|word| (*word).to_owned()).collect(),
-            ..Request::default()
-        })
+        Ask::of(&Request { words: words.iter().map(|word| (*word).to_owned()).collect(), ..Request::default() })
     }
 
     #[test]
     fn a_soak_has_so_many_workers_and_none_means_every_cpu() {
         let usual = ask(&[]).unwrap();
-        assert_eq!(
-            (usual.soak, usual.is_large, usual.workers(4)),
-            (None, false, 4)
-        );
+        assert_eq!((usual.soak, usual.is_large, usual.workers(4)), (None, false, 4));
         assert_eq!(ask(&["soak=0"]).unwrap().workers(4), 4);
         assert_eq!(ask(&["soak=2000"]).unwrap().workers(4), 2000);
         for bad in ["soak=-1", "soak=two", "soak=100001"] {

@@ -62,9 +62,7 @@ impl Ball for Line {
         let is_turn = |value: u64| value == END || value == 2 * number + 1;
         spin(|| is_turn(self.0.load(Ordering::Acquire)));
         let last = 2 * number + 1;
-        let answered = self
-            .0
-            .compare_exchange(last, last + 1, Ordering::AcqRel, Ordering::Acquire);
+        let answered = self.0.compare_exchange(last, last + 1, Ordering::AcqRel, Ordering::Acquire);
         Ok(answered.is_ok())
     }
 
@@ -82,18 +80,12 @@ struct Pipes {
 impl Pipes {
     fn new() -> Result<Self, EngineError> {
         let (there, back) = (pipe().map_err(failed)?, pipe().map_err(failed)?);
-        Ok(Self {
-            there: (there.0, Mutex::new(Some(there.1))),
-            back,
-        })
+        Ok(Self { there: (there.0, Mutex::new(Some(there.1))), back })
     }
 }
 
 fn failed(error: rustix::io::Errno) -> EngineError {
-    EngineError::Io {
-        what: "a pipe".to_owned(),
-        source: error.into(),
-    }
+    EngineError::Io { what: "a pipe".to_owned(), source: error.into() }
 }
 
 impl Ball for Pipes {
@@ -193,11 +185,8 @@ pub(super) fn measure(
         PairKind::Line => play(&Line(AtomicU64::new(0)), cpus, budget, clock, stop)?,
         PairKind::Pipe => play(&Pipes::new()?, cpus, budget, clock, stop)?,
         PairKind::Wake => {
-            let sleepers = Sleepers {
-                turn: AtomicU64::new(0),
-                threads: Mutex::default(),
-                known: std::sync::OnceLock::new(),
-            };
+            let sleepers =
+                Sleepers { turn: AtomicU64::new(0), threads: Mutex::default(), known: std::sync::OnceLock::new() };
             play(&sleepers, cpus, budget, clock, stop)?
         }
     };
@@ -254,12 +243,7 @@ fn gate_or(gate: &Gate, number: u64) -> Result<bool, EngineError> {
     Ok(number > 0 || gate.wait())
 }
 
-fn ask(
-    ball: &dyn Ball,
-    budget: Duration,
-    clock: &Clock,
-    stop: &Stop,
-) -> Result<Vec<f64>, EngineError> {
+fn ask(ball: &dyn Ball, budget: Duration, clock: &Clock, stop: &Stop) -> Result<Vec<f64>, EngineError> {
     let over = clock.now_ns() + budget.as_nanos() as u64;
     let mut batches = Vec::new();
     let mut number = 0;

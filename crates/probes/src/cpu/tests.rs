@@ -33,10 +33,7 @@ fn it_passes_the_suite() {
 
 #[test]
 fn repetitions_are_interleaved_and_every_number_of_threads_has_its_place() {
-    let placement = Placement {
-        cpus: vec![0, 2, 1, 3],
-        cores: Some(2),
-    };
+    let placement = Placement { cpus: vec![0, 2, 1, 3], cores: Some(2) };
     let kernels: Vec<&Kernel> = KERNELS.iter().take(6).collect();
     let all = steps(&kernels, &placement);
     let of = |wanted: &str, repetition: u32| -> Vec<usize> {
@@ -56,9 +53,7 @@ fn repetitions_are_interleaved_and_every_number_of_threads_has_its_place() {
     }
     // Never the same kernel twice in a row with the same threads.
     assert!(all.windows(2).all(|pair| pair[0] != pair[1]));
-    let lines = all
-        .iter()
-        .filter(|step| matches!(step, Step::Pair(PairKind::Line, ..)));
+    let lines = all.iter().filter(|step| matches!(step, Step::Pair(PairKind::Line, ..)));
     assert_eq!(lines.count(), 6);
 }
 
@@ -75,27 +70,13 @@ fn cpu_04_a_short_measurement_computes_nothing_wrong_and_every_thread_counts_for
             assert!(thread.calls > 0 && thread.elapsed_ns > 0 && thread.mhz > 1.0);
         }
     }
-    for kernel in KERNELS
-        .iter()
-        .filter(|kernel| !LARGE.contains(&kernel.name))
-    {
-        let repetitions = readings
-            .shots
-            .iter()
-            .filter(|shot| shot.kernel == kernel.name && shot.threads.len() == 1);
-        let left_out = readings
-            .left_out
-            .iter()
-            .any(|(name, _)| *name == kernel.name);
+    for kernel in KERNELS.iter().filter(|kernel| !LARGE.contains(&kernel.name)) {
+        let repetitions = readings.shots.iter().filter(|shot| shot.kernel == kernel.name && shot.threads.len() == 1);
+        let left_out = readings.left_out.iter().any(|(name, _)| *name == kernel.name);
         let wanted = if left_out { 0 } else { REPETITIONS as usize };
         assert!(repetitions.count() >= wanted, "{}", kernel.name);
     }
-    assert!(
-        readings
-            .pairs
-            .iter()
-            .all(|pair| pair.ns > 0.0 && pair.ns_min <= pair.ns)
-    );
+    assert!(readings.pairs.iter().all(|pair| pair.ns > 0.0 && pair.ns_min <= pair.ns));
 }
 
 #[test]
@@ -115,10 +96,7 @@ fn cpu_02_user_and_system_time_are_those_of_the_process() {
 #[test]
 fn cpu_15_a_flipped_bit_is_an_error_with_its_place_and_makes_the_record_invalid() {
     let clock = Clock::real();
-    let kernel = KERNELS
-        .iter()
-        .find(|kernel| kernel.name == "xxh64")
-        .unwrap();
+    let kernel = KERNELS.iter().find(|kernel| kernel.name == "xxh64").unwrap();
     let ready = [Ready::new(kernel).broken()];
     let stop = Stop::new();
     let load = Load {
@@ -131,25 +109,13 @@ fn cpu_15_a_flipped_bit_is_an_error_with_its_place_and_makes_the_record_invalid(
     };
     // A machine may be too busy for a single turn in that time.
     let soak = (0..100).find_map(|_| load.run(&Silent).unwrap()).unwrap();
-    let readings = CpuReadings {
-        wrong: soak.wrong.clone(),
-        soak: Some(soak),
-        ..CpuReadings::default()
-    };
+    let readings = CpuReadings { wrong: soak.wrong.clone(), soak: Some(soak), ..CpuReadings::default() };
     let errors = readings.soak.as_ref().unwrap().errors;
     assert!(errors > 0);
-    assert!(
-        readings.wrong[0].contains("chunk 0 of xxh64 computed"),
-        "{:?}",
-        readings.wrong
-    );
+    assert!(readings.wrong[0].contains("chunk 0 of xxh64 computed"), "{:?}", readings.wrong);
     let record = record::build(&RunData::default(), &readings);
     assert_eq!(record.run.verdict, "invalid");
-    assert!(
-        record.warnings[0].contains("has a fault"),
-        "{:?}",
-        record.warnings
-    );
+    assert!(record.warnings[0].contains("has a fault"), "{:?}", record.warnings);
 }
 
 #[test]

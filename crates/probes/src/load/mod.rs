@@ -120,10 +120,7 @@ impl<L: Labour> Load<'_, L> {
             errors: AtomicU64::new(0),
             wrong: Mutex::default(),
         };
-        let mut load = LoadReading {
-            workers: self.workers as u64,
-            ..LoadReading::default()
-        };
+        let mut load = LoadReading { workers: self.workers as u64, ..LoadReading::default() };
         let shared_ref = &shared;
         let before = host::process_times();
         let real = std::thread::scope(|scope| {
@@ -139,14 +136,10 @@ impl<L: Labour> Load<'_, L> {
                 }
             }
             let begun = self.clock.now_ns();
-            shared
-                .over
-                .store(begun + self.time.as_nanos() as u64, Ordering::Release);
+            shared.over.store(begun + self.time.as_nanos() as u64, Ordering::Release);
             shared.gate.open(self.workers, true);
             self.watch(begun, &boards, &mut load.seconds, steps);
-            let each = crew
-                .into_iter()
-                .map(|worker| worker.join().expect("a kernel does not panic"));
+            let each = crew.into_iter().map(|worker| worker.join().expect("a kernel does not panic"));
             let (ended, delays): (Vec<Ns>, Vec<Option<Ns>>) = each.unzip();
             load.run_delay_ns = delays.into_iter().sum();
             let real = ended.iter().map(|ended| ended.saturating_sub(begun));
@@ -158,10 +151,7 @@ impl<L: Labour> Load<'_, L> {
         load.real_ns = real;
         load.ops = done(&boards);
         load.errors = shared.errors.into_inner();
-        load.wrong = shared
-            .wrong
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        load.wrong = shared.wrong.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok((load.ops > 0).then_some(load))
     }
 
@@ -187,9 +177,7 @@ impl<L: Labour> Load<'_, L> {
                 return (now, spent.run_delay_ns);
             }
             if looks && now >= look_at {
-                board
-                    .mhz
-                    .store(effective_mhz(self.clock).to_bits(), Ordering::Release);
+                board.mhz.store(effective_mhz(self.clock).to_bits(), Ordering::Release);
                 look_at = now + NS_PER_S / 2;
             }
             let (done, result) = self.labour.turn(&mut own, turn);
@@ -212,11 +200,7 @@ impl<L: Labour> Load<'_, L> {
         let of = seconds(self.time);
         let mut throttled_ns = sampler.sample().cgroup_throttled_ns;
         for second in 1..=of {
-            steps.step(
-                second,
-                of,
-                &format!("{}, second {second}", many(self.workers as u64, "worker")),
-            );
+            steps.step(second, of, &format!("{}, second {second}", many(self.workers as u64, "worker")));
             let times = CpuTimes::read();
             let end = begun + (second as u64 * NS_PER_S).min(self.time.as_nanos() as u64);
             while self.clock.now_ns() < end && !self.stop.requested() {
@@ -228,12 +212,8 @@ impl<L: Labour> Load<'_, L> {
                 ended_ns: self.clock.now_ns() - begun,
                 ops: done(boards),
                 mhz: clock_of(boards),
-                steal_pct: times
-                    .zip(CpuTimes::read())
-                    .and_then(|(before, after)| after.steal_pct(&before)),
-                throttled_ns: throttled_ns
-                    .zip(held)
-                    .map(|(then, now)| now.saturating_sub(then)),
+                steal_pct: times.zip(CpuTimes::read()).and_then(|(before, after)| after.steal_pct(&before)),
+                throttled_ns: throttled_ns.zip(held).map(|(then, now)| now.saturating_sub(then)),
             });
             throttled_ns = held;
             if self.stop.requested() {
@@ -244,10 +224,7 @@ impl<L: Labour> Load<'_, L> {
 }
 
 fn done(boards: &[Board]) -> u64 {
-    boards
-        .iter()
-        .map(|board| board.ops.load(Ordering::Acquire))
-        .sum()
+    boards.iter().map(|board| board.ops.load(Ordering::Acquire)).sum()
 }
 
 /// Lowest and mean clock of those that looked.

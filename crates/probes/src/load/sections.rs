@@ -18,19 +18,13 @@ pub(crate) fn block(rows: &[(&str, &LoadInfo)]) -> Vec<String> {
     };
     let lead = format!("assay: metrc: [{}] ", first.pid);
     let heads = [TITLES, UNITS].map(|head| format!("{lead}{head}"));
-    let rows = rows
-        .iter()
-        .map(|(stressor, load)| format!("{lead}{}", row(stressor, load)));
+    let rows = rows.iter().map(|(stressor, load)| format!("{lead}{}", row(stressor, load)));
     heads.into_iter().chain(rows).collect()
 }
 
 fn row(stressor: &str, load: &LoadInfo) -> String {
     let rounded = |seconds: f64| (seconds * 100.0).round() / 100.0;
-    let (real, user, system) = (
-        rounded(load.real_s),
-        rounded(load.user_s),
-        rounded(load.system_s),
-    );
+    let (real, user, system) = (rounded(load.real_s), rounded(load.user_s), rounded(load.system_s));
     let rate = |seconds: f64| match seconds > 0.0 {
         true => load.ops_count as f64 / seconds,
         false => 0.0,
@@ -43,10 +37,8 @@ fn row(stressor: &str, load: &LoadInfo) -> String {
     )
 }
 
-const TITLES: &str =
-    "stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s";
-const UNITS: &str =
-    "                          (secs)    (secs)    (secs)   (real time) (usr+sys time)";
+const TITLES: &str = "stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s";
+const UNITS: &str = "                          (secs)    (secs)    (secs)   (real time) (usr+sys time)";
 
 /// What a load is called in its report.
 pub(crate) struct Words<'a> {
@@ -69,39 +61,18 @@ pub(crate) struct Words<'a> {
 pub(crate) fn sections(page: &mut Sections, load: &LoadInfo, words: &Words<'_>) {
     page.heading("Metrics");
     page.wrapped("", &words.ops);
-    block(&[(words.stressor, load)])
-        .iter()
-        .for_each(|line| page.line(line));
+    block(&[(words.stressor, load)]).iter().for_each(|line| page.line(line));
     let named = |page: &mut Sections, name: &str, value: String| page.named(name, 34, value);
-    named(
-        page,
-        "CPUs busy",
-        format!("{} of {}", number(&load.cpus_busy, 2), words.cpus),
-    );
-    named(
-        page,
-        "Steal",
-        with_unit(words.steal_pct, 2, "% of all CPU time"),
-    );
-    named(
-        page,
-        "Throttled by a quota",
-        with_unit(words.throttled_s, 2, "s"),
-    );
+    named(page, "CPUs busy", format!("{} of {}", number(&load.cpus_busy, 2), words.cpus));
+    named(page, "Steal", with_unit(words.steal_pct, 2, "% of all CPU time"));
+    named(page, "Throttled by a quota", with_unit(words.throttled_s, 2, "s"));
     named(
         page,
         "Effective clock, lowest and mean",
-        format!(
-            "{} / {} MHz",
-            number_or_reason(&load.mhz_min, 0),
-            number_or_reason(&load.mhz_mean, 0)
-        ),
+        format!("{} / {} MHz", number_or_reason(&load.mhz_min, 0), number_or_reason(&load.mhz_mean, 0)),
     );
     named(page, "Verification errors", words.errors_count.to_string());
-    words
-        .errors
-        .iter()
-        .for_each(|error| page.wrapped("  ", error));
+    words.errors.iter().for_each(|error| page.wrapped("  ", error));
     seconds(page, load, words.unit);
 }
 
@@ -127,9 +98,7 @@ fn seconds(page: &mut Sections, load: &LoadInfo, unit: &'static str) {
     page.heading("By Second");
     let step = load.seconds.len().div_ceil(ROWS).max(1);
     if step > 1 {
-        page.line(&format!(
-            "Every {step}th second; the record and the charts have all seconds."
-        ));
+        page.line(&format!("Every {step}th second; the record and the charts have all seconds."));
     }
     page.columns(&table);
     for second in load.seconds.iter().step_by(step) {
@@ -150,9 +119,7 @@ fn seconds(page: &mut Sections, load: &LoadInfo, unit: &'static str) {
 /// Seconds that are whole: the last one of a stopped load may be a piece.
 pub(crate) fn steadiness(load: &LoadInfo) -> String {
     let known = load.seconds.iter();
-    let rates: Vec<f64> = known
-        .filter_map(|second| second.ops_per_s.value())
-        .collect();
+    let rates: Vec<f64> = known.filter_map(|second| second.ops_per_s.value()).collect();
     if rates.len() < 5 {
         return "n/a (fewer than five seconds)".to_owned();
     }
@@ -161,11 +128,7 @@ pub(crate) fn steadiness(load: &LoadInfo) -> String {
     let mean = assay_measure::sample::mean;
     let cv = 100.0 * assay_measure::sample::stddev(&rates) / mean(&rates);
     let trend = 100.0 * mean(last) / mean(first);
-    let word = if cv <= STEADY_PCT {
-        "steady"
-    } else {
-        "not steady"
-    };
+    let word = if cv <= STEADY_PCT { "steady" } else { "not steady" };
     format!(
         "{word}: seconds vary by {} %, the last quarter is {} % of the first quarter",
         fixed(cv, 1),
@@ -188,46 +151,16 @@ pub(crate) fn charts(load: &LoadInfo, what: &str) -> Vec<Drawn> {
         };
         Drawn::or(chart, "nothing was observed")
     };
-    let of = |get: fn(&LoadSecond) -> &Figure| {
-        load.seconds
-            .iter()
-            .map(|second| get(second).value())
-            .collect()
-    };
+    let of = |get: fn(&LoadSecond) -> &Figure| load.seconds.iter().map(|second| get(second).value()).collect();
     let ops = Trace::new(what, Stroke::Line, BLUE, of(|second| &second.ops_per_s));
     let clocks = vec![
         Trace::new("mean", Stroke::Line, BLUE, of(|second| &second.mhz_mean)),
-        Trace::new(
-            "lowest",
-            Stroke::Dotted,
-            ORANGE,
-            of(|second| &second.mhz_min),
-        ),
+        Trace::new("lowest", Stroke::Dotted, ORANGE, of(|second| &second.mhz_min)),
     ];
-    let steal = Trace::new(
-        "steal",
-        Stroke::Line,
-        ORANGE,
-        of(|second| &second.steal_pct),
-    );
+    let steal = Trace::new("steal", Stroke::Line, ORANGE, of(|second| &second.steal_pct));
     vec![
-        chart(
-            "c-load-ops",
-            "Work over time",
-            Axis::of(what, "1/s"),
-            vec![ops],
-        ),
-        chart(
-            "c-load-clock",
-            "Clock over time",
-            Axis::of("effective clock", "MHz"),
-            clocks,
-        ),
-        chart(
-            "c-load-steal",
-            "Steal over time",
-            Axis::of("of all CPU time", "%"),
-            vec![steal],
-        ),
+        chart("c-load-ops", "Work over time", Axis::of(what, "1/s"), vec![ops]),
+        chart("c-load-clock", "Clock over time", Axis::of("effective clock", "MHz"), clocks),
+        chart("c-load-steal", "Steal over time", Axis::of("of all CPU time", "%"), vec![steal]),
     ]
 }

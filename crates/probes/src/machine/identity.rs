@@ -77,9 +77,7 @@ impl Identity {
             _ => "",
         };
         let part = said("CPU part");
-        let arm = ARM
-            .iter()
-            .find(|(i, p, ..)| *i == implementer && *p == part);
+        let arm = ARM.iter().find(|(i, p, ..)| *i == implementer && *p == part);
         let vendor = match arm {
             Some((_, _, vendor, _)) => (*vendor).to_owned(),
             None if is_x86 => said("vendor_id"),
@@ -136,9 +134,7 @@ fn hypervisor(tree: &Tree, is_guest: bool) -> (String, String) {
         let mut names = HYPERVISORS.iter();
         names.find(|(theirs, _)| name.starts_with(theirs))
     };
-    let xen = tree
-        .text("sys/hypervisor/type")
-        .filter(|kind| kind == "xen");
+    let xen = tree.text("sys/hypervisor/type").filter(|kind| kind == "xen");
     if xen.is_some() {
         // A guest that the processor calls one is fully virtual; one that only Xen knows of is not.
         let kind = if is_guest { "full" } else { "para" };
@@ -147,17 +143,11 @@ fn hypervisor(tree: &Tree, is_guest: bool) -> (String, String) {
     if !is_guest {
         return (String::new(), String::new());
     }
-    let signature = tree
-        .is_here()
-        .then(assay_block::hypervisor_signature)
-        .flatten();
+    let signature = tree.is_here().then(assay_block::hypervisor_signature).flatten();
     let firmware = ["sys_vendor", "product_name", "bios_vendor"]
         .iter()
         .filter_map(|file| tree.text(&format!("sys/class/dmi/id/{file}")));
-    let found = signature
-        .into_iter()
-        .chain(firmware)
-        .find_map(|name| known(&name));
+    let found = signature.into_iter().chain(firmware).find_map(|name| known(&name));
     let vendor = found.map_or("", |(_, name)| name);
     (vendor.to_owned(), "full".to_owned())
 }

@@ -174,21 +174,14 @@ impl Machine {
     /// Most threads of a core that run.
     pub(crate) fn threads_per_core(&self) -> Option<usize> {
         let runs = |cpu: &&u32| self.online.contains(cpu);
-        let threads = self
-            .cpus
-            .iter()
-            .map(|cpu| cpu.siblings.iter().filter(runs).count());
+        let threads = self.cpus.iter().map(|cpu| cpu.siblings.iter().filter(runs).count());
         threads.max().filter(|threads| *threads > 0)
     }
 
     /// CPUs that are there and do not run.
     pub(crate) fn offline(&self) -> Vec<u32> {
         let runs = |cpu: &&u32| self.online.binary_search(cpu).is_ok();
-        self.present
-            .iter()
-            .filter(|cpu| !runs(cpu))
-            .copied()
-            .collect()
+        self.present.iter().filter(|cpu| !runs(cpu)).copied().collect()
     }
 
     /// Kinds of caches, the smallest level first, data before instructions.
@@ -233,10 +226,7 @@ impl Machine {
         let by = |of: &dyn Fn(&Cpu) -> Option<u64>| {
             let mut classes: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
             for cpu in &self.cpus {
-                classes
-                    .entry(of(cpu).unwrap_or(0))
-                    .or_default()
-                    .push(cpu.number);
+                classes.entry(of(cpu).unwrap_or(0)).or_default().push(cpu.number);
             }
             classes.into_iter().rev().collect::<Vec<_>>()
         };
@@ -319,10 +309,7 @@ mod tests {
         assert_eq!(classes[1], (3900, vec![4, 5, 6, 7]));
         let dir = trees::offline();
         let machine = Machine::read(dir.path());
-        assert_eq!(
-            (machine.offline(), machine.online.len()),
-            (vec![2, 5, 6, 7], 4)
-        );
+        assert_eq!((machine.offline(), machine.online.len()), (vec![2, 5, 6, 7], 4));
         assert_eq!(machine.threads_per_core(), Some(2), "cores 0 and 4");
         assert_eq!(machine.classes().len(), 1);
     }

@@ -16,9 +16,7 @@ pub(crate) struct Tree {
 
 impl Tree {
     pub(super) fn new(root: &Path) -> Self {
-        Self {
-            root: root.to_path_buf(),
-        }
+        Self { root: root.to_path_buf() }
     }
 
     /// Whether it is the machine that this process runs on.
@@ -43,10 +41,7 @@ impl Tree {
 
     /// Numbers at the end of names below a directory: `cpu12`, `node0`.
     fn numbered(&self, dir: &str, name: &str) -> Vec<u32> {
-        let entries = fs::read_dir(self.root.join(dir))
-            .into_iter()
-            .flatten()
-            .flatten();
+        let entries = fs::read_dir(self.root.join(dir)).into_iter().flatten().flatten();
         let number = |entry: fs::DirEntry| {
             let found = entry.file_name().to_string_lossy().into_owned();
             found.strip_prefix(name)?.parse().ok()
@@ -104,9 +99,7 @@ impl Tree {
                 level: self.number(&file("level"))?,
                 kind: self.text(&file("type"))?,
                 bytes: size(&self.text(&file("size"))?)?,
-                cpus: self
-                    .list(&file("shared_cpu_list"))
-                    .unwrap_or_else(|| vec![cpu]),
+                cpus: self.list(&file("shared_cpu_list")).unwrap_or_else(|| vec![cpu]),
             })
         };
         let all = self.numbered(&dir, "index");
@@ -123,10 +116,7 @@ impl Tree {
                 cpus: self.list(&format!("{dir}/cpulist")).unwrap_or_default(),
                 memory_bytes: memory.get("MemTotal").copied(),
                 free_bytes: memory.get("MemFree").copied(),
-                distances: distances
-                    .split_ascii_whitespace()
-                    .filter_map(|word| word.parse().ok())
-                    .collect(),
+                distances: distances.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect(),
             }
         };
         let all = self.numbered(NODES, "node");
@@ -161,17 +151,10 @@ impl Tree {
 
     pub(super) fn pools(&self) -> Vec<Pool> {
         const DIR: &str = "sys/kernel/mm/hugepages";
-        let entries = fs::read_dir(self.root.join(DIR))
-            .into_iter()
-            .flatten()
-            .flatten();
+        let entries = fs::read_dir(self.root.join(DIR)).into_iter().flatten().flatten();
         let pool = |entry: fs::DirEntry| {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let kib: u64 = name
-                .strip_prefix("hugepages-")?
-                .strip_suffix("kB")?
-                .parse()
-                .ok()?;
+            let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
             Some(Pool {
                 page_bytes: kib.saturating_mul(1024),
                 pages: self.number(&format!("{DIR}/{name}/nr_hugepages"))?,

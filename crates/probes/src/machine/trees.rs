@@ -42,16 +42,8 @@ fn cpu(root: &Path, number: u32, of: &Of<'_>) {
         file("id", &first.unwrap_or(number).to_string());
     }
     if let Some((least, most)) = of.khz {
-        put(
-            root,
-            &format!("{dir}/cpufreq/cpuinfo_min_freq"),
-            &least.to_string(),
-        );
-        put(
-            root,
-            &format!("{dir}/cpufreq/cpuinfo_max_freq"),
-            &most.to_string(),
-        );
+        put(root, &format!("{dir}/cpufreq/cpuinfo_min_freq"), &least.to_string());
+        put(root, &format!("{dir}/cpufreq/cpuinfo_max_freq"), &most.to_string());
     }
 }
 
@@ -79,20 +71,10 @@ fn node(root: &Path, number: u32, cpus: &str, mib: u64, distance: &str) {
         put(root, &path, text);
     };
     file("cpulist", cpus);
-    file(
-        "cpumap",
-        &if cpus.is_empty() {
-            "00000000".to_owned()
-        } else {
-            mask(cpus)
-        },
-    );
+    file("cpumap", &if cpus.is_empty() { "00000000".to_owned() } else { mask(cpus) });
     file("distance", distance);
     let kib = mib << 10;
-    file(
-        "meminfo",
-        &format!("Node {number} MemTotal: {kib} kB\nNode {number} MemFree: {kib} kB"),
-    );
+    file("meminfo", &format!("Node {number} MemTotal: {kib} kB\nNode {number} MemFree: {kib} kB"));
 }
 
 fn intel(processor: u32, package: u32, core: u32, model: (u32, &str), flags: &str) -> String {
@@ -114,13 +96,7 @@ pub(crate) fn two_sockets() -> TempDir {
         let own = number.to_string();
         let socket = ["0-7", "8-15"][package as usize];
         let model = (85, "Intel(R) Xeon(R) Gold 6234 CPU @ 3.30GHz");
-        cpuinfo.push(intel(
-            number,
-            package,
-            core,
-            model,
-            "fpu vme lm vmx avx512f",
-        ));
+        cpuinfo.push(intel(number, package, core, model, "fpu vme lm vmx avx512f"));
         let of = Of {
             package,
             core,
@@ -170,11 +146,7 @@ pub(crate) fn amd_vm() -> TempDir {
     }
     system(root, "0-1", "0-1", &cpuinfo);
     put(root, "sys/class/dmi/id/sys_vendor", "QEMU");
-    put(
-        root,
-        "proc/meminfo",
-        "MemTotal: 16000000 kB\nMemAvailable: 15000000 kB\nHugePages_Total: 0",
-    );
+    put(root, "proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 15000000 kB\nHugePages_Total: 0");
     node(root, 0, "0-1", 16 << 10, "10");
     dir
 }
@@ -186,11 +158,7 @@ pub(crate) fn hybrid() -> TempDir {
     let mut cpuinfo = Vec::new();
     for number in 0..8_u32 {
         let is_fast = number < 4;
-        let core = if is_fast {
-            4 * (number / 2)
-        } else {
-            8 + number - 4
-        };
+        let core = if is_fast { 4 * (number / 2) } else { 8 + number - 4 };
         let own = number.to_string();
         let pair = ["0-1", "2-3"][usize::from(number / 2 == 1)];
         let siblings = if is_fast { pair } else { own.as_str() };

@@ -100,12 +100,7 @@ struct Rounds {
 
 impl Rounds {
     fn new(threads: usize) -> Self {
-        Self {
-            threads,
-            arrived: AtomicUsize::new(0),
-            round: AtomicUsize::new(0),
-            ended: AtomicUsize::new(usize::MAX),
-        }
+        Self { threads, arrived: AtomicUsize::new(0), round: AtomicUsize::new(0), ended: AtomicUsize::new(usize::MAX) }
     }
 
     /// Waits for all; whether there is another pass.
@@ -250,32 +245,19 @@ fn with(
     let [a, b, c] = &mut areas;
     let part = a.floats().len() / count / LANES * LANES;
     let parts = a.floats().chunks_exact_mut(part);
-    let parts = parts
-        .zip(b.floats().chunks_exact_mut(part))
-        .zip(c.floats().chunks_exact_mut(part));
-    let own = parts.take(count).map(|((a, b), c)| Own {
-        a,
-        b,
-        c,
-        sums: [None; SLICES],
-    });
+    let parts = parts.zip(b.floats().chunks_exact_mut(part)).zip(c.floats().chunks_exact_mut(part));
+    let own = parts.take(count).map(|((a, b), c)| Own { a, b, c, sums: [None; SLICES] });
     let mut each = together(&crew, own.collect())?;
     let huge: Option<u64> = areas.iter().map(Area::huge_bytes).sum();
     let bytes = 3 * work.sizes.arrays.bytes;
     readings.info.got.push(PagesRow {
         pages: word(work.huge).to_owned(),
-        what: format!(
-            "arrays of {count} thread{}",
-            if count == 1 { "" } else { "s" }
-        ),
+        what: format!("arrays of {count} thread{}", if count == 1 { "" } else { "s" }),
         bytes,
         huge_pct: share(huge, bytes),
     });
     for (nth, what) in all.iter().enumerate() {
-        let passes: Vec<Passes> = each
-            .iter_mut()
-            .map(|of| std::mem::take(&mut of.1[nth]))
-            .collect();
+        let passes: Vec<Passes> = each.iter_mut().map(|of| std::mem::take(&mut of.1[nth])).collect();
         let numbers = (part / SLICES / LANES * LANES * count) as u64;
         readings.info.bandwidth.extend(row(*what, &passes, numbers));
         for passes in &passes {
@@ -323,9 +305,7 @@ fn together(crew: &Crew<'_>, own: Vec<Own<'_>>) -> Result<Vec<(bool, Vec<Passes>
             }
         }
         crew.gate.open(count, true);
-        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
-            thread.join().expect("a loop does not panic")
-        };
+        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().expect("a loop does not panic");
         Ok(all.into_iter().map(join).collect())
     })
 }
@@ -342,12 +322,7 @@ fn one(crew: &Crew<'_>, index: usize, mut own: Own<'_>) -> (bool, Vec<Passes>) {
     let passes = all.map(|(what, rounds)| {
         if index == 0 {
             let s = if rounds.threads == 1 { "" } else { "s" };
-            crew.work.meter.next(&format!(
-                "{} {} with {} thread{s}",
-                what.name(),
-                what.stores(),
-                rounds.threads
-            ));
+            crew.work.meter.next(&format!("{} {} with {} thread{s}", what.name(), what.stores(), rounds.threads));
         }
         combination(crew, rounds, index == 0, what, &mut own)
     });
@@ -355,13 +330,7 @@ fn one(crew: &Crew<'_>, index: usize, mut own: Own<'_>) -> (bool, Vec<Passes>) {
 }
 
 /// Passes until the first thread says that the window is over; the first one warms up.
-fn combination(
-    crew: &Crew<'_>,
-    rounds: &Rounds,
-    leads: bool,
-    what: Combination,
-    own: &mut Own<'_>,
-) -> Passes {
+fn combination(crew: &Crew<'_>, rounds: &Rounds, leads: bool, what: Combination, own: &mut Own<'_>) -> Passes {
     let Work { clock, stop, .. } = crew.work;
     let mut passes = Passes::default();
     let mut round = 0;
@@ -385,11 +354,7 @@ fn combination(
         }
     }
     let spent = host::thread_times().since(&before);
-    passes.times = Times {
-        elapsed_ns: clock.now_ns() - begun,
-        cpu_ns: spent.cpu_ns,
-        run_delay_ns: spent.run_delay_ns,
-    };
+    passes.times = Times { elapsed_ns: clock.now_ns() - begun, cpu_ns: spent.cpu_ns, run_delay_ns: spent.run_delay_ns };
     if !stop.requested() {
         passes.wrong += own.wrong(what);
     }
@@ -414,9 +379,9 @@ fn row(what: Combination, each: &[Passes], numbers: u64) -> Option<BandwidthRow>
     let rates: Vec<f64> = (0..count).map(rate).collect();
     let figure = |value: Option<f64>| value.map_or_else(|| Figure::na("one pass"), Figure::decimal);
     let middle = median(&rates)?;
-    let (elapsed, cpu) = each.iter().fold((0, 0), |(elapsed, cpu), passes| {
-        (elapsed + passes.times.elapsed_ns, cpu + passes.times.cpu_ns)
-    });
+    let (elapsed, cpu) = each
+        .iter()
+        .fold((0, 0), |(elapsed, cpu), passes| (elapsed + passes.times.elapsed_ns, cpu + passes.times.cpu_ns));
     Some(BandwidthRow {
         kernel: what.name().to_owned(),
         stores: what.stores().to_owned(),
@@ -435,10 +400,7 @@ fn row(what: Combination, each: &[Passes], numbers: u64) -> Option<BandwidthRow>
 pub(super) fn saturation(rows: &[BandwidthRow]) -> Vec<SaturationRow> {
     let mut found = Vec::new();
     for what in combinations() {
-        let of = || {
-            rows.iter()
-                .filter(|row| row.kernel == what.name() && row.stores == what.stores())
-        };
+        let of = || rows.iter().filter(|row| row.kernel == what.name() && row.stores == what.stores());
         let rate = |row: &BandwidthRow| row.gb_per_s_p50.value().unwrap_or(0.0);
         let best = of().map(rate).fold(0.0, f64::max);
         let enough = of().find(|row| rate(row) >= SATURATED * best);
@@ -472,17 +434,10 @@ mod tests {
     fn memory_14_a_pass_lasts_from_the_first_begin_to_the_last_end() {
         let passes = |all: &[(Ns, Ns)]| Passes {
             all: all.to_vec(),
-            times: Times {
-                elapsed_ns: 100,
-                cpu_ns: 50,
-                run_delay_ns: None,
-            },
+            times: Times { elapsed_ns: 100, cpu_ns: 50, run_delay_ns: None },
             wrong: 0,
         };
-        let each = [
-            passes(&[(0, 100), (200, 300), (400, 450)]),
-            passes(&[(10, 200), (210, 280), (400, 420)]),
-        ];
+        let each = [passes(&[(0, 100), (200, 300), (400, 450)]), passes(&[(10, 200), (210, 280), (400, 420)])];
         // Passes of 200, 100 and 50 ns.
         let row = row(Write(Triad, Stores::Normal), &each, 1000).unwrap();
         assert_eq!(row.gb_per_s_p50, Figure::decimal(240.0));
@@ -502,10 +457,7 @@ mod tests {
         };
         let rows = [row(1, 12.0), row(2, 23.0), row(4, 39.0), row(8, 40.0)];
         let found = saturation(&rows);
-        assert_eq!(
-            (found[0].threads_count, found[0].threads_most_count),
-            (4, 8)
-        );
+        assert_eq!((found[0].threads_count, found[0].threads_most_count), (4, 8));
     }
 
     #[test]
@@ -516,12 +468,7 @@ mod tests {
             vec![0.0; LOOKED_AT * SLICES * LANES],
         ];
         let [a, b, c] = &mut of;
-        let mut own = Own {
-            a,
-            b,
-            c,
-            sums: [None; SLICES],
-        };
+        let mut own = Own { a, b, c, sums: [None; SLICES] };
         own.touch();
         for (a, b) in own.a.iter_mut().zip(own.b.iter()) {
             *a = S * b;

@@ -42,10 +42,7 @@ pub(super) fn run(work: &Work<'_>, readings: &mut MemoryReadings) -> Result<(), 
     for pages in work.pages {
         for count in &counts {
             let s = if *count == 1 { "" } else { "s" };
-            work.meter.next(&format!(
-                "first touch in {} pages, {count} thread{s}",
-                word(*pages)
-            ));
+            work.meter.next(&format!("first touch in {} pages, {count} thread{s}", word(*pages)));
             let mut rounds = Vec::new();
             for _ in 0..ROUNDS {
                 if work.stop.requested() {
@@ -53,10 +50,7 @@ pub(super) fn run(work: &Work<'_>, readings: &mut MemoryReadings) -> Result<(), 
                 }
                 rounds.push(round(work, *pages, *count)?);
             }
-            readings
-                .info
-                .faults
-                .push(row(work, *pages, *count, &rounds));
+            readings.info.faults.push(row(work, *pages, *count, &rounds));
         }
     }
     Ok(())
@@ -112,9 +106,7 @@ fn round(work: &Work<'_>, pages: Pages, count: usize) -> Result<Round, EngineErr
             }
         }
         gate.open(all.len(), true);
-        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
-            thread.join().expect("a touch does not panic")
-        };
+        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().expect("a touch does not panic");
         Ok(all.into_iter().map(join).collect::<Vec<(Ns, Ns, u64)>>())
     })?;
     let begun = each.iter().map(|(begun, ..)| *begun).min().unwrap_or(0);

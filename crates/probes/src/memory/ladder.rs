@@ -49,8 +49,7 @@ fn readers(counts: usize) -> usize {
 
 fn sizes_of_pages(most: u64) -> Vec<u64> {
     let all = sizes(most).into_iter();
-    all.filter(|bytes| bytes.is_power_of_two() && *bytes >= PAGES_LEAST)
-        .collect()
+    all.filter(|bytes| bytes.is_power_of_two() && *bytes >= PAGES_LEAST).collect()
 }
 
 pub(super) fn steps(pages: &[Pages], most: u64, counts: usize) -> usize {
@@ -99,8 +98,7 @@ impl Chase<'_> {
                 self.at = self.cycle.walk(self.at, HOPS_AT_ONCE);
                 hops += HOPS_AT_ONCE;
                 let now = clock.now_ns();
-                if hops >= HOPS / BATCHES || now >= begun + budget_ns / BATCHES || stop.requested()
-                {
+                if hops >= HOPS / BATCHES || now >= begun + budget_ns / BATCHES || stop.requested() {
                     break now;
                 }
             };
@@ -176,12 +174,7 @@ fn climb<'a>(
     let budget = work.window_ns(SHARE, ladders).min(STEP_MOST_NS);
     let cycle = Cycle::new(most as usize, pages, Spacing::Lines, "a ladder").map_err(refused)?;
     let at = cycle.place(0);
-    let mut chase = Chase {
-        work,
-        cycle,
-        random: SplitMix64(SEED),
-        at,
-    };
+    let mut chase = Chase { work, cycle, random: SplitMix64(SEED), at };
     let both = [
         (Spacing::Pages, "pages", sizes_of_pages(most)),
         // Last, so that chains and readers find it as they need it.
@@ -202,10 +195,7 @@ fn climb<'a>(
             let (batches, hops) = chase.step(budget);
             let mhz = effective_mhz(work.clock);
             clocks.push(mhz);
-            readings
-                .info
-                .ladder
-                .push(row((pages, name), bytes, &batches, hops, mhz));
+            readings.info.ladder.push(row((pages, name), bytes, &batches, hops, mhz));
         }
         // What the largest step touched; the rest of the area stays unused.
         let bytes = sizes(most).last().copied().unwrap_or(most);
@@ -221,13 +211,7 @@ fn climb<'a>(
     Ok(chase)
 }
 
-fn row(
-    (pages, spacing): (Pages, &str),
-    bytes: u64,
-    batches: &[f64],
-    hops: u64,
-    mhz: f64,
-) -> LadderRow {
+fn row((pages, spacing): (Pages, &str), bytes: u64, batches: &[f64], hops: u64, mhz: f64) -> LadderRow {
     let figure = |value: Option<f64>| value.map_or_else(|| Figure::na("no batch"), Figure::decimal);
     let middle = median(batches);
     LadderRow {
@@ -310,8 +294,7 @@ fn loaded(chase: &mut Chase<'_>, readings: &mut MemoryReadings) -> Result<(), En
     let total = work.sizes.arrays.bytes.min(most) as usize;
     for count in work.counts.iter().map(|count| count - 1) {
         let s = if count == 1 { "" } else { "s" };
-        work.meter
-            .next(&format!("latency beside {count} reader{s}"));
+        work.meter.next(&format!("latency beside {count} reader{s}"));
         if work.stop.requested() {
             return Ok(());
         }

@@ -93,15 +93,7 @@ impl Probe for Memory {
         let last_level = machine.last_level_bytes();
         let sizes = Sizes::of(last_level, room.as_ref(), request.time, ask.array_bytes)?;
         let (pages, left_out) = kinds_of_pages(&ask, &machine, &sizes)?;
-        Ok(Box::new(Aim {
-            ask,
-            time: request.time,
-            placement,
-            machine,
-            sizes,
-            pages,
-            left_out,
-        }))
+        Ok(Box::new(Aim { ask, time: request.time, placement, machine, sizes, pages, left_out }))
     }
 }
 
@@ -109,17 +101,9 @@ impl Probe for Memory {
 type LeftOut = Vec<(String, String)>;
 
 /// Pages to climb ladders in: small ones, those asked for, and a pool that is there anyway; what of it was left out.
-fn kinds_of_pages(
-    ask: &Ask,
-    machine: &Machine,
-    sizes: &Sizes,
-) -> Result<(Vec<Pages>, LeftOut), EngineError> {
+fn kinds_of_pages(ask: &Ask, machine: &Machine, sizes: &Sizes) -> Result<(Vec<Pages>, LeftOut), EngineError> {
     let free = |pages| {
-        let bytes = if pages == Pages::Pool2M {
-            2 << 20
-        } else {
-            1 << 30
-        };
+        let bytes = if pages == Pages::Pool2M { 2 << 20 } else { 1 << 30 };
         let mut pools = machine.pools.iter();
         let pool = pools.find(|pool| pool.page_bytes == bytes);
         pool.map_or(0, |pool| pool.free.saturating_mul(bytes))
@@ -145,18 +129,12 @@ fn kinds_of_pages(
             true => all.push(Pages::Pool2M),
             false => left_out.push((
                 "ladder in 2 MiB pages of a pool".to_owned(),
-                format!(
-                    "the pool has {} free",
-                    assay_measure::units::size(free(Pages::Pool2M))
-                ),
+                format!("the pool has {} free", assay_measure::units::size(free(Pages::Pool2M))),
             )),
         }
     }
     if !sizes.ladder_why.is_empty() {
-        left_out.push((
-            "ladder to eight times the last cache".to_owned(),
-            sizes.ladder_why.clone(),
-        ));
+        left_out.push(("ladder to eight times the last cache".to_owned(), sizes.ladder_why.clone()));
     }
     Ok((all, left_out))
 }
@@ -289,11 +267,7 @@ impl Aim {
             caches: self.machine.data_levels().into_iter().map(cache).collect(),
             arrays: self.sizes.arrays.clone(),
             nodes: numa::with_memory(&self.machine),
-            left_out: if is_soak {
-                Vec::new()
-            } else {
-                self.left_out.clone()
-            },
+            left_out: if is_soak { Vec::new() } else { self.left_out.clone() },
             ..MemoryInfo::default()
         }
     }
@@ -317,11 +291,7 @@ impl Aim {
             time: self.time,
             clock,
             stop,
-            meter: Meter {
-                steps,
-                done: AtomicUsize::new(0),
-                of,
-            },
+            meter: Meter { steps, done: AtomicUsize::new(0), of },
         };
         type Part = fn(&Work<'_>, &mut MemoryReadings) -> Result<(), EngineError>;
         let parts: [Part; 4] = [bandwidth::run, ladder::run, faults::run, numa::run];
@@ -337,11 +307,7 @@ impl Aim {
 
 impl Aimed for Aim {
     fn plan(&self) -> Vec<Line> {
-        let line = |key, label: &str, value| Line {
-            key,
-            label: label.to_owned(),
-            value,
-        };
+        let line = |key, label: &str, value| Line { key, label: label.to_owned(), value };
         let text = |text: &str| LineValue::Text(text.to_owned());
         let mut lines = vec![
             line("kernel_set", "kernels", text(SET)),
@@ -349,8 +315,7 @@ impl Aimed for Aim {
                 "cpus",
                 "CPUs, in the order of placement",
                 text(&{
-                    let cpus: Vec<String> =
-                        self.placement.cpus.iter().map(u32::to_string).collect();
+                    let cpus: Vec<String> = self.placement.cpus.iter().map(u32::to_string).collect();
                     cpus.join(", ")
                 }),
             ),
@@ -358,24 +323,12 @@ impl Aimed for Aim {
         if let Some(soak) = &self.ask.soak {
             lines.extend([
                 line("workers", "workers", LineValue::Count(soak.workers as u64)),
-                line(
-                    "worker_bytes",
-                    "memory of each",
-                    LineValue::Count(soak.worker_bytes),
-                ),
-                line(
-                    "total_bytes",
-                    "memory of all",
-                    LineValue::Count(soak.total_bytes()),
-                ),
+                line("worker_bytes", "memory of each", LineValue::Count(soak.worker_bytes)),
+                line("total_bytes", "memory of all", LineValue::Count(soak.total_bytes())),
             ]);
         } else {
             let arrays = &self.sizes.arrays;
-            lines.push(line(
-                "array_bytes",
-                "each of three arrays",
-                LineValue::Count(arrays.bytes),
-            ));
+            lines.push(line("array_bytes", "each of three arrays", LineValue::Count(arrays.bytes)));
             if !arrays.is_met {
                 let told = format!(
                     "{} for each array cannot be had: {}",
@@ -386,18 +339,12 @@ impl Aimed for Aim {
             }
             let pages: Vec<&str> = self.pages.iter().map(|pages| word(*pages)).collect();
             lines.extend([
-                line(
-                    "ladder_bytes",
-                    "ladder of latencies up to",
-                    LineValue::Count(self.sizes.ladder_bytes),
-                ),
+                line("ladder_bytes", "ladder of latencies up to", LineValue::Count(self.sizes.ladder_bytes)),
                 line("pages", "pages", text(&pages.join(", "))),
                 line("steps", "steps", LineValue::Count(self.steps() as u64)),
             ]);
             lines.extend(
-                self.left_out.iter().map(|(what, why)| {
-                    line("left_out", "left out", text(&format!("{what}: {why}")))
-                }),
+                self.left_out.iter().map(|(what, why)| line("left_out", "left out", text(&format!("{what}: {why}")))),
             );
         }
         let seconds = LineValue::Decimal(self.time.as_secs_f64());
@@ -408,10 +355,7 @@ impl Aimed for Aim {
     fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Box<dyn Measured>, EngineError> {
         let clock = Clock::real();
         be_the_first_to_go();
-        let mut readings = MemoryReadings {
-            info: self.info(),
-            ..MemoryReadings::default()
-        };
+        let mut readings = MemoryReadings { info: self.info(), ..MemoryReadings::default() };
         let mut sampler = Sampler::new(Vec::new());
         let times = CpuTimes::read();
         readings.host.0 = sampler.sample();
@@ -419,23 +363,13 @@ impl Aimed for Aim {
         match &self.ask.soak {
             Some(soak) => {
                 steps.step(0, load::seconds(self.time), "taking memory");
-                soak::run(
-                    soak,
-                    &self.placement.cpus,
-                    self.time,
-                    &clock,
-                    stop,
-                    steps,
-                    &mut readings,
-                )?;
+                soak::run(soak, &self.placement.cpus, self.time, &clock, stop, steps, &mut readings)?;
             }
             None => self.bench(&mut readings, &clock, stop, steps)?,
         }
         readings.elapsed_ns = clock.now_ns() - begun;
         readings.host.1 = sampler.sample();
-        readings.steal_pct = times
-            .zip(CpuTimes::read())
-            .and_then(|(before, after)| after.steal_pct(&before));
+        readings.steal_pct = times.zip(CpuTimes::read()).and_then(|(before, after)| after.steal_pct(&before));
         readings.is_stopped = stop.requested();
         if readings.is_empty() {
             return Err(EngineError::Interrupted);

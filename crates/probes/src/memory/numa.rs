@@ -31,8 +31,7 @@ fn with_cpus(machine: &Machine) -> Vec<(&Node, Vec<u32>)> {
         let usable = |cpu: &&u32| machine.usable.contains(cpu);
         (node, node.cpus.iter().filter(usable).copied().collect())
     });
-    all.filter(|(_, cpus): &(_, Vec<u32>)| !cpus.is_empty())
-        .collect()
+    all.filter(|(_, cpus): &(_, Vec<u32>)| !cpus.is_empty()).collect()
 }
 
 /// Each node's memory, then that of all by turns.
@@ -65,8 +64,7 @@ fn matrix(work: &Work<'_>, readings: &mut MemoryReadings) -> Result<(), EngineEr
                 Policy::Node(number) => number.to_string(),
                 Policy::Interleaved(_) => "interleaved".to_owned(),
             };
-            work.meter
-                .next(&format!("node {}, memory {memory}", node.number));
+            work.meter.next(&format!("node {}, memory {memory}", node.number));
             if work.stop.requested() {
                 return Ok(());
             }
@@ -84,10 +82,9 @@ fn matrix(work: &Work<'_>, readings: &mut MemoryReadings) -> Result<(), EngineEr
                     placed_pct: placed,
                 }),
                 // A node may have no room left, or a container forbid the call: that pair is not known.
-                Err(why) => readings.info.left_out.push((
-                    format!("node {} to memory {memory}", node.number),
-                    why.to_string(),
-                )),
+                Err(why) => {
+                    readings.info.left_out.push((format!("node {} to memory {memory}", node.number), why.to_string()))
+                }
             }
         }
     }
@@ -97,10 +94,7 @@ fn matrix(work: &Work<'_>, readings: &mut MemoryReadings) -> Result<(), EngineEr
 fn distance(machine: &Machine, from: &Node, to: u32) -> Figure {
     let nth = machine.nodes.iter().position(|node| node.number == to);
     let found = nth.and_then(|nth| from.distances.get(nth));
-    found.map_or_else(
-        || Figure::na(crate::conditions::NOT_EXPOSED),
-        |distance| Figure::Count(u64::from(*distance)),
-    )
+    found.map_or_else(|| Figure::na(crate::conditions::NOT_EXPOSED), |distance| Figure::Count(u64::from(*distance)))
 }
 
 /// ns of a hop, GB/s of all CPUs of the node, and the share of pages where they were asked for.
@@ -123,23 +117,15 @@ fn pair(work: &Work<'_>, cpus: &[u32], policy: &Policy) -> Result<(f64, f64, Fig
                 threads::spawn(scope, format!("memory-{cpu}"), read)
             })
             .collect();
-        let join = |thread: std::thread::ScopedJoinHandle<'_, f64>| {
-            thread.join().expect("a read does not panic")
-        };
+        let join = |thread: std::thread::ScopedJoinHandle<'_, f64>| thread.join().expect("a read does not panic");
         Ok::<_, EngineError>(all?.into_iter().map(join).sum::<f64>())
     })?;
     Ok((ns, rates, placed))
 }
 
-fn chase(
-    work: &Work<'_>,
-    cpu: u32,
-    policy: &Policy,
-    bytes: usize,
-) -> Result<(f64, Figure), EngineError> {
+fn chase(work: &Work<'_>, cpu: u32, policy: &Policy, bytes: usize) -> Result<(f64, Figure), EngineError> {
     pin(cpu);
-    let mut cycle =
-        Cycle::new(bytes, work.huge, Spacing::Lines, "a node's memory").map_err(refused)?;
+    let mut cycle = Cycle::new(bytes, work.huge, Spacing::Lines, "a node's memory").map_err(refused)?;
     // The first node is touched already, by this very CPU; all others come where they are asked for.
     cycle.bind(policy.clone()).map_err(refused)?;
     let mut random = SplitMix64(1);
@@ -162,11 +148,7 @@ fn placed(cycle: &Cycle, policy: &Policy) -> Figure {
         Policy::Node(number) => node == number,
         Policy::Interleaved(nodes) => nodes.contains(node),
     };
-    let there: u64 = found
-        .iter()
-        .filter(|(node, _)| wanted(node))
-        .map(|(_, pages)| pages)
-        .sum();
+    let there: u64 = found.iter().filter(|(node, _)| wanted(node)).map(|(_, pages)| pages).sum();
     Figure::Count(100 * there).per(all as f64, crate::conditions::NOT_EXPOSED)
 }
 
@@ -225,10 +207,7 @@ mod tests {
     #[test]
     fn memory_13_pages_of_a_pair_are_verified_on_their_node() {
         let machine = Machine::read(Path::new("/"));
-        let sizes = Sizes {
-            ladder_bytes: 8 << 20,
-            ..Sizes::default()
-        };
+        let sizes = Sizes { ladder_bytes: 8 << 20, ..Sizes::default() };
         let (clock, stop) = (Clock::real(), Stop::new());
         let cpus = machine.usable.clone();
         let work = Work {
@@ -241,21 +220,14 @@ mod tests {
             time: Duration::from_millis(50),
             clock: &clock,
             stop: &stop,
-            meter: Meter {
-                steps: &Silent,
-                done: 0.into(),
-                of: 2,
-            },
+            meter: Meter { steps: &Silent, done: 0.into(), of: 2 },
         };
         let mut readings = MemoryReadings::default();
         matrix(&work, &mut readings).unwrap();
         for row in &readings.info.numa {
             assert!(row.ns_p50.value().unwrap() > 0.0, "{row:?}");
             assert!(row.gb_per_s.value().unwrap() > 0.0, "{row:?}");
-            assert!(
-                row.placed_pct.value().is_none_or(|pct| pct >= 99.0),
-                "{row:?}"
-            );
+            assert!(row.placed_pct.value().is_none_or(|pct| pct >= 99.0), "{row:?}");
         }
         let known = readings.info.numa.len() + readings.info.left_out.len();
         assert_eq!(known, with_cpus(&machine).len() * memories(&machine).len());

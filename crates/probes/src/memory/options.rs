@@ -44,13 +44,8 @@ const SOAK_TOTAL: ProbeOption = ProbeOption::new(
     "",
     "Memory of all workers of --soak together, in place of --soak-bytes",
 );
-const FORCE: ProbeOption = ProbeOption::new(
-    "force",
-    &[],
-    "",
-    "",
-    "Let --soak take more memory than the host can spare",
-);
+const FORCE: ProbeOption =
+    ProbeOption::new("force", &[], "", "", "Let --soak take more memory than the host can spare");
 /// A test of the test: the first worker spoils one bit of its memory.
 const FLIP: ProbeOption = ProbeOption::new("flip-bit", &[], "", "", "");
 
@@ -110,10 +105,7 @@ impl Ask {
             return Err(EngineError::Usage(text));
         }
         if let Some(option) = [HUGE, ARRAY].iter().find(|o| soak.is_some() && said(o)) {
-            let text = format!(
-                "--{} applies only to measuring: leave out --soak, or --{}",
-                option.name, option.name
-            );
+            let text = format!("--{} applies only to measuring: leave out --soak, or --{}", option.name, option.name);
             return Err(EngineError::Usage(text));
         }
         let soak = soak.map(|workers| {
@@ -128,11 +120,7 @@ impl Ask {
                 flips: request.is_on(&FLIP),
             })
         });
-        Ok(Self {
-            huge: huge(request.option(&HUGE))?,
-            array_bytes: bytes(&ARRAY)?,
-            soak: soak.transpose()?,
-        })
+        Ok(Self { huge: huge(request.option(&HUGE))?, array_bytes: bytes(&ARRAY)?, soak: soak.transpose()? })
     }
 }
 
@@ -142,9 +130,7 @@ fn huge(text: &str) -> Result<Option<Pages>, EngineError> {
         "thp" => Ok(Some(Pages::Transparent)),
         "2m" => Ok(Some(Pages::Pool2M)),
         "1g" => Ok(Some(Pages::Pool1G)),
-        other => Err(EngineError::Usage(format!(
-            "--huge {other}: thp, 2m, 1g or off"
-        ))),
+        other => Err(EngineError::Usage(format!("--huge {other}: thp, 2m, 1g or off"))),
     }
 }
 
@@ -152,9 +138,7 @@ fn workers(text: &str, cpus: usize) -> Result<usize, EngineError> {
     match text.parse() {
         Ok(0) => Ok(cpus),
         Ok(count) if count <= MOST => Ok(count),
-        _ => Err(EngineError::Usage(format!(
-            "--soak {text}: 0 to {MOST} workers"
-        ))),
+        _ => Err(EngineError::Usage(format!("--soak {text}: 0 to {MOST} workers"))),
     }
 }
 
@@ -173,10 +157,7 @@ mod tests {
     use super::*;
 
     fn ask(words: &[&str]) -> Result<Ask, EngineError> {
-        let request = Request {
-            words: words.iter().map(|word| (*word).to_owned()).collect(),
-            ..Request::default()
-        };
+        let request = Request { words: words.iter().map(|word| (*word).to_owned()).collect(), ..Request::default() };
         Ask::of(&request, 4)
     }
 
@@ -184,10 +165,7 @@ mod tests {
     fn memory_01_bytes_are_of_each_worker_or_of_all_together() {
         let soak = |words: &[&str]| ask(words).unwrap().soak.unwrap();
         assert_eq!(soak(&["soak=8", "soak-bytes=64M"]).total_bytes(), 512 << 20);
-        assert_eq!(
-            soak(&["soak=8", "soak-bytes-total=64M"]).worker_bytes,
-            8 << 20
-        );
+        assert_eq!(soak(&["soak=8", "soak-bytes-total=64M"]).worker_bytes, 8 << 20);
         let usual = soak(&["soak=0"]);
         assert_eq!((usual.workers, usual.worker_bytes), (4, 256 << 20));
         assert_eq!(ask(&[]).unwrap().soak, None);

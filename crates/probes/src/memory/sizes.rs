@@ -40,10 +40,7 @@ pub(super) struct Sizes {
 fn capped(wanted: u64, room: u64, of: &str, by_time: u64, time: Duration) -> (u64, String) {
     match wanted {
         _ if wanted <= room.min(by_time) => (wanted, String::new()),
-        _ if room <= by_time => (
-            room,
-            format!("{of} of the memory that is left is {}", size(room)),
-        ),
+        _ if room <= by_time => (room, format!("{of} of the memory that is left is {}", size(room))),
         _ => (
             by_time,
             format!(
@@ -70,29 +67,14 @@ impl Sizes {
         let wanted = (TIMES_LAST_LEVEL.saturating_mul(cache)).max(ARRAY_LEAST);
         let (bytes, why) = match array {
             Some(bytes) => asked(bytes, wanted, free)?,
-            None => capped(
-                wanted,
-                free / ARRAYS_SHARE / 3,
-                "a sixth",
-                by_time / 3,
-                time,
-            ),
+            None => capped(wanted, free / ARRAYS_SHARE / 3, "a sixth", by_time / 3, time),
         };
-        let ladder = LADDER_TIMES
-            .saturating_mul(cache)
-            .clamp(LADDER_LEAST, LADDER_MOST)
-            .next_power_of_two();
-        let (ladder_bytes, ladder_why) = capped(
-            ladder,
-            free / LADDER_SHARE,
-            "a quarter",
-            (time.as_secs_f64() * LADDER_BYTES_PER_S) as u64,
-            time,
-        );
+        let ladder = LADDER_TIMES.saturating_mul(cache).clamp(LADDER_LEAST, LADDER_MOST).next_power_of_two();
+        let (ladder_bytes, ladder_why) =
+            capped(ladder, free / LADDER_SHARE, "a quarter", (time.as_secs_f64() * LADDER_BYTES_PER_S) as u64, time);
         Ok(Self {
             arrays: ArrayRule {
-                last_level_bytes: last_level
-                    .map_or_else(|| Figure::na(crate::conditions::NOT_EXPOSED), Figure::Count),
+                last_level_bytes: last_level.map_or_else(|| Figure::na(crate::conditions::NOT_EXPOSED), Figure::Count),
                 wanted_bytes: wanted,
                 bytes: bytes.max(FLOOR),
                 is_met: bytes >= wanted,
@@ -157,11 +139,7 @@ mod tests {
     use super::*;
 
     fn room(free: u64, limit: u64) -> Room {
-        Room {
-            free_bytes: free,
-            limit_bytes: limit,
-            by: "memory.max".into(),
-        }
+        Room { free_bytes: free, limit_bytes: limit, by: "memory.max".into() }
     }
 
     const GIB: u64 = 1 << 30;
@@ -169,54 +147,33 @@ mod tests {
 
     #[test]
     fn memory_11_arrays_follow_the_rule_and_smaller_ones_are_refused() {
-        let of =
-            |cache, free, time, array| Sizes::of(Some(cache), Some(&room(free, free)), time, array);
+        let of = |cache, free, time, array| Sizes::of(Some(cache), Some(&room(free, free)), time, array);
         let usual = of(32 << 20, 64 * GIB, LONG, None).unwrap();
         assert_eq!((usual.arrays.bytes, usual.arrays.is_met), (128 << 20, true));
-        assert_eq!(
-            (usual.ladder_bytes, usual.ladder_why.as_str()),
-            (256 << 20, "")
-        );
+        assert_eq!((usual.ladder_bytes, usual.ladder_why.as_str()), (256 << 20, ""));
         let small = of(1 << 20, 64 * GIB, LONG, None).unwrap();
         assert_eq!(small.arrays.bytes, 64 << 20);
         // The cache of a whole host, seen by a small guest: neither memory nor a short time is enough.
         let guest = of(480 << 20, 8 * GIB, LONG, None).unwrap();
         assert_eq!(guest.arrays.bytes, 8 * GIB / 6);
         assert!(!guest.arrays.is_met);
-        assert!(
-            guest.arrays.why.starts_with("a sixth"),
-            "{}",
-            guest.arrays.why
-        );
+        assert!(guest.arrays.why.starts_with("a sixth"), "{}", guest.arrays.why);
         let short = of(480 << 20, 64 * GIB, Duration::from_secs(10), None).unwrap();
         assert!(!short.arrays.is_met);
-        assert!(
-            short.arrays.why.contains("--time 23s"),
-            "{}",
-            short.arrays.why
-        );
+        assert!(short.arrays.why.contains("--time 23s"), "{}", short.arrays.why);
         let refused = of(480 << 20, 64 * GIB, LONG, Some(GIB)).unwrap_err();
         assert!(refused.to_string().contains(&size(1920 << 20)), "{refused}");
-        assert!(
-            of(480 << 20, 64 * GIB, LONG, Some(2 * GIB))
-                .unwrap()
-                .arrays
-                .is_met
-        );
+        assert!(of(480 << 20, 64 * GIB, LONG, Some(2 * GIB)).unwrap().arrays.is_met);
         assert!(of(1 << 20, GIB, LONG, Some(GIB)).is_err());
     }
 
     #[test]
     fn memory_03_a_load_above_the_limit_is_refused_with_both_numbers() {
         check_load(GIB, Some(&room(2 * GIB, 4 * GIB))).unwrap();
-        let Err(EngineError::Unusable(why)) = check_load(2 * GIB, Some(&room(2 * GIB, 4 * GIB)))
-        else {
+        let Err(EngineError::Unusable(why)) = check_load(2 * GIB, Some(&room(2 * GIB, 4 * GIB))) else {
             panic!("it is taken");
         };
-        assert!(
-            why.contains("asks for 2 GiB") && why.contains("1.5 GiB can be"),
-            "{why}"
-        );
+        assert!(why.contains("asks for 2 GiB") && why.contains("1.5 GiB can be"), "{why}");
         // Of a large host 5 % are kept.
         assert!(check_load(95 * GIB, Some(&room(100 * GIB, 100 * GIB))).is_ok());
         assert!(check_load(96 * GIB, Some(&room(100 * GIB, 100 * GIB))).is_err());

@@ -125,14 +125,7 @@ fn fill(area: &mut Area, at: usize, length: usize, address: u64, round: usize, p
 }
 
 impl Verifier {
-    fn verify(
-        &self,
-        worker: usize,
-        at: usize,
-        piece: &[u64],
-        address: u64,
-        round: usize,
-    ) -> Result<(), String> {
+    fn verify(&self, worker: usize, at: usize, piece: &[u64], address: u64, round: usize) -> Result<(), String> {
         let expected = |nth: usize| value(address + nth as u64 * 8, round);
         let is_wrong = |(nth, found): &(usize, &u64)| **found != expected(*nth);
         let Some((first, found)) = piece.iter().enumerate().find(is_wrong) else {
@@ -185,19 +178,8 @@ pub(super) fn run(
     steps: &dyn Steps,
     readings: &mut MemoryReadings,
 ) -> Result<(), EngineError> {
-    let verifier = Verifier {
-        worker_bytes: soak.worker_bytes as usize,
-        flips: soak.flips,
-        wrong: Mutex::default(),
-    };
-    let load = Load {
-        workers: soak.workers,
-        labour: &verifier,
-        cpus,
-        time,
-        clock,
-        stop,
-    };
+    let verifier = Verifier { worker_bytes: soak.worker_bytes as usize, flips: soak.flips, wrong: Mutex::default() };
+    let load = Load { workers: soak.workers, labour: &verifier, cpus, time, clock, stop };
     let before = edac(Path::new("/"));
     let found = load.run(steps)?;
     let counted = before.zip(edac(Path::new("/")));
@@ -209,17 +191,11 @@ pub(super) fn run(
     info.is_pinned = load.is_pinned();
     if let Some(found) = &found {
         let had = found.real_ns * found.workers.min(cpus.len() as u64);
-        readings.time = Times {
-            elapsed_ns: had,
-            cpu_ns: found.user_ns + found.system_ns,
-            run_delay_ns: found.run_delay_ns,
-        };
+        readings.time =
+            Times { elapsed_ns: had, cpu_ns: found.user_ns + found.system_ns, run_delay_ns: found.run_delay_ns };
         info.verification_errors.clone_from(&found.wrong);
     }
-    let wrong = verifier
-        .wrong
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
+    let wrong = verifier.wrong.into_inner().unwrap_or_else(PoisonError::into_inner);
     let words: u64 = wrong.values().sum();
     // A worker without memory is an error too, of no word.
     let others = found.as_ref().map_or(0, |found| found.errors);
@@ -227,10 +203,7 @@ pub(super) fn run(
     info.soaked = Some(Soaked {
         worker_bytes: soak.worker_bytes,
         total_bytes: soak.total_bytes(),
-        regions: wrong
-            .into_iter()
-            .map(|((worker, region), words)| (worker, region, words))
-            .collect(),
+        regions: wrong.into_iter().map(|((worker, region), words)| (worker, region, words)).collect(),
         edac_corrected_count: risen(|(corrected, _)| corrected),
         edac_uncorrected_count: risen(|(_, not)| not),
     });
@@ -252,11 +225,7 @@ mod tests {
 
     #[test]
     fn memory_15_what_is_written_is_read_back_and_one_flipped_bit_is_told_with_address_and_xor() {
-        let verifier = |flips| Verifier {
-            worker_bytes: 3 * TURN + OP,
-            flips,
-            wrong: Mutex::default(),
-        };
+        let verifier = |flips| Verifier { worker_bytes: 3 * TURN + OP, flips, wrong: Mutex::default() };
         let good = verifier(false);
         let mut own = good.own(0);
         let sweep = 4;
@@ -271,9 +240,7 @@ mod tests {
         assert_eq!(ops, 16 * ((3 * TURN + OP) / OP) as u64);
         let bad = verifier(true);
         let mut own = bad.own(0);
-        let results: Vec<_> = (0..2 * sweep)
-            .map(|turn| bad.turn(&mut own, turn).1)
-            .collect();
+        let results: Vec<_> = (0..2 * sweep).map(|turn| bad.turn(&mut own, turn).1).collect();
         let wrong: Vec<&String> = results.iter().filter_map(|r| r.as_ref().err()).collect();
         let [wrong] = wrong[..] else {
             panic!("{results:?}");
@@ -291,10 +258,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(edac(dir.path()), None);
         for (controller, corrected) in [("mc0", "3"), ("mc1", "4")] {
-            let of = dir
-                .path()
-                .join("sys/devices/system/edac/mc")
-                .join(controller);
+            let of = dir.path().join("sys/devices/system/edac/mc").join(controller);
             std::fs::create_dir_all(&of).unwrap();
             std::fs::write(of.join("ce_count"), corrected).unwrap();
             std::fs::write(of.join("ue_count"), "1\n").unwrap();

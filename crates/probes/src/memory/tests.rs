@@ -32,21 +32,14 @@ fn memory_04_a_short_measurement_moves_nothing_wrong_and_measures_every_part() {
     let info = &readings.info;
     assert_eq!(info.verification_errors, Vec::<String>::new());
     let counts = Placement::here().counts();
-    assert_eq!(
-        info.bandwidth.len(),
-        counts.len() * bandwidth::combinations().len()
-    );
+    assert_eq!(info.bandwidth.len(), counts.len() * bandwidth::combinations().len());
     for row in &info.bandwidth {
         assert!(row.passes_count >= 10, "{row:?}");
         let (middle, best) = (row.gb_per_s_p50.value(), row.gb_per_s_max.value());
         assert!(middle.unwrap() > 0.0 && best >= middle, "{row:?}");
         assert!(row.bus_gb_per_s_p50.value() >= middle, "{row:?}");
     }
-    assert!(
-        info.ladder
-            .iter()
-            .all(|row| row.ns_p50.value().unwrap() > 0.0)
-    );
+    assert!(info.ladder.iter().all(|row| row.ns_p50.value().unwrap() > 0.0));
     assert_eq!(info.chains.len(), 8);
     assert_eq!(info.loaded.len(), counts.len());
     // Small pages stay small, whatever the kernel likes.
@@ -54,11 +47,7 @@ fn memory_04_a_short_measurement_moves_nothing_wrong_and_measures_every_part() {
     assert_eq!(small.huge_pct, Figure::decimal(0.0));
     let of_fresh = info.faults.iter().find(|row| row.pages == "4k").unwrap();
     assert!(of_fresh.faults_per_s.value().unwrap() > 0.0);
-    assert!(
-        !info.arrays.is_met && info.arrays.why.contains("--time"),
-        "{:?}",
-        info.arrays
-    );
+    assert!(!info.arrays.is_met && info.arrays.why.contains("--time"), "{:?}", info.arrays);
 }
 
 #[test]
@@ -77,16 +66,8 @@ fn memory_15_a_flipped_bit_makes_the_record_invalid() {
     assert_eq!(readings.info.verification_errors_count, 1);
     let record = readings.record(&RunData::default()).unwrap();
     assert_eq!(record.run.verdict, "invalid");
-    assert!(
-        record.run.verdict_reasons[0].contains("xor 0x20"),
-        "{:?}",
-        record.run.verdict_reasons
-    );
-    assert!(
-        record.warnings[0].contains("has a fault"),
-        "{:?}",
-        record.warnings
-    );
+    assert!(record.run.verdict_reasons[0].contains("xor 0x20"), "{:?}", record.run.verdict_reasons);
+    assert!(record.warnings[0].contains("has a fault"), "{:?}", record.warnings);
 }
 
 #[test]

@@ -6,9 +6,7 @@ use super::meter::Meter;
 use super::options::Ask;
 use super::params::{DATAGRAM, Params, stream_ids};
 use super::results::{Results, UdpErrors, native};
-use super::wire::{
-    BAD_PARAMETERS, Broken, COOKIE_BYTES, Control, Cookie, NOT_AUTHORIZED, RESULTS_MOST, State,
-};
+use super::wire::{BAD_PARAMETERS, Broken, COOKIE_BYTES, Control, Cookie, NOT_AUTHORIZED, RESULTS_MOST, State};
 use crate::dial::{self, SocketWords};
 use crate::host::CpuTimes;
 use crate::peer::hello::{Service, greet};
@@ -24,10 +22,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 /// What both ends of `assay net` with a secret greet each other by.
-pub(super) const SERVICE: Service = Service {
-    name: "net",
-    version: 1,
-};
+pub(super) const SERVICE: Service = Service { name: "net", version: 1 };
 
 /// What the client has seen of a test.
 #[derive(Debug)]
@@ -67,25 +62,12 @@ pub(super) fn told(ask: &Ask, broken: &Broken) -> EngineError {
 }
 
 /// Runs a test against a server.
-pub(super) fn run(
-    ask: &Ask,
-    stop: &Stop,
-    steps: &dyn Steps,
-    of: usize,
-) -> Result<Seen, EngineError> {
-    steps.step(
-        0,
-        of,
-        &format!("connecting to {}, port {}", ask.host, ask.port),
-    );
+pub(super) fn run(ask: &Ask, stop: &Stop, steps: &dyn Steps, of: usize) -> Result<Seen, EngineError> {
+    steps.step(0, of, &format!("connecting to {}, port {}", ask.host, ask.port));
     let secret = ask.secret.as_deref().map(Secret::of_file).transpose()?;
     let to = dial::resolve(&ask.host, ask.port, ask.family)?;
-    let words = SocketWords {
-        from: ask.bind,
-        max_segment: ask.params.max_segment,
-        no_delay: true,
-        ..SocketWords::default()
-    };
+    let words =
+        SocketWords { from: ask.bind, max_segment: ask.params.max_segment, no_delay: true, ..SocketWords::default() };
     let cannot = |error: io::Error| {
         EngineError::Unusable(format!(
             "{}, port {}: cannot connect ({error}); start `assay net server --bind ADDR` or `iperf3 -s` there",
@@ -95,24 +77,12 @@ pub(super) fn run(
     let stream = dial::connect(to, &words, ask.patience).map_err(cannot)?;
     if let Some(secret) = &secret {
         let copy = stream.try_clone().map_err(cannot)?;
-        let mut line = Line::of(
-            copy,
-            format!("{}:{}", ask.host, ask.port),
-            ask.patience,
-            stop,
-        );
-        greet(&mut line, SERVICE, Some(secret))
-            .map_err(|error| line_error(ask, &error.to_string()))?;
+        let mut line = Line::of(copy, format!("{}:{}", ask.host, ask.port), ask.patience, stop);
+        greet(&mut line, SERVICE, Some(secret)).map_err(|error| line_error(ask, &error.to_string()))?;
         stream.set_read_timeout(None).map_err(cannot)?;
     }
     let control = Control::new(stream, ask.patience).map_err(cannot)?;
-    let mut client = Client {
-        ask,
-        control,
-        to,
-        block: ask.params.block,
-        stop,
-    };
+    let mut client = Client { ask, control, to, block: ask.params.block, stop };
     let seen = client.test(steps, of);
     seen.map_err(|problem| problem.told(ask))
 }
@@ -164,9 +134,9 @@ impl Client<'_> {
 
     fn surprise(&mut self, state: State, wanted: State) -> Problem {
         match state {
-            State::AccessDenied => self.refuse(
-                "the server is busy running a test, or denies this one; try again later".to_owned(),
-            ),
+            State::AccessDenied => {
+                self.refuse("the server is busy running a test, or denies this one; try again later".to_owned())
+            }
             State::ServerTerminate => self.refuse("the server was stopped".to_owned()),
             State::ServerError => match self.control.error() {
                 Ok((code, errno)) => {
@@ -179,9 +149,7 @@ impl Client<'_> {
                 }
                 Err(broken) => broken.into(),
             },
-            _ => Problem::Peer(Broken::Garbage(format!(
-                "it is at {state:?}, not at {wanted:?}"
-            ))),
+            _ => Problem::Peer(Broken::Garbage(format!("it is at {state:?}, not at {wanted:?}"))),
         }
     }
 
@@ -227,9 +195,7 @@ impl Client<'_> {
         });
         let tcp = streams.first().and_then(|stream| stream.socket.as_tcp());
         let congestion = tcp.and_then(|tcp| sockopt::tcp_congestion(tcp).ok());
-        let max_segment = tcp
-            .and_then(|tcp| socket::max_segment(tcp).ok())
-            .or(max_segment);
+        let max_segment = tcp.and_then(|tcp| socket::max_segment(tcp).ok()).or(max_segment);
         let blocks = match (params.bytes, params.blocks) {
             (0, 0) => None,
             (0, blocks) => Some(blocks),
@@ -283,9 +249,7 @@ impl Client<'_> {
         match theirs {
             Ok(theirs) => Ok((theirs, String::new())),
             // What moved before is kept, and what was waited for in vain is no time of the test.
-            Err(problem) if meter.ends_with_movement() => {
-                Ok((None, problem.told(self.ask).to_string()))
-            }
+            Err(problem) if meter.ends_with_movement() => Ok((None, problem.told(self.ask).to_string())),
             Err(problem) => Err(problem),
         }
     }
@@ -304,16 +268,14 @@ impl Client<'_> {
     }
 
     fn open_tcp(&self, cookie: &Cookie) -> Result<Socket, Problem> {
-        let cannot =
-            |error: io::Error| self.refuse(format!("a data stream cannot be opened: {error}"));
+        let cannot = |error: io::Error| self.refuse(format!("a data stream cannot be opened: {error}"));
         let stream = dial::connect(self.to, &self.words(), self.ask.patience).map_err(cannot)?;
         io::Write::write_all(&mut &stream, &cookie.0).map_err(cannot)?;
         Ok(Socket::Tcp(stream))
     }
 
     fn open_udp(&self) -> Result<Socket, Problem> {
-        let cannot =
-            |error: io::Error| self.refuse(format!("a UDP stream cannot be opened: {error}"));
+        let cannot = |error: io::Error| self.refuse(format!("a UDP stream cannot be opened: {error}"));
         let open = || {
             let any: SocketAddr = match self.to {
                 SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
@@ -349,26 +311,15 @@ impl Client<'_> {
     }
 
     /// Reads the streams at the ends of the intervals until the test is over; whether somebody stopped it.
-    fn watch(
-        &mut self,
-        crew: &Crew,
-        meter: &mut Meter,
-        steps: &dyn Steps,
-        of: usize,
-    ) -> Result<bool, Problem> {
+    fn watch(&mut self, crew: &Crew, meter: &mut Meter, steps: &dyn Steps, of: usize) -> Result<bool, Problem> {
         let params = &self.ask.params;
         let (omit, time) = (params.omit as f64, params.time as f64);
         let interval = match self.ask.interval_s {
             0.0 => f64::INFINITY,
             interval => interval,
         };
-        let mut edges = Edges {
-            interval,
-            omit,
-            end: omit + if time > 0.0 { time } else { f64::INFINITY },
-            base: 0.0,
-            count: 0,
-        };
+        let mut edges =
+            Edges { interval, omit, end: omit + if time > 0.0 { time } else { f64::INFINITY }, base: 0.0, count: 0 };
         let mut steady = Moving::new(self.ask);
         let mut step = 0;
         loop {
@@ -435,18 +386,13 @@ impl Client<'_> {
         crew.quiet();
         self.expect(State::ExchangeResults)?;
         // The cookie went over each TCP stream ahead of the test's bytes.
-        let before = if self.ask.params.is_udp {
-            0
-        } else {
-            COOKIE_BYTES as u64
-        };
+        let before = if self.ask.params.is_udp { 0 } else { COOKIE_BYTES as u64 };
         meter.settle(crew, before);
         let own = own(crew, meter);
         self.control.send_json(&own.frame())?;
         let frame = self.control.json(RESULTS_MOST)?;
         let wanted: Vec<(i64, bool)> = crew.streams.iter().map(|s| (s.id, !s.is_sender)).collect();
-        let theirs =
-            Results::read(&frame, &wanted).map_err(|what| Problem::Peer(Broken::Garbage(what)))?;
+        let theirs = Results::read(&frame, &wanted).map_err(|what| Problem::Peer(Broken::Garbage(what)))?;
         self.expect(State::DisplayResults)?;
         crew.dismiss();
         self.control.send_state(State::Done)?;
@@ -466,10 +412,7 @@ pub(super) type Meanwhile = (Option<UdpErrors>, Option<f64>);
 
 impl Around {
     pub(super) fn now() -> Self {
-        Self {
-            udp: UdpErrors::now(),
-            cpus: CpuTimes::read(),
-        }
+        Self { udp: UdpErrors::now(), cpus: CpuTimes::read() }
     }
 
     pub(super) fn since(&self) -> Meanwhile {
@@ -481,12 +424,7 @@ impl Around {
 }
 
 /// What this side tells at the end.
-pub(super) fn own(
-    crew: &Crew,
-    meter: &Meter,
-    congestion: &Option<String>,
-    (udp, steal): Meanwhile,
-) -> Results {
+pub(super) fn own(crew: &Crew, meter: &Meter, congestion: &Option<String>, (udp, steal): Meanwhile) -> Results {
     let streams = meter.streams(crew);
     Results {
         cpu: meter.cpu(),
@@ -542,21 +480,14 @@ impl Moving {
             0 => 0.0,
             rate => 3.0 * 8.0 * (params.block * params.burst) as f64 / rate as f64,
         };
-        Self {
-            bytes: 0,
-            since: Instant::now(),
-            patience: ask.patience.max(Duration::from_secs_f64(gap.min(1e6))),
-        }
+        Self { bytes: 0, since: Instant::now(), patience: ask.patience.max(Duration::from_secs_f64(gap.min(1e6))) }
     }
 
     fn look(&mut self, crew: &Crew) -> Result<(), String> {
         if let Some(why) = crew.streams.iter().find_map(|stream| stream.failed.get()) {
             return Err(format!("a data stream broke: {why}"));
         }
-        let bytes = crew
-            .streams
-            .iter()
-            .map(|stream| stream.seen.bytes.load(std::sync::atomic::Ordering::Relaxed));
+        let bytes = crew.streams.iter().map(|stream| stream.seen.bytes.load(std::sync::atomic::Ordering::Relaxed));
         let bytes = bytes.sum();
         if bytes != self.bytes {
             (self.bytes, self.since) = (bytes, Instant::now());
@@ -576,12 +507,7 @@ fn progress(meter: &Meter) -> String {
     let [.., before, last] = meter.ticks.as_slice() else {
         return "measuring".to_owned();
     };
-    let bytes: u64 = last
-        .streams
-        .iter()
-        .zip(&before.streams)
-        .map(|(now, then)| now.bytes - then.bytes)
-        .sum();
+    let bytes: u64 = last.streams.iter().zip(&before.streams).map(|(now, then)| now.bytes - then.bytes).sum();
     let bits = 8.0 * bytes as f64 / (last.at_s - before.at_s).max(1e-9);
     format!("{:.1} Mbit/s", bits / 1e6)
 }
@@ -589,10 +515,7 @@ fn progress(meter: &Meter) -> String {
 /// Words for the error numbers of iperf3 that a server is likely to send.
 fn error_text(code: i32) -> String {
     match code {
-        NOT_AUTHORIZED => {
-            "test authorization failed: it serves only who knows its secret (--secret-file)"
-                .to_owned()
-        }
+        NOT_AUTHORIZED => "test authorization failed: it serves only who knows its secret (--secret-file)".to_owned(),
         BAD_PARAMETERS => "it does not take these parameters".to_owned(),
         other => format!("error {other} of iperf3"),
     }

@@ -135,32 +135,18 @@ mod tests {
         for number in [1, 2, 4, 3, 6] {
             arrivals.count(number, 0, 0.0);
         }
-        assert_eq!(
-            (arrivals.lost, arrivals.out_of_order, arrivals.highest),
-            (1, 1, 6)
-        );
+        assert_eq!((arrivals.lost, arrivals.out_of_order, arrivals.highest), (1, 1, 6));
         // Of 8 that were sent, 7 and 8 are lost too.
         assert_eq!((arrivals.unique, 8 - arrivals.unique), (5, 3));
         arrivals.count(6, 0, 0.0);
         // One that comes twice hides a loss of iperf3's count, and none of ours.
-        assert_eq!(
-            (arrivals.lost, arrivals.duplicates, arrivals.unique),
-            (0, 1, 5)
-        );
+        assert_eq!((arrivals.lost, arrivals.duplicates, arrivals.unique), (0, 1, 5));
     }
 
     #[test]
     fn a_wide_gap_leaves_no_old_marks() {
         let mut arrivals = Arrivals::default();
-        for number in [
-            1,
-            2,
-            3,
-            3 + WINDOW,
-            2 + WINDOW,
-            2 + 3 * WINDOW,
-            2 + 3 * WINDOW,
-        ] {
+        for number in [1, 2, 3, 3 + WINDOW, 2 + WINDOW, 2 + 3 * WINDOW, 2 + 3 * WINDOW] {
             arrivals.count(number, 0, 0.0);
         }
         assert_eq!((arrivals.unique, arrivals.duplicates), (6, 1));

@@ -101,14 +101,7 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub(crate) fn new(id: i64, is_sender: bool, socket: Socket) -> Self {
-        Self {
-            id,
-            is_sender,
-            socket,
-            seen: Seen::default(),
-            failed: OnceLock::new(),
-            is_idle: AtomicBool::new(false),
-        }
+        Self { id, is_sender, socket, seen: Seen::default(), failed: OnceLock::new(), is_idle: AtomicBool::new(false) }
     }
 }
 
@@ -174,17 +167,14 @@ impl Crew {
                 // A thread that works to a schedule is woken when it asked to be.
                 let _ = assay_block::set_timer_slack(1);
                 if let Some(cpu) = cpu.filter(|cpu| !crate::crew::pin(*cpu)) {
-                    let _ = stream
-                        .failed
-                        .set(format!("CPU {cpu} (--affinity) is not to be had"));
+                    let _ = stream.failed.set(format!("CPU {cpu} (--affinity) is not to be had"));
                 } else if let Err(error) = turn(stream, &params, is_strict, &orders) {
                     let _ = stream.failed.set(error.to_string());
                 }
                 stream.is_idle.store(true, Ordering::Release);
             };
             let started = Builder::new().name(name.clone()).spawn(work);
-            crew.threads
-                .push(started.map_err(|source| refused(&name, &source))?);
+            crew.threads.push(started.map_err(|source| refused(&name, &source))?);
         }
         Ok(crew)
     }
@@ -199,9 +189,7 @@ impl Crew {
     pub(crate) fn silent(&self) {
         let until = Instant::now() + 4 * LOOK;
         let speaks = |stream: &Stream| {
-            stream.is_sender
-                && stream.socket.as_tcp().is_none()
-                && !stream.is_idle.load(Ordering::Acquire)
+            stream.is_sender && stream.socket.as_tcp().is_none() && !stream.is_idle.load(Ordering::Acquire)
         };
         while self.streams.iter().any(speaks) && Instant::now() < until {
             std::thread::sleep(LOOK / 50);
@@ -214,11 +202,8 @@ impl Crew {
         let all = || self.streams.iter();
         let arrived = || -> u64 {
             let mut seen = all().filter(|stream| !stream.is_sender);
-            let udp = seen
-                .by_ref()
-                .filter(|stream| stream.socket.as_tcp().is_none());
-            udp.map(|stream| stream.seen.bytes.load(Ordering::Relaxed))
-                .sum()
+            let udp = seen.by_ref().filter(|stream| stream.socket.as_tcp().is_none());
+            udp.map(|stream| stream.seen.bytes.load(Ordering::Relaxed)).sum()
         };
         let mut before = None;
         while Instant::now() < until {
@@ -244,9 +229,7 @@ impl Crew {
     /// Bytes that were handed to the kernel in all.
     pub(crate) fn sent(&self) -> u64 {
         let senders = self.streams.iter().filter(|stream| stream.is_sender);
-        senders
-            .map(|stream| stream.seen.bytes.load(Ordering::Relaxed))
-            .sum()
+        senders.map(|stream| stream.seen.bytes.load(Ordering::Relaxed)).sum()
     }
 
     /// Ends all threads.
@@ -311,10 +294,7 @@ fn filled_file(bytes: usize) -> io::Result<OwnedFd> {
 /// Whether a call only ended early.
 fn is_early(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
-    matches!(
-        error.kind(),
-        Kind::WouldBlock | Kind::Interrupted | Kind::TimedOut
-    )
+    matches!(error.kind(), Kind::WouldBlock | Kind::Interrupted | Kind::TimedOut)
 }
 
 fn send_tcp(
@@ -352,12 +332,7 @@ fn send_tcp(
     Ok(())
 }
 
-fn receive_tcp(
-    stream: &Stream,
-    mut socket: &TcpStream,
-    params: &Params,
-    orders: &Orders,
-) -> io::Result<()> {
+fn receive_tcp(stream: &Stream, mut socket: &TcpStream, params: &Params, orders: &Orders) -> io::Result<()> {
     let mut into = vec![0; (params.block as usize).max(64 << 10)];
     let mut got = 0_u64;
     while orders.level() < 2 {
@@ -395,12 +370,7 @@ fn send_udp(
             std::thread::sleep(LOOK / 10);
         }
         for _ in 0..granted {
-            datagram::write(
-                &mut block,
-                clock.now_ns() / 1000,
-                number + 1,
-                params.wide_counters,
-            );
+            datagram::write(&mut block, clock.now_ns() / 1000, number + 1, params.wide_counters);
             match socket.send(&block) {
                 Ok(count) => {
                     number += 1;
@@ -409,9 +379,7 @@ fn send_udp(
                     stream.seen.datagrams.store(number, Ordering::Relaxed);
                 }
                 Err(error) if is_early(&error) => {}
-                Err(error)
-                    if error.raw_os_error() == Some(rustix::io::Errno::NOBUFS.raw_os_error()) =>
-                {
+                Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NOBUFS.raw_os_error()) => {
                     std::thread::sleep(Duration::from_micros(100));
                 }
                 Err(_) if orders.level() > 0 => return Ok(()),
@@ -426,21 +394,14 @@ fn send_udp(
     Ok(())
 }
 
-fn receive_udp(
-    stream: &Stream,
-    socket: &UdpSocket,
-    params: &Params,
-    orders: &Orders,
-    clock: &Clock,
-) -> io::Result<()> {
+fn receive_udp(stream: &Stream, socket: &UdpSocket, params: &Params, orders: &Orders, clock: &Clock) -> io::Result<()> {
     let mut into = vec![0; 64 << 10];
     let mut arrivals = Arrivals::default();
     let (mut got, seen) = (0_u64, &stream.seen);
     while orders.level() < 2 {
         match socket.recv(&mut into) {
             Ok(count) => {
-                let Some((sent_us, number)) = datagram::read(&into[..count], params.wide_counters)
-                else {
+                let Some((sent_us, number)) = datagram::read(&into[..count], params.wide_counters) else {
                     continue;
                 };
                 got += count as u64;
@@ -448,13 +409,10 @@ fn receive_udp(
                 seen.bytes.store(got, Ordering::Relaxed);
                 seen.datagrams.store(arrivals.highest, Ordering::Relaxed);
                 seen.lost.store(arrivals.lost, Ordering::Relaxed);
-                seen.out_of_order
-                    .store(arrivals.out_of_order, Ordering::Relaxed);
+                seen.out_of_order.store(arrivals.out_of_order, Ordering::Relaxed);
                 seen.unique.store(arrivals.unique, Ordering::Relaxed);
-                seen.duplicates
-                    .store(arrivals.duplicates, Ordering::Relaxed);
-                seen.jitter_us
-                    .store(arrivals.jitter_us.to_bits(), Ordering::Relaxed);
+                seen.duplicates.store(arrivals.duplicates, Ordering::Relaxed);
+                seen.jitter_us.store(arrivals.jitter_us.to_bits(), Ordering::Relaxed);
             }
             Err(error) if is_early(&error) => {}
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
@@ -529,16 +487,8 @@ mod tests {
     #[test]
     fn net_10_a_strict_pace_pays_no_debt_back_and_the_other_does() {
         let clock = Clock::simulated();
-        let orders = Orders {
-            level: AtomicU8::new(0),
-            left: None,
-        };
-        let params = Params {
-            rate: 8_000_000,
-            block: 1000,
-            burst: 1,
-            ..Params::default()
-        };
+        let orders = Orders { level: AtomicU8::new(0), left: None };
+        let params = Params { rate: 8_000_000, block: 1000, burst: 1, ..Params::default() };
         // A datagram each ms; nobody came for 100 ms.
         let count = |is_strict: bool| {
             let mut pace = Pace::new(&params, is_strict, &clock);
@@ -556,10 +506,7 @@ mod tests {
 
     #[test]
     fn so_many_blocks_and_no_more_may_be_taken() {
-        let orders = Orders {
-            level: AtomicU8::new(0),
-            left: Some(AtomicI64::new(5)),
-        };
+        let orders = Orders { level: AtomicU8::new(0), left: Some(AtomicI64::new(5)) };
         assert_eq!((orders.take(3), orders.take(3), orders.take(3)), (3, 2, 0));
     }
 }

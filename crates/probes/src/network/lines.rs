@@ -31,28 +31,17 @@ fn fixed(number: f64, unit: &str) -> String {
 
 /// `2.42 GBytes`
 pub(crate) fn amount(bytes: f64) -> String {
-    adaptive(
-        bytes,
-        1024.0,
-        ["Bytes", "KBytes", "MBytes", "GBytes", "TBytes"],
-    )
+    adaptive(bytes, 1024.0, ["Bytes", "KBytes", "MBytes", "GBytes", "TBytes"])
 }
 
 /// `20.8 Gbits/sec`; `units` is the letter of iperf3's `-f`, or empty: what fits.
 pub(crate) fn rate(bits_per_s: f64, units: &str) -> String {
     const BITS: [&str; 5] = ["bits", "Kbits", "Mbits", "Gbits", "Tbits"];
     const BYTES: [&str; 5] = ["Bytes", "KBytes", "MBytes", "GBytes", "TBytes"];
-    let at = |letters: &str| {
-        Some(units)
-            .filter(|u| !u.is_empty())
-            .and_then(|u| letters.find(u))
-    };
+    let at = |letters: &str| Some(units).filter(|u| !u.is_empty()).and_then(|u| letters.find(u));
     let told = match (at("kmgt"), at("KMGT")) {
         (Some(at), _) => fixed(bits_per_s / 1000_f64.powi(at as i32 + 1), BITS[at + 1]),
-        (_, Some(at)) => fixed(
-            bits_per_s / 8.0 / 1024_f64.powi(at as i32 + 1),
-            BYTES[at + 1],
-        ),
+        (_, Some(at)) => fixed(bits_per_s / 8.0 / 1024_f64.powi(at as i32 + 1), BYTES[at + 1]),
         _ => adaptive(bits_per_s, 1000.0, BITS),
     };
     told + "/sec"
@@ -97,16 +86,8 @@ pub(crate) fn head(socket: Option<i32>, role: &str) -> String {
 
 /// When, how much and how fast: what every row begins with.
 pub(crate) fn begin(head: &str, (start, end): (f64, f64), bytes: u64, units: &str) -> String {
-    let bits = if end > start {
-        8.0 * bytes as f64 / (end - start)
-    } else {
-        0.0
-    };
-    format!(
-        "{head}{start:6.2}-{end:<6.2} sec  {}  {}",
-        amount(bytes as f64),
-        rate(bits, units)
-    )
+    let bits = if end > start { 8.0 * bytes as f64 / (end - start) } else { 0.0 };
+    format!("{head}{start:6.2}-{end:<6.2} sec  {}  {}", amount(bytes as f64), rate(bits, units))
 }
 
 /// Title of the rows: of a sum of intervals, or of the end.
@@ -117,15 +98,8 @@ pub(crate) fn title(both_ways: bool, behind: &str) -> String {
 
 /// `   0.062 ms  0/39 (0%)`
 pub(crate) fn loss(jitter_ms: f64, lost: u64, total: u64) -> String {
-    let pct = if total > 0 {
-        100.0 * lost as f64 / total as f64
-    } else {
-        0.0
-    };
-    format!(
-        "  {jitter_ms:5.3} ms  {lost}/{total} ({}%)",
-        two_digits(pct)
-    )
+    let pct = if total > 0 { 100.0 * lost as f64 / total as f64 } else { 0.0 };
+    format!("  {jitter_ms:5.3} ms  {lost}/{total} ({}%)", two_digits(pct))
 }
 
 /// A row of a summary: who, when, and either side.
@@ -163,10 +137,7 @@ pub(crate) fn summary_of_server(streams: &[StreamEnd], params: &Params) -> Strin
         let _ = write!(text, "\n{}", ended(&head, stream, params.is_udp, ""));
     }
     for is_sender in [true, false] {
-        let some: Vec<&StreamEnd> = streams
-            .iter()
-            .filter(|s| s.is_sender == is_sender)
-            .collect();
+        let some: Vec<&StreamEnd> = streams.iter().filter(|s| s.is_sender == is_sender).collect();
         if some.len() < 2 {
             continue;
         }
@@ -175,11 +146,7 @@ pub(crate) fn summary_of_server(streams: &[StreamEnd], params: &Params) -> Strin
             (true, true) => "TX-S",
             (true, false) => "RX-S",
         };
-        let _ = write!(
-            text,
-            "\n{}",
-            ended(&head(None, role), &sum(&some), params.is_udp, "")
-        );
+        let _ = write!(text, "\n{}", ended(&head(None, role), &sum(&some), params.is_udp, ""));
     }
     text
 }
@@ -189,18 +156,14 @@ pub(crate) fn sum(streams: &[&StreamEnd]) -> StreamEnd {
     let add = |get: fn(&StreamEnd) -> u64| streams.iter().map(|stream| get(stream)).sum();
     let known = |get: fn(&StreamEnd) -> Option<u64>| {
         let all: Option<Vec<u64>> = streams.iter().map(|stream| get(stream)).collect();
-        all.filter(|all| !all.is_empty())
-            .map(|all| all.iter().sum())
+        all.filter(|all| !all.is_empty()).map(|all| all.iter().sum())
     };
     let jitter: f64 = streams.iter().map(|stream| stream.jitter_s).sum();
     StreamEnd {
         id: 0,
         is_sender: streams.first().is_some_and(|stream| stream.is_sender),
         bytes: add(|s| s.bytes),
-        seconds: streams
-            .iter()
-            .map(|stream| stream.seconds)
-            .fold(0.0, f64::max),
+        seconds: streams.iter().map(|stream| stream.seconds).fold(0.0, f64::max),
         retransmits: known(|s| s.retransmits),
         bytes_retransmitted: known(|s| s.bytes_retransmitted),
         busy_us: known(|s| s.busy_us),
@@ -282,22 +245,12 @@ mod tests {
             ended(&head, &sent, false, ""),
             "[  5]   0.00-2.00   sec  4.79 GBytes  20.6 Gbits/sec   38             sender"
         );
-        let got = StreamEnd {
-            is_sender: false,
-            retransmits: None,
-            ..sent
-        };
+        let got = StreamEnd { is_sender: false, retransmits: None, ..sent };
         assert_eq!(
             ended(&head, &got, false, ""),
             "[  5]   0.00-2.00   sec  4.79 GBytes  20.6 Gbits/sec                  receiver"
         );
-        let udp = StreamEnd {
-            bytes: 294_912,
-            seconds: 2.0,
-            jitter_s: 65e-6,
-            datagrams: 9,
-            ..StreamEnd::default()
-        };
+        let udp = StreamEnd { bytes: 294_912, seconds: 2.0, jitter_s: 65e-6, datagrams: 9, ..StreamEnd::default() };
         assert_eq!(
             ended("[  7][RX-C] ", &udp, true, ""),
             "[  7][RX-C]   0.00-2.00   sec   288 KBytes  1.18 Mbits/sec  0.065 ms  0/9 (0%)  receiver"

@@ -47,10 +47,7 @@ fn times(thread: i32) -> Option<ThreadTimes> {
     let path = format!("/proc/self/task/{thread}/schedstat");
     let text = std::fs::read_to_string(path).ok()?;
     let mut numbers = text.split_ascii_whitespace().map(str::parse);
-    Some(ThreadTimes {
-        cpu_ns: numbers.next()?.ok()?,
-        run_delay_ns: numbers.next()?.ok(),
-    })
+    Some(ThreadTimes { cpu_ns: numbers.next()?.ok()?, run_delay_ns: numbers.next()?.ok() })
 }
 
 fn look(stream: &Stream) -> StreamTick {
@@ -64,28 +61,17 @@ fn look(stream: &Stream) -> StreamTick {
         duplicates: seen.duplicates.load(Relaxed),
         jitter_us: f64::from_bits(seen.jitter_us.load(Relaxed)),
         info: stream.socket.as_tcp().and_then(|tcp| TcpInfo::of(tcp).ok()),
-        times: Some(seen.thread.load(Relaxed))
-            .filter(|tid| *tid > 0)
-            .and_then(times),
+        times: Some(seen.thread.load(Relaxed)).filter(|tid| *tid > 0).and_then(times),
     }
 }
 
 impl Meter {
     /// From the begin of the streams on: what they did before this first look counts.
     pub(crate) fn new(crew: &Crew) -> Self {
-        let mut meter = Self {
-            begun: crew.begun,
-            ticks: Vec::new(),
-            base: 0,
-            settled: Vec::new(),
-        };
+        let mut meter = Self { begun: crew.begun, ticks: Vec::new(), base: 0, settled: Vec::new() };
         meter.tick(crew);
         for stream in meter.ticks.iter_mut().flat_map(|tick| &mut tick.streams) {
-            *stream = StreamTick {
-                info: stream.info,
-                times: stream.times,
-                ..StreamTick::default()
-            };
+            *stream = StreamTick { info: stream.info, times: stream.times, ..StreamTick::default() };
         }
         meter
     }
@@ -96,11 +82,7 @@ impl Meter {
             true => 0.0,
             false => self.begun.elapsed().as_secs_f64(),
         };
-        self.ticks.push(Tick {
-            at_s,
-            streams: crew.streams.iter().map(look).collect(),
-            process: process_times(),
-        });
+        self.ticks.push(Tick { at_s, streams: crew.streams.iter().map(look).collect(), process: process_times() });
     }
 
     pub(crate) fn elapsed_s(&self) -> f64 {
@@ -152,9 +134,7 @@ impl Meter {
         let base = &self.ticks[self.base];
         let streams = crew.streams.iter().zip(&base.streams);
         let streams = streams.filter(|(stream, _)| stream.is_sender == is_sender);
-        streams
-            .map(|(stream, base)| stream.seen.bytes.load(Relaxed) - base.bytes)
-            .sum()
+        streams.map(|(stream, base)| stream.seen.bytes.load(Relaxed) - base.bytes).sum()
     }
 
     /// CPU of the process while it was measured.
@@ -164,11 +144,7 @@ impl Meter {
         let pct = |now: u64, then: u64| 100.0 * now.saturating_sub(then) as f64 / ns;
         let user = pct(last.process.0, base.process.0);
         let system = pct(last.process.1, base.process.1);
-        CpuPct {
-            total: user + system,
-            user,
-            system,
-        }
+        CpuPct { total: user + system, user, system }
     }
 
     /// Each stream over what was measured.
@@ -181,16 +157,10 @@ impl Meter {
         let (base, last) = self.ends();
         let (then, now) = (&base.streams[at], &last.streams[at]);
         let infos = then.info.zip(now.info).filter(|_| stream.is_sender);
-        let rose = |get: fn(&TcpInfo) -> u64| {
-            infos.map(|(then, now)| get(&now).saturating_sub(get(&then)))
-        };
+        let rose = |get: fn(&TcpInfo) -> u64| infos.map(|(then, now)| get(&now).saturating_sub(get(&then)));
         let limits = infos.filter(|(_, now)| now.tells_limits()).is_some();
         let limited = |get: fn(&TcpInfo) -> u64| rose(get).filter(|_| limits);
-        let samples = || {
-            self.ticks[self.base..]
-                .iter()
-                .filter_map(|tick| tick.streams[at].info)
-        };
+        let samples = || self.ticks[self.base..].iter().filter_map(|tick| tick.streams[at].info);
         let samples = || samples().skip(1).filter(|_| stream.is_sender);
         let rtts: Vec<u64> = samples().map(|info| u64::from(info.rtt)).collect();
         let rtt_us = rtts.iter().min().zip(rtts.iter().max());
@@ -201,10 +171,7 @@ impl Meter {
         let is_udp = stream.socket.as_tcp().is_none();
         let settled = self.settled.get(at);
         let in_all = settled.map_or(now, |(all, _)| all);
-        let spent = then
-            .times
-            .zip(now.times)
-            .map(|(then, now)| now.since(&then));
+        let spent = then.times.zip(now.times).map(|(then, now)| now.since(&then));
         let counted = |count: u64| (is_udp && !stream.is_sender).then_some(count);
         StreamEnd {
             id: stream.id,
@@ -249,11 +216,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut far, _) = listener.accept().unwrap();
-        let params = Params {
-            block: 128 << 10,
-            burst: 1,
-            ..Params::default()
-        };
+        let params = Params { block: 128 << 10, burst: 1, ..Params::default() };
         let streams = vec![Stream::new(1, true, Socket::Tcp(near))];
         let mut crew = Crew::start(streams, &params, (false, None), None).unwrap();
         // It is in its call: nobody takes what it sends.

@@ -75,17 +75,11 @@ impl Probe for Network {
 
     fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
         let ask = Ask::of(request)?;
-        Ok(Box::new(Aim {
-            ask,
-            time: request.time,
-        }))
+        Ok(Box::new(Aim { ask, time: request.time }))
     }
 
     fn server(&self, request: &Request) -> Result<Box<dyn Serving>, EngineError> {
-        let request = Request {
-            place: PathBuf::from(SERVER),
-            ..request.clone()
-        };
+        let request = Request { place: PathBuf::from(SERVER), ..request.clone() };
         Ok(Box::new(server::Server::new(&Ask::of(&request)?)?))
     }
 }
@@ -111,11 +105,7 @@ pub(crate) struct NetReadings {
 impl Aimed for Aim {
     fn plan(&self) -> Vec<Line> {
         let params = &self.ask.params;
-        let line = |key, label: &str, value| Line {
-            key,
-            label: label.to_owned(),
-            value,
-        };
+        let line = |key, label: &str, value| Line { key, label: label.to_owned(), value };
         let text = |text: String| LineValue::Text(text);
         let way = match (params.is_bidirectional, params.is_reverse) {
             (true, _) => "both ways at once",
@@ -123,44 +113,20 @@ impl Aimed for Aim {
             (false, false) => "this host sends",
         };
         let mut lines = vec![
-            line(
-                "server",
-                "server",
-                text(format!("{}, port {}", self.ask.host, self.ask.port)),
-            ),
-            line(
-                "protocol",
-                "protocol",
-                text(if params.is_udp { "udp" } else { "tcp" }.to_owned()),
-            ),
+            line("server", "server", text(format!("{}, port {}", self.ask.host, self.ask.port))),
+            line("protocol", "protocol", text(if params.is_udp { "udp" } else { "tcp" }.to_owned())),
             line("direction", "direction", text(way.to_owned())),
-            line(
-                "streams",
-                "streams of each direction",
-                LineValue::Count(params.streams),
-            ),
+            line("streams", "streams of each direction", LineValue::Count(params.streams)),
         ];
         if params.rate > 0 {
             let bits = params.rate * params.streams;
-            lines.push(line(
-                "rate_bits_per_s",
-                "bits per second",
-                LineValue::Count(bits),
-            ));
+            lines.push(line("rate_bits_per_s", "bits per second", LineValue::Count(bits)));
         }
         if params.omit > 0 {
-            lines.push(line(
-                "omit_s",
-                "left out at the begin, s",
-                LineValue::Count(params.omit),
-            ));
+            lines.push(line("omit_s", "left out at the begin, s", LineValue::Count(params.omit)));
         }
         match (params.bytes, params.blocks) {
-            (0, 0) => lines.push(line(
-                "estimated_s",
-                "measuring",
-                LineValue::Decimal(params.time as f64),
-            )),
+            (0, 0) => lines.push(line("estimated_s", "measuring", LineValue::Decimal(params.time as f64))),
             (0, blocks) => lines.push(line("blocks", "blocks to send", LineValue::Count(blocks))),
             (bytes, _) => lines.push(line("bytes", "bytes to send", LineValue::Count(bytes))),
         }
@@ -176,9 +142,7 @@ impl Aimed for Aim {
         let mut sampler = Sampler::new(Vec::new());
         let host_before = sampler.sample();
         let begun = Instant::now();
-        let started_s = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |time| time.as_secs());
+        let started_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         let seen = client::run(&self.ask, stop, steps, of)?;
         let elapsed_ns = begun.elapsed().as_nanos() as u64;
         if seen.is_stopped && seen.own.streams.iter().all(|stream| stream.bytes == 0) {
@@ -199,16 +163,8 @@ impl Aimed for Aim {
 /// As `uname -a` without the operating system.
 fn system() -> String {
     let of = rustix::system::uname();
-    let parts = [
-        of.sysname(),
-        of.nodename(),
-        of.release(),
-        of.version(),
-        of.machine(),
-    ];
-    parts
-        .map(|part| part.to_string_lossy().into_owned())
-        .join(" ")
+    let parts = [of.sysname(), of.nodename(), of.release(), of.version(), of.machine()];
+    parts.map(|part| part.to_string_lossy().into_owned()).join(" ")
 }
 
 impl Measured for NetReadings {

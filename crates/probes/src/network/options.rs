@@ -1,8 +1,7 @@
 //! What may be asked of the network probe, in iperf3's own words.
 
 use super::params::{
-    BLOCK_MOST, BURST_MOST, DATAGRAM, OMIT_MOST, Params, STREAMS_MOST, TCP_BLOCK, TIME_MOST,
-    UDP_RATE, WINDOW_MOST,
+    BLOCK_MOST, BURST_MOST, DATAGRAM, OMIT_MOST, Params, STREAMS_MOST, TCP_BLOCK, TIME_MOST, UDP_RATE, WINDOW_MOST,
 };
 use super::wire::PORT;
 use crate::dial::Family;
@@ -33,74 +32,24 @@ const PACE: ProbeOption = ProbeOption::new(
 );
 const REVERSE: ProbeOption = ProbeOption::new("reverse", &["R"], "", "", "The server sends");
 const BIDIR: ProbeOption = ProbeOption::new("bidir", &[], "", "", "Both send at once");
-const PARALLEL: ProbeOption =
-    ProbeOption::new("parallel", &["P"], "N", "1", "Streams of each direction");
-const OMIT: ProbeOption = ProbeOption::new(
-    "omit",
-    &["O"],
-    "DURATION",
-    "0s",
-    "Leave out so much at the begin",
-);
-const BYTES: ProbeOption = ProbeOption::new(
-    "bytes",
-    &["n"],
-    "SIZE",
-    "",
-    "End after so many bytes instead of --time",
-);
-const BLOCKS: ProbeOption = ProbeOption::new(
-    "blockcount",
-    &["k"],
-    "N",
-    "",
-    "End after so many blocks instead of --time",
-);
-const LENGTH: ProbeOption = ProbeOption::new(
-    "length",
-    &["l"],
-    "SIZE",
-    "",
-    "Bytes of a block; TCP: 128K, UDP: what fits a packet",
-);
-const WINDOW: ProbeOption = ProbeOption::new(
-    "window",
-    &["w"],
-    "SIZE",
-    "",
-    "Bytes of the sockets' buffers",
-);
-const CONGESTION: ProbeOption = ProbeOption::new(
-    "congestion",
-    &["C"],
-    "NAME",
-    "",
-    "Congestion control of TCP: cubic, bbr, reno",
-);
+const PARALLEL: ProbeOption = ProbeOption::new("parallel", &["P"], "N", "1", "Streams of each direction");
+const OMIT: ProbeOption = ProbeOption::new("omit", &["O"], "DURATION", "0s", "Leave out so much at the begin");
+const BYTES: ProbeOption = ProbeOption::new("bytes", &["n"], "SIZE", "", "End after so many bytes instead of --time");
+const BLOCKS: ProbeOption =
+    ProbeOption::new("blockcount", &["k"], "N", "", "End after so many blocks instead of --time");
+const LENGTH: ProbeOption =
+    ProbeOption::new("length", &["l"], "SIZE", "", "Bytes of a block; TCP: 128K, UDP: what fits a packet");
+const WINDOW: ProbeOption = ProbeOption::new("window", &["w"], "SIZE", "", "Bytes of the sockets' buffers");
+const CONGESTION: ProbeOption =
+    ProbeOption::new("congestion", &["C"], "NAME", "", "Congestion control of TCP: cubic, bbr, reno");
 const MSS: ProbeOption = ProbeOption::new("set-mss", &["M"], "SIZE", "", "Largest TCP segment");
 const NO_DELAY: ProbeOption = ProbeOption::new("no-delay", &["N"], "", "", "No Nagle algorithm");
-const ZERO_COPY: ProbeOption = ProbeOption::new(
-    "zerocopy",
-    &["Z"],
-    "",
-    "",
-    "Send without copying (sendfile)",
-);
+const ZERO_COPY: ProbeOption = ProbeOption::new("zerocopy", &["Z"], "", "", "Send without copying (sendfile)");
 const TOS: ProbeOption = ProbeOption::new("tos", &["S"], "N", "", "Type of service, 0 to 255");
-const FQ_RATE: ProbeOption = ProbeOption::new(
-    "fq-rate",
-    &[],
-    "RATE",
-    "",
-    "Pace each socket in the kernel, bits per second",
-);
-const INTERVAL: ProbeOption = ProbeOption::new(
-    "interval",
-    &["i"],
-    "DURATION",
-    "1s",
-    "A reading every so often, 100ms to 60s; 0: none",
-);
+const FQ_RATE: ProbeOption =
+    ProbeOption::new("fq-rate", &[], "RATE", "", "Pace each socket in the kernel, bits per second");
+const INTERVAL: ProbeOption =
+    ProbeOption::new("interval", &["i"], "DURATION", "1s", "A reading every so often, 100ms to 60s; 0: none");
 const BIND: ProbeOption = ProbeOption::new(
     "bind",
     &["B"],
@@ -115,20 +64,10 @@ const SECRET: ProbeOption = ProbeOption::new(
     "",
     "A secret that both ends know; a server with one serves assay alone",
 );
-const AFFINITY: ProbeOption = ProbeOption::new(
-    "affinity",
-    &["A"],
-    "N[,M]",
-    "",
-    "Keep the streams on CPU N here, and on CPU M there",
-);
-const VERBOSE: ProbeOption = ProbeOption::new(
-    "verbose",
-    &["V"],
-    "",
-    "",
-    "With --format tool: what iperf3 tells with -V",
-);
+const AFFINITY: ProbeOption =
+    ProbeOption::new("affinity", &["A"], "N[,M]", "", "Keep the streams on CPU N here, and on CPU M there");
+const VERBOSE: ProbeOption =
+    ProbeOption::new("verbose", &["V"], "", "", "With --format tool: what iperf3 tells with -V");
 const UNITS: ProbeOption = ProbeOption::new(
     "units",
     &["f"],
@@ -136,17 +75,9 @@ const UNITS: ProbeOption = ProbeOption::new(
     "",
     "With --format tool: rates in k, m, g, t (bits) or K, M, G, T (bytes), as iperf3's -f",
 );
-const ONE_OFF: ProbeOption =
-    ProbeOption::new("one-off", &["1"], "", "", "A server ends after one test");
-const OUTPUT: ProbeOption = ProbeOption::new(
-    "get-server-output",
-    &[],
-    "",
-    "",
-    "Bring the server's own text along",
-);
-const JSON: ProbeOption =
-    ProbeOption::new("json", &["J"], "", "", "The same as --format tool-json");
+const ONE_OFF: ProbeOption = ProbeOption::new("one-off", &["1"], "", "", "A server ends after one test");
+const OUTPUT: ProbeOption = ProbeOption::new("get-server-output", &[], "", "", "Bring the server's own text along");
+const JSON: ProbeOption = ProbeOption::new("json", &["J"], "", "", "The same as --format tool-json");
 const WIDE: ProbeOption = ProbeOption::new("udp-counters-64bit", &[], "", "", "");
 
 /// All of them, in the order of help.
@@ -233,8 +164,7 @@ fn bitrate(request: &Request, option: &ProbeOption) -> Result<Option<(u64, u64)>
     };
     let number: Option<f64> = rate[..rate.len() - letters.len()].parse().ok();
     let number = number.filter(|n| n * factor <= 1e15);
-    let number =
-        number.ok_or_else(|| option.refused(text, "bits per second, such as 500K, 10M or 2.5G"))?;
+    let number = number.ok_or_else(|| option.refused(text, "bits per second, such as 500K, 10M or 2.5G"))?;
     let burst = burst.parse().ok().filter(|n| (1..=BURST_MOST).contains(n));
     let burst = burst.ok_or_else(|| option.refused(text, "1 to 1000 blocks at once are taken"))?;
     Ok(Some(((number * factor) as u64, burst)))
@@ -250,10 +180,7 @@ fn affinity(request: &Request) -> Result<(Option<u32>, Option<u32>), EngineError
         None => (text, None),
     };
     let cpu = |text: &str| {
-        let cpu = text
-            .parse()
-            .ok()
-            .filter(|cpu| *cpu < CpuSet::MAX_CPU as u32);
+        let cpu = text.parse().ok().filter(|cpu| *cpu < CpuSet::MAX_CPU as u32);
         cpu.ok_or_else(|| AFFINITY.refused(text, "a CPU's number, or two: here,there"))
     };
     let (here, there) = (cpu(here)?, there.map(cpu).transpose()?);
@@ -292,17 +219,12 @@ impl Ask {
         params.server_cpu = server_cpu;
         Ok(Self {
             host: asked::host(request)?,
-            port: request
-                .number(&PORT_OPTION, 1..=65_535)?
-                .map_or(PORT, |port| port as u16),
+            port: request.number(&PORT_OPTION, 1..=65_535)?.map_or(PORT, |port| port as u16),
             family: asked::family(request)?,
             bind: asked::local_address(request, &BIND)?,
             secret: request.said(&SECRET).map(PathBuf::from),
             patience: request
-                .duration(
-                    &PATIENCE,
-                    Duration::from_millis(100)..=Duration::from_secs(3600),
-                )?
+                .duration(&PATIENCE, Duration::from_millis(100)..=Duration::from_secs(3600))?
                 .unwrap_or_default(),
             is_one_off: request.is_on(&ONE_OFF),
             is_strict,
@@ -323,10 +245,7 @@ fn params(request: &Request) -> Result<Params, EngineError> {
         return Err(asked::exclusive("--reverse and --bidir"));
     }
     let most = 1 << 50;
-    let (bytes, blocks) = (
-        request.size_bytes(&BYTES, 1..=most)?,
-        request.number(&BLOCKS, 1..=most)?,
-    );
+    let (bytes, blocks) = (request.size_bytes(&BYTES, 1..=most)?, request.number(&BLOCKS, 1..=most)?);
     if bytes.is_some() && blocks.is_some() {
         return Err(asked::exclusive("--bytes and --blockcount"));
     }
@@ -343,9 +262,7 @@ fn params(request: &Request) -> Result<Params, EngineError> {
     }
     let seconds = request.time.as_secs_f64().ceil() as u64;
     if seconds > TIME_MOST {
-        return Err(EngineError::Usage(format!(
-            "--time {seconds}s: 86400s at most"
-        )));
+        return Err(EngineError::Usage(format!("--time {seconds}s: 86400s at most")));
     }
     let (rate, burst) = bitrate(request, &RATE)?.unwrap_or((if is_udp { UDP_RATE } else { 0 }, 1));
     let is_for_time = bytes.is_none() && blocks.is_none();

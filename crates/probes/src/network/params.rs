@@ -71,11 +71,9 @@ impl Params {
         put("num", json!(self.bytes));
         put("blockcount", json!(self.blocks));
         put("parallel", json!(self.streams));
-        for (key, is) in [
-            ("reverse", self.is_reverse),
-            ("bidirectional", self.is_bidirectional),
-            ("nodelay", self.no_delay),
-        ] {
+        for (key, is) in
+            [("reverse", self.is_reverse), ("bidirectional", self.is_bidirectional), ("nodelay", self.no_delay)]
+        {
             if is {
                 put(key, json!(true));
             }
@@ -87,21 +85,12 @@ impl Params {
             ("TOS", known(self.tos.map(u64::from))),
             ("fqrate", known(self.pacing)),
             ("server_affinity", known(self.server_cpu.map(u64::from))),
-            (
-                "congestion",
-                self.congestion.as_ref().map(|name| json!(name)),
-            ),
-            (
-                "bandwidth",
-                (self.rate > 0 || self.is_udp).then(|| json!(self.rate)),
-            ),
+            ("congestion", self.congestion.as_ref().map(|name| json!(name))),
+            ("bandwidth", (self.rate > 0 || self.is_udp).then(|| json!(self.rate))),
             ("burst", (self.burst > 1).then(|| json!(self.burst))),
             ("udp_counters_64bit", self.wide_counters.then(|| json!(1))),
             ("zerocopy", self.zero_copy.then(|| json!(1))),
-            (
-                "get_server_output",
-                self.wants_server_output.then(|| json!(1)),
-            ),
+            ("get_server_output", self.wants_server_output.then(|| json!(1))),
         ] {
             if let Some(value) = value {
                 put(key, value);
@@ -123,9 +112,7 @@ impl Params {
                     (value >= 0.0 && value <= most as f64).then_some(value as u64)
                 });
                 let known = known.filter(|value| *value <= most);
-                known
-                    .map(Some)
-                    .ok_or_else(|| format!("{key} {value} is not a number from 0 to {most}"))
+                known.map(Some).ok_or_else(|| format!("{key} {value} is not a number from 0 to {most}"))
             }
         };
         let is = |key: &str| match frame.get(key) {
@@ -241,11 +228,7 @@ mod tests {
     #[test]
     fn net_06_ids_leave_two_out_and_both_ways_send_first() {
         assert_eq!(stream_ids(3).collect::<Vec<_>>(), [1, 3, 4]);
-        let both = Params {
-            streams: 2,
-            is_bidirectional: true,
-            ..Params::default()
-        };
+        let both = Params { streams: 2, is_bidirectional: true, ..Params::default() };
         let ids: Vec<(i64, bool)> = stream_ids(4).zip(both.client_sends()).collect();
         assert_eq!(ids, [(1, true), (3, true), (4, false), (5, false)]);
     }

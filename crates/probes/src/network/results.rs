@@ -106,11 +106,7 @@ impl UdpErrors {
             let (_, value) = pairs.find(|(name, _)| *name == wanted)?;
             value.parse().ok()
         };
-        Some(Self {
-            in_errors: of("InErrors")?,
-            receive_buffer: of("RcvbufErrors")?,
-            send_buffer: of("SndbufErrors")?,
-        })
+        Some(Self { in_errors: of("InErrors")?, receive_buffer: of("RcvbufErrors")?, send_buffer: of("SndbufErrors")? })
     }
 
     pub(crate) fn now() -> Option<Self> {
@@ -177,10 +173,7 @@ impl Results {
         let cpu = |key: &str| number(frame, key);
         let streams = frame.get("streams").and_then(Value::as_array);
         let streams = streams.ok_or("its results name no streams")?;
-        let read: Result<Vec<StreamEnd>, String> = streams
-            .iter()
-            .map(|stream| self::stream(stream, wanted))
-            .collect();
+        let read: Result<Vec<StreamEnd>, String> = streams.iter().map(|stream| self::stream(stream, wanted)).collect();
         let mut read = read?;
         for (id, _) in wanted {
             if !read.iter().any(|stream| stream.id == *id) {
@@ -193,8 +186,7 @@ impl Results {
         let native = frame.get("assay").cloned();
         let native: Option<Native> = native.and_then(|native| serde_json::from_value(native).ok());
         let text = |key: &str| frame.get(key).and_then(Value::as_str).map(str::to_owned);
-        let output = text("server_output_text")
-            .or_else(|| Some(frame.get("server_output_json")?.to_string()));
+        let output = text("server_output_text").or_else(|| Some(frame.get("server_output_json")?.to_string()));
         if let Some(native) = &native {
             for stream in &native.streams {
                 let known = read.iter_mut().find(|known| known.id == stream.id);
@@ -204,11 +196,7 @@ impl Results {
             }
         }
         Ok(Self {
-            cpu: CpuPct {
-                total: cpu("cpu_util_total")?,
-                user: cpu("cpu_util_user")?,
-                system: cpu("cpu_util_system")?,
-            },
+            cpu: CpuPct { total: cpu("cpu_util_total")?, user: cpu("cpu_util_user")?, system: cpu("cpu_util_system")? },
             congestion: text("congestion_used"),
             streams: read,
             native,
@@ -225,9 +213,7 @@ fn number(of: &Value, key: &str) -> Result<f64, String> {
 
 /// A count that some versions write as the bits of a negative number, and some as a decimal.
 pub(crate) fn count(of: &Value, key: &str) -> Result<Option<u64>, String> {
-    let value = of
-        .get(key)
-        .ok_or_else(|| format!("its results lack {key}"))?;
+    let value = of.get(key).ok_or_else(|| format!("its results lack {key}"))?;
     if let Some(whole) = value.as_u64() {
         return Ok((whole < 1 << 63).then_some(whole));
     }
@@ -240,8 +226,7 @@ fn stream(of: &Value, wanted: &[(i64, bool)]) -> Result<StreamEnd, String> {
     let id = of.get("id").and_then(Value::as_i64);
     let id = id.ok_or("a stream of its results has no id")?;
     let known = wanted.iter().find(|(known, _)| *known == id);
-    let (_, is_sender) =
-        known.ok_or_else(|| format!("its results name stream {id}, which there is not"))?;
+    let (_, is_sender) = known.ok_or_else(|| format!("its results name stream {id}, which there is not"))?;
     let known = |key: &str| count(of, key).map(|count| count.unwrap_or(0));
     let time = |key: &str| of.get(key).and_then(Value::as_f64).unwrap_or(0.0);
     let omitted = |key: &str| count(of, key).ok().flatten().unwrap_or(0);
@@ -259,11 +244,7 @@ fn stream(of: &Value, wanted: &[(i64, bool)]) -> Result<StreamEnd, String> {
 }
 
 /// What assay adds to a frame of results.
-pub(crate) fn native(
-    streams: &[StreamEnd],
-    udp: Option<UdpErrors>,
-    steal_pct: Option<f64>,
-) -> Native {
+pub(crate) fn native(streams: &[StreamEnd], udp: Option<UdpErrors>, steal_pct: Option<f64>) -> Native {
     let millis = assay_run::host::usable_millicpus();
     Native {
         version: format!("{} (iperf {VERSION})", env!("CARGO_PKG_VERSION")),
@@ -297,26 +278,14 @@ mod tests {
         assert_eq!(read.streams[0].retransmits, Some(3));
         assert_eq!((read.streams[0].bytes, read.streams[0].seconds), (77, 2.5));
         assert_eq!(Results::default().frame()["sender_has_retransmits"], -1);
-        let ours = Results {
-            streams: vec![StreamEnd {
-                id: 1,
-                ..StreamEnd::default()
-            }],
-            ..Results::default()
-        };
+        let ours = Results { streams: vec![StreamEnd { id: 1, ..StreamEnd::default() }], ..Results::default() };
         assert_eq!(ours.frame()["streams"][0]["retransmits"], -1);
     }
 
     #[test]
     fn what_an_assay_tells_comes_whole() {
-        let stream = StreamEnd {
-            id: 3,
-            is_sender: true,
-            bytes: 5,
-            busy_us: Some(7),
-            unique: Some(9),
-            ..StreamEnd::default()
-        };
+        let stream =
+            StreamEnd { id: 3, is_sender: true, bytes: 5, busy_us: Some(7), unique: Some(9), ..StreamEnd::default() };
         let ours = Results {
             native: Some(native(std::slice::from_ref(&stream), None, Some(1.0))),
             streams: vec![stream],
@@ -340,10 +309,7 @@ mod tests {
         let text = "Ip: Forwarding\nIp: 1\nUdp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors\n\
             Udp: 10 2 5 11 4 1\n";
         let all = UdpErrors::parse(text).unwrap();
-        assert_eq!(
-            (all.in_errors, all.receive_buffer, all.send_buffer),
-            (5, 4, 1)
-        );
+        assert_eq!((all.in_errors, all.receive_buffer, all.send_buffer), (5, 4, 1));
         assert_eq!(UdpErrors::parse("Tcp: x\n"), None);
     }
 }

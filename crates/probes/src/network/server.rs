@@ -12,8 +12,7 @@ use super::options::{Ask, may_run_on};
 use super::params::{Params, stream_ids};
 use super::results::Results;
 use super::wire::{
-    BAD_PARAMETERS, Broken, COOKIE_BYTES, Control, Cookie, NOT_AUTHORIZED, PARAMS_MOST,
-    RESULTS_MOST, State,
+    BAD_PARAMETERS, Broken, COOKIE_BYTES, Control, Cookie, NOT_AUTHORIZED, PARAMS_MOST, RESULTS_MOST, State,
 };
 use crate::dial::{self, SocketWords};
 use crate::peer::hello::{MAGIC, welcome};
@@ -97,25 +96,21 @@ impl Server {
 
 impl Serving for Server {
     fn plan(&self) -> Vec<Line> {
-        let line = |key, label: &str, value: String| Line {
-            key,
-            label: label.to_owned(),
-            value: LineValue::Text(value),
-        };
+        let line =
+            |key, label: &str, value: String| Line { key, label: label.to_owned(), value: LineValue::Text(value) };
         let whom = match self.secret {
             Some(_) => "assay with the same --secret-file; not iperf3",
             None => "any iperf3 or assay that reaches this address",
         };
-        vec![
-            line("listens", "listening on", self.listener.address()),
-            line("serves", "serving", whom.to_owned()),
-        ]
+        vec![line("listens", "listening on", self.listener.address()), line("serves", "serving", whom.to_owned())]
     }
 
     fn serve(&self, stop: &Stop, say: &(dyn Fn(&str) + Sync)) -> Result<(), EngineError> {
-        let at = self.listener.address().parse().map_err(|_| {
-            EngineError::Unusable("the address of the listening socket is not known".to_owned())
-        })?;
+        let at = self
+            .listener
+            .address()
+            .parse()
+            .map_err(|_| EngineError::Unusable("the address of the listening socket is not known".to_owned()))?;
         let shared = Shared {
             server: self,
             at,
@@ -138,8 +133,7 @@ impl Serving for Server {
                 return;
             }
             shared.banner();
-            self.listener
-                .serve(CONNECTIONS, FIRST_WORDS, &both, |peer, _| shared.meet(peer));
+            self.listener.serve(CONNECTIONS, FIRST_WORDS, &both, |peer, _| shared.meet(peer));
         });
         Ok(())
     }
@@ -150,9 +144,7 @@ impl Shared<'_> {
         let number = self.tests.load(Ordering::Relaxed) + 1;
         let rule = "-".repeat(59);
         let port = self.at.port();
-        (self.say)(&format!(
-            "{rule}\nServer listening on {port} (test #{number})\n{rule}"
-        ));
+        (self.say)(&format!("{rule}\nServer listening on {port} (test #{number})\n{rule}"));
     }
 
     fn running(&self) -> MutexGuard<'_, Option<Running>> {
@@ -199,30 +191,18 @@ impl Shared<'_> {
             if let Some(running) = running.as_ref() {
                 let is_its_own = running.cookie == cookie && !is_greeting;
                 // A stream that comes too late finds nobody.
-                if !is_its_own
-                    || running
-                        .streams
-                        .send((peer.number(), control.stream))
-                        .is_err()
-                {
+                if !is_its_own || running.streams.send((peer.number(), control.stream)).is_err() {
                     let _ = refuse(peer.stream());
                 }
                 return;
             }
             if self.server.secret.is_some() && !is_greeting {
                 let _ = control.send_error(NOT_AUTHORIZED, 0);
-                (self.say)(&format!(
-                    "{}: refused, it does not know the secret",
-                    peer.peer()
-                ));
+                (self.say)(&format!("{}: refused, it does not know the secret", peer.peer()));
                 return;
             }
             let (sender, receiver) = channel();
-            *running = Some(Running {
-                cookie,
-                streams: sender,
-                is_told: false,
-            });
+            *running = Some(Running { cookie, streams: sender, is_told: false });
             receiver
         };
         self.serve_test(control, &streams);
@@ -253,21 +233,10 @@ impl Shared<'_> {
     fn serve_test(&self, control: Control, streams: &Receiver<Arrived>) {
         let from = control.stream.peer_addr().map(dial::plain);
         if let Ok(from) = from {
-            (self.say)(&format!(
-                "Accepted connection from {}, port {}",
-                from.ip(),
-                from.port()
-            ));
+            (self.say)(&format!("Accepted connection from {}, port {}", from.ip(), from.port()));
         }
-        let control = Control {
-            patience: self.server.patience,
-            ..control
-        };
-        let mut test = Test {
-            shared: self,
-            control,
-            streams,
-        };
+        let control = Control { patience: self.server.patience, ..control };
+        let mut test = Test { shared: self, control, streams };
         match test.run() {
             Ok(text) => (self.say)(&text),
             Err(End::Peer(broken)) => (self.say)(&format!("the client is gone: {broken}")),
@@ -349,10 +318,7 @@ impl Test<'_> {
             Ok(udp) => udp,
             Err(error) => {
                 let errno = error.raw_os_error().unwrap_or(0);
-                let why = format!(
-                    "the UDP port {} cannot be bound: {error}",
-                    self.shared.at.port()
-                );
+                let why = format!("the UDP port {} cannot be bound: {error}", self.shared.at.port());
                 return Err(self.turn_away(BAD_PARAMETERS, errno, why));
             }
         };
@@ -363,9 +329,7 @@ impl Test<'_> {
             None => self.accept_tcp(sends.len(), &words)?,
         };
         let streams = stream_ids(sends.len()).zip(sends).zip(sockets);
-        let stream = |((id, client_sends), socket): ((i64, bool), Socket)| {
-            Stream::new(id, !client_sends, socket)
-        };
+        let stream = |((id, client_sends), socket): ((i64, bool), Socket)| Stream::new(id, !client_sends, socket);
         self.measure(streams.map(stream).collect(), &params)
     }
 
@@ -391,19 +355,11 @@ impl Test<'_> {
                 (self.shared.say)(&format!("warning: {error}"));
             }
         }
-        Ok(arrived
-            .into_iter()
-            .map(|(_, stream)| Socket::Tcp(stream))
-            .collect())
+        Ok(arrived.into_iter().map(|(_, stream)| Socket::Tcp(stream)).collect())
     }
 
     /// A client's hello on the bound socket makes that socket a stream's own; a fresh one takes its place.
-    fn accept_udp(
-        &mut self,
-        mut listening: UdpSocket,
-        count: usize,
-        words: &SocketWords,
-    ) -> Result<Vec<Socket>, End> {
+    fn accept_udp(&mut self, mut listening: UdpSocket, count: usize, words: &SocketWords) -> Result<Vec<Socket>, End> {
         let client: IpAddr = dial::plain(self.control.stream.peer_addr()?).ip();
         let until = Instant::now() + self.control.patience;
         let mut into = [0; 64];
@@ -435,9 +391,7 @@ impl Test<'_> {
             return Err(End::Told("stopped".to_owned()));
         }
         if let Some(state) = self.control.state_within(Duration::ZERO)? {
-            return Err(End::Told(format!(
-                "the client is at {state:?} before its streams are open"
-            )));
+            return Err(End::Told(format!("the client is at {state:?} before its streams are open")));
         }
         match Instant::now() < until {
             true => Ok(()),
@@ -492,19 +446,13 @@ impl Test<'_> {
         let mut next: f64 = 1.0;
         let mut moved = (0, Instant::now());
         loop {
-            let edge = if meter.base == 0 && omit > 0.0 {
-                next.min(omit)
-            } else {
-                next
-            };
+            let edge = if meter.base == 0 && omit > 0.0 { next.min(omit) } else { next };
             let wait = (edge - meter.elapsed_s()).clamp(0.0, LOOK.as_secs_f64());
             if let Some(state) = self.control.state_within(Duration::from_secs_f64(wait))? {
                 meter.tick(crew);
                 return match state {
                     State::TestEnd | State::ClientTerminate => Ok(state),
-                    other => Err(End::Told(format!(
-                        "the client is at {other:?} while the test runs"
-                    ))),
+                    other => Err(End::Told(format!("the client is at {other:?} while the test runs"))),
                 };
             }
             let now = meter.elapsed_s();
@@ -519,11 +467,7 @@ impl Test<'_> {
                 let _ = self.control.send_state(State::ServerTerminate);
                 return Err(End::Told("stopped while a test was running".to_owned()));
             }
-            let bytes = crew
-                .streams
-                .iter()
-                .map(|stream| stream.seen.bytes.load(Ordering::Relaxed))
-                .sum();
+            let bytes = crew.streams.iter().map(|stream| stream.seen.bytes.load(Ordering::Relaxed)).sum();
             if bytes != moved.0 {
                 moved = (bytes, Instant::now());
             }

@@ -35,23 +35,14 @@ fn both_ends_agree_on_what_was_moved_in_every_mode() {
         &["udp", "bitrate=20M", "bidir", "pace=strict"],
         &["set-mss=1000", "window=65536"],
     ] {
-        let record = served
-            .run(1, more)
-            .unwrap_or_else(|error| panic!("{more:?}: {error}"));
+        let record = served.run(1, more).unwrap_or_else(|error| panic!("{more:?}: {error}"));
         let bad = assay_measure::identity::violated(&record).len();
         assert_eq!(bad, 0, "{more:?}: {:?}", record.integrity);
         assert_eq!(record.run.verdict, "complete", "{more:?}");
         let is_both = more.contains(&"bidir");
         let proto = if more.contains(&"udp") { "udp" } else { "tcp" };
-        for role in if is_both {
-            &["tx_c_", "rx_c_"][..]
-        } else {
-            &[""]
-        } {
-            let got = figure(
-                &record,
-                &format!("{role}receiver.{proto}_throughput_bits_per_s_mean"),
-            );
+        for role in if is_both { &["tx_c_", "rx_c_"][..] } else { &[""] } {
+            let got = figure(&record, &format!("{role}receiver.{proto}_throughput_bits_per_s_mean"));
             assert!(got > 1e6, "{more:?} {role}: {got}");
             if proto == "udp" {
                 // Nothing is lost on loopback but what the kernel says it dropped while this machine was busy.
@@ -70,19 +61,14 @@ fn net_11_what_is_left_out_counts_nowhere() {
     let rows = part["intervals"].as_array().unwrap();
     let omitted = rows.iter().filter(|row| row["is_omitted"] == true).count();
     assert_eq!((rows.len(), omitted), (5, 2), "{rows:#?}");
-    let text = super::record::NetworkRecords
-        .in_words_of_tool(&record)
-        .unwrap();
+    let text = super::record::NetworkRecords.in_words_of_tool(&record).unwrap();
     assert_eq!(text.matches("(omitted)").count(), 2, "{text}");
     let of_sender = text.lines().find(|line| line.ends_with("sender")).unwrap();
     // It is as long as the intervals that count, which a busy host may end a little late.
     let counted = rows.iter().filter(|row| row["is_omitted"] == false);
     let ends = counted.map(|row| row["end_s"].as_f64().unwrap());
     let end_s = ends.fold(0.0, f64::max);
-    assert!(
-        of_sender.contains(&format!("  0.00-{end_s:.2}   sec")),
-        "{text}"
-    );
+    assert!(of_sender.contains(&format!("  0.00-{end_s:.2}   sec")), "{text}");
     // 80 Mbit/s for 3 s, not for 5.
     let moved = figure(&record, "sender.tcp_moved_bytes");
     assert!((25e6..36e6).contains(&moved), "{moved}");
@@ -94,10 +80,7 @@ fn a_number_of_bytes_or_blocks_ends_a_test() {
     for (more, bytes) in [
         (&["bytes=10M"][..], 10 << 20),
         (&["blockcount=100"], 100 << 17),
-        (
-            &["udp", "bitrate=100M", "blockcount=50", "length=1000"],
-            50_000,
-        ),
+        (&["udp", "bitrate=100M", "blockcount=50", "length=1000"], 50_000),
     ] {
         let record = served.run(60, more).unwrap();
         let proto = if more[0] == "udp" { "udp" } else { "tcp" };
@@ -149,11 +132,7 @@ fn a_server_outlives_clients_that_say_nothing_nonsense_or_too_much() {
         panic!("it is busy for good");
     };
     let mut held = Vec::new();
-    for after in [
-        &b"\xff\xff\xff\xff"[..],
-        b"\0\0\0\x05{{{{{",
-        b"\0\0\0\x0f{\"tcp\":\"maybe\"}",
-    ] {
+    for after in [&b"\xff\xff\xff\xff"[..], b"\0\0\0\x05{{{{{", b"\0\0\0\x0f{\"tcp\":\"maybe\"}"] {
         let mut control = ask();
         control.send(after).unwrap();
         // It closes, or says what it does not like.
@@ -162,9 +141,7 @@ fn a_server_outlives_clients_that_say_nothing_nonsense_or_too_much() {
     }
     // One that asks for streams and opens none, and one that is gone in the middle.
     let mut control = ask();
-    control
-        .send_json(&serde_json::json!({"tcp": true, "time": 1}))
-        .unwrap();
+    control.send_json(&serde_json::json!({"tcp": true, "time": 1})).unwrap();
     assert_eq!(control.state().unwrap(), State::CreateStreams);
     drop(control);
     let again = (0..50).find_map(|_| {
@@ -186,9 +163,7 @@ fn told_of(answer: &'static [u8]) -> String {
             std::io::Write::write_all(&mut stream, answer).unwrap();
             held.lock().unwrap().push(stream);
         });
-        against(&Network, port, 1, &["patience=500ms"])
-            .unwrap_err()
-            .to_string()
+        against(&Network, port, 1, &["patience=500ms"]).unwrap_err().to_string()
     })
 }
 
@@ -205,13 +180,8 @@ fn a_peer_that_is_silent_or_no_peer_ends_in_one_sentence_within_the_patience() {
         let told = told_of(answer);
         assert!(told.contains(wanted), "{answer:?}: {told}");
     }
-    let told = against(&Network, free_port(), 1, &[])
-        .unwrap_err()
-        .to_string();
-    assert!(
-        told.contains("cannot connect") && told.contains("assay net server"),
-        "{told}"
-    );
+    let told = against(&Network, free_port(), 1, &[]).unwrap_err().to_string();
+    assert!(told.contains("cannot connect") && told.contains("assay net server"), "{told}");
 }
 
 #[test]
@@ -221,9 +191,7 @@ fn who_knows_the_secret_is_served_and_an_iperf3_is_told_why_not() {
     std::fs::write(&file, "a secret of ours").unwrap();
     let secret = format!("secret-file={}", file.display());
     let served = Served::new(&Network, &[&secret]);
-    let record = served
-        .run(1, &[&secret, "parallel=2", "bitrate=10M"])
-        .unwrap();
+    let record = served.run(1, &[&secret, "parallel=2", "bitrate=10M"]).unwrap();
     assert_eq!(record.run.verdict, "complete");
     let refused = served.run(1, &[]).unwrap_err().to_string();
     assert!(refused.contains("--secret-file"), "{refused}");
@@ -256,10 +224,7 @@ fn words_that_contradict_or_exceed_are_told_before_anything_is_sent() {
     ] {
         let error = against(&Network, 1, 1, more).unwrap_err();
         let told = error.to_string();
-        assert!(
-            matches!(error, EngineError::Usage(_)) && told.contains(wanted),
-            "{more:?}: {told}"
-        );
+        assert!(matches!(error, EngineError::Usage(_)) && told.contains(wanted), "{more:?}: {told}");
     }
 }
 

@@ -140,9 +140,7 @@ impl Control {
 
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), Broken> {
         match self.stream.write_all(bytes) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                Err(Broken::Silent(self.patience))
-            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(Broken::Silent(self.patience)),
             done => done.map_err(Broken::from),
         }
     }
@@ -182,9 +180,7 @@ impl Control {
         self.receive(&mut byte)?;
         let byte = byte[0] as i8;
         let state = State::of(byte);
-        state
-            .map(Some)
-            .ok_or_else(|| Broken::Garbage(format!("state {byte} does not exist")))
+        state.map(Some).ok_or_else(|| Broken::Garbage(format!("state {byte} does not exist")))
     }
 
     /// The next state, which the other end owes.
@@ -237,9 +233,7 @@ impl Control {
 pub(crate) fn frame_length(word: [u8; 4], most: u32) -> Result<usize, Broken> {
     let length = u32::from_be_bytes(word);
     if length == 0 || length > most {
-        return Err(Broken::Garbage(format!(
-            "a frame of {length} bytes is announced; 1 to {most} are taken"
-        )));
+        return Err(Broken::Garbage(format!("a frame of {length} bytes is announced; 1 to {most} are taken")));
     }
     Ok(length as usize)
 }

@@ -8,13 +8,8 @@ use std::net::IpAddr;
 
 pub(crate) const V4: ProbeOption = ProbeOption::new("version4", &["4"], "", "", "IPv4 only");
 pub(crate) const V6: ProbeOption = ProbeOption::new("version6", &["6"], "", "", "IPv6 only");
-pub(crate) const PATIENCE: ProbeOption = ProbeOption::new(
-    "patience",
-    &[],
-    "DURATION",
-    "10s",
-    "How long the other end may be silent",
-);
+pub(crate) const PATIENCE: ProbeOption =
+    ProbeOption::new("patience", &[], "DURATION", "10s", "How long the other end may be silent");
 
 /// The host, without the brackets of an IPv6 address.
 pub(crate) fn host(request: &Request) -> Result<String, EngineError> {
@@ -45,21 +40,14 @@ pub(crate) fn word_of(family: Family) -> Option<&'static str> {
 }
 
 /// The local address.
-pub(crate) fn local_address(
-    request: &Request,
-    option: &ProbeOption,
-) -> Result<Option<IpAddr>, EngineError> {
-    const NEEDED: &str =
-        "an address of this host is needed, such as 127.0.0.1 or ::1; 0.0.0.0 is all of them";
+pub(crate) fn local_address(request: &Request, option: &ProbeOption) -> Result<Option<IpAddr>, EngineError> {
+    const NEEDED: &str = "an address of this host is needed, such as 127.0.0.1 or ::1; 0.0.0.0 is all of them";
     let read = |text: &str| text.parse().map_err(|_| option.refused(text, NEEDED));
     request.said(option).map(read).transpose()
 }
 
 /// The secret of a file.
-pub(crate) fn secret(
-    request: &Request,
-    option: &ProbeOption,
-) -> Result<Option<Secret>, EngineError> {
+pub(crate) fn secret(request: &Request, option: &ProbeOption) -> Result<Option<Secret>, EngineError> {
     let read = |path: &str| Secret::of_file(path.as_ref());
     request.said(option).map(read).transpose()
 }

@@ -71,9 +71,7 @@ impl Hello {
         bytes[16..18].copy_from_slice(&service.version.to_le_bytes());
         bytes[18..20].copy_from_slice(&word.to_le_bytes());
         let random = SystemRandom::new();
-        random
-            .fill(&mut bytes[32..])
-            .map_err(|_| PeerError::Foreign("this host has no random numbers".to_owned()))?;
+        random.fill(&mut bytes[32..]).map_err(|_| PeerError::Foreign("this host has no random numbers".to_owned()))?;
         Ok(Self(bytes))
     }
 
@@ -114,11 +112,7 @@ impl Hello {
 }
 
 /// Greets a server.
-pub(crate) fn greet(
-    line: &mut Line,
-    service: Service,
-    secret: Option<&Secret>,
-) -> Result<(), PeerError> {
+pub(crate) fn greet(line: &mut Line, service: Service, secret: Option<&Secret>) -> Result<(), PeerError> {
     let mine = Hello::new(service, if secret.is_some() { HAS_SECRET } else { 0 })?;
     line.write(&mine.0, WHAT)?;
     let theirs = Hello::read(line)?;
@@ -136,9 +130,7 @@ pub(crate) fn greet(
             let parts: [&[u8]; 3] = [b"server", &mine.0, &theirs.0];
             match secret.is_proof(&parts, &answer[2..]) {
                 true => Ok(()),
-                false => Err(PeerError::Refused(
-                    "the server does not know the secret of --secret-file".to_owned(),
-                )),
+                false => Err(PeerError::Refused("the server does not know the secret of --secret-file".to_owned())),
             }
         }
         (verdict, _) => Err(refused(verdict, service, &theirs)),
@@ -148,22 +140,19 @@ pub(crate) fn greet(
 fn refused(verdict: Option<Verdict>, service: Service, theirs: &Hello) -> PeerError {
     let name = service.name;
     PeerError::Refused(match verdict {
-        Some(Verdict::WrongService) => format!(
-            "an assay server, but of {}; start `assay {name} server` there",
-            theirs.service()
-        ),
+        Some(Verdict::WrongService) => {
+            format!("an assay server, but of {}; start `assay {name} server` there", theirs.service())
+        }
         Some(Verdict::WrongVersion) => format!(
             "it speaks version {} of the {name} protocol and this assay version {}; use the same assay on both hosts",
             theirs.version(),
             service.version
         ),
         Some(Verdict::NeedsSecret) => {
-            "it serves only who knows its secret; give --secret-file with the same content"
-                .to_owned()
+            "it serves only who knows its secret; give --secret-file with the same content".to_owned()
         }
         Some(Verdict::NoSecretHere) => {
-            "it was started without --secret-file; leave it out here, or start the server with it"
-                .to_owned()
+            "it was started without --secret-file; leave it out here, or start the server with it".to_owned()
         }
         Some(Verdict::WrongSecret) => "its secret is another than that of --secret-file".to_owned(),
         Some(Verdict::Busy) => "it serves as many clients as it may; try again later".to_owned(),
@@ -229,10 +218,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::time::Duration;
 
-    const SERVICE: Service = Service {
-        name: "redo",
-        version: 3,
-    };
+    const SERVICE: Service = Service { name: "redo", version: 3 };
 
     fn secret(text: &str) -> Secret {
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -241,16 +227,10 @@ mod tests {
     }
 
     /// What a client and a server with these say to each other, as sentences; empty where both are content.
-    fn meet(
-        client: (Service, Option<&str>),
-        server: (Service, Option<&str>),
-        is_busy: bool,
-    ) -> (String, String) {
+    fn meet(client: (Service, Option<&str>), server: (Service, Option<&str>), is_busy: bool) -> (String, String) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let said = |result: Result<(), PeerError>| {
-            result.err().map_or_else(String::new, |e| e.to_string())
-        };
+        let said = |result: Result<(), PeerError>| result.err().map_or_else(String::new, |e| e.to_string());
         let patience = Duration::from_secs(20);
         std::thread::scope(|scope| {
             let served = scope.spawn(|| {
@@ -289,19 +269,10 @@ mod tests {
 
     #[test]
     fn another_version_and_another_service_are_named() {
-        let other = Service {
-            version: 4,
-            ..SERVICE
-        };
+        let other = Service { version: 4, ..SERVICE };
         let (client, _) = meet((other, None), (SERVICE, None), false);
-        assert!(
-            client.contains("version 3") && client.contains("version 4"),
-            "{client}"
-        );
-        let ping = Service {
-            name: "ping",
-            ..SERVICE
-        };
+        assert!(client.contains("version 3") && client.contains("version 4"), "{client}");
+        let ping = Service { name: "ping", ..SERVICE };
         let (client, _) = meet((SERVICE, None), (ping, None), false);
         assert!(client.contains("an assay server, but of ping"), "{client}");
     }

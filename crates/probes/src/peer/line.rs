@@ -71,12 +71,7 @@ pub(crate) struct Line {
 
 impl Line {
     /// Connects, to the first address of a name that answers.
-    pub(crate) fn connect(
-        host: &str,
-        port: u16,
-        patience: Duration,
-        stop: &Stop,
-    ) -> Result<Self, EngineError> {
+    pub(crate) fn connect(host: &str, port: u16, patience: Duration, stop: &Stop) -> Result<Self, EngineError> {
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let peer = match bare.contains(':') {
             true => format!("[{bare}]:{port}"),
@@ -84,8 +79,7 @@ impl Line {
         };
         let unusable = |why: String| EngineError::Unusable(format!("{peer}: {why}"));
         let addresses = (bare, port).to_socket_addrs();
-        let addresses = addresses
-            .map_err(|error| unusable(format!("cannot find an address of {bare}: {error}")))?;
+        let addresses = addresses.map_err(|error| unusable(format!("cannot find an address of {bare}: {error}")))?;
         let mut refused = "the name has no address".to_owned();
         for address in addresses {
             match TcpStream::connect_timeout(&address, patience.max(LEAST)) {
@@ -109,13 +103,7 @@ impl Line {
         // Each piece of a wait; without it a request to stop would only be heard later.
         let _ = stream.set_read_timeout(Some(PIECE));
         let _ = stream.set_write_timeout(Some(PIECE));
-        Self {
-            stream,
-            peer,
-            patience,
-            stop: stop.clone(),
-            number: 0,
-        }
+        Self { stream, peer, patience, stop: stop.clone(), number: 0 }
     }
 
     /// As the listener counted it.
@@ -164,12 +152,7 @@ impl Line {
     }
 
     /// Writes all of both, in one call where the socket has room.
-    pub(crate) fn write_both(
-        &mut self,
-        head: &[u8],
-        body: &[u8],
-        what: &str,
-    ) -> Result<(), PeerError> {
+    pub(crate) fn write_both(&mut self, head: &[u8], body: &[u8], what: &str) -> Result<(), PeerError> {
         let mut done = 0;
         let mut wait = Wait::default();
         while done < head.len() + body.len() {
@@ -222,8 +205,5 @@ impl Line {
 
 /// Whether an error only says that nothing came yet.
 pub(crate) fn is_wait(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
-    )
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }

@@ -39,10 +39,7 @@ impl Listener {
             })?,
         };
         let at = SocketAddr::new(ip, port);
-        let cannot = |source| EngineError::Io {
-            what: format!("cannot listen on {at}"),
-            source,
-        };
+        let cannot = |source| EngineError::Io { what: format!("cannot listen on {at}"), source };
         let socket = TcpListener::bind(at).map_err(cannot)?;
         socket.set_nonblocking(true).map_err(cannot)?;
         Ok(Self { socket })
@@ -56,13 +53,7 @@ impl Listener {
 
     /// Serves each client on a thread of its own until asked to stop, then waits for them. `serve` is told when more than
     /// `most` are there already: it says so and ends.
-    pub(crate) fn serve(
-        &self,
-        most: usize,
-        patience: Duration,
-        stop: &Stop,
-        serve: impl Fn(Line, bool) + Sync,
-    ) {
+    pub(crate) fn serve(&self, most: usize, patience: Duration, stop: &Stop, serve: impl Fn(Line, bool) + Sync) {
         let serving = Arc::new(AtomicUsize::new(0));
         std::thread::scope(|scope| {
             let mut number = 0;

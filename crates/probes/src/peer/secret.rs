@@ -25,15 +25,11 @@ impl fmt::Debug for Secret {
 impl Secret {
     /// The content of a file, without the white space around it.
     pub(crate) fn of_file(path: &Path) -> Result<Self, EngineError> {
-        let cannot = |source| EngineError::Io {
-            what: format!("--secret-file {}: cannot read it", path.display()),
-            source,
-        };
+        let cannot =
+            |source| EngineError::Io { what: format!("--secret-file {}: cannot read it", path.display()), source };
         let mut bytes = Vec::new();
         let file = File::open(path).map_err(cannot)?;
-        file.take(MOST_BYTES + 1)
-            .read_to_end(&mut bytes)
-            .map_err(cannot)?;
+        file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
         let secret = bytes.trim_ascii();
         if !(LEAST_BYTES..=MOST_BYTES as usize).contains(&secret.len()) {
             return Err(EngineError::Usage(format!(

@@ -46,12 +46,7 @@ impl Served {
             assert!(!thread.is_finished(), "the server is gone");
             std::thread::sleep(Duration::from_millis(5));
         }
-        Self {
-            probe,
-            port,
-            stop,
-            thread: Some(thread),
-        }
+        Self { probe, port, stop, thread: Some(thread) }
     }
 
     pub(crate) fn run(&self, seconds: u64, more: &[&str]) -> Result<Record, EngineError> {
@@ -73,12 +68,7 @@ impl Steps for Quiet {
 }
 
 /// The probe against whoever listens there.
-pub(crate) fn against(
-    probe: &dyn Probe,
-    port: u16,
-    seconds: u64,
-    more: &[&str],
-) -> Result<Record, EngineError> {
+pub(crate) fn against(probe: &dyn Probe, port: u16, seconds: u64, more: &[&str]) -> Result<Record, EngineError> {
     let aimed = probe.aim(&request(port, seconds, more))?;
     let measured = aimed.measure(&Stop::new(), &Quiet)?;
     Ok(measured.record(&RunData::default()).expect("a record"))

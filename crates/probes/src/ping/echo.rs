@@ -27,10 +27,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// What both ends greet each other by.
-pub(super) const SERVICE: Service = Service {
-    name: "ping",
-    version: 1,
-};
+pub(super) const SERVICE: Service = Service { name: "ping", version: 1 };
 const MAGIC: &[u8; 8] = b"asECHO01";
 pub(super) const REQUEST_BYTES: usize = 32;
 pub(super) const REPLY_BYTES: usize = 48;
@@ -66,12 +63,8 @@ impl Head {
             return None;
         }
         let sizes = word(from, 24)?;
-        let head = Self {
-            seq: word(from, 8)?,
-            token: word(from, 16)?,
-            payload: sizes as u32,
-            reply: (sizes >> 32) as u32,
-        };
+        let head =
+            Self { seq: word(from, 8)?, token: word(from, 16)?, payload: sizes as u32, reply: (sizes >> 32) as u32 };
         let fits = |bytes: u32| u64::from(bytes) <= PAYLOAD_MOST;
         (fits(head.payload) && fits(head.reply)).then_some(head)
     }
@@ -105,13 +98,12 @@ impl Server {
     pub(super) fn new(ask: &super::options::Ask) -> Result<Self, EngineError> {
         let address = ask.bind.map_or_else(String::new, |ip| ip.to_string());
         let listener = Listener::bind(&address, ask.port)?;
-        let at: SocketAddr = listener.address().parse().map_err(|_| {
-            EngineError::Unusable("the address of the listening socket is not known".to_owned())
-        })?;
-        let udp = UdpSocket::bind(at).map_err(|source| EngineError::Io {
-            what: format!("cannot listen on {at} over UDP"),
-            source,
-        })?;
+        let at: SocketAddr = listener
+            .address()
+            .parse()
+            .map_err(|_| EngineError::Unusable("the address of the listening socket is not known".to_owned()))?;
+        let udp = UdpSocket::bind(at)
+            .map_err(|source| EngineError::Io { what: format!("cannot listen on {at} over UDP"), source })?;
         Ok(Self {
             listener,
             udp,
@@ -161,10 +153,7 @@ impl Server {
                 return;
             }
             std::thread::sleep(self.work);
-            if peer
-                .write(&reply(&head, received_ns, &clock), "a reply")
-                .is_err()
-            {
+            if peer.write(&reply(&head, received_ns, &clock), "a reply").is_err() {
                 return;
             }
         }
@@ -184,10 +173,7 @@ impl Server {
             let Some(head) = Head::read(&into[..count]) else {
                 continue;
             };
-            let known = tokens
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .contains(&head.token);
+            let known = tokens.lock().unwrap_or_else(PoisonError::into_inner).contains(&head.token);
             if known && count == REQUEST_BYTES + head.payload as usize {
                 std::thread::sleep(self.work);
                 // A reply that cannot be sent is a lost one.
@@ -199,41 +185,30 @@ impl Server {
 
 impl Serving for Server {
     fn plan(&self) -> Vec<Line> {
-        let line = |key, label: &str, value: String| Line {
-            key,
-            label: label.to_owned(),
-            value: LineValue::Text(value),
-        };
+        let line =
+            |key, label: &str, value: String| Line { key, label: label.to_owned(), value: LineValue::Text(value) };
         let whom = match self.secret {
             Some(_) => "assay with the same --secret-file",
             None => "any assay that reaches this address",
         };
         vec![
-            line(
-                "listens",
-                "listening on",
-                format!("{}, TCP and UDP", self.listener.address()),
-            ),
+            line("listens", "listening on", format!("{}, TCP and UDP", self.listener.address())),
             line("serves", "serving", whom.to_owned()),
         ]
     }
 
     fn serve(&self, stop: &Stop, say: &(dyn Fn(&str) + Sync)) -> Result<(), EngineError> {
-        say(&format!(
-            "Echo server listening on {}",
-            self.listener.address()
-        ));
+        say(&format!("Echo server listening on {}", self.listener.address()));
         let tokens = Mutex::new(BTreeSet::new());
         std::thread::scope(|scope| {
             let udp = std::thread::Builder::new().spawn_scoped(scope, || {
                 self.echo_udp(&tokens, &|| stop.requested());
             });
             udp.map_err(|source| assay_run::threads::refused("udp-echo", &source))?;
-            self.listener
-                .serve(CLIENTS, self.patience, stop, |mut peer, busy| {
-                    say(&format!("connection from {}", peer.peer()));
-                    self.serve_one(&mut peer, busy, &tokens, stop);
-                });
+            self.listener.serve(CLIENTS, self.patience, stop, |mut peer, busy| {
+                say(&format!("connection from {}", peer.peer()));
+                self.serve_one(&mut peer, busy, &tokens, stop);
+            });
             Ok(())
         })
     }
@@ -245,12 +220,7 @@ mod tests {
 
     #[test]
     fn a_request_comes_back_and_what_is_none_or_too_large_does_not() {
-        let head = Head {
-            seq: 7,
-            token: 9,
-            payload: 56,
-            reply: 8192,
-        };
+        let head = Head { seq: 7, token: 9, payload: 56, reply: 8192 };
         let mut bytes = vec![0; REQUEST_BYTES];
         head.write(&mut bytes);
         assert_eq!(Head::read(&bytes), Some(head));

@@ -52,29 +52,14 @@ impl Steps for Flowing<'_> {
 
 fn request(ask: &Ask, port: u16) -> Request {
     let mut words = vec![format!("port={port}")];
-    words.extend(
-        ask.secret
-            .iter()
-            .map(|path| format!("secret-file={}", path.display())),
-    );
+    words.extend(ask.secret.iter().map(|path| format!("secret-file={}", path.display())));
     words.extend(ask.bind.iter().map(|address| format!("bind={address}")));
     words.extend(asked::word_of(ask.family).map(str::to_owned));
-    Request {
-        place: ask.host.clone().into(),
-        time: ask.time + LEAD,
-        words,
-    }
+    Request { place: ask.host.clone().into(), time: ask.time + LEAD, words }
 }
 
 /// Measures beside a TCP stream to `port`.
-pub(super) fn run(
-    ask: &Ask,
-    port: u16,
-    way: &mut dyn Way,
-    rate: f64,
-    stop: &Stop,
-    steps: &Part<'_>,
-) -> Loaded {
+pub(super) fn run(ask: &Ask, port: u16, way: &mut dyn Way, rate: f64, stop: &Stop, steps: &Part<'_>) -> Loaded {
     let (flows, until) = (AtomicBool::new(false), Stop::new());
     std::thread::scope(|scope| {
         let stream = scope.spawn(|| {
@@ -83,20 +68,13 @@ pub(super) fn run(
             Ok(measured.record(&RunData::default()).map(Box::new))
         });
         let mut waited = Duration::ZERO;
-        while !flows.load(Ordering::Acquire)
-            && !stream.is_finished()
-            && !stop.requested()
-            && waited < PATIENCE
-        {
+        while !flows.load(Ordering::Acquire) && !stream.is_finished() && !stop.requested() && waited < PATIENCE {
             std::thread::sleep(LOOK);
             waited += LOOK;
         }
         let tally = match flows.load(Ordering::Acquire) {
             true => measure::run(ask, way, rate, stop, steps, steps.of - steps.before),
-            false => Tally {
-                is_stopped: stop.requested(),
-                ..Tally::default()
-            },
+            false => Tally { is_stopped: stop.requested(), ..Tally::default() },
         };
         // One that was begun ends by itself, so that both ends tell what they counted.
         if stop.requested() || !flows.load(Ordering::Acquire) || !tally.gone.is_empty() {

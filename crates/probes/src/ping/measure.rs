@@ -92,22 +92,12 @@ impl Tally {
         self.sum_squares += us * us;
         self.strays += reply.strays;
         if self.lines.len() < LINES_MOST {
-            self.lines.push(Line {
-                seq,
-                ttl: reply.ttl,
-                service_ns: service,
-            });
+            self.lines.push(Line { seq, ttl: reply.ttl, service_ns: service });
         }
         let second = self.second(due);
         second.service.record(service);
         second.response.record(response);
-        self.remember(Slow {
-            seq,
-            at_ns: due,
-            service_ns: service,
-            response_ns: response,
-            is_lost: false,
-        });
+        self.remember(Slow { seq, at_ns: due, service_ns: service, response_ns: response, is_lost: false });
     }
 
     fn is_lost(&mut self, seq: u64, due: Ns, sent: Ns, now: Ns) {
@@ -116,13 +106,7 @@ impl Tally {
         let second = self.second(due);
         second.lost += 1;
         second.response.record(now - due);
-        self.remember(Slow {
-            seq,
-            at_ns: due,
-            service_ns: now - sent,
-            response_ns: now - due,
-            is_lost: true,
-        });
+        self.remember(Slow { seq, at_ns: due, service_ns: now - sent, response_ns: now - due, is_lost: true });
     }
 
     /// A request that met an error, the last of so many in a row; whether there is nobody to talk to any more.
@@ -149,9 +133,7 @@ impl Tally {
         if self.worst.len() >= WORST && slow.service_ns <= least {
             return;
         }
-        let at = self
-            .worst
-            .partition_point(|other| other.service_ns >= slow.service_ns);
+        let at = self.worst.partition_point(|other| other.service_ns >= slow.service_ns);
         self.worst.insert(at, slow);
         self.worst.truncate(WORST);
     }
@@ -172,14 +154,7 @@ impl Tally {
 }
 
 /// Sends and waits until the time is over, so many were sent, somebody stops it or there is nobody to talk to any more.
-pub(super) fn run(
-    ask: &Ask,
-    way: &mut dyn Way,
-    rate: f64,
-    stop: &Stop,
-    steps: &dyn Steps,
-    of: usize,
-) -> Tally {
+pub(super) fn run(ask: &Ask, way: &mut dyn Way, rate: f64, stop: &Stop, steps: &dyn Steps, of: usize) -> Tally {
     // The kernel wakes a thread that asks for it at its instant, not 50 us later.
     let _ = set_timer_slack(1);
     let clock = Clock::real();
@@ -214,9 +189,7 @@ pub(super) fn run(
         }
         match came {
             Ok(Some(_)) => (errors, answered) = (0, now()),
-            Ok(None)
-                if way.tcp().is_some() && now() - answered >= ask.patience.as_nanos() as Ns =>
-            {
+            Ok(None) if way.tcp().is_some() && now() - answered >= ask.patience.as_nanos() as Ns => {
                 // A connection loses nothing by itself: one that is silent for so long is none any more.
                 tally.gone = gone(ask, way.name(), &tally, &silent(ask.patience));
                 break;
@@ -237,9 +210,7 @@ pub(super) fn run(
         steps.step(step, of, &told(&tally));
     }
     tally.elapsed_ns = now();
-    tally.retransmits = before
-        .zip(way::retransmits(way))
-        .map(|(then, now)| now - then);
+    tally.retransmits = before.zip(way::retransmits(way)).map(|(then, now)| now - then);
     tally
 }
 
@@ -280,12 +251,7 @@ fn sleep_until(due: Ns, now: &dyn Fn() -> Ns, stop: &Stop) -> bool {
 
 fn told(tally: &Tally) -> String {
     match tally.service.mean_ns() {
-        Some(ns) => format!(
-            "{} sent, mean {:.3} ms, {} lost",
-            tally.sent,
-            ns / 1e6,
-            tally.lost
-        ),
+        Some(ns) => format!("{} sent, mean {:.3} ms, {} lost", tally.sent, ns / 1e6, tally.lost),
         None => "measuring".to_owned(),
     }
 }
@@ -298,11 +264,7 @@ mod tests {
     fn ping_16_mdev_is_the_standard_deviation_of_the_population_and_says_nothing_of_the_bulk() {
         let mut tally = Tally::default();
         for seq in 0..9665_u64 {
-            let ns = if seq % 3000 == 77 && seq < 9000 {
-                199_700_000
-            } else {
-                100_000
-            };
+            let ns = if seq % 3000 == 77 && seq < 9000 { 199_700_000 } else { 100_000 };
             tally.answered(seq, (0, 0, ns), way::Reply::default());
         }
         let (n, slow, quick) = (9665.0_f64, 199_700.0_f64, 100.0_f64);
@@ -317,14 +279,7 @@ mod tests {
             assert!((ns / 1e5 - 1.0).abs() < 0.02, "{q}: {ns}");
         }
         assert_eq!(tally.worst.len(), WORST);
-        assert_eq!(
-            tally
-                .worst
-                .iter()
-                .filter(|slow| slow.service_ns > 1_000_000)
-                .count(),
-            3
-        );
+        assert_eq!(tally.worst.iter().filter(|slow| slow.service_ns > 1_000_000).count(), 3);
     }
 
     #[test]
@@ -347,11 +302,7 @@ mod tests {
             let ns = (seq * 37 % 101) * 1000;
             tally.answered(seq, (0, 0, ns), way::Reply::default());
         }
-        let worst: Vec<u64> = tally
-            .worst
-            .iter()
-            .map(|slow| slow.service_ns / 1000)
-            .collect();
+        let worst: Vec<u64> = tally.worst.iter().map(|slow| slow.service_ns / 1000).collect();
         let mut all: Vec<u64> = (0..100).map(|seq| seq * 37 % 101).collect();
         all.sort_unstable_by(|a, b| b.cmp(a));
         assert_eq!(worst, all[..10]);

@@ -78,10 +78,7 @@ impl Probe for Ping {
     }
 
     fn server(&self, request: &Request) -> Result<Box<dyn Serving>, EngineError> {
-        let request = Request {
-            place: PathBuf::from(SERVER),
-            ..request.clone()
-        };
+        let request = Request { place: PathBuf::from(SERVER), ..request.clone() };
         Ok(Box::new(echo::Server::new(&Ask::of(&request)?)?))
     }
 }
@@ -108,11 +105,7 @@ pub(crate) struct PingReadings {
 impl Aimed for Aim {
     fn plan(&self) -> Vec<Line> {
         let ask = &self.0;
-        let line = |key, label: &str, value| Line {
-            key,
-            label: label.to_owned(),
-            value,
-        };
+        let line = |key, label: &str, value| Line { key, label: label.to_owned(), value };
         let text = |text: &str| LineValue::Text(text.to_owned());
         let method = match ask.method {
             None => "icmp where it is allowed, else the echo, else tcp-connect",
@@ -124,37 +117,17 @@ impl Aimed for Aim {
         let mut lines = vec![
             line("host", "host", text(&ask.host)),
             line("method", "method", text(method)),
-            line(
-                "port",
-                "port of the echo or connect",
-                text(&ask.port.to_string()),
-            ),
-            line(
-                "payload_bytes",
-                "payload, bytes",
-                LineValue::Count(ask.size),
-            ),
+            line("port", "port of the echo or connect", text(&ask.port.to_string())),
+            line("payload_bytes", "payload, bytes", LineValue::Count(ask.size)),
         ];
         match (ask.is_flood, ask.rate) {
-            (true, _) => lines.push(line(
-                "pace",
-                "pace",
-                text("the next when the reply is there"),
-            )),
-            (false, Some(rate)) => lines.push(line(
-                "rate_per_s",
-                "requests per second",
-                LineValue::Decimal(rate),
-            )),
+            (true, _) => lines.push(line("pace", "pace", text("the next when the reply is there"))),
+            (false, Some(rate)) => lines.push(line("rate_per_s", "requests per second", LineValue::Decimal(rate))),
             (false, None) => lines.push(line("pace", "pace", text("the method's usual"))),
         }
         match ask.count {
             Some(count) => lines.push(line("count", "requests", LineValue::Count(count))),
-            None => lines.push(line(
-                "estimated_s",
-                "measuring",
-                LineValue::Decimal(ask.time.as_secs_f64()),
-            )),
+            None => lines.push(line("estimated_s", "measuring", LineValue::Decimal(ask.time.as_secs_f64()))),
         }
         if let Some(port) = ask.load {
             let words = format!("a TCP stream to port {port}");

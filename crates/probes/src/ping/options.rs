@@ -24,20 +24,8 @@ const METHOD: ProbeOption = ProbeOption::new(
     "auto",
     "icmp, tcp-connect (any open port), tcp-echo or udp-echo (`assay ping server` there); auto: icmp where it is allowed, then the echo, then tcp-connect",
 );
-const PORT_OPTION: ProbeOption = ProbeOption::new(
-    "port",
-    &["p"],
-    "N",
-    "5202",
-    "Port of the echo and of tcp-connect",
-);
-const COUNT: ProbeOption = ProbeOption::new(
-    "count",
-    &["c"],
-    "N",
-    "",
-    "End after so many requests instead of --time",
-);
+const PORT_OPTION: ProbeOption = ProbeOption::new("port", &["p"], "N", "5202", "Port of the echo and of tcp-connect");
+const COUNT: ProbeOption = ProbeOption::new("count", &["c"], "N", "", "End after so many requests instead of --time");
 const RATE: ProbeOption = ProbeOption::new(
     "rate",
     &[],
@@ -45,41 +33,13 @@ const RATE: ProbeOption = ProbeOption::new(
     "",
     "Requests per second, on schedule; echo: 1000, icmp: 100 for root and else 1, tcp-connect: 100",
 );
-const INTERVAL: ProbeOption = ProbeOption::new(
-    "interval",
-    &["i"],
-    "DURATION",
-    "",
-    "The same as --rate 1/DURATION",
-);
-const FLOOD: ProbeOption = ProbeOption::new(
-    "flood-one",
-    &[],
-    "",
-    "",
-    "The next request goes when the reply is there, without a schedule",
-);
-const SIZE: ProbeOption = ProbeOption::new(
-    "size",
-    &["s"],
-    "SIZE",
-    "56",
-    "Bytes of payload of a request",
-);
-const REPLY: ProbeOption = ProbeOption::new(
-    "reply",
-    &[],
-    "SIZE",
-    "",
-    "Bytes of payload of an echo's reply [default: as the request]",
-);
-const TIMEOUT: ProbeOption = ProbeOption::new(
-    "timeout",
-    &["W"],
-    "DURATION",
-    "1s",
-    "A reply that takes longer is lost",
-);
+const INTERVAL: ProbeOption = ProbeOption::new("interval", &["i"], "DURATION", "", "The same as --rate 1/DURATION");
+const FLOOD: ProbeOption =
+    ProbeOption::new("flood-one", &[], "", "", "The next request goes when the reply is there, without a schedule");
+const SIZE: ProbeOption = ProbeOption::new("size", &["s"], "SIZE", "56", "Bytes of payload of a request");
+const REPLY: ProbeOption =
+    ProbeOption::new("reply", &[], "SIZE", "", "Bytes of payload of an echo's reply [default: as the request]");
+const TIMEOUT: ProbeOption = ProbeOption::new("timeout", &["W"], "DURATION", "1s", "A reply that takes longer is lost");
 const LOAD: ProbeOption = ProbeOption::new(
     "load",
     &[],
@@ -94,20 +54,9 @@ const BIND: ProbeOption = ProbeOption::new(
     "",
     "Local address; a server without it is reached from this host alone (0.0.0.0 or :: for all)",
 );
-const SECRET: ProbeOption = ProbeOption::new(
-    "secret-file",
-    &[],
-    "FILE",
-    "",
-    "A secret that both ends of an echo know",
-);
-const WORK: ProbeOption = ProbeOption::new(
-    "reply-after",
-    &[],
-    "DURATION",
-    "",
-    "A server sleeps so long before each reply",
-);
+const SECRET: ProbeOption = ProbeOption::new("secret-file", &[], "FILE", "", "A secret that both ends of an echo know");
+const WORK: ProbeOption =
+    ProbeOption::new("reply-after", &[], "DURATION", "", "A server sleeps so long before each reply");
 
 /// All of them, in the order of help.
 pub(super) const OPTIONS: &[ProbeOption] = &[
@@ -181,14 +130,10 @@ impl Ask {
         let interval = request.duration(&INTERVAL, least..=Duration::from_secs(3600))?;
         let rate = request.number(&RATE, 1..=100_000)?.map(|rate| rate as f64);
         let is_flood = request.is_on(&FLOOD);
-        if usize::from(rate.is_some()) + usize::from(interval.is_some()) + usize::from(is_flood) > 1
-        {
+        if usize::from(rate.is_some()) + usize::from(interval.is_some()) + usize::from(is_flood) > 1 {
             return Err(asked::exclusive("--rate, --interval and --flood-one"));
         }
-        let (count, load) = (
-            request.number(&COUNT, 1..=1 << 40)?,
-            request.number(&LOAD, 1..=65_535)?,
-        );
+        let (count, load) = (request.number(&COUNT, 1..=1 << 40)?, request.number(&LOAD, 1..=65_535)?);
         if count.is_some() && load.is_some() {
             // A stream is asked for a time.
             return Err(asked::exclusive("--count and --load"));
@@ -197,30 +142,20 @@ impl Ask {
         let size = request.size_bytes(&SIZE, 0..=PAYLOAD_MOST)?.unwrap_or(0);
         Ok(Self {
             host: asked::host(request)?,
-            port: request
-                .number(&PORT_OPTION, 1..=65_535)?
-                .map_or(PORT, |port| port as u16),
+            port: request.number(&PORT_OPTION, 1..=65_535)?.map_or(PORT, |port| port as u16),
             method: method(request)?,
             count,
             load: load.map(|port| port as u16),
             rate: rate.or(interval.map(|interval| 1.0 / interval.as_secs_f64())),
             is_flood,
             size,
-            reply: request
-                .size_bytes(&REPLY, 0..=PAYLOAD_MOST)?
-                .unwrap_or(size),
-            timeout: request
-                .duration(&TIMEOUT, short..=hour)?
-                .unwrap_or(Duration::from_secs(1)),
+            reply: request.size_bytes(&REPLY, 0..=PAYLOAD_MOST)?.unwrap_or(size),
+            timeout: request.duration(&TIMEOUT, short..=hour)?.unwrap_or(Duration::from_secs(1)),
             family: asked::family(request)?,
             bind: asked::local_address(request, &BIND)?,
             secret: request.said(&SECRET).map(PathBuf::from),
-            patience: request
-                .duration(&PATIENCE, short..=hour)?
-                .unwrap_or(Duration::from_secs(10)),
-            reply_after: request
-                .duration(&WORK, Duration::ZERO..=hour)?
-                .unwrap_or_default(),
+            patience: request.duration(&PATIENCE, short..=hour)?.unwrap_or(Duration::from_secs(10)),
+            reply_after: request.duration(&WORK, Duration::ZERO..=hour)?.unwrap_or_default(),
             time: request.time,
         })
     }

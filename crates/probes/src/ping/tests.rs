@@ -24,36 +24,22 @@ fn every_echo_answers_and_the_record_holds_together() {
         &["method=tcp-echo", "flood-one"],
         &["method=tcp-connect", "rate=50"],
     ] {
-        let record = served
-            .run(1, more)
-            .unwrap_or_else(|error| panic!("{more:?}: {error}"));
+        let record = served.run(1, more).unwrap_or_else(|error| panic!("{more:?}: {error}"));
         assert_eq!(record.run.verdict, "complete", "{more:?}");
         let violated = assay_measure::identity::violated(&record).len();
         assert_eq!(violated, 0, "{more:?}: {:?}", record.integrity);
         assert_eq!(figure(&record, "packets_lost_pct"), 0.0, "{more:?}");
         assert!(figure(&record, "rtt_us_min") > 0.0, "{more:?}");
         assert!(figure(&record, "rtt_us_max") < 1e6, "{more:?}");
-        let seconds: Vec<f64> = record.series.metrics["rtt_p50_us"]
-            .iter()
-            .filter_map(assay_measure::record::Figure::value)
-            .collect();
+        let seconds: Vec<f64> =
+            record.series.metrics["rtt_p50_us"].iter().filter_map(assay_measure::record::Figure::value).collect();
         // The median of all lies among those of the seconds.
         let middle = figure(&record, "rtt_us_p50");
-        let (least, most) = (
-            seconds.iter().copied().fold(f64::MAX, f64::min),
-            seconds.iter().copied().fold(0.0, f64::max),
-        );
-        assert!(
-            least <= middle && middle <= most,
-            "{more:?}: {middle} of {seconds:?}"
-        );
-        let text = super::record::PingRecords
-            .in_words_of_tool(&record)
-            .unwrap();
-        assert!(
-            text.contains("0% packet loss") && text.contains("rtt min/avg/max/mdev = "),
-            "{text}"
-        );
+        let (least, most) =
+            (seconds.iter().copied().fold(f64::MAX, f64::min), seconds.iter().copied().fold(0.0, f64::max));
+        assert!(least <= middle && middle <= most, "{more:?}: {middle} of {seconds:?}");
+        let text = super::record::PingRecords.in_words_of_tool(&record).unwrap();
+        assert!(text.contains("0% packet loss") && text.contains("rtt min/avg/max/mdev = "), "{text}");
     }
 }
 
@@ -89,12 +75,7 @@ fn ping_17_without_a_privilege_it_falls_back_and_says_so() {
         "tcp-echo" => {
             let why = part["why_not"][0].as_str().unwrap();
             assert!(why.contains("icmp is not allowed here"), "{why}");
-            assert!(
-                record
-                    .warnings
-                    .iter()
-                    .any(|told| told.contains("The method is tcp-echo"))
-            );
+            assert!(record.warnings.iter().any(|told| told.contains("The method is tcp-echo")));
         }
         other => panic!("{other}"),
     }
@@ -109,15 +90,9 @@ fn ping_18_the_time_in_the_server_is_told_apart() {
         let (a, b) = (quick.run(1, &words).unwrap(), slow.run(1, &words).unwrap());
         assert!(figure(&b, "rtt_server_us_p50") >= 5000.0, "{method}");
         assert!(figure(&b, "rtt_us_p50") >= 5000.0, "{method}");
-        let (network, before) = (
-            figure(&b, "rtt_network_us_p50"),
-            figure(&a, "rtt_network_us_p50"),
-        );
+        let (network, before) = (figure(&b, "rtt_network_us_p50"), figure(&a, "rtt_network_us_p50"));
         // Far less than the server's time, and of the size it had without it; how close depends on who else runs here.
-        assert!(
-            network < before * 3.0 + 1000.0,
-            "{method}: {network} {before}"
-        );
+        assert!(network < before * 3.0 + 1000.0, "{method}: {network} {before}");
     }
 }
 
@@ -130,21 +105,14 @@ fn a_lost_datagram_is_counted_and_waited_for() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let stream = listener.accept().unwrap().0;
-            let mut peer =
-                crate::peer::line::Line::of(stream, String::new(), Duration::from_secs(20), &stop);
+            let mut peer = crate::peer::line::Line::of(stream, String::new(), Duration::from_secs(20), &stop);
             crate::peer::hello::welcome(&mut peer, echo::SERVICE, None, false).unwrap();
             peer.write(&[7; 8], "the token").unwrap();
             let _held = std::net::UdpSocket::bind(("127.0.0.1", port)).unwrap();
             let mut byte = [0];
             let _ = peer.read(&mut byte, "the end");
         });
-        let record = against(
-            &Ping,
-            port,
-            1,
-            &["method=udp-echo", "count=3", "timeout=50ms"],
-        )
-        .unwrap();
+        let record = against(&Ping, port, 1, &["method=udp-echo", "count=3", "timeout=50ms"]).unwrap();
         assert_eq!(record.run.verdict, "invalid");
         assert_eq!(figure(&record, "packets_lost_pct"), 100.0);
         assert!(figure(&record, "rtt_response_us_max") >= 50_000.0);
@@ -153,33 +121,18 @@ fn a_lost_datagram_is_counted_and_waited_for() {
 
 #[test]
 fn peers_that_are_none_and_words_that_contradict_are_told() {
-    let told = against(&Ping, free_port(), 1, &["method=tcp-echo"])
-        .unwrap_err()
-        .to_string();
-    assert!(
-        told.contains("cannot connect") && told.contains("assay ping server"),
-        "{told}"
-    );
+    let told = against(&Ping, free_port(), 1, &["method=tcp-echo"]).unwrap_err().to_string();
+    assert!(told.contains("cannot connect") && told.contains("assay ping server"), "{told}");
     let served = Served::new(&Ping, &[]);
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("secret");
     std::fs::write(&file, "a secret of ours").unwrap();
     let secret = format!("secret-file={}", file.display());
-    let told = served
-        .run(1, &["method=tcp-echo", &secret])
-        .unwrap_err()
-        .to_string();
+    let told = served.run(1, &["method=tcp-echo", &secret]).unwrap_err().to_string();
     assert!(told.contains("--secret-file"), "{told}");
     let closed = Served::new(&Ping, &[&secret]);
     assert!(closed.run(1, &["method=udp-echo"]).is_err());
-    assert_eq!(
-        closed
-            .run(1, &["method=udp-echo", &secret, "count=5"])
-            .unwrap()
-            .run
-            .verdict,
-        "complete"
-    );
+    assert_eq!(closed.run(1, &["method=udp-echo", &secret, "count=5"]).unwrap().run.verdict, "complete");
     for (more, wanted) in [
         (&["method=carrier"][..], "--method carrier"),
         (&["rate=0"], "--rate 0"),
@@ -191,10 +144,7 @@ fn peers_that_are_none_and_words_that_contradict_are_told() {
         (&["load=5201", "count=5"], "--count and --load"),
     ] {
         let error = against(&Ping, 1, 1, more).unwrap_err();
-        assert!(
-            matches!(&error, EngineError::Usage(why) if why.contains(wanted)),
-            "{more:?}: {error}"
-        );
+        assert!(matches!(&error, EngineError::Usage(why) if why.contains(wanted)), "{more:?}: {error}");
     }
 }
 

@@ -47,11 +47,7 @@ pub(super) trait Way {
 }
 
 /// The way that was asked for, or the best there is, with the reasons against the better ones.
-pub(super) fn open(
-    ask: &Ask,
-    to: SocketAddr,
-    stop: &Stop,
-) -> Result<(Box<dyn Way>, Vec<String>), EngineError> {
+pub(super) fn open(ask: &Ask, to: SocketAddr, stop: &Stop) -> Result<(Box<dyn Way>, Vec<String>), EngineError> {
     match ask.method {
         Some(Method::Icmp) => {
             let way = icmp(ask, to).map_err(|why| {
@@ -106,9 +102,7 @@ fn icmp(ask: &Ask, to: SocketAddr) -> Result<Box<dyn Way>, String> {
         Err(first) => match open(SocketType::RAW) {
             Ok(socket) => (socket, true),
             Err(second) => {
-                return Err(format!(
-                    "icmp is not allowed here (dgram: {first}; raw: {second})"
-                ));
+                return Err(format!("icmp is not allowed here (dgram: {first}; raw: {second})"));
             }
         },
     };
@@ -125,9 +119,7 @@ fn icmp(ask: &Ask, to: SocketAddr) -> Result<Box<dyn Way>, String> {
 
 /// The ones' complement of the ones' complement sum of all words.
 fn checksum(bytes: &[u8]) -> u16 {
-    let words = bytes
-        .chunks(2)
-        .map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
+    let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
     let mut sum: u32 = words.sum();
     while sum >> 16 != 0 {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -151,11 +143,7 @@ fn echo_reply(packet: &[u8], has_ip: bool, is_v6: bool) -> Option<(u16, u16, Opt
 
 impl Way for Icmp {
     fn name(&self) -> &'static str {
-        if self.is_raw {
-            "icmp-raw"
-        } else {
-            "icmp-dgram"
-        }
+        if self.is_raw { "icmp-raw" } else { "icmp-dgram" }
     }
 
     fn holds(&self) -> &'static str {
@@ -194,11 +182,7 @@ impl Way for Icmp {
             match echo_reply(&self.into[..count], has_ip, self.is_v6) {
                 Some((id, _, _)) if self.is_raw && id != self.id => {}
                 Some((_, got, ttl)) if got == number => {
-                    return Ok(Some(Reply {
-                        ttl,
-                        strays,
-                        server_ns: None,
-                    }));
+                    return Ok(Some(Reply { ttl, strays, server_ns: None }));
                 }
                 Some(_) => strays += 1,
                 None => {}
@@ -213,10 +197,7 @@ struct Connect {
 }
 
 fn connect(ask: &Ask, to: SocketAddr) -> Box<dyn Way> {
-    let words = SocketWords {
-        from: ask.bind,
-        ..SocketWords::default()
-    };
+    let words = SocketWords { from: ask.bind, ..SocketWords::default() };
     Box::new(Connect { to, words })
 }
 
@@ -247,38 +228,18 @@ impl Way for Connect {
 
 /// A greeted connection and its token.
 fn greeted(ask: &Ask, to: SocketAddr, stop: &Stop) -> Result<(TcpStream, u64), EngineError> {
-    let unusable =
-        |why: String| EngineError::Unusable(format!("{}, port {}: {why}", ask.host, ask.port));
+    let unusable = |why: String| EngineError::Unusable(format!("{}, port {}: {why}", ask.host, ask.port));
     let secret = ask.secret.as_deref().map(Secret::of_file).transpose()?;
-    let words = SocketWords {
-        from: ask.bind,
-        no_delay: true,
-        ..SocketWords::default()
-    };
-    let stream = dial::connect(to, &words, ask.patience).map_err(|error| {
-        unusable(format!(
-            "cannot connect ({error}); start `assay ping server --bind ADDR` there"
-        ))
-    })?;
-    let copy = stream
-        .try_clone()
-        .map_err(|error| unusable(error.to_string()))?;
-    let mut line = Line::of(
-        copy,
-        format!("{}:{}", ask.host, ask.port),
-        ask.patience,
-        stop,
-    );
+    let words = SocketWords { from: ask.bind, no_delay: true, ..SocketWords::default() };
+    let stream = dial::connect(to, &words, ask.patience)
+        .map_err(|error| unusable(format!("cannot connect ({error}); start `assay ping server --bind ADDR` there")))?;
+    let copy = stream.try_clone().map_err(|error| unusable(error.to_string()))?;
+    let mut line = Line::of(copy, format!("{}:{}", ask.host, ask.port), ask.patience, stop);
     let mut token = [0; 8];
     greet(&mut line, SERVICE, secret.as_ref()).map_err(|error| unusable(error.to_string()))?;
-    line.read(&mut token, "the token")
-        .map_err(|error| unusable(error.to_string()))?;
-    stream
-        .set_write_timeout(Some(ask.patience))
-        .map_err(|error| unusable(error.to_string()))?;
-    stream
-        .set_read_timeout(None)
-        .map_err(|error| unusable(error.to_string()))?;
+    line.read(&mut token, "the token").map_err(|error| unusable(error.to_string()))?;
+    stream.set_write_timeout(Some(ask.patience)).map_err(|error| unusable(error.to_string()))?;
+    stream.set_read_timeout(None).map_err(|error| unusable(error.to_string()))?;
     Ok((stream, u64::from_le_bytes(token)))
 }
 
@@ -292,12 +253,7 @@ struct TcpEcho {
 }
 
 fn head(ask: &Ask, token: u64) -> Head {
-    Head {
-        seq: 0,
-        token,
-        payload: ask.size as u32,
-        reply: ask.reply as u32,
-    }
+    Head { seq: 0, token, payload: ask.size as u32, reply: ask.reply as u32 }
 }
 
 fn tcp_echo(ask: &Ask, to: SocketAddr, stop: &Stop) -> Result<Box<dyn Way>, EngineError> {
@@ -348,10 +304,7 @@ impl Way for TcpEcho {
             }
             match self.stream.read(&mut self.into[self.got..])? {
                 0 => {
-                    return Err(io::Error::new(
-                        io::ErrorKind::UnexpectedEof,
-                        "the server closed the connection",
-                    ));
+                    return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection"));
                 }
                 count => self.got += count,
             }
@@ -361,11 +314,7 @@ impl Way for TcpEcho {
             self.got = 0;
             let (head, received, sent) = read_reply(&self.into).ok_or_else(garbage)?;
             if head.seq == seq {
-                return Ok(Some(Reply {
-                    server_ns: Some(sent.saturating_sub(received)),
-                    strays,
-                    ttl: None,
-                }));
+                return Ok(Some(Reply { server_ns: Some(sent.saturating_sub(received)), strays, ttl: None }));
             }
             strays += 1;
         }
@@ -432,11 +381,7 @@ impl Way for UdpEcho {
             let count = self.socket.recv(&mut self.into)?;
             match read_reply(&self.into[..count]) {
                 Some((head, received, sent)) if head.seq == seq => {
-                    return Ok(Some(Reply {
-                        server_ns: Some(sent.saturating_sub(received)),
-                        strays,
-                        ttl: None,
-                    }));
+                    return Ok(Some(Reply { server_ns: Some(sent.saturating_sub(received)), strays, ttl: None }));
                 }
                 Some(_) => strays += 1,
                 None => {}

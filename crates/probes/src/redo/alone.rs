@@ -57,12 +57,7 @@ pub(super) struct Alone<'a, 'b> {
 }
 
 impl<'a, 'b> Alone<'a, 'b> {
-    pub(super) fn new(
-        work: &'a Work<'a>,
-        link: &'b mut Link,
-        pool: Pool,
-        scribe: Scribe,
-    ) -> Result<Self, EngineError> {
+    pub(super) fn new(work: &'a Work<'a>, link: &'b mut Link, pool: Pool, scribe: Scribe) -> Result<Self, EngineError> {
         let packer = Packer::new(work.ask.compress, work.ask.length as usize);
         Ok(Self {
             work,
@@ -255,24 +250,11 @@ impl<'a, 'b> Alone<'a, 'b> {
     }
 
     /// Sends one message of so many bytes and commits, with the local write that comes before it.
-    fn begin(
-        &mut self,
-        due_ns: Ns,
-        start_ns: Ns,
-        (length, commits): (u64, u64),
-    ) -> Result<Sent, PeerError> {
+    fn begin(&mut self, due_ns: Ns, start_ns: Ns, (length, commits): (u64, u64)) -> Result<Sent, PeerError> {
         let written = self.scribe.before(self.sequence + 1, length as usize);
         let local_ns = written.map_err(PeerError::Own)?;
         let pack_ns = self.ship(length, false)?;
-        Ok(Sent {
-            due_ns,
-            start_ns,
-            sent_ns: self.work.clock.now_ns(),
-            pack_ns,
-            local_ns,
-            length,
-            commits,
-        })
+        Ok(Sent { due_ns, start_ns, sent_ns: self.work.clock.now_ns(), pack_ns, local_ns, length, commits })
     }
 
     /// Waits for the acknowledgement of the oldest message under way; when it was committed.
@@ -280,19 +262,14 @@ impl<'a, 'b> Alone<'a, 'b> {
         let ack = self.link.acknowledged()?;
         let now = self.work.clock.now_ns();
         let Some(sent) = under_way.pop_front() else {
-            return Err(PeerError::Foreign(
-                "it acknowledges what was not sent".to_owned(),
-            ));
+            return Err(PeerError::Foreign("it acknowledges what was not sent".to_owned()));
         };
         let first = self.sequence - under_way.len() as u64;
         if ack.sequence == END {
             return Err(self.link.broke_off());
         }
         if ack.sequence != first {
-            return Err(PeerError::Foreign(format!(
-                "it acknowledges message {} where {first} was due",
-                ack.sequence
-            )));
+            return Err(PeerError::Foreign(format!("it acknowledges message {} where {first} was due", ack.sequence)));
         }
         // In serial order the remote part begins when the local one ends; beside it both begin at once.
         let remote_ns = now - sent.start_ns - sent.local_ns;
@@ -304,8 +281,7 @@ impl<'a, 'b> Alone<'a, 'b> {
         if self.work.ask.local != Local::None {
             let local_ns = beside.map_or(sent.local_ns, |written| written.took_ns);
             let total_ns = ended - sent.start_ns;
-            self.stream
-                .here(beside.is_none(), local_ns, remote_ns, total_ns);
+            self.stream.here(beside.is_none(), local_ns, remote_ns, total_ns);
         }
         self.committed(&sent, &ack, ended);
         Ok(ended)
@@ -328,16 +304,9 @@ impl<'a, 'b> Alone<'a, 'b> {
         stream.commits += sent.commits;
         let bytes = sent.length + HEADER_BYTES as u64;
         let ended_ns = ended - begun;
-        stream
-            .seconds
-            .record(ended_ns, bytes, total_ns, ack.disk_ns());
+        stream.seconds.record(ended_ns, bytes, total_ns, ack.disk_ns());
         stream.seconds.look(ended_ns, self.link.peer.stream());
-        stream.worst.see(Slow {
-            total_ns,
-            ended_ns,
-            disk_ns: ack.disk_ns(),
-            server_ns: u64::from(ack.total_ns),
-        });
+        stream.worst.see(Slow { total_ns, ended_ns, disk_ns: ack.disk_ns(), server_ns: u64::from(ack.total_ns) });
         stream.sent += 1;
         self.work.live.fetch_add(1, Ordering::Relaxed);
     }
@@ -347,10 +316,7 @@ impl<'a, 'b> Alone<'a, 'b> {
         let (ask, clock, stop) = (self.work.ask, self.work.clock, self.work.stop);
         let twin = self.link.peer.twin();
         let peer = twin.map_err(|error| PeerError::Own(format!("the connection: {error}")))?;
-        let mut hears = Link {
-            peer,
-            ready: self.link.ready.clone(),
-        };
+        let mut hears = Link { peer, ready: self.link.ready.clone() };
         let begun = self.begun;
         let bytes = ask.length + HEADER_BYTES as u64;
         std::thread::scope(|scope| {
@@ -397,13 +363,11 @@ fn consumed(
 ) -> Result<Ns, PeerError> {
     let mut known = 0;
     loop {
-        let Ack {
-            messages, sequence, ..
-        } = link.acknowledged()?;
+        let Ack { messages, sequence, .. } = link.acknowledged()?;
         let now = clock.now_ns() - begun;
-        let more = messages.checked_sub(known).ok_or_else(|| {
-            PeerError::Foreign("it has consumed less than it had before".to_owned())
-        })?;
+        let more = messages
+            .checked_sub(known)
+            .ok_or_else(|| PeerError::Foreign("it has consumed less than it had before".to_owned()))?;
         if more > 0 {
             let second = seconds.at(now);
             second.messages += more;

@@ -103,11 +103,7 @@ impl Ask {
             "parallel" => Local::Parallel,
             other => return usage(format!("--local {other}: none, serial or parallel")),
         };
-        let Demand {
-            commits,
-            workload,
-            length,
-        } = Demand::of(request)?;
+        let Demand { commits, workload, length } = Demand::of(request)?;
         if !matches!(request.option(&o::FREQ).to_lowercase().as_str(), "" | "no") {
             let text = "-freq: assay does not repeat a test by itself; let cron or a timer do it, and assay runs trend \
                         compare";
@@ -177,7 +173,8 @@ impl Ask {
         }
         let waits = self.inflight > 1 || self.local != Local::None || self.rate.is_some();
         if self.is_async && (waits || self.rule != Rule::All) {
-            let text = "--mode async waits for no acknowledgement: --inflight, --rate, --ack and --local have no meaning";
+            let text =
+                "--mode async waits for no acknowledgement: --inflight, --rate, --ack and --local have no meaning";
             return usage(text.to_owned());
         }
         if self.local != Local::None && (self.inflight > 1 || self.connections > 1) {
@@ -194,9 +191,7 @@ impl Ask {
             return usage("--rate: a schedule leaves no room for --inflight and --delay");
         }
         if self.workload.is_some() && (self.rate.is_some() || !self.delay.is_zero()) {
-            return usage(
-                "--redo-rate asks what this way can carry at most: leave out --rate and --delay",
-            );
+            return usage("--redo-rate asks what this way can carry at most: leave out --rate and --delay");
         }
         let is_one_writer = !self.is_async
             && self.inflight == 1
@@ -204,10 +199,7 @@ impl Ask {
             && self.standbys.len() == 1
             && self.rate.is_none()
             && self.delay.is_zero();
-        let is_one_test = is_one_writer
-            && self.commits.is_none()
-            && self.local == Local::None
-            && self.alone.is_zero();
+        let is_one_test = is_one_writer && self.commits.is_none() && self.local == Local::None && self.alone.is_zero();
         if !self.before.is_empty() && !is_one_test {
             return usage(
                 "--write-mode all compares ways to write, one message after the other: leave out --mode async, \
@@ -263,21 +255,14 @@ impl Ask {
         };
         let size = match self.commits {
             None => size(self.length),
-            Some(one) => format!(
-                "commits of {}, up to {} in all",
-                size(one.size),
-                size(self.length)
-            ),
+            Some(one) => format!("commits of {}, up to {} in all", size(one.size), size(self.length)),
         };
         format!("{size}, {}{compress}", self.content)
     }
 
     pub(super) fn plan(&self) -> Vec<Line> {
-        let text = |key, label: &str, value: String| Line {
-            key,
-            label: label.to_owned(),
-            value: LineValue::Text(value),
-        };
+        let text =
+            |key, label: &str, value: String| Line { key, label: label.to_owned(), value: LineValue::Text(value) };
         let names: Vec<&str> = self.standbys.iter().map(|s| s.name.as_str()).collect();
         let mode = if self.is_async { "ASYNC" } else { "SYNC" };
         let mut lines = vec![
@@ -313,9 +298,7 @@ fn writes(request: &Request) -> Result<(WriteMode, u64, bool), EngineError> {
         "" if is_asked => Ok((WriteMode::DirectDsync, 0, true)),
         "" => Ok((WriteMode::None, 0, false)),
         "all" => Ok((WriteMode::DirectDsync, 0, true)),
-        "none" if is_asked => Err(EngineError::Usage(
-            "--write and --write-mode none contradict each other".to_owned(),
-        )),
+        "none" if is_asked => Err(EngineError::Usage("--write and --write-mode none contradict each other".to_owned())),
         word => mode_of("--write-mode", word).map(|(mode, us)| (mode, us, false)),
     }
 }
@@ -346,11 +329,7 @@ fn standbys(request: &Request) -> Result<Vec<Standby>, EngineError> {
         if host.is_empty() || host.contains('/') || host.starts_with('-') {
             return Err(bad());
         }
-        all.push(Standby {
-            name: name.to_owned(),
-            host: host.to_owned(),
-            port,
-        });
+        all.push(Standby { name: name.to_owned(), host: host.to_owned(), port });
     }
     if all.is_empty() || all.len() > STANDBYS_MAX {
         let text = format!("{} standbys: 1 to {STANDBYS_MAX} can be tested", all.len());
@@ -372,10 +351,7 @@ fn interval(request: &Request) -> Result<u64, EngineError> {
     let interval = o::duration(request, &o::INTERVAL)?;
     match interval.as_secs() {
         seconds @ 1..=3600 if interval.subsec_nanos() == 0 => Ok(seconds),
-        _ => Err(EngineError::Usage(format!(
-            "--interval {}: whole seconds, 1s to 1h",
-            request.option(&o::INTERVAL)
-        ))),
+        _ => Err(EngineError::Usage(format!("--interval {}: whole seconds, 1s to 1h", request.option(&o::INTERVAL)))),
     }
 }
 
@@ -400,9 +376,5 @@ fn rate(request: &Request) -> Result<Option<f64>, EngineError> {
     }
     let rate = text.parse().ok();
     let rate = rate.filter(|rate: &f64| (0.001..=1e7).contains(rate));
-    rate.map(Some).ok_or_else(|| {
-        EngineError::Usage(format!(
-            "--rate {text}: 0.001 to 10000000 messages a second"
-        ))
-    })
+    rate.map(Some).ok_or_else(|| EngineError::Usage(format!("--rate {text}: 0.001 to 10000000 messages a second")))
 }

@@ -63,9 +63,7 @@ impl Aimed for Aim {
         }
         let log = local_log(ask, stop)?;
         let scribe = Scribe::new(ask.local, log, &pool, &clock)?;
-        let mut sampler = Sampler::new(assay_block::disks_under(std::slice::from_ref(
-            &ask.local_file,
-        )));
+        let mut sampler = Sampler::new(assay_block::disks_under(std::slice::from_ref(&ask.local_file)));
         let mut readings = Readings {
             host: (sampler.sample(), HostReading::default()),
             begun_ns: clock.now_ns(),
@@ -76,18 +74,11 @@ impl Aimed for Aim {
             ..Readings::default()
         };
         let live = AtomicU64::new(0);
-        let work = Work {
-            ask,
-            clock: &clock,
-            stop,
-            live: &live,
-        };
+        let work = Work { ask, clock: &clock, stop, live: &live };
         // A commit that waits for several standbys is one thread's work; who waits for nobody sends to each at its own speed.
-        watched(&work, steps, seconds, || {
-            match ask.is_async || ask.standbys.len() == 1 {
-                true => apart(&work, &mut links, (pool, scribe), &mut readings),
-                false => several(&work, links, (pool, scribe), &mut readings),
-            }
+        watched(&work, steps, seconds, || match ask.is_async || ask.standbys.len() == 1 {
+            true => apart(&work, &mut links, (pool, scribe), &mut readings),
+            false => several(&work, links, (pool, scribe), &mut readings),
         })?;
         readings.ended_ns = clock.now_ns();
         readings.host.1 = sampler.sample();
@@ -111,29 +102,16 @@ impl Aim {
         let mut modes = Vec::new();
         let seconds = self.0.whole_time().as_secs_f64().ceil() as usize;
         for mode in &self.0.before {
-            let ask = Ask {
-                write: *mode,
-                ..self.0.clone()
-            };
+            let ask = Ask { write: *mode, ..self.0.clone() };
             let at = (modes.len() as f64 * ask.time.as_secs_f64()) as usize;
             steps.step(at, seconds, mode.name());
             if stop.requested() {
                 return Err(EngineError::Interrupted);
             }
             let mut links = vec![Link::open(&ask, &ask.standbys[0], stop)?];
-            let work = Work {
-                ask: &ask,
-                clock: &Clock::real(),
-                stop,
-                live: &AtomicU64::new(0),
-            };
+            let work = Work { ask: &ask, clock: &Clock::real(), stop, live: &AtomicU64::new(0) };
             let mut readings = Readings::default();
-            apart(
-                &work,
-                &mut links,
-                (pool.clone(), Scribe::None),
-                &mut readings,
-            )?;
+            apart(&work, &mut links, (pool.clone(), Scribe::None), &mut readings)?;
             if !readings.failed.is_empty() {
                 let why = format!("{} (while {} was measured)", readings.failed, mode.name());
                 return Err(EngineError::Unusable(why));
@@ -152,12 +130,7 @@ fn time_of_day() -> i64 {
 }
 
 /// Does the work and says every second how far it is.
-fn watched<T: Send>(
-    work: &Work<'_>,
-    steps: &dyn Steps,
-    seconds: usize,
-    run: impl FnOnce() -> T + Send,
-) -> T {
+fn watched<T: Send>(work: &Work<'_>, steps: &dyn Steps, seconds: usize, run: impl FnOnce() -> T + Send) -> T {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let is_over = &is_over;
@@ -203,10 +176,7 @@ fn local_log(ask: &Ask, stop: &Stop) -> Result<Option<Log>, EngineError> {
         block: ask.log_block,
         bytes: ask.log_bytes,
     };
-    let slowed = Slowed {
-        each: ask.slow_local,
-        limit: None,
-    };
+    let slowed = Slowed { each: ask.slow_local, limit: None };
     let made = Log::create(&ask.local_file, shape, slowed, &mut |_| !stop.requested())?;
     made.map(Some).ok_or(EngineError::Interrupted)
 }
@@ -227,14 +197,10 @@ fn apart(
         alone.push(Alone::new(work, link, pool.clone(), scribe)?);
     }
     let ended: Vec<(Stream, Result<(), PeerError>)> = std::thread::scope(|scope| {
-        let threads: Vec<_> = alone
-            .into_iter()
-            .map(|alone| std::thread::Builder::new().spawn_scoped(scope, || alone.run()))
-            .collect();
+        let threads: Vec<_> =
+            alone.into_iter().map(|alone| std::thread::Builder::new().spawn_scoped(scope, || alone.run())).collect();
         let ended = threads.into_iter().map(|thread| match thread {
-            Ok(thread) => thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             Err(error) => {
                 let what = format!("a thread cannot be started: {error}");
                 (Stream::default(), Err(PeerError::Own(what)))
@@ -314,9 +280,7 @@ fn several(
         let mut reading = member.link.reading(standby);
         if member.lost.is_none() {
             let said = member.link.end(u64::MAX - 1);
-            let found = said
-                .and_then(|()| member.link.ended())
-                .and_then(|()| member.link.found());
+            let found = said.and_then(|()| member.link.ended()).and_then(|()| member.link.found());
             match found {
                 Ok(found) => reading.found = Some(found),
                 Err(error) => member.lost = Some((error.to_string(), crowd.stream.elapsed_ns)),

@@ -150,9 +150,10 @@ impl<'a> Crowd<'a> {
         loop {
             self.settle();
             let lost = self.lost();
-            let done = self.pending.back().is_none_or(|last| {
-                last.sequence != self.issued || last.is_done || self.is_content(last, &lost)
-            });
+            let done = self
+                .pending
+                .back()
+                .is_none_or(|last| last.sequence != self.issued || last.is_done || self.is_content(last, &lost));
             if done {
                 return self.committed(&lost_before);
             }
@@ -178,11 +179,7 @@ impl<'a> Crowd<'a> {
     fn failed(&self, rule: Rule) -> String {
         let gone = self.members.iter().filter_map(|member| {
             let (why, at) = member.lost.as_ref()?;
-            Some(format!(
-                "{} after {:.1} s: {why}",
-                member.link.peer.peer(),
-                *at as f64 / 1e9
-            ))
+            Some(format!("{} after {:.1} s: {why}", member.link.peer.peer(), *at as f64 / 1e9))
         });
         let gone: Vec<String> = gone.collect();
         format!("commit rule \"{rule}\" cannot be kept: {}", gone.join("; "))
@@ -229,11 +226,7 @@ impl<'a> Crowd<'a> {
         self.look((ended_ns / NS_PER_S) as usize);
         let stream = &mut self.stream;
         stream.seconds.record(ended_ns, bytes, total_ns, 0);
-        stream.worst.see(Slow {
-            total_ns,
-            ended_ns,
-            ..Slow::default()
-        });
+        stream.worst.see(Slow { total_ns, ended_ns, ..Slow::default() });
         stream.sent += 1;
         stream.commits += 1;
         stream.payload_bytes += self.work.ask.length;
@@ -246,11 +239,7 @@ impl<'a> Crowd<'a> {
     fn settle(&mut self) {
         let lost = self.lost();
         while let Some(first) = self.pending.front() {
-            let owed = first
-                .acks
-                .iter()
-                .zip(&lost)
-                .any(|(ack, lost)| ack.is_none() && !lost);
+            let owed = first.acks.iter().zip(&lost).any(|(ack, lost)| ack.is_none() && !lost);
             let is_newest = first.sequence == self.issued;
             if owed || (is_newest && !first.is_done) {
                 return;
@@ -284,11 +273,7 @@ impl<'a> Crowd<'a> {
         let whole = HEADER_BYTES + length as usize;
         while member.sent < issued {
             let sequence = member.sent + 1;
-            let header = Header {
-                length: length as u32,
-                sequence,
-                ..Header::default()
-            };
+            let header = Header { length: length as u32, sequence, ..Header::default() };
             let head = header.bytes();
             let body = self.pool.of(sequence, length as usize);
             let done = member.partial;
@@ -314,9 +299,7 @@ impl<'a> Crowd<'a> {
         }
         let lag = (issued - member.acked).saturating_sub(1) * whole as u64;
         match lag > self.work.ask.max_lag {
-            true => Err(PeerError::Gone(format!(
-                "it is {lag} bytes behind, more than --max-lag"
-            ))),
+            true => Err(PeerError::Gone(format!("it is {lag} bytes behind, more than --max-lag"))),
             false => Ok(()),
         }
     }
@@ -324,9 +307,7 @@ impl<'a> Crowd<'a> {
     /// Waits for acknowledgements and for room in sockets, and takes what there is.
     fn wait(&mut self) -> Result<(), String> {
         let (issued, grace_ends) = (self.issued, self.grace_ends());
-        let here: Vec<usize> = (0..self.members.len())
-            .filter(|at| self.members[*at].lost.is_none())
-            .collect();
+        let here: Vec<usize> = (0..self.members.len()).filter(|at| self.members[*at].lost.is_none()).collect();
         let ready: Vec<bool> = {
             let mut polled: Vec<PollFd<'_>> = here
                 .iter()
@@ -341,19 +322,10 @@ impl<'a> Crowd<'a> {
                 .collect();
             let now = self.work.clock.now_ns();
             let left = grace_ends.map_or(PIECE_NS, |ends| ends.saturating_sub(now).min(PIECE_NS));
-            let piece = Timespec {
-                tv_sec: 0,
-                tv_nsec: left as i64,
-            };
+            let piece = Timespec { tv_sec: 0, tv_nsec: left as i64 };
             // A signal ends the wait early, and nothing else.
             let _ = poll(&mut polled, Some(&piece));
-            polled
-                .iter()
-                .map(|fd| {
-                    fd.revents()
-                        .intersects(PollFlags::IN | PollFlags::ERR | PollFlags::HUP)
-                })
-                .collect()
+            polled.iter().map(|fd| fd.revents().intersects(PollFlags::IN | PollFlags::ERR | PollFlags::HUP)).collect()
         };
         let now = self.work.clock.now_ns();
         let patience = self.work.ask.timeout;

@@ -78,15 +78,9 @@ impl Demand {
             }
         };
         if !said.is_empty() && is_said(&o::LENGTH) {
-            return usage(format!(
-                "--length: {said} says how long a message is; leave it out"
-            ));
+            return usage(format!("--length: {said} says how long a message is; leave it out"));
         }
-        Ok(Self {
-            commits,
-            workload,
-            length,
-        })
+        Ok(Self { commits, workload, length })
     }
 }
 
@@ -106,10 +100,7 @@ fn both<T>(
 }
 
 fn needs(there: &ProbeOption, missing: &ProbeOption) -> EngineError {
-    EngineError::Usage(format!(
-        "--{} needs --{} {}",
-        there.name, missing.name, missing.value
-    ))
+    EngineError::Usage(format!("--{} needs --{} {}", there.name, missing.name, missing.value))
 }
 
 fn commits(request: &Request) -> Result<Commits, EngineError> {
@@ -118,19 +109,13 @@ fn commits(request: &Request) -> Result<Commits, EngineError> {
     let rate = rate.filter(|rate: &f64| (0.001..=1e7).contains(rate));
     let why = "0.001 to 10000000 commits a second";
     let size = request.size_bytes(&o::COMMIT_SIZE, 1..=GROUP_BYTES)?;
-    Ok(Commits {
-        rate: rate.ok_or_else(|| o::COMMIT_RATE.refused(text, why))?,
-        size: size.unwrap_or(1),
-    })
+    Ok(Commits { rate: rate.ok_or_else(|| o::COMMIT_RATE.refused(text, why))?, size: size.unwrap_or(1) })
 }
 
 fn workload(request: &Request) -> Result<Workload, EngineError> {
     let bytes = request.size_bytes(&o::REDO_RATE, 1..=1 << 40)?;
     let writes = request.number(&o::REDO_WRITES, 1..=10_000_000)?;
-    Ok(Workload {
-        bytes_per_s: bytes.unwrap_or(1),
-        writes_per_s: writes.unwrap_or(1),
-    })
+    Ok(Workload { bytes_per_s: bytes.unwrap_or(1), writes_per_s: writes.unwrap_or(1) })
 }
 
 #[cfg(test)]
@@ -138,10 +123,7 @@ mod tests {
     use super::*;
 
     fn demand(words: &[&str]) -> Result<Demand, EngineError> {
-        Demand::of(&Request {
-            words: words.iter().map(|word| (*word).to_owned()).collect(),
-            ..Request::default()
-        })
+        Demand::of(&Request { words: words.iter().map(|word| (*word).to_owned()).collect(), ..Request::default() })
     }
 
     #[test]
@@ -157,19 +139,8 @@ mod tests {
             (&["commit-rate=5"], "--commit-rate needs --commit-size SIZE"),
             (&["commit-rate=x", "commit-size=1k"], "--commit-rate x: "),
             (&["commit-rate=5", "commit-size=2m"], "--commit-size 2m: "),
-            (
-                &["redo-rate=1m", "redo-writes=9", "length=8k"],
-                "--length: ",
-            ),
-            (
-                &[
-                    "redo-rate=1m",
-                    "redo-writes=9",
-                    "commit-rate=5",
-                    "commit-size=1k",
-                ],
-                "leave one out",
-            ),
+            (&["redo-rate=1m", "redo-writes=9", "length=8k"], "--length: "),
+            (&["redo-rate=1m", "redo-writes=9", "commit-rate=5", "commit-size=1k"], "leave one out"),
         ] {
             let error = demand(words).unwrap_err().to_string();
             assert!(error.contains(told), "{words:?}: {error}");
@@ -178,10 +149,7 @@ mod tests {
 
     #[test]
     fn every_commit_is_due_once() {
-        let commits = Commits {
-            rate: 3000.0,
-            size: 512,
-        };
+        let commits = Commits { rate: 3000.0, size: 512 };
         assert_eq!((commits.due_ns(0), commits.due_by(0)), (0, 1));
         for number in 0..100_000 {
             let due = commits.due_by(commits.due_ns(number) + 1);

@@ -24,9 +24,7 @@ impl Link {
         let mut peer = Peer::connect(&standby.host, standby.port, ask.timeout, stop)?;
         if let Some(bytes) = ask.sockbuf {
             let set = sockopt::set_socket_send_buffer_size(peer.stream(), bytes as usize);
-            set.map_err(|error| {
-                EngineError::Usage(format!("--sockbuf {bytes}: the kernel refuses it: {error}"))
-            })?;
+            set.map_err(|error| EngineError::Usage(format!("--sockbuf {bytes}: the kernel refuses it: {error}")))?;
         }
         let name = peer.peer().to_owned();
         let ready = Self::ask(&mut peer, ask, stop).map_err(|error| error.of(&name))?;
@@ -63,11 +61,7 @@ impl Link {
 
     /// Says that it is over.
     pub(super) fn end(&mut self, sequence: u64) -> Result<(), PeerError> {
-        let header = Header {
-            sequence,
-            is_end: true,
-            ..Header::default()
-        };
+        let header = Header { sequence, is_end: true, ..Header::default() };
         self.send(header, &[])
     }
 
@@ -75,9 +69,7 @@ impl Link {
     pub(super) fn ended(&mut self) -> Result<(), PeerError> {
         match self.acknowledged()?.sequence {
             END => Ok(()),
-            other => Err(PeerError::Foreign(format!(
-                "it acknowledges message {other} where the end was due"
-            ))),
+            other => Err(PeerError::Foreign(format!("it acknowledges message {other} where the end was due"))),
         }
     }
 
@@ -104,9 +96,7 @@ impl Link {
         StandbyReading {
             name: standby.name.clone(),
             ready: self.ready.clone(),
-            send_buffer: sockopt::socket_send_buffer_size(stream)
-                .ok()
-                .map(|bytes| bytes as u64),
+            send_buffer: sockopt::socket_send_buffer_size(stream).ok().map(|bytes| bytes as u64),
             tcp: TcpInfo::of(stream).ok(),
             ..StandbyReading::default()
         }

@@ -224,9 +224,7 @@ fn slow(slowed: Slowed, credit: &mut (f64, u64), begun: u64, clock: &Clock) {
         let until = begun + wait;
         let now = clock.now_ns();
         // The rest of the wait is shorter than a sleep is exact.
-        std::thread::sleep(Duration::from_nanos(
-            until.saturating_sub(now).saturating_sub(60_000),
-        ));
+        std::thread::sleep(Duration::from_nanos(until.saturating_sub(now).saturating_sub(60_000)));
         while clock.now_ns() < until {
             std::hint::spin_loop();
         }
@@ -257,13 +255,7 @@ mod tests {
     use super::*;
 
     fn log(mode: WriteMode, slowed: Slowed, dir: &Path) -> Log {
-        let shape = Shape {
-            mode,
-            falls_back: true,
-            length: 5000,
-            block: 4096,
-            bytes: 64 << 10,
-        };
+        let shape = Shape { mode, falls_back: true, length: 5000, block: 4096, bytes: 64 << 10 };
         let made = Log::create(dir, shape, slowed, &mut |_| true);
         made.unwrap().expect("nobody stopped it")
     }
@@ -296,16 +288,10 @@ mod tests {
     fn a_slower_disk_is_slower_and_a_limit_spends_its_burst_first() {
         let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let clock = Clock::real();
-        let mut slowed = Slowed {
-            each: Duration::from_millis(3),
-            limit: None,
-        };
+        let mut slowed = Slowed { each: Duration::from_millis(3), limit: None };
         let took = log(WriteMode::Pagecache, slowed, dir.path()).write(10, &clock);
         assert!(took.unwrap().write_ns >= 3_000_000);
-        slowed = Slowed {
-            each: Duration::ZERO,
-            limit: Some((100.0, 5.0)),
-        };
+        slowed = Slowed { each: Duration::ZERO, limit: Some((100.0, 5.0)) };
         let mut log = log(WriteMode::Pagecache, slowed, dir.path());
         let begun = clock.now_ns();
         for _ in 0..15 {
@@ -321,10 +307,7 @@ mod tests {
         assert_eq!(mode_of("--w", "apply:5").unwrap(), (WriteMode::Dsync, 5));
         for word in ["", "sync", "apply:", "apply:0", "apply:x"] {
             let error = mode_of("--write-mode", word).unwrap_err().to_string();
-            assert!(
-                error.starts_with(&format!("--write-mode {word}: ")),
-                "{error}"
-            );
+            assert!(error.starts_with(&format!("--write-mode {word}: ")), "{error}");
         }
     }
 }

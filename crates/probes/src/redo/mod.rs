@@ -106,11 +106,7 @@ pub fn hear_a_stranger(bytes: &[u8]) {
     }
     // Whatever says it is compressed makes no more than there is room for.
     let mut room = [0; 1 << 16];
-    for how in [
-        pack::Compress::None,
-        pack::Compress::Lz4,
-        pack::Compress::Zstd(1),
-    ] {
+    for how in [pack::Compress::None, pack::Compress::Lz4, pack::Compress::Zstd(1)] {
         let unpacked = pack::Unpacker::new(how).and_then(|mut of| of.unpack(bytes, &mut room));
         if let Ok(count) = unpacked {
             assert!(count <= room.len());

@@ -5,8 +5,7 @@ use assay_run::probe::{ProbeOption, Request};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-pub(super) const PORT: ProbeOption =
-    ProbeOption::new("port", &[], "N", "5555", "Port of the server");
+pub(super) const PORT: ProbeOption = ProbeOption::new("port", &[], "N", "5555", "Port of the server");
 pub(super) const MODE: ProbeOption = ProbeOption::new(
     "mode",
     &[],
@@ -14,15 +13,9 @@ pub(super) const MODE: ProbeOption = ProbeOption::new(
     "sync",
     "sync: each message waits for its acknowledgement; async: messages are streamed",
 );
-pub(super) const LENGTH: ProbeOption =
-    ProbeOption::new("length", &[], "SIZE", "1m", "Payload of a message");
-pub(super) const INTERVAL: ProbeOption = ProbeOption::new(
-    "interval",
-    &[],
-    "DURATION",
-    "2s",
-    "Time of a row of the report, whole seconds",
-);
+pub(super) const LENGTH: ProbeOption = ProbeOption::new("length", &[], "SIZE", "1m", "Payload of a message");
+pub(super) const INTERVAL: ProbeOption =
+    ProbeOption::new("interval", &[], "DURATION", "2s", "Time of a row of the report, whole seconds");
 pub(super) const WRITE: ProbeOption = ProbeOption::new(
     "write",
     &[],
@@ -40,24 +33,13 @@ pub(super) const WRITE_MODE: ProbeOption = ProbeOption::new(
 );
 pub(super) const CONNECTIONS: ProbeOption = ProbeOption::new(
     "connections",
-    &[
-        "num_conn",
-        "num-conn",
-        "conns",
-        "num_connections",
-        "num-connections",
-    ],
+    &["num_conn", "num-conn", "conns", "num_connections", "num-connections"],
     "N",
     "1",
     "Connections at once, each with a log of its own",
 );
-pub(super) const SOCKBUF: ProbeOption = ProbeOption::new(
-    "sockbuf",
-    &["sndbuf", "socket-buffer"],
-    "SIZE",
-    "",
-    "Socket send buffer [default: the system's]",
-);
+pub(super) const SOCKBUF: ProbeOption =
+    ProbeOption::new("sockbuf", &["sndbuf", "socket-buffer"], "SIZE", "", "Socket send buffer [default: the system's]");
 pub(super) const CONTENT: ProbeOption = ProbeOption::new(
     "content",
     &["rtype", "payload"],
@@ -79,13 +61,8 @@ pub(super) const COMMIT_RATE: ProbeOption = ProbeOption::new(
     "",
     "Commits per second by schedule; those that come while a message is under way share the next one",
 );
-pub(super) const COMMIT_SIZE: ProbeOption = ProbeOption::new(
-    "commit-size",
-    &[],
-    "SIZE",
-    "",
-    "Redo of one such commit; as many as fit into 1m share a message",
-);
+pub(super) const COMMIT_SIZE: ProbeOption =
+    ProbeOption::new("commit-size", &[], "SIZE", "", "Redo of one such commit; as many as fit into 1m share a message");
 pub(super) const REDO_RATE: ProbeOption = ProbeOption::new(
     "redo-rate",
     &["redo-size"],
@@ -100,28 +77,13 @@ pub(super) const REDO_WRITES: ProbeOption = ProbeOption::new(
     "",
     "Its log writes in a second (AWR: redo writes); their average is the message",
 );
-pub(super) const DELAY: ProbeOption = ProbeOption::new(
-    "delay",
-    &[],
-    "MS",
-    "",
-    "Pause after each message, in milliseconds or with a unit",
-);
+pub(super) const DELAY: ProbeOption =
+    ProbeOption::new("delay", &[], "MS", "", "Pause after each message, in milliseconds or with a unit");
 pub(super) const FREQ: ProbeOption = ProbeOption::new("freq", &[], "NO", "", "");
-pub(super) const TIMEOUT: ProbeOption = ProbeOption::new(
-    "timeout",
-    &[],
-    "DURATION",
-    "10s",
-    "Silence after which the other end is given up",
-);
-pub(super) const INFLIGHT: ProbeOption = ProbeOption::new(
-    "inflight",
-    &[],
-    "N",
-    "1",
-    "Messages under way at once in SYNC mode; one LGWR has one",
-);
+pub(super) const TIMEOUT: ProbeOption =
+    ProbeOption::new("timeout", &[], "DURATION", "10s", "Silence after which the other end is given up");
+pub(super) const INFLIGHT: ProbeOption =
+    ProbeOption::new("inflight", &[], "N", "1", "Messages under way at once in SYNC mode; one LGWR has one");
 pub(super) const RATE: ProbeOption = ProbeOption::new(
     "rate",
     &[],
@@ -129,27 +91,12 @@ pub(super) const RATE: ProbeOption = ProbeOption::new(
     "",
     "Messages per second by schedule; latency also counts from the instant each was due",
 );
-pub(super) const STANDBY: ProbeOption = ProbeOption::new(
-    "standby",
-    &[],
-    "HOST[:PORT],...",
-    "",
-    "More standbys: every message goes to all of them",
-);
-pub(super) const ACK: ProbeOption = ProbeOption::new(
-    "ack",
-    &[],
-    "RULE",
-    "all",
-    "Acknowledgements a commit waits for: all, \"any K\", \"first K\"",
-);
-pub(super) const MAX_LAG: ProbeOption = ProbeOption::new(
-    "max-lag",
-    &[],
-    "SIZE",
-    "64m",
-    "A standby that is so far behind counts as disconnected",
-);
+pub(super) const STANDBY: ProbeOption =
+    ProbeOption::new("standby", &[], "HOST[:PORT],...", "", "More standbys: every message goes to all of them");
+pub(super) const ACK: ProbeOption =
+    ProbeOption::new("ack", &[], "RULE", "all", "Acknowledgements a commit waits for: all, \"any K\", \"first K\"");
+pub(super) const MAX_LAG: ProbeOption =
+    ProbeOption::new("max-lag", &[], "SIZE", "64m", "A standby that is so far behind counts as disconnected");
 pub(super) const GRACE: ProbeOption = ProbeOption::new(
     "grace",
     &[],
@@ -178,13 +125,8 @@ pub(super) const ALONE: ProbeOption = ProbeOption::new(
     "",
     "First measure the standby's disk alone and the network alone for so long each",
 );
-pub(super) const LOG_BLOCK: ProbeOption = ProbeOption::new(
-    "logblock",
-    &["log-block"],
-    "SIZE",
-    "4k",
-    "Block of the standby's log: 512 or 4k",
-);
+pub(super) const LOG_BLOCK: ProbeOption =
+    ProbeOption::new("logblock", &["log-block"], "SIZE", "4k", "Block of the standby's log: 512 or 4k");
 pub(super) const LOG_SIZE: ProbeOption = ProbeOption::new(
     "log-size",
     &[],
@@ -192,20 +134,10 @@ pub(super) const LOG_SIZE: ProbeOption = ProbeOption::new(
     "1g",
     "Size of the standby's log, written with zeroes first; all connections together",
 );
-pub(super) const SECRET_FILE: ProbeOption = ProbeOption::new(
-    "secret-file",
-    &[],
-    "FILE",
-    "",
-    "Secret that client and server must share",
-);
-pub(super) const BIND: ProbeOption = ProbeOption::new(
-    "bind",
-    &[],
-    "ADDR",
-    "127.0.0.1",
-    "Server: address to listen on; 0.0.0.0 is all of this host",
-);
+pub(super) const SECRET_FILE: ProbeOption =
+    ProbeOption::new("secret-file", &[], "FILE", "", "Secret that client and server must share");
+pub(super) const BIND: ProbeOption =
+    ProbeOption::new("bind", &[], "ADDR", "127.0.0.1", "Server: address to listen on; 0.0.0.0 is all of this host");
 pub(super) const ALLOW_WRITE: ProbeOption = ProbeOption::new(
     "allow-write",
     &["file"],
@@ -213,22 +145,11 @@ pub(super) const ALLOW_WRITE: ProbeOption = ProbeOption::new(
     "",
     "Server: where clients may have logs written; without it none is",
 );
-pub(super) const MAX_LOG: ProbeOption = ProbeOption::new(
-    "max-log",
-    &[],
-    "SIZE",
-    "4g",
-    "Server: largest log of a client",
-);
-pub(super) const MAX_TIME: ProbeOption = ProbeOption::new(
-    "max-time",
-    &[],
-    "DURATION",
-    "24h",
-    "Server: longest test of a client",
-);
-pub(super) const CLIENTS: ProbeOption =
-    ProbeOption::new("clients", &[], "N", "16", "Server: connections at once");
+pub(super) const MAX_LOG: ProbeOption =
+    ProbeOption::new("max-log", &[], "SIZE", "4g", "Server: largest log of a client");
+pub(super) const MAX_TIME: ProbeOption =
+    ProbeOption::new("max-time", &[], "DURATION", "24h", "Server: longest test of a client");
+pub(super) const CLIENTS: ProbeOption = ProbeOption::new("clients", &[], "N", "16", "Server: connections at once");
 /// Of tests alone: a slower disk than there is.
 pub(super) const SLOW_WRITE: ProbeOption = ProbeOption::new("slow-write", &[], "DURATION", "", "");
 /// Of tests alone: `RATE[,BURST]`, a volume that does so many writes a second once the burst is used up.
@@ -278,19 +199,13 @@ pub(super) const OPTIONS: &[ProbeOption] = &[
 ];
 
 /// A whole number; 0 where the option is off.
-pub(super) fn number(
-    request: &Request,
-    option: &ProbeOption,
-    range: RangeInclusive<u64>,
-) -> Result<u64, EngineError> {
+pub(super) fn number(request: &Request, option: &ProbeOption, range: RangeInclusive<u64>) -> Result<u64, EngineError> {
     Ok(request.number(option, range)?.unwrap_or_default())
 }
 
 /// Bytes; 0 where the option is off.
 pub(super) fn size_bytes(request: &Request, option: &ProbeOption) -> Result<u64, EngineError> {
-    Ok(request
-        .size_bytes(option, 0..=u64::MAX)?
-        .unwrap_or_default())
+    Ok(request.size_bytes(option, 0..=u64::MAX)?.unwrap_or_default())
 }
 
 /// A time; none where the option is off.

@@ -35,12 +35,7 @@ impl Compress {
     /// `none`, `lz4`, `zstd` (level 1), `zstd:LEVEL`.
     pub(super) fn parse(text: &str) -> Result<Self, EngineError> {
         let word = text.to_lowercase();
-        let level = |level: &str| {
-            level
-                .parse()
-                .ok()
-                .filter(|level| ZSTD_LEVELS.contains(level))
-        };
+        let level = |level: &str| level.parse().ok().filter(|level| ZSTD_LEVELS.contains(level));
         match word.as_str() {
             "" | "none" => Some(Self::None),
             "lz4" => Some(Self::Lz4),
@@ -70,11 +65,7 @@ impl Packer {
             Compress::Lz4 => lz4_flex::block::get_maximum_output_size(length),
             Compress::Zstd(_) => zstd::zstd_safe::compress_bound(length),
         };
-        Ok(Self {
-            how,
-            zstd: zstd.transpose().map_err(|error| format!("zstd: {error}"))?,
-            packed: vec![0; room],
-        })
+        Ok(Self { how, zstd: zstd.transpose().map_err(|error| format!("zstd: {error}"))?, packed: vec![0; room] })
     }
 
     /// The payload packed; `None` where that makes it no smaller, or nothing is to be packed.
@@ -84,8 +75,9 @@ impl Packer {
             (_, Some(zstd)) => zstd
                 .compress_to_buffer(payload, self.packed.as_mut_slice())
                 .map_err(|error| format!("zstd: {error}"))?,
-            (_, None) => lz4_flex::block::compress_into(payload, &mut self.packed)
-                .map_err(|error| format!("lz4: {error}"))?,
+            (_, None) => {
+                lz4_flex::block::compress_into(payload, &mut self.packed).map_err(|error| format!("lz4: {error}"))?
+            }
         };
         Ok((count < payload.len()).then(|| &self.packed[..count]))
     }
@@ -103,10 +95,7 @@ impl Unpacker {
             Compress::Zstd(_) => Some(Decompressor::new()),
             _ => None,
         };
-        Ok(Self {
-            how,
-            zstd: zstd.transpose().map_err(|error| format!("zstd: {error}"))?,
-        })
+        Ok(Self { how, zstd: zstd.transpose().map_err(|error| format!("zstd: {error}"))? })
     }
 
     /// Unpacks into the room; how many bytes it was.
@@ -116,11 +105,8 @@ impl Unpacker {
     pub(super) fn unpack(&mut self, packed: &[u8], room: &mut [u8]) -> Result<usize, String> {
         match (self.how, &mut self.zstd) {
             (Compress::None, _) => Err("no compression was agreed on".to_owned()),
-            (_, Some(zstd)) => zstd
-                .decompress_to_buffer(packed, room)
-                .map_err(|error| format!("zstd: {error}")),
-            (_, None) => lz4_flex::block::decompress_into(packed, room)
-                .map_err(|error| format!("lz4: {error}")),
+            (_, Some(zstd)) => zstd.decompress_to_buffer(packed, room).map_err(|error| format!("zstd: {error}")),
+            (_, None) => lz4_flex::block::decompress_into(packed, room).map_err(|error| format!("lz4: {error}")),
         }
     }
 }
@@ -140,16 +126,8 @@ mod tests {
         for how in ALL {
             let mut packer = Packer::new(how, 8192).unwrap();
             assert!(packer.pack(&random).unwrap().is_none(), "{how}");
-            let packed = packer
-                .pack(&mixed)
-                .unwrap()
-                .expect("it gets smaller")
-                .to_vec();
-            assert!(
-                (4096..4300).contains(&packed.len()),
-                "{how}: {}",
-                packed.len()
-            );
+            let packed = packer.pack(&mixed).unwrap().expect("it gets smaller").to_vec();
+            assert!((4096..4300).contains(&packed.len()), "{how}: {}", packed.len());
             let mut room = vec![1; 8192];
             let mut unpacker = Unpacker::new(how).unwrap();
             assert_eq!(unpacker.unpack(&packed, &mut room), Ok(8192), "{how}");
@@ -165,11 +143,7 @@ mod tests {
         let bomb = vec![0; 1 << 20];
         for how in ALL {
             let mut packer = Packer::new(how, bomb.len()).unwrap();
-            let packed = packer
-                .pack(&bomb)
-                .unwrap()
-                .expect("it gets smaller")
-                .to_vec();
+            let packed = packer.pack(&bomb).unwrap().expect("it gets smaller").to_vec();
             let mut room = vec![0; bomb.len() - 1];
             let mut unpacker = Unpacker::new(how).unwrap();
             assert!(unpacker.unpack(&packed, &mut room).is_err(), "{how}");
@@ -190,10 +164,7 @@ mod tests {
         }
         for text in ["gzip", "lz4:2", "zstd:", "zstd:0", "zstd:20", "zstd:-1"] {
             let error = Compress::parse(text).unwrap_err().to_string();
-            assert!(
-                error.starts_with(&format!("--compress {text}: ")),
-                "{error}"
-            );
+            assert!(error.starts_with(&format!("--compress {text}: ")), "{error}");
         }
     }
 }

@@ -59,14 +59,9 @@ impl Content {
         }
         let word = text.to_lowercase();
         if let Some(ratio) = word.strip_prefix("mix:") {
-            let ratio = ratio
-                .parse()
-                .ok()
-                .filter(|ratio| (1.0..=100.0).contains(ratio));
+            let ratio = ratio.parse().ok().filter(|ratio| (1.0..=100.0).contains(ratio));
             let why = "mix takes 1 to 100, as in mix:2.5: compressible to 1/2.5";
-            return ratio
-                .map(Self::Mix)
-                .ok_or_else(|| CONTENT.refused(text, why));
+            return ratio.map(Self::Mix).ok_or_else(|| CONTENT.refused(text, why));
         }
         match word.as_str() {
             "random" => Ok(Self::Random),
@@ -95,9 +90,7 @@ impl Content {
                 let read = file.and_then(|file| file.take(FILE_BYTES).read_to_end(&mut bytes));
                 read.map_err(|error| CONTENT.refused(&self.to_string(), error))?;
                 if bytes.len() < length.max(1) {
-                    return Err(
-                        CONTENT.refused(&self.to_string(), "it became shorter than a message")
-                    );
+                    return Err(CONTENT.refused(&self.to_string(), "it became shorter than a message"));
                 }
             }
         }
@@ -126,11 +119,7 @@ impl Pool {
             Content::File(_) => length.max(1),
             _ => STEP_BYTES,
         };
-        Ok(Self {
-            bytes: Arc::new(content.bytes(length, seed)?),
-            length,
-            step,
-        })
+        Ok(Self { bytes: Arc::new(content.bytes(length, seed)?), length, step })
     }
 
     /// The first `length` bytes of the payload of message `sequence`, as often as they are asked for.
@@ -154,11 +143,7 @@ mod tests {
 
     #[test]
     fn a_mix_is_compressible_to_what_it_says_in_both_ways() {
-        for (ratio, how) in [
-            (2.5, Compress::Lz4),
-            (2.5, Compress::Zstd(1)),
-            (8.0, Compress::Zstd(3)),
-        ] {
+        for (ratio, how) in [(2.5, Compress::Lz4), (2.5, Compress::Zstd(1)), (8.0, Compress::Zstd(3))] {
             let pool = Pool::new(&Content::Mix(ratio), 65_536, 7).unwrap();
             let mut packer = Packer::new(how, 65_536).unwrap();
             let mut packed = 0;
@@ -167,10 +152,7 @@ mod tests {
                 packed += packer.pack(payload).unwrap().map_or(65_536, <[u8]>::len);
             }
             let found = 50.0 * 65_536.0 / packed as f64;
-            assert!(
-                (found / ratio - 1.0).abs() < 0.06,
-                "{how}: {found} of {ratio}"
-            );
+            assert!((found / ratio - 1.0).abs() < 0.06, "{how}: {found} of {ratio}");
         }
     }
 
@@ -186,14 +168,7 @@ mod tests {
         assert_eq!(pool.of(3, 1000), &bytes[3000..4000]);
         let short = Content::parse(&text, 1 << 20).unwrap_err().to_string();
         assert!(short.contains("--length"), "{short}");
-        for text in [
-            "file:/",
-            "file:/no/such",
-            "mix:",
-            "mix:0.5",
-            "mix:1000",
-            "ones",
-        ] {
+        for text in ["file:/", "file:/no/such", "mix:", "mix:0.5", "mix:1000", "ones"] {
             let error = Content::parse(text, 1).unwrap_err().to_string();
             assert!(error.starts_with(&format!("--content {text}: ")), "{error}");
         }

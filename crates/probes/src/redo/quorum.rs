@@ -93,11 +93,7 @@ impl Rule {
                 if times.len() < k {
                     return None;
                 }
-                times
-                    .into_iter()
-                    .collect::<Option<Vec<u64>>>()?
-                    .into_iter()
-                    .max()
+                times.into_iter().collect::<Option<Vec<u64>>>()?.into_iter().max()
             }
         }
     }
@@ -127,12 +123,9 @@ mod tests {
 
     #[test]
     fn rules_are_read_in_every_spelling() {
-        for (text, rule) in [
-            ("all", Rule::All),
-            ("any 2", Rule::Any(2)),
-            ("ANY:2", Rule::Any(2)),
-            ("first1", Rule::First(1)),
-        ] {
+        for (text, rule) in
+            [("all", Rule::All), ("any 2", Rule::Any(2)), ("ANY:2", Rule::Any(2)), ("first1", Rule::First(1))]
+        {
             assert_eq!(Rule::parse(text, 3).unwrap(), rule, "{text}");
         }
         for text in ["", "any", "any 4", "first 0", "quorum"] {

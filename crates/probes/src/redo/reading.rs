@@ -45,8 +45,7 @@ impl Parts {
         self.send.record(send_ns);
         self.pack.record(pack_ns);
         self.server.record(server);
-        self.network
-            .record(total_ns.saturating_sub(server + pack_ns));
+        self.network.record(total_ns.saturating_sub(server + pack_ns));
         self.negative += u64::from(server + pack_ns > total_ns);
         self.assembly.record(u64::from(ack.assembly_ns));
         self.write.record(u64::from(ack.write_ns));
@@ -107,9 +106,7 @@ impl Seconds {
 
     /// Messages and bytes of all.
     pub(super) fn total(&self) -> (u64, u64) {
-        let add = |(messages, bytes): (u64, u64), second: &Second| {
-            (messages + second.messages, bytes + second.bytes)
-        };
+        let add = |(messages, bytes): (u64, u64), second: &Second| (messages + second.messages, bytes + second.bytes);
         self.0.iter().fold((0, 0), add)
     }
 
@@ -169,17 +166,10 @@ pub(super) struct Worst {
 impl Worst {
     pub(super) fn see(&mut self, slow: Slow) {
         let is_full = self.all.len() >= WORST;
-        if is_full
-            && self
-                .all
-                .last()
-                .is_some_and(|last| slow.total_ns <= last.total_ns)
-        {
+        if is_full && self.all.last().is_some_and(|last| slow.total_ns <= last.total_ns) {
             return;
         }
-        let at = self
-            .all
-            .partition_point(|one| one.total_ns >= slow.total_ns);
+        let at = self.all.partition_point(|one| one.total_ns >= slow.total_ns);
         self.all.insert(at, slow);
         self.all.truncate(WORST);
     }
@@ -269,11 +259,7 @@ impl Stream {
         self.serial.merge(&other.serial);
         self.parallel.merge(&other.parallel);
         self.seconds.merge(&other.seconds);
-        other
-            .worst
-            .all
-            .iter()
-            .for_each(|slow| self.worst.see(*slow));
+        other.worst.all.iter().for_each(|slow| self.worst.see(*slow));
         self.groups.merge(&other.groups);
         self.commits += other.commits;
         self.payload_bytes += other.payload_bytes;
@@ -342,12 +328,7 @@ mod tests {
     #[test]
     fn the_parts_of_a_message_add_up_and_a_negative_part_is_counted() {
         let mut parts = Parts::default();
-        let ack = Ack {
-            write_ns: 1000,
-            sync_ns: 500,
-            total_ns: 1800,
-            ..Ack::default()
-        };
+        let ack = Ack { write_ns: 1000, sync_ns: 500, total_ns: 1800, ..Ack::default() };
         parts.record([5000, 700, 300], &ack);
         assert_eq!(parts.network.sum_ns() + parts.server.sum_ns(), 4700);
         assert_eq!(parts.disk.sum_ns() + parts.queue.sum_ns(), 1800);
@@ -359,10 +340,7 @@ mod tests {
     fn the_slowest_messages_are_kept_in_order() {
         let mut worst = Worst::default();
         for total_ns in (0..100).chain(0..100) {
-            worst.see(Slow {
-                total_ns,
-                ..Slow::default()
-            });
+            worst.see(Slow { total_ns, ..Slow::default() });
         }
         let times: Vec<u64> = worst.all.iter().map(|slow| slow.total_ns).collect();
         let wanted: Vec<u64> = (90..100).rev().flat_map(|ns| [ns, ns]).collect();

@@ -51,30 +51,18 @@ impl Pen {
         self.log.buffer()[PAYLOAD_AT..PAYLOAD_AT + length].copy_from_slice(payload);
         let took = self.log.write(length, &self.clock);
         let took = took.map_err(|error| format!("the local log: {error}"))?;
-        Ok(Written {
-            took_ns: took.write_ns + took.sync_ns,
-            ended_ns: self.clock.now_ns(),
-        })
+        Ok(Written { took_ns: took.write_ns + took.sync_ns, ended_ns: self.clock.now_ns() })
     }
 }
 
 impl Scribe {
     /// # Errors
     /// There is no thread to be had.
-    pub(super) fn new(
-        local: Local,
-        log: Option<Log>,
-        pool: &Pool,
-        clock: &Clock,
-    ) -> Result<Self, EngineError> {
+    pub(super) fn new(local: Local, log: Option<Log>, pool: &Pool, clock: &Clock) -> Result<Self, EngineError> {
         let Some(log) = log else {
             return Ok(Self::None);
         };
-        let mut pen = Box::new(Pen {
-            log,
-            pool: pool.clone(),
-            clock: clock.clone(),
-        });
+        let mut pen = Box::new(Pen { log, pool: pool.clone(), clock: clock.clone() });
         if local != Local::Parallel {
             return Ok(Self::Before(pen));
         }
@@ -88,14 +76,10 @@ impl Scribe {
                 }
             }
         };
-        let thread = std::thread::Builder::new().spawn(work).map_err(|error| {
-            EngineError::Unusable(format!("a thread for --local cannot be started: {error}"))
-        })?;
-        Ok(Self::Beside(Beside {
-            orders: Some(orders),
-            done,
-            thread: Some(thread),
-        }))
+        let thread = std::thread::Builder::new()
+            .spawn(work)
+            .map_err(|error| EngineError::Unusable(format!("a thread for --local cannot be started: {error}")))?;
+        Ok(Self::Beside(Beside { orders: Some(orders), done, thread: Some(thread) }))
     }
 
     /// Before message `sequence` is sent: it is written now, or a thread begins to.
@@ -104,10 +88,7 @@ impl Scribe {
             Self::None => Ok(0),
             Self::Before(pen) => Ok(pen.write((sequence, length))?.took_ns),
             Self::Beside(beside) => {
-                let sent = beside
-                    .orders
-                    .as_ref()
-                    .map(|orders| orders.send((sequence, length)));
+                let sent = beside.orders.as_ref().map(|orders| orders.send((sequence, length)));
                 match sent {
                     Some(Ok(())) => Ok(0),
                     _ => Err(GONE.to_owned()),

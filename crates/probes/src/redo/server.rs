@@ -5,10 +5,7 @@
 use super::log::{Log, PAYLOAD_AT, Shape, Slowed, Took};
 use super::options;
 use super::pack::{Compress, Unpacker};
-use super::wire::{
-    Ack, END, Found, HEADER_BYTES, Header, MESSAGE_MAX, Ready, SERVICE, Wanted, WriteMode,
-    saturated,
-};
+use super::wire::{Ack, END, Found, HEADER_BYTES, Header, MESSAGE_MAX, Ready, SERVICE, Wanted, WriteMode, saturated};
 use crate::crew::effective_mhz;
 use crate::host::{CpuTimes, thread_times};
 use crate::peer::asked;
@@ -109,9 +106,7 @@ fn slowed(request: &Request) -> Result<Slowed, EngineError> {
             let (rate, burst) = text.split_once(',').unwrap_or((text, "1"));
             let of = |word: &str| word.parse().ok().filter(|number: &f64| *number >= 1.0);
             let both = of(rate).zip(of(burst));
-            Some(both.ok_or_else(|| {
-                EngineError::Usage(format!("--limit-writes {text}: RATE or RATE,BURST"))
-            })?)
+            Some(both.ok_or_else(|| EngineError::Usage(format!("--limit-writes {text}: RATE or RATE,BURST")))?)
         }
     };
     Ok(Slowed { each, limit })
@@ -119,11 +114,8 @@ fn slowed(request: &Request) -> Result<Slowed, EngineError> {
 
 impl Serving for Server {
     fn plan(&self) -> Vec<Line> {
-        let text = |key, label: &str, value: String| Line {
-            key,
-            label: label.to_owned(),
-            value: LineValue::Text(value),
-        };
+        let text =
+            |key, label: &str, value: String| Line { key, label: label.to_owned(), value: LineValue::Text(value) };
         let allowed = match &self.allow_write {
             Some(dir) => format!("{}, up to {} each", dir.display(), size(self.max_log)),
             None => "nowhere (--allow-write DIR lets them)".to_owned(),
@@ -134,17 +126,9 @@ impl Serving for Server {
         };
         let most = self.max_time.as_nanos() as u64;
         vec![
-            text(
-                "listens",
-                "listens on",
-                format!("{} port {}", self.bind, self.port),
-            ),
+            text("listens", "listens on", format!("{} port {}", self.bind, self.port)),
             text("serves", "serves", who.to_owned()),
-            text(
-                "connections",
-                "connections at once",
-                self.clients.to_string(),
-            ),
+            text("connections", "connections at once", self.clients.to_string()),
             text("logs", "clients may have logs written in", allowed),
             text("longest", "longest test", duration(most)),
         ]
@@ -152,10 +136,7 @@ impl Serving for Server {
 
     fn serve(&self, stop: &Stop, say: &(dyn Fn(&str) + Sync)) -> Result<(), EngineError> {
         let listener = Listener::bind(&self.bind, self.port)?;
-        say(&format!(
-            "OraTcpTest server started. It listens on {}; Ctrl-C ends it.",
-            listener.address()
-        ));
+        say(&format!("OraTcpTest server started. It listens on {}; Ctrl-C ends it.", listener.address()));
         listener.serve(self.clients, GREETING, stop, |mut peer, is_busy| {
             let name = peer.peer().to_owned();
             match self.one(&mut peer, is_busy, stop) {
@@ -173,10 +154,7 @@ impl Server {
         welcome(peer, SERVICE, self.secret.as_ref(), is_busy)?;
         let wanted: Wanted = peer.hear(PARAMETERS_MAX, "in the parameters")?;
         if let Some(refused) = self.refused(&wanted) {
-            let ready = Ready {
-                refused: refused.clone(),
-                ..Ready::default()
-            };
+            let ready = Ready { refused: refused.clone(), ..Ready::default() };
             peer.tell(&ready, "in the answer")?;
             return Err(PeerError::Refused(format!("refused: {refused}")));
         }
@@ -187,10 +165,7 @@ impl Server {
             Ok(Some(made)) => made,
             Ok(None) => return Err(PeerError::Gone("while its log was written".to_owned())),
             Err(error) => {
-                let ready = Ready {
-                    refused: error.to_string(),
-                    ..Ready::default()
-                };
+                let ready = Ready { refused: error.to_string(), ..Ready::default() };
                 peer.tell(&ready, "in the answer")?;
                 return Err(PeerError::Refused(error.to_string()));
             }
@@ -230,11 +205,7 @@ impl Server {
         found.failed = failed;
         peer.tell(&found, "in the result")?;
         match found.failed.is_empty() {
-            true => Ok(format!(
-                "{} messages of up to {}",
-                found.messages,
-                size(wanted.length)
-            )),
+            true => Ok(format!("{} messages of up to {}", found.messages, size(wanted.length))),
             false => Ok(format!("ended: {}", found.failed)),
         }
     }
@@ -244,32 +215,22 @@ impl Server {
         let time = Duration::try_from_secs_f64(wanted.seconds).unwrap_or(Duration::MAX);
         if wanted.length > MESSAGE_MAX {
             let (asked, most) = (wanted.length, size(MESSAGE_MAX));
-            return Some(format!(
-                "a message of {asked} bytes is longer than the {most} there may be"
-            ));
+            return Some(format!("a message of {asked} bytes is longer than the {most} there may be"));
         }
         let alone = Duration::from_millis(wanted.alone_ms);
         let apply = Duration::from_micros(wanted.apply_us);
         if time.max(alone).max(apply) > self.max_time {
             let most = duration(self.max_time.as_nanos() as u64);
-            return Some(format!(
-                "the test is longer than the {most} it may take (--max-time)"
-            ));
+            return Some(format!("the test is longer than the {most} it may take (--max-time)"));
         }
         if wanted.write == WriteMode::None {
             return None;
         }
         if self.allow_write.is_none() {
-            return Some(
-                "it writes for nobody: start it with --allow-write DIR, or test without --write"
-                    .to_owned(),
-            );
+            return Some("it writes for nobody: start it with --allow-write DIR, or test without --write".to_owned());
         }
         if !(512..=1 << 20).contains(&wanted.log_block) || !wanted.log_block.is_power_of_two() {
-            return Some(format!(
-                "a log block of {} bytes is no such thing",
-                wanted.log_block
-            ));
+            return Some(format!("a log block of {} bytes is no such thing", wanted.log_block));
         }
         (wanted.log_bytes > self.max_log).then(|| {
             let (asked, most) = (size(wanted.log_bytes), size(self.max_log));
@@ -297,10 +258,7 @@ impl Server {
             let mut is_there = true;
             if told.elapsed() >= PREPARING {
                 told = Instant::now();
-                let ready = Ready {
-                    is_preparing: true,
-                    ..Ready::default()
-                };
+                let ready = Ready { is_preparing: true, ..Ready::default() };
                 is_there = peer.tell(&ready, "while the log is written").is_ok();
             }
             is_there && !stop.requested()
@@ -471,11 +429,7 @@ impl Session<'_> {
 
     /// Says that no more acknowledgements come.
     fn say_end(&mut self) -> Result<(), PeerError> {
-        self.acknowledge(&Ack {
-            sequence: END,
-            messages: self.found.messages,
-            ..Ack::default()
-        })
+        self.acknowledge(&Ack { sequence: END, messages: self.found.messages, ..Ack::default() })
     }
 
     fn acknowledge(&mut self, ack: &Ack) -> Result<(), PeerError> {
@@ -498,24 +452,17 @@ impl Session<'_> {
         let mut begun = None;
         loop {
             let lacks = wanted - done;
-            let is_streamed =
-                self.wanted.is_async && done >= HEADER_BYTES && lacks >= SEGMENT_BYTES;
+            let is_streamed = self.wanted.is_async && done >= HEADER_BYTES && lacks >= SEGMENT_BYTES;
             let flags = match done < HEADER_BYTES || is_streamed {
                 true => RecvFlags::empty(),
                 false => RecvFlags::WAITALL,
             };
             // Never more than the message still lacks, so that no end and no smaller message is held back.
-            self.wake_at(if is_streamed {
-                lacks.min(WAKE_BYTES)
-            } else {
-                1
-            });
+            self.wake_at(if is_streamed { lacks.min(WAKE_BYTES) } else { 1 });
             let room = &mut buffer[FROM + done..FROM + wanted];
             match rustix::net::recv(self.peer.stream(), room, flags) {
                 Ok((_, 0)) => {
-                    return Err(PeerError::Gone(
-                        "before the client said it was over".to_owned(),
-                    ));
+                    return Err(PeerError::Gone("before the client said it was over".to_owned()));
                 }
                 Ok((_, count)) => {
                     if done == 0 {
@@ -540,10 +487,7 @@ impl Session<'_> {
                         return Err(PeerError::Stopped);
                     }
                     if begun.elapsed() >= self.patience {
-                        return Err(PeerError::Silent(
-                            self.patience,
-                            "while messages were expected".to_owned(),
-                        ));
+                        return Err(PeerError::Silent(self.patience, "while messages were expected".to_owned()));
                     }
                 }
                 Err(error) => return Err(PeerError::Gone(format!("while messages came: {error}"))),
@@ -576,20 +520,12 @@ impl Session<'_> {
 }
 
 /// Brings a payload to where it is written from; its bytes.
-fn unpacked(
-    header: Header,
-    came: &[u8],
-    unpacker: &mut Unpacker,
-    room: &mut [u8],
-) -> Result<usize, PeerError> {
+fn unpacked(header: Header, came: &[u8], unpacker: &mut Unpacker, room: &mut [u8]) -> Result<usize, PeerError> {
     let came = &came[..header.length as usize];
     match header.is_packed {
-        true => unpacker.unpack(came, room).map_err(|why| {
-            PeerError::Foreign(format!(
-                "message {} cannot be unpacked: {why}",
-                header.sequence
-            ))
-        }),
+        true => unpacker
+            .unpack(came, room)
+            .map_err(|why| PeerError::Foreign(format!("message {} cannot be unpacked: {why}", header.sequence))),
         false => {
             room[..came.len()].copy_from_slice(came);
             Ok(came.len())

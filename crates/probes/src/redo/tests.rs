@@ -54,24 +54,13 @@ fn fails_after_three(listener: &TcpListener, is_async: bool) {
         let mut message = [0; HEADER_BYTES + 64];
         line.read(&mut message, "in a test").expect("a message");
         if !is_async || sequence == 3 {
-            let ack = Ack {
-                sequence,
-                messages: sequence,
-                ..Ack::default()
-            };
+            let ack = Ack { sequence, messages: sequence, ..Ack::default() };
             line.write(&ack.bytes(), "in a test").expect("heard");
         }
     }
-    let ack = Ack {
-        sequence: END,
-        messages: 3,
-        ..Ack::default()
-    };
+    let ack = Ack { sequence: END, messages: 3, ..Ack::default() };
     line.write(&ack.bytes(), "in a test").expect("heard");
-    let found = Found {
-        failed: "its log: No space left on device".to_owned(),
-        ..Found::default()
-    };
+    let found = Found { failed: "its log: No space left on device".to_owned(), ..Found::default() };
     line.tell(&found, "in a test").expect("heard");
     // The client closes when it has read it.
     let _ = line.read(&mut [0; 1 << 20], "in a test");
@@ -82,9 +71,7 @@ fn what_a_standby_fails_of_is_told_and_what_came_before_is_kept() {
     for (mode, more) in [("sync", 0), ("async", 0), ("sync", 1)] {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("known").port();
-        let served: Vec<_> = (0..more)
-            .map(|_| Served::new(&RedoTransport, &[]))
-            .collect();
+        let served: Vec<_> = (0..more).map(|_| Served::new(&RedoTransport, &[])).collect();
         let others = served.iter().map(|one| format!("127.0.0.1:{}", one.port));
         let standby = format!("standby={}", others.collect::<Vec<_>>().join(","));
         let record = std::thread::scope(|scope| {
@@ -94,16 +81,9 @@ fn what_a_standby_fails_of_is_told_and_what_came_before_is_kept() {
         });
         assert_eq!(record.run.verdict, "invalid", "{mode}");
         let told = record.run.verdict_reasons.join("; ");
-        assert!(
-            told.contains("it failed: its log: No space left on device"),
-            "{told}"
-        );
-        let messages =
-            serde_json::to_value(&record).expect("JSON")["parts"]["redo"]["messages_count"].clone();
-        assert!(
-            (1..=3).contains(&messages.as_u64().expect("a count")),
-            "{mode}: {messages}"
-        );
+        assert!(told.contains("it failed: its log: No space left on device"), "{told}");
+        let messages = serde_json::to_value(&record).expect("JSON")["parts"]["redo"]["messages_count"].clone();
+        assert!((1..=3).contains(&messages.as_u64().expect("a count")), "{mode}: {messages}");
     }
 }
 
@@ -112,11 +92,7 @@ fn what_a_standby_fails_of_is_told_and_what_came_before_is_kept() {
 fn redo_18_a_server_outlives_clients_that_greet_well_and_then_talk_nonsense() {
     let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
     let port = free.expect("loopback has a free port").port();
-    let request = Request {
-        place: "server".into(),
-        words: vec![format!("port={port}")],
-        ..Request::default()
-    };
+    let request = Request { place: "server".into(), words: vec![format!("port={port}")], ..Request::default() };
     let stop = Stop::new();
     std::thread::scope(|scope| {
         let served = scope.spawn(|| {
@@ -134,19 +110,13 @@ fn redo_18_a_server_outlives_clients_that_greet_well_and_then_talk_nonsense() {
             let mut bytes = vec![0; turn * 37];
             random.fill(&mut bytes);
             if turn % 2 == 0 {
-                let wanted = super::wire::Wanted {
-                    length: 512,
-                    ..Default::default()
-                };
+                let wanted = super::wire::Wanted { length: 512, ..Default::default() };
                 line.tell(&wanted, "in a test").expect("taken");
             }
             // It may hang up in the middle.
             let _ = line.write(&bytes, "in a test");
         }
         stop.request();
-        served
-            .join()
-            .expect("it does not panic")
-            .expect("it ends well");
+        served.join().expect("it does not panic").expect("it ends well");
     });
 }

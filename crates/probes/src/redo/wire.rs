@@ -21,10 +21,7 @@ use assay_measure::snapshot::Fact;
 use serde::{Deserialize, Serialize};
 
 /// The service that both ends speak of.
-pub(crate) const SERVICE: Service = Service {
-    name: "redo",
-    version: 2,
-};
+pub(crate) const SERVICE: Service = Service { name: "redo", version: 2 };
 
 pub(crate) const HEADER_BYTES: usize = 12;
 pub(crate) const ACK_BYTES: usize = 40;
@@ -102,14 +99,7 @@ impl Ack {
     pub(crate) fn bytes(&self) -> [u8; ACK_BYTES] {
         let mut bytes = [0; ACK_BYTES];
         bytes[..8].copy_from_slice(&self.sequence.to_le_bytes());
-        let durations = [
-            self.assembly_ns,
-            self.write_ns,
-            self.sync_ns,
-            self.apply_ns,
-            self.total_ns,
-            self.unpack_ns,
-        ];
+        let durations = [self.assembly_ns, self.write_ns, self.sync_ns, self.apply_ns, self.total_ns, self.unpack_ns];
         for (at, ns) in durations.iter().enumerate() {
             bytes[8 + 4 * at..][..4].copy_from_slice(&ns.to_le_bytes());
         }
@@ -182,9 +172,7 @@ pub(crate) const WRITE_MODES: [(WriteMode, &str); 5] = [
 impl WriteMode {
     pub(crate) fn name(self) -> &'static str {
         let mut modes = WRITE_MODES.iter();
-        modes
-            .find(|(mode, _)| *mode == self)
-            .map_or("", |found| found.1)
+        modes.find(|(mode, _)| *mode == self).map_or("", |found| found.1)
     }
 }
 

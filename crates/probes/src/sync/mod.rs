@@ -74,14 +74,7 @@ impl Probe for DurableWrites {
         place.check_space(FILE_BYTES + GROWTH_BYTES)?;
         let facts = device_facts(place.path());
         let steps = plan::steps(facts.logical_block_bytes.as_ref().ok().copied());
-        Ok(Box::new(Aim {
-            place,
-            facts,
-            time,
-            steps,
-            file_bytes: FILE_BYTES,
-            growth_bytes: GROWTH_BYTES,
-        }))
+        Ok(Box::new(Aim { place, facts, time, steps, file_bytes: FILE_BYTES, growth_bytes: GROWTH_BYTES }))
     }
 }
 
@@ -111,22 +104,12 @@ struct Aim {
 
 impl Aimed for Aim {
     fn plan(&self) -> Vec<Line> {
-        let text = |key, label: &str, value: String| Line {
-            key,
-            label: label.to_owned(),
-            value: LineValue::Text(value),
-        };
-        let count = |key, label: &str, value: u64| Line {
-            key,
-            label: label.to_owned(),
-            value: LineValue::Count(value),
-        };
+        let text =
+            |key, label: &str, value: String| Line { key, label: label.to_owned(), value: LineValue::Text(value) };
+        let count =
+            |key, label: &str, value: u64| Line { key, label: label.to_owned(), value: LineValue::Count(value) };
         let mut lines = vec![
-            text(
-                "scratch_file",
-                "scratch file, removed at the end",
-                self.place.path().display().to_string(),
-            ),
+            text("scratch_file", "scratch file, removed at the end", self.place.path().display().to_string()),
             count("file_bytes", "preallocated", self.file_bytes),
             count("growth_bytes", "growth at most", self.growth_bytes),
             count("free_bytes", "free there", self.place.free_bytes()),
@@ -141,11 +124,7 @@ impl Aimed for Aim {
         let left: Vec<String> = left.map(|path| path.display().to_string()).collect();
         if !left.is_empty() {
             let left = left.join(", ");
-            lines.push(text(
-                "left_behind",
-                "left by a killed command, removed first",
-                left,
-            ));
+            lines.push(text("left_behind", "left by a killed command, removed first", left));
         }
         lines
     }
@@ -205,13 +184,7 @@ fn most_at_odds(steps: &[SyncReading]) -> Option<usize> {
 
 impl Aim {
     /// One round of one step.
-    fn round(
-        &self,
-        at: usize,
-        scratch: &mut Scratch,
-        clock: &Clock,
-        stop: &Stop,
-    ) -> Result<SyncReading, EngineError> {
+    fn round(&self, at: usize, scratch: &mut Scratch, clock: &Clock, stop: &Stop) -> Result<SyncReading, EngineError> {
         let step = &self.steps[at];
         let weights: f64 = self.steps.iter().map(|step| step.weight).sum();
         let share = (1.0 - REPEATS) * step.weight / weights / f64::from(ROUNDS);
@@ -238,14 +211,7 @@ impl Aim {
             write_cache: facts.write_cache.clone().ok(),
             fua: facts.fua.clone().ok(),
             rotational: facts.rotational.clone().ok(),
-            facts: facts
-                .lines()
-                .into_iter()
-                .map(|(name, value)| Fact {
-                    name: name.to_owned(),
-                    value,
-                })
-                .collect(),
+            facts: facts.lines().into_iter().map(|(name, value)| Fact { name: name.to_owned(), value }).collect(),
             ..SyncReadings::default()
         }
     }
@@ -278,9 +244,7 @@ impl Bench<'_> {
         };
         match ended {
             Ok((outcome, note)) => Ok(SyncReading {
-                device_write_bytes: before
-                    .zip(self.written())
-                    .map(|(before, after)| after.saturating_sub(before)),
+                device_write_bytes: before.zip(self.written()).map(|(before, after)| after.saturating_sub(before)),
                 ..self.reading(outcome, note)
             }),
             // A size that direct I/O cannot write here has no figure.
@@ -337,11 +301,7 @@ struct Outcome {
 impl Outcome {
     fn begin(clock: &Clock) -> Self {
         let now = clock.now_ns();
-        Self {
-            begun_ns: now,
-            ended_ns: now,
-            ..Self::default()
-        }
+        Self { begun_ns: now, ended_ns: now, ..Self::default() }
     }
 
     /// A write that took from `start_ns` to `end_ns`.

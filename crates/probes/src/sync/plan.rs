@@ -26,15 +26,7 @@ pub(super) struct Step {
 
 impl Step {
     fn new(part: SyncPart, method: SyncMethod, streams: u32) -> Self {
-        Self {
-            part,
-            method,
-            growing: false,
-            streams,
-            bytes: BLOCK_BYTES,
-            weight: 1.0,
-            refused: None,
-        }
+        Self { part, method, growing: false, streams, bytes: BLOCK_BYTES, weight: 1.0, refused: None }
     }
 
     /// For the progress line.
@@ -53,25 +45,15 @@ impl Step {
 pub(super) fn steps(logical_block_bytes: Option<u64>) -> Vec<Step> {
     use SyncMethod::{Dsync, Fdatasync, Fsync, Group, OneByOne, Ring, WriteOnly};
     let mut steps = vec![
-        Step {
-            weight: 8.0,
-            ..Step::new(SyncPart::Flush, Fdatasync, 1)
-        },
-        Step {
-            weight: 2.5,
-            ..Step::new(SyncPart::Unsynced, WriteOnly, 1)
-        },
+        Step { weight: 8.0, ..Step::new(SyncPart::Flush, Fdatasync, 1) },
+        Step { weight: 2.5, ..Step::new(SyncPart::Unsynced, WriteOnly, 1) },
     ];
     for method in [Fdatasync, Dsync, Fsync, Ring] {
         let curve = |streams| Step::new(SyncPart::Curve, method, streams);
         steps.extend(STREAMS.map(curve));
     }
     for method in [Fdatasync, Dsync, Fsync] {
-        let growing = |streams| Step {
-            growing: true,
-            weight: 0.7,
-            ..Step::new(SyncPart::Curve, method, streams)
-        };
+        let growing = |streams| Step { growing: true, weight: 0.7, ..Step::new(SyncPart::Curve, method, streams) };
         steps.extend(STREAMS.map(growing));
     }
     for bytes in [512, BLOCK_BYTES, 16 << 10, 64 << 10] {
@@ -98,10 +80,7 @@ mod tests {
         let steps = steps(Some(512));
         let longest = steps.iter().map(|step| step.weight).fold(0.0, f64::max);
         assert_eq!(steps[0].weight, longest);
-        let curve: Vec<&Step> = steps
-            .iter()
-            .filter(|step| step.part == SyncPart::Curve)
-            .collect();
+        let curve: Vec<&Step> = steps.iter().filter(|step| step.part == SyncPart::Curve).collect();
         assert_eq!(curve.len(), 7 * STREAMS.len());
         assert!(steps.iter().all(|step| step.refused.is_none()));
     }

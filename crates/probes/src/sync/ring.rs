@@ -13,14 +13,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// Runs the step; the note says where io_uring was refused.
 pub(super) fn run(bench: &Bench<'_>) -> Result<(Outcome, Option<String>), BlockError> {
     let step = bench.step;
-    let file = DirectFile::open(
-        bench.path,
-        OpenMode {
-            read: false,
-            write: true,
-            direct: true,
-        },
-    )?;
+    let file = DirectFile::open(bench.path, OpenMode { read: false, write: true, direct: true })?;
     let mut ring = Ring::open(RingOptions {
         entries: step.streams,
         buffers: step.streams as usize,
@@ -33,10 +26,9 @@ pub(super) fn run(bench: &Bench<'_>) -> Result<(Outcome, Option<String>), BlockE
     let refused = ring.features().refused.first();
     let note = match ring.features().backend {
         "io_uring" => None,
-        _ => Some(refused.map_or_else(
-            || "by helper threads".to_owned(),
-            |(_, why)| format!("by helper threads: {why}"),
-        )),
+        _ => {
+            Some(refused.map_or_else(|| "by helper threads".to_owned(), |(_, why)| format!("by helper threads: {why}")))
+        }
     };
     let mut buffers: Vec<_> = std::iter::from_fn(|| ring.take_buffer()).collect();
     for (index, buffer) in buffers.iter_mut().enumerate() {
@@ -49,9 +41,8 @@ pub(super) fn run(bench: &Bench<'_>) -> Result<(Outcome, Option<String>), BlockE
 /// Keeps one write of each stream in flight until the time is over, then waits for the last.
 fn stream(bench: &Bench<'_>, ring: &mut Ring) -> Result<Outcome, BlockError> {
     let (step, clock) = (bench.step, bench.clock);
-    let mut places: Vec<Offsets> = (0..step.streams)
-        .map(|stream| Offsets::new(bench.file_bytes, stream, step.streams, step.bytes))
-        .collect();
+    let mut places: Vec<Offsets> =
+        (0..step.streams).map(|stream| Offsets::new(bench.file_bytes, stream, step.streams, step.bytes)).collect();
     let mut started = vec![0; places.len()];
     let mut outcome = Outcome::begin(clock);
     let deadline = outcome.begun_ns + bench.budget.as_nanos() as u64;
@@ -60,9 +51,7 @@ fn stream(bench: &Bench<'_>, ring: &mut Ring) -> Result<Outcome, BlockError> {
     loop {
         let over = clock.now_ns() >= deadline || bench.stop.requested();
         for stream in ready.drain(..).filter(|_| !over) {
-            let mut buffer = ring
-                .take_buffer()
-                .expect("there are as many buffers as streams");
+            let mut buffer = ring.take_buffer().expect("there are as many buffers as streams");
             stamp(&mut buffer, stream as u32, turn);
             turn += 1;
             started[stream] = clock.now_ns();
@@ -79,15 +68,9 @@ fn stream(bench: &Bench<'_>, ring: &mut Ring) -> Result<Outcome, BlockError> {
             let stream = done.tag as usize;
             let written = done.result.and_then(|count| {
                 let whole = u64::from(count) == step.bytes;
-                whole
-                    .then_some(())
-                    .ok_or(std::io::ErrorKind::WriteZero.into())
+                whole.then_some(()).ok_or(std::io::ErrorKind::WriteZero.into())
             });
-            written.map_err(|source| BlockError::Io {
-                path: bench.path.to_path_buf(),
-                what: "write",
-                source,
-            })?;
+            written.map_err(|source| BlockError::Io { path: bench.path.to_path_buf(), what: "write", source })?;
             if let CompletionLease::Buffer(buffer) = done.lease {
                 ring.give_back(buffer);
             }

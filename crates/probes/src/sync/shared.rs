@@ -58,19 +58,10 @@ pub(super) fn run(bench: &Bench<'_>) -> Result<(Outcome, Option<String>), BlockE
     let most = (u64::from(streams) * COMMIT_BYTES).next_multiple_of(WRITE_BYTES);
     let mut file = BlockingWriter::open(bench.path, most as usize, true)?;
     SplitMix64(1).fill(file.buffer());
-    let writer = Writer {
-        file,
-        offsets: Offsets::new(bench.file_bytes, 0, 1, most),
-        flushes: 0,
-    };
+    let writer = Writer { file, offsets: Offsets::new(bench.file_bytes, 0, 1, most), flushes: 0 };
     let together = Together {
         bench,
-        log: Mutex::new(Log {
-            writer: Some(writer),
-            asked: 0,
-            durable: 0,
-            failed: false,
-        }),
+        log: Mutex::new(Log { writer: Some(writer), asked: 0, durable: 0, failed: false }),
         moved: Condvar::new(),
         gate: RwLock::new(()),
     };
@@ -93,19 +84,12 @@ pub(super) fn run(bench: &Bench<'_>) -> Result<(Outcome, Option<String>), BlockE
 impl Together<'_> {
     fn lock(&self) -> MutexGuard<'_, Log> {
         // A stream that panicked ends the probe by its join.
-        self.log
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.log.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     fn stream(&self) -> Result<Outcome, BlockError> {
         drop(self.gate.read());
-        let Bench {
-            budget,
-            clock,
-            stop,
-            ..
-        } = self.bench;
+        let Bench { budget, clock, stop, .. } = self.bench;
         let mut outcome = Outcome::begin(clock);
         let deadline = outcome.begun_ns + budget.as_nanos() as u64;
         while outcome.ended_ns < deadline && !stop.requested() {
@@ -131,10 +115,7 @@ impl Together<'_> {
                 return Ok(false);
             }
             let Some(writer) = log.writer.take() else {
-                log = self
-                    .moved
-                    .wait(log)
-                    .unwrap_or_else(|poisoned| poisoned.into_inner());
+                log = self.moved.wait(log).unwrap_or_else(|poisoned| poisoned.into_inner());
                 continue;
             };
             log = self.lead(log, writer)?;
@@ -142,11 +123,7 @@ impl Together<'_> {
     }
 
     /// Flushes for all that have come, or for the next one alone.
-    fn lead<'l>(
-        &'l self,
-        log: MutexGuard<'l, Log>,
-        mut writer: Writer,
-    ) -> Result<MutexGuard<'l, Log>, BlockError> {
+    fn lead<'l>(&'l self, log: MutexGuard<'l, Log>, mut writer: Writer) -> Result<MutexGuard<'l, Log>, BlockError> {
         let until = match self.bench.step.method {
             SyncMethod::Group => log.asked,
             _ => log.durable + 1,

@@ -78,8 +78,7 @@ pub(super) fn run(bench: &Bench<'_>) -> Result<Outcome, BlockError> {
         let closed = together.gate.write();
         let together = &together;
         let streams = writers.into_iter().enumerate();
-        let streams =
-            streams.map(|(stream, writer)| move || together.stream(stream as u32, writer));
+        let streams = streams.map(|(stream, writer)| move || together.stream(stream as u32, writer));
         let started = started(scope, streams);
         if started.1.is_some() {
             together.failed.store(true, Ordering::Relaxed);
@@ -91,16 +90,10 @@ pub(super) fn run(bench: &Bench<'_>) -> Result<Outcome, BlockError> {
 }
 
 /// The threads of streams, and why there are not more of them.
-type Started<'scope> = (
-    Vec<ScopedJoinHandle<'scope, Result<Outcome, BlockError>>>,
-    Option<BlockError>,
-);
+type Started<'scope> = (Vec<ScopedJoinHandle<'scope, Result<Outcome, BlockError>>>, Option<BlockError>);
 
 /// Starts a thread for each stream, until the host refuses one.
-pub(super) fn started<'scope, F>(
-    scope: &'scope Scope<'scope, '_>,
-    streams: impl Iterator<Item = F>,
-) -> Started<'scope>
+pub(super) fn started<'scope, F>(scope: &'scope Scope<'scope, '_>, streams: impl Iterator<Item = F>) -> Started<'scope>
 where
     F: FnOnce() -> Result<Outcome, BlockError> + Send + 'scope,
 {
@@ -119,11 +112,8 @@ where
 
 /// What each stream did, once all have ended; first of all why one could not be started.
 pub(super) fn ended((threads, refused): Started<'_>) -> Vec<Result<Outcome, BlockError>> {
-    let ended = threads.into_iter().map(|thread| {
-        thread
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    });
+    let ended =
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
     let ended: Vec<_> = ended.collect();
     refused.map(Err).into_iter().chain(ended).collect()
 }
@@ -149,13 +139,7 @@ impl Together<'_> {
     }
 
     fn writes(&self, stream: u32, mut writer: BlockingWriter) -> Result<Outcome, BlockError> {
-        let Bench {
-            step,
-            budget,
-            clock,
-            stop,
-            ..
-        } = self.bench;
+        let Bench { step, budget, clock, stop, .. } = self.bench;
         let bytes = step.bytes;
         let mut offsets = Offsets::new(self.bench.file_bytes, stream, step.streams, bytes);
         let mut outcome = Outcome::begin(clock);

@@ -50,11 +50,7 @@ fn every_step_counts_what_it_did() {
     assert_eq!(readings.steps.len(), aim.steps.len());
     for step in &readings.steps {
         let writes = step.latency.count();
-        if step
-            .note
-            .as_deref()
-            .is_some_and(|why| why.contains("at least"))
-        {
+        if step.note.as_deref().is_some_and(|why| why.contains("at least")) {
             assert_eq!(writes, 0);
             continue;
         }
@@ -66,10 +62,7 @@ fn every_step_counts_what_it_did() {
             _ => assert_eq!(step.flushes, writes, "{step:?}"),
         }
         if step.growing {
-            assert!(
-                writes * step.bytes <= aim.growth_bytes * step.rates.len() as u64,
-                "each round ends at the limit"
-            );
+            assert!(writes * step.bytes <= aim.growth_bytes * step.rates.len() as u64, "each round ends at the limit");
         }
     }
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
@@ -79,8 +72,7 @@ fn every_step_counts_what_it_did() {
 fn many_streams_share_flushes() {
     let dir = directory();
     let mut aim = aimed(dir.path(), Duration::from_millis(300));
-    aim.steps
-        .retain(|step| step.part == SyncPart::Safety && step.method == SyncMethod::Group);
+    aim.steps.retain(|step| step.part == SyncPart::Safety && step.method == SyncMethod::Group);
     let readings = measured(&aim);
     let many = readings.steps.iter().find(|step| step.streams > 1).unwrap();
     assert!(many.flushes < many.latency.count(), "{many:?}");
@@ -91,9 +83,7 @@ fn what_a_killed_probe_left_is_removed_and_what_is_in_use_is_not() {
     let dir = directory();
     let left = dir.path().join("assay-sync-0000abcd.scratch");
     let place = Place::find(&left, "sync").unwrap();
-    let scratch = Scratch::create(&place, 1 << 20, &mut |_| true)
-        .unwrap()
-        .unwrap();
+    let scratch = Scratch::create(&place, 1 << 20, &mut |_| true).unwrap().unwrap();
     let copy = fs::read(&left).unwrap();
     // In use: neither named nor found in its directory is it touched.
     assert!(Place::find(&left, "sync").is_err());
@@ -120,8 +110,7 @@ fn one_killed_before_its_marker_was_written_is_removed_once_it_is_old() {
     let young = dir.path().join("assay-sync-00000002.scratch");
     let file = fs::File::create(&old).unwrap();
     let hour = std::time::Duration::from_secs(3600);
-    file.set_modified(std::time::SystemTime::now() - hour)
-        .unwrap();
+    file.set_modified(std::time::SystemTime::now() - hour).unwrap();
     fs::write(&young, "").unwrap();
     let place = Place::find(dir.path(), "sync").unwrap();
     assert_eq!(place.left(), [old]);
@@ -134,9 +123,7 @@ fn a_name_that_somebody_swaps_leads_to_no_other_file() {
     fs::write(&canary, "sings").unwrap();
     let named = dir.path().join("scratch");
     let place = Place::find(&named, "sync").unwrap();
-    let scratch = Scratch::create(&place, 1 << 20, &mut |_| true)
-        .unwrap()
-        .unwrap();
+    let scratch = Scratch::create(&place, 1 << 20, &mut |_| true).unwrap().unwrap();
     fs::rename(&named, dir.path().join("moved")).unwrap();
     std::os::unix::fs::symlink(&canary, &named).unwrap();
     let mut writer = assay_block::BlockingWriter::open(&scratch.opened(), 4096, true).unwrap();
@@ -149,11 +136,7 @@ fn links_devices_and_missing_directories_are_refused() {
     let dir = directory();
     let link = dir.path().join("link");
     std::os::unix::fs::symlink(dir.path().join("absent"), &link).unwrap();
-    for place in [
-        link.as_path(),
-        Path::new("/dev/null"),
-        &dir.path().join("a/b"),
-    ] {
+    for place in [link.as_path(), Path::new("/dev/null"), &dir.path().join("a/b")] {
         let error = Place::find(place, "sync").unwrap_err();
         assert!(matches!(error, EngineError::Unusable(_)), "{error}");
     }

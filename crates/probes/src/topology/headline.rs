@@ -63,10 +63,7 @@ pub(super) fn of(record: &Record, info: &TopologyInfo) -> Headline {
 
 fn guest(machine: &Machine) -> String {
     let of = &machine.identity;
-    match (
-        of.virtualization_type.as_str(),
-        of.hypervisor_vendor.as_str(),
-    ) {
+    match (of.virtualization_type.as_str(), of.hypervisor_vendor.as_str()) {
         ("", _) => "no hypervisor seen".to_owned(),
         (_, "") => "a virtual machine".to_owned(),
         (_, vendor) => format!("a virtual machine of {vendor}"),
@@ -75,9 +72,7 @@ fn guest(machine: &Machine) -> String {
 
 fn caches(machine: &Machine) -> String {
     let levels = machine.levels();
-    let each = levels
-        .iter()
-        .map(|level| format!("{} {} x {}", level.name, size(level.bytes), level.count));
+    let each = levels.iter().map(|level| format!("{} {} x {}", level.name, size(level.bytes), level.count));
     let each: Vec<String> = each.collect();
     match each.is_empty() {
         true => "n/a (not exposed)".to_owned(),
@@ -98,21 +93,15 @@ fn memory(machine: &Machine) -> String {
 }
 
 pub(super) fn huge(machine: &Machine) -> String {
-    let pools = machine.pools.iter().map(|pool| {
-        format!(
-            "{} of {} reserved, {} free",
-            pool.pages,
-            size(pool.page_bytes),
-            pool.free
-        )
-    });
+    let pools = machine
+        .pools
+        .iter()
+        .map(|pool| format!("{} of {} reserved, {} free", pool.pages, size(pool.page_bytes), pool.free));
     let thp = match machine.transparent_huge_pages.as_str() {
         "" => "not exposed",
         word => word,
     };
-    let all: Vec<String> = std::iter::once(format!("transparent: {thp}"))
-        .chain(pools)
-        .collect();
+    let all: Vec<String> = std::iter::once(format!("transparent: {thp}")).chain(pools).collect();
     all.join("; ")
 }
 
@@ -122,9 +111,7 @@ pub(super) fn kinds_of_cpus(machine: &Machine) -> Vec<String> {
     if classes.len() < 2 {
         return Vec::new();
     }
-    let each = classes
-        .iter()
-        .map(|(figure, cpus)| format!("CPUs {} ({figure})", ranges(cpus)));
+    let each = classes.iter().map(|(figure, cpus)| format!("CPUs {} ({figure})", ranges(cpus)));
     let each: Vec<String> = each.collect();
     vec![format!(
         "CPUs are of {} kinds, by their highest clock in MHz or the scheduler's capacity: {}. The slowest worker of a \

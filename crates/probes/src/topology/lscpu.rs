@@ -14,9 +14,7 @@ pub(super) fn fields(machine: &Machine) -> Vec<(String, String)> {
         "" => NOT_EXPOSED.to_owned(),
         text => text.to_owned(),
     };
-    let number = |known: Option<usize>| {
-        known.map_or_else(|| NOT_EXPOSED.to_owned(), |count| count.to_string())
-    };
+    let number = |known: Option<usize>| known.map_or_else(|| NOT_EXPOSED.to_owned(), |count| count.to_string());
     let mut all: Vec<(String, String)> = Vec::new();
     let mut put = |field: &str, data: String| all.push((field.to_owned(), data));
     // A field that only some machines have.
@@ -92,10 +90,7 @@ pub(super) fn text(machine: &Machine) -> String {
 
 /// `{"lscpu": [{"field": "Architecture:", "data": "x86_64"}, ...]}`
 pub(super) fn json(machine: &Machine) -> String {
-    let entry = |(field, data): (String, String)| Entry {
-        field: format!("{field}:"),
-        data,
-    };
+    let entry = |(field, data): (String, String)| Entry { field: format!("{field}:"), data };
     let lscpu = fields(machine).into_iter().map(entry).collect();
     let text = serde_json::to_string_pretty(&Whole { lscpu });
     text.unwrap_or_default() + "\n"

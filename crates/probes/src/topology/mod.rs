@@ -111,10 +111,7 @@ impl Aimed for Aim {
             return Err(EngineError::Interrupted);
         }
         steps.step(1, 1, "reading /proc and /sys");
-        let info = TopologyInfo {
-            sysroot: self.0.display().to_string(),
-            machine: Machine::read(&self.0),
-        };
+        let info = TopologyInfo { sysroot: self.0.display().to_string(), machine: Machine::read(&self.0) };
         Ok(Box::new(info))
     }
 }
@@ -142,10 +139,7 @@ impl Measured for TopologyInfo {
 
 /// A count that the kernel may not tell.
 fn count(known: Option<usize>) -> Figure {
-    known.map_or_else(
-        || Figure::na(crate::conditions::NOT_EXPOSED),
-        |count| Figure::Count(count as u64),
-    )
+    known.map_or_else(|| Figure::na(crate::conditions::NOT_EXPOSED), |count| Figure::Count(count as u64))
 }
 
 /// The kind of its records.
@@ -158,52 +152,20 @@ impl OwnKind for TopologyRecords {
     fn metrics(info: &TopologyInfo) -> Vec<Metric> {
         let machine = &info.machine;
         let online = (!machine.online.is_empty()).then_some(machine.online.len());
-        let bytes = |bytes: Option<u64>| {
-            bytes.map_or_else(|| Figure::na(crate::conditions::NOT_EXPOSED), Figure::Count)
-        };
+        let bytes =
+            |bytes: Option<u64>| bytes.map_or_else(|| Figure::na(crate::conditions::NOT_EXPOSED), Figure::Count);
         let all = [
             ("cpus_online_count", "CPUs", count(online)),
-            (
-                "cores_count",
-                "cores",
-                count(machine.cores().map(|all| all.len())),
-            ),
-            (
-                "sockets_count",
-                "sockets",
-                count(machine.packages().map(|all| all.len())),
-            ),
-            (
-                "threads_per_core_count",
-                "threads per core",
-                count(machine.threads_per_core()),
-            ),
-            (
-                "numa_nodes_count",
-                "NUMA nodes",
-                Figure::Count(machine.nodes.len() as u64),
-            ),
-            (
-                "last_level_cache_bytes",
-                "last-level caches",
-                bytes(machine.last_level_bytes()),
-            ),
-            (
-                "memory_bytes",
-                "memory",
-                bytes(machine.memory.get("MemTotal").copied()),
-            ),
+            ("cores_count", "cores", count(machine.cores().map(|all| all.len()))),
+            ("sockets_count", "sockets", count(machine.packages().map(|all| all.len()))),
+            ("threads_per_core_count", "threads per core", count(machine.threads_per_core())),
+            ("numa_nodes_count", "NUMA nodes", Figure::Count(machine.nodes.len() as u64)),
+            ("last_level_cache_bytes", "last-level caches", bytes(machine.last_level_bytes())),
+            ("memory_bytes", "memory", bytes(machine.memory.get("MemTotal").copied())),
         ];
         let metric = |(key, name, figure): (&str, &str, Figure)| {
-            let unit = if key.ends_with("bytes") {
-                "bytes"
-            } else {
-                "count"
-            };
-            Metric {
-                layer: "cpu".to_owned(),
-                ..plain(Group::Primary, key, name, unit, Better::Neither, figure)
-            }
+            let unit = if key.ends_with("bytes") { "bytes" } else { "count" };
+            Metric { layer: "cpu".to_owned(), ..plain(Group::Primary, key, name, unit, Better::Neither, figure) }
         };
         all.map(metric).into()
     }

@@ -11,10 +11,7 @@ const CORES_MOST: usize = 64;
 /// One box for each socket, and one for each node of memory alone.
 pub(super) fn of(machine: &Machine) -> Vec<Tile> {
     let mut tiles: Vec<Tile> = match machine.packages() {
-        Some(packages) => packages
-            .into_iter()
-            .map(|package| socket(machine, package))
-            .collect(),
+        Some(packages) => packages.into_iter().map(|package| socket(machine, package)).collect(),
         None if machine.online.is_empty() => Vec::new(),
         None => vec![Tile {
             title: format!("CPUs {}", ranges(&machine.online)),
@@ -42,21 +39,12 @@ fn memory(bytes: Option<u64>) -> String {
 /// The nodes of a socket hold its CPUs; where a node has several sockets, each names it.
 fn socket(machine: &Machine, package: u32) -> Tile {
     let of = |cpu: &&crate::machine::Cpu| cpu.package == Some(package);
-    let cpus: Vec<u32> = machine
-        .cpus
-        .iter()
-        .filter(of)
-        .map(|cpu| cpu.number)
-        .collect();
+    let cpus: Vec<u32> = machine.cpus.iter().filter(of).map(|cpu| cpu.number).collect();
     let has = |node: &&crate::machine::Node| node.cpus.iter().any(|cpu| cpus.contains(cpu));
     let nodes: Vec<_> = machine.nodes.iter().filter(has).collect();
     let title = format!("Socket {package}");
     match nodes[..] {
-        [] => Tile {
-            title,
-            inside: below(machine, &cpus, u32::MAX),
-            ..Tile::default()
-        },
+        [] => Tile { title, inside: below(machine, &cpus, u32::MAX), ..Tile::default() },
         _ => Tile {
             title,
             inside: nodes
@@ -81,9 +69,7 @@ fn socket(machine: &Machine, package: u32) -> Tile {
 fn below(machine: &Machine, cpus: &[u32], level: u32) -> Vec<Tile> {
     let core = |cpu: u32| {
         let of = machine.cpus.iter().find(|of| of.number == cpu);
-        of.map_or((0, u32::MAX - cpu), |of| {
-            (of.package.unwrap_or(0), of.core.unwrap_or(u32::MAX - cpu))
-        })
+        of.map_or((0, u32::MAX - cpu), |of| (of.package.unwrap_or(0), of.core.unwrap_or(u32::MAX - cpu)))
     };
     let cores = |cpus: &[u32]| cpus.iter().map(|cpu| core(*cpu)).collect::<BTreeSet<_>>();
     let is_shared = |cache: &&Cache| cache.level < level && cores(&cache.cpus).len() > 1;
@@ -115,24 +101,14 @@ fn below(machine: &Machine, cpus: &[u32], level: u32) -> Vec<Tile> {
 }
 
 /// A box for each core with its own caches and threads; of a large machine one box for all of them.
-fn each(
-    machine: &Machine,
-    cpus: &[u32],
-    cores: &BTreeSet<(u32, u32)>,
-    core: &dyn Fn(u32) -> (u32, u32),
-) -> Vec<Tile> {
+fn each(machine: &Machine, cpus: &[u32], cores: &BTreeSet<(u32, u32)>, core: &dyn Fn(u32) -> (u32, u32)) -> Vec<Tile> {
     let caches = |cpu: u32| {
-        let own = machine
-            .caches
-            .iter()
-            .filter(|cache| cache.cpus.contains(&cpu));
+        let own = machine.caches.iter().filter(|cache| cache.cpus.contains(&cpu));
         let own = own.filter(|cache| {
             let of: BTreeSet<_> = cache.cpus.iter().map(|cpu| core(*cpu)).collect();
             of.len() == 1
         });
-        let mut own: Vec<String> = own
-            .map(|cache| format!("{} {}", cache.name(), size(cache.bytes)))
-            .collect();
+        let mut own: Vec<String> = own.map(|cache| format!("{} {}", cache.name(), size(cache.bytes))).collect();
         own.reverse();
         own
     };
@@ -142,20 +118,12 @@ fn each(
         return vec![Tile {
             title: format!("{} cores", cores.len()),
             lines: first.map_or_else(Vec::new, caches),
-            inside: vec![Tile {
-                title: format!("CPUs {}", ranges(cpus)),
-                is_leaf: true,
-                ..Tile::default()
-            }],
+            inside: vec![Tile { title: format!("CPUs {}", ranges(cpus)), is_leaf: true, ..Tile::default() }],
             ..Tile::default()
         }];
     }
     let tile = |wanted: &(u32, u32)| {
-        let threads: Vec<u32> = cpus
-            .iter()
-            .copied()
-            .filter(|cpu| core(*cpu) == *wanted)
-            .collect();
+        let threads: Vec<u32> = cpus.iter().copied().filter(|cpu| core(*cpu) == *wanted).collect();
         let name = match wanted.1 {
             number if number <= u32::MAX / 2 => format!("Core {number}"),
             _ => "Core".to_owned(),
@@ -165,11 +133,7 @@ fn each(
             lines: threads.first().map_or_else(Vec::new, |cpu| caches(*cpu)),
             inside: threads
                 .iter()
-                .map(|cpu| Tile {
-                    title: format!("CPU {cpu}"),
-                    is_leaf: true,
-                    ..Tile::default()
-                })
+                .map(|cpu| Tile { title: format!("CPU {cpu}"), is_leaf: true, ..Tile::default() })
                 .collect(),
             ..Tile::default()
         }

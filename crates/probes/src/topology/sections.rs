@@ -13,10 +13,7 @@ pub(super) fn warnings(info: &TopologyInfo) -> Vec<String> {
     let machine = &info.machine;
     let mut found = Vec::new();
     if machine.online.is_empty() {
-        found.push(
-            "Neither /proc/cpuinfo nor /sys tells of a CPU: little can be said of this machine."
-                .to_owned(),
-        );
+        found.push("Neither /proc/cpuinfo nor /sys tells of a CPU: little can be said of this machine.".to_owned());
     }
     let offline = machine.offline();
     if !offline.is_empty() {
@@ -32,16 +29,10 @@ pub(super) fn warnings(info: &TopologyInfo) -> Vec<String> {
             ranges(&machine.online)
         ));
     }
-    let empty = machine
-        .nodes
-        .iter()
-        .filter(|node| node.memory_bytes == Some(0));
+    let empty = machine.nodes.iter().filter(|node| node.memory_bytes == Some(0));
     let empty: Vec<u32> = empty.map(|node| node.number).collect();
     if !empty.is_empty() {
-        found.push(format!(
-            "NUMA node {} has no memory: all memory is remote to its CPUs.",
-            ranges(&empty)
-        ));
+        found.push(format!("NUMA node {} has no memory: all memory is remote to its CPUs.", ranges(&empty)));
     }
     found.extend(memory_not_of_its_nodes(machine));
     found.extend(headline::kinds_of_cpus(machine));
@@ -67,11 +58,7 @@ fn memory_not_of_its_nodes(machine: &Machine) -> Option<String> {
 pub(super) fn render(record: &Record, info: &TopologyInfo) -> Sections {
     let mut page = Sections::default();
     let run = &record.run;
-    page.title(&format!(
-        "ASSAY TOPOLOGY REPORT for run {}{}",
-        run.id,
-        common::label(record)
-    ));
+    page.title(&format!("ASSAY TOPOLOGY REPORT for run {}{}", run.id, common::label(record)));
     page.line(&format!(
         "assay {}, read {} below {}. {}",
         run.version,
@@ -123,13 +110,7 @@ fn caches(page: &mut Sections, info: &TopologyInfo) {
             ranges(&level.shared_by).into(),
         ]
     });
-    let titles = [
-        ("Cache", Left),
-        ("one", Right),
-        ("instances", Right),
-        ("all", Right),
-        ("CPUs of the first", Right),
-    ];
+    let titles = [("Cache", Left), ("one", Right), ("instances", Right), ("all", Right), ("CPUs of the first", Right)];
     page.fitted(&titles, rows.collect());
 }
 
@@ -154,13 +135,7 @@ fn nodes(page: &mut Sections, info: &TopologyInfo) {
             distances.join(" ").into(),
         ]
     });
-    let titles = [
-        ("Node", Right),
-        ("CPUs", Right),
-        ("memory", Right),
-        ("free", Right),
-        ("distances", Right),
-    ];
+    let titles = [("Node", Right), ("CPUs", Right), ("memory", Right), ("free", Right), ("distances", Right)];
     page.fitted(&titles, rows.collect());
 }
 

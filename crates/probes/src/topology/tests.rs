@@ -7,10 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 fn record(root: &Path) -> Record {
-    let info = TopologyInfo {
-        sysroot: root.display().to_string(),
-        machine: Machine::read(root),
-    };
+    let info = TopologyInfo { sysroot: root.display().to_string(), machine: Machine::read(root) };
     info.record(&RunData::default()).unwrap()
 }
 
@@ -35,9 +32,7 @@ fn lscpu_of(root: &Path) -> Option<Vec<(String, String)>> {
         let (field, data) = line.split_once(':')?;
         Some((field.trim().to_owned(), data.trim().to_owned()))
     };
-    out.status
-        .success()
-        .then(|| text.lines().filter_map(pair).collect())
+    out.status.success().then(|| text.lines().filter_map(pair).collect())
 }
 
 /// Fields whose meaning has not changed between lscpu's versions.
@@ -104,29 +99,11 @@ fn it_passes_the_suite() {
 #[test]
 fn topology_16_this_machine_is_what_lscpu_says() {
     let compared = agrees(Path::new("/"), &[]);
-    assert!(
-        lscpu_of(Path::new("/")).is_none() || compared >= 12,
-        "{compared}"
-    );
+    assert!(lscpu_of(Path::new("/")).is_none() || compared >= 12, "{compared}");
     if let Some(theirs) = lscpu_of(Path::new("/")) {
-        let of = |name: &str| {
-            theirs
-                .iter()
-                .find(|(field, _)| field == name)
-                .map(|(_, d)| d.clone())
-        };
-        for name in [
-            "Hypervisor vendor",
-            "Virtualization",
-            "Virtualization type",
-            "Stepping",
-            "CPU family",
-        ] {
-            assert_eq!(
-                field(Path::new("/"), name).filter(|data| data != "not exposed"),
-                of(name),
-                "{name}"
-            );
+        let of = |name: &str| theirs.iter().find(|(field, _)| field == name).map(|(_, d)| d.clone());
+        for name in ["Hypervisor vendor", "Virtualization", "Virtualization type", "Stepping", "CPU family"] {
+            assert_eq!(field(Path::new("/"), name).filter(|data| data != "not exposed"), of(name), "{name}");
         }
     }
 }
@@ -145,13 +122,9 @@ fn topology_16_two_sockets_without_hyperthreads_in_the_published_layout() {
         L3 cache:              25344K\nNUMA node0 CPU(s):     0-7\nNUMA node1 CPU(s):     8-15\n\
         Flags:                 fpu vme lm vmx avx512f\n";
     assert_eq!(text, wanted);
-    let json: serde_json::Value =
-        serde_json::from_str(&lscpu::json(&Machine::read(dir.path()))).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&lscpu::json(&Machine::read(dir.path()))).unwrap();
     let first = &json["lscpu"][0];
-    assert_eq!(
-        (&first["field"], &first["data"]),
-        (&"Architecture:".into(), &"x86_64".into())
-    );
+    assert_eq!((&first["field"], &first["data"]), (&"Architecture:".into(), &"x86_64".into()));
     let _ = agrees(dir.path(), &[]);
 }
 
@@ -159,14 +132,8 @@ fn topology_16_two_sockets_without_hyperthreads_in_the_published_layout() {
 fn topology_16_a_guest_of_amd_a_hybrid_an_offline_and_a_memoryless_machine_agree_with_lscpu() {
     let dir = trees::amd_vm();
     let of = |name| field(dir.path(), name).unwrap();
-    assert_eq!(
-        (of("Thread(s) per core"), of("Core(s) per socket")),
-        ("2".to_owned(), "1".to_owned())
-    );
-    assert_eq!(
-        (of("Hypervisor vendor"), of("Virtualization type")),
-        ("KVM".to_owned(), "full".to_owned())
-    );
+    assert_eq!((of("Thread(s) per core"), of("Core(s) per socket")), ("2".to_owned(), "1".to_owned()));
+    assert_eq!((of("Hypervisor vendor"), of("Virtualization type")), ("KVM".to_owned(), "full".to_owned()));
     assert_eq!(of("Virtualization"), "AMD-V");
     let _ = agrees(dir.path(), &[]);
     let dir = trees::hybrid();
@@ -189,24 +156,15 @@ fn topology_16_a_guest_of_amd_a_hybrid_an_offline_and_a_memoryless_machine_agree
 #[test]
 fn memory_that_the_nodes_do_not_have_is_told() {
     let mut info = TopologyInfo::default();
-    let node = |memory_bytes| crate::machine::Node {
-        memory_bytes,
-        ..Default::default()
-    };
+    let node = |memory_bytes| crate::machine::Node { memory_bytes, ..Default::default() };
     info.machine.memory.insert("MemTotal".to_owned(), 24 << 30);
     info.machine.nodes = vec![node(Some(10 << 30)), node(Some(6 << 30))];
     let told = |info: &TopologyInfo| sections::warnings(info).join(" ");
     assert!(told(&info).contains("16 GiB of memory in its NUMA nodes and 24 GiB in all"));
     info.machine.nodes[1].memory_bytes = Some((14 << 30) - 4096);
-    assert!(
-        !told(&info).contains("NUMA nodes and"),
-        "rounding is not told"
-    );
+    assert!(!told(&info).contains("NUMA nodes and"), "rounding is not told");
     info.machine.nodes[1].memory_bytes = None;
-    assert!(
-        !told(&info).contains("NUMA nodes and"),
-        "an unknown node is no difference"
-    );
+    assert!(!told(&info).contains("NUMA nodes and"), "an unknown node is no difference");
 }
 
 #[test]
@@ -230,13 +188,7 @@ fn outline(tiles: &[Tile], depth: usize, out: &mut Vec<String>) {
 
 #[test]
 fn the_picture_has_every_cpu_exactly_once_below_its_caches() {
-    for dir in [
-        trees::two_sockets(),
-        trees::hybrid(),
-        trees::offline(),
-        trees::memoryless_node(),
-        trees::amd_vm(),
-    ] {
+    for dir in [trees::two_sockets(), trees::hybrid(), trees::offline(), trees::memoryless_node(), trees::amd_vm()] {
         let machine = Machine::read(dir.path());
         let mut lines = Vec::new();
         outline(&picture::of(&machine), 0, &mut lines);
@@ -249,25 +201,11 @@ fn the_picture_has_every_cpu_exactly_once_below_its_caches() {
     let dir = trees::hybrid();
     let mut lines = Vec::new();
     outline(&picture::of(&Machine::read(dir.path())), 0, &mut lines);
-    let wanted = [
-        "Socket 0",
-        " NUMA node 0",
-        "  L3 30 MiB",
-        "   L2 2 MiB",
-        "    Core 8",
-        "     CPU 4",
-    ];
+    let wanted = ["Socket 0", " NUMA node 0", "  L3 30 MiB", "   L2 2 MiB", "    Core 8", "     CPU 4"];
     for line in wanted {
-        assert!(
-            lines.iter().any(|found| found == line),
-            "{line}: {lines:#?}"
-        );
+        assert!(lines.iter().any(|found| found == line), "{line}: {lines:#?}");
     }
     let dir = trees::memoryless_node();
     let alone = picture::of(&Machine::read(dir.path()));
-    assert!(
-        alone
-            .iter()
-            .any(|tile| tile.title == "NUMA node 2" && tile.lines[1] == "no CPUs")
-    );
+    assert!(alone.iter().any(|tile| tile.title == "NUMA node 2" && tile.lines[1] == "no CPUs"));
 }

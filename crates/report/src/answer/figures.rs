@@ -22,12 +22,7 @@ fn row(headlines: &[Headline], at: usize, first: &Line) -> Option<String> {
             let told = headline.rows.get(at)?.told.get(i)?;
             told.value.value().filter(|_| told.unit == part.unit)
         });
-        let known = told(
-            values.collect(),
-            headlines.len(),
-            &part.unit,
-            number_of(&part.value),
-        );
+        let known = told(values.collect(), headlines.len(), &part.unit, number_of(&part.value));
         known.or_else(|| (!part.otherwise.is_empty()).then(|| part.otherwise.clone()))
     });
     let parts: Vec<String> = parts.collect();
@@ -54,23 +49,13 @@ fn counted(value: f64) -> String {
 }
 
 /// `5,996`, or of repeats `5,996 (5,812 to 6,104)`; what some repeat has not is not there.
-fn told(
-    mut values: Vec<f64>,
-    repeats: usize,
-    unit: &str,
-    number: fn(f64) -> String,
-) -> Option<String> {
+fn told(mut values: Vec<f64>, repeats: usize, unit: &str, number: fn(f64) -> String) -> Option<String> {
     values.sort_by(f64::total_cmp);
     let (least, most) = (values.first()?, values.last()?);
     let median = median(&values)?;
     Some(match repeats {
         1 => format!("{} {unit}", number(median)),
         _ if values.len() < repeats => return None,
-        _ => format!(
-            "{} {unit} ({} to {})",
-            number(median),
-            number(*least),
-            number(*most)
-        ),
+        _ => format!("{} {unit} ({} to {})", number(median), number(*least), number(*most)),
     })
 }

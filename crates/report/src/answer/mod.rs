@@ -68,11 +68,7 @@ pub struct Said {
 
 impl Said {
     fn new(title: &'static str, text: impl Into<String>) -> Self {
-        Self {
-            title,
-            text: text.into(),
-            ..Self::default()
-        }
+        Self { title, text: text.into(), ..Self::default() }
     }
 
     fn of_class(self, class: Class) -> Self {
@@ -112,10 +108,7 @@ pub fn of(records: &[&Record], context: &Context) -> Answer {
     let Some(first) = records.first() else {
         return Answer::default();
     };
-    let headlines: Vec<Headline> = records
-        .iter()
-        .map(|record| kinds::of(record).headline(record))
-        .collect();
+    let headlines: Vec<Headline> = records.iter().map(|record| kinds::of(record).headline(record)).collect();
     let mut said = vec![Said::new("Tested", tested(records, first, &headlines))];
     let rows = figures::rows(&headlines);
     said.extend(rows.into_iter().map(|(title, text)| Said::new(title, text)));
@@ -212,14 +205,7 @@ fn lead(records: &[&Record], record: &Record, headlines: &[Headline]) -> String 
     let main = headlines.first().and_then(|headline| {
         let mut told = headline.rows.iter().flat_map(|line| &line.told);
         let told = told.find(|told| told.value.value().is_some())?;
-        Some((
-            told.value.clone(),
-            format!(
-                "{} {}",
-                figures::number_of(&told.value)(told.value.value()?),
-                told.unit
-            ),
-        ))
+        Some((told.value.clone(), format!("{} {}", figures::number_of(&told.value)(told.value.value()?), told.unit)))
     });
     let figure = match (records.len(), main, rows.first()) {
         (1, Some((value, text)), _) => format!(": {text}{}", interval(record, &value)),
@@ -246,16 +232,12 @@ pub fn place(record: &Record) -> &str {
 fn interval(record: &Record, value: &Figure) -> String {
     let metric = record.metrics.iter().find(|metric| metric.value == *value);
     let interval = metric.and_then(|metric| metric.interval);
-    interval.map_or_else(String::new, |(low, high)| {
-        format!(" (95 % interval {} to {})", short(low), short(high))
-    })
+    interval.map_or_else(String::new, |(low, high)| format!(" (95 % interval {} to {})", short(low), short(high)))
 }
 
 /// One paragraph.
 pub(crate) fn tested(records: &[&Record], record: &Record, headlines: &[Headline]) -> String {
-    let mut text = headlines
-        .first()
-        .map_or_else(String::new, |headline| headline.tested.clone());
+    let mut text = headlines.first().map_or_else(String::new, |headline| headline.tested.clone());
     if let [_, _, ..] = records {
         text.push_str(&format!(
             " The test was run {} times; each figure is the median of the repeats, with their range.",
@@ -288,9 +270,7 @@ fn host(record: &Record) -> Vec<String> {
         fact(facts::CPU_MODEL).map(str::to_owned),
         memory.map(|bytes| format!("{} GiB of memory", fixed(bytes as f64 / 1_073_741_824.0, 1))),
         fact(facts::VIRTUALISATION).map(|kind| format!("virtualisation {kind}")),
-        fact(facts::DISK_MODEL)
-            .or(fact(facts::DISK))
-            .map(|disk| format!("disk {disk}")),
+        fact(facts::DISK_MODEL).or(fact(facts::DISK)).map(|disk| format!("disk {disk}")),
     ];
     host.into_iter().flatten().collect()
 }
@@ -298,18 +278,9 @@ fn host(record: &Record) -> Vec<String> {
 /// What kept the figures from being better, and the weightiest finding that says something else.
 fn limits(records: &[&Record], headlines: &[Headline]) -> Vec<Said> {
     let mut all = Vec::new();
-    let told: Vec<&Headline> = headlines
-        .iter()
-        .filter(|headline| !headline.limit.what.is_empty())
-        .collect();
-    let often = |what: &str| {
-        told.iter()
-            .filter(|headline| headline.limit.what == what)
-            .count()
-    };
-    let most = told
-        .iter()
-        .max_by_key(|headline| often(&headline.limit.what));
+    let told: Vec<&Headline> = headlines.iter().filter(|headline| !headline.limit.what.is_empty()).collect();
+    let often = |what: &str| told.iter().filter(|headline| headline.limit.what == what).count();
+    let most = told.iter().max_by_key(|headline| often(&headline.limit.what));
     match most.or(headlines.first().as_ref()) {
         None => {}
         Some(headline) => {
@@ -325,13 +296,7 @@ fn limits(records: &[&Record], headlines: &[Headline]) -> Vec<Said> {
             all.push(Said::new("Limited by", text));
         }
     }
-    let high = |record: &&Record| {
-        record
-            .advice
-            .iter()
-            .find(|advice| advice.severity == "high")
-            .cloned()
-    };
+    let high = |record: &&Record| record.advice.iter().find(|advice| advice.severity == "high").cloned();
     let found: Option<Advice> = records.iter().find_map(high);
     if let Some(advice) = found {
         let text = trust::clause(&advice.text, LONG);
@@ -344,10 +309,7 @@ fn limits(records: &[&Record], headlines: &[Headline]) -> Vec<Said> {
 /// The verdict on steadiness, and how it was reached.
 fn steadiness(headlines: &[Headline]) -> Said {
     let is_good = |text: &str| text.starts_with("steady");
-    let mut texts: Vec<&str> = headlines
-        .iter()
-        .map(|headline| headline.steadiness.as_str())
-        .collect();
+    let mut texts: Vec<&str> = headlines.iter().map(|headline| headline.steadiness.as_str()).collect();
     let good = texts.iter().filter(|text| is_good(text)).count();
     let class = match (good == texts.len(), texts.first()) {
         (true, _) => Class::Good,
@@ -358,10 +320,7 @@ fn steadiness(headlines: &[Headline]) -> Said {
     let text = match texts.as_slice() {
         [] => String::new(),
         [one] => (*one).to_owned(),
-        [first, ..] => format!(
-            "{good} of {} repeats were steady. First: {first}",
-            headlines.len()
-        ),
+        [first, ..] => format!("{good} of {} repeats were steady. First: {first}", headlines.len()),
     };
     Said::new("Steadiness", text).of_class(class)
 }

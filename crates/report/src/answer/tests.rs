@@ -35,12 +35,7 @@ fn waits_for(record: &mut Record, name: &str, class: &str) {
     }
     record.instance.time_model.on_thread_us = Figure::decimal(0.0);
     record.instance.time_model.run_queue_us = Figure::decimal(0.0);
-    let event = record
-        .instance
-        .events
-        .iter_mut()
-        .find(|event| event.actor == "foreground")
-        .expect("an event");
+    let event = record.instance.events.iter_mut().find(|event| event.actor == "foreground").expect("an event");
     event.name = name.to_owned();
     event.class = class.to_owned();
     event.db_time_pct = Figure::decimal(95.0);
@@ -64,14 +59,7 @@ fn the_answer_fits_one_screen_and_says_what_is_asked() {
     for line in text.lines() {
         assert!(line.chars().count() <= WIDTH, "{line}");
     }
-    for title in [
-        "Tested",
-        "Rate",
-        "Limited by",
-        "Steadiness",
-        "Trust",
-        "Next",
-    ] {
+    for title in ["Tested", "Rate", "Limited by", "Steadiness", "Trust", "Next"] {
         assert!(!line(&text, title).is_empty(), "{title}: {text}");
     }
     insta::assert_snapshot!(text);
@@ -93,16 +81,8 @@ type Change = fn(&mut Record);
 #[test]
 fn each_cause_is_named() {
     let causes: [(&str, Change, &str); 13] = [
-        (
-            "CPU burnt by others",
-            |r| host(r, 99.0, 20.0),
-            "which other processes kept busy",
-        ),
-        (
-            "CPU used up",
-            |r| host(r, 99.0, 97.0),
-            "which this test used up",
-        ),
+        ("CPU burnt by others", |r| host(r, 99.0, 20.0), "which other processes kept busy"),
+        ("CPU used up", |r| host(r, 99.0, 97.0), "which this test used up"),
         (
             "a server that uses the CPU",
             |r| {
@@ -118,8 +98,7 @@ fn each_cause_is_named() {
             "steal",
             |r| {
                 host(r, 60.0, 50.0);
-                r.os.cpu_pct
-                    .insert("steal".to_owned(), Figure::decimal(15.0));
+                r.os.cpu_pct.insert("steal".to_owned(), Figure::decimal(15.0));
             },
             "the hypervisor",
         ),
@@ -165,32 +144,14 @@ fn each_cause_is_named() {
             },
             "more sessions would bring more",
         ),
-        (
-            "commits",
-            |r| waits_for(r, "log file sync", "Commit"),
-            "the redo log: commits wait",
-        ),
+        ("commits", |r| waits_for(r, "log file sync", "Commit"), "the redo log: commits wait"),
         (
             "a tiny log",
-            |r| {
-                waits_for(
-                    r,
-                    "log file switch (checkpoint incomplete)",
-                    "Configuration",
-                )
-            },
+            |r| waits_for(r, "log file switch (checkpoint incomplete)", "Configuration"),
             "the size of the redo log files",
         ),
-        (
-            "a hot block",
-            |r| waits_for(r, "buffer busy waits", "Concurrency"),
-            "other sessions",
-        ),
-        (
-            "a small cache whose writers are late",
-            |r| waits_for(r, "free buffer waits", "Configuration"),
-            "the writers",
-        ),
+        ("a hot block", |r| waits_for(r, "buffer busy waits", "Concurrency"), "other sessions"),
+        ("a small cache whose writers are late", |r| waits_for(r, "free buffer waits", "Configuration"), "the writers"),
     ];
     for (cause, make, words) in causes {
         let mut record = run();
@@ -208,10 +169,7 @@ fn what_others_took_makes_the_figures_doubtful() {
     host(&mut record, 60.0, 25.0);
     let trust = line(&answer(&record), "Trust");
     assert!(trust.contains("with care"), "{trust}");
-    assert!(
-        trust.contains("Other processes used 35 % of the host's CPU time"),
-        "{trust}"
-    );
+    assert!(trust.contains("Other processes used 35 % of the host's CPU time"), "{trust}");
 }
 
 #[test]
@@ -223,8 +181,7 @@ fn an_invalid_run_is_not_to_be_used() {
     assert_eq!(answer.trust(), Class::Bad);
     let text = answer.plain();
     assert!(
-        line(&text, "Trust")
-            .contains("do not use these figures: the run is invalid (the rate was missed)"),
+        line(&text, "Trust").contains("do not use these figures: the run is invalid (the rate was missed)"),
         "{text}"
     );
 }

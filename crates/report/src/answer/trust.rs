@@ -14,10 +14,7 @@ const SHORT_S: f64 = 300.0;
 const LONG: usize = 200;
 
 pub(super) fn of(records: &[&Record]) -> Said {
-    let class = records
-        .iter()
-        .map(|record| class(record))
-        .max_by_key(|class| *class as u8);
+    let class = records.iter().map(|record| class(record)).max_by_key(|class| *class as u8);
     let class = class.unwrap_or_default();
     let word = match class {
         Class::Bad => "do not use these figures",
@@ -31,10 +28,7 @@ pub(super) fn of(records: &[&Record]) -> Said {
     if let Some(record) = unfinished.next() {
         let why = record.run.verdict_reasons.first();
         let why = why.map_or_else(String::new, |why| format!(" ({})", shorten(why, LONG)));
-        parts.insert(
-            0,
-            format!("{word}: the run is {}{why}.", record.run.verdict),
-        );
+        parts.insert(0, format!("{word}: the run is {}{why}.", record.run.verdict));
         parts[1] = capitalised(&checks(records));
     }
     if let Some(others) = records.iter().find_map(|record| cpu::disturbed(record)) {
@@ -81,11 +75,7 @@ fn checks(records: &[&Record]) -> String {
         (all, None) if records.iter().any(|record| record.import.is_some()) => format!(
             "{} of printed figures against each other hold{}. A figure that no other depends on could not be checked, nor \
              whether the source measured right.",
-            if all == 1 {
-                "the only check".to_owned()
-            } else {
-                format!("all {} checks", thousands(all as u64))
-            },
+            if all == 1 { "the only check".to_owned() } else { format!("all {} checks", thousands(all as u64)) },
             if all == 1 { "s" } else { "" },
         ),
         (all, None) => format!("all {all} checks of its figures against each other hold."),
@@ -101,9 +91,7 @@ fn checks(records: &[&Record]) -> String {
 fn warnings(records: &[&Record]) -> Option<String> {
     let all = || records.iter().flat_map(|record| &record.warnings);
     let first = all().next()?;
-    let first = first
-        .split_once(". ")
-        .map_or(first.as_str(), |(first, _)| first);
+    let first = first.split_once(". ").map_or(first.as_str(), |(first, _)| first);
     let first = clause(first.trim_end_matches('.'), LONG);
     Some(match all().count() {
         1 => format!("Warning: {first}."),
@@ -158,9 +146,7 @@ fn length(records: &[&Record]) -> Option<String> {
 
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        format!("{}{}", first.to_uppercase(), letters.as_str())
-    })
+    letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
 }
 
 #[cfg(test)]
@@ -174,9 +160,6 @@ mod tests {
         assert_eq!(clause("It is short, (really)", 35), "It is short, (really)");
         let wait = "The longest took 50,367 us; 374 times the average. The rest is long.";
         assert_eq!(clause(wait, 40), "The longest took 50,367 us");
-        assert_eq!(
-            clause(wait, 60),
-            "The longest took 50,367 us; 374 times the average"
-        );
+        assert_eq!(clause(wait, 60), "The longest took 50,367 us; 374 times the average");
     }
 }

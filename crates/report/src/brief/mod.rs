@@ -50,27 +50,17 @@ pub fn render(records: &[&Record], cost: Option<&Cost>) -> String {
             "n/a (no price file was given: use --prices prices.toml; `assay cost --example` prints such a file)",
         ),
     }
-    page.finish(
-        LINES,
-        "(cut here; `assay report RUN` and `assay cost RUN` print the rest)",
-    )
+    page.finish(LINES, "(cut here; `assay report RUN` and `assay cost RUN` print the rest)")
 }
 
 fn title(page: &mut Page, records: &[&Record], first: &Record) {
     let run = &first.run;
-    let label = run
-        .label
-        .as_ref()
-        .map_or_else(String::new, |label| format!(" \"{label}\""));
+    let label = run.label.as_ref().map_or_else(String::new, |label| format!(" \"{label}\""));
     let which = match records.len() {
         1 => format!("run {}{label}", run.id),
         repeats => format!("{repeats} repeats{label}, first run {}", run.id),
     };
-    let day = run
-        .started
-        .get(..10)
-        .filter(|day| !day.is_empty())
-        .unwrap_or("date n/a");
+    let day = run.started.get(..10).filter(|day| !day.is_empty()).unwrap_or("date n/a");
     let line = format!("BRIEF  {} on {}, {which}, {day}", run.workload, run.engine);
     page.line(&line);
     page.line(&"=".repeat(shorten(&line, WIDTH).chars().count()));

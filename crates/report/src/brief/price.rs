@@ -33,12 +33,7 @@ pub(super) fn section(page: &mut Page, cost: &Cost) {
     let mut items: Vec<&CostItem> = cost.items.iter().collect();
     items.sort_by(|a, b| paid(b).total_cmp(&paid(a)));
     let line = |name: &str, what: &str, money: f64, date: &str| {
-        format!(
-            "  {:<28} {:<36} {:>18} {date:>11}",
-            shorten(name, 28),
-            shorten(what, 36),
-            fixed(money, 2)
-        )
+        format!("  {:<28} {:<36} {:>18} {date:>11}", shorten(name, 28), shorten(what, 36), fixed(money, 2))
     };
     for item in items.iter().take(ITEMS) {
         let what = inputs(item);
@@ -76,11 +71,7 @@ fn units(page: &mut Page, cost: &Cost, total: f64) {
     let found = &cost.delivered;
     let mut parts = Vec::new();
     if let Some(ios) = found.ios_per_s.value().filter(|ios| *ios > 0.0) {
-        parts.push(format!(
-            "{} per 1,000 IOPS ({} delivered)",
-            unit_money(total / ios * 1000.0),
-            fixed(ios, 0)
-        ));
+        parts.push(format!("{} per 1,000 IOPS ({} delivered)", unit_money(total / ios * 1000.0), fixed(ios, 0)));
     }
     let seconds = MONTHS * cost.hours_per_month * 3600.0;
     let work = [
@@ -88,9 +79,7 @@ fn units(page: &mut Page, cost: &Cost, total: f64) {
         ("transactions", &found.transactions_per_s),
         ("executes", &found.executes_per_s),
     ];
-    let rate = work
-        .into_iter()
-        .find_map(|(name, rate)| Some((name, rate.value().filter(|rate| *rate > 0.0)?)));
+    let rate = work.into_iter().find_map(|(name, rate)| Some((name, rate.value().filter(|rate| *rate > 0.0)?)));
     match rate {
         Some((name, rate)) => parts.push(format!(
             "{} per million {name} ({} million in {} months of {} h)",
@@ -102,8 +91,5 @@ fn units(page: &mut Page, cost: &Cost, total: f64) {
         None => parts.push("per million operations n/a (no operations)".to_owned()),
     }
     page.item("", &format!("{} {}.", cost.currency, parts.join("; ")));
-    page.item(
-        "",
-        "This assumes the window's rate for the whole time: a projection, untested.",
-    );
+    page.item("", "This assumes the window's rate for the whole time: a projection, untested.");
 }

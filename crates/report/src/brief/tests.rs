@@ -17,10 +17,7 @@ fn priced(record: &Record) -> Cost {
 fn fits(text: &str) {
     assert!(text.lines().count() <= LINES, "{text}");
     for line in text.lines() {
-        assert!(
-            line.chars().count() <= WIDTH && line == line.trim_end(),
-            "{line}"
-        );
+        assert!(line.chars().count() <= WIDTH && line == line.trim_end(), "{line}");
     }
     let lower = text.to_lowercase();
     for name in ["tpmc", "qphh", "qphds", "spc-1", "tpc-", "tpse"] {
@@ -38,10 +35,7 @@ fn a_run_is_one_page() {
 
 #[test]
 fn a_storage_probe_is_one_page() {
-    let record = assay_storage::record::build(
-        &assay_awr::fixture::run(),
-        &assay_storage::record::fixture::readings(),
-    );
+    let record = assay_storage::record::build(&assay_awr::fixture::run(), &assay_storage::record::fixture::readings());
     let text = render(&[&record], None);
     fits(&text);
     insta::assert_snapshot!(text);
@@ -52,12 +46,7 @@ fn repeats_are_told_by_median_and_range() {
     let records: Vec<Record> = [90.0, 110.0, 100.0]
         .map(|rate: f64| {
             let mut record = run();
-            let row = record
-                .instance
-                .load_profile
-                .iter_mut()
-                .find(|row| row.name == "Operations")
-                .unwrap();
+            let row = record.instance.load_profile.iter_mut().find(|row| row.name == "Operations").unwrap();
             row.per_s = rate.into();
             crate::kinds::figure(&mut record);
             record
@@ -68,10 +57,7 @@ fn repeats_are_told_by_median_and_range() {
     fits(&text);
     assert!(text.contains("100 operations/s (90.0 to 110)"), "{text}");
     assert!(text.contains("run 3 times"), "{text}");
-    assert!(
-        !text.contains("the variation between runs is not known"),
-        "{text}"
-    );
+    assert!(!text.contains("the variation between runs is not known"), "{text}");
 }
 
 #[test]
@@ -84,10 +70,7 @@ fn the_price_recomputes_from_the_printed_line_items() {
             is_money.then(|| word.replace(',', "").parse::<f64>().unwrap())
         })
     };
-    let items = text
-        .lines()
-        .skip_while(|line| !line.starts_with("Price"))
-        .skip(1);
+    let items = text.lines().skip_while(|line| !line.starts_with("Price")).skip(1);
     let items: Vec<f64> = items
         .skip_while(|line| !line.contains("2021-05-01"))
         .take_while(|line| !line.trim_start().starts_with("total"))
@@ -98,16 +81,10 @@ fn the_price_recomputes_from_the_printed_line_items() {
     assert!(text.contains(&fixed(total, 2)), "{total} {text}");
     // 6,500 I/Os and 100 operations a second.
     let per_1000 = cost::unit_money(total / 6.5);
-    assert!(
-        text.contains(&format!("{per_1000} per 1,000 IOPS")),
-        "{per_1000} {text}"
-    );
+    assert!(text.contains(&format!("{per_1000} per 1,000 IOPS")), "{per_1000} {text}");
     let million = 100.0 * 36.0 * 720.0 * 3600.0 / 1e6;
     let per_million = cost::unit_money(total / million);
-    assert!(
-        text.contains(&format!("{per_million} per million operations")),
-        "{per_million} {text}"
-    );
+    assert!(text.contains(&format!("{per_million} per million operations")), "{per_million} {text}");
 }
 
 #[test]
@@ -136,13 +113,9 @@ fn an_import_of_something_else_shows_what_it_has_without_a_council_s_name() {
 #[test]
 fn many_items_and_long_words_still_fit() {
     let mut prices =
-        "date = 2026-01-31\ncurrency = \"EUR\"\nsource = \"list\"\n[[platform]]\nname = \"p\"\n"
-            .to_owned();
+        "date = 2026-01-31\ncurrency = \"EUR\"\nsource = \"list\"\n[[platform]]\nname = \"p\"\n".to_owned();
     for i in 0..40 {
-        prices.push_str(&format!(
-            "[[platform.monthly]]\nname = \"{} {i}\"\nprice = 1\n",
-            "long ".repeat(20)
-        ));
+        prices.push_str(&format!("[[platform.monthly]]\nname = \"{} {i}\"\nprice = 1\n", "long ".repeat(20)));
     }
     let mut record = run();
     record.run.label = Some("x".repeat(300));

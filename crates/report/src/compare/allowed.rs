@@ -19,9 +19,7 @@ const FROM_THE_CACHE: [&str; 2] = ["cache : active data", "work: Physical read"]
 pub(super) fn apply(allow: &[String], from: &Record, to: &Record, checks: &mut Vec<Check>) {
     for name in allow {
         let (a, b) = (value(from, name), value(to, name));
-        let is_parameter = [from, to]
-            .iter()
-            .any(|record| setting(record, name).is_some());
+        let is_parameter = [from, to].iter().any(|record| setting(record, name).is_some());
         let is_listed = checks.iter().any(|check| names(check, name));
         for check in checks.iter_mut() {
             let goes_along = names(check, name) || (is_parameter && follows(check, name));
@@ -44,13 +42,8 @@ pub(super) fn names(check: &Check, name: &str) -> bool {
 
 /// Whether a condition follows from that parameter. The host makes the same operations, a parameter of the workload others.
 fn follows(check: &Check, name: &str) -> bool {
-    if OF_THE_CACHE
-        .iter()
-        .any(|cache| cache.eq_ignore_ascii_case(name))
-    {
-        return FROM_THE_CACHE
-            .iter()
-            .any(|what| check.what.starts_with(what));
+    if OF_THE_CACHE.iter().any(|cache| cache.eq_ignore_ascii_case(name)) {
+        return FROM_THE_CACHE.iter().any(|what| check.what.starts_with(what));
     }
     check.what.starts_with(WORK)
 }

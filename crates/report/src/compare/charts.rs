@@ -23,17 +23,14 @@ fn forest(comparison: &Comparison, nth: usize) -> Drawn {
     let title = format!("Ratios of {} to {}", pair.candidate, pair.baseline);
     let rows: Vec<&Row> = (comparison.rows.iter())
         .filter(|row| row.is_primary)
-        .filter(|row| {
-            row.against
-                .get(nth)
-                .is_some_and(|a| a.ratio.value().is_some())
-        })
+        .filter(|row| row.against.get(nth).is_some_and(|a| a.ratio.value().is_some()))
         .collect();
     let mut chart = Chart {
         id: format!("c-ratios-{}", nth + 1),
         title: title.clone(),
         note: "Ratio of the declared figures with its 95 % interval; an interval that contains 1 shows no \
-            difference. A grey point has no interval: its noise is unknown.".to_owned(),
+            difference. A grey point has no interval: its noise is unknown."
+            .to_owned(),
         x: Axis::of("figure", ""),
         y: Axis::log("ratio", ""),
         rows: Rows::Names(rows.iter().map(|row| row.name.clone()).collect()),
@@ -44,11 +41,7 @@ fn forest(comparison: &Comparison, nth: usize) -> Drawn {
     let with = |row: &&Row| against(row).low_ratio.value().is_some();
     let y = |keep: &dyn Fn(&&Row) -> bool| -> Vec<Option<f64>> {
         let value = |row| {
-            if keep(row) {
-                against(row).ratio.value()
-            } else {
-                None
-            }
+            if keep(row) { against(row).ratio.value() } else { None }
         };
         rows.iter().map(value).collect()
     };
@@ -68,16 +61,8 @@ fn forest(comparison: &Comparison, nth: usize) -> Drawn {
 fn overlaid(comparison: &Comparison, histogram: &SharedHistogram, of_time: bool) -> Drawn {
     let what = if of_time { "time" } else { "waits" };
     let title = format!("Histogram in % of {what}: {}", histogram.event);
-    let count = |shares: &[f64]| {
-        shares
-            .iter()
-            .map(|share| u64::from(*share > 0.0))
-            .collect::<Vec<_>>()
-    };
-    let bounds = histogram
-        .groups
-        .iter()
-        .filter_map(|group| used(&count(&group.waits_pct)));
+    let count = |shares: &[f64]| shares.iter().map(|share| u64::from(*share > 0.0)).collect::<Vec<_>>();
+    let bounds = histogram.groups.iter().filter_map(|group| used(&count(&group.waits_pct)));
     let bounds = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
     let Some((first, last)) = bounds else {
         return Drawn::missing(&title, "no waits");
@@ -87,25 +72,18 @@ fn overlaid(comparison: &Comparison, histogram: &SharedHistogram, of_time: bool)
         id: format!("c-hist-{what}-{slug}"),
         title,
         note: "The name of a bucket is its upper bound; its lower bound is half of that. The share of time assumes \
-            that every wait lies in the middle of its bucket.".to_owned(),
+            that every wait lies in the middle of its bucket."
+            .to_owned(),
         x: Axis::of("below", ""),
         y: Axis::of(&format!("share of {what}"), "%"),
         rows: Rows::Names((first..=last).map(bucket_name).collect()),
         ..Chart::default()
     };
     for (at, (group, shares)) in comparison.groups.iter().zip(&histogram.groups).enumerate() {
-        let all = if of_time {
-            &shares.time_pct
-        } else {
-            &shares.waits_pct
-        };
-        let y = (first..=last)
-            .map(|bucket| all.get(bucket).copied())
-            .collect();
+        let all = if of_time { &shares.time_pct } else { &shares.waits_pct };
+        let y = (first..=last).map(|bucket| all.get(bucket).copied()).collect();
         let name = format!("{} {}", group.letter, group.name);
-        chart
-            .traces
-            .push(Trace::new(&name, Stroke::Bar, nth(at), y));
+        chart.traces.push(Trace::new(&name, Stroke::Bar, nth(at), y));
     }
     Drawn::or(chart, "no waits")
 }
@@ -118,28 +96,19 @@ fn cost(comparison: &Comparison) -> Option<Drawn> {
         id: "c-cost".to_owned(),
         title: "Cost against delivered read IOPS".to_owned(),
         note: "Monthly total from the price file (cost per 1,000 read IOPS times the measured read IOPS) against the \
-            measured read requests.".to_owned(),
+            measured read requests."
+            .to_owned(),
         x: Axis::of("read requests", "1/s"),
         y: Axis::of("cost", "per month, in the currency of the price file"),
         ..Chart::default()
     };
-    let cells = comparison
-        .groups
-        .iter()
-        .zip(cost.cells.iter().zip(&reads.cells))
-        .enumerate();
+    let cells = comparison.groups.iter().zip(cost.cells.iter().zip(&reads.cells)).enumerate();
     for (at, (group, (price, rate))) in cells {
         if let (Some(price), Some(rate)) = (price.value.value(), rate.value.value()) {
             let name = format!("{} {}", group.letter, group.name);
-            chart.traces.push(
-                Trace::new(
-                    &name,
-                    Stroke::Points,
-                    nth(at),
-                    vec![Some(price * rate / 1000.0)],
-                )
-                .at(vec![rate]),
-            );
+            chart
+                .traces
+                .push(Trace::new(&name, Stroke::Points, nth(at), vec![Some(price * rate / 1000.0)]).at(vec![rate]));
         }
     }
     Some(Drawn::or(chart, "one side has no price or no reads"))

@@ -74,33 +74,18 @@ pub(super) fn checks(baseline: &Group<'_>, candidate: &Group<'_>, allow: &[Strin
     let mut all = vec![
         workload(a, b),
         Check::text("engine", &a.run.engine, &b.run.engine, Finding::Tolerable),
-        Check::text(
-            "assay version",
-            &a.run.version,
-            &b.run.version,
-            Finding::Tolerable,
-        ),
+        Check::text("assay version", &a.run.version, &b.run.version, Finding::Tolerable),
     ];
     let versions = (version(a), version(b));
     // Our own engines have assay's version.
     if versions != Default::default() {
-        all.push(Check::text(
-            "engine version",
-            &versions.0,
-            &versions.1,
-            Finding::Tolerable,
-        ));
+        all.push(Check::text("engine version", &versions.0, &versions.1, Finding::Tolerable));
     }
     all.extend(settings(a, b));
     if a.kind == b.kind {
         all.extend(kinds::of(a).conditions(a, b));
     }
-    all.push(Check::text(
-        "I/O mode achieved",
-        &io_mode(a),
-        &io_mode(b),
-        Finding::Forbids,
-    ));
+    all.push(Check::text("I/O mode achieved", &io_mode(a), &io_mode(b), Finding::Forbids));
     // Runs below have sessions and a window each: what must be equal of them is among the conditions of the kind.
     let has_a_window = !(kinds::stands_above_runs(a) && kinds::stands_above_runs(b));
     if has_a_window {
@@ -130,9 +115,7 @@ pub fn known(groups: &[Group<'_>], name: &str) -> Result<(), String> {
     let all: Vec<Check> = rest.iter().flat_map(checks).collect();
     let records = groups.iter().flat_map(|group| group.records.iter());
     if all.iter().any(|check| allowed::names(check, name))
-        || records
-            .clone()
-            .any(|record| allowed::value(record, name).is_some())
+        || records.clone().any(|record| allowed::value(record, name).is_some())
     {
         return Ok(());
     }
@@ -157,10 +140,7 @@ pub(super) fn forbids(checks: &[Check]) -> bool {
 /// what was measured tells.
 #[must_use]
 pub fn is_same(a: &Record, b: &Record) -> bool {
-    !a.metrics.is_empty()
-        && a.run.started == b.run.started
-        && a.metrics == b.metrics
-        && a.series == b.series
+    !a.metrics.is_empty() && a.run.started == b.run.started && a.metrics == b.metrics && a.series == b.series
 }
 
 /// Ids of the candidate's runs that the baseline has as well.
@@ -213,21 +193,11 @@ fn settings(a: &Record, b: &Record) -> Vec<Check> {
         if (left.is_none() && right.is_none()) || (idle(a, name) && idle(b, name)) {
             return None;
         }
-        Some(Check::text(
-            what,
-            left.unwrap_or(""),
-            right.unwrap_or(""),
-            otherwise,
-        ))
+        Some(Check::text(what, left.unwrap_or(""), right.unwrap_or(""), otherwise))
     };
-    let mut all: Vec<Check> = FORBIDDING
-        .iter()
-        .filter_map(|(name, what)| told(name, what, Finding::Forbids))
-        .collect();
+    let mut all: Vec<Check> = FORBIDDING.iter().filter_map(|(name, what)| told(name, what, Finding::Forbids)).collect();
     // Of what may differ, only what does is worth a line.
-    let tolerated = TOLERATED
-        .iter()
-        .filter_map(|name| told(name, name, Finding::Tolerable));
+    let tolerated = TOLERATED.iter().filter_map(|name| told(name, name, Finding::Tolerable));
     all.extend(tolerated.filter(|check| check.finding == Finding::Tolerable));
     all
 }
@@ -246,13 +216,7 @@ fn cache_to_data(a: &Record, b: &Record) -> Check {
         let (cache, active) = (checks.cache_blocks.value()?, checks.active_blocks.value()?);
         (active > 0.0).then(|| cache / active)
     };
-    Check::near(
-        "cache : active data",
-        ratio(a),
-        ratio(b),
-        WORK_RATIO,
-        Finding::Forbids,
-    )
+    Check::near("cache : active data", ratio(a), ratio(b), WORK_RATIO, Finding::Forbids)
 }
 
 /// How long and where in the run the window lay. Rates are compared, never totals, so lengths may differ.
@@ -273,30 +237,16 @@ fn window(a: &Record, b: &Record) -> Vec<Check> {
     }
     let whole = |record: &Record| {
         let active = record.interval.worker_active_fraction.value()?;
-        Some(if active < 0.99 {
-            "below 0.99"
-        } else {
-            "0.99 or more"
-        })
+        Some(if active < 0.99 { "below 0.99" } else { "0.99 or more" })
     };
     if let (Some(x), Some(y)) = (whole(a), whole(b)) {
-        all.push(Check::text(
-            "share of the window in which all sessions worked",
-            x,
-            y,
-            Finding::Tolerable,
-        ));
+        all.push(Check::text("share of the window in which all sessions worked", x, y, Finding::Tolerable));
     }
     all
 }
 
 /// Rows of the load profile that say how much one operation did.
-const WORK: [&str; 4] = [
-    "Logical read (blocks)",
-    "Block changes",
-    "Redo size (bytes)",
-    "Physical read (blocks)",
-];
+const WORK: [&str; 4] = ["Logical read (blocks)", "Block changes", "Redo size (bytes)", "Physical read (blocks)"];
 
 fn work(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<Check> {
     let mut all = Vec::new();
@@ -309,40 +259,22 @@ fn work(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<Check> {
         };
         if let (Some(x), Some(y)) = (a, b) {
             // A cached test reads next to nothing: the ratio of two trifles says nothing.
-            let gets = |group| {
-                joined(group, |record| {
-                    per_work(record, WORK[0], what == "operation")
-                })
-            };
+            let gets = |group| joined(group, |record| per_work(record, WORK[0], what == "operation"));
             let trifle = 0.01 * gets(baseline).unwrap_or(0.0);
             let is_trifle = name != WORK[0] && x.max(y) < trifle.max(1e-9);
-            let beyond = if is_trifle {
-                Finding::Tolerable
-            } else {
-                Finding::Forbids
-            };
+            let beyond = if is_trifle { Finding::Tolerable } else { Finding::Forbids };
             let label = format!("work: {name} per {what}");
             all.push(Check::near(&label, a, b, WORK_RATIO, beyond));
         }
     }
     if all.is_empty() {
-        all.push(Check::near(
-            "work per operation or transaction",
-            None,
-            None,
-            WORK_RATIO,
-            Finding::Unknown,
-        ));
+        all.push(Check::near("work per operation or transaction", None, None, WORK_RATIO, Finding::Unknown));
     }
     all
 }
 
 fn per_work(record: &Record, name: &str, op: bool) -> Option<f64> {
-    let row = record
-        .instance
-        .load_profile
-        .iter()
-        .find(|row| row.name == name)?;
+    let row = record.instance.load_profile.iter().find(|row| row.name == name)?;
     let figure: &Figure = if op { &row.per_op } else { &row.per_tx };
     figure.value()
 }

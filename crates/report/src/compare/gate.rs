@@ -85,10 +85,7 @@ impl Gate {
     /// # Errors
     /// [`GateError::Form`] if it is not of that form.
     pub fn parse(text: &str) -> Result<Self, GateError> {
-        let bad = |what: &str| GateError::Form {
-            text: text.to_owned(),
-            what: what.to_owned(),
-        };
+        let bad = |what: &str| GateError::Form { text: text.to_owned(), what: what.to_owned() };
         let at = text.find(['<', '>']).ok_or_else(|| bad("no < or >"))?;
         let (key, rest) = text.split_at(at);
         let (is_below, limit) = (rest.starts_with('<'), rest[1..].trim());
@@ -115,20 +112,13 @@ impl Gate {
         let keys = || comparison.rows.iter().map(|row| row.key.as_str());
         let mut near: Vec<&str> = nearest(&self.key, keys()).into_iter().collect();
         let word = self.key.split('_').next().unwrap_or_default();
-        near.extend(
-            keys()
-                .filter(|key| word.len() > 1 && key.contains(word))
-                .take(5),
-        );
+        near.extend(keys().filter(|key| word.len() > 1 && key.contains(word)).take(5));
         near.dedup();
         if near.is_empty() {
             let primary = comparison.rows.iter().filter(|row| row.is_primary);
             near = primary.map(|row| row.key.as_str()).collect();
         }
-        Err(GateError::Unknown {
-            key: self.key.clone(),
-            near: format!("similar or common keys: {}", near.join(", ")),
-        })
+        Err(GateError::Unknown { key: self.key.clone(), near: format!("similar or common keys: {}", near.join(", ")) })
     }
 
     /// Judges every group after the first.
@@ -141,19 +131,12 @@ impl Gate {
     fn judge_pair(&self, comparison: &Comparison, at: usize) -> Judged {
         let pair = &comparison.pairs[at];
         let Some(row) = comparison.row(&self.key) else {
-            return Judged {
-                outcome: GateOutcome::NotJudged,
-                line: format!("{}: no such figure", self.text),
-            };
+            return Judged { outcome: GateOutcome::NotJudged, line: format!("{}: no such figure", self.text) };
         };
         let against = &row.against[at];
         let (from, to) = (&row.cells[0].value, &row.cells[at + 1].value);
         let interval = match (against.low_ratio.value(), against.high_ratio.value()) {
-            (Some(low), Some(high)) => format!(
-                ", ratio 95 % interval {} to {}",
-                ratio_text(low),
-                ratio_text(high)
-            ),
+            (Some(low), Some(high)) => format!(", ratio 95 % interval {} to {}", ratio_text(low), ratio_text(high)),
             _ => match against.low_ratio.reason() {
                 Some(reason) => format!(", no interval: {reason}"),
                 None => String::new(),
@@ -198,9 +181,7 @@ impl Gate {
                     false => (GateOutcome::Holds, format!("{said}: passed")),
                 }
             }
-            Limit::Change(_) if pair.forbids_faster => {
-                not_judged("the two sides did not run the same test")
-            }
+            Limit::Change(_) if pair.forbids_faster => not_judged("the two sides did not run the same test"),
             Limit::Change(limit) => match against.ratio.value() {
                 None => not_judged(against.ratio.reason().unwrap_or("n/a")),
                 Some(ratio) => {
@@ -239,32 +220,19 @@ impl Gate {
     }
 
     fn is_beyond(&self, value: f64, limit: f64) -> bool {
-        if self.is_below {
-            value < limit
-        } else {
-            value > limit
-        }
+        if self.is_below { value < limit } else { value > limit }
     }
 
     /// A limit on the far side of no change needs a change that is shown; one on the near side ("must gain 10 %") an
     /// interval that does not reach it.
     fn is_shown(&self, against: &super::Against, limit: f64) -> bool {
-        let is_far = if self.is_below {
-            limit <= 0.0
-        } else {
-            limit >= 0.0
-        };
+        let is_far = if self.is_below { limit <= 0.0 } else { limit >= 0.0 };
         // What others on the hosts may have done moves the interval's ends by as much.
         if is_far || against.is_disturbed {
             return against.verdict.is_shown();
         }
-        let end = if self.is_below {
-            &against.high_ratio
-        } else {
-            &against.low_ratio
-        };
-        end.value()
-            .is_some_and(|ratio| self.is_beyond(100.0 * (ratio - 1.0), limit))
+        let end = if self.is_below { &against.high_ratio } else { &against.low_ratio };
+        end.value().is_some_and(|ratio| self.is_beyond(100.0 * (ratio - 1.0), limit))
     }
 }
 

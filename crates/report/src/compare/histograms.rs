@@ -18,11 +18,7 @@ pub(super) fn usual_event(name: &str) -> &str {
 
 pub(super) fn shared(groups: &[Group<'_>]) -> Vec<SharedHistogram> {
     let mut names: Vec<(&str, f64)> = Vec::new();
-    for event in groups
-        .iter()
-        .flat_map(|group| &group.records)
-        .flat_map(|record| waited(record))
-    {
+    for event in groups.iter().flat_map(|group| &group.records).flat_map(|record| waited(record)) {
         let name = usual_event(&event.name);
         let total = event.total_us.value().unwrap_or(0.0);
         match names.iter_mut().find(|(known, _)| *known == name) {
@@ -35,16 +31,9 @@ pub(super) fn shared(groups: &[Group<'_>]) -> Vec<SharedHistogram> {
         event: name.to_owned(),
         groups: groups.iter().map(|group| shares(group, name)).collect(),
     });
-    all.filter(|histogram| {
-        histogram
-            .groups
-            .iter()
-            .filter(|g| g.waits_count > 0)
-            .count()
-            > 1
-    })
-    .take(MOST_EVENTS)
-    .collect()
+    all.filter(|histogram| histogram.groups.iter().filter(|g| g.waits_count > 0).count() > 1)
+        .take(MOST_EVENTS)
+        .collect()
 }
 
 fn waited(record: &Record) -> impl Iterator<Item = &EventRow> {
@@ -74,10 +63,7 @@ fn shares(group: &Group<'_>, name: &str) -> WaitShares {
     }
     WaitShares {
         waits_count: all,
-        waits_pct: waits
-            .iter()
-            .map(|n| 100.0 * *n as f64 / all as f64)
-            .collect(),
+        waits_pct: waits.iter().map(|n| 100.0 * *n as f64 / all as f64).collect(),
         time_pct: time_us.iter().map(|us| 100.0 * us / whole).collect(),
     }
 }

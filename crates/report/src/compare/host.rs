@@ -43,24 +43,13 @@ pub(super) fn differences(a: &Record, b: &Record) -> Vec<Check> {
         let what = format!("{HOST}{}", ours.name);
         Check::text(&what, &ours.value, &theirs.value, Finding::Tolerable)
     });
-    checks
-        .filter(|check| check.finding == Finding::Tolerable)
-        .collect()
+    checks.filter(|check| check.finding == Finding::Tolerable).collect()
 }
 
 /// What others did to the runs of a side; nothing where its hosts were left to them.
 pub(super) fn disturbance(letter: &str, group: &Group<'_>) -> Option<Disturbance> {
     let lost: Vec<f64> = group.records.iter().map(|r| cpu::lost_share(r)).collect();
-    let most = lost
-        .iter()
-        .enumerate()
-        .max_by(|a, b| a.1.total_cmp(b.1))
-        .map(|(at, _)| group.records[at])?;
+    let most = lost.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map(|(at, _)| group.records[at])?;
     let text = cpu::disturbed(most)?;
-    Some(Disturbance {
-        group: letter.to_owned(),
-        run: most.run.id.clone(),
-        lost_pct: 100.0 * mean(&lost),
-        text,
-    })
+    Some(Disturbance { group: letter.to_owned(), run: most.run.id.clone(), lost_pct: 100.0 * mean(&lost), text })
 }

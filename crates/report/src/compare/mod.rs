@@ -25,8 +25,8 @@ pub(crate) use charts::charts;
 pub use comparable::{is_same, known};
 pub use gate::{Gate, GateError, GateOutcome, Judged};
 pub use model::{
-    Against, Cell, Check, Comparison, Disturbance, Doubt, Finding, GroupInfo, Pair, Row, RunCard,
-    SCHEMA, SharedHistogram, Verdict, WaitShares,
+    Against, Cell, Check, Comparison, Disturbance, Doubt, Finding, GroupInfo, Pair, Row, RunCard, SCHEMA,
+    SharedHistogram, Verdict, WaitShares,
 };
 pub use repeats::{NoiseRow, REPEAT_SCHEMA, RepeatRun, Repeats};
 pub use sections::render;
@@ -99,11 +99,7 @@ pub fn of(groups: &[Group<'_>], options: &Options) -> Comparison {
         rows,
         histograms: histograms::shared(groups),
         advice: options.advice.clone(),
-        costs: options
-            .costs
-            .iter()
-            .filter_map(|runs| runs.first().cloned())
-            .collect(),
+        costs: options.costs.iter().filter_map(|runs| runs.first().cloned()).collect(),
         conclusion: Vec::new(),
     };
     let said = verdict::sentences(&comparison);
@@ -134,11 +130,7 @@ fn info((at, group): (usize, &Group<'_>)) -> GroupInfo {
         elapsed_s: record.interval.elapsed_s.clone(),
         verdict: record.run.verdict.clone(),
     };
-    GroupInfo {
-        letter: letter(at),
-        name: group.name.clone(),
-        runs: group.records.iter().map(card).collect(),
-    }
+    GroupInfo { letter: letter(at), name: group.name.clone(), runs: group.records.iter().map(card).collect() }
 }
 
 /// Violated identities and runs that are not whole.
@@ -147,11 +139,7 @@ fn doubts(groups: &[Group<'_>]) -> Vec<Doubt> {
     for (at, group) in groups.iter().enumerate() {
         for record in &group.records {
             let mut doubt = |text: String| {
-                all.push(Doubt {
-                    group: letter(at),
-                    run: record.run.id.clone(),
-                    text,
-                });
+                all.push(Doubt { group: letter(at), run: record.run.id.clone(), text });
             };
             if !["complete", ""].contains(&record.run.verdict.as_str()) {
                 let verdict = &record.run.verdict;
@@ -177,10 +165,8 @@ fn rows(figures: &[Figures<'_>], options: &Options) -> Vec<Row> {
             keys.push(key);
         }
     }
-    let mut found: Vec<(&Metric, &str)> = keys
-        .into_iter()
-        .filter_map(|key| Some((figures.iter().find_map(|side| side.about(key))?, key)))
-        .collect();
+    let mut found: Vec<(&Metric, &str)> =
+        keys.into_iter().filter_map(|key| Some((figures.iter().find_map(|side| side.about(key))?, key))).collect();
     found.sort_by_key(|(metric, _)| metric.group);
     let row = |(metric, key): (&Metric, &str)| Row {
         key: key.to_owned(),
@@ -239,13 +225,8 @@ fn cell(side: &Figures<'_>, key: &str) -> Cell {
 
 /// Judges every row of a pair: the declared ones together, the others each by itself.
 fn judge(from: &Figures<'_>, to: &Figures<'_>, rows: &mut [Row], pair: &mut Pair) {
-    let compared: Vec<_> = rows
-        .iter()
-        .map(|row| sides::compare(&row.key, from, to))
-        .collect();
-    let family: Vec<usize> = (0..rows.len())
-        .filter(|i| rows[*i].is_primary && compared[*i].is_ok())
-        .collect();
+    let compared: Vec<_> = rows.iter().map(|row| sides::compare(&row.key, from, to)).collect();
+    let family: Vec<usize> = (0..rows.len()).filter(|i| rows[*i].is_primary && compared[*i].is_ok()).collect();
     let p_values: Vec<f64> = family
         .iter()
         .filter_map(|i| compared[*i].as_ref().ok())
@@ -254,10 +235,7 @@ fn judge(from: &Figures<'_>, to: &Figures<'_>, rows: &mut [Row], pair: &mut Pair
     let corrected = holm(&p_values);
     pair.family_count = family.len() as u64;
     for (i, (row, outcome)) in rows.iter_mut().zip(compared).enumerate() {
-        let holm_p = family
-            .iter()
-            .position(|at| *at == i)
-            .map(|at| corrected[at]);
+        let holm_p = family.iter().position(|at| *at == i).map(|at| corrected[at]);
         let judgement = Judgement {
             row,
             pair,

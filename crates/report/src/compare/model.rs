@@ -267,10 +267,7 @@ impl Verdict {
     /// Whether a difference is shown.
     #[must_use]
     pub fn is_shown(self) -> bool {
-        matches!(
-            self,
-            Self::Better | Self::Worse | Self::Higher | Self::Lower
-        )
+        matches!(self, Self::Better | Self::Worse | Self::Higher | Self::Lower)
     }
 }
 

@@ -16,14 +16,8 @@ const BLOCK: usize = 10;
 
 /// A real run's rates over their mean.
 fn real(name: &str) -> Vec<f64> {
-    let line = REAL
-        .lines()
-        .find_map(|line| line.strip_prefix(name))
-        .expect("a frozen run");
-    let rates: Vec<f64> = line
-        .split_whitespace()
-        .map(|rate| rate.parse().expect("a rate"))
-        .collect();
+    let line = REAL.lines().find_map(|line| line.strip_prefix(name)).expect("a frozen run");
+    let rates: Vec<f64> = line.split_whitespace().map(|rate| rate.parse().expect("a rate")).collect();
     let middle = mean(&rates);
     rates.iter().map(|rate| rate / middle).collect()
 }
@@ -47,19 +41,13 @@ fn base() -> Record {
     record.os.cpu_pct.clear();
     record.driver.ops.clear();
     record.integrity.clear();
-    record
-        .instance
-        .events
-        .retain(|event| event.name == "db file sequential read");
+    record.instance.events.retain(|event| event.name == "db file sequential read");
     crate::kinds::figure(&mut record);
     record
 }
 
 fn group(records: &[Record]) -> Group<'_> {
-    Group {
-        name: String::new(),
-        records: records.iter().collect(),
-    }
+    Group { name: String::new(), records: records.iter().collect() }
 }
 
 /// What became of a trial's pairs.
@@ -78,12 +66,7 @@ impl Trial {
     }
 
     /// The same with so many pairs, the slower ones at this pace.
-    fn of_pairs(
-        pairs: u64,
-        pace: f64,
-        seed: u64,
-        mut side: impl FnMut(&mut Stream) -> Vec<Record>,
-    ) -> Self {
+    fn of_pairs(pairs: u64, pace: f64, seed: u64, mut side: impl FnMut(&mut Stream) -> Vec<Record>) -> Self {
         let mut trial = Self::default();
         for pair in 0..pairs {
             let mut draw = Stream::new(seed, pair, Purpose::Keys);
@@ -97,16 +80,12 @@ impl Trial {
                 rows.map(|row| {
                     let against = &row.against[0];
                     let seen = against.detectable_95_pct.value();
-                    assert!(
-                        against.method == "values" || seen.is_some_and(|pct| pct > 0.0),
-                        "{row:?}"
-                    );
+                    assert!(against.method == "values" || seen.is_some_and(|pct| pct > 0.0), "{row:?}");
                     (row.key.clone(), against.verdict)
                 })
                 .collect()
             };
-            trial.false_alarms +=
-                u32::from(verdicts(&b).iter().any(|(_, verdict)| verdict.is_shown()));
+            trial.false_alarms += u32::from(verdicts(&b).iter().any(|(_, verdict)| verdict.is_shown()));
             let of_slow = verdicts(&slow);
             let is = |wanted: Verdict| {
                 let mut found = of_slow.iter();
@@ -163,10 +142,7 @@ fn five_quiet_repeats_of_two_minutes_find_five_percent_and_rarely_cry_wolf() {
 fn noise_of_a_crowded_host_raises_no_false_alarm_and_needs_more_runs() {
     for noise in ["crowded", "bursts"] {
         let single = single_runs(noise, 600, 3);
-        assert!(
-            single.false_alarms <= 5 && single.found < 95,
-            "{noise}: {single:?}"
-        );
+        assert!(single.false_alarms <= 5 && single.found < 95, "{noise}: {single:?}");
     }
     let many = repeats("crowded", 12, 600, 3);
     assert!(many.false_alarms <= 5 && many.found >= 95, "{many:?}");
@@ -181,25 +157,14 @@ fn real_runs(base: &Record) -> Vec<(bool, Record, Vec<f64>)> {
         let rates = line.split(' ').skip(3);
         rates.map(|rate| rate.parse().expect("a rate")).collect()
     };
-    let quiet: Vec<f64> = lines()
-        .filter(|line| line.starts_with("quiet"))
-        .flat_map(rates)
-        .collect();
+    let quiet: Vec<f64> = lines().filter(|line| line.starts_with("quiet")).flat_map(rates).collect();
     let level = mean(&quiet);
     let run = |line: &str| {
-        let shares: Vec<f64> = line
-            .split(' ')
-            .skip(1)
-            .take(2)
-            .map(|pct| pct.parse().expect("percent"))
-            .collect();
+        let shares: Vec<f64> = line.split(' ').skip(1).take(2).map(|pct| pct.parse().expect("percent")).collect();
         let mut record = base.clone();
         let elapsed = record.interval.elapsed_s.value().expect("a window");
         record.os.cpus_count = Figure::Count(2);
-        record
-            .os
-            .cpu_pct
-            .insert("busy".to_owned(), Figure::decimal(shares[0]));
+        record.os.cpu_pct.insert("busy".to_owned(), Figure::decimal(shares[0]));
         record.os.process.cpu_s = Figure::decimal(0.0);
         record.driver.threads_count = 1;
         record.driver.thread_run_delay_s = Figure::decimal(elapsed * shares[1] / 100.0);
@@ -213,10 +178,7 @@ fn real_runs(base: &Record) -> Vec<(bool, Record, Vec<f64>)> {
 /// seconds would lose how a disk wanders in a minute, which is most of what differs from run to run.
 fn real_pairs(kinds: &[bool], pace: f64, seed: u64) -> Trial {
     let all = real_runs(&base());
-    let runs: Vec<_> = all
-        .into_iter()
-        .filter(|(busy, ..)| kinds.contains(busy))
-        .collect();
+    let runs: Vec<_> = all.into_iter().filter(|(busy, ..)| kinds.contains(busy)).collect();
     let mut last = runs.len();
     Trial::of_pairs(200, pace, seed, |draw| {
         let mut at = draw.below(runs.len() as u64) as usize;
@@ -236,15 +198,11 @@ fn real_pairs(kinds: &[bool], pace: f64, seed: u64) -> Trial {
 
 /// 200 pairs of real runs each: quiet, busy, and one of each. What is not found is said to be not measurable now.
 #[test]
-fn real_runs_on_busy_and_quiet_hosts_are_rarely_called_different_and_ten_percent_is_found_or_not_measurable()
- {
+fn real_runs_on_busy_and_quiet_hosts_are_rarely_called_different_and_ten_percent_is_found_or_not_measurable() {
     for kinds in [&[false][..], &[true], &[false, true]] {
         let trial = real_pairs(kinds, 0.9, 5);
         assert!(trial.false_alarms <= 10, "{kinds:?}: {trial:?}");
-        assert!(
-            trial.found + trial.not_measurable >= 190,
-            "{kinds:?}: {trial:?}"
-        );
+        assert!(trial.found + trial.not_measurable >= 190, "{kinds:?}: {trial:?}");
     }
 }
 

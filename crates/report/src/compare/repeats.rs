@@ -129,11 +129,7 @@ impl Repeats {
             self.wanted_count,
             self.verdict,
             self.target,
-            if self.label.is_empty() {
-                "none"
-            } else {
-                &self.label
-            },
+            if self.label.is_empty() { "none" } else { &self.label },
             self.started
         ));
         for reason in &self.verdict_reasons {
@@ -145,26 +141,14 @@ impl Repeats {
     }
 
     fn render_runs(&self, page: &mut Sections) {
-        let columns = [
-            left("Run", 14),
-            left("Id", 10),
-            left("Started", 22),
-            right("Ops/s", 14),
-            left("  Verdict", 14),
-        ];
+        let columns = [left("Run", 14), left("Id", 10), left("Started", 22), right("Ops/s", 14), left("  Verdict", 14)];
         page.heading("Runs");
         page.columns(&columns);
         for run in &self.runs {
-            let ops = run
-                .ops_per_s
-                .value()
-                .map_or("n/a".to_owned(), |v| significant(v, 6));
+            let ops = run.ops_per_s.value().map_or("n/a".to_owned(), |v| significant(v, 6));
             let started: String = run.started.chars().take(19).collect();
             let verdict = format!("  {}", run.verdict);
-            page.row(
-                &columns,
-                &[run.directory.clone(), run.id.clone(), started, ops, verdict],
-            );
+            page.row(&columns, &[run.directory.clone(), run.id.clone(), started, ops, verdict]);
         }
     }
 
@@ -188,11 +172,7 @@ impl Repeats {
         ];
         page.columns(&columns);
         for row in &self.noise {
-            let told = |figure: &Figure| {
-                figure
-                    .value()
-                    .map_or("n/a".to_owned(), |v| significant(v, 6))
-            };
+            let told = |figure: &Figure| figure.value().map_or("n/a".to_owned(), |v| significant(v, 6));
             let share = |figure: &Figure| figure.value().map_or("n/a".to_owned(), percent);
             page.row(
                 &columns,
@@ -225,21 +205,13 @@ fn noise(records: &[&Record]) -> Vec<NoiseRow> {
     if records.len() < 2 {
         return Vec::new();
     }
-    let runs: Vec<&[Metric]> = records
-        .iter()
-        .map(|record| record.metrics.as_slice())
-        .collect();
+    let runs: Vec<&[Metric]> = records.iter().map(|record| record.metrics.as_slice()).collect();
     let primary: Vec<&Metric> = runs[0].iter().filter(|metric| metric.is_primary).collect();
     let known = |key: &str| -> Option<Vec<f64>> {
         let values = runs.iter().map(|run| find(run, key)?.value.value());
-        values
-            .collect::<Option<Vec<f64>>>()
-            .filter(|all| all.iter().all(|v| *v > 0.0))
+        values.collect::<Option<Vec<f64>>>().filter(|all| all.iter().all(|v| *v > 0.0))
     };
-    let family = primary
-        .iter()
-        .filter(|metric| known(&metric.full_key()).is_some())
-        .count();
+    let family = primary.iter().filter(|metric| known(&metric.full_key()).is_some()).count();
     let row = |metric: &&Metric| {
         let key = metric.full_key();
         Some(noise_row(metric, &known(&key)?, family))
@@ -272,9 +244,7 @@ fn noise_row(metric: &Metric, values: &[f64], family: usize) -> NoiseRow {
         max: Figure::decimal(most),
         range_pct: Figure::decimal(100.0 * (most - least) / middle),
         variation_pct: Figure::decimal(100.0 * stddev(values) / mean(values)),
-        detectable_95_pct: enough(Figure::decimal(pct(
-            Difference::welch(&side, &side).detectable(alpha, 0.95)
-        ))),
+        detectable_95_pct: enough(Figure::decimal(pct(Difference::welch(&side, &side).detectable(alpha, 0.95)))),
         repeats_for_5_pct_count: needed(0.05),
         repeats_for_2_pct_count: needed(0.02),
     }

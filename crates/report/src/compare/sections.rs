@@ -26,13 +26,7 @@ const STATISTICS: [&str; 14] = [
     "user_commits_count_per_s",
 ];
 /// Figures of an event worth a line of text, of the events with most time in any group.
-const OF_EVENT: [&str; 5] = [
-    "_waits_per_s",
-    "_db_time_pct",
-    "_us_avg",
-    "_us_p50",
-    "_us_p99",
-];
+const OF_EVENT: [&str; 5] = ["_waits_per_s", "_db_time_pct", "_us_avg", "_us_p50", "_us_p99"];
 /// Events with most time in any group.
 const TOP_EVENTS: usize = 6;
 
@@ -68,13 +62,7 @@ pub(crate) fn sections(comparison: &Comparison, lists_same: bool) -> Sections {
     }
     doubts(&mut page, comparison);
     advice(&mut page, comparison);
-    let of = |name: &str| {
-        comparison
-            .rows
-            .iter()
-            .filter(|row| row.section == name)
-            .collect()
-    };
+    let of = |name: &str| comparison.rows.iter().filter(|row| row.section == name).collect();
     let table = |page: &mut Sections, title: &str, name: &str, shape| {
         let rows: Vec<&Row> = of(name);
         figures(page, comparison, (title, shape), (&rows, rows.len()));
@@ -85,21 +73,11 @@ pub(crate) fn sections(comparison: &Comparison, lists_same: bool) -> Sections {
     for histogram in &comparison.histograms {
         waits(&mut page, comparison, histogram);
     }
-    table(
-        &mut page,
-        "IO Profile, per second",
-        "io profile",
-        Shape::Values,
-    );
+    table(&mut page, "IO Profile, per second", "io profile", Shape::Values);
     table(&mut page, "Storage", "storage", Shape::Values);
     table(&mut page, "Imported Figures", "imported", Shape::Values);
     statistics(&mut page, comparison);
-    table(
-        &mut page,
-        "Instance Efficiency",
-        "efficiency",
-        Shape::Values,
-    );
+    table(&mut page, "Instance Efficiency", "efficiency", Shape::Values);
     table(&mut page, "Host CPU", "host", Shape::Values);
     let costs: Vec<&Cost> = comparison.costs.iter().collect();
     cost::sections(&mut page, &costs);
@@ -118,11 +96,7 @@ pub(crate) fn sections(comparison: &Comparison, lists_same: bool) -> Sections {
 
 /// A group with its place, and in a line what it is.
 pub(crate) fn runs_of(group: &GroupInfo) -> (String, String) {
-    let role = if group.letter == "A" {
-        " (baseline)"
-    } else {
-        ""
-    };
+    let role = if group.letter == "A" { " (baseline)" } else { "" };
     let mut told = vec![group.name.clone()];
     if let Some(run) = group.runs.first() {
         let on = [run.workload.as_str(), run.engine.as_str()];
@@ -173,27 +147,15 @@ fn conclusion(page: &mut Sections, comparison: &Comparison) {
 }
 
 fn declared(page: &mut Sections, comparison: &Comparison) {
-    let rows: Vec<&Row> = comparison
-        .rows
-        .iter()
-        .filter(|row| row.is_primary)
-        .collect();
-    figures(
-        page,
-        comparison,
-        ("Declared Figures", Shape::Declared),
-        (&rows, rows.len()),
-    );
+    let rows: Vec<&Row> = comparison.rows.iter().filter(|row| row.is_primary).collect();
+    figures(page, comparison, ("Declared Figures", Shape::Declared), (&rows, rows.len()));
     if let Some(section) = page.all.last_mut().filter(|_| !rows.is_empty()) {
         section.is_judgement = true;
     }
 }
 
 fn conditions(page: &mut Sections, pair: &Pair, lists_same: bool) {
-    page.judgement(&format!(
-        "Conditions, {} against {}",
-        pair.candidate, pair.baseline
-    ));
+    page.judgement(&format!("Conditions, {} against {}", pair.candidate, pair.baseline));
     let unknown = pair.checks.iter().filter(|c| c.finding == Finding::Unknown);
     let unknown: Vec<&str> = unknown.map(|check| check.what.as_str()).collect();
     let (weight, said) = match (pair.forbids_faster, unknown.as_slice()) {
@@ -201,15 +163,11 @@ fn conditions(page: &mut Sections, pair: &Pair, lists_same: bool) {
             Weight::Warning,
             "Not the same test: assay shows rates and latencies side by side and calls neither side faster.".to_owned(),
         ),
-        (false, []) if pair.checks.iter().any(|c| c.finding == Finding::Varied) => (
-            Weight::Plain,
-            "Comparable, except for what was varied on purpose.".to_owned(),
-        ),
+        (false, []) if pair.checks.iter().any(|c| c.finding == Finding::Varied) => {
+            (Weight::Plain, "Comparable, except for what was varied on purpose.".to_owned())
+        }
         (false, []) => (Weight::Plain, "Comparable.".to_owned()),
-        (false, what) => (
-            Weight::Plain,
-            format!("Comparable as far as assay knows; unknown: {}.", what.join("; ")),
-        ),
+        (false, what) => (Weight::Plain, format!("Comparable as far as assay knows; unknown: {}.", what.join("; "))),
     };
     page.finding(weight, "", &said);
     let is_same = |check: &&Check| check.finding == Finding::Same;
@@ -232,12 +190,7 @@ fn conditions(page: &mut Sections, pair: &Pair, lists_same: bool) {
         cells
     };
     let titles = ["Condition", &pair.baseline, &pair.candidate, "Finding"];
-    page.grouped(
-        &[],
-        &titles.map(|title| (title, Align::Left)),
-        unlike.iter().chain(&same).map(row).collect(),
-        rest,
-    );
+    page.grouped(&[], &titles.map(|title| (title, Align::Left)), unlike.iter().chain(&same).map(row).collect(), rest);
 }
 
 fn doubts(page: &mut Sections, comparison: &Comparison) {
@@ -334,18 +287,12 @@ fn cells(row: &Row, shape: Shape, repeated: bool) -> Vec<Cell> {
     }
     for against in &row.against {
         let interval = match (against.low_ratio.value(), against.high_ratio.value()) {
-            (Some(low), Some(high)) => {
-                format!("{} to {}", ratio_text(low), ratio_text(high)).into()
-            }
+            (Some(low), Some(high)) => format!("{} to {}", ratio_text(low), ratio_text(high)).into(),
             _ => told(&against.low_ratio, ratio_text),
         };
         let is_marked = against.verdict.is_shown() && !row.is_primary;
         let star = if is_marked { "*" } else { "" };
-        cells.extend([
-            told(&against.ratio, ratio_text),
-            interval,
-            format!("{}{star}", against.verdict.word()).into(),
-        ]);
+        cells.extend([told(&against.ratio, ratio_text), interval, format!("{}{star}", against.verdict.word()).into()]);
         if shape == Shape::Declared {
             cells.push(told(&against.detectable_95_pct, percent));
         }
@@ -378,11 +325,7 @@ fn events(page: &mut Sections, comparison: &Comparison) {
         let shares = row.cells.iter().filter_map(|cell| cell.value.value());
         shares.fold(0.0, f64::max)
     };
-    let rows: Vec<&Row> = comparison
-        .rows
-        .iter()
-        .filter(|row| row.section == "events")
-        .collect();
+    let rows: Vec<&Row> = comparison.rows.iter().filter(|row| row.section == "events").collect();
     let stems = rows.iter().copied();
     let stems = stems.filter_map(|row| Some((most(row), row.key.strip_suffix("_db_time_pct")?)));
     let mut top: Vec<(f64, &str)> = stems.collect();
@@ -393,25 +336,14 @@ fn events(page: &mut Sections, comparison: &Comparison) {
         let rest = top.iter().find_map(|(_, stem)| row.key.strip_prefix(stem));
         rest.is_some_and(|rest| OF_EVENT.contains(&rest))
     };
-    selected(
-        page,
-        comparison,
-        ("Wait Events", Shape::Values),
-        &rows,
-        of_top,
-    );
+    selected(page, comparison, ("Wait Events", Shape::Values), &rows, of_top);
 }
 
 fn statistics(page: &mut Sections, comparison: &Comparison) {
-    let rows = comparison
-        .rows
-        .iter()
-        .filter(|row| row.section == "statistics");
+    let rows = comparison.rows.iter().filter(|row| row.section == "statistics");
     let rows: Vec<&Row> = rows.collect();
     let title = ("Instance Activity Statistics", Shape::Counters);
-    selected(page, comparison, title, &rows, |row| {
-        STATISTICS.contains(&row.key.as_str())
-    });
+    selected(page, comparison, title, &rows, |row| STATISTICS.contains(&row.key.as_str()));
 }
 
 /// A long table, of which text shows what is selected.
@@ -422,8 +354,7 @@ fn selected(
     rows: &[&Row],
     is_selected: impl Fn(&&&Row) -> bool,
 ) {
-    let (mut rows, others): (Vec<&Row>, Vec<&Row>) =
-        rows.iter().copied().partition(|row| is_selected(&row));
+    let (mut rows, others): (Vec<&Row>, Vec<&Row>) = rows.iter().copied().partition(|row| is_selected(&row));
     let first = rows.len();
     rows.extend(others);
     figures(page, comparison, title, (&rows, first));
@@ -431,10 +362,7 @@ fn selected(
 
 /// Shares of an event's waits and of their time by bucket, all groups side by side.
 fn waits(page: &mut Sections, comparison: &Comparison, histogram: &SharedHistogram) {
-    page.heading(&format!(
-        "Waits of \"{}\", % of waits and % of time",
-        histogram.event
-    ));
+    page.heading(&format!("Waits of \"{}\", % of waits and % of time", histogram.event));
     let mut titles = vec![("Wait below", Align::Left)];
     let mut heads = vec![over("", 1)];
     for (group, shares) in comparison.groups.iter().zip(&histogram.groups) {
@@ -447,10 +375,7 @@ fn waits(page: &mut Sections, comparison: &Comparison, histogram: &SharedHistogr
         share.filter(|share| *share > 0.0)
     };
     let groups = || histogram.groups.iter();
-    let buckets = groups()
-        .map(|group| group.waits_pct.len())
-        .max()
-        .unwrap_or(0);
+    let buckets = groups().map(|group| group.waits_pct.len()).max().unwrap_or(0);
     let is_used = |bucket: &usize| groups().any(|group| share(&group.waits_pct, *bucket).is_some());
     let row = |bucket: usize| {
         let mut cells: Vec<Cell> = vec![duration(1000 << bucket.min(50)).into()];

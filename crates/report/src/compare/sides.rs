@@ -41,9 +41,7 @@ const ALIASES: [(&str, &str); 2] = [
 /// A metric's key with the event's usual name in it.
 fn usual_key(metric: &Metric) -> String {
     let key = metric.full_key();
-    let found = ALIASES
-        .iter()
-        .find_map(|(ours, other)| key.strip_prefix(other).map(|rest| format!("{ours}{rest}")));
+    let found = ALIASES.iter().find_map(|(ours, other)| key.strip_prefix(other).map(|rest| format!("{ours}{rest}")));
     found.unwrap_or(key)
 }
 
@@ -64,11 +62,7 @@ impl<'a> Figures<'a> {
             }
             runs.push(run);
         }
-        Self {
-            records: &group.records,
-            runs,
-            order,
-        }
+        Self { records: &group.records, runs, order }
     }
 
     /// Every key, in the order of the reports.
@@ -97,9 +91,7 @@ impl<'a> Figures<'a> {
     /// The figure in every run, or why one has none.
     pub(super) fn values(&self, key: &str) -> Result<Vec<f64>, String> {
         let values = self.runs.iter().map(|run| {
-            let figure = run
-                .get(key)
-                .map_or_else(Figure::default, |m| m.value.clone());
+            let figure = run.get(key).map_or_else(Figure::default, |m| m.value.clone());
             match (figure.value(), figure.reason()) {
                 (Some(value), _) => Ok(value),
                 (None, reason) => Err(reason.unwrap_or("absent").to_owned()),
@@ -121,10 +113,7 @@ impl<'a> Figures<'a> {
 
     /// Batch means of the figure's seconds over all runs of the group.
     pub(super) fn batches(&self, key: &str) -> Result<Batches, Lack> {
-        let mut all = Batches {
-            logs: Vec::new(),
-            batch_s: f64::INFINITY,
-        };
+        let mut all = Batches { logs: Vec::new(), batch_s: f64::INFINITY };
         for (run, record) in self.runs.iter().zip(self.records) {
             let metric = run.get(key).ok_or(Lack::NoSeries)?;
             let (steps, step_s) = by_step(record, metric)?;
@@ -200,11 +189,7 @@ const SERIES: [(&str, &str, &str); 8] = [
     ("read_io_mb_per_s", "read_mib_per_s", ""),
     ("write_io_mb_per_s", "write_mib_per_s", ""),
     ("operations_per_s", "ops_count_per_s", ""),
-    (
-        "logical_read_blocks_per_s",
-        "logical_reads_blocks_per_s",
-        "",
-    ),
+    ("logical_read_blocks_per_s", "logical_reads_blocks_per_s", ""),
     ("db_time_s_per_s", "average_active_sessions_count", ""),
     ("cpu_us_per_op", "db_cpu_s_per_s", "ops_count_per_s"),
 ];
@@ -267,22 +252,14 @@ pub(super) enum Unjudged {
 }
 
 /// Compares one figure of two groups.
-pub(super) fn compare(
-    key: &str,
-    from: &Figures<'_>,
-    to: &Figures<'_>,
-) -> Result<Compared, Unjudged> {
+pub(super) fn compare(key: &str, from: &Figures<'_>, to: &Figures<'_>) -> Result<Compared, Unjudged> {
     let (a, b) = match (from.values(key), to.values(key)) {
         (Ok(a), Ok(b)) => (a, b),
         (Err(reason), _) | (_, Err(reason)) => return Err(Unjudged::Na(reason)),
     };
     if a.iter().chain(&b).any(|value| *value <= 0.0) {
         let both = a.iter().chain(&b).all(|value| *value == 0.0);
-        let why = if both {
-            "both are 0"
-        } else {
-            "a value of 0 has no ratio"
-        };
+        let why = if both { "both are 0" } else { "a value of 0 has no ratio" };
         return Err(Unjudged::Na(why.to_owned()));
     }
     let logs = |values: &[f64]| values.iter().map(|v| v.ln()).collect::<Vec<f64>>();
@@ -306,30 +283,19 @@ pub(super) fn compare(
 fn unjudged(estimate: f64, lack: Lack, a: usize, b: usize) -> Unjudged {
     let single = match (a, b) {
         (1, 1) => "one value on each side, so the noise is unknown".to_owned(),
-        (a, b) => format!(
-            "{a} and {b} values: the noise is known only from {REPEATS} repeats on both sides"
-        ),
+        (a, b) => format!("{a} and {b} values: the noise is known only from {REPEATS} repeats on both sides"),
     };
     match lack {
-        Lack::TooFew(steps) => Unjudged::TooShort(
-            estimate,
-            format!("the series has {steps} whole steps, {BATCHES} are needed"),
-        ),
-        Lack::NoSeries => Unjudged::OneValue(estimate, single),
-        Lack::Nothing => {
-            Unjudged::OneValue(estimate, format!("{single} (some steps have 0 or n/a)"))
+        Lack::TooFew(steps) => {
+            Unjudged::TooShort(estimate, format!("the series has {steps} whole steps, {BATCHES} are needed"))
         }
+        Lack::NoSeries => Unjudged::OneValue(estimate, single),
+        Lack::Nothing => Unjudged::OneValue(estimate, format!("{single} (some steps have 0 or n/a)")),
     }
 }
 
 /// Within-run batch means: the scatter inside the runs, which says nothing of that between runs.
-fn within(
-    key: &str,
-    from: &Figures<'_>,
-    estimate: f64,
-    first: &Batches,
-    second: &Batches,
-) -> Compared {
+fn within(key: &str, from: &Figures<'_>, estimate: f64, first: &Batches, second: &Batches) -> Compared {
     let (a, b) = (first.sample(), second.sample());
     let mut difference = Difference::welch(&a, &b);
     // A rate's batches mean the same as the rate; a percentile's seconds do not have the run's percentile as mean.
@@ -347,14 +313,7 @@ fn within(
     );
     let mut remark = "within-run only, run-to-run variance unknown".to_owned();
     if first.is_weak() || second.is_weak() {
-        remark.push_str(&format!(
-            "; weak: use at least {BATCHES} batches of {BATCH_S:.0} s or more"
-        ));
+        remark.push_str(&format!("; weak: use at least {BATCHES} batches of {BATCH_S:.0} s or more"));
     }
-    Compared {
-        difference,
-        method: "within-run",
-        basis,
-        remark,
-    }
+    Compared { difference, method: "within-run", basis, remark }
 }

@@ -40,27 +40,15 @@ pub(super) fn set_pace(record: &mut Record, speed: f64) {
         }
     }
     for (name, column) in &mut record.series.metrics {
-        let factor = if name.ends_with("_us") {
-            1.0 / speed
-        } else {
-            speed
-        };
-        column
-            .iter_mut()
-            .for_each(|figure| *figure = figure.scaled(factor));
+        let factor = if name.ends_with("_us") { 1.0 / speed } else { speed };
+        column.iter_mut().for_each(|figure| *figure = figure.scaled(factor));
     }
     kinds::figure(record);
 }
 
 /// Gives the record a series of so many seconds, whose rates follow `shape` (mean about 1) and latencies its inverse.
 pub(super) fn set_seconds(record: &mut Record, shape: &[f64]) {
-    let of = |name: &str| {
-        record
-            .series
-            .metrics
-            .get(name)
-            .and_then(|column| column.get(5).cloned())
-    };
+    let of = |name: &str| record.series.metrics.get(name).and_then(|column| column.get(5).cloned());
     let names: Vec<String> = record.series.metrics.keys().cloned().collect();
     let metrics = names.iter().map(|name| {
         let level = of(name).and_then(|figure| figure.value()).unwrap_or(0.0);
@@ -88,19 +76,13 @@ fn compared(sides: &[&[&Record]]) -> Comparison {
     let groups: Vec<Group<'_>> = sides
         .iter()
         .enumerate()
-        .map(|(i, records)| Group {
-            name: format!("run-{i}"),
-            records: records.to_vec(),
-        })
+        .map(|(i, records)| Group { name: format!("run-{i}"), records: records.to_vec() })
         .collect();
     of(&groups, &Options::default())
 }
 
 fn against<'a>(comparison: &'a Comparison, key: &str) -> &'a Against {
-    &comparison
-        .row(key)
-        .unwrap_or_else(|| panic!("no {key}"))
-        .against[0]
+    &comparison.row(key).unwrap_or_else(|| panic!("no {key}")).against[0]
 }
 
 /// A shape that goes up and down a little without drift.
@@ -137,10 +119,7 @@ fn swapping_the_sides_gives_the_reciprocal_and_the_mirrored_verdict() {
     let (mut slow, mut fast) = (paced(1.0), paced(1.1));
     set_seconds(&mut slow, &waves(600, 0.05));
     set_seconds(&mut fast, &waves(600, 0.07));
-    let (there, back) = (
-        compared(&[&[&slow], &[&fast]]),
-        compared(&[&[&fast], &[&slow]]),
-    );
+    let (there, back) = (compared(&[&[&slow], &[&fast]]), compared(&[&[&fast], &[&slow]]));
     for row in there.rows.iter().filter(|row| row.is_primary) {
         let (ahead, behind) = (&row.against[0], against(&back, &row.key));
         let inverse = |figure: &Figure| figure.value().map(|ratio| 1.0 / ratio);
@@ -149,10 +128,7 @@ fn swapping_the_sides_gives_the_reciprocal_and_the_mirrored_verdict() {
             (ahead.low_ratio.value(), inverse(&behind.high_ratio)),
             (ahead.high_ratio.value(), inverse(&behind.low_ratio)),
             (ahead.p.value(), behind.p.value()),
-            (
-                ahead.detectable_95_pct.value(),
-                behind.detectable_95_pct.value(),
-            ),
+            (ahead.detectable_95_pct.value(), behind.detectable_95_pct.value()),
         ] {
             match (one, other) {
                 (Some(one), Some(other)) => assert!((one - other).abs() < 1e-9, "{}", row.key),
@@ -163,21 +139,9 @@ fn swapping_the_sides_gives_the_reciprocal_and_the_mirrored_verdict() {
     assert_eq!(against(&there, "ops_per_s").verdict, Verdict::Better);
     assert_eq!(against(&back, "ops_per_s").verdict, Verdict::Worse);
     assert_eq!(against(&there, "read_us_p99").verdict, Verdict::Better);
-    assert!(
-        against(&there, "ops_per_s")
-            .sentence
-            .starts_with("B does 10.0 % more per second than A (1.1")
-    );
-    assert!(
-        against(&back, "ops_per_s")
-            .sentence
-            .starts_with("B does 9.1 % less per second than A (0.909")
-    );
-    assert!(
-        against(&there, "read_us_p99")
-            .sentence
-            .contains(" % less time than A (0.9")
-    );
+    assert!(against(&there, "ops_per_s").sentence.starts_with("B does 10.0 % more per second than A (1.1"));
+    assert!(against(&back, "ops_per_s").sentence.starts_with("B does 9.1 % less per second than A (0.909"));
+    assert!(against(&there, "read_us_p99").sentence.contains(" % less time than A (0.9"));
 }
 
 #[test]
@@ -186,13 +150,9 @@ fn three_repeats_on_both_sides_are_compared_run_by_run() {
     let (a, b) = (runs(&[1.0, 1.01, 0.99, 1.0]), runs(&[1.2, 1.22, 1.19]));
     let comparison = compared(&[&a.iter().collect::<Vec<_>>(), &b.iter().collect::<Vec<_>>()]);
     let ops = against(&comparison, "ops_per_s");
-    assert_eq!(
-        (ops.method.as_str(), ops.verdict),
-        ("repeats", Verdict::Better)
-    );
+    assert_eq!((ops.method.as_str(), ops.verdict), ("repeats", Verdict::Better));
     assert_eq!(ops.basis, "4 and 3 repeats");
-    let means =
-        |paces: &[f64]| paces.iter().map(|pace| pace.ln()).sum::<f64>() / paces.len() as f64;
+    let means = |paces: &[f64]| paces.iter().map(|pace| pace.ln()).sum::<f64>() / paces.len() as f64;
     let wanted = (means(&[1.2, 1.22, 1.19]) - means(&[1.0, 1.01, 0.99, 1.0])).exp();
     assert!((ops.ratio.value().unwrap() - wanted).abs() < 1e-12);
     assert_eq!(comparison.pairs[0].method, "repeats");
@@ -219,10 +179,7 @@ fn advice_r24_two_different_tests_are_never_called_faster() {
     assert!(comparison.pairs[0].forbids_faster);
     assert_eq!(against(&comparison, "ops_per_s").verdict, Verdict::Higher);
     let text = said(&comparison);
-    assert!(
-        text.contains("- B against A: not comparable: prefetch (READ_MODE) single and batched"),
-        "{text}"
-    );
+    assert!(text.contains("- B against A: not comparable: prefetch (READ_MODE) single and batched"), "{text}");
     for word in ["more per second", "less time", " better", " worse"] {
         assert!(!text.contains(word), "{word}: {text}");
     }
@@ -247,14 +204,8 @@ fn a_cache_varied_on_purpose_takes_its_reads_along_and_nothing_else() {
             row.per_op = row.per_op.scaled(0.5);
         }
     }
-    let options = Options {
-        allow: vec!["CACHE_MB".to_owned()],
-        ..Options::default()
-    };
-    let groups = [&a, &b].map(|record| Group {
-        name: "x".to_owned(),
-        records: vec![record],
-    });
+    let options = Options { allow: vec!["CACHE_MB".to_owned()], ..Options::default() };
+    let groups = [&a, &b].map(|record| Group { name: "x".to_owned(), records: vec![record] });
     let comparison = of(&groups, &options);
     let pair = &comparison.pairs[0];
     let having = |finding: Finding| -> Vec<&str> {
@@ -263,17 +214,10 @@ fn a_cache_varied_on_purpose_takes_its_reads_along_and_nothing_else() {
     };
     assert_eq!(
         having(Finding::Varied),
-        [
-            "CACHE_MB",
-            "cache : active data",
-            "work: Physical read (blocks) per operation"
-        ]
+        ["CACHE_MB", "cache : active data", "work: Physical read (blocks) per operation"]
     );
     // The redo of an operation does not follow from the cache.
-    assert_eq!(
-        having(Finding::Forbids),
-        ["work: Redo size (bytes) per operation"]
-    );
+    assert_eq!(having(Finding::Forbids), ["work: Redo size (bytes) per operation"]);
     assert_eq!(known(&groups, "cache_mb"), Ok(()));
     assert!(known(&groups, "CACHE_MBB").is_err_and(|why| why.contains("CACHE_MB?")));
 }
@@ -281,29 +225,12 @@ fn a_cache_varied_on_purpose_takes_its_reads_along_and_nothing_else() {
 #[test]
 fn more_work_per_operation_is_another_test() {
     let (a, mut b) = (paced(1.0), paced(1.0));
-    let row = b
-        .instance
-        .load_profile
-        .iter_mut()
-        .find(|row| row.name == "Redo size (bytes)")
-        .unwrap();
+    let row = b.instance.load_profile.iter_mut().find(|row| row.name == "Redo size (bytes)").unwrap();
     row.per_op = row.per_op.scaled(1.06);
     let comparison = compared(&[&[&a], &[&b]]);
-    let check = |what: &str| {
-        comparison.pairs[0]
-            .checks
-            .iter()
-            .find(|check| check.what == what)
-            .unwrap()
-    };
-    assert_eq!(
-        check("work: Redo size (bytes) per operation").finding,
-        Finding::Forbids
-    );
-    assert_eq!(
-        check("work: Block changes per operation").finding,
-        Finding::Same
-    );
+    let check = |what: &str| comparison.pairs[0].checks.iter().find(|check| check.what == what).unwrap();
+    assert_eq!(check("work: Redo size (bytes) per operation").finding, Finding::Forbids);
+    assert_eq!(check("work: Block changes per operation").finding, Finding::Same);
     assert!(comparison.pairs[0].forbids_faster);
 }
 
@@ -317,18 +244,11 @@ fn runs_of_different_length_are_compared_by_their_rates() {
     kinds::figure(&mut b);
     let comparison = compared(&[&[&a], &[&b]]);
     let row = comparison.row("ops_per_s").unwrap();
-    assert_eq!(
-        row.cells[1].total.value(),
-        row.cells[0].total.scaled(2.0).value()
-    );
+    assert_eq!(row.cells[1].total.value(), row.cells[0].total.scaled(2.0).value());
     assert_eq!(row.against[0].ratio.value(), Some(1.0));
     assert!(!comparison.pairs[0].forbids_faster);
     let checks = &comparison.pairs[0].checks;
-    assert!(
-        checks
-            .iter()
-            .any(|c| c.what.starts_with("measured window") && c.finding == Finding::Tolerable)
-    );
+    assert!(checks.iter().any(|c| c.what.starts_with("measured window") && c.finding == Finding::Tolerable));
 }
 
 /// A run on whose host others used half of the CPU time.
@@ -355,25 +275,15 @@ fn a_difference_that_other_work_explains_is_not_measurable_and_a_larger_one_is_t
     assert_eq!(ops.verdict, Verdict::NotMeasurable, "{ops:?}");
     assert!(ops.is_disturbed);
     let text = said(&comparison);
-    assert!(
-        text.contains("On the host of B (b0b0b0b0) other processes used 50 %"),
-        "{text}"
-    );
+    assert!(text.contains("On the host of B (b0b0b0b0) other processes used 50 %"), "{text}");
     assert!(!text.contains("less per second"), "{text}");
     let gate = Gate::parse("ops_per_s < -5%").unwrap();
     let judged = &gate.judge(&comparison)[0];
     assert_eq!(judged.outcome, GateOutcome::Unsure);
-    assert!(
-        judged.line.contains("not measurable now"),
-        "{}",
-        judged.line
-    );
+    assert!(judged.line.contains("not measurable now"), "{}", judged.line);
     // The faster side was the disturbed one: that makes the difference larger, not smaller.
     let comparison = compared(&[&[&slower], &[&base]]);
-    assert_eq!(
-        against(&comparison, "ops_per_s").verdict,
-        Verdict::NotMeasurable
-    );
+    assert_eq!(against(&comparison, "ops_per_s").verdict, Verdict::NotMeasurable);
     let faster = disturbed(&with(1.2));
     let comparison = compared(&[&[&base], &[&faster]]);
     assert_eq!(against(&comparison, "ops_per_s").verdict, Verdict::Better);
@@ -389,19 +299,14 @@ fn a_difference_that_other_work_explains_is_not_measurable_and_a_larger_one_is_t
 
 #[test]
 fn repeats_on_equally_busy_hosts_are_compared_by_their_scatter() {
-    let runs = |paces: &[f64]| -> Vec<Record> {
-        paces.iter().map(|pace| disturbed(&paced(*pace))).collect()
-    };
+    let runs = |paces: &[f64]| -> Vec<Record> { paces.iter().map(|pace| disturbed(&paced(*pace))).collect() };
     let (a, b) = (runs(&[1.0, 1.01, 0.99, 1.0]), runs(&[0.8, 0.81, 0.79]));
     let sides = [&a, &b].map(|side| side.iter().collect::<Vec<_>>());
     let comparison = compared(&[&sides[0], &sides[1]]);
     assert_eq!(against(&comparison, "ops_per_s").verdict, Verdict::Worse);
     let idle: Vec<Record> = [1.0, 1.01, 0.99].into_iter().map(paced).collect();
     let comparison = compared(&[&idle.iter().collect::<Vec<_>>(), &sides[1]]);
-    assert_eq!(
-        against(&comparison, "ops_per_s").verdict,
-        Verdict::NotMeasurable
-    );
+    assert_eq!(against(&comparison, "ops_per_s").verdict, Verdict::NotMeasurable);
 }
 
 #[test]
@@ -432,23 +337,11 @@ fn a_difference_of_the_hosts_is_always_listed() {
     assert!(!listed("memory_bytes") && !listed("device_path"));
     let text = said(&comparison);
     assert!(text.contains("The hosts of A and B differ"), "{text}");
-    assert!(
-        text.contains("cpus_usable 2 and 1; kernel 6.1 and 6.2"),
-        "{text}"
-    );
-    let options = Options {
-        allow: vec!["cpus_usable".to_owned()],
-        ..Options::default()
-    };
-    let groups = [&a, &b].map(|record| Group {
-        name: "x".to_owned(),
-        records: vec![record],
-    });
+    assert!(text.contains("cpus_usable 2 and 1; kernel 6.1 and 6.2"), "{text}");
+    let options = Options { allow: vec!["cpus_usable".to_owned()], ..Options::default() };
+    let groups = [&a, &b].map(|record| Group { name: "x".to_owned(), records: vec![record] });
     let allowed = of(&groups, &options);
-    let check = allowed.pairs[0]
-        .checks
-        .iter()
-        .find(|check| check.what == "host: cpus_usable");
+    let check = allowed.pairs[0].checks.iter().find(|check| check.what == "host: cpus_usable");
     assert_eq!(check.map(|check| check.finding), Some(Finding::Varied));
 }
 
@@ -492,24 +385,14 @@ fn sentences_agree_with_the_interval_beside_them() {
 fn a_run_compared_with_itself_is_told_so_and_gets_no_verdict() {
     let (a, b) = (paced(1.0), paced(1.1));
     let same = compared(&[&[&a], &[&a]]);
-    assert_eq!(
-        same.conclusion,
-        ["B and A are the same run: there is nothing to compare, so there is no verdict."]
-    );
-    assert!(
-        same.rows
-            .iter()
-            .all(|row| row.against[0].verdict == Verdict::Na)
-    );
+    assert_eq!(same.conclusion, ["B and A are the same run: there is nothing to compare, so there is no verdict."]);
+    assert!(same.rows.iter().all(|row| row.against[0].verdict == Verdict::Na));
     // An import of the same text has another id.
     let mut renamed = a.clone();
     renamed.run.id = "another".to_owned();
     assert_eq!(compared(&[&[&a], &[&renamed]]).conclusion, same.conclusion);
     let some = compared(&[&[&a], &[&b, &a]]);
-    assert!(
-        some.conclusion[0].contains("are not independent"),
-        "{some:?}"
-    );
+    assert!(some.conclusion[0].contains("are not independent"), "{some:?}");
 }
 
 #[test]
@@ -520,20 +403,14 @@ fn what_has_no_scatter_gets_a_ratio_and_no_more() {
     let short = compared(&[&[&a], &[&b]]);
     let ops = against(&short, "ops_per_s");
     assert_eq!(ops.verdict, Verdict::TooShort);
-    assert_eq!(
-        ops.sentence,
-        "x 1.300; too short to say: the series has 7 whole steps, 10 are needed"
-    );
+    assert_eq!(ops.sentence, "x 1.300; too short to say: the series has 7 whole steps, 10 are needed");
     assert_eq!(ops.p.value(), None);
     a.series = Series::default();
     kinds::figure(&mut a);
     let single = compared(&[&[&a], &[&b]]);
     let ops = against(&single, "ops_per_s");
     assert_eq!(ops.verdict, Verdict::OneValue);
-    assert_eq!(
-        ops.sentence,
-        "x 1.300; one value on each side, so the noise is unknown"
-    );
+    assert_eq!(ops.sentence, "x 1.300; one value on each side, so the noise is unknown");
 }
 
 /// The published pair: one session on bare metal and in a virtual machine of an engineered system.
@@ -554,44 +431,26 @@ fn published(per_tx: &[(&str, f64)], tx_per_s: f64, read_us: f64) -> Record {
         per_s: Figure::decimal(tx_per_s),
         ..LoadRow::default()
     });
-    record
-        .instance
-        .events
-        .push(assay_measure::record::EventRow {
-            name: "cell single block physical read".to_owned(),
-            actor: "foreground".to_owned(),
-            count: Figure::Count(249_854),
-            avg_us: Figure::decimal(read_us),
-            ..Default::default()
-        });
+    record.instance.events.push(assay_measure::record::EventRow {
+        name: "cell single block physical read".to_owned(),
+        actor: "foreground".to_owned(),
+        count: Figure::Count(249_854),
+        avg_us: Figure::decimal(read_us),
+        ..Default::default()
+    });
     kinds::figure(&mut record);
     record
 }
 
 #[test]
 fn the_published_pair_did_the_same_work_and_differs_by_latency() {
-    let metal = [
-        ("Redo size (bytes)", 51_700.6),
-        ("Block changes", 131.9),
-        ("Physical read (blocks)", 64.5),
-    ];
-    let machine = [
-        ("Redo size (bytes)", 51_713.3),
-        ("Block changes", 131.4),
-        ("Physical read (blocks)", 64.2),
-    ];
-    let (bm, mut vm) = (
-        published(&metal, 32.0, 463.0),
-        published(&machine, 54.1, 257.0),
-    );
+    let metal = [("Redo size (bytes)", 51_700.6), ("Block changes", 131.9), ("Physical read (blocks)", 64.5)];
+    let machine = [("Redo size (bytes)", 51_713.3), ("Block changes", 131.4), ("Physical read (blocks)", 64.2)];
+    let (bm, mut vm) = (published(&metal, 32.0, 463.0), published(&machine, 54.1, 257.0));
     vm.instance.events[0].name = "db file sequential read".to_owned();
     kinds::figure(&mut vm);
     let comparison = compared(&[&[&bm], &[&vm]]);
-    let work: Vec<&Check> = comparison.pairs[0]
-        .checks
-        .iter()
-        .filter(|c| c.what.starts_with("work:"))
-        .collect();
+    let work: Vec<&Check> = comparison.pairs[0].checks.iter().filter(|c| c.what.starts_with("work:")).collect();
     assert_eq!(work.len(), 3);
     for check in work {
         assert_eq!(check.finding, Finding::Same, "{check:?}");
@@ -612,10 +471,7 @@ fn the_conclusion_comes_first_and_doubts_before_the_long_tables() {
     b.run.verdict = "invalid".to_owned();
     b.run.verdict_reasons = vec!["3 operations failed".to_owned()];
     let text = said(&compared(&[&[&a], &[&b]]));
-    let at = |words: &str| {
-        text.find(words)
-            .unwrap_or_else(|| panic!("{words}: {text}"))
-    };
+    let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words}: {text}"));
     let order = [
         "A (baseline): run-0",
         "\nConclusion\n",
@@ -629,10 +485,7 @@ fn the_conclusion_comes_first_and_doubts_before_the_long_tables() {
     assert!(order.is_sorted_by_key(|words| at(words)), "{text}");
     assert!(!text.contains("UPDATE_WORK_UNIT"), "{text}");
     let listed = render(&compared(&[&[&a], &[&b]]), true);
-    assert!(
-        !listed.contains("--same") && listed.contains("sessions "),
-        "{listed}"
-    );
+    assert!(!listed.contains("--same") && listed.contains("sessions "), "{listed}");
     b.run.verdict = "imported".to_owned();
     b.run.verdict_reasons.clear();
     let text = said(&compared(&[&[&a], &[&b]]));
@@ -652,20 +505,9 @@ fn three_groups_are_each_compared_with_the_first() {
 
 #[test]
 fn the_noise_of_repeats_says_what_they_could_show() {
-    let runs: Vec<Record> = [1.0, 1.02, 0.98, 1.01, 0.99]
-        .into_iter()
-        .map(paced)
-        .collect();
-    let repeats = Repeats {
-        wanted_count: 5,
-        ..Repeats::default()
-    }
-    .with_noise(&runs.iter().collect::<Vec<_>>());
-    let ops = repeats
-        .noise
-        .iter()
-        .find(|row| row.key == "ops_per_s")
-        .unwrap();
+    let runs: Vec<Record> = [1.0, 1.02, 0.98, 1.01, 0.99].into_iter().map(paced).collect();
+    let repeats = Repeats { wanted_count: 5, ..Repeats::default() }.with_noise(&runs.iter().collect::<Vec<_>>());
+    let ops = repeats.noise.iter().find(|row| row.key == "ops_per_s").unwrap();
     assert!((ops.range_pct.value().unwrap() - 4.0).abs() < 0.01);
     assert!((ops.variation_pct.value().unwrap() - 1.5811).abs() < 1e-3);
     let (shows, five, two) = (
@@ -680,17 +522,9 @@ fn the_noise_of_repeats_says_what_they_could_show() {
     assert!(repeats.render().contains("A/A Noise Floor"));
     let one = Repeats::default().with_noise(&[&runs[0]]);
     assert!(one.noise.is_empty());
-    let written = serde_json::to_string(&Repeats {
-        schema: REPEAT_SCHEMA.to_owned(),
-        ..repeats.clone()
-    })
-    .unwrap();
+    let written = serde_json::to_string(&Repeats { schema: REPEAT_SCHEMA.to_owned(), ..repeats.clone() }).unwrap();
     assert_eq!(Repeats::read(&written).unwrap().noise, repeats.noise);
-    assert!(
-        Repeats::read("{\"schema\": \"assay-repeat/9\"}")
-            .unwrap_err()
-            .contains("later version")
-    );
+    assert!(Repeats::read("{\"schema\": \"assay-repeat/9\"}").unwrap_err().contains("later version"));
 }
 
 #[test]
@@ -699,11 +533,7 @@ fn a_storage_probe_is_compared_by_its_jobs_and_seconds() {
     let record = assay_storage::record::build(&assay_awr::fixture::run(), &probe);
     let comparison = compared(&[&[&record], &[&record]]);
     let checks = &comparison.pairs[0].checks;
-    assert!(
-        checks
-            .iter()
-            .any(|check| check.what.starts_with("rw") && check.finding == Finding::Same)
-    );
+    assert!(checks.iter().any(|check| check.what.starts_with("rw") && check.finding == Finding::Same));
     assert!(comparison.rows.iter().any(|row| row.section == "storage"));
     assert!(!comparison.conclusion.is_empty());
 }
@@ -730,33 +560,17 @@ fn a_comparison_reads_as_reviewed() {
 #[test]
 fn an_imported_published_profile_compares_with_a_run_of_the_same_work() {
     let text = include_str!("../../../../testdata/awr/load-profile-bm.txt");
-    let source = assay_import::Source {
-        path: "load-profile-bm.txt".to_owned(),
-        text: text.to_owned(),
-    };
+    let source = assay_import::Source { path: "load-profile-bm.txt".to_owned(), text: text.to_owned() };
     let bm = assay_import::import(&[source]).expect("the published profile reads");
-    let machine = [
-        ("Redo size (bytes)", 51_713.3),
-        ("Block changes", 131.4),
-        ("Physical read (blocks)", 64.2),
-    ];
+    let machine = [("Redo size (bytes)", 51_713.3), ("Block changes", 131.4), ("Physical read (blocks)", 64.2)];
     let vm = published(&machine, 54.1, 257.0);
     let comparison = compared(&[&[&bm], &[&vm]]);
     let checks = &comparison.pairs[0].checks;
-    let work: Vec<&Check> = checks
-        .iter()
-        .filter(|c| c.what.starts_with("work:"))
-        .collect();
-    assert!(
-        work.len() == 3 && work.iter().all(|c| c.finding == Finding::Same),
-        "{work:?}"
-    );
+    let work: Vec<&Check> = checks.iter().filter(|c| c.what.starts_with("work:")).collect();
+    assert!(work.len() == 3 && work.iter().all(|c| c.finding == Finding::Same), "{work:?}");
     let redo = against(&comparison, "redo_bytes_per_s");
     assert_eq!(redo.verdict, Verdict::OneValue);
-    assert!(
-        (redo.ratio.value().unwrap() - 1.69).abs() < 0.01,
-        "{redo:?}"
-    );
+    assert!((redo.ratio.value().unwrap() - 1.69).abs() < 0.01, "{redo:?}");
 }
 
 proptest::proptest! {

@@ -34,10 +34,7 @@ impl Judgement<'_> {
             detectable_95_pct: Figure::na(reason),
             ..Against::default()
         };
-        let na = |reason: &str| Against {
-            sentence: format!("n/a ({reason})"),
-            ..none(reason)
-        };
+        let na = |reason: &str| Against { sentence: format!("n/a ({reason})"), ..none(reason) };
         if !self.pair.shared_runs.is_empty() {
             return na("a run is on both sides");
         }
@@ -69,8 +66,7 @@ impl Judgement<'_> {
         let detectable = |power: f64| pct(difference.detectable(self.alpha, power));
         let others = self.others(compared.method);
         let is_explained = low - others.raised <= 0.0 && high + others.lowered >= 0.0;
-        let is_blurred =
-            detectable(0.95) > MATTERS_PCT || pct(others.raised.max(others.lowered)) > MATTERS_PCT;
+        let is_blurred = detectable(0.95) > MATTERS_PCT || pct(others.raised.max(others.lowered)) > MATTERS_PCT;
         let verdict = match is_shown {
             true if is_explained => Verdict::NotMeasurable,
             true => self.word(difference.estimate),
@@ -84,9 +80,7 @@ impl Judgement<'_> {
             low_ratio: Figure::decimal(low.exp()),
             high_ratio: Figure::decimal(high.exp()),
             p: Figure::decimal(p),
-            p_holm: self
-                .p_holm
-                .map_or_else(|| Figure::na("not a declared figure"), Figure::decimal),
+            p_holm: self.p_holm.map_or_else(|| Figure::na("not a declared figure"), Figure::decimal),
             degrees: Figure::decimal(difference.degrees),
             detectable_80_pct: Figure::decimal(detectable(0.8)),
             detectable_95_pct: Figure::decimal(detectable(0.95)),
@@ -115,18 +109,9 @@ impl Judgement<'_> {
             (a, b) = ((a - b).max(0.0), (b - a).max(0.0));
         }
         match self.row.better.as_str() {
-            "higher" => Others {
-                raised: a,
-                lowered: b,
-            },
-            "lower" => Others {
-                raised: b,
-                lowered: a,
-            },
-            _ => Others {
-                raised: a.max(b),
-                lowered: a.max(b),
-            },
+            "higher" => Others { raised: a, lowered: b },
+            "lower" => Others { raised: b, lowered: a },
+            _ => Others { raised: a.max(b), lowered: a.max(b) },
         }
     }
 
@@ -159,10 +144,7 @@ impl Judgement<'_> {
             _ => "no difference shown",
         };
         let mut text = format!("{said} (95 % interval: {change})");
-        if let Some(p) = self
-            .p_holm
-            .filter(|_| compared.difference.p_value() <= ALPHA)
-        {
+        if let Some(p) = self.p_holm.filter(|_| compared.difference.p_value() <= ALPHA) {
             text.push_str(&format!(
                 "; alone it would show one, but not when all declared figures are tested together (p {} after Holm's \
                  correction)",
@@ -272,9 +254,7 @@ pub(super) fn method(rows: &[Row], family: u64) -> (String, String) {
 /// The outcome of every pair in sentences, each with how much it matters; what forbids a verdict comes first.
 pub(super) fn sentences(comparison: &Comparison) -> Vec<(Weight, String)> {
     let pairs = comparison.pairs.iter().enumerate();
-    pairs
-        .flat_map(|(at, pair)| of_pair(comparison, at, pair))
-        .collect()
+    pairs.flat_map(|(at, pair)| of_pair(comparison, at, pair)).collect()
 }
 
 fn of_pair(comparison: &Comparison, at: usize, pair: &Pair) -> Vec<(Weight, String)> {
@@ -291,9 +271,7 @@ fn of_pair(comparison: &Comparison, at: usize, pair: &Pair) -> Vec<(Weight, Stri
     all.extend(disturbed(pair).map(|said| (Weight::Warning, said)));
     let declared = comparison.rows.iter().filter(|row| row.is_primary);
     let declared = declared.filter_map(|row| Some((row, row.against.get(at)?)));
-    let declared: Vec<(&Row, &Against)> = declared
-        .filter(|(_, against)| against.verdict != Verdict::Na)
-        .collect();
+    let declared: Vec<(&Row, &Against)> = declared.filter(|(_, against)| against.verdict != Verdict::Na).collect();
     all.push((Weight::Plain, summary(pair, &declared)));
     for (verdict, weight) in [
         (Verdict::Better, Weight::Plain),
@@ -307,9 +285,7 @@ fn of_pair(comparison: &Comparison, at: usize, pair: &Pair) -> Vec<(Weight, Stri
     }
     let mut list = |verdict: Verdict, of: fn(&Against) -> String, words: String| {
         let rows = declared.iter().filter(|(_, a)| a.verdict == verdict);
-        let named: Vec<String> = rows
-            .map(|(row, against)| format!("{} {}", row.name, of(against)))
-            .collect();
+        let named: Vec<String> = rows.map(|(row, against)| format!("{} {}", row.name, of(against))).collect();
         if !named.is_empty() {
             all.push((Weight::Plain, format!("{words}: {}.", named.join(", "))));
         }
@@ -323,24 +299,17 @@ fn of_pair(comparison: &Comparison, at: usize, pair: &Pair) -> Vec<(Weight, Stri
         ),
     );
     list(Verdict::NotMeasurable, change, not_measurable(pair));
-    let short = declared
-        .iter()
-        .find(|(_, a)| a.verdict == Verdict::TooShort);
+    let short = declared.iter().find(|(_, a)| a.verdict == Verdict::TooShort);
     let why = short.and_then(|(_, against)| against.p.reason());
     list(
         Verdict::TooShort,
         times,
-        format!(
-            "The runs are too short to say whether {a} and {b} differ ({})",
-            why.unwrap_or_default()
-        ),
+        format!("The runs are too short to say whether {a} and {b} differ ({})", why.unwrap_or_default()),
     );
     list(
         Verdict::OneValue,
         times,
-        format!(
-            "The noise of these figures of {a} and {b} is unknown, so assay can give only ratios"
-        ),
+        format!("The noise of these figures of {a} and {b} is unknown, so assay can give only ratios"),
     );
     all
 }
@@ -425,9 +394,8 @@ fn disturbed(pair: &Pair) -> Option<String> {
 fn varied(pair: &Pair) -> Option<String> {
     let checks = pair.checks.iter();
     let varied = checks.filter(|check| check.finding == Finding::Varied);
-    let told: Vec<String> = varied
-        .map(|check| format!("{} {} and {}", check.what, check.baseline, check.candidate))
-        .collect();
+    let told: Vec<String> =
+        varied.map(|check| format!("{} {} and {}", check.what, check.baseline, check.candidate)).collect();
     (!told.is_empty()).then(|| {
         format!(
             "{} and {} differ on purpose: {}. The figures show the effect.",
@@ -441,22 +409,11 @@ fn varied(pair: &Pair) -> Option<String> {
 /// What is said in place of verdicts where a run is compared with itself.
 fn shared(comparison: &Comparison, at: usize, pair: &Pair) -> String {
     let (a, b) = (&pair.baseline, &pair.candidate);
-    let runs = |at: usize| {
-        comparison
-            .groups
-            .get(at)
-            .map_or(0, |group| group.runs.len())
-    };
+    let runs = |at: usize| comparison.groups.get(at).map_or(0, |group| group.runs.len());
     let count = pair.shared_runs.len();
     if count == runs(0) && count == runs(at + 1) {
-        let what = if count == 1 {
-            "the same run"
-        } else {
-            "the same runs"
-        };
-        return format!(
-            "{b} and {a} are {what}: there is nothing to compare, so there is no verdict."
-        );
+        let what = if count == 1 { "the same run" } else { "the same runs" };
+        return format!("{b} and {a} are {what}: there is nothing to compare, so there is no verdict.");
     }
     format!(
         "{} of {b} is also a run of {a}: the two groups are not independent, so there is no verdict.",
@@ -477,9 +434,7 @@ fn summary(pair: &Pair, declared: &[(&Row, &Against)]) -> String {
         (&[Verdict::TooShort, Verdict::OneValue], "not judged"),
     ];
     let told = told.iter().filter_map(|(verdicts, words)| {
-        let counted = declared
-            .iter()
-            .filter(|(_, a)| verdicts.contains(&a.verdict));
+        let counted = declared.iter().filter(|(_, a)| verdicts.contains(&a.verdict));
         match counted.count() {
             0 => None,
             count => Some(format!("{count} {words}")),
@@ -489,10 +444,7 @@ fn summary(pair: &Pair, declared: &[(&Row, &Against)]) -> String {
     match declared.len() {
         0 => format!("{b} against {a}: no declared figure can be compared."),
         1 => format!("{b} against {a}, 1 declared figure: {}.", told.join(", ")),
-        count => format!(
-            "{b} against {a}, {count} declared figures: {}.",
-            told.join(", ")
-        ),
+        count => format!("{b} against {a}, {count} declared figures: {}.", told.join(", ")),
     }
 }
 

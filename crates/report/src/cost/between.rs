@@ -81,16 +81,8 @@ fn monthly(from: &Cost, to: &Cost) -> String {
     let licences = match (from.licences_one_off, to.licences_one_off) {
         (0.0, 0.0) => String::new(),
         (a, b) => {
-            let times = if a > 0.0 && b > 0.0 {
-                format!(" ({} times)", fixed(b / a, 2))
-            } else {
-                String::new()
-            };
-            format!(
-                "; licences (due once): {} against {}{times}",
-                money(currency, a),
-                money(currency, b)
-            )
+            let times = if a > 0.0 && b > 0.0 { format!(" ({} times)", fixed(b / a, 2)) } else { String::new() };
+            format!("; licences (due once): {} against {}{times}", money(currency, a), money(currency, b))
         }
     };
     format!(
@@ -138,10 +130,7 @@ fn break_even(from: &Cost, to: &Cost) -> (Figure, String) {
         money(&cheaper.currency, cheaper.paid_after(months)),
         money(&dearer.currency, dearer.paid_after(months))
     );
-    (
-        Figure::na("one of them costs less from the first month on"),
-        text,
-    )
+    (Figure::na("one of them costs less from the first month on"), text)
 }
 
 /// What the dearer one per unit would have to deliver.
@@ -150,10 +139,7 @@ fn parity(from: &Cost, to: &Cost, a: f64, b: f64) -> (f64, String) {
     let wanted = dear.monthly / least * 1000.0;
     let got = dear.delivered.reads_per_s.value().unwrap_or_default();
     let beyond = match dear.provisioned_iops.value() {
-        Some(paid) if wanted > paid => format!(
-            " That is more than the {} that are paid for.",
-            thousands(paid as u64)
-        ),
+        Some(paid) if wanted > paid => format!(" That is more than the {} that are paid for.", thousands(paid as u64)),
         _ => String::new(),
     };
     let text = format!(

@@ -12,9 +12,7 @@ const APART: f64 = 2.0;
 pub fn findings(costs: &[&Cost]) -> Vec<Advice> {
     let mut found: Vec<Advice> = costs.iter().filter_map(|cost| pinned(cost)).collect();
     if let Some((first, others)) = costs.split_first() {
-        let others = others
-            .iter()
-            .filter(|other| other.currency == first.currency);
+        let others = others.iter().filter(|other| other.currency == first.currency);
         found.extend(others.filter_map(|other| apart(first, other)));
     }
     found.sort_by_key(|advice| advice.severity != "high");
@@ -23,10 +21,7 @@ pub fn findings(costs: &[&Cost]) -> Vec<Advice> {
 
 /// What was used of what is paid for, in words; nothing where nothing is known.
 fn used(cost: &Cost) -> String {
-    let (got, paid) = (
-        cost.delivered.ios_per_s.value(),
-        cost.provisioned_iops.value(),
-    );
+    let (got, paid) = (cost.delivered.ios_per_s.value(), cost.provisioned_iops.value());
     match (got, paid, cost.iops_used_pct.value()) {
         (Some(got), Some(paid), Some(share)) => format!(
             " {} delivered {} of {} provisioned IOPS ({} %).",
@@ -76,9 +71,7 @@ fn apart(a: &Cost, b: &Cost) -> Option<Advice> {
 }
 
 /// Rates of links that a throughput stops at, Gbit/s.
-const LINKS_GBIT: [f64; 12] = [
-    1.0, 2.0, 4.0, 5.0, 8.0, 10.0, 16.0, 20.0, 25.0, 32.0, 40.0, 100.0,
-];
+const LINKS_GBIT: [f64; 12] = [1.0, 2.0, 4.0, 5.0, 8.0, 10.0, 16.0, 20.0, 25.0, 32.0, 40.0, 100.0];
 
 /// R12 by what was paid for: one rate at its limit while the other has room; or less used of the IOPS than was paid for,
 /// with a throughput that is a link's.
@@ -90,18 +83,12 @@ fn pinned(cost: &Cost) -> Option<Advice> {
     let at_limit = |share: Option<f64>| share.is_some_and(|share| (share - 100.0).abs() <= WITHIN);
     let has_room = |share: Option<f64>| share.is_none_or(|share| share < ROOM);
     let (what, share, paid, unit) = match (iops, mbps) {
-        _ if at_limit(mbps) && has_room(iops) => {
-            ("throughput", mbps?, cost.provisioned_mbps.value()?, "MB/s")
-        }
-        _ if at_limit(iops) && has_room(mbps) => {
-            ("I/O rate", iops?, cost.provisioned_iops.value()?, "IOPS")
-        }
+        _ if at_limit(mbps) && has_room(iops) => ("throughput", mbps?, cost.provisioned_mbps.value()?, "MB/s"),
+        _ if at_limit(iops) && has_room(mbps) => ("I/O rate", iops?, cost.provisioned_iops.value()?, "IOPS"),
         _ => {
             let share = iops.filter(|share| *share < ROOM)?;
             let gbit = cost.delivered.mb_per_s.value()? * 8.0 / 1000.0;
-            let link = LINKS_GBIT
-                .into_iter()
-                .find(|link| (gbit / link - 1.0).abs() <= LINK)?;
+            let link = LINKS_GBIT.into_iter().find(|link| (gbit / link - 1.0).abs() <= LINK)?;
             let text = format!(
                 "A network link may be the limit: {} moved {} MB/s = {} Gbit/s, the rate of a {} Gbit/s link, and \
                  used only {} % of the provisioned IOPS. Test with smaller I/Os: if the link is the limit, the \
@@ -117,14 +104,8 @@ fn pinned(cost: &Cost) -> Option<Advice> {
         }
     };
     let other = match (what, iops, mbps) {
-        ("throughput", Some(iops), _) => format!(
-            " while {} % of the provisioned IOPS were used",
-            fixed(iops, 0)
-        ),
-        ("I/O rate", _, Some(mbps)) => format!(
-            " while {} % of the provisioned MB/s were used",
-            fixed(mbps, 0)
-        ),
+        ("throughput", Some(iops), _) => format!(" while {} % of the provisioned IOPS were used", fixed(iops, 0)),
+        ("I/O rate", _, Some(mbps)) => format!(" while {} % of the provisioned MB/s were used", fixed(mbps, 0)),
         _ => String::new(),
     };
     let text = format!(
@@ -135,10 +116,5 @@ fn pinned(cost: &Cost) -> Option<Advice> {
         thousands(paid as u64)
     );
     let evidence = [("limit_used_pct", share), ("limit_per_s", paid)];
-    Some(Advice::of(
-        "R12",
-        (share - 100.0).abs() <= WITHIN / 2.0,
-        text,
-        &evidence,
-    ))
+    Some(Advice::of("R12", (share - 100.0).abs() <= WITHIN / 2.0, text, &evidence))
 }

@@ -16,9 +16,7 @@ pub use assay_measure::kind::Delivered;
 pub use between::{Between, between};
 pub use findings::findings;
 pub use parse::{PriceError, parse};
-pub use prices::{
-    Day, Default as FieldDefault, Field, Item, KINDS, Kind, Nature, Platform, Prices,
-};
+pub use prices::{Day, Default as FieldDefault, Field, Item, KINDS, Kind, Nature, Platform, Prices};
 pub use text::render;
 pub(crate) use text::{inputs, sections};
 
@@ -256,8 +254,7 @@ pub fn of(prices: &Prices, platform: Option<&str>, record: &Record) -> Result<Co
         )),
     }
     if record.run.verdict == "invalid" {
-        cost.warnings
-            .push("The run is invalid: do not quote its rates or their cost.".to_owned());
+        cost.warnings.push("The run is invalid: do not quote its rates or their cost.".to_owned());
     }
     cost.warnings.append(&mut cost.delivered.notes.clone());
     Ok(cost)
@@ -266,26 +263,14 @@ pub fn of(prices: &Prices, platform: Option<&str>, record: &Record) -> Result<Co
 /// Prices alone: what a platform costs, with nothing delivered.
 #[must_use]
 pub fn priced(prices: &Prices, platform: &Platform) -> Cost {
-    let items: Vec<CostItem> = platform
-        .items
-        .iter()
-        .map(|item| line(prices, item))
-        .collect();
+    let items: Vec<CostItem> = platform.items.iter().map(|item| line(prices, item)).collect();
     let sum = |of: &dyn Fn(&CostItem) -> f64| items.iter().map(of).sum::<f64>();
     let of_licence = |item: &CostItem, wanted: bool| item.is_licence == wanted;
     let monthly = sum(&|item| {
-        if of_licence(item, false) {
-            item.monthly
-        } else {
-            0.0
-        }
+        if of_licence(item, false) { item.monthly } else { 0.0 }
     });
     let licences_monthly = sum(&|item| {
-        if of_licence(item, true) {
-            item.monthly
-        } else {
-            0.0
-        }
+        if of_licence(item, true) { item.monthly } else { 0.0 }
     });
     let given = |given: Option<f64>, kind: &str| {
         let of_kind = platform.items.iter().filter(|item| item.kind.key == kind);
@@ -305,24 +290,14 @@ pub fn priced(prices: &Prices, platform: &Platform) -> Cost {
         months: prices.months,
         monthly,
         purchases_one_off: sum(&|item| {
-            if of_licence(item, false) {
-                item.one_off
-            } else {
-                0.0
-            }
+            if of_licence(item, false) { item.one_off } else { 0.0 }
         }),
         licences_one_off: sum(&|item| {
-            if of_licence(item, true) {
-                item.one_off
-            } else {
-                0.0
-            }
+            if of_licence(item, true) { item.one_off } else { 0.0 }
         }),
         licences_monthly,
         total_monthly: monthly + licences_monthly,
-        stated_monthly: platform
-            .stated_monthly
-            .map_or_else(|| Figure::na("none stated"), Figure::decimal),
+        stated_monthly: platform.stated_monthly.map_or_else(|| Figure::na("none stated"), Figure::decimal),
         provisioned_iops: given(platform.provisioned_iops, "per_provisioned_iops_month"),
         provisioned_mbps: given(platform.provisioned_mbps, "per_mbps"),
         iops_used_pct: Figure::na("no run"),
@@ -335,36 +310,18 @@ pub fn priced(prices: &Prices, platform: &Platform) -> Cost {
 }
 
 /// The platform a record belongs to and how that is known.
-fn tie<'p>(
-    prices: &'p Prices,
-    named: Option<&str>,
-    record: &Record,
-) -> Result<(&'p Platform, String), CostError> {
+fn tie<'p>(prices: &'p Prices, named: Option<&str>, record: &Record) -> Result<(&'p Platform, String), CostError> {
     let (file, run) = (prices.file.clone(), record.run.id.clone());
     if let Some(name) = named {
         let mut platforms = prices.platforms.iter();
         let found = platforms.find(|platform| platform.name == name);
-        let unknown = || CostError::Unknown {
-            file,
-            name: name.to_owned(),
-            known: known(prices),
-        };
-        return found
-            .map(|platform| (platform, "named".to_owned()))
-            .ok_or_else(unknown);
+        let unknown = || CostError::Unknown { file, name: name.to_owned(), known: known(prices) };
+        return found.map(|platform| (platform, "named".to_owned())).ok_or_else(unknown);
     }
-    let host = record
-        .host
-        .facts
-        .iter()
-        .find(|fact| fact.name == "hostname");
-    let marks: Vec<(&str, &str)> = (record
-        .run
-        .label
-        .iter()
-        .map(|label| ("label", label.as_str())))
-    .chain(host.map(|fact| ("host", fact.value.as_str())))
-    .collect();
+    let host = record.host.facts.iter().find(|fact| fact.name == "hostname");
+    let marks: Vec<(&str, &str)> = (record.run.label.iter().map(|label| ("label", label.as_str())))
+        .chain(host.map(|fact| ("host", fact.value.as_str())))
+        .collect();
     for (what, mark) in &marks {
         let claims = |platform: &&Platform| {
             let mut names = platform.matches.iter().chain([&platform.name]);
@@ -375,10 +332,7 @@ fn tie<'p>(
             [] => {}
             [one] => return Ok((one, format!("{what} {mark}"))),
             several => {
-                let names: Vec<&str> = several
-                    .iter()
-                    .map(|platform| platform.name.as_str())
-                    .collect();
+                let names: Vec<&str> = several.iter().map(|platform| platform.name.as_str()).collect();
                 let names = names.join(", ");
                 return Err(CostError::Ambiguous { file, run, names });
             }
@@ -394,9 +348,7 @@ fn tie<'p>(
 
 /// Why nothing ties a run to a platform, with what was looked for.
 fn unmatched(prices: &Prices, marks: &[(&str, &str)], run: String) -> CostError {
-    let seen: Vec<String> = (marks.iter())
-        .map(|(what, mark)| format!("{what} \"{mark}\""))
-        .collect();
+    let seen: Vec<String> = (marks.iter()).map(|(what, mark)| format!("{what} \"{mark}\"")).collect();
     CostError::Unmatched {
         file: prices.file.clone(),
         run,
@@ -410,10 +362,7 @@ fn unmatched(prices: &Prices, marks: &[(&str, &str)], run: String) -> CostError 
 
 /// The names of all platforms.
 fn known(prices: &Prices) -> String {
-    let names = prices
-        .platforms
-        .iter()
-        .map(|platform| platform.name.as_str());
+    let names = prices.platforms.iter().map(|platform| platform.name.as_str());
     names.collect::<Vec<&str>>().join(", ")
 }
 
@@ -437,11 +386,7 @@ fn line(prices: &Prices, item: &Item) -> CostItem {
         kind: item.kind.key.to_owned(),
         name: item.name.clone(),
         inputs: fields
-            .map(|(field, value)| CostInput {
-                name: field.key.to_owned(),
-                value: *value,
-                unit: field.unit.to_owned(),
-            })
+            .map(|(field, value)| CostInput { name: field.key.to_owned(), value: *value, unit: field.unit.to_owned() })
             .collect(),
         is_licence: item.kind.nature == Nature::Licence,
         one_off,
@@ -458,42 +403,12 @@ fn deliver(cost: &mut Cost) {
     let found = &cost.delivered;
     let seconds = cost.hours_per_month * 3600.0;
     let rows = [
-        (
-            "cost_per_1000_read_iops_month",
-            "per 1,000 read IOPS and month",
-            &found.reads_per_s,
-            1e-3,
-        ),
-        (
-            "cost_per_1000_iops_month",
-            "per 1,000 IOPS and month",
-            &found.ios_per_s,
-            1e-3,
-        ),
-        (
-            "cost_per_mb_per_s_month",
-            "per MB/s (10^6) and month",
-            &found.mb_per_s,
-            1.0,
-        ),
-        (
-            "cost_per_million_ops",
-            "per million operations",
-            &found.ops_per_s,
-            seconds * 1e-6,
-        ),
-        (
-            "cost_per_million_transactions",
-            "per million transactions",
-            &found.transactions_per_s,
-            seconds * 1e-6,
-        ),
-        (
-            "cost_per_million_executes",
-            "per million executes",
-            &found.executes_per_s,
-            seconds * 1e-6,
-        ),
+        ("cost_per_1000_read_iops_month", "per 1,000 read IOPS and month", &found.reads_per_s, 1e-3),
+        ("cost_per_1000_iops_month", "per 1,000 IOPS and month", &found.ios_per_s, 1e-3),
+        ("cost_per_mb_per_s_month", "per MB/s (10^6) and month", &found.mb_per_s, 1.0),
+        ("cost_per_million_ops", "per million operations", &found.ops_per_s, seconds * 1e-6),
+        ("cost_per_million_transactions", "per million transactions", &found.transactions_per_s, seconds * 1e-6),
+        ("cost_per_million_executes", "per million executes", &found.executes_per_s, seconds * 1e-6),
     ];
     let per = |money: f64, rate: &Figure, factor: f64| match rate.value() {
         Some(rate) => Figure::decimal(money).per(rate * factor, "nothing delivered"),
@@ -548,9 +463,7 @@ fn stale(cost: &Cost, run: Day) -> Vec<String> {
     days.push(cost.prices_date);
     days.sort_unstable();
     days.dedup();
-    let old = days
-        .iter()
-        .filter(|day| day.is_older_than(STALE_MONTHS, run));
+    let old = days.iter().filter(|day| day.is_older_than(STALE_MONTHS, run));
     let mut found: Vec<String> = old
         .map(|day| {
             format!(
@@ -559,12 +472,12 @@ fn stale(cost: &Cost, run: Day) -> Vec<String> {
             )
         })
         .collect();
-    let late = days
-        .iter()
-        .filter(|day| run.is_older_than(STALE_MONTHS, **day));
+    let late = days.iter().filter(|day| run.is_older_than(STALE_MONTHS, **day));
     found.extend(late.map(|day| {
-        format!("The prices of {day} are more than {STALE_MONTHS} months newer than the run ({run}): the platform \
-            sold at these prices may not be the one that was measured.")
+        format!(
+            "The prices of {day} are more than {STALE_MONTHS} months newer than the run ({run}): the platform \
+            sold at these prices may not be the one that was measured."
+        )
     }));
     found
 }
@@ -573,12 +486,7 @@ fn stale(cost: &Cost, run: Day) -> Vec<String> {
 /// a unit for each item and the total; against our own total where it says none.
 #[must_use]
 pub fn identity(cost: &Cost) -> Identity {
-    let from_inputs: f64 = cost
-        .items
-        .iter()
-        .filter(|item| !item.is_licence)
-        .map(recomputed)
-        .sum();
+    let from_inputs: f64 = cost.items.iter().filter(|item| !item.is_licence).map(recomputed).sum();
     let rule = "monthly cost = sum of quantity x price over its items";
     let (rhs, tolerance) = match cost.stated_monthly.value() {
         Some(stated) => (stated, 0.5 * (cost.items.len() + 1) as f64),
@@ -589,12 +497,7 @@ pub fn identity(cost: &Cost) -> Identity {
 
 /// What an item comes to each month, from its listed inputs alone.
 fn recomputed(item: &CostItem) -> f64 {
-    let input = |name: &str| {
-        item.inputs
-            .iter()
-            .find(|input| input.name == name)
-            .map(|input| input.value)
-    };
+    let input = |name: &str| item.inputs.iter().find(|input| input.name == name).map(|input| input.value);
     let factors = item.inputs.iter().filter(|input| input.name != "months");
     let product: f64 = factors.map(|input| input.value).product();
     match item.kind.as_str() {
@@ -608,23 +511,13 @@ fn recomputed(item: &CostItem) -> f64 {
 pub fn metrics(cost: &Cost) -> Vec<Metric> {
     let primary = ["cost_per_million_ops", "cost_per_1000_iops_month"];
     let primary = primary.into_iter().find(|key| cost.unit(key).is_some());
-    let known = cost
-        .units
-        .iter()
-        .filter(|unit| unit.total.value().is_some());
+    let known = cost.units.iter().filter(|unit| unit.total.value().is_some());
     known
         .map(|unit| Metric {
             name: format!("{} {}", cost.currency, unit.name),
             is_primary: Some(unit.key.as_str()) == primary,
             layer: "client".to_owned(),
-            ..plain(
-                Group::Primary,
-                &unit.key,
-                &unit.name,
-                &cost.currency,
-                Better::Lower,
-                unit.total.clone(),
-            )
+            ..plain(Group::Primary, &unit.key, &unit.name, &cost.currency, Better::Lower, unit.total.clone())
         })
         .collect()
 }
@@ -659,9 +552,7 @@ fn pairs(costs: &[&Cost]) -> Vec<Between> {
     let Some((first, others)) = costs.split_first() else {
         return Vec::new();
     };
-    let comparable = others
-        .iter()
-        .filter(|other| other.platform != first.platform && other.currency == first.currency);
+    let comparable = others.iter().filter(|other| other.platform != first.platform && other.currency == first.currency);
     comparable.map(|other| between(first, other)).collect()
 }
 

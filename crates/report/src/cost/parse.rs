@@ -71,27 +71,12 @@ impl Reader<'_> {
     }
 
     fn prices(&self, root: &DeTable<'_>) -> Result<Prices> {
-        let table = Table {
-            reader: self,
-            what: "the file".to_owned(),
-            span: 0..0,
-            entries: root,
-        };
-        table.only(&[
-            "date",
-            "currency",
-            "source",
-            "hours_per_month",
-            "months",
-            "platform",
-        ])?;
+        let table = Table { reader: self, what: "the file".to_owned(), span: 0..0, entries: root };
+        table.only(&["date", "currency", "source", "hours_per_month", "months", "platform"])?;
         let date = match table.day("date")? {
             Some(day) => day,
             None => {
-                return Err(table.missing(
-                    "date",
-                    "the day on which you read the prices: date = 2026-11-21",
-                ));
+                return Err(table.missing("date", "the day on which you read the prices: date = 2026-11-21"));
             }
         };
         let currency = table.currency()?;
@@ -112,24 +97,15 @@ impl Reader<'_> {
         };
         for value in table.tables("platform")? {
             let platform = self.platform(value, &prices)?;
-            let is_double = prices
-                .platforms
-                .iter()
-                .any(|other| other.name == platform.name);
+            let is_double = prices.platforms.iter().any(|other| other.name == platform.name);
             if is_double {
-                let text = format!(
-                    "a second platform \"{}\"; give each platform its own name",
-                    platform.name
-                );
+                let text = format!("a second platform \"{}\"; give each platform its own name", platform.name);
                 return Err(self.error(value.span(), "name", text));
             }
             prices.platforms.push(platform);
         }
         match prices.platforms.is_empty() {
-            true => Err(table.missing(
-                "platform",
-                "at least one table [[platform]] with a name and prices",
-            )),
+            true => Err(table.missing("platform", "at least one table [[platform]] with a name and prices")),
             false => Ok(prices),
         }
     }
@@ -137,12 +113,7 @@ impl Reader<'_> {
     /// The table of a value of [`Table::tables`].
     fn table<'r, 'a>(&'r self, value: &'r Value<'a>, what: &str) -> Result<Table<'r, 'a>> {
         match value.get_ref() {
-            DeValue::Table(entries) => Ok(Table {
-                reader: self,
-                what: what.to_owned(),
-                span: value.span(),
-                entries,
-            }),
+            DeValue::Table(entries) => Ok(Table { reader: self, what: what.to_owned(), span: value.span(), entries }),
             _ => {
                 let text = format!("{what} is not a table; write [[{what}]] and its keys below");
                 Err(self.error(value.span(), what, text))
@@ -156,13 +127,7 @@ impl Reader<'_> {
             return Err(table.missing("name", "what to call it: name = \"cloud A\""));
         };
         table.what = format!("platform \"{name}\"");
-        let mut known = vec![
-            "name",
-            "match",
-            "provisioned_iops",
-            "provisioned_mbps",
-            "stated_monthly",
-        ];
+        let mut known = vec!["name", "match", "provisioned_iops", "provisioned_mbps", "stated_monthly"];
         known.extend(KINDS.iter().map(|kind| kind.key));
         table.only(&known)?;
         let mut platform = Platform {
@@ -177,14 +142,10 @@ impl Reader<'_> {
         for kind in &KINDS {
             for value in table.tables(kind.key)? {
                 let item = self.item(kind, value, prices)?;
-                let is_double = placed
-                    .iter()
-                    .any(|(_, other): &(usize, Item)| other.name == item.name);
+                let is_double = placed.iter().any(|(_, other): &(usize, Item)| other.name == item.name);
                 if is_double {
-                    let text = format!(
-                        "{} has a second price \"{}\"; give each price its own name",
-                        table.what, item.name
-                    );
+                    let text =
+                        format!("{} has a second price \"{}\"; give each price its own name", table.what, item.name);
                     return Err(self.error(value.span(), "name", text));
                 }
                 placed.push((value.span().start, item));
@@ -205,10 +166,7 @@ impl Reader<'_> {
     fn item(&self, kind: &'static Kind, value: &Value<'_>, prices: &Prices) -> Result<Item> {
         let mut table = self.table(value, &format!("platform.{}", kind.key))?;
         let Some((name, _)) = table.text("name")? else {
-            return Err(table.missing(
-                "name",
-                "the name of what is paid for: name = \"block storage\"",
-            ));
+            return Err(table.missing("name", "the name of what is paid for: name = \"block storage\""));
         };
         table.what = format!("{} \"{name}\"", kind.key);
         let mut known = vec!["name", "date", "source"];
@@ -236,13 +194,7 @@ impl Reader<'_> {
                 _ => value,
             });
         }
-        Ok(Item {
-            kind,
-            name,
-            values,
-            date: table.day("date")?,
-            source: table.text("source")?.map(|(text, _)| text),
-        })
+        Ok(Item { kind, name, values, date: table.day("date")?, source: table.text("source")?.map(|(text, _)| text) })
     }
 }
 
@@ -288,14 +240,8 @@ impl<'a> Table<'_, 'a> {
             return Ok(None);
         };
         match value.get_ref() {
-            DeValue::String(text) if is_word(text) => {
-                Ok(Some((text.trim().to_owned(), value.span())))
-            }
-            _ => Err(self.wrong(
-                value.span(),
-                key,
-                "is not one line of text in quotes; write one",
-            )),
+            DeValue::String(text) if is_word(text) => Ok(Some((text.trim().to_owned(), value.span()))),
+            _ => Err(self.wrong(value.span(), key, "is not one line of text in quotes; write one")),
         }
     }
 
@@ -308,9 +254,7 @@ impl<'a> Table<'_, 'a> {
         if currency.len() == 3 && currency.bytes().all(|byte| byte.is_ascii_uppercase()) {
             return Ok(currency);
         }
-        let text = format!(
-            "currency \"{currency}\" is not three capital letters as in ISO 4217, e.g. \"USD\""
-        );
+        let text = format!("currency \"{currency}\" is not three capital letters as in ISO 4217, e.g. \"USD\"");
         Err(self.reader.error(at, "currency", text))
     }
 
@@ -341,16 +285,10 @@ impl<'a> Table<'_, 'a> {
             _ => None,
         };
         match number {
-            None => Err(self.wrong(
-                value.span(),
-                key,
-                "is not a number; write one without quotes, as 0.125",
-            )),
-            Some(number) if number < 0.0 => Err(self.wrong(
-                value.span(),
-                key,
-                "is negative; a price or a quantity is 0 or more",
-            )),
+            None => Err(self.wrong(value.span(), key, "is not a number; write one without quotes, as 0.125")),
+            Some(number) if number < 0.0 => {
+                Err(self.wrong(value.span(), key, "is negative; a price or a quantity is 0 or more"))
+            }
             Some(number) if number <= most => Ok(Some(number.abs())),
             Some(_) => {
                 let most = assay_measure::units::fixed(most, 0);
@@ -362,11 +300,9 @@ impl<'a> Table<'_, 'a> {
 
     fn at_least_one(&self, key: &str, value: f64) -> Result<f64> {
         match self.entry(key) {
-            Some((_, given)) if value < 1.0 => Err(self.wrong(
-                given.span(),
-                key,
-                "is below 1; costs are spread over at least one month",
-            )),
+            Some((_, given)) if value < 1.0 => {
+                Err(self.wrong(given.span(), key, "is below 1; costs are spread over at least one month"))
+            }
             _ => Ok(value),
         }
     }
@@ -394,11 +330,7 @@ impl<'a> Table<'_, 'a> {
         match value.get_ref() {
             DeValue::Array(list) => Ok(list.iter().collect()),
             DeValue::Table(_) => Ok(vec![value]),
-            _ => Err(self.wrong(
-                value.span(),
-                key,
-                "is not a table; write it as a table [[...]] with its keys below",
-            )),
+            _ => Err(self.wrong(value.span(), key, "is not a table; write it as a table [[...]] with its keys below")),
         }
     }
 }

@@ -168,47 +168,19 @@ pub const KINDS: [Kind; 9] = [
     Kind {
         key: "hourly",
         nature: Nature::Running,
-        fields: &[
-            PRICE,
-            QUANTITY,
-            field("hours_per_month", "h", Default::Hours),
-        ],
+        fields: &[PRICE, QUANTITY, field("hours_per_month", "h", Default::Hours)],
     },
-    Kind {
-        key: "monthly",
-        nature: Nature::Running,
-        fields: &[PRICE, QUANTITY],
-    },
-    Kind {
-        key: "per_gb_month",
-        nature: Nature::Running,
-        fields: &[PRICE, field("gb", "GB", Default::Required)],
-    },
+    Kind { key: "monthly", nature: Nature::Running, fields: &[PRICE, QUANTITY] },
+    Kind { key: "per_gb_month", nature: Nature::Running, fields: &[PRICE, field("gb", "GB", Default::Required)] },
     Kind {
         key: "per_provisioned_iops_month",
         nature: Nature::Running,
         fields: &[PRICE, field("iops", "IOPS", Default::Required)],
     },
-    Kind {
-        key: "per_mbps",
-        nature: Nature::Running,
-        fields: &[PRICE, field("mbps", "MB/s", Default::Required)],
-    },
-    Kind {
-        key: "power",
-        nature: Nature::Running,
-        fields: &[PRICE, QUANTITY],
-    },
-    Kind {
-        key: "egress",
-        nature: Nature::Running,
-        fields: &[PRICE, QUANTITY],
-    },
-    Kind {
-        key: "one_off",
-        nature: Nature::Purchase,
-        fields: &[PRICE, QUANTITY, MONTHS],
-    },
+    Kind { key: "per_mbps", nature: Nature::Running, fields: &[PRICE, field("mbps", "MB/s", Default::Required)] },
+    Kind { key: "power", nature: Nature::Running, fields: &[PRICE, QUANTITY] },
+    Kind { key: "egress", nature: Nature::Running, fields: &[PRICE, QUANTITY] },
+    Kind { key: "one_off", nature: Nature::Purchase, fields: &[PRICE, QUANTITY, MONTHS] },
     Kind {
         key: "core_licence",
         nature: Nature::Licence,

@@ -9,12 +9,7 @@ use proptest::prelude::*;
 const TWO_CLOUDS: &str = include_str!("../../../../docs/examples/two-clouds/prices.toml");
 
 fn row(name: &str, unit: &str, per_s: f64) -> LoadRow {
-    LoadRow {
-        name: name.to_owned(),
-        unit: unit.to_owned(),
-        per_s: per_s.into(),
-        ..LoadRow::default()
-    }
+    LoadRow { name: name.to_owned(), unit: unit.to_owned(), per_s: per_s.into(), ..LoadRow::default() }
 }
 
 /// A published load profile, as far as it matters here.
@@ -28,29 +23,20 @@ fn published(label: &str, reads_per_s: f64, mib_per_s: f64, executes_per_s: Opti
             ..RunInfo::default()
         },
         instance: Instance {
-            load_profile: vec![
-                row("Read IO requests", "count", reads_per_s),
-                row("Read IO (MB)", "mib", mib_per_s),
-            ],
+            load_profile: vec![row("Read IO requests", "count", reads_per_s), row("Read IO (MB)", "mib", mib_per_s)],
             ..Instance::default()
         },
         ..Record::default()
     };
-    record
-        .instance
-        .load_profile
-        .extend(executes_per_s.map(|rate| row("Executes (SQL)", "count", rate)));
+    record.instance.load_profile.extend(executes_per_s.map(|rate| row("Executes (SQL)", "count", rate)));
     kinds::figure(&mut record);
     record
 }
 
 fn two_clouds() -> [Cost; 2] {
     let prices = parse("prices.toml", TWO_CLOUDS).unwrap();
-    [
-        published("cloud-a", 320_399.5, 2503.8, Some(5344.0)),
-        published("cloud-b", 30_363.0, 237.2, None),
-    ]
-    .map(|record| of(&prices, None, &record).unwrap())
+    [published("cloud-a", 320_399.5, 2503.8, Some(5344.0)), published("cloud-b", 30_363.0, 237.2, None)]
+        .map(|record| of(&prices, None, &record).unwrap())
 }
 
 fn price(text: &str) -> Prices {
@@ -71,31 +57,20 @@ fn of_item(item: &str) -> String {
 fn identity_i43_the_published_two_clouds_recompute_from_their_inputs() {
     let [a, b] = two_clouds();
     let cents = |value: f64| (value * 100.0).round() / 100.0;
-    let months =
-        |cost: &Cost| -> Vec<f64> { cost.items.iter().map(|item| cents(item.monthly)).collect() };
+    let months = |cost: &Cost| -> Vec<f64> { cost.items.iter().map(|item| cents(item.monthly)).collect() };
     assert_eq!(months(&a)[..2], [587.52, 3466.51]);
     assert_eq!(months(&b)[..3], [4000.0, 512.0, 1008.72]);
     assert_eq!((cents(a.monthly), cents(b.monthly)), (4054.03, 5520.72));
-    assert_eq!(
-        (a.licences_one_off, b.licences_one_off),
-        (190_000.0, 380_000.0)
-    );
+    assert_eq!((a.licences_one_off, b.licences_one_off), (190_000.0, 380_000.0));
     for cost in [&a, &b] {
         let identity = identity(cost);
-        assert_eq!(
-            identity.ok,
-            assay_measure::record::Truth::Holds,
-            "{identity:?}"
-        );
+        assert_eq!(identity.ok, assay_measure::record::Truth::Holds, "{identity:?}");
     }
     let per_1000 = |cost: &Cost| {
         let unit = cost.unit("cost_per_1000_read_iops_month").unwrap();
         fixed(unit.platform.value().unwrap(), 1)
     };
-    assert_eq!(
-        (per_1000(&a), per_1000(&b)),
-        ("12.7".to_owned(), "181.8".to_owned())
-    );
+    assert_eq!((per_1000(&a), per_1000(&b)), ("12.7".to_owned(), "181.8".to_owned()));
     assert_eq!(fixed(b.iops_used_pct.value().unwrap(), 0), "76");
     assert_eq!(a.iops_used_pct, Figure::na("none named in the price file"));
     // 5,344 executes a second, 720 hours: 13,851.6 million a month.
@@ -108,12 +83,7 @@ fn identity_i43_the_published_two_clouds_recompute_from_their_inputs() {
 fn identity_i43_a_stated_total_that_does_not_follow_is_told_first() {
     let wrong = TWO_CLOUDS.replace("price = 0.136", "price = 0.102");
     let prices = price(&wrong);
-    let cost = of(
-        &prices,
-        None,
-        &published("cloud-a", 320_399.5, 2503.8, None),
-    )
-    .unwrap();
+    let cost = of(&prices, None, &published("cloud-a", 320_399.5, 2503.8, None)).unwrap();
     assert_eq!(identity(&cost).ok, assay_measure::record::Truth::Violated);
     let text = render(&[&cost]);
     let at = text.find("I43 violated").unwrap();
@@ -127,11 +97,7 @@ fn advice_r28_cost_per_delivered_iops_is_told_with_what_was_paid_for() {
     let found = super::findings(&[&a, &b]);
     let r28 = found.iter().find(|advice| advice.id == "R28").unwrap();
     assert_eq!(r28.severity, "high");
-    for part in [
-        "14.4 times",
-        "USD 181.8 against 12.7",
-        "30,363 of 40,000 provisioned IOPS (76 %)",
-    ] {
+    for part in ["14.4 times", "USD 181.8 against 12.7", "30,363 of 40,000 provisioned IOPS (76 %)"] {
         assert!(r28.text.contains(part), "{}", r28.text);
     }
     assert!(super::findings(&[&a, &a.clone()]).is_empty());
@@ -142,29 +108,17 @@ fn advice_r12_a_link_that_stops_a_cloud_short_of_its_iops_is_named() {
     let [_, b] = two_clouds();
     let found = super::findings(&[&b]);
     let r12 = found.iter().find(|advice| advice.id == "R12").unwrap();
-    assert!(
-        r12.text
-            .contains("248.7 MB/s = 1.99 Gbit/s, the rate of a 2 Gbit/s link"),
-        "{}",
-        r12.text
-    );
+    assert!(r12.text.contains("248.7 MB/s = 1.99 Gbit/s, the rate of a 2 Gbit/s link"), "{}", r12.text);
     assert!(r12.text.contains("76 %"));
 }
 
 #[test]
 fn advice_r12_a_provisioned_throughput_that_is_used_up_is_told() {
-    let text = of_item(
-        "provisioned_iops = 10000\n[[platform.per_mbps]]\nname = \"mb\"\nprice = 1\nmbps = 105\n",
-    );
+    let text = of_item("provisioned_iops = 10000\n[[platform.per_mbps]]\nname = \"mb\"\nprice = 1\nmbps = 105\n");
     let record = published("p", 5000.0, 100.0, None);
     let cost = of(&price(&text), None, &record).unwrap();
     let found = super::findings(&[&cost]);
-    assert!(
-        found[0]
-            .text
-            .contains("the throughput of p is 99.9 % of the 105 MB/s"),
-        "{found:?}"
-    );
+    assert!(found[0].text.contains("the throughput of p is 99.9 % of the 105 MB/s"), "{found:?}");
     assert!(found[0].text.contains("while 50 % of the provisioned IOPS"));
 }
 
@@ -184,29 +138,17 @@ fn the_cost_of_two_clouds_reads_well() {
 #[test]
 fn the_example_is_a_price_file_of_every_kind() {
     let prices = price(EXAMPLE);
-    let kinds: std::collections::BTreeSet<&str> = (prices.platforms.iter())
-        .flat_map(|platform| platform.items.iter().map(|item| item.kind.key))
-        .collect();
+    let kinds: std::collections::BTreeSet<&str> =
+        (prices.platforms.iter()).flat_map(|platform| platform.items.iter().map(|item| item.kind.key)).collect();
     assert_eq!(kinds.len(), KINDS.len(), "{kinds:?}");
-    let [a, metal] = prices.platforms.as_slice() else {
-        panic!("two platforms")
-    };
+    let [a, metal] = prices.platforms.as_slice() else { panic!("two platforms") };
     let (a, metal) = (priced(&prices, a), priced(&prices, metal));
     // 1.401 x 720 + 0.125 x 4096 + 0.10 x 40000 + 0.04 x 500 + 0.02 x 4096
     assert_eq!(fixed(a.monthly, 2), "5,622.64");
     // 47500 x 16 x 0.5 = 380,000 over 36 months, and 22 % of it a year.
-    assert_eq!(
-        fixed(a.licences_monthly, 2),
-        fixed(380_000.0 / 36.0 + 83_600.0 / 12.0, 2)
-    );
-    assert_eq!(
-        fixed(metal.monthly, 2),
-        fixed(38_000.0 / 60.0 + 240.0 + 220.0, 2)
-    );
-    assert_eq!(
-        (metal.purchases_one_off, metal.one_off()),
-        (38_000.0, 418_000.0)
-    );
+    assert_eq!(fixed(a.licences_monthly, 2), fixed(380_000.0 / 36.0 + 83_600.0 / 12.0, 2));
+    assert_eq!(fixed(metal.monthly, 2), fixed(38_000.0 / 60.0 + 240.0 + 220.0, 2));
+    assert_eq!((metal.purchases_one_off, metal.one_off()), (38_000.0, 418_000.0));
 }
 
 #[test]
@@ -216,31 +158,19 @@ fn what_is_due_once_and_what_is_due_monthly_meet_at_the_break_even() {
          [[platform]]\nname = \"cloud\"\n[[platform.monthly]]\nname = \"rent\"\nprice = 600\n"
     );
     let prices = price(&text);
-    let costs: Vec<Cost> = prices
-        .platforms
-        .iter()
-        .map(|platform| priced(&prices, platform))
-        .collect();
+    let costs: Vec<Cost> = prices.platforms.iter().map(|platform| priced(&prices, platform)).collect();
     let both = between(&costs[0], &costs[1]);
     assert_eq!(both.break_even_months, Figure::Decimal(24.0));
     assert_eq!(costs[0].paid_after(24.0), costs[1].paid_after(24.0));
     assert!(
-        both.sentences
-            .iter()
-            .any(|sentence| sentence.contains("after 24.0 months: cloud is cheaper until then")),
+        both.sentences.iter().any(|sentence| sentence.contains("after 24.0 months: cloud is cheaper until then")),
         "{both:?}"
     );
-    assert_eq!(
-        between(&costs[1], &costs[0]).break_even_months,
-        Figure::Decimal(24.0)
-    );
+    assert_eq!(between(&costs[1], &costs[0]).break_even_months, Figure::Decimal(24.0));
     let [a, b] = two_clouds();
     assert!(between(&a, &b).break_even_months.value().is_none());
     // Cloud B would have to deliver 5,520.72 / (4,054.0336 / 320.3995) thousand.
-    assert_eq!(
-        fixed(between(&a, &b).parity_reads_per_s.value().unwrap(), 0),
-        "436,315"
-    );
+    assert_eq!(fixed(between(&a, &b).parity_reads_per_s.value().unwrap(), 0), "436,315");
 }
 
 #[test]
@@ -272,9 +202,7 @@ fn a_mistake_is_one_error_with_its_line_and_the_way_out() {
             "{}[[platform]]\nname = \"p\"\n[[platform.hourly]]\nname = \"i\"\nprice = 1\n",
             of_item("[[platform.hourly]]\nname = \"i\"\nprice = 1\n")
         )),
-        mistake(&of_item(
-            "[[platform.one_off]]\nname = \"i\"\nprice = 1\nmonths = 0\n",
-        )),
+        mistake(&of_item("[[platform.one_off]]\nname = \"i\"\nprice = 1\nmonths = 0\n")),
         mistake(&format!("{HEAD}x = \n")),
     ];
     insta::assert_snapshot!(errors.join("\n"));
@@ -284,41 +212,22 @@ fn a_mistake_is_one_error_with_its_line_and_the_way_out() {
 fn a_run_is_tied_to_its_platform_by_name_label_or_host() {
     let prices = price(TWO_CLOUDS);
     let mut record = published("cloud-b", 1.0, 1.0, None);
-    let platform = |record: &Record, named| {
-        of(&prices, named, record).map(|cost| (cost.platform, cost.matched_by))
-    };
+    let platform = |record: &Record, named| of(&prices, named, record).map(|cost| (cost.platform, cost.matched_by));
     let found = |platform: &str, by: &str| Ok((platform.to_owned(), by.to_owned()));
     assert_eq!(platform(&record, None), found("cloud B", "label cloud-b"));
-    assert_eq!(
-        platform(&record, Some("cloud A")),
-        found("cloud A", "named")
-    );
+    assert_eq!(platform(&record, Some("cloud A")), found("cloud A", "named"));
     record.run.label = Some("night run".to_owned());
-    record.host.facts.push(Fact {
-        name: "hostname".to_owned(),
-        value: "CLOUD-A".to_owned(),
-    });
+    record.host.facts.push(Fact { name: "hostname".to_owned(), value: "CLOUD-A".to_owned() });
     assert_eq!(platform(&record, None), found("cloud A", "host CLOUD-A"));
     record.host.facts.clear();
     let none = platform(&record, None).unwrap_err().to_string();
-    assert!(
-        none.contains("label \"night run\"") && none.contains("--platform (cloud A, cloud B)"),
-        "{none}"
-    );
+    assert!(none.contains("label \"night run\"") && none.contains("--platform (cloud A, cloud B)"), "{none}");
     let unknown = platform(&record, Some("cloud C")).unwrap_err().to_string();
-    assert_eq!(
-        unknown,
-        "p.toml has no platform \"cloud C\"; it has cloud A, cloud B"
-    );
+    assert_eq!(unknown, "p.toml has no platform \"cloud C\"; it has cloud A, cloud B");
     let twice = TWO_CLOUDS.replace("[\"cloud-b\"]", "[\"cloud-a\"]");
     let error = of(&price(&twice), None, &published("cloud-a", 1.0, 1.0, None)).unwrap_err();
     assert!(matches!(error, CostError::Ambiguous { .. }));
-    let one = of(
-        &price(&of_item("[[platform.power]]\nname = \"w\"\nprice = 1\n")),
-        None,
-        &record,
-    )
-    .unwrap();
+    let one = of(&price(&of_item("[[platform.power]]\nname = \"w\"\nprice = 1\n")), None, &record).unwrap();
     assert_eq!(one.matched_by, "the only platform in the file");
 }
 
@@ -343,15 +252,8 @@ fn a_spent_burst_is_not_delivered() {
     info.groups.truncate(1);
     record.parts.put(&info);
     let group = &info.groups[0];
-    let mean: f64 = group
-        .ways
-        .iter()
-        .filter_map(|way| way.ios_per_s.value())
-        .sum();
-    let level = |median: f64| StorageLevel {
-        median: median.into(),
-        ..StorageLevel::default()
-    };
+    let mean: f64 = group.ways.iter().filter_map(|way| way.ios_per_s.value()).sum();
+    let level = |median: f64| StorageLevel { median: median.into(), ..StorageLevel::default() };
     let reads = |record: &Record| kinds::delivered(record).ios_per_s.value().unwrap();
     let before = reads(&record);
     assert!((before - mean).abs() < 1e-6 * mean, "{before} {mean}");
@@ -367,34 +269,17 @@ fn a_spent_burst_is_not_delivered() {
 #[test]
 fn a_run_has_what_its_operations_cost() {
     let record = assay_awr::record::build(&assay_awr::fixture::run());
-    let cost = of(
-        &price(&of_item(
-            "[[platform.monthly]]\nname = \"all\"\nprice = 720\n",
-        )),
-        Some("p"),
-        &record,
-    )
-    .unwrap();
+    let cost = of(&price(&of_item("[[platform.monthly]]\nname = \"all\"\nprice = 720\n")), Some("p"), &record).unwrap();
     // 100 operations a second are 259.2 million a month; 6,000 reads and 500 writes a second.
     let unit = |key: &str| fixed(cost.unit(key).unwrap().total.value().unwrap(), 4);
     assert_eq!(unit("cost_per_million_ops"), fixed(720.0 / 259.2, 4));
     assert_eq!(unit("cost_per_1000_read_iops_month"), "120.0000");
     assert_eq!(unit("cost_per_1000_iops_month"), fixed(720.0 / 6.5, 4));
-    assert_eq!(
-        unit("cost_per_mb_per_s_month"),
-        fixed(720.0 / (6700.0 * 8192.0 / 1e6), 4)
-    );
+    assert_eq!(unit("cost_per_mb_per_s_month"), fixed(720.0 / (6700.0 * 8192.0 / 1e6), 4));
     let keys = metrics(&cost);
-    let primary: Vec<&str> = keys
-        .iter()
-        .filter(|metric| metric.is_primary)
-        .map(|metric| metric.key.as_str())
-        .collect();
+    let primary: Vec<&str> = keys.iter().filter(|metric| metric.is_primary).map(|metric| metric.key.as_str()).collect();
     assert_eq!(primary, ["cost_per_million_ops"]);
-    assert!(
-        keys.iter()
-            .all(|metric| metric.better == Better::Lower && metric.unit == "EUR")
-    );
+    assert!(keys.iter().all(|metric| metric.better == Better::Lower && metric.unit == "EUR"));
 }
 
 fn any_items() -> impl Strategy<Value = Vec<(f64, f64)>> {

@@ -12,10 +12,7 @@ pub fn render(costs: &[&Cost]) -> String {
     page.line("Cost at your own prices");
     page.line("=======================");
     for advice in super::findings(costs) {
-        page.wrapped(
-            &format!("{:<4} {:<5} ", advice.id, advice.severity),
-            &advice.text,
-        );
+        page.wrapped(&format!("{:<4} {:<5} ", advice.id, advice.severity), &advice.text);
     }
     sections(&mut page, costs);
     crate::text::write(&page)
@@ -86,14 +83,8 @@ fn items(page: &mut Sections, cost: &Cost) {
             true => format!("{} %", fixed(100.0 * item.monthly / cost.total_monthly, 1)),
             false => "n/a".to_owned(),
         };
-        let cells = [
-            item.name.clone(),
-            inputs(item),
-            fixed(item.monthly, 2),
-            once(item.one_off),
-            share,
-            item.date.to_string(),
-        ];
+        let cells =
+            [item.name.clone(), inputs(item), fixed(item.monthly, 2), once(item.one_off), share, item.date.to_string()];
         page.row(&ITEMS, &cells);
         if item.source != cost.prices_source {
             page.wrapped("    its price from: ", &item.source);
@@ -112,9 +103,7 @@ fn once(value: f64) -> String {
 pub(crate) fn inputs(item: &CostItem) -> String {
     let input = |name: &str| {
         let mut inputs = item.inputs.iter();
-        inputs
-            .find(|input| input.name == name)
-            .map(|input| input.value)
+        inputs.find(|input| input.name == name).map(|input| input.value)
     };
     let value = |name: &str| input(name).map_or_else(|| "n/a".to_owned(), plain);
     match item.kind.as_str() {
@@ -122,8 +111,7 @@ pub(crate) fn inputs(item: &CostItem) -> String {
             let cut = input("discount_pct").filter(|pct| *pct > 0.0);
             let cut = cut.map_or_else(String::new, |pct| format!(" - {} %", plain(pct)));
             let support = input("support_pct_per_year").filter(|pct| *pct > 0.0);
-            let support =
-                support.map_or_else(String::new, |pct| format!(" + {} %/year", plain(pct)));
+            let support = support.map_or_else(String::new, |pct| format!(" + {} %/year", plain(pct)));
             format!(
                 "{} cores x {} x {}{cut} / {} months{support}",
                 value("cores"),
@@ -132,12 +120,7 @@ pub(crate) fn inputs(item: &CostItem) -> String {
                 value("months")
             )
         }
-        "one_off" => format!(
-            "{} x {} / {} months",
-            value("price"),
-            value("quantity"),
-            value("months")
-        ),
+        "one_off" => format!("{} x {} / {} months", value("price"), value("quantity"), value("months")),
         _ => {
             let factors = item.inputs.iter().map(|input| match input.unit.as_str() {
                 "money" | "" => plain(input.value),
@@ -170,10 +153,7 @@ fn totals(page: &mut Sections, cost: &Cost) {
         total("with licences", cost.total_monthly, cost.one_off());
     }
     if let Some(stated) = cost.stated_monthly.value() {
-        page.line(&format!(
-            "Stated in the price file: {} a month without licences.",
-            money(&cost.currency, stated)
-        ));
+        page.line(&format!("Stated in the price file: {} a month without licences.", money(&cost.currency, stated)));
     }
 }
 
@@ -185,11 +165,8 @@ fn figure(currency: &str, figure: &Figure) -> String {
     }
 }
 
-const UNITS: [Column; 3] = [
-    left("Cost per unit of delivered work", 44),
-    right("Platform", 16),
-    right("With licences", 16),
-];
+const UNITS: [Column; 3] =
+    [left("Cost per unit of delivered work", 44), right("Platform", 16), right("With licences", 16)];
 
 fn units(page: &mut Sections, cost: &Cost) {
     if cost.run.is_empty() && cost.units.is_empty() {
@@ -198,20 +175,8 @@ fn units(page: &mut Sections, cost: &Cost) {
     let delivered = &cost.delivered;
     page.line("");
     let used = [
-        (
-            "IOPS",
-            "IOPS",
-            &delivered.ios_per_s,
-            &cost.provisioned_iops,
-            &cost.iops_used_pct,
-        ),
-        (
-            "Throughput",
-            "MB/s",
-            &delivered.mb_per_s,
-            &cost.provisioned_mbps,
-            &cost.mbps_used_pct,
-        ),
+        ("IOPS", "IOPS", &delivered.ios_per_s, &cost.provisioned_iops, &cost.iops_used_pct),
+        ("Throughput", "MB/s", &delivered.mb_per_s, &cost.provisioned_mbps, &cost.mbps_used_pct),
     ];
     for (name, unit, got, paid, share) in used {
         if let (Some(got), Some(paid), Some(share)) = (got.value(), paid.value(), share.value()) {
@@ -227,19 +192,10 @@ fn units(page: &mut Sections, cost: &Cost) {
     let mut unknown = Vec::new();
     for unit in &cost.units {
         match (unit.platform.value(), unit.total.value()) {
-            (Some(platform), Some(total)) => page.row(
-                &UNITS,
-                &[
-                    format!("{} {}", cost.currency, unit.name),
-                    unit_money(platform),
-                    unit_money(total),
-                ],
-            ),
-            _ => unknown.push(format!(
-                "{} ({})",
-                unit.name,
-                unit.total.reason().unwrap_or("absent")
-            )),
+            (Some(platform), Some(total)) => {
+                page.row(&UNITS, &[format!("{} {}", cost.currency, unit.name), unit_money(platform), unit_money(total)])
+            }
+            _ => unknown.push(format!("{} ({})", unit.name, unit.total.reason().unwrap_or("absent"))),
         }
     }
     if !unknown.is_empty() {
@@ -259,14 +215,12 @@ fn rates(cost: &Cost) -> String {
         ("transactions/s", &delivered.transactions_per_s),
         ("executes/s", &delivered.executes_per_s),
     ];
-    let known: Vec<String> = rates
-        .iter()
-        .filter_map(|(name, rate)| Some(format!("{} {name}", fixed(rate.value()?, 1))))
-        .collect();
-    let window = delivered.window_s.value().map_or_else(
-        || "a window of unknown length".to_owned(),
-        |s| format!("a window of {} s", fixed(s, 0)),
-    );
+    let known: Vec<String> =
+        rates.iter().filter_map(|(name, rate)| Some(format!("{} {name}", fixed(rate.value()?, 1)))).collect();
+    let window = delivered
+        .window_s
+        .value()
+        .map_or_else(|| "a window of unknown length".to_owned(), |s| format!("a window of {} s", fixed(s, 0)));
     format!(
         "{}. Rates of {window}, assumed for the whole month: a projection, untested.",
         match known.is_empty() {
@@ -290,28 +244,11 @@ fn moves(page: &mut Sections, cost: &Cost) {
     page.line("");
     page.columns(&MOVES);
     for row in &cost.sensitivity {
-        let Sensitivity {
-            item,
-            share_pct,
-            low,
-            high,
-            ..
-        } = row;
-        page.row(
-            &MOVES,
-            &[
-                item.clone(),
-                format!("{} %", fixed(*share_pct, 1)),
-                unit_money(*low),
-                unit_money(*high),
-            ],
-        );
+        let Sensitivity { item, share_pct, low, high, .. } = row;
+        page.row(&MOVES, &[item.clone(), format!("{} %", fixed(*share_pct, 1)), unit_money(*low), unit_money(*high)]);
     }
     let of = cost.units.iter().find(|unit| unit.key == first.of);
-    let of = of.map_or_else(
-        || "monthly total".to_owned(),
-        |unit| format!("cost {}", unit.name),
-    );
+    let of = of.map_or_else(|| "monthly total".to_owned(), |unit| format!("cost {}", unit.name));
     page.line(&format!("to the {of}, with licences ({})", cost.currency));
 }
 
@@ -325,8 +262,6 @@ fn meeting(page: &mut Sections, costs: &[&Cost]) {
     }
     let currencies: Vec<&str> = costs.iter().map(|cost| cost.currency.as_str()).collect();
     if currencies.windows(2).any(|pair| pair[0] != pair[1]) {
-        page.line(
-            "assay does not compare costs in different currencies; put both into one price file.",
-        );
+        page.line("assay does not compare costs in different currencies; put both into one price file.");
     }
 }

@@ -36,12 +36,7 @@ pub(super) struct Meta<'a> {
 
 impl<'a> Meta<'a> {
     pub(super) fn new(name: &'a str, kind: Kind, unit: &'static str, help: &'a str) -> Self {
-        Self {
-            name,
-            kind,
-            unit,
-            help,
-        }
+        Self { name, kind, unit, help }
     }
 }
 
@@ -66,22 +61,12 @@ pub(super) struct Families {
 
 impl Families {
     pub(super) fn new(common: Labels, at_s: Option<f64>) -> Self {
-        Self {
-            common,
-            by_name: BTreeMap::new(),
-            stamp: at_s.map_or_else(String::new, |at| format!(" {at}")),
-        }
+        Self { common, by_name: BTreeMap::new(), stamp: at_s.map_or_else(String::new, |at| format!(" {at}")) }
     }
 
     fn labels(&self, own: &Labels) -> String {
-        let all = self
-            .common
-            .iter()
-            .chain(own)
-            .filter(|(_, value)| !value.is_empty());
-        let pairs: Vec<String> = all
-            .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
-            .collect();
+        let all = self.common.iter().chain(own).filter(|(_, value)| !value.is_empty());
+        let pairs: Vec<String> = all.map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
         pairs.join(",")
     }
 
@@ -115,18 +100,11 @@ impl Families {
             Kind::Info => "_info",
             Kind::Gauge | Kind::Histogram => "",
         };
-        family
-            .lines
-            .push_str(&format!("{name}{ending}{{{labels}}} {value}{stamp}\n"));
+        family.lines.push_str(&format!("{name}{ending}{{{labels}}} {value}{stamp}\n"));
     }
 
     /// Samples of one gauge in order of time, each at its instant, s since 1970.
-    pub(super) fn put_series(
-        &mut self,
-        meta: &Meta<'_>,
-        own: &Labels,
-        samples: impl Iterator<Item = (f64, f64)>,
-    ) {
+    pub(super) fn put_series(&mut self, meta: &Meta<'_>, own: &Labels, samples: impl Iterator<Item = (f64, f64)>) {
         let labels = self.labels(own);
         let (family, name) = self.family(meta);
         if !family.seen.insert(labels.clone()) {
@@ -139,11 +117,7 @@ impl Families {
             if at_ms > before_ms {
                 before_ms = at_ms;
                 // Writing into a text cannot fail.
-                let _ = writeln!(
-                    family.lines,
-                    "{name}{{{labels}}} {value} {:.3}",
-                    at_ms / 1e3
-                );
+                let _ = writeln!(family.lines, "{name}{{{labels}}} {value} {:.3}", at_ms / 1e3);
             }
         }
     }
@@ -165,15 +139,9 @@ impl Families {
         }
         let comma = if labels.is_empty() { "" } else { "," };
         for (bound, upto) in buckets {
-            let _ = writeln!(
-                family.lines,
-                "{name}_bucket{{{labels}{comma}le=\"{bound:?}\"}} {upto}{stamp}"
-            );
+            let _ = writeln!(family.lines, "{name}_bucket{{{labels}{comma}le=\"{bound:?}\"}} {upto}{stamp}");
         }
-        let _ = writeln!(
-            family.lines,
-            "{name}_bucket{{{labels}{comma}le=\"+Inf\"}} {count}{stamp}"
-        );
+        let _ = writeln!(family.lines, "{name}_bucket{{{labels}{comma}le=\"+Inf\"}} {count}{stamp}");
         let _ = writeln!(family.lines, "{name}_count{{{labels}}} {count}{stamp}");
         let _ = writeln!(family.lines, "{name}_sum{{{labels}}} {sum_s}{stamp}");
     }
@@ -199,7 +167,5 @@ impl Families {
 
 /// Backslash, quote and line end as the format wants them.
 fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', "\\n")
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

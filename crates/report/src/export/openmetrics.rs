@@ -34,15 +34,9 @@ pub fn series(record: &Record) -> Result<String, String> {
     let series = &record.series;
     let mut families = Families::new(common(record), None);
     for (key, column) in &series.metrics {
-        let Base {
-            name,
-            stat,
-            factor,
-            unit,
-        } = base(key);
+        let Base { name, stat, factor, unit } = base(key);
         let samples = series.t_s.iter().zip(column);
-        let known =
-            samples.filter_map(|(t_s, figure)| Some((gate_s + t_s, figure.value()? * factor)));
+        let known = samples.filter_map(|(t_s, figure)| Some((gate_s + t_s, figure.value()? * factor)));
         let own = vec![("stat", stat)];
         let help = format!("{key} of each step, in base units");
         let name = format!("assay_series_{name}");
@@ -55,20 +49,13 @@ pub fn series(record: &Record) -> Result<String, String> {
 /// The labels of every sample.
 fn common(record: &Record) -> Labels {
     let run = &record.run;
-    let host = record
-        .host
-        .facts
-        .iter()
-        .find(|fact| fact.name == "hostname");
+    let host = record.host.facts.iter().find(|fact| fact.name == "hostname");
     vec![
         ("run", run.id.clone()),
         ("label", run.label.clone().unwrap_or_default()),
         ("workload", run.workload.clone()),
         ("target", run.engine.clone()),
-        (
-            "host",
-            host.map_or_else(String::new, |fact| fact.value.clone()),
-        ),
+        ("host", host.map_or_else(String::new, |fact| fact.value.clone())),
     ]
 }
 
@@ -115,9 +102,7 @@ fn put(families: &mut Families, meta: &Meta<'_>, own: &Labels, figure: &Figure, 
 
 fn counters(record: &Record, families: &mut Families) {
     for (key, row) in &record.instance.stats {
-        let Base {
-            name, factor, unit, ..
-        } = base(key);
+        let Base { name, factor, unit, .. } = base(key);
         let own = vec![("source", row.source.clone())];
         let help = format!("{} in the measured window", row.name);
         let name = format!("assay_{name}");
@@ -228,17 +213,8 @@ fn gauges(record: &Record, families: &mut Families) {
     let counted = [Group::Statistic, Group::LoadProfile, Group::Event];
     let all = record.metrics.iter();
     for metric in all.filter(|metric| !counted.contains(&metric.group)) {
-        let Base {
-            name,
-            stat,
-            factor,
-            unit,
-        } = base(&metric.key);
-        let own = vec![
-            ("scope", metric.scope.clone()),
-            ("stat", stat),
-            ("layer", clean(&metric.layer)),
-        ];
+        let Base { name, stat, factor, unit } = base(&metric.key);
+        let own = vec![("scope", metric.scope.clone()), ("stat", stat), ("layer", clean(&metric.layer))];
         // Several statistics share a family: they are told apart by a label.
         let name = format!("assay_{name}");
         let help = format!("{name} of the measured window");
@@ -260,22 +236,9 @@ mod tests {
     #[test]
     fn instants_are_seconds_since_1970() {
         assert_eq!(seconds_since_1970("1970-01-01T00:00:00Z"), Some(0.0));
-        assert_eq!(
-            seconds_since_1970("2000-02-29T12:00:00.5Z"),
-            Some(951_825_600.5)
-        );
-        assert_eq!(
-            seconds_since_1970("2026-11-21T19:11:06Z"),
-            Some(1_795_288_266.0)
-        );
-        for bad in [
-            "",
-            "2026-11-21",
-            "2026-13-01T00:00:00Z",
-            "2026-11-21T19:11:06+01:00",
-            "aZ",
-            "9-9T9Z",
-        ] {
+        assert_eq!(seconds_since_1970("2000-02-29T12:00:00.5Z"), Some(951_825_600.5));
+        assert_eq!(seconds_since_1970("2026-11-21T19:11:06Z"), Some(1_795_288_266.0));
+        for bad in ["", "2026-11-21", "2026-13-01T00:00:00Z", "2026-11-21T19:11:06+01:00", "aZ", "9-9T9Z"] {
             assert_eq!(seconds_since_1970(bad), None, "{bad}");
         }
     }

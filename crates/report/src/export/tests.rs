@@ -53,10 +53,7 @@ fn check(text: &str) {
         assert!(suffixes.contains(&suffix), "{kind} {family}: {line}");
         assert!(rest[0].parse::<f64>().unwrap().is_finite(), "{line}");
         let at = rest.get(1).copied().unwrap_or_default();
-        assert!(
-            samples.insert((name.to_owned(), labels.to_owned(), at.to_owned())),
-            "{line}"
-        );
+        assert!(samples.insert((name.to_owned(), labels.to_owned(), at.to_owned())), "{line}");
     }
 }
 
@@ -75,20 +72,13 @@ fn counts_times_and_distributions_are_those_of_the_record_in_base_units() {
     let record = assay_awr::record::build(&assay_awr::fixture::run());
     let text = summary(&record);
     let value = |start: &str, holding: &str| -> f64 {
-        let line = text
-            .lines()
-            .find(|line| line.starts_with(start) && line.contains(holding));
+        let line = text.lines().find(|line| line.starts_with(start) && line.contains(holding));
         let line = line.unwrap_or_else(|| panic!("{start} {holding}\n{text}"));
         parts(line).2[0].parse().unwrap()
     };
     assert_eq!(value("assay_ops_per_second{", ""), 100.0);
     assert_eq!(value("assay_read_seconds{", "stat=\"avg\""), 500e-6);
-    let event = record
-        .instance
-        .events
-        .iter()
-        .find(|event| event.name == "db file sequential read")
-        .unwrap();
+    let event = record.instance.events.iter().find(|event| event.name == "db file sequential read").unwrap();
     let of_event = "event=\"db file sequential read\"";
     let count = event.count.value().unwrap();
     assert_eq!(value("assay_event_wait_seconds_count{", of_event), count);
@@ -98,18 +88,13 @@ fn counts_times_and_distributions_are_those_of_the_record_in_base_units() {
     let bounded = |bound: &str| {
         value(
             "assay_event_wait_seconds_bucket{",
-            &format!(
-                "{of_event},class=\"User I/O\",actor=\"foreground\",source=\"sysstat\",le=\"{bound}\""
-            ),
+            &format!("{of_event},class=\"User I/O\",actor=\"foreground\",source=\"sysstat\",le=\"{bound}\""),
         )
     };
     let below: u64 = event.hist_us[..=10].iter().sum();
     assert_eq!(bounded("0.001024"), below as f64);
     assert_eq!(bounded("+Inf"), count);
-    let reads = record.instance.stats["physical_read_io_requests_count"]
-        .total
-        .value()
-        .unwrap();
+    let reads = record.instance.stats["physical_read_io_requests_count"].total.value().unwrap();
     assert_eq!(value("assay_physical_read_io_requests_total{", ""), reads);
 }
 
@@ -120,15 +105,9 @@ fn what_is_not_known_is_named_with_its_reason_and_never_a_number() {
     row.total = Figure::na("not \"counted\"\\");
     let text = summary(&record);
     assert!(!text.contains("assay_redo_size_bytes_total"), "{text}");
-    let said =
-        "metric=\"assay_redo_size_bytes\",source=\"sysstat\",reason=\"not \\\"counted\\\"\\\\\"} 1";
+    let said = "metric=\"assay_redo_size_bytes\",source=\"sysstat\",reason=\"not \\\"counted\\\"\\\\\"} 1";
     assert!(text.contains(said), "{text}");
-    record
-        .instance
-        .stats
-        .get_mut("redo_wastage_bytes")
-        .unwrap()
-        .per_s = Figure::na("not, counted");
+    record.instance.stats.get_mut("redo_wastage_bytes").unwrap().per_s = Figure::na("not, counted");
     crate::kinds::figure(&mut record);
     let line = "redo_wastage_bytes_per_s,,redo wastage,,bytes/s,,engine,0,\"not, counted\"\n";
     let table = csv_summary(&record);
@@ -141,16 +120,11 @@ fn a_series_has_each_known_second_at_its_instant() {
     record.interval.begin = "2026-01-01T00:00:12Z".to_owned();
     record.interval.begin_s = 2.0.into();
     let text = series(&record).unwrap();
-    let ops: Vec<&str> = text
-        .lines()
-        .filter(|line| line.starts_with("assay_series_ops_per_second{"))
-        .collect();
+    let ops: Vec<&str> = text.lines().filter(|line| line.starts_with("assay_series_ops_per_second{")).collect();
     assert_eq!(ops.len(), record.series.t_s.len());
     let (_, _, rest) = parts(ops[0]);
     assert_eq!(rest, ["100", "1767225611.000"]);
-    assert!(text.contains(
-        "# TYPE assay_series_op_seconds gauge\n# UNIT assay_series_op_seconds seconds\n"
-    ));
+    assert!(text.contains("# TYPE assay_series_op_seconds gauge\n# UNIT assay_series_op_seconds seconds\n"));
 }
 
 #[test]
@@ -161,10 +135,7 @@ fn the_summary_table_has_every_metric_with_its_unit() {
         assert_eq!(table.lines().count(), metrics.len() + 1);
     }
     let table = csv_summary(&records()[0]);
-    assert!(
-        table.contains("\nops_per_s,,Operations,100,1/s,higher,client,1,\n"),
-        "{table}"
-    );
+    assert!(table.contains("\nops_per_s,,Operations,100,1/s,higher,client,1,\n"), "{table}");
 }
 
 #[test]
@@ -173,13 +144,7 @@ fn keys_become_names_in_base_units() {
         ("read_us_p99", "read_seconds", "p99", 1e-6, "seconds"),
         ("op_p99_us", "op_seconds", "p99", 1e-6, "seconds"),
         ("reads_per_s", "reads_per_second", "", 1.0, ""),
-        (
-            "redo_mib_per_s",
-            "redo_bytes_per_second",
-            "",
-            1_048_576.0,
-            "",
-        ),
+        ("redo_mib_per_s", "redo_bytes_per_second", "", 1_048_576.0, ""),
         ("host_idle_pct", "host_idle_ratio", "", 0.01, "ratio"),
         ("cpu_us_per_op", "cpu_seconds_per_op", "", 1e-6, ""),
         ("db_cpu_s_per_s", "db_cpu_seconds_per_second", "", 1.0, ""),
@@ -190,12 +155,7 @@ fn keys_become_names_in_base_units() {
     for (key, name, stat, factor, unit) in cases {
         let found = base(key);
         assert_eq!(
-            (
-                found.name.as_str(),
-                found.stat.as_str(),
-                found.factor,
-                found.unit
-            ),
+            (found.name.as_str(), found.stat.as_str(), found.factor, found.unit),
             (name, stat, factor, unit),
             "{key}"
         );

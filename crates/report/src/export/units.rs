@@ -13,10 +13,8 @@ pub(super) struct Base {
     pub(super) unit: &'static str,
 }
 
-const STATS: [&str; 14] = [
-    "avg", "mean", "min", "max", "stddev", "mdev", "p50", "p90", "p95", "p99", "p999", "p9999",
-    "median", "p9995",
-];
+const STATS: [&str; 14] =
+    ["avg", "mean", "min", "max", "stddev", "mdev", "p50", "p90", "p95", "p99", "p999", "p9999", "median", "p9995"];
 
 /// Ending of a key, ending of the name, factor, unit of the family. The first that fits counts.
 const UNITS: [(&str, &str, f64, &str); 18] = [
@@ -60,22 +58,13 @@ pub(super) fn base(key: &str) -> Base {
         let stem = key.strip_suffix("_count").unwrap_or(&key);
         (stem.to_owned(), 1.0, "")
     });
-    Base {
-        name: clean(&name),
-        stat,
-        factor,
-        unit,
-    }
+    Base { name: clean(&name), stat, factor, unit }
 }
 
 /// Letters, digits and `_`.
 pub(super) fn clean(name: &str) -> String {
     let fits = |c: char| {
-        if c.is_ascii_alphanumeric() {
-            c.to_ascii_lowercase()
-        } else {
-            '_'
-        }
+        if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }
     };
     name.chars().map(fits).collect()
 }

@@ -8,9 +8,8 @@ use crate::compare::{Comparison, charts, runs_of, sections};
 /// The page of a comparison.
 #[must_use]
 pub fn comparison(comparison: &Comparison, assets: &Assets) -> String {
-    let names: Vec<String> = (comparison.groups.iter())
-        .map(|group| format!("{} = {}", group.letter, group.name))
-        .collect();
+    let names: Vec<String> =
+        (comparison.groups.iter()).map(|group| format!("{} = {}", group.letter, group.name)).collect();
     let page = Page {
         title: format!("Comparison: {}", names.join(", ")),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -7,12 +7,11 @@ use assay_measure::chart::{Axis, Chart, Heat, Rows, Stroke, Trace};
 use assay_measure::palette::{GREY, INK};
 use assay_measure::units::{fixed, short};
 use plotly::common::{
-    Anchor, ColorBar, ColorScale, ColorScalePalette, DashType, ErrorData, ErrorType, HoverInfo,
-    Line, Marker, MarkerSymbol, Mode, Orientation, Title,
+    Anchor, ColorBar, ColorScale, ColorScalePalette, DashType, ErrorData, ErrorType, HoverInfo, Line, Marker,
+    MarkerSymbol, Mode, Orientation, Title,
 };
 use plotly::layout::{
-    Annotation, Axis as PlotAxis, AxisType, BarMode, HoverMode, Layout, Legend, Margin, Shape,
-    ShapeLine, ShapeType,
+    Annotation, Axis as PlotAxis, AxisType, BarMode, HoverMode, Layout, Legend, Margin, Shape, ShapeLine, ShapeType,
 };
 use plotly::{Bar, HeatMap, Scatter, Trace as PlotTrace, Traces};
 use serde::Serialize;
@@ -29,26 +28,18 @@ pub(crate) fn json(chart: &Chart) -> String {
     let mut traces = Traces::new();
     match &chart.heat {
         Some(heat) => traces.push(heat_map(heat)),
-        None => sampled(chart)
-            .into_iter()
-            .for_each(|trace| traces.push(trace)),
+        None => sampled(chart).into_iter().for_each(|trace| traces.push(trace)),
     }
     // Not through `Plot`, which carries a copy of the script around.
-    let json = format!(
-        "{{\"data\":{},\"layout\":{}}}",
-        traces.to_json(),
-        layout(chart).to_json()
-    );
+    let json = format!("{{\"data\":{},\"layout\":{}}}", traces.to_json(), layout(chart).to_json());
     // Nothing in a script element ends it but "</"; "<!--" must not stand there either, and without "&" the page is XML.
     json.replace('<', "\\u003c").replace('&', "\\u0026")
 }
 
 /// The traces with as few points as a screen can show.
 fn sampled(chart: &Chart) -> Vec<Box<dyn PlotTrace>> {
-    let stacked: Vec<&[Option<f64>]> = (chart.traces.iter())
-        .filter(|trace| trace.kind == Stroke::Stacked)
-        .map(|trace| trace.y.as_slice())
-        .collect();
+    let stacked: Vec<&[Option<f64>]> =
+        (chart.traces.iter()).filter(|trace| trace.kind == Stroke::Stacked).map(|trace| trace.y.as_slice()).collect();
     let shared = sample::together(&stacked, POINTS);
     let mut drawn = Vec::new();
     let hover = hover(chart);
@@ -66,21 +57,13 @@ fn sampled(chart: &Chart) -> Vec<Box<dyn PlotTrace>> {
         drawn.push(match rows {
             Rows::Numbers(all) => {
                 let x = match &kept {
-                    Some(kept) => kept
-                        .iter()
-                        .filter_map(|row| all.get(*row).copied())
-                        .collect(),
+                    Some(kept) => kept.iter().filter_map(|row| all.get(*row).copied()).collect(),
                     None => all.clone(),
                 };
                 plotted(trace, x, y, &hover)
             }
             Rows::Names(all) if trace.kind == Stroke::Span => Box::new(span(trace, all)),
-            Rows::Names(all) => plotted(
-                trace,
-                all.iter().map(|name| escaped(name)).collect(),
-                y,
-                &hover,
-            ),
+            Rows::Names(all) => plotted(trace, all.iter().map(|name| escaped(name)).collect(), y, &hover),
         });
     }
     drawn
@@ -107,24 +90,17 @@ where
     X: serde::Serialize + Clone + 'static,
 {
     if trace.kind == Stroke::Bar {
-        let bar = Bar::new(x, y)
-            .name(escaped(&trace.name))
-            .hover_template(hover)
-            .marker(Marker::new().color(trace.color));
+        let bar =
+            Bar::new(x, y).name(escaped(&trace.name)).hover_template(hover).marker(Marker::new().color(trace.color));
         return match error_of(trace) {
             Some(error) => bar.error_y(error),
             None => bar,
         };
     }
     let line = |dash: DashType| Line::new().color(trace.color).width(1.6).dash(dash);
-    let scatter = Scatter::new(x, y)
-        .name(escaped(&trace.name))
-        .hover_template(hover)
-        .connect_gaps(false);
+    let scatter = Scatter::new(x, y).name(escaped(&trace.name)).hover_template(hover).connect_gaps(false);
     let scatter = match trace.kind {
-        Stroke::Line | Stroke::Bar | Stroke::Span => {
-            scatter.mode(Mode::Lines).line(line(DashType::Solid))
-        }
+        Stroke::Line | Stroke::Bar | Stroke::Span => scatter.mode(Mode::Lines).line(line(DashType::Solid)),
         Stroke::Dashed => scatter.mode(Mode::Lines).line(line(DashType::Dash)),
         Stroke::Dotted => scatter.mode(Mode::Lines).line(line(DashType::Dot)),
         Stroke::Stacked => scatter
@@ -132,19 +108,14 @@ where
             .stack_group("one")
             .line(Line::new().color(trace.color).width(0.5))
             .fill_color(trace.color),
-        Stroke::Points => scatter
-            .mode(Mode::Markers)
-            .marker(Marker::new().color(trace.color).size(6)),
+        Stroke::Points => scatter.mode(Mode::Markers).marker(Marker::new().color(trace.color).size(6)),
         Stroke::Joined => scatter
             .mode(Mode::LinesMarkers)
             .line(line(DashType::Solid))
             .marker(Marker::new().color(trace.color).size(8)),
-        Stroke::Hollow => scatter.mode(Mode::Markers).marker(
-            Marker::new()
-                .color(trace.color)
-                .size(9)
-                .symbol(MarkerSymbol::CircleOpen),
-        ),
+        Stroke::Hollow => scatter
+            .mode(Mode::Markers)
+            .marker(Marker::new().color(trace.color).size(9).symbol(MarkerSymbol::CircleOpen)),
     };
     match error_of(trace) {
         Some(error) => scatter.error_y(error),
@@ -186,11 +157,7 @@ fn span(trace: &Trace, names: &[String]) -> Spans {
         x: trace.y.clone(),
         y: names.iter().map(|name| escaped(name)).collect(),
         base: trace.begins.clone(),
-        text: trace
-            .y
-            .iter()
-            .map(|us| us.map_or_else(String::new, told))
-            .collect(),
+        text: trace.y.iter().map(|us| us.map_or_else(String::new, told)).collect(),
         textposition: "auto",
         cliponaxis: false,
         hoverinfo: "y+text",
@@ -200,38 +167,25 @@ fn span(trace: &Trace, names: &[String]) -> Spans {
 
 fn error_of(trace: &Trace) -> Option<ErrorData> {
     let (low, high) = trace.error.as_ref()?;
-    let error = ErrorData::new(ErrorType::Data)
-        .symmetric(false)
-        .array(high.clone())
-        .array_minus(low.clone());
+    let error = ErrorData::new(ErrorType::Data).symmetric(false).array(high.clone()).array_minus(low.clone());
     Some(error.visible(true))
 }
 
 /// The heat map: colour by the logarithm of the count, the count itself as text.
 fn heat_map(heat: &Heat) -> Box<dyn PlotTrace> {
     let log = |count: &u64| (*count > 0).then(|| (*count as f64).log10());
-    let z: Vec<Vec<Option<f64>>> = (heat.counts.iter())
-        .map(|row| row.iter().map(log).collect())
-        .collect();
-    let text: Vec<Vec<String>> = (heat.counts.iter())
-        .map(|row| row.iter().map(u64::to_string).collect())
-        .collect();
+    let z: Vec<Vec<Option<f64>>> = (heat.counts.iter()).map(|row| row.iter().map(log).collect()).collect();
+    let text: Vec<Vec<String>> = (heat.counts.iter()).map(|row| row.iter().map(u64::to_string).collect()).collect();
     let highest = heat.counts.iter().flatten().max().copied().unwrap_or(1);
     let powers: Vec<f64> = (0..=highest.max(1).ilog10()).map(f64::from).collect();
-    let names: Vec<String> = (powers.iter())
-        .map(|power| assay_measure::units::count_suffix(10_u64.pow(*power as u32)))
-        .collect();
+    let names: Vec<String> =
+        (powers.iter()).map(|power| assay_measure::units::count_suffix(10_u64.pow(*power as u32))).collect();
     HeatMap::new(heat.t_s.clone(), heat.rows.clone(), z)
         .text_matrix(text)
         .hover_info(HoverInfo::All)
         .hover_template("until %{x} s, %{y}: %{text}<extra></extra>")
         .color_scale(ColorScale::Palette(ColorScalePalette::Viridis))
-        .color_bar(
-            ColorBar::new()
-                .title(Title::with_text("count"))
-                .tick_vals(powers)
-                .tick_text(names),
-        )
+        .color_bar(ColorBar::new().title(Title::with_text("count")).tick_vals(powers).tick_text(names))
 }
 
 fn layout(chart: &Chart) -> Layout {
@@ -245,15 +199,9 @@ fn layout(chart: &Chart) -> Layout {
             // The first row at the top.
             let names = names.range(vec![chart.rows.len() as f64 - 0.5, -0.5]);
             // A bar's figures stand behind it where they do not fit in.
-            let values = chart
-                .traces
-                .iter()
-                .flat_map(|trace| trace.y.iter().flatten());
+            let values = chart.traces.iter().flat_map(|trace| trace.y.iter().flatten());
             let longest = values.copied().fold(0.0, f64::max);
-            (
-                axis(&chart.y, false).range(vec![0.0, 1.35 * longest]),
-                names,
-            )
+            (axis(&chart.y, false).range(vec![0.0, 1.35 * longest]), names)
         }
         false => (axis(&chart.x, named), axis(&chart.y, chart.heat.is_some())),
     };
@@ -266,13 +214,7 @@ fn layout(chart: &Chart) -> Layout {
             false => HoverMode::XUnified,
         })
         .show_legend(chart.heat.is_none() && !lies)
-        .legend(
-            Legend::new()
-                .orientation(Orientation::Horizontal)
-                .y(1.02)
-                .y_anchor(Anchor::Bottom)
-                .x(0.0),
-        )
+        .legend(Legend::new().orientation(Orientation::Horizontal).y(1.02).y_anchor(Anchor::Bottom).x(0.0))
         .x_axis(across)
         .y_axis(up)
         .shapes(shapes(chart))
@@ -293,9 +235,7 @@ fn axis(axis: &Axis, names: bool) -> PlotAxis {
         (true, _) => plotted.type_(AxisType::Category),
         // Few ticks with whole numbers; left alone the axis names its small ticks by their first digit.
         (false, true) => plotted.type_(AxisType::Log).n_ticks(4).tick_format(","),
-        (false, false) => plotted
-            .range_mode(plotly::layout::RangeMode::ToZero)
-            .tick_format(","),
+        (false, false) => plotted.range_mode(plotly::layout::RangeMode::ToZero).tick_format(","),
     }
 }
 
@@ -330,10 +270,7 @@ fn shapes(chart: &Chart) -> Vec<Shape> {
 /// Marks carry numbers that the list below the chart explains; goals their own words.
 fn annotations(chart: &Chart) -> Vec<Annotation> {
     let words = |text: &str| {
-        Annotation::new()
-            .text(escaped(text))
-            .show_arrow(false)
-            .font(plotly::common::Font::new().color(INK).size(11))
+        Annotation::new().text(escaped(text)).show_arrow(false).font(plotly::common::Font::new().color(INK).size(11))
     };
     let scaled = |value: f64, axis: &Axis| if axis.log { value.log10() } else { value };
     let mut all = Vec::new();
@@ -366,7 +303,5 @@ fn annotations(chart: &Chart) -> Vec<Annotation> {
 
 /// Text that the plotting script, which knows a few tags, shows as it is.
 pub(crate) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,8 +1,7 @@
 //! What was run on what: the head of a page.
 
 use assay_measure::facts::{
-    BLOCK_BYTES, CPU_MODEL, CPUS, DISK, FILE_SYSTEM, IO_MODE, IO_MODE_ACHIEVED, KERNEL,
-    MEMORY_BYTES, VIRTUALISATION,
+    BLOCK_BYTES, CPU_MODEL, CPUS, DISK, FILE_SYSTEM, IO_MODE, IO_MODE_ACHIEVED, KERNEL, MEMORY_BYTES, VIRTUALISATION,
 };
 use assay_measure::record::Record;
 use assay_measure::units::fixed;
@@ -29,10 +28,7 @@ pub(crate) fn facts(record: &Record) -> Vec<(String, String)> {
         facts.push(("Sessions".to_owned(), run.sessions.to_string()));
     }
     if let Some(elapsed) = record.interval.elapsed_s.value() {
-        facts.push((
-            "Measured window".to_owned(),
-            format!("{} s", fixed(elapsed, 1)),
-        ));
+        facts.push(("Measured window".to_owned(), format!("{} s", fixed(elapsed, 1))));
     }
     if let Some(server) = &record.instance.server
         && !server.version.is_empty()

@@ -48,14 +48,9 @@ impl Listed {
         let verdict_of = |title: &str| {
             let said = answer.said.iter().find(|said| said.title == title);
             let text = said.map_or("", |said| said.text.as_str());
-            text.split([':', '(', ';'])
-                .next()
-                .unwrap_or_default()
-                .trim()
-                .to_owned()
+            text.split([':', '(', ';']).next().unwrap_or_default().trim().to_owned()
         };
-        let text =
-            |row: Option<&(&str, String)>| row.map_or_else(String::new, |(_, text)| text.clone());
+        let text = |row: Option<&(&str, String)>| row.map_or_else(String::new, |(_, text)| text.clone());
         Self {
             place: answer::place(record).to_owned(),
             figure: text(first),
@@ -63,10 +58,7 @@ impl Listed {
             steady: verdict_of("Steadiness"),
             trust: verdict_of("Trust"),
             class: answer.trust(),
-            main: record
-                .metrics
-                .first()
-                .and_then(|metric| Figure::value(&metric.value)),
+            main: record.metrics.first().and_then(|metric| Figure::value(&metric.value)),
             ..self
         }
     }
@@ -80,24 +72,11 @@ impl Listed {
 /// The page of these runs, oldest first; `comparisons` are pages beside them, by link and name.
 #[must_use]
 pub fn index(title: &str, runs: &[Listed], comparisons: &[(String, String)]) -> String {
-    let columns = [
-        "Started (UTC)",
-        "Main figure",
-        "Course",
-        "p99",
-        "Steady",
-        "Trust",
-        "Kind",
-        "Label",
-        "Place",
-        "Verdict",
-    ];
+    let columns =
+        ["Started (UTC)", "Main figure", "Course", "p99", "Steady", "Trust", "Kind", "Label", "Place", "Verdict"];
     let rows = runs.iter().enumerate().rev();
     let table = Table::new("Runs, newest first", &columns);
-    let table = table.with(
-        rows.map(|(at, run)| row(run, &runs[..=at])).collect(),
-        "no runs",
-    );
+    let table = table.with(rows.map(|(at, run)| row(run, &runs[..=at])).collect(), "no runs");
     let mut sections = vec![section("runs", "Runs", table)];
     if !comparisons.is_empty() {
         let link = |(link, name): &(String, String)| vec![Cell::words(name).linked(link)];
@@ -120,10 +99,7 @@ fn section(id: &str, title: &str, table: Table) -> Shown {
     Shown {
         id: id.to_owned(),
         title: title.to_owned(),
-        blocks: vec![Block::Table {
-            table,
-            folded: String::new(),
-        }],
+        blocks: vec![Block::Table { table, folded: String::new() }],
         ..Shown::default()
     }
 }
@@ -139,16 +115,10 @@ fn row(run: &Listed, so_far: &[Listed]) -> Vec<Cell> {
             None => started,
         },
         Cell::words(&run.figure),
-        Cell {
-            spark: spark::line(&course, "over the runs of this test"),
-            ..Cell::default()
-        },
+        Cell { spark: spark::line(&course, "over the runs of this test"), ..Cell::default() },
         Cell::words(&run.p99),
         Cell::words(&run.steady),
-        Cell {
-            class: run.class.word(),
-            ..Cell::words(&run.trust)
-        },
+        Cell { class: run.class.word(), ..Cell::words(&run.trust) },
         Cell::words(&run.kind),
         Cell::words(&run.label),
         Cell::words(&run.place),

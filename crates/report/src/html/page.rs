@@ -97,10 +97,7 @@ impl Page {
             false => String::new(),
         };
         Self {
-            title: format!(
-                "{}{label}: {}{kind} on {}",
-                run.id, run.workload, run.engine
-            ),
+            title: format!("{}{label}: {}{kind} on {}", run.id, run.workload, run.engine),
             version: run.version.clone(),
             facts: super::facts::facts(record),
             verdict: answer.first,
@@ -161,9 +158,7 @@ impl Page {
             behaviour: include_str!("../../templates/behaviour.js"),
         };
         let mut text = String::with_capacity(1 << 20);
-        shell
-            .render_into(&mut text)
-            .expect("writing to a string cannot fail and the template has no fallible filter");
+        shell.render_into(&mut text).expect("writing to a string cannot fail and the template has no fallible filter");
         // What a record says turns no letters round.
         plain(&text).into_owned()
     }
@@ -172,14 +167,10 @@ impl Page {
 /// Charts with their tables; each is dropped once it is rendered, so that a long series is held once.
 pub(crate) fn view(drawn: Drawn) -> View {
     match drawn {
-        Drawn::Missing { title, reason } => View::Missing {
-            title,
-            reason: format!("n/a ({reason})"),
-        },
-        Drawn::Chart(chart) if is_all_zero(&chart) => View::Missing {
-            title: chart.title,
-            reason: "every value is 0".to_owned(),
-        },
+        Drawn::Missing { title, reason } => View::Missing { title, reason: format!("n/a ({reason})") },
+        Drawn::Chart(chart) if is_all_zero(&chart) => {
+            View::Missing { title: chart.title, reason: "every value is 0".to_owned() }
+        }
         Drawn::Chart(chart) => View::Chart(Box::new(ChartView {
             aria: aria(&chart),
             marks: chart.marks.iter().map(|mark| mark.text.clone()).collect(),
@@ -195,10 +186,7 @@ pub(crate) fn view(drawn: Drawn) -> View {
 
 /// Whether a chart would show that nothing happened; a level line above 0 says that something was steady.
 fn is_all_zero(chart: &Chart) -> bool {
-    let mut known = chart
-        .traces
-        .iter()
-        .flat_map(|trace| trace.y.iter().flatten());
+    let mut known = chart.traces.iter().flat_map(|trace| trace.y.iter().flatten());
     chart.heat.is_none() && known.all(|value| *value == 0.0)
 }
 
@@ -217,12 +205,7 @@ fn tell_marks_once<'a>(views: impl Iterator<Item = &'a mut View>) {
 /// What a chart shows, for who does not see it.
 fn aria(chart: &Chart) -> String {
     if let Some(heat) = &chart.heat {
-        return format!(
-            "Heat map: {}; {} columns by {} buckets.",
-            chart.title,
-            heat.t_s.len(),
-            heat.rows.len()
-        );
+        return format!("Heat map: {}; {} columns by {} buckets.", chart.title, heat.t_s.len(), heat.rows.len());
     }
     let kind = match chart.traces.first().map(|trace| trace.kind) {
         Some(Stroke::Stacked) => "Stacked areas",
@@ -231,25 +214,14 @@ fn aria(chart: &Chart) -> String {
         _ => "Lines",
     };
     let series: Vec<String> = chart.traces.iter().map(range).collect();
-    format!(
-        "{kind}: {}. {} over {}. {}.",
-        chart.title,
-        chart.y.label(),
-        chart.x.label(),
-        series.join("; ")
-    )
+    format!("{kind}: {}. {} over {}. {}.", chart.title, chart.y.label(), chart.x.label(), series.join("; "))
 }
 
 fn range(trace: &Trace) -> String {
     let known = || trace.y.iter().filter_map(|value| *value);
     let low = known().min_by(f64::total_cmp).unwrap_or_default();
     let high = known().max_by(f64::total_cmp).unwrap_or_default();
-    format!(
-        "{} from {} to {}",
-        trace.name,
-        significant(low, 3),
-        significant(high, 3)
-    )
+    format!("{} from {} to {}", trace.name, significant(low, 3), significant(high, 3))
 }
 
 fn tiles(record: &Record) -> Vec<Tile> {
@@ -319,27 +291,13 @@ mod tests {
                 value: Figure::decimal(value),
                 ..Metric::default()
             };
-            let record = Record {
-                metrics: vec![metric],
-                ..Record::default()
-            };
+            let record = Record { metrics: vec![metric], ..Record::default() };
             let tile = tiles(&record).remove(0);
             (tile.name, tile.value, tile.unit)
         };
-        let words = |name: &str, value: &str, unit: &str| {
-            (name.to_owned(), value.to_owned(), unit.to_owned())
-        };
-        assert_eq!(
-            tile(21_512_483_060.0, "bits/s", "rate, receiver"),
-            words("rate, receiver", "21.51", "Gbit/s")
-        );
-        assert_eq!(
-            tile(2_500_000.0, "bytes/s", "read"),
-            words("receiver: read", "2.500", "MB/s")
-        );
-        assert_eq!(
-            tile(400_000.0, "1/s", "reads"),
-            words("receiver: reads", "400,000", "1/s")
-        );
+        let words = |name: &str, value: &str, unit: &str| (name.to_owned(), value.to_owned(), unit.to_owned());
+        assert_eq!(tile(21_512_483_060.0, "bits/s", "rate, receiver"), words("rate, receiver", "21.51", "Gbit/s"));
+        assert_eq!(tile(2_500_000.0, "bytes/s", "read"), words("receiver: read", "2.500", "MB/s"));
+        assert_eq!(tile(400_000.0, "1/s", "reads"), words("receiver: reads", "400,000", "1/s"));
     }
 }

@@ -21,10 +21,7 @@ struct Laid<'a> {
 
 /// The boxes side by side, in rows where they do not fit; what each says is told to who does not see it, too.
 pub(super) fn svg(tiles: &[Tile]) -> String {
-    let all: Vec<Laid<'_>> = tiles
-        .iter()
-        .map(|tile| lay(tile, WIDTH - 2.0 * GAP))
-        .collect();
+    let all: Vec<Laid<'_>> = tiles.iter().map(|tile| lay(tile, WIDTH - 2.0 * GAP)).collect();
     let (placed, width, height) = rows(all, WIDTH, 0.0);
     let mut out = String::new();
     let titles: Vec<&str> = tiles.iter().map(|tile| tile.title.as_str()).collect();
@@ -63,30 +60,19 @@ fn lay(tile: &Tile, most: f64) -> Laid<'_> {
     let longest = said.map(|line| line.chars().count()).max().unwrap_or(0);
     let own = longest as f64 * LETTER;
     let head = LINE * (1 + tile.lines.len()) as f64;
-    let inside: Vec<Laid<'_>> = tile
-        .inside
-        .iter()
-        .map(|tile| lay(tile, most - 2.0 * GAP))
-        .collect();
+    let inside: Vec<Laid<'_>> = tile.inside.iter().map(|tile| lay(tile, most - 2.0 * GAP)).collect();
     let is_empty = inside.is_empty();
     let (placed, width, bottom) = rows(inside, most - 2.0 * GAP, head + GAP);
     Laid {
         tile,
         width: own.max(width).max(LEAST) + 2.0 * GAP,
         height: if is_empty { head } else { bottom } + GAP,
-        inside: placed
-            .into_iter()
-            .map(|(x, y, laid)| (x + GAP, y, laid))
-            .collect(),
+        inside: placed.into_iter().map(|(x, y, laid)| (x + GAP, y, laid)).collect(),
     }
 }
 
 fn draw(out: &mut String, laid: &Laid<'_>, x: f64, y: f64) {
-    let class = if laid.tile.is_leaf {
-        " class=\"leaf\""
-    } else {
-        ""
-    };
+    let class = if laid.tile.is_leaf { " class=\"leaf\"" } else { "" };
     write!(
         out,
         "<rect{class} x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"4\"/>",
@@ -130,32 +116,20 @@ mod tests {
     use super::*;
 
     fn tile(title: &str, inside: Vec<Tile>) -> Tile {
-        Tile {
-            title: title.to_owned(),
-            is_leaf: inside.is_empty(),
-            inside,
-            ..Tile::default()
-        }
+        Tile { title: title.to_owned(), is_leaf: inside.is_empty(), inside, ..Tile::default() }
     }
 
     fn holds(laid: &Laid<'_>) -> bool {
         laid.inside.iter().all(|(x, y, inner)| {
-            let fits =
-                x + inner.width <= laid.width + 0.01 && y + inner.height <= laid.height + 0.01;
+            let fits = x + inner.width <= laid.width + 0.01 && y + inner.height <= laid.height + 0.01;
             fits && *x >= 0.0 && *y > 0.0 && holds(inner)
         })
     }
 
     #[test]
     fn every_box_lies_within_the_one_around_it_and_rows_break_before_the_edge() {
-        let cores: Vec<Tile> = (0..100)
-            .map(|n| {
-                tile(
-                    &format!("Core {n}"),
-                    vec![tile(&format!("CPU {n}"), Vec::new())],
-                )
-            })
-            .collect();
+        let cores: Vec<Tile> =
+            (0..100).map(|n| tile(&format!("Core {n}"), vec![tile(&format!("CPU {n}"), Vec::new())])).collect();
         let socket = tile("Socket 0", cores);
         let laid = lay(&socket, WIDTH);
         assert!(holds(&laid));

@@ -22,24 +22,14 @@ pub fn repeats(repeats: &Repeats, assets: &Assets) -> String {
     };
     let charts = [rates(repeats), noise(repeats)];
     let page = Page {
-        title: format!(
-            "Repeats {}{label}: {} on {}",
-            repeats.id, repeats.workload, repeats.target
-        ),
+        title: format!("Repeats {}{label}: {} on {}", repeats.id, repeats.workload, repeats.target),
         version: repeats.version.clone(),
         facts: vec![
             ("Started".to_owned(), wall(&repeats.started)),
-            (
-                "Runs".to_owned(),
-                format!("{} of {}", repeats.runs.len(), repeats.wanted_count),
-            ),
+            ("Runs".to_owned(), format!("{} of {}", repeats.runs.len(), repeats.wanted_count)),
         ],
         verdict: format!("The repeats are {}{reasons}.", repeats.verdict),
-        verdict_class: if repeats.verdict == "complete" {
-            "good"
-        } else {
-            "warn"
-        },
+        verdict_class: if repeats.verdict == "complete" { "good" } else { "warn" },
         charts: charts.into_iter().map(view).collect(),
         sections: shown::of(&repeats.sections()),
         ..Page::default()
@@ -48,24 +38,14 @@ pub fn repeats(repeats: &Repeats, assets: &Assets) -> String {
 }
 
 fn rates(repeats: &Repeats) -> Drawn {
-    let y = repeats
-        .runs
-        .iter()
-        .map(|run| run.ops_per_s.value())
-        .collect();
+    let y = repeats.runs.iter().map(|run| run.ops_per_s.value()).collect();
     let chart = Chart {
         id: "c-repeats".to_owned(),
         title: "Operations per second of each run".to_owned(),
         note: "The same test with nothing changed, in the order of the runs.".to_owned(),
         x: Axis::of("run", ""),
         y: Axis::of("operations", "1/s"),
-        rows: Rows::Names(
-            repeats
-                .runs
-                .iter()
-                .map(|run| run.directory.clone())
-                .collect(),
-        ),
+        rows: Rows::Names(repeats.runs.iter().map(|run| run.directory.clone()).collect()),
         traces: vec![Trace::new("operations", Stroke::Bar, BLUE, y)],
         ..Chart::default()
     };
@@ -73,14 +53,14 @@ fn rates(repeats: &Repeats) -> Drawn {
 }
 
 fn noise(repeats: &Repeats) -> Drawn {
-    let column = |of: fn(&crate::compare::NoiseRow) -> &Figure| {
-        repeats.noise.iter().map(|row| of(row).value()).collect()
-    };
+    let column =
+        |of: fn(&crate::compare::NoiseRow) -> &Figure| repeats.noise.iter().map(|row| of(row).value()).collect();
     let chart = Chart {
         id: "c-noise".to_owned(),
         title: "Noise of the declared figures".to_owned(),
         note: "How much a figure varies between runs, and the smallest difference that two groups of this many runs \
-            would show 19 times in 20.".to_owned(),
+            would show 19 times in 20."
+            .to_owned(),
         x: Axis::of("figure", ""),
         y: Axis::of("of the mean", "%"),
         rows: Rows::Names(repeats.noise.iter().map(|row| row.name.clone()).collect()),

@@ -55,18 +55,12 @@ fn keep_extremes(kept: &mut Vec<usize>, from: usize, values: &[Option<f64>]) {
 }
 
 fn lowest(values: &[Option<f64>]) -> Option<usize> {
-    let known = values
-        .iter()
-        .enumerate()
-        .filter_map(|(i, v)| Some((i, (*v)?)));
+    let known = values.iter().enumerate().filter_map(|(i, v)| Some((i, (*v)?)));
     known.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(row, _)| row)
 }
 
 fn highest(values: &[Option<f64>]) -> Option<usize> {
-    let known = values
-        .iter()
-        .enumerate()
-        .filter_map(|(i, v)| Some((i, (*v)?)));
+    let known = values.iter().enumerate().filter_map(|(i, v)| Some((i, (*v)?)));
     known.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(row, _)| row)
 }
 

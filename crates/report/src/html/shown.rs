@@ -41,10 +41,7 @@ pub(crate) enum Block {
 
 /// All sections that have a title.
 pub(crate) fn of(sections: &Sections) -> Vec<Shown> {
-    let titled = sections
-        .all
-        .iter()
-        .filter(|section| !section.title.is_empty());
+    let titled = sections.all.iter().filter(|section| !section.title.is_empty());
     let mut all: Vec<Shown> = titled.map(shown).collect();
     let mut seen = BTreeSet::new();
     for (nth, section) in all.iter_mut().enumerate() {
@@ -58,10 +55,7 @@ pub(crate) fn of(sections: &Sections) -> Vec<Shown> {
 
 fn shown(section: &Section) -> Shown {
     Shown {
-        id: format!(
-            "t-{}",
-            assay_measure::plain::slug(&section.title).replace('_', "-")
-        ),
+        id: format!("t-{}", assay_measure::plain::slug(&section.title).replace('_', "-")),
         title: section.title.clone(),
         is_judgement: section.is_judgement,
         brief: section.brief.and_then(|brief| short(section, brief)),
@@ -79,20 +73,13 @@ fn short(section: &Section, brief: Brief) -> Option<Table> {
     let is_above_zero = |cell: &Cell| cell.text.contains(|c| ('1'..='9').contains(&c));
     let says = |row: &Vec<Cell>, at: usize| row.get(at).is_some_and(is_above_zero);
     let wanted = |title: &String| brief.columns.contains(&title.as_str());
-    let mut places: Vec<usize> = (0..table.columns.len())
-        .filter(|at| wanted(&table.columns[*at]))
-        .collect();
+    let mut places: Vec<usize> = (0..table.columns.len()).filter(|at| wanted(&table.columns[*at])).collect();
     let figures = || places.iter().skip(1);
     table.rows.retain(|row| figures().any(|at| says(row, *at)));
     table.rows.truncate(brief.rows);
     let name = places.first().copied();
     places.retain(|at| Some(*at) == name || table.rows.iter().any(|row| says(row, *at)));
-    let of_row = |row: &Vec<Cell>| {
-        places
-            .iter()
-            .filter_map(|at| row.get(*at).cloned())
-            .collect()
-    };
+    let of_row = |row: &Vec<Cell>| places.iter().filter_map(|at| row.get(*at).cloned()).collect();
     table.rows = table.rows.iter().map(of_row).collect();
     table.columns = places.iter().map(|at| table.columns[*at].clone()).collect();
     table.heads.clear();
@@ -150,10 +137,7 @@ fn tables(table: &section::Table, title: &str) -> Vec<Block> {
     };
     let mut others = first.clone();
     others.rows = first.rows.split_off(rest.first.min(first.rows.len()));
-    let others = Block::Table {
-        folded: rest.what.clone(),
-        table: others,
-    };
+    let others = Block::Table { folded: rest.what.clone(), table: others };
     match first.rows.is_empty() {
         true => vec![others],
         false => vec![folded(first), others],
@@ -164,11 +148,9 @@ fn sentence(part: &Part) -> Block {
     let (lead, text, weight) = match part {
         Part::Line(text) => ("", text.as_str(), Weight::Plain),
         Part::Sentence { lead, text, weight } => (lead.as_str(), text.as_str(), *weight),
-        Part::Table(_)
-        | Part::Pairs { .. }
-        | Part::Named { .. }
-        | Part::Drawing(_)
-        | Part::Picture(_) => ("", "", Weight::Plain),
+        Part::Table(_) | Part::Pairs { .. } | Part::Named { .. } | Part::Drawing(_) | Part::Picture(_) => {
+            ("", "", Weight::Plain)
+        }
     };
     let lead = lead.trim().trim_start_matches('-');
     Block::Sentence {
@@ -199,10 +181,7 @@ fn convert(table: &section::Table, title: &str) -> Table {
     });
     let shown = table.columns.iter().filter(|column| is_shown(column));
     let titles: Vec<&str> = shown.map(|c| c.title.trim()).collect();
-    Table {
-        heads: table.heads.clone(),
-        ..Table::new(title, &titles).with(rows.collect(), "nothing to list")
-    }
+    Table { heads: table.heads.clone(), ..Table::new(title, &titles).with(rows.collect(), "nothing to list") }
 }
 
 fn cell(cell: &section::Cell, align: Align) -> Cell {

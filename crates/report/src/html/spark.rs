@@ -36,10 +36,7 @@ pub(crate) fn of(metric: &Metric, series: &Series) -> Option<Spark> {
 /// These values at equal distances, none for a gap; `over` says what they are of.
 pub(crate) fn line(steps: &[Option<f64>], over: &str) -> Option<Spark> {
     let known = || steps.iter().filter_map(|step| *step);
-    let (low, high) = (
-        known().min_by(f64::total_cmp)?,
-        known().max_by(f64::total_cmp)?,
-    );
+    let (low, high) = (known().min_by(f64::total_cmp)?, known().max_by(f64::total_cmp)?);
     if known().count() < STEPS || high <= 0.0 || low < 0.0 {
         return None;
     }
@@ -59,14 +56,7 @@ pub(crate) fn line(steps: &[Option<f64>], over: &str) -> Option<Spark> {
         write!(path, "{pen}{x:.1} {y:.1}").expect("a string");
         is_down = true;
     }
-    Some(Spark {
-        path,
-        told: format!(
-            "{over} from {} to {}, drawn from 0",
-            short(low),
-            short(high)
-        ),
-    })
+    Some(Spark { path, told: format!("{over} from {} to {}, drawn from 0", short(low), short(high)) })
 }
 
 #[cfg(test)]
@@ -75,16 +65,10 @@ mod tests {
 
     #[test]
     fn a_line_begins_at_zero_and_a_gap_stays_a_gap() {
-        let spark = line(
-            &[Some(0.0), Some(5.0), None, Some(10.0), Some(10.0)],
-            "over the window",
-        );
+        let spark = line(&[Some(0.0), Some(5.0), None, Some(10.0), Some(10.0)], "over the window");
         let spark = spark.expect("a course");
         assert_eq!(spark.path, "M0.0 22.5L30.0 12.0M90.0 1.5L120.0 1.5");
-        assert_eq!(
-            spark.told,
-            "over the window from 0.00 to 10.0, drawn from 0"
-        );
+        assert_eq!(spark.told, "over the window from 0.00 to 10.0, drawn from 0");
     }
 
     #[test]

@@ -49,18 +49,12 @@ pub(crate) struct Cell {
 impl Cell {
     /// Words.
     pub(crate) fn words(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            ..Self::default()
-        }
+        Self { text: text.into(), ..Self::default() }
     }
 
     /// The same as a link.
     pub(crate) fn linked(self, link: &str) -> Self {
-        Self {
-            link: link.to_owned(),
-            ..self
-        }
+        Self { link: link.to_owned(), ..self }
     }
 
     /// A figure with so many decimals; a value that is not zero does not look like zero.
@@ -70,12 +64,7 @@ impl Cell {
             Figure::Decimal(value) => (fixed(*value, decimals), ""),
             Figure::Na(reason) => ("n/a".to_owned(), reason.as_str()),
         };
-        Self {
-            text,
-            reason: reason.to_owned(),
-            is_number: true,
-            ..Self::default()
-        }
+        Self { text, reason: reason.to_owned(), is_number: true, ..Self::default() }
     }
 
     /// A whole number.
@@ -88,12 +77,7 @@ impl Cell {
             Some(value) => (six(value), ""),
             None => ("n/a".to_owned(), "no value in this row"),
         };
-        Self {
-            text,
-            reason: reason.to_owned(),
-            is_number: true,
-            ..Self::default()
-        }
+        Self { text, reason: reason.to_owned(), is_number: true, ..Self::default() }
     }
 }
 
@@ -115,11 +99,7 @@ impl Table {
 
     /// The table with these rows, or with the reason why there are none.
     pub(crate) fn with(self, rows: Vec<Vec<Cell>>, reason: &str) -> Self {
-        Self {
-            reason: if rows.is_empty() { reason } else { "" }.to_owned(),
-            rows,
-            ..self
-        }
+        Self { reason: if rows.is_empty() { reason } else { "" }.to_owned(), rows, ..self }
     }
 }
 
@@ -128,8 +108,7 @@ pub(crate) fn behind(chart: &Chart) -> Vec<Table> {
     if let Some(heat) = &chart.heat {
         return vec![of_heat(chart, heat)];
     }
-    let (own, shared): (Vec<&Trace>, Vec<&Trace>) =
-        chart.traces.iter().partition(|trace| trace.x.is_some());
+    let (own, shared): (Vec<&Trace>, Vec<&Trace>) = chart.traces.iter().partition(|trace| trace.x.is_some());
     let mut tables = Vec::new();
     if !shared.is_empty() {
         tables.push(match (&chart.rows, chart.rows.len() > ROWS_WHOLE) {
@@ -215,16 +194,11 @@ fn of_own(chart: &Chart, traces: &[&Trace]) -> Table {
     let mut rows = Vec::new();
     for trace in traces {
         let names = row_names(trace.x.as_ref().unwrap_or(&chart.rows));
-        let all: Vec<(String, Option<f64>)> =
-            names.into_iter().zip(trace.y.iter().copied()).collect();
+        let all: Vec<(String, Option<f64>)> = names.into_iter().zip(trace.y.iter().copied()).collect();
         // Of very many points every so manieth stands for the others.
         let step = all.len().div_ceil(ROWS_WHOLE).max(1);
         for (name, y) in all.into_iter().step_by(step) {
-            rows.push(vec![
-                Cell::words(trace.name.clone()),
-                Cell::words(name),
-                Cell::value(y),
-            ]);
+            rows.push(vec![Cell::words(trace.name.clone()), Cell::words(name), Cell::value(y)]);
         }
     }
     Table {

@@ -34,12 +34,7 @@ fn probed() -> Record {
 fn markup(page: &str) -> String {
     let mut text = String::new();
     let mut rest = page;
-    while let Some(at) = rest
-        .find("<script>")
-        .into_iter()
-        .chain(rest.find("<style>"))
-        .min()
-    {
+    while let Some(at) = rest.find("<script>").into_iter().chain(rest.find("<style>")).min() {
         let (open, close) = match rest[at..].starts_with("<script>") {
             true => ("<script>", "</script>"),
             false => ("<style>", "</style>"),
@@ -62,20 +57,11 @@ fn with_page<T>(page: &str, look: impl FnOnce(&roxmltree::Document<'_>) -> T) ->
 /// The JSON of every chart by its id.
 fn drawings(page: &str) -> Vec<(String, Value)> {
     with_page(page, |document| {
-        let figures = document
-            .descendants()
-            .filter(|node| node.has_tag_name("figure"));
+        let figures = document.descendants().filter(|node| node.has_tag_name("figure"));
         let drawing = |figure: roxmltree::Node<'_, '_>| {
-            let script = figure
-                .descendants()
-                .find(|node| node.has_tag_name("script"));
-            let text = script
-                .and_then(|node| node.text())
-                .expect("every chart has its figures");
-            let id = figure
-                .attribute("id")
-                .expect("every chart has an id")
-                .to_owned();
+            let script = figure.descendants().find(|node| node.has_tag_name("script"));
+            let text = script.and_then(|node| node.text()).expect("every chart has its figures");
+            let id = figure.attribute("id").expect("every chart has an id").to_owned();
             (id, serde_json::from_str(text).expect("JSON"))
         };
         figures.map(drawing).collect()
@@ -95,24 +81,14 @@ fn outline(page: &str) -> String {
             let words = || {
                 let parts = node.descendants().filter(|part| part.is_text());
                 let parts: Vec<&str> = parts.filter_map(|part| part.text()).collect();
-                parts
-                    .join("")
-                    .split_whitespace()
-                    .collect::<Vec<_>>()
-                    .join(" ")
+                parts.join("").split_whitespace().collect::<Vec<_>>().join(" ")
             };
             match node.tag_name().name() {
                 name @ ("h1" | "h2" | "h3" | "caption") => writeln!(text, "{name}: {}", words()),
-                "p" if node.attribute("class") == Some("missing")
-                    && node.attribute("hidden").is_none() =>
-                {
+                "p" if node.attribute("class") == Some("missing") && node.attribute("hidden").is_none() => {
                     writeln!(text, "missing: {}", words())
                 }
-                "tbody" => writeln!(
-                    text,
-                    "  rows: {}",
-                    node.children().filter(|n| n.is_element()).count()
-                ),
+                "tbody" => writeln!(text, "  rows: {}", node.children().filter(|n| n.is_element()).count()),
                 _ => Ok(()),
             }
             .expect("a string");
@@ -126,14 +102,8 @@ fn outline(page: &str) -> String {
         for trace in drawing["data"].as_array().expect("traces") {
             let values: Vec<&Value> = trace["y"].as_array().into_iter().flatten().collect();
             let last = values.last().map_or(String::new(), ToString::to_string);
-            writeln!(
-                text,
-                "  {} {}: {} points, last {last}",
-                trace["type"],
-                trace["name"],
-                values.len()
-            )
-            .expect("a string");
+            writeln!(text, "  {} {}: {} points, last {last}", trace["type"], trace["name"], values.len())
+                .expect("a string");
         }
     }
     text
@@ -149,10 +119,7 @@ fn the_first_screen_has_courses_and_the_active_sessions_beside_events_and_load()
         };
         assert!(of_class("spark").count() >= 3);
         let first = of_class("first").next().expect("a first screen");
-        let ids: Vec<_> = first
-            .descendants()
-            .filter_map(|node| node.attribute("id"))
-            .collect();
+        let ids: Vec<_> = first.descendants().filter_map(|node| node.attribute("id")).collect();
         assert!(ids.contains(&"c-active-sessions"), "{ids:?}");
         assert_eq!(of_class("brief").count(), 2);
     });
@@ -182,20 +149,11 @@ fn the_page_repeats_the_run_by_its_settings_and_tells_of_the_run_before() {
         ..Default::default()
     };
     let page = page_in(&record, &context, &shared());
-    assert!(
-        page.contains("--set RUN_TIME=20") && page.contains(&format!("--seed {}", record.run.seed))
-    );
+    assert!(page.contains("--set RUN_TIME=20") && page.contains(&format!("--seed {}", record.run.seed)));
     assert!(page.contains("<dt>Before</dt><dd>as fast as before</dd>"));
-    let line = record
-        .plan
-        .settings
-        .iter_mut()
-        .find(|line| line.origin == "cli");
+    let line = record.plan.settings.iter_mut().find(|line| line.origin == "cli");
     line.expect("a setting").value = "postgres://u:***@h/db".to_owned();
-    assert!(
-        !super::page(&record, &shared()).contains("The same again"),
-        "a starred value repeats nothing"
-    );
+    assert!(!super::page(&record, &shared()).contains("The same again"), "a starred value repeats nothing");
 }
 
 #[test]
@@ -264,10 +222,8 @@ fn text_and_page_have_the_same_sections_and_cells() {
 #[test]
 fn text_and_page_of_a_comparison_and_a_trend_have_the_same_sections_and_cells() {
     let (left, right) = (frozen(), record::build(&fixture::postgres(18)));
-    let groups = [("old", &left), ("new", &right)].map(|(name, record)| Group {
-        name: name.to_owned(),
-        records: vec![record],
-    });
+    let groups =
+        [("old", &left), ("new", &right)].map(|(name, record)| Group { name: name.to_owned(), records: vec![record] });
     let compared = compare::of(&groups, &Options::default());
     let sections = compare::sections(&compared, false);
     let text = compare::render(&compared, false);
@@ -279,53 +235,30 @@ fn text_and_page_of_a_comparison_and_a_trend_have_the_same_sections_and_cells() 
         ..TrendPoint::default()
     };
     let mut points: Vec<TrendPoint> = (0..6).map(value).collect();
-    points.push(TrendPoint {
-        value: 90.0.into(),
-        ..value(6)
-    });
-    let trend = Trend {
-        better: "higher".to_owned(),
-        points,
-        ..Trend::default()
-    };
+    points.push(TrendPoint { value: 90.0.into(), ..value(6) });
+    let trend = Trend { better: "higher".to_owned(), points, ..Trend::default() };
     let trend = trend.with_usual();
     let text = trend.render();
     let (_, seen) = same_on(&super::trend(&trend, &shared()), &text, &trend.sections());
     assert!(seen > 40, "{seen}");
-    assert!(
-        text.contains("run-6, is worse than usual: 90; the usual range is 96"),
-        "{text}"
-    );
+    assert!(text.contains("run-6, is worse than usual: 90; the usual range is 96"), "{text}");
     assert!(text.contains("1 of 2 runs lie outside"), "{text}");
 }
 
 #[test]
 fn the_head_of_a_page_names_the_host() {
     let mut record = frozen();
-    let facts = [
-        (facts::CPUS, "2"),
-        (facts::MEMORY_BYTES, "1073741824"),
-        (facts::VIRTUALISATION, "kvm"),
-    ];
+    let facts = [(facts::CPUS, "2"), (facts::MEMORY_BYTES, "1073741824"), (facts::VIRTUALISATION, "kvm")];
     record.host.facts = facts.map(|(key, value)| key.fact(value)).to_vec();
     let page = page(&record, &shared());
-    for pair in [
-        "CPUs</dt><dd>2<",
-        "Memory</dt><dd>1 GiB<",
-        "Virtualisation</dt><dd>kvm<",
-    ] {
+    for pair in ["CPUs</dt><dd>2<", "Memory</dt><dd>1 GiB<", "Virtualisation</dt><dd>kvm<"] {
         assert!(page.contains(pair), "{pair}");
     }
 }
 
 #[test]
 fn every_page_is_well_formed_with_unique_ids_and_a_table_behind_every_chart() {
-    for record in [
-        frozen(),
-        record::build(&fixture::postgres(15)),
-        probed(),
-        Record::default(),
-    ] {
+    for record in [frozen(), record::build(&fixture::postgres(15)), probed(), Record::default()] {
         let page = page(&record, &shared());
         with_page(&page, |document| {
             let mut ids = BTreeSet::new();
@@ -335,27 +268,14 @@ fn every_page_is_well_formed_with_unique_ids_and_a_table_behind_every_chart() {
                 }
                 if node.has_tag_name("figure") {
                     let tables = node.descendants().filter(|part| part.has_tag_name("table"));
-                    assert!(
-                        tables.count() >= 1,
-                        "{:?} has no table",
-                        node.attribute("id")
-                    );
+                    assert!(tables.count() >= 1, "{:?} has no table", node.attribute("id"));
                     let cells = node.descendants().filter(|part| part.has_tag_name("td"));
-                    assert!(
-                        cells.count() >= 1,
-                        "{:?} has an empty table",
-                        node.attribute("id")
-                    );
+                    assert!(cells.count() >= 1, "{:?} has an empty table", node.attribute("id"));
                 }
             }
-            let links = document
-                .descendants()
-                .filter_map(|node| node.attribute("href"));
+            let links = document.descendants().filter_map(|node| node.attribute("href"));
             for link in links {
-                assert!(
-                    ids.contains(link.trim_start_matches('#')),
-                    "{link} leads nowhere"
-                );
+                assert!(ids.contains(link.trim_start_matches('#')), "{link} leads nowhere");
             }
         });
     }
@@ -368,14 +288,8 @@ fn charts_carry_the_record_s_numbers() {
     let chart = drawing(&page, "c-iops");
     let reads = &chart["data"][0];
     assert_eq!(reads["name"], "reads, engine");
-    let numbers = |value: &Value| -> Vec<Option<f64>> {
-        value
-            .as_array()
-            .expect("an array")
-            .iter()
-            .map(Value::as_f64)
-            .collect()
-    };
+    let numbers =
+        |value: &Value| -> Vec<Option<f64>> { value.as_array().expect("an array").iter().map(Value::as_f64).collect() };
     let column = &record.series.metrics["read_io_requests_count_per_s"];
     let wanted: Vec<Option<f64>> = column.iter().map(Figure::value).collect();
     assert_eq!(numbers(&reads["y"]), wanted);
@@ -401,10 +315,7 @@ fn heat_maps_carry_the_counts_of_every_step() {
     let chart = drawing(&page(&record, &shared()), "c-heat-client-operations");
     let heat = &chart["data"][0];
     assert_eq!(heat["y"], serde_json::json!(["128 us", "256 us", "512 us"]));
-    assert_eq!(
-        heat["z"],
-        serde_json::json!([[2.0, null], [null, 1.0], [0.0, null]])
-    );
+    assert_eq!(heat["z"], serde_json::json!([[2.0, null], [null, 1.0], [0.0, null]]));
     assert_eq!(heat["text"][0], serde_json::json!(["100", "0"]));
 }
 
@@ -417,19 +328,12 @@ fn what_a_user_named_is_text_and_never_markup() {
     record.warnings.push(EVIL.to_owned());
     record.instance.events[0].name = EVIL.to_owned();
     record.timeline[0].text = EVIL.to_owned();
-    record
-        .os
-        .disk
-        .iter_mut()
-        .for_each(|disk| disk.name = EVIL.to_owned());
+    record.os.disk.iter_mut().for_each(|disk| disk.name = EVIL.to_owned());
     let evil = page(&record, &shared());
     assert!(!evil.contains("<script>alert"), "a script of the label's");
     assert!(!evil.contains("<!-- &"), "a comment of the label's");
     assert!(evil.contains("&#60;script&#62;alert"));
-    let groups = [&record, &record].map(|record| Group {
-        name: EVIL.to_owned(),
-        records: vec![record],
-    });
+    let groups = [&record, &record].map(|record| Group { name: EVIL.to_owned(), records: vec![record] });
     let compared = comparison(&compare::of(&groups, &Options::default()), &shared());
     assert!(!compared.contains("<script>alert"));
     // The charts' own words are escaped once more: the plotting script knows a few tags.
@@ -466,9 +370,7 @@ fn day() -> Record {
     };
     let keys: Vec<String> = record.series.metrics.keys().cloned().collect();
     for (nth, key) in keys.iter().enumerate() {
-        let mut column: Vec<Figure> = (0..86_400_u32)
-            .map(|s| Figure::Decimal(100.0 + f64::from(s % 7)))
-            .collect();
+        let mut column: Vec<Figure> = (0..86_400_u32).map(|s| Figure::Decimal(100.0 + f64::from(s % 7))).collect();
         column[1000 + 997 * nth] = Figure::Decimal(9999.0);
         series.metrics.insert(key.clone(), column);
     }
@@ -480,19 +382,13 @@ fn day() -> Record {
 fn a_spike_second_of_a_day_is_on_the_chart_and_in_its_table() {
     let record = day();
     let keys: Vec<&String> = record.series.metrics.keys().collect();
-    let at = keys
-        .iter()
-        .position(|key| *key == "ops_count_per_s")
-        .expect("it is there");
+    let at = keys.iter().position(|key| *key == "ops_count_per_s").expect("it is there");
     let page = page(&record, &shared());
     let chart = drawing(&page, "c-operations");
     let operations = &chart["data"][0];
     let y = operations["y"].as_array().expect("points");
     assert!(y.len() <= 1500, "{} points", y.len());
-    let row = y
-        .iter()
-        .position(|value| value.as_f64() == Some(9999.0))
-        .expect("the spike");
+    let row = y.iter().position(|value| value.as_f64() == Some(9999.0)).expect("the spike");
     // Long series are in hours.
     let hour = operations["x"][row].as_f64().expect("an instant");
     assert!((hour * 3600.0 - (1001.0 + 997.0 * at as f64)).abs() < 1e-6);
@@ -503,18 +399,9 @@ fn a_spike_second_of_a_day_is_on_the_chart_and_in_its_table() {
         }
     }
     with_page(&page, |document| {
-        let figure = document
-            .descendants()
-            .find(|node| node.attribute("id") == Some("c-operations"));
-        let cells = figure
-            .expect("the chart")
-            .descendants()
-            .filter(|node| node.has_tag_name("td"));
-        assert!(
-            cells
-                .filter_map(|cell| cell.text())
-                .any(|text| text == "9,999")
-        );
+        let figure = document.descendants().find(|node| node.attribute("id") == Some("c-operations"));
+        let cells = figure.expect("the chart").descendants().filter(|node| node.has_tag_name("td"));
+        assert!(cells.filter_map(|cell| cell.text()).any(|text| text == "9,999"));
     });
     assert!(page.len() < 30_000_000, "{} bytes", page.len());
 }
@@ -523,10 +410,8 @@ fn a_spike_second_of_a_day_is_on_the_chart_and_in_its_table() {
 fn a_comparison_shows_its_conclusion_its_ratios_and_both_histograms() {
     let (left, mut right) = (frozen(), frozen());
     right.run.started = "2026-01-02T03:04:05Z".to_owned();
-    let groups = [("old", &left), ("new", &right)].map(|(name, record)| Group {
-        name: name.to_owned(),
-        records: vec![record],
-    });
+    let groups =
+        [("old", &left), ("new", &right)].map(|(name, record)| Group { name: name.to_owned(), records: vec![record] });
     let compared = compare::of(&groups, &Options::default());
     let page = comparison(&compared, &shared());
     for sentence in &compared.conclusion {
@@ -536,18 +421,11 @@ fn a_comparison_shows_its_conclusion_its_ratios_and_both_histograms() {
     let ids: Vec<String> = drawings(&page).into_iter().map(|(id, _)| id).collect();
     assert!(ids.contains(&"c-ratios-1".to_owned()), "{ids:?}");
     let histogram = drawing(&page, "c-hist-time-db-file-sequential-read");
-    let names: Vec<&Value> = histogram["data"]
-        .as_array()
-        .expect("two")
-        .iter()
-        .map(|t| &t["name"])
-        .collect();
+    let names: Vec<&Value> = histogram["data"].as_array().expect("two").iter().map(|t| &t["name"]).collect();
     assert_eq!(names, ["A old", "B new"]);
     let ratios = drawing(&page, "c-ratios-1");
     let traces = ratios["data"].as_array().expect("traces");
-    let values = traces
-        .iter()
-        .flat_map(|trace| trace["y"].as_array().into_iter().flatten());
+    let values = traces.iter().flat_map(|trace| trace["y"].as_array().into_iter().flatten());
     assert!(values.filter_map(Value::as_f64).all(|ratio| ratio == 1.0));
 }
 
@@ -560,11 +438,7 @@ fn a_trend_has_a_point_a_run_and_says_why_one_has_none() {
         verdict: "complete".to_owned(),
         ..TrendPoint::default()
     };
-    let points = [
-        point("a", 1.0.into()),
-        point("b", Figure::na("unsupported")),
-        point("c", 3.0.into()),
-    ];
+    let points = [point("a", 1.0.into()), point("b", Figure::na("unsupported")), point("c", 3.0.into())];
     let page = trend_page("Operations", &points);
     let chart = drawing(&page, "c-trend");
     assert_eq!(chart["data"][0]["y"], serde_json::json!([1.0, null, 3.0]));
@@ -575,12 +449,7 @@ fn a_trend_has_a_point_a_run_and_says_why_one_has_none() {
 }
 
 fn trend_page(name: &str, points: &[TrendPoint]) -> String {
-    let trend = Trend {
-        name: name.to_owned(),
-        unit: "1/s".to_owned(),
-        points: points.to_vec(),
-        ..Trend::default()
-    };
+    let trend = Trend { name: name.to_owned(), unit: "1/s".to_owned(), points: points.to_vec(), ..Trend::default() };
     super::trend(&trend.with_usual(), &shared())
 }
 

@@ -76,11 +76,7 @@ fn draw(out: &mut String, part: &Part) {
 /// Boxes in boxes as an outline: small ones of one box side by side.
 fn outline(out: &mut String, tiles: &[Tile], depth: usize) {
     let lead = " ".repeat(2 * depth);
-    let leaves: Vec<&str> = tiles
-        .iter()
-        .filter(|tile| tile.is_leaf)
-        .map(|tile| tile.title.as_str())
-        .collect();
+    let leaves: Vec<&str> = tiles.iter().filter(|tile| tile.is_leaf).map(|tile| tile.title.as_str()).collect();
     if !leaves.is_empty() {
         wrap(out, &lead, &leaves.join(", "));
     }
@@ -180,9 +176,7 @@ fn two_columns(out: &mut String, left: &[(String, String)], right: &[(String, St
     const NAME: usize = 24;
     const VALUE: usize = 36;
     for row in 0..left.len().max(right.len()) {
-        let (name, value) = left
-            .get(row)
-            .map_or(("", ""), |(name, value)| (name, value));
+        let (name, value) = left.get(row).map_or(("", ""), |(name, value)| (name, value));
         let value = shorten(value, VALUE);
         let mut text = format!("{name:<NAME$} {value:<VALUE$}");
         if let Some((name, value)) = right.get(row) {

@@ -49,12 +49,7 @@ fn a_real_servers_record_agrees_with_itself() {
         let elapsed = record.interval.elapsed_s.value().unwrap();
         assert!((moved / elapsed - rate).abs() < 1e-6 * rate, "{version}");
         // One wait is one row, whatever its names.
-        let names: Vec<&str> = record
-            .instance
-            .events
-            .iter()
-            .map(|row| row.name.as_str())
-            .collect();
+        let names: Vec<&str> = record.instance.events.iter().map(|row| row.name.as_str()).collect();
         assert!(!names.contains(&"IO:DataFileWrite"), "{names:?}");
         assert!(!names.contains(&"IO:DataFileRead"), "{names:?}");
     }
@@ -70,18 +65,12 @@ fn lines_with<'a>(text: &'a str, part: &str) -> Vec<(usize, &'a str)> {
 }
 
 fn line_of(text: &str, part: &str) -> usize {
-    lines_with(text, part)
-        .first()
-        .unwrap_or_else(|| panic!("no line with {part}"))
-        .0
+    lines_with(text, part).first().unwrap_or_else(|| panic!("no line with {part}")).0
 }
 
 /// The numbers of a line, n/a left out, thousands separators removed.
 fn numbers(line: &str) -> Vec<f64> {
-    line.replace(',', "")
-        .split_whitespace()
-        .filter_map(|word| word.parse().ok())
-        .collect()
+    line.replace(',', "").split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
 #[test]
@@ -96,11 +85,8 @@ fn the_grep_of_the_field_finds_every_physical_statistic_in_order() {
     let text = report();
     let start = line_of(&text, "physical read IO requests");
     let window: Vec<&str> = text.lines().skip(start).take(35).collect();
-    let found: Vec<&str> = window
-        .iter()
-        .filter(|line| line.contains("physical"))
-        .map(|line| line[..44].trim_end())
-        .collect();
+    let found: Vec<&str> =
+        window.iter().filter(|line| line.contains("physical")).map(|line| line[..44].trim_end()).collect();
     let mut expected: Vec<&str> = assay_measure::stats::DICTIONARY
         .iter()
         .map(|stat| stat.name)
@@ -161,9 +147,7 @@ fn every_label_that_ends_in_a_colon_is_unique() {
 fn elapsed_comes_first_in_the_header_followed_by_minutes() {
     let text = report();
     let (row, line) = lines_with(&text, "Elapsed:")[0];
-    let title = text
-        .lines()
-        .position(|line| line.starts_with("ASSAY WORKLOAD REPORT"));
+    let title = text.lines().position(|line| line.starts_with("ASSAY WORKLOAD REPORT"));
     assert!(row - title.expect("a title") < 15);
     assert!(line.contains("(mins)"), "{line}");
     assert_eq!(numbers(line), [0.33, 20.0]);
@@ -173,38 +157,20 @@ fn elapsed_comes_first_in_the_header_followed_by_minutes() {
 fn the_top_event_follows_its_heading_within_ten_lines() {
     let text = report();
     let lines: Vec<&str> = text.lines().collect();
-    let heading = lines
-        .iter()
-        .position(|line| line.starts_with("Top ") && line.contains(" Foreground Events"))
-        .unwrap();
-    let header = lines[heading..heading + 10]
-        .iter()
-        .position(|line| line.starts_with("Event"))
-        .unwrap();
+    let heading =
+        lines.iter().position(|line| line.starts_with("Top ") && line.contains(" Foreground Events")).unwrap();
+    let header = lines[heading..heading + 10].iter().position(|line| line.starts_with("Event")).unwrap();
     let top = lines[heading + header + 2];
     assert!(header + 2 < 10);
     assert!(top.starts_with("db file sequential read"), "{top}");
-    assert!(
-        lines[heading..heading + 10]
-            .iter()
-            .any(|line| line.starts_with("DB CPU "))
-    );
-    assert!(
-        lines[heading..heading + 10]
-            .iter()
-            .any(|line| line.starts_with("run queue "))
-    );
+    assert!(lines[heading..heading + 10].iter().any(|line| line.starts_with("DB CPU ")));
+    assert!(lines[heading..heading + 10].iter().any(|line| line.starts_with("run queue ")));
 }
 
 #[test]
 fn the_three_wait_headings_come_in_order_and_nowhere_earlier() {
     let text = report();
-    let at = [
-        "Foreground Wait Events",
-        "Background Wait Events",
-        "Wait Event Histogram",
-    ]
-    .map(|heading| {
+    let at = ["Foreground Wait Events", "Background Wait Events", "Wait Event Histogram"].map(|heading| {
         let lines = lines_with(&text, heading);
         assert_eq!(lines.len(), 1, "{heading}");
         assert_eq!(lines[0].1, heading);
@@ -217,11 +183,7 @@ fn the_three_wait_headings_come_in_order_and_nowhere_earlier() {
 fn events<'a>(text: &'a str, from: &str, to: &str) -> Vec<&'a str> {
     let (from, to) = (line_of(text, from), line_of(text, to));
     let section = text.lines().take(to).skip(from);
-    section
-        .skip_while(|line| !line.starts_with("---"))
-        .skip(1)
-        .filter(|l| !l.is_empty())
-        .collect()
+    section.skip_while(|line| !line.starts_with("---")).skip(1).filter(|l| !l.is_empty()).collect()
 }
 
 #[test]
@@ -234,10 +196,7 @@ fn every_wait_event_is_one_line_of_six_plain_fields() {
         assert_eq!(numbers(&line[44..]).len(), 6, "{line}");
         assert_eq!(line[44..].split_whitespace().count(), 6, "{line}");
     }
-    assert_eq!(
-        numbers(&foreground[0][44..]),
-        [120_000.0, 0.0, 60.0, 0.5, 600.0, 75.0]
-    );
+    assert_eq!(numbers(&foreground[0][44..]), [120_000.0, 0.0, 60.0, 0.5, 600.0, 75.0]);
 }
 
 #[test]
@@ -245,12 +204,7 @@ fn a_read_only_run_prints_one_token_per_transaction_and_keeps_six_fields() {
     let mut run = fixture::run();
     let commits = assay_measure::stats::USER_COMMITS.name;
     let series = run.series.iter_mut();
-    let marks = [
-        &mut run.gate,
-        &mut run.begin,
-        &mut run.end,
-        &mut run.drained,
-    ];
+    let marks = [&mut run.gate, &mut run.begin, &mut run.end, &mut run.drained];
     for mark in series.chain(marks) {
         let zero = assay_measure::snapshot::Reading::Count(0);
         mark.stats.counters.insert(commits.to_owned(), zero);
@@ -271,10 +225,7 @@ fn an_event_that_did_not_wait_in_the_window_has_no_line() {
     let mut run = fixture::run();
     // All its waits come before the window.
     let early = run.begin.stats.events.clone();
-    for mark in [&mut run.end, &mut run.drained]
-        .into_iter()
-        .chain(&mut run.series)
-    {
+    for mark in [&mut run.end, &mut run.drained].into_iter().chain(&mut run.series) {
         for event in &mut mark.stats.events {
             if event.name == "log file sync" {
                 let then = early.iter().find(|e| e.name == "log file sync").unwrap();
@@ -284,11 +235,7 @@ fn an_event_that_did_not_wait_in_the_window_has_no_line() {
     }
     let text = render(&build(&run));
     let foreground = events(&text, "Foreground Wait Events", "Background Wait Events");
-    assert!(
-        foreground
-            .iter()
-            .all(|line| !line.starts_with("log file sync"))
-    );
+    assert!(foreground.iter().all(|line| !line.starts_with("log file sync")));
     assert_eq!(foreground.len(), 2);
 }
 
@@ -406,20 +353,9 @@ mod gold {
                 Actor::Background => WaitClass::SystemIo,
             };
             let name = name.to_owned();
-            run.end.stats.events.push(EventReading {
-                name,
-                class,
-                actor,
-                timeouts: 0,
-                waits,
-            });
+            run.end.stats.events.push(EventReading { name, class, actor, timeouts: 0, waits });
         };
-        wait(
-            "db file sequential read",
-            Actor::Foreground,
-            759,
-            21_750_000,
-        );
+        wait("db file sequential read", Actor::Foreground, 759, 21_750_000);
         wait("db file parallel write", Actor::Background, 312, 24_133);
         wait("log file parallel write", Actor::Background, 440_653, 671);
         assert!(begin_ns < end_ns);
@@ -433,11 +369,7 @@ mod gold {
 
     fn average_us(text: &str, section: (&str, &str), event: &str) -> f64 {
         let lines = events(text, section.0, section.1);
-        let line = lines
-            .iter()
-            .find(|line| line.starts_with(event))
-            .unwrap()
-            .replace(',', "");
+        let line = lines.iter().find(|line| line.starts_with(event)).unwrap().replace(',', "");
         let fields: Vec<&str> = line.split_whitespace().collect();
         let field = |from_end: usize| fields[fields.len() - from_end].parse::<f64>().unwrap();
         field(4) / field(6) * 1e6
@@ -458,25 +390,13 @@ mod gold {
         let mib = |name: &str| (per_second(name) / 1_048_576.0 * 10.0).round() / 10.0;
         assert_eq!(mib("physical read total bytes"), 559.1);
         assert_eq!(mib("physical write total bytes"), 329.0);
-        assert_eq!(
-            (first("Redo size (bytes):") / 1_048_576.0 * 10.0).round() / 10.0,
-            108.2
-        );
+        assert_eq!((first("Redo size (bytes):") / 1_048_576.0 * 10.0).round() / 10.0, 108.2);
         let foreground = ("Foreground Wait Events", "Background Wait Events");
         let background = ("Background Wait Events", "Wait Event Histogram");
         let close = |found: f64, expected: f64| (found - expected).abs() < 0.5;
-        assert!(close(
-            average_us(&text, foreground, "db file sequential read"),
-            759.0
-        ));
-        assert!(close(
-            average_us(&text, background, "db file parallel write"),
-            312.0
-        ));
-        assert!(close(
-            average_us(&text, background, "log file parallel write"),
-            440_653.0
-        ));
+        assert!(close(average_us(&text, foreground, "db file sequential read"), 759.0));
+        assert!(close(average_us(&text, background, "db file parallel write"), 312.0));
+        assert!(close(average_us(&text, background, "log file parallel write"), 440_653.0));
     }
 
     #[test]

@@ -101,23 +101,13 @@ pub fn claims_suite_of_nothing(ground: Ground<'_>) -> Vec<String> {
     let mut found = Vec::new();
     pair(ground, (Run, Run), Answer::Together, &mut found);
     for command in [Prepare, Check, Destroy] {
-        let refused = matches!(
-            ground.perform(command, &Unheard),
-            Err(EngineError::Usage(_))
-        );
-        expect(&mut found, refused, || {
-            format!("{command:?}: it is no usage error")
-        });
+        let refused = matches!(ground.perform(command, &Unheard), Err(EngineError::Usage(_)));
+        expect(&mut found, refused, || format!("{command:?}: it is no usage error"));
     }
     found
 }
 
-fn pair(
-    ground: Ground<'_>,
-    (first, second): (Command, Command),
-    answer: Answer,
-    found: &mut Vec<String>,
-) {
+fn pair(ground: Ground<'_>, (first, second): (Command, Command), answer: Answer, found: &mut Vec<String>) {
     let name = format!("{first:?} then {second:?}");
     let before = ground.schemas();
     std::thread::scope(|scope| {
@@ -125,9 +115,7 @@ fn pair(
         let working = scope.spawn(move || ground.perform(first, &hold));
         if held.begun.recv().is_err() {
             let ended = working.join();
-            found.push(format!(
-                "{name}: the first was over before it could be held: {ended:?}"
-            ));
+            found.push(format!("{name}: the first was over before it could be held: {ended:?}"));
             return;
         }
         let told = ground.perform(second, &Unheard);
@@ -150,9 +138,7 @@ fn pair(
     });
     let grown = u32::from(first == Prepare);
     let after = ground.schemas();
-    expect(found, after == before.map(|n| n + grown), || {
-        format!("{name}: {before:?} schemas became {after:?}")
-    });
+    expect(found, after == before.map(|n| n + grown), || format!("{name}: {before:?} schemas became {after:?}"));
 }
 
 /// `destroy` and another command begin together: each ends well or is refused, and what is left is whole or nothing.
@@ -172,19 +158,12 @@ fn race(ground: Ground<'_>, other: Command, found: &mut Vec<String>) {
         [Ok(destroyed), racing.join()]
     });
     for ended in ended {
-        let fair = matches!(
-            ended,
-            Ok(Ok(()) | Err(EngineError::Unusable(_) | EngineError::Io { .. }))
-        );
-        expect(found, fair, || {
-            format!("Destroy beside {other:?}: {ended:?}")
-        });
+        let fair = matches!(ended, Ok(Ok(()) | Err(EngineError::Unusable(_) | EngineError::Io { .. })));
+        expect(found, fair, || format!("Destroy beside {other:?}: {ended:?}"));
     }
     if ground.schemas().is_some() {
         let whole = ground.perform(Check, &Unheard);
-        expect(found, whole.is_ok(), || {
-            format!("Destroy beside {other:?} left what is not whole: {whole:?}")
-        });
+        expect(found, whole.is_ok(), || format!("Destroy beside {other:?} left what is not whole: {whole:?}"));
     }
 }
 
@@ -209,9 +188,7 @@ impl Ground<'_> {
     fn prepare(&self, schemas: u32, progress: &dyn Progress) -> Result<(), EngineError> {
         let (at, settings) = (self.location, self.settings);
         self.target.plan_prepare(at, settings, schemas)?;
-        let done = self
-            .target
-            .prepare(at, settings, schemas, &Stop::new(), progress);
+        let done = self.target.prepare(at, settings, schemas, &Stop::new(), progress);
         done.map(drop)
     }
 
@@ -243,9 +220,7 @@ impl Ground<'_> {
             }
             Run => {
                 // No session is opened: it is the data set that is shared.
-                let engine =
-                    self.target
-                        .open(at, &super::plan(), settings, &Stop::new(), &Unheard)?;
+                let engine = self.target.open(at, &super::plan(), settings, &Stop::new(), &Unheard)?;
                 progress.update("run", 0, 0);
                 engine.close()
             }
@@ -265,10 +240,7 @@ struct Held {
 impl Hold {
     fn new() -> (Self, Held) {
         let ((tell, begun), (go_on, wait)) = (channel(), channel());
-        let held = Held {
-            begun,
-            _go_on: go_on,
-        };
+        let held = Held { begun, _go_on: go_on };
         (Self(Mutex::new(Some((tell, wait)))), held)
     }
 }

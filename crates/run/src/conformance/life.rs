@@ -28,11 +28,7 @@ impl Progress for StopsIn<'_> {
 }
 
 fn life<'a>(target: &'a dyn Target, location: &'a str) -> Life<'a> {
-    Life {
-        target,
-        location,
-        shown: location,
-    }
+    Life { target, location, shown: location }
 }
 
 /// The settings of a command with `-s SCHEMAS`.
@@ -51,12 +47,7 @@ fn asking_for(settings: &Settings, schemas: u32) -> Settings {
 ///
 /// # Errors
 /// As the command's.
-pub fn plan(
-    target: &dyn Target,
-    location: &str,
-    settings: &Settings,
-    schemas: u32,
-) -> Result<Vec<Line>, EngineError> {
+pub fn plan(target: &dyn Target, location: &str, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
     let mut asked = asking_for(settings, schemas);
     Ok(life(target, location).plan_prepare(&mut asked)?.plan)
 }
@@ -83,11 +74,7 @@ pub fn load(
 ///
 /// # Errors
 /// As the command's.
-pub fn check(
-    target: &dyn Target,
-    location: &str,
-    settings: &Settings,
-) -> Result<Vec<Line>, EngineError> {
+pub fn check(target: &dyn Target, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
     life(target, location).check(settings, "", &Stop::new(), &Unwatched)
 }
 
@@ -95,11 +82,7 @@ pub fn check(
 ///
 /// # Errors
 /// As the command's.
-pub fn destroy(
-    target: &dyn Target,
-    location: &str,
-    settings: &Settings,
-) -> Result<Vec<Line>, EngineError> {
+pub fn destroy(target: &dyn Target, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
     life(target, location).destroy(settings)
 }
 
@@ -140,18 +123,14 @@ pub fn life_suite(target: &dyn Target, location: &str, settings: &Settings) -> V
     };
     schemas(&mut found, "before", 0, 0);
     let none = check(target, location, settings);
-    expect(&mut found, none.is_err(), || {
-        "check of nothing: it passes".to_owned()
-    });
+    expect(&mut found, none.is_err(), || "check of nothing: it passes".to_owned());
     stopped(&mut found, "a first load stopped", "load", 2);
     loaded(&mut found, "a first load taken up", 2);
     schemas(&mut found, "loaded", 2, 2);
     let again = load(target, location, settings, 2, &Stop::new(), &Unwatched);
-    expect(
-        &mut found,
-        matches!(again, Err(EngineError::Usage(_))),
-        || format!("loading what is there: {again:?} is no usage error"),
-    );
+    expect(&mut found, matches!(again, Err(EngineError::Usage(_))), || {
+        format!("loading what is there: {again:?} is no usage error")
+    });
     let mut goal = 2;
     for phase in ["load", "index", "check index"] {
         goal += 1;

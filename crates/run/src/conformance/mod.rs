@@ -80,14 +80,10 @@ fn close(subject: &Subject, found: &mut Vec<String>) {
 fn describes_itself(make: Factory<'_>, found: &mut Vec<String>) {
     let subject = make(&plan());
     let facts = subject.engine.facts();
-    expect(found, !facts.is_empty(), || {
-        "facts: there are none".to_owned()
-    });
+    expect(found, !facts.is_empty(), || "facts: there are none".to_owned());
     for (i, fact) in facts.iter().enumerate() {
         let twice = facts[..i].iter().any(|other| other.name == fact.name);
-        expect(found, !twice, || {
-            format!("facts: {} stands twice", fact.name)
-        });
+        expect(found, !twice, || format!("facts: {} stands twice", fact.name));
         let complete = !fact.name.is_empty() && !fact.value.is_empty();
         expect(found, complete, || format!("facts: {fact:?} is empty"));
     }
@@ -104,18 +100,8 @@ fn describes_itself(make: Factory<'_>, found: &mut Vec<String>) {
 fn rows_are_right(make: Factory<'_>, found: &mut Vec<String>) {
     let plan = plan();
     let subject = make(&plan);
-    let select = |first_key, width| Op::Select {
-        schema: 1,
-        first_key,
-        width,
-    };
-    let update = |first_key, width, stamp, commit| Op::Update {
-        schema: 2,
-        first_key,
-        width,
-        stamp,
-        commit,
-    };
+    let select = |first_key, width| Op::Select { schema: 1, first_key, width };
+    let update = |first_key, width, stamp, commit| Op::Update { schema: 2, first_key, width, stamp, commit };
     let ops = [
         select(1, 1),
         select(1, 32),
@@ -126,11 +112,7 @@ fn rows_are_right(make: Factory<'_>, found: &mut Vec<String>) {
         update(993, 8, 2, false),
         update(993, 8, 3, false),
         update(1, 8, 4, true),
-        Op::Select {
-            schema: 2,
-            first_key: 990,
-            width: 11,
-        },
+        Op::Select { schema: 2, first_key: 990, width: 11 },
         Op::Scan { schema: 1 },
         Op::Scan { schema: 2 },
     ];
@@ -141,37 +123,19 @@ fn rows_are_right(make: Factory<'_>, found: &mut Vec<String>) {
         script.rows
     });
     let expected: u64 = ops.iter().map(|op| plan.rows_expected(op)).sum();
-    expect(found, rows == Some(expected), || {
-        format!("rows: {rows:?} in all, expected {expected}")
-    });
+    expect(found, rows == Some(expected), || format!("rows: {rows:?} in all, expected {expected}"));
     close(&subject, found);
 }
 
 fn ranges_wrap(make: Factory<'_>, found: &mut Vec<String>) {
-    let plan = Plan {
-        edge: Edge::Wrap,
-        ..plan()
-    };
+    let plan = Plan { edge: Edge::Wrap, ..plan() };
     let subject = make(&plan);
     Script::new(&subject, &plan, found).run(|script| {
         for (first_key, width) in [(1000, 2), (980, 32), (1000, 1000)] {
-            script.one(
-                0,
-                Op::Select {
-                    schema: 1,
-                    first_key,
-                    width,
-                },
-            );
+            script.one(0, Op::Select { schema: 1, first_key, width });
             script.one(
                 1,
-                Op::Update {
-                    schema: 1,
-                    first_key,
-                    width: width.min(8),
-                    stamp: u64::from(width),
-                    commit: true,
-                },
+                Op::Update { schema: 1, first_key, width: width.min(8), stamp: u64::from(width), commit: true },
             );
         }
     });
@@ -191,18 +155,8 @@ fn sessions_overlap(make: Factory<'_>, found: &mut Vec<String>) {
                 let schema = (session % 2) as u32 + 1;
                 let op = match (round + session) % 3 {
                     0 => Op::Scan { schema },
-                    1 => Op::Select {
-                        schema,
-                        first_key,
-                        width: 32,
-                    },
-                    _ => Op::Update {
-                        schema,
-                        first_key,
-                        width: 8,
-                        stamp: round << 32 | session,
-                        commit: true,
-                    },
+                    1 => Op::Select { schema, first_key, width: 32 },
+                    _ => Op::Update { schema, first_key, width: 8, stamp: round << 32 | session, commit: true },
                 };
                 script.begin(session as u32, op);
             }
@@ -245,14 +199,7 @@ fn sampling_is_concurrent(make: Factory<'_>, found: &mut Vec<String>) {
         });
         Script::new(&subject, &plan, found).run(|script| {
             for round in 0..200 {
-                script.one(
-                    0,
-                    Op::Select {
-                        schema: 1,
-                        first_key: 1 + round,
-                        width: 32,
-                    },
-                );
+                script.one(0, Op::Select { schema: 1, first_key: 1 + round, width: 32 });
             }
         });
         done.request();
@@ -266,37 +213,22 @@ fn sampling_is_concurrent(make: Factory<'_>, found: &mut Vec<String>) {
 fn a_whole_run_adds_up(make: Factory<'_>, found: &mut Vec<String>) {
     let plan = plan();
     let subject = make(&plan);
-    let options = Options {
-        host: false,
-        calibrate: false,
-        ..Options::default()
-    };
+    let options = Options { host: false, calibrate: false, ..Options::default() };
     let engine = &*subject.engine;
-    match execute(
-        &plan,
-        engine,
-        &subject.clock,
-        &Stop::new(),
-        &mut Unobserved,
-        options,
-    ) {
+    match execute(&plan, engine, &subject.clock, &Stop::new(), &mut Unobserved, options) {
         Ok(data) => check_run(&plan, &data, found),
         Err(error) => found.push(format!("run: {error}")),
     }
 }
 
 fn check_run(plan: &Plan, data: &RunData, found: &mut Vec<String>) {
-    expect(found, data.verdict == Verdict::Complete, || {
-        format!("run: {:?}, {:?}", data.verdict, data.warnings)
-    });
+    expect(found, data.verdict == Verdict::Complete, || format!("run: {:?}, {:?}", data.verdict, data.warnings));
     let driver = &data.drained.driver;
     let of = |kind| driver.ops.iter().find(|op| op.kind == kind);
     let (mut ops, mut rows) = (0, 0);
-    for (kind, width) in [
-        (SELECT, u64::from(plan.work_unit)),
-        (UPDATE, u64::from(plan.update_work_unit)),
-        (SCAN, plan.scan_blocks),
-    ] {
+    for (kind, width) in
+        [(SELECT, u64::from(plan.work_unit)), (UPDATE, u64::from(plan.update_work_unit)), (SCAN, plan.scan_blocks)]
+    {
         let count = of(kind).map_or(0, |op| op.service.count());
         let touched = of(kind).map_or(0, |op| op.rows);
         expect(found, count > 0 && touched == count * width, || {
@@ -306,18 +238,13 @@ fn check_run(plan: &Plan, data: &RunData, found: &mut Vec<String>) {
         rows += touched;
     }
     let wanted = plan.sessions() as u64 * plan.work_loop;
-    expect(found, ops == wanted, || {
-        format!("run: {ops} operations, expected {wanted}")
-    });
+    expect(found, ops == wanted, || format!("run: {ops} operations, expected {wanted}"));
     // Engines that count rows and commits must agree with the client.
     let updates = of(UPDATE).map_or(0, |op| op.service.count());
     for (stat, expected) in [(stats::ROWS_VISITED, rows), (stats::USER_COMMITS, updates)] {
         let counted = data.drained.stats.get(stat);
         expect(found, counted.is_none_or(|n| n == expected), || {
-            format!(
-                "run: {} is {counted:?}, the client counted {expected}",
-                stat.name
-            )
+            format!("run: {} is {counted:?}, the client counted {expected}", stat.name)
         });
     }
 }

@@ -42,11 +42,7 @@ fn all(probe: &dyn Probe, dir: &Path, at: Asked<'_>, found: &mut Vec<String>) {
 fn with_its_server(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>) {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
     let port = port.expect("loopback has a free port").port();
-    let request = |place: &str| Request {
-        place: place.into(),
-        time: SHORT,
-        words: vec![format!("port={port}")],
-    };
+    let request = |place: &str| Request { place: place.into(), time: SHORT, words: vec![format!("port={port}")] };
     let stop = Stop::new();
     std::thread::scope(|scope| {
         let (request, stop) = (&request, &stop);
@@ -78,10 +74,7 @@ struct Heard {
 
 impl Steps for Heard {
     fn step(&self, number: usize, of: usize, _what: &str) {
-        self.steps
-            .lock()
-            .expect("no test thread panicked")
-            .push((number, of));
+        self.steps.lock().expect("no test thread panicked").push((number, of));
         if let Some((at, stop)) = &self.stop_at
             && *at == number
         {
@@ -103,9 +96,7 @@ fn names(dir: &Path) -> Vec<String> {
 
 fn leaves_nothing(when: &str, dir: &Path, found: &mut Vec<String>) {
     let names = names(dir);
-    expect(found, names.is_empty(), || {
-        format!("{when}: {names:?} is left behind")
-    });
+    expect(found, names.is_empty(), || format!("{when}: {names:?} is left behind"));
 }
 
 fn a_plan_touches_nothing(probe: &dyn Probe, dir: &Path, at: Asked<'_>, found: &mut Vec<String>) {
@@ -116,46 +107,28 @@ fn a_plan_touches_nothing(probe: &dyn Probe, dir: &Path, at: Asked<'_>, found: &
     leaves_nothing("plan", dir, found);
 }
 
-fn it_measures_and_leaves_nothing(
-    probe: &dyn Probe,
-    dir: &Path,
-    at: Asked<'_>,
-    found: &mut Vec<String>,
-) {
+fn it_measures_and_leaves_nothing(probe: &dyn Probe, dir: &Path, at: Asked<'_>, found: &mut Vec<String>) {
     let heard = Heard::default();
-    let measured = probe
-        .aim(&at())
-        .and_then(|aimed| aimed.measure(&Stop::new(), &heard));
+    let measured = probe.aim(&at()).and_then(|aimed| aimed.measure(&Stop::new(), &heard));
     match measured {
         Ok(readings) => {
-            expect(found, !readings.is_empty(), || {
-                "measure: nothing".to_owned()
-            });
-            expect(found, !readings.was_stopped(), || {
-                "measure: stopped".to_owned()
-            });
+            expect(found, !readings.is_empty(), || "measure: nothing".to_owned());
+            expect(found, !readings.was_stopped(), || "measure: stopped".to_owned());
         }
         Err(error) => found.push(format!("measure: {error}")),
     }
     let steps = heard.steps.into_inner().expect("no test thread panicked");
     let of = steps.first().map_or(0, |(_, of)| *of);
     let wanted: Vec<(usize, usize)> = (0..=of).map(|number| (number, of)).collect();
-    expect(found, of > 0 && steps == wanted, || {
-        format!("steps: {steps:?} are not 0..={of} in order")
-    });
+    expect(found, of > 0 && steps == wanted, || format!("steps: {steps:?} are not 0..={of} in order"));
     leaves_nothing("measure", dir, found);
 }
 
 fn a_stop_leaves_nothing(probe: &dyn Probe, dir: &Path, at: Asked<'_>, found: &mut Vec<String>) {
     for stop_at in [0, 2] {
         let stop = Stop::new();
-        let heard = Heard {
-            stop_at: Some((stop_at, stop.clone())),
-            ..Heard::default()
-        };
-        let ended = probe
-            .aim(&at())
-            .and_then(|aimed| aimed.measure(&stop, &heard));
+        let heard = Heard { stop_at: Some((stop_at, stop.clone())), ..Heard::default() };
+        let ended = probe.aim(&at()).and_then(|aimed| aimed.measure(&stop, &heard));
         // One that was through before that step was not stopped.
         if !stop.requested() {
             continue;
@@ -164,9 +137,7 @@ fn a_stop_leaves_nothing(probe: &dyn Probe, dir: &Path, at: Asked<'_>, found: &m
             Ok(readings) => readings.was_stopped(),
             Err(error) => matches!(error, EngineError::Interrupted),
         };
-        expect(found, said, || {
-            format!("stop at step {stop_at}: it does not say so")
-        });
+        expect(found, said, || format!("stop at step {stop_at}: it does not say so"));
         leaves_nothing(&format!("stop at step {stop_at}"), dir, found);
     }
 }
@@ -174,9 +145,7 @@ fn a_stop_leaves_nothing(probe: &dyn Probe, dir: &Path, at: Asked<'_>, found: &m
 fn every_default_is_taken(probe: &dyn Probe, at: Asked<'_>, found: &mut Vec<String>) {
     for option in probe.options().iter().filter(|o| !o.default.is_empty()) {
         let mut request = at();
-        request
-            .words
-            .push(format!("{}={}", option.name, option.default));
+        request.words.push(format!("{}={}", option.name, option.default));
         if let Err(error) = probe.aim(&request) {
             let (name, default) = (option.name, option.default);
             found.push(format!("its own default, {name}={default}: {error}"));
@@ -187,23 +156,16 @@ fn every_default_is_taken(probe: &dyn Probe, at: Asked<'_>, found: &mut Vec<Stri
 fn foreign_files_are_refused(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>) {
     let file = dir.join("theirs");
     std::fs::write(&file, "theirs").expect("the directory is writable");
-    let refused = probe
-        .aim(&Request::at(&file, SHORT))
-        .and_then(|aimed| aimed.measure(&Stop::new(), &Heard::default()));
-    expect(found, refused.is_err(), || {
-        "a foreign file: it is not refused".to_owned()
-    });
+    let refused =
+        probe.aim(&Request::at(&file, SHORT)).and_then(|aimed| aimed.measure(&Stop::new(), &Heard::default()));
+    expect(found, refused.is_err(), || "a foreign file: it is not refused".to_owned());
     let kept = std::fs::read_to_string(&file).unwrap_or_default();
-    expect(found, kept == "theirs", || {
-        "a foreign file: it was changed".to_owned()
-    });
+    expect(found, kept == "theirs", || "a foreign file: it was changed".to_owned());
     let _ = std::fs::remove_file(&file);
     leaves_nothing("a foreign file", dir, found);
     let absent = dir.join("no/such/file");
-    expect(
-        found,
-        probe.aim(&Request::at(&absent, SHORT)).is_err(),
-        || "a directory that is not there: it is not refused".to_owned(),
-    );
+    expect(found, probe.aim(&Request::at(&absent, SHORT)).is_err(), || {
+        "a directory that is not there: it is not refused".to_owned()
+    });
     leaves_nothing("a directory that is not there", dir, found);
 }

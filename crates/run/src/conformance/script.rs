@@ -33,11 +33,7 @@ pub(super) struct Open<'a> {
 
 impl<'a> Script<'a> {
     pub(super) fn new(subject: &'a Subject, plan: &'a Plan, found: &'a mut Vec<String>) -> Self {
-        Self {
-            subject,
-            plan,
-            found,
-        }
+        Self { subject, plan, found }
     }
 
     /// Opens the driver for all sessions on this thread, plays `play`, drops the driver.
@@ -57,8 +53,7 @@ impl<'a> Script<'a> {
                 Some(play(&mut open))
             }
             Err(error) => {
-                self.found
-                    .push(format!("driver: cannot be opened: {error}"));
+                self.found.push(format!("driver: cannot be opened: {error}"));
                 None
             }
         }
@@ -90,16 +85,13 @@ impl Open<'_> {
                     return;
                 }
                 Submit::Full if self.under_way.is_empty() => {
-                    self.found
-                        .push(format!("submit: Full for {op:?} with nothing in flight"));
+                    self.found.push(format!("submit: Full for {op:?} with nothing in flight"));
                     return;
                 }
                 Submit::Full => self.reap(REAP_WAIT),
             }
         }
-        self.found.push(format!(
-            "submit: no room for {op:?} after {REAPS_MAX} reaps"
-        ));
+        self.found.push(format!("submit: no room for {op:?} after {REAPS_MAX} reaps"));
     }
 
     /// Reaps until nothing is under way.
@@ -108,14 +100,9 @@ impl Open<'_> {
         while !self.under_way.is_empty() {
             let before = self.under_way.len();
             self.reap(REAP_WAIT);
-            fruitless = if self.under_way.len() < before {
-                0
-            } else {
-                fruitless + 1
-            };
+            fruitless = if self.under_way.len() < before { 0 } else { fruitless + 1 };
             if fruitless == REAPS_MAX {
-                self.found
-                    .push(format!("reap: {:?} never ended", self.under_way));
+                self.found.push(format!("reap: {:?} never ended", self.under_way));
                 self.under_way.clear();
             }
         }
@@ -140,9 +127,7 @@ impl Open<'_> {
         for Completion { tag, outcome } in out {
             match self.under_way.remove(&tag) {
                 Some((op, start_ns)) => self.ended(tag, op, start_ns, outcome),
-                None => self
-                    .found
-                    .push(format!("reap: tag {tag} has nothing in flight")),
+                None => self.found.push(format!("reap: tag {tag} has nothing in flight")),
             }
         }
     }
@@ -158,12 +143,8 @@ impl Open<'_> {
         let expected = self.plan.rows_expected(&op);
         match outcome.result {
             Ok(rows) if rows == expected => self.rows += rows,
-            Ok(rows) => self
-                .found
-                .push(format!("rows: {op:?} touched {rows}, expected {expected}")),
-            Err(error) => self
-                .found
-                .push(format!("tag {tag}: {op:?}: {}", error.text)),
+            Ok(rows) => self.found.push(format!("rows: {op:?} touched {rows}, expected {expected}")),
+            Err(error) => self.found.push(format!("tag {tag}: {op:?}: {}", error.text)),
         }
     }
 
@@ -178,8 +159,7 @@ impl Open<'_> {
                 _ => false,
             };
             if !grown {
-                self.found
-                    .push(format!("stats: {name} went back from {earlier:?}"));
+                self.found.push(format!("stats: {name} went back from {earlier:?}"));
             }
         }
         for earlier in &self.stats.events {
@@ -187,12 +167,10 @@ impl Open<'_> {
                 event.name == earlier.name && event.actor == earlier.actor
             };
             let grown = now.events.iter().find(same).is_some_and(|event| {
-                event.waits.count() >= earlier.waits.count()
-                    && event.waits.sum_ns() >= earlier.waits.sum_ns()
+                event.waits.count() >= earlier.waits.count() && event.waits.sum_ns() >= earlier.waits.sum_ns()
             });
             if !grown {
-                self.found
-                    .push(format!("stats: waits of {} went back", earlier.name));
+                self.found.push(format!("stats: waits of {} went back", earlier.name));
             }
         }
         self.stats = now;

@@ -9,10 +9,7 @@ use std::time::Duration;
 fn simulated(options: &SimOptions) -> Vec<String> {
     suite(&mut |plan| {
         let clock = Clock::simulated();
-        Subject {
-            engine: Box::new(SimEngine::new(plan, &clock, options.clone())),
-            clock,
-        }
+        Subject { engine: Box::new(SimEngine::new(plan, &clock, options.clone())), clock }
     })
 }
 
@@ -33,31 +30,15 @@ fn the_simulated_engine_passes_in_every_mode() {
 
 #[test]
 fn a_missing_row_is_found() {
-    let violations = simulated(&SimOptions {
-        loses_a_row: true,
-        ..SimOptions::default()
-    });
-    assert!(
-        violations.iter().any(|text| text.starts_with("rows:")),
-        "{violations:#?}"
-    );
-    assert!(
-        violations.iter().any(|text| text.starts_with("run:")),
-        "{violations:#?}"
-    );
+    let violations = simulated(&SimOptions { loses_a_row: true, ..SimOptions::default() });
+    assert!(violations.iter().any(|text| text.starts_with("rows:")), "{violations:#?}");
+    assert!(violations.iter().any(|text| text.starts_with("run:")), "{violations:#?}");
 }
 
 #[test]
 fn a_driver_that_cannot_open_is_found() {
-    let violations = simulated(&SimOptions {
-        refuses: true,
-        ..SimOptions::default()
-    });
-    assert!(
-        violations
-            .iter()
-            .any(|text| text.contains("cannot be opened"))
-    );
+    let violations = simulated(&SimOptions { refuses: true, ..SimOptions::default() });
+    assert!(violations.iter().any(|text| text.contains("cannot be opened")));
 }
 
 /// An engine that breaks one promise.
@@ -82,11 +63,7 @@ struct BadDriver {
 impl Engine for Bad {
     fn facts(&self) -> Vec<Fact> {
         let fact = Fact::new("engine", "bad");
-        if self.0 == Breach::NoFacts {
-            Vec::new()
-        } else {
-            vec![fact]
-        }
+        if self.0 == Breach::NoFacts { Vec::new() } else { vec![fact] }
     }
 
     fn driver_threads(&self, _sessions: usize, _cpus: usize) -> usize {
@@ -94,12 +71,7 @@ impl Engine for Bad {
     }
 
     fn driver<'a>(&'a self, _: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
-        Ok(Box::new(BadDriver {
-            breach: self.0,
-            clock: self.1.clone(),
-            waiting: Vec::new(),
-            calls: 0,
-        }))
+        Ok(Box::new(BadDriver { breach: self.0, clock: self.1.clone(), waiting: Vec::new(), calls: 0 }))
     }
 
     fn sample(&self) -> StatSet {
@@ -130,10 +102,7 @@ impl Driver for BadDriver {
             for _ in 0..=u32::from(self.breach == Breach::TwiceReturned) {
                 out.push(Completion {
                     tag,
-                    outcome: Outcome {
-                        end_ns: self.clock.now_ns() + ahead,
-                        result: Ok(rows),
-                    },
+                    outcome: Outcome { end_ns: self.clock.now_ns() + ahead, result: Ok(rows) },
                 });
             }
         }
@@ -144,14 +113,7 @@ impl Driver for BadDriver {
         self.calls += 1;
         let up = 1000 + self.calls;
         let down = 1000 - self.calls;
-        into.add(
-            stats::TABLE_SCANS,
-            if self.breach == Breach::StatsGoBack {
-                down
-            } else {
-                up
-            },
-        );
+        into.add(stats::TABLE_SCANS, if self.breach == Breach::StatsGoBack { down } else { up });
     }
 }
 
@@ -164,13 +126,7 @@ fn every_breach_is_found_out() {
         (Breach::FullForever, "Full"),
         (Breach::NoFacts, "facts"),
     ] {
-        let violations = suite(&mut |_| Subject {
-            engine: Box::new(Bad(breach, Clock::real())),
-            clock: Clock::real(),
-        });
-        assert!(
-            violations.iter().any(|text| text.contains(word)),
-            "{word}: {violations:#?}"
-        );
+        let violations = suite(&mut |_| Subject { engine: Box::new(Bad(breach, Clock::real())), clock: Clock::real() });
+        assert!(violations.iter().any(|text| text.contains(word)), "{word}: {violations:#?}");
     }
 }

@@ -4,38 +4,22 @@ use crate::engine::{EngineError, Line, LineValue};
 
 /// A text as it is.
 pub fn text(key: &'static str, label: &str, value: String) -> Line {
-    Line {
-        key,
-        label: label.to_owned(),
-        value: LineValue::Text(value),
-    }
+    Line { key, label: label.to_owned(), value: LineValue::Text(value) }
 }
 
 /// A number as it is.
 pub fn count(key: &'static str, label: &str, value: u64) -> Line {
-    Line {
-        key,
-        label: label.to_owned(),
-        value: LineValue::Count(value),
-    }
+    Line { key, label: label.to_owned(), value: LineValue::Count(value) }
 }
 
 /// A byte count; the label says it for people too.
 pub fn bytes(key: &'static str, label: &str, value: u64) -> Line {
-    Line {
-        key,
-        label: format!("{label}, bytes ({})", mebibytes(value)),
-        value: LineValue::Count(value),
-    }
+    Line { key, label: format!("{label}, bytes ({})", mebibytes(value)), value: LineValue::Count(value) }
 }
 
 /// Rounded to three digits after the point.
 pub fn decimal(key: &'static str, label: &str, value: f64) -> Line {
-    Line {
-        key,
-        label: label.to_owned(),
-        value: LineValue::Decimal((value * 1000.0).round() / 1000.0),
-    }
+    Line { key, label: label.to_owned(), value: LineValue::Decimal((value * 1000.0).round() / 1000.0) }
 }
 
 /// A byte count for people.

@@ -23,11 +23,7 @@ impl Room {
     /// # Errors
     /// I/O errors.
     pub fn of(path: &Path) -> Result<Self, EngineError> {
-        let mut at = if path.is_absolute() {
-            path.to_path_buf()
-        } else {
-            Path::new(".").join(path)
-        };
+        let mut at = if path.is_absolute() { path.to_path_buf() } else { Path::new(".").join(path) };
         loop {
             match rustix::fs::statvfs(&at) {
                 Ok(stat) => {
@@ -39,9 +35,7 @@ impl Room {
                 }
                 Err(e) => {
                     let e = std::io::Error::from(e);
-                    if !matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
-                        || !at.pop()
-                    {
+                    if !matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) || !at.pop() {
                         return Err(EngineError::Io {
                             what: format!("reading the free space of {}", path.display()),
                             source: e,

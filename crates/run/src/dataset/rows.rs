@@ -60,9 +60,7 @@ pub struct Random(SplitMix64);
 impl Random {
     /// For row `row` of data set `data_set`; rows of different numbers have nothing in common.
     pub fn of_row(data_set: u64, row: u64) -> Self {
-        Self(SplitMix64(
-            data_set ^ row.wrapping_mul(0xd6e8_feb8_6659_fd93),
-        ))
+        Self(SplitMix64(data_set ^ row.wrapping_mul(0xd6e8_feb8_6659_fd93)))
     }
 
     /// Fills a column with random upper-case alphanumerics, all but its compressible share.
@@ -91,9 +89,6 @@ pub fn drawn_id() -> Result<u64, EngineError> {
     let mut bytes = [0; 8];
     File::open(path)
         .and_then(|mut file| file.read_exact(&mut bytes))
-        .map_err(|source| EngineError::Io {
-            what: format!("reading {path}"),
-            source,
-        })?;
+        .map_err(|source| EngineError::Io { what: format!("reading {path}"), source })?;
     Ok(u64::from_le_bytes(bytes))
 }

@@ -14,18 +14,12 @@ const SLICE_NS_MAX: Ns = NS_PER_S;
 
 impl Worker<'_> {
     /// Has the target perform a session's next operations, up to `limit` (a mark or the stop).
-    pub(super) fn perform(
-        &mut self,
-        driver: &mut dyn Driver,
-        tag: Tag,
-        limit: Ns,
-    ) -> Result<(), EngineError> {
+    pub(super) fn perform(&mut self, driver: &mut dyn Driver, tag: Tag, limit: Ns) -> Result<(), EngineError> {
         let more = self.decide_ahead(tag, driver.slice_ops());
         let slot = &mut self.slots[tag as usize];
         self.slice.clear();
         self.slice.push(slot.step.op);
-        self.slice
-            .extend(slot.ahead.iter().take(more).map(|step| step.op));
+        self.slice.extend(slot.ahead.iter().take(more).map(|step| step.op));
         let (board, session) = (&self.control.board, slot.reading.session);
         board.set(session, Place::Engine, &slot.step.op);
         let done = driver.perform(Slice {
@@ -65,8 +59,7 @@ impl Worker<'_> {
         }
         let slot = &mut self.slots[tag as usize];
         if !slot.begun && !done.outcomes.is_empty() {
-            self.recorder
-                .waited_for_client(done.begin_ns.saturating_sub(slot.start_ns));
+            self.recorder.waited_for_client(done.begin_ns.saturating_sub(slot.start_ns));
             self.recorder.begin(slot, done.begin_ns, self.gate_ns);
         }
         let mut next = Next::At(0);

@@ -34,22 +34,14 @@ pub(super) fn facts() -> Vec<Fact> {
         for (dir, group) in upward(&root.join("blkio"), path) {
             for (kind, _, file) in KINDS {
                 let found = fs::read_to_string(dir.join(file)).unwrap_or_default();
-                throttle(
-                    &found,
-                    kind,
-                    &format!("blkio throttle of {group}"),
-                    &mut limits,
-                );
+                throttle(&found, kind, &format!("blkio throttle of {group}"), &mut limits);
             }
         }
     }
     limits
         .into_iter()
         .filter_map(|((number, kind), (per_s, by))| {
-            Some(Fact {
-                name: format!("io_cap_{}_{kind}", disk_of(&number)?),
-                value: format!("{per_s} by {by}"),
-            })
+            Some(Fact { name: format!("io_cap_{}_{kind}", disk_of(&number)?), value: format!("{per_s} by {by}") })
         })
         .collect()
 }
@@ -57,16 +49,11 @@ pub(super) fn facts() -> Vec<Fact> {
 /// The group's directory and every one above it: the tightest limit on the way counts.
 fn upward(hierarchy: &Path, path: &str) -> Vec<(PathBuf, String)> {
     let inside = Path::new(path.trim_start_matches('/'));
-    inside
-        .ancestors()
-        .map(|group| (hierarchy.join(group), format!("/{}", group.display())))
-        .collect()
+    inside.ancestors().map(|group| (hierarchy.join(group), format!("/{}", group.display()))).collect()
 }
 
 fn tighten(limits: &mut Limits, number: &str, kind: &'static str, per_s: u64, by: &str) {
-    let known = limits
-        .entry((number.to_owned(), kind))
-        .or_insert_with(|| (per_s, by.to_owned()));
+    let known = limits.entry((number.to_owned(), kind)).or_insert_with(|| (per_s, by.to_owned()));
     if per_s < known.0 {
         *known = (per_s, by.to_owned());
     }
@@ -110,24 +97,12 @@ mod tests {
     #[test]
     fn both_versions_limits_are_read_and_the_tightest_counts() {
         let mut limits = Limits::new();
-        io_max(
-            "254:0 rbps=max wbps=1048576 riops=5000 wiops=max\n",
-            "outer",
-            &mut limits,
-        );
+        io_max("254:0 rbps=max wbps=1048576 riops=5000 wiops=max\n", "outer", &mut limits);
         throttle("254:0 4000\n8:0 0\n", "read_iops", "inner", &mut limits);
         throttle("254:0 9000\n", "read_iops", "outermost", &mut limits);
-        let found: Vec<(&str, u64, &str)> = limits
-            .iter()
-            .map(|((_, kind), (per_s, by))| (*kind, *per_s, by.as_str()))
-            .collect();
-        assert_eq!(
-            found,
-            [
-                ("read_iops", 4000, "inner"),
-                ("write_bytes", 1_048_576, "outer")
-            ]
-        );
+        let found: Vec<(&str, u64, &str)> =
+            limits.iter().map(|((_, kind), (per_s, by))| (*kind, *per_s, by.as_str())).collect();
+        assert_eq!(found, [("read_iops", 4000, "inner"), ("write_bytes", 1_048_576, "outer")]);
     }
 
     #[test]

@@ -27,25 +27,13 @@ pub fn facts() -> Vec<Fact> {
         known(facts::CPU_MODEL.name, model(&cpuinfo)),
         known(facts::CPUS.name, cpus.map(|cpus| cpus.to_string())),
         known("cpus_online", sys(&format!("{cpu}/online"))),
-        known(
-            "cpu_threads_per_core",
-            sys(&format!("{cpu}/smt/active")).map(smt),
-        ),
-        known(
-            "cpu_governor",
-            sys(&format!("{cpu}/cpu0/cpufreq/scaling_governor")),
-        ),
-        known(
-            "cpu_frequency_max_khz",
-            sys(&format!("{cpu}/cpu0/cpufreq/cpuinfo_max_freq")),
-        ),
+        known("cpu_threads_per_core", sys(&format!("{cpu}/smt/active")).map(smt)),
+        known("cpu_governor", sys(&format!("{cpu}/cpu0/cpufreq/scaling_governor"))),
+        known("cpu_frequency_max_khz", sys(&format!("{cpu}/cpu0/cpufreq/cpuinfo_max_freq"))),
         known("numa_nodes", sys("/sys/devices/system/node/online")),
         known(facts::MEMORY_BYTES.name, memory("total")),
         known("swap_bytes", memory("swap_total")),
-        known(
-            "transparent_huge_pages",
-            sys("/sys/kernel/mm/transparent_hugepage/enabled").map(chosen),
-        ),
+        known("transparent_huge_pages", sys("/sys/kernel/mm/transparent_hugepage/enabled").map(chosen)),
         known(facts::VIRTUALISATION.name, virtualisation(&cpuinfo)),
         known(facts::PRODUCT.name, product()),
         known("clocksource", sys(&format!("{clock}/current_clocksource"))),
@@ -67,10 +55,7 @@ fn smt(active: String) -> String {
 
 /// The word in brackets of a sysfs choice: `always [madvise] never`.
 fn chosen(choice: String) -> String {
-    let inner = choice
-        .split_once('[')
-        .and_then(|(_, rest)| rest.split_once(']'))
-        .map(|(word, _)| word.to_owned());
+    let inner = choice.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(word, _)| word.to_owned());
     inner.unwrap_or(choice)
 }
 
@@ -90,9 +75,7 @@ fn virtualisation(cpuinfo: &str) -> Option<String> {
         return Some(format!("guest ({})", kind.trim()));
     }
     let flags = text::cpuinfo(cpuinfo, "flags")?;
-    let guest = flags
-        .split_ascii_whitespace()
-        .any(|flag| flag == "hypervisor");
+    let guest = flags.split_ascii_whitespace().any(|flag| flag == "hypervisor");
     Some(if guest { "guest" } else { "none seen" }.to_owned())
 }
 
@@ -100,25 +83,17 @@ fn product() -> Option<String> {
     let dmi = |name: &str| fs::read_to_string(format!("/sys/class/dmi/id/{name}")).ok();
     let vendor = dmi("sys_vendor")?;
     let name = dmi("product_name").unwrap_or_default();
-    Some(
-        format!("{} {}", vendor.trim(), name.trim())
-            .trim()
-            .to_owned(),
-    )
+    Some(format!("{} {}", vendor.trim(), name.trim()).trim().to_owned())
 }
 
 fn os_release() -> Option<String> {
     let text = fs::read_to_string("/etc/os-release").ok()?;
-    text.lines()
-        .find_map(|line| line.strip_prefix("PRETTY_NAME="))
-        .map(|name| name.trim_matches('"').to_owned())
+    text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).map(|name| name.trim_matches('"').to_owned())
 }
 
 fn locked_memory() -> String {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock);
-    limit
-        .current
-        .map_or_else(|| "unlimited".to_owned(), |bytes| bytes.to_string())
+    limit.current.map_or_else(|| "unlimited".to_owned(), |bytes| bytes.to_string())
 }
 
 #[cfg(test)]

@@ -93,11 +93,7 @@ impl Watch {
 impl Limits {
     fn usable_millicpus(&self) -> Option<u64> {
         let online = text::cpu_list(&self.online);
-        let allowed: BTreeSet<u32> = self
-            .affinity
-            .keys()
-            .flat_map(|list| text::cpu_list(list))
-            .collect();
+        let allowed: BTreeSet<u32> = self.affinity.keys().flat_map(|list| text::cpu_list(list)).collect();
         let cpus = match (online.is_empty(), allowed.is_empty()) {
             (true, true) => return None,
             (true, false) => allowed.len(),
@@ -208,10 +204,7 @@ pub(super) fn upward(root: &Path, path: &str) -> Vec<PathBuf> {
 fn v2_quota(dir: &Path) -> Option<Quota> {
     let words = fs::read_to_string(dir.join("cpu.max")).ok()?;
     let millicpus = text::cpu_max_millis(&words)?;
-    Some(Quota {
-        millicpus,
-        words: words_of(words.trim()),
-    })
+    Some(Quota { millicpus, words: words_of(words.trim()) })
 }
 
 fn v1_quota(dir: &Path) -> Option<Quota> {
@@ -223,10 +216,7 @@ fn v1_quota(dir: &Path) -> Option<Quota> {
         true => format!("max {period}"),
         false => format!("{quota} {period}"),
     };
-    Some(Quota {
-        millicpus: text::cpu_max_millis(&text)?,
-        words: words_of(&text),
-    })
+    Some(Quota { millicpus: text::cpu_max_millis(&text)?, words: words_of(&text) })
 }
 
 #[cfg(test)]
@@ -236,14 +226,8 @@ mod tests {
     fn limits(online: &str, millicpus: Option<u64>, affinity: &[(&str, usize)]) -> Limits {
         Limits {
             online: online.to_owned(),
-            quota: Some(Quota {
-                millicpus,
-                words: "cpu.max".to_owned(),
-            }),
-            affinity: affinity
-                .iter()
-                .map(|(l, n)| ((*l).to_owned(), *n))
-                .collect(),
+            quota: Some(Quota { millicpus, words: "cpu.max".to_owned() }),
+            affinity: affinity.iter().map(|(l, n)| ((*l).to_owned(), *n)).collect(),
             main: affinity[0].0.to_owned(),
         }
     }
@@ -252,10 +236,7 @@ mod tests {
     fn the_tightest_limit_counts() {
         let usable = |limits: Limits| limits.usable_millicpus();
         assert_eq!(usable(limits("0-7", None, &[("0-7", 8)])), Some(8000));
-        assert_eq!(
-            usable(limits("0-7", None, &[("0-1", 1), ("1-2", 1)])),
-            Some(3000)
-        );
+        assert_eq!(usable(limits("0-7", None, &[("0-1", 1), ("1-2", 1)])), Some(3000));
         assert_eq!(usable(limits("0-1", None, &[("0-7", 8)])), Some(2000));
         assert_eq!(usable(limits("0-7", Some(1500), &[("0-7", 8)])), Some(1500));
         assert_eq!(usable(limits("0-7", Some(9000), &[("0-7", 8)])), Some(8000));
@@ -266,21 +247,15 @@ mod tests {
     fn each_change_is_named_with_its_old_and_new_value() {
         let old = limits("0-3", None, &[("0-3", 4)]);
         let now = limits("0-2", Some(1500), &[("0", 1), ("0-3", 3)]);
-        let seen: Vec<_> = differences(&old, &now)
-            .into_iter()
-            .map(|change| (change.limit, change.from, change.to))
-            .collect();
+        let seen: Vec<_> =
+            differences(&old, &now).into_iter().map(|change| (change.limit, change.from, change.to)).collect();
         let s = str::to_owned;
         assert_eq!(
             seen,
             [
                 (Limit::Online, s("0-3"), s("0-2")),
                 (Limit::Quota, s("no limit"), s("1.500 CPUs (cpu.max)")),
-                (
-                    Limit::Affinity,
-                    s("0-3"),
-                    s("0 (1 thread), 0-3 (3 threads)")
-                ),
+                (Limit::Affinity, s("0-3"), s("0 (1 thread), 0-3 (3 threads)")),
                 (Limit::MainAffinity, s("0-3"), s("0")),
             ]
         );
@@ -290,10 +265,7 @@ mod tests {
     #[test]
     fn a_process_moved_as_a_whole_is_one_change_and_an_unreadable_limit_none() {
         let old = limits("0-3", None, &[("0-3", 4)]);
-        assert_eq!(
-            differences(&old, &limits("0-3", None, &[("1", 4)])).len(),
-            1
-        );
+        assert_eq!(differences(&old, &limits("0-3", None, &[("1", 4)])).len(), 1);
         assert!(differences(&old, &limits("", None, &[("", 4)])).is_empty());
     }
 

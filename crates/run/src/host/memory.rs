@@ -63,11 +63,7 @@ fn room_of_host() -> Option<Room> {
     let by = PathBuf::from("/proc/meminfo");
     let gauges = text::meminfo(&fs::read_to_string(&by).ok()?);
     let of = |name: &str| gauges.get(name).copied();
-    Some(Room {
-        free_bytes: of("available")?,
-        limit_bytes: of("total")?,
-        by,
-    })
+    Some(Room { free_bytes: of("available")?, limit_bytes: of("total")?, by })
 }
 
 /// Names of the files of one version: the limit, what counts in `memory.stat`.
@@ -76,14 +72,8 @@ struct Names {
     counted: &'static [&'static str],
 }
 
-const V2: Names = Names {
-    limit: "memory.max",
-    counted: &["anon", "kernel", "shmem"],
-};
-const V1: Names = Names {
-    limit: "memory.limit_in_bytes",
-    counted: &["total_rss", "total_shmem"],
-};
+const V2: Names = Names { limit: "memory.max", counted: &["anon", "kernel", "shmem"] };
+const V1: Names = Names { limit: "memory.limit_in_bytes", counted: &["total_rss", "total_shmem"] };
 
 /// The same below another root.
 fn room_in(root: &Path, membership: &str) -> Option<Room> {
@@ -95,8 +85,7 @@ fn room_in(root: &Path, membership: &str) -> Option<Room> {
     };
     let groups = [v2, v1].into_iter().flatten().flat_map(|(path, names)| {
         let each = roots(names).into_iter();
-        each.flat_map(move |root| super::limits::upward(&root, path))
-            .filter_map(move |dir| room_of(&dir, names))
+        each.flat_map(move |root| super::limits::upward(&root, path)).filter_map(move |dir| room_of(&dir, names))
     });
     groups.min_by_key(|room| room.free_bytes)
 }
@@ -105,16 +94,9 @@ fn room_of(dir: &Path, names: &Names) -> Option<Room> {
     let by = dir.join(names.limit);
     let limit_bytes: u64 = fs::read_to_string(&by).ok()?.trim().parse().ok()?;
     let stat = fs::read_to_string(dir.join("memory.stat")).ok()?;
-    let counted = names
-        .counted
-        .iter()
-        .filter_map(|key| text::keyed(&stat, key));
+    let counted = names.counted.iter().filter_map(|key| text::keyed(&stat, key));
     let used = counted.fold(0, u64::saturating_add);
-    (limit_bytes < NO_LIMIT).then(|| Room {
-        free_bytes: limit_bytes.saturating_sub(used),
-        limit_bytes,
-        by,
-    })
+    (limit_bytes < NO_LIMIT).then(|| Room { free_bytes: limit_bytes.saturating_sub(used), limit_bytes, by })
 }
 
 #[cfg(test)]
@@ -134,29 +116,16 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let root = dir.path();
         assert_eq!(room_in(root, "0::/a/b\n"), None);
-        group(
-            root,
-            "a/b",
-            &[("memory.max", "max\n"), ("memory.stat", "anon 5\n")],
-        );
+        group(root, "a/b", &[("memory.max", "max\n"), ("memory.stat", "anon 5\n")]);
         assert_eq!(room_in(root, "0::/a/b\n"), None);
-        let files = [
-            ("memory.max", "1000\n"),
-            ("memory.stat", "anon 100\nfile 800\nkernel 50\n"),
-        ];
+        let files = [("memory.max", "1000\n"), ("memory.stat", "anon 100\nfile 800\nkernel 50\n")];
         group(root, "a", &files);
         let found = room_in(root, "0::/a/b\n").expect("a limit");
         assert_eq!((found.free_bytes, found.limit_bytes), (850, 1000));
         assert_eq!(found.by, root.join("a/memory.max"));
-        let none = [
-            ("memory.limit_in_bytes", "9223372036854771712\n"),
-            ("memory.stat", "total_rss 1\n"),
-        ];
+        let none = [("memory.limit_in_bytes", "9223372036854771712\n"), ("memory.stat", "total_rss 1\n")];
         group(root, "memory", &none);
-        let tight = [
-            ("memory.limit_in_bytes", "500\n"),
-            ("memory.stat", "rss 9\ntotal_rss 600\n"),
-        ];
+        let tight = [("memory.limit_in_bytes", "500\n"), ("memory.stat", "rss 9\ntotal_rss 600\n")];
         group(root, "memory/c", &tight);
         let found = room_in(root, "4:memory:/c\n0::/a/b\n").expect("a limit");
         assert_eq!((found.free_bytes, found.limit_bytes), (0, 500));

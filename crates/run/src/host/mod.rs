@@ -75,8 +75,7 @@ impl Sampler {
             vmstat: text::vmstat(&read("/proc/vmstat")),
             nets: text::net_dev(&read("/proc/net/dev")),
             load: text::loadavg(&read("/proc/loadavg")),
-            process_rss_bytes: text::statm_rss_pages(&read("/proc/self/statm"))
-                .map(|pages| pages * self.page_bytes),
+            process_rss_bytes: text::statm_rss_pages(&read("/proc/self/statm")).map(|pages| pages * self.page_bytes),
             process_cpu_ns: Some(process_cpu_ns()),
             ..HostReading::default()
         };
@@ -132,40 +131,18 @@ fn process_cpu_ns() -> u64 {
 fn cgroup() -> Option<Cgroup> {
     let membership = read("/proc/self/cgroup");
     let candidates = [
-        (
-            text::cgroup_path(&membership, ""),
-            "",
-            "throttled_usec",
-            1000,
-        ),
-        (
-            text::cgroup_path(&membership, "cpu"),
-            "cpu,cpuacct",
-            "throttled_time",
-            1,
-        ),
-        (
-            text::cgroup_path(&membership, "cpu"),
-            "cpu",
-            "throttled_time",
-            1,
-        ),
+        (text::cgroup_path(&membership, ""), "", "throttled_usec", 1000),
+        (text::cgroup_path(&membership, "cpu"), "cpu,cpuacct", "throttled_time", 1),
+        (text::cgroup_path(&membership, "cpu"), "cpu", "throttled_time", 1),
     ];
     for (path, controller, key, ns_per_unit) in candidates {
         let Some(path) = path else { continue };
         let root = Path::new("/sys/fs/cgroup").join(controller);
         // Inside a container the path of the host may not exist: then the root is ours.
-        for file in [
-            root.join(path.trim_start_matches('/')).join("cpu.stat"),
-            root.join("cpu.stat"),
-        ] {
+        for file in [root.join(path.trim_start_matches('/')).join("cpu.stat"), root.join("cpu.stat")] {
             let found = fs::read_to_string(&file).unwrap_or_default();
             if text::keyed(&found, key).is_some() {
-                return Some(Cgroup {
-                    file,
-                    key,
-                    ns_per_unit,
-                });
+                return Some(Cgroup { file, key, ns_per_unit });
             }
         }
     }
@@ -187,11 +164,6 @@ mod tests {
         assert!(first.memory_bytes["total"] > first.memory_bytes["available"]);
         let cpu = |reading: &HostReading| reading.cpu_ns.expect("a cpu line").iter().sum::<u64>();
         assert!(cpu(&second) >= cpu(&first));
-        assert!(
-            first
-                .disks
-                .iter()
-                .all(|disk| sampler.disks().contains(&disk.name))
-        );
+        assert!(first.disks.iter().all(|disk| sampler.disks().contains(&disk.name)));
     }
 }

@@ -136,11 +136,7 @@ pub fn vmstat(text: &str) -> BTreeMap<String, u64> {
 #[must_use]
 pub fn loadavg(text: &str) -> Option<[f64; 3]> {
     let mut fields = text.split_ascii_whitespace().map(str::parse::<f64>);
-    Some([
-        fields.next()?.ok()?,
-        fields.next()?.ok()?,
-        fields.next()?.ok()?,
-    ])
+    Some([fields.next()?.ok()?, fields.next()?.ok()?, fields.next()?.ok()?])
 }
 
 /// Pressure-stall totals of one resource.
@@ -164,10 +160,7 @@ pub fn pressure(text: &str) -> Pressure {
             .ok()
             .map(|us| us.saturating_mul(1000))
     };
-    Pressure {
-        some_ns: total("some"),
-        full_ns: total("full"),
-    }
+    Pressure { some_ns: total("some"), full_ns: total("full") }
 }
 
 /// `/proc/net/dev` without loopback.
@@ -179,10 +172,7 @@ pub fn net_dev(text: &str) -> Vec<NetReading> {
 fn interface(line: &str) -> Option<NetReading> {
     let (name, counters) = line.split_once(':')?;
     let name = name.trim();
-    let values: Vec<u64> = counters
-        .split_ascii_whitespace()
-        .map_while(|field| field.parse().ok())
-        .collect();
+    let values: Vec<u64> = counters.split_ascii_whitespace().map_while(|field| field.parse().ok()).collect();
     // Receive: bytes packets errs drop fifo frame compressed multicast; transmit: bytes packets errs drop ...
     if name == "lo" || values.len() < 12 {
         return None;
@@ -214,9 +204,7 @@ pub fn statm_rss_pages(text: &str) -> Option<u64> {
 pub fn keyed(text: &str, key: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let mut fields = line.split_ascii_whitespace();
-        (fields.next() == Some(key))
-            .then(|| number(fields.next()))
-            .flatten()
+        (fields.next() == Some(key)).then(|| number(fields.next())).flatten()
     })
 }
 
@@ -228,10 +216,7 @@ pub fn cgroup_path<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
         let mut fields = line.splitn(3, ':').skip(1);
         let controllers = fields.next()?;
         let path = fields.next()?;
-        controllers
-            .split(',')
-            .any(|name| name == controller)
-            .then_some(path)
+        controllers.split(',').any(|name| name == controller).then_some(path)
     })
 }
 
@@ -256,9 +241,7 @@ pub fn cpu_list(text: &str) -> BTreeSet<u32> {
 /// The CPU list a thread may run on, of `/proc/PID/status`.
 #[must_use]
 pub fn cpus_allowed(text: &str) -> Option<&str> {
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     Some(line.trim()).filter(|list| !list.is_empty())
 }
 
@@ -348,10 +331,7 @@ mod tests {
                     \x20 eth0:100 2 1 2 0 0 0 0 300 4 3 4 0 0 0 0\n";
         let nets = net_dev(text);
         assert_eq!(nets.len(), 1);
-        assert_eq!(
-            (nets[0].rx_bytes, nets[0].tx_bytes, nets[0].errors),
-            (100, 300, 10)
-        );
+        assert_eq!((nets[0].rx_bytes, nets[0].tx_bytes, nets[0].errors), (100, 300, 10));
     }
 
     #[test]

@@ -2,9 +2,7 @@
 //! What remains is the cost of the loop itself, the harness floor.
 
 use crate::counted::Counted;
-use crate::engine::{
-    Assignment, Completion, Driver, Engine, EngineError, Op, Outcome, Submit, Tag,
-};
+use crate::engine::{Assignment, Completion, Driver, Engine, EngineError, Op, Outcome, Submit, Tag};
 use crate::plan::Plan;
 use assay_measure::clock::{Clock, Ns};
 use assay_measure::snapshot::{Fact, StatSet};
@@ -22,11 +20,7 @@ impl NullEngine {
     /// For `plan`, by `clock`.
     #[must_use]
     pub fn new(plan: &Plan, clock: &Clock) -> Self {
-        Self {
-            clock: clock.clone(),
-            scan_blocks: plan.scan_blocks,
-            block_bytes: plan.block_bytes,
-        }
+        Self { clock: clock.clone(), scan_blocks: plan.scan_blocks, block_bytes: plan.block_bytes }
     }
 }
 
@@ -51,10 +45,7 @@ impl Engine for NullEngine {
     }
 
     fn driver<'a>(&'a self, _assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
-        Ok(Box::new(NullDriver {
-            engine: self,
-            counted: Counted::default(),
-        }))
+        Ok(Box::new(NullDriver { engine: self, counted: Counted::default() }))
     }
 
     fn sample(&self) -> StatSet {
@@ -73,10 +64,7 @@ impl Engine for NullEngine {
 impl Driver for NullDriver<'_> {
     fn submit(&mut self, _tag: Tag, op: &Op, _now_ns: Ns) -> Submit {
         let rows = self.counted.count(op, self.engine.scan_blocks);
-        Submit::Done(Outcome {
-            end_ns: self.engine.clock.now_ns(),
-            result: Ok(rows),
-        })
+        Submit::Done(Outcome { end_ns: self.engine.clock.now_ns(), result: Ok(rows) })
     }
 
     fn reap(&mut self, _timeout: Duration, _out: &mut Vec<Completion>) -> Result<(), EngineError> {

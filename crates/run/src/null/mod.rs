@@ -20,9 +20,7 @@ const SCHEMAS_DEFAULT: u32 = 4;
 pub struct Null;
 
 fn nothing(what: &str) -> EngineError {
-    EngineError::Usage(format!(
-        "the null target stores nothing, so there is nothing to {what}"
-    ))
+    EngineError::Usage(format!("the null target stores nothing, so there is nothing to {what}"))
 }
 
 impl Target for Null {
@@ -112,14 +110,8 @@ mod tests {
     use assay_measure::config::{Tables, command_line, resolve};
 
     fn settings(given: &[(&str, &str)]) -> Settings {
-        let tables = Tables {
-            target: "null",
-            params: Null.params(),
-            others: &[],
-        };
-        let options = given
-            .iter()
-            .map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
+        let tables = Tables { target: "null", params: Null.params(), others: &[] };
+        let options = given.iter().map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
         resolve(&tables, &[command_line(options)]).settings
     }
 
@@ -146,12 +138,8 @@ mod tests {
 
     #[test]
     fn its_runs_go_together_and_there_is_nothing_to_claim() {
-        let violations = claims_suite_of_nothing(Ground {
-            target: &Null,
-            location: "",
-            settings: &settings(&[]),
-            runs_share: true,
-        });
+        let violations =
+            claims_suite_of_nothing(Ground { target: &Null, location: "", settings: &settings(&[]), runs_share: true });
         assert!(violations.is_empty(), "{violations:#?}");
     }
 

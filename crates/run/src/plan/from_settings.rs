@@ -25,10 +25,7 @@ impl Plan {
         threads: u32,
         run_stamp: u32,
     ) -> Result<Self, Vec<Problem>> {
-        let mut check = Check {
-            settings,
-            problems: Vec::new(),
-        };
+        let mut check = Check { settings, problems: Vec::new() };
         let mut plan = Self::plain(schemas.max(1), threads.max(1), data.scale_blocks);
         plan.block_bytes = data.block_bytes;
         plan.scan_blocks = data.scan_blocks;
@@ -44,11 +41,7 @@ impl Plan {
         check.update_hot_spot(&mut plan);
         check.think(&mut plan);
         check.compat(&plan);
-        if check.problems.is_empty() {
-            Ok(plan)
-        } else {
-            Err(check.problems)
-        }
+        if check.problems.is_empty() { Ok(plan) } else { Err(check.problems) }
     }
 }
 
@@ -60,15 +53,8 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn problem(&mut self, name: &str, text: String) {
-        let place = self.find(name).map_or_else(
-            || "command line".to_owned(),
-            |found| place_of(&found.origin),
-        );
-        self.problems.push(Problem {
-            error: true,
-            place,
-            text,
-        });
+        let place = self.find(name).map_or_else(|| "command line".to_owned(), |found| place_of(&found.origin));
+        self.problems.push(Problem { error: true, place, text });
     }
 
     /// A parameter that may be in no table (an engine's own, or a later one).
@@ -77,8 +63,7 @@ impl Check<'_> {
     }
 
     fn given(&self, name: &str) -> bool {
-        self.find(name)
-            .is_some_and(|found| found.origin != Origin::Default)
+        self.find(name).is_some_and(|found| found.origin != Origin::Default)
     }
 
     /// A whole number that may be in no table or unset.
@@ -91,10 +76,7 @@ impl Check<'_> {
 
     fn size(&mut self, plan: &mut Plan, data: &DataSet, schemas: u32, threads: u32) {
         if schemas == 0 || schemas > SCHEMAS_MAX {
-            self.problem(
-                "SCHEMAS",
-                format!("{schemas} schemas: the range is 1 to {SCHEMAS_MAX}"),
-            );
+            self.problem("SCHEMAS", format!("{schemas} schemas: the range is 1 to {SCHEMAS_MAX}"));
         } else if schemas > data.schemas {
             self.problem(
                 "SCHEMAS",
@@ -108,9 +90,7 @@ impl Check<'_> {
         if threads == 0 || sessions > SESSIONS_MAX {
             self.problem(
                 "THREADS_PER_SCHEMA",
-                format!(
-                    "{schemas} schemas x {threads} threads: a run takes 1 to {SESSIONS_MAX} sessions"
-                ),
+                format!("{schemas} schemas x {threads} threads: a run takes 1 to {SESSIONS_MAX} sessions"),
             );
         }
         let asked = self.int("BLOCK_SZ").unwrap_or(data.block_bytes);
@@ -133,10 +113,8 @@ impl Check<'_> {
             return;
         };
         let sessions = u32::try_from(sessions).unwrap_or(u32::MAX);
-        let by_both = ["SESSIONS", "THREADS_PER_SCHEMA"].map(|name| {
-            self.find(name)
-                .is_some_and(|found| found.origin == Origin::CommandLine)
-        });
+        let by_both = ["SESSIONS", "THREADS_PER_SCHEMA"]
+            .map(|name| self.find(name).is_some_and(|found| found.origin == Origin::CommandLine));
         if by_both == [true, true] {
             self.problem(
                 "SESSIONS",
@@ -168,9 +146,7 @@ impl Check<'_> {
             );
         }
         plan.work_unit = self.settings.int("WORK_UNIT") as u32;
-        plan.update_work_unit = self
-            .int("UPDATE_WORK_UNIT")
-            .map_or(plan.work_unit, |width| width as u32);
+        plan.update_work_unit = self.int("UPDATE_WORK_UNIT").map_or(plan.work_unit, |width| width as u32);
         let minimum = SCALE_MIN.max(u64::from(plan.work_unit));
         if plan.scale < minimum && plan.scale < data.scale_blocks {
             self.problem(
@@ -181,17 +157,11 @@ impl Check<'_> {
                 ),
             );
         }
-        for (name, width) in [
-            ("WORK_UNIT", plan.work_unit),
-            ("UPDATE_WORK_UNIT", plan.update_work_unit),
-        ] {
+        for (name, width) in [("WORK_UNIT", plan.work_unit), ("UPDATE_WORK_UNIT", plan.update_work_unit)] {
             if u64::from(width) > plan.scale || width == 0 {
                 self.problem(
                     name,
-                    format!(
-                        "{name}={width} does not fit SCALE of {} blocks: the range is 1 to SCALE",
-                        plan.scale
-                    ),
+                    format!("{name}={width} does not fit SCALE of {} blocks: the range is 1 to SCALE", plan.scale),
                 );
             }
         }
@@ -235,8 +205,7 @@ impl Check<'_> {
             }
         }
         let no_scan_table = plan.scan_blocks == 0
-            || self.given("SCAN_TABLE_SZ")
-                && self.settings.blocks("SCAN_TABLE_SZ", plan.block_bytes) == Some(0);
+            || self.given("SCAN_TABLE_SZ") && self.settings.blocks("SCAN_TABLE_SZ", plan.block_bytes) == Some(0);
         if plan.scan_pct > 0 && no_scan_table {
             self.problem(
                 "SCAN_PCT",
@@ -251,9 +220,7 @@ impl Check<'_> {
     fn time(&mut self, plan: &mut Plan) {
         plan.run_time_ns = self.settings.ns("RUN_TIME");
         plan.work_loop = self.settings.int("WORK_LOOP");
-        let cap = self
-            .find("MAX_RUN_TIME")
-            .map_or(0, |_| self.settings.ns("MAX_RUN_TIME"));
+        let cap = self.find("MAX_RUN_TIME").map_or(0, |_| self.settings.ns("MAX_RUN_TIME"));
         if plan.work_loop > 0 {
             // Fixed iterations govern alone (slob-method 2.2); the cap is the only clock.
             plan.run_time_ns = 0;
@@ -263,10 +230,7 @@ impl Check<'_> {
             if plan.run_time_ns < NS_PER_S {
                 self.problem(
                     "RUN_TIME",
-                    format!(
-                        "RUN_TIME of {} s: at least 1 s is needed",
-                        plan.run_time_ns as f64 / NS_PER_S as f64
-                    ),
+                    format!("RUN_TIME of {} s: at least 1 s is needed", plan.run_time_ns as f64 / NS_PER_S as f64),
                 );
             }
             plan.warmup_ns = if self.given("WARMUP") {
@@ -340,8 +304,7 @@ impl Check<'_> {
         if plan.hot_spot.is_some() || plan.compat == Compat::Slob253 {
             self.problem(
                 "UPDATE_HOTSPOT",
-                "UPDATE_HOTSPOT=TRUE excludes DO_HOTSPOT=TRUE and COMPAT=slob253: choose one of them"
-                    .to_owned(),
+                "UPDATE_HOTSPOT=TRUE excludes DO_HOTSPOT=TRUE and COMPAT=slob253: choose one of them".to_owned(),
             );
         }
     }
@@ -382,10 +345,7 @@ impl Check<'_> {
         if plan.compat != Compat::Slob253 {
             return;
         }
-        for (name, width) in [
-            ("WORK_UNIT", plan.work_unit),
-            ("UPDATE_WORK_UNIT", plan.update_work_unit),
-        ] {
+        for (name, width) in [("WORK_UNIT", plan.work_unit), ("UPDATE_WORK_UNIT", plan.update_work_unit)] {
             // The original touches w-1 rows from an upper key in [w+1, SCALE-w].
             if !(3..=1024).contains(&width) || 2 * u64::from(width) + 1 > plan.scale {
                 self.problem(
@@ -399,10 +359,7 @@ impl Check<'_> {
             }
         }
         if plan.edge == Edge::Wrap {
-            self.problem(
-                "EDGE",
-                "EDGE=wrap and COMPAT=slob253 exclude each other: remove one".to_owned(),
-            );
+            self.problem("EDGE", "EDGE=wrap and COMPAT=slob253 exclude each other: remove one".to_owned());
         }
     }
 }

@@ -17,16 +17,10 @@ fn data() -> DataSet {
 }
 
 fn build(text: &str, data: &DataSet, schemas: u32, threads: u32) -> Result<Plan, Vec<Problem>> {
-    let tables = Tables {
-        target: "native",
-        params: &[],
-        others: &[],
-    };
+    let tables = Tables { target: "native", params: &[], others: &[] };
     let seed = command_line([("--seed".to_owned(), "SEED".to_owned(), "7".to_owned())]);
     let resolved = resolve(&tables, &[parse("slob.conf", text.as_bytes()), seed]);
-    let (settings, _) = resolved
-        .into_result()
-        .expect("each line is legal by itself");
+    let (settings, _) = resolved.into_result().expect("each line is legal by itself");
     Plan::from_settings(&settings, data, schemas, threads, 9)
 }
 
@@ -50,10 +44,7 @@ fn defaults_are_the_documented_ones() {
     assert_eq!((plan.work_unit, plan.update_work_unit), (64, 64));
     assert_eq!(plan.run_time_ns, 30 * NS_PER_S);
     assert_eq!(plan.warmup_ns, 3 * NS_PER_S);
-    assert_eq!(
-        (plan.hot_spot, plan.think, plan.rate_per_s),
-        (None, None, 0)
-    );
+    assert_eq!((plan.hot_spot, plan.think, plan.rate_per_s), (None, None, 0));
     assert_eq!((plan.seed, plan.run_stamp), (7, 9));
     assert_eq!(plan.update_keys, plan.scale);
 }
@@ -68,10 +59,7 @@ fn warmup_is_a_tenth_but_at_most_30_s_unless_given() {
 #[test]
 fn slob_24_work_loop_governs_alone() {
     let plan = plan("WORK_LOOP=500\nRUN_TIME=1");
-    assert_eq!(
-        (plan.work_loop, plan.run_time_ns, plan.warmup_ns),
-        (500, 0, 0)
-    );
+    assert_eq!((plan.work_loop, plan.run_time_ns, plan.warmup_ns), (500, 0, 0));
     assert_eq!(plan.max_run_time_ns, None);
     let capped = self::plan("WORK_LOOP=500\nMAX_RUN_TIME=20");
     assert_eq!(capped.max_run_time_ns, Some(20 * NS_PER_S));
@@ -79,21 +67,10 @@ fn slob_24_work_loop_governs_alone() {
 
 #[test]
 fn slob_12_the_hot_window_is_in_blocks_of_the_real_size() {
-    let data = DataSet {
-        block_bytes: 16_384,
-        ..data()
-    };
-    let plan = build(
-        "DO_HOTSPOT=TRUE\nHOTSPOT_MB=8\nHOTSPOT_OFFSET_MB=16",
-        &data,
-        1,
-        1,
-    );
+    let data = DataSet { block_bytes: 16_384, ..data() };
+    let plan = build("DO_HOTSPOT=TRUE\nHOTSPOT_MB=8\nHOTSPOT_OFFSET_MB=16", &data, 1, 1);
     let hot = plan.expect("it fits").hot_spot.expect("it is on");
-    assert_eq!(
-        (hot.size_blocks, hot.offset_blocks, hot.frequency),
-        (512, 1024, 3)
-    );
+    assert_eq!((hot.size_blocks, hot.offset_blocks, hot.frequency), (512, 1024, 3));
 }
 
 #[test]
@@ -106,19 +83,13 @@ fn slob_13_hot_spot_values_do_nothing_while_it_is_off() {
 fn slob_31_scale_above_the_load_names_both_numbers() {
     let (place, text) = refusal("\nSCALE=20001");
     assert_eq!(place, "slob.conf:2");
-    assert!(
-        text.contains("20001") && text.contains("20000") && text.contains("schema 1"),
-        "{text}"
-    );
+    assert!(text.contains("20001") && text.contains("20000") && text.contains("schema 1"), "{text}");
     assert_eq!(plan("SCALE=10000").scale, 10_000);
 }
 
 #[test]
 fn slob_22_scans_need_a_scan_table() {
-    let empty = DataSet {
-        scan_blocks: 0,
-        ..data()
-    };
+    let empty = DataSet { scan_blocks: 0, ..data() };
     let problems = build("SCAN_PCT=10", &empty, 1, 1).expect_err("no scan table");
     assert!(problems[0].text.contains("SCAN_TABLE_SZ"), "{problems:?}");
     refusal("SCAN_PCT=10\nSCAN_TABLE_SZ=0");
@@ -130,30 +101,15 @@ fn relations_between_values_are_checked() {
     for (text, word) in [
         ("THINK_TM_MIN=2\nTHINK_TM_MAX=1", "THINK_TM_MAX"),
         ("DO_HOTSPOT=TRUE\nHOTSPOT_FREQUENCY=0", "HOTSPOT_FREQUENCY"),
-        (
-            "DO_HOTSPOT=TRUE\nHOTSPOT_MB=8\nHOTSPOT_OFFSET_MB=150",
-            "beyond SCALE",
-        ),
-        (
-            "DO_HOTSPOT=TRUE\nHOTSPOT_MB=1\nWORK_UNIT=129",
-            "smaller than an operation",
-        ),
-        (
-            "WORK_UNIT=64\nUPDATE_WORK_UNIT=30000",
-            "UPDATE_WORK_UNIT=30000",
-        ),
+        ("DO_HOTSPOT=TRUE\nHOTSPOT_MB=8\nHOTSPOT_OFFSET_MB=150", "beyond SCALE"),
+        ("DO_HOTSPOT=TRUE\nHOTSPOT_MB=1\nWORK_UNIT=129", "smaller than an operation"),
+        ("WORK_UNIT=64\nUPDATE_WORK_UNIT=30000", "UPDATE_WORK_UNIT=30000"),
         ("RATE=100\nTHINK_TM_FREQUENCY=3", "THINK_TM_FREQUENCY=3"),
         ("COMPAT=slob253\nUPDATE_PCT=60", "51 to 99"),
         ("MIX=slob253\nSCAN_PCT=60", "51 to 99"),
-        (
-            "COMPAT=slob253\nWORK_UNIT=2\nUPDATE_WORK_UNIT=64",
-            "3 to 1024",
-        ),
+        ("COMPAT=slob253\nWORK_UNIT=2\nUPDATE_WORK_UNIT=64", "3 to 1024"),
         ("COMPAT=slob253\nEDGE=wrap", "EDGE=wrap"),
-        (
-            "UPDATE_HOTSPOT=TRUE\nHOTSPOT_PCT=1\nUPDATE_WORK_UNIT=300",
-            "HOTSPOT_PCT=1",
-        ),
+        ("UPDATE_HOTSPOT=TRUE\nHOTSPOT_PCT=1\nUPDATE_WORK_UNIT=300", "HOTSPOT_PCT=1"),
         ("UPDATE_HOTSPOT=TRUE\nCOMPAT=slob253", "UPDATE_HOTSPOT"),
         ("BLOCK_SZ=16384", "8192"),
     ] {
@@ -174,10 +130,7 @@ fn all_problems_are_found_in_one_pass() {
 #[test]
 fn too_many_sessions_are_refused() {
     assert!(build("", &data(), 8, 65_536).is_ok());
-    let data = DataSet {
-        schemas: 4096,
-        ..data()
-    };
+    let data = DataSet { schemas: 4096, ..data() };
     assert!(build("", &data, 4096, 65_536).is_err());
     assert!(build("", &data, 4097, 1).is_err());
 }
@@ -194,11 +147,8 @@ fn compat_takes_its_own_mix_unless_one_was_given() {
 fn slob_27_three_sessions_for_each_of_four_schemas() {
     let plan = Plan::plain(4, 3, 20_000);
     for threads in [1, 2, 5, 12, 40] {
-        let mut homes: Vec<(u32, u32)> = plan
-            .assignments(threads)
-            .iter()
-            .flat_map(|assignment| assignment.sessions.clone())
-            .collect();
+        let mut homes: Vec<(u32, u32)> =
+            plan.assignments(threads).iter().flat_map(|assignment| assignment.sessions.clone()).collect();
         homes.sort_unstable();
         assert_eq!(homes.len(), 12);
         for (index, &(session, _)) in homes.iter().enumerate() {
@@ -214,10 +164,7 @@ fn slob_27_three_sessions_for_each_of_four_schemas() {
 fn a_plan_survives_json() {
     let plan = plan("DO_HOTSPOT=TRUE\nTHINK_TM_FREQUENCY=5\nCOMPAT=slob253");
     let text = serde_json::to_string(&plan).expect("plain data");
-    assert_eq!(
-        serde_json::from_str::<Plan>(&text).expect("our own text"),
-        plan
-    );
+    assert_eq!(serde_json::from_str::<Plan>(&text).expect("our own text"), plan);
 }
 
 proptest! {
@@ -241,10 +188,7 @@ proptest! {
 #[test]
 fn sessions_in_all_are_dealt_to_the_schemas_in_turn() {
     let six = plan("SESSIONS=6");
-    assert_eq!(
-        (six.sessions(), six.schemas, six.threads_per_schema),
-        (6, 4, 2)
-    );
+    assert_eq!((six.sessions(), six.schemas, six.threads_per_schema), (6, 4, 2));
     let homes: Vec<u32> = (1..=6).map(|session| six.home_schema(session)).collect();
     assert_eq!(homes, [1, 2, 3, 4, 1, 2]);
     let dealt = six.assignments(4);
@@ -261,21 +205,12 @@ fn sessions_in_all_are_dealt_to_the_schemas_in_turn() {
 
 #[test]
 fn sessions_in_all_and_per_schema_exclude_each_other_on_one_command_line() {
-    let tables = Tables {
-        target: "native",
-        params: &[],
-        others: &[],
-    };
+    let tables = Tables { target: "native", params: &[], others: &[] };
     let said = command_line(
-        [
-            ("-t", "THREADS_PER_SCHEMA", "2"),
-            ("--sessions", "SESSIONS", "3"),
-        ]
-        .map(|(place, name, value)| (place.to_owned(), name.to_owned(), value.to_owned())),
+        [("-t", "THREADS_PER_SCHEMA", "2"), ("--sessions", "SESSIONS", "3")]
+            .map(|(place, name, value)| (place.to_owned(), name.to_owned(), value.to_owned())),
     );
-    let (settings, _) = resolve(&tables, &[said])
-        .into_result()
-        .expect("each is legal by itself");
+    let (settings, _) = resolve(&tables, &[said]).into_result().expect("each is legal by itself");
     let problems = Plan::from_settings(&settings, &data(), 4, 2, 9).expect_err("both");
     assert!(problems[0].text.contains("not both"), "{problems:?}");
     // A file's threads give way.

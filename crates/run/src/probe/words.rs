@@ -17,13 +17,7 @@ impl ProbeOption {
         default: &'static str,
         help: &'static str,
     ) -> Self {
-        Self {
-            name,
-            also,
-            value,
-            default,
-            help,
-        }
+        Self { name, also, value, default, help }
     }
 
     /// The error for a value that it does not take.
@@ -49,11 +43,7 @@ impl Request {
     ///
     /// # Errors
     /// No number, or none of this range.
-    pub fn number(
-        &self,
-        option: &ProbeOption,
-        range: RangeInclusive<u64>,
-    ) -> Result<Option<u64>, EngineError> {
+    pub fn number(&self, option: &ProbeOption, range: RangeInclusive<u64>) -> Result<Option<u64>, EngineError> {
         let read = |text: &str| {
             let number = text.parse().ok().filter(|number| range.contains(number));
             let (least, most) = (range.start(), range.end());
@@ -66,11 +56,7 @@ impl Request {
     ///
     /// # Errors
     /// No size, or none of this range.
-    pub fn size_bytes(
-        &self,
-        option: &ProbeOption,
-        range: RangeInclusive<u64>,
-    ) -> Result<Option<u64>, EngineError> {
+    pub fn size_bytes(&self, option: &ProbeOption, range: RangeInclusive<u64>) -> Result<Option<u64>, EngineError> {
         let read = |text: &str| {
             let bytes = parse_size_bytes(text).map_err(|error| option.refused(text, error))?;
             match range.contains(&bytes) {
@@ -114,38 +100,23 @@ mod tests {
     const TIME: ProbeOption = ProbeOption::new("pause", &[], "DURATION", "", "");
 
     fn request(words: &[&str]) -> Request {
-        Request {
-            words: words.iter().map(|word| (*word).to_owned()).collect(),
-            ..Request::default()
-        }
+        Request { words: words.iter().map(|word| (*word).to_owned()).collect(), ..Request::default() }
     }
 
     #[test]
     fn a_value_is_read_by_its_type_or_refused_by_name() {
         let plain = request(&[]);
         assert_eq!(plain.size_bytes(&SIZE, 1..=8192).unwrap(), Some(4096));
-        assert_eq!(
-            plain
-                .duration(&TIME, Duration::ZERO..=Duration::MAX)
-                .unwrap(),
-            None
-        );
+        assert_eq!(plain.duration(&TIME, Duration::ZERO..=Duration::MAX).unwrap(), None);
         assert!(plain.is_on(&SIZE) && !plain.is_on(&TIME));
-        for (words, told) in [
-            ("size=1m", "--size 1m: 1 B to 8 KiB is taken"),
-            ("size=lots", "--size lots: "),
-        ] {
+        for (words, told) in [("size=1m", "--size 1m: 1 B to 8 KiB is taken"), ("size=lots", "--size lots: ")] {
             let error = request(&[words]).size_bytes(&SIZE, 1..=8192).unwrap_err();
             assert!(error.to_string().contains(told), "{error}");
         }
         let long = request(&["pause=2h"]);
         let hour = Duration::ZERO..=Duration::from_secs(3600);
         let error = long.duration(&TIME, hour).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .contains("--pause 2h: 0 ns to 1 h is taken")
-        );
+        assert!(error.to_string().contains("--pause 2h: 0 ns to 1 h is taken"));
         let error = request(&["size=7"]).number(&SIZE, 8..=9).unwrap_err();
         assert!(error.to_string().contains("--size 7: 8 to 9 is taken"));
     }

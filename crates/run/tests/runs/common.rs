@@ -51,44 +51,26 @@ impl Observer for Told {
 }
 
 pub(crate) fn quiet() -> Options {
-    Options {
-        host: false,
-        calibrate: false,
-        ..Options::default()
-    }
+    Options { host: false, calibrate: false, ..Options::default() }
 }
 
-pub(crate) fn try_simulate(
-    plan: &Plan,
-    sim: SimOptions,
-    told: Told,
-) -> Result<Ran, Box<(RunError, u64)>> {
+pub(crate) fn try_simulate(plan: &Plan, sim: SimOptions, told: Told) -> Result<Ran, Box<(RunError, u64)>> {
     let clock = Clock::simulated();
     let engine = SimEngine::new(plan, &clock, sim);
     let trace = Memory::new();
-    let options = Options {
-        trace: Some(Box::new(trace.clone())),
-        ..quiet()
-    };
+    let options = Options { trace: Some(Box::new(trace.clone())), ..quiet() };
     let mut told = told;
     let stop = told.stop.clone();
     let outcome = execute(plan, &engine, &clock, &stop, &mut told, options);
     let closes = engine.closes();
     match outcome {
-        Ok(data) => Ok(Ran {
-            data,
-            rows: trace.rows(),
-            told,
-            closes,
-        }),
+        Ok(data) => Ok(Ran { data, rows: trace.rows(), told, closes }),
         Err(error) => Err(Box::new((error, closes))),
     }
 }
 
 pub(crate) fn simulate(plan: &Plan, sim: SimOptions) -> Ran {
-    try_simulate(plan, sim, Told::default())
-        .map_err(|error| error.0.to_string())
-        .expect("a run that ends")
+    try_simulate(plan, sim, Told::default()).map_err(|error| error.0.to_string()).expect("a run that ends")
 }
 
 pub(crate) fn ops(driver: &DriverReading) -> u64 {
@@ -96,10 +78,5 @@ pub(crate) fn ops(driver: &DriverReading) -> u64 {
 }
 
 pub(crate) fn ops_of(driver: &DriverReading, kind: &str) -> u64 {
-    driver
-        .ops
-        .iter()
-        .filter(|op| op.kind == kind)
-        .map(|op| op.service.count())
-        .sum()
+    driver.ops.iter().filter(|op| op.kind == kind).map(|op| op.service.count()).sum()
 }

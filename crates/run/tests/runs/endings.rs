@@ -10,42 +10,25 @@ use assay_run::stop::Stop;
 use assay_run::{Mark, Observer, Options, RunError, Unobserved, execute, trace};
 
 fn ten_seconds() -> Plan {
-    Plan {
-        run_time_ns: 10 * NS_PER_S,
-        warmup_ns: 2 * NS_PER_S,
-        ..Plan::plain(2, 2, 20_000)
-    }
+    Plan { run_time_ns: 10 * NS_PER_S, warmup_ns: 2 * NS_PER_S, ..Plan::plain(2, 2, 20_000) }
 }
 
 fn stopping_at(second: u64, requests: u32) -> Told {
-    Told {
-        stop_at_second: Some((second, requests)),
-        ..Told::default()
-    }
+    Told { stop_at_second: Some((second, requests)), ..Told::default() }
 }
 
 fn run(plan: &Plan, sim: SimOptions, told: Told) -> crate::common::Ran {
-    try_simulate(plan, sim, told)
-        .map_err(|error| error.0.to_string())
-        .expect("a run that ends")
+    try_simulate(plan, sim, told).map_err(|error| error.0.to_string()).expect("a run that ends")
 }
 
 fn fault(session: u32, i: u64, attempts: u32, retryable: bool) -> Fault {
-    Fault {
-        session,
-        i,
-        attempts,
-        retryable,
-    }
+    Fault { session, i, attempts, retryable }
 }
 
 #[test]
 fn the_first_request_ends_the_window_there_and_drains() {
     let ran = run(&ten_seconds(), SimOptions::default(), stopping_at(5, 1));
-    assert_eq!(
-        ran.data.verdict,
-        Verdict::Incomplete("stopped on request".to_owned())
-    );
+    assert_eq!(ran.data.verdict, Verdict::Incomplete("stopped on request".to_owned()));
     assert_eq!(ran.data.begin.at_ns, 2 * NS_PER_S);
     assert_eq!(ran.data.end.at_ns, 5 * NS_PER_S);
     assert_eq!(ran.data.end.driver.sessions_active, 4);
@@ -60,21 +43,13 @@ fn a_request_during_the_warm_up_leaves_a_window_from_the_gate() {
     assert!(matches!(ran.data.verdict, Verdict::Incomplete(_)));
     assert_eq!(ran.data.begin, ran.data.gate);
     assert_eq!(ran.data.end.at_ns, NS_PER_S);
-    assert!(
-        ran.data
-            .warnings
-            .iter()
-            .any(|text| text.contains("warm-up"))
-    );
+    assert!(ran.data.warnings.iter().any(|text| text.contains("warm-up")));
 }
 
 #[test]
 fn the_second_request_abandons_what_is_in_flight() {
     // 1.5 ms do not divide 5 s: every session is in the middle of an operation.
-    let sim = SimOptions {
-        select: Delay::Fixed(1_500_000),
-        ..SimOptions::default()
-    };
+    let sim = SimOptions { select: Delay::Fixed(1_500_000), ..SimOptions::default() };
     let ran = run(&ten_seconds(), sim, stopping_at(5, 2));
     let Verdict::Incomplete(reason) = &ran.data.verdict else {
         panic!("{:?}", ran.data.verdict);
@@ -103,36 +78,22 @@ fn a_request_before_the_gate_does_nothing_at_all() {
 
 #[test]
 fn slob_25_a_driver_that_cannot_open_aborts_with_no_operation_done() {
-    let refusing = SimOptions {
-        refuses: true,
-        ..SimOptions::default()
-    };
+    let refusing = SimOptions { refuses: true, ..SimOptions::default() };
     let error = try_simulate(&ten_seconds(), refusing, Told::default()).err();
     let (error, closes) = *error.expect("it cannot start");
-    assert!(
-        matches!(error, RunError::NotReady { thread: 0, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, RunError::NotReady { thread: 0, .. }), "{error}");
     assert_eq!(closes, 1, "what was opened is closed");
 }
 
 #[test]
 fn one_failed_operation_makes_a_run_invalid_but_does_not_end_it() {
-    let sim = SimOptions {
-        faults: vec![fault(2, 10, 1, false)],
-        ..SimOptions::default()
-    };
+    let sim = SimOptions { faults: vec![fault(2, 10, 1, false)], ..SimOptions::default() };
     let ran = simulate(&ten_seconds(), sim);
     let Verdict::Invalid(reasons) = &ran.data.verdict else {
         panic!("{:?}", ran.data.verdict);
     };
     assert!(reasons[0].starts_with("1 operations failed"), "{reasons:?}");
-    assert!(
-        ran.data
-            .warnings
-            .iter()
-            .any(|text| text.contains("programmed fault"))
-    );
+    assert!(ran.data.warnings.iter().any(|text| text.contains("programmed fault")));
     assert_eq!(ran.data.end.at_ns, 12 * NS_PER_S);
     let driver = &ran.data.drained.driver;
     assert_eq!(driver.errors.get("io"), Some(&1));
@@ -144,72 +105,40 @@ fn one_failed_operation_makes_a_run_invalid_but_does_not_end_it() {
 fn tolerated_errors_leave_a_run_complete() {
     let plan = ten_seconds();
     let clock = Clock::simulated();
-    let sim = SimOptions {
-        faults: vec![fault(1, 3, 1, false)],
-        ..SimOptions::default()
-    };
+    let sim = SimOptions { faults: vec![fault(1, 3, 1, false)], ..SimOptions::default() };
     let engine = SimEngine::new(&plan, &clock, sim);
-    let options = Options {
-        errors_tolerated: 1,
-        ..quiet()
-    };
-    let data = execute(
-        &plan,
-        &engine,
-        &clock,
-        &Stop::new(),
-        &mut Unobserved,
-        options,
-    );
+    let options = Options { errors_tolerated: 1, ..quiet() };
+    let data = execute(&plan, &engine, &clock, &Stop::new(), &mut Unobserved, options);
     assert_eq!(data.expect("a run").verdict, Verdict::Complete);
 }
 
 #[test]
 fn a_retryable_failure_is_tried_once_more() {
-    let sim = SimOptions {
-        faults: vec![fault(1, 5, 1, true), fault(1, 9, 2, true)],
-        ..SimOptions::default()
-    };
+    let sim = SimOptions { faults: vec![fault(1, 5, 1, true), fault(1, 9, 2, true)], ..SimOptions::default() };
     let ran = simulate(&ten_seconds(), sim);
     let driver = &ran.data.drained.driver;
     assert_eq!(driver.retries, 2);
     assert_eq!(driver.errors.get("deadlock"), Some(&1));
     // Both attempts belong to the operation's time.
     let row = ran.rows.iter().find(|row| row.session == 1 && row.i == 5);
-    assert_eq!(
-        row.map(|row| (row.service_ns, row.rows)),
-        Some((2_000_000, Some(64)))
-    );
+    assert_eq!(row.map(|row| (row.service_ns, row.rows)), Some((2_000_000, Some(64))));
 }
 
 #[test]
 fn more_than_a_hundred_errors_stop_the_run() {
-    let sim = SimOptions {
-        loses_a_row: true,
-        ..SimOptions::default()
-    };
+    let sim = SimOptions { loses_a_row: true, ..SimOptions::default() };
     let ran = simulate(&ten_seconds(), sim);
-    assert!(
-        matches!(&ran.data.verdict, Verdict::Invalid(reasons) if reasons[0].contains("failed"))
-    );
+    assert!(matches!(&ran.data.verdict, Verdict::Invalid(reasons) if reasons[0].contains("failed")));
     let driver = &ran.data.drained.driver;
     let errors = driver.errors.get("rows").copied().unwrap_or(0);
     assert!((101..110).contains(&errors), "{errors}");
     assert!(ran.data.end.at_ns < NS_PER_S);
-    assert!(
-        ran.data
-            .warnings
-            .iter()
-            .any(|text| text.contains("63 rows, expected 64"))
-    );
+    assert!(ran.data.warnings.iter().any(|text| text.contains("63 rows, expected 64")));
 }
 
 #[test]
 fn a_broken_target_ends_the_run_and_keeps_what_was_measured() {
-    let sim = SimOptions {
-        breaks_at_ns: Some(4 * NS_PER_S),
-        ..SimOptions::default()
-    };
+    let sim = SimOptions { breaks_at_ns: Some(4 * NS_PER_S), ..SimOptions::default() };
     let error = try_simulate(&ten_seconds(), sim, Told::default()).err();
     let (error, closes) = *error.expect("it broke");
     let RunError::Lost { source, data } = error else {
@@ -224,10 +153,7 @@ fn a_broken_target_ends_the_run_and_keeps_what_was_measured() {
 
 #[test]
 fn a_panic_on_a_driver_thread_yields_a_partial_result() {
-    let sim = SimOptions {
-        panics_at_ns: Some(4 * NS_PER_S + 1),
-        ..SimOptions::default()
-    };
+    let sim = SimOptions { panics_at_ns: Some(4 * NS_PER_S + 1), ..SimOptions::default() };
     let ran = run(&ten_seconds(), sim, Told::default());
     let Verdict::Invalid(reasons) = &ran.data.verdict else {
         panic!("{:?}", ran.data.verdict);
@@ -237,25 +163,13 @@ fn a_panic_on_a_driver_thread_yields_a_partial_result() {
     assert_eq!(ops(driver), ran.rows.len() as u64);
     assert_eq!(ops(driver), 4 * 4_000);
     // The engine's counters are those of the last second, the loop's are its last.
-    assert!(
-        ran.data
-            .drained
-            .stats
-            .get(assay_measure::stats::ROWS_VISITED)
-            > Some(0)
-    );
+    assert!(ran.data.drained.stats.get(assay_measure::stats::ROWS_VISITED) > Some(0));
 }
 
 #[test]
 fn a_full_engine_is_reaped_and_every_session_gets_its_turn() {
-    let sim = SimOptions {
-        room: 3,
-        ..SimOptions::default()
-    };
-    let plan = Plan {
-        run_time_ns: 2 * NS_PER_S,
-        ..Plan::plain(10, 1, 20_000)
-    };
+    let sim = SimOptions { room: 3, ..SimOptions::default() };
+    let plan = Plan { run_time_ns: 2 * NS_PER_S, ..Plan::plain(10, 1, 20_000) };
     let ran = simulate(&plan, sim);
     assert_eq!(ran.data.verdict, Verdict::Complete);
     // Three at a time, 1 ms each.
@@ -266,14 +180,8 @@ fn a_full_engine_is_reaped_and_every_session_gets_its_turn() {
 
 #[test]
 fn a_blocking_engine_runs_through_the_same_loop() {
-    let sim = SimOptions {
-        blocking: true,
-        ..SimOptions::default()
-    };
-    let plan = Plan {
-        run_time_ns: 2 * NS_PER_S,
-        ..Plan::plain(4, 1, 20_000)
-    };
+    let sim = SimOptions { blocking: true, ..SimOptions::default() };
+    let plan = Plan { run_time_ns: 2 * NS_PER_S, ..Plan::plain(4, 1, 20_000) };
     let ran = simulate(&plan, sim);
     assert_eq!(ran.data.verdict, Verdict::Complete);
     assert_eq!(ran.data.end.at_ns, 2 * NS_PER_S);
@@ -281,11 +189,7 @@ fn a_blocking_engine_runs_through_the_same_loop() {
     // One thread that blocks: the others wait their turn inside their operation's time.
     let driver = &ran.data.drained.driver;
     assert_eq!(driver.ops[0].service.max_ns(), Some(4_000_000));
-    let told = ran
-        .told
-        .marks
-        .iter()
-        .filter(|(mark, _)| *mark == Mark::Second);
+    let told = ran.told.marks.iter().filter(|(mark, _)| *mark == Mark::Second);
     assert_eq!(told.count(), 1);
 }
 
@@ -303,25 +207,11 @@ fn a_trace_that_cannot_be_written_is_a_warning() {
     let plan = ten_seconds();
     let clock = Clock::simulated();
     let engine = SimEngine::new(&plan, &clock, SimOptions::default());
-    let options = Options {
-        trace: Some(Box::new(FullDisk)),
-        ..quiet()
-    };
-    let data = execute(
-        &plan,
-        &engine,
-        &clock,
-        &Stop::new(),
-        &mut Unobserved,
-        options,
-    );
+    let options = Options { trace: Some(Box::new(FullDisk)), ..quiet() };
+    let data = execute(&plan, &engine, &clock, &Stop::new(), &mut Unobserved, options);
     let data = data.expect("the run itself is good");
     assert_eq!(data.verdict, Verdict::Complete);
-    assert!(
-        data.warnings
-            .iter()
-            .any(|text| text.contains("trace is incomplete"))
-    );
+    assert!(data.warnings.iter().any(|text| text.contains("trace is incomplete")));
 }
 
 /// An observer with a bug.
@@ -402,24 +292,11 @@ fn slob_25_drivers_that_take_too_long_abort_the_run() {
     let plan = ten_seconds();
     let late = Stop::new();
     let engine = Late(late.clone());
-    let options = Options {
-        ready_timeout: Some(std::time::Duration::from_millis(10)),
-        ..quiet()
-    };
+    let options = Options { ready_timeout: Some(std::time::Duration::from_millis(10)), ..quiet() };
     let clock = Clock::real();
-    let outcome = execute(
-        &plan,
-        &engine,
-        &clock,
-        &Stop::new(),
-        &mut Impatient(late),
-        options,
-    );
+    let outcome = execute(&plan, &engine, &clock, &Stop::new(), &mut Impatient(late), options);
     let error = outcome.expect_err("nobody was ready");
-    let RunError::ReadyTimeout {
-        missing, threads, ..
-    } = error
-    else {
+    let RunError::ReadyTimeout { missing, threads, .. } = error else {
         panic!("{error}");
     };
     assert_eq!((missing, threads), (2, 2));

@@ -22,60 +22,34 @@ fn delay() -> impl Strategy<Value = Delay> {
 fn target() -> impl Strategy<Value = SimOptions> {
     let faults = prop::collection::vec((1_u32..6, 0_u64..30, 1_u32..3, any::<bool>()), 0..5);
     let stall = (0_u64..3 * NS_PER_S, 1_u64..2 * NS_PER_S);
-    (
-        delay(),
-        delay(),
-        delay(),
-        faults,
-        stall,
-        0_usize..4,
-        any::<bool>(),
+    (delay(), delay(), delay(), faults, stall, 0_usize..4, any::<bool>()).prop_map(
+        |(select, update, scan, faults, (from_ns, length_ns), room, blocking)| SimOptions {
+            select,
+            update,
+            scan,
+            faults: faults
+                .into_iter()
+                .map(|(session, i, attempts, retryable)| Fault { session, i, attempts, retryable })
+                .collect(),
+            stalls: vec![Stall { from_ns, until_ns: from_ns + length_ns }],
+            room,
+            blocking,
+            ..SimOptions::default()
+        },
     )
-        .prop_map(
-            |(select, update, scan, faults, (from_ns, length_ns), room, blocking)| SimOptions {
-                select,
-                update,
-                scan,
-                faults: faults
-                    .into_iter()
-                    .map(|(session, i, attempts, retryable)| Fault {
-                        session,
-                        i,
-                        attempts,
-                        retryable,
-                    })
-                    .collect(),
-                stalls: vec![Stall {
-                    from_ns,
-                    until_ns: from_ns + length_ns,
-                }],
-                room,
-                blocking,
-                ..SimOptions::default()
-            },
-        )
 }
 
 /// A third of the plans each: closed loop, with think time, under a rate.
 fn plans() -> impl Strategy<Value = Plan> {
     let shape = (1_u32..4, 1_u32..4, 0_u32..=100, 0_u32..=100);
-    let time = (
-        1_u64..5 * NS_PER_S,
-        0_u64..3 * NS_PER_S,
-        0_u64..40,
-        0_u64..3,
-    );
+    let time = (1_u64..5 * NS_PER_S, 0_u64..3 * NS_PER_S, 0_u64..40, 0_u64..3);
     let pace = (0_u32..3, 1_u64..6, 1_u64..400);
     (shape, time, pace, any::<u64>()).prop_map(|(shape, time, pace, seed)| {
         let (schemas, threads, update_pct, scan_pct) = shape;
         let (run_time_ns, warmup_ns, work_loop, cap_s) = time;
         let (pace, frequency, per_s) = pace;
         let fixed = work_loop >= 30;
-        let think = Think {
-            frequency,
-            min_ns: MS,
-            max_ns: 50 * MS,
-        };
+        let think = Think { frequency, min_ns: MS, max_ns: 50 * MS };
         Plan {
             update_pct,
             scan_pct,
@@ -87,11 +61,7 @@ fn plans() -> impl Strategy<Value = Plan> {
             think: (pace == 1).then_some(think),
             rate_per_s: if pace == 2 { per_s } else { 0 },
             hot_schema_frequency: frequency - 1,
-            hot_spot: (frequency > 3).then_some(HotSpot {
-                offset_blocks: 5,
-                size_blocks: 200,
-                frequency,
-            }),
+            hot_spot: (frequency > 3).then_some(HotSpot { offset_blocks: 5, size_blocks: 200, frequency }),
             seed,
             ..Plan::plain(schemas, threads, 5_000)
         }
@@ -105,18 +75,12 @@ fn check_counts(plan: &Plan, ran: &Ran) -> Result<(), TestCaseError> {
     prop_assert_eq!(drained.errors.values().sum::<u64>(), failed);
     prop_assert_eq!(drained.in_flight, 0);
     prop_assert_eq!(drained.sessions_active, 0);
-    prop_assert_eq!(
-        ran.data.drained.stats.get(stats::EXECUTE_COUNT),
-        Some(ops(drained))
-    );
+    prop_assert_eq!(ran.data.drained.stats.get(stats::EXECUTE_COUNT), Some(ops(drained)));
     let traced: u64 = ran.rows.iter().map(|row| row.service_ns).sum();
     prop_assert_eq!(drained.busy_ns, traced);
     // Each session's operations are numbered without a gap and follow each other in time.
     for session in &ran.data.per_session {
-        let mine = ran
-            .rows
-            .iter()
-            .filter(|row| u64::from(row.session) == session.session);
+        let mine = ran.rows.iter().filter(|row| u64::from(row.session) == session.session);
         let mut free_at = 0;
         for (i, row) in mine.enumerate() {
             prop_assert_eq!(row.i, i as u64);
@@ -152,11 +116,7 @@ fn check_time(plan: &Plan, data: &RunData, ran: &Ran) -> Result<(), TestCaseErro
 }
 
 fn check_series(data: &RunData) -> Result<(), TestCaseError> {
-    let all: Vec<&Snapshot> = [&data.gate]
-        .into_iter()
-        .chain(&data.series)
-        .chain([&data.drained])
-        .collect();
+    let all: Vec<&Snapshot> = [&data.gate].into_iter().chain(&data.series).chain([&data.drained]).collect();
     for pair in all.windows(2) {
         prop_assert!(pair[0].at_ns <= pair[1].at_ns);
         prop_assert!(ops(&pair[0].driver) <= ops(&pair[1].driver));

@@ -12,11 +12,7 @@ use assay_run::sim::{Delay, SimOptions, Stall};
 const MS: u64 = 1_000_000;
 
 fn stalled(from_ns: u64, until_ns: u64) -> SimOptions {
-    SimOptions {
-        select: Delay::Fixed(MS),
-        stalls: vec![Stall { from_ns, until_ns }],
-        ..SimOptions::default()
-    }
+    SimOptions { select: Delay::Fixed(MS), stalls: vec![Stall { from_ns, until_ns }], ..SimOptions::default() }
 }
 
 /// Relative error of `found` against `expected`.
@@ -28,11 +24,7 @@ fn error(found: Option<u64>, expected: f64) -> f64 {
 fn a_stall_shows_in_every_percentile_as_its_closed_form_says() {
     // 1000 operations/s over 2000 sessions for 20 s, each 1 ms; the target stands still
     // for 1 s. Every session starts one operation in 2 s, so none waits for its own.
-    let plan = Plan {
-        rate_per_s: 1_000,
-        run_time_ns: 20 * NS_PER_S,
-        ..Plan::plain(1, 2_000, 20_000)
-    };
+    let plan = Plan { rate_per_s: 1_000, run_time_ns: 20 * NS_PER_S, ..Plan::plain(1, 2_000, 20_000) };
     let ran = simulate(&plan, stalled(8 * NS_PER_S, 9 * NS_PER_S));
     assert_eq!(ran.data.verdict, Verdict::Complete);
     let op = &ran.data.drained.driver.ops[0];
@@ -44,10 +36,7 @@ fn a_stall_shows_in_every_percentile_as_its_closed_form_says() {
         let rank_from_top = (1.0 - q) * total;
         let expected = 1e9 - rank_from_top * 1e6 + 1e6;
         let found = op.response.percentile_ns(q);
-        assert!(
-            error(found, expected) < 0.03,
-            "{q}: {found:?} against {expected}"
-        );
+        assert!(error(found, expected) < 0.03, "{q}: {found:?} against {expected}");
     }
     assert!(error(op.response.percentile_ns(0.5), 1e6) < 0.03);
     assert_eq!(op.response.max_ns(), Some(1_001 * MS));
@@ -59,11 +48,7 @@ fn a_stall_shows_in_every_percentile_as_its_closed_form_says() {
 fn a_backlog_of_one_session_drains_as_lindley_says() {
     // One session at 500/s with 1 ms of work: a stall of 100 ms leaves a queue that
     // shrinks by one operation each 2 ms. Lindley's recursion gives every response.
-    let plan = Plan {
-        rate_per_s: 500,
-        run_time_ns: 10 * NS_PER_S,
-        ..Plan::plain(1, 1, 20_000)
-    };
+    let plan = Plan { rate_per_s: 500, run_time_ns: 10 * NS_PER_S, ..Plan::plain(1, 1, 20_000) };
     let (from_ns, until_ns) = (2 * NS_PER_S, 2 * NS_PER_S + 100 * MS);
     let ran = simulate(&plan, stalled(from_ns, until_ns));
     let mut free_at = 0;
@@ -81,11 +66,7 @@ fn a_backlog_of_one_session_drains_as_lindley_says() {
     let found: Vec<u64> = ran.rows.iter().map(|row| row.response_ns).collect();
     assert_eq!(found, expected);
     let service: Vec<u64> = ran.rows.iter().map(|row| row.service_ns).collect();
-    assert_eq!(
-        service.iter().filter(|&&ns| ns > MS).count(),
-        1,
-        "one real stall"
-    );
+    assert_eq!(service.iter().filter(|&&ns| ns > MS).count(), 1, "one real stall");
     expected.sort_unstable();
     for q in [0.5, 0.9, 0.99, 0.998] {
         let exact = expected[((q * 5_000.0) as usize).min(4_999)] as f64;
@@ -97,21 +78,13 @@ fn a_backlog_of_one_session_drains_as_lindley_says() {
 
 #[test]
 fn a_rate_that_cannot_be_kept_makes_the_run_invalid() {
-    let plan = Plan {
-        rate_per_s: 5_000,
-        run_time_ns: 10 * NS_PER_S,
-        warmup_ns: NS_PER_S,
-        ..Plan::plain(1, 4, 20_000)
-    };
+    let plan = Plan { rate_per_s: 5_000, run_time_ns: 10 * NS_PER_S, warmup_ns: NS_PER_S, ..Plan::plain(1, 4, 20_000) };
     let ran = simulate(&plan, SimOptions::default());
     let Verdict::Invalid(reasons) = &ran.data.verdict else {
         panic!("{:?}", ran.data.verdict);
     };
     assert!(reasons[0].contains("RATE=5000"), "{reasons:?}");
-    let kept = Plan {
-        rate_per_s: 3_000,
-        ..plan
-    };
+    let kept = Plan { rate_per_s: 3_000, ..plan };
     let ran = simulate(&kept, SimOptions::default());
     assert_eq!(ran.data.verdict, Verdict::Complete);
     let ended = ops(&ran.data.end.driver) - ops(&ran.data.begin.driver);
@@ -120,17 +93,8 @@ fn a_rate_that_cannot_be_kept_makes_the_run_invalid() {
 
 /// Four sessions at 1000/s, of which one needs half a second for its third operation.
 fn with_one_slow_session(arrivals: Option<Arrivals>) -> Ran {
-    let plan = Plan {
-        rate_per_s: 1_000,
-        run_time_ns: NS_PER_S,
-        arrivals,
-        ..Plan::plain(1, 4, 20_000)
-    };
-    let sim = SimOptions {
-        select: Delay::Fixed(MS),
-        slow: Some((2, 2, 500 * MS)),
-        ..SimOptions::default()
-    };
+    let plan = Plan { rate_per_s: 1_000, run_time_ns: NS_PER_S, arrivals, ..Plan::plain(1, 4, 20_000) };
+    let sim = SimOptions { select: Delay::Fixed(MS), slow: Some((2, 2, 500 * MS)), ..SimOptions::default() };
     simulate(&plan, sim)
 }
 
@@ -141,15 +105,8 @@ fn what_waits_in_a_shared_queue_is_taken_over_from_a_slow_session() {
         late.count()
     };
     let own = with_one_slow_session(None);
-    assert!(
-        late(&own) > 100,
-        "the arrivals of the slow session wait for it"
-    );
-    let queue = Arrivals {
-        at_random: false,
-        shared: true,
-        waiting_max: 0,
-    };
+    assert!(late(&own) > 100, "the arrivals of the slow session wait for it");
+    let queue = Arrivals { at_random: false, shared: true, waiting_max: 0 };
     let shared = with_one_slow_session(Some(queue));
     assert_eq!(late(&shared), 1, "none but the slow operation itself");
     assert_eq!(shared.data.verdict, Verdict::Complete);
@@ -172,22 +129,14 @@ fn arrivals_that_find_a_full_queue_are_counted_and_the_rest_performed() {
     let plan = Plan {
         rate_per_s: 3_000,
         run_time_ns: 2 * NS_PER_S,
-        arrivals: Some(Arrivals {
-            at_random: false,
-            shared: true,
-            waiting_max: 10,
-        }),
+        arrivals: Some(Arrivals { at_random: false, shared: true, waiting_max: 10 }),
         ..Plan::plain(1, 2, 20_000)
     };
     let ran = simulate(&plan, SimOptions::default());
     let end = &ran.data.end.driver;
     let begun = ops(end) + end.in_flight;
     // All that came are performed, under way, waiting or dropped.
-    assert!(
-        (5_988..=6_000).contains(&(begun + end.dropped)),
-        "{begun} {}",
-        end.dropped
-    );
+    assert!((5_988..=6_000).contains(&(begun + end.dropped)), "{begun} {}", end.dropped);
     assert!((1_980..=2_000).contains(&end.dropped), "{}", end.dropped);
     let Verdict::Invalid(reasons) = &ran.data.verdict else {
         panic!("{:?}", ran.data.verdict);
@@ -205,11 +154,7 @@ fn arrivals_at_random_are_not_missed_because_fewer_came_than_on_average() {
             rate_per_s: 100,
             run_time_ns: 4 * NS_PER_S,
             seed,
-            arrivals: Some(Arrivals {
-                at_random: true,
-                shared: true,
-                waiting_max: 0,
-            }),
+            arrivals: Some(Arrivals { at_random: true, shared: true, waiting_max: 0 }),
             ..Plan::plain(1, 4, 20_000)
         };
         let ran = simulate(&plan, SimOptions::default());
@@ -223,20 +168,12 @@ fn each_second_tells_how_many_arrivals_wait() {
     let plan = Plan {
         rate_per_s: 5_000,
         run_time_ns: 5 * NS_PER_S,
-        arrivals: Some(Arrivals {
-            shared: true,
-            at_random: false,
-            waiting_max: 0,
-        }),
+        arrivals: Some(Arrivals { shared: true, at_random: false, waiting_max: 0 }),
         ..Plan::plain(1, 4, 20_000)
     };
     let waiting = |plan: &Plan| -> Vec<Option<u64>> {
         let ran = simulate(plan, SimOptions::default());
-        let seconds = ran
-            .told
-            .marks
-            .iter()
-            .filter(|(mark, _)| *mark == Mark::Second);
+        let seconds = ran.told.marks.iter().filter(|(mark, _)| *mark == Mark::Second);
         let gauge = |now: &Snapshot| now.stats.gauges.get(ARRIVALS_WAITING).copied();
         seconds.map(|(_, now)| gauge(now)).collect()
     };
@@ -246,14 +183,8 @@ fn each_second_tells_how_many_arrivals_wait() {
         let waiting = waiting.expect("the queue is told");
         assert!(waiting.abs_diff(second * 1_000) <= 10, "{grown:?}");
     }
-    let kept = Plan {
-        rate_per_s: 3_000,
-        ..plan.clone()
-    };
+    let kept = Plan { rate_per_s: 3_000, ..plan.clone() };
     assert!(waiting(&kept).iter().all(|waiting| *waiting <= Some(4)));
-    let none = Plan {
-        arrivals: None,
-        ..plan
-    };
+    let none = Plan { arrivals: None, ..plan };
     assert!(waiting(&none).iter().all(Option::is_none));
 }

@@ -23,24 +23,13 @@ fn slob_25_256_sessions_all_begin() {
     // Pauses keep the trace small and the threads from fighting for the CPU.
     let plan = Plan {
         run_time_ns: NS_PER_S,
-        think: Some(Think {
-            frequency: 1,
-            min_ns: 20_000_000,
-            max_ns: 20_000_000,
-        }),
+        think: Some(Think { frequency: 1, min_ns: 20_000_000, max_ns: 20_000_000 }),
         ..Plan::plain(256, 1, 20_000)
     };
-    let closed = Plan {
-        think: None,
-        work_loop: 10,
-        ..plan.clone()
-    };
+    let closed = Plan { think: None, work_loop: 10, ..plan.clone() };
     let (data, _) = run(&closed, quiet());
     assert_eq!(data.per_session.len(), 256);
-    let begun = data
-        .per_session
-        .iter()
-        .filter(|session| session.first_op_ns.is_some());
+    let begun = data.per_session.iter().filter(|session| session.first_op_ns.is_some());
     assert_eq!(begun.count(), 256);
     assert_eq!(ops(&data.drained.driver), 2_560);
     let (data, _) = run(&plan, quiet());
@@ -50,15 +39,8 @@ fn slob_25_256_sessions_all_begin() {
 
 #[test]
 fn every_snapshot_of_real_threads_keeps_the_identities() {
-    let plan = Plan {
-        run_time_ns: 2 * NS_PER_S,
-        update_pct: 20,
-        ..Plan::plain(4, 4, 20_000)
-    };
-    let options = Options {
-        cpus: 2,
-        ..Options::default()
-    };
+    let plan = Plan { run_time_ns: 2 * NS_PER_S, update_pct: 20, ..Plan::plain(4, 4, 20_000) };
+    let options = Options { cpus: 2, ..Options::default() };
     let (data, _) = run(&plan, options);
     assert_eq!(data.verdict, Verdict::Complete);
     for snapshot in data.series.iter().chain([&data.drained]) {
@@ -83,43 +65,24 @@ fn every_snapshot_of_real_threads_keeps_the_identities() {
 
 #[test]
 fn counters_never_go_back() {
-    let plan = Plan {
-        run_time_ns: 3 * NS_PER_S,
-        warmup_ns: NS_PER_S / 2,
-        ..Plan::plain(8, 1, 20_000)
-    };
+    let plan = Plan { run_time_ns: 3 * NS_PER_S, warmup_ns: NS_PER_S / 2, ..Plan::plain(8, 1, 20_000) };
     let (data, told) = run(&plan, quiet());
-    let all = [&data.gate]
-        .into_iter()
-        .chain(&data.series)
-        .chain([&data.drained]);
+    let all = [&data.gate].into_iter().chain(&data.series).chain([&data.drained]);
     let all: Vec<_> = all.collect();
     for pair in all.windows(2) {
         assert!(pair[0].at_ns <= pair[1].at_ns);
         assert!(ops(&pair[0].driver) <= ops(&pair[1].driver));
         assert!(pair[0].driver.thread_cpu_ns <= pair[1].driver.thread_cpu_ns);
     }
-    assert_eq!(
-        told.phases,
-        ["connect", "warm-up", "measure", "drain", "close"]
-    );
+    assert_eq!(told.phases, ["connect", "warm-up", "measure", "drain", "close"]);
 }
 
 #[test]
 fn the_csv_trace_has_a_line_for_every_operation() {
-    let plan = Plan {
-        work_loop: 100,
-        update_pct: 50,
-        scan_pct: 50,
-        scan_blocks: 8,
-        ..Plan::plain(2, 1, 20_000)
-    };
+    let plan = Plan { work_loop: 100, update_pct: 50, scan_pct: 50, scan_blocks: 8, ..Plan::plain(2, 1, 20_000) };
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     let sink = trace::Csv::new(file.reopen().expect("the same file")).expect("a header");
-    let options = Options {
-        trace: Some(Box::new(sink)),
-        ..quiet()
-    };
+    let options = Options { trace: Some(Box::new(sink)), ..quiet() };
     run(&plan, options);
     let text = std::fs::read_to_string(file.path()).expect("the trace");
     let mut lines = text.lines();
@@ -127,13 +90,7 @@ fn the_csv_trace_has_a_line_for_every_operation() {
     let lines: Vec<&str> = lines.collect();
     assert_eq!(lines.len(), 200);
     assert!(lines.iter().all(|line| line.split(',').count() == columns));
-    assert_eq!(
-        lines
-            .iter()
-            .filter(|line| line.contains(",update,"))
-            .count(),
-        100
-    );
+    assert_eq!(lines.iter().filter(|line| line.contains(",update,")).count(), 100);
 }
 
 /// Takes longer than a second to look at the first one.
@@ -153,10 +110,7 @@ impl Observer for Slow {
 
 #[test]
 fn a_slow_observer_delays_no_operation_and_not_the_end() {
-    let plan = Plan {
-        run_time_ns: 2 * NS_PER_S,
-        ..Plan::plain(4, 1, 20_000)
-    };
+    let plan = Plan { run_time_ns: 2 * NS_PER_S, ..Plan::plain(4, 1, 20_000) };
     let clock = Clock::real();
     let engine = NullEngine::new(&plan, &clock);
     let mut slow = Slow::default();

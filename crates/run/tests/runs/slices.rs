@@ -8,20 +8,13 @@ use assay_run::plan::Plan;
 use assay_run::sim::{Delay, Fault, SimOptions};
 
 fn sliced(operations: usize) -> SimOptions {
-    SimOptions {
-        slice_ops: operations,
-        ..SimOptions::default()
-    }
+    SimOptions { slice_ops: operations, ..SimOptions::default() }
 }
 
 #[test]
 fn a_window_of_slices_holds_exactly_the_operations_that_end_in_it() {
-    let plan = Plan {
-        update_pct: 30,
-        run_time_ns: 10 * NS_PER_S,
-        warmup_ns: 2 * NS_PER_S,
-        ..Plan::plain(1, 1, 10_000)
-    };
+    let plan =
+        Plan { update_pct: 30, run_time_ns: 10 * NS_PER_S, warmup_ns: 2 * NS_PER_S, ..Plan::plain(1, 1, 10_000) };
     // A millisecond each and no way to go: a thousand a second, however they travel.
     for operations in [1, 7, 100, 5000] {
         let ran = simulate(&plan, sliced(operations));
@@ -50,11 +43,8 @@ fn slices_change_no_operation() {
         ..Plan::plain(3, 2, 10_000)
     };
     let key = |ran: &crate::common::Ran| {
-        let mut rows: Vec<_> = ran
-            .rows
-            .iter()
-            .map(|row| (row.session, row.i, format!("{:?}", row.op), row.hot_schema))
-            .collect();
+        let mut rows: Vec<_> =
+            ran.rows.iter().map(|row| (row.session, row.i, format!("{:?}", row.op), row.hot_schema)).collect();
         rows.sort();
         rows
     };
@@ -70,15 +60,8 @@ fn slices_change_no_operation() {
 
 #[test]
 fn the_way_to_the_target_is_no_operations_time() {
-    let plan = Plan {
-        run_time_ns: 10 * NS_PER_S,
-        ..Plan::plain(1, 1, 10_000)
-    };
-    let sim = SimOptions {
-        select: Delay::Uniform(500_000, 1_500_000),
-        slice_way_ns: 5_000_000,
-        ..sliced(90)
-    };
+    let plan = Plan { run_time_ns: 10 * NS_PER_S, ..Plan::plain(1, 1, 10_000) };
+    let sim = SimOptions { select: Delay::Uniform(500_000, 1_500_000), slice_way_ns: 5_000_000, ..sliced(90) };
     let ran = simulate(&plan, sim);
     let driver = &ran.data.end.driver;
     let select = driver.ops.iter().find(|op| op.kind == SELECT);
@@ -103,24 +86,10 @@ fn the_way_to_the_target_is_no_operations_time() {
 
 #[test]
 fn an_error_inside_a_slice_is_counted_and_the_rest_goes_on() {
-    let plan = Plan {
-        work_loop: 100,
-        run_time_ns: 0,
-        ..Plan::plain(1, 2, 10_000)
-    };
-    let fault = |i, attempts, retryable| Fault {
-        session: 1,
-        i,
-        attempts,
-        retryable,
-    };
-    let sim = SimOptions {
-        faults: vec![fault(10, 1, true), fault(20, 2, true), fault(30, 1, false)],
-        ..sliced(64)
-    };
-    let ran = try_simulate(&plan, sim, Told::default())
-        .map_err(|error| error.0.to_string())
-        .expect("a run that ends");
+    let plan = Plan { work_loop: 100, run_time_ns: 0, ..Plan::plain(1, 2, 10_000) };
+    let fault = |i, attempts, retryable| Fault { session: 1, i, attempts, retryable };
+    let sim = SimOptions { faults: vec![fault(10, 1, true), fault(20, 2, true), fault(30, 1, false)], ..sliced(64) };
+    let ran = try_simulate(&plan, sim, Told::default()).map_err(|error| error.0.to_string()).expect("a run that ends");
     let driver = &ran.data.drained.driver;
     assert_eq!(ops(driver), 198, "two of 200 failed for good");
     assert_eq!(driver.retries, 2);

@@ -34,16 +34,10 @@ impl Activity {
     /// # Errors
     /// The server refuses the connection.
     pub(super) fn open(address: &Address, host: &Host) -> Result<Self, EngineError> {
-        let address = Address {
-            answer: ANSWER_MAX,
-            ..address.clone()
-        };
+        let address = Address { answer: ANSWER_MAX, ..address.clone() };
         let state = match host.sees_threads() {
             false => None,
-            true => Some(Mutex::new(State {
-                connection: Some(connect(&address)?),
-                looks: Looks::default(),
-            })),
+            true => Some(Mutex::new(State { connection: Some(connect(&address)?), looks: Looks::default() })),
         };
         Ok(Self { address, state })
     }
@@ -101,10 +95,9 @@ impl Activity {
     pub(super) fn facts(&self) -> Vec<Fact> {
         vec![match &self.state {
             Some(state) => lock(state).looks.fact("the server's sessions"),
-            None => Fact::new(
-                "activity_sampling",
-                "n/a (the server's threads cannot be seen from this host)".to_owned(),
-            ),
+            None => {
+                Fact::new("activity_sampling", "n/a (the server's threads cannot be seen from this host)".to_owned())
+            }
         }]
     }
 }
@@ -124,10 +117,7 @@ fn translate(command: &str, state: &str, letter: Option<char>) -> Doing {
         _ if commits => waiting("log file sync", WaitClass::Commit),
         (_, Some('D')) => waiting("db file sequential read", WaitClass::UserIo),
         _ if state.contains("lock") => waiting("Server:table lock", WaitClass::Application),
-        _ => waiting(
-            "InnoDB:lock, latch or another's read",
-            WaitClass::Concurrency,
-        ),
+        _ => waiting("InnoDB:lock, latch or another's read", WaitClass::Concurrency),
     }
 }
 
@@ -143,18 +133,9 @@ mod tests {
         };
         assert_eq!(waits("Sleep", "", Some('S')), Some(WaitClass::Network));
         assert_eq!(waits("Execute", "Sending data", Some('R')), None);
-        assert_eq!(
-            waits("Execute", "Sending data", Some('D')),
-            Some(WaitClass::UserIo)
-        );
-        assert_eq!(
-            waits("Execute", "Commit", Some('D')),
-            Some(WaitClass::Commit)
-        );
-        assert_eq!(
-            waits("Query", "Updating", Some('S')),
-            Some(WaitClass::Concurrency)
-        );
+        assert_eq!(waits("Execute", "Sending data", Some('D')), Some(WaitClass::UserIo));
+        assert_eq!(waits("Execute", "Commit", Some('D')), Some(WaitClass::Commit));
+        assert_eq!(waits("Query", "Updating", Some('S')), Some(WaitClass::Concurrency));
         let locked = waits("Query", "Waiting for table metadata lock", Some('S'));
         assert_eq!(locked, Some(WaitClass::Application));
         assert_eq!(waits("Execute", "Updating", None), None);

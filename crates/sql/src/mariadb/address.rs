@@ -101,9 +101,7 @@ fn parameters(query: &str) -> Result<(Option<String>, tls::Asked), String> {
         if name == "socket" && !value.is_empty() {
             socket = Some(value);
         } else if !tls.set(name, &value)? {
-            return Err(format!(
-                "the URL's parameter {name} is unknown; there are {PARAMETERS}"
-            ));
+            return Err(format!("the URL's parameter {name} is unknown; there are {PARAMETERS}"));
         }
     }
     Ok((socket, tls))
@@ -121,10 +119,7 @@ fn host(server: &str, socket: Option<String>, files: &Options) -> Result<Host, S
             // A socket is how clients reach the server of their own host.
             (None, Some(path)) => Ok(Host::Socket(path.clone())),
             (Some(host), Some(path)) if host == "localhost" => Ok(Host::Socket(path.clone())),
-            (Some(host), _) => Ok(Host::Tcp {
-                host: host.clone(),
-                port: files.port.unwrap_or(PORT),
-            }),
+            (Some(host), _) => Ok(Host::Tcp { host: host.clone(), port: files.port.unwrap_or(PORT) }),
             (None, None) => Err(format!("the URL names neither host nor socket: {FORM}")),
         };
     }
@@ -135,11 +130,9 @@ fn host(server: &str, socket: Option<String>, files: &Options) -> Result<Host, S
     };
     let port = match port {
         None => files.port.unwrap_or(PORT),
-        Some(text) => text
-            .parse()
-            .ok()
-            .filter(|port| *port > 0)
-            .ok_or("the URL's port is no number from 1 to 65535")?,
+        Some(text) => {
+            text.parse().ok().filter(|port| *port > 0).ok_or("the URL's port is no number from 1 to 65535")?
+        }
     };
     let name = decoded(name.trim_start_matches('[').trim_end_matches(']'))?;
     match name.as_str() {
@@ -152,9 +145,7 @@ fn host(server: &str, socket: Option<String>, files: &Options) -> Result<Host, S
 pub(super) fn encoded(text: &str) -> String {
     text.bytes()
         .map(|byte| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                char::from(byte).to_string()
-            }
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
             _ => format!("%{byte:02X}"),
         })
         .collect()
@@ -221,10 +212,7 @@ mod tests {
         };
         let bare = Address::with("///", None, files()).unwrap();
         assert_eq!(bare.host, Host::Socket(PathBuf::from("/run/s")));
-        assert_eq!(
-            (bare.user.as_str(), bare.database.as_str()),
-            ("file", "base")
-        );
+        assert_eq!((bare.user.as_str(), bare.database.as_str()), ("file", "base"));
         assert_eq!(bare.password, Some(Password("p".to_owned())));
         assert_eq!(bare.tls.mode, Mode::Preferred);
         let url = "//me:q@h/d?ssl-mode=REQUIRED";

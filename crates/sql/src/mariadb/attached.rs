@@ -39,8 +39,7 @@ pub(super) struct Token {
 
 impl Cancel for Token {
     fn cancel(&self) -> std::io::Result<()> {
-        let mut connection =
-            Connection::open(&self.address, Some(CANCEL)).map_err(std::io::Error::other)?;
+        let mut connection = Connection::open(&self.address, Some(CANCEL)).map_err(std::io::Error::other)?;
         // Nobody is left to be told where the session is gone.
         let _ = connection.run(&format!("kill query {}", self.id));
         Ok(())
@@ -118,10 +117,7 @@ impl Attached {
 
     /// To end what a session does.
     pub(super) fn token(&self, connection: &Connection) -> Token {
-        Token {
-            address: Arc::clone(&self.address),
-            id: connection.id(),
-        }
+        Token { address: Arc::clone(&self.address), id: connection.id() }
     }
 
     /// A session is about to close: its CPU is read a last time.
@@ -141,14 +137,12 @@ impl Attached {
     pub(super) fn sample(&self) -> StatSet {
         let pids: Vec<i32> = self.backends.pids().iter().map(|(_, pid)| *pid).collect();
         let (mut stats, read) = self.server.sample();
-        self.host
-            .sample(&pids, &read.clients, &read.ahead_bytes, &mut stats);
+        self.host.sample(&pids, &read.clients, &read.ahead_bytes, &mut stats);
         stats
     }
 
     pub(super) fn look(&self, sessions: &mut [Doing]) -> bool {
-        self.activity
-            .look(&self.host, &self.backends.pids(), sessions)
+        self.activity.look(&self.host, &self.backends.pids(), sessions)
     }
 
     pub(super) fn overdue(&self, late: Duration) {

@@ -24,20 +24,8 @@ struct Style {
     end: &'static str,
 }
 
-const INSERT: Style = Style {
-    row: "(",
-    column: ",",
-    quote: "'",
-    null: "null",
-    end: "),",
-};
-const LOCAL: Style = Style {
-    row: "",
-    column: "\t",
-    quote: "",
-    null: "\\N",
-    end: "\n",
-};
+const INSERT: Style = Style { row: "(", column: ",", quote: "'", null: "null", end: ")," };
+const LOCAL: Style = Style { row: "", column: "\t", quote: "", null: "\\N", end: "\n" };
 
 /// See the module.
 pub(super) struct Batch<'a> {
@@ -114,9 +102,8 @@ impl<'a> Batch<'a> {
             }
             Way::Local => {
                 *lock(&self.lines) = text;
-                connection.run(&format!(
-                    "load data local infile 'assay' into table {table} character set latin1 {columns}"
-                ))
+                connection
+                    .run(&format!("load data local infile 'assay' into table {table} character set latin1 {columns}"))
             }
         }
     }

@@ -64,10 +64,7 @@ fn shape(connection: &mut Connection, table: &str) -> Result<(), EngineError> {
              where table_schema = database() and table_name = '{table}' order by ordinal_position"
         ))
         .map_err(&doing)?;
-    let is: Vec<String> = rows
-        .into_iter()
-        .map(|row| row.into_iter().flatten().collect::<Vec<_>>().join(" "))
-        .collect();
+    let is: Vec<String> = rows.into_iter().map(|row| row.into_iter().flatten().collect::<Vec<_>>().join(" ")).collect();
     if is.is_empty() {
         return Err(damaged(table, "the table is missing"));
     }
@@ -85,10 +82,7 @@ fn shape(connection: &mut Connection, table: &str) -> Result<(), EngineError> {
         .map_err(&doing)?;
     match format.as_str() {
         "InnoDB Dynamic" => Ok(()),
-        other => Err(damaged(
-            table,
-            &format!("it is stored as {other}, not as InnoDB Dynamic"),
-        )),
+        other => Err(damaged(table, &format!("it is stored as {other}, not as InnoDB Dynamic"))),
     }
 }
 
@@ -99,14 +93,8 @@ fn index(connection: &mut Connection, table: &str, unique: bool) -> Result<(), E
              where table_schema = database() and table_name = '{table}' order by index_name, seq_in_index"
         ))
         .map_err(told("reading the indexes"))?;
-    let is: Vec<String> = rows
-        .into_iter()
-        .map(|row| row.into_iter().flatten().collect::<Vec<_>>().join(" "))
-        .collect();
-    let must = [
-        format!("{INDEX} custid {}", u8::from(!unique)),
-        "PRIMARY pk 0".to_owned(),
-    ];
+    let is: Vec<String> = rows.into_iter().map(|row| row.into_iter().flatten().collect::<Vec<_>>().join(" ")).collect();
+    let must = [format!("{INDEX} custid {}", u8::from(!unique)), "PRIMARY pk 0".to_owned()];
     if is.iter().any(|index| !must.contains(index)) || is.len() != must.len() {
         return Err(damaged(table, "its indexes were changed"));
     }
@@ -121,19 +109,14 @@ fn keys(connection: &mut Connection, table: &str, scale: u64) -> Result<(), Engi
              from {table} force index ({INDEX}) where custid is not null"
         ))
         .map_err(told("reading the keys"))?;
-    let is: Vec<u64> = rows
-        .into_iter()
-        .flatten()
-        .map(|value| value.and_then(|text| text.parse().ok()).unwrap_or(0))
-        .collect();
+    let is: Vec<u64> =
+        rows.into_iter().flatten().map(|value| value.and_then(|text| text.parse().ok()).unwrap_or(0)).collect();
     if is == [scale, scale, 1, scale] {
         return Ok(());
     }
     Err(damaged(
         table,
-        &format!(
-            "rows, different keys, first and last key are {is:?}, not [{scale}, {scale}, 1, {scale}]"
-        ),
+        &format!("rows, different keys, first and last key are {is:?}, not [{scale}, {scale}, 1, {scale}]"),
     ))
 }
 
@@ -151,9 +134,7 @@ fn content(
         Level::Full => rows,
         Level::Sampled => rows.min(SAMPLED_ROWS / each),
     };
-    let wrong: Vec<String> = column_names()
-        .map(|name| format!("char_length({name}) <> {COLUMN_BYTES}"))
-        .collect();
+    let wrong: Vec<String> = column_names().map(|name| format!("char_length({name}) <> {COLUMN_BYTES}")).collect();
     let asked = connection
         .rows(&format!(
             "select count(*), count(custid), \
@@ -169,9 +150,7 @@ fn content(
         .map_err(told("reading the rows"))?;
     let row = asked.into_iter().next().unwrap_or_default();
     let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
-    let is: Vec<u64> = (0..4)
-        .map(|at| text(at).parse().unwrap_or(u64::MAX))
-        .collect();
+    let is: Vec<u64> = (0..4).map(|at| text(at).parse().unwrap_or(u64::MAX)).collect();
     if is != [each * groups, groups, 0, 0] {
         return Err(damaged(
             table,
@@ -188,11 +167,7 @@ fn content(
 
 /// Pages that hold rows, by the server's own statistics, made anew: one for each row and its pads. None where the user
 /// may not read them.
-fn leaf_pages(
-    connection: &mut Connection,
-    table: &str,
-    rows: u64,
-) -> Result<Option<u64>, EngineError> {
+fn leaf_pages(connection: &mut Connection, table: &str, rows: u64) -> Result<Option<u64>, EngineError> {
     // It writes nothing but statistics; who may not make them reads those of the load.
     let _ = connection.run(&format!("analyze table {table}"));
     let asked = connection.rows(&format!(
@@ -220,8 +195,6 @@ fn leaf_pages(
     }
     Err(damaged(
         table,
-        &format!(
-            "{rows} rows are on {pages} pages, not on {rows} to {most}: it is not one row on a page"
-        ),
+        &format!("{rows} rows are on {pages} pages, not on {rows} to {most}: it is not one row on a page"),
     ))
 }

@@ -28,26 +28,16 @@ pub(super) fn take(address: &Address, purpose: Purpose) -> Result<Connection, En
     let mut connection = Connection::open(address, Some(address.answer))?;
     let doing = told("claiming the data set");
     // It is idle for as long as the work takes.
-    connection
-        .run("set wait_timeout = 31536000")
-        .map_err(&doing)?;
+    connection.run("set wait_timeout = 31536000").map_err(&doing)?;
     let main = main_lock(&address.database);
     let wait_s = WAIT.as_secs();
-    let got = connection
-        .number(&format!("select get_lock('{main}', {wait_s})"))
-        .map_err(&doing)?;
+    let got = connection.number(&format!("select get_lock('{main}', {wait_s})")).map_err(&doing)?;
     if got != 1 {
-        let holder = connection
-            .number(&format!("select is_used_lock('{main}')"))
-            .map_err(&doing)?;
+        let holder = connection.number(&format!("select is_used_lock('{main}')")).map_err(&doing)?;
         return Err(in_use(&mut connection, address, &[holder]));
     }
     if purpose.shares() {
-        let kind = if purpose == Purpose::Series {
-            SERIES
-        } else {
-            RUN
-        };
+        let kind = if purpose == Purpose::Series { SERIES } else { RUN };
         for n in 0..SHARERS {
             let own = shared_lock(&address.database, kind, n);
             let taken = connection.number(&format!("select get_lock('{own}', 0)"));
@@ -90,9 +80,8 @@ pub(super) fn runs(connection: &mut Connection, database: &str) -> Result<Vec<u6
 }
 
 fn holders(connection: &mut Connection, database: &str, kind: &str) -> Result<Vec<u64>, MyError> {
-    let each: Vec<String> = (0..SHARERS)
-        .map(|n| format!("is_used_lock('{}')", shared_lock(database, kind, n)))
-        .collect();
+    let each: Vec<String> =
+        (0..SHARERS).map(|n| format!("is_used_lock('{}')", shared_lock(database, kind, n))).collect();
     let rows = connection.rows(&format!("select {}", each.join(", ")))?;
     let ids = rows.into_iter().flatten().flatten();
     Ok(ids.filter_map(|id| id.parse().ok()).collect())
@@ -103,9 +92,8 @@ fn in_use(connection: &mut Connection, address: &Address, ids: &[u64]) -> Engine
     let who: Vec<String> = ids
         .iter()
         .map(|id| {
-            let asked = connection.value(&format!(
-                "select concat(user, '@', host) from information_schema.processlist where id = {id}"
-            ));
+            let asked = connection
+                .value(&format!("select concat(user, '@', host) from information_schema.processlist where id = {id}"));
             match asked {
                 Ok(user) if !user.is_empty() => {
                     format!("another assay (server session {id}, {user})")

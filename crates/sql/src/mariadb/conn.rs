@@ -49,10 +49,7 @@ impl MyError {
 
     /// The server cannot protect the connection.
     fn lacks_tls(&self) -> bool {
-        matches!(
-            &self.0,
-            mysql::Error::DriverError(mysql::DriverError::TlsNotSupported)
-        )
+        matches!(&self.0, mysql::Error::DriverError(mysql::DriverError::TlsNotSupported))
     }
 
     /// There is no connection.
@@ -71,8 +68,7 @@ impl MyError {
 
     /// The server was not heard of for too long.
     fn is_late(&self) -> bool {
-        let late =
-            |io: &std::io::Error| matches!(io.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+        let late = |io: &std::io::Error| matches!(io.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
         self.io().is_some_and(late)
     }
 
@@ -99,9 +95,7 @@ impl MyError {
 impl std::fmt::Display for MyError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (&self.0, self.io()) {
-            _ if self.is_late() => {
-                f.write_str("the server did not answer in time (MYSQL_ANSWER_TIMEOUT)")
-            }
+            _ if self.is_late() => f.write_str("the server did not answer in time (MYSQL_ANSWER_TIMEOUT)"),
             (_, Some(io)) => write!(f, "{io}"),
             (mysql::Error::MySqlError(error), _) => {
                 let message = super::on_one_line(&error.message);
@@ -143,11 +137,7 @@ pub(super) fn told(doing: &str) -> impl Fn(MyError) -> EngineError + '_ {
 /// An operation's failure by what the server said.
 pub(super) fn op_error(error: &MyError) -> OpError {
     match error.is_fatal() {
-        true => OpError {
-            class: "connection lost",
-            text: error.to_string(),
-            retryable: false,
-        },
+        true => OpError { class: "connection lost", text: error.to_string(), retryable: false },
         false => op_error_of(error.code().unwrap_or(0), &error.to_string()),
     }
 }
@@ -156,11 +146,7 @@ pub(super) fn op_error(error: &MyError) -> OpError {
 pub(super) fn op_error_of(code: u16, text: &str) -> OpError {
     let known = CLASSES.iter().find(|(known, ..)| *known == code);
     let (class, retryable) = known.map_or(("server", false), |(_, class, again)| (*class, *again));
-    OpError {
-        class,
-        text: text.to_owned(),
-        retryable,
-    }
+    OpError { class, text: text.to_owned(), retryable }
 }
 
 /// See the module.
@@ -196,11 +182,7 @@ impl Connection {
             let options = tls.options();
             // Over a socket of the file system the crate has none.
             let plain = in_files || options.is_none();
-            Conn::new(builder.clone().ssl_opts(options)).map(|conn| Self {
-                product: Product::MariaDb,
-                conn,
-                plain,
-            })
+            Conn::new(builder.clone().ssl_opts(options)).map(|conn| Self { product: Product::MariaDb, conn, plain })
         };
         let opened = match with(&address.tls) {
             Err(mysql::Error::DriverError(mysql::DriverError::TlsNotSupported))
@@ -234,10 +216,7 @@ impl Connection {
     /// All rows, as text; `None` is NULL.
     pub(super) fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, MyError> {
         let rows: Vec<Row> = self.conn.query(sql)?;
-        Ok(rows
-            .into_iter()
-            .map(|row| row.unwrap().into_iter().map(text).collect())
-            .collect())
+        Ok(rows.into_iter().map(|row| row.unwrap().into_iter().map(text).collect()).collect())
     }
 
     /// The first value of the first row; empty if there is none.
@@ -265,11 +244,7 @@ impl Connection {
     /// The socket once more, for a thread that ends waits in it. The crate keeps its own to itself.
     pub(super) fn socket(&self) -> std::io::Result<OwnedFd> {
         let this = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
-        Ok(pidfd_getfd(
-            this,
-            self.conn.as_raw_fd(),
-            PidfdGetfdFlags::empty(),
-        )?)
+        Ok(pidfd_getfd(this, self.conn.as_raw_fd(), PidfdGetfdFlags::empty())?)
     }
 }
 
@@ -283,12 +258,7 @@ fn text(value: mysql::Value) -> Option<String> {
 
 /// Why nobody was let in.
 fn refused(address: &Address, error: &MyError) -> EngineError {
-    let Address {
-        host,
-        user,
-        database,
-        ..
-    } = address;
+    let Address { host, user, database, .. } = address;
     let text = match error.code() {
         Some(1045) => format!(
             "the server at {host} refuses user {user}: {error}; check user and password (in the URL or MYSQL_PWD)"
@@ -305,9 +275,9 @@ fn refused(address: &Address, error: &MyError) -> EngineError {
             "user {user} may not use database {database} at {host}: {error}; GRANT ALL PRIVILEGES ON the database TO \
              this user"
         ),
-        Some(1040 | 1203) => format!(
-            "the server at {host} has no connection left: {error}; raise max_connections or use fewer sessions"
-        ),
+        Some(1040 | 1203) => {
+            format!("the server at {host} has no connection left: {error}; raise max_connections or use fewer sessions")
+        }
         Some(_) => format!("the server at {host} refuses the connection: {error}"),
         None if error.lacks_tls() => format!(
             "the server at {host} has no TLS, which ssl-mode asks for: give it a certificate, or use ssl-mode=disabled"

@@ -60,9 +60,7 @@ impl Options {
     fn file(&mut self, file: &Path, depth: u32) -> Result<(), String> {
         let name = file.display();
         if depth > DEPTH_MAX {
-            return Err(format!(
-                "{name}: !include goes deeper than {DEPTH_MAX} files"
-            ));
+            return Err(format!("{name}: !include goes deeper than {DEPTH_MAX} files"));
         }
         let wrong = |why: &dyn std::fmt::Display| format!("file of options {name}: {why}");
         let about = fs::metadata(file).map_err(|error| wrong(&error))?;
@@ -71,9 +69,7 @@ impl Options {
             return Err(wrong(&"it is no regular file"));
         }
         if about.permissions().mode() & 0o002 != 0 {
-            return Err(wrong(
-                &"everybody may write it, so it is not trusted (chmod o-w)",
-            ));
+            return Err(wrong(&"everybody may write it, so it is not trusted (chmod o-w)"));
         }
         let text = fs::read_to_string(file).map_err(|error| wrong(&error))?;
         self.text(&text, file, depth)
@@ -96,9 +92,7 @@ impl Options {
             } else if let Some(rest) = line.strip_prefix("!include") {
                 self.file(Path::new(rest.trim()), depth + 1)?;
             } else if let Some(rest) = line.strip_prefix('[') {
-                let end = rest
-                    .find(']')
-                    .ok_or_else(|| at("] is missing".to_owned()))?;
+                let end = rest.find(']').ok_or_else(|| at("] is missing".to_owned()))?;
                 group = rest[..end].trim().to_ascii_lowercase();
             } else if GROUPS.contains(&group.as_str()) {
                 let (key, value) = line.split_once('=').unwrap_or((line, ""));
@@ -129,9 +123,7 @@ impl Options {
                 self.port = Some(port.ok_or("port is no number from 1 to 65535")?);
             }
             key if REFUSED.contains(&key) => {
-                return Err(format!(
-                    "{key} is not supported; name a file of certificates with ssl-ca"
-                ));
+                return Err(format!("{key} is not supported; name a file of certificates with ssl-ca"));
             }
             key => {
                 let known = self.protection(key, &value)?;
@@ -152,9 +144,7 @@ impl Options {
         };
         let (key, off) = match key {
             "skip-ssl" => ("ssl", true),
-            "disable-ssl-verify-server-cert" | "skip-ssl-verify-server-cert" => {
-                ("ssl-verify-server-cert", true)
-            }
+            "disable-ssl-verify-server-cert" | "skip-ssl-verify-server-cert" => ("ssl-verify-server-cert", true),
             key => (key, false),
         };
         match key {
@@ -174,10 +164,8 @@ impl Options {
 /// The files of a directory, by name.
 fn included(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut files: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|kind| kind == "cnf"))
-        .collect();
+    let mut files: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|kind| kind == "cnf")).collect();
     files.sort();
     files
 }
@@ -218,9 +206,7 @@ fn unquoted(value: &str) -> String {
 #[doc(hidden)]
 pub fn read_text(text: &str) -> Result<String, String> {
     let mut options = Options::default();
-    options
-        .text(text, Path::new("my.cnf"), DEPTH_MAX)
-        .map_err(|why| super::on_one_line(&why))?;
+    options.text(text, Path::new("my.cnf"), DEPTH_MAX).map_err(|why| super::on_one_line(&why))?;
     Ok(format!("{options:?}"))
 }
 
@@ -268,10 +254,7 @@ mod tests {
     fn what_is_wrong_is_told_by_file_and_line_and_never_with_the_password() {
         for (text, wanted) in [
             ("[client\nuser=x", "line 1: ] is missing"),
-            (
-                "[assay]\nuser=x\nhots=y",
-                "line 3: assay has no option hots",
-            ),
+            ("[assay]\nuser=x\nhots=y", "line 3: assay has no option hots"),
             ("[client]\npassword=Kq9\nport=Kq9", "line 3: port"),
             ("[client]\npassword", "line 2: password has no value"),
             ("[client]\nssl-crl=/x", "ssl-crl is not supported"),
@@ -280,10 +263,7 @@ mod tests {
             ("!include /no/such", "/no/such"),
         ] {
             let why = read(text).expect_err(text);
-            assert!(
-                why.contains(wanted) && !why.contains("Kq9"),
-                "{text}: {why}"
-            );
+            assert!(why.contains(wanted) && !why.contains("Kq9"), "{text}: {why}");
         }
         assert!(read("[client]\nhots=y\n[assay]\nloose-hots=y").is_ok());
         assert!(Options::read("/no/such/my.cnf").is_err());
@@ -309,11 +289,7 @@ mod tests {
         assert!(read().unwrap_err().contains("everybody may write it"));
         let own = write("own.cnf", "");
         fs::write(&own, format!("!include {}", own.display())).unwrap();
-        assert!(
-            Options::read(&own.display().to_string())
-                .unwrap_err()
-                .contains("deeper")
-        );
+        assert!(Options::read(&own.display().to_string()).unwrap_err().contains("deeper"));
     }
 
     proptest::proptest! {

@@ -41,9 +41,9 @@ impl Waiting {
     /// What an error means that came after the server was given up.
     pub(super) fn told(&self, error: EngineError) -> EngineError {
         match self.given_up.load(Ordering::Acquire) {
-            true => EngineError::Unusable(format!(
-                "the server answered no more, on another connection neither ({error})"
-            )),
+            true => {
+                EngineError::Unusable(format!("the server answered no more, on another connection neither ({error})"))
+            }
             false => error,
         }
     }
@@ -67,10 +67,7 @@ pub(super) struct Guard<'a> {
 
 impl<'a> Guard<'a> {
     pub(super) fn new(keeper: &'a mut Connection) -> Self {
-        Self {
-            keeper,
-            looked: Instant::now(),
-        }
+        Self { keeper, looked: Instant::now() }
     }
 
     /// Called every [`TICK`] or so; `ending`: somebody failed or the user wants to stop.

@@ -62,17 +62,12 @@ impl Host {
         let rows = control.rows(&sql).map_err(&doing)?;
         let row = rows.into_iter().next().unwrap_or_default();
         let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
-        let claims = Claims {
-            thread: thread_of(control),
-            started_s: text(0).parse().ok(),
-            listener: control.listener(),
-        };
+        let claims =
+            Claims { thread: thread_of(control), started_s: text(0).parse().ok(), listener: control.listener() };
         let found = find(Path::new(PROC), &claims);
         let pooled = match text(4).as_str() {
             "one-thread-per-connection" => None,
-            other => Some(format!(
-                "unknowable: thread_handling={other}, so a thread serves many sessions"
-            )),
+            other => Some(format!("unknowable: thread_handling={other}, so a thread serves many sessions")),
         };
         let data = PathBuf::from(text(1));
         let evidence = found.as_ref().map(|(_, evidence)| evidence.as_str());
@@ -89,12 +84,7 @@ impl Host {
             paths.map(|path| reached(pid, &data.join(path)))
         });
         let watched = watched.collect();
-        Ok(Self {
-            threads: found.map(|(pid, _)| ProcReader::threads(Path::new(PROC), pid)),
-            pooled,
-            facts,
-            watched,
-        })
+        Ok(Self { threads: found.map(|(pid, _)| ProcReader::threads(Path::new(PROC), pid)), pooled, facts, watched })
     }
 
     pub(super) fn facts(&self) -> Vec<Fact> {
@@ -181,9 +171,7 @@ fn find(proc: &Path, claims: &Claims) -> Result<(i32, String), String> {
     let mut seen = false;
     for pid in servers {
         let tasks = proc.join(format!("{pid}/task"));
-        let has = procs::pids(&tasks)
-            .into_iter()
-            .any(|tid| procs::inner_pid(&tasks, tid) == Some(claims.thread));
+        let has = procs::pids(&tasks).into_iter().any(|tid| procs::inner_pid(&tasks, tid) == Some(claims.thread));
         if !has {
             continue;
         }
@@ -199,10 +187,7 @@ fn find(proc: &Path, claims: &Claims) -> Result<(i32, String), String> {
         if !proofs.is_empty() {
             let thread = claims.thread;
             let proofs = proofs.join("; ");
-            return Ok((
-                pid,
-                format!("assay's session is thread {thread} of process {pid}; {proofs}"),
-            ));
+            return Ok((pid, format!("assay's session is thread {thread} of process {pid}; {proofs}")));
         }
     }
     Err(match seen {
@@ -211,10 +196,7 @@ fn find(proc: &Path, claims: &Claims) -> Result<(i32, String), String> {
              the one of assay's session",
             claims.thread
         ),
-        false => format!(
-            "the server's thread {} of assay's session is not on this host",
-            claims.thread
-        ),
+        false => format!("the server's thread {} of assay's session is not on this host", claims.thread),
     })
 }
 
@@ -238,37 +220,16 @@ mod tests {
     fn a_server_is_found_by_its_thread_and_a_proof_and_by_nothing_less() {
         let dir = tree("mariadbd");
         let now = start_s(dir.path(), 100).unwrap();
-        let at = |thread, started_s, listener| {
-            find(
-                dir.path(),
-                &Claims {
-                    thread,
-                    started_s,
-                    listener,
-                },
-            )
-        };
+        let at = |thread, started_s, listener| find(dir.path(), &Claims { thread, started_s, listener });
         let (pid, evidence) = at(7, None, Some(100)).unwrap();
         assert_eq!(pid, 100);
         assert!(evidence.contains("SO_PEERCRED"), "{evidence}");
         assert!(at(7, Some(now + 1.0), None).is_ok());
-        assert!(
-            at(7, Some(now + 60.0), None)
-                .unwrap_err()
-                .contains("neither")
-        );
-        assert!(
-            at(8, Some(now), Some(100))
-                .unwrap_err()
-                .contains("not on this host")
-        );
+        assert!(at(7, Some(now + 60.0), None).unwrap_err().contains("neither"));
+        assert!(at(8, Some(now), Some(100)).unwrap_err().contains("not on this host"));
         assert!(at(0, Some(now), Some(100)).is_err());
         let other = tree("sleep");
-        let claims = Claims {
-            thread: 7,
-            started_s: Some(now),
-            listener: Some(100),
-        };
+        let claims = Claims { thread: 7, started_s: Some(now), listener: Some(100) };
         assert!(find(other.path(), &claims).is_err());
     }
 }

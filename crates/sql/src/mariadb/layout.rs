@@ -21,9 +21,7 @@ pub(super) fn column_names() -> impl Iterator<Item = String> {
 pub(super) fn changed_columns(redo: RedoStress) -> &'static [u32] {
     match redo {
         RedoStress::Lite => &[2, 20],
-        RedoStress::Heavy => &[
-            2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
-        ],
+        RedoStress::Heavy => &[2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20],
     }
 }
 
@@ -68,11 +66,7 @@ impl Sizes {
                 // Where rows come in order, the server leaves a sixteenth of a page that has two of them.
                 let room = room(page_bytes) - page_bytes as usize / 16;
                 let row = room / rows - ROW_OVERHEAD - room / 128;
-                Ok(Self {
-                    live: row - content,
-                    pad: row,
-                    rows: rows as u64,
-                })
+                Ok(Self { live: row - content, pad: row, rows: rows as u64 })
             }
             _ => Err(EngineError::Unusable(format!(
                 "innodb_page_size is {page_bytes}: assay lays one row on a page of 8192, 16384, 32768 or 65536 bytes. A \
@@ -97,9 +91,7 @@ pub(super) const INDEX: &str = "i_custid";
 
 /// Creates `cf1` or `cf2`, without the index of the keys.
 pub(super) fn create_table(product: Product, table: &str, sizes: Sizes) -> String {
-    let columns: String = column_names()
-        .map(|name| format!(", {name} char({COLUMN_BYTES})"))
-        .collect();
+    let columns: String = column_names().map(|name| format!(", {name} char({COLUMN_BYTES})")).collect();
     format!(
         "create table {table} (pk bigint not null primary key, custid bigint{columns}, filler varchar({}) not null) \
          engine=InnoDB row_format=dynamic {} character set latin1 collate latin1_bin \
@@ -134,25 +126,15 @@ mod tests {
         const ROW_MAX: usize = 16_383;
         for page in [8192_u64, 16384, 32768, 65536] {
             let sizes = Sizes::of_page(page).unwrap();
-            let (live, pad) = (
-                sizes.live + COLUMNS * COLUMN_BYTES + ROW_OVERHEAD,
-                sizes.pad + ROW_OVERHEAD,
-            );
+            let (live, pad) = (sizes.live + COLUMNS * COLUMN_BYTES + ROW_OVERHEAD, sizes.pad + ROW_OVERHEAD);
             let room = page as usize - PAGE_OVERHEAD;
             assert!(live < room / 2 && live < ROW_MAX, "{page}: {live}");
             let pads = sizes.rows as usize - 1;
-            let reserve = if sizes.rows > 2 {
-                page as usize / 16
-            } else {
-                0
-            };
+            let reserve = if sizes.rows > 2 { page as usize / 16 } else { 0 };
             assert!(live + pads * pad + reserve <= room, "{page}: {live} {pad}");
             // Rows are never larger than assumed, but may be a little smaller.
             let more = sizes.rows as usize + 1;
-            assert!(
-                live + (pads + 1) * pad > room + more * ROW_OVERHEAD,
-                "{page}: {live} {pad}"
-            );
+            assert!(live + (pads + 1) * pad > room + more * ROW_OVERHEAD, "{page}: {live} {pad}");
         }
         let text = Sizes::of_page(4096).unwrap_err().to_string();
         assert!(text.contains("4096") && text.contains("2432"), "{text}");

@@ -47,11 +47,7 @@ pub(super) fn run(
     let mut lines = plan.summary(load_s);
     lines.push(written);
     lines.extend(check::lines(&findings));
-    lines.push(decimal(
-        "total_s",
-        "Time in all, s",
-        begun.elapsed().as_secs_f64(),
-    ));
+    lines.push(decimal("total_s", "Time in all, s", begun.elapsed().as_secs_f64()));
     Ok(lines)
 }
 
@@ -69,16 +65,12 @@ fn open_site(plan: &LoadPlan, keeper: &mut Connection) -> Result<(), EngineError
     }
     if !matches!(plan.start, Start::Add(_)) {
         for sql in plan.marker.create() {
-            keeper
-                .run(&sql)
-                .map_err(told("creating the marker of the data set"))?;
+            keeper.run(&sql).map_err(told("creating the marker of the data set"))?;
         }
     }
     match plan.load.as_slice() {
         [] => Ok(()),
-        load => keeper
-            .run(&marker::note_loading(load))
-            .map_err(told("writing the marker of the data set")),
+        load => keeper.run(&marker::note_loading(load)).map_err(told("writing the marker of the data set")),
     }
 }
 
@@ -91,9 +83,7 @@ fn write_out(plan: &LoadPlan, keeper: &mut Connection) -> Line {
             0 => rows_table(*n),
             _ => format!("{}, {}", rows_table(*n), scan_table(*n)),
         };
-        done = keeper
-            .run(&format!("flush tables {tables} for export"))
-            .and_then(|()| keeper.run("unlock tables"));
+        done = keeper.run(&format!("flush tables {tables} for export")).and_then(|()| keeper.run("unlock tables"));
         if done.is_err() {
             break;
         }
@@ -104,9 +94,7 @@ fn write_out(plan: &LoadPlan, keeper: &mut Connection) -> Line {
         Err(error) => text(
             "checkpoint_s",
             label,
-            format!(
-                "n/a ({error}; it needs RELOAD and LOCK TABLES: the first run may write what the load left dirty)"
-            ),
+            format!("n/a ({error}; it needs RELOAD and LOCK TABLES: the first run may write what the load left dirty)"),
         ),
     }
 }
@@ -137,11 +125,7 @@ impl<'a> Job<'a> {
     }
 
     /// Works through the schemas with as many connections as the plan says; the first failure ends all.
-    fn run(
-        &self,
-        keeper: &mut Connection,
-        progress: &dyn Progress,
-    ) -> Result<Findings, EngineError> {
+    fn run(&self, keeper: &mut Connection, progress: &dyn Progress) -> Result<Findings, EngineError> {
         let threads = self.plan.degree.min(self.plan.load.len());
         let mut guard = Guard::new(keeper);
         let total = self.plan.data_bytes();
@@ -153,13 +137,7 @@ impl<'a> Job<'a> {
             guard.look(&self.waiting, self.ended.load(Ordering::Acquire));
             Ok(())
         };
-        let done = side_by_side(
-            threads,
-            &self.ended,
-            |_| self.thread(),
-            Findings::merge,
-            watch,
-        );
+        let done = side_by_side(threads, &self.ended, |_| self.thread(), Findings::merge, watch);
         done.map_err(|error| match self.stop.requested() {
             true => EngineError::Interrupted,
             false => self.waiting.told(error),
@@ -172,18 +150,12 @@ impl<'a> Job<'a> {
         let mut connection = Connection::open(self.address, None)?;
         self.waiting.add(&connection);
         while !self.ended.load(Ordering::Acquire) {
-            let Some(n) = self
-                .plan
-                .load
-                .get(self.next.fetch_add(1, Ordering::Relaxed))
-            else {
+            let Some(n) = self.plan.load.get(self.next.fetch_add(1, Ordering::Relaxed)) else {
                 return Ok(findings);
             };
             self.load(&mut connection, *n)?;
             let found = check::schema(&mut connection, &self.plan.marker, *n, Level::Full)?;
-            connection
-                .run(&marker::note_loaded(*n))
-                .map_err(told("noting a schema as loaded"))?;
+            connection.run(&marker::note_loaded(*n)).map_err(told("noting a schema as loaded"))?;
             findings.merge(&found);
         }
         Err(EngineError::Interrupted)
@@ -193,35 +165,19 @@ impl<'a> Job<'a> {
         let doing = format!("loading SLOB schema {n}");
         let doing = told(&doing);
         let (plan, marker) = (self.plan, &self.plan.marker);
-        connection
-            .run(&create_table(
-                plan.server.product,
-                &rows_table(n),
-                plan.sizes,
-            ))
-            .map_err(&doing)?;
+        connection.run(&create_table(plan.server.product, &rows_table(n), plan.sizes)).map_err(&doing)?;
         let keys = Permutation::new(marker.seed, n, marker.scale);
-        self.fill(connection, &rows_table(n), n, marker.scale, &|slot| {
-            keys.key_of_slot(slot)
-        })?;
-        connection
-            .run(&create_index(n, marker.unique))
-            .map_err(&doing)?;
+        self.fill(connection, &rows_table(n), n, marker.scale, &|slot| keys.key_of_slot(slot))?;
+        connection.run(&create_index(n, marker.unique)).map_err(&doing)?;
         let mut tables = rows_table(n);
         if marker.scan_blocks > 0 {
             let scan = scan_table(n);
-            connection
-                .run(&create_table(plan.server.product, &scan, plan.sizes))
-                .map_err(&doing)?;
-            self.fill(connection, &scan, SCAN + n, marker.scan_blocks, &|slot| {
-                slot + 1
-            })?;
+            connection.run(&create_table(plan.server.product, &scan, plan.sizes)).map_err(&doing)?;
+            self.fill(connection, &scan, SCAN + n, marker.scan_blocks, &|slot| slot + 1)?;
             tables = format!("{tables}, {scan}");
         }
         // Its own statistics are not to be made in the midst of a run.
-        connection
-            .run(&format!("analyze table {tables}"))
-            .map_err(&doing)
+        connection.run(&format!("analyze table {tables}")).map_err(&doing)
     }
 
     fn fill(

@@ -25,9 +25,7 @@ impl Marked {
     /// Tables of all its SLOB schemas.
     pub(super) fn tables(&self) -> BTreeSet<String> {
         let schemas = self.loaded.union(&self.loading);
-        schemas
-            .flat_map(|n| [rows_table(*n), scan_table(*n)])
-            .collect()
+        schemas.flat_map(|n| [rows_table(*n), scan_table(*n)]).collect()
     }
 }
 
@@ -46,11 +44,7 @@ pub(super) fn find(connection: &mut Connection, database: &str) -> Result<Found,
     }
     if !marks.iter().all(|mark| content.contains(mark)) {
         let some: Vec<&str> = content.iter().take(3).map(String::as_str).collect();
-        let more = if content.len() > some.len() {
-            ", ..."
-        } else {
-            ""
-        };
+        let more = if content.len() > some.len() { ", ..." } else { "" };
         return Err(EngineError::Unusable(format!(
             "database {database} does not belong to assay: it contains {}{more} and no {DATA_SET}; nothing was \
              touched. Name another database in the URL",
@@ -131,9 +125,7 @@ fn content(connection: &mut Connection) -> Result<BTreeSet<String>, super::conn:
 
 fn has_row(connection: &mut Connection, content: &BTreeSet<String>) -> bool {
     content.contains(DATA_SET)
-        && connection
-            .number(&format!("select count(*) from {DATA_SET}"))
-            .is_ok_and(|rows| rows > 0)
+        && connection.number(&format!("select count(*) from {DATA_SET}")).is_ok_and(|rows| rows > 0)
 }
 
 /// Reads the marker's tables.
@@ -148,11 +140,7 @@ fn read(connection: &mut Connection, database: &str) -> Result<Marked, EngineErr
         "select data_set, seed, block_bytes, scale_blocks, scan_blocks, obfuscate, compress_pct, unique_index, \
          checksum, date_format(created, '%Y-%m-%d %H:%i:%sZ') from {DATA_SET}"
     ))?;
-    Marked::read(
-        &at,
-        values,
-        &rows(&format!("select n, state from {SCHEMAS}"))?,
-    )
+    Marked::read(&at, values, &rows(&format!("select n, state from {SCHEMAS}"))?)
 }
 
 impl Marker {
@@ -162,9 +150,7 @@ impl Marker {
         let table = format!("engine=InnoDB character set latin1 comment='{OURS}'");
         vec![
             format!("drop table if exists {DATA_SET}, {SCHEMAS}"),
-            format!(
-                "create table {SCHEMAS} (n int primary key, state varchar(16) not null) {table}"
-            ),
+            format!("create table {SCHEMAS} (n int primary key, state varchar(16) not null) {table}"),
             format!(
                 "create table {DATA_SET} (format int not null primary key, data_set varchar(16) not null, \
                  seed varchar(20) not null, block_bytes varchar(20) not null, scale_blocks varchar(20) not null, \
@@ -182,10 +168,7 @@ impl Marker {
 
 /// Notes that SLOB schemas are being loaded: before any table of theirs exists.
 pub(super) fn note_loading(schemas: &[u32]) -> String {
-    let values: Vec<String> = schemas
-        .iter()
-        .map(|n| format!("({n}, 'loading')"))
-        .collect();
+    let values: Vec<String> = schemas.iter().map(|n| format!("({n}, 'loading')")).collect();
     format!("replace into {SCHEMAS} values {}", values.join(", "))
 }
 
@@ -209,8 +192,5 @@ pub(super) fn drop_schema(n: u32) -> [String; 2] {
 
 /// Drops the marker's tables, the last of a data set: its row first, which says that there is one.
 pub(super) fn drop_marker() -> [String; 2] {
-    [
-        format!("delete from {DATA_SET}"),
-        format!("drop table if exists {DATA_SET}, {SCHEMAS}"),
-    ]
+    [format!("delete from {DATA_SET}"), format!("drop table if exists {DATA_SET}, {SCHEMAS}")]
 }

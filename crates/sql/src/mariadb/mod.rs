@@ -81,16 +81,11 @@ fn address_of(place: &Place, settings: &Settings) -> Result<Address, EngineError
         false => Options::read(settings.text(FILES)).map_err(usage)?,
     };
     let address = Address::parse(url, files).map_err(usage)?;
-    Ok(Address {
-        answer: Duration::from_nanos(settings.ns(PATIENCE)).max(ANSWER_MIN),
-        ..address
-    })
+    Ok(Address { answer: Duration::from_nanos(settings.ns(PATIENCE)).max(ANSWER_MIN), ..address })
 }
 
 fn nothing_here(database: &str) -> EngineError {
-    EngineError::Unusable(format!(
-        "there is no data set in database {database}; run `assay prepare` first"
-    ))
+    EngineError::Unusable(format!("there is no data set in database {database}; run `assay prepare` first"))
 }
 
 /// The data set of a database; an error where there is none.
@@ -167,12 +162,7 @@ impl Target for Mariadb {
         Ok(place.presence(found))
     }
 
-    fn plan_prepare(
-        &self,
-        location: &str,
-        settings: &Settings,
-        schemas: u32,
-    ) -> Result<Vec<Line>, EngineError> {
+    fn plan_prepare(&self, location: &str, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
         let place = Place::new(location)?;
         if let Place::Temporary { name, version } = &place {
             let mut lines = temp::plan(Product::named(name), version.as_deref(), settings)?;
@@ -245,11 +235,7 @@ impl Target for Mariadb {
         Ok(going(&address, &marked))
     }
 
-    fn share(
-        &self,
-        location: &str,
-        settings: &Settings,
-    ) -> Result<Option<Box<dyn Send>>, EngineError> {
+    fn share(&self, location: &str, settings: &Settings) -> Result<Option<Box<dyn Send>>, EngineError> {
         let address = address_of(&Place::new(location)?, settings)?;
         let claimed = claim::take(&address, Purpose::Series)?;
         Ok(Some(Box::new(claimed)))
@@ -263,12 +249,7 @@ impl Target for Mariadb {
         stop: &Stop,
         _progress: &dyn Progress,
     ) -> Result<Box<dyn Engine>, EngineError> {
-        engine::open(
-            address_of(&Place::new(location)?, settings)?,
-            plan,
-            settings,
-            stop,
-        )
+        engine::open(address_of(&Place::new(location)?, settings)?, plan, settings, stop)
     }
 }
 

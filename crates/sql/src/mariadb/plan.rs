@@ -64,13 +64,7 @@ impl LoadPlan {
             &format!("database {database}"),
         )?;
         server.refuse_too_few_connections(wanted.degree as u64, "LOAD_PARALLEL_DEGREE")?;
-        Ok(Self {
-            database: database.to_owned(),
-            sizes,
-            way: way(settings, &server)?,
-            server,
-            wanted,
-        })
+        Ok(Self { database: database.to_owned(), sizes, way: way(settings, &server)?, server, wanted })
     }
 
     /// The plan for people and for JSON.
@@ -78,37 +72,17 @@ impl LoadPlan {
         let server = &self.server;
         let mut lines = vec![
             text("server_version", "Server", server.version.clone()),
-            text(
-                "database",
-                "Database",
-                format!("{} (as {})", self.database, server.user),
-            ),
-            text(
-                "action",
-                "Action",
-                self.action(&format!("database {}", self.database)),
-            ),
+            text("database", "Database", format!("{} (as {})", self.database, server.user)),
+            text("action", "Action", self.action(&format!("database {}", self.database))),
         ];
         lines.extend(data_lines(&self.marker, self.schemas, "page"));
         let index = self.load.len() as u64 * self.marker.scale * INDEX_ROW_BYTES;
         lines.extend([
             bytes("data_bytes", "Tables to be written", self.data_bytes()),
             bytes("index_bytes", "Index, about", index),
-            text(
-                "free_bytes",
-                "Free now",
-                "n/a (the server does not tell)".to_owned(),
-            ),
-            count(
-                "load_connections",
-                "Connections that load",
-                self.degree as u64,
-            ),
-            count(
-                "max_connections",
-                "Sessions allowed by the server",
-                server.sessions_max,
-            ),
+            text("free_bytes", "Free now", "n/a (the server does not tell)".to_owned()),
+            count("load_connections", "Connections that load", self.degree as u64),
+            count("max_connections", "Sessions allowed by the server", server.sessions_max),
             text(
                 "load_way",
                 "Rows are sent by",

@@ -89,11 +89,7 @@ impl Server {
 
     /// # Errors
     /// `Unusable`: not so many sessions can connect beside those that are there; `why` names what asks for them.
-    pub(super) fn refuse_too_few_connections(
-        &self,
-        wanted: u64,
-        why: &str,
-    ) -> Result<(), EngineError> {
+    pub(super) fn refuse_too_few_connections(&self, wanted: u64, why: &str) -> Result<(), EngineError> {
         if self.sessions_max.saturating_sub(self.sessions) >= wanted {
             return Ok(());
         }
@@ -108,9 +104,7 @@ impl Server {
 fn refuse_unknown(version: &str) -> Result<(), EngineError> {
     let product = Product::of(version);
     let [first, last] = product.known();
-    let mut parts = version
-        .split(['.', '-'])
-        .map(|part| part.parse::<u32>().ok());
+    let mut parts = version.split(['.', '-']).map(|part| part.parse::<u32>().ok());
     let is = (parts.next().flatten(), parts.next().flatten());
     let known = match is {
         (Some(major), Some(minor)) => (first..=last).contains(&(major, minor)),
@@ -121,14 +115,7 @@ fn refuse_unknown(version: &str) -> Result<(), EngineError> {
     }
     let told = |product: Product| {
         let [first, last] = product.known();
-        format!(
-            "{} {}.{} to {}.{}",
-            product.name(),
-            first.0,
-            first.1,
-            last.0,
-            last.1
-        )
+        format!("{} {}.{} to {}.{}", product.name(), first.0, first.1, last.0, last.1)
     };
     Err(EngineError::Unusable(format!(
         "the server is {} {version}, but assay knows {} and {}",
@@ -154,13 +141,7 @@ mod tests {
         ] {
             assert!(refuse_unknown(known).is_ok(), "{known}");
         }
-        for unknown in [
-            "10.5.9-MariaDB",
-            "12.0.1-MariaDB",
-            "5.7.44-log",
-            "10.11.2",
-            "x",
-        ] {
+        for unknown in ["10.5.9-MariaDB", "12.0.1-MariaDB", "5.7.44-log", "10.11.2", "x"] {
             let text = refuse_unknown(unknown).unwrap_err().to_string();
             assert!(text.contains(unknown), "{text}");
         }

@@ -19,26 +19,12 @@ use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-pub(super) const MARIADB: Brand = Brand {
-    temp: "mariadb",
-    called: "MariaDB",
-    user: "mysql",
-    directory: "MYSQL_DIR",
-};
-pub(super) const MYSQL: Brand = Brand {
-    temp: "mysql",
-    called: "MySQL",
-    ..MARIADB
-};
+pub(super) const MARIADB: Brand = Brand { temp: "mariadb", called: "MariaDB", user: "mysql", directory: "MYSQL_DIR" };
+pub(super) const MYSQL: Brand = Brand { temp: "mysql", called: "MySQL", ..MARIADB };
 /// Makes the data of a MariaDB server; a MySQL server makes its own.
 const INSTALLER: &str = "mariadb-install-db";
 /// Where packages put them, beside PATH.
-const PACKAGED: [&str; 4] = [
-    "/usr/sbin",
-    "/usr/bin",
-    "/usr/libexec",
-    "/usr/local/mysql/bin",
-];
+const PACKAGED: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/libexec", "/usr/local/mysql/bin"];
 /// What a private server must have its own way, with the reason.
 const OURS: [(&str, &str); 10] = [
     ("datadir", "MYSQL_DIR names the place"),
@@ -98,9 +84,7 @@ impl Product {
     fn packages(self) -> &'static str {
         match self {
             Self::MariaDb => "the package (Debian: mariadb-server-core and mariadb-client-core)",
-            Self::MySql => {
-                "MySQL's server (its own packages; Debian's and Ubuntu's mysql-server-core)"
-            }
+            Self::MySql => "MySQL's server (its own packages; Debian's and Ubuntu's mysql-server-core)",
         }
     }
 }
@@ -158,11 +142,7 @@ impl Programs {
             let whose = Product::of(&is);
             if whose != product {
                 let called = whose.name();
-                seen.push(format!(
-                    "{} is {called}'s ({is}: temp:{})",
-                    server.display(),
-                    whose.brand().temp
-                ));
+                seen.push(format!("{} is {called}'s ({is}: temp:{})", server.display(), whose.brand().temp));
                 continue;
             }
             let fits = version.is_none_or(|asked| {
@@ -170,13 +150,7 @@ impl Programs {
                 rest.is_some_and(|rest| rest.starts_with(['.', '-']) || rest.is_empty())
             });
             if fits {
-                return Ok(Self {
-                    product,
-                    root: root_of(&server),
-                    server,
-                    installer,
-                    version: is,
-                });
+                return Ok(Self { product, root: root_of(&server), server, installer, version: is });
             }
             seen.push(format!("{is} in {}", server.display()));
         }
@@ -224,9 +198,7 @@ fn version_of(server: &Path) -> Option<String> {
         .ok()?;
     let said = String::from_utf8(asked.stdout).ok()?;
     let version = said.split("Ver ").nth(1)?.split_ascii_whitespace().next()?;
-    version
-        .starts_with(|c: char| c.is_ascii_digit())
-        .then(|| version.to_owned())
+    version.starts_with(|c: char| c.is_ascii_digit()).then(|| version.to_owned())
 }
 
 /// What is wanted, with every choice made.
@@ -252,9 +224,7 @@ fn flush_log(settings: &Settings, asked: &[Setting]) -> Result<Option<&'static s
     };
     match asked.iter().any(|(name, _)| name == FLUSH_LOG) {
         false => Ok(Some(value)),
-        true => Err(EngineError::Usage(format!(
-            "COMMIT_MODE and MYSQL_SET both say {FLUSH_LOG}; keep one of them"
-        ))),
+        true => Err(EngineError::Usage(format!("COMMIT_MODE and MYSQL_SET both say {FLUSH_LOG}; keep one of them"))),
     }
 }
 
@@ -267,20 +237,13 @@ fn number(settings: &Settings, name: &str) -> Option<u64> {
 
 impl Choice {
     /// Everything is found and checked that can be without making anything.
-    fn new(
-        product: Product,
-        version: Option<&str>,
-        settings: &Settings,
-    ) -> Result<Self, EngineError> {
+    fn new(product: Product, version: Option<&str>, settings: &Settings) -> Result<Self, EngineError> {
         let brand = product.brand();
         let asked = settings::parse(settings.text("MYSQL_SET"), "MYSQL_SET", &OURS)?;
         let flush_log = flush_log(settings, &asked)?;
         let programs = Programs::find(product, settings.text("MYSQL_BIN"), version)?;
         let owner = owner::of_server(brand)?;
-        for program in [Some(&programs.server), programs.installer.as_ref()]
-            .into_iter()
-            .flatten()
-        {
+        for program in [Some(&programs.server), programs.installer.as_ref()].into_iter().flatten() {
             owner::reaches(brand, owner.as_ref(), program, "the program")?;
         }
         let home = Home::choose(brand, settings.text("MYSQL_DIR"), owner.as_ref())?;
@@ -310,19 +273,14 @@ impl Choice {
     /// What it gets beside what was asked for.
     fn own_settings(&self, data: &Path) -> Vec<Setting> {
         let root = self.programs.root.iter();
-        let mut own: Vec<Setting> = root
-            .map(|root| ("basedir".to_owned(), root.display().to_string()))
-            .collect();
+        let mut own: Vec<Setting> = root.map(|root| ("basedir".to_owned(), root.display().to_string())).collect();
         own.extend([
             ("datadir".to_owned(), data.display().to_string()),
             // A server that starts removes all temporary files that lie there: in /tmp those of other servers too.
             ("tmpdir".to_owned(), data.display().to_string()),
             ("socket".to_owned(), data.join(SOCKET).display().to_string()),
             ("skip_networking".to_owned(), "1".to_owned()),
-            (
-                "pid_file".to_owned(),
-                data.join("server.pid").display().to_string(),
-            ),
+            ("pid_file".to_owned(), data.join("server.pid").display().to_string()),
             ("innodb_page_size".to_owned(), self.page_bytes.to_string()),
         ]);
         if let Some(value) = self.flush_log {
@@ -372,17 +330,12 @@ impl Choice {
         let data = directory.join(DATA);
         let own = self.own_settings(&data);
         let option = |(name, value): &Setting| format!("--{name}={value}");
-        let words =
-            |program: &Path| vec![program.display().to_string(), "--no-defaults".to_owned()];
+        let words = |program: &Path| vec![program.display().to_string(), "--no-defaults".to_owned()];
         // Its root has no password: nobody reaches the socket but the server's user and root.
         let mut make = match &self.programs.installer {
             Some(installer) => {
                 let mut make = words(installer);
-                let special = [
-                    "auth-root-authentication-method=normal",
-                    "skip-test-db",
-                    "skip-name-resolve",
-                ];
+                let special = ["auth-root-authentication-method=normal", "skip-test-db", "skip-name-resolve"];
                 make.extend(special.map(|word| format!("--{word}")));
                 make
             }
@@ -409,9 +362,7 @@ impl Choice {
             serve,
             conf: None,
             foreign_variables: vec!["MYSQL".to_owned(), "MARIADB".to_owned()],
-            ready: Ready::Log {
-                word: "ready for connections".to_owned(),
-            },
+            ready: Ready::Log { word: "ready for connections".to_owned() },
             shutdown: vec![Shutdown {
                 name: "normal".to_owned(),
                 signal: Signal::TERM.as_raw(),
@@ -423,11 +374,7 @@ impl Choice {
 }
 
 /// What would be started; nothing is touched.
-pub(super) fn plan(
-    product: Product,
-    version: Option<&str>,
-    settings: &Settings,
-) -> Result<Vec<Line>, EngineError> {
+pub(super) fn plan(product: Product, version: Option<&str>, settings: &Settings) -> Result<Vec<Line>, EngineError> {
     let choice = Choice::new(product, version, settings)?;
     let base = choice.home.base.display();
     let mut lines = choice.lines(&format!("{base}/{}...", choice.home.prefix()));
@@ -452,26 +399,16 @@ pub(super) fn start(
     let mut lines = choice.lines(&directory.display().to_string());
     let request = choice.request(&directory);
     let server = Server::start(product.brand(), &request, product.making(), stop, progress)?;
-    lines.push(seconds(
-        "install_s",
-        &format!("Time to create it ({}), s", product.making()),
-        server.made_s,
-    ));
+    lines.push(seconds("install_s", &format!("Time to create it ({}), s", product.making()), server.made_s));
     lines.push(seconds("server_start_s", "Started in, s", server.start_s));
     let socket = directory.join(DATA).join(SOCKET);
     let socket = encoded(&socket.display().to_string());
     let url = |database: &str| format!("//root@/{database}?socket={socket}");
     let place = Address::parse(&url("mysql"), Options::default()).map_err(EngineError::Usage)?;
-    connect(&place)?
-        .run(&format!("create database {DATABASE}"))
-        .map_err(super::conn::told("creating the database"))?;
+    connect(&place)?.run(&format!("create database {DATABASE}")).map_err(super::conn::told("creating the database"))?;
     let url = url(DATABASE);
     lines.push(text("server_url", "Address", format!("mysql:{url}")));
-    Ok(Started {
-        location: Place::started(&url),
-        lines,
-        keep: Box::new(server),
-    })
+    Ok(Started { location: Place::started(&url), lines, keep: Box::new(server) })
 }
 
 #[cfg(test)]
@@ -482,10 +419,9 @@ mod tests {
     fn without_programs_the_error_names_the_packages_and_the_way_to_others() {
         let empty = tempfile::tempdir().unwrap();
         let named = empty.path().display().to_string();
-        for (product, version, package) in [
-            (Product::MariaDb, "10.11", "mariadb-server-core"),
-            (Product::MySql, "8.4", "mysql-server-core"),
-        ] {
+        for (product, version, package) in
+            [(Product::MariaDb, "10.11", "mariadb-server-core"), (Product::MySql, "8.4", "mysql-server-core")]
+        {
             let found = Programs::find(product, &named, Some(version));
             let text = found.unwrap_err().to_string();
             let called = format!("{} {version}", product.name());
@@ -506,9 +442,6 @@ mod tests {
         let named = place.path().display().to_string();
         let found = Programs::find(Product::MySql, &named, None);
         let text = found.unwrap_err().to_string();
-        assert!(
-            text.contains("mysqld is MariaDB's (10.11.19-MariaDB: temp:mariadb)"),
-            "{text}"
-        );
+        assert!(text.contains("mysqld is MariaDB's (10.11.19-MariaDB: temp:mariadb)"), "{text}");
     }
 }

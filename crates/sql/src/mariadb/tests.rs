@@ -29,9 +29,7 @@ fn settings(said: &[(&str, &str)]) -> Settings {
 
 /// Past what the harness holds back.
 fn said_aloud(skipped: &str) {
-    let stderr = std::fs::File::options()
-        .append(true)
-        .open("/proc/self/fd/2");
+    let stderr = std::fs::File::options().append(true).open("/proc/self/fd/2");
     if let Ok(mut stderr) = stderr {
         let line = format!("!! SKIPPED: {skipped}\n");
         let _ = std::io::Write::write_all(&mut stderr, line.as_bytes());
@@ -49,19 +47,11 @@ pub(super) struct Server {
 impl Server {
     /// One of one's own with these settings; `None`, said aloud, where there are no programs.
     fn own(page_bytes: &str, set: &str) -> Option<Self> {
-        let settings = settings(&[
-            ("MYSQL_SET", set),
-            ("SCALE", "1000"),
-            ("BLOCK_SZ", page_bytes),
-        ]);
+        let settings = settings(&[("MYSQL_SET", set), ("SCALE", "1000"), ("BLOCK_SZ", page_bytes)]);
         match Mariadb.start("temp:mariadb", &settings, &Stop::new(), &Unwatched) {
             Ok(started) => {
                 let started = started.expect("a temporary place is started");
-                Some(Self {
-                    location: started.location,
-                    lines: started.lines,
-                    _running: Mutex::new(started.keep),
-                })
+                Some(Self { location: started.location, lines: started.lines, _running: Mutex::new(started.keep) })
             }
             Err(error) if error.to_string().contains("no programs of") => {
                 let required = std::env::var_os("ASSAY_REQUIRE_MARIADB");
@@ -75,16 +65,12 @@ impl Server {
 
     /// The one of all tests of this process, with pages of 8 KiB.
     pub(super) fn shared() -> Option<&'static Self> {
-        static SHARED: LazyLock<Mutex<Option<Option<&'static Server>>>> =
-            LazyLock::new(Mutex::default);
+        static SHARED: LazyLock<Mutex<Option<Option<&'static Server>>>> = LazyLock::new(Mutex::default);
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         // Never dropped: its keeper takes it away when this process ends.
         *shared.get_or_insert_with(|| {
-            Server::own(
-                "8192",
-                "innodb_flush_log_at_trx_commit=0; max_connections=300",
-            )
-            .map(|server| &*Box::leak(Box::new(server)))
+            Server::own("8192", "innodb_flush_log_at_trx_commit=0; max_connections=300")
+                .map(|server| &*Box::leak(Box::new(server)))
         })
     }
 
@@ -96,10 +82,7 @@ impl Server {
     }
 
     fn url(&self, database: &str) -> String {
-        let url = self
-            .location
-            .strip_prefix("started:")
-            .expect("it was started");
+        let url = self.location.strip_prefix("started:").expect("it was started");
         url.replacen("/assay?", &format!("/{database}?"), 1)
     }
 
@@ -118,13 +101,8 @@ fn address(url: &str) -> Address {
     Address::parse(url, Options::default()).expect("the URL of a server of ours")
 }
 
-const SMALL: &[(&str, &str)] = &[
-    ("SCALE", "1000"),
-    ("SCAN_TABLE_SZ", "16"),
-    ("WORK_UNIT", "32"),
-    ("SEED", "7"),
-    ("CONNECT_RATE", "1000"),
-];
+const SMALL: &[(&str, &str)] =
+    &[("SCALE", "1000"), ("SCAN_TABLE_SZ", "16"), ("WORK_UNIT", "32"), ("SEED", "7"), ("CONNECT_RATE", "1000")];
 
 fn load(url: &str, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
     life::load(&Mariadb, url, settings, schemas, &Stop::new(), &Unwatched)
@@ -155,11 +133,7 @@ fn the_engine_keeps_the_contract() {
                 .unwrap_or_else(|error| panic!("{error}")),
             clock: Clock::real(),
         });
-        assert_eq!(
-            violations,
-            Vec::<String>::new(),
-            "LOOP={run_loop} {threads}"
-        );
+        assert_eq!(violations, Vec::<String>::new(), "LOOP={run_loop} {threads}");
         // Rows, sizes and places are as they were loaded (slob_21).
         life::check(&Mariadb, &url, &settings).unwrap();
     }
@@ -168,22 +142,13 @@ fn the_engine_keeps_the_contract() {
 /// Operations of a run in the order of their sessions, as the trace tells them.
 fn traced(url: &str, plan: &Plan, run_loop: &str) -> (RunData, Vec<String>) {
     let trace = Memory::new();
-    let options = RunOptions {
-        calibrate: false,
-        trace: Some(Box::new(trace.clone())),
-        ..RunOptions::default()
-    };
+    let options = RunOptions { calibrate: false, trace: Some(Box::new(trace.clone())), ..RunOptions::default() };
     let data = run_with(url, plan, &[("LOOP", run_loop)], options);
     let mut rows = trace.rows();
     rows.sort_by_key(|row| (row.session, row.i));
     // All of an operation but its stamp, which no two runs share.
     let op = |op: &Op| match *op {
-        Op::Update {
-            schema,
-            first_key,
-            width,
-            ..
-        } => format!("update {schema} {first_key} {width}"),
+        Op::Update { schema, first_key, width, .. } => format!("update {schema} {first_key} {width}"),
         ref other => format!("{other:?}"),
     };
     let told = |row: &Row| format!("{} {} {} {:?}", row.session, row.i, op(&row.op), row.rows);
@@ -200,10 +165,7 @@ fn a_loop_in_the_server_does_the_same_operations_and_commits_each() {
     a_loop_in_the_server_does_the_same(&url);
     let refused = Mariadb.open(
         &url,
-        &Plan {
-            commit_every: 10,
-            ..plan(8192, 1, 1000, 1)
-        },
+        &Plan { commit_every: 10, ..plan(8192, 1, 1000, 1) },
         &settings(&[("LOOP", "server")]),
         &Stop::new(),
         &Unwatched,
@@ -228,18 +190,11 @@ fn a_loop_in_the_server_does_the_same(url: &str) {
             ..plan(8192, 2, 1000, 300)
         };
         let (client, asked) = traced(url, &plan, "client");
-        let again = Plan {
-            run_stamp: plan.run_stamp + 1,
-            ..plan.clone()
-        };
+        let again = Plan { run_stamp: plan.run_stamp + 1, ..plan.clone() };
         let (data, in_server) = traced(url, &again, "server");
         assert_eq!(asked.len(), 1200);
         assert_eq!(asked, in_server);
-        for stat in [
-            stats::USER_COMMITS,
-            stats::ROWS_CHANGED,
-            stats::ROWS_VISITED,
-        ] {
+        for stat in [stats::USER_COMMITS, stats::ROWS_CHANGED, stats::ROWS_VISITED] {
             assert_eq!(counted(&data, stat), counted(&client, stat), "{stat:?}");
         }
         assert_eq!(counted(&data, stats::USER_COMMITS), 360);
@@ -259,13 +214,7 @@ fn a_range_may_be_a_single_row() {
     let url = server.database("single_rows");
     load(&url, &settings(SMALL), 1).unwrap();
     for (run_stamp, run_loop) in [(1, "client"), (2, "server")] {
-        let plan = Plan {
-            update_pct: 50,
-            work_unit: 1,
-            update_work_unit: 1,
-            run_stamp,
-            ..plan(8192, 1, 1000, 100)
-        };
+        let plan = Plan { update_pct: 50, work_unit: 1, update_work_unit: 1, run_stamp, ..plan(8192, 1, 1000, 100) };
         let data = run(&url, &plan, &[("LOOP", run_loop)]);
         assert_eq!(counted(&data, stats::ROWS_CHANGED), 50);
         assert_eq!(counted(&data, stats::ROWS_VISITED), 100);
@@ -288,21 +237,14 @@ fn every_pair_of_commands_shares_a_data_set_or_is_refused() {
         return;
     };
     let url = server.database("claims");
-    let violations = claims_suite(Ground {
-        target: &Mariadb,
-        location: &url,
-        settings: &settings(SMALL),
-        runs_share: true,
-    });
+    let violations =
+        claims_suite(Ground { target: &Mariadb, location: &url, settings: &settings(SMALL), runs_share: true });
     assert!(violations.is_empty(), "{violations:#?}");
 }
 
 /// Runs so many operations of each session to their end.
 fn run(url: &str, plan: &Plan, given: &[(&str, &str)]) -> RunData {
-    let options = RunOptions {
-        calibrate: false,
-        ..RunOptions::default()
-    };
+    let options = RunOptions { calibrate: false, ..RunOptions::default() };
     run_with(url, plan, given, options)
 }
 
@@ -310,12 +252,11 @@ fn run_with(url: &str, plan: &Plan, given: &[(&str, &str)], options: RunOptions)
     let mut said = SMALL.to_vec();
     said.retain(|(name, _)| given.iter().all(|(other, _)| other != name));
     said.extend(given);
-    let engine = Mariadb
-        .open(url, plan, &settings(&said), &Stop::new(), &Unwatched)
-        .unwrap_or_else(|error| panic!("{error}"));
+    let engine =
+        Mariadb.open(url, plan, &settings(&said), &Stop::new(), &Unwatched).unwrap_or_else(|error| panic!("{error}"));
     let (clock, stop) = (Clock::real(), Stop::new());
-    let data = execute(plan, &*engine, &clock, &stop, &mut Unobserved, options)
-        .unwrap_or_else(|error| panic!("{error}"));
+    let data =
+        execute(plan, &*engine, &clock, &stop, &mut Unobserved, options).unwrap_or_else(|error| panic!("{error}"));
     let verdict = &data.verdict;
     assert_eq!(*verdict, Verdict::Complete, "{:?}", data.warnings);
     data
@@ -323,13 +264,7 @@ fn run_with(url: &str, plan: &Plan, given: &[(&str, &str)], options: RunOptions)
 
 /// So many operations of each session on `scale` keys in pages of so many bytes.
 fn plan(block_bytes: u64, threads: u32, scale: u64, operations: u64) -> Plan {
-    Plan {
-        block_bytes,
-        work_loop: operations,
-        run_time_ns: 0,
-        scan_blocks: 16,
-        ..Plan::plain(1, threads, scale)
-    }
+    Plan { block_bytes, work_loop: operations, run_time_ns: 0, scan_blocks: 16, ..Plan::plain(1, threads, scale) }
 }
 
 fn counted(data: &RunData, stat: Stat) -> u64 {
@@ -355,12 +290,7 @@ fn slob_34_a_row_is_a_page_and_a_range_reads_one_for_each_key() {
 
 /// On a server whose pool holds a seventh of the data.
 fn a_range_reads_a_page_for_each_key(url: &str) {
-    let loaded = load(
-        url,
-        &settings(&[("SCALE", "8000"), ("SCAN_TABLE_SZ", "16")]),
-        1,
-    )
-    .unwrap();
+    let loaded = load(url, &settings(&[("SCALE", "8000"), ("SCAN_TABLE_SZ", "16")]), 1).unwrap();
     let pages = line(&loaded, "verified_pages");
     assert!((8016..=8097).contains(&pages), "{pages}");
     let plan = plan(16384, 2, 8000, 200);
@@ -375,10 +305,7 @@ fn a_range_reads_a_page_for_each_key(url: &str) {
     assert_eq!(counted(&data, stats::ROWS_VISITED), 400 * 64);
     // A get for each row's page, the way to it, and the way to the keys.
     let gets = counted(&data, stats::SESSION_LOGICAL_READS);
-    assert!(
-        gets >= 400 * 64 && counted(&data, stats::CACHE_DEMAND_MISSES) <= gets,
-        "{gets}"
-    );
+    assert!(gets >= 400 * 64 && counted(&data, stats::CACHE_DEMAND_MISSES) <= gets, "{gets}");
     the_kernel_and_the_server_tell_the_same(&data, reads);
 }
 
@@ -389,10 +316,7 @@ fn the_kernel_and_the_server_tell_the_same(data: &RunData, reads: u64) {
         fact.map(|fact| fact.value.clone()).unwrap_or_default()
     };
     let place = fact("server_host");
-    assert!(
-        place.contains("SO_PEERCRED") && place.contains("it started when"),
-        "{place}"
-    );
+    assert!(place.contains("SO_PEERCRED") && place.contains("it started when"), "{place}");
     assert!(fact("io_timing_achieved").starts_with("on"));
     assert!(!fact("device_fs_type").starts_with("n/a"));
     // All of it came by direct reads of the server's process, and by nothing else.
@@ -401,11 +325,7 @@ fn the_kernel_and_the_server_tell_the_same(data: &RunData, reads: u64) {
     let called = counted(data, stats::SERVER_READ_CALL_BYTES);
     assert!(called >= reads * page, "{called} of {}", reads * page);
     let memory = fact("device_is_tmpfs") == "yes";
-    assert!(
-        memory || device >= reads * page * 99 / 100,
-        "{device} of {}",
-        reads * page
-    );
+    assert!(memory || device >= reads * page * 99 / 100, "{device} of {}", reads * page);
     for stat in [stats::DB_CPU, stats::BACKGROUND_CPU] {
         assert!(counted(data, stat) > 0, "{stat:?}");
     }
@@ -421,17 +341,10 @@ fn the_kernel_and_the_server_tell_the_same(data: &RunData, reads: u64) {
     };
     let (before, after) = (event(&data.gate.stats), event(&data.drained.stats));
     let (waits, wait_ns) = (after.0 - before.0, after.1 - before.1);
-    assert!(
-        waits.abs_diff(reads) <= reads / 100 + 5,
-        "{waits} of {reads}"
-    );
+    assert!(waits.abs_diff(reads) <= reads / 100 + 5, "{waits} of {reads}");
     assert!(wait_ns > waits, "{wait_ns}");
     let gauges = &data.drained.stats.gauges;
-    for name in [
-        "checkpoint_age_bytes",
-        "pending_reads_count",
-        "read_views_count",
-    ] {
+    for name in ["checkpoint_age_bytes", "pending_reads_count", "read_views_count"] {
         assert!(gauges.contains_key(name), "{name}: {gauges:?}");
     }
 }
@@ -439,8 +352,7 @@ fn the_kernel_and_the_server_tell_the_same(data: &RunData, reads: u64) {
 #[test]
 fn slob_34_a_row_is_a_page_on_large_pages_too_and_a_small_one_is_refused() {
     for page in [32768_u64, 65536] {
-        let Some(server) = Server::own(&page.to_string(), "innodb_flush_log_at_trx_commit=0")
-        else {
+        let Some(server) = Server::own(&page.to_string(), "innodb_flush_log_at_trx_commit=0") else {
             return;
         };
         let url = server.database("large");
@@ -448,10 +360,7 @@ fn slob_34_a_row_is_a_page_on_large_pages_too_and_a_small_one_is_refused() {
         let loaded = load(&url, &small, 1).unwrap();
         let pages = line(&loaded, "verified_pages");
         assert!((1016..=1040).contains(&pages), "{page}: {pages}");
-        let plan = Plan {
-            update_pct: 50,
-            ..plan(page, 1, 1000, 40)
-        };
+        let plan = Plan { update_pct: 50, ..plan(page, 1, 1000, 40) };
         let data = run(&url, &plan, &[]);
         assert_eq!(counted(&data, stats::ROWS_VISITED), 40 * 64);
         life::check(&Mariadb, &url, &small).unwrap();
@@ -459,10 +368,7 @@ fn slob_34_a_row_is_a_page_on_large_pages_too_and_a_small_one_is_refused() {
     let small = settings(&[("BLOCK_SZ", "4096"), ("SCALE", "1000")]);
     let refused = Mariadb.start("temp:mariadb", &small, &Stop::new(), &Unwatched);
     let text = told_by(refused.map(|_| ()));
-    assert!(
-        text.contains("4096") || text.contains("no programs"),
-        "{text}"
-    );
+    assert!(text.contains("4096") || text.contains("no programs"), "{text}");
 }
 
 #[test]
@@ -471,18 +377,9 @@ fn slob_18_heavy_updates_log_more_than_five_times_what_light_ones_do() {
         return;
     };
     let url = server.database("redo");
-    load(
-        &url,
-        &settings(&[("SCALE", "2000"), ("SCAN_TABLE_SZ", "16")]),
-        1,
-    )
-    .unwrap();
+    load(&url, &settings(&[("SCALE", "2000"), ("SCAN_TABLE_SZ", "16")]), 1).unwrap();
     let redo = |redo_stress| {
-        let plan = Plan {
-            update_pct: 100,
-            redo_stress,
-            ..plan(16384, 1, 2000, 100)
-        };
+        let plan = Plan { update_pct: 100, redo_stress, ..plan(16384, 1, 2000, 100) };
         let data = run(&url, &plan, &[]);
         assert_eq!(counted(&data, stats::USER_COMMITS), 100);
         assert_eq!(counted(&data, stats::TUPLES_UPDATED), 6400);
@@ -506,13 +403,9 @@ fn obfuscated_rows_differ_and_batched_ranges_touch_the_same_rows() {
     load(&url, &settings(&said), 1).unwrap();
     let address = Address::parse(&url, Options::default()).unwrap();
     let mut connection = load::connect(&address).unwrap();
-    let different = connection
-        .number("select count(distinct c7, left(filler, 50)) from cf1_1 where custid > 0");
+    let different = connection.number("select count(distinct c7, left(filler, 50)) from cf1_1 where custid > 0");
     assert_eq!(different.unwrap(), 1000);
-    let plan = Plan {
-        scan_pct: 50,
-        ..plan(8192, 1, 1000, 100)
-    };
+    let plan = Plan { scan_pct: 50, ..plan(8192, 1, 1000, 100) };
     let data = run(&url, &plan, &[("READ_MODE", "batched")]);
     let scans = counted(&data, stats::TABLE_SCANS);
     assert_eq!(scans, 50);
@@ -534,42 +427,21 @@ fn what_is_not_as_it_was_loaded_is_named() {
             "wrong size",
             "update cf1_1 set c3 = repeat('X', 128) where custid = 5",
         ),
-        (
-            "alter table cf1_1 modify c3 char(129)",
-            "columns were changed",
-            "alter table cf1_1 modify c3 char(128)",
-        ),
-        (
-            "create index more on cf1_1 (c3)",
-            "indexes were changed",
-            "drop index more on cf1_1",
-        ),
+        ("alter table cf1_1 modify c3 char(129)", "columns were changed", "alter table cf1_1 modify c3 char(128)"),
+        ("create index more on cf1_1 (c3)", "indexes were changed", "drop index more on cf1_1"),
         (
             "update cf1_1 set custid = 2000 where custid = 7",
             "different keys",
             "update cf1_1 set custid = 7 where custid = 2000",
         ),
-        (
-            "create trigger spy before update on cf1_1 for each row set @seen = 1",
-            "spy on cf1_1",
-            "drop trigger spy",
-        ),
-        (
-            "update assay_data_set set seed = '8'",
-            "checksum",
-            "update assay_data_set set seed = '7'",
-        ),
+        ("create trigger spy before update on cf1_1 for each row set @seen = 1", "spy on cf1_1", "drop trigger spy"),
+        ("update assay_data_set set seed = '8'", "checksum", "update assay_data_set set seed = '7'"),
     ] {
-        let mut connection =
-            load::connect(&Address::parse(&url, Options::default()).unwrap()).unwrap();
-        connection
-            .run(harm)
-            .unwrap_or_else(|error| panic!("{harm}: {error}"));
+        let mut connection = load::connect(&Address::parse(&url, Options::default()).unwrap()).unwrap();
+        connection.run(harm).unwrap_or_else(|error| panic!("{harm}: {error}"));
         let text = check();
         assert!(text.contains(wanted), "{harm}: {text}");
-        connection
-            .run(mend)
-            .unwrap_or_else(|error| panic!("{mend}: {error}"));
+        connection.run(mend).unwrap_or_else(|error| panic!("{mend}: {error}"));
         life::check(&Mariadb, &url, &settings).unwrap_or_else(|error| panic!("{mend}: {error}"));
     }
 }
@@ -583,23 +455,10 @@ fn a_newer_version_is_loaded_run_and_checked() {
         return said_aloud("MariaDB 11.4: MARIADB_BINS names no directories of its programs");
     }
     let mut said = SMALL.to_vec();
-    said.extend([
-        ("MYSQL_BIN", bins.as_str()),
-        ("COMMIT_MODE", "write"),
-        ("BLOCK_SZ", "16384"),
-    ]);
-    let started = Mariadb.start(
-        "temp:mariadb:11.4",
-        &settings(&said),
-        &Stop::new(),
-        &Unwatched,
-    );
+    said.extend([("MYSQL_BIN", bins.as_str()), ("COMMIT_MODE", "write"), ("BLOCK_SZ", "16384")]);
+    let started = Mariadb.start("temp:mariadb:11.4", &settings(&said), &Stop::new(), &Unwatched);
     let started = started.unwrap().expect("a temporary place is started");
-    let server = Server {
-        location: started.location,
-        lines: started.lines,
-        _running: Mutex::new(started.keep),
-    };
+    let server = Server { location: started.location, lines: started.lines, _running: Mutex::new(started.keep) };
     let mut connection = server.connect();
     let version = connection.value("select version()").unwrap();
     assert!(version.starts_with("11.4"), "{version}");
@@ -630,10 +489,7 @@ fn a_server_of_ones_own_goes_when_it_is_dropped() {
     let Some(server) = Server::own("8192", "") else {
         return;
     };
-    let directory = server
-        .lines
-        .iter()
-        .find(|line| line.key == "server_directory");
+    let directory = server.lines.iter().find(|line| line.key == "server_directory");
     let Some(LineValue::Text(directory)) = directory.map(|line| line.value.clone()) else {
         panic!("no directory: {:?}", server.lines);
     };
@@ -641,17 +497,11 @@ fn a_server_of_ones_own_goes_when_it_is_dropped() {
     assert!(directory.is_dir());
     let mut connection = server.connect();
     let pid = std::fs::read_to_string(directory.join("data/server.pid")).unwrap();
-    assert_eq!(
-        connection.number("select @@innodb_page_size").unwrap(),
-        8192
-    );
+    assert_eq!(connection.number("select @@innodb_page_size").unwrap(), 8192);
     drop((connection, server));
     assert!(!directory.exists());
     assert!(!std::path::Path::new("/proc").join(pid.trim()).exists());
     let wrong = settings(&[("MYSQL_SET", "no_such_setting=1"), ("SCALE", "1000")]);
     let text = told_by(Mariadb.start("temp:mariadb", &wrong, &Stop::new(), &Unwatched));
-    assert!(
-        text.contains("no_such_setting") || text.contains("no-such-setting"),
-        "{text}"
-    );
+    assert!(text.contains("no_such_setting") || text.contains("no-such-setting"), "{text}");
 }

@@ -4,11 +4,8 @@ use mysql::{ClientIdentity, SslOpts};
 use std::path::{Path, PathBuf};
 
 /// Certificates that the system trusts, where distributions keep them.
-const TRUSTED: [&str; 3] = [
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/cert.pem",
-];
+const TRUSTED: [&str; 3] =
+    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
 /// `ssl-mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,31 +94,20 @@ impl Asked {
             (None, None) => None,
             _ => return Err("ssl-cert and ssl-key go together".to_owned()),
         };
-        let files = self
-            .ca
-            .iter()
-            .chain(identity.iter().flat_map(|(c, k)| [c, k]));
+        let files = self.ca.iter().chain(identity.iter().flat_map(|(c, k)| [c, k]));
         for file in files.filter(|_| mode != Mode::Disabled) {
             if let Err(error) = std::fs::File::open(file) {
                 return Err(format!("{}: {error}", file.display()));
             }
         }
-        Ok(Tls {
-            mode,
-            ca: self.ca,
-            identity,
-        })
+        Ok(Tls { mode, ca: self.ca, identity })
     }
 }
 
 impl Tls {
     /// Without any.
     pub(super) fn none() -> Self {
-        Self {
-            mode: Mode::Disabled,
-            ca: None,
-            identity: None,
-        }
+        Self { mode: Mode::Disabled, ca: None, identity: None }
     }
 
     /// For the crate; none: no TLS.
@@ -133,9 +119,7 @@ impl Tls {
         let verifies = matches!(self.mode, Mode::VerifyCa | Mode::VerifyIdentity);
         let trusted = || {
             let files = TRUSTED.iter().map(PathBuf::from);
-            files
-                .into_iter()
-                .find(|file| verifies && Path::is_file(file))
+            files.into_iter().find(|file| verifies && Path::is_file(file))
         };
         let identity = self.identity.clone();
         Some(
@@ -156,46 +140,18 @@ mod tests {
     fn a_named_authority_and_a_wish_to_verify_are_heeded() {
         let ca = Some(PathBuf::from("/dev/null"));
         let decide = |mode, verify, ca: &Option<PathBuf>| {
-            let asked = Asked {
-                mode,
-                verify,
-                ca: ca.clone(),
-                ..Asked::default()
-            };
+            let asked = Asked { mode, verify, ca: ca.clone(), ..Asked::default() };
             asked.decide().unwrap().mode
         };
         assert_eq!(decide(None, None, &None), Mode::Preferred);
         assert_eq!(decide(None, None, &ca), Mode::VerifyCa);
         assert_eq!(decide(Some(Mode::Required), None, &ca), Mode::VerifyCa);
-        assert_eq!(
-            decide(Some(Mode::Required), Some(false), &ca),
-            Mode::Required
-        );
-        assert_eq!(
-            decide(Some(Mode::Required), Some(true), &None),
-            Mode::VerifyIdentity
-        );
-        assert_eq!(
-            decide(Some(Mode::Disabled), Some(true), &ca),
-            Mode::Disabled
-        );
+        assert_eq!(decide(Some(Mode::Required), Some(false), &ca), Mode::Required);
+        assert_eq!(decide(Some(Mode::Required), Some(true), &None), Mode::VerifyIdentity);
+        assert_eq!(decide(Some(Mode::Disabled), Some(true), &ca), Mode::Disabled);
         let missing = Some(PathBuf::from("/no/such/ca.pem"));
-        let asked = |ca, cert| Asked {
-            ca,
-            cert,
-            ..Asked::default()
-        };
-        assert!(
-            asked(missing.clone(), None)
-                .decide()
-                .unwrap_err()
-                .contains("/no/such")
-        );
-        assert!(
-            asked(None, missing)
-                .decide()
-                .unwrap_err()
-                .contains("go together")
-        );
+        let asked = |ca, cert| Asked { ca, cert, ..Asked::default() };
+        assert!(asked(missing.clone(), None).decide().unwrap_err().contains("/no/such"));
+        assert!(asked(None, missing).decide().unwrap_err().contains("go together"));
     }
 }

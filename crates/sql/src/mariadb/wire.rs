@@ -61,11 +61,7 @@ impl Call {
             bytes.extend(std::iter::repeat_n([TYPE_VAR_STRING, 0], texts).flatten());
             bytes.extend(std::iter::repeat_n([TYPE_LONGLONG, UNSIGNED], numbers).flatten());
         }
-        let mut call = Self {
-            bytes,
-            texts: Vec::new(),
-            numbers: Vec::new(),
-        };
+        let mut call = Self { bytes, texts: Vec::new(), numbers: Vec::new() };
         for _ in 0..texts {
             call.bytes.push(text_bytes);
             let begin = call.bytes.len();
@@ -84,12 +80,7 @@ impl Call {
         let mut bytes = vec![0; HEADER_BYTES];
         bytes.push(COM_QUERY);
         bytes.extend(sql.bytes());
-        Self {
-            bytes,
-            texts: Vec::new(),
-            numbers: Vec::new(),
-        }
-        .numbered()
+        Self { bytes, texts: Vec::new(), numbers: Vec::new() }.numbered()
     }
 
     /// With its header: three bytes of length, and the number of a first packet.
@@ -127,10 +118,7 @@ pub(super) struct Wire {
 impl Wire {
     /// Over the socket of a connection, if nothing stands between us and it.
     pub(super) fn over(connection: &Connection) -> Option<Self> {
-        Some(Self {
-            socket: connection.plain.then(|| connection.socket().ok())??,
-            input: Input::default(),
-        })
+        Some(Self { socket: connection.plain.then(|| connection.socket().ok())??, input: Input::default() })
     }
 
     /// To wait for answers.
@@ -162,11 +150,10 @@ impl Wire {
     /// The server's, or a lost connection.
     pub(super) fn answer(&mut self) -> Result<u64, MyError> {
         let socket = &self.socket;
-        self.input
-            .answer(|buffer| match recv(socket, buffer, RecvFlags::empty()) {
-                Ok((_, read)) => Ok(read),
-                Err(error) => Err(error.into()),
-            })
+        self.input.answer(|buffer| match recv(socket, buffer, RecvFlags::empty()) {
+            Ok((_, read)) => Ok(read),
+            Err(error) => Err(error.into()),
+        })
     }
 }
 
@@ -182,10 +169,7 @@ struct Input {
 
 impl Input {
     /// Reads a whole answer.
-    fn answer(
-        &mut self,
-        mut read: impl FnMut(&mut [u8]) -> IoResult<usize>,
-    ) -> Result<u64, MyError> {
+    fn answer(&mut self, mut read: impl FnMut(&mut [u8]) -> IoResult<usize>) -> Result<u64, MyError> {
         let first = self.packet(&mut read).map_err(lost)?;
         let packet = &self.bytes[first];
         let columns = match *packet {
@@ -217,10 +201,7 @@ impl Input {
     }
 
     /// The next packet without its header, where it lies until the one after it is read.
-    fn packet(
-        &mut self,
-        read: &mut impl FnMut(&mut [u8]) -> IoResult<usize>,
-    ) -> IoResult<Range<usize>> {
+    fn packet(&mut self, read: &mut impl FnMut(&mut [u8]) -> IoResult<usize>) -> IoResult<Range<usize>> {
         self.fill(HEADER_BYTES, read)?;
         let header = &self.bytes[self.begin..self.begin + HEADER_BYTES];
         let length = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
@@ -241,11 +222,7 @@ impl Input {
 
     /// Reads until so many bytes wait.
     #[inline]
-    fn fill(
-        &mut self,
-        bytes: usize,
-        read: &mut impl FnMut(&mut [u8]) -> IoResult<usize>,
-    ) -> IoResult<()> {
+    fn fill(&mut self, bytes: usize, read: &mut impl FnMut(&mut [u8]) -> IoResult<usize>) -> IoResult<()> {
         if self.begin == self.end {
             (self.begin, self.end) = (0, 0);
         }
@@ -307,11 +284,7 @@ fn refused(packet: &[u8]) -> MyError {
         text => (&b"HY000"[..], text),
     };
     let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    MyError::from(mysql::Error::MySqlError(mysql::MySqlError {
-        state: lossy(state),
-        message: lossy(message),
-        code,
-    }))
+    MyError::from(mysql::Error::MySqlError(mysql::MySqlError { state: lossy(state), message: lossy(message), code }))
 }
 
 fn lost(error: Error) -> MyError {
@@ -319,10 +292,7 @@ fn lost(error: Error) -> MyError {
 }
 
 fn odd(what: &str) -> Error {
-    Error::new(
-        ErrorKind::InvalidData,
-        format!("the server does not follow the protocol: {what}"),
-    )
+    Error::new(ErrorKind::InvalidData, format!("the server does not follow the protocol: {what}"))
 }
 
 /// For fuzzing: the rows of an answer that arrives in pieces of at most so many bytes, or what is wrong.
@@ -336,10 +306,7 @@ pub fn read_answer(bytes: &[u8], piece: usize) -> Result<u64, String> {
         left = rest;
         Ok(got)
     };
-    let mut input = Input {
-        number: 1,
-        ..Input::default()
-    };
+    let mut input = Input { number: 1, ..Input::default() };
     input.answer(read).map_err(|error| error.to_string())
 }
 
@@ -377,22 +344,13 @@ mod tests {
     #[test]
     fn what_the_server_says_is_wrong_is_told() {
         let text = b"\xff\xbd\x04#40001Deadlock found";
-        assert_eq!(
-            of(&[text], 7),
-            Err("Deadlock found (error 1213)".to_owned())
-        );
-        assert_eq!(
-            of(&[&[1, 0], END, text], 7),
-            Err("Deadlock found (error 1213)".to_owned())
-        );
+        assert_eq!(of(&[text], 7), Err("Deadlock found (error 1213)".to_owned()));
+        assert_eq!(of(&[&[1, 0], END, text], 7), Err("Deadlock found (error 1213)".to_owned()));
     }
 
     #[test]
     fn what_the_server_says_does_nothing_to_a_terminal() {
-        assert_eq!(
-            of(&[b"\xff\xbd\x04#40001a\x1b[2J\nb"], 7),
-            Err("a [2J b (error 1213)".to_owned())
-        );
+        assert_eq!(of(&[b"\xff\xbd\x04#40001a\x1b[2J\nb"], 7), Err("a [2J b (error 1213)".to_owned()));
     }
 
     #[test]

@@ -59,15 +59,12 @@ impl Address {
     /// # Errors
     /// `Usage`: what is missing or contradicts itself, without repeating what may be a password.
     pub(super) fn new(location: &str, settings: &Settings) -> Result<Self, EngineError> {
-        Self::parse(location, settings)
-            .map_err(|why| EngineError::Usage(format!("target oracle: {why}")))
+        Self::parse(location, settings).map_err(|why| EngineError::Usage(format!("target oracle: {why}")))
     }
 
     fn parse(location: &str, settings: &Settings) -> Result<Self, String> {
         let text = location.strip_prefix("//").unwrap_or(location);
-        let (who, connect) = text
-            .split_once('@')
-            .ok_or_else(|| format!("the URL names no user: write {FORM}"))?;
+        let (who, connect) = text.split_once('@').ok_or_else(|| format!("the URL names no user: write {FORM}"))?;
         let (user, given) = match who.split_once([':', '/']) {
             Some((user, password)) => (user, decoded(password)?),
             None => (who, String::new()),
@@ -97,35 +94,22 @@ impl Address {
         let wallet = wallet(settings);
         let admin = admin(settings, connect, service, wallet.clone())?;
         let stated = [given.as_str(), secret(settings, "ORACLE_PASSWORD")];
-        let same = admin
-            .as_ref()
-            .filter(|admin| admin.user.eq_ignore_ascii_case(&user));
+        let same = admin.as_ref().filter(|admin| admin.user.eq_ignore_ascii_case(&user));
         let password = stated
             .into_iter()
             .find(|text| !text.is_empty())
             .map(|text| Password(text.to_owned()))
             .or_else(|| same.map(|admin| admin.password.clone()))
             .ok_or_else(|| {
-                format!("there is no password of user {user}: give it in ASSAY_ORACLE_PASSWORD or in a file of settings")
+                format!(
+                    "there is no password of user {user}: give it in ASSAY_ORACLE_PASSWORD or in a file of settings"
+                )
             })?;
         let seconds = |name: &str| Duration::from_nanos(settings.ns(name)).max(SHORTEST);
         let answer = seconds("ORACLE_ANSWER_TIMEOUT");
-        let data = Door {
-            user,
-            password,
-            connect: connect.to_owned(),
-            sysdba: false,
-            wallet,
-        };
+        let data = Door { user, password, connect: connect.to_owned(), sysdba: false, wallet };
         refuse_own_schemas(&data.user)?;
-        Ok(Self {
-            data,
-            admin,
-            base,
-            max,
-            answer,
-            long: seconds("ORACLE_STATEMENT_TIMEOUT").max(answer),
-        })
+        Ok(Self { data, admin, base, max, answer, long: seconds("ORACLE_STATEMENT_TIMEOUT").max(answer) })
     }
 
     /// Who looks at the server.
@@ -138,12 +122,8 @@ impl Address {
         if self.base.is_empty() {
             return (vec![self.data.clone(); plan.sessions()], None);
         }
-        let (services, uneven) =
-            assign(&self.base, self.max, plan.schemas, plan.threads_per_schema);
-        let to = |service| Door {
-            connect: service,
-            ..self.data.clone()
-        };
+        let (services, uneven) = assign(&self.base, self.max, plan.schemas, plan.threads_per_schema);
+        let to = |service| Door { connect: service, ..self.data.clone() };
         (services.into_iter().map(to).collect(), uneven)
     }
 
@@ -182,9 +162,7 @@ fn admin(
     if said.is_empty() {
         return match secret(settings, "SYSDBA_PASSWD") {
             "" => Ok(None),
-            _ => Err(
-                "SYSDBA_PASSWD is given, but not DBA_PRIV_USER, whose password it is".to_owned(),
-            ),
+            _ => Err("SYSDBA_PASSWD is given, but not DBA_PRIV_USER, whose password it is".to_owned()),
         };
     }
     let lower = said.to_ascii_lowercase();
@@ -193,15 +171,11 @@ fn admin(
         None => (said, lower == "sys"),
     };
     if user.contains('/') {
-        return Err(
-            "DBA_PRIV_USER is a name alone; the password belongs in SYSDBA_PASSWD".to_owned(),
-        );
+        return Err("DBA_PRIV_USER is a name alone; the password belongs in SYSDBA_PASSWD".to_owned());
     }
     let password = secret(settings, "SYSDBA_PASSWD");
     if password.is_empty() {
-        return Err(format!(
-            "DBA_PRIV_USER={user} needs SYSDBA_PASSWD, in a file or in ASSAY_SYSDBA_PASSWD"
-        ));
+        return Err(format!("DBA_PRIV_USER={user} needs SYSDBA_PASSWD, in a file or in ASSAY_SYSDBA_PASSWD"));
     }
     Ok(Some(Door {
         user: user.to_owned(),
@@ -235,8 +209,7 @@ mod tests {
     use crate::oracle::tests::settings;
 
     fn read(url: &str, said: &[(&str, &str)]) -> Result<Address, String> {
-        Address::parse(url, &settings(said))
-            .inspect_err(|why| assert!(!why.contains("Kq9"), "{why}"))
+        Address::parse(url, &settings(said)).inspect_err(|why| assert!(!why.contains("Kq9"), "{why}"))
     }
 
     #[test]
@@ -250,10 +223,7 @@ mod tests {
         ] {
             let address = read(&format!("//slob:p%40ss@{connect}"), &[]).unwrap();
             assert_eq!(address.data.connect, connect);
-            assert_eq!(
-                (address.data.user.as_str(), &*address.data.password.0),
-                ("slob", "p@ss")
-            );
+            assert_eq!((address.data.user.as_str(), &*address.data.password.0), ("slob", "p@ss"));
             assert!(!format!("{address:?}").contains("p@ss"));
         }
         let sqlplus = read("slob/Kq9@//h/s", &[]).unwrap();
@@ -274,38 +244,22 @@ mod tests {
         let address = read("//slob:x@", &said).unwrap();
         assert_eq!(address.data.connect, "slob_admin");
         let admin = address.admin();
-        assert_eq!(
-            (admin.user.as_str(), admin.connect.as_str(), admin.sysdba),
-            ("system", "slob_admin", false)
-        );
+        assert_eq!((admin.user.as_str(), admin.connect.as_str(), admin.sysdba), ("system", "slob_admin", false));
         // slob_39, on the sessions of a plan.
         let (doors, uneven) = address.sessions(&Plan::plain(6, 2, 1000));
         let to: Vec<&str> = doors.iter().map(|door| door.connect.as_str()).collect();
         assert_eq!(
             to,
-            [
-                "rac1", "rac1", "rac2", "rac2", "rac3", "rac3", "rac1", "rac1", "rac2", "rac2",
-                "rac3", "rac3"
-            ]
+            ["rac1", "rac1", "rac2", "rac2", "rac3", "rac3", "rac1", "rac1", "rac2", "rac2", "rac3", "rac3"]
         );
         assert!(uneven.is_none() && doors.iter().all(|door| door.user == "slob"));
         assert_eq!(address.services(), "rac1 to rac3, in rotation");
         assert!(address.sessions(&Plan::plain(4, 1, 1000)).1.is_some());
-        let sys = read(
-            "//slob:x@//h/s",
-            &[("DBA_PRIV_USER", "SYS"), ("SYSDBA_PASSWD", "y")],
-        )
-        .unwrap();
+        let sys = read("//slob:x@//h/s", &[("DBA_PRIV_USER", "SYS"), ("SYSDBA_PASSWD", "y")]).unwrap();
         assert!(sys.admin().sysdba && sys.admin().connect == "//h/s");
-        let named = [
-            ("DBA_PRIV_USER", "c##adm AS SYSDBA"),
-            ("SYSDBA_PASSWD", "y"),
-        ];
+        let named = [("DBA_PRIV_USER", "c##adm AS SYSDBA"), ("SYSDBA_PASSWD", "y")];
         let named = read("//slob:x@//h/s", &named).unwrap();
-        assert_eq!(
-            (named.admin().user.as_str(), named.admin().sysdba),
-            ("c##adm", true)
-        );
+        assert_eq!((named.admin().user.as_str(), named.admin().sysdba), ("c##adm", true));
     }
 
     #[test]
@@ -317,26 +271,10 @@ mod tests {
             ("//slob:Kq9@", &[], "where the database is"),
             ("//slob:Kq9%zz@//h/s", &[], "hexadecimal"),
             ("//system:Kq9@//h/s", &[], "owns the server's own tables"),
-            (
-                "//slob:Kq9@//h/s",
-                &[("SQLNET_SERVICE_MAX", "2")],
-                "needs SQLNET_SERVICE_BASE",
-            ),
-            (
-                "//slob:Kq9@//h/s",
-                &[("SYSDBA_PASSWD", "Kq9")],
-                "not DBA_PRIV_USER",
-            ),
-            (
-                "//slob:Kq9@//h/s",
-                &[("DBA_PRIV_USER", "system")],
-                "needs SYSDBA_PASSWD",
-            ),
-            (
-                "//slob:Kq9@//h/s",
-                &[("DBA_PRIV_USER", "system/Kq9")],
-                "a name alone",
-            ),
+            ("//slob:Kq9@//h/s", &[("SQLNET_SERVICE_MAX", "2")], "needs SQLNET_SERVICE_BASE"),
+            ("//slob:Kq9@//h/s", &[("SYSDBA_PASSWD", "Kq9")], "not DBA_PRIV_USER"),
+            ("//slob:Kq9@//h/s", &[("DBA_PRIV_USER", "system")], "needs SYSDBA_PASSWD"),
+            ("//slob:Kq9@//h/s", &[("DBA_PRIV_USER", "system/Kq9")], "a name alone"),
         ] {
             let why = read(url, said).expect_err(url);
             assert!(why.contains(wanted), "{url}: {why}");

@@ -47,20 +47,13 @@ pub(super) struct Token {
 impl Token {
     /// Of a session, on a server of this version.
     pub(super) fn new(way: &Arc<dyn Way>, address: &Address, id: Id, major: u32) -> Self {
-        Self {
-            way: Arc::clone(way),
-            door: address.admin().clone(),
-            sql: sql::cancel(id.sid, id.serial, major),
-        }
+        Self { way: Arc::clone(way), door: address.admin().clone(), sql: sql::cancel(id.sid, id.serial, major) }
     }
 }
 
 impl Cancel for Token {
     fn cancel(&self) -> std::io::Result<()> {
-        let mut session = self
-            .way
-            .open(&self.door, CANCEL)
-            .map_err(std::io::Error::other)?;
+        let mut session = self.way.open(&self.door, CANCEL).map_err(std::io::Error::other)?;
         // Nobody is left to be told where the session is gone, or where this user may not.
         let _ = session.run(&self.sql, &[]);
         Ok(())
@@ -104,23 +97,16 @@ impl Attached {
         settings: &Settings,
         stop: &Stop,
     ) -> Result<Self, EngineError> {
-        let Site {
-            way,
-            address,
-            claim,
-        } = site;
+        let Site { way, address, claim } = site;
         let mut admin = way.open(address.admin(), address.answer)?;
         let instance = Instance::ask(&mut *admin);
         let wanted = plan.sessions() as u64 + OWN_SESSIONS - 1;
         instance.refuse_too_few_sessions(wanted, "the run")?;
-        let container =
-            Server::ask(&mut *admin, "").map_or_else(|_| String::new(), |server| server.container);
+        let container = Server::ask(&mut *admin, "").map_or_else(|_| String::new(), |server| server.container);
         let snapshots = Snapshots::begin(settings, &mut *admin, &instance, &container)?;
         drop(admin);
         let (doors, uneven) = address.sessions(plan);
-        let views = Views {
-            global: instance.number("instances").is_some_and(|count| count > 1),
-        };
+        let views = Views { global: instance.number("instances").is_some_and(|count| count > 1) };
         let log_block = instance.number("log block bytes");
         let server = ServerStats::open(&way, &address, views, log_block, claim.id().sid)?;
         let grace = Duration::from_nanos(settings.ns("ORACLE_GRACE")).max(GRACE_MIN);
@@ -162,10 +148,7 @@ impl Attached {
         locked(&self.sids).insert(id.sid, number as usize - 1);
         let action = format!("session {number}");
         session
-            .run(
-                sql::NAME_SESSION,
-                &[Bind::Text("assay"), Bind::Text(&action)],
-            )
+            .run(sql::NAME_SESSION, &[Bind::Text("assay"), Bind::Text(&action)])
             .map_err(told("preparing a session"))?;
         Ok(session)
     }

@@ -64,9 +64,7 @@ fn values(session: &mut dyn Session, sql: &str, table: &str) -> Result<Vec<Vec<S
 fn shape(session: &mut dyn Session, table: &str) -> Result<(), EngineError> {
     let doing = format!("reading the definition of {table}");
     let doing = told(&doing);
-    let is = values(session, sql::COLUMNS_OF, table)
-        .map_err(&doing)?
-        .concat();
+    let is = values(session, sql::COLUMNS_OF, table).map_err(&doing)?.concat();
     if is.is_empty() {
         return Err(damaged(table, "the table is missing"));
     }
@@ -75,9 +73,7 @@ fn shape(session: &mut dyn Session, table: &str) -> Result<(), EngineError> {
     if is != must {
         return Err(damaged(table, "its columns were changed"));
     }
-    let kept = values(session, sql::TABLE_IS, table)
-        .map_err(&doing)?
-        .concat();
+    let kept = values(session, sql::TABLE_IS, table).map_err(&doing)?.concat();
     let must = ["99", "DISABLED", "NO", "N", "HEAP", "DISABLED"];
     if kept != must {
         return Err(damaged(
@@ -94,30 +90,19 @@ fn shape(session: &mut dyn Session, table: &str) -> Result<(), EngineError> {
 
 fn indexes(session: &mut dyn Session, n: u32, unique: bool) -> Result<(), EngineError> {
     let table = sql::rows_table(n);
-    let is = values(session, sql::INDEXES_OF, &table)
-        .map_err(told("reading the indexes"))?
-        .concat();
+    let is = values(session, sql::INDEXES_OF, &table).map_err(told("reading the indexes"))?.concat();
     let unique = if unique { "unique" } else { "nonunique" };
     let must = [format!("{} custid {unique} valid visible", sql::index(n))];
     if is == must {
         return Ok(());
     }
-    Err(damaged(
-        &table,
-        &format!("its indexes are [{}], not [{}]", is.join(", "), must[0]),
-    ))
+    Err(damaged(&table, &format!("its indexes are [{}], not [{}]", is.join(", "), must[0])))
 }
 
 /// Each key once, by the index.
 fn keys(session: &mut dyn Session, n: u32, scale: u64) -> Result<(), EngineError> {
-    let rows = session
-        .rows(&sql::verify_keys(n), &[])
-        .map_err(told("reading the keys"))?;
-    let is: Vec<String> = rows
-        .into_iter()
-        .flatten()
-        .map(Option::unwrap_or_default)
-        .collect();
+    let rows = session.rows(&sql::verify_keys(n), &[]).map_err(told("reading the keys"))?;
+    let is: Vec<String> = rows.into_iter().flatten().map(Option::unwrap_or_default).collect();
     let all = scale.to_string();
     let must = [all.as_str(), &all, "1", &all];
     if is == must {
@@ -125,24 +110,14 @@ fn keys(session: &mut dyn Session, n: u32, scale: u64) -> Result<(), EngineError
     }
     Err(damaged(
         &sql::rows_table(n),
-        &format!(
-            "rows with a key, different keys, first and last key are {}, not {}",
-            is.join(", "),
-            must.join(", ")
-        ),
+        &format!("rows with a key, different keys, first and last key are {}, not {}", is.join(", "), must.join(", ")),
     ))
 }
 
 /// One row on a block, of the right size; blocks that hold rows, and the rank correlation of key and place.
 fn content(session: &mut dyn Session, table: &str, rows: u64) -> Result<(u64, f64), EngineError> {
-    let asked = session
-        .rows(&sql::verify(table), &[])
-        .map_err(told("reading the rows"))?;
-    let is: Vec<String> = asked
-        .into_iter()
-        .flatten()
-        .map(Option::unwrap_or_default)
-        .collect();
+    let asked = session.rows(&sql::verify(table), &[]).map_err(told("reading the rows"))?;
+    let is: Vec<String> = asked.into_iter().flatten().map(Option::unwrap_or_default).collect();
     let all = rows.to_string();
     let must = [all.as_str(), &all, "1", &all, "0", &all];
     if is.len() != must.len() + 1 || is[..must.len()] != must {
@@ -161,9 +136,5 @@ fn content(session: &mut dyn Session, table: &str, rows: u64) -> Result<(u64, f6
 /// Blocks of a table's segment: free ones and those of the map are among them.
 fn segment(session: &mut dyn Session, table: &str) -> Result<u64, EngineError> {
     let is = values(session, sql::SEGMENT, table).map_err(told("reading the size of a table"))?;
-    Ok(is
-        .concat()
-        .first()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(0))
+    Ok(is.concat().first().and_then(|text| text.parse().ok()).unwrap_or(0))
 }

@@ -40,26 +40,18 @@ pub(super) fn take(
     }
     match session.run(&sql::lock_claim(purpose.shares(), WAIT_S), &[]) {
         Ok(_) => Ok(session),
-        Err(error) if error.code.is_some_and(|code| HELD.contains(&code)) => {
-            Err(in_use(way, address))
-        }
+        Err(error) if error.code.is_some_and(|code| HELD.contains(&code)) => Err(in_use(way, address)),
         Err(error) if error.code == Some(MISSING) => Err(nothing_here(&address.data)),
         Err(error) => Err(told(error)),
     }
 }
 
 pub(super) fn nothing_here(door: &Door) -> EngineError {
-    EngineError::Unusable(format!(
-        "there is no data set of user {}; run `assay prepare` first",
-        door.user
-    ))
+    EngineError::Unusable(format!("there is no data set of user {}; run `assay prepare` first", door.user))
 }
 
 /// Sessions that hold claims.
-pub(super) fn holders(
-    session: &mut dyn Session,
-    owner: &str,
-) -> Result<Vec<(u64, String)>, OraError> {
+pub(super) fn holders(session: &mut dyn Session, owner: &str) -> Result<Vec<(u64, String)>, OraError> {
     let rows = session.rows(sql::HOLDERS, &[super::session::Bind::Text(owner)])?;
     let each = rows.into_iter().filter_map(|row| {
         let mut row = row.into_iter().flatten();
@@ -74,18 +66,12 @@ fn in_use(way: &dyn Way, address: &Address) -> EngineError {
     let owner = &address.data.user;
     let asked = way
         .open(address.admin(), address.answer)
-        .and_then(|mut session| {
-            holders(&mut *session, owner).map_err(told("asking who holds the claim"))
-        });
+        .and_then(|mut session| holders(&mut *session, owner).map_err(told("asking who holds the claim")));
     let who: Vec<String> = match asked {
-        Ok(holders) if !holders.is_empty() => holders
-            .into_iter()
-            .map(|(sid, who)| format!("another assay (server session {sid}, {who})"))
-            .collect(),
-        _ => vec![
-            "another assay (its session shows in V$LOCKED_OBJECT, which this user may not read)"
-                .to_owned(),
-        ],
+        Ok(holders) if !holders.is_empty() => {
+            holders.into_iter().map(|(sid, who)| format!("another assay (server session {sid}, {who})")).collect()
+        }
+        _ => vec!["another assay (its session shows in V$LOCKED_OBJECT, which this user may not read)".to_owned()],
     };
     EngineError::Unusable(format!(
         "the data set of user {owner} is in use by {}; wait until it ends, then try again",

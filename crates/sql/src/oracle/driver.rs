@@ -31,23 +31,13 @@ impl Way for Thin {
             let connection = oracledb::connect(config)?;
             // The driver waits as long again for a server's answer to its interrupt.
             connection.set_call_timeout(Some(answer / 2))?;
-            let id = Id {
-                sid: connection.session_id()? as u32,
-                serial: connection.serial_num()? as u32,
-            };
-            Ok(Link {
-                connection: Some(connection),
-                statements: HashMap::new(),
-                id,
-            })
+            let id = Id { sid: connection.session_id()? as u32, serial: connection.serial_num()? as u32 };
+            Ok(Link { connection: Some(connection), statements: HashMap::new(), id })
         });
         match link {
             Ok(Ok(link)) => Ok(Box::new(link)),
             Ok(Err(error)) => Err(refused(door, &error)),
-            Err(why) => Err(EngineError::Unusable(format!(
-                "cannot connect to {}: {why}",
-                door.connect
-            ))),
+            Err(why) => Err(EngineError::Unusable(format!("cannot connect to {}: {why}", door.connect))),
         }
     }
 }
@@ -67,9 +57,7 @@ fn config(door: &Door) -> Result<oracledb::Config, EngineError> {
         }
     }
     // Names of files and aliases are looked up here: nothing is connected yet.
-    config
-        .set_connect_string(&door.connect)
-        .map_err(|error| refused(door, &error))
+    config.set_connect_string(&door.connect).map_err(|error| refused(door, &error))
 }
 
 /// Does something that may never end, and answers within the time; what has not ended then is left alone.
@@ -79,24 +67,19 @@ fn within<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, String> {
     let (tell, told) = channel();
-    let thread = std::thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(move || {
-            let done = catch_unwind(AssertUnwindSafe(work));
-            // Nobody may wait any more.
-            let _ = tell.send(done.map_err(|panic| said(&*panic)));
-        });
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let done = catch_unwind(AssertUnwindSafe(work));
+        // Nobody may wait any more.
+        let _ = tell.send(done.map_err(|panic| said(&*panic)));
+    });
     if let Err(error) = thread {
         return Err(format!("no thread can be started: {error}"));
     }
     match told.recv_timeout(limit) {
-        Ok(done) => {
-            done.map_err(|panic| format!("the driver did not understand the answer ({panic})"))
+        Ok(done) => done.map_err(|panic| format!("the driver did not understand the answer ({panic})")),
+        Err(RecvTimeoutError::Timeout) => {
+            Err(format!("no answer within {} s (ORACLE_ANSWER_TIMEOUT)", limit.as_secs()))
         }
-        Err(RecvTimeoutError::Timeout) => Err(format!(
-            "no answer within {} s (ORACLE_ANSWER_TIMEOUT)",
-            limit.as_secs()
-        )),
         Err(RecvTimeoutError::Disconnected) => Err("the driver ended without an answer".to_owned()),
     }
 }
@@ -104,9 +87,7 @@ fn within<T: Send + 'static>(
 /// What a panic said.
 fn said(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("a panic without words")
-        .to_owned()
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words").to_owned()
 }
 
 /// Why nobody was let in, and the way out.
@@ -114,9 +95,7 @@ fn refused(door: &Door, error: &oracledb::Error) -> EngineError {
     let Door { user, connect, .. } = door;
     let way_out = match error.kind() {
         ErrorKind::DbError(error) => match error.code() {
-            1017 | 1005 => {
-                "; check user and password (ASSAY_ORACLE_PASSWORD; of DBA_PRIV_USER: SYSDBA_PASSWD)"
-            }
+            1017 | 1005 => "; check user and password (ASSAY_ORACLE_PASSWORD; of DBA_PRIV_USER: SYSDBA_PASSWD)",
             1045 => "; GRANT CREATE SESSION to this user",
             28_000 => "; ALTER USER ... ACCOUNT UNLOCK",
             28_001 | 28_002 => "; give the user a new password",
@@ -140,9 +119,7 @@ fn refused(door: &Door, error: &oracledb::Error) -> EngineError {
         }
         _ => "",
     };
-    EngineError::Unusable(format!(
-        "cannot connect to {connect} as {user}: {error}{way_out}"
-    ))
+    EngineError::Unusable(format!("cannot connect to {connect} as {user}: {error}{way_out}"))
 }
 
 impl From<oracledb::Error> for OraError {
@@ -184,21 +161,14 @@ impl Link {
                 std::mem::forget(self.connection.take());
                 std::mem::forget(std::mem::take(&mut self.statements));
                 let why = said(&*panic);
-                Err(OraError::broken(format!(
-                    "the driver did not understand the answer ({why})"
-                )))
+                Err(OraError::broken(format!("the driver did not understand the answer ({why})")))
             }
         }
     }
 
     /// Executes a statement or block. One that is kept is prepared once and has a cursor of its own until the session ends; in
     /// either case it lies outside the call, where a panic does not meet it.
-    fn execute(
-        &mut self,
-        sql: &str,
-        values: &[&dyn ToDbValue],
-        keep: bool,
-    ) -> Result<oracledb::ExecResult, OraError> {
+    fn execute(&mut self, sql: &str, values: &[&dyn ToDbValue], keep: bool) -> Result<oracledb::ExecResult, OraError> {
         let done = self.guarded(|connection, statements| {
             if !statements.contains_key(sql) {
                 let statement = connection.statement(sql)?.build()?;
@@ -261,16 +231,9 @@ impl Session for Link {
 
     fn batch(&mut self, sql: &str, rows: &[Vec<Bind<'_>>]) -> Result<u64, OraError> {
         let held: Vec<Vec<Held<'_>>> = rows.iter().map(|row| hold(row)).collect();
-        let values: Vec<Vec<&dyn ToDbValue>> = held
-            .iter()
-            .map(|row| row.iter().map(Held::value).collect())
-            .collect();
+        let values: Vec<Vec<&dyn ToDbValue>> = held.iter().map(|row| row.iter().map(Held::value).collect()).collect();
         let rows: Vec<&[&dyn ToDbValue]> = values.iter().map(Vec::as_slice).collect();
-        self.guarded(|connection, _| {
-            Ok(connection
-                .execute_batch(sql, rows.as_slice())?
-                .rows_affected())
-        })
+        self.guarded(|connection, _| Ok(connection.execute_batch(sql, rows.as_slice())?.rows_affected()))
     }
 
     fn rows(&mut self, sql: &str, binds: &[Bind<'_>]) -> Result<Rows, OraError> {
@@ -281,19 +244,12 @@ impl Session for Link {
         let held = hold(binds);
         let values: Vec<&dyn ToDbValue> = held.iter().map(Held::value).collect();
         self.guarded(|connection, _| {
-            let statement = connection
-                .statement(sql)?
-                .prefetch_rows(FETCH)
-                .fetch_array_size(FETCH);
+            let statement = connection.statement(sql)?.prefetch_rows(FETCH).fetch_array_size(FETCH);
             let mut rows = Rows::new();
             for row in statement.build()?.query(&values)? {
                 let row = row?;
                 let wanted = 0..row.columns().len().min(columns);
-                rows.push(
-                    wanted
-                        .map(|at| row.get::<Option<String>>(at))
-                        .collect::<Result<_, _>>()?,
-                );
+                rows.push(wanted.map(|at| row.get::<Option<String>>(at)).collect::<Result<_, _>>()?);
             }
             Ok(rows)
         })
@@ -305,12 +261,7 @@ impl Session for Link {
         self.guarded(|connection, _| connection.query_row(sql, &values)?.get::<u64>(0))
     }
 
-    fn call(
-        &mut self,
-        sql: &str,
-        binds: &[Bind<'_>],
-        outs: usize,
-    ) -> Result<Vec<String>, OraError> {
+    fn call(&mut self, sql: &str, binds: &[Bind<'_>], outs: usize) -> Result<Vec<String>, OraError> {
         static TEXT: &DbType = DB_TYPE_VARCHAR;
         let held = hold(binds);
         let mut values: Vec<&dyn ToDbValue> = held.iter().map(Held::value).collect();
@@ -318,10 +269,7 @@ impl Session for Link {
         let mut done = self.execute(sql, &values, true)?;
         let row = done.out_bind_data();
         let text = |at| Ok(row.get::<Option<String>>(at)?.unwrap_or_default());
-        (0..outs)
-            .map(text)
-            .collect::<Result<_, oracledb::Error>>()
-            .map_err(OraError::from)
+        (0..outs).map(text).collect::<Result<_, oracledb::Error>>().map_err(OraError::from)
     }
 
     fn commit(&mut self) -> Result<(), OraError> {

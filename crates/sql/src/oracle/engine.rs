@@ -12,9 +12,7 @@ use assay_measure::config::Settings;
 use assay_measure::facts::{ENGINE, SERVER_TOLD};
 use assay_measure::snapshot::{Fact, StatSet};
 use assay_run::dataset::rows::COLUMN_BYTES;
-use assay_run::engine::{
-    Assignment, Doing, Driver, Engine, EngineError, Remarks, Slice, SliceDone,
-};
+use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Remarks, Slice, SliceDone};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 
@@ -29,12 +27,7 @@ struct OracleEngine {
 }
 
 /// Opens the data set for a run.
-pub(super) fn open(
-    site: Site,
-    plan: &Plan,
-    settings: &Settings,
-    stop: &Stop,
-) -> Result<Box<dyn Engine>, EngineError> {
+pub(super) fn open(site: Site, plan: &Plan, settings: &Settings, stop: &Stop) -> Result<Box<dyn Engine>, EngineError> {
     let in_server = settings.text("LOOP") == "server";
     if in_server {
         refuse_unfit(plan)?;
@@ -67,21 +60,9 @@ pub(super) fn open(
 fn refuse_unfit(plan: &Plan) -> Result<(), EngineError> {
     let random = plan.obfuscate && plan.update_pct > 0;
     let refused = [
-        (
-            plan.rate_per_s > 0,
-            "RATE",
-            "the server itself starts each operation",
-        ),
-        (
-            plan.think.is_some(),
-            "THINK_TM_FREQUENCY",
-            "the server itself starts each operation",
-        ),
-        (
-            random,
-            "OBFUSCATE_COLUMNS",
-            "making the random text of an update would cost the server more than the update",
-        ),
+        (plan.rate_per_s > 0, "RATE", "the server itself starts each operation"),
+        (plan.think.is_some(), "THINK_TM_FREQUENCY", "the server itself starts each operation"),
+        (random, "OBFUSCATE_COLUMNS", "making the random text of an update would cost the server more than the update"),
     ];
     match refused.into_iter().find(|(asked, ..)| *asked) {
         None => Ok(()),
@@ -91,12 +72,7 @@ fn refuse_unfit(plan: &Plan) -> Result<(), EngineError> {
     }
 }
 
-fn facts(
-    on: &Attached,
-    server: &Server,
-    marked: &Marked,
-    (batched, in_server): (bool, bool),
-) -> Vec<Fact> {
+fn facts(on: &Attached, server: &Server, marked: &Marked, (batched, in_server): (bool, bool)) -> Vec<Fact> {
     let instance = &on.instance;
     let text = |name: &str, value: String| Fact::new(name, value);
     let block = server.tablespace.block_bytes;
@@ -110,17 +86,16 @@ fn facts(
         text("container", server.container.clone()),
         text("services", on.address.services()),
         text("block_bytes", block.to_string()),
-        text(
-            "tablespace",
-            format!("{} ({})", server.tablespace.name, server.tablespace.logging),
-        ),
+        text("tablespace", format!("{} ({})", server.tablespace.name, server.tablespace.logging)),
         text(
             "read_mode",
             match batched {
                 true => "batched (BATCH_TABLE_ACCESS_BY_ROWID)".to_owned(),
-                false => "single (NO_BATCH_TABLE_ACCESS_BY_ROWID); the instance may still read ahead: see db file parallel \
+                false => {
+                    "single (NO_BATCH_TABLE_ACCESS_BY_ROWID); the instance may still read ahead: see db file parallel \
                           read, and _db_block_prefetch_limit"
-                    .to_owned(),
+                        .to_owned()
+                }
             },
         ),
         text("loop", if in_server { "server" } else { "client" }.to_owned()),
@@ -186,24 +161,13 @@ impl Engine for OracleEngine {
 
 impl OracleEngine {
     /// Connects, checks the plans of its statements, and performs one select that is not measured.
-    fn session(
-        &self,
-        number: u32,
-        home: u32,
-    ) -> Result<blocking::Session<Caller<'_>>, EngineError> {
+    fn session(&self, number: u32, home: u32) -> Result<blocking::Session<Caller<'_>>, EngineError> {
         let mut session = self.on.session(number)?;
         let calls = Calls::new(&self.plan, home, self.batched);
         calls.checked(&mut *session, &self.plan)?;
         let longest_ns = self.on.address.answer.as_nanos() as u64 / 2;
-        let sliced = self
-            .in_server
-            .then(|| Sliced::new(sql::slice(&self.plan, home, self.batched), home, longest_ns));
-        let caller = Caller {
-            engine: self,
-            session,
-            calls: vec![calls],
-            sliced,
-        };
+        let sliced = self.in_server.then(|| Sliced::new(sql::slice(&self.plan, home, self.batched), home, longest_ns));
+        let caller = Caller { engine: self, session, calls: vec![calls], sliced };
         let mut session = blocking::Session::new(number, caller);
         session.probe(&self.plan, home)?;
         Ok(session)
@@ -233,19 +197,13 @@ impl Calls {
 
     /// Makes sure that the server would perform them as the test needs it.
     fn checked(&self, session: &mut dyn Session, plan: &Plan) -> Result<(), EngineError> {
-        let by_index = format!(
-            "INDEX RANGE SCAN {}",
-            sql::index(self.schema).to_ascii_uppercase()
-        );
+        let by_index = format!("INDEX RANGE SCAN {}", sql::index(self.schema).to_ascii_uppercase());
         plan_has(session, &self.select, &by_index)?;
         if plan.update_pct > 0 {
             plan_has(session, &self.update, &by_index)?;
         }
         if plan.scan_pct > 0 {
-            let whole = format!(
-                "TABLE ACCESS FULL {}",
-                sql::scan_table(self.schema).to_ascii_uppercase()
-            );
+            let whole = format!("TABLE ACCESS FULL {}", sql::scan_table(self.schema).to_ascii_uppercase());
             plan_has(session, &self.scan, &whole)?;
         }
         Ok(())
@@ -281,10 +239,7 @@ struct Caller<'a> {
 
 impl From<OraError> for Failed {
     fn from(error: OraError) -> Self {
-        Self {
-            fatal: error.is_fatal(),
-            error: error.of_operation(),
-        }
+        Self { fatal: error.is_fatal(), error: error.of_operation() }
     }
 }
 
@@ -294,8 +249,7 @@ impl Caller<'_> {
         let at = match self.calls.iter().position(|calls| calls.schema == schema) {
             Some(at) => at,
             None => {
-                self.calls
-                    .push(Calls::new(&self.engine.plan, schema, self.engine.batched));
+                self.calls.push(Calls::new(&self.engine.plan, schema, self.engine.batched));
                 self.calls.len() - 1
             }
         };
@@ -313,32 +267,18 @@ impl Client for Caller<'_> {
         Ok(session.number(&calls.select, &keys(range))?)
     }
 
-    fn update(
-        &mut self,
-        schema: u32,
-        range: Keys,
-        content: &[u8],
-        commit: bool,
-    ) -> Result<u64, Failed> {
+    fn update(&mut self, schema: u32, range: Keys, content: &[u8], commit: bool) -> Result<u64, Failed> {
         let (session, calls) = self.on(schema);
         let columns = content.chunks_exact(COLUMN_BYTES);
         let mut binds = Vec::with_capacity(columns.len() + 2);
         // Letters and digits alone, by what fills them.
-        binds.extend(
-            columns
-                .filter_map(|column| std::str::from_utf8(column).ok())
-                .map(Bind::Text),
-        );
+        binds.extend(columns.filter_map(|column| std::str::from_utf8(column).ok()).map(Bind::Text));
         binds.extend(keys(range));
         if !commit {
             return Ok(session.run(&calls.update, &binds)?);
         }
         let rows = session.call(&calls.update_and_commit, &binds, 1)?.concat();
-        let strange = || {
-            OraError::broken(format!(
-                "an update told {rows:?}, which is no number of rows"
-            ))
-        };
+        let strange = || OraError::broken(format!("an update told {rows:?}, which is no number of rows"));
         Ok(rows.parse().map_err(|_| strange())?)
     }
 

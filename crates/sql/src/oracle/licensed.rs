@@ -44,14 +44,9 @@ impl Snapshots {
                 )));
             }
         };
-        let mut snapshots = Self {
-            repository,
-            taken: Vec::new(),
-            ash: None,
-        };
+        let mut snapshots = Self { repository, taken: Vec::new(), ash: None };
         if let Some(repository) = repository {
-            let first =
-                take(session, repository).map_err(told("taking a snapshot of the repository"))?;
+            let first = take(session, repository).map_err(told("taking a snapshot of the repository"))?;
             snapshots.taken.push(Ok(first));
         }
         Ok(snapshots)
@@ -67,14 +62,11 @@ impl Snapshots {
         let Some(repository) = self.repository else {
             return;
         };
-        self.taken
-            .push(take(session, repository).map_err(|error| error.to_string()));
+        self.taken.push(take(session, repository).map_err(|error| error.to_string()));
         if repository == Repository::Awr {
             let rows = session.rows(sql::ASH, &[]);
             self.ash = rows.ok().map(|rows| {
-                let each = rows
-                    .into_iter()
-                    .map(|row| row.into_iter().flatten().collect::<Vec<_>>().join(" "));
+                let each = rows.into_iter().map(|row| row.into_iter().flatten().collect::<Vec<_>>().join(" "));
                 each.collect::<Vec<_>>().join(", ")
             });
         }
@@ -83,8 +75,7 @@ impl Snapshots {
     /// For the report.
     pub(super) fn facts(&self) -> Vec<Fact> {
         let Some(repository) = self.repository else {
-            let why =
-                "not used; DATABASE_STATISTICS_TYPE=statspack or awr (licensed) takes snapshots";
+            let why = "not used; DATABASE_STATISTICS_TYPE=statspack or awr (licensed) takes snapshots";
             return vec![Fact::new("repository", why.to_owned())];
         };
         let (name, script) = match repository {
@@ -111,11 +102,7 @@ impl Snapshots {
     }
 }
 
-fn awr(
-    settings: &Settings,
-    instance: &Instance,
-    container: &str,
-) -> Result<Repository, EngineError> {
+fn awr(settings: &Settings, instance: &Instance, container: &str) -> Result<Repository, EngineError> {
     if !settings.bool("LICENSED_DIAGNOSTICS") {
         return Err(EngineError::Usage(
             "DATABASE_STATISTICS_TYPE=awr uses the Diagnostics Pack, which costs a licence: set LICENSED_DIAGNOSTICS=TRUE if \
@@ -127,11 +114,7 @@ fn awr(
     if !access.contains("DIAGNOSTIC") {
         return Err(EngineError::Unusable(format!(
             "control_management_pack_access is {}: this database does not let AWR be used",
-            if access.is_empty() {
-                "n/a (V$PARAMETER is denied)"
-            } else {
-                access
-            }
+            if access.is_empty() { "n/a (V$PARAMETER is denied)" } else { access }
         )));
     }
     if settings.text("AWR_SRC") == "AWR_ROOT" && container != "CDB$ROOT" {
@@ -144,9 +127,7 @@ fn awr(
 }
 
 fn statspack(session: &mut dyn Session) -> Result<Repository, EngineError> {
-    let there = session
-        .number(sql::STATSPACK_IS, &[])
-        .map_err(told("looking for Statspack"))?;
+    let there = session.number(sql::STATSPACK_IS, &[]).map_err(told("looking for Statspack"))?;
     match there {
         0 => Err(EngineError::Unusable(
             "DATABASE_STATISTICS_TYPE=statspack, but there is no package PERFSTAT.STATSPACK that this user may execute: \

@@ -64,11 +64,7 @@ pub(super) fn run(
     progress.update("writing out", 0, 0);
     lines.push(write_out(&**way, address));
     lines.extend(check::lines(&findings));
-    lines.push(decimal(
-        "total_s",
-        "Time in all, s",
-        begun.elapsed().as_secs_f64(),
-    ));
+    lines.push(decimal("total_s", "Time in all, s", begun.elapsed().as_secs_f64()));
     Ok(lines)
 }
 
@@ -100,24 +96,16 @@ fn open_site(plan: &LoadPlan, keeper: &mut dyn Session) -> Result<(), EngineErro
 fn write_out(way: &dyn Way, address: &Address) -> Line {
     let begun = Instant::now();
     let label = "Time to write out the tables, s";
-    let done = way
-        .open(address.admin(), address.answer)
-        .and_then(|mut admin| {
-            admin
-                .patience(address.long)
-                .map_err(told("asking for a checkpoint"))?;
-            admin
-                .run(sql::CHECKPOINT, &[])
-                .map_err(told("asking for a checkpoint"))
-        });
+    let done = way.open(address.admin(), address.answer).and_then(|mut admin| {
+        admin.patience(address.long).map_err(told("asking for a checkpoint"))?;
+        admin.run(sql::CHECKPOINT, &[]).map_err(told("asking for a checkpoint"))
+    });
     match done {
         Ok(_) => decimal("checkpoint_s", label, begun.elapsed().as_secs_f64()),
         Err(error) => text(
             "checkpoint_s",
             label,
-            format!(
-                "n/a ({error}; it needs ALTER SYSTEM: the first run may write what the load left dirty)"
-            ),
+            format!("n/a ({error}; it needs ALTER SYSTEM: the first run may write what the load left dirty)"),
         ),
     }
 }
@@ -179,11 +167,9 @@ impl Job {
             }
             Ok(())
         };
-        gather(threads, &told, Findings::merge, watch).map_err(|error| {
-            match stop.requested() && !gone {
-                true => EngineError::Interrupted,
-                false => error,
-            }
+        gather(threads, &told, Findings::merge, watch).map_err(|error| match stop.requested() && !gone {
+            true => EngineError::Interrupted,
+            false => error,
         })
     }
 
@@ -206,14 +192,8 @@ impl Job {
                 return Ok(findings);
             };
             self.load(&mut *session, n)?;
-            findings.merge(&check::schema(
-                &mut *session,
-                &self.plan.marker,
-                n,
-                Level::Full,
-            )?);
-            marker::note(&mut *session, sql::NOTE_LOADED, n)
-                .map_err(told("noting a schema as loaded"))?;
+            findings.merge(&check::schema(&mut *session, &self.plan.marker, n, Level::Full)?);
+            marker::note(&mut *session, sql::NOTE_LOADED, n).map_err(told("noting a schema as loaded"))?;
         }
         Err(EngineError::Interrupted)
     }
@@ -226,24 +206,17 @@ impl Job {
         session.patience(self.address.answer / 2).map_err(&doing)?;
         self.create(session, &rows).map_err(&doing)?;
         let keys = Permutation::new(marker.seed, n, marker.scale);
-        self.fill(session, &rows, (n, marker.scale), &|slot| {
-            keys.key_of_slot(slot)
-        })?;
+        self.fill(session, &rows, (n, marker.scale), &|slot| keys.key_of_slot(slot))?;
         if marker.scan_blocks > 0 {
             let scan = sql::scan_table(n);
             self.create(session, &scan).map_err(&doing)?;
-            self.fill(session, &scan, (SCAN + n, marker.scan_blocks), &|slot| {
-                slot + 1
-            })?;
+            self.fill(session, &scan, (SCAN + n, marker.scan_blocks), &|slot| slot + 1)?;
         }
         // What follows reads or writes a whole table.
         session.patience(self.address.long).map_err(&doing)?;
         let index = sql::create_index(n, marker.unique, place(&self.plan));
         let table = rows.to_ascii_uppercase();
-        for (sql, binds) in [
-            (index.as_str(), &[][..]),
-            (sql::GATHER, &[Bind::Text(&table)]),
-        ] {
+        for (sql, binds) in [(index.as_str(), &[][..]), (sql::GATHER, &[Bind::Text(&table)])] {
             // Only a statement that runs can be cancelled.
             if self.ended.load(Ordering::Acquire) {
                 return Err(EngineError::Interrupted);
@@ -282,10 +255,7 @@ impl Job {
             }
             let slots = first..(first + step).min(rows);
             let contents: Vec<Vec<String>> = match marker.obfuscate {
-                true => slots
-                    .clone()
-                    .map(|slot| self.columns(schema, slot))
-                    .collect(),
+                true => slots.clone().map(|slot| self.columns(schema, slot)).collect(),
                 false => Vec::new(),
             };
             let values: Vec<Vec<Bind<'_>>> = slots
@@ -305,8 +275,7 @@ impl Job {
                 session.commit().map_err(&doing)?;
                 open = 0;
             }
-            self.done_bytes
-                .fetch_add(done * marker.block_bytes, Ordering::Relaxed);
+            self.done_bytes.fetch_add(done * marker.block_bytes, Ordering::Relaxed);
             first = slots.end;
         }
         Ok(())
@@ -332,9 +301,9 @@ impl Job {
 /// `Unusable`: it does not.
 pub(super) fn alive(keeper: &mut dyn Session) -> Result<(), EngineError> {
     match keeper.number(sql::LIFE, &[]) {
-        Err(error) if error.is_fatal() => Err(EngineError::Unusable(format!(
-            "the server answered no more, on another connection neither ({error})"
-        ))),
+        Err(error) if error.is_fatal() => {
+            Err(EngineError::Unusable(format!("the server answered no more, on another connection neither ({error})")))
+        }
         _ => Ok(()),
     }
 }

@@ -29,21 +29,14 @@ pub(super) fn find(session: &mut dyn Session, door: &Door) -> Result<Found, Engi
         .filter_map(|row| row.into_iter().next().flatten())
         .collect();
     let marks = [DATA_SET, SCHEMAS, CLAIM].map(str::to_owned);
-    let has_row = content.contains(DATA_SET)
-        && session
-            .number("select count(*) from assay_data_set", &[])
-            .map_err(&doing)?
-            > 0;
+    let has_row =
+        content.contains(DATA_SET) && session.number("select count(*) from assay_data_set", &[]).map_err(&doing)? > 0;
     if content.iter().all(|name| marks.contains(name)) && !has_row {
         return Ok(Found::Nothing);
     }
     if !has_row || !content.contains(SCHEMAS) {
         let some: Vec<&str> = content.iter().take(3).map(String::as_str).collect();
-        let more = if content.len() > some.len() {
-            ", ..."
-        } else {
-            ""
-        };
+        let more = if content.len() > some.len() { ", ..." } else { "" };
         return Err(EngineError::Unusable(format!(
             "the schema of user {} does not belong to assay: it contains {}{more} and no {DATA_SET}; nothing was touched. \
              Make a user for the test alone and name it in the URL",
@@ -61,9 +54,7 @@ pub(super) fn find(session: &mut dyn Session, door: &Door) -> Result<Found, Engi
     }
     let mut marked = read(session, door)?;
     let schemas = marked.loaded.union(&marked.loading);
-    let mut ours: BTreeSet<String> = schemas
-        .flat_map(|n| [sql::rows_table(*n), sql::scan_table(*n)])
-        .collect();
+    let mut ours: BTreeSet<String> = schemas.flat_map(|n| [sql::rows_table(*n), sql::scan_table(*n)]).collect();
     ours.extend(marks);
     marked.foreign = content.difference(&ours).cloned().collect();
     Ok(Found::Ours(Box::new(marked)))
@@ -79,11 +70,7 @@ pub(super) fn ours(session: &mut dyn Session, door: &Door) -> Result<Marked, Eng
 
 fn read(session: &mut dyn Session, door: &Door) -> Result<Marked, EngineError> {
     let place = format!("the schema of user {}", door.user);
-    let mut rows = |sql: &str| {
-        session
-            .rows(sql, &[])
-            .map_err(told("reading the marker of the data set"))
-    };
+    let mut rows = |sql: &str| session.rows(sql, &[]).map_err(told("reading the marker of the data set"));
     let at = At::tables(&place);
     Marked::<()>::known_format(&at, &rows(sql::READ_FORMAT)?)?;
     let values = rows(sql::READ_MARKER)?;
@@ -91,11 +78,7 @@ fn read(session: &mut dyn Session, door: &Door) -> Result<Marked, EngineError> {
 }
 
 /// Makes the marker; what a killed prepare left of it goes first.
-pub(super) fn create(
-    session: &mut dyn Session,
-    marker: &Marker,
-    tablespace: Option<&str>,
-) -> Result<(), OraError> {
+pub(super) fn create(session: &mut dyn Session, marker: &Marker, tablespace: Option<&str>) -> Result<(), OraError> {
     for table in [DATA_SET, SCHEMAS] {
         drop_if_there(session, table)?;
     }

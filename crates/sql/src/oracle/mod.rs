@@ -64,9 +64,7 @@ fn driver() -> Result<Arc<dyn Way>, EngineError> {
 
 #[cfg(not(feature = "oracle"))]
 fn driver() -> Result<Arc<dyn Way>, EngineError> {
-    Err(EngineError::Unusable(
-        "this assay was built without the driver of Oracle (cargo feature oracle)".to_owned(),
-    ))
+    Err(EngineError::Unusable("this assay was built without the driver of Oracle (cargo feature oracle)".to_owned()))
 }
 
 /// A command's way and address.
@@ -80,11 +78,7 @@ pub(crate) struct Visit {
 impl Oracle {
     fn visit(&self, location: &str, settings: &Settings) -> Result<Visit, EngineError> {
         let address = Address::new(location, settings)?;
-        Ok(Visit {
-            way: (self.way)()?,
-            address,
-            tablespace: settings.text("ORACLE_TABLESPACE").to_owned(),
-        })
+        Ok(Visit { way: (self.way)()?, address, tablespace: settings.text("ORACLE_TABLESPACE").to_owned() })
     }
 }
 
@@ -94,11 +88,7 @@ impl Visit {
         self.way.open(&self.address.data, self.address.answer)
     }
 
-    fn claim(
-        &self,
-        purpose: Purpose,
-        tablespace: Option<&str>,
-    ) -> Result<claim::Claim, EngineError> {
+    fn claim(&self, purpose: Purpose, tablespace: Option<&str>) -> Result<claim::Claim, EngineError> {
         claim::take(&*self.way, &self.address, purpose, tablespace)
     }
 
@@ -136,12 +126,7 @@ impl Target for Oracle {
         Ok(data.map_or(Presence::Absent { harmless: false }, Presence::Present))
     }
 
-    fn plan_prepare(
-        &self,
-        location: &str,
-        settings: &Settings,
-        schemas: u32,
-    ) -> Result<Vec<Line>, EngineError> {
+    fn plan_prepare(&self, location: &str, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
         let visit = self.visit(location, settings)?;
         let mut session = visit.open()?;
         let plan = plan::LoadPlan::new(&mut *session, &visit.address.data, settings, schemas)?;
@@ -161,14 +146,7 @@ impl Target for Oracle {
         let server = Server::ask(&mut *keeper, &visit.tablespace)?;
         let _claim = visit.claim(Purpose::Prepare, Some(&server.tablespace.name))?;
         let plan = plan::LoadPlan::new(&mut *keeper, &visit.address.data, settings, schemas)?;
-        load::run(
-            &plan,
-            &visit.way,
-            &visit.address,
-            &mut *keeper,
-            stop,
-            progress,
-        )
+        load::run(&plan, &visit.way, &visit.address, &mut *keeper, stop, progress)
     }
 
     fn check(
@@ -212,11 +190,7 @@ impl Target for Oracle {
         Ok(going(&visit.address, &marked))
     }
 
-    fn share(
-        &self,
-        location: &str,
-        settings: &Settings,
-    ) -> Result<Option<Box<dyn Send>>, EngineError> {
+    fn share(&self, location: &str, settings: &Settings) -> Result<Option<Box<dyn Send>>, EngineError> {
         let visit = self.visit(location, settings)?;
         Ok(Some(Box::new(visit.claim(Purpose::Series, None)?)))
     }
@@ -231,11 +205,7 @@ impl Target for Oracle {
     ) -> Result<Box<dyn Engine>, EngineError> {
         let visit = self.visit(location, settings)?;
         let claim = visit.claim(Purpose::Run, None)?;
-        let site = Site {
-            way: visit.way,
-            address: visit.address,
-            claim,
-        };
+        let site = Site { way: visit.way, address: visit.address, claim };
         engine::open(site, plan, settings, stop)
     }
 }
@@ -251,9 +221,7 @@ fn verify(
 ) -> Result<Findings, EngineError> {
     let mut keeper = visit.open()?;
     let mut reader = visit.open()?;
-    reader
-        .patience(visit.address.long)
-        .map_err(told("preparing the check"))?;
+    reader.patience(visit.address.long).map_err(told("preparing the check"))?;
     let (marker, loaded) = (marked.marker.clone(), marked.loaded.clone());
     let each = (marker.scale + marker.scan_blocks) * marker.block_bytes;
     let (total, mut done) = (each * loaded.len() as u64, 0);
@@ -283,9 +251,7 @@ fn verify(
             }
             Err(mpsc::RecvTimeoutError::Disconnected) if done == total => return Ok(findings),
             Err(mpsc::RecvTimeoutError::Disconnected) => {
-                return Err(EngineError::Unusable(
-                    "the thread that checks ended without a word".to_owned(),
-                ));
+                return Err(EngineError::Unusable("the thread that checks ended without a word".to_owned()));
             }
             Err(mpsc::RecvTimeoutError::Timeout) if stop.abandoned() => {
                 return Err(EngineError::Interrupted);

@@ -59,8 +59,7 @@ impl LoadPlan {
         let place = format!("the schema of user {}", server.user);
         let wanted = Wanted::new(found, (settings, schemas), (block, "block"), &place)?;
         let plan = Self { server, wanted };
-        plan.server
-            .refuse_too_large(plan.data_bytes() + plan.index_bytes())?;
+        plan.server.refuse_too_large(plan.data_bytes() + plan.index_bytes())?;
         Ok(plan)
     }
 
@@ -73,51 +72,29 @@ impl LoadPlan {
         let server = &self.server;
         let tablespace = &server.tablespace;
         let mut lines = vec![
-            text(
-                "server_version",
-                "Server",
-                format!("Oracle Database {}", server.version),
-            ),
+            text("server_version", "Server", format!("Oracle Database {}", server.version)),
             text(
                 "database",
                 "Database",
-                format!(
-                    "{}, container {}, instance {}",
-                    server.database, server.container, server.instance
-                ),
+                format!("{}, container {}, instance {}", server.database, server.container, server.instance),
             ),
             text("user", "Owner of the tables", server.user.clone()),
-            text(
-                "action",
-                "Action",
-                self.action(&format!("the schema of user {}", server.user)),
-            ),
+            text("action", "Action", self.action(&format!("the schema of user {}", server.user))),
         ];
         lines.extend(data_lines(&self.marker, self.schemas, "block"));
         lines.extend([
             text(
                 "tablespace",
                 "Tablespace",
-                format!(
-                    "{} ({}, segment space {})",
-                    tablespace.name, tablespace.logging, tablespace.management
-                ),
+                format!("{} ({}, segment space {})", tablespace.name, tablespace.logging, tablespace.management),
             ),
             bytes("data_bytes", "Tables to be written", self.data_bytes()),
             bytes("index_bytes", "Index, about", self.index_bytes()),
             match tablespace.free_bytes {
                 Some(free) => bytes("free_bytes", "Free now, without growing", free),
-                None => text(
-                    "free_bytes",
-                    "Free now",
-                    "n/a (the server does not tell this user)".to_owned(),
-                ),
+                None => text("free_bytes", "Free now", "n/a (the server does not tell this user)".to_owned()),
             },
-            count(
-                "load_connections",
-                "Connections that load",
-                self.degree as u64,
-            ),
+            count("load_connections", "Connections that load", self.degree as u64),
         ]);
         lines
     }

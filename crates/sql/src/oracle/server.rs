@@ -71,15 +71,10 @@ impl Server {
         };
         let name = match tablespace {
             "" => text(&who, 7),
-            given => sql::identifier(given).ok_or_else(|| {
-                EngineError::Usage(format!(
-                    "ORACLE_TABLESPACE={given} is no name without quotes"
-                ))
-            })?,
+            given => sql::identifier(given)
+                .ok_or_else(|| EngineError::Usage(format!("ORACLE_TABLESPACE={given} is no name without quotes")))?,
         };
-        let rows = session
-            .rows(sql::TABLESPACE, &[Bind::Text(&name)])
-            .map_err(&doing)?;
+        let rows = session.rows(sql::TABLESPACE, &[Bind::Text(&name)]).map_err(&doing)?;
         if rows.is_empty() {
             return Err(EngineError::Unusable(format!(
                 "there is no tablespace {name} that user {} may see: give the user a quota on it, or name another one in \
@@ -213,9 +208,7 @@ impl Instance {
             ));
         }
         if self.text("timed_statistics").eq_ignore_ascii_case("false") {
-            warnings.push(
-                "timed_statistics is FALSE: the times of waits are 0 and mean nothing.".to_owned(),
-            );
+            warnings.push("timed_statistics is FALSE: the times of waits are 0 and mean nothing.".to_owned());
         }
         warnings
     }
@@ -252,11 +245,7 @@ impl Instance {
 
     /// # Errors
     /// `Unusable`: so many sessions more do not fit, as far as one can tell.
-    pub(super) fn refuse_too_few_sessions(
-        &self,
-        wanted: u64,
-        why: &str,
-    ) -> Result<(), EngineError> {
+    pub(super) fn refuse_too_few_sessions(&self, wanted: u64, why: &str) -> Result<(), EngineError> {
         let (Some(most), Some(now)) = (self.number("sessions"), self.number("sessions now")) else {
             return Ok(());
         };

@@ -55,8 +55,7 @@ pub(super) trait Session: Send {
     fn number(&mut self, sql: &str, binds: &[Bind<'_>]) -> Result<u64, OraError>;
 
     /// A block with `outs` placeholders after those of `binds`, which it fills with text of at most 4000 bytes.
-    fn call(&mut self, sql: &str, binds: &[Bind<'_>], outs: usize)
-    -> Result<Vec<String>, OraError>;
+    fn call(&mut self, sql: &str, binds: &[Bind<'_>], outs: usize) -> Result<Vec<String>, OraError>;
 
     /// Ends the transaction.
     fn commit(&mut self) -> Result<(), OraError>;
@@ -86,8 +85,8 @@ pub(super) struct OraError {
 
 /// The session is gone with these: ended by somebody, by a limit, by the end of the instance or of the way to it.
 const FATAL: &[u32] = &[
-    28, 600, 1012, 1033, 1034, 1041, 1089, 1090, 1092, 2391, 2396, 2399, 3113, 3114, 3135, 12_514,
-    12_537, 12_547, 12_570, 25_402, 25_403, 25_405, 25_408,
+    28, 600, 1012, 1033, 1034, 1041, 1089, 1090, 1092, 2391, 2396, 2399, 3113, 3114, 3135, 12_514, 12_537, 12_547,
+    12_570, 25_402, 25_403, 25_405, 25_408,
 ];
 
 /// Classes of failed operations by number; whether another attempt may help.
@@ -123,18 +122,12 @@ const CLASSES: &[(u32, &str, bool)] = &[
 impl OraError {
     /// Said by a server.
     pub(super) fn said(code: u32, text: impl Into<String>) -> Self {
-        Self {
-            code: Some(code),
-            text: text.into(),
-        }
+        Self { code: Some(code), text: text.into() }
     }
 
     /// The way to the server broke.
     pub(super) fn broken(text: impl Into<String>) -> Self {
-        Self {
-            code: None,
-            text: text.into(),
-        }
+        Self { code: None, text: text.into() }
     }
 
     /// The session cannot be used any more.
@@ -144,19 +137,13 @@ impl OraError {
 
     /// An operation's failure.
     pub(super) fn of_operation(&self) -> OpError {
-        let known = self
-            .code
-            .and_then(|code| CLASSES.iter().find(|(known, ..)| *known == code));
+        let known = self.code.and_then(|code| CLASSES.iter().find(|(known, ..)| *known == code));
         let (class, retryable) = match known {
             _ if self.is_fatal() => ("connection lost", false),
             Some((_, class, again)) => (*class, *again),
             None => ("server", false),
         };
-        OpError {
-            class,
-            text: self.to_string(),
-            retryable,
-        }
+        OpError { class, text: self.to_string(), retryable }
     }
 }
 
@@ -174,18 +161,14 @@ pub(super) fn told(doing: &str) -> impl Fn(OraError) -> EngineError + '_ {
             Some(942 | 1031) => {
                 "; see the privileges in docs/guides/oracle.md (for V$ views: GRANT SELECT_CATALOG_ROLE)"
             }
-            Some(1536 | 1950) => {
-                "; give the user a quota on the tablespace (ALTER USER ... QUOTA UNLIMITED ON ...)"
-            }
+            Some(1536 | 1950) => "; give the user a quota on the tablespace (ALTER USER ... QUOTA UNLIMITED ON ...)",
             Some(1650 | 1652 | 1653 | 1654 | 1688 | 1691 | 30_036) => {
                 "; make the tablespace larger, or use fewer schemas or a smaller SCALE"
             }
             Some(257) => "; the archiver has no room: free or enlarge the recovery area",
             Some(959) => "; ORACLE_TABLESPACE must name one that exists",
             Some(16_000) => "; assay needs a database that can be written to (not a standby)",
-            Some(1013) => {
-                "; the answer took longer than allowed (ORACLE_ANSWER_TIMEOUT), or somebody cancelled it"
-            }
+            Some(1013) => "; the answer took longer than allowed (ORACLE_ANSWER_TIMEOUT), or somebody cancelled it",
             _ => "",
         };
         EngineError::Unusable(format!("{doing}: {error}{way_out}"))
@@ -199,23 +182,11 @@ mod tests {
     #[test]
     fn an_error_has_the_class_of_its_number_and_a_lost_session_is_known() {
         let class = |code, text: &str| OraError::said(code, text).of_operation();
-        let deadlock = class(
-            60,
-            "ORA-00060: deadlock detected while waiting for resource\nORA-06512: at line 1",
-        );
+        let deadlock = class(60, "ORA-00060: deadlock detected while waiting for resource\nORA-06512: at line 1");
         assert_eq!((deadlock.class, deadlock.retryable), ("deadlock", true));
-        assert_eq!(
-            deadlock.text,
-            "ORA-00060: deadlock detected while waiting for resource"
-        );
-        assert_eq!(
-            class(1653, "ORA-01653: unable to extend table").class,
-            "disk full"
-        );
-        assert_eq!(
-            class(3113, "ORA-03113: end-of-file on communication channel").class,
-            "connection lost"
-        );
+        assert_eq!(deadlock.text, "ORA-00060: deadlock detected while waiting for resource");
+        assert_eq!(class(1653, "ORA-01653: unable to extend table").class, "disk full");
+        assert_eq!(class(3113, "ORA-03113: end-of-file on communication channel").class, "connection lost");
         assert_eq!(class(12_345, "ORA-12345: strange").class, "server");
         assert!(OraError::broken("closed").is_fatal());
         assert!(!OraError::said(1, "ORA-00001: unique constraint violated").is_fatal());
@@ -223,11 +194,8 @@ mod tests {
 
     #[test]
     fn a_refusal_says_what_was_done_and_what_helps() {
-        let text = told("creating cf1_1")(OraError::said(
-            1950,
-            "ORA-01950: no privileges on tablespace 'USERS'",
-        ))
-        .to_string();
+        let text =
+            told("creating cf1_1")(OraError::said(1950, "ORA-01950: no privileges on tablespace 'USERS'")).to_string();
         assert!(text.starts_with("creating cf1_1: ORA-01950"), "{text}");
         assert!(text.contains("QUOTA"), "{text}");
     }

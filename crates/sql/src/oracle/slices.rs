@@ -25,12 +25,7 @@ pub(super) struct Sliced {
 impl Sliced {
     /// No slice may last longer than `longest_ns`: the server is interrupted after that, so none may come near it.
     pub(super) fn new(sql: String, home: u32, longest_ns: Ns) -> Self {
-        Self {
-            sql,
-            home,
-            pace: Pace::new(OPS_MAX, longest_ns),
-            texts: Default::default(),
-        }
+        Self { sql, home, pace: Pace::new(OPS_MAX, longest_ns), texts: Default::default() }
     }
 
     /// Performs a slice.
@@ -51,9 +46,7 @@ impl Sliced {
         let answer = session.call(&self.sql, &binds, 3)?;
         let end_ns = clock.now_ns();
         let [counts, ends, failed] = answer.as_slice() else {
-            return Err(OraError::broken(
-                "the block brought back other values than it has",
-            ));
+            return Err(OraError::broken("the block brought back other values than it has"));
         };
         let answer = answer_of(slice.ops.len(), (counts, ends), failed)?;
         Ok(self.pace.timed(slice.ops.len(), (sent_ns, end_ns), answer))
@@ -66,25 +59,15 @@ impl Sliced {
         for op in ops {
             let (letter, first) = match *op {
                 Op::Select { first_key, .. } => ('s', first_key),
-                Op::Update {
-                    first_key,
-                    stamp,
-                    commit,
-                    ..
-                } => {
+                Op::Update { first_key, stamp, commit, .. } => {
                     stamps.push_str(&format!("{stamp:0STAMP_DIGITS$X}"));
                     (if commit { 'u' } else { 'v' }, first_key)
                 }
                 Op::Scan { .. } => ('c', 0),
                 Op::Call { .. } => return Err(OraError::said(0, foreign().to_string())),
             };
-            let hot =
-                is_hot(op, self.home).map_err(|error| OraError::said(0, error.to_string()))?;
-            let letter = if hot {
-                letter.to_ascii_uppercase()
-            } else {
-                letter
-            };
+            let hot = is_hot(op, self.home).map_err(|error| OraError::said(0, error.to_string()))?;
+            let letter = if hot { letter.to_ascii_uppercase() } else { letter };
             text.push(letter);
             text.push_str(&format!("{first:0KEY_DIGITS$}"));
         }
@@ -105,22 +88,13 @@ fn answer_of(asked: usize, (counts, ends): (&str, &str), failed: &str) -> Result
     let error = (!failed.is_empty()).then(|| OraError::said(number_of(failed), failed));
     match error {
         Some(error) if rows.is_empty() => Err(error),
-        error => Ok(Answer {
-            began_us: 0,
-            ends_us,
-            rows,
-            failed: error.map(|error| error.of_operation()),
-        }),
+        error => Ok(Answer { began_us: 0, ends_us, rows, failed: error.map(|error| error.of_operation()) }),
     }
 }
 
 /// The texts of an answer: numbers of one width.
 fn numbers(text: &str) -> Result<Vec<i64>, OraError> {
-    let strange = || {
-        OraError::broken(format!(
-            "the block answered {text:?}, which is no row of numbers"
-        ))
-    };
+    let strange = || OraError::broken(format!("the block answered {text:?}, which is no row of numbers"));
     if !text.is_ascii() || !text.len().is_multiple_of(ANSWER_DIGITS) {
         return Err(strange());
     }
@@ -134,9 +108,7 @@ fn numbers(text: &str) -> Result<Vec<i64>, OraError> {
 /// NNNNN of `ORA-NNNNN: ...`; 0 where there is none.
 fn number_of(text: &str) -> u32 {
     let digits = text.strip_prefix("ORA-").unwrap_or_default();
-    let end = digits
-        .find(|letter: char| !letter.is_ascii_digit())
-        .unwrap_or(digits.len());
+    let end = digits.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(digits.len());
     digits[..end].parse().unwrap_or(0)
 }
 
@@ -147,10 +119,7 @@ mod tests {
     #[test]
     fn an_answer_has_the_rows_and_the_instant_of_each_operation() {
         let answer = answer_of(2, ("00000000640000000063", "00000003000000000800"), "").unwrap();
-        assert_eq!(
-            (answer.rows, answer.ends_us),
-            (vec![64, 63], vec![300, 800])
-        );
+        assert_eq!((answer.rows, answer.ends_us), (vec![64, 63], vec![300, 800]));
         assert!(answer.failed.is_none());
     }
 
@@ -165,12 +134,9 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_none_is_an_error_and_no_panic() {
-        for (counts, ends) in [
-            ("1", "1"),
-            ("00000000xx", "0000000001"),
-            ("", "0000000001"),
-            ("\u{e9}00000000", "0000000001"),
-        ] {
+        for (counts, ends) in
+            [("1", "1"), ("00000000xx", "0000000001"), ("", "0000000001"), ("\u{e9}00000000", "0000000001")]
+        {
             assert!(answer_of(1, (counts, ends), "").is_err(), "{counts}");
         }
         let more = "0".repeat(20);
@@ -180,28 +146,15 @@ mod tests {
     #[test]
     fn operations_travel_as_letters_keys_and_stamps() {
         let mut sliced = Sliced::new(String::new(), 3, Ns::MAX);
-        let update = |schema, stamp, commit| Op::Update {
-            schema,
-            first_key: 17,
-            width: 8,
-            stamp,
-            commit,
-        };
+        let update = |schema, stamp, commit| Op::Update { schema, first_key: 17, width: 8, stamp, commit };
         let ops = [
-            Op::Select {
-                schema: 3,
-                first_key: 5,
-                width: 64,
-            },
+            Op::Select { schema: 3, first_key: 5, width: 64 },
             update(1, 0xAB, true),
             update(3, 1, false),
             Op::Scan { schema: 3 },
         ];
         sliced.encode(&ops).unwrap();
-        assert_eq!(
-            sliced.texts[0],
-            "s0000000005U0000000017v0000000017c0000000000"
-        );
+        assert_eq!(sliced.texts[0], "s0000000005U0000000017v0000000017c0000000000");
         assert_eq!(sliced.texts[1], "00000000000000AB0000000000000001");
         assert!(sliced.encode(&[Op::Scan { schema: 2 }]).is_err());
     }

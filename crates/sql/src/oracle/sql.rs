@@ -42,9 +42,7 @@ pub(super) fn changed_columns(redo: RedoStress) -> Vec<String> {
 /// A name that needs no quotes; what else a user gave is no name for us.
 pub(super) fn identifier(name: &str) -> Option<String> {
     let mut letters = name.bytes();
-    let begins = letters
-        .next()
-        .is_some_and(|byte| byte.is_ascii_alphabetic());
+    let begins = letters.next().is_some_and(|byte| byte.is_ascii_alphabetic());
     let goes_on = letters.all(|byte| byte.is_ascii_alphanumeric() || b"_$#".contains(&byte));
     (begins && goes_on && name.len() <= 128).then(|| name.to_ascii_uppercase())
 }
@@ -69,11 +67,7 @@ pub(super) fn create_table(table: &str, tablespace: Option<&str>) -> String {
 
 /// Freezes one row a block, whatever the block's size: the server takes the most that any block holds now as the limit.
 pub(super) fn one_row_a_block(table: &str) -> [String; 3] {
-    [
-        insert(table, false),
-        format!("alter table {table} minimize records_per_block"),
-        format!("truncate table {table}"),
-    ]
+    [insert(table, false), format!("alter table {table} minimize records_per_block"), format!("truncate table {table}")]
 }
 
 /// A row: its key, and its columns where they are not all alike.
@@ -85,11 +79,7 @@ pub(super) fn insert(table: &str, with_content: bool) -> String {
             false => format!("rpad('{0}', {COLUMN_BYTES}, '{0}')", char::from(FILL)),
         })
         .collect();
-    format!(
-        "insert into {table} (custid, {}) values (:1, {})",
-        names.join(", "),
-        values.join(", ")
-    )
+    format!("insert into {table} (custid, {}) values (:1, {})", names.join(", "), values.join(", "))
 }
 
 /// The index of the keys.
@@ -117,19 +107,12 @@ pub(super) const CHECKPOINT: &str = "alter system checkpoint";
 
 fn hint(n: u32, batched: bool) -> String {
     let how = if batched { "" } else { "no_" };
-    format!(
-        "/*+ index(t {}) {how}batch_table_access_by_rowid(t) */",
-        index(n)
-    )
+    format!("/*+ index(t {}) {how}batch_table_access_by_rowid(t) */", index(n))
 }
 
 /// Rows of keys `:1` to `:2`; `c2` has to be read from the table.
 pub(super) fn select(n: u32, batched: bool) -> String {
-    format!(
-        "select {} count(c2) from {} t where custid between :1 and :2",
-        hint(n, batched),
-        rows_table(n)
-    )
+    format!("select {} count(c2) from {} t where custid between :1 and :2", hint(n, batched), rows_table(n))
 }
 
 fn set_columns(redo: RedoStress, value: &mut dyn FnMut() -> String) -> String {
@@ -147,21 +130,14 @@ pub(super) fn update(n: u32, redo: RedoStress, batched: bool) -> String {
     };
     let set = set_columns(redo, &mut next);
     let (first, last) = (next(), next());
-    format!(
-        "update {} {} t set {set} where custid between {first} and {last}",
-        hint(n, batched),
-        rows_table(n)
-    )
+    format!("update {} {} t set {set} where custid between {first} and {last}", hint(n, batched), rows_table(n))
 }
 
 /// The same with its commit, in one call: rows changed come back by the last placeholder. The commit waits for the log, as one
 /// of a client does; a plain COMMIT in a block would not.
 pub(super) fn update_and_commit(n: u32, redo: RedoStress, batched: bool) -> String {
     let out = changed_columns(redo).len() + 3;
-    format!(
-        "begin {}; :{out} := to_char(sql%rowcount); commit write wait; end;",
-        update(n, redo, batched)
-    )
+    format!("begin {}; :{out} := to_char(sql%rowcount); commit write wait; end;", update(n, redo, batched))
 }
 
 /// Every row of the scan table.
@@ -228,38 +204,23 @@ fn slice_arms(arms: &mut String, plan: &Plan, n: u32, letters: &str, batched: bo
             what(&format!("between 1 and b - {scale}"))
         )
     };
-    let counted = |range: &str| {
-        format!("select {hint} count(c2) into n from {rows} t where custid {range}; r := r + n;")
-    };
-    let _ = write!(
-        arms,
-        "when '{}' then {}",
-        letter[0],
-        over(plan.work_unit, &counted)
-    );
+    let counted =
+        |range: &str| format!("select {hint} count(c2) into n from {rows} t where custid {range}; r := r + n;");
+    let _ = write!(arms, "when '{}' then {}", letter[0], over(plan.work_unit, &counted));
     if plan.update_pct > 0 {
         let set = set_columns(plan.redo_stress, &mut || "x".to_owned());
-        let changed = |range: &str| {
-            format!("update {hint} {rows} t set {set} where custid {range}; r := r + sql%rowcount;")
-        };
+        let changed =
+            |range: &str| format!("update {hint} {rows} t set {set} where custid {range}; r := r + sql%rowcount;");
         let stamped = format!(
             "x := rpad(substr(stamps, u * {STAMP_DIGITS} + 1, {STAMP_DIGITS}), {COLUMN_BYTES}, '{}'); u := u + 1; ",
             char::from(FILL)
         );
         let body = format!("{stamped}{}", over(plan.update_work_unit, &changed));
-        let _ = write!(
-            arms,
-            "when '{}' then {body}commit write wait; when '{}' then {body}",
-            letter[1], letter[2]
-        );
+        let _ = write!(arms, "when '{}' then {body}commit write wait; when '{}' then {body}", letter[1], letter[2]);
     }
     if plan.scan_pct > 0 {
-        let _ = write!(
-            arms,
-            "when '{}' then select /*+ full(t) */ count(c2) into r from {} t; ",
-            letter[3],
-            scan_table(n)
-        );
+        let _ =
+            write!(arms, "when '{}' then select /*+ full(t) */ count(c2) into r from {} t; ", letter[3], scan_table(n));
     }
 }
 
@@ -267,9 +228,7 @@ fn slice_arms(arms: &mut String, plan: &Plan, n: u32, letters: &str, batched: bo
 pub(super) fn create_marker(tablespace: Option<&str>) -> [String; 2] {
     let place = in_tablespace(tablespace);
     [
-        format!(
-            "create table {SCHEMAS} (n number(5) primary key, state varchar2(16) not null){place}"
-        ),
+        format!("create table {SCHEMAS} (n number(5) primary key, state varchar2(16) not null){place}"),
         format!(
             "create table {DATA_SET} (format number(5) not null, data_set varchar2(16) not null, seed varchar2(20) not \
              null, block_bytes varchar2(20) not null, scale_blocks varchar2(20) not null, scan_blocks varchar2(20) not \
@@ -288,18 +247,14 @@ pub(super) const READ_MARKER: &str = "select data_set, seed, block_bytes, scale_
 pub(super) const READ_FORMAT: &str = "select to_char(format) from assay_data_set";
 pub(super) const READ_STATES: &str = "select to_char(n), state from assay_schemas order by n";
 pub(super) const NOTE_LOADING: &str = "insert into assay_schemas (n, state) values (:1, 'loading')";
-pub(super) const NOTE_LOADED: &str =
-    "update assay_schemas set state = 'loaded' where n = :1 and state = 'loading'";
+pub(super) const NOTE_LOADED: &str = "update assay_schemas set state = 'loaded' where n = :1 and state = 'loading'";
 pub(super) const NOTE_GOING: &str = "update assay_schemas set state = 'loading' where n = :1";
 pub(super) const FORGET: &str = "delete from assay_schemas where n = :1";
 pub(super) const FORGET_ALL: &str = "delete from assay_data_set";
 
 /// The table that is locked for a claim.
 pub(super) fn create_claim(tablespace: Option<&str>) -> String {
-    format!(
-        "create table {CLAIM} (n number(1)){}",
-        in_tablespace(tablespace)
-    )
+    format!("create table {CLAIM} (n number(1)){}", in_tablespace(tablespace))
 }
 
 /// A claim: runs share it, all others have it alone. It ends with the transaction.
@@ -383,15 +338,12 @@ pub(super) const INDEXES_OF: &str = "select lower(i.index_name)||' '||lower(c.co
      '||lower(i.status)||' '||lower(i.visibility) from user_indexes i join user_ind_columns c on c.index_name = i.index_name \
      where i.table_name = :1 order by 1";
 /// Blocks of a table's segment.
-pub(super) const SEGMENT: &str =
-    "select to_char(sum(blocks)) from user_segments where segment_name = :1";
+pub(super) const SEGMENT: &str = "select to_char(sum(blocks)) from user_segments where segment_name = :1";
 
 /// Rows, different keys, first and last key, rows whose columns have another length than they were loaded with, blocks that
 /// hold rows, and the rank correlation of key and place.
 pub(super) fn verify(table: &str) -> String {
-    let wrong: Vec<String> = column_names()
-        .map(|name| format!("nvl(lengthb({name}), 0) <> {COLUMN_BYTES}"))
-        .collect();
+    let wrong: Vec<String> = column_names().map(|name| format!("nvl(lengthb({name}), 0) <> {COLUMN_BYTES}")).collect();
     format!(
         "select to_char(count(*)), to_char(count(distinct custid)), to_char(min(custid)), to_char(max(custid)), \
          to_char(sum(wrong)), to_char(count(distinct block)), to_char(nvl(corr(custid, place), 0), 'fms0.000000') from (select \
@@ -428,9 +380,7 @@ impl Views {
     /// Statistics by name, what the asking session itself added taken off.
     pub(super) fn statistics(self) -> String {
         let own = match self.global {
-            true => {
-                "case when s.inst_id = to_number(sys_context('userenv', 'instance')) then m.value end"
-            }
+            true => "case when s.inst_id = to_number(sys_context('userenv', 'instance')) then m.value end",
             false => "m.value",
         };
         format!(
@@ -442,18 +392,12 @@ impl Views {
 
     /// The time model, us.
     pub(super) fn time_model(self) -> String {
-        format!(
-            "select stat_name, to_char(sum(value)) from {} group by stat_name",
-            self.of("sys_time_model")
-        )
+        format!("select stat_name, to_char(sum(value)) from {} group by stat_name", self.of("sys_time_model"))
     }
 
     /// The host: CPU times in hundredths of a second, counts.
     pub(super) fn host(self) -> String {
-        format!(
-            "select stat_name, to_char(sum(value)) from {} group by stat_name",
-            self.of("osstat")
-        )
+        format!("select stat_name, to_char(sum(value)) from {} group by stat_name", self.of("osstat"))
     }
 
     /// Waits by event: all, by timer, us; then those of the foreground.
@@ -488,8 +432,7 @@ impl Views {
 }
 
 /// The Diagnostics Pack: whether it is allowed to be used at all, and a snapshot, whose number comes back.
-pub(super) const AWR_SNAPSHOT: &str =
-    "begin :1 := to_char(dbms_workload_repository.create_snapshot('TYPICAL')); end;";
+pub(super) const AWR_SNAPSHOT: &str = "begin :1 := to_char(dbms_workload_repository.create_snapshot('TYPICAL')); end;";
 /// What the sessions of assay were sampled in during the last hour, by the licensed history.
 pub(super) const ASH: &str = "select nvl(event, 'ON CPU'), to_char(count(*)) from v$active_session_history where module = \
      'assay' and sample_time > systimestamp - interval '1' hour group by nvl(event, 'ON CPU') order by count(*) desc fetch \
@@ -497,8 +440,7 @@ pub(super) const ASH: &str = "select nvl(event, 'ON CPU'), to_char(count(*)) fro
 /// Statspack: whether it is there, and a snapshot.
 pub(super) const STATSPACK_IS: &str = "select count(*) from all_objects where owner = 'PERFSTAT' and object_name = 'STATSPACK' \
      and object_type = 'PACKAGE'";
-pub(super) const STATSPACK_SNAPSHOT: &str =
-    "begin :1 := to_char(perfstat.statspack.snap(i_snap_level => 5)); end;";
+pub(super) const STATSPACK_SNAPSHOT: &str = "begin :1 := to_char(perfstat.statspack.snap(i_snap_level => 5)); end;";
 
 /// What sessions of ours that are in a call do: session, state, event, class. Needs no licence.
 pub(super) const ACTIVITY: &str = "select to_char(sid), state, event, wait_class from v$session where type = 'USER' and status = \

@@ -117,16 +117,10 @@ const NEVER: &[(Stat, &str)] = &[
         stats::SERVER_ROLLBACKS,
         "unsupported: the server counts what was asked for alone, and no operation that only reads",
     ),
-    (
-        stats::STATEMENT_CALLS,
-        "unsupported: a block and the statements in it are counted alike; see server executions",
-    ),
+    (stats::STATEMENT_CALLS, "unsupported: a block and the statements in it are counted alike; see server executions"),
     (stats::INDEX_GETS, UNSUPPORTED),
     (stats::INDEX_HITS, UNSUPPORTED),
-    (
-        stats::CACHE_SHARED_MISSES,
-        "unknowable: see the event read by other session",
-    ),
+    (stats::CACHE_SHARED_MISSES, "unknowable: see the event read by other session"),
     (stats::PHYSICAL_READ_LARGE_REQUESTS, UNSUPPORTED),
     (stats::BUFFERS_DIRTIED, UNSUPPORTED),
     (stats::BUFFERS_CLEANED, UNSUPPORTED),
@@ -209,9 +203,7 @@ impl ServerStats {
         claim: u32,
     ) -> Result<Self, EngineError> {
         let mut session = way.open(address.admin(), address.answer.min(READING_MAX))?;
-        read(&mut *session, views).map_err(told(
-            "reading the server's statistics (V$SYSSTAT and others)",
-        ))?;
+        read(&mut *session, views).map_err(told("reading the server's statistics (V$SYSSTAT and others)"))?;
         Ok(Self {
             way: Arc::clone(way),
             door: address.admin().clone(),
@@ -225,10 +217,7 @@ impl ServerStats {
                 claim_ended: false,
                 longest: Duration::ZERO,
             }),
-            look: Mutex::new(Looker {
-                session: None,
-                next: Instant::now(),
-            }),
+            look: Mutex::new(Looker { session: None, next: Instant::now() }),
         })
     }
 
@@ -272,31 +261,18 @@ impl ServerStats {
         for (stat, name) in HOST {
             set.put(*stat, value(|views| &views.host, name, CS), OSSTAT);
         }
-        let two = |a: &str, b: &str, both: fn(u64, u64) -> u64| match (
-            statistic(a, 1),
-            statistic(b, 1),
-        ) {
+        let two = |a: &str, b: &str, both: fn(u64, u64) -> u64| match (statistic(a, 1), statistic(b, 1)) {
             (Reading::Count(a), Reading::Count(b)) => Reading::Count(both(a, b)),
             (na @ Reading::Na(_), _) | (_, na) => na,
         };
-        let gets = two(
-            "consistent gets from cache",
-            "db block gets from cache",
-            u64::saturating_add,
-        );
+        let gets = two("consistent gets from cache", "db block gets from cache", u64::saturating_add);
         let (cache, ahead) = ("physical reads cache", "physical reads cache prefetch");
         let hits = match (&gets, statistic(cache, 1)) {
-            (Reading::Count(gets), Reading::Count(reads)) => {
-                Reading::Count(gets.saturating_sub(reads))
-            }
+            (Reading::Count(gets), Reading::Count(reads)) => Reading::Count(gets.saturating_sub(reads)),
             (na @ Reading::Na(_), _) => na.clone(),
             (_, na) => na,
         };
-        set.put(
-            stats::CACHE_DEMAND_MISSES,
-            two(cache, ahead, u64::saturating_sub),
-            SYSSTAT,
-        );
+        set.put(stats::CACHE_DEMAND_MISSES, two(cache, ahead, u64::saturating_sub), SYSSTAT);
         set.put(stats::CACHE_HITS, hits, SYSSTAT);
         set.put(stats::GETS_FROM_CACHE, gets, SYSSTAT);
         let written = match self.log_block_bytes {
@@ -362,10 +338,7 @@ impl ServerStats {
         if looker.session.is_none() {
             looker.session = self.way.open(&self.door, READING_MAX).ok();
         }
-        let asked = looker
-            .session
-            .as_mut()
-            .map(|session| session.rows(ACTIVITY, &[]));
+        let asked = looker.session.as_mut().map(|session| session.rows(ACTIVITY, &[]));
         let Some(Ok(rows)) = asked else {
             looker.session = None;
             looker.next = now + RETRY;
@@ -383,10 +356,7 @@ impl ServerStats {
             if let (Some(place), Some("WAITING")) = (place, state.as_deref())
                 && let Some(doing) = sessions.get_mut(place)
             {
-                *doing = Doing::Waiting {
-                    event: known(&event),
-                    class: wait_class(&class),
-                };
+                *doing = Doing::Waiting { event: known(&event), class: wait_class(&class) };
             }
         }
         true
@@ -410,15 +380,9 @@ impl ServerStats {
         let longest = locked(&self.state).longest;
         let scope = match self.views.global {
             true => "all instances (GV$): other databases and clients are in its counters",
-            false => {
-                "the instance or, inside one, the pluggable database: other clients are in its counters"
-            }
+            false => "the instance or, inside one, the pluggable database: other clients are in its counters",
         };
-        readings(
-            "V$ views, their own work taken off V$SYSSTAT",
-            longest,
-            scope,
-        )
+        readings("V$ views, their own work taken off V$SYSSTAT", longest, scope)
     }
 }
 
@@ -496,8 +460,7 @@ fn events(set: &mut StatSet, rows: &Rows) {
             });
         }
     }
-    set.timed
-        .sort_by(|a, b| (&a.name, a.actor).cmp(&(&b.name, b.actor)));
+    set.timed.sort_by(|a, b| (&a.name, a.actor).cmp(&(&b.name, b.actor)));
 }
 
 /// Buckets of V$EVENT_HISTOGRAM_MICRO, each named by the power of two of microseconds that its waits stay below.
@@ -513,11 +476,7 @@ fn buckets(set: &mut StatSet, rows: &Rows) {
     }
     set.buckets = events
         .into_iter()
-        .map(|(name, waits)| BucketReading {
-            name: name.to_owned(),
-            waits,
-            source: HISTOGRAM.to_owned(),
-        })
+        .map(|(name, waits)| BucketReading { name: name.to_owned(), waits, source: HISTOGRAM.to_owned() })
         .collect();
 }
 
@@ -558,44 +517,16 @@ mod tests {
         events(
             &mut set,
             &rows(&[
-                &[
-                    "db file sequential read",
-                    "User I/O",
-                    "100",
-                    "0",
-                    "50000",
-                    "90",
-                    "40000",
-                ],
-                &[
-                    "SQL*Net message from client",
-                    "Idle",
-                    "7",
-                    "0",
-                    "9",
-                    "7",
-                    "9",
-                ],
+                &["db file sequential read", "User I/O", "100", "0", "50000", "90", "40000"],
+                &["SQL*Net message from client", "Idle", "7", "0", "9", "7", "9"],
             ]),
         );
-        let is: Vec<_> = set
-            .timed
-            .iter()
-            .map(|row| (row.actor, row.waits.clone(), row.wait_ns.clone()))
-            .collect();
+        let is: Vec<_> = set.timed.iter().map(|row| (row.actor, row.waits.clone(), row.wait_ns.clone())).collect();
         assert_eq!(
             is,
             [
-                (
-                    Actor::Foreground,
-                    Reading::Count(90),
-                    Reading::Count(40_000_000)
-                ),
-                (
-                    Actor::Background,
-                    Reading::Count(10),
-                    Reading::Count(10_000_000)
-                ),
+                (Actor::Foreground, Reading::Count(90), Reading::Count(40_000_000)),
+                (Actor::Background, Reading::Count(10), Reading::Count(10_000_000)),
             ]
         );
     }
@@ -603,32 +534,15 @@ mod tests {
     #[test]
     fn a_bucket_is_the_one_of_the_power_of_two_that_names_it() {
         let mut set = StatSet::default();
-        buckets(
-            &mut set,
-            &rows(&[
-                &["e", "1", "3"],
-                &["e", "128", "5"],
-                &["e", "4294967296", "1"],
-                &["e", "x", "1"],
-            ]),
-        );
+        buckets(&mut set, &rows(&[&["e", "1", "3"], &["e", "128", "5"], &["e", "4294967296", "1"], &["e", "x", "1"]]));
         let waits = &set.buckets[0].waits;
         // 64 <= us < 128 is 2^6 to 2^7.
-        assert_eq!(
-            (waits[0], waits[7], waits[32], waits.iter().sum::<u64>()),
-            (3, 5, 1, 9)
-        );
+        assert_eq!((waits[0], waits[7], waits[32], waits.iter().sum::<u64>()), (3, 5, 1, 9));
     }
 
     #[test]
     fn numbers_of_views_have_fractions_signs_and_nothing() {
-        for (text, is) in [
-            ("12", Some(12)),
-            ("12.5", Some(12)),
-            ("-3", Some(0)),
-            (".5", Some(0)),
-            ("x", None),
-        ] {
+        for (text, is) in [("12", Some(12)), ("12.5", Some(12)), ("-3", Some(0)), (".5", Some(0)), ("x", None)] {
             assert_eq!(whole(text), is, "{text}");
         }
     }

@@ -7,12 +7,7 @@ use assay_run::engine::EngineError;
 use std::time::Instant;
 
 /// Closes the books of a run and checks the data set. What cannot be asked is told in the checks' place.
-pub(crate) fn close(
-    control: &mut dyn Talk,
-    words: &dyn Words,
-    part: &mut FromEngine,
-    verify: bool,
-) {
+pub(crate) fn close(control: &mut dyn Talk, words: &dyn Words, part: &mut FromEngine, verify: bool) {
     let closing = part.ledger.closing_sql(|name| words.relation(name));
     if let Err(error) = control.together(&closing, "closing the books") {
         part.unchecked = error.to_string();
@@ -31,10 +26,7 @@ pub(crate) fn close(
 }
 
 /// The seventeen checks.
-pub(crate) fn check(
-    control: &mut dyn Talk,
-    words: &dyn Words,
-) -> Result<Vec<Checked>, EngineError> {
+pub(crate) fn check(control: &mut dyn Talk, words: &dyn Words) -> Result<Vec<Checked>, EngineError> {
     let open = numbers(control, &checks::open_runs_sql(words))?;
     let open = open.first().map_or(0.0, |row| row[0]) as u64;
     let mut all = Vec::new();
@@ -52,11 +44,7 @@ fn numbers(control: &mut dyn Talk, sql: &str) -> Result<Vec<[f64; 3]>, EngineErr
     let rows = control.ask(sql, "checking")?;
     let number = |value: Option<&Option<String>>| {
         let text = value.and_then(Option::as_deref);
-        text.and_then(|text| text.parse().ok())
-            .unwrap_or(f64::INFINITY)
+        text.and_then(|text| text.parse().ok()).unwrap_or(f64::INFINITY)
     };
-    Ok(rows
-        .iter()
-        .map(|row| [0, 1, 2].map(|at| number(row.get(at))))
-        .collect())
+    Ok(rows.iter().map(|row| [0, 1, 2].map(|at| number(row.get(at)))).collect())
 }

@@ -66,20 +66,12 @@ pub(crate) struct OrdersEngine<B: Base> {
 
 impl<B: Base> OrdersEngine<B> {
     /// Of a data set whose books are open; `facts` are of the server and `durability` is what keeps a commit safe there.
-    pub(crate) fn new(
-        asked: Asked,
-        found: &Marker,
-        mut facts: Vec<Fact>,
-        durability: String,
-        on: B,
-    ) -> Self {
+    pub(crate) fn new(asked: Asked, found: &Marker, mut facts: Vec<Fact>, durability: String, on: B) -> Self {
         let told = format!("order entry, scale {}, seed {}", found.scale(), found.seed);
         facts.push(Fact::new("data_set", told));
         Self {
             common: Common {
-                bounds: Bounds {
-                    customers: (1, found.generator().counts().customers),
-                },
+                bounds: Bounds { customers: (1, found.generator().counts().customers) },
                 lists: Lists::default(),
                 asked: asked.clone(),
             },

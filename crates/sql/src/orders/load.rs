@@ -32,11 +32,7 @@ pub(crate) fn threads(settings: &Settings) -> usize {
 }
 
 /// What will be done.
-pub(crate) fn plan(
-    found: Option<Marker>,
-    schema: &str,
-    settings: &Settings,
-) -> Result<Vec<Line>, EngineError> {
+pub(crate) fn plan(found: Option<Marker>, schema: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
     let (marker, again) = Marker::resumed(found, settings)?;
     let generator = marker.generator();
     let text = text_line;
@@ -44,11 +40,7 @@ pub(crate) fn plan(
     let mut lines = vec![
         text("schema", "schema", schema.to_owned()),
         text("scale", "scale", marker.scale()),
-        line(
-            "planned_rows",
-            "rows",
-            LineValue::Count(generator.rows_in_all()),
-        ),
+        line("planned_rows", "rows", LineValue::Count(generator.rows_in_all())),
         text(
             "planned_bytes",
             "size, about",
@@ -60,19 +52,11 @@ pub(crate) fn plan(
         ),
         text("indexes", "indexes", marker.indexes.clone()),
         text("partitions", "partitions", marker.cut()),
-        line(
-            "load_threads",
-            "threads that load",
-            LineValue::Count(threads(settings) as u64),
-        ),
+        line("load_threads", "threads that load", LineValue::Count(threads(settings) as u64)),
         line("seed", "seed", LineValue::Count(marker.seed)),
     ];
     if again {
-        lines.push(text(
-            "continues",
-            "continues",
-            "a load that did not finish".to_owned(),
-        ));
+        lines.push(text("continues", "continues", "a load that did not finish".to_owned()));
     }
     Ok(lines)
 }
@@ -187,37 +171,17 @@ impl<C: Copies> Load<'_, C> {
         let bytes = tally.bytes.load(Relaxed);
         let per_s = |n: f64| seconds(n / copied.max(1e-3));
         let mut lines = vec![
-            line(
-                "connect_s",
-                "connection time",
-                seconds(connected.as_secs_f64()),
-            ),
+            line("connect_s", "connection time", seconds(connected.as_secs_f64())),
             line("generate_s", "data generation time", seconds(copied)),
             line("verify_s", "verification time", seconds(verified)),
             line("ddl_s", "DDL creation time", seconds(finished)),
             line("rows_per_s", "rows inserted per sec", per_s(rows as f64)),
-            line(
-                "mb_per_s",
-                "data generated (MB, 10^6) per sec",
-                per_s(bytes as f64 / 1e6),
-            ),
-            line(
-                "loaded_rows",
-                "actual rows generated",
-                LineValue::Count(rows),
-            ),
-            line(
-                "commits",
-                "commits completed",
-                LineValue::Count(tally.commits.load(Relaxed)),
-            ),
+            line("mb_per_s", "data generated (MB, 10^6) per sec", per_s(bytes as f64 / 1e6)),
+            line("loaded_rows", "actual rows generated", LineValue::Count(rows)),
+            line("commits", "commits completed", LineValue::Count(tally.commits.load(Relaxed))),
         ];
         if before > 0 {
-            lines.push(line(
-                "resumed_rows",
-                "rows loaded before",
-                LineValue::Count(before),
-            ));
+            lines.push(line("resumed_rows", "rows loaded before", LineValue::Count(before)));
         }
         lines.extend(TABLES.into_iter().map(|table| {
             let rows = sums.get(&table).map_or(0, |(rows, _)| *rows);
@@ -229,10 +193,7 @@ impl<C: Copies> Load<'_, C> {
     }
 
     /// Rows and checksum of what is loaded of each table, and the first unit of each piece.
-    fn loaded(
-        &self,
-        control: &mut C::Connection,
-    ) -> Result<(BTreeSet<(Table, u64)>, Sums), EngineError> {
+    fn loaded(&self, control: &mut C::Connection) -> Result<(BTreeSet<(Table, u64)>, Sums), EngineError> {
         let sql = format!("select * from {}", self.words.relation(LOADED));
         let rows = control.ask(&sql, "reading what is loaded")?;
         let (mut there, mut sums) = (BTreeSet::new(), Sums::new());
@@ -258,27 +219,21 @@ impl<C: Copies> Load<'_, C> {
                 if self.stop.requested() {
                     return Err(EngineError::Interrupted);
                 }
-                let bytes =
-                    self.copies
-                        .copy_piece(connection, &self.generator, piece, &mut lines)?;
+                let bytes = self.copies.copy_piece(connection, &self.generator, piece, &mut lines)?;
                 tally.bytes.fetch_add(bytes, Relaxed);
                 tally.commits.fetch_add(1, Relaxed);
                 let rows = tally.rows.fetch_add(piece.rows, Relaxed) + piece.rows;
                 let done = tally.bytes.load(Relaxed);
                 // All are about as long.
                 let expected = u128::from(done) * u128::from(all) / u128::from(rows.max(1));
-                self.progress
-                    .update("rows", done, u64::try_from(expected).unwrap_or(u64::MAX));
+                self.progress.update("rows", done, u64::try_from(expected).unwrap_or(u64::MAX));
             }
             Ok(())
         })
     }
 
     /// Does the same work by several connections; the first failure of one is the answer.
-    fn together(
-        &self,
-        work: impl Fn(&mut C::Connection) -> Result<(), EngineError> + Sync,
-    ) -> Result<(), EngineError> {
+    fn together(&self, work: impl Fn(&mut C::Connection) -> Result<(), EngineError> + Sync) -> Result<(), EngineError> {
         let failed = Mutex::new(None);
         let one = || {
             let mut connection = self.copies.connect()?;
@@ -288,17 +243,12 @@ impl<C: Copies> Load<'_, C> {
             for _ in 0..self.threads {
                 scope.spawn(|| {
                     if let Err(error) = one() {
-                        failed
-                            .lock()
-                            .unwrap_or_else(std::sync::PoisonError::into_inner)
-                            .get_or_insert(error);
+                        failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
                     }
                 });
             }
         });
-        let failed = failed
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         failed.map_or(Ok(()), Err)
     }
 
@@ -321,11 +271,7 @@ impl<C: Copies> Load<'_, C> {
     }
 
     /// Notes what the checks rest on.
-    pub(crate) fn note_baseline(
-        &self,
-        connection: &mut dyn Talk,
-        sums: &Sums,
-    ) -> Result<(), EngineError> {
+    pub(crate) fn note_baseline(&self, connection: &mut dyn Talk, sums: &Sums) -> Result<(), EngineError> {
         let sum = |table| (table, sums.get(&table).map_or(0, |(_, sum)| *sum));
         let sql = checks::baseline_sql(self.words, &STATIC.map(sum));
         all(connection, &sql, "noting what is loaded")

@@ -38,10 +38,7 @@ pub(crate) struct Marker {
 }
 
 /// The tables are whole.
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn whole(partitions: &u32) -> bool {
     *partitions == 0
 }
@@ -119,26 +116,11 @@ impl Marker {
         let partitions = params::partitions(settings)?;
         let count = settings.int("ORDERS_PARTITION_COUNT");
         let shape = [
-            (
-                "ORDERS_SCALE",
-                self.scale_milli != params::scale_milli(settings)?,
-            ),
-            (
-                "ORDERS_LEGACY_CORRELATION",
-                self.legacy != settings.bool("ORDERS_LEGACY_CORRELATION"),
-            ),
-            (
-                "ORDERS_INDEXES",
-                self.indexes != settings.text("ORDERS_INDEXES"),
-            ),
-            (
-                "ORDERS_PARTITIONS",
-                (self.partitions > 0) != (partitions > 0),
-            ),
-            (
-                "ORDERS_PARTITION_COUNT",
-                u64::from(self.partitions) != count,
-            ),
+            ("ORDERS_SCALE", self.scale_milli != params::scale_milli(settings)?),
+            ("ORDERS_LEGACY_CORRELATION", self.legacy != settings.bool("ORDERS_LEGACY_CORRELATION")),
+            ("ORDERS_INDEXES", self.indexes != settings.text("ORDERS_INDEXES")),
+            ("ORDERS_PARTITIONS", (self.partitions > 0) != (partitions > 0)),
+            ("ORDERS_PARTITION_COUNT", u64::from(self.partitions) != count),
         ];
         let other = |(name, differs): &(&str, bool)| *differs && is_given(settings, name);
         Ok(shape.into_iter().find(other).map(|(name, _)| name))
@@ -148,14 +130,10 @@ impl Marker {
     ///
     /// # Errors
     /// `Unusable`: `place` has none that was loaded to its end; `Usage`: the settings ask for another one.
-    pub(crate) fn complete(
-        found: Option<Self>,
-        place: &str,
-        settings: &Settings,
-    ) -> Result<Self, EngineError> {
-        let found = found.filter(|found| found.complete).ok_or_else(|| {
-            EngineError::Unusable(format!("{place} has no completely loaded data set"))
-        })?;
+    pub(crate) fn complete(found: Option<Self>, place: &str, settings: &Settings) -> Result<Self, EngineError> {
+        let found = found
+            .filter(|found| found.complete)
+            .ok_or_else(|| EngineError::Unusable(format!("{place} has no completely loaded data set")))?;
         let called = settings.text("ORDERS_FORM") == "server";
         if settings.bool("COMMIT_LOGON") && called && !found.commits_logons {
             return Err(EngineError::Usage(format!(
@@ -189,10 +167,7 @@ impl Marker {
     }
 
     /// What is to be loaded, and whether it goes on: what was begun goes on as it was.
-    pub(crate) fn resumed(
-        found: Option<Self>,
-        settings: &Settings,
-    ) -> Result<(Self, bool), EngineError> {
+    pub(crate) fn resumed(found: Option<Self>, settings: &Settings) -> Result<(Self, bool), EngineError> {
         let asked = Self::asked(settings)?;
         let Some(found) = found else {
             return Ok((asked, false));
@@ -220,11 +195,7 @@ fn is_given(settings: &Settings, name: &str) -> bool {
 pub(crate) fn relations() -> Vec<&'static str> {
     let tables = TABLES.into_iter().map(|table| table.name());
     let sequences = SEQUENCES.into_iter().map(|(name, ..)| name);
-    tables
-        .chain([METADATA, BASELINE, LEDGER, LOADED])
-        .chain(sequences)
-        .chain(VIEWS)
-        .collect()
+    tables.chain([METADATA, BASELINE, LEDGER, LOADED]).chain(sequences).chain(VIEWS).collect()
 }
 
 #[cfg(test)]
@@ -239,17 +210,11 @@ mod tests {
 
     #[test]
     fn a_run_refuses_a_data_set_that_it_did_not_ask_for() {
-        let mut found =
-            Marker::asked(&settings(&[("ORDERS_SCALE", ".002"), ("SEED", "7")])).unwrap();
+        let mut found = Marker::asked(&settings(&[("ORDERS_SCALE", ".002"), ("SEED", "7")])).unwrap();
         let open = |found: &Marker, given: &[(&str, &str)]| {
-            Marker::complete(Some(found.clone()), "schema s", &settings(given))
-                .map_err(|e| e.to_string())
+            Marker::complete(Some(found.clone()), "schema s", &settings(given)).map_err(|e| e.to_string())
         };
-        assert!(
-            open(&found, &[])
-                .unwrap_err()
-                .contains("no completely loaded")
-        );
+        assert!(open(&found, &[]).unwrap_err().contains("no completely loaded"));
         found.complete = true;
         // Nothing said, the same, and a seed of the run's own.
         for given in [&[][..], &[("ORDERS_SCALE", "0.002")], &[("SEED", "8")]] {
@@ -263,19 +228,12 @@ mod tests {
             ("ORDERS_PARTITION_COUNT", "32"),
         ] {
             let refused = open(&found, &[(name, value)]).unwrap_err();
-            assert!(
-                refused.contains(&format!("{name} asks for another")),
-                "{refused}"
-            );
+            assert!(refused.contains(&format!("{name} asks for another")), "{refused}");
             assert!(refused.contains("scale 0.002"), "{refused}");
         }
         found.commits_logons = false;
         let early = ("COMMIT_LOGON", "TRUE");
-        assert!(
-            open(&found, &[early])
-                .unwrap_err()
-                .contains("--form client")
-        );
+        assert!(open(&found, &[early]).unwrap_err().contains("--form client"));
         assert!(open(&found, &[early, ("ORDERS_FORM", "client")]).is_ok());
         // A data set whose marker says nothing of partitions has none; of one that has some, the kind is enough.
         let bare = found.json().replace("\"commits_logons\":false,", "");
@@ -287,11 +245,7 @@ mod tests {
             assert_eq!(open(&found, given), Ok(found.clone()));
         }
         let other = [hash, ("ORDERS_PARTITION_COUNT", "16")];
-        assert!(
-            open(&found, &other)
-                .unwrap_err()
-                .contains("ORDERS_PARTITION_COUNT asks")
-        );
+        assert!(open(&found, &other).unwrap_err().contains("ORDERS_PARTITION_COUNT asks"));
         let none = open(&found, &[("ORDERS_PARTITIONS", "none")]).unwrap_err();
         assert!(none.contains("partitions: hash, 8 of each"), "{none}");
     }

@@ -30,28 +30,18 @@ pub(crate) trait Talk {
     /// Executes statements in one transaction.
     fn together(&mut self, sql: &[String], doing: &str) -> Result<(), EngineError> {
         self.tell("begin", doing)?;
-        sql.iter()
-            .try_for_each(|statement| self.tell(statement, doing))?;
+        sql.iter().try_for_each(|statement| self.tell(statement, doing))?;
         self.tell("commit", doing)
     }
 }
 
 /// Executes statements one after the other.
-pub(crate) fn all(
-    connection: &mut dyn Talk,
-    sql: &[String],
-    doing: &str,
-) -> Result<(), EngineError> {
-    sql.iter()
-        .try_for_each(|statement| connection.tell(statement, doing))
+pub(crate) fn all(connection: &mut dyn Talk, sql: &[String], doing: &str) -> Result<(), EngineError> {
+    sql.iter().try_for_each(|statement| connection.tell(statement, doing))
 }
 
 pub(crate) fn line(key: &'static str, label: &str, value: LineValue) -> Line {
-    Line {
-        key,
-        label: label.to_owned(),
-        value,
-    }
+    Line { key, label: label.to_owned(), value }
 }
 
 pub(crate) fn text_line(key: &'static str, label: &str, value: String) -> Line {
@@ -60,9 +50,7 @@ pub(crate) fn text_line(key: &'static str, label: &str, value: String) -> Line {
 
 /// There is no data set at a place ("schema x").
 pub(crate) fn nothing(place: &str) -> EngineError {
-    EngineError::Unusable(format!(
-        "{place} has no data set of order entry: `assay orders prepare` makes one"
-    ))
+    EngineError::Unusable(format!("{place} has no data set of order entry: `assay orders prepare` makes one"))
 }
 
 /// The refusal of a data set that is there.
@@ -76,10 +64,7 @@ pub(crate) fn already(place: &str, found: &Marker) -> EngineError {
 
 /// Refuses a place with something in it that a data set does not have.
 pub(crate) fn refuse_strangers(place: &str, strange: Rows) -> Result<(), EngineError> {
-    let strange: Vec<String> = strange
-        .into_iter()
-        .filter_map(|row| row.into_iter().next().flatten())
-        .collect();
+    let strange: Vec<String> = strange.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect();
     match strange.is_empty() {
         true => Ok(()),
         false => Err(EngineError::Unusable(format!(
@@ -91,21 +76,14 @@ pub(crate) fn refuse_strangers(place: &str, strange: Rows) -> Result<(), EngineE
 }
 
 /// What `check` tells of the seventeen checks.
-pub(crate) fn checked_lines(
-    place: &str,
-    found: &Marker,
-    checked: Vec<Checked>,
-) -> Result<Vec<Line>, EngineError> {
+pub(crate) fn checked_lines(place: &str, found: &Marker, checked: Vec<Checked>) -> Result<Vec<Line>, EngineError> {
     let broken: Vec<String> = checked
         .iter()
         .filter(|one| one.verdict == BROKEN)
         .map(|one| format!("{} ({}): {}", one.id, one.what, one.found))
         .collect();
     if !broken.is_empty() {
-        return Err(EngineError::Damaged(format!(
-            "the data set in {place} is not consistent: {}",
-            broken.join("; ")
-        )));
+        return Err(EngineError::Damaged(format!("the data set in {place} is not consistent: {}", broken.join("; "))));
     }
     let mut lines = vec![text_line("scale", "scale", found.scale())];
     lines.extend(checked.into_iter().map(|one| {

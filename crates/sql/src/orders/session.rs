@@ -41,8 +41,7 @@ pub(crate) trait Wire {
     fn rollback(&mut self) -> Result<(), Self::Error>;
 
     /// One statement.
-    fn send(&mut self, statement: Statement, values: &[Value<'_>])
-    -> Result<Vec<Row>, Self::Error>;
+    fn send(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<Vec<Row>, Self::Error>;
 }
 
 /// See the module.
@@ -56,12 +55,7 @@ pub(crate) struct Session<W> {
 
 impl<W: Wire> Session<W> {
     pub(crate) fn new(number: u32, wire: W) -> Self {
-        Self {
-            number,
-            wire: Some(wire),
-            ledger: Ledger::default(),
-            lost: None,
-        }
+        Self { number, wire: Some(wire), ledger: Ledger::default(), lost: None }
     }
 
     /// Performs a transaction; the rows it wrote, one a statement.
@@ -131,12 +125,7 @@ fn whole<W: Wire>(
     if writes {
         wire.begin().map_err(|error| (error, false))?;
     }
-    let mut by_one = ByOne {
-        wire,
-        pause,
-        word,
-        commit_logon,
-    };
+    let mut by_one = ByOne { wire, pause, word, commit_logon };
     match program::perform(inputs, &mut by_one) {
         Ok(effects) if writes => {
             wire.commit().map_err(|error| (error, true))?;
@@ -220,14 +209,7 @@ pub(crate) fn arguments<'a>(i: &'a Inputs<'_>) -> Vec<Argument<'a>> {
             logon,
         ],
         Tx::UpdateCustomerDetails => {
-            vec![
-                text(i.first),
-                text(i.last),
-                town,
-                county,
-                country,
-                int(i.house),
-            ]
+            vec![text(i.first), text(i.last), town, county, country, int(i.house)]
         }
         Tx::BrowseProducts => vec![list(&i.products[..i.looks]), int(i.looks as i32)],
         Tx::OrderProducts => vec![
@@ -243,12 +225,9 @@ pub(crate) fn arguments<'a>(i: &'a Inputs<'_>) -> Vec<Argument<'a>> {
             int(i.status),
         ],
         Tx::ProcessOrders => vec![int(i.warehouse), int(i.status)],
-        Tx::BrowseOrders => vec![
-            Argument::Int(i.customer),
-            logon,
-            Argument::Int(i.picks[0].into()),
-            Argument::Int(i.picks[1].into()),
-        ],
+        Tx::BrowseOrders => {
+            vec![Argument::Int(i.customer), logon, Argument::Int(i.picks[0].into()), Argument::Int(i.picks[1].into())]
+        }
         Tx::SalesRepQuery => vec![int(i.sales_rep)],
         Tx::WarehouseQuery | Tx::WarehouseActivityQuery => vec![int(i.warehouse)],
     }
@@ -280,10 +259,7 @@ pub(crate) struct Sessions<'a, W: Wire> {
 impl<W: Wire> Driver for Sessions<'_, W> {
     fn submit(&mut self, tag: Tag, op: &Op, _start_ns: u64) -> Submit {
         let result = self.sessions[tag as usize].perform(self.common, op);
-        Submit::Done(Outcome {
-            end_ns: self.around.now_ns(),
-            result,
-        })
+        Submit::Done(Outcome { end_ns: self.around.now_ns(), result })
     }
 
     /// Nothing is ever queued: this only tells whether the thread can go on.

@@ -47,12 +47,7 @@ pub(crate) trait Life {
     /// The parameters of the server and of order entry.
     fn params() -> &'static [ParamDef];
 
-    fn at(
-        slob: &Self::Slob,
-        location: &str,
-        settings: &Settings,
-        stop: &Stop,
-    ) -> Result<Self::At, EngineError>;
+    fn at(slob: &Self::Slob, location: &str, settings: &Settings, stop: &Stop) -> Result<Self::At, EngineError>;
 
     /// What a data set will be in on a throw-away server that does not run yet.
     fn schema(settings: &Settings) -> Result<String, EngineError> {
@@ -63,10 +58,7 @@ pub(crate) trait Life {
     fn look(at: &Self::At) -> Result<There<Self::Names>, EngineError>;
 
     /// Claims what is at a place, and looks.
-    fn claim(
-        at: &Self::At,
-        purpose: Purpose,
-    ) -> Result<(Self::Claim, There<Self::Names>), EngineError>;
+    fn claim(at: &Self::At, purpose: Purpose) -> Result<(Self::Claim, There<Self::Names>), EngineError>;
 
     /// What a plan tells beside what every server's does.
     fn plan_more(_settings: &Settings) -> Result<Option<Line>, EngineError> {
@@ -74,18 +66,10 @@ pub(crate) trait Life {
     }
 
     /// The checks, however long they take; nobody changes what they read meanwhile.
-    fn check(
-        at: &Self::At,
-        claim: Self::Claim,
-        names: &Self::Names,
-    ) -> Result<Vec<Checked>, EngineError>;
+    fn check(at: &Self::At, claim: Self::Claim, names: &Self::Names) -> Result<Vec<Checked>, EngineError>;
 
     /// Removes what the data set is made of, by name.
-    fn remove(
-        at: &Self::At,
-        claim: Self::Claim,
-        there: &There<Self::Names>,
-    ) -> Result<(), EngineError>;
+    fn remove(at: &Self::At, claim: Self::Claim, there: &There<Self::Names>) -> Result<(), EngineError>;
 
     /// What a failure of a command comes to.
     fn failed(_at: &Self::At, error: EngineError) -> EngineError {
@@ -105,12 +89,7 @@ pub(crate) trait Loads: Life {
 
 /// How it is opened for a run.
 pub(crate) trait Opens: Life {
-    fn open(
-        at: &Self::At,
-        plan: &Plan,
-        settings: &Settings,
-        stop: &Stop,
-    ) -> Result<Box<dyn Engine>, EngineError>;
+    fn open(at: &Self::At, plan: &Plan, settings: &Settings, stop: &Stop) -> Result<Box<dyn Engine>, EngineError>;
 }
 
 /// Order entry on a server.
@@ -199,12 +178,7 @@ impl<L: Loads + Opens> Target for OrderEntryOn<L> {
         Some(already(&there.place, &there.found?))
     }
 
-    fn plan_prepare(
-        &self,
-        location: &str,
-        settings: &Settings,
-        _schemas: u32,
-    ) -> Result<Vec<Line>, EngineError> {
+    fn plan_prepare(&self, location: &str, settings: &Settings, _schemas: u32) -> Result<Vec<Line>, EngineError> {
         let mut schema = L::schema(settings)?;
         let mut found = None;
         if let Place::Server { .. } = Place::new(location)? {
@@ -257,11 +231,7 @@ impl<L: Loads + Opens> Target for OrderEntryOn<L> {
         Ok(lines)
     }
 
-    fn share(
-        &self,
-        location: &str,
-        settings: &Settings,
-    ) -> Result<Option<Box<dyn Send>>, EngineError> {
+    fn share(&self, location: &str, settings: &Settings) -> Result<Option<Box<dyn Send>>, EngineError> {
         let (claim, there) = L::claim(&self.at(location, settings)?, Purpose::Series)?;
         Marker::complete(there.found, &there.place, settings)?;
         Ok(Some(Box::new(claim)))

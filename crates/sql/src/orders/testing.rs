@@ -36,15 +36,9 @@ pub(crate) fn ran(
     };
     target.shape(settings, &mut plan).unwrap();
     let (clock, stop) = (Clock::real(), Stop::new());
-    let engine = target
-        .open(place, &plan, settings, &stop, &Unwatched)
-        .unwrap();
+    let engine = target.open(place, &plan, settings, &stop, &Unwatched).unwrap();
     act();
-    let options = Options {
-        host: false,
-        calibrate: false,
-        ..Options::default()
-    };
+    let options = Options { host: false, calibrate: false, ..Options::default() };
     let data = execute(&plan, &*engine, &clock, &stop, &mut Unobserved, options).unwrap();
     let part = serde_json::from_value(data.part.clone().expect("the engine's part")).unwrap();
     (data, part)
@@ -65,41 +59,21 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    pub(crate) fn prepare(
-        &self,
-        place: &str,
-        given: &[(&str, &str)],
-    ) -> Result<Vec<Line>, EngineError> {
+    pub(crate) fn prepare(&self, place: &str, given: &[(&str, &str)]) -> Result<Vec<Line>, EngineError> {
         let settings = (self.settings)(given);
         let stop = Stop::new();
         self.target.prepare(place, &settings, 1, &stop, &Unwatched)
     }
 
-    pub(crate) fn check(
-        &self,
-        place: &str,
-        given: &[(&str, &str)],
-    ) -> Result<Vec<Line>, EngineError> {
+    pub(crate) fn check(&self, place: &str, given: &[(&str, &str)]) -> Result<Vec<Line>, EngineError> {
         let settings = (self.settings)(given);
-        self.target
-            .check(place, &settings, &Stop::new(), &Unwatched)
+        self.target.check(place, &settings, &Stop::new(), &Unwatched)
     }
 
     /// A run before which statements are executed that the data set may bear during the claim alone.
-    pub(crate) fn run(
-        &self,
-        place: &str,
-        given: &[(&str, &str)],
-        sql: &[&str],
-    ) -> (RunData, FromEngine) {
+    pub(crate) fn run(&self, place: &str, given: &[(&str, &str)], sql: &[&str]) -> (RunData, FromEngine) {
         let act = || self.tell(place, sql);
-        ran(
-            self.target,
-            place,
-            &(self.settings)(given),
-            RUN_TIME_NS,
-            act,
-        )
+        ran(self.target, place, &(self.settings)(given), RUN_TIME_NS, act)
     }
 
     fn tell(&self, place: &str, sql: &[&str]) {
@@ -122,25 +96,14 @@ impl Bench {
 
     /// A run of all transactions in one form.
     pub(crate) fn performs_every_transaction(&self, place: &str, form: &str) {
-        let given = [
-            ("ORDERS_MIX", "classic"),
-            ("ORDERS_FORM", form),
-            ("SESSIONS", "4"),
-            ("WORK_LOOP", "250"),
-        ];
+        let given = [("ORDERS_MIX", "classic"), ("ORDERS_FORM", form), ("SESSIONS", "4"), ("WORK_LOOP", "250")];
         let (data, part) = self.run(place, &given, &[]);
         let driver = &data.drained.driver;
         assert_eq!(driver.ops.len(), ALL.len(), "{form}");
         assert_eq!(driver.ops_ended(), 1000, "{form}: {:?}", driver.errors);
         assert_eq!(part.ledger.commits, 1000, "{form}: {:?}", driver.errors);
         let acked = &part.ledger.acked;
-        let least = [
-            ("OP", 100),
-            ("NCR", 30),
-            ("BO", 10),
-            ("PO", 5),
-            ("logon", 50),
-        ];
+        let least = [("OP", 100), ("NCR", 30), ("BO", 10), ("PO", 5), ("logon", 50)];
         for (entry, least) in least {
             assert!(acked[entry] > least, "{form}: {acked:?}");
         }
@@ -148,13 +111,7 @@ impl Bench {
     }
 
     /// `refuse` has the server refuse each order: its logon before it stays only if it was committed. `allow` takes it back.
-    pub(crate) fn commits_logons_where_asked(
-        &self,
-        place: &str,
-        form: &str,
-        refuse: &[&str],
-        allow: &str,
-    ) {
+    pub(crate) fn commits_logons_where_asked(&self, place: &str, form: &str, refuse: &[&str], allow: &str) {
         let logons = || {
             let rows = (self.connect)(place).ask("select count(*) from assay_orders.logon", "");
             let count = rows.unwrap().into_iter().flatten().flatten().next();
@@ -182,10 +139,9 @@ impl Bench {
     /// What a stranger made is found and neither looked at nor removed.
     pub(crate) fn leaves_alone(&self, place: &str, stranger: &str) {
         let settings = (self.settings)(&[]);
-        for error in [
-            self.target.destroy(place, &settings).unwrap_err(),
-            self.target.inspect(place, &settings).unwrap_err(),
-        ] {
+        for error in
+            [self.target.destroy(place, &settings).unwrap_err(), self.target.inspect(place, &settings).unwrap_err()]
+        {
             let told = format!("what assay did not make there: {stranger}");
             assert!(error.to_string().contains(&told), "{error}");
         }
@@ -211,10 +167,7 @@ pub(crate) fn catches(
         connection.tell("rollback", what).unwrap();
         let broken = verdicts(&checked, BROKEN);
         for id in caught {
-            assert!(
-                broken.iter().any(|broken| broken == id),
-                "{what}: {broken:?} without {id}"
-            );
+            assert!(broken.iter().any(|broken| broken == id), "{what}: {broken:?} without {id}");
         }
     }
     let sound = books::check(connection, words).unwrap();

@@ -13,8 +13,7 @@ pub(crate) const CARD: &str =
     "select card_id, customer_id, card_type, card_number, expiry_date, is_valid, security_code";
 pub(crate) const PRODUCT: &str = "select p.product_id, p.product_name, p.product_description, p.category_id, p.weight_class, \
     p.warranty_period, p.supplier_id, p.product_status, p.list_price, p.min_price, p.catalog_url, v.quantity_on_hand";
-pub(crate) const OFFERED: &str =
-    "from products p join inventories v on v.product_id = p.product_id";
+pub(crate) const OFFERED: &str = "from products p join inventories v on v.product_id = p.product_id";
 pub(crate) const NEW_ADDRESS: &str = "insert into addresses (address_id, customer_id, date_created, house_no_or_name, street_name, \
     town, county, country, post_code, zip_code)";
 pub(crate) const NEW_CUSTOMER: &str = "insert into customers (customer_id, cust_first_name, cust_last_name, nls_language, \
@@ -42,12 +41,9 @@ pub(crate) fn question(statement: Statement, nothing: &str, product: &str, few: 
     let sql = match statement {
         Statement::Addresses => wanted(nothing, ADDRESS) + " from addresses " + of_customer,
         Statement::Cards => wanted(nothing, CARD) + " from card_details " + of_customer,
-        Statement::Product => {
-            wanted(product, PRODUCT) + &format!(" {OFFERED} where p.product_id = $1")
-        }
+        Statement::Product => wanted(product, PRODUCT) + &format!(" {OFFERED} where p.product_id = $1"),
         Statement::Category => {
-            wanted(product, PRODUCT)
-                + &format!(" {OFFERED} where p.category_id = $1 and v.warehouse_id = $2")
+            wanted(product, PRODUCT) + &format!(" {OFFERED} where p.category_id = $1 and v.warehouse_id = $2")
         }
         Statement::BestOrders => return wanted(nothing, BEST),
         _ => return String::new(),
@@ -65,18 +61,12 @@ pub(crate) fn change(statement: Statement) -> Option<String> {
         Statement::TakeStock => {
             "update inventories set quantity_on_hand = quantity_on_hand - 1 where product_id = $1 and warehouse_id = $2"
         }
-        Statement::PreferAddress => {
-            "update customers set preferred_address = $1 where customer_id = $2"
-        }
-        Statement::Ship => {
-            "update orders set order_status = $1 where order_id = $2 and order_status <= 4"
-        }
+        Statement::PreferAddress => "update customers set preferred_address = $1 where customer_id = $2",
+        Statement::Ship => "update orders set order_status = $1 where order_id = $2 and order_status <= 4",
         Statement::OneMore => {
             "update order_items set quantity = quantity + 1 where order_id = $1 and line_item_id = $2"
         }
-        Statement::AddPrice => {
-            "update orders set order_total = order_total + $1 / 100 where order_id = $2"
-        }
+        Statement::AddPrice => "update orders set order_total = order_total + $1 / 100 where order_id = $2",
         _ => return None,
     };
     Some(sql.to_owned())
@@ -85,8 +75,8 @@ pub(crate) fn change(statement: Statement) -> Option<String> {
 /// The views, with the words that create one and an expression for the language of a session.
 pub(crate) fn views(words: &dyn Words, create: &str, language: &str) -> [String; 2] {
     let [products, prices] = VIEWS.map(|name| words.relation(name));
-    let [information, descriptions] = [Table::ProductInformation, Table::ProductDescriptions]
-        .map(|table| words.relation(table.name()));
+    let [information, descriptions] =
+        [Table::ProductInformation, Table::ProductDescriptions].map(|table| words.relation(table.name()));
     [
         format!(
             "{create} {products} as select i.product_id, d.language_id, \
@@ -117,8 +107,7 @@ pub(crate) fn filled(text: &str, own: &[(&str, String)]) -> String {
         ("{OFFERED}", OFFERED),
     ];
     let own = own.iter().map(|(mark, sql)| (*mark, sql.as_str()));
-    own.chain(alike)
-        .fold(text.to_owned(), |text, (mark, sql)| text.replace(mark, sql))
+    own.chain(alike).fold(text.to_owned(), |text, (mark, sql)| text.replace(mark, sql))
 }
 
 /// `$n` as the marks that a server knows, each by its place from 1; and which value each stands for, from 0.
@@ -145,9 +134,6 @@ mod tests {
         assert_eq!(sql, "values (?, ?, ?, ?)");
         assert_eq!(values, [0, 9, 1, 0]);
         let (sql, values) = marked("values ($2, $2)", |at| format!(":{at}"));
-        assert_eq!(
-            (sql.as_str(), values.as_slice()),
-            ("values (:1, :2)", &[1, 1][..])
-        );
+        assert_eq!((sql.as_str(), values.as_slice()), ("values (:1, :2)", &[1, 1][..]));
     }
 }

@@ -101,11 +101,7 @@ impl Attached {
 
     /// What is known of the server and of how it is looked at.
     pub(super) fn facts(&self) -> Vec<Fact> {
-        let parts = [
-            self.reads.facts(),
-            self.server.facts(),
-            self.activity.facts(),
-        ];
+        let parts = [self.reads.facts(), self.server.facts(), self.activity.facts()];
         parts.concat()
     }
 
@@ -125,10 +121,9 @@ impl Attached {
             false => (self.grace, "the end of the run (PG_GRACE)"),
         };
         if late >= limit {
-            self.connect.patience.give_up(format!(
-                "the server did not answer within {} s after {after}",
-                limit.as_secs()
-            ));
+            self.connect
+                .patience
+                .give_up(format!("the server did not answer within {} s after {after}", limit.as_secs()));
         }
     }
 
@@ -178,10 +173,7 @@ impl Attached {
         control.set_deadline(begun + GOODBYE_MAX + GOODBYE_MAX);
         let list: Vec<String> = pids.iter().map(|(_, pid)| pid.to_string()).collect();
         while !list.is_empty() {
-            let sql = format!(
-                "select pid from pg_stat_activity where pid = any('{{{}}}')",
-                list.join(",")
-            );
+            let sql = format!("select pid from pg_stat_activity where pid = any('{{{}}}')", list.join(","));
             let Ok(left) = control.query(&sql) else {
                 // The server is gone, and the sessions with it; who lost one has told so.
                 return Ok(());

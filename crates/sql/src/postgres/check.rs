@@ -99,46 +99,18 @@ impl Findings {
         let block = marker.block_bytes;
         vec![
             count("checked_schemas", "SLOB schemas verified", self.schemas),
-            count(
-                "checked_rows",
-                "Rows, each key from 1 to SCALE once",
-                self.rows,
-            ),
+            count("checked_rows", "Rows, each key from 1 to SCALE once", self.rows),
             count("max_key", "Largest key of each schema", marker.scale),
             count("table_pages_min", "Pages of a table, fewest", fewest),
             count("table_pages_max", "Pages of a table, most", most),
             count("table_bytes", "Tables, bytes", self.table_pages * block),
-            count(
-                "scan_table_bytes",
-                "Scan tables, bytes",
-                self.scan_pages * block,
-            ),
-            count(
-                "index_pages",
-                "Index pages of all schemas",
-                self.index_pages,
-            ),
+            count("scan_table_bytes", "Scan tables, bytes", self.scan_pages * block),
+            count("index_pages", "Index pages of all schemas", self.index_pages),
             count("toast_bytes", "Out-of-line bytes", self.toast_pages * block),
-            count(
-                "sampled_pages",
-                "Pages checked, each with one row",
-                self.sampled,
-            ),
-            decimal(
-                "rank_correlation",
-                "Largest rank correlation of key and position",
-                self.correlation,
-            ),
-            count(
-                "probe_pages",
-                "Table pages that a range of WORK_UNIT keys touches",
-                work_unit.min(marker.scale),
-            ),
-            count(
-                "dirtied_pages",
-                "Pages that these reads dirtied",
-                self.dirtied,
-            ),
+            count("sampled_pages", "Pages checked, each with one row", self.sampled),
+            decimal("rank_correlation", "Largest rank correlation of key and position", self.correlation),
+            count("probe_pages", "Table pages that a range of WORK_UNIT keys touches", work_unit.min(marker.scale)),
+            count("dirtied_pages", "Pages that these reads dirtied", self.dirtied),
         ]
     }
 }
@@ -184,13 +156,7 @@ pub(super) fn check(
         }
         progress.update("check", done * pages, total);
         let work_unit = settings.int("WORK_UNIT");
-        let subject = Subject {
-            names: &names,
-            marker,
-            n: *n,
-            work_unit,
-            level,
-        };
+        let subject = Subject { names: &names, marker, n: *n, work_unit, level };
         findings.merge(&verify(&mut connection, &subject)?);
     }
     progress.update("check", total, total);
@@ -198,11 +164,7 @@ pub(super) fn check(
     connection.close();
     let mut lines = findings.lines(marker, settings.int("WORK_UNIT"));
     lines.extend(besides(&ours, &grown));
-    lines.push(decimal(
-        "check_s",
-        "Check time, s",
-        begun.elapsed().as_secs_f64(),
-    ));
+    lines.push(decimal("check_s", "Check time, s", begun.elapsed().as_secs_f64()));
     Ok(lines)
 }
 
@@ -210,18 +172,10 @@ pub(super) fn check(
 fn besides(ours: &Ours, grown: &[Grown]) -> Vec<Line> {
     let mut lines = Vec::new();
     if !grown.is_empty() {
-        lines.push(text(
-            "grown",
-            "Grown since the load",
-            growth::told_of(grown),
-        ));
+        lines.push(text("grown", "Grown since the load", growth::told_of(grown)));
     }
     if !ours.marked.foreign.is_empty() {
-        lines.push(text(
-            "foreign",
-            "Foreign objects in the same schema",
-            ours.marked.foreign.join(", "),
-        ));
+        lines.push(text("foreign", "Foreign objects in the same schema", ours.marked.foreign.join(", ")));
     }
     lines
 }
@@ -238,16 +192,9 @@ pub(super) fn nothing_here(names: &Names) -> EngineError {
 ///
 /// # Errors
 /// `Damaged` with the first violation; the server's.
-pub(super) fn verify(
-    connection: &mut Connection,
-    subject: &Subject<'_>,
-) -> Result<Findings, EngineError> {
+pub(super) fn verify(connection: &mut Connection, subject: &Subject<'_>) -> Result<Findings, EngineError> {
     let doing = format!("verifying SLOB schema {}", subject.n);
-    let mut prober = Prober {
-        connection,
-        subject,
-        doing,
-    };
+    let mut prober = Prober { connection, subject, doing };
     // The whole of it is read by this session alone, in the order of the pages, by plans that are known.
     prober.sql(
         "set enable_seqscan = on; set synchronize_seqscans = off; set max_parallel_workers_per_gather = 0; set jit = off",
@@ -293,11 +240,7 @@ impl Prober<'_> {
     }
 
     fn holds(&self, whether: bool, what: impl FnOnce() -> String) -> Result<(), EngineError> {
-        if whether {
-            Ok(())
-        } else {
-            Err(self.damaged(&what()))
-        }
+        if whether { Ok(()) } else { Err(self.damaged(&what())) }
     }
 
     /// What the catalog and the files say: pages, storage of the columns, the index.
@@ -306,31 +249,21 @@ impl Prober<'_> {
         let name = rows_name(self.subject.n);
         let table = self.table_facts(&name)?;
         self.holds(table.plain_columns == COLUMNS as u64, || {
-            format!(
-                "only {} of {COLUMNS} columns of {name} have storage PLAIN",
-                table.plain_columns
-            )
+            format!("only {} of {COLUMNS} columns of {name} have storage PLAIN", table.plain_columns)
         })?;
         self.holds(table.index_is_good, || {
-            format!(
-                "index {} is missing, not valid, or not on the key",
-                index_name(self.subject.n)
-            )
+            format!("index {} is missing, not valid, or not on the key", index_name(self.subject.n))
         })?;
         let scan = match marker.scan_blocks {
             0 => TableFacts::default(),
             _ => self.table_facts(&scan_name(self.subject.n))?,
         };
         self.holds(table.toast_pages + scan.toast_pages == 0, || {
-            format!(
-                "{} pages are out of line (TOAST)",
-                table.toast_pages + scan.toast_pages
-            )
+            format!("{} pages are out of line (TOAST)", table.toast_pages + scan.toast_pages)
         })?;
-        for (name, pages, rows) in [
-            (name, table.pages, marker.scale),
-            (scan_name(self.subject.n), scan.pages, marker.scan_blocks),
-        ] {
+        for (name, pages, rows) in
+            [(name, table.pages, marker.scale), (scan_name(self.subject.n), scan.pages, marker.scan_blocks)]
+        {
             let most = growth::most(rows);
             self.holds((rows..=most).contains(&pages), || {
                 format!("{name} has {pages} pages; {rows} to {most} are expected")
@@ -396,15 +329,11 @@ impl Prober<'_> {
         ))?;
         self.sql("set enable_seqscan = on; set enable_bitmapscan = on")?;
         let name = rows_name(self.subject.n);
-        self.holds(rows == scale as f64, || {
-            format!("{name} has {rows} rows; {scale} are expected")
-        })?;
+        self.holds(rows == scale as f64, || format!("{name} has {rows} rows; {scale} are expected"))?;
         self.holds(most == scale as f64 && least == 1.0, || {
             format!("the keys of {name} are {least} to {most}; 1 to {scale} are expected")
         })?;
-        self.holds(out_of_place == 0.0, || {
-            format!("{out_of_place} keys of {name} are duplicate or missing")
-        })
+        self.holds(out_of_place == 0.0, || format!("{out_of_place} keys of {name} are duplicate or missing"))
     }
 
     /// Looks at pages: one row in each, at a place that has nothing to do with its key, of the right length.
@@ -419,18 +348,10 @@ impl Prober<'_> {
         }
         let plan = self.explained(&format!("select count(c2), count(c20) from {table}"))?;
         findings.dirtied = plan["Shared Dirtied Blocks"].as_u64().unwrap_or(0);
-        self.holds(
-            subject.level != Level::Loaded || findings.dirtied == 0,
-            || {
-                format!(
-                    "reading {name} dirtied {} pages: the load left these pages unfrozen",
-                    findings.dirtied
-                )
-            },
-        )?;
-        let lengths: Vec<String> = column_names()
-            .map(|c| format!("octet_length({c})"))
-            .collect();
+        self.holds(subject.level != Level::Loaded || findings.dirtied == 0, || {
+            format!("reading {name} dirtied {} pages: the load left these pages unfrozen", findings.dirtied)
+        })?;
+        let lengths: Vec<String> = column_names().map(|c| format!("octet_length({c})")).collect();
         let [rows, shared, correlation, odd] = self.numbers(&format!(
             "select count(*), count(*) filter (where page = before), corr(custid::float8, page::float8), \
              count(*) filter (where bytes is distinct from {}) \
@@ -443,20 +364,14 @@ impl Prober<'_> {
         self.holds(rows >= fewest, || {
             format!("the checked pages have only {rows} rows of {name}; {fewest} are expected")
         })?;
-        self.holds(shared == 0.0, || {
-            format!("{shared} of {rows} rows of {name} share a page with another")
-        })?;
+        self.holds(shared == 0.0, || format!("{shared} of {rows} rows of {name} share a page with another"))?;
         self.holds(odd == 0.0, || {
-            format!(
-                "{odd} of {rows} rows of {name} have columns that are not {COLUMN_BYTES} bytes long"
-            )
+            format!("{odd} of {rows} rows of {name} have columns that are not {COLUMN_BYTES} bytes long")
         })?;
         // With fewer pairs, chance alone reaches the limit.
         let judged = scale >= FEWEST_CORRELATED && rows >= FEWEST_CORRELATED as f64 * 0.8;
         self.holds(!judged || correlation.abs() < MOST_CORRELATION, || {
-            format!(
-                "key and position correlate ({correlation:.4}, must stay below {MOST_CORRELATION})"
-            )
+            format!("key and position correlate ({correlation:.4}, must stay below {MOST_CORRELATION})")
         })?;
         findings.sampled = rows as u64;
         findings.correlation = correlation;
@@ -468,10 +383,7 @@ impl Prober<'_> {
         let table = self.subject.names.scan_table(self.subject.n);
         let [rows] = self.numbers(&format!("select count(c2) from {table}"))?;
         self.holds(rows == wanted as f64, || {
-            format!(
-                "{} has {rows} rows; {wanted} are expected",
-                scan_name(self.subject.n)
-            )
+            format!("{} has {rows} rows; {wanted} are expected", scan_name(self.subject.n))
         })
     }
 
@@ -487,16 +399,11 @@ impl Prober<'_> {
             self.subject.names.rows_table(self.subject.n),
             first + width - 1
         ))?;
-        self.sql(
-            "set enable_seqscan = on; set enable_indexscan = on; set enable_indexonlyscan = on",
-        )?;
+        self.sql("set enable_seqscan = on; set enable_indexscan = on; set enable_indexonlyscan = on")?;
         let node = node(&plan, "Bitmap Heap Scan")
             .ok_or_else(|| self.damaged("the server does not use the index for a range of keys"))?;
         let number = |key: &str| node[key].as_f64().unwrap_or(0.0);
-        let (pages, rows) = (
-            number("Exact Heap Blocks") + number("Lossy Heap Blocks"),
-            number("Actual Rows"),
-        );
+        let (pages, rows) = (number("Exact Heap Blocks") + number("Lossy Heap Blocks"), number("Actual Rows"));
         self.holds(pages == width as f64 && rows == width as f64, || {
             format!("a range of {width} keys from {first} touches {pages} pages and {rows} rows")
         })
@@ -504,12 +411,10 @@ impl Prober<'_> {
 
     /// The plan of a statement that was executed, with what it did to buffers.
     fn explained(&mut self, sql: &str) -> Result<Value, EngineError> {
-        let row = self.row(&format!(
-            "explain (analyze, buffers, timing off, format json) {sql}"
-        ))?;
+        let row = self.row(&format!("explain (analyze, buffers, timing off, format json) {sql}"))?;
         let text = row.into_iter().next().flatten().unwrap_or_default();
-        let plans: Value = serde_json::from_str(&text)
-            .map_err(|_| self.damaged("the server's EXPLAIN output is not JSON"))?;
+        let plans: Value =
+            serde_json::from_str(&text).map_err(|_| self.damaged("the server's EXPLAIN output is not JSON"))?;
         Ok(plans[0]["Plan"].clone())
     }
 }

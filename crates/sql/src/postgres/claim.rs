@@ -24,11 +24,7 @@ const CLAIM_POLL: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// `Unusable`: somebody else has it, who is named; the server does not answer.
-pub(super) fn take(
-    options: &ConnectOptions,
-    names: &Names,
-    purpose: Purpose,
-) -> Result<Connection, EngineError> {
+pub(super) fn take(options: &ConnectOptions, names: &Names, purpose: Purpose) -> Result<Connection, EngineError> {
     let mut connection = connect(options).map_err(told("connecting"))?;
     hold(&mut connection, names, purpose)?;
     Ok(connection)
@@ -47,8 +43,7 @@ fn hold(connection: &mut Connection, names: &Names, purpose: Purpose) -> Result<
     );
     connection.query(&name).map_err(told(doing))?;
     // It is idle for as long as the work takes; 13 has no such limit.
-    let unlimited =
-        "select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout'";
+    let unlimited = "select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout'";
     connection.query(unlimited).map_err(told(doing))?;
     let claim = format!("select pg_try_advisory_lock{shared}({first}, {second})");
     let begun = Instant::now();
@@ -96,8 +91,7 @@ fn in_use(connection: &mut Connection, names: &Names) -> Result<EngineError, Eng
         .rows
         .into_iter()
         .map(|row| {
-            let [pid, program, role] =
-                [0, 1, 2].map(|at| row.get(at).cloned().flatten().unwrap_or_default());
+            let [pid, program, role] = [0, 1, 2].map(|at| row.get(at).cloned().flatten().unwrap_or_default());
             format!("{program} (server process {pid}, role {role})")
         })
         .collect();
@@ -144,13 +138,7 @@ struct Other {
 impl Company {
     /// Of the claim that this server process holds.
     pub(super) fn of(own_pid: i32) -> Self {
-        Self {
-            own_pid,
-            begun: Instant::now(),
-            others: BTreeMap::new(),
-            lost: None,
-            ended: false,
-        }
+        Self { own_pid, begun: Instant::now(), others: BTreeMap::new(), lost: None, ended: false }
     }
 
     /// Takes the holders of a reading; none where the reading failed.
@@ -171,11 +159,8 @@ impl Company {
             if name.starts_with(&format!("assay {SERIES}")) {
                 continue;
             }
-            let other = self.others.entry(pid).or_insert_with(|| Other {
-                name: name.to_owned(),
-                from: now,
-                until: now,
-            });
+            let other =
+                self.others.entry(pid).or_insert_with(|| Other { name: name.to_owned(), from: now, until: now });
             other.until = now;
         }
         if !own && !self.ended {

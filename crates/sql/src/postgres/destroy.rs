@@ -28,11 +28,7 @@ pub(super) fn plan(place: &Place, settings: &Settings) -> Result<Vec<Line>, Engi
     let mut lines = lines(&mut connection, &names, &ours)?;
     let users = users(&mut connection, &names)?;
     if !users.is_empty() {
-        lines.push(text(
-            "in_use_by",
-            "Sessions that use it now",
-            users.join("; "),
-        ));
+        lines.push(text("in_use_by", "Sessions that use it now", users.join("; ")));
     }
     connection.close();
     Ok(lines)
@@ -71,11 +67,7 @@ pub(super) fn destroy(place: &Place, settings: &Settings) -> Result<Vec<Line>, E
     ours.owner.act(&mut connection)?;
     drop_schemas(&names, &mut connection, &all)?;
     guard.end();
-    let schema = if goes_with_it(&ours) {
-        format!("; drop schema {}", names.schema_sql())
-    } else {
-        String::new()
-    };
+    let schema = if goes_with_it(&ours) { format!("; drop schema {}", names.schema_sql()) } else { String::new() };
     let script = format!("begin; {}{schema}; commit", marker::drop_tables(&names));
     in_transaction(&mut connection, &script, "removing the marker")?;
     connection.close();
@@ -95,11 +87,7 @@ fn goes_with_it(ours: &Ours) -> bool {
     ours.marked.marker.own.made_schema && ours.marked.foreign.is_empty()
 }
 
-fn lines(
-    connection: &mut Connection,
-    names: &Names,
-    ours: &Ours,
-) -> Result<Vec<Line>, EngineError> {
+fn lines(connection: &mut Connection, names: &Names, ours: &Ours) -> Result<Vec<Line>, EngineError> {
     let size = connection
         .query(&format!(
             "select coalesce(sum(pg_total_relation_size(c.oid)), 0) from pg_class c \
@@ -113,38 +101,16 @@ fn lines(
     let marked = &ours.marked;
     let schema = match (goes_with_it(ours), marked.marker.own.made_schema) {
         (true, _) => format!("{} (goes too)", names.schema()),
-        (false, true) => format!(
-            "{} (stays: it contains {})",
-            names.schema(),
-            ours.marked.foreign.join(", ")
-        ),
+        (false, true) => format!("{} (stays: it contains {})", names.schema(), ours.marked.foreign.join(", ")),
         (false, false) => format!("{} (stays: it existed before)", names.schema()),
     };
-    let tables = ours
-        .present
-        .iter()
-        .filter(|name| !name.starts_with("i_") && !name.ends_with("_pkey"));
+    let tables = ours.present.iter().filter(|name| !name.starts_with("i_") && !name.ends_with("_pkey"));
     Ok(vec![
         text("pg_schema", "PostgreSQL schema", schema),
-        text(
-            "data_set",
-            "Data set",
-            format!(
-                "{:016x}, created {}",
-                marked.marker.data_set, marked.created
-            ),
-        ),
-        count(
-            "schemas",
-            "SLOB schemas",
-            (marked.loaded.len() + marked.loading.len()) as u64,
-        ),
+        text("data_set", "Data set", format!("{:016x}, created {}", marked.marker.data_set, marked.created)),
+        count("schemas", "SLOB schemas", (marked.loaded.len() + marked.loading.len()) as u64),
         count("tables", "Tables", tables.count() as u64),
-        bytes(
-            "removed_bytes",
-            "To be removed",
-            size.and_then(|text| text.parse().ok()).unwrap_or(0),
-        ),
+        bytes("removed_bytes", "To be removed", size.and_then(|text| text.parse().ok()).unwrap_or(0)),
     ])
 }
 
@@ -171,19 +137,14 @@ fn users(connection: &mut Connection, names: &Names) -> Result<Vec<String>, Engi
         .rows
         .into_iter()
         .map(|row| {
-            let [pid, role, program] =
-                [0, 1, 2].map(|at| row.get(at).cloned().flatten().unwrap_or_default());
+            let [pid, role, program] = [0, 1, 2].map(|at| row.get(at).cloned().flatten().unwrap_or_default());
             format!("process {pid} ({role}, {program})")
         })
         .collect())
 }
 
 /// Views, functions, constraints and the like that would have to go with our tables.
-fn dependent(
-    connection: &mut Connection,
-    names: &Names,
-    ours: &Ours,
-) -> Result<Vec<String>, EngineError> {
+fn dependent(connection: &mut Connection, names: &Names, ours: &Ours) -> Result<Vec<String>, EngineError> {
     let rows = connection
         .query(&format!(
             "select distinct pg_describe_object(d.classid, d.objid, d.objsubid) from pg_depend d \

@@ -33,11 +33,7 @@ pub(super) struct Grown {
 ///
 /// # Errors
 /// The server's.
-pub(super) fn find(
-    connection: &mut Connection,
-    names: &Names,
-    marked: &Marked,
-) -> Result<Vec<Grown>, EngineError> {
+pub(super) fn find(connection: &mut Connection, names: &Names, marked: &Marked) -> Result<Vec<Grown>, EngineError> {
     let marker = &marked.marker;
     let rows = connection
         .query(&format!(
@@ -48,19 +44,12 @@ pub(super) fn find(
         ))
         .map_err(told("reading the size of the tables"))?;
     let pages = |name: &str| {
-        let row = rows
-            .rows
-            .iter()
-            .find(|row| row[0].as_deref() == Some(name))?;
+        let row = rows.rows.iter().find(|row| row[0].as_deref() == Some(name))?;
         row.get(1)?.as_deref()?.parse::<u64>().ok()
     };
     let grown = marked.loaded.iter().filter_map(|n| {
         let pages = pages(&rows_name(*n)).filter(|pages| *pages > noteworthy(marker.scale))?;
-        Some(Grown {
-            table: names.rows_table(*n),
-            pages,
-            laid: marker.scale,
-        })
+        Some(Grown { table: names.rows_table(*n), pages, laid: marker.scale })
     });
     Ok(grown.collect())
 }
@@ -79,12 +68,7 @@ pub(super) fn told_of(grown: &[Grown]) -> String {
     let named: Vec<String> = grown
         .iter()
         .take(NAMED)
-        .map(|table| {
-            format!(
-                "{} has {} pages, but {} were loaded",
-                table.table, table.pages, table.laid
-            )
-        })
+        .map(|table| format!("{} has {} pages, but {} were loaded", table.table, table.pages, table.laid))
         .collect();
     let more = match grown.len().saturating_sub(NAMED) {
         0 => String::new(),
@@ -165,10 +149,7 @@ mod tests {
 
     fn after(pages: u64, reads: u64, version: u32) -> Remarks {
         let mut watched = Watched::default();
-        watched.note(Some(Sizes {
-            pages: 2000,
-            reads: 10,
-        }));
+        watched.note(Some(Sizes { pages: 2000, reads: 10 }));
         watched.note(None);
         watched.note(Some(Sizes { pages, reads }));
         watched.remarks(version, 8192)
@@ -180,10 +161,7 @@ mod tests {
         let few = after(3000, 10_000, 15);
         assert_eq!((few.warnings.len(), few.invalid.len()), (1, 0));
         let most = after(10_000, 8_100, 15);
-        assert!(
-            most.invalid[0].starts_with("8000 of the 8090 blocks"),
-            "{most:?}"
-        );
+        assert!(most.invalid[0].starts_with("8000 of the 8090 blocks"), "{most:?}");
         let other = after(10_000, 8_100, 16);
         assert_eq!((other.warnings.len(), other.invalid.len()), (1, 0));
     }

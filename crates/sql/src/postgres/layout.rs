@@ -70,9 +70,7 @@ impl Names {
         if schema == "public" {
             return refuse("this schema is shared by all users");
         }
-        Ok(Self {
-            schema: schema.to_owned(),
-        })
+        Ok(Self { schema: schema.to_owned() })
     }
 
     /// The PostgreSQL schema, as it is called: for messages and as a value.
@@ -148,34 +146,21 @@ pub(super) struct Storage {
 
 impl Storage {
     fn tablespace_clause(&self) -> String {
-        if self.tablespace.is_empty() {
-            String::new()
-        } else {
-            format!(" tablespace {}", quote(&self.tablespace))
-        }
+        if self.tablespace.is_empty() { String::new() } else { format!(" tablespace {}", quote(&self.tablespace)) }
     }
 }
 
 /// A table of one row a page. Its columns are never compressed and never moved out of line: an update must change this
 /// page and no other relation's. They have no statistics either, since nobody asks for a value of theirs.
 fn create_table(table: &str, storage: &Storage) -> String {
-    let columns: String = column_names()
-        .map(|name| format!(", {name} text"))
-        .collect();
-    let autovacuum = if storage.autovacuum {
-        ""
-    } else {
-        ", autovacuum_enabled = off, toast.autovacuum_enabled = off"
-    };
+    let columns: String = column_names().map(|name| format!(", {name} text")).collect();
+    let autovacuum = if storage.autovacuum { "" } else { ", autovacuum_enabled = off, toast.autovacuum_enabled = off" };
     let mut sql = format!(
         "create table {table} (custid bigint not null{columns}) with (fillfactor = {FILLFACTOR}{autovacuum}){};\nalter table {table} alter column custid set statistics 10",
         storage.tablespace_clause()
     );
     for name in column_names() {
-        let _ = write!(
-            sql,
-            ", alter column {name} set storage plain, alter column {name} set statistics 0"
-        );
+        let _ = write!(sql, ", alter column {name} set storage plain, alter column {name} set statistics 0");
     }
     sql
 }
@@ -204,11 +189,7 @@ pub(super) fn quote(name: &str) -> String {
 /// A text value for SQL, whatever `standard_conforming_strings` is.
 pub(super) fn literal(text: &str) -> String {
     let quoted = text.replace('\'', "''");
-    if quoted.contains('\\') {
-        format!(" E'{}'", quoted.replace('\\', "\\\\"))
-    } else {
-        format!("'{quoted}'")
-    }
+    if quoted.contains('\\') { format!(" E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
 }
 
 #[cfg(test)]
@@ -225,14 +206,7 @@ mod tests {
 
     #[test]
     fn names_that_are_not_ours_to_make_are_refused() {
-        for name in [
-            "",
-            "public",
-            "pg_catalog",
-            "pg_x",
-            "information_schema",
-            &"x".repeat(64),
-        ] {
+        for name in ["", "public", "pg_catalog", "pg_x", "information_schema", &"x".repeat(64)] {
             assert!(Names::of_schema(name).is_err(), "{name}");
         }
         assert!(Names::of_schema(&"x".repeat(63)).is_ok());

@@ -33,22 +33,14 @@ pub(super) type Marked = crate::marked::Marked<Own>;
 
 impl crate::marked::Own for Own {
     fn values(&self) -> Vec<String> {
-        vec![
-            self.tablespace.clone(),
-            flag(self.autovacuum),
-            flag(self.made_schema),
-        ]
+        vec![self.tablespace.clone(), flag(self.autovacuum), flag(self.made_schema)]
     }
 
     fn parse(values: &[String]) -> Option<Self> {
         let [tablespace, autovacuum, made_schema] = values else {
             return None;
         };
-        Some(Self {
-            tablespace: tablespace.clone(),
-            autovacuum: autovacuum == "t",
-            made_schema: made_schema == "t",
-        })
+        Some(Self { tablespace: tablespace.clone(), autovacuum: autovacuum == "t", made_schema: made_schema == "t" })
     }
 
     fn asked(&self, settings: &Settings) -> Vec<(&'static str, String, String)> {
@@ -139,18 +131,13 @@ pub(super) fn find(connection: &mut Connection, names: &Names) -> Result<Found, 
     }
     // Nothing of it is read before the catalog says that reading it executes nobody's code, and it stays so meanwhile.
     site::lock_marker(connection, names).map_err(told(&doing))?;
-    let seen = site::examine(connection, names, oid)
-        .and_then(|owner| Ok((read(connection, names)?, owner)));
+    let seen = site::examine(connection, names, oid).and_then(|owner| Ok((read(connection, names)?, owner)));
     let ended = connection.query("rollback").map_err(told(&doing));
     let (mut marked, owner) = seen?;
     ended?;
     let relations = marked.relations();
     marked.foreign = content.difference(&relations).cloned().collect();
-    Ok(Found::Ours(Box::new(Ours {
-        present: content.intersection(&relations).cloned().collect(),
-        marked,
-        owner,
-    })))
+    Ok(Found::Ours(Box::new(Ours { present: content.intersection(&relations).cloned().collect(), marked, owner })))
 }
 
 /// Names of all relations and functions of a PostgreSQL schema.
@@ -165,19 +152,12 @@ fn content(connection: &mut Connection, oid: &str) -> Result<BTreeSet<String>, P
 }
 
 fn first_column(rows: Rows) -> BTreeSet<String> {
-    rows.rows
-        .into_iter()
-        .filter_map(|row| row.into_iter().next().flatten())
-        .collect()
+    rows.rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect()
 }
 
 fn foreign_schema(names: &Names, content: &BTreeSet<String>) -> EngineError {
     let some: Vec<&str> = content.iter().take(3).map(String::as_str).collect();
-    let more = if content.len() > some.len() {
-        ", ..."
-    } else {
-        ""
-    };
+    let more = if content.len() > some.len() { ", ..." } else { "" };
     EngineError::Unusable(format!(
         "schema {} of the database does not belong to assay: it contains {}{more} and no {DATA_SET}; nothing was \
          touched. Name another schema with --set PG_SCHEMA=NAME",
@@ -190,14 +170,9 @@ fn foreign_schema(names: &Names, content: &BTreeSet<String>) -> EngineError {
 fn read(connection: &mut Connection, names: &Names) -> Result<Marked, EngineError> {
     let doing = format!("reading {}.{DATA_SET}", names.schema());
     let table = names.relation(DATA_SET);
-    let format = connection
-        .query(&format!("select format from {table}"))
-        .map_err(told(&doing))?;
+    let format = connection.query(&format!("select format from {table}")).map_err(told(&doing))?;
     let place = format!("schema {}", names.schema());
-    let at = At {
-        place: &place,
-        way_out: "drop the schema by hand",
-    };
+    let at = At { place: &place, way_out: "drop the schema by hand" };
     Marked::known_format(&at, &format.rows)?;
     let row = connection
         .query(&format!(
@@ -206,9 +181,8 @@ fn read(connection: &mut Connection, names: &Names) -> Result<Marked, EngineErro
              to_char(created at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS\"Z\"') from {table}"
         ))
         .map_err(told(&doing))?;
-    let states = connection
-        .query(&format!("select n, state from {}", names.relation(SCHEMAS)))
-        .map_err(told(&doing))?;
+    let states =
+        connection.query(&format!("select n, state from {}", names.relation(SCHEMAS))).map_err(told(&doing))?;
     Marked::read(&at, row.rows, &states.rows)
 }
 
@@ -231,11 +205,7 @@ impl Marker {
 
     /// Replaces the one row; the tables stay.
     pub(super) fn replace(&self, names: &Names) -> String {
-        format!(
-            "delete from {}; {}",
-            names.relation(DATA_SET),
-            self.insert(names)
-        )
+        format!("delete from {}; {}", names.relation(DATA_SET), self.insert(names))
     }
 
     fn insert(&self, names: &Names) -> String {
@@ -252,10 +222,7 @@ impl Marker {
 
 /// Notes that SLOB schemas are being loaded: before any table of theirs exists.
 pub(super) fn note_loading(names: &Names, schemas: &[u32]) -> String {
-    let values: Vec<String> = schemas
-        .iter()
-        .map(|n| format!("({n}, 'loading')"))
-        .collect();
+    let values: Vec<String> = schemas.iter().map(|n| format!("({n}, 'loading')")).collect();
     format!(
         "insert into {} (n, state) values {} on conflict (n) do update set state = 'loading', changed = now()",
         names.relation(SCHEMAS),
@@ -274,28 +241,18 @@ pub(super) fn note_loaded(names: &Names, n: u32) -> String {
 /// Forgets SLOB schemas whose tables are gone.
 pub(super) fn forget(names: &Names, schemas: &[u32]) -> String {
     let list: Vec<String> = schemas.iter().map(u32::to_string).collect();
-    format!(
-        "delete from {} where n in ({})",
-        names.relation(SCHEMAS),
-        list.join(", ")
-    )
+    format!("delete from {} where n in ({})", names.relation(SCHEMAS), list.join(", "))
 }
 
 /// Drops the marker's tables: the last of a data set.
 pub(super) fn drop_tables(names: &Names) -> String {
-    format!(
-        "drop table if exists {}, {}",
-        names.relation(SCHEMAS),
-        names.relation(DATA_SET)
-    )
+    format!("drop table if exists {}, {}", names.relation(SCHEMAS), names.relation(DATA_SET))
 }
 
 /// Who we are to the server.
 pub(super) fn role(connection: &mut Connection) -> String {
     let asked = connection.query("select current_user");
-    let name = asked
-        .ok()
-        .and_then(|rows| rows.rows.into_iter().flatten().flatten().next());
+    let name = asked.ok().and_then(|rows| rows.rows.into_iter().flatten().flatten().next());
     name.unwrap_or_else(|| "this role".to_owned())
 }
 
@@ -313,11 +270,7 @@ mod tests {
             obfuscate: true,
             compress_pct: 50,
             unique: false,
-            own: Own {
-                tablespace: "fast 'one'".to_owned(),
-                autovacuum: false,
-                made_schema: true,
-            },
+            own: Own { tablespace: "fast 'one'".to_owned(), autovacuum: false, made_schema: true },
         }
     }
 

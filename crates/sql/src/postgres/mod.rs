@@ -74,9 +74,7 @@ impl Target for Postgres {
         progress: &dyn Progress,
     ) -> Result<Option<Started>, EngineError> {
         match Place::new(location)? {
-            Place::Temporary { version, .. } => {
-                temp::start(version.as_deref(), settings, stop, progress).map(Some)
-            }
+            Place::Temporary { version, .. } => temp::start(version.as_deref(), settings, stop, progress).map(Some),
             Place::Server { .. } => match settings.text("PG_SET") {
                 "" => Ok(None),
                 given => Err(EngineError::Usage(format!(
@@ -94,12 +92,7 @@ impl Target for Postgres {
         Ok(place.presence(prepare::find(&place, settings)?))
     }
 
-    fn plan_prepare(
-        &self,
-        location: &str,
-        settings: &Settings,
-        schemas: u32,
-    ) -> Result<Vec<Line>, EngineError> {
+    fn plan_prepare(&self, location: &str, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
         let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
         let mut lines = match &place {
             Place::Temporary { version, .. } => temp::plan(version.as_deref(), settings)?,
@@ -118,8 +111,7 @@ impl Target for Postgres {
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError> {
         let place = Place::new(location)?.patient(settings, PATIENCE, stop);
-        prepare::prepare(&place, settings, schemas, stop, progress)
-            .map_err(|error| place.failed(error))
+        prepare::prepare(&place, settings, schemas, stop, progress).map_err(|error| place.failed(error))
     }
 
     fn check(
@@ -143,11 +135,7 @@ impl Target for Postgres {
         destroy::destroy(&place, settings)
     }
 
-    fn share(
-        &self,
-        location: &str,
-        settings: &Settings,
-    ) -> Result<Option<Box<dyn Send>>, EngineError> {
+    fn share(&self, location: &str, settings: &Settings) -> Result<Option<Box<dyn Send>>, EngineError> {
         let options = own::options(&Place::new(location)?)?;
         let names = layout::Names::new(settings)?;
         let claimed = claim::take(&options, &names, claim::Purpose::Series)?;

@@ -17,10 +17,7 @@ pub(super) fn options(place: &Place) -> Result<ConnectOptions, EngineError> {
     let (url, patience) = place.server()?;
     let options = conninfo::options(url, &conninfo::ThisHost)
         .map_err(|text| EngineError::Usage(format!("target postgres: {text}")))?;
-    Ok(ConnectOptions {
-        patience: patience.clone(),
-        ..options
-    })
+    Ok(ConnectOptions { patience: patience.clone(), ..options })
 }
 
 /// A connection whose names mean PostgreSQL's own.

@@ -100,24 +100,16 @@ impl Server {
     /// # Errors
     /// The connection is lost; the version is one assay does not know.
     pub(super) fn ask(connection: &mut Connection) -> Result<Self, EngineError> {
-        let reported = connection
-            .parameter("server_version")
-            .unwrap_or("unknown")
-            .to_owned();
-        let major: u32 = reported
-            .split(|c: char| !c.is_ascii_digit())
-            .next()
-            .and_then(|digits| digits.parse().ok())
-            .unwrap_or(0);
+        let reported = connection.parameter("server_version").unwrap_or("unknown").to_owned();
+        let major: u32 =
+            reported.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse().ok()).unwrap_or(0);
         if major < *VERSIONS.start() {
             return Err(EngineError::Unusable(format!(
                 "the server is PostgreSQL {reported}; assay needs {} or newer",
                 VERSIONS.start()
             )));
         }
-        let rows = connection
-            .query(FACTS)
-            .map_err(told("asking the server for its settings"))?;
+        let rows = connection.query(FACTS).map_err(told("asking the server for its settings"))?;
         let values = rows.rows.into_iter().next().unwrap_or_default();
         let text = |at: usize| values.get(at).cloned().flatten().unwrap_or_default();
         let number = |at: usize| text(at).parse::<u64>().unwrap_or(0);
@@ -150,8 +142,7 @@ impl Server {
     pub(super) fn refuse_read_only(&self) -> Result<(), EngineError> {
         if self.in_recovery {
             return Err(EngineError::Unusable(
-                "the server is a hot standby (in recovery) and accepts no writes; name the primary"
-                    .to_owned(),
+                "the server is a hot standby (in recovery) and accepts no writes; name the primary".to_owned(),
             ));
         }
         if self.read_only {
@@ -174,10 +165,7 @@ pub(super) struct Tablespace {
 ///
 /// # Errors
 /// `Unusable`: there is none of this name, or we may not create in it.
-pub(super) fn tablespace(
-    connection: &mut Connection,
-    name: &str,
-) -> Result<Tablespace, EngineError> {
+pub(super) fn tablespace(connection: &mut Connection, name: &str) -> Result<Tablespace, EngineError> {
     let rows = connection
         .query(&format!(
             "select has_tablespace_privilege(oid, 'create'), pg_tablespace_location(oid), \
@@ -198,10 +186,5 @@ pub(super) fn tablespace(
              {name} to this role, or name another tablespace with TABLESPACE"
         )));
     }
-    Ok(Tablespace {
-        directory: directory
-            .as_deref()
-            .filter(|text| !text.is_empty())
-            .map(PathBuf::from),
-    })
+    Ok(Tablespace { directory: directory.as_deref().filter(|text| !text.is_empty()).map(PathBuf::from) })
 }

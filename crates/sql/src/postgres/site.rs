@@ -11,8 +11,7 @@ use super::wire::{Connection, PgError};
 use assay_run::engine::EngineError;
 
 /// The relations of a data set, by their names.
-const OURS: &str =
-    "^(assay_data_set|assay_schemas|assay_schemas_pkey|cf[12]_[1-9][0-9]*|i_cf1_[1-9][0-9]*)$";
+const OURS: &str = "^(assay_data_set|assay_schemas|assay_schemas_pkey|cf[12]_[1-9][0-9]*|i_cf1_[1-9][0-9]*)$";
 const INDEXES: &str = "^(assay_schemas_pkey|i_cf1_[1-9][0-9]*)$";
 const TABLES: &str = "^cf[12]_[1-9][0-9]*$";
 
@@ -39,10 +38,7 @@ impl Owner {
         match (self.other, self.may_act) {
             (false, _) => format!("{} (ours)", self.role),
             (true, true) => format!("{} (sessions act as this role)", self.role),
-            (true, false) => format!(
-                "{} (a different role, which this role may not act as)",
-                self.role
-            ),
+            (true, false) => format!("{} (a different role, which this role may not act as)", self.role),
         }
     }
 
@@ -68,11 +64,7 @@ impl Owner {
 ///
 /// # Errors
 /// `Unusable`, which names what is not as assay lays it and whose it is; the server's.
-pub(super) fn examine(
-    connection: &mut Connection,
-    names: &Names,
-    schema: &str,
-) -> Result<Owner, EngineError> {
+pub(super) fn examine(connection: &mut Connection, names: &Names, schema: &str) -> Result<Owner, EngineError> {
     let owner = owner(connection, names, schema)?;
     let found = connection
         .query(&format!(
@@ -108,9 +100,8 @@ pub(super) fn examine(
 
 /// Whose the marker is.
 fn owner(connection: &mut Connection, names: &Names, schema: &str) -> Result<Owner, EngineError> {
-    let marker = format!(
-        "pg_class o on r.oid = o.relowner where o.relnamespace = {schema} and o.relname = 'assay_data_set'"
-    );
+    let marker =
+        format!("pg_class o on r.oid = o.relowner where o.relnamespace = {schema} and o.relname = 'assay_data_set'");
     owner_of(connection, names, &marker)
 }
 
@@ -118,20 +109,12 @@ fn owner(connection: &mut Connection, names: &Names, schema: &str) -> Result<Own
 ///
 /// # Errors
 /// It has just gone; the server's.
-pub(super) fn owner_of_schema(
-    connection: &mut Connection,
-    names: &Names,
-    schema: &str,
-) -> Result<Owner, EngineError> {
+pub(super) fn owner_of_schema(connection: &mut Connection, names: &Names, schema: &str) -> Result<Owner, EngineError> {
     let schema = format!("pg_namespace o on r.oid = o.nspowner where o.oid = {schema}");
     owner_of(connection, names, &schema)
 }
 
-fn owner_of(
-    connection: &mut Connection,
-    names: &Names,
-    joined: &str,
-) -> Result<Owner, EngineError> {
+fn owner_of(connection: &mut Connection, names: &Names, joined: &str) -> Result<Owner, EngineError> {
     let set = match connection.server_version() {
         Some((..=15, _)) => "member",
         _ => "set",
@@ -149,19 +132,12 @@ fn owner_of(
             names.schema()
         )));
     };
-    Ok(Owner {
-        role: role.clone(),
-        other: other.as_deref() == Some("t"),
-        may_act: may.as_deref() == Some("t"),
-    })
+    Ok(Owner { role: role.clone(), other: other.as_deref() == Some("t"), may_act: may.as_deref() == Some("t") })
 }
 
 /// The data set's relations, and its owner.
 fn ours(schema: &str) -> String {
-    let types: Vec<String> = COLUMN_TYPES
-        .iter()
-        .map(|name| format!("'pg_catalog.{name}'::regtype"))
-        .collect();
+    let types: Vec<String> = COLUMN_TYPES.iter().map(|name| format!("'pg_catalog.{name}'::regtype")).collect();
     format!(
         "ours as materialized (select * from pg_class where relnamespace = {schema} and relname ~ {}), \
          it as (select {schema}::oid as schema, relowner as owner, array[{}]::oid[] as types, {}::text as indexes, \
@@ -269,10 +245,7 @@ impl Guard {
             true => "row exclusive",
             false => "access share",
         };
-        let mut all = vec![
-            names.relation("assay_data_set"),
-            names.relation("assay_schemas"),
-        ];
+        let mut all = vec![names.relation("assay_data_set"), names.relation("assay_schemas")];
         all.extend_from_slice(tables);
         // It waits in its transaction for as long as the command takes.
         connection
@@ -289,10 +262,7 @@ impl Guard {
             ))
             .map_err(told(&doing))?;
         let schema = connection
-            .query(&format!(
-                "select oid from pg_namespace where nspname = {}",
-                literal(names.schema())
-            ))
+            .query(&format!("select oid from pg_namespace where nspname = {}", literal(names.schema())))
             .map_err(told(&doing))?;
         let schema = schema.rows.into_iter().flatten().flatten().next();
         let again = examine(&mut connection, names, &schema.unwrap_or_default())?;

@@ -30,9 +30,7 @@ fn unpacked() -> Vec<String> {
         return Vec::new();
     };
     let bins = entries.filter_map(|entry| Some(entry.ok()?.path().join("bin")));
-    bins.filter(|bin| bin.is_dir())
-        .map(|bin| bin.display().to_string())
-        .collect()
+    bins.filter(|bin| bin.is_dir()).map(|bin| bin.display().to_string()).collect()
 }
 
 /// Settings as the command line would give them.
@@ -67,10 +65,7 @@ impl Server {
     /// `//postgres@/mine?host=...`
     pub(crate) fn database(&self, name: &str) -> String {
         let mut connection = self.connect();
-        for sql in [
-            format!("DROP DATABASE IF EXISTS \"{name}\""),
-            format!("CREATE DATABASE \"{name}\""),
-        ] {
+        for sql in [format!("DROP DATABASE IF EXISTS \"{name}\""), format!("CREATE DATABASE \"{name}\"")] {
             connection.query(&sql).expect("a database is made");
         }
         connection.close();
@@ -80,10 +75,7 @@ impl Server {
     /// `//postgres@/postgres?host=...`
     pub(crate) fn url(&self) -> String {
         let location = self.location();
-        location
-            .strip_prefix("started:")
-            .unwrap_or(&location)
-            .to_owned()
+        location.strip_prefix("started:").unwrap_or(&location).to_owned()
     }
 
     /// How to connect to its database `postgres`.
@@ -100,24 +92,16 @@ impl Server {
     /// One statement there.
     pub(crate) fn query(&self, sql: &str) -> Rows {
         let mut connection = self.connect();
-        let rows = connection
-            .query(sql)
-            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let rows = connection.query(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
         connection.close();
         rows
     }
 
     /// Its private directory; the data is in `data`, what it says in `server.log`.
     pub(crate) fn directory(&self) -> PathBuf {
-        let line = self
-            .lines
-            .iter()
-            .find(|line| line.key == "server_directory");
+        let line = self.lines.iter().find(|line| line.key == "server_directory");
         match line {
-            Some(Line {
-                value: LineValue::Text(place),
-                ..
-            }) => PathBuf::from(place),
+            Some(Line { value: LineValue::Text(place), .. }) => PathBuf::from(place),
             other => panic!("no directory: {other:?}"),
         }
     }
@@ -135,16 +119,8 @@ impl Server {
 /// installed. It is stopped and removed when dropped, or when the test process ends in any way.
 pub(crate) fn own(version: u32, set: &str) -> Option<Server> {
     let mut bins = unpacked();
-    bins.extend(
-        std::env::var("ASSAY_PG_BIN")
-            .ok()
-            .filter(|bins| !bins.is_empty()),
-    );
-    let settings = settings(&[
-        ("PG_SET", set),
-        ("PG_BIN", &bins.join(":")),
-        ("SCALE", "1000"),
-    ]);
+    bins.extend(std::env::var("ASSAY_PG_BIN").ok().filter(|bins| !bins.is_empty()));
+    let settings = settings(&[("PG_SET", set), ("PG_BIN", &bins.join(":")), ("SCALE", "1000")]);
     let location = format!("temp:postgres:{version}");
     match Postgres.start(&location, &settings, &Stop::new(), &Unseen) {
         Ok(started) => {
@@ -158,16 +134,10 @@ pub(crate) fn own(version: u32, set: &str) -> Option<Server> {
         }
         Err(error) if error.to_string().contains("no programs of") => {
             let required = std::env::var("ASSAY_REQUIRE_POSTGRES").unwrap_or_default();
-            let listed: Vec<u32> = required
-                .split([' ', ','])
-                .filter_map(|v| v.parse().ok())
-                .collect();
-            let is_required =
-                !required.is_empty() && (listed.is_empty() || listed.contains(&version));
+            let listed: Vec<u32> = required.split([' ', ',']).filter_map(|v| v.parse().ok()).collect();
+            let is_required = !required.is_empty() && (listed.is_empty() || listed.contains(&version));
             assert!(!is_required, "ASSAY_REQUIRE_POSTGRES={required}: {error}");
-            announce(&format!(
-                "!! SKIPPED: a test on PostgreSQL {version}: {error}"
-            ));
+            announce(&format!("!! SKIPPED: a test on PostgreSQL {version}: {error}"));
             None
         }
         Err(error) => panic!("PostgreSQL {version}: {error}"),
@@ -176,24 +146,19 @@ pub(crate) fn own(version: u32, set: &str) -> Option<Server> {
 
 /// Past the harness, which keeps what a passing test prints to itself.
 fn announce(line: &str) {
-    let tty = std::fs::File::options()
-        .append(true)
-        .open("/proc/self/fd/2");
+    let tty = std::fs::File::options().append(true).open("/proc/self/fd/2");
     if let Ok(mut stderr) = tty {
         let _ = std::io::Write::write_all(&mut stderr, format!("{line}\n").as_bytes());
     }
 }
 
 /// The servers of this test process.
-static SHARED: LazyLock<Mutex<BTreeMap<u32, Option<&'static Server>>>> =
-    LazyLock::new(Mutex::default);
+static SHARED: LazyLock<Mutex<BTreeMap<u32, Option<&'static Server>>>> = LazyLock::new(Mutex::default);
 
 /// The server of a version that all tests of this process share, with stock settings but `fsync`, which is off;
 /// use a database of your own in it.
 pub(crate) fn server(version: u32) -> Option<&'static Server> {
-    let mut shared = SHARED
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut shared = SHARED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     *shared.entry(version).or_insert_with(|| {
         // Never dropped: its keeper takes it away when this process ends.
         own(version, "fsync=off; max_connections=200").map(|server| &*Box::leak(Box::new(server)))
@@ -211,12 +176,8 @@ fn server_if_installed(version: u32) -> Option<&'static Server> {
     let known = std::env::var("ASSAY_PG_BIN").unwrap_or_default();
     let there = bin(&format!("/usr/lib/postgresql/{version}/bin"))
         || bin(&format!("/usr/pgsql-{version}/bin"))
-        || unpacked()
-            .iter()
-            .any(|bin| bin.contains(&format!("/{version}/bin")))
-        || known
-            .split(':')
-            .any(|bin| bin.contains(&format!("/{version}/bin")));
+        || unpacked().iter().any(|bin| bin.contains(&format!("/{version}/bin")))
+        || known.split(':').any(|bin| bin.contains(&format!("/{version}/bin")));
     if there { server(version) } else { None }
 }
 
@@ -224,11 +185,7 @@ fn server_if_installed(version: u32) -> Option<&'static Server> {
 fn a_server_runs_and_its_databases_are_apart() {
     let Some(server) = server(15) else { return };
     let asked = server.query("SHOW server_version_num").rows;
-    let number: u32 = asked[0][0]
-        .as_deref()
-        .expect("a value")
-        .parse()
-        .expect("a number");
+    let number: u32 = asked[0][0].as_deref().expect("a value").parse().expect("a number");
     assert_eq!(number / 10_000, server.version);
     let place = Place::new(&server.database("apart")).expect("a URL");
     let options = own::options(&place).expect("a URL");
@@ -258,14 +215,8 @@ fn a_server_of_ones_own_goes_when_it_is_dropped() {
     let Some(server) = own(15, "data_checksums=on; work_mem='5MB'") else {
         return;
     };
-    assert_eq!(
-        server.query("SHOW data_checksums").rows[0][0].as_deref(),
-        Some("on")
-    );
-    assert_eq!(
-        server.query("SHOW work_mem").rows[0][0].as_deref(),
-        Some("5MB")
-    );
+    assert_eq!(server.query("SHOW data_checksums").rows[0][0].as_deref(), Some("on"));
+    assert_eq!(server.query("SHOW work_mem").rows[0][0].as_deref(), Some("5MB"));
     let (directory, pid) = (server.directory(), server.pid());
     assert!(directory.is_dir());
     drop(server);

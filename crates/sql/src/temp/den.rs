@@ -142,13 +142,11 @@ impl Den {
             Ready::Line { file, line, word } => {
                 let path = owned::through(&self.directory).join(DATA).join(file);
                 let told = owned::read_file(&path, self.uid, READ_BYTES).unwrap_or_default();
-                told.lines()
-                    .nth(line - 1)
-                    .is_some_and(|found| found.trim() == word)
+                told.lines().nth(line - 1).is_some_and(|found| found.trim() == word)
             }
-            Ready::Log { word } => self
-                .said()
-                .is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(word.as_str())),
+            Ready::Log { word } => {
+                self.said().is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(word.as_str()))
+            }
         }
     }
 
@@ -165,10 +163,9 @@ impl Den {
                 _ => return Err(error),
             }
         }
-        for (held, name, flags) in [
-            (&self.directory, Path::new(LOG), AtFlags::empty()),
-            (&self.base, name(&self.path)?, AtFlags::REMOVEDIR),
-        ] {
+        for (held, name, flags) in
+            [(&self.directory, Path::new(LOG), AtFlags::empty()), (&self.base, name(&self.path)?, AtFlags::REMOVEDIR)]
+        {
             match unlinkat(held, name, flags) {
                 Ok(()) | Err(rustix::io::Errno::NOENT) => {}
                 Err(error) => return Err(error.into()),

@@ -24,11 +24,7 @@ pub(crate) struct Home {
 
 impl Home {
     /// The base directory that was chosen, checked: it is there and the server's user can get to it.
-    pub(crate) fn choose(
-        brand: Brand,
-        named: &str,
-        owner: Option<&Owner>,
-    ) -> Result<Self, EngineError> {
+    pub(crate) fn choose(brand: Brand, named: &str, owner: Option<&Owner>) -> Result<Self, EngineError> {
         let (base, what) = match (named, std::env::var_os("TMPDIR")) {
             ("", Some(place)) if !place.is_empty() => (PathBuf::from(place), "TMPDIR"),
             // For what is large and temporary: /tmp may be memory.
@@ -57,9 +53,7 @@ impl Home {
 
     /// A new name in it, for a server whose socket has this name in its data.
     pub(crate) fn directory(&self, socket: &str) -> Result<PathBuf, EngineError> {
-        let directory = self
-            .base
-            .join(format!("{}{:08x}", self.prefix(), random_u32()));
+        let directory = self.base.join(format!("{}{:08x}", self.prefix(), random_u32()));
         let socket = directory.join(DATA).join(socket);
         let length = socket.as_os_str().len();
         if length > SOCKET_PATH_BYTES {
@@ -90,10 +84,8 @@ impl Home {
     /// Checks that there is room for `needed_bytes`.
     pub(crate) fn room(&self, needed_bytes: u64) -> Result<(), EngineError> {
         let what = format!("temp:{} in {}", self.brand.temp, self.base.display());
-        let ways_out = format!(
-            "use fewer schemas, a smaller SCALE, or another file system with {}",
-            self.brand.directory
-        );
+        let ways_out =
+            format!("use fewer schemas, a smaller SCALE, or another file system with {}", self.brand.directory);
         Room::of(&self.base)?.fits(&what, needed_bytes, &ways_out)
     }
 }

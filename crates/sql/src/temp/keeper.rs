@@ -100,9 +100,7 @@ pub(super) fn again(role: &str) -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     if cfg!(test) {
         // Within this crate's tests this program is their harness: one of its tests plays the part.
-        command
-            .args(["--exact", "temp::tests::plays_its_part", "--nocapture"])
-            .env("ASSAY_PLAYS", role);
+        command.args(["--exact", "temp::tests::plays_its_part", "--nocapture"]).env("ASSAY_PLAYS", role);
     } else {
         command.arg(role);
     }
@@ -121,9 +119,7 @@ pub fn keep() {
     let request: Request = match serde_json::from_str(&line) {
         Ok(request) => request,
         Err(error) => {
-            tell(&Said::Failed {
-                why: format!("the request for a server cannot be read: {error}"),
-            });
+            tell(&Said::Failed { why: format!("the request for a server cannot be read: {error}") });
             return;
         }
     };
@@ -133,13 +129,7 @@ pub fn keep() {
         let asked = matches!(input.read(&mut [0]), Ok(1));
         let _ = sender.send(asked);
     });
-    Keeper {
-        request,
-        end,
-        asked: None,
-        server: None,
-    }
-    .keep();
+    Keeper { request, end, asked: None, server: None }.keep();
 }
 
 fn tell(said: &Said) {
@@ -164,9 +154,7 @@ impl Keeper {
         let den = match Den::make(&self.request.directory, self.request.owner.as_ref()) {
             Ok(den) => den,
             Err(error) => {
-                tell(&Said::Failed {
-                    why: format!("{place}: {error}"),
-                });
+                tell(&Said::Failed { why: format!("{place}: {error}") });
                 return;
             }
         };
@@ -181,13 +169,8 @@ impl Keeper {
         let begun = Instant::now();
         let how = self.stop();
         match den.remove() {
-            Ok(()) => tell(&Said::Gone {
-                stop_s: begun.elapsed().as_secs_f64(),
-                how,
-            }),
-            Err(error) => tell(&Said::Left {
-                why: format!("{place}: {error}"),
-            }),
+            Ok(()) => tell(&Said::Gone { stop_s: begun.elapsed().as_secs_f64(), how }),
+            Err(error) => tell(&Said::Left { why: format!("{place}: {error}") }),
         }
     }
 
@@ -210,9 +193,7 @@ impl Keeper {
         if !self.make_data(den)? {
             return Ok(());
         }
-        tell(&Said::Made {
-            made_s: begun.elapsed().as_secs_f64(),
-        });
+        tell(&Said::Made { made_s: begun.elapsed().as_secs_f64() });
         let begun = Instant::now();
         let conf = self.request.conf.clone();
         let conf = conf.map(|(file, text)| (den.data().join(file), text));
@@ -225,19 +206,13 @@ impl Keeper {
         while !den.is_ready(&self.request.ready) {
             self.still_there(den)?;
             if begun.elapsed() > START {
-                return Err(format!(
-                    "the server was not up after {START:?}; {}",
-                    self.complaint(den)
-                ));
+                return Err(format!("the server was not up after {START:?}; {}", self.complaint(den)));
             }
             if self.pause(TICK) {
                 return Ok(());
             }
         }
-        tell(&Said::Ready {
-            start_s: begun.elapsed().as_secs_f64(),
-            pid,
-        });
+        tell(&Said::Ready { start_s: begun.elapsed().as_secs_f64(), pid });
         while !self.pause(WATCH) {
             self.still_there(den)?;
         }
@@ -280,19 +255,12 @@ impl Keeper {
         conf: Option<(PathBuf, String)>,
     ) -> Result<Command, String> {
         let cannot = |error: io::Error| format!("the server's log: {error}");
-        let part = Part {
-            owner: self.request.owner.clone(),
-            signal,
-            conf,
-        };
+        let part = Part { owner: self.request.owner.clone(), signal, conf };
         let part = serde_json::to_string(&part).map_err(|error| error.to_string())?;
         let mut command = again(BECOME).map_err(|error| error.to_string())?;
         for (name, _) in std::env::vars_os() {
             let foreign = &self.request.foreign_variables;
-            if foreign
-                .iter()
-                .any(|begins| name.to_string_lossy().starts_with(begins))
-            {
+            if foreign.iter().any(|begins| name.to_string_lossy().starts_with(begins)) {
                 command.env_remove(name);
             }
         }
@@ -319,10 +287,7 @@ impl Keeper {
             None => Ok(()),
             Some(status) => {
                 self.server = None;
-                Err(format!(
-                    "the server ended by itself ({status}): {}",
-                    self.complaint(den)
-                ))
+                Err(format!("the server ended by itself ({status}): {}", self.complaint(den)))
             }
         }
     }
@@ -359,9 +324,7 @@ impl Keeper {
 
 /// The program of a command, without its directory.
 fn called(words: &[String]) -> String {
-    let name = words
-        .first()
-        .and_then(|program| Path::new(program).file_name());
+    let name = words.first().and_then(|program| Path::new(program).file_name());
     name.unwrap_or_default().to_string_lossy().into_owned()
 }
 
@@ -411,10 +374,7 @@ pub fn become_server(part: &str, command: &[std::ffi::OsString]) -> String {
         return "the keeper is gone".to_owned();
     }
     if let Some((path, text)) = &part.conf {
-        let added = File::options()
-            .append(true)
-            .open(path)
-            .and_then(|mut file| file.write_all(text.as_bytes()));
+        let added = File::options().append(true).open(path).and_then(|mut file| file.write_all(text.as_bytes()));
         if let Err(error) = added {
             return format!("{}: {error}", path.display());
         }

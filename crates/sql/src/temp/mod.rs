@@ -74,22 +74,10 @@ impl Shown<'_> {
         if let Some(owner) = owner {
             lines.push(text("server_user", "Its user", owner.name.clone()));
         }
-        lines.push(text(
-            "server_settings",
-            "Its own settings",
-            self.own_settings,
-        ));
-        lines.push(text(
-            "server_settings_given",
-            "Settings asked for",
-            self.settings_given,
-        ));
+        lines.push(text("server_settings", "Its own settings", self.own_settings));
+        lines.push(text("server_settings_given", "Settings asked for", self.settings_given));
         if let Some(command) = left::command(&left::found(&home.base)) {
-            lines.push(text(
-                "server_left_behind",
-                "Left by a killed command",
-                format!("remove with: {command}"),
-            ));
+            lines.push(text("server_left_behind", "Left by a killed command", format!("remove with: {command}")));
         }
         lines
     }
@@ -97,11 +85,7 @@ impl Shown<'_> {
 
 /// A line with a time.
 pub(crate) fn seconds(key: &'static str, label: &str, value: f64) -> Line {
-    Line {
-        key,
-        label: label.to_owned(),
-        value: LineValue::Decimal(value),
-    }
+    Line { key, label: label.to_owned(), value: LineValue::Decimal(value) }
 }
 
 /// A server that runs, by its keeper.
@@ -151,15 +135,8 @@ impl Server {
                 }
             }
         });
-        let mut server = Self {
-            brand,
-            pipe: keeper.stdin.take(),
-            keeper,
-            said,
-            made_s: 0.0,
-            start_s: 0.0,
-            ended: false,
-        };
+        let mut server =
+            Self { brand, pipe: keeper.stdin.take(), keeper, said, made_s: 0.0, start_s: 0.0, ended: false };
         let mut line = serde_json::to_vec(request).map_err(|error| cannot(error.into()))?;
         line.push(b'\n');
         if let Some(pipe) = &mut server.pipe {
@@ -169,12 +146,7 @@ impl Server {
         Ok(server)
     }
 
-    fn wait_until_ready(
-        &mut self,
-        making: &str,
-        stop: &Stop,
-        progress: &dyn Progress,
-    ) -> Result<(), EngineError> {
+    fn wait_until_ready(&mut self, making: &str, stop: &Stop, progress: &dyn Progress) -> Result<(), EngineError> {
         let name = self.brand.temp;
         let failed = |why: String| EngineError::Unusable(format!("temp:{name}: {why}"));
         let begun = Instant::now();
@@ -217,11 +189,7 @@ impl Server {
         loop {
             match self.said.recv_timeout(TICK) {
                 Ok(Said::Gone { stop_s, how }) => {
-                    lines.push(seconds(
-                        "server_stop_s",
-                        "Time to stop and remove it, s",
-                        stop_s,
-                    ));
+                    lines.push(seconds("server_stop_s", "Time to stop and remove it, s", stop_s));
                     lines.push(text("server_stop", "Shutdown", how));
                 }
                 Ok(Said::Failed { why }) => lines.push(text("server_lost", "Server lost", why)),
@@ -240,10 +208,9 @@ impl Server {
         let _ = self.keeper.wait();
         match problem {
             None => Ok(lines),
-            Some(why) => Err(EngineError::Unusable(format!(
-                "temp:{}: not everything was removed: {why}",
-                self.brand.temp
-            ))),
+            Some(why) => {
+                Err(EngineError::Unusable(format!("temp:{}: not everything was removed: {why}", self.brand.temp)))
+            }
         }
     }
 }

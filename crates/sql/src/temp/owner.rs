@@ -26,21 +26,15 @@ pub(crate) fn of_server(brand: Brand) -> Result<Option<Owner>, EngineError> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
     }
-    let users = std::fs::read_to_string("/etc/passwd").map_err(|source| EngineError::Io {
-        what: "reading /etc/passwd".to_owned(),
-        source,
-    })?;
-    [brand.user, FALLBACK]
-        .iter()
-        .find_map(|name| find(&users, name))
-        .map(Some)
-        .ok_or_else(|| {
-            EngineError::Unusable(format!(
-                "temp:{}: a {} server refuses to run as root, and this host has no user {} or {FALLBACK}; run assay as \
+    let users = std::fs::read_to_string("/etc/passwd")
+        .map_err(|source| EngineError::Io { what: "reading /etc/passwd".to_owned(), source })?;
+    [brand.user, FALLBACK].iter().find_map(|name| find(&users, name)).map(Some).ok_or_else(|| {
+        EngineError::Unusable(format!(
+            "temp:{}: a {} server refuses to run as root, and this host has no user {} or {FALLBACK}; run assay as \
                  another user",
-                brand.temp, brand.called, brand.user
-            ))
-        })
+            brand.temp, brand.called, brand.user
+        ))
+    })
 }
 
 /// A user of the list in `/etc/passwd`.
@@ -50,33 +44,21 @@ fn find(users: &str, wanted: &str) -> Option<Owner> {
         let name = fields.next()?;
         let uid = fields.nth(1)?.parse().ok()?;
         let gid = fields.next()?.parse().ok()?;
-        (name == wanted && uid != 0).then(|| Owner {
-            name: name.to_owned(),
-            uid,
-            gid,
-        })
+        (name == wanted && uid != 0).then(|| Owner { name: name.to_owned(), uid, gid })
     })
 }
 
 /// Checks that the server's user can get to a place (`what` names it): each directory above it lets him through.
-pub(crate) fn reaches(
-    brand: Brand,
-    owner: Option<&Owner>,
-    place: &Path,
-    what: &str,
-) -> Result<(), EngineError> {
+pub(crate) fn reaches(brand: Brand, owner: Option<&Owner>, place: &Path, what: &str) -> Result<(), EngineError> {
     let Some(owner) = owner else {
         return Ok(());
     };
-    let real = place.canonicalize().map_err(|source| EngineError::Io {
-        what: format!("{what} {}", place.display()),
-        source,
-    })?;
+    let real = place
+        .canonicalize()
+        .map_err(|source| EngineError::Io { what: format!("{what} {}", place.display()), source })?;
     for part in real.ancestors() {
-        let about = std::fs::metadata(part).map_err(|source| EngineError::Io {
-            what: format!("{what} {}", part.display()),
-            source,
-        })?;
+        let about = std::fs::metadata(part)
+            .map_err(|source| EngineError::Io { what: format!("{what} {}", part.display()), source })?;
         let may_pass = match about.mode() {
             mode if about.uid() == owner.uid => mode & 0o100 != 0,
             mode if about.gid() == owner.gid => mode & 0o010 != 0,
@@ -98,18 +80,11 @@ pub(crate) fn reaches(
 
 /// The place without links, once nobody but root and the server's user can put something else in its way: what is
 /// started there obeys the files it finds, as the server's user. Nothing to check where we are not root.
-pub(super) fn trusted(
-    owner: Option<&Owner>,
-    place: PathBuf,
-    what: &str,
-) -> Result<PathBuf, EngineError> {
+pub(super) fn trusted(owner: Option<&Owner>, place: PathBuf, what: &str) -> Result<PathBuf, EngineError> {
     let Some(owner) = owner else {
         return Ok(place);
     };
-    let cannot = |source| EngineError::Io {
-        what: format!("{what} {}", place.display()),
-        source,
-    };
+    let cannot = |source| EngineError::Io { what: format!("{what} {}", place.display()), source };
     let real = place.canonicalize().map_err(cannot)?;
     for part in real.ancestors() {
         let about = std::fs::metadata(part).map_err(cannot)?;
@@ -150,16 +125,10 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let inner = place.path().join("inner");
         std::fs::create_dir(&inner).unwrap();
-        let stranger = Owner {
-            name: "stranger".to_owned(),
-            uid: 4_000_000,
-            gid: 4_000_000,
-        };
+        let stranger = Owner { name: "stranger".to_owned(), uid: 4_000_000, gid: 4_000_000 };
         let mode = |mode| std::fs::set_permissions(place.path(), PermissionsExt::from_mode(mode));
         mode(0o700).unwrap();
-        let text = reaches(BRAND, Some(&stranger), &inner, "ITS_DIR")
-            .unwrap_err()
-            .to_string();
+        let text = reaches(BRAND, Some(&stranger), &inner, "ITS_DIR").unwrap_err().to_string();
         assert!(text.contains(&place.path().display().to_string()), "{text}");
         assert!(reaches(BRAND, None, &inner, "ITS_DIR").is_ok());
         mode(0o711).unwrap();
@@ -171,11 +140,7 @@ mod tests {
     fn a_place_where_others_rename_is_refused_to_root() {
         let place = tempfile::tempdir_in("/var/tmp").unwrap();
         let own = rustix::process::geteuid().as_raw();
-        let owner = Owner {
-            name: "server".to_owned(),
-            uid: own,
-            gid: own,
-        };
+        let owner = Owner { name: "server".to_owned(), uid: own, gid: own };
         let look = |mode, owner: &Owner| {
             std::fs::set_permissions(place.path(), PermissionsExt::from_mode(mode)).unwrap();
             trusted(Some(owner), place.path().to_path_buf(), "ITS_DIR")
@@ -188,10 +153,7 @@ mod tests {
         }
         assert!(trusted(None, place.path().to_path_buf(), "ITS_DIR").is_ok());
         if own != 0 {
-            let stranger = Owner {
-                uid: own + 1,
-                ..owner
-            };
+            let stranger = Owner { uid: own + 1, ..owner };
             assert!(look(0o755, &stranger).is_err());
         }
     }

@@ -7,27 +7,19 @@ pub(crate) type Setting = (String, String);
 
 /// Settings of a list `NAME=VALUE; NAME='VALUE with ; in it'`, in their order; the last of a name wins.
 /// `option` is how it was asked for, `ours` what the server must have its own way, each with the reason.
-pub(crate) fn parse(
-    list: &str,
-    option: &str,
-    ours: &[(&str, &str)],
-) -> Result<Vec<Setting>, EngineError> {
+pub(crate) fn parse(list: &str, option: &str, ours: &[(&str, &str)]) -> Result<Vec<Setting>, EngineError> {
     let mut settings: Vec<Setting> = Vec::new();
     for part in parts(list) {
-        let (name, value) = part.split_once('=').ok_or_else(|| {
-            EngineError::Usage(format!("{option} {part}: write {option} NAME=VALUE"))
-        })?;
+        let (name, value) = part
+            .split_once('=')
+            .ok_or_else(|| EngineError::Usage(format!("{option} {part}: write {option} NAME=VALUE")))?;
         let name = name.trim().to_ascii_lowercase();
         let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.' || c == '$';
         if name.is_empty() || !name.chars().all(legal) {
-            return Err(EngineError::Usage(format!(
-                "{option} {part}: {name:?} is not the name of a setting"
-            )));
+            return Err(EngineError::Usage(format!("{option} {part}: {name:?} is not the name of a setting")));
         }
         if let Some((_, why)) = ours.iter().find(|(ours, _)| *ours == name) {
-            return Err(EngineError::Usage(format!(
-                "{option} {name}: not allowed for a temporary server: {why}"
-            )));
+            return Err(EngineError::Usage(format!("{option} {name}: not allowed for a temporary server: {why}")));
         }
         settings.retain(|(other, _)| *other != name);
         settings.push((name, unquote(value.trim())));
@@ -73,10 +65,7 @@ pub(crate) fn complaint(log: &str, words: &[String]) -> String {
     if told.is_empty() {
         let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = lines.len().saturating_sub(3);
-        told = lines[last..]
-            .iter()
-            .map(|line| line.trim().to_owned())
-            .collect();
+        told = lines[last..].iter().map(|line| line.trim().to_owned()).collect();
     }
     told.dedup();
     match told.is_empty() {
@@ -102,9 +91,7 @@ mod tests {
     use super::*;
 
     fn pairs(list: &[(&str, &str)]) -> Vec<Setting> {
-        list.iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect()
+        list.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
     fn read(list: &str) -> Result<Vec<Setting>, EngineError> {

@@ -52,10 +52,7 @@ pub(super) struct Task<'a> {
 /// The content that a job's buffer options ask for; `None` where random data will do.
 pub(super) fn content_of(options: &Options) -> Option<(Payload, usize)> {
     let payload = &options.payload;
-    let asked = payload.zero
-        || payload.pattern.is_some()
-        || payload.compress_percent > 0
-        || payload.dedupe_percent > 0;
+    let asked = payload.zero || payload.pattern.is_some() || payload.compress_percent > 0 || payload.dedupe_percent > 0;
     let block = options.pattern.blocks[Way::Write.index()].min.max(512) as usize;
     asked.then(|| (Payload::new(payload, 0, CONTENT_SEED), block))
 }
@@ -70,9 +67,7 @@ pub(super) fn anchor(task: &Task<'_>) -> Result<(), EngineError> {
         return Ok(());
     }
     fill(&mut None, &mut block, task.number, 0);
-    task.file
-        .write_all_at(&block, 0)
-        .map_err(|error| cannot("write to", task.path, error))
+    task.file.write_all_at(&block, 0).map_err(|error| cannot("write to", task.path, error))
 }
 
 /// Sets the length of a file and allocates its space, as `fallocate` says, without writing to it.
@@ -87,9 +82,7 @@ pub(super) fn allocate(task: &Task<'_>) -> Result<(), EngineError> {
         Fallocate::Keep => Preallocate::Keep,
         Fallocate::Truncate => Preallocate::Truncate,
     };
-    let done = open(task, false)?
-        .preallocate(how, task.to)
-        .map_err(failed)?;
+    let done = open(task, false)?.preallocate(how, task.to).map_err(failed)?;
     if !done && matches!(how, Preallocate::Native | Preallocate::Posix) {
         // The file system cannot; jobs still expect the length.
         set_len(task)?;
@@ -102,37 +95,22 @@ pub(super) fn allocate(task: &Task<'_>) -> Result<(), EngineError> {
 ///
 /// # Errors
 /// Too little space, I/O errors, a stop request.
-pub(super) fn write(
-    task: &Task<'_>,
-    stop: &Stop,
-    wrote: &mut dyn FnMut(u64),
-) -> Result<(), EngineError> {
+pub(super) fn write(task: &Task<'_>, stop: &Stop, wrote: &mut dyn FnMut(u64)) -> Result<(), EngineError> {
     allocate(task)?;
-    let len = task
-        .file
-        .metadata()
-        .map_err(|error| cannot("examine", task.path, error))?
-        .len();
+    let len = task.file.metadata().map_err(|error| cannot("examine", task.path, error))?.len();
     if len < task.to {
         // Writes that do not move the end of the file run side by side.
         set_len(task)?;
     }
     pump(task, stop, wrote)?;
-    let found = task
-        .file
-        .metadata()
-        .map_err(|error| cannot("examine", task.path, error))?;
+    let found = task.file.metadata().map_err(|error| cannot("examine", task.path, error))?;
     let end = task.to.max(len);
     if found.len() > end {
         // The last piece was rounded up to what direct requests need.
-        task.file
-            .set_len(end)
-            .map_err(|error| cannot("set the length of", task.path, error))?;
+        task.file.set_len(end).map_err(|error| cannot("set the length of", task.path, error))?;
     }
     if task.sync {
-        task.file
-            .sync_all()
-            .map_err(|error| cannot("synchronise", task.path, error))?;
+        task.file.sync_all().map_err(|error| cannot("synchronise", task.path, error))?;
     }
     // Only advice: a cache that stays warm is dropped again when a job opens the file.
     let _ = rustix::fs::fadvise(task.file, 0, None, Advice::DontNeed);
@@ -140,24 +118,15 @@ pub(super) fn write(
 }
 
 fn set_len(task: &Task<'_>) -> Result<(), EngineError> {
-    let found = task
-        .file
-        .metadata()
-        .map_err(|error| cannot("examine", task.path, error))?;
+    let found = task.file.metadata().map_err(|error| cannot("examine", task.path, error))?;
     if found.len() >= task.to {
         return Ok(());
     }
-    task.file
-        .set_len(task.to)
-        .map_err(|error| cannot("set the length of", task.path, error))
+    task.file.set_len(task.to).map_err(|error| cannot("set the length of", task.path, error))
 }
 
 fn open(task: &Task<'_>, direct: bool) -> Result<DirectFile, EngineError> {
-    let mode = OpenMode {
-        read: true,
-        write: true,
-        direct,
-    };
+    let mode = OpenMode { read: true, write: true, direct };
     DirectFile::open(task.path, mode).map_err(failed)
 }
 
@@ -219,12 +188,7 @@ fn fill(content: &mut Option<(Payload, usize)>, piece: &mut [u8], number: u64, a
         // Each sector as if written alone: none repeats anything of another one.
         for (sector, place) in piece.chunks_mut(proof::SECTOR_BYTES).zip(0_u64..) {
             let offset = at + place * proof::SECTOR_BYTES as u64;
-            proof::stamp(
-                number,
-                sector,
-                offset,
-                offset / proof::SECTOR_BYTES as u64 + 1,
-            );
+            proof::stamp(number, sector, offset, offset / proof::SECTOR_BYTES as u64 + 1);
         }
         return;
     };

@@ -76,17 +76,15 @@ pub(super) fn at(path: &Path) -> Result<Found, EngineError> {
     match fs::metadata(path) {
         Ok(metadata) => existing(path, metadata),
         Err(error) if error.kind() == ErrorKind::NotFound => absent(path),
-        Err(error) if error.kind() == ErrorKind::NotADirectory => Err(unusable(
-            path,
-            "a component of the path is a file, not a directory",
-        )),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            Err(unusable(path, "a component of the path is a file, not a directory"))
+        }
         Err(error) => Err(cannot("examine", path, error)),
     }
 }
 
 fn existing(path: &Path, metadata: Metadata) -> Result<Found, EngineError> {
-    let resolved =
-        fs::canonicalize(path).map_err(|error| cannot("find the real path of", path, error))?;
+    let resolved = fs::canonicalize(path).map_err(|error| cannot("find the real path of", path, error))?;
     let kind = metadata.file_type();
     let refused = if kind.is_dir() {
         "it is a directory; name a file in it, or use directory= so that assay makes files there"
@@ -103,10 +101,7 @@ fn existing(path: &Path, metadata: Metadata) -> Result<Found, EngineError> {
         return Err(unusable(path, refused));
     }
     let what = if kind.is_block_device() {
-        What::Device {
-            number: metadata.rdev(),
-            bytes: device_bytes(&resolved, metadata.rdev())?,
-        }
+        What::Device { number: metadata.rdev(), bytes: device_bytes(&resolved, metadata.rdev())? }
     } else {
         let whose = marker::whose(&resolved, &metadata, None);
         What::File { metadata, whose }
@@ -116,10 +111,7 @@ fn existing(path: &Path, metadata: Metadata) -> Result<Found, EngineError> {
 
 fn absent(path: &Path) -> Result<Found, EngineError> {
     if fs::symlink_metadata(path).is_ok() {
-        return Err(unusable(
-            path,
-            "it is a symbolic link to nothing; name the file itself",
-        ));
+        return Err(unusable(path, "it is a symbolic link to nothing; name the file itself"));
     }
     let name = match path.components().next_back() {
         Some(Component::Normal(name)) => name,
@@ -132,16 +124,10 @@ fn absent(path: &Path) -> Result<Found, EngineError> {
     let mut parent = directory_of(path);
     while !parent.exists() {
         if fs::symlink_metadata(parent).is_ok() {
-            return Err(unusable(
-                path,
-                "a directory of it is a symbolic link to nothing; make the directory first",
-            ));
+            return Err(unusable(path, "a directory of it is a symbolic link to nothing; make the directory first"));
         }
         let Some(Component::Normal(directory)) = parent.components().next_back() else {
-            return Err(unusable(
-                path,
-                "its directory does not exist; make it first",
-            ));
+            return Err(unusable(path, "its directory does not exist; make it first"));
         };
         missing.push(directory.to_owned());
         parent = directory_of(parent);
@@ -149,8 +135,7 @@ fn absent(path: &Path) -> Result<Found, EngineError> {
     if !parent.is_dir() {
         return Err(unusable(path, "a component of it is not a directory"));
     }
-    let mut resolved =
-        fs::canonicalize(parent).map_err(|error| cannot("find the real path of", parent, error))?;
+    let mut resolved = fs::canonicalize(parent).map_err(|error| cannot("find the real path of", parent, error))?;
     if shows_the_kernel(&resolved) || among_device_nodes(&resolved) {
         return Err(unusable(
             path,
@@ -159,12 +144,7 @@ fn absent(path: &Path) -> Result<Found, EngineError> {
     }
     resolved.extend(missing.iter().rev());
     resolved.push(name);
-    Ok(Found {
-        resolved,
-        what: What::Absent {
-            missing_directories: missing.len(),
-        },
-    })
+    Ok(Found { resolved, what: What::Absent { missing_directories: missing.len() } })
 }
 
 /// The directory a file is in.
@@ -199,9 +179,7 @@ fn device_bytes(path: &Path, number: u64) -> Result<u64, EngineError> {
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
     let sectors = fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/size"));
     // Its sectors have 512 bytes whatever the device.
-    let bytes = sectors
-        .ok()
-        .and_then(|sectors| sectors.trim().parse::<u64>().ok()?.checked_mul(512));
+    let bytes = sectors.ok().and_then(|sectors| sectors.trim().parse::<u64>().ok()?.checked_mul(512));
     if let Some(bytes) = bytes {
         return Ok(bytes);
     }

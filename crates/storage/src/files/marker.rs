@@ -123,20 +123,9 @@ pub(super) fn of(path: &Path) -> Option<Mark> {
 ///
 /// # Errors
 /// The file system takes neither the attribute nor the file beside.
-pub(super) fn put(
-    path: &Path,
-    file: &File,
-    number: u64,
-    bytes: u64,
-    state: State,
-) -> Result<(), EngineError> {
+pub(super) fn put(path: &Path, file: &File, number: u64, bytes: u64, state: State) -> Result<(), EngineError> {
     let inode = examine(path, file)?.ino();
-    let mark = Mark {
-        inode,
-        number,
-        bytes,
-        state,
-    };
+    let mark = Mark { inode, number, bytes, state };
     write(path, file, &print(mark))
 }
 
@@ -149,10 +138,7 @@ pub(super) fn close(path: &Path, file: &File, number: u64) -> Result<(), EngineE
     for _ in 0..TRIES {
         let found = examine(path, file)?;
         let marked = now_ns();
-        let state = State::Closed {
-            changed: change_ns(&found),
-            marked,
-        };
+        let state = State::Closed { changed: change_ns(&found), marked };
         put(path, file, number, found.len(), state)?;
         if is_moment_of(marked, &examine(path, file)?) {
             break;
@@ -174,14 +160,11 @@ fn is_moment_of(marked: i128, found: &Metadata) -> bool {
 }
 
 fn now_ns() -> i128 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_nanos() as i128)
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i128)
 }
 
 fn examine(path: &Path, file: &File) -> Result<Metadata, EngineError> {
-    file.metadata()
-        .map_err(|error| cannot("examine", path, error))
+    file.metadata().map_err(|error| cannot("examine", path, error))
 }
 
 /// Removes the file beside, where there is one of ours.
@@ -197,9 +180,7 @@ pub(super) fn forget(path: &Path) {
 fn write(path: &Path, file: &File, text: &str) -> Result<(), EngineError> {
     match rustix::fs::fsetxattr(file, NAME, text.as_bytes(), XattrFlags::empty()) {
         Ok(()) => Ok(()),
-        Err(Errno::OPNOTSUPP | Errno::PERM | Errno::NOSPC | Errno::RANGE | Errno::INVAL) => {
-            write_beside(path, text)
-        }
+        Err(Errno::OPNOTSUPP | Errno::PERM | Errno::NOSPC | Errno::RANGE | Errno::INVAL) => write_beside(path, text),
         Err(error) => Err(cannot("mark", path, error)),
     }
 }
@@ -235,9 +216,7 @@ fn text_of(path: &Path) -> Option<(String, bool)> {
 
 fn text_in(beside: &Path) -> Option<String> {
     let found = std::fs::symlink_metadata(beside).ok()?;
-    (found.is_file() && found.len() <= MOST_BYTES as u64)
-        .then(|| std::fs::read_to_string(beside).ok())
-        .flatten()
+    (found.is_file() && found.len() <= MOST_BYTES as u64).then(|| std::fs::read_to_string(beside).ok()).flatten()
 }
 
 /// Of this version or the one before.
@@ -263,12 +242,7 @@ fn print(mark: Mark) -> String {
         State::Open => "open".to_owned(),
         State::Closed { changed, marked } => format!("closed={changed},{marked}"),
     };
-    let Mark {
-        inode,
-        number,
-        bytes,
-        ..
-    } = mark;
+    let Mark { inode, number, bytes, .. } = mark;
     format!("{BEGINS}inode={inode} number={number:016x} bytes={bytes} {state}")
 }
 
@@ -283,18 +257,10 @@ fn parse(text: &str) -> Option<Mark> {
         "open" => State::Open,
         other => {
             let (changed, marked) = other.strip_prefix("closed=")?.split_once(',')?;
-            State::Closed {
-                changed: changed.parse().ok()?,
-                marked: marked.parse().ok()?,
-            }
+            State::Closed { changed: changed.parse().ok()?, marked: marked.parse().ok()? }
         }
     };
-    let mark = Mark {
-        inode,
-        number,
-        bytes,
-        state,
-    };
+    let mark = Mark { inode, number, bytes, state };
     words.next().is_none().then_some(mark)
 }
 
@@ -338,10 +304,7 @@ mod tests {
         rest();
         assert_eq!(whose_now(&path), Whose::Ours);
         let copy = place.path().join("copy");
-        let copied = std::process::Command::new("cp")
-            .args(["-a", "--preserve=all"])
-            .args([&path, &copy])
-            .status();
+        let copied = std::process::Command::new("cp").args(["-a", "--preserve=all"]).args([&path, &copy]).status();
         assert!(copied.unwrap().success());
         assert_eq!(whose_now(&copy), Whose::Foreign);
         std::fs::write(&path, b"somebody's own").unwrap();
@@ -365,11 +328,7 @@ mod tests {
             file.write_all_at(&content, 0).unwrap();
             assert_eq!(whose_now(&path), Whose::Ours);
             file.write_all_at(b"somebody", 12_345).unwrap();
-            assert_eq!(
-                whose_now(&path),
-                Whose::Ours,
-                "a few bytes of a sector of ours"
-            );
+            assert_eq!(whose_now(&path), Whose::Ours, "a few bytes of a sector of ours");
             file.write_all_at(&[7; 512], 512 << 10).unwrap();
             assert_eq!(whose_now(&path), Whose::Unproven);
             file.set_len(0).unwrap();
@@ -393,14 +352,7 @@ mod tests {
         crate::payload::proof::stamp(5, &mut content, 0, 0);
         std::fs::write(&path, content).unwrap();
         let inode = std::fs::metadata(&path).unwrap().ino();
-        let mark = |inode| {
-            print(Mark {
-                inode,
-                number: 5,
-                bytes: 4096,
-                state: State::Open,
-            })
-        };
+        let mark = |inode| print(Mark { inode, number: 5, bytes: 4096, state: State::Open });
         write_beside(&path, &mark(inode)).unwrap();
         assert_eq!(whose_now(&path), Whose::Ours);
         write_beside(&path, &mark(inode + 1)).unwrap();

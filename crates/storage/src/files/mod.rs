@@ -38,15 +38,8 @@ pub fn join_errors(mut errors: Vec<EngineError>) -> EngineError {
     {
         return only;
     }
-    let all = errors
-        .iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join("\n");
-    if errors
-        .iter()
-        .all(|error| matches!(error, EngineError::Usage(_)))
-    {
+    let all = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    if errors.iter().all(|error| matches!(error, EngineError::Usage(_))) {
         EngineError::Usage(all)
     } else {
         EngineError::Unusable(all)
@@ -74,10 +67,7 @@ fn cannot(what: &str, path: &Path, source: impl Into<io::Error>) -> EngineError 
             path.display()
         ));
     }
-    EngineError::Io {
-        what: format!("cannot {what} {}", path.display()),
-        source,
-    }
+    EngineError::Io { what: format!("cannot {what} {}", path.display()), source }
 }
 
 /// Bytes for people: the largest binary unit that divides them, or two decimals of the largest

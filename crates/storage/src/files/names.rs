@@ -28,18 +28,12 @@ pub(super) fn of_clone(globals: &[Given], job: &Job, clone: u32) -> Vec<PathBuf>
     }
     let turn = clone as usize % files.directories.len().max(1);
     let directory = files.directories.get(turn).map_or(Path::new(""), |d| d);
-    (0..files.count.max(1))
-        .map(|file| directory.join(made_up(job, clone, file)))
-        .collect()
+    (0..files.count.max(1)).map(|file| directory.join(made_up(job, clone, file))).collect()
 }
 
 /// `nrfiles` where somebody said it: its default does not shorten a list of names.
 fn given_count(globals: &[Given], job: &Job) -> Option<usize> {
-    globals
-        .iter()
-        .chain(&job.given)
-        .any(|(name, _)| name == "nrfiles")
-        .then_some(job.options.files.count as usize)
+    globals.iter().chain(&job.given).any(|(name, _)| name == "nrfiles").then_some(job.options.files.count as usize)
 }
 
 fn made_up(job: &Job, clone: u32, file: u32) -> String {
@@ -72,19 +66,13 @@ mod tests {
     use super::*;
 
     fn job(name: &str, change: impl FnOnce(&mut Job)) -> Job {
-        let mut job = Job {
-            name: name.to_owned(),
-            ..Job::default()
-        };
+        let mut job = Job { name: name.to_owned(), ..Job::default() };
         change(&mut job);
         job
     }
 
     fn names(job: &Job, clone: u32) -> Vec<String> {
-        of_clone(&[], job, clone)
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect()
+        of_clone(&[], job, clone).iter().map(|path| path.display().to_string()).collect()
     }
 
     #[test]

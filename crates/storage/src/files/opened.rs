@@ -83,20 +83,9 @@ impl Drop for Kept {
 /// # Errors
 /// A file that is in use or was replaced since it was planned, a full disk, I/O errors, or
 /// `Interrupted`; files that were begun are gone then.
-pub fn open(
-    plan: FilePlan,
-    invocation: &Invocation,
-    stop: &Stop,
-    steps: &dyn Steps,
-) -> Result<Opened, EngineError> {
+pub fn open(plan: FilePlan, invocation: &Invocation, stop: &Stop, steps: &dyn Steps) -> Result<Opened, EngineError> {
     let held = plan.files.iter().map(|_| Mutex::default()).collect();
-    let mut opened = Opened {
-        plan,
-        jobs: invocation.jobs.clone(),
-        held,
-        complete: false,
-        finished: false,
-    };
+    let mut opened = Opened { plan, jobs: invocation.jobs.clone(), held, complete: false, finished: false };
     // Everything is held before anything is written.
     for place in 0..opened.plan.files.len() {
         opened.hold(place)?;
@@ -121,20 +110,9 @@ impl Opened {
     /// # Errors
     /// Direct I/O that is refused, files that were replaced or cut short meanwhile, I/O errors,
     /// `Interrupted`.
-    pub fn files_of(
-        &self,
-        job: usize,
-        clone: u32,
-        stop: &Stop,
-    ) -> Result<Vec<Arc<DirectFile>>, EngineError> {
-        let places = self
-            .plan
-            .clone_of(job, clone)
-            .map_or(&[][..], |plan| &plan.files);
-        places
-            .iter()
-            .map(|place| self.open_one(*place, job, stop).map(Arc::new))
-            .collect()
+    pub fn files_of(&self, job: usize, clone: u32, stop: &Stop) -> Result<Vec<Arc<DirectFile>>, EngineError> {
+        let places = self.plan.clone_of(job, clone).map_or(&[][..], |plan| &plan.files);
+        places.iter().map(|place| self.open_one(*place, job, stop).map(Arc::new)).collect()
     }
 
     /// The numbers that the content of a clone's files carries, in the order of its plan.
@@ -201,9 +179,7 @@ impl Opened {
     }
 
     fn slot(&mut self, place: usize) -> &mut Held {
-        self.held[place]
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.held[place].get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One file after the other, as fio does it.
@@ -216,8 +192,7 @@ impl Opened {
             let job = plan.job;
             let mut places = plan.files.clone();
             places.retain(|place| {
-                self.plan.files[*place].is_laid_out()
-                    && !std::mem::replace(&mut announced[*place], true)
+                self.plan.files[*place].is_laid_out() && !std::mem::replace(&mut announced[*place], true)
             });
             if places.is_empty() {
                 continue;
@@ -296,11 +271,7 @@ impl Opened {
         let wishes = FileOptions {
             read: true,
             write: writes,
-            direct: if options.files.direct {
-                DirectIo::Required
-            } else {
-                DirectIo::No
-            },
+            direct: if options.files.direct { DirectIo::Required } else { DirectIo::No },
             write_through: match options.files.sync {
                 OpenSync::None => WriteThrough::No,
                 OpenSync::Dsync => WriteThrough::Data,
@@ -320,11 +291,7 @@ impl Opened {
     }
 
     /// Opens the very file that was planned.
-    pub(super) fn open_place(
-        &self,
-        place: usize,
-        wishes: FileOptions,
-    ) -> Result<DirectFile, EngineError> {
+    pub(super) fn open_place(&self, place: usize, wishes: FileOptions) -> Result<DirectFile, EngineError> {
         let file = &self.plan.files[place];
         let identity = self.identity_of(place)?;
         let opened = DirectFile::open_with(&file.resolved, wishes).map_err(failed)?;
@@ -335,9 +302,7 @@ impl Opened {
     /// What the file must be, made now if it was left for now.
     fn identity_of(&self, place: usize) -> Result<Option<(u64, u64)>, EngineError> {
         let file = &self.plan.files[place];
-        let mut held = self.held[place]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held[place].lock().unwrap_or_else(PoisonError::into_inner);
         if file.fill == Fill::AtOpen && held.file.is_none() {
             *held = create(file)?;
             if let Some(kept) = &held.file {
@@ -437,8 +402,7 @@ fn create(file: &PlannedFile) -> Result<Held, EngineError> {
     let path = &file.resolved;
     if file.missing_directories > 0 {
         let directory = directory_of(path);
-        fs::create_dir_all(directory)
-            .map_err(|error| cannot("make the directory", directory, error))?;
+        fs::create_dir_all(directory).map_err(|error| cannot("make the directory", directory, error))?;
     }
     let kept = OpenOptions::new()
         .read(true)
@@ -446,9 +410,7 @@ fn create(file: &PlannedFile) -> Result<Held, EngineError> {
         .create_new(true)
         .open(path)
         .map_err(|error| cannot("create", path, error))?;
-    let metadata = kept
-        .metadata()
-        .map_err(|error| cannot("examine", path, error))?;
+    let metadata = kept.metadata().map_err(|error| cannot("examine", path, error))?;
     let held = Held {
         identity: Some(identity(&metadata)),
         created: true,
@@ -479,9 +441,7 @@ fn hold_file(file: &PlannedFile) -> Result<Held, EngineError> {
         .open(path)
         .map_err(|error| cannot("open", path, error))?;
     lock(&file.path, &kept, FlockOperation::NonBlockingLockExclusive)?;
-    let metadata = kept
-        .metadata()
-        .map_err(|error| cannot("examine", path, error))?;
+    let metadata = kept.metadata().map_err(|error| cannot("examine", path, error))?;
     // Whoever had it since the plan may have replaced or changed it.
     let touched = Some((metadata.ctime(), metadata.ctime_nsec())) != file.touched;
     let unsure = touched || file.target == Target::File(Whose::Held);
@@ -499,37 +459,23 @@ fn hold_file(file: &PlannedFile) -> Result<Held, EngineError> {
         let bytes = file.bytes.max(file.bytes_now);
         marker::put(path, &kept, number, bytes, State::Laying)?;
     }
-    Ok(Held {
-        identity: file.identity,
-        file: Some(Kept(kept)),
-        number,
-        ..Held::default()
-    })
+    Ok(Held { identity: file.identity, file: Some(Kept(kept)), number, ..Held::default() })
 }
 
 /// A file of ours that is only read: nobody of ours may write to it meanwhile.
 fn share_file(file: &PlannedFile) -> Result<Held, EngineError> {
     let kept = File::open(&file.resolved).map_err(|error| cannot("open", &file.resolved, error))?;
     lock(&file.path, &kept, FlockOperation::NonBlockingLockShared)?;
-    Ok(Held {
-        identity: file.identity,
-        file: Some(Kept(kept)),
-        ..Held::default()
-    })
+    Ok(Held { identity: file.identity, file: Some(Kept(kept)), ..Held::default() })
 }
 
 fn hold_device(file: &PlannedFile) -> Result<Held, EngineError> {
     let claim = claim_device(&file.resolved).map_err(failed)?;
-    let metadata =
-        fs::metadata(&file.resolved).map_err(|error| cannot("examine", &file.resolved, error))?;
+    let metadata = fs::metadata(&file.resolved).map_err(|error| cannot("examine", &file.resolved, error))?;
     if Some(identity(&metadata)) != file.identity {
         return Err(changed_meanwhile(&file.path));
     }
-    Ok(Held {
-        identity: file.identity,
-        _claim: Some(claim),
-        ..Held::default()
-    })
+    Ok(Held { identity: file.identity, _claim: Some(claim), ..Held::default() })
 }
 
 fn lock(path: &Path, file: &File, operation: FlockOperation) -> Result<(), EngineError> {
@@ -544,31 +490,14 @@ fn lock(path: &Path, file: &File, operation: FlockOperation) -> Result<(), Engin
 }
 
 fn identity(metadata: &Metadata) -> (u64, u64) {
-    if metadata.file_type().is_block_device() {
-        (u64::MAX, metadata.rdev())
-    } else {
-        (metadata.dev(), metadata.ino())
-    }
+    if metadata.file_type().is_block_device() { (u64::MAX, metadata.rdev()) } else { (metadata.dev(), metadata.ino()) }
 }
 
 /// Whether what was opened is what was planned.
-fn check_same(
-    path: &Path,
-    opened: &DirectFile,
-    expected: Option<(u64, u64)>,
-) -> Result<(), EngineError> {
-    let copy = opened
-        .as_fd()
-        .try_clone_to_owned()
-        .map_err(|error| cannot("examine", path, error))?;
-    let metadata = File::from(copy)
-        .metadata()
-        .map_err(|error| cannot("examine", path, error))?;
-    if Some(identity(&metadata)) == expected {
-        Ok(())
-    } else {
-        Err(changed_meanwhile(path))
-    }
+fn check_same(path: &Path, opened: &DirectFile, expected: Option<(u64, u64)>) -> Result<(), EngineError> {
+    let copy = opened.as_fd().try_clone_to_owned().map_err(|error| cannot("examine", path, error))?;
+    let metadata = File::from(copy).metadata().map_err(|error| cannot("examine", path, error))?;
+    if Some(identity(&metadata)) == expected { Ok(()) } else { Err(changed_meanwhile(path)) }
 }
 
 fn changed_meanwhile(path: &Path) -> EngineError {
@@ -580,8 +509,7 @@ fn changed_meanwhile(path: &Path) -> EngineError {
 
 /// Removes a file, unless another one has its name by now.
 fn remove_if_same(path: &Path, held: &Held) -> Result<(), EngineError> {
-    let same =
-        fs::symlink_metadata(path).is_ok_and(|found| Some(identity(&found)) == held.identity);
+    let same = fs::symlink_metadata(path).is_ok_and(|found| Some(identity(&found)) == held.identity);
     if !same {
         return Ok(());
     }

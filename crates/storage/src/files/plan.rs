@@ -129,11 +129,7 @@ impl PlannedFile {
     /// Resolved name, size, what will happen to it: one line for the plan.
     #[must_use]
     pub fn verdict(&self) -> String {
-        let real = if self.path == self.resolved {
-            String::new()
-        } else {
-            format!("{}, ", self.resolved.display())
-        };
+        let real = if self.path == self.resolved { String::new() } else { format!("{}, ", self.resolved.display()) };
         let kind = match self.target {
             Target::New => "new file".to_owned(),
             Target::File(whose) if whose.is_ours() => {
@@ -147,16 +143,11 @@ impl PlannedFile {
             Fill::Nothing => String::new(),
             Fill::AtOpen => ", made when a job opens it".to_owned(),
             Fill::Allocate => format!(", {} allocated, not filled", bytes_text(self.bytes)),
-            Fill::Write { from } => format!(
-                ", {} written with random data first",
-                bytes_text(self.bytes.saturating_sub(from))
-            ),
+            Fill::Write { from } => {
+                format!(", {} written with random data first", bytes_text(self.bytes.saturating_sub(from)))
+            }
         };
-        let conditioned = if self.preconditioned {
-            ", preconditioned by writing over it at least twice"
-        } else {
-            ""
-        };
+        let conditioned = if self.preconditioned { ", preconditioned by writing over it at least twice" } else { "" };
         let fate = match (self.written, self.is_ours()) {
             (false, _) if self.is_laid_out() => "then only read",
             (false, _) => "only read",
@@ -167,11 +158,7 @@ impl PlannedFile {
             Some(what) if self.written => format!(", which destroys {what}"),
             _ => String::new(),
         };
-        let removed = if self.remove {
-            ", removed at the end"
-        } else {
-            ""
-        };
+        let removed = if self.remove { ", removed at the end" } else { "" };
         format!("{real}{kind}{memory}{made}{conditioned}; {fate}{lost}{removed}")
     }
 }
@@ -180,26 +167,17 @@ impl FilePlan {
     /// The clone's part.
     #[must_use]
     pub fn clone_of(&self, job: usize, clone: u32) -> Option<&ClonePlan> {
-        self.clones
-            .iter()
-            .find(|plan| plan.job == job && plan.clone == clone)
+        self.clones.iter().find(|plan| plan.job == job && plan.clone == clone)
     }
 
     /// The files of a job, each once, as they were named.
     #[must_use]
     pub fn paths_of(&self, job: usize) -> Vec<PathBuf> {
-        let mut places: Vec<usize> = self
-            .clones
-            .iter()
-            .filter(|plan| plan.job == job)
-            .flat_map(|plan| plan.files.iter().copied())
-            .collect();
+        let mut places: Vec<usize> =
+            self.clones.iter().filter(|plan| plan.job == job).flat_map(|plan| plan.files.iter().copied()).collect();
         places.sort_unstable();
         places.dedup();
-        places
-            .iter()
-            .map(|place| self.files[*place].path.clone())
-            .collect()
+        places.iter().map(|place| self.files[*place].path.clone()).collect()
     }
 
     /// First and last byte that the clones of a job use of a file.
@@ -209,12 +187,8 @@ impl FilePlan {
             let ours = |region: &&Region| clone.files[usize::from(region.file)] == place;
             clone.regions.iter().filter(ours)
         });
-        regions.fold((u64::MAX, 0), |(start, end), region| {
-            (
-                start.min(region.start),
-                end.max(region.start + region.bytes),
-            )
-        })
+        regions
+            .fold((u64::MAX, 0), |(start, end), region| (start.min(region.start), end.max(region.start + region.bytes)))
     }
 
     /// The plan for people: a verdict for each file, then the space.
@@ -382,8 +356,7 @@ impl<'a> Planner<'a> {
         let options = &job.options;
         let reads = options.pattern.mode.goes(Way::Read) || options.payload.verify_only;
         let preconditioned = options.precondition.method != Precondition::None;
-        let writes =
-            options.pattern.mode.destroys() && !options.payload.verify_only || preconditioned;
+        let writes = options.pattern.mode.destroys() && !options.payload.verify_only || preconditioned;
         let file = &mut self.plan.files[place];
         if options.pattern.mode.goes(Way::Trim) && file.target != Target::Device {
             self.errors.push(EngineError::Usage(format!(
@@ -423,8 +396,7 @@ impl<'a> Planner<'a> {
             )));
         }
         let allow_mounted = options.files.allow_mounted_write;
-        let note =
-            "allow_mounted_write is accepted, but no option lets assay write to a mounted device";
+        let note = "allow_mounted_write is accepted, but no option lets assay write to a mounted device";
         if allow_mounted && !self.plan.notes[number].iter().any(|known| known == note) {
             self.plan.notes[number].push(note.to_owned());
         }
@@ -448,11 +420,7 @@ impl<'a> Planner<'a> {
         let failed = &self.failed;
         let named = |path: &Path| failed.iter().any(|known| known == path);
         self.errors.extend(self.destroy.unused(&found, &named));
-        if self.errors.is_empty() {
-            Ok(self.plan)
-        } else {
-            Err(self.errors)
-        }
+        if self.errors.is_empty() { Ok(self.plan) } else { Err(self.errors) }
     }
 
     /// Decides what is done to a file, and whether it may be.
@@ -469,11 +437,7 @@ impl<'a> Planner<'a> {
                 "{}: --readonly is set, but assay would first have to write {} there ({} needed, {} there); make the \
                  file beforehand, or leave --readonly out",
                 file.path.display(),
-                if file.target == Target::New {
-                    "the file"
-                } else {
-                    "its end"
-                },
+                if file.target == Target::New { "the file" } else { "its end" },
                 bytes_text(file.bytes),
                 bytes_text(file.bytes_now),
             )));
@@ -492,9 +456,7 @@ impl<'a> Planner<'a> {
             let path = file.path.display();
             let notes = &mut self.plan.notes[file.job];
             if file.in_memory {
-                notes.push(format!(
-                    "{path} is in memory (tmpfs): its figures describe the host, not a device"
-                ));
+                notes.push(format!("{path} is in memory (tmpfs): its figures describe the host, not a device"));
             }
             if file.fill == Fill::Allocate && file.written {
                 notes.push(format!(
@@ -524,11 +486,7 @@ impl<'a> Planner<'a> {
                 What::File { metadata, .. } => metadata.blocks() * 512,
                 _ => 0,
             };
-            let directory = file
-                .resolved
-                .ancestors()
-                .nth(1 + file.missing_directories)
-                .unwrap_or(Path::new("/"));
+            let directory = file.resolved.ancestors().nth(1 + file.missing_directories).unwrap_or(Path::new("/"));
             let needed = file.bytes.saturating_sub(allocated);
             space::add(&mut self.plan.spaces, directory, needed)?;
         }
@@ -549,9 +507,7 @@ fn known_of(path: &Path, found: &Found) -> Known {
 
 fn planned(path: &Path, found: &Found, job: usize) -> PlannedFile {
     let (target, missing_directories) = match found.what {
-        What::Absent {
-            missing_directories,
-        } => (Target::New, missing_directories),
+        What::Absent { missing_directories } => (Target::New, missing_directories),
         What::File { whose, .. } => (Target::File(whose), 0),
         What::Device { .. } => (Target::Device, 0),
     };
@@ -592,8 +548,7 @@ fn fill_of(file: &PlannedFile) -> Result<Fill, EngineError> {
             if !needs_content {
                 return Ok(if short { Fill::Allocate } else { Fill::Nothing });
             }
-            let opened = File::open(&file.resolved)
-                .map_err(|error| cannot("open", &file.resolved, error))?;
+            let opened = File::open(&file.resolved).map_err(|error| cannot("open", &file.resolved, error))?;
             let present = file.bytes_now.min(file.bytes);
             let hole = content::first_hole(&opened, present);
             Ok(match hole {

@@ -15,8 +15,7 @@ use super::regions::smallest_block;
 use super::{bytes_text, cannot, failed};
 use crate::readings::PreconditionReading;
 use assay_block::{
-    BlockError, DirectFile, DirectIo, FileOptions, LaneDone, LaneEngine, Lanes, LanesOptions,
-    UringMode,
+    BlockError, DirectFile, DirectIo, FileOptions, LaneDone, LaneEngine, Lanes, LanesOptions, UringMode,
 };
 use assay_measure::clock::Clock;
 use assay_measure::prng::{Purpose, Stream};
@@ -71,11 +70,7 @@ impl Opened {
             if places.is_empty() {
                 continue;
             }
-            let of = invocation
-                .jobs
-                .iter()
-                .map(|job| job.wave as usize + 1)
-                .max();
+            let of = invocation.jobs.iter().map(|job| job.wave as usize + 1).max();
             let sequence = Sequence::new(self, number, job, &places, of.unwrap_or(1))?;
             readings.push(sequence.run(stop, steps)?);
         }
@@ -86,9 +81,7 @@ impl Opened {
     fn places_to_write(&self, job: usize, done: &mut [bool]) -> Vec<usize> {
         let clones = self.plan().clones.iter().filter(|clone| clone.job == job);
         let places = clones.flat_map(|clone| clone.files.iter().copied());
-        places
-            .filter(|place| !std::mem::replace(&mut done[*place], true))
-            .collect()
+        places.filter(|place| !std::mem::replace(&mut done[*place], true)).collect()
     }
 }
 
@@ -105,21 +98,14 @@ pub fn note(reading: &PreconditionReading) -> String {
         return format!("{filled}.");
     }
     let window = reading.rounds.len().saturating_sub(reading.window as usize);
-    let iops: Vec<String> = reading.rounds[window..]
-        .iter()
-        .map(|iops| format!("{iops:.0}"))
-        .collect();
+    let iops: Vec<String> = reading.rounds[window..].iter().map(|iops| format!("{iops:.0}")).collect();
     let spread = match (reading.excursion_pct, reading.slope_pct) {
-        (Some(excursion), Some(slope)) => format!(
-            ": excursion {excursion:.1} % (20 % allowed), slope {slope:.1} % (10 % allowed)"
-        ),
+        (Some(excursion), Some(slope)) => {
+            format!(": excursion {excursion:.1} % (20 % allowed), slope {slope:.1} % (10 % allowed)")
+        }
         _ => String::new(),
     };
-    let verdict = if reading.attained {
-        "steady state reached"
-    } else {
-        "steady state NOT reached"
-    };
+    let verdict = if reading.attained { "steady state reached" } else { "steady state NOT reached" };
     format!(
         "{filled}, then {} rounds of random writes of {} for {} s each; {verdict}, last rounds {} IOPS{spread}.",
         reading.rounds.len(),
@@ -145,13 +131,7 @@ struct Sequence<'a> {
 }
 
 impl<'a> Sequence<'a> {
-    fn new(
-        opened: &Opened,
-        number: usize,
-        job: &'a Job,
-        places: &[usize],
-        of: usize,
-    ) -> Result<Self, EngineError> {
+    fn new(opened: &Opened, number: usize, job: &'a Job, places: &[usize], of: usize) -> Result<Self, EngineError> {
         let block = smallest_block(job).next_multiple_of(ALIGNMENT);
         let mut files = Vec::new();
         let mut paths = Vec::new();
@@ -165,21 +145,13 @@ impl<'a> Sequence<'a> {
         }
         for (file, place) in places.iter().enumerate() {
             let file = file as u16;
-            let options = FileOptions {
-                read: true,
-                write: true,
-                direct: DirectIo::IfPossible,
-                ..FileOptions::default()
-            };
+            let options =
+                FileOptions { read: true, write: true, direct: DirectIo::IfPossible, ..FileOptions::default() };
             files.push(Arc::new(opened.open_place(*place, options)?));
             let planned = &opened.plan().files[*place];
             paths.push(planned.path.display().to_string());
             let (start, end) = opened.plan().used(number, *place);
-            spans.push(Span {
-                file,
-                start: start.next_multiple_of(ALIGNMENT),
-                end: end - end % ALIGNMENT,
-            });
+            spans.push(Span { file, start: start.next_multiple_of(ALIGNMENT), end: end - end % ALIGNMENT });
         }
         spans.retain(|span| span.end.saturating_sub(span.start) >= block);
         let lane_bytes = FILL_BYTES.max(block) as usize;
@@ -188,10 +160,7 @@ impl<'a> Sequence<'a> {
             job,
             paths,
             files,
-            numbers: places
-                .iter()
-                .map(|place| opened.number_of(*place))
-                .collect(),
+            numbers: places.iter().map(|place| opened.number_of(*place)).collect(),
             spans,
             of,
             clock: Clock::real(),
@@ -215,10 +184,7 @@ impl<'a> Sequence<'a> {
             ..PreconditionReading::default()
         };
         for fill in 1..=FILLS {
-            self.say(
-                steps,
-                &format!("filling {}, {fill} of {FILLS}", bytes_text(bytes)),
-            );
+            self.say(steps, &format!("filling {}, {fill} of {FILLS}", bytes_text(bytes)));
             let rate = self.fill(u64::from(fill), stop)?;
             reading.fill_bytes_per_s.push(rate);
         }
@@ -226,8 +192,7 @@ impl<'a> Sequence<'a> {
             self.rounds(&mut reading, options.round_ns, stop, steps)?;
         }
         for (file, path) in self.files.iter().zip(&self.paths) {
-            file.sync_data()
-                .map_err(|error| EngineError::Unusable(format!("{path}: {error}")))?;
+            file.sync_data().map_err(|error| EngineError::Unusable(format!("{path}: {error}")))?;
         }
         reading.elapsed_ns = self.clock.now_ns() - begun;
         Ok(reading)
@@ -243,9 +208,7 @@ impl<'a> Sequence<'a> {
         let spans = self.spans.clone();
         let mut rest = spans.iter().flat_map(|span| {
             let piece = |at: u64| (span.file, at, FILL_BYTES.min(span.end - at));
-            (span.start..span.end)
-                .step_by(FILL_BYTES as usize)
-                .map(piece)
+            (span.start..span.end).step_by(FILL_BYTES as usize).map(piece)
         });
         let begun = self.clock.now_ns();
         let (_, bytes) = self.pump(pass, stop, &mut |_| rest.next())?;
@@ -262,18 +225,12 @@ impl<'a> Sequence<'a> {
     ) -> Result<(), EngineError> {
         let mut judge = SniaRounds::default();
         let (block, spans, clock) = (self.block, self.spans.clone(), self.clock.clone());
-        let blocks: u64 = spans
-            .iter()
-            .map(|span| (span.end - span.start) / block)
-            .sum();
+        let blocks: u64 = spans.iter().map(|span| (span.end - span.start) / block).sum();
         let mut stream = Stream::new(reading.bytes, 0, Purpose::Sample);
         let mut more = blocks > 0;
         while more {
             let number = judge.rounds().len() + 1;
-            let what = format!(
-                "random writes of {}, round {number} of at most {SNIA_MOST_ROUNDS}",
-                bytes_text(block)
-            );
+            let what = format!("random writes of {}, round {number} of at most {SNIA_MOST_ROUNDS}", bytes_text(block));
             self.say(steps, &what);
             let begun = clock.now_ns();
             let (ios, _) = self.pump(100 + number as u64, stop, &mut |now| {
@@ -374,12 +331,7 @@ fn block_at(spans: &[Span], block: u64, mut number: u64) -> (u16, u64) {
 /// io_uring, or the older interface where that is refused: nothing is measured by it that a job
 /// would report.
 fn open_lanes(files: &[Arc<DirectFile>], lane_bytes: usize) -> Result<Lanes, EngineError> {
-    let options = |engine| LanesOptions {
-        lanes: DEPTH,
-        lane_bytes,
-        files: files.to_vec(),
-        engine,
-    };
+    let options = |engine| LanesOptions { lanes: DEPTH, lane_bytes, files: files.to_vec(), engine };
     match Lanes::open(options(LaneEngine::Uring(UringMode::default()))) {
         Err(BlockError::NoUring { .. }) => Lanes::open(options(LaneEngine::Aio)).map_err(failed),
         outcome => outcome.map_err(failed),
@@ -400,10 +352,7 @@ mod tests {
             fills: 2,
             ..PreconditionReading::default()
         };
-        assert_eq!(
-            note(&reading),
-            "Preconditioned: 3 MiB in /dev/x filled 2 times."
-        );
+        assert_eq!(note(&reading), "Preconditioned: 3 MiB in /dev/x filled 2 times.");
         reading.rounds = vec![90.0, 50.0, 48.0, 50.0, 51.0, 49.0];
         (reading.window, reading.block_bytes, reading.round_s) = (5, 8192, 60.0);
         (reading.excursion_pct, reading.slope_pct) = (Some(6.05), Some(0.8));
@@ -420,9 +369,6 @@ mod tests {
         let span = |file, start, end| Span { file, start, end };
         let spans = [span(0, 8192, 8192 + 3 * 4096), span(1, 0, 10_000)];
         let all: Vec<(u16, u64)> = (0..5).map(|n| block_at(&spans, 4096, n)).collect();
-        assert_eq!(
-            all,
-            [(0, 8192), (0, 12_288), (0, 16_384), (1, 0), (1, 4096)]
-        );
+        assert_eq!(all, [(0, 8192), (0, 12_288), (0, 16_384), (1, 0), (1, 4096)]);
     }
 }

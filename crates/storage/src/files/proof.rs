@@ -65,12 +65,7 @@ fn examine(file: &File, number: u64, bytes: u64) -> io::Result<bool> {
         return Ok(false);
     }
     let end = found.len() - found.len() % sector;
-    let mut look = Look {
-        file,
-        number,
-        buffer: vec![0; READ_BYTES.min(end) as usize],
-        proven: false,
-    };
+    let mut look = Look { file, number, buffer: vec![0; READ_BYTES.min(end) as usize], proven: false };
     if found.blocks().saturating_mul(512) <= WHOLE_BYTES || end <= SAMPLES * SAMPLE_BYTES {
         return Ok(look.is_ours(0, end)? && look.proven);
     }

@@ -32,26 +32,17 @@ impl Destroy {
             let found = look::at(path).map_err(|error| error.to_string());
             (path.clone(), found)
         };
-        Self {
-            named: paths.iter().map(find).collect(),
-        }
+        Self { named: paths.iter().map(find).collect() }
     }
 
     /// Whether this very file or device was named, by whichever of its names.
     pub(super) fn names(&self, file: &Found) -> bool {
-        self.named
-            .iter()
-            .filter_map(|(_, found)| found.as_ref().ok())
-            .any(|named| same(named, file))
+        self.named.iter().filter_map(|(_, found)| found.as_ref().ok()).any(|named| same(named, file))
     }
 
     /// One error for each that is none of the files of the jobs: a mistyped name must not pass
     /// unseen. Jobs that name the same path have said themselves what is wrong with it.
-    pub(super) fn unused(
-        &self,
-        files: &[&Found],
-        named: &dyn Fn(&Path) -> bool,
-    ) -> Vec<EngineError> {
+    pub(super) fn unused(&self, files: &[&Found], named: &dyn Fn(&Path) -> bool) -> Vec<EngineError> {
         let used = |found: &Found| files.iter().any(|file| same(found, file));
         self.named
             .iter()
@@ -104,9 +95,7 @@ pub(super) fn check_write(
                 return Ok(None);
             }
             let why = match whose {
-                Whose::Changed => {
-                    "was made by assay io, but another program has written to it since"
-                }
+                Whose::Changed => "was made by assay io, but another program has written to it since",
                 Whose::Unproven => {
                     "was made by assay io, but a run that wrote to it was killed, or somebody has moved it, linked \
                      it or changed its permissions since, and its content does not prove that no other program has \
@@ -156,12 +145,7 @@ pub(super) fn check_write(
 }
 
 /// A new file must not appear among the files of a database.
-fn check_directory(
-    path: &Path,
-    found: &Found,
-    destroy: bool,
-    host: &Surroundings,
-) -> Result<(), EngineError> {
+fn check_directory(path: &Path, found: &Found, destroy: bool, host: &Surroundings) -> Result<(), EngineError> {
     if destroy {
         return Ok(());
     }
@@ -193,10 +177,7 @@ pub(super) struct Surroundings {
 
 impl Surroundings {
     pub(super) fn new() -> Self {
-        Self {
-            used: OnceCell::new(),
-            databases: RefCell::default(),
-        }
+        Self { used: OnceCell::new(), databases: RefCell::default() }
     }
 
     /// Looked for when the first file asks.
@@ -213,9 +194,7 @@ impl Surroundings {
             return known.clone();
         }
         let found = directory.ancestors().find_map(|ancestor| {
-            let (_, what) = DATABASES
-                .iter()
-                .find(|(name, _)| ancestor.join(name).exists())?;
+            let (_, what) = DATABASES.iter().find(|(name, _)| ancestor.join(name).exists())?;
             Some((ancestor.to_path_buf(), *what))
         });
         let mut databases = self.databases.borrow_mut();
@@ -225,13 +204,6 @@ impl Surroundings {
 }
 
 fn refuse(path: &Path, found: &Found, why: &str) -> EngineError {
-    let real = if path == found.resolved {
-        String::new()
-    } else {
-        format!(" ({})", found.resolved.display())
-    };
-    EngineError::Unusable(format!(
-        "refusing to write to {}{real}: {why}",
-        path.display()
-    ))
+    let real = if path == found.resolved { String::new() } else { format!(" ({})", found.resolved.display()) };
+    EngineError::Unusable(format!("refusing to write to {}{real}: {why}", path.display()))
 }

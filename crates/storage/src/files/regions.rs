@@ -53,11 +53,7 @@ pub(super) fn of_clone(job: &Job, clone: u32, files: &[Known]) -> Result<Share, 
             ));
             continue;
         }
-        share.regions.push(Region {
-            file: index,
-            start,
-            bytes,
-        });
+        share.regions.push(Region { file: index, start, bytes });
     }
     if share.regions.is_empty() {
         return Err(usage(
@@ -69,8 +65,7 @@ pub(super) fn of_clone(job: &Job, clone: u32, files: &[Known]) -> Result<Share, 
         ));
     }
     let all: u64 = share.regions.iter().map(|region| region.bytes).sum();
-    if let (Some(_), Some(Amount::Bytes(size))) =
-        (job.options.files.file_size, job.options.files.size)
+    if let (Some(_), Some(Amount::Bytes(size))) = (job.options.files.file_size, job.options.files.size)
         && size > 0
         && size < all
     {
@@ -97,12 +92,9 @@ fn start_of(job: &Job, clone: u32, file: &Known, block: u64) -> u64 {
     let options = &job.options.files;
     let bytes = |amount: Amount| match amount {
         Amount::Bytes(bytes) => bytes,
-        Amount::Percent(percent) => {
-            percent_of(file.bytes.unwrap_or(0), percent).next_multiple_of(block)
-        }
+        Amount::Percent(percent) => percent_of(file.bytes.unwrap_or(0), percent).next_multiple_of(block),
     };
-    bytes(options.offset)
-        .saturating_add(bytes(options.offset_increment).saturating_mul(u64::from(clone)))
+    bytes(options.offset).saturating_add(bytes(options.offset_increment).saturating_mul(u64::from(clone)))
 }
 
 fn percent_of(bytes: u64, percent: u32) -> u64 {
@@ -110,22 +102,13 @@ fn percent_of(bytes: u64, percent: u32) -> u64 {
 }
 
 /// Bytes of the region of one file.
-fn bytes_of(
-    job: &Job,
-    index: u16,
-    files: u64,
-    file: &Known,
-    start: u64,
-    block: u64,
-) -> Result<u64, EngineError> {
+fn bytes_of(job: &Job, index: u16, files: u64, file: &Known, start: u64, block: u64) -> Result<u64, EngineError> {
     let path = file.path.display();
     let options = &job.options.files;
     let behind_end = |real: u64| {
         usage(
             job,
-            &format!(
-                "you need to specify valid offset=: {path} has {real} bytes, the region would begin at {start}"
-            ),
+            &format!("you need to specify valid offset=: {path} has {real} bytes, the region would begin at {start}"),
         )
     };
     // A device, or a file whose own size decides.
@@ -136,17 +119,11 @@ fn bytes_of(
     let wanted = match (options.file_size, options.size) {
         (Some(range), _) => {
             let size = file_size(range, index, block);
-            return size
-                .checked_sub(start)
-                .filter(|rest| *rest > 0)
-                .ok_or_else(|| behind_end(size));
+            return size.checked_sub(start).filter(|rest| *rest > 0).ok_or_else(|| behind_end(size));
         }
         (None, Some(Amount::Bytes(bytes))) if bytes > 0 => bytes / files.max(1),
         (None, Some(Amount::Percent(percent))) if percent > 100 => {
-            return Err(usage(
-                job,
-                &format!("size={percent}%: the largest possible part of a file is 100%"),
-            ));
+            return Err(usage(job, &format!("size={percent}%: the largest possible part of a file is 100%")));
         }
         (None, size) => match (file.bytes, size) {
             (None | Some(0), _) => return Err(no_size(job, file)),
@@ -163,17 +140,10 @@ fn bytes_of(
 }
 
 fn no_size(job: &Job, file: &Known) -> EngineError {
-    let why = if file.bytes.is_none() {
-        "does not exist"
-    } else {
-        "is empty"
-    };
+    let why = if file.bytes.is_none() { "does not exist" } else { "is empty" };
     usage(
         job,
-        &format!(
-            "you need to specify size=: {} {why}, so that its size in bytes is not known",
-            file.path.display()
-        ),
+        &format!("you need to specify size=: {} {why}, so that its size in bytes is not known", file.path.display()),
     )
 }
 
@@ -199,11 +169,7 @@ pub(super) fn needs_files(job: &Job) -> bool {
 
 /// A file that is never opened.
 pub(super) fn imagined(path: &Path) -> Known {
-    Known {
-        path: path.to_path_buf(),
-        bytes: None,
-        device: false,
-    }
+    Known { path: path.to_path_buf(), bytes: None, device: false }
 }
 
 #[cfg(test)]
@@ -212,20 +178,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn job(change: impl FnOnce(&mut Job)) -> Job {
-        let mut job = Job {
-            name: "j".to_owned(),
-            ..Job::default()
-        };
+        let mut job = Job { name: "j".to_owned(), ..Job::default() };
         change(&mut job);
         job
     }
 
     fn file(bytes: impl Into<Option<u64>>) -> Known {
-        Known {
-            path: "f".into(),
-            bytes: bytes.into(),
-            device: false,
-        }
+        Known { path: "f".into(), bytes: bytes.into(), device: false }
     }
 
     const M: u64 = 1 << 20;
@@ -276,10 +235,7 @@ mod tests {
             job.options.files.size = Some(Amount::Bytes(2 * M));
             job.options.files.offset = Amount::Bytes(M / 2);
         });
-        let device = Known {
-            device: true,
-            ..file(M)
-        };
+        let device = Known { device: true, ..file(M) };
         assert_eq!(one(&larger, 0, device), (M / 2, M / 2));
         let share = of_clone(&larger, 0, &[file(M)]).unwrap();
         assert_eq!(share.ends, [M / 2 + 2 * M]);

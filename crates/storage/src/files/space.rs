@@ -22,23 +22,14 @@ pub(super) struct Space {
 ///
 /// # Errors
 /// The file system cannot be asked.
-pub(super) fn add(
-    spaces: &mut Vec<Space>,
-    directory: &Path,
-    needed: u64,
-) -> Result<(), EngineError> {
+pub(super) fn add(spaces: &mut Vec<Space>, directory: &Path, needed: u64) -> Result<(), EngineError> {
     let failed = |error| cannot("find the free space of", directory, error);
     let device = rustix::fs::stat(directory).map_err(failed)?.st_dev;
     if let Some(space) = spaces.iter_mut().find(|space| space.device == device) {
         space.needed = space.needed.saturating_add(needed);
         return Ok(());
     }
-    spaces.push(Space {
-        directory: directory.to_path_buf(),
-        needed,
-        room: Room::of(directory)?,
-        device,
-    });
+    spaces.push(Space { directory: directory.to_path_buf(), needed, room: Room::of(directory)?, device });
     Ok(())
 }
 

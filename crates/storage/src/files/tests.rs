@@ -36,10 +36,7 @@ impl Steps for Told {
 }
 
 fn job(mode: Mode, file: &Path, bytes: u64) -> Job {
-    let mut job = Job {
-        name: "j".to_owned(),
-        ..Job::default()
-    };
+    let mut job = Job { name: "j".to_owned(), ..Job::default() };
     job.options.clones = 1;
     job.options.pattern.mode = mode;
     job.options.files.names = vec![file.to_path_buf()];
@@ -50,10 +47,7 @@ fn job(mode: Mode, file: &Path, bytes: u64) -> Job {
 }
 
 fn of(jobs: Vec<Job>) -> Invocation {
-    Invocation {
-        jobs,
-        ..Invocation::default()
-    }
+    Invocation { jobs, ..Invocation::default() }
 }
 
 fn one(mode: Mode, file: &Path, bytes: u64) -> Invocation {
@@ -87,19 +81,14 @@ fn a_missing_file_is_laid_out_once_with_random_data_and_is_ours_from_then_on() {
     assert!(!path.exists(), "planning touches nothing");
     let told = Told::default();
     let opened = open(planned, &invocation, &Stop::new(), &told).unwrap();
-    assert_eq!(
-        *told.steps.lock().unwrap(),
-        ["j: Laying out IO file (1 file / 3MiB)"]
-    );
+    assert_eq!(*told.steps.lock().unwrap(), ["j: Laying out IO file (1 file / 3MiB)"]);
     let files = opened.files_of(0, 2, &Stop::new()).unwrap();
     assert_eq!(files[0].len().unwrap(), 3 * MIB + 5000);
     opened.finish().unwrap();
     let content = fs::read(&path).unwrap();
     // Random bytes: every value about as often, no block twice.
     let mut counts = [0_u32; 256];
-    content
-        .iter()
-        .for_each(|byte| counts[usize::from(*byte)] += 1);
+    content.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
     let mean = content.len() as u32 / 256;
     assert!(counts.iter().all(|count| count.abs_diff(mean) < mean / 10));
     let blocks: std::collections::HashSet<&[u8]> = content.chunks(4096).collect();
@@ -174,11 +163,7 @@ fn a_layout_has_the_content_that_the_job_s_buffers_have() {
     let mut half = one(Mode::Read, &path, MIB);
     half.jobs[0].options.payload.compress_percent = 50;
     run(&half);
-    let zeroes = fs::read(&path)
-        .unwrap()
-        .iter()
-        .filter(|byte| **byte == 0)
-        .count() as u64;
+    let zeroes = fs::read(&path).unwrap().iter().filter(|byte| **byte == 0).count() as u64;
     assert!((MIB / 2..MIB * 52 / 100).contains(&zeroes), "{zeroes}");
     let path = place.path().join("pattern");
     let mut pattern = one(Mode::Read, &path, MIB + 100);
@@ -200,10 +185,7 @@ fn made_up_names_are_private_and_unlinked_files_are_gone_at_the_end() {
     options.clones = 2;
     options.files.count = 2;
     let opened = opened(&invocation);
-    let mut names: Vec<PathBuf> = fs::read_dir(place.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut names: Vec<PathBuf> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.sort();
     let expected = ["j.0.0", "j.0.1", "j.1.0", "j.1.1"].map(|name| place.path().join(name));
     assert_eq!(names, expected);

@@ -61,10 +61,7 @@ impl Reading {
     /// One more error.
     pub(super) fn refuse(&mut self, origin: &str, what: impl Into<String>) {
         if self.errors.len() < MOST_ERRORS {
-            self.errors.push(SpecError {
-                origin: origin.to_owned(),
-                what: what.into(),
-            });
+            self.errors.push(SpecError { origin: origin.to_owned(), what: what.into() });
         }
     }
 

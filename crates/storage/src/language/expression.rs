@@ -7,11 +7,7 @@ use super::number::{Read, with_unit};
 /// # Errors
 /// Says what is wrong.
 pub(super) fn evaluate(text: &str, decimal: bool) -> Read<u64> {
-    let mut parser = Parser {
-        rest: text,
-        decimal,
-        depth: 0,
-    };
+    let mut parser = Parser { rest: text, decimal, depth: 0 };
     let result = parser.sum()?;
     parser.skip();
     if !parser.rest.is_empty() {
@@ -85,8 +81,7 @@ impl Parser<'_> {
         let exponent = self.power()?;
         self.depth -= 1;
         let exponent = u32::try_from(exponent).map_err(|_| "has a bad exponent")?;
-        base.checked_pow(exponent)
-            .ok_or_else(|| "is too large".into())
+        base.checked_pow(exponent).ok_or_else(|| "is too large".into())
     }
 
     fn atom(&mut self) -> Read<i128> {
@@ -100,17 +95,10 @@ impl Parser<'_> {
             self.deeper()?;
             let value = self.sum()?;
             self.depth -= 1;
-            return if self.take(')') {
-                Ok(value)
-            } else {
-                Err("has an open parenthesis".into())
-            };
+            return if self.take(')') { Ok(value) } else { Err("has an open parenthesis".into()) };
         }
         self.skip();
-        let end = self
-            .rest
-            .find(|letter: char| !letter.is_ascii_alphanumeric())
-            .unwrap_or(self.rest.len());
+        let end = self.rest.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(self.rest.len());
         if end == 0 {
             return Err("has an incomplete expression".into());
         }

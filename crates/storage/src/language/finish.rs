@@ -14,11 +14,7 @@ pub(super) struct Finished {
 
 /// Settles what depends on several options.
 pub(super) fn finish(draft: Draft, readonly: bool) -> Finished {
-    let mut finished = Finished {
-        notes: draft.notes.clone(),
-        options: draft.options.clone(),
-        errors: Vec::new(),
-    };
+    let mut finished = Finished { notes: draft.notes.clone(), options: draft.options.clone(), errors: Vec::new() };
     blocks(&draft, &mut finished);
     depths(&mut finished.options);
     rates(&mut finished);
@@ -32,14 +28,9 @@ pub(super) fn finish(draft: Draft, readonly: bool) -> Finished {
     if !matches!(options.pattern.distribution, Distribution::Random) {
         options.pattern.no_map = true;
     }
-    options.files.open_at_once = options
-        .files
-        .open_at_once
-        .filter(|open| *open < options.files.count);
+    options.files.open_at_once = options.files.open_at_once.filter(|open| *open < options.files.count);
     if readonly && options.pattern.mode.destroys() {
-        finished
-            .errors
-            .push("trim and write operations are not allowed with the --readonly parameter".into());
+        finished.errors.push("trim and write operations are not allowed with the --readonly parameter".into());
     }
     finished
 }
@@ -103,50 +94,33 @@ fn shared_out(split: &[(u64, Option<u32>)]) -> Result<Vec<(u32, u32)>, String> {
 fn depths(options: &mut Options) {
     let pace = &mut options.pace;
     let depth = pace.depth;
-    pace.batch_submit = pace
-        .batch_submit
-        .map(|batch| if batch == 0 { depth } else { batch.min(depth) });
+    pace.batch_submit = pace.batch_submit.map(|batch| if batch == 0 { depth } else { batch.min(depth) });
     pace.batch_complete_min = pace.batch_complete_min.map(|least| least.min(depth));
-    pace.batch_complete_max = pace
-        .batch_complete_max
-        .map(|most| most.clamp(pace.batch_complete_min.unwrap_or(1).max(1), depth.max(1)));
+    pace.batch_complete_max =
+        pace.batch_complete_max.map(|most| most.clamp(pace.batch_complete_min.unwrap_or(1).max(1), depth.max(1)));
     pace.depth_low = pace.depth_low.filter(|low| *low > 0 && *low < depth);
 }
 
 fn rates(finished: &mut Finished) {
     let pace = &mut finished.options.pace;
-    for rate in [
-        &mut pace.rate,
-        &mut pace.rate_min,
-        &mut pace.rate_iops,
-        &mut pace.rate_iops_min,
-    ] {
+    for rate in [&mut pace.rate, &mut pace.rate_min, &mut pace.rate_iops, &mut pace.rate_iops_min] {
         for one in rate.iter_mut() {
             *one = one.filter(|rate| *rate > 0);
         }
     }
     let any = |rates: &[Option<u64>]| rates.iter().any(Option::is_some);
     if any(&pace.rate) && any(&pace.rate_iops) {
-        finished
-            .errors
-            .push("rate and rate_iops are mutually exclusive; leave one out".into());
+        finished.errors.push("rate and rate_iops are mutually exclusive; leave one out".into());
     }
     for (way, direction) in Way::ALL.iter().zip(0..DIRECTIONS) {
         for (name, rate, least) in [
             ("rate", pace.rate[direction], pace.rate_min[direction]),
-            (
-                "rate_iops",
-                pace.rate_iops[direction],
-                pace.rate_iops_min[direction],
-            ),
+            ("rate_iops", pace.rate_iops[direction], pace.rate_iops_min[direction]),
         ] {
             if let (Some(rate), Some(least)) = (rate, least)
                 && least > rate
             {
-                finished.errors.push(format!(
-                    "{name}_min={least} is above {name}={rate} ({})",
-                    way.name()
-                ));
+                finished.errors.push(format!("{name}_min={least} is above {name}={rate} ({})", way.name()));
             }
         }
     }
@@ -156,9 +130,7 @@ fn times(finished: &mut Finished) {
     let pace = &mut finished.options.pace;
     if pace.time_based && pace.runtime_ns.is_none() {
         pace.time_based = false;
-        finished
-            .notes
-            .push("time_based has no effect without runtime".into());
+        finished.notes.push("time_based has no effect without runtime".into());
     }
     pace.think_spin_ns = pace.think_spin_ns.min(pace.think_ns);
 }
@@ -177,18 +149,12 @@ fn trims(finished: &mut Finished) {
             mode.trims_and_writes() && written != trimmed,
             "writes what it trimmed, so both need the same block size: give bs one value",
         ),
-        (
-            pattern.blocks_by_sequence,
-            "does not go with bs_is_seq_rand",
-        ),
+        (pattern.blocks_by_sequence, "does not go with bs_is_seq_rand"),
         (
             options.payload.verify != Verify::None,
             "does not go with verify: what a trimmed block holds is up to the device",
         ),
-        (
-            options.ring.polled,
-            "does not go with hipri: trims are not polled for",
-        ),
+        (options.ring.polled, "does not go with hipri: trims are not polled for"),
     ];
     let wrong = wrong.into_iter().filter(|(found, _)| *found);
     let named = wrong.map(|(_, why)| format!("rw={} {why}", mode.name()));
@@ -207,10 +173,7 @@ fn latency_goal(finished: &mut Finished) {
             goal.window_ns == 0,
             "latency_target needs latency_window, the time for which each depth is tried, such as latency_window=5s",
         ),
-        (
-            options.measure.no_lat,
-            "latency_target needs latencies: leave out disable_lat and gtod_reduce",
-        ),
+        (options.measure.no_lat, "latency_target needs latencies: leave out disable_lat and gtod_reduce"),
         (
             options.payload.verify != Verify::None,
             "latency_target repeats its I/Os until a depth is found: verify in a job of its own",
@@ -224,8 +187,7 @@ fn latency_goal(finished: &mut Finished) {
 fn payload(finished: &mut Finished) {
     let options = &mut finished.options;
     let payload = &mut options.payload;
-    if payload.verify != Verify::None || payload.compress_percent > 0 || payload.dedupe_percent > 0
-    {
+    if payload.verify != Verify::None || payload.compress_percent > 0 || payload.dedupe_percent > 0 {
         payload.refill = true;
     }
     if payload.verify == Verify::None {
@@ -260,14 +222,10 @@ fn engine(draft: &Draft, finished: &mut Finished) {
             continue;
         }
         if *own || !draft.own_engine {
-            finished
-                .errors
-                .push(format!("{name} is not an option of ioengine={named}"));
+            finished.errors.push(format!("{name} is not an option of ioengine={named}"));
         } else {
             // The options for all were of another engine, which this job left.
-            finished
-                .notes
-                .push(format!("{name} has no effect with ioengine={named}"));
+            finished.notes.push(format!("{name} has no effect with ioengine={named}"));
         }
     }
     let calls = matches!(engine, IoEngine::Psync | IoEngine::Pvsync2);

@@ -82,8 +82,7 @@ fn everything() -> String {
 
 fn explain(name: &str) -> Result<String, String> {
     table::find(name).map(explained).ok_or_else(|| {
-        let near = table::nearest_name(name)
-            .map_or(String::new(), |near| format!("; did you mean {near}?"));
+        let near = table::nearest_name(name).map_or(String::new(), |near| format!("; did you mean {near}?"));
         format!("unknown option {name}{near}")
     })
 }
@@ -94,19 +93,12 @@ fn explained(option: &OptionDef) -> String {
         let _ = writeln!(text, "  also: {}", option.aliases.join(", "));
     }
     let _ = writeln!(text, "  value: {}", option.kind);
-    let default = if option.default.is_empty() {
-        "none"
-    } else {
-        option.default
-    };
+    let default = if option.default.is_empty() { "none" } else { option.default };
     let _ = writeln!(text, "  default: {default}");
     let engines = table::engines_of(option);
     if !engines.is_empty() {
-        let names: Vec<_> = ENGINES
-            .iter()
-            .filter(|(_, _, engine)| engines.contains(engine))
-            .map(|(name, ..)| *name)
-            .collect();
+        let names: Vec<_> =
+            ENGINES.iter().filter(|(_, _, engine)| engines.contains(engine)).map(|(name, ..)| *name).collect();
         let _ = writeln!(text, "  engines: {}", names.join(", "));
     }
     match option.usage {
@@ -124,27 +116,11 @@ fn explained(option: &OptionDef) -> String {
 use crate::spec::IoEngine;
 
 const ENGINES: &[(&str, &str, IoEngine)] = &[
-    (
-        "io_uring",
-        "Requests through a shared ring",
-        IoEngine::IoUring,
-    ),
-    (
-        "libaio",
-        "Requests by io_submit and io_getevents",
-        IoEngine::Libaio,
-    ),
-    (
-        "psync",
-        "pread and pwrite; also sync, vsync, pvsync",
-        IoEngine::Psync,
-    ),
+    ("io_uring", "Requests through a shared ring", IoEngine::IoUring),
+    ("libaio", "Requests by io_submit and io_getevents", IoEngine::Libaio),
+    ("psync", "pread and pwrite; also sync, vsync, pvsync", IoEngine::Psync),
     ("pvsync2", "preadv2 and pwritev2", IoEngine::Pvsync2),
-    (
-        "null",
-        "Completes at once, without the kernel",
-        IoEngine::Null,
-    ),
+    ("null", "Completes at once, without the kernel", IoEngine::Null),
     ("nop", "No-op requests through a real ring", IoEngine::Nop),
 ];
 
@@ -165,10 +141,7 @@ fn engine_options(asked: &str) -> Result<String, String> {
     };
     let Some((_, _, engine)) = ENGINES.iter().find(|(known, ..)| *known == name) else {
         let names: Vec<_> = ENGINES.iter().map(|(name, ..)| *name).collect();
-        return Err(format!(
-            "there is no engine {name}; the engines are {}",
-            names.join(", ")
-        ));
+        return Err(format!("there is no engine {name}; the engines are {}", names.join(", ")));
     };
     if let Some(option) = option {
         return explain(option);
@@ -208,12 +181,7 @@ pub fn command_line(invocation: &Invocation) -> String {
         };
         // The last name is the one that holds.
         line.push(word(&("name".to_owned(), Some(job.name.clone()))));
-        line.extend(
-            job.given
-                .iter()
-                .filter(|(name, _)| name != "name")
-                .map(word),
-        );
+        line.extend(job.given.iter().filter(|(name, _)| name != "name").map(word));
     }
     let lines: Vec<String> = lines.iter().map(|line| line.join(" ")).collect();
     lines.join("\n")

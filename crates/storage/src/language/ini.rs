@@ -37,28 +37,16 @@ struct Parser<'a> {
 
 /// The sections of a job file; `-` is standard input.
 pub(super) fn read(name: &str, world: &World<'_>, reading: &mut Reading) -> Vec<Section> {
-    let text = if name == "-" {
-        (world.stdin)()
-    } else {
-        (world.read_file)(Path::new(name))
-    };
+    let text = if name == "-" { (world.stdin)() } else { (world.read_file)(Path::new(name)) };
     let label = if name == "-" { "standard input" } else { name };
     let text = match text {
         Ok(text) => text,
         Err(error) => {
-            reading.refuse(
-                &format!("job file {label}"),
-                format!("cannot read it: {error}"),
-            );
+            reading.refuse(&format!("job file {label}"), format!("cannot read it: {error}"));
             return Vec::new();
         }
     };
-    let mut parser = Parser {
-        world,
-        reading,
-        sections: Vec::new(),
-        included: 0,
-    };
+    let mut parser = Parser { world, reading, sections: Vec::new(), included: 0 };
     parser.lines(label, &text, 0);
     parser.sections
 }
@@ -86,30 +74,19 @@ impl Parser<'_> {
 
     fn title(&mut self, rest: &str, origin: String, depth: u32) {
         if depth > 0 {
-            self.reading.refuse(
-                &origin,
-                "a section in an included file; an include may contain only keys",
-            );
+            self.reading.refuse(&origin, "a section in an included file; an include may contain only keys");
             return;
         }
         // A title may hold brackets; fio takes what is before the last one.
         let Some((title, behind)) = rest.rsplit_once(']') else {
-            self.reading
-                .refuse(&origin, format!("[{rest} has no closing bracket"));
+            self.reading.refuse(&origin, format!("[{rest} has no closing bracket"));
             return;
         };
         if title.trim().is_empty() || !behind.trim().is_empty() {
-            self.reading.refuse(
-                &origin,
-                format!("[{rest} is not a section title such as [job]"),
-            );
+            self.reading.refuse(&origin, format!("[{rest} is not a section title such as [job]"));
             return;
         }
-        self.sections.push(Section {
-            title: title.to_owned(),
-            origin,
-            entries: Vec::new(),
-        });
+        self.sections.push(Section { title: title.to_owned(), origin, entries: Vec::new() });
     }
 
     fn entry(&mut self, line: &str, origin: String) {
@@ -119,37 +96,24 @@ impl Parser<'_> {
         };
         let value = value.map(|value| self.expand(value));
         match self.sections.last_mut() {
-            Some(section) => section.entries.push(Entry {
-                key: key.to_owned(),
-                value,
-                origin,
-            }),
-            None => self
-                .reading
-                .refuse(&origin, format!("{line} is before any [section]")),
+            Some(section) => section.entries.push(Entry { key: key.to_owned(), value, origin }),
+            None => self.reading.refuse(&origin, format!("{line} is before any [section]")),
         }
     }
 
     /// The file is looked for as named, then beside the file that names it.
     fn include(&mut self, from: &str, name: &str, origin: &str, depth: u32) {
         if self.sections.is_empty() {
-            self.reading
-                .refuse(origin, format!("include {name} is before any [section]"));
+            self.reading.refuse(origin, format!("include {name} is before any [section]"));
             return;
         }
         if depth == DEEPEST_INCLUDE || self.included == MOST_INCLUDES {
-            self.reading.refuse(
-                origin,
-                format!("include {name}: includes are nested too deeply, or too many"),
-            );
+            self.reading.refuse(origin, format!("include {name}: includes are nested too deeply, or too many"));
             return;
         }
         self.included += 1;
         let name = self.variables(name);
-        let beside: PathBuf = Path::new(from)
-            .parent()
-            .unwrap_or(Path::new(""))
-            .join(&name);
+        let beside: PathBuf = Path::new(from).parent().unwrap_or(Path::new("")).join(&name);
         let here = (self.world.read_file)(Path::new(&name));
         let (path, text) = match here {
             Ok(text) => (name.clone(), Ok(text)),
@@ -160,9 +124,7 @@ impl Parser<'_> {
         };
         match text {
             Ok(text) => self.lines(&path, &text, depth + 1),
-            Err(error) => self
-                .reading
-                .refuse(origin, format!("include {name}: cannot read it: {error}")),
+            Err(error) => self.reading.refuse(origin, format!("include {name}: cannot read it: {error}")),
         }
     }
 

@@ -84,13 +84,8 @@ fn memory_mib() -> Option<u64> {
 pub fn parse(words: &[String], world: &World<'_>) -> Result<Invocation, Vec<SpecError>> {
     let mut reading = Reading::default();
     let words = words::read(words, &mut reading);
-    let mut builder = Builder {
-        reading,
-        world,
-        defaults: Draft::default(),
-        global_options: Vec::new(),
-        jobs: Vec::new(),
-    };
+    let mut builder =
+        Builder { reading, world, defaults: Draft::default(), global_options: Vec::new(), jobs: Vec::new() };
     builder.command_line(&words.words);
     builder.job_files(&words.words, &words.sections);
     builder.done()
@@ -165,9 +160,7 @@ impl Builder<'_> {
             }
             if place > 0 {
                 if !self.global_options.is_empty() {
-                    self.reading.note(format!(
-                        "options for all jobs end before the job file {name}, as in fio"
-                    ));
+                    self.reading.note(format!("options for all jobs end before the job file {name}, as in fio"));
                 }
                 self.defaults = Draft::default();
                 self.global_options.clear();
@@ -182,12 +175,8 @@ impl Builder<'_> {
             if !global && !wanted.is_empty() && !wanted.contains(&section.title) {
                 continue;
             }
-            let mut begun = Begun {
-                name: section.title,
-                origin: section.origin,
-                given: Vec::new(),
-                draft: self.defaults.begin(),
-            };
+            let mut begun =
+                Begun { name: section.title, origin: section.origin, given: Vec::new(), draft: self.defaults.begin() };
             if !global && wall {
                 begun.draft.options.stonewall = true;
                 wall = false;
@@ -210,25 +199,16 @@ impl Builder<'_> {
                 return;
             }
             let Some(option) = table::find(&entry.key) else {
-                let near = table::nearest_name(&entry.key)
-                    .map_or(String::new(), |near| format!("; did you mean {near}?"));
-                self.reading
-                    .refuse(&entry.origin, format!("unknown option {}{near}", entry.key));
+                let near =
+                    table::nearest_name(&entry.key).map_or(String::new(), |near| format!("; did you mean {near}?"));
+                self.reading.refuse(&entry.origin, format!("unknown option {}{near}", entry.key));
                 continue;
             };
             if option.name == "name" {
                 begun.name = entry.value.clone().unwrap_or_default();
             }
-            set(
-                &mut begun.draft,
-                option,
-                entry.value.as_deref(),
-                &entry.origin,
-                &mut self.reading,
-            );
-            begun
-                .given
-                .push((option.name.to_owned(), entry.value.clone()));
+            set(&mut begun.draft, option, entry.value.as_deref(), &entry.origin, &mut self.reading);
+            begun.given.push((option.name.to_owned(), entry.value.clone()));
         }
     }
 
@@ -236,25 +216,18 @@ impl Builder<'_> {
     fn judge(&mut self, begun: Begun) {
         let finished = finish::finish(begun.draft, self.reading.output.readonly);
         for what in finished.errors {
-            self.reading
-                .refuse(&begun.origin, format!("job {}: {what}", begun.name));
+            self.reading.refuse(&begun.origin, format!("job {}: {what}", begun.name));
         }
         for note in finished.notes {
             self.reading.note(note);
         }
         let options = finished.options;
         if let Some(first) = &options.pace.wait_for
-            && !self
-                .jobs
-                .iter()
-                .any(|job| job.name == *first && job.name != begun.name)
+            && !self.jobs.iter().any(|job| job.name == *first && job.name != begun.name)
         {
             self.reading.refuse(
                 &begun.origin,
-                format!(
-                    "job {}: wait_for={first}: no other job of this name is defined before it",
-                    begun.name
-                ),
+                format!("job {}: wait_for={first}: no other job of this name is defined before it", begun.name),
             );
         }
         let inherited = self.global_options.clone();
@@ -278,19 +251,13 @@ impl Builder<'_> {
 
     fn done(mut self) -> Result<Invocation, Vec<SpecError>> {
         if self.jobs.is_empty() && self.reading.errors.is_empty() {
-            self.reading.refuse(
-                ORIGIN,
-                "there is no job: define one with --name=JOB and its options, or name a job file",
-            );
+            self.reading
+                .refuse(ORIGIN, "there is no job: define one with --name=JOB and its options, or name a job file");
         }
         if !self.reading.errors.is_empty() {
             return Err(self.reading.errors);
         }
-        Ok(Invocation {
-            global_options: self.global_options,
-            jobs: self.jobs,
-            output: self.reading.output,
-        })
+        Ok(Invocation { global_options: self.global_options, jobs: self.jobs, output: self.reading.output })
     }
 }
 
@@ -305,27 +272,14 @@ fn rank(key: &str) -> u32 {
 }
 
 /// Gives an option its value.
-fn set(
-    draft: &mut Draft,
-    option: &OptionDef,
-    text: Option<&str>,
-    origin: &str,
-    reading: &mut Reading,
-) {
+fn set(draft: &mut Draft, option: &OptionDef, text: Option<&str>, origin: &str, reading: &mut Reading) {
     let said = match text {
         Some(text) => format!("{}={text}", option.name),
         None => option.name.to_owned(),
     };
-    let value = Value {
-        text,
-        kind: option.kind,
-        decimal: draft.decimal,
-    };
+    let value = Value { text, kind: option.kind, decimal: draft.decimal };
     if text == Some("") || (text.is_none() && !option.kind.may_be_bare()) {
-        reading.refuse(
-            origin,
-            format!("{} needs a value ({})", option.name, option.kind),
-        );
+        reading.refuse(origin, format!("{} needs a value ({})", option.name, option.kind));
         return;
     }
     let done = match option.usage {
@@ -337,9 +291,7 @@ fn set(
         }
         Use::Accepted(_) if text == Some(option.default) => value.check(),
         Use::Accepted(why) => value.check().map(|()| {
-            draft
-                .notes
-                .push(format!("{} has no effect: {why}", option.name));
+            draft.notes.push(format!("{} has no effect: {why}", option.name));
         }),
         // Its default asks for nothing: files written out in full are not refused for it.
         Use::Refused(_) if !option.default.is_empty() && text == Some(option.default) => Ok(()),

@@ -6,12 +6,9 @@ pub(super) type Read<T> = Result<T, String>;
 /// A whole number: decimal or `0x` hexadecimal, with a unit of bytes.
 pub(super) fn with_unit(text: &str, decimal: bool) -> Read<u64> {
     let (digits, unit) = split_unit(text)?;
-    let factor = bytes_factor(unit, decimal).ok_or_else(|| {
-        format!("{unit:?} is not a unit; the units are k, m, g, t, p, with b or ib")
-    })?;
-    digits
-        .checked_mul(factor)
-        .ok_or_else(|| "is too large".into())
+    let factor = bytes_factor(unit, decimal)
+        .ok_or_else(|| format!("{unit:?} is not a unit; the units are k, m, g, t, p, with b or ib"))?;
+    digits.checked_mul(factor).ok_or_else(|| "is too large".into())
 }
 
 /// The digits of a number and what follows them.
@@ -21,14 +18,8 @@ pub(super) fn split_unit(text: &str) -> Read<(u64, &str)> {
         Some(digits) => (digits, 16),
         None => (text, 10),
     };
-    let digits = if radix == 10 {
-        digits.strip_prefix('+').unwrap_or(digits)
-    } else {
-        digits
-    };
-    let end = digits
-        .find(|letter: char| !letter.is_digit(radix))
-        .unwrap_or(digits.len());
+    let digits = if radix == 10 { digits.strip_prefix('+').unwrap_or(digits) } else { digits };
+    let end = digits.find(|letter: char| !letter.is_digit(radix)).unwrap_or(digits.len());
     if end == 0 {
         return Err("is not a whole number".into());
     }

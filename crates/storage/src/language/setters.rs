@@ -4,9 +4,7 @@ use super::draft::Draft;
 use super::number::Read;
 use super::value::{self, Value, halves};
 use crate::readings::DIRECTIONS;
-use crate::spec::{
-    Amount, Distribution, FileService, IoEngine, Mode, PassErrors, Steady, SteadyMetric, Verify,
-};
+use crate::spec::{Amount, Distribution, FileService, IoEngine, Mode, PassErrors, Steady, SteadyMetric, Verify};
 use assay_measure::clock::Ns;
 use std::path::PathBuf;
 
@@ -37,11 +35,7 @@ pub(super) fn paths(text: &str) -> Vec<PathBuf> {
         }
     }
     paths.push(path);
-    paths
-        .into_iter()
-        .filter(|path| !path.is_empty())
-        .map(PathBuf::from)
-        .collect()
+    paths.into_iter().filter(|path| !path.is_empty()).map(PathBuf::from).collect()
 }
 
 /// A size of 0 is as good as none.
@@ -142,10 +136,7 @@ pub(super) fn engine(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
             ));
         }
         _ => {
-            return Err(
-                "is not an engine; the engines are io_uring, libaio, psync, pvsync2, null, nop"
-                    .into(),
-            );
+            return Err("is not an engine; the engines are io_uring, libaio, psync, pvsync2, null, nop".into());
         }
     };
     draft.options.engine_name = name.to_owned();
@@ -169,7 +160,8 @@ pub(super) fn mode(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
         "randtrimwrite" => Mode::RandTrimWrite,
         _ => {
             return Err(
-                "is none of read, write, randread, randwrite, rw, randrw, trim, randtrim, trimwrite, randtrimwrite".into(),
+                "is none of read, write, randread, randwrite, rw, randrw, trim, randtrim, trimwrite, randtrimwrite"
+                    .into(),
             );
         }
     };
@@ -255,14 +247,8 @@ fn skewed(name: &str, arguments: &[&str]) -> Read<Distribution> {
     if arguments.len() > 2 {
         return Err("has too many arguments".into());
     }
-    let first = arguments
-        .first()
-        .map(|text| value::float(text))
-        .transpose()?;
-    let center = arguments
-        .get(1)
-        .map(|text| value::float(text))
-        .transpose()?;
+    let first = arguments.first().map(|text| value::float(text)).transpose()?;
+    let center = arguments.get(1).map(|text| value::float(text)).transpose()?;
     if center.is_some_and(|center| !(0.0..=1.0).contains(&center)) {
         return Err("has its centre outside 0 to 1".into());
     }
@@ -298,11 +284,8 @@ const DEFAULT_POWER: f64 = 0.2;
 fn zones(parts: &[&str]) -> Read<Vec<(u32, u32)>> {
     let mut zones = Vec::new();
     for part in parts {
-        let numbers = part
-            .split_once('/')
-            .and_then(|(share, size)| Some((share.parse().ok()?, size.parse().ok()?)));
-        let Some((share, size)) = numbers.filter(|(share, size)| *share <= 100 && *size <= 100)
-        else {
+        let numbers = part.split_once('/').and_then(|(share, size)| Some((share.parse().ok()?, size.parse().ok()?)));
+        let Some((share, size)) = numbers.filter(|(share, size)| *share <= 100 && *size <= 100) else {
             return Err(format!("has a zone {part:?}, not percent/percent"));
         };
         zones.push((share, size));
@@ -318,13 +301,7 @@ fn zones(parts: &[&str]) -> Read<Vec<(u32, u32)>> {
 }
 
 pub(super) fn random_percent(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
-    for (old, new) in draft
-        .options
-        .pattern
-        .random_percent
-        .iter_mut()
-        .zip(value.ints()?)
-    {
+    for (old, new) in draft.options.pattern.random_percent.iter_mut().zip(value.ints()?) {
         if let Some(new) = new {
             *old = u32::try_from(new).map_err(|_| "is above 100")?;
         }
@@ -340,17 +317,13 @@ pub(super) fn file_service(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
         "random" => FileService::Random,
         "sequential" => FileService::Sequential,
         "zipf" | "pareto" | "normal" | "gauss" => {
-            return Err(format!(
-                "not supported: file_service_type={name}; use roundrobin, random or sequential"
-            ));
+            return Err(format!("not supported: file_service_type={name}; use roundrobin, random or sequential"));
         }
         _ => return Err("is none of roundrobin, random, sequential".into()),
     };
     let every = match argument {
         None => 1,
-        Some(argument) => u32::try_from(value::number(argument, value.decimal)?)
-            .map_err(|_| "is too large")?
-            .max(1),
+        Some(argument) => u32::try_from(value::number(argument, value.decimal)?).map_err(|_| "is too large")?.max(1),
     };
     draft.options.files.service = (service, every);
     Ok(())
@@ -362,11 +335,9 @@ pub(super) fn verify(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
         "0" => Verify::None,
         "crc32c" | "crc32c-intel" => Verify::Crc32c,
         "pattern" => Verify::Pattern,
-        "md5" | "crc64" | "crc32" | "crc16" | "crc7" | "sha1" | "sha256" | "sha512"
-        | "sha3-224" | "sha3-256" | "sha3-384" | "sha3-512" | "xxhash" | "meta" | "null" => {
-            return Err(format!(
-                "not supported: verify={name}; use crc32c or pattern"
-            ));
+        "md5" | "crc64" | "crc32" | "crc16" | "crc7" | "sha1" | "sha256" | "sha512" | "sha3-224" | "sha3-256"
+        | "sha3-384" | "sha3-512" | "xxhash" | "meta" | "null" => {
+            return Err(format!("not supported: verify={name}; use crc32c or pattern"));
         }
         _ => return Err("is neither crc32c nor pattern".into()),
     };
@@ -384,11 +355,7 @@ pub(super) fn verify_pattern(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
 /// bytes that hold them, lowest first), `'FILE'` for a file's first bytes, one after the other.
 pub(super) fn pattern(text: &str) -> Read<Vec<u8>> {
     let (bytes, offsets) = pattern_with_offsets(text)?;
-    if offsets.is_empty() {
-        Ok(bytes)
-    } else {
-        Err("has a %o, which is possible only in verify_pattern".into())
-    }
+    if offsets.is_empty() { Ok(bytes) } else { Err("has a %o, which is possible only in verify_pattern".into()) }
 }
 
 /// As [`pattern`], and `%o` for eight bytes of the I/O's offset; also where these stand.
@@ -448,51 +415,34 @@ fn quoted<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Read<&'a str> {
 }
 
 fn hexadecimal<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Read<&'a str> {
-    let end = text
-        .find(|letter: char| !letter.is_ascii_hexdigit())
-        .unwrap_or(text.len());
+    let end = text.find(|letter: char| !letter.is_ascii_hexdigit()).unwrap_or(text.len());
     let (digits, rest) = text.split_at(end);
     if digits.is_empty() {
         return Err("has no hexadecimal digits after 0x".into());
     }
-    let even = if digits.len() % 2 == 1 {
-        format!("0{digits}")
-    } else {
-        digits.to_owned()
-    };
+    let even = if digits.len() % 2 == 1 { format!("0{digits}") } else { digits.to_owned() };
     for place in (0..even.len()).step_by(2) {
-        bytes.push(
-            u8::from_str_radix(&even[place..place + 2], 16).map_err(|_| "is not hexadecimal")?,
-        );
+        bytes.push(u8::from_str_radix(&even[place..place + 2], 16).map_err(|_| "is not hexadecimal")?);
     }
     Ok(rest)
 }
 
 fn decimal<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Read<&'a str> {
     let digits_at = usize::from(text.starts_with(['-', '+']));
-    let mut end = text[digits_at..]
-        .find(|letter: char| !letter.is_ascii_digit())
-        .map_or(text.len(), |end| end + digits_at);
+    let mut end =
+        text[digits_at..].find(|letter: char| !letter.is_ascii_digit()).map_or(text.len(), |end| end + digits_at);
     // In `-120xdeadface` the hexadecimal digits begin with the last 0.
     if end > digits_at + 1 && text[end..].starts_with(['x', 'X']) && text[..end].ends_with('0') {
         end -= 1;
     }
     if end == digits_at {
-        return Err(format!(
-            "cannot be read from {text:?} on; use \"text\", 0xhex or a number"
-        ));
+        return Err(format!("cannot be read from {text:?} on; use \"text\", 0xhex or a number"));
     }
     let number: i32 = text[..end].parse().map_err(|_| "is too large")?;
     let whole = number.to_le_bytes();
     // Four bytes for what is negative, otherwise as few as hold it.
-    let fewest = if number < 0 {
-        whole.len()
-    } else {
-        whole
-            .iter()
-            .rposition(|byte| *byte != 0)
-            .map_or(1, |last| last + 1)
-    };
+    let fewest =
+        if number < 0 { whole.len() } else { whole.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1) };
     bytes.extend_from_slice(&whole[..fewest]);
     Ok(&text[end..])
 }
@@ -506,11 +456,7 @@ pub(super) fn pass_errors(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
         "all" | "1" => (true, true, true),
         _ => (false, false, false),
     };
-    draft.options.pace.pass_errors = PassErrors {
-        read,
-        write,
-        verify,
-    };
+    draft.options.pace.pass_errors = PassErrors { read, write, verify };
     Ok(())
 }
 
@@ -545,13 +491,7 @@ pub(super) fn steady(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     if limit < 0.0 {
         return Err("has a negative limit".into());
     }
-    draft.options.pace.steady = Some(Steady {
-        metric,
-        slope,
-        limit,
-        percent,
-        text: text.to_owned(),
-    });
+    draft.options.pace.steady = Some(Steady { metric, slope, limit, percent, text: text.to_owned() });
     Ok(())
 }
 

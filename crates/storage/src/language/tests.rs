@@ -23,37 +23,23 @@ fn parse_in(held: &Held, words: &[&str]) -> Result<Invocation, Vec<SpecError>> {
                 .map(|text| (*text).to_owned())
                 .ok_or_else(|| io::ErrorKind::NotFound.into())
         },
-        stdin: &|| {
-            held.files
-                .get("-")
-                .map(|text| (*text).to_owned())
-                .ok_or_else(|| io::ErrorKind::NotFound.into())
-        },
+        stdin: &|| held.files.get("-").map(|text| (*text).to_owned()).ok_or_else(|| io::ErrorKind::NotFound.into()),
     };
     parse(&words, &world)
 }
 
 fn parsed(words: &[&str]) -> Invocation {
-    let held = Held {
-        files: HashMap::new(),
-        variables: HashMap::new(),
-    };
+    let held = Held { files: HashMap::new(), variables: HashMap::new() };
     parse_in(&held, words).expect("the words are good")
 }
 
 fn file(text: &'static str) -> Result<Invocation, Vec<SpecError>> {
-    let held = Held {
-        files: HashMap::from([("job.fio", text)]),
-        variables: HashMap::from([("DEPTH", "7")]),
-    };
+    let held = Held { files: HashMap::from([("job.fio", text)]), variables: HashMap::from([("DEPTH", "7")]) };
     parse_in(&held, &["job.fio"])
 }
 
 fn refusals(words: &[&str]) -> Vec<String> {
-    let held = Held {
-        files: HashMap::new(),
-        variables: HashMap::new(),
-    };
+    let held = Held { files: HashMap::new(), variables: HashMap::new() };
     match parse_in(&held, words) {
         Ok(invocation) => panic!("{words:?} was taken: {invocation:?}"),
         Err(errors) => errors.iter().map(ToString::to_string).collect(),
@@ -96,13 +82,7 @@ fn a_job_file_has_globals_variables_and_walls() {
     assert_eq!(jobs[1].options.pattern.blocks[0].max, 8192);
     assert_eq!(jobs[2].options.pattern.blocks[1].min, 16_384);
     assert_eq!(jobs[2].options.files.size, Some(Amount::Percent(50)));
-    assert_eq!(
-        jobs[1].given,
-        [
-            ("stonewall".to_owned(), None),
-            ("iodepth".to_owned(), Some("8".to_owned())),
-        ]
-    );
+    assert_eq!(jobs[1].given, [("stonewall".to_owned(), None), ("iodepth".to_owned(), Some("8".to_owned())),]);
 }
 
 #[test]
@@ -128,10 +108,8 @@ fn io_11_readonly_refuses_jobs_that_write() {
     let errors = refusals(&["--readonly", "--name=a", "--rw=randwrite", "--size=1m"]);
     assert_eq!(
         errors,
-        [
-            "command line: job a: trim and write operations are not allowed with the --readonly \
-         parameter"
-        ]
+        ["command line: job a: trim and write operations are not allowed with the --readonly \
+         parameter"]
     );
     let errors = refusals(&["--readonly", "--name=a", "--rw=randtrim", "--size=1m"]);
     assert!(errors[0].contains("trim and write operations are not allowed"));
@@ -165,10 +143,7 @@ fn content_patterns_have_fio_s_bytes() {
         ("300", &[0x2c, 1]),
         ("70000", &[0x70, 0x11, 1]),
         ("-10", &[0xf6, 0xff, 0xff, 0xff]),
-        (
-            "\"abcd\"-120xdeadface",
-            b"abcd\xf4\xff\xff\xff\xde\xad\xfa\xce",
-        ),
+        ("\"abcd\"-120xdeadface", b"abcd\xf4\xff\xff\xff\xde\xad\xfa\xce"),
         ("\"a\" 34\"b\"", b"a\x22b"),
         ("\"100%o\"", b"100%o"),
     ] {
@@ -225,17 +200,12 @@ fn the_later_of_both_shares_of_a_mix_wins() {
     let share = |words: &[&str]| parsed(words).jobs[0].options.pattern.read_percent;
     assert_eq!(share(&["--name=a", "--rwmixread=70"]), 70);
     assert_eq!(share(&["--name=a", "--rwmixwrite=70"]), 30);
-    assert_eq!(
-        share(&["--name=a", "--rwmixread=70", "--rwmixwrite=60"]),
-        40
-    );
+    assert_eq!(share(&["--name=a", "--rwmixread=70", "--rwmixwrite=60"]), 40);
 }
 
 #[test]
 fn one_word_turns_off_four_measurements() {
-    let measure = &parsed(&["--name=a", "--gtod_reduce=1"]).jobs[0]
-        .options
-        .measure;
+    let measure = &parsed(&["--name=a", "--gtod_reduce=1"]).jobs[0].options.measure;
     assert!(measure.no_lat && measure.no_clat && measure.no_slat && measure.no_bw);
 }
 
@@ -256,9 +226,7 @@ fn batches_stay_within_the_depth() {
     assert_eq!(pace.batch_complete_min, Some(8));
     assert_eq!(pace.batch_complete_max, Some(8));
     assert_eq!(pace.depth_low, None);
-    let pace = &parsed(&["--name=a", "--iodepth=8", "--iodepth_batch=0"]).jobs[0]
-        .options
-        .pace;
+    let pace = &parsed(&["--name=a", "--iodepth=8", "--iodepth_batch=0"]).jobs[0].options.pace;
     assert_eq!(pace.batch_submit, Some(8));
 }
 
@@ -269,55 +237,28 @@ fn splits_share_out_what_is_left() {
         parsed(&["--name=a", &word]).jobs[0].options.pattern.blocks[0].clone()
     };
     assert_eq!(split("4k/60:8k/40").split, [(4096, 60), (8192, 40)]);
-    assert_eq!(
-        split("4k/50:8k:16k").split,
-        [(4096, 50), (8192, 25), (16_384, 25)]
-    );
-    assert_eq!(
-        split("1k:2k:4k").split,
-        [(1024, 34), (2048, 33), (4096, 33)]
-    );
+    assert_eq!(split("4k/50:8k:16k").split, [(4096, 50), (8192, 25), (16_384, 25)]);
+    assert_eq!(split("1k:2k:4k").split, [(1024, 34), (2048, 33), (4096, 33)]);
     let one = split("64k/100");
     assert_eq!((one.min, one.max, one.split.len()), (65_536, 65_536, 0));
     let errors = refusals(&["--name=a", "--bssplit=4k/60:8k/50"]);
-    assert_eq!(
-        errors,
-        ["command line: job a: bssplit adds up to 110 percent, not 100"]
-    );
+    assert_eq!(errors, ["command line: job a: bssplit adds up to 110 percent, not 100"]);
 }
 
 #[test]
 fn a_name_may_hold_an_escaped_colon() {
-    let names = &parsed(&["--name=a", "--filename=/dev/a\\:b:c"]).jobs[0]
-        .options
-        .files
-        .names;
+    let names = &parsed(&["--name=a", "--filename=/dev/a\\:b:c"]).jobs[0].options.files.names;
     assert_eq!(names, &[Path::new("/dev/a:b"), Path::new("c")]);
 }
 
 #[test]
 fn what_is_not_supported_says_what_would_do() {
     for (word, said) in [
-        (
-            "--write_hint=short",
-            "not supported: write_hint=short; assay gives no hints",
-        ),
-        (
-            "--ioengine=mmap",
-            "not supported: ioengine=mmap; the engines are io_uring",
-        ),
-        (
-            "--trim_percentage=10",
-            "not supported: trim_percentage=10; use rw=trim",
-        ),
-        (
-            "--verify=md5",
-            "not supported: verify=md5; use crc32c or pattern",
-        ),
-        (
-            "--io_submit_mode=offload",
-            "not supported: io_submit_mode=offload; inline",
-        ),
+        ("--write_hint=short", "not supported: write_hint=short; assay gives no hints"),
+        ("--ioengine=mmap", "not supported: ioengine=mmap; the engines are io_uring"),
+        ("--trim_percentage=10", "not supported: trim_percentage=10; use rw=trim"),
+        ("--verify=md5", "not supported: verify=md5; use crc32c or pattern"),
+        ("--io_submit_mode=offload", "not supported: io_submit_mode=offload; inline"),
         ("--client=host", "not supported; assay has no client"),
     ] {
         let errors = refusals(&["--name=a", word]);
@@ -340,32 +281,17 @@ fn what_has_no_effect_is_noted_once_and_not_at_its_default() {
 #[test]
 fn options_of_an_engine_must_be_of_the_jobs_engine() {
     let errors = refusals(&["--name=a", "--ioengine=libaio", "--registerfiles"]);
-    assert_eq!(
-        errors,
-        ["command line: job a: registerfiles is not an option of ioengine=libaio"]
-    );
+    assert_eq!(errors, ["command line: job a: registerfiles is not an option of ioengine=libaio"]);
     refusals(&["--registerfiles", "--name=a"]);
-    let invocation = parsed(&[
-        "--ioengine=io_uring",
-        "--registerfiles",
-        "--name=a",
-        "--name=b",
-        "--ioengine=psync",
-    ]);
+    let invocation = parsed(&["--ioengine=io_uring", "--registerfiles", "--name=a", "--name=b", "--ioengine=psync"]);
     assert_eq!(invocation.jobs[0].options.ring.registered_files, Some(true));
-    assert_eq!(
-        invocation.output.notes,
-        ["registerfiles has no effect with ioengine=psync"]
-    );
+    assert_eq!(invocation.output.notes, ["registerfiles has no effect with ioengine=psync"]);
 }
 
 #[test]
 fn includes_are_found_beside_and_end_when_they_turn_in_circles() {
     let held = |inner| Held {
-        files: HashMap::from([
-            ("dir/job.fio", "[a]\ninclude depth.inc\n[b]\n"),
-            ("dir/depth.inc", inner),
-        ]),
+        files: HashMap::from([("dir/job.fio", "[a]\ninclude depth.inc\n[b]\n"), ("dir/depth.inc", inner)]),
         variables: HashMap::new(),
     };
     let invocation = parse_in(&held("iodepth=5\n"), &["dir/job.fio"]).expect("a good include");
@@ -385,10 +311,7 @@ fn includes_are_found_beside_and_end_when_they_turn_in_circles() {
 
 #[test]
 fn standard_input_is_a_job_file() {
-    let held = Held {
-        files: HashMap::from([("-", "[a]\nbs=16k\n")]),
-        variables: HashMap::new(),
-    };
+    let held = Held { files: HashMap::from([("-", "[a]\nbs=16k\n")]), variables: HashMap::new() };
     let invocation = parse_in(&held, &["-"]).expect("a good file");
     assert_eq!(invocation.jobs[0].options.pattern.blocks[0].min, 16_384);
     assert_eq!(invocation.jobs[0].origin, "job file standard input, line 1");
@@ -397,69 +320,37 @@ fn standard_input_is_a_job_file() {
 #[test]
 fn each_further_file_begins_behind_a_wall_and_without_the_options_for_all() {
     let held = Held {
-        files: HashMap::from([
-            ("one", "[global]\nbs=8k\n[a]\n[b]\n"),
-            ("two", "[c]\n[d]\n"),
-        ]),
+        files: HashMap::from([("one", "[global]\nbs=8k\n[a]\n[b]\n"), ("two", "[c]\n[d]\n")]),
         variables: HashMap::new(),
     };
     let invocation = parse_in(&held, &["--iodepth=4", "one", "two"]).expect("good files");
-    let places: Vec<_> = invocation
-        .jobs
-        .iter()
-        .map(|job| (job.wave, job.group, job.options.pace.depth))
-        .collect();
+    let places: Vec<_> = invocation.jobs.iter().map(|job| (job.wave, job.group, job.options.pace.depth)).collect();
     assert_eq!(places, [(0, 0, 4), (0, 0, 4), (1, 1, 1), (1, 1, 1)]);
-    assert_eq!(
-        command_line(&invocation),
-        "assay io --iodepth=4 --bs=8k --name=a --name=b\nassay io --name=c --name=d"
-    );
+    assert_eq!(command_line(&invocation), "assay io --iodepth=4 --bs=8k --name=a --name=b\nassay io --name=c --name=d");
 }
 
 #[test]
 fn a_word_may_be_shortened_while_it_is_clear() {
-    assert!(
-        parsed(&["--name=a", "--group_rep"]).jobs[0]
-            .options
-            .measure
-            .group_reporting
-    );
+    assert!(parsed(&["--name=a", "--group_rep"]).jobs[0].options.measure.group_reporting);
     let errors = refusals(&["--name=a", "--iodept=4"]);
-    assert!(
-        errors[0].starts_with("command line: --iodept=4 could be --iodepth, "),
-        "{errors:?}"
-    );
+    assert!(errors[0].starts_with("command line: --iodept=4 could be --iodepth, "), "{errors:?}");
     let errors = refusals(&["--name=a", "--iodpeth=4"]);
-    assert_eq!(
-        errors,
-        ["command line: unknown option --iodpeth=4; did you mean --iodepth?"]
-    );
+    assert_eq!(errors, ["command line: unknown option --iodpeth=4; did you mean --iodepth?"]);
 }
 
 #[test]
 fn help_reads_the_table() {
     let ask = |word: &str| help_asked(&[word.to_owned()]).expect("help is asked for");
     let text = ask("--cmdhelp=iodepth_batch_submit").expect("a known option");
-    assert!(
-        text.contains("iodepth_batch: ") && text.contains("default: 1"),
-        "{text}"
-    );
+    assert!(text.contains("iodepth_batch: ") && text.contains("default: 1"), "{text}");
     assert_eq!(
         ask("--cmdhelp=iodpeth").expect_err("an unknown option"),
         "unknown option iodpeth; did you mean iodepth?"
     );
     assert!(ask("--cmdhelp").expect("a list").contains("  wait_for "));
     assert!(ask("--enghelp").expect("a list").contains("  io_uring "));
-    assert!(
-        ask("--enghelp=io_uring")
-            .expect("a list")
-            .contains("  sqthread_poll_cpu ")
-    );
-    assert!(
-        ask("--enghelp=libaio,nowait")
-            .expect("help")
-            .contains("engines: io_uring, libaio")
-    );
+    assert!(ask("--enghelp=io_uring").expect("a list").contains("  sqthread_poll_cpu "));
+    assert!(ask("--enghelp=libaio,nowait").expect("help").contains("engines: io_uring, libaio"));
     assert!(ask("--help").expect("help").contains("--destroy=..."));
     assert!(help_asked(&["--name=a".to_owned()]).is_none());
 }
@@ -475,24 +366,13 @@ fn names_in_the_table_are_unique_and_defaults_are_values() {
     names.dedup();
     assert_eq!(names.len(), count);
     for option in table::all().filter(|option| !option.default.is_empty()) {
-        let value = Value {
-            text: Some(option.default),
-            kind: option.kind,
-            decimal: false,
-        };
+        let value = Value { text: Some(option.default), kind: option.kind, decimal: false };
         value.check().expect(option.name);
     }
 }
 
 /// Options whose default, when typed, says more than leaving it out: that it was chosen.
-const CHOSEN: &[&str] = &[
-    "ioengine",
-    "filename_format",
-    "iodepth_batch",
-    "iodepth_batch_complete_min",
-    "nice",
-    "size",
-];
+const CHOSEN: &[&str] = &["ioengine", "filename_format", "iodepth_batch", "iodepth_batch_complete_min", "nice", "size"];
 
 #[test]
 fn defaults_in_the_table_are_those_of_the_typed_options() {
@@ -510,9 +390,7 @@ fn defaults_in_the_table_are_those_of_the_typed_options() {
             Some(_) => "io_uring",
         };
         let engine = format!("--ioengine={engine}");
-        let mut options = parsed(&["--name=a", &engine, &word]).jobs[0]
-            .options
-            .clone();
+        let mut options = parsed(&["--name=a", &engine, &word]).jobs[0].options.clone();
         options.engine = untouched.engine;
         options.engine_name.clear();
         assert_eq!(options, untouched, "{word}");

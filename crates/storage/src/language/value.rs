@@ -113,11 +113,7 @@ impl<'a> Value<'a> {
     /// Says what else was found.
     pub fn on(&self) -> Read<bool> {
         let Some(text) = self.text else {
-            return if self.kind == Kind::Flag {
-                Ok(true)
-            } else {
-                Err("needs a value: 0 or 1".into())
-            };
+            return if self.kind == Kind::Flag { Ok(true) } else { Err("needs a value: 0 or 1".into()) };
         };
         match (number(text, self.decimal), self.kind) {
             (Ok(0), _) => Ok(false),
@@ -153,9 +149,7 @@ impl<'a> Value<'a> {
         let text = self.text()?;
         let number = signed(text, self.decimal)?;
         match self.kind {
-            Kind::Signed(low, high) if number < low || number > high => {
-                Err(format!("is not within {low} to {high}"))
-            }
+            Kind::Signed(low, high) if number < low || number > high => Err(format!("is not within {low} to {high}")),
             _ => Ok(number),
         }
     }
@@ -180,9 +174,7 @@ impl<'a> Value<'a> {
     /// Says what is wrong.
     pub fn ranges(&self) -> Read<[Option<(u64, u64)>; DIRECTIONS]> {
         by_direction(self.text()?, |part| {
-            let (low, high) = part
-                .split_once(['-', ':'])
-                .ok_or("is not a range low-high")?;
+            let (low, high) = part.split_once(['-', ':']).ok_or("is not a range low-high")?;
             let (low, high) = (number(low, self.decimal)?, number(high, self.decimal)?);
             Ok((low.min(high), low.max(high)))
         })
@@ -213,9 +205,7 @@ impl<'a> Value<'a> {
         match self.kind {
             Kind::Seconds => time(text, 1_000_000_000),
             Kind::Micros => time(text, 1_000),
-            _ => number(text, self.decimal)?
-                .checked_mul(1_000_000)
-                .ok_or_else(|| "is too long".into()),
+            _ => number(text, self.decimal)?.checked_mul(1_000_000).ok_or_else(|| "is too long".into()),
         }
     }
 
@@ -227,9 +217,7 @@ impl<'a> Value<'a> {
         let text = self.text()?;
         let (word, rest) = halves(text, ':');
         match self.kind {
-            Kind::Choice(words) if !words.contains(&word) => {
-                Err(format!("is none of {}", words.join(", ")))
-            }
+            Kind::Choice(words) if !words.contains(&word) => Err(format!("is none of {}", words.join(", "))),
             _ => Ok((word, rest)),
         }
     }
@@ -294,10 +282,7 @@ fn within(number: u64, low: u64, high: u64) -> Read<u64> {
 
 /// Up to three values separated by commas: with one, it holds for all; with two, trims take the
 /// second; an empty place keeps what was there.
-fn by_direction<T: Copy>(
-    text: &str,
-    read: impl Fn(&str) -> Read<T>,
-) -> Read<[Option<T>; DIRECTIONS]> {
+fn by_direction<T: Copy>(text: &str, read: impl Fn(&str) -> Read<T>) -> Read<[Option<T>; DIRECTIONS]> {
     let parts: Vec<&str> = text.split(',').collect();
     if parts.len() > DIRECTIONS {
         return Err("has more values than read,write,trim".into());
@@ -350,9 +335,7 @@ pub fn time(text: &str, bare_ns: u64) -> Read<Ns> {
     let text = text.trim();
     if text.starts_with('(') {
         let number = expression::evaluate(text, false)?;
-        return number
-            .checked_mul(bare_ns)
-            .ok_or_else(|| "is too long".into());
+        return number.checked_mul(bare_ns).ok_or_else(|| "is too long".into());
     }
     let (digits, unit) = split_unit(text)?;
     let factor = match unit.to_ascii_lowercase().as_str() {
@@ -364,14 +347,10 @@ pub fn time(text: &str, bare_ns: u64) -> Read<Ns> {
         "h" => 3_600_000_000_000,
         "d" => 86_400_000_000_000,
         _ => {
-            return Err(format!(
-                "{unit:?} is not a unit of time; the units are d, h, m, s, ms, us"
-            ));
+            return Err(format!("{unit:?} is not a unit of time; the units are d, h, m, s, ms, us"));
         }
     };
-    digits
-        .checked_mul(factor)
-        .ok_or_else(|| "is too long".into())
+    digits.checked_mul(factor).ok_or_else(|| "is too long".into())
 }
 
 /// A number with decimals.

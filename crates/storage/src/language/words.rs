@@ -188,18 +188,13 @@ fn identify(name: &str, word: &str) -> Result<Named, String> {
     if let Some(option) = table::find(name) {
         return Ok(Named::Job(option));
     }
-    let programs: Vec<_> = PROGRAM
-        .iter()
-        .filter(|option| option.name.starts_with(name))
-        .collect();
+    let programs: Vec<_> = PROGRAM.iter().filter(|option| option.name.starts_with(name)).collect();
     let jobs = table::beginning_with(name);
     match (programs.as_slice(), jobs.as_slice()) {
         ([], []) => Err(unknown(name, word)),
         _ if name.is_empty() => Err(unknown(name, word)),
         ([only], []) => Ok(Named::Program(only)),
-        ([], [(_, first), others @ ..])
-            if others.iter().all(|(_, other)| other.name == first.name) =>
-        {
+        ([], [(_, first), others @ ..]) if others.iter().all(|(_, other)| other.name == first.name) => {
             Ok(Named::Job(first))
         }
         _ => {
@@ -212,10 +207,10 @@ fn identify(name: &str, word: &str) -> Result<Named, String> {
 }
 
 fn unknown(name: &str, word: &str) -> String {
-    let known = PROGRAM.iter().map(|option| option.name).chain(
-        table::all()
-            .flat_map(|option| std::iter::once(option.name).chain(option.aliases.iter().copied())),
-    );
+    let known = PROGRAM
+        .iter()
+        .map(|option| option.name)
+        .chain(table::all().flat_map(|option| std::iter::once(option.name).chain(option.aliases.iter().copied())));
     match nearest(name, known) {
         Some(near) => format!("unknown option {word}; did you mean --{near}?"),
         None => format!("unknown option {word}; --cmdhelp lists them"),
@@ -223,12 +218,7 @@ fn unknown(name: &str, word: &str) -> String {
 }
 
 /// Takes an option of the program.
-fn take(
-    option: &ProgramOption,
-    value: Option<&str>,
-    reading: &mut Reading,
-    words: &mut Words,
-) -> Result<(), String> {
+fn take(option: &ProgramOption, value: Option<&str>, reading: &mut Reading, words: &mut Words) -> Result<(), String> {
     let help = match option.becomes {
         Becomes::Works(help) => help,
         Becomes::Refused(why) => return Err(format!("not supported; {why}")),
@@ -267,11 +257,7 @@ fn take(
         "eta-newline" => output.eta_newline_ns = Some(period(text, 1_000_000_000)?),
         "status-interval" => output.status_interval_ns = Some(period(text, 1_000_000_000)?),
         "alloc-size" | "max-jobs" => {
-            let value = Value {
-                text: Some(text),
-                kind: Kind::Int(1, u64::MAX),
-                decimal: false,
-            };
+            let value = Value { text: Some(text), kind: Kind::Int(1, u64::MAX), decimal: false };
             value.int()?;
             reading.note(no_effect());
         }

@@ -27,12 +27,7 @@ impl Deck {
         if sum == 0 {
             return Err(invalid("all weights are 0".to_owned()));
         }
-        Ok(Self {
-            left: weights.clone(),
-            weights,
-            sum,
-            sum_left: sum,
-        })
+        Ok(Self { left: weights.clone(), weights, sum, sum_left: sum })
     }
 
     /// The kind of the next card.
@@ -81,24 +76,14 @@ impl Lengths {
         }
         if sizes.split.is_empty() {
             let steps = u64::from(sizes.max / min);
-            return Ok(if steps == 1 {
-                Self::Fixed(min)
-            } else {
-                Self::Range { min, steps }
-            });
+            return Ok(if steps == 1 { Self::Fixed(min) } else { Self::Range { min, steps } });
         }
         let lengths: Vec<u32> = sizes.split.iter().map(|(len, _)| len / min * min).collect();
         if lengths.contains(&0) {
-            return Err(invalid(format!(
-                "bssplit names a block smaller than the smallest, {min} bytes"
-            )));
+            return Err(invalid(format!("bssplit names a block smaller than the smallest, {min} bytes")));
         }
         let deck = Deck::new(sizes.split.iter().map(|(_, weight)| *weight).collect())?;
-        Ok(if lengths.iter().all(|len| *len == min) {
-            Self::Fixed(min)
-        } else {
-            Self::Split { lengths, deck }
-        })
+        Ok(if lengths.iter().all(|len| *len == min) { Self::Fixed(min) } else { Self::Split { lengths, deck } })
     }
 
     /// The next length, bytes.
@@ -143,11 +128,7 @@ mod tests {
     #[test]
     fn lengths_are_multiples_of_the_smallest() {
         let mut stream = Stream::new(1, 2, Purpose::Test);
-        let sizes = |min, max, split: &[(u32, u32)]| BlockSizes {
-            min,
-            max,
-            split: split.to_vec(),
-        };
+        let sizes = |min, max, split: &[(u32, u32)]| BlockSizes { min, max, split: split.to_vec() };
         let mut range = Lengths::new(&sizes(3072, 8192, &[])).unwrap();
         for _ in 0..100 {
             assert!([3072, 6144].contains(&range.draw(&mut stream)));

@@ -59,9 +59,7 @@ impl Sampler {
             }
             Distribution::Normal(percent, center) => {
                 if !(0.0..=100.0).contains(percent) {
-                    return Err(invalid(format!(
-                        "normal deviation {percent} must lie between 0 and 100 percent"
-                    )));
+                    return Err(invalid(format!("normal deviation {percent} must lie between 0 and 100 percent")));
                 }
                 let law = Law::Normal {
                     mean: slots as f64 * center.unwrap_or(0.5),
@@ -86,12 +84,7 @@ impl Sampler {
             _ => None,
         };
         let first = (center.flatten().unwrap_or(0.0) * slots as f64) as u64;
-        Ok(Some(Self {
-            slots,
-            law,
-            scatter,
-            first,
-        }))
+        Ok(Some(Self { slots, law, scatter, first }))
     }
 
     /// The next slot.
@@ -140,10 +133,7 @@ fn zoned(zones: &[(u32, u32)], slots: u64) -> Result<Law, SpecError> {
         begin = end;
     }
     let deck = Deck::new(zones.iter().map(|zone| zone.0).collect())?;
-    Ok(Law::Zoned {
-        deck,
-        zones: places,
-    })
+    Ok(Law::Zoned { deck, zones: places })
 }
 
 /// A normal variate by Marsaglia's polar method (1964), drawn again until it lies in 0..slots.
@@ -184,13 +174,7 @@ struct Zipf {
 
 impl Zipf {
     fn new(n: u64, theta: f64) -> Self {
-        let mut zipf = Self {
-            n,
-            theta,
-            low: 0.0,
-            high: 0.0,
-            sure: 0.0,
-        };
+        let mut zipf = Self { n, theta, low: 0.0, high: 0.0, sure: 0.0 };
         zipf.low = zipf.integral(1.5) - 1.0;
         zipf.high = zipf.integral(n as f64 + 0.5);
         zipf.sure = 2.0 - zipf.inverse(zipf.integral(2.5) - zipf.density(2.0));
@@ -217,20 +201,12 @@ impl Zipf {
     fn integral(&self, x: f64) -> f64 {
         let log = x.ln();
         let power = (1.0 - self.theta) * log;
-        if power.abs() > 1e-8 {
-            power.exp_m1() / power * log
-        } else {
-            log * (1.0 + power / 2.0)
-        }
+        if power.abs() > 1e-8 { power.exp_m1() / power * log } else { log * (1.0 + power / 2.0) }
     }
 
     fn inverse(&self, area: f64) -> f64 {
         let power = (area * (1.0 - self.theta)).max(-1.0);
-        if power.abs() > 1e-8 {
-            (power.ln_1p() / power * area).exp()
-        } else {
-            (area * (1.0 - power / 2.0)).exp()
-        }
+        if power.abs() > 1e-8 { (power.ln_1p() / power * area).exp() } else { (area * (1.0 - power / 2.0)).exp() }
     }
 }
 
@@ -268,10 +244,8 @@ mod tests {
             // With a center ranks stand in order from there.
             let slots = 100;
             let counts = counts(&Distribution::Zipf(theta, Some(0.25)), slots);
-            let weights: Vec<f64> = (0..slots)
-                .map(|i| ((i + slots - 25) % slots + 1) as f64)
-                .map(|rank| rank.powf(-theta))
-                .collect();
+            let weights: Vec<f64> =
+                (0..slots).map(|i| ((i + slots - 25) % slots + 1) as f64).map(|rank| rank.powf(-theta)).collect();
             let sum: f64 = weights.iter().sum();
             let probabilities: Vec<f64> = weights.iter().map(|w| w / sum).collect();
             let surprise = surprise(&counts, &probabilities);
@@ -302,56 +276,35 @@ mod tests {
             };
             // h of the slots have 1 - h of the draws, and the same holds within them.
             assert!((share(h) - (1.0 - h)).abs() < 0.005, "{}", share(h));
-            assert!(
-                (share(h * h) - (1.0 - h).powi(2)).abs() < 0.01,
-                "{}",
-                share(h * h)
-            );
+            assert!((share(h * h) - (1.0 - h).powi(2)).abs() < 0.01, "{}", share(h * h));
         }
     }
 
     #[test]
     fn normal_has_its_mean_and_its_deviation() {
         let moments = |counts: &[f64]| {
-            let each = || {
-                counts
-                    .iter()
-                    .enumerate()
-                    .map(|(i, n)| (i as f64 + 0.5, n / f64::from(DRAWS)))
-            };
+            let each = || counts.iter().enumerate().map(|(i, n)| (i as f64 + 0.5, n / f64::from(DRAWS)));
             let mean: f64 = each().map(|(x, p)| x * p).sum();
             let variance: f64 = each().map(|(x, p)| (x - mean).powi(2) * p).sum();
             (mean, variance.sqrt())
         };
         let (mean, deviation) = moments(&counts(&Distribution::Normal(5.0, None), 1000));
-        assert!(
-            (mean - 500.0).abs() < 0.6 && (deviation - 50.0).abs() < 0.5,
-            "{mean} {deviation}"
-        );
+        assert!((mean - 500.0).abs() < 0.6 && (deviation - 50.0).abs() < 0.5, "{mean} {deviation}");
         let (mean, _) = moments(&counts(&Distribution::Normal(2.0, Some(0.2)), 1000));
         assert!((mean - 200.0).abs() < 0.6, "{mean}");
         // A mean at the end: half of a bell, all inside.
         let half = counts(&Distribution::Normal(10.0, Some(1.0)), 1000);
         let expected = 1000.0 - 100.0 * (2.0 / std::f64::consts::PI).sqrt();
         assert!((moments(&half).0 - expected).abs() < 1.5);
-        assert_eq!(
-            counts(&Distribution::Normal(0.0, Some(1.0)), 10)[9],
-            f64::from(DRAWS)
-        );
+        assert_eq!(counts(&Distribution::Normal(0.0, Some(1.0)), 10)[9], f64::from(DRAWS));
     }
 
     #[test]
     fn zones_have_their_shares_and_nothing_falls_outside() {
         let zones = Distribution::Zoned(vec![(60, 10), (30, 20), (8, 30), (2, 40)]);
         let counts = counts(&zones, 1000);
-        let share =
-            |from: usize, to: usize| counts[from..to].iter().sum::<f64>() / f64::from(DRAWS);
-        let shares = [
-            share(0, 100),
-            share(100, 300),
-            share(300, 600),
-            share(600, 1000),
-        ];
+        let share = |from: usize, to: usize| counts[from..to].iter().sum::<f64>() / f64::from(DRAWS);
+        let shares = [share(0, 100), share(100, 300), share(300, 600), share(600, 1000)];
         for (found, wanted) in shares.iter().zip([0.60, 0.30, 0.08, 0.02]) {
             assert!((found - wanted).abs() < 0.0005, "{shares:?}");
         }

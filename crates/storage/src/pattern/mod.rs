@@ -7,9 +7,7 @@ mod choice;
 mod distribution;
 mod map;
 
-use super::spec::{
-    Amount, Distribution, FileService, Options, PatternOptions, RandomGenerator, Region, SpecError,
-};
+use super::spec::{Amount, Distribution, FileService, Options, PatternOptions, RandomGenerator, Region, SpecError};
 use crate::readings::Way;
 use assay_measure::permutation::Permutation;
 use assay_measure::prng::{Purpose, Stream};
@@ -74,11 +72,7 @@ fn names_of(pattern: &PatternOptions) -> [Way; WAYS] {
 fn least_block(options: &Options) -> u32 {
     let pattern = &options.pattern;
     let sizes = sizes_of(pattern);
-    (0..WAYS)
-        .filter(|i| pattern.blocks_by_sequence || goes(pattern, *i))
-        .map(|i| sizes[i])
-        .min()
-        .unwrap_or(0)
+    (0..WAYS).filter(|i| pattern.blocks_by_sequence || goes(pattern, *i)).map(|i| sizes[i]).min().unwrap_or(0)
 }
 
 fn sizes_of(pattern: &PatternOptions) -> [u32; WAYS] {
@@ -94,10 +88,7 @@ fn goes(pattern: &PatternOptions, way: usize) -> bool {
 
 /// A job that cannot be. Its name is put in by whoever knows it.
 fn invalid(what: String) -> SpecError {
-    SpecError {
-        origin: "job".to_owned(),
-        what,
-    }
+    SpecError { origin: "job".to_owned(), what }
 }
 
 /// How random offsets are found.
@@ -192,27 +183,15 @@ impl Pattern {
     ///
     /// # Errors
     /// Sizes, weights or distributions that cannot be; regions smaller than a block; no memory for the map.
-    pub fn new(
-        options: &Options,
-        regions: &[Region],
-        clone: u32,
-        seed: u64,
-    ) -> Result<Self, SpecError> {
+    pub fn new(options: &Options, regions: &[Region], clone: u32, seed: u64) -> Result<Self, SpecError> {
         let options = &*as_writes(options);
         let pattern = &options.pattern;
-        let lengths = [
-            Lengths::new(&pattern.blocks[0])?,
-            Lengths::new(&pattern.blocks[1])?,
-        ];
+        let lengths = [Lengths::new(&pattern.blocks[0])?, Lengths::new(&pattern.blocks[1])?];
         let least = u64::from(least_block(options));
         let session = u64::from(clone) + 1;
         let stream = |purpose| Stream::new(seed, session, purpose);
         let sequential_min = sizes_of(pattern).map(u64::from);
-        let min = if pattern.blocks_by_sequence {
-            [sequential_min[1]; WAYS]
-        } else {
-            sequential_min
-        };
+        let min = if pattern.blocks_by_sequence { [sequential_min[1]; WAYS] } else { sequential_min };
         let argument = pattern.mode_argument.unwrap_or(0);
         let random = pattern.mode.is_random();
         let order = order_of(pattern, &lengths);
@@ -224,11 +203,7 @@ impl Pattern {
             align: std::array::from_fn(|i| pattern.align[i].unwrap_or(min[i]).max(1)),
             least,
             hole: if random { 0 } else { argument },
-            burst: if random {
-                argument.clamp(1, 1 << 30) as u32
-            } else {
-                1
-            },
+            burst: if random { argument.clamp(1, 1 << 30) as u32 } else { 1 },
             random_percent: [pattern.random_percent[0], pattern.random_percent[1]],
             shared_map: min[0] == min[1] || !(goes(pattern, 0) && goes(pattern, 1)),
             parts: Vec::with_capacity(regions.len()),
@@ -268,12 +243,7 @@ impl Pattern {
     }
 
     /// Regions that have room for a block.
-    fn set_parts(
-        &mut self,
-        options: &Options,
-        regions: &[Region],
-        needed: u64,
-    ) -> Result<(), SpecError> {
+    fn set_parts(&mut self, options: &Options, regions: &[Region], needed: u64) -> Result<(), SpecError> {
         for region in regions.iter().filter(|region| region.bytes >= needed) {
             let part = self.part(options, *region)?;
             self.parts.push(part);
@@ -281,12 +251,7 @@ impl Pattern {
         Ok(())
     }
 
-    fn set_amount(
-        &mut self,
-        pattern: &PatternOptions,
-        regions: &[Region],
-        needed: u64,
-    ) -> Result<(), SpecError> {
+    fn set_amount(&mut self, pattern: &PatternOptions, regions: &[Region], needed: u64) -> Result<(), SpecError> {
         let whole: u64 = regions.iter().map(|r| r.bytes).sum();
         if self.parts.is_empty() {
             return Err(invalid(format!(
@@ -321,11 +286,8 @@ impl Pattern {
         match self.order {
             Order::Mapped => {
                 for i in 0..WAYS {
-                    let (used, granule) = if self.shared_map {
-                        (i == 0, self.least)
-                    } else {
-                        (goes(&options.pattern, i), self.min[i])
-                    };
+                    let (used, granule) =
+                        if self.shared_map { (i == 0, self.least) } else { (goes(&options.pattern, i), self.min[i]) };
                     if used && region.bytes >= granule {
                         part.maps[i] = map_of(region.bytes / granule, options.pattern.soft_map)?;
                     }
@@ -355,10 +317,7 @@ impl Pattern {
     }
 
     /// The next I/O.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "no iterator: after the end a job may begin anew"
-    )]
+    #[expect(clippy::should_implement_trait, reason = "no iterator: after the end a job may begin anew")]
     #[inline]
     pub fn next(&mut self) -> Next {
         self.step(None)
@@ -380,11 +339,7 @@ impl Pattern {
             self.left = self.amount;
             self.begin_anew();
         }
-        let index = if self.parts.len() == 1 && self.active == 1 {
-            0
-        } else {
-            self.choose_file()
-        };
+        let index = if self.parts.len() == 1 && self.active == 1 { 0 } else { self.choose_file() };
         let way = match (&mut self.ways, forced) {
             (Ways::Only(way), _) => *way,
             (Ways::Mixed(_), Some(way)) => way.min(WAYS - 1),
@@ -399,12 +354,7 @@ impl Pattern {
         self.left = self.left.saturating_sub(u64::from(len));
         self.ios_left -= 1;
         let Region { file, start, .. } = part.region;
-        Next::Io(Io {
-            way: self.names[way],
-            file,
-            offset: start + offset,
-            len,
-        })
+        Next::Io(Io { way: self.names[way], file, offset: start + offset, len })
     }
 
     /// The amount begins anew (`time_based`): maps are emptied, sequential I/O starts at its beginning. Random streams go on, so another
@@ -472,8 +422,7 @@ impl Pattern {
         let least = self.least;
         let is_active = |part: &Part| part.left >= least;
         let (service, most) = self.service;
-        let stays = is_active(&self.parts[self.current])
-            && (service == FileService::Sequential || self.served < most);
+        let stays = is_active(&self.parts[self.current]) && (service == FileService::Sequential || self.served < most);
         if stays {
             self.served += 1;
             return self.current;
@@ -580,11 +529,7 @@ impl Pattern {
 
     /// Blocks that sequential I/O of a random job touched need no random one any more.
     fn mark(&mut self, index: usize, way: usize, at: u64, len: u32) {
-        let granule = if self.shared_map {
-            self.least
-        } else {
-            self.min[way]
-        };
+        let granule = if self.shared_map { self.least } else { self.min[way] };
         let which = if self.shared_map { 0 } else { way };
         if let Some(map) = &mut self.parts[index].maps[which] {
             let end = (at + u64::from(len)) / granule;
@@ -596,20 +541,13 @@ impl Pattern {
 
     /// A free run of blocks near a random one; the best of a few where none is long enough.
     fn mapped(&mut self, index: usize, way: usize, len: u32) -> (u64, u32) {
-        let granule = if self.shared_map {
-            self.least
-        } else {
-            self.min[way]
-        };
+        let granule = if self.shared_map { self.least } else { self.min[way] };
         let which = if self.shared_map { 0 } else { way };
         let part = &mut self.parts[index];
         let Some(map) = &mut part.maps[which] else {
             // softrandommap without memory for one, or a region below one block of this direction.
             let offset = self.offsets.below(part.slots[way]) * self.align[way];
-            return (
-                offset,
-                shortened(len, self.min[way], part.region.bytes - offset),
-            );
+            return (offset, shortened(len, self.min[way], part.region.bytes - offset));
         };
         let wanted = (u64::from(len) / granule).max(1);
         let mut from = self.offsets.below(map.blocks());
@@ -643,11 +581,7 @@ impl Pattern {
 /// As many whole smallest blocks of `len` as the room has; at least one.
 #[inline]
 fn shortened(len: u32, min: u64, room: u64) -> u32 {
-    if u64::from(len) <= room {
-        len
-    } else {
-        ((room / min).max(1) * min) as u32
-    }
+    if u64::from(len) <= room { len } else { ((room / min).max(1) * min) as u32 }
 }
 
 fn map_of(blocks: u64, soft: bool) -> Result<Option<FreeMap>, SpecError> {
@@ -690,11 +624,7 @@ fn order_of(pattern: &PatternOptions, lengths: &[Lengths; WAYS]) -> Order {
     let used = || (0..WAYS).filter(|i| goes(pattern, *i));
     let one = used().map(|i| lengths[i].fixed()).collect::<Vec<_>>();
     let alike = one.iter().all(|len| len.is_some() && *len == one[0]);
-    if pattern.generator == RandomGenerator::Lfsr && plain && alike {
-        Order::Permuted
-    } else {
-        Order::Mapped
-    }
+    if pattern.generator == RandomGenerator::Lfsr && plain && alike { Order::Permuted } else { Order::Mapped }
 }
 
 #[cfg(test)]

@@ -17,29 +17,15 @@ fn options(mode: Mode, set: impl FnOnce(&mut Options)) -> Options {
 }
 
 fn blocks(min: u64, max: u64) -> BlockSizes {
-    BlockSizes {
-        min: min as u32,
-        max: max as u32,
-        split: Vec::new(),
-    }
+    BlockSizes { min: min as u32, max: max as u32, split: Vec::new() }
 }
 
 fn region_of(start: u64, bytes: u64) -> Region {
-    Region {
-        file: 0,
-        start,
-        bytes,
-    }
+    Region { file: 0, start, bytes }
 }
 
 fn files(count: u16, bytes: u64) -> Vec<Region> {
-    (0..count)
-        .map(|file| Region {
-            file,
-            start: 0,
-            bytes,
-        })
-        .collect()
+    (0..count).map(|file| Region { file, start: 0, bytes }).collect()
 }
 
 fn rest(pattern: &mut Pattern) -> Vec<Io> {
@@ -67,8 +53,7 @@ fn trims_go_where_writes_of_their_sizes_would_go() {
         });
         let writes = all(&as_writes, &[region_of(0, 256 * K)]);
         assert!(trims.iter().all(|io| io.way == Way::Trim));
-        let places =
-            |ios: &[Io]| -> Vec<(u64, u32)> { ios.iter().map(|io| (io.offset, io.len)).collect() };
+        let places = |ios: &[Io]| -> Vec<(u64, u32)> { ios.iter().map(|io| (io.offset, io.len)).collect() };
         assert_eq!(places(&trims), places(&writes));
     }
 }
@@ -95,17 +80,11 @@ fn sequential_io_drops_the_tail_and_wraps() {
     let hole = |bytes| options(Mode::Read, |o| o.pattern.mode_argument = Some(bytes));
     assert_eq!(offsets(&hole(4096), 32 * K), [0, 8, 16, 24, 0, 8, 16, 24]);
     let back = offsets(&hole(-8192), 64 * K);
-    assert_eq!(
-        back,
-        [0, 56, 52, 48, 44, 40, 36, 32, 28, 24, 20, 16, 12, 8, 4, 0]
-    );
+    assert_eq!(back, [0, 56, 52, 48, 44, 40, 36, 32, 28, 24, 20, 16, 12, 8, 4, 0]);
     let back = offsets(&hole(-16384), 40 * K);
     assert_eq!(back, [0, 24, 12, 0, 24, 12, 0, 24, 12, 0]);
     let shifted = all(&plain, &[region_of(18 * K, 8 * K)]);
-    assert_eq!(
-        shifted.iter().map(|io| io.offset).collect::<Vec<_>>(),
-        [18 * K, 22 * K]
-    );
+    assert_eq!(shifted.iter().map(|io| io.offset).collect::<Vec<_>>(), [18 * K, 22 * K]);
 }
 
 #[test]
@@ -122,10 +101,7 @@ fn number_ios_and_loops_bound_the_amount() {
     }
     assert_ne!(found[..8], found[8..]);
     let pattern = Pattern::new(&twice, &[region_of(0, 34 * K)], 0, 1).unwrap();
-    assert_eq!(
-        (pattern.amount_bytes(), pattern.amount_ios()),
-        (64 * K, Some(16))
-    );
+    assert_eq!((pattern.amount_bytes(), pattern.amount_ios()), (64 * K, Some(16)));
 }
 
 #[test]
@@ -143,8 +119,7 @@ fn rewinding_begins_anew_with_another_order() {
     }
     assert_eq!(seen.len(), 20);
     // Also in the middle, and the sequential position goes back.
-    let mut pattern =
-        Pattern::new(&options(Mode::Write, |_| {}), &[region_of(0, 64 * K)], 0, 1).unwrap();
+    let mut pattern = Pattern::new(&options(Mode::Write, |_| {}), &[region_of(0, 64 * K)], 0, 1).unwrap();
     pattern.next();
     pattern.next();
     pattern.rewind();
@@ -167,11 +142,8 @@ fn io_08_directions_and_lengths_keep_their_shares() {
     }
     let split = |no_map| {
         options(Mode::RandRead, |o| {
-            o.pattern.blocks[0] = BlockSizes {
-                min: 4096,
-                max: 16384,
-                split: vec![(4096, 60), (8192, 30), (16384, 10)],
-            };
+            o.pattern.blocks[0] =
+                BlockSizes { min: 4096, max: 16384, split: vec![(4096, 60), (8192, 30), (16384, 10)] };
             o.pattern.no_map = no_map;
             o.pattern.number_ios = Some(20_000);
         })
@@ -200,10 +172,7 @@ fn io_09_every_block_is_touched_exactly_once() {
             let blocks: BTreeSet<u64> = found.iter().copied().collect();
             assert!(blocks.into_iter().eq((0..4097).map(|i| i * 4)));
             // Random it is: neighbours in time are not neighbours in space.
-            let near = found
-                .windows(2)
-                .filter(|w| w[0].abs_diff(w[1]) <= 4)
-                .count();
+            let near = found.windows(2).filter(|w| w[0].abs_diff(w[1]) <= 4).count();
             // The map hands out the next free block, so runs grow towards the end of a pass.
             assert!(near < 1400, "{near} of 4096");
         }
@@ -227,10 +196,7 @@ fn without_a_map_blocks_repeat_uniformly() {
     let aligned = options(Mode::RandRead, |o| o.pattern.align[0] = Some(512));
     let ios = all(&aligned, &[region_of(0, 64 * K)]);
     assert_eq!(ios.len(), 16);
-    assert!(
-        ios.iter()
-            .all(|io| io.offset % 512 == 0 && io.offset + 4096 <= 64 * K)
-    );
+    assert!(ios.iter().all(|io| io.offset % 512 == 0 && io.offset + 4096 <= 64 * K));
     assert!(ios.iter().any(|io| io.offset % 4096 != 0));
 }
 
@@ -239,17 +205,8 @@ fn mixed_sequential_directions_have_positions_of_their_own() {
     let ios = all(&options(Mode::ReadWrite, |_| {}), &[region_of(0, 64 * K)]);
     assert_eq!(ios.len(), 16);
     for way in [Way::Read, Way::Write] {
-        let of: Vec<u64> = ios
-            .iter()
-            .filter(|io| io.way == way)
-            .map(|io| io.offset)
-            .collect();
-        assert!(
-            of.iter()
-                .copied()
-                .eq((0..of.len() as u64).map(|i| i * 4096)),
-            "{of:?}"
-        );
+        let of: Vec<u64> = ios.iter().filter(|io| io.way == way).map(|io| io.offset).collect();
+        assert!(of.iter().copied().eq((0..of.len() as u64).map(|i| i * 4096)), "{of:?}");
     }
     // Different block sizes: each is aligned to its own.
     let uneven = options(Mode::RandRw, |o| o.pattern.blocks[1] = blocks(8192, 8192));
@@ -259,13 +216,7 @@ fn mixed_sequential_directions_have_positions_of_their_own() {
         assert_eq!((u64::from(io.len), io.offset % size), (size, 0));
     }
     assert_eq!(ios.iter().collect::<BTreeSet<_>>().len(), ios.len());
-    assert_eq!(
-        ios.iter()
-            .map(|io| u64::from(io.len))
-            .sum::<u64>()
-            .div_ceil(4096),
-        160
-    );
+    assert_eq!(ios.iter().map(|io| u64::from(io.len)).sum::<u64>().div_ceil(4096), 160);
 }
 
 #[test]
@@ -295,30 +246,18 @@ fn bursts_and_partly_random_jobs_go_on_where_they_were() {
 fn files_take_turns_as_they_are_told() {
     let serve = |mode, service| {
         let served = options(mode, |o| {
-            o.files = FileOptions {
-                service,
-                ..FileOptions::default()
-            };
+            o.files = FileOptions { service, ..FileOptions::default() };
         });
         all(&served, &files(4, 16 * K))
     };
     let order = |ios: &[Io]| ios.iter().map(|io| io.file).collect::<Vec<_>>();
     let robin = serve(Mode::Read, (FileService::RoundRobin, 1));
-    assert_eq!(
-        order(&robin),
-        [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]
-    );
+    assert_eq!(order(&robin), [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]);
     assert_eq!(robin[4].offset, 4096);
     let threes = serve(Mode::Read, (FileService::RoundRobin, 3));
-    assert_eq!(
-        order(&threes),
-        [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 0, 1, 2, 3]
-    );
+    assert_eq!(order(&threes), [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 0, 1, 2, 3]);
     let one_by_one = serve(Mode::Read, (FileService::Sequential, 1));
-    assert_eq!(
-        order(&one_by_one),
-        [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]
-    );
+    assert_eq!(order(&one_by_one), [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]);
     for mode in [Mode::Read, Mode::RandRead] {
         let random = serve(mode, (FileService::Random, 1));
         assert_eq!(random.iter().collect::<BTreeSet<_>>().len(), 16);
@@ -363,9 +302,7 @@ fn lengths_of_a_sequential_job_fill_the_region() {
 #[test]
 fn seeds_make_the_same_run_and_clones_differ() {
     let random = options(Mode::RandRw, |o| o.pattern.blocks[0] = blocks(4096, 16384));
-    let made = |clone, seed| {
-        rest(&mut Pattern::new(&random, &[region_of(0, 4096 * K)], clone, seed).unwrap())
-    };
+    let made = |clone, seed| rest(&mut Pattern::new(&random, &[region_of(0, 4096 * K)], clone, seed).unwrap());
     assert_eq!(made(0, 7), made(0, 7));
     assert_ne!(made(0, 7), made(1, 7));
     assert_ne!(made(0, 7), made(0, 8));
@@ -374,15 +311,9 @@ fn seeds_make_the_same_run_and_clones_differ() {
 #[test]
 fn what_cannot_be_is_refused() {
     for (set, names) in [
-        (
-            (|o| o.pattern.blocks[0] = blocks(64 * K, 64 * K)) as fn(&mut Options),
-            "each file has 32768 bytes",
-        ),
+        ((|o| o.pattern.blocks[0] = blocks(64 * K, 64 * K)) as fn(&mut Options), "each file has 32768 bytes"),
         (|o| o.pattern.blocks[0] = blocks(0, 0), "block sizes from 0"),
-        (
-            |o| o.pattern.distribution = Distribution::Zipf(-1.0, None),
-            "zipf theta -1",
-        ),
+        (|o| o.pattern.distribution = Distribution::Zipf(-1.0, None), "zipf theta -1"),
         (
             |o| {
                 o.pattern.mode = Mode::RandRw;
@@ -430,11 +361,7 @@ fn any_options() -> impl Strategy<Value = Options> {
             let sizes = |(min, max)| BlockSizes {
                 min,
                 max,
-                split: if percent > 60 {
-                    vec![(min, 30), (max, 70)]
-                } else {
-                    Vec::new()
-                },
+                split: if percent > 60 { vec![(min, 30), (max, 70)] } else { Vec::new() },
             };
             p.blocks = [sizes(read), sizes(write), BlockSizes::default()];
             p.mode_argument = argument.map(|n| if mode.is_random() { n } else { n * 512 });
@@ -452,11 +379,7 @@ fn any_options() -> impl Strategy<Value = Options> {
                 p.random_percent = [percent, 100 - percent, 100];
             }
             o.files.service = (
-                [
-                    FileService::RoundRobin,
-                    FileService::Random,
-                    FileService::Sequential,
-                ][service as usize - 1],
+                [FileService::RoundRobin, FileService::Random, FileService::Sequential][service as usize - 1],
                 service,
             );
         })

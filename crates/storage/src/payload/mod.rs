@@ -19,10 +19,7 @@ pub(super) struct Template {
 impl Template {
     /// None for an empty pattern, which is no content.
     pub(super) fn new(bytes: &[u8], offsets: &[u32]) -> Option<Self> {
-        (!bytes.is_empty()).then(|| Self {
-            bytes: bytes.to_vec(),
-            offsets: offsets.to_vec(),
-        })
+        (!bytes.is_empty()).then(|| Self { bytes: bytes.to_vec(), offsets: offsets.to_vec() })
     }
 
     /// The same for every offset.
@@ -33,10 +30,7 @@ impl Template {
     /// The byte at `at` of a buffer for `offset`.
     pub(super) fn byte(&self, at: usize, offset: u64) -> u8 {
         let at = at % self.bytes.len();
-        let inside = self
-            .offsets
-            .iter()
-            .find(|place| (**place as usize..**place as usize + 8).contains(&at));
+        let inside = self.offsets.iter().find(|place| (**place as usize..**place as usize + 8).contains(&at));
         match inside {
             Some(place) => offset.to_le_bytes()[at - *place as usize],
             None => self.bytes[at],
@@ -53,12 +47,7 @@ impl Template {
     }
 
     /// The first byte that differs from what [`Template::fill`] makes.
-    pub(super) fn first_difference(
-        &self,
-        buffer: &[u8],
-        phase: usize,
-        offset: u64,
-    ) -> Option<usize> {
+    pub(super) fn first_difference(&self, buffer: &[u8], phase: usize, offset: u64) -> Option<usize> {
         let unit = self.bytes.len().min(buffer.len());
         let begin = (0..unit).find(|at| buffer[*at] != self.byte(phase + at, offset));
         // Behind the first unit each byte equals the one a unit before.
@@ -67,9 +56,7 @@ impl Template {
             if before == after {
                 return None;
             }
-            (0..after.len())
-                .find(|at| before[*at] != after[*at])
-                .map(|at| at + unit)
+            (0..after.len()).find(|at| before[*at] != after[*at]).map(|at| at + unit)
         })
     }
 }
@@ -130,10 +117,7 @@ impl Payload {
             .as_deref()
             .filter(|_| verifies)
             .and_then(|bytes| Template::new(bytes, &options.verify_pattern_offsets));
-        let plain = options
-            .pattern
-            .as_deref()
-            .and_then(|bytes| Template::new(bytes, &[]));
+        let plain = options.pattern.as_deref().and_then(|bytes| Template::new(bytes, &[]));
         let compresses = options.compress_percent > 0;
         let content = match (verified, &plain) {
             (Some(template), _) => Content::Template(template),
@@ -266,12 +250,8 @@ mod tests {
     }
 
     fn gzipped_percent(blocks: &[Vec<u8>]) -> f64 {
-        let mut gzip = Command::new("gzip")
-            .args(["-9", "-c"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut gzip =
+            Command::new("gzip").args(["-9", "-c"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let all: Vec<u8> = blocks.concat();
         let (mut input, bytes) = (gzip.stdin.take().unwrap(), all.len());
         let feeder = std::thread::spawn(move || input.write_all(&all));
@@ -321,16 +301,9 @@ mod tests {
             set(&mut options);
             assert_eq!(is_proven(&options), expected, "case {number}");
             let blocks = written(&mut payload(set), 300);
-            let sectors = blocks
-                .iter()
-                .flat_map(|block| block.chunks(512))
-                .zip(0_u64..);
+            let sectors = blocks.iter().flat_map(|block| block.chunks(512)).zip(0_u64..);
             let proven = sectors.filter(|(sector, at)| proof::proves(7, sector, at * 512));
-            assert_eq!(
-                proven.count(),
-                if expected { 2400 } else { 0 },
-                "case {number}"
-            );
+            assert_eq!(proven.count(), if expected { 2400 } else { 0 }, "case {number}");
         }
     }
 
@@ -345,10 +318,7 @@ mod tests {
                 let found = 100.0 - gzipped_percent(&written(&mut payload, 200));
                 // Marks of where zeroes begin and end cost a little of each chunk.
                 let off = f64::from(percent) - found;
-                assert!(
-                    (-1.0..2.5).contains(&off),
-                    "{percent} % in {chunk}: {found}"
-                );
+                assert!((-1.0..2.5).contains(&off), "{percent} % in {chunk}: {found}");
             }
         }
         let mut all = payload(|o| o.compress_percent = 100);
@@ -373,10 +343,7 @@ mod tests {
             let blocks = written(&mut payload, 1000);
             let different: HashSet<&Vec<u8>> = blocks.iter().collect();
             let repeated = 1000 - different.len() as u32;
-            assert!(
-                repeated.abs_diff(percent * 10) <= 1,
-                "{percent} %: {repeated}"
-            );
+            assert!(repeated.abs_diff(percent * 10) <= 1, "{percent} %: {repeated}");
         }
     }
 
@@ -387,12 +354,7 @@ mod tests {
         let mut three = payload(|o| o.pattern = Some(b"abc".to_vec()));
         assert!(!three.changes_each_write());
         let mut buffer = written(&mut three, 2).pop().unwrap();
-        assert!(
-            buffer
-                .iter()
-                .zip("abc".bytes().cycle())
-                .all(|(a, b)| *a == b)
-        );
+        assert!(buffer.iter().zip("abc".bytes().cycle()).all(|(a, b)| *a == b));
         buffer.fill(7);
         three.prepare(&mut buffer, 7, 0, true);
         assert_eq!(&buffer[4093..], b"bca");
@@ -409,10 +371,7 @@ mod tests {
         });
         let mut buffer = vec![0; 100];
         offsets.prepare(&mut buffer, 7, 0x0102_0304, true);
-        assert_eq!(
-            &buffer[..16],
-            &[4, 3, 2, 1, 0, 0, 0, 0, b'a', b'b', b'c', b'd', 4, 3, 2, 1]
-        );
+        assert_eq!(&buffer[..16], &[4, 3, 2, 1, 0, 0, 0, 0, b'a', b'b', b'c', b'd', 4, 3, 2, 1]);
         let template = Template::new(&[0; 8], &[0]).unwrap();
         let mut part = vec![0; 50];
         template.fill(&mut part, 3, 0x55);

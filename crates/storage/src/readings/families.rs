@@ -100,10 +100,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn by_search(ns: Ns) -> usize {
-        FAMILY_BOUNDS_NS
-            .iter()
-            .filter(|&&bound| bound <= ns)
-            .count()
+        FAMILY_BOUNDS_NS.iter().filter(|&&bound| bound <= ns).count()
     }
 
     #[test]

@@ -6,9 +6,7 @@ use super::options::Options;
 use super::options::{in_memory, no_file};
 use super::view::{SUSTAINED_S, View, is_flat, lead, length, value};
 use crate::readings::StorageReadings;
-use crate::record::info::{
-    StorageChange, StorageGroup, StorageInfo, StorageJob, StorageLevel, StoragePrecondition,
-};
+use crate::record::info::{StorageChange, StorageGroup, StorageInfo, StorageJob, StorageLevel, StoragePrecondition};
 use assay_measure::record::{Advice, Record};
 use assay_measure::units::{fixed, size, thousands};
 
@@ -18,16 +16,8 @@ const FALL: f64 = 0.8;
 const WRITES: f64 = 0.5;
 
 /// All findings, the weightiest first, then in the order of the rules.
-pub(super) fn advise(
-    readings: &StorageReadings,
-    info: &StorageInfo,
-    record: &Record,
-) -> Vec<Advice> {
-    let view = View {
-        readings,
-        info,
-        record,
-    };
+pub(super) fn advise(readings: &StorageReadings, info: &StorageInfo, record: &Record) -> Vec<Advice> {
+    let view = View { readings, info, record };
     let mut found = Vec::new();
     for group in &info.groups {
         found.extend(view.fall(group));
@@ -55,10 +45,7 @@ pub(super) fn advise(
 }
 
 fn chance(change: &StorageChange) -> String {
-    format!(
-        "probability in steady noise at most {} %",
-        fixed(100.0 * value(&change.chance_ratio), 1)
-    )
+    format!("probability in steady noise at most {} %", fixed(100.0 * value(&change.chance_ratio), 1))
 }
 
 /// A14: preconditioning ended before its rounds were alike.
@@ -187,15 +174,12 @@ impl View<'_> {
         }
         let last = group.levels.last()?;
         let (least, most) = (group.levels.iter().map(|level| value(&level.median)))
-            .fold((f64::INFINITY, 0.0_f64), |(least, most), median| {
-                (least.min(median), most.max(median))
-            });
+            .fold((f64::INFINITY, 0.0_f64), |(least, most), median| (least.min(median), most.max(median)));
         let what = match group.analysed.as_str() {
             "IOPS" => "throughput",
             _ => "response latency",
         };
-        let rose =
-            group.analysed == "IOPS" && group.changes.len() == 1 && value(&last.median) > least;
+        let rose = group.analysed == "IOPS" && group.changes.len() == 1 && value(&last.median) > least;
         let meaning = match rose {
             true => {
                 "it rose: a warm-up (a cache filled, a clock sped up), or other load ended. Discard the first part \
@@ -215,11 +199,7 @@ impl View<'_> {
             thousands(least.round() as u64),
             thousands(most.round() as u64)
         );
-        let evidence = [
-            ("first_at_s", value(&first.at_s)),
-            ("least", least),
-            ("most", most),
-        ];
+        let evidence = [("first_at_s", value(&first.at_s)), ("least", least), ("most", most)];
         Some(Advice::of("A4", least < FALL / 2.0 * most, text, &evidence))
     }
 
@@ -251,10 +231,7 @@ impl View<'_> {
                 "fell",
                 "the drive runs out of free blocks, it is too hot, or the region becomes more expensive to access",
             ),
-            (true, _) => (
-                "rose",
-                "the queue grows: the rate is higher than the device can do",
-            ),
+            (true, _) => ("rose", "the queue grows: the rate is higher than the device can do"),
             _ => ("fell", "a warm-up that has not ended"),
         };
         let text = format!(
@@ -264,12 +241,7 @@ impl View<'_> {
             group.analysed,
             fixed(100.0 * drift.abs(), 0)
         );
-        Some(Advice::of(
-            "A8",
-            drift.abs() > 0.3,
-            text,
-            &[("drift_ratio", drift)],
-        ))
+        Some(Advice::of("A8", drift.abs() > 0.3, text, &[("drift_ratio", drift)]))
     }
 
     /// A9: the seconds scatter, and no change of level explains it.
@@ -287,12 +259,7 @@ impl View<'_> {
             fixed(100.0 * variation, 0)
         );
         let evidence = [("variation_ratio", variation)];
-        Some(Advice::of(
-            "A9",
-            variation > 2.0 * VARIATION,
-            text,
-            &evidence,
-        ))
+        Some(Advice::of("A9", variation > 2.0 * VARIATION, text, &evidence))
     }
 
     /// A10: steady state was asked for and not attained.
@@ -349,10 +316,7 @@ impl View<'_> {
         });
         let worst = longest.max();
         worst.map_or_else(String::new, |(_, end_ns)| {
-            format!(
-                ", in the second that ended {} s after the start",
-                fixed(end_ns as f64 / 1e9, 0)
-            )
+            format!(", in the second that ended {} s after the start", fixed(end_ns as f64 / 1e9, 0))
         })
     }
 
@@ -401,11 +365,6 @@ impl View<'_> {
             fixed(service, 0)
         );
         let evidence = [("response_p99_us", response), ("lat_p99_us", service)];
-        Some(Advice::of(
-            "A13",
-            response >= 10.0 * service,
-            text,
-            &evidence,
-        ))
+        Some(Advice::of("A13", response >= 10.0 * service, text, &evidence))
     }
 }

@@ -3,12 +3,9 @@
 use super::options;
 use super::rows::{Missing, NO_TIME, NS_PER_S, ios_of, latency, seconds, way_rows, ways};
 use super::{advice, goal, groups, integrity, series, warnings};
-use crate::readings::{
-    CloneReading, JobReading, Latency, PreconditionReading, StorageReadings, Way,
-};
+use crate::readings::{CloneReading, JobReading, Latency, PreconditionReading, StorageReadings, Way};
 use crate::record::info::{
-    StorageCpu, StorageDevices, StorageInfo, StorageJob, StoragePrecondition, StorageRefusal,
-    StorageSteady, StorageWay,
+    StorageCpu, StorageDevices, StorageInfo, StorageJob, StoragePrecondition, StorageRefusal, StorageSteady, StorageWay,
 };
 use assay_awr::record::os;
 use assay_measure::kind::figure;
@@ -57,9 +54,7 @@ fn frame(run: &mut RunData, readings: &StorageReadings) {
     let mut end = readings.host.clone().unwrap_or_default();
     end.disks.clone_from(&readings.disks);
     end.process_cpu_ns = Some(readings.process_cpu_ns);
-    let zero = |names: &std::collections::BTreeMap<String, u64>| {
-        names.keys().map(|name| (name.clone(), 0)).collect()
-    };
+    let zero = |names: &std::collections::BTreeMap<String, u64>| names.keys().map(|name| (name.clone(), 0)).collect();
     let begin = HostReading {
         cpu_ns: end.cpu_ns.map(|_| [0; 10]),
         context_switches: end.context_switches.map(|_| 0),
@@ -71,18 +66,11 @@ fn frame(run: &mut RunData, readings: &StorageReadings) {
         process_cpu_ns: Some(0),
         cgroup_throttled_ns: end.cgroup_throttled_ns.map(|_| 0),
         disks: (end.disks.iter())
-            .map(|disk| assay_measure::snapshot::DiskReading {
-                name: disk.name.clone(),
-                ..Default::default()
-            })
+            .map(|disk| assay_measure::snapshot::DiskReading { name: disk.name.clone(), ..Default::default() })
             .collect(),
         ..HostReading::default()
     };
-    let at = |at_ns: u64, host: HostReading| Snapshot {
-        at_ns,
-        host,
-        ..Snapshot::default()
-    };
+    let at = |at_ns: u64, host: HostReading| Snapshot { at_ns, host, ..Snapshot::default() };
     run.begin = at(0, begin);
     run.end = at(readings.elapsed_ns, end);
 }
@@ -95,10 +83,7 @@ fn verdict(readings: &StorageReadings) -> Verdict {
             let ended = ended_by(clone).unwrap_or_default();
             Some(match clone.errors_passed {
                 0 => format!("{}, {ended}", job.name),
-                n => format!(
-                    "{}, clone {}: {n} I/Os failed, and the job continued",
-                    job.name, clone.clone
-                ),
+                n => format!("{}, clone {}: {n} I/Os failed, and the job continued", job.name, clone.clone),
             })
         })
         .collect();
@@ -139,10 +124,7 @@ fn missed_rate(readings: &StorageReadings, job: usize) -> Option<String> {
             format!(
                 "{}: reached {} of the requested {} {}s/s",
                 reading.name,
-                fixed(
-                    merged.ios as f64 * NS_PER_S / (*runtime_ns).max(1) as f64,
-                    0
-                ),
+                fixed(merged.ios as f64 * NS_PER_S / (*runtime_ns).max(1) as f64, 0),
                 fixed(target, 0),
                 way.name()
             )
@@ -155,32 +137,25 @@ fn info(readings: &StorageReadings, record: &Record) -> StorageInfo {
     let devices = devices(readings);
     StorageInfo {
         layer: "syscall".to_owned(),
-        jobs: (0..readings.jobs.len())
-            .map(|job| self::job(readings, job))
-            .collect(),
+        jobs: (0..readings.jobs.len()).map(|job| self::job(readings, job)).collect(),
         groups: groups::groups(readings),
         precondition: readings.precondition.iter().map(precondition).collect(),
         disks: record.os.disk.clone(),
         io_mode_achieved: options::achieved(readings, &devices),
         devices,
-        process_cpu_us_per_io: Figure::decimal(readings.process_cpu_ns as f64 / 1e3)
-            .per(ios as f64, NO_IOS),
+        process_cpu_us_per_io: Figure::decimal(readings.process_cpu_ns as f64 / 1e3).per(ios as f64, NO_IOS),
     }
 }
 
 fn precondition(reading: &PreconditionReading) -> StoragePrecondition {
-    let share = |value: Option<f64>| {
-        value.map_or_else(|| Figure::na("fewer rounds than a window"), Figure::decimal)
-    };
+    let share = |value: Option<f64>| value.map_or_else(|| Figure::na("fewer rounds than a window"), Figure::decimal);
     StoragePrecondition {
         job: reading.job.clone(),
         method: reading.method.clone(),
         files: reading.files.clone(),
         written_over_bytes: reading.bytes,
         fills_count: reading.fills,
-        fill_mib_per_s: (reading.fill_bytes_per_s.iter())
-            .map(|rate| Figure::decimal(rate / MIB))
-            .collect(),
+        fill_mib_per_s: (reading.fill_bytes_per_s.iter()).map(|rate| Figure::decimal(rate / MIB)).collect(),
         block_bytes: reading.block_bytes,
         round_s: reading.round_s.into(),
         round_ios_per_s: reading.rounds.iter().map(|rate| (*rate).into()).collect(),
@@ -194,9 +169,7 @@ fn precondition(reading: &PreconditionReading) -> StoragePrecondition {
 
 fn job(readings: &StorageReadings, place: usize) -> StorageJob {
     let job = &readings.jobs[place];
-    let clones: Vec<&CloneReading> = (readings.clones.iter())
-        .filter(|clone| clone.job == place)
-        .collect();
+    let clones: Vec<&CloneReading> = (readings.clones.iter()).filter(|clone| clone.job == place).collect();
     let numjobs = clones.len() as f64;
     let merged = ways(readings, |clone| clone.job == place);
     let mut sync = Latency::default();
@@ -223,20 +196,11 @@ fn job(readings: &StorageReadings, place: usize) -> StorageJob {
         timing: job.timing.clone(),
         features: job.features.clone(),
         refused: (job.refused.iter())
-            .map(|(feature, reason)| StorageRefusal {
-                feature: feature.clone(),
-                reason: reason.clone(),
-            })
+            .map(|(feature, reason)| StorageRefusal { feature: feature.clone(), reason: reason.clone() })
             .collect(),
         seed: job.seed,
         runtime_s: longest_ns.map_or_else(|| Figure::na("no clone ran"), seconds),
-        ways: way_rows(
-            merged,
-            job.label
-                .rate_iops
-                .map(|rate| rate.map(|rate| rate * numjobs)),
-            Missing::of(job),
-        ),
+        ways: way_rows(merged, job.label.rate_iops.map(|rate| rate.map(|rate| rate * numjobs)), Missing::of(job)),
         sync: latency(&sync, Some("no syncs")),
         cpu: cpu(&clones),
         in_flight_mean_count: in_flight,
@@ -268,9 +232,7 @@ fn value(value: Option<f64>) -> Figure {
 fn in_flight(clones: &[&CloneReading]) -> (Figure, Figure) {
     let mean = |amount: &dyn Fn(&CloneReading) -> f64| -> Figure {
         let per_clone = clones.iter().filter(|clone| clone.runtime_ns > 0);
-        let sum: f64 = per_clone
-            .map(|clone| amount(clone) / clone.runtime_ns as f64)
-            .sum();
+        let sum: f64 = per_clone.map(|clone| amount(clone) / clone.runtime_ns as f64).sum();
         match sum > 0.0 {
             true => Figure::decimal(sum),
             false => Figure::na("not taken"),
@@ -336,15 +298,12 @@ fn settings(readings: &StorageReadings, job: &JobReading) -> Vec<SettingLine> {
         value: value.to_owned(),
         origin: origin.to_owned(),
     };
-    let given = |(name, value): &(String, Option<String>), origin: &str| {
-        line(name, value.as_deref().unwrap_or("1"), origin)
-    };
+    let given =
+        |(name, value): &(String, Option<String>), origin: &str| line(name, value.as_deref().unwrap_or("1"), origin);
     let own = |name: &str| job.options.iter().any(|(option, _)| option == name);
     let global = readings.global_options.iter();
-    let mut lines: Vec<SettingLine> = global
-        .filter(|(name, _)| !own(name))
-        .map(|option| given(option, "global"))
-        .collect();
+    let mut lines: Vec<SettingLine> =
+        global.filter(|(name, _)| !own(name)).map(|option| given(option, "global")).collect();
     lines.extend(job.options.iter().map(|option| given(option, "job")));
     let effective = job.effective.iter();
     lines.extend(effective.map(|(name, value)| line(name, value, "effective")));
@@ -354,11 +313,10 @@ fn settings(readings: &StorageReadings, job: &JobReading) -> Vec<SettingLine> {
 fn devices(readings: &StorageReadings) -> StorageDevices {
     let jobs = ways(readings, |_| true);
     let bytes = |way: Way| jobs[way.index()].0.bytes;
-    let device =
-        |of: fn(&assay_measure::snapshot::DiskReading) -> u64| match readings.disks.is_empty() {
-            true => Figure::na("the device below the files is unknown"),
-            false => Figure::Count(readings.disks.iter().map(of).sum()),
-        };
+    let device = |of: fn(&assay_measure::snapshot::DiskReading) -> u64| match readings.disks.is_empty() {
+        true => Figure::na("the device below the files is unknown"),
+        false => Figure::Count(readings.disks.iter().map(of).sum()),
+    };
     let read = device(|disk| disk.read_bytes);
     let write = device(|disk| disk.write_bytes);
     StorageDevices {
@@ -374,10 +332,7 @@ fn devices(readings: &StorageReadings) -> StorageDevices {
 fn checks(info: &StorageInfo, record: &Record) -> Checks {
     let sum = |of: fn(&StorageJob) -> &Figure| {
         let figures = info.jobs.iter().map(of);
-        figures
-            .cloned()
-            .reduce(|a, b| a.plus(&b))
-            .unwrap_or_default()
+        figures.cloned().reduce(|a, b| a.plus(&b)).unwrap_or_default()
     };
     let [only] = &info.groups[..] else {
         return Checks::default();
@@ -411,25 +366,14 @@ pub fn load(record: &mut Record, info: &StorageInfo) {
         name: name.to_owned(),
         unit: "count".to_owned(),
         total: match &info.groups[..] {
-            [only] => Figure::Count(
-                (only.ways.iter())
-                    .filter(|row| row.way == way)
-                    .map(|row| row.ios_count)
-                    .sum(),
-            ),
+            [only] => Figure::Count((only.ways.iter()).filter(|row| row.way == way).map(|row| row.ios_count).sum()),
             _ => Figure::na("several groups: each group has its own figure"),
         },
         per_s: of(way, |row| &row.ios_per_s),
         ..LoadRow::default()
     };
-    record.instance.load_profile = vec![
-        row("Read IO requests", "read"),
-        row("Write IO requests", "write"),
-    ];
-    let (read, write) = (
-        of("read", |row| &row.mib_per_s),
-        of("write", |row| &row.mib_per_s),
-    );
+    record.instance.load_profile = vec![row("Read IO requests", "read"), row("Write IO requests", "write")];
+    let (read, write) = (of("read", |row| &row.mib_per_s), of("write", |row| &row.mib_per_s));
     record.instance.io_profile = vec![IoProfileRow {
         name: "Total (MB)".to_owned(),
         unit: "mib".to_owned(),

@@ -33,11 +33,7 @@ fn device_bound(view: &View<'_>, group: &StorageGroup) -> bool {
 fn depth(view: &View<'_>, group: &StorageGroup) -> u64 {
     let jobs = view.readings.jobs.iter().zip(&view.info.jobs);
     let of_group = jobs.filter(|(_, job)| job.group == group.group);
-    of_group
-        .map(|(reading, job)| {
-            Options::of(view.readings, reading).depth() * job.numjobs_count.max(1)
-        })
-        .sum()
+    of_group.map(|(reading, job)| Options::of(view.readings, reading).depth() * job.numjobs_count.max(1)).sum()
 }
 
 /// A5: the control group's own limit on the device, which the host's facts name.
@@ -51,9 +47,7 @@ pub(super) fn host_limit(view: &View<'_>, group: &StorageGroup) -> Option<Advice
         Some((name, per_s.parse::<f64>().ok()?, by))
     });
     let mut near = limits.filter_map(|(name, limit, by)| {
-        let way = ["read", "write"]
-            .into_iter()
-            .find(|way| name.contains(way))?;
+        let way = ["read", "write"].into_iter().find(|way| name.contains(way))?;
         let row = group.ways.iter().find(|row| row.way == way)?;
         let (found, unit) = match name.ends_with("bytes") {
             true => (value(&row.mb_per_s) * 1e6, "bytes"),
@@ -102,11 +96,7 @@ pub(super) fn flat_top(view: &View<'_>, group: &StorageGroup) -> Option<Advice> 
         None => "perhaps",
     };
     let at = round.map_or_else(String::new, |round| {
-        format!(
-            ", within {} % of {}",
-            fixed(100.0 * ROUND, 1),
-            thousands(round as u64)
-        )
+        format!(", within {} % of {}", fixed(100.0 * ROUND, 1), thousands(round as u64))
     });
     let text = format!(
         "{}{sure} a limit on I/Os per second: {} for {} s with a variation of only {} %{at}, while requests queue \
@@ -143,9 +133,7 @@ pub(super) fn same_top(view: &View<'_>) -> Option<Advice> {
         .collect();
     let top = |group: &StorageGroup| {
         let level = group.levels.last();
-        level.map_or((0.0, 0.0), |level| {
-            (value(&level.median), value(&level.mib_per_s))
-        })
+        level.map_or((0.0, 0.0), |level| (value(&level.median), value(&level.mib_per_s)))
     };
     let same = |a: f64, b: f64| (a / b - 1.0).abs() <= SAME;
     let ways = |group: &StorageGroup| {
@@ -156,41 +144,39 @@ pub(super) fn same_top(view: &View<'_>) -> Option<Advice> {
         let later = tops[at + 1..].iter();
         later.map(move |b| (*a, *b))
     });
-    pairs
-        .filter(|(a, b)| ways(a) == ways(b))
-        .find_map(|(a, b)| {
-            let ((a_iops, a_mib), (b_iops, b_mib)) = (top(a), top(b));
-            let blocks = (a_mib / a_iops) / (b_mib / b_iops);
-            if !(blocks >= 2.0 || blocks <= 0.5) {
-                return None;
-            }
-            let (what, top, meaning) = if same(a_iops, b_iops) {
-                (
-                    "I/Os per second",
-                    a_iops,
-                    "it counts I/Os, not bytes: the provider, the hypervisor, the array or a control group sets it, \
+    pairs.filter(|(a, b)| ways(a) == ways(b)).find_map(|(a, b)| {
+        let ((a_iops, a_mib), (b_iops, b_mib)) = (top(a), top(b));
+        let blocks = (a_mib / a_iops) / (b_mib / b_iops);
+        if !(blocks >= 2.0 || blocks <= 0.5) {
+            return None;
+        }
+        let (what, top, meaning) = if same(a_iops, b_iops) {
+            (
+                "I/Os per second",
+                a_iops,
+                "it counts I/Os, not bytes: the provider, the hypervisor, the array or a control group sets it, \
                      or it is the maximum of the drive. Larger blocks give more bytes per second",
-                )
-            } else if same(a_mib, b_mib) {
-                (
-                    "MiB/s",
-                    a_mib,
-                    "it counts bytes, not I/Os: a provider's limit, or the link to the device. Smaller blocks give \
+            )
+        } else if same(a_mib, b_mib) {
+            (
+                "MiB/s",
+                a_mib,
+                "it counts bytes, not I/Os: a provider's limit, or the link to the device. Smaller blocks give \
                      more I/Os per second",
-                )
-            } else {
-                return None;
-            };
-            let text = format!(
-                "A limit on {what}: the block sizes of groups {} and {} differ by a factor of {}, and both end at \
+            )
+        } else {
+            return None;
+        };
+        let text = format!(
+            "A limit on {what}: the block sizes of groups {} and {} differ by a factor of {}, and both end at \
                  the same flat {} {what} (variation at most {} %): {meaning}. Compare it with the rate that the \
                  provider promises.",
-                a.group,
-                b.group,
-                fixed(blocks.max(1.0 / blocks), 1),
-                thousands(top as u64),
-                fixed(100.0 * FLAT, 0)
-            );
-            Some(Advice::of("A6", true, text, &[("top_per_s", top)]))
-        })
+            a.group,
+            b.group,
+            fixed(blocks.max(1.0 / blocks), 1),
+            thousands(top as u64),
+            fixed(100.0 * FLAT, 0)
+        );
+        Some(Advice::of("A6", true, text, &[("top_per_s", top)]))
+    })
 }

@@ -19,15 +19,8 @@ pub(super) fn all(record: &Record, info: &StorageInfo) -> Vec<Drawn> {
     all.push(percentiles(info));
     for job in &info.jobs {
         for way in &job.ways {
-            let id = format!(
-                "c-hist-{}-{}",
-                assay_measure::plain::slug(&job.name).replace('_', "-"),
-                way.way
-            );
-            let title = format!(
-                "Histogram: {} of {} (lat, layer {})",
-                way.way, job.name, info.layer
-            );
+            let id = format!("c-hist-{}-{}", assay_measure::plain::slug(&job.name).replace('_', "-"), way.way);
+            let title = format!("Histogram: {} of {} (lat, layer {})", way.way, job.name, info.layer);
             all.push(match way.lat.hist_ns.is_empty() {
                 true => Drawn::missing(&title, "no distribution"),
                 false => of_buckets(&id, &title, &way.lat.hist_ns.pow2_us()),
@@ -67,11 +60,7 @@ struct Seconds<'a> {
 }
 
 /// Percentiles of a second and how each is drawn.
-const PARTS: [(&str, Stroke); 3] = [
-    ("p50", Stroke::Line),
-    ("p99", Stroke::Dashed),
-    ("max", Stroke::Dotted),
-];
+const PARTS: [(&str, Stroke); 3] = [("p50", Stroke::Line), ("p99", Stroke::Dashed), ("max", Stroke::Dotted)];
 
 impl Seconds<'_> {
     fn chart(&self, id: &str, title: &str, y: Axis, note: &str) -> Chart {
@@ -166,16 +155,9 @@ fn over_time(record: &Record, group: &StorageGroup, several: bool) -> Vec<Drawn>
         },
     };
     let disks = disks(record);
-    let charts = [
-        seconds.iops(&disks),
-        seconds.bytes(),
-        seconds.latency(),
-        seconds.busy(&disks),
-    ];
+    let charts = [seconds.iops(&disks), seconds.bytes(), seconds.latency(), seconds.busy(&disks)];
     let charts = charts.into_iter();
-    charts
-        .map(|chart| Drawn::or(chart, "no whole second was measured"))
-        .collect()
+    charts.map(|chart| Drawn::or(chart, "no whole second was measured")).collect()
 }
 
 /// Changes of level, as marks.
@@ -201,14 +183,9 @@ fn percentiles(info: &StorageInfo) -> Drawn {
     for job in &info.jobs {
         for way in &job.ways {
             // Other tools print percentiles of the completion alone.
-            let known = figures(&way.lat)
-                .iter()
-                .any(|(name, figure)| name.starts_with('p') && figure.value().is_some());
-            let (part, latency) = if known {
-                ("", &way.lat)
-            } else {
-                (" (clat)", &way.clat)
-            };
+            let known =
+                figures(&way.lat).iter().any(|(name, figure)| name.starts_with('p') && figure.value().is_some());
+            let (part, latency) = if known { ("", &way.lat) } else { (" (clat)", &way.clat) };
             all.push((format!("{} {}{part}", job.name, way.way), figures(latency)));
         }
     }
@@ -242,15 +219,21 @@ fn in_flight(info: &StorageInfo) -> Drawn {
         id: "c-in-flight".to_owned(),
         title: "I/Os in flight".to_owned(),
         note: "The requested depth times jobs, the counted mean, and IOPS times mean latency: the last two must \
-            agree.".to_owned(),
+            agree."
+            .to_owned(),
         x: Axis::of("job", ""),
         y: Axis::of("I/Os in flight", "count"),
         rows: Rows::Names(jobs.iter().map(|job| job.name.clone()).collect()),
         traces: vec![
-            Trace::new("asked for", Stroke::Bar, GREY, column(&|at| {
-                let asked = jobs[at].iodepth_count * jobs[at].numjobs_count;
-                (asked > 0).then_some(asked as f64)
-            })),
+            Trace::new(
+                "asked for",
+                Stroke::Bar,
+                GREY,
+                column(&|at| {
+                    let asked = jobs[at].iodepth_count * jobs[at].numjobs_count;
+                    (asked > 0).then_some(asked as f64)
+                }),
+            ),
             Trace::new("counted", Stroke::Bar, BLUE, column(&|at| jobs[at].in_flight_mean_count.value())),
             Trace::new("Little's law", Stroke::Bar, ORANGE, column(&|at| jobs[at].little_count.value())),
         ],

@@ -4,33 +4,17 @@ use crate::record::info::{StorageInfo, StorageJob};
 use assay_measure::kind::{Check, Finding};
 
 /// Options of a storage probe that say where, not what.
-const PLACES: [&str; 9] = [
-    "name",
-    "directory",
-    "filename",
-    "filename_format",
-    "output",
-    "description",
-    "runtime",
-    "ramp_time",
-    "eta",
-];
+const PLACES: [&str; 9] =
+    ["name", "directory", "filename", "filename_format", "output", "description", "runtime", "ramp_time", "eta"];
 
 /// What a storage probe did, job by job.
 pub(super) fn all(left: &StorageInfo, right: &StorageInfo) -> Vec<Check> {
-    let mut all = vec![Check::text(
-        "jobs",
-        &left.jobs.len().to_string(),
-        &right.jobs.len().to_string(),
-        Finding::Forbids,
-    )];
+    let mut all =
+        vec![Check::text("jobs", &left.jobs.len().to_string(), &right.jobs.len().to_string(), Finding::Forbids)];
     for (i, (from, to)) in left.jobs.iter().zip(&right.jobs).enumerate() {
         let of_job = |check: Check| match left.jobs.len() {
             1 => check,
-            _ => Check {
-                what: format!("{} of job {}", check.what, i + 1),
-                ..check
-            },
+            _ => Check { what: format!("{} of job {}", check.what, i + 1), ..check },
         };
         let both = job_shape(from, to).into_iter().chain(job_options(from, to));
         all.extend(both.map(of_job));
@@ -60,15 +44,7 @@ fn job_shape(from: &StorageJob, to: &StorageJob) -> Vec<Check> {
 }
 
 /// Options in [`job_shape`] already.
-const SHAPE: [&str; 7] = [
-    "rw",
-    "readwrite",
-    "bs",
-    "iodepth",
-    "numjobs",
-    "size",
-    "ioengine",
-];
+const SHAPE: [&str; 7] = ["rw", "readwrite", "bs", "iodepth", "numjobs", "size", "ioengine"];
 
 /// The other options in which two storage jobs differ.
 fn job_options(from: &StorageJob, to: &StorageJob) -> Vec<Check> {
@@ -85,10 +61,7 @@ fn job_options(from: &StorageJob, to: &StorageJob) -> Vec<Check> {
             Some(value) => value.to_owned(),
         }
     };
-    let checks = names
-        .into_iter()
-        .map(|name| Check::text(name, &value(from, name), &value(to, name), Finding::Forbids));
-    checks
-        .filter(|check| check.finding != Finding::Same)
-        .collect()
+    let checks =
+        names.into_iter().map(|name| Check::text(name, &value(from, name), &value(to, name), Finding::Forbids));
+    checks.filter(|check| check.finding != Finding::Same).collect()
 }

@@ -8,15 +8,10 @@ use assay_measure::units::thousands;
 /// The best of a probe's groups, each at the level it ended at: a burst that was spent is not delivered.
 pub(super) fn of(groups: &[StorageGroup]) -> Delivered {
     let mut notes = Vec::new();
-    let factors: Vec<f64> = groups
-        .iter()
-        .map(|group| sustained(group, &mut notes, groups.len()))
-        .collect();
+    let factors: Vec<f64> = groups.iter().map(|group| sustained(group, &mut notes, groups.len())).collect();
     let best = |of: &dyn Fn(&StorageGroup) -> Option<f64>| {
         let rates = groups.iter().zip(&factors);
-        rates
-            .filter_map(|(group, factor)| Some((of(group)? * factor, group)))
-            .max_by(|a, b| a.0.total_cmp(&b.0))
+        rates.filter_map(|(group, factor)| Some((of(group)? * factor, group))).max_by(|a, b| a.0.total_cmp(&b.0))
     };
     let way = |name: &'static str| {
         move |group: &StorageGroup| {
@@ -25,46 +20,26 @@ pub(super) fn of(groups: &[StorageGroup]) -> Delivered {
         }
     };
     let bytes = |group: &StorageGroup| {
-        let rates: Vec<f64> = group
-            .ways
-            .iter()
-            .filter_map(|row| row.mb_per_s.value())
-            .collect();
+        let rates: Vec<f64> = group.ways.iter().filter_map(|row| row.mb_per_s.value()).collect();
         (!rates.is_empty()).then(|| rates.iter().sum())
     };
     let (reads, writes, moved) = (best(&way("read")), best(&way("write")), best(&bytes));
     if groups.len() > 1 {
         let of = |what: &str, found: &Option<(f64, &StorageGroup)>| {
             let (_, group) = found.as_ref()?;
-            Some(format!(
-                "{what} of group {} ({})",
-                group.group,
-                group.jobs.join(", ")
-            ))
+            Some(format!("{what} of group {} ({})", group.group, group.jobs.join(", ")))
         };
-        let parts = [
-            of("reads", &reads),
-            of("writes", &writes),
-            of("MB/s", &moved),
-        ];
+        let parts = [of("reads", &reads), of("writes", &writes), of("MB/s", &moved)];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        notes.push(format!(
-            "The best of {} groups: {}.",
-            groups.len(),
-            parts.join("; ")
-        ));
+        notes.push(format!("The best of {} groups: {}.", groups.len(), parts.join("; ")));
     }
     let figure = |found: Option<(f64, &StorageGroup)>, none: &str| {
         found.map_or_else(|| Figure::na(none), |(rate, _)| Figure::decimal(rate))
     };
-    let window = groups
-        .iter()
-        .filter_map(|group| group.ways.iter().find_map(|row| row.runtime_s.value()));
+    let window = groups.iter().filter_map(|group| group.ways.iter().find_map(|row| row.runtime_s.value()));
     let none = "a storage probe has none";
     Delivered {
-        window_s: window
-            .reduce(f64::min)
-            .map_or_else(Figure::default, Figure::decimal),
+        window_s: window.reduce(f64::min).map_or_else(Figure::default, Figure::decimal),
         reads_per_s: figure(reads, "no reads"),
         writes_per_s: figure(writes, "no writes"),
         mb_per_s: figure(moved, "absent"),
@@ -78,11 +53,7 @@ pub(super) fn of(groups: &[StorageGroup]) -> Delivered {
 
 /// Share of a group's mean that its last level is, where it fell; 1 else.
 fn sustained(group: &StorageGroup, notes: &mut Vec<String>, groups: usize) -> f64 {
-    let mean: f64 = group
-        .ways
-        .iter()
-        .filter_map(|row| row.ios_per_s.value())
-        .sum();
+    let mean: f64 = group.ways.iter().filter_map(|row| row.ios_per_s.value()).sum();
     let last = group.levels.last().and_then(|level| level.median.value());
     let (Some(last), true) = (last, group.analysed == "IOPS" && !group.changes.is_empty()) else {
         return 1.0;

@@ -5,8 +5,7 @@
 //! seconds each. Latencies are a fixed sequence, so that every figure is reproducible.
 
 use crate::readings::{
-    CloneReading, JobLabel, JobReading, Latency, Samples, SecondReading, StorageReadings, Way,
-    WayReading, depth_slot,
+    CloneReading, JobLabel, JobReading, Latency, Samples, SecondReading, StorageReadings, Way, WayReading, depth_slot,
 };
 use assay_measure::clock::{NS_PER_S, Ns};
 use assay_measure::histogram::Histogram;
@@ -23,10 +22,8 @@ pub(crate) const MIXED_BLOCK: u64 = 8192;
 /// Block of `redo`, bytes.
 pub(crate) const REDO_BLOCK: u64 = 4096;
 /// fio's default list.
-pub(crate) const PERCENTILES: [f64; 17] = [
-    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
-    99.99,
-];
+pub(crate) const PERCENTILES: [f64; 17] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 
 /// The whole frozen run.
 pub fn readings() -> StorageReadings {
@@ -41,20 +38,12 @@ pub fn readings() -> StorageReadings {
     }
     StorageReadings {
         fio_version: "assay-0.0.0".to_owned(),
-        global_options: options(&[
-            ("ioengine", Some("io_uring")),
-            ("direct", Some("1")),
-            ("time_based", None),
-        ]),
+        global_options: options(&[("ioengine", Some("io_uring")), ("direct", Some("1")), ("time_based", None)]),
         jobs: vec![mixed_job(), redo_job()],
         seconds: seconds(&clones),
         clones,
         disks: vec![disk(2 * SECONDS)],
-        host: Some(HostReading {
-            hosts: 1,
-            cpus: Some(2),
-            ..HostReading::default()
-        }),
+        host: Some(HostReading { hosts: 1, cpus: Some(2), ..HostReading::default() }),
         facts: vec![
             fact("file system", "ext4"),
             fact("device", "vda"),
@@ -106,18 +95,13 @@ pub fn label(rw: &str, ioengine: &str, iodepth: u32, numjobs: u32, block: u64) -
 /// Options as typed.
 pub fn options(given: &[(&str, Option<&str>)]) -> Vec<(String, Option<String>)> {
     let owned = given.iter();
-    owned
-        .map(|(name, value)| ((*name).to_owned(), value.map(str::to_owned)))
-        .collect()
+    owned.map(|(name, value)| ((*name).to_owned(), value.map(str::to_owned))).collect()
 }
 
 /// The `k`-th latency of stream `stream`, ns: a body around 100 us with a tail to some ms.
 pub fn latency_ns(stream: u64, k: u64) -> Ns {
     // Weyl's sequence: equidistributed, the same everywhere.
-    let u = (stream + 1)
-        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-        .wrapping_mul(k + 1)
-        >> 44;
+    let u = (stream + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_mul(k + 1) >> 44;
     match u % 1000 {
         0..=1 => 3_000_000 + u * 3,
         2..=19 => 400_000 + u / 2,
@@ -126,22 +110,14 @@ pub fn latency_ns(stream: u64, k: u64) -> Ns {
 }
 
 fn fact(name: &str, value: &str) -> Fact {
-    Fact {
-        name: name.to_owned(),
-        value: value.to_owned(),
-    }
+    Fact { name: name.to_owned(), value: value.to_owned() }
 }
 
 fn mixed_job() -> JobReading {
     let mut label = label("randrw", "io_uring", 8, 2, MIXED_BLOCK);
     label.group_reporting = true;
     label.description = Some("data files".to_owned());
-    let effective = [
-        ("rw", "randrw"),
-        ("iodepth", "8"),
-        ("numjobs", "2"),
-        ("bs", "8192"),
-    ];
+    let effective = [("rw", "randrw"), ("iodepth", "8"), ("numjobs", "2"), ("bs", "8192")];
     JobReading {
         name: "mixed".to_owned(),
         group: 0,
@@ -160,14 +136,8 @@ fn mixed_job() -> JobReading {
         effective: strings(&effective),
         files: vec!["/data/mixed.0.0".to_owned(), "/data/mixed.1.0".to_owned()],
         region_bytes: 64 << 20,
-        features: vec![
-            "registered buffers".to_owned(),
-            "registered files".to_owned(),
-        ],
-        refused: vec![(
-            "no sqarray".to_owned(),
-            "the kernel is older than 6.6".to_owned(),
-        )],
+        features: vec!["registered buffers".to_owned(), "registered files".to_owned()],
+        refused: vec![("no sqarray".to_owned(), "the kernel is older than 6.6".to_owned())],
         timing: "per batch".to_owned(),
         seed: 42,
         ..JobReading::default()
@@ -177,12 +147,7 @@ fn mixed_job() -> JobReading {
 fn redo_job() -> JobReading {
     let mut label = label("write", "psync", 1, 1, REDO_BLOCK);
     label.rate_iops[Way::Write.index()] = Some(REDO_IOS as f64);
-    let effective = [
-        ("rw", "write"),
-        ("iodepth", "1"),
-        ("numjobs", "1"),
-        ("bs", "4096"),
-    ];
+    let effective = [("rw", "write"), ("iodepth", "1"), ("numjobs", "1"), ("bs", "4096")];
     JobReading {
         name: "redo".to_owned(),
         group: 1,
@@ -207,9 +172,7 @@ fn redo_job() -> JobReading {
 
 fn strings(pairs: &[(&str, &str)]) -> std::collections::BTreeMap<String, String> {
     let owned = pairs.iter();
-    owned
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-        .collect()
+    owned.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
 fn samples(values: &[f64]) -> Samples {
@@ -238,16 +201,7 @@ fn mixed_clone(clone: u32) -> CloneReading {
         reading.ways[way] = way_reading(stream, ios, MIXED_BLOCK, Some(4_200));
         reading.ways[way].runtime_ns = reading.runtime_ns - 100_000 * way as u64;
         let kib = (per_second * MIXED_BLOCK / 1024) as f64;
-        let around = [
-            kib - 16.0,
-            kib + 24.0,
-            kib,
-            kib - 8.0,
-            kib,
-            kib,
-            kib,
-            kib + 8.0,
-        ];
+        let around = [kib - 16.0, kib + 24.0, kib, kib - 8.0, kib, kib, kib, kib + 8.0];
         reading.ways[way].bw = samples(&around);
         reading.ways[way].iops = samples(&around.map(|kib| kib / 8.0));
     }
@@ -296,11 +250,7 @@ fn redo_clone() -> CloneReading {
 }
 
 fn way_reading(stream: u64, ios: u64, block: u64, slat_ns: Option<Ns>) -> WayReading {
-    let mut way = WayReading {
-        bytes: ios * block,
-        ios,
-        ..WayReading::default()
-    };
+    let mut way = WayReading { bytes: ios * block, ios, ..WayReading::default() };
     for k in 0..ios {
         let clat = latency_ns(stream, k);
         // Without slat fio still counts the time around the call in `lat`.
@@ -316,11 +266,7 @@ fn way_reading(stream: u64, ios: u64, block: u64, slat_ns: Option<Ns>) -> WayRea
 
 /// Each group's seconds: the clones' latencies dealt evenly.
 fn seconds(clones: &[CloneReading]) -> Vec<SecondReading> {
-    let of_group = |group: u32| {
-        clones
-            .iter()
-            .filter(move |clone| clone.job == group as usize)
-    };
+    let of_group = |group: u32| clones.iter().filter(move |clone| clone.job == group as usize);
     let mut seconds = Vec::new();
     for group in 0..2 {
         for second in 1..=SECONDS {

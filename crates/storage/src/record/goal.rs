@@ -9,10 +9,8 @@ use assay_measure::units::{fixed, thousands};
 pub(super) fn search(job: &JobReading, clones: &[&CloneReading]) -> Option<StorageSearch> {
     let goal = job.latency_goal()?;
     let found = || clones.iter().filter_map(|clone| clone.search);
-    let measured: Vec<_> = (clones.iter())
-        .filter(|clone| clone.runtime_ns > 0)
-        .filter_map(|clone| clone.search)
-        .collect();
+    let measured: Vec<_> =
+        (clones.iter()).filter(|clone| clone.runtime_ns > 0).filter_map(|clone| clone.search).collect();
     let ios: u64 = measured.iter().map(|search| search.ios).sum();
     let slow: u64 = measured.iter().map(|search| search.slow_ios).sum();
     let share = match (goal.adapts, ios) {
@@ -27,10 +25,7 @@ pub(super) fn search(job: &JobReading, clones: &[&CloneReading]) -> Option<Stora
         percentile_pct: Figure::decimal(goal.percentile),
         adapts: goal.adapts,
         depths_count: found().map(|search| search.depth.into()).collect(),
-        windows_count: found()
-            .map(|search| search.windows.into())
-            .max()
-            .unwrap_or(0),
+        windows_count: found().map(|search| search.windows.into()).max().unwrap_or(0),
         searched_s: match goal.adapts {
             true => Figure::na("the depth was adapted to the end"),
             false => seconds(found().map(|search| search.searched_ns).max().unwrap_or(0)),
@@ -55,44 +50,25 @@ impl StorageJob {
 
 /// What it came to, in one sentence.
 pub(super) fn sentence(search: &StorageSearch) -> String {
-    let number = |figure: &Figure| {
-        figure
-            .value()
-            .map_or_else(String::new, |value| format!("{value}"))
-    };
+    let number = |figure: &Figure| figure.value().map_or_else(String::new, |value| format!("{value}"));
     let goal = format!(
         "latency_target {} us for {} % of the I/Os of {} s",
         number(&search.target_us),
         number(&search.percentile_pct),
         number(&search.window_s)
     );
-    let depths: Vec<String> = search
-        .depths_count
-        .iter()
-        .map(|depth| thousands(*depth))
-        .collect();
-    let depths = format!(
-        "depth {}{}",
-        depths.join(", "),
-        if depths.len() > 1 {
-            " (clone by clone)"
-        } else {
-            ""
-        }
-    );
+    let depths: Vec<String> = search.depths_count.iter().map(|depth| thousands(*depth)).collect();
+    let depths = format!("depth {}{}", depths.join(", "), if depths.len() > 1 { " (clone by clone)" } else { "" });
     let searched = format!(
         "{} window{}, {} s",
         thousands(search.windows_count),
         if search.windows_count == 1 { "" } else { "s" },
-        search
-            .searched_s
-            .value()
-            .map_or_else(|| "n/a".to_owned(), |s| fixed(s, 1))
+        search.searched_s.value().map_or_else(|| "n/a".to_owned(), |s| fixed(s, 1))
     );
     match search.within_target_pct.value() {
-        None if search.adapts => format!(
-            "{goal}: the depth was adapted to the end, where it was {depths}; the figures are of all depths"
-        ),
+        None if search.adapts => {
+            format!("{goal}: the depth was adapted to the end, where it was {depths}; the figures are of all depths")
+        }
         None => {
             format!("{goal}: the job ended in the search ({searched}), so nothing was measured")
         }

@@ -22,9 +22,7 @@ pub(super) fn groups(readings: &StorageReadings) -> Vec<StorageGroup> {
 /// Whole seconds of a group, in order.
 fn whole(readings: &StorageReadings, id: u32) -> Vec<&SecondReading> {
     let seconds = readings.seconds.iter();
-    seconds
-        .filter(|second| second.group == id && second.length_ns as f64 >= WHOLE * NS_PER_S)
-        .collect()
+    seconds.filter(|second| second.group == id && second.length_ns as f64 >= WHOLE * NS_PER_S).collect()
 }
 
 /// A rate fixes how many I/Os there are, so only the response can change.
@@ -35,12 +33,7 @@ fn rated(readings: &StorageReadings, id: u32) -> bool {
 
 fn group(readings: &StorageReadings, id: u32) -> StorageGroup {
     let jobs = || readings.jobs.iter().filter(move |job| job.group == id);
-    let merged = ways(readings, |clone| {
-        readings
-            .jobs
-            .get(clone.job)
-            .is_some_and(|job| job.group == id)
-    });
+    let merged = ways(readings, |clone| readings.jobs.get(clone.job).is_some_and(|job| job.group == id));
     let mut targets: [Option<f64>; DIRECTIONS] = [None; DIRECTIONS];
     for (way, target) in targets.iter_mut().enumerate() {
         let rates = jobs().filter(|job| {
@@ -48,12 +41,9 @@ fn group(readings: &StorageReadings, id: u32) -> StorageGroup {
             way == Way::Trim.index() || [reads, writes][way.min(1)]
         });
         // A target of the group needs one of every job that goes this way.
-        let all: Option<Vec<f64>> = rates
-            .map(|job| Some(job.label.rate_iops[way]? * f64::from(job.label.numjobs.max(1))))
-            .collect();
-        *target = all
-            .filter(|all| !all.is_empty())
-            .map(|all| all.iter().sum());
+        let all: Option<Vec<f64>> =
+            rates.map(|job| Some(job.label.rate_iops[way]? * f64::from(job.label.numjobs.max(1)))).collect();
+        *target = all.filter(|all| !all.is_empty()).map(|all| all.iter().sum());
     }
     let whole = whole(readings, id);
     let rate = |second: &&SecondReading, amounts: &[u64; DIRECTIONS]| {
@@ -168,9 +158,7 @@ fn steadiness(iops: &[f64]) -> Steadiness {
         min_per_s: enough(Figure::decimal(least(iops))),
         max_per_s: enough(most(iops).into()),
         variation_ratio: enough(variation(iops)),
-        last_over_first_ratio: enough(
-            Figure::decimal(last).per(mean(&iops[..quarter]), "nothing moved"),
-        ),
+        last_over_first_ratio: enough(Figure::decimal(last).per(mean(&iops[..quarter]), "nothing moved")),
         change_points_s: Vec::new(),
     }
 }
@@ -178,19 +166,14 @@ fn steadiness(iops: &[f64]) -> Steadiness {
 /// Time with a request at the busiest device over the group's time.
 fn busy(whole: &[&SecondReading]) -> Figure {
     let elapsed_ns: u64 = whole.iter().map(|second| second.length_ns).sum();
-    let names: BTreeSet<&str> = (whole.iter())
-        .flat_map(|second| second.disks.iter().map(|disk| disk.name.as_str()))
-        .collect();
+    let names: BTreeSet<&str> =
+        (whole.iter()).flat_map(|second| second.disks.iter().map(|disk| disk.name.as_str())).collect();
     let busy_ns = |name: &str| -> u64 {
         let disks = whole.iter().flat_map(|second| &second.disks);
-        disks
-            .filter(|disk| disk.name == name)
-            .map(|disk| disk.busy_ns)
-            .sum()
+        disks.filter(|disk| disk.name == name).map(|disk| disk.busy_ns).sum()
     };
     match names.iter().map(|name| busy_ns(name)).max() {
         None => Figure::na("the device below the files is unknown"),
-        Some(most) => Figure::decimal((100.0 * most as f64).min(100.0 * elapsed_ns as f64))
-            .per(elapsed_ns as f64, FEW),
+        Some(most) => Figure::decimal((100.0 * most as f64).min(100.0 * elapsed_ns as f64)).per(elapsed_ns as f64, FEW),
     }
 }

@@ -31,42 +31,27 @@ const USED_UP_PCT: f64 = 95.0;
 
 fn limit(record: &Record, info: &StorageInfo) -> Limit {
     if record.import.is_some() {
-        return Limit::unknown(
-            "the output of another tool shows what was done, not what limited it",
-        );
+        return Limit::unknown("the output of another tool shows what was done, not what limited it");
     }
     if let Some(limit) = cpu::limit(record) {
         return limit;
     }
-    let said = |ids: &[&str]| {
-        record
-            .advice
-            .iter()
-            .find(|advice| ids.contains(&advice.id.as_str()))
-    };
+    let said = |ids: &[&str]| record.advice.iter().find(|advice| ids.contains(&advice.id.as_str()));
     if let Some(cap) = said(&["R12", "A5", "A6"]) {
         return Limit::new("a limit set on the device", cap.text.clone());
     }
     let ways = || info.jobs.iter().flat_map(|job| &job.ways);
     let kept = |way: &StorageWay| {
         let (asked, done) = (way.target_ios_per_s.value(), way.ios_per_s.value());
-        asked
-            .zip(done)
-            .is_some_and(|(asked, done)| asked > 0.0 && done >= 0.98 * asked)
+        asked.zip(done).is_some_and(|(asked, done)| asked > 0.0 && done >= 0.98 * asked)
     };
     if ways().next().is_some() && ways().all(kept) {
-        return Limit::new(
-            "the rate asked for",
-            "Every job reached its requested rate, so assay did not try more.",
-        );
+        return Limit::new("the rate asked for", "Every job reached its requested rate, so assay did not try more.");
     }
     if let Some(limit) = goal_limit(info) {
         return limit;
     }
-    let busiest = info
-        .jobs
-        .iter()
-        .filter_map(|job| Some((job, job.cpu.thread_cpu_max_pct.value()?)));
+    let busiest = info.jobs.iter().filter_map(|job| Some((job, job.cpu.thread_cpu_max_pct.value()?)));
     let busiest = busiest.max_by(|a, b| a.1.total_cmp(&b.1));
     if let Some((job, pct)) = busiest.filter(|(_, pct)| *pct >= USED_UP_PCT) {
         return Limit::new(
@@ -85,17 +70,11 @@ fn limit(record: &Record, info: &StorageInfo) -> Limit {
 fn goal_limit(info: &StorageInfo) -> Option<Limit> {
     let kept = |job: &&StorageJob| job.search.as_ref().is_some_and(|search| search.attained);
     let job = info.jobs.iter().find(kept)?;
-    let (found, asked) = (
-        job.in_flight_most_count(),
-        job.iodepth_count * job.numjobs_count.max(1),
-    );
+    let (found, asked) = (job.in_flight_most_count(), job.iodepth_count * job.numjobs_count.max(1));
     Some(match found < asked {
         true => Limit::new(
             "the latency target asked for",
-            format!(
-                "{}: the search found that more than {found} in flight miss it.",
-                job.name
-            ),
+            format!("{}: the search found that more than {found} in flight miss it.", job.name),
         ),
         false => Limit::new(
             "the depth asked for",
@@ -113,18 +92,14 @@ fn device(info: &StorageInfo) -> Limit {
     // Groups run one after the other, the jobs of one together.
     let of_group = |number: u32| -> f64 {
         let jobs = info.jobs.iter().filter(|job| job.group == number);
-        jobs.filter_map(|job| job.in_flight_mean_count.value())
-            .sum()
+        jobs.filter_map(|job| job.in_flight_mean_count.value()).sum()
     };
     let in_flight = info.jobs.iter().map(|job| of_group(job.group));
     let in_flight = in_flight.fold(0.0, f64::max);
     let Some(busy) = busy.reduce(f64::max) else {
         return Limit::new(
             "the storage at this depth",
-            format!(
-                "At most {} requests were in flight on average.",
-                fixed(in_flight, 1)
-            ),
+            format!("At most {} requests were in flight on average.", fixed(in_flight, 1)),
         );
     };
     let evidence = format!(
@@ -133,10 +108,7 @@ fn device(info: &StorageInfo) -> Limit {
         fixed(in_flight, 1)
     );
     match busy < USED_UP_PCT {
-        true => Limit::new(
-            "the latency of single requests: more requests in flight would give more",
-            evidence,
-        ),
+        true => Limit::new("the latency of single requests: more requests in flight would give more", evidence),
         false => Limit::new("the device at this depth", evidence),
     }
 }
@@ -144,16 +116,11 @@ fn device(info: &StorageInfo) -> Limit {
 fn next(record: &Record, info: &StorageInfo) -> Vec<Next> {
     let place = info.jobs.iter().flat_map(|job| &job.files).next();
     let place = place.and_then(|file| std::path::Path::new(file).parent());
-    let Some(place) =
-        place.filter(|place| record.import.is_none() && !place.as_os_str().is_empty())
-    else {
+    let Some(place) = place.filter(|place| record.import.is_none() && !place.as_os_str().is_empty()) else {
         return Vec::new();
     };
     vec![
-        Next::new(
-            format!("assay sync {}", place.display()),
-            "measures the cost of a durable write there",
-        ),
+        Next::new(format!("assay sync {}", place.display()), "measures the cost of a durable write there"),
         Next::new(
             format!("assay run --target native:{}/data", place.display()),
             "shows how much of this a database's I/O path gets",
@@ -168,10 +135,7 @@ fn again(record: &Record) -> String {
         return String::new();
     }
     let words = given.iter().map(|line| {
-        let name = line
-            .name
-            .split_once('.')
-            .map_or(line.name.as_str(), |(_, name)| name);
+        let name = line.name.split_once('.').map_or(line.name.as_str(), |(_, name)| name);
         match line.value.as_str() {
             "" => format!("--{name}"),
             value => shell_word(&format!("--{name}={value}")),
@@ -197,10 +161,7 @@ fn tested(info: &StorageInfo) -> String {
                 (rw, sizes) => format!("{rw} of {sizes}"),
             };
             // Some formats of other tools tell nothing of it.
-            let told: Vec<String> = [what, depth]
-                .into_iter()
-                .filter(|word| !word.is_empty())
-                .collect();
+            let told: Vec<String> = [what, depth].into_iter().filter(|word| !word.is_empty()).collect();
             match told.is_empty() {
                 true => format!("{} (access, block size and depth are not told)", job.name),
                 false => format!("{} ({})", job.name, told.join(", ")),
@@ -211,10 +172,7 @@ fn tested(info: &StorageInfo) -> String {
         0..=3 => String::new(),
         jobs => format!(" and {} more", jobs - 3),
     };
-    format!(
-        "The bare storage, without a database: {}{more}.",
-        jobs.join(", ")
-    )
+    format!("The bare storage, without a database: {}{more}.", jobs.join(", "))
 }
 
 /// The 99th percentile that says most of how long a request took, with its unit and name.
@@ -241,32 +199,19 @@ fn rows(info: &StorageInfo) -> Vec<Line> {
             let told = vec![
                 Told::new(&way.ios_per_s, &format!("{}s/s", way.way)),
                 Told::new(&way.mb_per_s, "MB/s (10^6)"),
-                Told {
-                    otherwise: format!("p99 n/a ({})", slow.reason().unwrap_or("absent")),
-                    ..Told::new(slow, unit)
-                },
+                Told { otherwise: format!("p99 n/a ({})", slow.reason().unwrap_or("absent")), ..Told::new(slow, unit) },
             ];
             let title = if lines.is_empty() { "Rate and p99" } else { "" };
-            lines.push(Line {
-                lead: lead.clone(),
-                ..Line::of(title, told, "")
-            });
+            lines.push(Line { lead: lead.clone(), ..Line::of(title, told, "") });
         }
     }
-    let searches = info
-        .jobs
-        .iter()
-        .filter_map(|job| Some((job, job.search.as_ref()?)));
+    let searches = info.jobs.iter().filter_map(|job| Some((job, job.search.as_ref()?)));
     lines.extend(searches.take(GROUPS).map(|(job, search)| {
         let named = match info.jobs.len() {
             1 => String::new(),
             _ => format!("{}: ", job.name),
         };
-        Line::of(
-            "Latency target",
-            Vec::new(),
-            &format!("{named}{}.", goal::sentence(search)),
-        )
+        Line::of("Latency target", Vec::new(), &format!("{named}{}.", goal::sentence(search)))
     }));
     if info.groups.len() > GROUPS {
         let more = format!("and {} more groups", info.groups.len() - GROUPS);
@@ -279,17 +224,11 @@ fn steadiness(info: &StorageInfo) -> String {
     let Some(group) = info.groups.iter().max_by_key(|group| group.changes.len()) else {
         return "n/a (no jobs)".to_owned();
     };
-    let variation =
-        group
-            .iops_total_per_s
-            .variation_ratio
-            .value()
-            .map_or_else(String::new, |ratio| {
-                format!(
-                    "; seconds vary by {} % of their mean",
-                    fixed(100.0 * ratio, 1)
-                )
-            });
+    let variation = group
+        .iops_total_per_s
+        .variation_ratio
+        .value()
+        .map_or_else(String::new, |ratio| format!("; seconds vary by {} % of their mean", fixed(100.0 * ratio, 1)));
     if let Some(why) = &group.not_analysed {
         return format!("n/a ({why}){variation}");
     }
@@ -305,12 +244,11 @@ fn steadiness(info: &StorageInfo) -> String {
         (0, None) => {
             format!("steady: no change of level and no drift over the seconds{variation}.")
         }
-        (0, Some(drift)) => format!(
-            "not steady: the rate drifts by {} % from begin to end{variation}.",
-            fixed(100.0 * drift, 0)
-        ),
-        (changes, _) => format!(
-            "not steady: {changes} change(s) of level{variation}; price and rate are those of the last level."
-        ),
+        (0, Some(drift)) => {
+            format!("not steady: the rate drifts by {} % from begin to end{variation}.", fixed(100.0 * drift, 0))
+        }
+        (changes, _) => {
+            format!("not steady: {changes} change(s) of level{variation}; price and rate are those of the last level.")
+        }
     }
 }

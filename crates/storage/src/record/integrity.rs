@@ -28,9 +28,7 @@ type Verdict = (String, Identity);
 
 /// All rules, in order.
 pub(super) fn evaluate(readings: &StorageReadings) -> Vec<Identity> {
-    let jobs: Vec<Job<'_>> = (0..readings.jobs.len())
-        .map(|at| job(readings, at))
-        .collect();
+    let jobs: Vec<Job<'_>> = (0..readings.jobs.len()).map(|at| job(readings, at)).collect();
     let each = |rule: Rule, sides: &dyn Fn(&Job<'_>, Rule) -> Identity| {
         let verdicts = jobs.iter();
         let named = verdicts.map(|job| (job.reading.name.clone(), sides(job, rule)));
@@ -38,59 +36,22 @@ pub(super) fn evaluate(readings: &StorageReadings) -> Vec<Identity> {
     };
     let whole = Scope::Whole;
     vec![
-        each(
-            Rule::exact("IO1", whole, "latencies counted = I/Os ended"),
-            &counted,
-        ),
-        each(
-            Rule::exact("IO2", whole, "sum of lat = sum of slat + sum of clat"),
-            &parts,
-        ),
-        each(
-            Rule::exact("IO3", whole, "bytes = I/Os x block size"),
-            &bytes,
-        ),
+        each(Rule::exact("IO1", whole, "latencies counted = I/Os ended"), &counted),
+        each(Rule::exact("IO2", whole, "sum of lat = sum of slat + sum of clat"), &parts),
+        each(Rule::exact("IO3", whole, "bytes = I/Os x block size"), &bytes),
         seconds(readings),
+        each(Rule::within("IO5", whole, "depths counted = I/Os submitted", 0.0), &depths),
+        each(Rule::within("IO6", whole, "syncs = writes / N", 0.0), &syncs),
+        each(Rule::within("IO7", whole, "I/Os in flight as counted = IOPS x mean lat (Little's law)", 0.0), &little),
         each(
-            Rule::within("IO5", whole, "depths counted = I/Os submitted", 0.0),
-            &depths,
-        ),
-        each(
-            Rule::within("IO6", whole, "syncs = writes / N", 0.0),
-            &syncs,
-        ),
-        each(
-            Rule::within(
-                "IO7",
-                whole,
-                "I/Os in flight as counted = IOPS x mean lat (Little's law)",
-                0.0,
-            ),
-            &little,
-        ),
-        each(
-            Rule::within(
-                "IO8",
-                whole,
-                "IOPS x mean lat = depth x clones of a saturating job (Little's law)",
-                0.0,
-            ),
+            Rule::within("IO8", whole, "IOPS x mean lat = depth x clones of a saturating job (Little's law)", 0.0),
             &saturated,
         ),
         each(
-            Rule::within(
-                "IO9",
-                whole,
-                "time in lat <= time in response, from due to done",
-                0.0,
-            )
-            .at_most(),
+            Rule::within("IO9", whole, "time in lat <= time in response, from due to done", 0.0).at_most(),
             &responses,
         ),
-        each(
-            Rule::within("IO10", whole, "CPU of the clones <= their time", 0.0).at_most(),
-            &cpu,
-        ),
+        each(Rule::within("IO10", whole, "CPU of the clones <= their time", 0.0).at_most(), &cpu),
         process(readings),
     ]
 }
@@ -166,10 +127,7 @@ fn counted(job: &Job<'_>, rule: Rule) -> Identity {
     let taken = kinds.into_iter().filter(|(taken, _)| *taken);
     let furthest = taken.max_by(|a, b| (a.1 - ios).abs().total_cmp(&(b.1 - ios).abs()));
     let lhs = furthest.map(|(_, count)| count);
-    rule.compare(
-        lhs.ok_or_else(|| "no latencies were taken".to_owned()),
-        Ok(ios),
-    )
+    rule.compare(lhs.ok_or_else(|| "no latencies were taken".to_owned()), Ok(ios))
 }
 
 /// IO2, in ns over all I/Os.
@@ -183,10 +141,7 @@ fn parts(job: &Job<'_>, rule: Rule) -> Identity {
     }
     let slat = job.sum(|way| way.slat.histogram.sum_ns());
     let clat = job.sum(|way| way.clat.histogram.sum_ns());
-    rule.compare(
-        Ok(job.sum(|way| way.lat.histogram.sum_ns())),
-        Ok(slat + clat),
-    )
+    rule.compare(Ok(job.sum(|way| way.lat.histogram.sum_ns())), Ok(slat + clat))
 }
 
 /// IO3, where a direction has one block size.
@@ -204,12 +159,7 @@ fn bytes(job: &Job<'_>, rule: Rule) -> Identity {
 
 /// IO4: the seconds of every group add up to its total.
 fn seconds(readings: &StorageReadings) -> Identity {
-    let rule = Rule::within(
-        "IO4",
-        Scope::Whole,
-        "sum of the I/Os of all seconds = I/Os ended",
-        0.0,
-    );
+    let rule = Rule::within("IO4", Scope::Whole, "sum of the I/Os of all seconds = I/Os ended", 0.0);
     if readings.running {
         return rule.unknown("the last second is still open");
     }
@@ -227,10 +177,7 @@ fn seconds(readings: &StorageReadings) -> Identity {
             0 => Err("no seconds were kept".to_owned()),
             n => Ok(n as f64),
         };
-        (
-            format!("group {group}"),
-            rule.compare(lhs, Ok(total as f64)),
-        )
+        (format!("group {group}"), rule.compare(lhs, Ok(total as f64)))
     };
     worst(rule, groups.into_iter().map(verdict).collect())
 }
@@ -244,8 +191,7 @@ fn depths(job: &Job<'_>, rule: Rule) -> Identity {
         0 => Err("depths were not counted".to_owned()),
         n => Ok(n as f64),
     };
-    rule.tolerating(allowed)
-        .compare(lhs, Ok(job.sum(|way| way.ios)))
+    rule.tolerating(allowed).compare(lhs, Ok(job.sum(|way| way.ios)))
 }
 
 /// IO6: each clone may have begun and ended between two syncs, and may end with one.
@@ -259,8 +205,7 @@ fn syncs(job: &Job<'_>, rule: Rule) -> Identity {
     let syncs: u64 = job.clones.iter().map(|c| c.sync.histogram.count()).sum();
     let writes = job.ways[1].ios as f64;
     let allowed = job.clones.len() as f64 * (2.0 + job.options.depth() as f64 / every);
-    rule.tolerating(allowed)
-        .compare(Ok(syncs as f64), Ok(writes / every))
+    rule.tolerating(allowed).compare(Ok(syncs as f64), Ok(writes / every))
 }
 
 /// IO7: both sides are means over the same time, from counters kept apart.
@@ -278,8 +223,7 @@ fn little(job: &Job<'_>, rule: Rule) -> Identity {
     let expected = job.sum(lat) / runtime_ns;
     // Latencies of what was under way at the begin reach back before it.
     let border = job.at_the_ends() * (job.sum(lat) / ios.max(1.0)) / runtime_ns;
-    rule.tolerating(LITTLE * expected + border)
-        .compare(Ok(in_flight_ns / runtime_ns), Ok(expected))
+    rule.tolerating(LITTLE * expected + border).compare(Ok(in_flight_ns / runtime_ns), Ok(expected))
 }
 
 /// IO8: also the check that the depth asked for was reached.
@@ -302,8 +246,7 @@ fn saturated(job: &Job<'_>, rule: Rule) -> Identity {
     let asked = job.at_the_ends();
     let mean_ns = lat_ns / job.sum(|way| way.ios).max(1.0);
     let border = asked * mean_ns / job.runtime_ns().max(1.0);
-    rule.tolerating(LITTLE * asked + border)
-        .compare(Ok(found), Ok(asked))
+    rule.tolerating(LITTLE * asked + border).compare(Ok(found), Ok(asked))
 }
 
 /// IO9, where a rate was asked for.
@@ -312,9 +255,7 @@ fn responses(job: &Job<'_>, rule: Rule) -> Identity {
     if rated().next().is_none() {
         return rule.unknown("no rate was asked for");
     }
-    let response: u64 = rated()
-        .filter_map(|way| Some(way.response.as_ref()?.histogram.sum_ns()))
-        .sum();
+    let response: u64 = rated().filter_map(|way| Some(way.response.as_ref()?.histogram.sum_ns())).sum();
     let lat: u64 = rated().map(|way| way.lat.histogram.sum_ns()).sum();
     if lat == 0 {
         return rule.unknown("lat was not taken");
@@ -327,10 +268,7 @@ fn cpu(job: &Job<'_>, rule: Rule) -> Identity {
     let of = |pick: fn(&CloneReading) -> u64| job.clones.iter().map(|c| pick(c)).sum::<u64>();
     let runtime_ns = of(|clone| clone.runtime_ns) as f64;
     let allowed = 0.01 * runtime_ns + TICKS_NS * job.clones.len() as f64;
-    rule.tolerating(allowed).compare(
-        Ok(of(|clone| clone.user_ns + clone.system_ns) as f64),
-        Ok(runtime_ns),
-    )
+    rule.tolerating(allowed).compare(Ok(of(|clone| clone.user_ns + clone.system_ns) as f64), Ok(runtime_ns))
 }
 
 /// IO11: the clones are threads of the process, in ns.
@@ -342,12 +280,7 @@ fn process(readings: &StorageReadings) -> Identity {
         0 => Err("CPU of the process was not read".to_owned()),
         ns => Ok(ns as f64),
     };
-    Rule::within(
-        "IO11",
-        Scope::Whole,
-        "CPU of the clones <= CPU of the process",
-        allowed,
-    )
-    .at_most()
-    .compare(Ok(clones_ns as f64), process)
+    Rule::within("IO11", Scope::Whole, "CPU of the clones <= CPU of the process", allowed)
+        .at_most()
+        .compare(Ok(clones_ns as f64), process)
 }

@@ -24,9 +24,7 @@ impl Point {
 
 /// The groups of all.
 pub(super) fn groups(records: &[&Record]) -> Vec<StorageGroup> {
-    let parts = records
-        .iter()
-        .filter_map(|record| record.parts.get::<StorageInfo>());
+    let parts = records.iter().filter_map(|record| record.parts.get::<StorageInfo>());
     parts.flat_map(|info| info.groups).collect()
 }
 
@@ -37,24 +35,16 @@ fn points(groups: &[StorageGroup], way: &str) -> Vec<Point> {
         let [row] = group.ways.as_slice() else {
             return None;
         };
-        let ios = row
-            .ios_per_s
-            .value()
-            .filter(|ios| *ios > 0.0 && row.way == way)?;
+        let ios = row.ios_per_s.value().filter(|ios| *ios > 0.0 && row.way == way)?;
         let bytes = match row.ios_count {
             // An import has rates alone.
             0 => row.mb_per_s.value()? * 1e6 / ios,
             count => row.moved_bytes as f64 / count as f64,
         };
-        Some(Point {
-            request_bytes: bytes,
-            ios_per_s: ios,
-        })
+        Some(Point { request_bytes: bytes, ios_per_s: ios })
     };
-    let mut points: Vec<Point> = (groups.iter())
-        .filter_map(of_group)
-        .filter(|point| point.request_bytes > 0.0)
-        .collect();
+    let mut points: Vec<Point> =
+        (groups.iter()).filter_map(of_group).filter(|point| point.request_bytes > 0.0).collect();
     points.sort_by(|a, b| a.request_bytes.total_cmp(&b.request_bytes));
     points
 }
@@ -73,8 +63,7 @@ pub(super) fn two_limits(groups: &[StorageGroup]) -> Option<Advice> {
         let by_count = pairs().filter(|(a, b)| same(a.ios_per_s, b.ios_per_s));
         for (small, middle) in by_count {
             let mut by_bytes = pairs().filter(|(a, b)| {
-                a.request_bytes >= 0.99 * middle.request_bytes
-                    && same(a.bytes_per_s(), b.bytes_per_s())
+                a.request_bytes >= 0.99 * middle.request_bytes && same(a.bytes_per_s(), b.bytes_per_s())
             });
             let Some((from, large)) = by_bytes.next() else {
                 continue;
@@ -93,10 +82,7 @@ pub(super) fn two_limits(groups: &[StorageGroup]) -> Option<Advice> {
                 kib(large),
                 kib(from)
             );
-            let evidence = [
-                ("ios_limit_per_s", middle.ios_per_s),
-                ("bytes_limit_mib_per_s", mib),
-            ];
+            let evidence = [("ios_limit_per_s", middle.ios_per_s), ("bytes_limit_mib_per_s", mib)];
             return Some(Advice::of("R11", true, text, &evidence));
         }
     }

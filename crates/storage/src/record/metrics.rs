@@ -24,33 +24,20 @@ fn primary(info: &StorageInfo) -> Vec<Metric> {
         all.push(Metric {
             layer: layer.to_owned(),
             series: Some(format!("{}_ios_count_per_s", way.way)),
-            ..plain(
-                Group::Primary,
-                &plural,
-                &name,
-                "1/s",
-                better,
-                way.ios_per_s.clone(),
-            )
+            ..plain(Group::Primary, &plural, &name, "1/s", better, way.ios_per_s.clone())
         });
         for (suffix, figure) in latencies(&way.lat) {
             if ["avg", "p50", "p99"].contains(&suffix) {
                 let name = format!("{} latency {suffix}", way.way);
                 let key = format!("{}_us_{suffix}", way.way);
-                all.push(Metric {
-                    layer: layer.to_owned(),
-                    ..lower(Group::Primary, &key, &name, figure)
-                });
+                all.push(Metric { layer: layer.to_owned(), ..lower(Group::Primary, &key, &name, figure) });
             }
         }
         for (suffix, figure) in submitted_only(way) {
             if ["p50", "p99"].contains(&suffix) {
                 let name = format!("{} clat {suffix}", way.way);
                 let key = format!("{}_clat_us_{suffix}", way.way);
-                all.push(Metric {
-                    layer: layer.to_owned(),
-                    ..lower(Group::Primary, &key, &name, figure)
-                });
+                all.push(Metric { layer: layer.to_owned(), ..lower(Group::Primary, &key, &name, figure) });
             }
         }
     }
@@ -110,11 +97,7 @@ fn jobs(info: &StorageInfo) -> Vec<Metric> {
 }
 
 fn storage_way(job: &str, way: &StorageWay) -> Vec<Metric> {
-    let of_job = |metric: Metric| Metric {
-        scope: job.to_owned(),
-        layer: "syscall".to_owned(),
-        ..metric
-    };
+    let of_job = |metric: Metric| Metric { scope: job.to_owned(), layer: "syscall".to_owned(), ..metric };
     let way_name = &way.way;
     let (group, higher) = (Group::Storage, Better::Higher);
     let mut all = vec![

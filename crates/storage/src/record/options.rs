@@ -59,18 +59,9 @@ impl<'a> Options<'a> {
             (rated, "a rate limits it"),
             (self.has(&["thinktime"]), "thinktime limits it"),
             (self.syncs(), "syncs limit it"),
-            (
-                self.job.label.rw.contains("trim"),
-                "trims are done one at a time",
-            ),
-            (
-                self.job.latency_goal().is_some(),
-                "latency_target decides the depth",
-            ),
-            (
-                self.has(&["verify"]),
-                "verification changes what is in flight",
-            ),
+            (self.job.label.rw.contains("trim"), "trims are done one at a time"),
+            (self.job.latency_goal().is_some(), "latency_target decides the depth"),
+            (self.has(&["verify"]), "verification changes what is in flight"),
             (
                 self.has(&[
                     "iodepth_batch",
@@ -82,14 +73,8 @@ impl<'a> Options<'a> {
                 ]),
                 "the batch options reduce the depth",
             ),
-            (
-                matches!(self.job.label.ioengine.as_str(), "null" | "nop"),
-                "the engine completes at once",
-            ),
-            (
-                !self.direct() || in_memory(self.readings),
-                "memory answers, so the driver's own time dominates",
-            ),
+            (matches!(self.job.label.ioengine.as_str(), "null" | "nop"), "the engine completes at once"),
+            (!self.direct() || in_memory(self.readings), "memory answers, so the driver's own time dominates"),
         ];
         match waits.into_iter().find(|(found, _)| *found) {
             Some((_, why)) => Err(why),
@@ -134,8 +119,7 @@ pub(super) fn fact<'a>(readings: &'a StorageReadings, name: &str) -> Option<&'a 
 
 /// The files lie in memory.
 pub(super) fn in_memory(readings: &StorageReadings) -> bool {
-    fact(readings, "is_tmpfs") == Some("yes")
-        || matches!(fact(readings, "fs_type"), Some("tmpfs" | "ramfs"))
+    fact(readings, "is_tmpfs") == Some("yes") || matches!(fact(readings, "fs_type"), Some("tmpfs" | "ramfs"))
 }
 
 /// No job's requests reach a file.
@@ -153,9 +137,7 @@ pub(super) fn achieved(readings: &StorageReadings, devices: &StorageDevices) -> 
         return "memory (tmpfs): there is no device, whatever direct= says".to_owned();
     }
     let jobs = readings.jobs.iter();
-    let direct = jobs
-        .filter(|job| Options::of(readings, job).direct())
-        .count();
+    let direct = jobs.filter(|job| Options::of(readings, job).direct()).count();
     let mode = match direct {
         0 => "buffered (page cache)",
         n if n == readings.jobs.len() => "direct (O_DIRECT)",
@@ -163,18 +145,10 @@ pub(super) fn achieved(readings: &StorageReadings, devices: &StorageDevices) -> 
     };
     let seen = |ratio: &assay_measure::record::Figure, what: &str| {
         let ratio = ratio.value()?;
-        Some(format!(
-            "the devices {what} {} times the jobs' bytes",
-            assay_measure::units::fixed(ratio, 2)
-        ))
+        Some(format!("the devices {what} {} times the jobs' bytes", assay_measure::units::fixed(ratio, 2)))
     };
-    let beside: Vec<String> = [
-        seen(&devices.read_ratio, "read"),
-        seen(&devices.write_ratio, "wrote"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let beside: Vec<String> =
+        [seen(&devices.read_ratio, "read"), seen(&devices.write_ratio, "wrote")].into_iter().flatten().collect();
     match beside.is_empty() {
         true => mode.to_owned(),
         false => format!("{mode}; {}", beside.join(", ")),

@@ -1,9 +1,7 @@
 //! The readings of jobs added up, and as rows of the record.
 
 use super::info::{StorageLatency, StorageWay};
-use crate::readings::{
-    CloneReading, DIRECTIONS, JobReading, Latency, StorageReadings, Way, WayReading,
-};
+use crate::readings::{CloneReading, DIRECTIONS, JobReading, Latency, StorageReadings, Way, WayReading};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{Figure, percentile_us};
 
@@ -83,8 +81,7 @@ pub(super) fn way_rows(
             ios_per_s: rate(reading.ios as f64),
             mb_per_s: rate(reading.bytes as f64 / MB),
             mib_per_s: rate(reading.bytes as f64 / MIB),
-            target_ios_per_s: targets[way.index()]
-                .map_or_else(|| Figure::na(NO_RATE), Figure::decimal),
+            target_ios_per_s: targets[way.index()].map_or_else(|| Figure::na(NO_RATE), Figure::decimal),
             lat: latency(&reading.lat, missing.lat),
             clat: latency(&reading.clat, missing.clat),
             slat: latency(&reading.slat, missing.slat),
@@ -94,12 +91,7 @@ pub(super) fn way_rows(
             },
         }
     };
-    Way::ALL
-        .into_iter()
-        .zip(ways)
-        .filter(|(_, (reading, _))| reading.ios > 0)
-        .map(row)
-        .collect()
+    Way::ALL.into_iter().zip(ways).filter(|(_, (reading, _))| reading.ios > 0).map(row).collect()
 }
 
 /// A distribution as figures; `missing` says why an empty one is.

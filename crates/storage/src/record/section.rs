@@ -25,10 +25,7 @@ pub fn section(record: &Record) -> Sections {
         self::job(&mut page, info, job);
     }
     if info.jobs.len() > MOST_JOBS {
-        page.line(&format!(
-            "  ... and {} more jobs: see the report of the run.",
-            info.jobs.len() - MOST_JOBS
-        ));
+        page.line(&format!("  ... and {} more jobs: see the report of the run.", info.jobs.len() - MOST_JOBS));
     }
     for group in info.groups.iter().take(MOST_JOBS) {
         over_time(&mut page, info, group);
@@ -73,11 +70,7 @@ fn job(page: &mut Sections, info: &StorageInfo, job: &StorageJob) {
         page.wrapped(&lead, &format!("{}.", goal::sentence(search)));
     }
     if let Some(steady) = &job.steady {
-        let word = if steady.attained {
-            "attained"
-        } else {
-            "not attained"
-        };
+        let word = if steady.attained { "attained" } else { "not attained" };
         page.wrapped(
             &lead,
             &format!(
@@ -137,10 +130,7 @@ pub(crate) fn seed(job: &StorageJob) -> String {
     let repeat = given.find(|option| option.name == "randrepeat");
     let repeats = repeat.is_none_or(|option| !matches!(option.value.as_str(), "0" | "false"));
     match repeats && is_random(&job.rw) {
-        true => format!(
-            "seed {}, so every run uses the same blocks (randrepeat=0: different ones)",
-            job.seed
-        ),
+        true => format!("seed {}, so every run uses the same blocks (randrepeat=0: different ones)", job.seed),
         false => format!("seed {}", job.seed),
     }
 }
@@ -152,10 +142,7 @@ pub(crate) fn ring(job: &StorageJob) -> String {
         text.push_str(&format!("; ring: {}", job.features.join(", ")));
     }
     for refusal in &job.refused {
-        text.push_str(&format!(
-            "; refused: {} ({})",
-            refusal.feature, refusal.reason
-        ));
+        text.push_str(&format!("; refused: {} ({})", refusal.feature, refusal.reason));
     }
     text
 }
@@ -187,10 +174,7 @@ fn over_time(page: &mut Sections, info: &StorageInfo, group: &StorageGroup) {
 }
 
 fn devices(page: &mut Sections, info: &StorageInfo) {
-    page.wrapped(
-        "  I/O mode achieved: ",
-        &format!("{}.", info.io_mode_achieved),
-    );
+    page.wrapped("  I/O mode achieved: ", &format!("{}.", info.io_mode_achieved));
     let requests = |count: u64, bytes: u64, avg: &Figure| match count {
         0 => "none".to_owned(),
         n => format!(
@@ -224,10 +208,7 @@ fn integrity(page: &mut Sections, record: &Record) {
         if violated.is_empty() { "." } else { ":" }
     ));
     for identity in violated {
-        page.wrapped(
-            &format!("    {} ", identity.id),
-            &format!("{}: {}", identity.rule, identity.sentence),
-        );
+        page.wrapped(&format!("    {} ", identity.id), &format!("{}: {}", identity.rule, identity.sentence));
     }
 }
 
@@ -241,19 +222,12 @@ fn sentences(page: &mut Sections, record: &Record, info: &StorageInfo) {
     let warnings = record.warnings.iter();
     let warnings = warnings.map(|text| ("warning: ", text.clone()));
     let notes = notes(info).into_iter().map(|text| ("note: ", text));
-    let all: Vec<(&str, String)> = advice(true)
-        .chain(warnings)
-        .chain(notes)
-        .chain(advice(false))
-        .collect();
+    let all: Vec<(&str, String)> = advice(true).chain(warnings).chain(notes).chain(advice(false)).collect();
     for (kind, text) in all.iter().take(MOST_SENTENCES) {
         page.wrapped(&format!("  {kind}"), text);
     }
     if all.len() > MOST_SENTENCES {
-        page.line(&format!(
-            "  {} more in the report of the run.",
-            all.len() - MOST_SENTENCES
-        ));
+        page.line(&format!("  {} more in the report of the run.", all.len() - MOST_SENTENCES));
     }
 }
 
@@ -262,11 +236,7 @@ pub(crate) fn notes(info: &StorageInfo) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for job in &info.jobs {
         for note in &job.notes {
-            let end = if note.trim_end().ends_with(['.', '!', '?']) {
-                ""
-            } else {
-                "."
-            };
+            let end = if note.trim_end().ends_with(['.', '!', '?']) { "" } else { "." };
             let text = match info.jobs.len() {
                 1 => format!("{}{end}", note.trim()),
                 _ => format!("{}: {}{end}", job.name, note.trim()),

@@ -91,13 +91,8 @@ fn counted(count: u64) -> String {
 /// Groups as their tool summed them up.
 fn group_rates(page: &mut Sections, info: &StorageInfo) {
     page.heading("Groups");
-    const TABLE: [Column; 5] = [
-        left("Group", 6),
-        left("Way", 6),
-        right("IOPS", 12),
-        right("MiB/s", 11),
-        left("  Jobs", 30),
-    ];
+    const TABLE: [Column; 5] =
+        [left("Group", 6), left("Way", 6), right("IOPS", 12), right("MiB/s", 11), left("  Jobs", 30)];
     page.columns(&TABLE);
     for group in &info.groups {
         for way in &group.ways {
@@ -213,38 +208,27 @@ fn latencies(page: &mut Sections, info: &StorageInfo) {
         right("max", 12),
     ];
     page.columns(&TABLE);
-    let row =
-        |page: &mut Sections, job: &StorageJob, way: &str, what: &str, of: &StorageLatency| {
-            let figures = [
-                &of.avg_us,
-                &of.stddev_us,
-                &of.min_us,
-                &of.p50_us,
-                &of.p90_us,
-                &of.p95_us,
-                &of.p99_us,
-                &of.p999_us,
-                &of.p9999_us,
-                &of.p99999_us,
-                &of.max_us,
-            ];
-            let mut cells = vec![
-                job.name.clone(),
-                way.to_owned(),
-                what.to_owned(),
-                thousands(of.count),
-            ];
-            cells.extend(figures.map(|figure| number(figure, 2)));
-            page.row(&TABLE, &cells);
-        };
+    let row = |page: &mut Sections, job: &StorageJob, way: &str, what: &str, of: &StorageLatency| {
+        let figures = [
+            &of.avg_us,
+            &of.stddev_us,
+            &of.min_us,
+            &of.p50_us,
+            &of.p90_us,
+            &of.p95_us,
+            &of.p99_us,
+            &of.p999_us,
+            &of.p9999_us,
+            &of.p99999_us,
+            &of.max_us,
+        ];
+        let mut cells = vec![job.name.clone(), way.to_owned(), what.to_owned(), thousands(of.count)];
+        cells.extend(figures.map(|figure| number(figure, 2)));
+        page.row(&TABLE, &cells);
+    };
     for job in &info.jobs {
         for way in &job.ways {
-            let kinds = [
-                ("lat", &way.lat),
-                ("clat", &way.clat),
-                ("slat", &way.slat),
-                ("response", &way.response),
-            ];
+            let kinds = [("lat", &way.lat), ("clat", &way.clat), ("slat", &way.slat), ("response", &way.response)];
             for (what, of) in kinds {
                 if of.count > 0 || what == "lat" {
                     row(page, job, &way.way, what, of);
@@ -296,8 +280,10 @@ fn groups(page: &mut Sections, info: &StorageInfo) {
 
 fn levels(page: &mut Sections, info: &StorageInfo) {
     page.heading("Levels");
-    page.line("change: against the previous level; chance: the highest probability of such a change in steady noise \
-        of the same kind.");
+    page.line(
+        "change: against the previous level; chance: the highest probability of such a change in steady noise \
+        of the same kind.",
+    );
     const TABLE: [Column; 9] = [
         left("Group", 6),
         left("Of", 18),
@@ -312,15 +298,10 @@ fn levels(page: &mut Sections, info: &StorageInfo) {
     page.columns(&TABLE);
     for group in &info.groups {
         if let Some(why) = &group.not_analysed {
-            page.line(&format!(
-                "{:<6} {:<17} n/a ({why})",
-                group.group, group.analysed
-            ));
+            page.line(&format!("{:<6} {:<17} n/a ({why})", group.group, group.analysed));
         }
         for (at, level) in group.levels.iter().enumerate() {
-            let change = at
-                .checked_sub(1)
-                .and_then(|before| group.changes.get(before));
+            let change = at.checked_sub(1).and_then(|before| group.changes.get(before));
             let percent = |of: &dyn Fn(&crate::record::info::StorageChange) -> Figure| {
                 change.map_or_else(Cell::default, |change| Cell::figure(&of(change), 1))
             };
@@ -355,11 +336,7 @@ fn shape(page: &mut Sections, group: &StorageGroup) {
         ));
     }
     if let Some(period) = group.stall_period_s.value() {
-        page.line(&format!(
-            "{:<6} dips about every {} s.",
-            group.group,
-            fixed(period, 0)
-        ));
+        page.line(&format!("{:<6} dips about every {} s.", group.group, fixed(period, 0)));
     }
 }
 
@@ -399,13 +376,7 @@ fn drivers(page: &mut Sections, info: &StorageInfo) {
         number_or_reason(&info.process_cpu_us_per_io, 3)
     ));
     for job in &info.jobs {
-        let mut how = format!(
-            "{}; {}; region {}{}",
-            timing(job),
-            seed(job),
-            size(job.region_bytes),
-            ring(job)
-        );
+        let mut how = format!("{}; {}; region {}{}", timing(job), seed(job), size(job.region_bytes), ring(job));
         if let Some(search) = &job.search {
             how.push_str(&format!("; {}", goal::sentence(search)));
         }
@@ -414,18 +385,11 @@ fn drivers(page: &mut Sections, info: &StorageInfo) {
                 "; steady state ({}, window {} s) {}",
                 steady.criterion,
                 steady.window_s,
-                if steady.attained {
-                    "attained"
-                } else {
-                    "not attained"
-                }
+                if steady.attained { "attained" } else { "not attained" }
             ));
         }
         if job.verified_ios_count > 0 {
-            how.push_str(&format!(
-                "; {} blocks verified",
-                thousands(job.verified_ios_count)
-            ));
+            how.push_str(&format!("; {} blocks verified", thousands(job.verified_ios_count)));
         }
         page.wrapped(&format!("{}: ", job.name), &how);
     }
@@ -511,27 +475,20 @@ fn seconds(page: &mut Sections, record: &Record) {
     let names: Vec<&String> = series
         .metrics
         .keys()
-        .filter(|name| {
-            !name.contains("_p50_") && !name.ends_with("_count_per_s")
-                || name.ends_with("ios_count_per_s")
-        })
+        .filter(|name| !name.contains("_p50_") && !name.ends_with("_count_per_s") || name.ends_with("ios_count_per_s"))
         .filter(|name| name.as_str() != "group")
         .collect();
     let mut columns = vec![right("group", 6), right("t_s", 9)];
-    columns.extend(names.iter().map(|name| Column {
-        title: Cow::Owned((*name).clone()),
-        ..right("", name.len().max(9) + 2)
-    }));
+    columns.extend(
+        names.iter().map(|name| Column { title: Cow::Owned((*name).clone()), ..right("", name.len().max(9) + 2) }),
+    );
     page.columns(&columns);
     for row in (0..series.t_s.len()).step_by(step) {
         let figure = |name: &str| {
             let column = series.metrics.get(name).and_then(|column| column.get(row));
             column.cloned().unwrap_or_default()
         };
-        let mut cells = vec![
-            Cell::figure(&figure("group"), 0),
-            fixed(series.t_s[row], 1).into(),
-        ];
+        let mut cells = vec![Cell::figure(&figure("group"), 0), fixed(series.t_s[row], 1).into()];
         cells.extend(names.iter().map(|name| {
             let decimals = if *name == "length_s" { 3 } else { 1 };
             Cell::figure(&figure(name), decimals)
@@ -542,35 +499,14 @@ fn seconds(page: &mut Sections, record: &Record) {
 
 fn options(page: &mut Sections, info: &StorageInfo) {
     page.heading("Options of the Jobs");
-    const TABLE: [Column; 4] = [
-        left("Job", 16),
-        left("Option", 28),
-        left("Value", 42),
-        left("Origin", 12),
-    ];
+    const TABLE: [Column; 4] = [left("Job", 16), left("Option", 28), left("Value", 42), left("Origin", 12)];
     page.columns(&TABLE);
     for job in &info.jobs {
         for option in &job.options {
-            page.row(
-                &TABLE,
-                &[
-                    job.name.clone(),
-                    option.name.clone(),
-                    option.value.clone(),
-                    option.origin.clone(),
-                ],
-            );
+            page.row(&TABLE, &[job.name.clone(), option.name.clone(), option.value.clone(), option.origin.clone()]);
         }
         for file in &job.files {
-            page.row(
-                &TABLE,
-                &[
-                    job.name.clone(),
-                    "file".to_owned(),
-                    file.clone(),
-                    "plan".to_owned(),
-                ],
-            );
+            page.row(&TABLE, &[job.name.clone(), "file".to_owned(), file.clone(), "plan".to_owned()]);
         }
     }
 }

@@ -17,9 +17,8 @@ pub(super) fn series(readings: &StorageReadings) -> Series {
     let ways: Vec<Way> = Way::ALL.into_iter().filter(used).collect();
     let rated = seconds.iter().any(|second| second.response.is_some());
     let synced = seconds.iter().any(|second| second.syncs > 0);
-    let disks: BTreeSet<&str> = (seconds.iter())
-        .flat_map(|second| second.disks.iter().map(|disk| disk.name.as_str()))
-        .collect();
+    let disks: BTreeSet<&str> =
+        (seconds.iter()).flat_map(|second| second.disks.iter().map(|disk| disk.name.as_str())).collect();
     let mut series = Series {
         step_s: match seconds.is_empty() {
             true => Figure::na("no whole second"),
@@ -35,26 +34,16 @@ pub(super) fn series(readings: &StorageReadings) -> Series {
     };
     add("group".to_owned(), &|s| u64::from(s.group).into());
     // The last one of a group is as long as was left of it: its rates are those of that moment.
-    add("length_s".to_owned(), &|s| {
-        Figure::decimal(s.length_ns as f64 / NS_PER_S)
-    });
+    add("length_s".to_owned(), &|s| Figure::decimal(s.length_ns as f64 / NS_PER_S));
     for way in ways {
         let (at, name) = (way.index(), way.name());
         let rate = |second: &SecondReading, amount: f64| {
             Figure::decimal(amount * NS_PER_S).per(second.length_ns as f64, "no time passed")
         };
-        add(format!("{name}_ios_count_per_s"), &|s| {
-            rate(s, s.ios[at] as f64)
-        });
-        add(format!("{name}_mb_per_s"), &|s| {
-            rate(s, s.bytes[at] as f64 / 1e6)
-        });
-        add(format!("{name}_lat_p50_us"), &|s| {
-            percentile_us(&s.lat[at], 0.5)
-        });
-        add(format!("{name}_lat_p99_us"), &|s| {
-            percentile_us(&s.lat[at], 0.99)
-        });
+        add(format!("{name}_ios_count_per_s"), &|s| rate(s, s.ios[at] as f64));
+        add(format!("{name}_mb_per_s"), &|s| rate(s, s.bytes[at] as f64 / 1e6));
+        add(format!("{name}_lat_p50_us"), &|s| percentile_us(&s.lat[at], 0.5));
+        add(format!("{name}_lat_p99_us"), &|s| percentile_us(&s.lat[at], 0.99));
         add(format!("{name}_lat_max_us"), &|s| largest(&s.lat[at]));
     }
     if rated {
@@ -62,12 +51,8 @@ pub(super) fn series(readings: &StorageReadings) -> Series {
             let all = s.response.as_ref();
             all.map_or_else(|| Figure::na("nothing counted"), of)
         };
-        add("response_p50_us".to_owned(), &|s| {
-            response(s, &|all| percentile_us(all, 0.5))
-        });
-        add("response_p99_us".to_owned(), &|s| {
-            response(s, &|all| percentile_us(all, 0.99))
-        });
+        add("response_p50_us".to_owned(), &|s| response(s, &|all| percentile_us(all, 0.5)));
+        add("response_p99_us".to_owned(), &|s| response(s, &|all| percentile_us(all, 0.99)));
         add("response_max_us".to_owned(), &|s| response(s, &largest));
     }
     if synced {
@@ -83,10 +68,7 @@ pub(super) fn series(readings: &StorageReadings) -> Series {
 
 fn largest(latencies: &Histogram) -> Figure {
     let ns = latencies.max_ns();
-    ns.map_or_else(
-        || Figure::na("nothing counted"),
-        |ns| Figure::decimal(ns as f64 / 1e3),
-    )
+    ns.map_or_else(|| Figure::na("nothing counted"), |ns| Figure::decimal(ns as f64 / 1e3))
 }
 
 /// A figure of one second.
@@ -98,8 +80,7 @@ fn device(name: &str, add: &mut dyn FnMut(String, OfSecond<'_>)) {
     const NONE: &str = "no requests";
     const COLUMNS: [(&str, Of); 5] = [
         ("busy_pct", |disk, length_ns| {
-            Figure::decimal((100.0 * disk.busy_ns as f64).min(100.0 * length_ns))
-                .per(length_ns, "no time passed")
+            Figure::decimal((100.0 * disk.busy_ns as f64).min(100.0 * length_ns)).per(length_ns, "no time passed")
         }),
         ("reads_count_per_s", |disk, length_ns| {
             Figure::decimal(disk.reads as f64 * NS_PER_S).per(length_ns, "no time passed")
@@ -107,21 +88,14 @@ fn device(name: &str, add: &mut dyn FnMut(String, OfSecond<'_>)) {
         ("writes_count_per_s", |disk, length_ns| {
             Figure::decimal(disk.writes as f64 * NS_PER_S).per(length_ns, "no time passed")
         }),
-        ("read_avg_us", |disk, _| {
-            Figure::decimal(disk.read_ns as f64 / 1e3).per(disk.reads as f64, NONE)
-        }),
-        ("write_avg_us", |disk, _| {
-            Figure::decimal(disk.write_ns as f64 / 1e3).per(disk.writes as f64, NONE)
-        }),
+        ("read_avg_us", |disk, _| Figure::decimal(disk.read_ns as f64 / 1e3).per(disk.reads as f64, NONE)),
+        ("write_avg_us", |disk, _| Figure::decimal(disk.write_ns as f64 / 1e3).per(disk.writes as f64, NONE)),
     ];
     for (column, of) in COLUMNS {
         add(format!("device_{name}_{column}"), &|second| {
             let mut disks = second.disks.iter();
             let found = disks.find(|disk| disk.name == name);
-            found.map_or_else(
-                || Figure::na("not read in this second"),
-                |disk| of(disk, second.length_ns as f64),
-            )
+            found.map_or_else(|| Figure::na("not read in this second"), |disk| of(disk, second.length_ns as f64))
         });
     }
 }

@@ -34,10 +34,7 @@ fn every_key_of_a_record_is_unique() {
 
 /// Half a minute of even reads at depth 32, then of writes at depth 4.
 fn quiet() -> StorageReadings {
-    readings(&[
-        Loop::read("data", 32, &around(8000, 30)),
-        Loop::write("redo", 4, &around(2000, 30)),
-    ])
+    readings(&[Loop::read("data", 32, &around(8000, 30)), Loop::write("redo", 4, &around(2000, 30))])
 }
 
 fn outcome(record: &Record, id: &str) -> Truth {
@@ -47,9 +44,7 @@ fn outcome(record: &Record, id: &str) -> Truth {
 
 fn advice(record: &Record, id: &str) -> Option<String> {
     let mut found = record.advice.iter();
-    found
-        .find(|advice| advice.id == id)
-        .map(|advice| advice.text.clone())
+    found.find(|advice| advice.id == id).map(|advice| advice.text.clone())
 }
 
 fn warned(record: &Record, part: &str) -> bool {
@@ -99,10 +94,7 @@ fn io_the_native_key_has_the_headline_and_what_fio_leaves_out() {
     let job = &native["storage"]["jobs"][0];
     assert_eq!(job["ways"][0]["lat"]["count"], 240_282);
     assert_eq!(job["ways"][0]["lat"]["p99999_us"]["na"], "too few samples");
-    assert_eq!(
-        job["ways"][0]["response"]["avg_us"]["na"],
-        "no rate was asked for"
-    );
+    assert_eq!(job["ways"][0]["response"]["avg_us"]["na"], "no rate was asked for");
     assert!(job["ways"][0]["lat"]["hist_ns"].is_object());
     assert_eq!(job["seed"], 42);
     assert_eq!(job["refused"][0]["feature"], "DEFER_TASKRUN");
@@ -246,17 +238,13 @@ mod identities {
         assert_eq!(outcome(&built(&readings), "IO6"), Truth::Holds);
         synced(&mut readings, 6006 - 4);
         assert_eq!(outcome(&built(&readings), "IO6"), Truth::Violated);
-        readings.jobs[1]
-            .options
-            .push(("fsync".to_owned(), Some("1".to_owned())));
+        readings.jobs[1].options.push(("fsync".to_owned(), Some("1".to_owned())));
         assert!(matches!(outcome(&built(&readings), "IO6"), Truth::Na(_)));
     }
 
     #[test]
     fn identity_io7_latencies_that_miss_time_in_flight() {
-        planted("IO7", |r| {
-            r.clones[0].in_flight_ns = r.clones[0].in_flight_ns * 104 / 100
-        });
+        planted("IO7", |r| r.clones[0].in_flight_ns = r.clones[0].in_flight_ns * 104 / 100);
     }
 
     #[test]
@@ -266,8 +254,7 @@ mod identities {
         rated.jobs[0].label.iodepth = 64;
         rated.jobs[1].label.iodepth = 64;
         for job in &mut rated.jobs {
-            job.options
-                .push(("thinktime".to_owned(), Some("100".to_owned())));
+            job.options.push(("thinktime".to_owned(), Some("100".to_owned())));
         }
         assert!(matches!(outcome(&built(&rated), "IO8"), Truth::Na(_)));
     }
@@ -320,10 +307,7 @@ mod identities {
         }
         // Without instants nobody knows how long how many were under way.
         let job = &part(&record).jobs[0];
-        assert_eq!(
-            job.in_flight_mean_count,
-            Figure::na("no timestamps were taken")
-        );
+        assert_eq!(job.in_flight_mean_count, Figure::na("no timestamps were taken"));
         let lat = &part(&record).jobs[0].ways[0].lat;
         assert_eq!(lat.avg_us, Figure::na("not taken, as requested"));
     }
@@ -346,14 +330,8 @@ mod findings {
         let text = advice(&record, "A1").unwrap();
         let written = fall[..12].iter().sum::<u64>() * 8192;
         let size = assay_measure::units::size(written);
-        assert!(
-            text.contains(&size) && text.contains("write cache"),
-            "{text}"
-        );
-        assert_eq!(
-            advice(&of(&[Loop::write("even", 8, &around(4000, 32))]), "A1"),
-            None
-        );
+        assert!(text.contains(&size) && text.contains("write cache"), "{text}");
+        assert_eq!(advice(&of(&[Loop::write("even", 8, &around(4000, 32))]), "A1"), None);
         // What recovers was no cache.
         let dip = [around(4000, 12), around(1000, 8), around(4000, 12)].concat();
         let record = of(&[Loop::write("dip", 8, &dip)]);
@@ -381,10 +359,7 @@ mod findings {
     #[test]
     fn advice_a5_the_limit_of_the_control_group_is_named() {
         let mut readings = readings(&[Loop::read("data", 8, &[5000; 20])]);
-        readings.facts.extend(sample::facts(&[(
-            "io_cap_vda_read_iops",
-            "5000 by blkio throttle of /load",
-        )]));
+        readings.facts.extend(sample::facts(&[("io_cap_vda_read_iops", "5000 by blkio throttle of /load")]));
         let text = advice(&built(&readings), "A5").unwrap();
         assert!(text.contains("blkio throttle of /load"), "{text}");
         readings.facts.last_mut().unwrap().value = "9000 by blkio throttle of /load".to_owned();
@@ -395,10 +370,7 @@ mod findings {
     fn with_quick_ones(mut readings: StorageReadings) -> StorageReadings {
         for clone in &mut readings.clones {
             let lat = &mut clone.ways[0].lat;
-            let (mean, n) = (
-                lat.histogram.mean_ns().unwrap() as u64,
-                lat.histogram.count(),
-            );
+            let (mean, n) = (lat.histogram.mean_ns().unwrap() as u64, lat.histogram.count());
             *lat = Latency::new();
             lat.record_n(mean, n - 100);
             lat.record_n(120_000, 100);
@@ -410,10 +382,7 @@ mod findings {
     fn advice_a6_a_flat_top_with_queueing_suggests_a_limit() {
         let flat = with_quick_ones(readings(&[Loop::read("data", 32, &[3000; 30])]));
         let text = advice(&built(&flat), "A6").unwrap();
-        assert!(
-            text.contains("likely a limit") && text.contains("3,000"),
-            "{text}"
-        );
+        assert!(text.contains("likely a limit") && text.contains("3,000"), "{text}");
         let scattered = with_quick_ones(readings(&[Loop::read("data", 32, &around(3000, 30))]));
         assert_eq!(advice(&built(&scattered), "A6"), None);
         let shallow = with_quick_ones(readings(&[Loop::read("data", 1, &[3000; 30])]));
@@ -422,10 +391,7 @@ mod findings {
 
     #[test]
     fn advice_a6_the_same_top_at_two_block_sizes_is_a_limit_on_ios_or_on_bytes() {
-        let big = |ios| Loop {
-            block: 65_536,
-            ..Loop::read("big", 32, &[ios; 20])
-        };
+        let big = |ios| Loop { block: 65_536, ..Loop::read("big", 32, &[ios; 20]) };
         let small = |ios| Loop::read("small", 32, &[ios; 20]);
         let ios = advice(&of(&[small(3000), big(3010)]), "A6").unwrap();
         assert!(ios.starts_with("A limit on I/Os per second"), "{ios}");
@@ -442,10 +408,7 @@ mod findings {
         }
         let record = of(&[Loop::read("data", 8, &dips)]);
         assert!(advice(&record, "A7").unwrap().contains("about every 12 s"));
-        assert_eq!(
-            advice(&of(&[Loop::read("data", 8, &around(4000, 60))]), "A7"),
-            None
-        );
+        assert_eq!(advice(&of(&[Loop::read("data", 8, &around(4000, 60))]), "A7"), None);
     }
 
     #[test]
@@ -461,25 +424,15 @@ mod findings {
         let mut random = Stream::new(1, 1, Purpose::Test);
         let wild: Vec<u64> = (0..40).map(|_| 500 + random.below(5000)).collect();
         let record = of(&[Loop::read("data", 8, &wild)]);
-        assert!(
-            advice(&record, "A9")
-                .unwrap()
-                .contains("a typical second of the run")
-        );
-        assert_eq!(
-            advice(&of(&[Loop::read("data", 8, &around(4000, 40))]), "A9"),
-            None
-        );
+        assert!(advice(&record, "A9").unwrap().contains("a typical second of the run"));
+        assert_eq!(advice(&of(&[Loop::read("data", 8, &around(4000, 40))]), "A9"), None);
     }
 
     #[test]
     fn advice_a10_a_steady_state_that_was_not_attained() {
         let mut readings = readings(&[Loop::read("data", 8, &[4000; 20])]);
-        readings.jobs[0].steady = Some(SteadyReading {
-            criterion: "iops:1%".to_owned(),
-            duration_s: 10,
-            ..SteadyReading::default()
-        });
+        readings.jobs[0].steady =
+            Some(SteadyReading { criterion: "iops:1%".to_owned(), duration_s: 10, ..SteadyReading::default() });
         let record = built(&readings);
         assert!(advice(&record, "A10").unwrap().contains("iops:1%"));
         readings.jobs[0].steady.as_mut().unwrap().attained = true;
@@ -521,11 +474,7 @@ mod findings {
         readings.clones[0].ways[0].lat.record_n(300_000_000, 100);
         assert!(advice(&built(&readings), "A11").unwrap().contains("p99.9 "));
         let short = super::readings(&[Loop::read("data", 1, &[300; 12])]);
-        assert!(
-            advice(&built(&short), "A12")
-                .unwrap()
-                .contains("about 34 s")
-        );
+        assert!(advice(&built(&short), "A12").unwrap().contains("about 34 s"));
     }
 
     #[test]
@@ -567,10 +516,7 @@ mod findings {
         let text = section(&built(&readings));
         let first = text.lines().find(|line| line.contains("advice: ")).unwrap();
         assert!(first.contains("throughput fell"), "{text}");
-        let at = |part: &str| {
-            text.find(part)
-                .unwrap_or_else(|| panic!("no {part}:\n{text}"))
-        };
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("no {part}:\n{text}"));
         assert!(at("advice: ") < at("warning: "));
         assert!(text.contains(" more in the report of the run."), "{text}");
     }
@@ -621,8 +567,7 @@ mod findings {
         assert!(warned(&built(&readings), "measures the CPU"));
         let job = &mut readings.jobs[0];
         (job.label.rw, job.label.numjobs) = ("read".to_owned(), 4);
-        job.options
-            .push(("filename".to_owned(), Some("/data/x".to_owned())));
+        job.options.push(("filename".to_owned(), Some("/data/x".to_owned())));
         job.region_bytes = 256 << 20;
         let record = built(&readings);
         assert!(warned(&record, "4 clones access the same file"));
@@ -636,10 +581,7 @@ mod findings {
         readings.jobs[1].files = readings.jobs[0].files.clone();
         assert!(!warned(&built(&readings), "in the same order"));
         readings.jobs[1].seed = readings.jobs[0].seed;
-        assert!(warned(
-            &built(&readings),
-            "redo reads the blocks that data read"
-        ));
+        assert!(warned(&built(&readings), "redo reads the blocks that data read"));
     }
 
     #[test]

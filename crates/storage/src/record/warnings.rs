@@ -24,16 +24,8 @@ struct Run<'a> {
 }
 
 /// All warnings, the weightiest first.
-pub(super) fn warnings(
-    readings: &StorageReadings,
-    info: &StorageInfo,
-    record: &Record,
-) -> Vec<String> {
-    let run = Run {
-        readings,
-        info,
-        record,
-    };
+pub(super) fn warnings(readings: &StorageReadings, info: &StorageInfo, record: &Record) -> Vec<String> {
+    let run = Run { readings, info, record };
     let mut found = Vec::new();
     found.extend(violations(record));
     found.extend(run.memory());
@@ -41,11 +33,7 @@ pub(super) fn warnings(
     found.extend(run.others());
     for (reading, job) in readings.jobs.iter().zip(&info.jobs) {
         let several = info.jobs.len() > 1;
-        let lead = if several {
-            format!("{}: ", job.name)
-        } else {
-            String::new()
-        };
+        let lead = if several { format!("{}: ", job.name) } else { String::new() };
         let of_job = [
             run.errors(job),
             run.buffered(reading),
@@ -54,12 +42,7 @@ pub(super) fn warnings(
             run.same_offsets(reading),
             run.small_region(reading, job),
         ];
-        found.extend(
-            of_job
-                .into_iter()
-                .flatten()
-                .map(|text| lead.clone() + &text),
-        );
+        found.extend(of_job.into_iter().flatten().map(|text| lead.clone() + &text));
     }
     found.extend(run.same_blocks());
     found.extend(run.host());
@@ -70,10 +53,7 @@ pub(super) fn warnings(
 
 fn violations(record: &Record) -> Option<String> {
     let violated = assay_measure::identity::violated_exact(record);
-    let ids: Vec<&str> = violated
-        .iter()
-        .map(|identity| identity.id.as_str())
-        .collect();
+    let ids: Vec<&str> = violated.iter().map(|identity| identity.id.as_str()).collect();
     (!ids.is_empty()).then(|| {
         format!(
             "Numbers do not agree: exact identities {} are violated, which is a bug in assay. Do not use the figures \
@@ -88,7 +68,8 @@ impl Run<'_> {
         let in_memory = in_memory(self.readings) && !no_file(self.readings);
         in_memory.then(|| {
             "The files are in memory (tmpfs): no figure describes a device. Name a file on the disk that you want to \
-             measure.".to_owned()
+             measure."
+                .to_owned()
         })
     }
 
@@ -103,9 +84,7 @@ impl Run<'_> {
             return None;
         }
         let jobs = self.readings.jobs.iter();
-        let direct = jobs
-            .clone()
-            .all(|job| Options::of(self.readings, job).direct());
+        let direct = jobs.clone().all(|job| Options::of(self.readings, job).direct());
         let cause = match direct {
             true => {
                 "although the jobs asked for direct I/O: the file has holes or unwritten extents, or the file system \
@@ -130,9 +109,8 @@ impl Run<'_> {
             return None;
         }
         // What was done before the measurement is in no figure of the jobs.
-        let begins_late = |job: &JobReading| {
-            job.latency_goal().is_some() || Options::of(self.readings, job).has(&["ramp_time"])
-        };
+        let begins_late =
+            |job: &JobReading| job.latency_goal().is_some() || Options::of(self.readings, job).has(&["ramp_time"]);
         if self.readings.jobs.iter().any(begins_late) {
             return None;
         }
@@ -183,12 +161,8 @@ impl Run<'_> {
             return None;
         }
         let blocks = match engine {
-            "libaio" => {
-                "a buffered submission blocks until the I/O is done, so the effective depth is 1"
-            }
-            _ => {
-                "the kernel hands uncached requests to helper threads, whose CPU time no clone's figures include"
-            }
+            "libaio" => "a buffered submission blocks until the I/O is done, so the effective depth is 1",
+            _ => "the kernel hands uncached requests to helper threads, whose CPU time no clone's figures include",
         };
         Some(format!(
             "{engine} without direct=1 goes through the page cache: {blocks}. Use direct=1 to measure the device."
@@ -232,9 +206,7 @@ impl Run<'_> {
         }
         let (reads, _) = goes(&job.label.rw);
         let effect = match reads {
-            true => {
-                "only the first clone that reaches a block surely reads it; the others may find it in a cache"
-            }
+            true => "only the first clone that reaches a block surely reads it; the others may find it in a cache",
             false => "each clone writes each block, and the last write stays",
         };
         Some(format!(

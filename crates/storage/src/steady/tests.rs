@@ -1,21 +1,9 @@
 use super::*;
 use proptest::prelude::*;
 
-fn watch(
-    metric: SteadyMetric,
-    slope: bool,
-    limit: f64,
-    percent: bool,
-    seconds: u64,
-) -> SteadyWatch {
+fn watch(metric: SteadyMetric, slope: bool, limit: f64, percent: bool, seconds: u64) -> SteadyWatch {
     let pace = PaceOptions {
-        steady: Some(Steady {
-            metric,
-            slope,
-            limit,
-            percent,
-            text: "as typed".to_owned(),
-        }),
+        steady: Some(Steady { metric, slope, limit, percent, text: "as typed".to_owned() }),
         steady_duration_ns: seconds * 1_000_000_000,
         ..PaceOptions::default()
     };
@@ -23,11 +11,7 @@ fn watch(
 }
 
 fn iops(value: f64) -> SteadySample {
-    SteadySample {
-        iops: value,
-        bytes_per_s: value * 4096.0,
-        lat_ns: Some(1e9 / value),
-    }
+    SteadySample { iops: value, bytes_per_s: value * 4096.0, lat_ns: Some(1e9 / value) }
 }
 
 fn close(a: f64, b: f64) -> bool {
@@ -49,12 +33,7 @@ fn the_arithmetic_is_fios() {
 #[test]
 fn by_hand_10_12_14_16_has_slope_2_mean_13_deviation_3() {
     let fit = Fit::of(&[10.0, 12.0, 14.0, 16.0]).unwrap();
-    let expected = Fit {
-        mean: 13.0,
-        deviation: 3.0,
-        excursion: 6.0,
-        slope: 2.0,
-    };
+    let expected = Fit { mean: 13.0, deviation: 3.0, excursion: 6.0, slope: 2.0 };
     assert_eq!(fit, expected);
     assert_eq!(Fit::of(&[7.0]).unwrap().slope, 0.0);
     assert_eq!(Fit::of(&[]), None);
@@ -98,11 +77,7 @@ fn a_falling_slope_counts_like_a_rising_one() {
 fn the_ramp_is_no_part_of_the_window() {
     let mut pace = PaceOptions::default();
     assert!(SteadyWatch::new(&pace).is_none());
-    pace.steady = Some(Steady {
-        limit: 1.0,
-        percent: true,
-        ..Steady::default()
-    });
+    pace.steady = Some(Steady { limit: 1.0, percent: true, ..Steady::default() });
     assert!(SteadyWatch::new(&pace).is_none(), "a window of 0 s is none");
     pace.steady_duration_ns = 2_000_000_000;
     pace.steady_ramp_ns = 1_500_000_000;
@@ -135,13 +110,9 @@ fn five_rounds_alike_are_steady_and_25_are_the_end() {
     assert!(fresh.is_steady());
     // 50, 48, 50, 51, 49: mean 49.6, excursion 3, slope (2 * (49 - 50) + 51 - 48) / 10 = 0.1.
     let window = fresh.window().unwrap();
-    assert!(
-        close(window.excursion_ratio, 3.0 / 49.6) && close(window.slope_ratio, 0.4 / 49.6),
-        "{window:?}"
-    );
+    assert!(close(window.excursion_ratio, 3.0 / 49.6) && close(window.slope_ratio, 0.4 / 49.6), "{window:?}");
     let mut never = SniaRounds::default();
-    let more =
-        (0..SNIA_MOST_ROUNDS).map(|round| never.round(if round % 2 == 0 { 100.0 } else { 60.0 }));
+    let more = (0..SNIA_MOST_ROUNDS).map(|round| never.round(if round % 2 == 0 { 100.0 } else { 60.0 }));
     assert_eq!(more.filter(|more| *more).count(), SNIA_MOST_ROUNDS - 1);
     assert!(!never.is_steady());
     // Within 20 %, but falling by 12 % over the window.

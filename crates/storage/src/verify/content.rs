@@ -37,13 +37,7 @@ impl Content {
     ///
     /// # Errors
     /// Verification that cannot be.
-    pub fn new(
-        options: &Options,
-        clone: u32,
-        seed: u64,
-        run: u64,
-        lanes: usize,
-    ) -> Result<Self, SpecError> {
+    pub fn new(options: &Options, clone: u32, seed: u64, run: u64, lanes: usize) -> Result<Self, SpecError> {
         let payload = &options.payload;
         // Without files there is nothing to come back.
         let fileless = matches!(options.engine, IoEngine::Null | IoEngine::Nop);
@@ -146,11 +140,7 @@ impl Content {
 
     /// Notes a write, issued or not, to be read back; returns its number.
     pub fn note(&mut self, io: &Io) -> u64 {
-        if self.notes || self.verify_only {
-            self.written.note(io)
-        } else {
-            self.written.count()
-        }
+        if self.notes || self.verify_only { self.written.note(io) } else { self.written.count() }
     }
 
     /// A noted write failed: what is there cannot be known.
@@ -175,12 +165,7 @@ impl Content {
             run: run.filter(|_| !self.verify_only),
             sequence: (block.certain && !self.shared).then_some(block.sequence),
         };
-        let io = Io {
-            way: Way::Read,
-            file: block.file,
-            offset: block.offset,
-            len: block.len,
-        };
+        let io = Io { way: Way::Read, file: block.file, offset: block.offset, len: block.len };
         Some((io, expected))
     }
 
@@ -188,13 +173,7 @@ impl Content {
     ///
     /// # Errors
     /// What is wrong.
-    pub fn check(
-        &self,
-        buffer: &[u8],
-        io: &Io,
-        expected: Expected,
-        path: &str,
-    ) -> Result<(), Mismatch> {
+    pub fn check(&self, buffer: &[u8], io: &Io, expected: Expected, path: &str) -> Result<(), Mismatch> {
         match &self.verifier {
             Some(verifier) => verifier.check(buffer, path, io.offset, expected),
             None => Ok(()),
@@ -251,20 +230,11 @@ mod tests {
 
     impl Rig {
         fn new() -> Self {
-            Self {
-                disk: HashMap::new(),
-                reads: Vec::new(),
-                mismatches: Vec::new(),
-                lost: None,
-            }
+            Self { disk: HashMap::new(), reads: Vec::new(), mismatches: Vec::new(), lost: None }
         }
 
         fn run(&mut self, options: &Options, run: u64) {
-            let region = Region {
-                file: 0,
-                start: 0,
-                bytes: 40 * u64::from(LEN),
-            };
+            let region = Region { file: 0, start: 0, bytes: 40 * u64::from(LEN) };
             let mut pattern = Pattern::new(options, &[region], 0, 1).unwrap();
             let mut content = Content::new(options, 0, 1, run, 1).unwrap();
             let mut buffer = vec![0; LEN as usize];
@@ -311,8 +281,7 @@ mod tests {
                 None => buffer.fill(0),
             }
             self.reads.push(io.offset / u64::from(LEN));
-            self.mismatches
-                .extend(content.check(buffer, io, expected, "F").err());
+            self.mismatches.extend(content.check(buffer, io, expected, "F").err());
         }
     }
 
@@ -322,10 +291,7 @@ mod tests {
         rig.run(&options(Mode::RandWrite, |_| {}), 1);
         assert_eq!((rig.reads.len(), rig.mismatches.len()), (40, 0));
         let order = rig.reads.clone();
-        rig.run(
-            &options(Mode::RandWrite, |o| o.payload.verify_backlog = 7),
-            2,
-        );
+        rig.run(&options(Mode::RandWrite, |o| o.payload.verify_backlog = 7), 2);
         assert_eq!((&rig.reads, rig.mismatches.len()), (&order, 0));
         // A mixed job checks what it wrote, not what it reads.
         rig.run(&options(Mode::RandRw, |_| {}), 3);
@@ -340,22 +306,13 @@ mod tests {
     #[test]
     fn readers_and_verify_only_check_what_an_earlier_run_wrote() {
         let mut rig = Rig::new();
-        rig.run(
-            &options(Mode::RandWrite, |o| o.payload.do_verify = false),
-            1,
-        );
+        rig.run(&options(Mode::RandWrite, |o| o.payload.do_verify = false), 1);
         rig.run(&options(Mode::Read, |_| {}), 2);
         assert_eq!((rig.reads.len(), rig.mismatches.len()), (40, 0));
-        rig.run(
-            &options(Mode::RandWrite, |o| o.payload.verify_only = true),
-            3,
-        );
+        rig.run(&options(Mode::RandWrite, |o| o.payload.verify_only = true), 3);
         assert_eq!((rig.reads.len(), rig.mismatches.len()), (40, 0));
         rig.disk.get_mut(&8192).unwrap()[100] ^= 1;
-        for checker in [
-            options(Mode::Read, |_| {}),
-            options(Mode::RandWrite, |o| o.payload.verify_only = true),
-        ] {
+        for checker in [options(Mode::Read, |_| {}), options(Mode::RandWrite, |o| o.payload.verify_only = true)] {
             rig.run(&checker, 4);
             assert_eq!(rig.mismatches.len(), 1);
             assert_eq!(rig.mismatches[0].offset, 8192);
@@ -370,10 +327,7 @@ mod tests {
         rig.lost = Some(12288);
         rig.run(&job, 2);
         assert_eq!(rig.mismatches.len(), 1);
-        assert_eq!(
-            (rig.mismatches[0].offset, rig.mismatches[0].what),
-            (12288, "number of the run")
-        );
+        assert_eq!((rig.mismatches[0].offset, rig.mismatches[0].what), (12288, "number of the run"));
     }
 
     #[test]

@@ -64,10 +64,7 @@ impl Verifier {
     /// # Errors
     /// `verify=pattern` without a pattern; an interval too short for a header.
     pub fn new(options: &PayloadOptions, run: u64) -> Result<Option<Self>, SpecError> {
-        let invalid = |what: String| SpecError {
-            origin: "job".to_owned(),
-            what,
-        };
+        let invalid = |what: String| SpecError { origin: "job".to_owned(), what };
         let interval = options.verify_interval as usize;
         let method = match options.verify {
             Verify::None => return Ok(None),
@@ -86,11 +83,7 @@ impl Verifier {
                 Method::Pattern(template)
             }
         };
-        Ok(Some(Self {
-            method,
-            interval,
-            run,
-        }))
+        Ok(Some(Self { method, interval, run }))
     }
 
     /// Smallest I/O that can be verified, bytes.
@@ -112,14 +105,7 @@ impl Verifier {
             let len = self.interval_at(at, buffer.len());
             let piece = &mut buffer[at..at + len];
             let crc = crc32c::crc32c(piece.get(HEADER_BYTES..).unwrap_or_default());
-            let header = Header {
-                offset,
-                sequence,
-                run: self.run,
-                len: len as u32,
-                place: at as u32,
-                crc,
-            };
+            let header = Header { offset, sequence, run: self.run, len: len as u32, place: at as u32, crc };
             let bytes = header.to_bytes();
             let fits = piece.len().min(HEADER_BYTES);
             piece[..fits].copy_from_slice(&bytes[..fits]);
@@ -131,13 +117,7 @@ impl Verifier {
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn check(
-        &self,
-        buffer: &[u8],
-        file: &str,
-        offset: u64,
-        expected: Expected,
-    ) -> Result<(), Mismatch> {
+    pub fn check(&self, buffer: &[u8], file: &str, offset: u64, expected: Expected) -> Result<(), Mismatch> {
         match &self.method {
             Method::Pattern(template) => match template.first_difference(buffer, 0, offset) {
                 None => Ok(()),
@@ -153,14 +133,13 @@ impl Verifier {
                 let mut at = 0;
                 while at < buffer.len() {
                     let len = self.interval_at(at, buffer.len());
-                    self.check_interval(&buffer[at..at + len], offset, at, expected)
-                        .map_err(|wrong| Mismatch {
-                            file: file.to_owned(),
-                            offset: offset + at as u64,
-                            what: wrong.0,
-                            expected: wrong.1,
-                            found: wrong.2,
-                        })?;
+                    self.check_interval(&buffer[at..at + len], offset, at, expected).map_err(|wrong| Mismatch {
+                        file: file.to_owned(),
+                        offset: offset + at as u64,
+                        what: wrong.0,
+                        expected: wrong.1,
+                        found: wrong.2,
+                    })?;
                     at += len;
                 }
                 Ok(())
@@ -177,20 +156,10 @@ impl Verifier {
     /// Bytes of the interval that begins at `at` of an I/O of `len` bytes: one too short for a header joins the one before.
     fn interval_at(&self, at: usize, len: usize) -> usize {
         let left = len - at;
-        if self.interval == 0 || left < self.interval + HEADER_BYTES + 1 {
-            left
-        } else {
-            self.interval
-        }
+        if self.interval == 0 || left < self.interval + HEADER_BYTES + 1 { left } else { self.interval }
     }
 
-    fn check_interval(
-        &self,
-        piece: &[u8],
-        offset: u64,
-        place: usize,
-        expected: Expected,
-    ) -> Result<(), Wrong> {
+    fn check_interval(&self, piece: &[u8], offset: u64, place: usize, expected: Expected) -> Result<(), Wrong> {
         let Some(header) = Header::from_bytes(piece) else {
             return Err(("header", "a header".into(), "less than one".into()));
         };
@@ -201,19 +170,11 @@ impl Verifier {
         let stored = word32(piece, CHECKED_BYTES);
         let own = crc32c::crc32c(&piece[..CHECKED_BYTES]);
         if own != stored {
-            return Err((
-                "header checksum",
-                format!("{own:#010x}"),
-                format!("{stored:#010x}"),
-            ));
+            return Err(("header checksum", format!("{own:#010x}"), format!("{stored:#010x}")));
         }
         let numbers = [
             ("offset of the write", Some(offset), header.offset),
-            (
-                "place in the write",
-                Some(place as u64),
-                u64::from(header.place),
-            ),
+            ("place in the write", Some(place as u64), u64::from(header.place)),
             ("length", Some(piece.len() as u64), u64::from(header.len)),
             ("number of the run", expected.run, header.run),
             ("number of the write", expected.sequence, header.sequence),
@@ -225,11 +186,7 @@ impl Verifier {
         }
         let crc = crc32c::crc32c(&piece[HEADER_BYTES..]);
         if crc != header.crc {
-            return Err((
-                "checksum of the content",
-                format!("{:#010x}", header.crc),
-                format!("{crc:#010x}"),
-            ));
+            return Err(("checksum of the content", format!("{:#010x}", header.crc), format!("{crc:#010x}")));
         }
         Ok(())
     }
@@ -266,10 +223,7 @@ impl Header {
     fn to_bytes(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
-        for (i, word) in [self.offset, self.sequence, self.run]
-            .into_iter()
-            .enumerate()
-        {
+        for (i, word) in [self.offset, self.sequence, self.run].into_iter().enumerate() {
             bytes[8 + i * 8..][..8].copy_from_slice(&word.to_le_bytes());
         }
         for (i, word) in [self.len, self.place, self.crc].into_iter().enumerate() {

@@ -5,10 +5,7 @@ use crate::payload::Payload;
 use proptest::prelude::*;
 
 fn options(verify: Verify, set: impl FnOnce(&mut PayloadOptions)) -> PayloadOptions {
-    let mut options = PayloadOptions {
-        verify,
-        ..PayloadOptions::default()
-    };
+    let mut options = PayloadOptions { verify, ..PayloadOptions::default() };
     set(&mut options);
     options
 }
@@ -50,10 +47,7 @@ fn any_changed_bit_is_found_and_named_with_its_place() {
             let begin = mismatch.offset - 8192;
             assert!(begin <= at as u64, "{mismatch}");
             let text = mismatch.to_string();
-            assert!(
-                text.starts_with("verify: byte ") && text.contains(" of F: "),
-                "{text}"
-            );
+            assert!(text.starts_with("verify: byte ") && text.contains(" of F: "), "{text}");
         }
     }
 }
@@ -63,11 +57,8 @@ fn a_block_of_another_place_time_or_run_is_found() {
     let options = options(Verify::Crc32c, |_| {});
     let verifier = Verifier::new(&options, 77).unwrap().unwrap();
     let block = stamped(&options, 4096, 8192, 3);
-    let check = |offset, run, sequence| {
-        verifier
-            .check(&block, "F", offset, Expected { run, sequence })
-            .map_err(|m| m.what)
-    };
+    let check =
+        |offset, run, sequence| verifier.check(&block, "F", offset, Expected { run, sequence }).map_err(|m| m.what);
     assert_eq!(check(8192, Some(77), Some(3)), Ok(()));
     assert_eq!(check(4096, None, None), Err("offset of the write"));
     // A write that was lost left what an earlier run, or an earlier write, had put there.
@@ -75,20 +66,9 @@ fn a_block_of_another_place_time_or_run_is_found() {
     assert_eq!(check(8192, Some(77), Some(4)), Err("number of the write"));
     let short = verifier.check(&block[..2048], "F", 8192, Expected::default());
     assert_eq!(short.unwrap_err().what, "length");
-    let blank = verifier
-        .check(&[0; 4096], "F", 0, Expected::default())
-        .unwrap_err();
-    assert_eq!(
-        (blank.what, blank.found.as_str()),
-        ("magic", "0000000000000000")
-    );
-    assert_eq!(
-        verifier
-            .check(&[0; 40], "F", 0, Expected::default())
-            .unwrap_err()
-            .what,
-        "header"
-    );
+    let blank = verifier.check(&[0; 4096], "F", 0, Expected::default()).unwrap_err();
+    assert_eq!((blank.what, blank.found.as_str()), ("magic", "0000000000000000"));
+    assert_eq!(verifier.check(&[0; 40], "F", 0, Expected::default()).unwrap_err().what, "header");
 }
 
 #[test]
@@ -100,36 +80,19 @@ fn a_pattern_is_compared_byte_by_byte() {
     let verifier = Verifier::new(&options, 1).unwrap().unwrap();
     let mut block = stamped(&options, 4096, 512, 0);
     assert_eq!(&block[..4], &[b'a', b'b', 0, 2]);
-    assert_eq!(
-        verifier.check(&block, "F", 512, Expected::default()),
-        Ok(())
-    );
+    assert_eq!(verifier.check(&block, "F", 512, Expected::default()), Ok(()));
     block[1001] = b'x';
-    let mismatch = verifier
-        .check(&block, "F", 512, Expected::default())
-        .unwrap_err();
-    assert_eq!(
-        mismatch.to_string(),
-        "verify: byte 1513 of F: pattern: expected 0x62, found 0x78"
-    );
+    let mismatch = verifier.check(&block, "F", 512, Expected::default()).unwrap_err();
+    assert_eq!(mismatch.to_string(), "verify: byte 1513 of F: pattern: expected 0x62, found 0x78");
 }
 
 #[test]
 fn verification_that_cannot_be_is_refused() {
-    assert!(
-        Verifier::new(&PayloadOptions::default(), 1)
-            .unwrap()
-            .is_none()
-    );
+    assert!(Verifier::new(&PayloadOptions::default(), 1).unwrap().is_none());
     let error = Verifier::new(&options(Verify::Pattern, |_| {}), 1).unwrap_err();
     assert!(error.what.contains("needs verify_pattern"), "{error}");
     let short = options(Verify::Crc32c, |o| o.verify_interval = 48);
-    assert!(
-        Verifier::new(&short, 1)
-            .unwrap_err()
-            .what
-            .contains("no room")
-    );
+    assert!(Verifier::new(&short, 1).unwrap_err().what.contains("no room"));
     let verifier = |verify| {
         let options = options(verify, |o| o.verify_pattern = Some(vec![1]));
         Verifier::new(&options, 1).unwrap().unwrap()

@@ -41,21 +41,12 @@ impl Written {
     #[must_use]
     pub fn new(clone: u32) -> Self {
         let next = u64::from(clone) << CLONE_SHIFT;
-        Self {
-            next,
-            blocks: VecDeque::new(),
-            first: next,
-            places: BTreeMap::new(),
-            left: 0,
-        }
+        Self { next, blocks: VecDeque::new(), first: next, places: BTreeMap::new(), left: 0 }
     }
 
     /// Gives a write its number without noting it.
     pub fn count(&mut self) -> u64 {
-        debug_assert!(
-            self.blocks.is_empty(),
-            "either all writes are noted or none"
-        );
+        debug_assert!(self.blocks.is_empty(), "either all writes are noted or none");
         self.next += 1;
         self.first = self.next;
         self.next - 1
@@ -141,12 +132,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn write(file: u16, offset: u64, len: u32) -> Io {
-        Io {
-            way: Way::Write,
-            file,
-            offset,
-            len,
-        }
+        Io { way: Way::Write, file, offset, len }
     }
 
     #[test]
@@ -157,20 +143,11 @@ mod tests {
         }
         assert_eq!(written.len(), 3);
         let first = written.take().unwrap();
-        assert_eq!(
-            (first.offset, first.sequence, first.certain),
-            (8192, 3 << 40, true)
-        );
+        assert_eq!((first.offset, first.sequence, first.certain), (8192, 3 << 40, true));
         // Again to the same place: only the later counts, and it is not certain which is there.
         written.note(&write(0, 0, 4096));
-        assert_eq!(
-            written.take().map(|b| (b.offset, b.certain)),
-            Some((4096, true))
-        );
-        assert_eq!(
-            written.take().map(|b| (b.offset, b.certain)),
-            Some((0, false))
-        );
+        assert_eq!(written.take().map(|b| (b.offset, b.certain)), Some((4096, true)));
+        assert_eq!(written.take().map(|b| (b.offset, b.certain)), Some((0, false)));
         assert!(written.take().is_none() && written.is_empty());
         assert_eq!(written.count(), (3 << 40) + 4);
         assert_eq!(written.note(&write(0, 0, 1)), (3 << 40) + 5);

@@ -27,9 +27,7 @@ impl Jobs {
     pub(super) fn describe(work: &Work<'_>, paths: &[PathBuf]) -> Self {
         let jobs = work.invocation.jobs.iter().enumerate();
         Self {
-            jobs: jobs
-                .map(|(place, job)| describe(work, place, job))
-                .collect(),
+            jobs: jobs.map(|(place, job)| describe(work, place, job)).collect(),
             facts: facts(paths),
             globals: work.invocation.global_options.clone(),
         }
@@ -39,28 +37,18 @@ impl Jobs {
 fn describe(work: &Work<'_>, place: usize, job: &Job) -> JobReading {
     let options = &job.options;
     let plan = work.opened.plan();
-    let regions = plan
-        .clone_of(place, 0)
-        .map_or(&[][..], |clone| &clone.regions);
+    let regions = plan.clone_of(place, 0).map_or(&[][..], |clone| &clone.regions);
     JobReading {
         name: job.name.clone(),
         group: job.group,
         options: job.given.clone(),
         label: label(options),
         effective: effective(options),
-        files: plan
-            .paths_of(place)
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect(),
+        files: plan.paths_of(place).iter().map(|path| path.display().to_string()).collect(),
         region_bytes: regions.iter().map(|region| region.bytes).sum(),
         timing: timing(options).to_owned(),
         seed: work.seeds[place],
-        notes: plan.notes[place]
-            .iter()
-            .cloned()
-            .chain(notes(options))
-            .collect(),
+        notes: plan.notes[place].iter().cloned().chain(notes(options)).collect(),
         ..JobReading::default()
     }
 }
@@ -91,14 +79,9 @@ fn notes(options: &Options) -> Vec<String> {
         notes.push("time_based without runtime is ignored".to_owned());
     }
     if only_trims(options) && options.pace.depth > 1 {
-        notes.push(
-            "a trim is one call of the kernel: one is in flight, whatever iodepth= says".to_owned(),
-        );
+        notes.push("a trim is one call of the kernel: one is in flight, whatever iodepth= says".to_owned());
     } else if is_positional(options.engine) && options.pace.depth > 1 {
-        notes.push(format!(
-            "{} has one request in flight, whatever iodepth= says",
-            options.engine.name()
-        ));
+        notes.push(format!("{} has one request in flight, whatever iodepth= says", options.engine.name()));
     }
     notes
 }
@@ -259,9 +242,7 @@ impl Frame {
 }
 
 fn wall_ms() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis() as u64)
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
 /// CPU time of all threads of the process, running and ended, ns.

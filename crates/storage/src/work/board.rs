@@ -148,10 +148,7 @@ impl Board {
         gate.ready += 1;
         self.moved.notify_all();
         while gate.open.is_none() {
-            gate = self
-                .moved
-                .wait(gate)
-                .unwrap_or_else(PoisonError::into_inner);
+            gate = self.moved.wait(gate).unwrap_or_else(PoisonError::into_inner);
         }
         gate.open == Some(true)
     }
@@ -160,10 +157,7 @@ impl Board {
     pub(super) fn wait_ready(&self, clones: usize) {
         let mut gate = lock(&self.gate);
         while gate.ready < clones {
-            gate = self
-                .moved
-                .wait(gate)
-                .unwrap_or_else(PoisonError::into_inner);
+            gate = self.moved.wait(gate).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -175,16 +169,12 @@ impl Board {
 
     /// A clone could not be set up.
     pub(super) fn any_refused(&self) -> bool {
-        self.cards
-            .iter()
-            .any(|card| card.failed.load(Ordering::Acquire))
+        self.cards.iter().any(|card| card.failed.load(Ordering::Acquire))
     }
 
     /// A clone ended.
     pub(super) fn end(&self, clone: usize, now: Ns) {
-        self.cards[clone]
-            .ended_ns
-            .store(now.max(1), Ordering::Release);
+        self.cards[clone].ended_ns.store(now.max(1), Ordering::Release);
         lock(&self.gate).ended += 1;
         self.moved.notify_all();
     }

@@ -21,11 +21,7 @@ pub(super) struct Live {
 
 impl Live {
     pub(super) fn new(clones: usize, expected_ns: Vec<Option<Ns>>) -> Self {
-        Self {
-            states: vec![b'P'; clones],
-            expected_ns,
-            ..Self::default()
-        }
+        Self { states: vec![b'P'; clones], expected_ns, ..Self::default() }
     }
 
     /// The wave has ended.
@@ -33,12 +29,7 @@ impl Live {
         for task in wave.tasks {
             self.states[wave.first_clone + task.index] = b'_';
         }
-        self.spent_ns += self
-            .expected_ns
-            .get(self.wave)
-            .copied()
-            .flatten()
-            .unwrap_or(0);
+        self.spent_ns += self.expected_ns.get(self.wave).copied().flatten().unwrap_or(0);
         self.wave += 1;
         self.last_ns = 0;
         self.last = Default::default();
@@ -65,12 +56,7 @@ impl Live {
             running += 1;
             files += task.regions.len() as u32;
             let elapsed_ns = now.saturating_sub(card.started_ns.load(Ordering::Relaxed).max(1));
-            let left = left_of(
-                task.options,
-                region_bytes(task),
-                elapsed_ns,
-                card.moved.load(Ordering::Relaxed),
-            );
+            let left = left_of(task.options, region_bytes(task), elapsed_ns, card.moved.load(Ordering::Relaxed));
             passed_ns = elapsed_ns.max(passed_ns);
             done = done.min(left.map_or(0.0, |left| share(elapsed_ns, left)));
             left_ns = left_ns.zip(left).map(|(all, left)| left.max(all));
@@ -108,12 +94,7 @@ impl Live {
         let seconds = since_ns as f64 / NS_PER_S as f64;
         std::array::from_fn(|way| {
             let per_s = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
-            goes[way].then(|| {
-                (
-                    per_s(moved[way].0, before[way].0),
-                    per_s(moved[way].1, before[way].1),
-                )
-            })
+            goes[way].then(|| (per_s(moved[way].0, before[way].0), per_s(moved[way].1, before[way].1)))
         })
     }
 }
@@ -132,9 +113,7 @@ fn region_bytes(task: &super::worker::CloneTask<'_>) -> u64 {
 /// How long a clone of these options still needs; `None` where it cannot be told yet.
 fn left_of(options: &Options, region_bytes: u64, elapsed_ns: Ns, moved: u64) -> Option<Ns> {
     let pace = &options.pace;
-    let by_time = pace
-        .runtime_ns
-        .map(|ns| (ns + pace.ramp_ns).saturating_sub(elapsed_ns));
+    let by_time = pace.runtime_ns.map(|ns| (ns + pace.ramp_ns).saturating_sub(elapsed_ns));
     if pace.time_based && by_time.is_some() {
         return by_time;
     }
@@ -159,13 +138,9 @@ pub(super) fn amount_bytes(options: &Options, region_bytes: u64) -> u64 {
     };
     // What is trimmed and written moves twice.
     let times = 1 + u64::from(pattern.mode.trims_and_writes());
-    let all = once
-        .saturating_mul(pattern.loops.max(1))
-        .saturating_mul(times);
+    let all = once.saturating_mul(pattern.loops.max(1)).saturating_mul(times);
     match pattern.number_ios {
-        Some(ios) => {
-            all.min(ios.saturating_mul(times * u64::from(super::thread::most_block(options))))
-        }
+        Some(ios) => all.min(ios.saturating_mul(times * u64::from(super::thread::most_block(options)))),
         None => all,
     }
 }
@@ -173,8 +148,7 @@ pub(super) fn amount_bytes(options: &Options, region_bytes: u64) -> u64 {
 /// How long a job takes, where its options say so.
 pub(super) fn expected_ns(options: &Options) -> Option<Ns> {
     let pace = &options.pace;
-    pace.runtime_ns
-        .map(|ns| ns + pace.ramp_ns + pace.start_delay_ns.0)
+    pace.runtime_ns.map(|ns| ns + pace.ramp_ns + pace.start_delay_ns.0)
 }
 
 #[cfg(test)]

@@ -123,22 +123,13 @@ pub(super) struct Ended {
 fn wanted(measure: &MeasureOptions) -> Vec<(Quantity, &str)> {
     let mut wanted = Vec::new();
     if let Some(prefix) = &measure.lat_log {
-        let of = [
-            (Quantity::Slat, measure.no_slat),
-            (Quantity::Clat, measure.no_clat),
-            (Quantity::Lat, measure.no_lat),
-        ];
-        wanted.extend(
-            of.iter()
-                .filter(|(_, not)| !not)
-                .map(|(quantity, _)| (*quantity, prefix.as_str())),
-        );
+        let of =
+            [(Quantity::Slat, measure.no_slat), (Quantity::Clat, measure.no_clat), (Quantity::Lat, measure.no_lat)];
+        wanted.extend(of.iter().filter(|(_, not)| !not).map(|(quantity, _)| (*quantity, prefix.as_str())));
     }
-    for (prefix, quantity) in [
-        (&measure.bw_log, Quantity::Bw),
-        (&measure.iops_log, Quantity::Iops),
-        (&measure.hist_log, Quantity::ClatHist),
-    ] {
+    for (prefix, quantity) in
+        [(&measure.bw_log, Quantity::Bw), (&measure.iops_log, Quantity::Iops), (&measure.hist_log, Quantity::ClatHist)]
+    {
         wanted.extend(prefix.as_deref().map(|prefix| (quantity, prefix)));
     }
     wanted
@@ -182,12 +173,7 @@ pub(super) fn check(invocation: &Invocation) -> Result<(), EngineError> {
 
 impl Logs {
     /// The logs of a clone; `None` where it keeps none.
-    pub(super) fn new(
-        options: &Options,
-        name: &str,
-        number: u32,
-        writer: &Sender<Batch>,
-    ) -> Option<Self> {
+    pub(super) fn new(options: &Options, name: &str, number: u32, writer: &Sender<Batch>) -> Option<Self> {
         let measure = &options.measure;
         let series: Vec<Series> = wanted(measure)
             .into_iter()
@@ -217,9 +203,7 @@ impl Logs {
         };
         // Even a log without rows is there, as fio's slat log of a synchronous engine.
         for series in &logs.series {
-            let _ = logs
-                .writer
-                .send(Batch::Rows(series.path.clone(), Vec::new()));
+            let _ = logs.writer.send(Batch::Rows(series.path.clone(), Vec::new()));
         }
         Some(logs)
     }
@@ -242,10 +226,7 @@ impl Logs {
                 Quantity::Clat => clat_ns,
                 Quantity::Lat => io.now - io.start_ns,
                 Quantity::Bw if self.window_ms > 0 => u64::from(io.bytes),
-                Quantity::Bw => {
-                    (u128::from(io.bytes) * 1_000_000_000 / 1024 / u128::from(clat_ns.max(1)))
-                        as u64
-                }
+                Quantity::Bw => (u128::from(io.bytes) * 1_000_000_000 / 1024 / u128::from(clat_ns.max(1))) as u64,
                 Quantity::Iops => 1,
                 Quantity::ClatHist => {
                     self.histogram(one, ms, io, clat_ns);

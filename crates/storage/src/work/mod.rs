@@ -67,12 +67,7 @@ pub(super) fn measure(
     stop: &Stop,
     steps: &dyn Steps,
 ) -> Result<StorageReadings, EngineError> {
-    let work = Work {
-        invocation,
-        opened,
-        seeds: invocation.jobs.iter().map(seed_of).collect(),
-        run: random_u64(),
-    };
+    let work = Work { invocation, opened, seeds: invocation.jobs.iter().map(seed_of).collect(), run: random_u64() };
     let (rows, batches) = channel();
     std::thread::scope(|scope| {
         let name = "io-logs".to_owned();
@@ -88,18 +83,9 @@ pub(super) fn measure(
 
 impl Work<'_> {
     /// Takes the senders of log rows with it, so that their writer ends when this does.
-    fn measure(
-        &self,
-        stop: &Stop,
-        steps: &dyn Steps,
-        rows: Sender<Batch>,
-    ) -> Result<StorageReadings, EngineError> {
+    fn measure(&self, stop: &Stop, steps: &dyn Steps, rows: Sender<Batch>) -> Result<StorageReadings, EngineError> {
         let plan = self.opened.plan();
-        let paths: Vec<PathBuf> = plan
-            .files
-            .iter()
-            .map(|file| file.resolved.clone())
-            .collect();
+        let paths: Vec<PathBuf> = plan.files.iter().map(|file| file.resolved.clone()).collect();
         let disks = assay_block::disks_under(&paths);
         let mut host = Sampler::new(disks.clone());
         let waves = self.waves();
@@ -149,11 +135,7 @@ impl Work<'_> {
         let mut numbers: Vec<u32> = jobs.iter().map(|job| job.wave).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let of = |wave: &u32| {
-            (0..jobs.len())
-                .filter(|&job| jobs[job].wave == *wave)
-                .collect()
-        };
+        let of = |wave: &u32| (0..jobs.len()).filter(|&job| jobs[job].wave == *wave).collect();
         numbers.iter().map(of).collect()
     }
 
@@ -190,18 +172,10 @@ impl Work<'_> {
     }
 
     /// The clones of some jobs, and the place of the first of them among all clones.
-    fn tasks(
-        &self,
-        jobs: &[usize],
-        groups: &[u32],
-        rows: &Sender<Batch>,
-    ) -> (Vec<CloneTask<'_>>, usize) {
+    fn tasks(&self, jobs: &[usize], groups: &[u32], rows: &Sender<Batch>) -> (Vec<CloneTask<'_>>, usize) {
         let clones = &self.opened.plan().clones;
         let runs = |job: usize| jobs.contains(&job) && !self.job(job).options.files.create_only;
-        let of_jobs = clones
-            .iter()
-            .enumerate()
-            .filter(|(_, clone)| runs(clone.job));
+        let of_jobs = clones.iter().enumerate().filter(|(_, clone)| runs(clone.job));
         let mut users: BTreeMap<usize, u32> = BTreeMap::new();
         for file in of_jobs.clone().flat_map(|(_, clone)| &clone.files) {
             *users.entry(*file).or_default() += 1;
@@ -212,10 +186,7 @@ impl Work<'_> {
                 index,
                 job: planned.job,
                 clone: planned.clone,
-                group: groups
-                    .iter()
-                    .position(|&group| group == job.group)
-                    .expect("the group of every job is listed"),
+                group: groups.iter().position(|&group| group == job.group).expect("the group of every job is listed"),
                 name: &job.name,
                 options: &job.options,
                 opened: self.opened,
@@ -256,15 +227,8 @@ impl Work<'_> {
         groups.dedup();
         let (tasks, first_clone) = self.tasks(jobs, &groups, rows);
         let board = Board::new(tasks.len(), groups.len());
-        let wave = Wave {
-            board: &board,
-            tasks: &tasks,
-            groups: &groups,
-            first_clone,
-        };
-        let left = run_wave(&wave, stop, |wave| {
-            monitor.watch(wave, steps, &|monitor, now| status(monitor, now))
-        });
+        let wave = Wave { board: &board, tasks: &tasks, groups: &groups, first_clone };
+        let left = run_wave(&wave, stop, |wave| monitor.watch(wave, steps, &|monitor, now| status(monitor, now)));
         monitor.passed(&wave);
         left
     }
@@ -293,11 +257,7 @@ fn tell_of_logs(readings: &mut StorageReadings, failures: Vec<String>) {
 }
 
 /// Starts the clones, lets `watch` see them to their end, and gathers what they leave.
-fn run_wave(
-    wave: &Wave<'_>,
-    stop: &Stop,
-    watch: impl FnOnce(&Wave<'_>),
-) -> Result<Vec<Left>, EngineError> {
+fn run_wave(wave: &Wave<'_>, stop: &Stop, watch: impl FnOnce(&Wave<'_>)) -> Result<Vec<Left>, EngineError> {
     let board = wave.board;
     std::thread::scope(|scope| {
         let mut started = Vec::with_capacity(wave.tasks.len());
@@ -319,25 +279,18 @@ fn run_wave(
         if failed.is_none() {
             watch(wave);
         }
-        let left = started
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_default())
-            .collect();
+        let left = started.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
         failed.map_or(Ok(left), Err)
     })
 }
 
 /// Whether any clone measured anything.
 fn measured(clones: &[CloneReading]) -> bool {
-    clones
-        .iter()
-        .any(|clone| clone.ways.iter().any(|way| way.ios > 0) || clone.runtime_ns > 0)
+    clones.iter().any(|clone| clone.ways.iter().any(|way| way.ios > 0) || clone.runtime_ns > 0)
 }
 
 fn first_refusal(left: Vec<Left>) -> EngineError {
-    left.into_iter()
-        .find_map(|left| left.refused)
-        .unwrap_or(EngineError::Interrupted)
+    left.into_iter().find_map(|left| left.refused).unwrap_or(EngineError::Interrupted)
 }
 
 /// What clones have told of their job: features of the ring and refusals.
@@ -350,11 +303,7 @@ pub(super) struct Known {
 
 impl Known {
     fn new(jobs: usize) -> Self {
-        Self {
-            features: vec![Vec::new(); jobs],
-            refused: vec![Vec::new(); jobs],
-            notes: vec![Vec::new(); jobs],
-        }
+        Self { features: vec![Vec::new(); jobs], refused: vec![Vec::new(); jobs], notes: vec![Vec::new(); jobs] }
     }
 
     fn take(&mut self, left: &[Left]) {

@@ -40,19 +40,11 @@ struct Sampling {
 
 impl Sampling {
     fn every(ns: Ns) -> Self {
-        Self {
-            every_ns: ns.max(1_000_000),
-            ..Self::default()
-        }
+        Self { every_ns: ns.max(1_000_000), ..Self::default() }
     }
 
     /// Takes a sample if one is due; the rates per second of each direction that moved.
-    fn take(
-        &mut self,
-        first_ns: Ns,
-        now: Ns,
-        counts: [u64; DIRECTIONS],
-    ) -> Option<[f64; DIRECTIONS]> {
+    fn take(&mut self, first_ns: Ns, now: Ns, counts: [u64; DIRECTIONS]) -> Option<[f64; DIRECTIONS]> {
         if self.since_ns == 0 {
             self.since_ns = first_ns;
         }
@@ -61,9 +53,7 @@ impl Sampling {
             return None;
         }
         let seconds = spent_ns as f64 / NS_PER_S as f64;
-        let rates = std::array::from_fn(|way| {
-            counts[way].saturating_sub(self.before[way]) as f64 / seconds
-        });
+        let rates = std::array::from_fn(|way| counts[way].saturating_sub(self.before[way]) as f64 / seconds);
         // What a late sample is late by is not added to the next one's interval.
         self.since_ns = now;
         self.before = counts;
@@ -106,12 +96,7 @@ struct GroupTicks {
 }
 
 impl<'a> Monitor<'a> {
-    pub(super) fn new(
-        stop: &'a Stop,
-        disks: Vec<String>,
-        status_every_ns: Option<Ns>,
-        live: Live,
-    ) -> Self {
+    pub(super) fn new(stop: &'a Stop, disks: Vec<String>, status_every_ns: Option<Ns>, live: Live) -> Self {
         Self {
             clock: Clock::real(),
             stop,
@@ -129,12 +114,7 @@ impl<'a> Monitor<'a> {
 
     /// Watches a wave until all of its clones have ended. `status` gets the clones' readings
     /// where one is asked for every so often.
-    pub(super) fn watch(
-        &mut self,
-        wave: &Wave<'_>,
-        steps: &dyn Steps,
-        status: &dyn Fn(&Self, Vec<CloneReading>),
-    ) {
+    pub(super) fn watch(&mut self, wave: &Wave<'_>, steps: &dyn Steps, status: &dyn Fn(&Self, Vec<CloneReading>)) {
         let clones = wave.tasks.len();
         let mut samplings: Vec<[Sampling; 2]> = (0..clones)
             .map(|clone| {
@@ -186,16 +166,7 @@ impl<'a> Monitor<'a> {
             .filter(|group| group.first_ns > 0)
             .map(|group| group.first_ns + (group.seconds + 1) * NS_PER_S)
             .min();
-        [
-            samples,
-            seconds,
-            Some(self.next_live_ns),
-            Some(self.next_status_ns),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-        .unwrap_or(0)
+        [samples, seconds, Some(self.next_live_ns), Some(self.next_status_ns)].into_iter().flatten().min().unwrap_or(0)
     }
 
     /// Takes the samples of each clone that are due.
@@ -218,10 +189,7 @@ impl<'a> Monitor<'a> {
             let iops = samplings[1].take(first_ns, now, counts(&card.ios));
             // An interval in which a direction moved nothing gives no sample of it, as in fio;
             // the seconds of the group show such stalls.
-            for (rates, samples, unit) in [
-                (bw, &mut samples.bw, 1024.0),
-                (iops, &mut samples.iops, 1.0),
-            ] {
+            for (rates, samples, unit) in [(bw, &mut samples.bw, 1024.0), (iops, &mut samples.iops, 1.0)] {
                 let moved = rates.into_iter().flatten().enumerate();
                 for (way, rate) in moved.filter(|&(_, rate)| rate > 0.0 && !measure.no_bw) {
                     samples[way].take(rate / unit);
@@ -231,34 +199,19 @@ impl<'a> Monitor<'a> {
     }
 
     /// Notes what the devices did in each second of each group that has passed.
-    fn tick_groups(
-        &mut self,
-        wave: &Wave<'_>,
-        groups: &mut [GroupTicks],
-        at_start: &[DiskReading],
-        now: Ns,
-    ) {
+    fn tick_groups(&mut self, wave: &Wave<'_>, groups: &mut [GroupTicks], at_start: &[DiskReading], now: Ns) {
         for (index, group) in groups.iter_mut().enumerate() {
             if group.first_ns == 0 {
                 group.first_ns = wave.board.groups[index].load(Ordering::Acquire);
                 if group.first_ns == 0 {
                     continue;
                 }
-                let ramped = wave
-                    .tasks
-                    .iter()
-                    .any(|task| task.group == index && begins_late(&task.options.pace));
-                group.disks = if ramped {
-                    self.read_disks()
-                } else {
-                    at_start.to_vec()
-                };
+                let ramped = wave.tasks.iter().any(|task| task.group == index && begins_late(&task.options.pace));
+                group.disks = if ramped { self.read_disks() } else { at_start.to_vec() };
             }
             let passed = now.saturating_sub(group.first_ns) / NS_PER_S;
-            let running = wave
-                .tasks
-                .iter()
-                .any(|task| task.group == index && !wave.board.cards[task.index].has_ended());
+            let running =
+                wave.tasks.iter().any(|task| task.group == index && !wave.board.cards[task.index].has_ended());
             if passed <= group.seconds || !running {
                 continue;
             }
@@ -271,14 +224,12 @@ impl<'a> Monitor<'a> {
     }
 
     fn second(&mut self, group: u32, second: u64) -> &mut SecondReading {
-        self.seconds
-            .entry((group, second))
-            .or_insert_with(|| SecondReading {
-                group,
-                end_ns: (second + 1) * NS_PER_S,
-                length_ns: NS_PER_S,
-                ..SecondReading::default()
-            })
+        self.seconds.entry((group, second)).or_insert_with(|| SecondReading {
+            group,
+            end_ns: (second + 1) * NS_PER_S,
+            length_ns: NS_PER_S,
+            ..SecondReading::default()
+        })
     }
 
     /// Takes the seconds that clones have handed over.
@@ -298,11 +249,7 @@ impl<'a> Monitor<'a> {
                 .tasks
                 .iter()
                 .filter(|task| task.group == index)
-                .map(|task| {
-                    wave.board.cards[task.index]
-                        .ended_ns
-                        .load(Ordering::Acquire)
-                });
+                .map(|task| wave.board.cards[task.index].ended_ns.load(Ordering::Acquire));
             let first_ns = wave.board.groups[index].load(Ordering::Acquire);
             let Some(end_ns) = ends.max().filter(|_| first_ns > 0) else {
                 continue;
@@ -329,16 +276,11 @@ impl<'a> Monitor<'a> {
     fn copies(&mut self, wave: &Wave<'_>) -> Vec<CloneReading> {
         self.copies += 1;
         let number = self.copies;
-        wave.board
-            .orders
-            .iter()
-            .for_each(|orders| orders.ask_copy(number));
+        wave.board.orders.iter().for_each(|orders| orders.ask_copy(number));
         let until = self.clock.now_ns() + COPY_PATIENCE_NS;
         let answered = |clone: usize| {
             let card = &wave.board.cards[clone];
-            card.has_ended()
-                || card.first_ns.load(Ordering::Acquire) == 0
-                || card.copy().0 == number
+            card.has_ended() || card.first_ns.load(Ordering::Acquire) == 0 || card.copy().0 == number
         };
         while self.clock.now_ns() < until && !(0..wave.tasks.len()).all(answered) {
             std::thread::sleep(Duration::from_millis(1));
@@ -428,10 +370,7 @@ fn add(second: &mut SecondReading, part: &SecondPart) {
 
 /// What devices did between two readings.
 pub(super) fn difference(now: &[DiskReading], before: &[DiskReading]) -> Vec<DiskReading> {
-    let host = |disks: &[DiskReading]| HostReading {
-        disks: disks.to_vec(),
-        ..HostReading::default()
-    };
+    let host = |disks: &[DiskReading]| HostReading { disks: disks.to_vec(), ..HostReading::default() };
     host(now).difference(&host(before)).disks
 }
 
@@ -464,10 +403,7 @@ mod tests {
         };
         add(&mut second, &part);
         add(&mut second, &part);
-        assert_eq!(
-            (second.ios, second.bytes, second.syncs),
-            ([2, 4, 0], [20, 40, 0], 6)
-        );
+        assert_eq!((second.ios, second.bytes, second.syncs), ([2, 4, 0], [20, 40, 0], 6));
         assert!(second.response.is_some());
     }
 }

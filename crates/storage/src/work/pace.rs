@@ -43,11 +43,7 @@ impl Pace {
                 poisson: options.rate_poisson.then_some(0.0),
             })
         };
-        Self {
-            rates: std::array::from_fn(rate),
-            base_ns: 0,
-            gaps: Stream::new(seed, u64::from(clone), Purpose::Think),
-        }
+        Self { rates: std::array::from_fn(rate), base_ns: 0, gaps: Stream::new(seed, u64::from(clone), Purpose::Think) }
     }
 
     /// Directions with a rate.
@@ -125,10 +121,7 @@ pub(super) struct Minimum {
 impl Minimum {
     /// `None` where no minimum is asked for.
     pub(super) fn new(options: &PaceOptions) -> Option<Self> {
-        let any = [options.rate_min, options.rate_iops_min]
-            .concat()
-            .iter()
-            .any(Option::is_some);
+        let any = [options.rate_min, options.rate_iops_min].concat().iter().any(Option::is_some);
         any.then(|| Self {
             bytes_per_s: options.rate_min,
             ios_per_s: options.rate_iops_min,
@@ -161,26 +154,13 @@ impl Minimum {
                 continue;
             }
             let got = [
-                (
-                    self.bytes_per_s[way.index()],
-                    bytes - before.0,
-                    "bytes/s",
-                    "rate_min",
-                ),
-                (
-                    self.ios_per_s[way.index()],
-                    ios - before.1,
-                    "IOPS",
-                    "rate_iops_min",
-                ),
+                (self.bytes_per_s[way.index()], bytes - before.0, "bytes/s", "rate_min"),
+                (self.ios_per_s[way.index()], ios - before.1, "IOPS", "rate_iops_min"),
             ];
             for (wanted, done, unit, option) in got {
                 let rate = done as f64 / seconds;
                 if let Some(wanted) = wanted.filter(|&wanted| rate < wanted as f64) {
-                    missed = Some(format!(
-                        "{} at {rate:.0} {unit}, below {option}={wanted}",
-                        way.name()
-                    ));
+                    missed = Some(format!("{} at {rate:.0} {unit}, below {option}={wanted}", way.name()));
                 }
             }
         }
@@ -200,10 +180,7 @@ mod tests {
 
     #[test]
     fn the_kth_io_is_due_k_over_the_rate_after_the_start() {
-        let mut pace = pace(&PaceOptions {
-            rate_iops: [Some(3), None, None],
-            ..PaceOptions::default()
-        });
+        let mut pace = pace(&PaceOptions { rate_iops: [Some(3), None, None], ..PaceOptions::default() });
         let due: Vec<Ns> = (0..4)
             .map(|_| {
                 let due = pace.due(Way::Read).unwrap();
@@ -217,10 +194,7 @@ mod tests {
 
     #[test]
     fn the_direction_that_is_due_first_comes_first() {
-        let mut pace = pace(&PaceOptions {
-            rate_iops: [Some(300), Some(100), None],
-            ..PaceOptions::default()
-        });
+        let mut pace = pace(&PaceOptions { rate_iops: [Some(300), Some(100), None], ..PaceOptions::default() });
         let mut taken = [0; 2];
         for _ in 0..400 {
             let way = pace.wanted(0).unwrap();
@@ -232,10 +206,7 @@ mod tests {
 
     #[test]
     fn a_direction_without_a_rate_fills_the_gaps_of_the_other() {
-        let mut pace = pace(&PaceOptions {
-            rate_iops: [Some(10), None, None],
-            ..PaceOptions::default()
-        });
+        let mut pace = pace(&PaceOptions { rate_iops: [Some(10), None, None], ..PaceOptions::default() });
         assert_eq!(pace.wanted(1000), None);
         pace.queued(Way::Read, 4096);
         assert_eq!(pace.wanted(1000), Some(Way::Write));
@@ -244,10 +215,7 @@ mod tests {
 
     #[test]
     fn a_rate_of_bytes_counts_bytes() {
-        let mut pace = pace(&PaceOptions {
-            rate: [None, Some(8192), None],
-            ..PaceOptions::default()
-        });
+        let mut pace = pace(&PaceOptions { rate: [None, Some(8192), None], ..PaceOptions::default() });
         pace.queued(Way::Write, 4096);
         pace.queued(Way::Write, 2048);
         assert_eq!(pace.due(Way::Write), Some(1000 + 750_000_000));
@@ -256,11 +224,8 @@ mod tests {
 
     #[test]
     fn poisson_gaps_have_the_mean_and_the_spread_of_their_law() {
-        let mut pace = pace(&PaceOptions {
-            rate_iops: [Some(1000), None, None],
-            rate_poisson: true,
-            ..PaceOptions::default()
-        });
+        let mut pace =
+            pace(&PaceOptions { rate_iops: [Some(1000), None, None], rate_poisson: true, ..PaceOptions::default() });
         let mut gaps = Vec::new();
         let mut before = pace.due(Way::Read).unwrap();
         for _ in 0..20_000 {
@@ -277,11 +242,8 @@ mod tests {
 
     #[test]
     fn a_minimum_is_judged_by_the_cycle() {
-        let mut minimum = Minimum::new(&PaceOptions {
-            rate_iops_min: [Some(100), None, None],
-            ..PaceOptions::default()
-        })
-        .unwrap();
+        let mut minimum =
+            Minimum::new(&PaceOptions { rate_iops_min: [Some(100), None, None], ..PaceOptions::default() }).unwrap();
         minimum.begin(0);
         assert_eq!(minimum.due_ns(), NS_PER_S);
         assert_eq!(minimum.missed(NS_PER_S, |_| (0, 100)), None);
@@ -292,11 +254,8 @@ mod tests {
 
     #[test]
     fn a_direction_that_is_not_gone_misses_no_minimum() {
-        let mut minimum = Minimum::new(&PaceOptions {
-            rate_iops_min: [Some(100); DIRECTIONS],
-            ..PaceOptions::default()
-        })
-        .unwrap();
+        let mut minimum =
+            Minimum::new(&PaceOptions { rate_iops_min: [Some(100); DIRECTIONS], ..PaceOptions::default() }).unwrap();
         minimum.begin(0);
         let only_reads = |way: Way| match way {
             Way::Read => (100 * 4096, 100),

@@ -37,10 +37,7 @@ pub(super) struct Bursts {
 
 impl Bursts {
     pub(super) fn new(depth: u32) -> Self {
-        Self {
-            mean: 256,
-            most: (depth / 2).max(1),
-        }
+        Self { mean: 256, most: (depth / 2).max(1) }
     }
 
     /// So many came at once.
@@ -69,9 +66,7 @@ pub(super) fn only_trims(options: &Options) -> bool {
 
 /// Submission and completion are one: no slat. The null engine is that at depth 1, as fio's.
 pub(super) fn is_synchronous(options: &Options) -> bool {
-    is_positional(options.engine)
-        || only_trims(options)
-        || options.engine == IoEngine::Null && options.pace.depth <= 1
+    is_positional(options.engine) || only_trims(options) || options.engine == IoEngine::Null && options.pace.depth <= 1
 }
 
 impl Policy {
@@ -81,23 +76,11 @@ impl Policy {
             true => 1,
             false => pace.depth.max(1),
         };
-        let given = [
-            pace.batch_submit,
-            pace.batch_complete_min,
-            pace.batch_complete_max,
-            pace.depth_low,
-        ];
+        let given = [pace.batch_submit, pace.batch_complete_min, pace.batch_complete_max, pace.depth_low];
         if given.iter().any(Option::is_some) {
             return Self::as_given(pace, depth);
         }
-        Self {
-            depth,
-            submit: depth,
-            complete_min: 1,
-            complete_max: depth,
-            low: depth,
-            adaptive: true,
-        }
+        Self { depth, submit: depth, complete_min: 1, complete_max: depth, low: depth, adaptive: true }
     }
 
     /// As fio means these options; those left out have fio's defaults.
@@ -127,10 +110,7 @@ mod tests {
     use super::*;
 
     fn of(change: impl FnOnce(&mut PaceOptions)) -> Policy {
-        let mut options = Options {
-            engine: IoEngine::IoUring,
-            ..Options::default()
-        };
+        let mut options = Options { engine: IoEngine::IoUring, ..Options::default() };
         options.pace.depth = 32;
         change(&mut options.pace);
         Policy::of(&options)
@@ -143,18 +123,10 @@ mod tests {
             pace.batch_complete_min = Some(8);
             pace.batch_complete_max = Some(32);
         });
-        let numbers = (
-            policy.submit,
-            policy.complete_min,
-            policy.complete_max,
-            policy.low,
-        );
+        let numbers = (policy.submit, policy.complete_min, policy.complete_max, policy.low);
         assert_eq!(numbers, (16, 8, 32, 32));
         let policy = of(|pace| pace.batch_submit = Some(0));
-        assert_eq!(
-            (policy.submit, policy.complete_min, policy.complete_max),
-            (32, 1, 1)
-        );
+        assert_eq!((policy.submit, policy.complete_min, policy.complete_max), (32, 1, 1));
         let policy = of(|pace| pace.depth_low = Some(4));
         assert_eq!((policy.submit, policy.low), (1, 4));
         let policy = of(|pace| pace.batch_complete_min = Some(0));

@@ -18,10 +18,7 @@ pub(super) struct ReadBack {
 
 impl ReadBack {
     pub(super) fn new(lanes: u32) -> Self {
-        Self {
-            expected: vec![Expected::default(); lanes as usize],
-            ..Self::default()
-        }
+        Self { expected: vec![Expected::default(); lanes as usize], ..Self::default() }
     }
 }
 

@@ -223,10 +223,7 @@ impl Search {
     }
 
     pub(super) fn reading(&self) -> SearchReading {
-        SearchReading {
-            depth: self.depth,
-            ..self.reading
-        }
+        SearchReading { depth: self.depth, ..self.reading }
     }
 }
 

@@ -57,18 +57,8 @@ impl Worker<'_> {
                 }
                 continue;
             }
-            if run.ios == 0
-                || run.start_ns != slot.start_ns
-                || run.issue_ns != slot.issue_ns
-                || run.way != way
-            {
-                let next = Run {
-                    way,
-                    start_ns: slot.start_ns,
-                    issue_ns: slot.issue_ns,
-                    ios: 0,
-                    bytes: 0,
-                };
+            if run.ios == 0 || run.start_ns != slot.start_ns || run.issue_ns != slot.issue_ns || run.way != way {
+                let next = Run { way, start_ns: slot.start_ns, issue_ns: slot.issue_ns, ios: 0, bytes: 0 };
                 self.tally_run(&mut run);
                 run = next;
             }
@@ -80,9 +70,7 @@ impl Worker<'_> {
             self.tally.reaped(self.now, ios, counted);
             self.tally.publish(self.card);
         }
-        self.card
-            .moved
-            .store(self.queued_bytes(), Ordering::Relaxed);
+        self.card.moved.store(self.queued_bytes(), Ordering::Relaxed);
         self.done = done;
     }
 
@@ -127,18 +115,11 @@ impl Worker<'_> {
     #[cold]
     fn ask_for_rest(&mut self, slot: &Slot, lane: u32, moved: u32, way: Way) {
         let freed = self.free.pop();
-        debug_assert_eq!(
-            freed,
-            Some(lane),
-            "the lane that just ended is the last free one"
-        );
+        debug_assert_eq!(freed, Some(lane), "the lane that just ended is the last free one");
         if slot.counted {
             self.tally.short(way);
         }
-        self.begun[lane as usize] = Begun {
-            moved,
-            issue_ns: slot.issue_ns,
-        };
+        self.begun[lane as usize] = Begun { moved, issue_ns: slot.issue_ns };
         // From here on submissions are counted one by one: this one is no new I/O.
         self.special = true;
         let (offset, len) = (slot.offset + u64::from(moved), slot.len - moved);
@@ -152,13 +133,8 @@ impl Worker<'_> {
     /// An I/O that moved all its bytes.
     pub(super) fn whole(&mut self, slot: &Slot, lane: u32, way: Way) {
         if slot.counted {
-            let mut run = Run {
-                way,
-                start_ns: slot.start_ns,
-                issue_ns: slot.issue_ns,
-                ios: 1,
-                bytes: u64::from(slot.len),
-            };
+            let mut run =
+                Run { way, start_ns: slot.start_ns, issue_ns: slot.issue_ns, ios: 1, bytes: u64::from(slot.len) };
             self.tally_run(&mut run);
             if let Some(logs) = &mut self.logs {
                 let ended = Ended {
@@ -190,11 +166,7 @@ impl Worker<'_> {
         if lat_ns > limit_ns {
             self.fail(
                 ETIMEDOUT,
-                format!(
-                    "an I/O took {} us, longer than max_latency={} us",
-                    lat_ns / 1000,
-                    limit_ns / 1000
-                ),
+                format!("an I/O took {} us, longer than max_latency={} us", lat_ns / 1000, limit_ns / 1000),
             );
         }
     }
@@ -223,11 +195,7 @@ impl Worker<'_> {
             return;
         }
         let errno = if result == 0 { EIO } else { -result };
-        let rest = Slot {
-            offset: slot.offset + u64::from(moved),
-            len: slot.len - moved,
-            ..*slot
-        };
+        let rest = Slot { offset: slot.offset + u64::from(moved), len: slot.len - moved, ..*slot };
         self.fail_at(&rest, errno, way.name());
     }
 
@@ -237,12 +205,8 @@ impl Worker<'_> {
             Some(file) => file.path().display().to_string(),
             None => "(no file)".to_owned(),
         };
-        let mut text = format!(
-            "cannot {what} {path}, offset {}, {} bytes: {}",
-            slot.offset,
-            slot.len,
-            errno_text(errno)
-        );
+        let mut text =
+            format!("cannot {what} {path}, offset {}, {} bytes: {}", slot.offset, slot.len, errno_text(errno));
         if let Some(why) = self.explain(errno, what) {
             text.push_str("; ");
             text.push_str(&why);
@@ -255,9 +219,7 @@ impl Worker<'_> {
             EOPNOTSUPP if what == "trim" => {
                 "the device cannot discard (its queue/discard_max_bytes in /sys/class/block is 0)"
             }
-            EINVAL if what == "trim" => {
-                "trims need offsets and sizes in whole blocks of the device: try a larger bs="
-            }
+            EINVAL if what == "trim" => "trims need offsets and sizes in whole blocks of the device: try a larger bs=",
             EINVAL if self.options.files.direct => {
                 "direct=1 needs offsets and sizes in whole blocks of the device: try a larger bs= or direct=0"
             }
@@ -274,9 +236,7 @@ impl Worker<'_> {
 
     pub(super) fn fail_block(&mut self, error: &BlockError) {
         let errno = match error {
-            BlockError::Io { source, .. } | BlockError::Ring { source, .. } => {
-                source.raw_os_error().unwrap_or(EIO)
-            }
+            BlockError::Io { source, .. } | BlockError::Ring { source, .. } => source.raw_os_error().unwrap_or(EIO),
             _ => EIO,
         };
         self.fail(errno, error.to_string());
@@ -292,13 +252,7 @@ impl Worker<'_> {
     }
 }
 
-const NOTHING: Run = Run {
-    way: Way::Read,
-    start_ns: 0,
-    issue_ns: 0,
-    ios: 0,
-    bytes: 0,
-};
+const NOTHING: Run = Run { way: Way::Read, start_ns: 0, issue_ns: 0, ios: 0, bytes: 0 };
 
 /// The operating system's words for an error number.
 pub(super) fn errno_text(errno: i32) -> String {

@@ -33,25 +33,16 @@ impl Steadiness {
     pub(super) fn of(wave: &Wave<'_>) -> Self {
         let watched = wave.tasks.iter().filter_map(|task| {
             let watch = SteadyWatch::new(&task.options.pace)?;
-            let watched = Watched {
-                watch,
-                since_ns: 0,
-                before: Sums::default(),
-            };
+            let watched = Watched { watch, since_ns: 0, before: Sums::default() };
             Some((task.job, watched))
         });
-        Self {
-            jobs: watched.collect(),
-        }
+        Self { jobs: watched.collect() }
     }
 
     /// When the next second of any job ends.
     pub(super) fn due_ns(&self) -> Ns {
         let begun = self.jobs.values().filter(|job| job.since_ns > 0);
-        begun
-            .map(|job| job.since_ns + NS_PER_S)
-            .min()
-            .unwrap_or(Ns::MAX)
+        begun.map(|job| job.since_ns + NS_PER_S).min().unwrap_or(Ns::MAX)
     }
 
     /// Takes the seconds that have passed.

@@ -7,8 +7,7 @@
 
 use super::board::{Card, SecondPart};
 use crate::readings::{
-    BatchCounts, CloneReading, DIRECTIONS, DepthCounts, FamilyCounts, Latency, Way, WayReading,
-    batch_slot, depth_slot,
+    BatchCounts, CloneReading, DIRECTIONS, DepthCounts, FamilyCounts, Latency, Way, WayReading, batch_slot, depth_slot,
 };
 use assay_measure::clock::{NS_PER_S, Ns};
 use assay_measure::histogram::Histogram;
@@ -243,10 +242,7 @@ impl Tally {
 
     /// Hands the current second over and begins the one `now` lies in.
     pub(super) fn turn_second(&mut self, now: Ns, card: &Card) {
-        let mut part = SecondPart {
-            second: self.second,
-            ..SecondPart::default()
-        };
+        let mut part = SecondPart { second: self.second, ..SecondPart::default() };
         for (index, way) in self.ways.iter_mut().enumerate() {
             part.ios[index] = way.ios - way.at_border.0;
             part.bytes[index] = way.bytes - way.at_border.1;
@@ -259,9 +255,7 @@ impl Tally {
             if let Some((before, second)) = &mut way.response
                 && second.histogram.count() > 0
             {
-                part.response
-                    .get_or_insert_with(Histogram::default)
-                    .merge(&second.histogram);
+                part.response.get_or_insert_with(Histogram::default).merge(&second.histogram);
                 before.merge(second);
                 *second = Latency::new();
             }
@@ -278,8 +272,7 @@ impl Tally {
     pub(super) fn reading(&mut self, now: Ns) -> CloneReading {
         self.flow(now);
         let runtime_ns = now.saturating_sub(self.first_ns);
-        let mut ways: [WayReading; DIRECTIONS] =
-            std::array::from_fn(|way| self.ways[way].reading());
+        let mut ways: [WayReading; DIRECTIONS] = std::array::from_fn(|way| self.ways[way].reading());
         for way in ways.iter_mut().filter(|way| way.ios > 0) {
             way.runtime_ns = runtime_ns;
         }

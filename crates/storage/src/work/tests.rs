@@ -5,9 +5,7 @@ mod logs;
 mod short;
 mod trims;
 
-use super::super::spec::{
-    Amount, Invocation, IoEngine, Job, Mode, Options, Steady, SteadyMetric, Verify,
-};
+use super::super::spec::{Amount, Invocation, IoEngine, Job, Mode, Options, Steady, SteadyMetric, Verify};
 use crate::measured::StorageMeasured;
 use crate::readings::{StorageLive, StorageReadings};
 use assay_measure::clock::NS_PER_S;
@@ -45,34 +43,20 @@ impl Steps for Heard {
 }
 
 fn job(change: impl FnOnce(&mut Options)) -> Job {
-    let mut options = Options {
-        clones: 1,
-        ..Options::default()
-    };
+    let mut options = Options { clones: 1, ..Options::default() };
     change(&mut options);
-    Job {
-        name: "job".to_owned(),
-        options,
-        ..Job::default()
-    }
+    Job { name: "job".to_owned(), options, ..Job::default() }
 }
 
 fn invocation(jobs: Vec<Job>) -> Invocation {
-    Invocation {
-        jobs,
-        ..Invocation::default()
-    }
+    Invocation { jobs, ..Invocation::default() }
 }
 
 fn run(jobs: Vec<Job>) -> Result<StorageReadings, EngineError> {
     run_with(invocation(jobs), &Stop::new(), &Heard::default())
 }
 
-fn run_with(
-    invocation: Invocation,
-    stop: &Stop,
-    heard: &Heard,
-) -> Result<StorageReadings, EngineError> {
+fn run_with(invocation: Invocation, stop: &Stop, heard: &Heard) -> Result<StorageReadings, EngineError> {
     let readings: Box<dyn Any> = crate::aim(invocation)?.measure(stop, heard)?;
     let StorageMeasured(readings) = *readings.downcast().unwrap();
     check(&readings);
@@ -120,30 +104,14 @@ fn check(readings: &StorageReadings) {
         let ios: u64 = clones.clone().map(|way| way.ios).sum();
         let bytes: u64 = clones.clone().map(|way| way.bytes).sum();
         let lats: u64 = clones.map(|way| way.lat.histogram.count()).sum();
-        assert_eq!(
-            ios,
-            seconds.clone().map(|second| second.ios[way]).sum::<u64>()
-        );
-        assert_eq!(
-            bytes,
-            seconds.clone().map(|second| second.bytes[way]).sum::<u64>()
-        );
-        assert_eq!(
-            lats,
-            seconds.map(|second| second.lat[way].count()).sum::<u64>()
-        );
+        assert_eq!(ios, seconds.clone().map(|second| second.ios[way]).sum::<u64>());
+        assert_eq!(bytes, seconds.clone().map(|second| second.bytes[way]).sum::<u64>());
+        assert_eq!(lats, seconds.map(|second| second.lat[way].count()).sum::<u64>());
     }
 }
 
 fn engines() -> [IoEngine; 6] {
-    [
-        IoEngine::Null,
-        IoEngine::Nop,
-        IoEngine::Psync,
-        IoEngine::Pvsync2,
-        IoEngine::IoUring,
-        IoEngine::Libaio,
-    ]
+    [IoEngine::Null, IoEngine::Nop, IoEngine::Psync, IoEngine::Pvsync2, IoEngine::IoUring, IoEngine::Libaio]
 }
 
 fn reads(path: &Path) -> impl Fn(&mut Options) {
@@ -242,9 +210,7 @@ fn io_07_little_holds_between_the_measured_depth_the_rate_and_the_latency() {
 #[test]
 fn io_10_the_ramp_is_in_no_figure() {
     let mut runs = (0..8).map(|_| a_second_after_a_ramp());
-    assert!(runs.any(|(runtime_ms, ios)| {
-        (1000..=1010).contains(&runtime_ms) && ios.abs_diff(runtime_ms) <= 10
-    }));
+    assert!(runs.any(|(runtime_ms, ios)| { (1000..=1010).contains(&runtime_ms) && ios.abs_diff(runtime_ms) <= 10 }));
 }
 
 /// Its runtime in ms, and its I/Os of one a millisecond.
@@ -277,12 +243,8 @@ fn a_second_after_a_ramp() -> (u64, u64) {
 
 #[test]
 fn io_13_every_write_has_its_fdatasync() {
-    for (engine, depth) in [
-        (IoEngine::Psync, 1),
-        (IoEngine::IoUring, 1),
-        (IoEngine::IoUring, 4),
-        (IoEngine::Libaio, 1),
-    ] {
+    for (engine, depth) in [(IoEngine::Psync, 1), (IoEngine::IoUring, 1), (IoEngine::IoUring, 4), (IoEngine::Libaio, 1)]
+    {
         let dir = directory();
         let readings = run(vec![job(|options| {
             options.engine = engine;
@@ -337,14 +299,8 @@ fn io_14_a_rate_is_kept_and_both_latencies_are_told() {
         let response = way.response.as_ref().unwrap();
         assert_eq!(response.histogram.count(), way.ios);
         assert!(response.histogram.sum_ns() >= way.lat.histogram.sum_ns());
-        let of_seconds = readings
-            .seconds
-            .iter()
-            .filter_map(|second| second.response.as_ref());
-        assert_eq!(
-            of_seconds.map(|response| response.count()).sum::<u64>(),
-            way.ios
-        );
+        let of_seconds = readings.seconds.iter().filter_map(|second| second.response.as_ref());
+        assert_eq!(of_seconds.map(|response| response.count()).sum::<u64>(), way.ios);
     }
 }
 
@@ -381,11 +337,7 @@ fn io_14_a_stall_is_in_the_response_latency_of_all_that_were_due() {
     let slow = |latency: &crate::readings::Latency, ns: u64| -> u64 {
         let slots = latency.histogram.sparse();
         let of = |slot: u32| assay_measure::histogram::slot_low_and_width_ns(slot as usize).0;
-        slots
-            .iter()
-            .filter(|(slot, _)| of(*slot) >= ns)
-            .map(|(_, n)| n)
-            .sum()
+        slots.iter().filter(|(slot, _)| of(*slot) >= ns).map(|(_, n)| n).sum()
     };
     let response = slow(way.response.as_ref().unwrap(), 100_000_000);
     let service = slow(&way.lat, 100_000_000);
@@ -409,10 +361,7 @@ fn a_missed_minimum_rate_is_an_error() {
     assert!(text.contains("rate_iops_min=1000"), "{text}");
     assert_ne!(readings.clones[0].error, 0);
     let ran_ns = readings.clones[0].ways[R].runtime_ns;
-    assert!(
-        ran_ns < 20 * NS_PER_S,
-        "it ends with its failure: {ran_ns} ns"
-    );
+    assert!(ran_ns < 20 * NS_PER_S, "it ends with its failure: {ran_ns} ns");
 }
 
 #[test]
@@ -436,19 +385,12 @@ fn io_15_intermediate_readings_are_cumulative() {
     readings.push(last);
     let bytes = |reading: &StorageReadings, clone: usize| reading.clones[clone].ways[R].bytes;
     for clone in 0..2 {
-        let totals: Vec<u64> = readings
-            .iter()
-            .map(|reading| bytes(reading, clone))
-            .collect();
+        let totals: Vec<u64> = readings.iter().map(|reading| bytes(reading, clone)).collect();
         assert!(totals.is_sorted(), "{totals:?}");
         assert!(totals[0] > 0);
     }
     let live = heard.live.into_inner().unwrap();
-    assert!(
-        live.iter()
-            .any(|now| now.states == "rr" && now.running == 2),
-        "{live:?}"
-    );
+    assert!(live.iter().any(|now| now.states == "rr" && now.running == 2), "{live:?}");
 }
 
 #[test]
@@ -492,10 +434,7 @@ fn waves_follow_each_other_and_groups_have_their_own_seconds() {
     let groups: Vec<u32> = readings.seconds.iter().map(|second| second.group).collect();
     assert_eq!(groups, [0, 1]);
     for second in &readings.seconds {
-        assert!(
-            (150_000_000..900_000_000).contains(&second.length_ns),
-            "{second:?}"
-        );
+        assert!((150_000_000..900_000_000).contains(&second.length_ns), "{second:?}");
     }
 }
 
@@ -625,10 +564,7 @@ fn an_unaligned_direct_read_is_explained() {
         Ok(readings) => readings.clones[0].error_text.clone().unwrap_or_default(),
         Err(error) => error.to_string(),
     };
-    assert!(
-        text.contains("direct=0") || text.contains("direct=1"),
-        "{text}"
-    );
+    assert!(text.contains("direct=0") || text.contains("direct=1"), "{text}");
 }
 
 #[test]
@@ -684,11 +620,7 @@ fn a_job_waits_for_the_end_of_another() {
         timed("beside", None, 100_000_000),
     ])
     .unwrap();
-    assert!(
-        readings.elapsed_ns >= 500_000_000,
-        "{}",
-        readings.elapsed_ns
-    );
+    assert!(readings.elapsed_ns >= 500_000_000, "{}", readings.elapsed_ns);
     for (clone, least_ms) in readings.clones.iter().zip([300, 200, 100]) {
         let runtime_ms = clone.ways[R].runtime_ns / 1_000_000;
         assert!(runtime_ms >= least_ms, "{runtime_ms} ms of {least_ms}");

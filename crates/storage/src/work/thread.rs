@@ -64,9 +64,7 @@ pub(super) fn run(task: &CloneTask<'_>, board: &Board, stop: &Stop) -> Left {
         let mut worker = match set_up(task, board, stop, &mut left) {
             Ok(worker) => worker,
             Err(error) => {
-                board.cards[task.index]
-                    .failed
-                    .store(true, Ordering::Release);
+                board.cards[task.index].failed.store(true, Ordering::Release);
                 left.refused = Some(error);
                 return;
             }
@@ -141,14 +139,10 @@ fn set_up<'a>(
 /// The clone's pattern, over its part of the files.
 fn pattern(task: &CloneTask<'_>) -> Result<Pattern, EngineError> {
     let mut options = std::borrow::Cow::Borrowed(task.options);
-    if let Some(bytes) = task
-        .amount_bytes
-        .filter(|_| options.pattern.io_size.is_none())
-    {
+    if let Some(bytes) = task.amount_bytes.filter(|_| options.pattern.io_size.is_none()) {
         options.to_mut().pattern.io_size = Some(Amount::Bytes(bytes));
     }
-    Pattern::new(&options, task.regions, task.number, task.seed)
-        .map_err(|error| EngineError::Usage(error.to_string()))
+    Pattern::new(&options, task.regions, task.number, task.seed).map_err(|error| EngineError::Usage(error.to_string()))
 }
 
 /// Largest block of any direction that the job has, bytes: what a buffer must hold.
@@ -179,10 +173,7 @@ fn lane_engine(options: &Options) -> LaneEngine {
     };
     match options.engine {
         IoEngine::Psync => LaneEngine::Psync(SyncCall::default()),
-        IoEngine::Pvsync2 => LaneEngine::Psync(SyncCall {
-            high_priority: ring.polled,
-            nowait: ring.nowait,
-        }),
+        IoEngine::Pvsync2 => LaneEngine::Psync(SyncCall { high_priority: ring.polled, nowait: ring.nowait }),
         IoEngine::IoUring => LaneEngine::Uring(mode),
         IoEngine::Libaio => LaneEngine::Aio,
         IoEngine::Null => LaneEngine::Null,
@@ -207,12 +198,8 @@ fn place(options: &Options, clone: u32) -> Result<(), EngineError> {
     if let Some(nice) = placement.nice {
         // Linux keeps the priority of each thread apart, under the thread's id.
         let thread = rustix::thread::gettid();
-        rustix::process::setpriority_process(Some(thread), nice).map_err(|error| {
-            EngineError::Io {
-                what: format!("cannot set nice={nice}"),
-                source: error.into(),
-            }
-        })?;
+        rustix::process::setpriority_process(Some(thread), nice)
+            .map_err(|error| EngineError::Io { what: format!("cannot set nice={nice}"), source: error.into() })?;
     }
     Ok(())
 }
@@ -228,12 +215,7 @@ fn delay(options: &Options, task: &CloneTask<'_>, board: &Board, stop: &Stop) ->
         if stop.requested() || orders.end.load(Ordering::Relaxed) {
             return false;
         }
-        if until.is_none()
-            && !task
-                .after
-                .iter()
-                .all(|&clone| board.cards[clone].has_ended())
-        {
+        if until.is_none() && !task.after.iter().all(|&clone| board.cards[clone].has_ended()) {
             std::thread::sleep(Duration::from_millis(1));
             continue;
         }

@@ -13,10 +13,7 @@ impl Worker<'_> {
         self.pace.queued(io.way, io.len);
         self.since_thinking += 1;
         if self.options.pattern.mode.trims_and_writes() {
-            self.held = Some(Io {
-                way: Way::Write,
-                ..*io
-            });
+            self.held = Some(Io { way: Way::Write, ..*io });
         }
         if self.stamps.any() {
             self.now = self.clock.now_ns();
@@ -44,10 +41,7 @@ impl Worker<'_> {
         match outcome {
             Ok(()) => self.whole(&slot, 0, Way::Trim),
             Err(errno) => {
-                let done = LaneDone {
-                    lane: 0,
-                    result: -errno,
-                };
+                let done = LaneDone { lane: 0, result: -errno };
                 self.failed(&slot, 0, done, Way::Trim);
             }
         }
@@ -55,8 +49,6 @@ impl Worker<'_> {
             self.tally.reaped(self.now, 1, u32::from(counted));
             self.tally.publish(self.card);
         }
-        self.card
-            .moved
-            .store(self.queued_bytes(), Ordering::Relaxed);
+        self.card.moved.store(self.queued_bytes(), Ordering::Relaxed);
     }
 }

@@ -180,12 +180,7 @@ impl Worker<'_> {
         let data_only = self.options.pace.fdatasync_every > 0;
         self.lanes.sync(lane, file, data_only);
         self.now = self.clock.now_ns();
-        self.slots[lane as usize] = Slot {
-            start_ns: self.now,
-            file,
-            counted: self.measuring,
-            ..FREE
-        };
+        self.slots[lane as usize] = Slot { start_ns: self.now, file, counted: self.measuring, ..FREE };
         self.queued.push(lane);
     }
 
@@ -242,14 +237,9 @@ impl Worker<'_> {
                 More::Enough => (self.policy.complete_min, None),
                 More::At(due_ns) => {
                     let due_ns = due_ns.min(self.next_event_ns);
-                    (
-                        1,
-                        Some(Duration::from_nanos(due_ns.saturating_sub(self.now))),
-                    )
+                    (1, Some(Duration::from_nanos(due_ns.saturating_sub(self.now))))
                 }
-                More::Never | More::AfterThinking | More::AfterReadingBack | More::Trimmed => {
-                    (1, None)
-                }
+                More::Never | More::AfterThinking | More::AfterReadingBack | More::Trimmed => (1, None),
             };
             self.wait(at_least, timeout)?;
             self.done.clear();

@@ -50,13 +50,7 @@ impl Worker<'_> {
 
     /// Where jobs share a file, one may write a block while another reads it, and a file system may let the reader see
     /// both halves. Such a block is whole a moment later; a damaged one stays damaged.
-    fn check_again(
-        &self,
-        path: &str,
-        io: &Io,
-        expected: Expected,
-        first: Mismatch,
-    ) -> Result<(), Mismatch> {
+    fn check_again(&self, path: &str, io: &Io, expected: Expected, first: Mismatch) -> Result<(), Mismatch> {
         // Where damage is known, the rest of it need not be waited for.
         let in_doubt = self.content.is_shared() && self.failure.is_none();
         let Some(file) = in_doubt.then(|| File::open(path).ok()).flatten() else {
@@ -77,10 +71,7 @@ impl Worker<'_> {
             return;
         }
         self.card.failed.store(true, Ordering::Release);
-        let failure = Failure {
-            errno: EILSEQ,
-            text: mismatch.to_string(),
-        };
+        let failure = Failure { errno: EILSEQ, text: mismatch.to_string() };
         // The first is told; the others are looked for as well unless the first is fatal.
         self.failure.get_or_insert(failure);
         self.ending |= self.options.payload.verify_fatal;
@@ -129,10 +120,5 @@ impl Worker<'_> {
 }
 
 fn io_of(slot: &Slot, way: Way) -> Io {
-    Io {
-        way,
-        file: slot.file,
-        offset: slot.offset,
-        len: slot.len,
-    }
+    Io { way, file: slot.file, offset: slot.offset, len: slot.len }
 }

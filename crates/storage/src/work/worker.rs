@@ -83,16 +83,8 @@ pub(super) struct Slot {
     pub(super) counted: bool,
 }
 
-pub(super) const FREE: Slot = Slot {
-    start_ns: 0,
-    issue_ns: 0,
-    due_ns: 0,
-    offset: 0,
-    len: 0,
-    file: 0,
-    kind: Kind::Sync,
-    counted: false,
-};
+pub(super) const FREE: Slot =
+    Slot { start_ns: 0, issue_ns: 0, due_ns: 0, offset: 0, len: 0, file: 0, kind: Kind::Sync, counted: false };
 
 /// What a lane's I/O has moved, if its first completion was short. Kept apart from the slot, which every I/O touches.
 #[derive(Clone, Copy, Debug, Default)]
@@ -190,11 +182,7 @@ pub(super) struct Worker<'a> {
 /// Which latencies are taken.
 fn stamps_of(options: &Options) -> Stamps {
     let measure = &options.measure;
-    Stamps {
-        slat: !measure.no_slat && !is_synchronous(options),
-        clat: !measure.no_clat,
-        lat: !measure.no_lat,
-    }
+    Stamps { slat: !measure.no_slat && !is_synchronous(options), clat: !measure.no_clat, lat: !measure.no_lat }
 }
 
 /// Syncs, think times, verification or trims are to be looked at before each I/O.
@@ -342,11 +330,7 @@ impl<'a> Worker<'a> {
     fn turns(&mut self) -> Result<(), BlockError> {
         loop {
             self.look_around();
-            if self
-                .search
-                .as_ref()
-                .is_some_and(|search| search.due.is_some())
-            {
+            if self.search.as_ref().is_some_and(|search| search.due.is_some()) {
                 self.adjust()?;
             }
             if self.ending {

@@ -9,20 +9,12 @@ use proptest::prelude::*;
 const DOUBLINGS: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 fn curve(loads: &[u64], rate: impl Fn(f64) -> f64) -> Vec<Point> {
-    let point = |load: &u64| Point {
-        load: *load,
-        rate: rate(*load as f64),
-        p99_us: None,
-    };
+    let point = |load: &u64| Point { load: *load, rate: rate(*load as f64), p99_us: None };
     loads.iter().map(point).collect()
 }
 
 fn measured(points: &[Point], error: f64) -> Vec<usl::Point> {
-    let point = |point: &Point| usl::Point {
-        load: point.load as f64,
-        rate: point.rate,
-        error,
-    };
+    let point = |point: &Point| usl::Point { load: point.load as f64, rate: point.rate, error };
     points.iter().map(point).collect()
 }
 
@@ -59,9 +51,7 @@ fn the_range_of_a_knee_grows_with_the_scatter_of_the_steps() {
 fn a_plateau_with_noise_has_its_knee_where_it_begins() {
     let mut random = Stream::new(7, 0, Purpose::Test);
     for _ in 0..200 {
-        let noise: Vec<f64> = (0..64)
-            .map(|_| 1.0 + 0.01 * usl::normal(&mut random))
-            .collect();
+        let noise: Vec<f64> = (0..64).map(|_| 1.0 + 0.01 * usl::normal(&mut random)).collect();
         let points = curve(&DOUBLINGS, |n| 1000.0 * n.min(8.0) * noise[n as usize - 1]);
         assert_eq!(knee_load(&points), Some(8));
     }
@@ -86,10 +76,7 @@ fn a_blip_after_a_fall_is_no_gain() {
 #[test]
 fn where_there_is_no_knee_it_says_which_way_it_lies() {
     assert_eq!(knee::knee(&curve(&DOUBLINGS, |n| n)), Knee::Beyond);
-    assert_eq!(
-        knee::knee(&curve(&DOUBLINGS, |_| 5.0)),
-        Knee::AtOrBelowFirst
-    );
+    assert_eq!(knee::knee(&curve(&DOUBLINGS, |_| 5.0)), Knee::AtOrBelowFirst);
     assert_eq!(knee::knee(&curve(&[4], |n| n)), Knee::TooFew);
     assert_eq!(knee::knee(&[]), Knee::TooFew);
 }
@@ -105,10 +92,7 @@ fn with_p99(p99: &[Option<f64>]) -> Vec<Point> {
 #[test]
 fn the_goal_is_kept_up_to_the_first_step_that_breaks_it() {
     let kept = |p99: &[Option<f64>]| knee::kept(&with_p99(p99), 5000.0);
-    assert_eq!(
-        kept(&[Some(1e3), Some(5e3), Some(6e3), Some(4e3)]),
-        Kept::Until(1)
-    );
+    assert_eq!(kept(&[Some(1e3), Some(5e3), Some(6e3), Some(4e3)]), Kept::Until(1));
     assert_eq!(kept(&[Some(1e3), None, Some(4e3)]), Kept::Throughout(2));
     assert_eq!(kept(&[Some(1e3), None, Some(6e3)]), Kept::Until(0));
     assert_eq!(kept(&[Some(6e3), Some(1e3)]), Kept::Never);
@@ -118,43 +102,16 @@ fn the_goal_is_kept_up_to_the_first_step_that_breaks_it() {
 #[test]
 fn usl_recovers_the_law_it_was_drawn_from() {
     for law in [
-        Law {
-            lambda: 1000.0,
-            sigma: 0.05,
-            kappa: 0.001,
-        },
-        Law {
-            lambda: 3.5,
-            sigma: 0.0,
-            kappa: 0.0,
-        },
-        Law {
-            lambda: 80_000.0,
-            sigma: 1.0,
-            kappa: 0.0,
-        },
-        Law {
-            lambda: 10.0,
-            sigma: 0.2,
-            kappa: 0.0,
-        },
-        Law {
-            lambda: 10.0,
-            sigma: 0.0,
-            kappa: 0.02,
-        },
-        Law {
-            lambda: 10.0,
-            sigma: 1.0,
-            kappa: 0.02,
-        },
+        Law { lambda: 1000.0, sigma: 0.05, kappa: 0.001 },
+        Law { lambda: 3.5, sigma: 0.0, kappa: 0.0 },
+        Law { lambda: 80_000.0, sigma: 1.0, kappa: 0.0 },
+        Law { lambda: 10.0, sigma: 0.2, kappa: 0.0 },
+        Law { lambda: 10.0, sigma: 0.0, kappa: 0.02 },
+        Law { lambda: 10.0, sigma: 1.0, kappa: 0.02 },
     ] {
         let points = curve(&DOUBLINGS, |n| law.at(n));
         let found = usl::fit(&measured(&points, 0.0)).expect("a fit");
-        assert!(
-            (found.lambda / law.lambda - 1.0).abs() < 1e-6,
-            "{law:?} {found:?}"
-        );
+        assert!((found.lambda / law.lambda - 1.0).abs() < 1e-6, "{law:?} {found:?}");
         assert!((found.sigma - law.sigma).abs() < 1e-6, "{law:?} {found:?}");
         assert!((found.kappa - law.kappa).abs() < 1e-6, "{law:?} {found:?}");
     }
@@ -162,11 +119,7 @@ fn usl_recovers_the_law_it_was_drawn_from() {
 
 #[test]
 fn the_peak_is_where_the_law_is_highest() {
-    let law = Law {
-        lambda: 100.0,
-        sigma: 0.04,
-        kappa: 0.0015,
-    };
+    let law = Law { lambda: 100.0, sigma: 0.04, kappa: 0.0015 };
     let peak = law.peak();
     assert!(law.at(peak) > law.at(peak - 0.5) && law.at(peak) > law.at(peak + 0.5));
     assert_eq!(Law { kappa: 0.0, ..law }.peak(), f64::INFINITY);
@@ -174,11 +127,7 @@ fn the_peak_is_where_the_law_is_highest() {
 
 #[test]
 fn intervals_hold_the_truth_about_as_often_as_they_say() {
-    let law = Law {
-        lambda: 1000.0,
-        sigma: 0.08,
-        kappa: 0.002,
-    };
+    let law = Law { lambda: 1000.0, sigma: 0.08, kappa: 0.002 };
     let mut random = Stream::new(11, 0, Purpose::Test);
     let (mut sigma, mut projected) = (0, 0);
     const CURVES: u64 = 60;
@@ -189,9 +138,7 @@ fn intervals_hold_the_truth_about_as_often_as_they_say() {
         }
         let fitted = usl::fit(&points).expect("a fit");
         let redrawn = Redrawn::new(fitted, &points, seed);
-        let holds = |interval: usl::Interval, truth: f64| {
-            usize::from(interval.low <= truth && truth <= interval.high)
-        };
+        let holds = |interval: usl::Interval, truth: f64| usize::from(interval.low <= truth && truth <= interval.high);
         sigma += holds(redrawn.interval(|law| law.sigma), law.sigma);
         projected += holds(redrawn.interval(|law| law.at(128.0)), law.at(128.0));
     }
@@ -286,43 +233,26 @@ proptest! {
 fn visited(limits: &Limits, rate: impl Fn(f64) -> f64, p99: impl Fn(f64) -> f64) -> Vec<u64> {
     let mut points: Vec<Point> = Vec::new();
     while let Some(load) = next(&points, None, limits) {
-        points.push(Point {
-            load,
-            rate: rate(load as f64),
-            p99_us: Some(p99(load as f64)),
-        });
+        points.push(Point { load, rate: rate(load as f64), p99_us: Some(p99(load as f64)) });
     }
     points.iter().map(|point| point.load).collect()
 }
 
 #[test]
 fn auto_doubles_until_two_steps_gain_nothing_and_fills_in_around_the_knee() {
-    let limits = Limits {
-        max_load: 1024,
-        goal_us: None,
-    };
+    let limits = Limits { max_load: 1024, goal_us: None };
     let loads = visited(&limits, |n| n.min(16.0), |_| 1.0);
     assert_eq!(loads, [1, 2, 4, 8, 16, 32, 64, 12, 24]);
     // One flat step is no end: 4 gains nothing over 2, 8 does.
-    let loads = visited(
-        &limits,
-        |n| if n == 4.0 { 2.0 } else { n.min(8.0) },
-        |_| 1.0,
-    );
+    let loads = visited(&limits, |n| if n == 4.0 { 2.0 } else { n.min(8.0) }, |_| 1.0);
     assert_eq!(loads[..6], [1, 2, 4, 8, 16, 32]);
-    let bounded = Limits {
-        max_load: 6,
-        goal_us: None,
-    };
+    let bounded = Limits { max_load: 6, goal_us: None };
     assert_eq!(visited(&bounded, |n| n, |_| 1.0), [1, 2, 4, 6]);
 }
 
 #[test]
 fn auto_narrows_the_highest_load_that_keeps_a_goal() {
-    let limits = Limits {
-        max_load: 1024,
-        goal_us: Some(5000.0),
-    };
+    let limits = Limits { max_load: 1024, goal_us: Some(5000.0) };
     // Beyond 4 sessions each costs latency alone: 100 us a session.
     let loads = visited(&limits, |n| n.min(4.0), |n| 100.0 * n);
     let highest = loads.iter().filter(|load| **load <= 50).max();

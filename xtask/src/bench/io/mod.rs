@@ -83,13 +83,7 @@ fn rounds(bench: &Bench<'_>, loads: &[(Peer, Load)]) -> Result<Vec<Shots>> {
     Ok(shots)
 }
 
-fn pairs(
-    name: &'static str,
-    goal: &'static str,
-    ours: &[Shot],
-    theirs: &[Shot],
-    value: fn(&Shot) -> f64,
-) -> Pairs {
+fn pairs(name: &'static str, goal: &'static str, ours: &[Shot], theirs: &[Shot], value: fn(&Shot) -> f64) -> Pairs {
     let mut row = Pairs::new(name, goal);
     row.ours.extend(ours.iter().map(value));
     row.theirs.extend(theirs.iter().map(value));
@@ -149,18 +143,10 @@ fn nop(bench: &Bench<'_>) -> Result<()> {
     let ours = &shots[0];
     if let Some(theirs) = shots.get(1) {
         let iops = pairs(IOPS, "", ours, theirs, |shot| shot.iops);
-        print_titled(
-            bench,
-            "no-operations through the ring, batches of 32",
-            "t/io_uring -N1",
-            &[iops],
-        );
+        print_titled(bench, "no-operations through the ring, batches of 32", "t/io_uring -N1", &[iops]);
     }
     let rates: Vec<f64> = ours.iter().map(Shot::per_core).collect();
-    println!(
-        "assay nop: {} I/Os per second and core; goal >= 9,000,000",
-        figure(median(&rates))
-    );
+    println!("assay nop: {} I/Os per second and core; goal >= 9,000,000", figure(median(&rates)));
     Ok(())
 }
 
@@ -169,12 +155,8 @@ fn read(bench: &Bench<'_>) -> Result<()> {
     let file = laid_out(bench)?;
     let plain = Load::on(&file, "read", &["--rw=randread", "--bs=8k", "--iodepth=32"]);
     let batched = plain.clone().with(BATCHES);
-    let mut loads = vec![
-        (Peer::Assay, plain.clone()),
-        (Peer::Fio, plain),
-        (Peer::Assay, batched.clone()),
-        (Peer::Fio, batched),
-    ];
+    let mut loads =
+        vec![(Peer::Assay, plain.clone()), (Peer::Fio, plain), (Peer::Assay, batched.clone()), (Peer::Fio, batched)];
     if bench.ring.is_some() {
         let words = ["-d32", "-s16", "-c8", "-b8192", "-p0"];
         loads.push((Peer::Ring, Load::on(&file, "read", &words)));
@@ -195,12 +177,7 @@ fn read(bench: &Bench<'_>) -> Result<()> {
     if let Some(theirs) = shots.get(4) {
         let iops = pairs(IOPS, ">= 0.97", &shots[0], theirs, |shot| shot.iops);
         let cpu = pairs(CPU, "", &shots[0], theirs, |shot| shot.cpu_us);
-        print_titled(
-            bench,
-            "assay, nothing else said, against the bare tester",
-            "t/io_uring",
-            &[iops, cpu],
-        );
+        print_titled(bench, "assay, nothing else said, against the bare tester", "t/io_uring", &[iops, cpu]);
     }
     bench.remove(&file)
 }
@@ -242,42 +219,22 @@ fn tmpfs(bench: &Bench<'_>) -> Result<()> {
         return Ok(());
     }
     let file = memory.join(format!("assay-bench-{}.dat", std::process::id()));
-    let result =
-        lay_out(bench, &file, bench.options.size("1G", "64M"), "--direct=0").and_then(|()| {
-            let words = ["--rw=randread", "--bs=4k", "--iodepth=32", "--direct=0"];
-            let load = Load::on(&file, "read", &words).reported();
-            duel(
-                bench,
-                "4 KiB random reads of a file in memory, depth 32",
-                &load,
-                [">= 1.2", "", "", ""],
-            )
-        });
+    let result = lay_out(bench, &file, bench.options.size("1G", "64M"), "--direct=0").and_then(|()| {
+        let words = ["--rw=randread", "--bs=4k", "--iodepth=32", "--direct=0"];
+        let load = Load::on(&file, "read", &words).reported();
+        duel(bench, "4 KiB random reads of a file in memory, depth 32", &load, [">= 1.2", "", "", ""])
+    });
     bench.remove(&file)?;
     result
 }
 
 fn write(bench: &Bench<'_>) -> Result<()> {
     let file = laid_out(bench)?;
-    let load = Load::on(
-        &file,
-        "write",
-        &["--rw=randwrite", "--bs=8k", "--iodepth=32"],
-    );
-    duel(
-        bench,
-        "8 KiB random writes, depth 32",
-        &load,
-        ["about 1", "", "", "about 1"],
-    )?;
+    let load = Load::on(&file, "write", &["--rw=randwrite", "--bs=8k", "--iodepth=32"]);
+    duel(bench, "8 KiB random writes, depth 32", &load, ["about 1", "", "", "about 1"])?;
     let words = ["--rw=write", "--bs=4k", "--fdatasync=1", "--ioengine=psync"];
     let load = Load::on(&file, "write", &words);
-    duel(
-        bench,
-        "4 KiB writes, each with fdatasync, psync: redo",
-        &load,
-        ["about 1", "", "", ""],
-    )?;
+    duel(bench, "4 KiB writes, each with fdatasync, psync: redo", &load, ["about 1", "", "", ""])?;
     bench.remove(&file)
 }
 
@@ -285,42 +242,22 @@ fn mixed(bench: &Bench<'_>) -> Result<()> {
     let file = laid_out(bench)?;
     let words = ["--rw=randrw", "--rwmixread=70", "--bs=8k", "--iodepth=32"];
     let load = Load::on(&file, "read", &words);
-    duel(
-        bench,
-        "8 KiB, 70 % reads, depth 32: the reads",
-        &load,
-        ["about 1", "", "", "about 1"],
-    )?;
+    duel(bench, "8 KiB, 70 % reads, depth 32: the reads", &load, ["about 1", "", "", "about 1"])?;
     bench.remove(&file)
 }
 
 fn libaio(bench: &Bench<'_>) -> Result<()> {
     let file = laid_out(bench)?;
-    let words = [
-        "--rw=randread",
-        "--bs=8k",
-        "--iodepth=32",
-        "--ioengine=libaio",
-    ];
+    let words = ["--rw=randread", "--bs=8k", "--iodepth=32", "--ioengine=libaio"];
     let load = Load::on(&file, "read", &words);
-    duel(
-        bench,
-        "8 KiB random reads, depth 32, libaio",
-        &load,
-        [">= 0.97", "", "", "about 1"],
-    )?;
+    duel(bench, "8 KiB random reads, depth 32, libaio", &load, [">= 0.97", "", "", "about 1"])?;
     bench.remove(&file)
 }
 
 fn scan(bench: &Bench<'_>) -> Result<()> {
     let file = laid_out(bench)?;
     let load = Load::on(&file, "read", &["--rw=read", "--bs=1M", "--iodepth=8"]);
-    duel(
-        bench,
-        "1 MiB sequential reads, depth 8",
-        &load,
-        [">= 0.97", "", "", ""],
-    )?;
+    duel(bench, "1 MiB sequential reads, depth 8", &load, [">= 0.97", "", "", ""])?;
     bench.remove(&file)
 }
 
@@ -363,13 +300,6 @@ fn laid_out(bench: &Bench<'_>) -> Result<PathBuf> {
 
 fn lay_out(bench: &Bench<'_>, file: &Path, size: &str, direct: &str) -> Result<()> {
     let size = format!("--size={size}");
-    let words = [
-        "--rw=write",
-        "--bs=1M",
-        "--iodepth=8",
-        "--end_fsync=1",
-        direct,
-        &size,
-    ];
+    let words = ["--rw=write", "--bs=1M", "--iodepth=8", "--end_fsync=1", direct, &size];
     bench.once(Peer::Fio, &Load::on(file, "write", &words))
 }

@@ -54,8 +54,7 @@ impl Load {
 
     /// With more words; of an option given twice the later counts.
     pub(super) fn with(mut self, words: &[&str]) -> Self {
-        self.words
-            .extend(words.iter().map(|word| (*word).to_owned()));
+        self.words.extend(words.iter().map(|word| (*word).to_owned()));
         self
     }
 
@@ -67,10 +66,8 @@ impl Load {
 
     /// The block size among the words, bytes.
     fn block_bytes(&self) -> f64 {
-        let text = self.words.iter().rev().find_map(|word| {
-            word.strip_prefix("--bs=")
-                .or_else(|| word.strip_prefix("-b"))
-        });
+        let text =
+            self.words.iter().rev().find_map(|word| word.strip_prefix("--bs=").or_else(|| word.strip_prefix("-b")));
         let text = text.unwrap_or("4k").to_ascii_lowercase();
         let digits = text.trim_end_matches(['k', 'm']);
         let scale = match text.chars().last() {
@@ -78,9 +75,7 @@ impl Load {
             Some('m') => 1024.0 * 1024.0,
             _ => 1.0,
         };
-        digits
-            .parse()
-            .map_or(f64::NAN, |number: f64| number * scale)
+        digits.parse().map_or(f64::NAN, |number: f64| number * scale)
     }
 }
 
@@ -146,13 +141,7 @@ impl Bench<'_> {
                 (result.iops, result.p50_us, result.p99_us)
             }
         };
-        Ok(Shot {
-            iops,
-            cpu_us: cpu_us(load, iops, &window),
-            p50_us,
-            p99_us,
-            cpus: window.cpu_s / window.elapsed_s,
-        })
+        Ok(Shot { iops, cpu_us: cpu_us(load, iops, &window), p50_us, p99_us, cpus: window.cpu_s / window.elapsed_s })
     }
 
     /// Runs a program to its end by its own amount of work.
@@ -192,13 +181,9 @@ impl Bench<'_> {
                 return Ok(command);
             }
         };
-        command
-            .args(["--output-format=json", "--name=bench", "--thread"])
-            .current_dir(&self.options.dir);
+        command.args(["--output-format=json", "--name=bench", "--thread"]).current_dir(&self.options.dir);
         if let Some(file) = &load.file {
-            command
-                .arg(format!("--filename={}", file.display()))
-                .args(["--ioengine=io_uring", "--direct=1"]);
+            command.arg(format!("--filename={}", file.display())).args(["--ioengine=io_uring", "--direct=1"]);
             if peer == Peer::Assay {
                 // The file is fio's, and the writing parts mean it.
                 command.arg("--destroy").arg(file);
@@ -234,10 +219,7 @@ fn ring_iops(output: &str) -> Result<f64> {
     let rates: Vec<f64> = output.lines().filter_map(rate).collect();
     let kept = if rates.len() > 1 { &rates[1..] } else { &rates };
     let middle = median(kept);
-    middle
-        .is_finite()
-        .then_some(middle)
-        .with_context(|| format!("no IOPS in what t/io_uring printed: {output}"))
+    middle.is_finite().then_some(middle).with_context(|| format!("no IOPS in what t/io_uring printed: {output}"))
 }
 
 /// `ASSAY_T_IO_URING`, else beside fio, as its build leaves it.
@@ -258,9 +240,7 @@ pub(super) fn find_ring_tester() -> Option<PathBuf> {
 /// When the mount table cannot be read.
 pub(super) fn file_system(point: &Path) -> Result<Option<String>> {
     let table = std::fs::read_to_string("/proc/self/mounts").context("/proc/self/mounts")?;
-    let mut rows = table
-        .lines()
-        .map(|line| line.split(' ').collect::<Vec<_>>());
+    let mut rows = table.lines().map(|line| line.split(' ').collect::<Vec<_>>());
     let found = rows.rfind(|row| row.get(1).is_some_and(|at| Path::new(at) == point));
     Ok(found.and_then(|row| row.get(2).map(|kind| (*kind).to_owned())))
 }
@@ -288,12 +268,7 @@ mod tests {
 
     #[test]
     fn cpu_is_divided_by_what_the_kernel_moved_or_by_what_was_reported() {
-        let window = Window {
-            elapsed_s: 2.0,
-            cpu_s: 1.0,
-            read_bytes: 8192.0 * 1000.0,
-            ..Window::default()
-        };
+        let window = Window { elapsed_s: 2.0, cpu_s: 1.0, read_bytes: 8192.0 * 1000.0, ..Window::default() };
         let load = Load::on(Path::new("x"), "read", &["--bs=8k"]);
         assert_eq!(cpu_us(&load, 1.0, &window), 1000.0);
         assert_eq!(cpu_us(&load.reported(), 250_000.0, &window), 2.0);

@@ -43,10 +43,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
         return Ok(());
     }
     let mut pgio = Pgio::find(&options.dir)?;
-    println!(
-        "server: {}; each side's sessions over its Unix socket",
-        cluster.version()?
-    );
+    println!("server: {}; each side's sessions over its Unix socket", cluster.version()?);
     if pgio.is_none() {
         println!(
             "!! no pgio: its rows are left out. Name its directory, archive or git repository in {}",
@@ -62,23 +59,9 @@ pub(super) fn run(options: &Options) -> Result<()> {
     if let Some(pgio) = &mut pgio
         && chosen("pgio")
     {
-        selects(
-            options,
-            &cluster,
-            pgio,
-            &case,
-            "all in shared buffers",
-            ">= 1.2 (better one)",
-        )?;
+        selects(options, &cluster, pgio, &case, "all in shared buffers", ">= 1.2 (better one)")?;
         cluster.start(&PAGE_CACHE)?;
-        selects(
-            options,
-            &cluster,
-            pgio,
-            &case,
-            "from the page cache",
-            ">= 1.05 (better one)",
-        )?;
+        selects(options, &cluster, pgio, &case, "from the page cache", ">= 1.05 (better one)")?;
         cluster.start(&CACHED)?;
     }
     if chosen("pgbench") {
@@ -90,13 +73,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
 }
 
 /// Rows loaded per second, and the bytes of the tables that came of it.
-fn load(
-    options: &Options,
-    cluster: &Cluster,
-    pgio: Option<&Pgio>,
-    case: &Case,
-    pairs: usize,
-) -> Result<()> {
+fn load(options: &Options, cluster: &Cluster, pgio: Option<&Pgio>, case: &Case, pairs: usize) -> Result<()> {
     let assay = Assay::new(options, cluster);
     let rows = case.scale as f64 * f64::from(case.schemas);
     let mut indexed = Pairs::new("rows/s, loaded and indexed", ">= 1.5");
@@ -114,10 +91,7 @@ fn load(
             ours = Some(assay.prepare(case)?);
         }
         if let Some(pgio) = pgio {
-            pgio.configure(&Case {
-                threads: 2,
-                ..*case
-            })?;
+            pgio.configure(&Case { threads: 2, ..*case })?;
             cluster.query("checkpoint")?;
             let theirs = pgio.load(cluster)?;
             let settled_s = settle(cluster, case)?;
@@ -125,9 +99,7 @@ fn load(
             indexed.theirs.push(rows / loaded_s);
             without.theirs.push(rows / theirs.group_s);
             ready.theirs.push(rows / (loaded_s + settled_s));
-            bytes
-                .theirs
-                .push(table_bytes(cluster, "public.pgio1", case)?);
+            bytes.theirs.push(table_bytes(cluster, "public.pgio1", case)?);
         }
         let (whole_s, load_s) = match ours {
             Some(ours) => ours,
@@ -174,9 +146,7 @@ fn settle(cluster: &Cluster, case: &Case) -> Result<f64> {
 }
 
 fn table_bytes(cluster: &Cluster, table: &str, case: &Case) -> Result<f64> {
-    let one: f64 = cluster
-        .query(&format!("select pg_relation_size('{table}')"))?
-        .parse()?;
+    let one: f64 = cluster.query(&format!("select pg_relation_size('{table}')"))?.parse()?;
     Ok(one * f64::from(case.schemas))
 }
 
@@ -212,19 +182,11 @@ fn selects(
             None => pgio.run(cluster)?,
         };
         for (rows, (delta, operations, told)) in rows.iter_mut().zip(&ours) {
-            rows.push(
-                case,
-                (delta, *operations, *told),
-                (&theirs.delta, theirs.selects),
-            );
+            rows.push(case, (delta, *operations, *told), (&theirs.delta, theirs.selects));
         }
         line = theirs.line;
     }
-    println!(
-        "\nselects {what}, WORK_UNIT {}, {} sessions:",
-        case.work_unit,
-        case.schemas * case.threads
-    );
+    println!("\nselects {what}, WORK_UNIT {}, {} sessions:", case.work_unit, case.schemas * case.threads);
     for rows in rows {
         println!("LOOP={}", rows.place);
         let told = super::table::median(&rows.told);
@@ -256,11 +218,7 @@ fn ours_run(cluster: &Cluster, assay: &Assay<'_>, case: &Case, place: &str) -> R
     let (record, _) = assay.run(case, 0, &assay::settings(&[("LOOP", place)]))?;
     let after = cluster.reading()?;
     warn(&record);
-    Ok((
-        after.since(&before),
-        record.total("execute_count"),
-        record.per_s("session_logical_reads_blocks"),
-    ))
+    Ok((after.since(&before), record.total("execute_count"), record.per_s("session_logical_reads_blocks")))
 }
 
 /// What is compared of two runs.
@@ -299,9 +257,7 @@ impl Rows {
         };
         let (delta, operations, told) = ours;
         self.told.push(told);
-        let figures = figures(delta, operations)
-            .into_iter()
-            .zip(figures(theirs.0, theirs.1));
+        let figures = figures(delta, operations).into_iter().zip(figures(theirs.0, theirs.1));
         for (row, (our, their)) in self.pairs.iter_mut().zip(figures) {
             row.ours.push(our);
             row.theirs.push(their);
@@ -314,21 +270,11 @@ fn statements(options: &Options, cluster: &Cluster, case: &Case) -> Result<()> {
     let assay = Assay::new(options, cluster);
     let pgbench = Pgbench::new(options, cluster, case)?;
     cluster.query("select count(c2) from assay.cf1_1")?;
-    println!(
-        "\none prepared select of WORK_UNIT {}, all in shared buffers:",
-        case.work_unit
-    );
+    println!("\none prepared select of WORK_UNIT {}, all in shared buffers:", case.work_unit);
     for &clients in options.size(&[1, 8, 64][..], &[8]) {
         let threads = pgbench.best_threads(clients)?;
-        let mut rows = [
-            Pairs::new("transactions/s", ">= 1.0"),
-            Pairs::new("client CPU each, us", "<= 1.0"),
-        ];
-        let case = Case {
-            schemas: 1,
-            threads: clients,
-            ..*case
-        };
+        let mut rows = [Pairs::new("transactions/s", ">= 1.0"), Pairs::new("client CPU each, us", "<= 1.0")];
+        let case = Case { schemas: 1, threads: clients, ..*case };
         for pair in 0..options.pairs {
             let mut theirs = None;
             if pair % 2 == 1 {
@@ -343,9 +289,7 @@ fn statements(options: &Options, cluster: &Cluster, case: &Case) -> Result<()> {
             let rate = record.per_s("execute_count");
             rows[0].ours.push(rate);
             rows[0].theirs.push(theirs.tps);
-            rows[1]
-                .ours
-                .push(window.cpu_s * 1e6 / (rate * window.elapsed_s));
+            rows[1].ours.push(window.cpu_s * 1e6 / (rate * window.elapsed_s));
             rows[1].theirs.push(theirs.cpu_us);
         }
         println!("{clients} clients (pgbench -j {threads}):");

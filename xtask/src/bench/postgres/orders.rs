@@ -19,13 +19,7 @@ const COMMIT: &str = "off";
 const SESSION: &str = "-c search_path=pg_catalog,assay_orders -c plan_cache_mode=force_generic_plan -c jit=off \
                        -c max_parallel_workers_per_gather=0 -c synchronous_commit=off";
 /// The four tables that hold nearly all rows, biggest first.
-const BIG: [&str; 5] = [
-    "order_items",
-    "logon",
-    "addresses",
-    "card_details",
-    "orders",
-];
+const BIG: [&str; 5] = ["order_items", "logon", "addresses", "card_details", "orders"];
 
 /// Loads, then transactions of 1, 8 and 64 clients.
 ///
@@ -40,15 +34,9 @@ pub(in super::super) fn run(options: &Options) -> Result<()> {
         println!("!! left out: psql and pgbench are wanted too (Debian package `postgresql`)");
         return Ok(());
     }
-    println!(
-        "server: {}; each side's sessions over its Unix socket",
-        cluster.version()?
-    );
+    println!("server: {}; each side's sessions over its Unix socket", cluster.version()?);
     cluster.start(&CACHED)?;
-    let bench = Bench {
-        options,
-        cluster: &cluster,
-    };
+    let bench = Bench { options, cluster: &cluster };
     bench.load()?;
     for &clients in options.size(&[1, 8, 64][..], &[8]) {
         bench.transactions(clients)?;
@@ -65,10 +53,7 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn command(&self, verb: &str) -> Command {
         let mut command = self.cluster.client(&self.options.assay);
-        command
-            .args(["orders", verb])
-            .arg(format!("--target=postgres:///{DATABASE}"))
-            .current_dir(&self.options.dir);
+        command.args(["orders", verb]).arg(format!("--target=postgres:///{DATABASE}")).current_dir(&self.options.dir);
         command
     }
 
@@ -87,16 +72,12 @@ impl Bench<'_> {
             let (text, _) = process::run(&mut command, None)?;
             let told: Value = serde_json::from_str(&text).context("the load summary")?;
             let rate = told["summary"]["rows_per_s"].as_f64();
-            row.ours
-                .push(rate.context("no rows_per_s in the load summary")?);
+            row.ours.push(rate.context("no rows_per_s in the load summary")?);
             row.theirs.push(self.copy_by_psql()?);
         }
         println!("\nload of scale {scale}:");
         print_pairs(self.options, "load", ["assay", "psql COPY"], &[row]);
-        println!(
-            "(psql: the rows of {} from files, one table after the other)",
-            BIG.join(", ")
-        );
+        println!("(psql: the rows of {} from files, one table after the other)", BIG.join(", "));
         Ok(())
     }
 
@@ -105,20 +86,13 @@ impl Bench<'_> {
         let mut seconds = 0.0;
         for table in BIG {
             let file = self.options.dir.join(format!("{table}.copy"));
-            self.psql(&format!(
-                "\\copy assay_orders.{table} to '{}'",
-                file.display()
-            ))?;
-            self.cluster
-                .query(&format!("create table copied (like assay_orders.{table})"))?;
+            self.psql(&format!("\\copy assay_orders.{table} to '{}'", file.display()))?;
+            self.cluster.query(&format!("create table copied (like assay_orders.{table})"))?;
             self.cluster.query("checkpoint")?;
             let begin = Instant::now();
             let told = self.psql(&format!("\\copy copied from '{}'", file.display()))?;
             seconds += begin.elapsed().as_secs_f64();
-            let count = told
-                .trim()
-                .strip_prefix("COPY ")
-                .and_then(|n| n.parse::<f64>().ok());
+            let count = told.trim().strip_prefix("COPY ").and_then(|n| n.parse::<f64>().ok());
             rows += count.with_context(|| format!("psql said {told}"))?;
             self.cluster.query("drop table copied")?;
             std::fs::remove_file(&file)?;
@@ -135,10 +109,7 @@ impl Bench<'_> {
     /// Transactions per second and client CPU each.
     fn transactions(&self, clients: u32) -> Result<()> {
         let scripts = self.scripts()?;
-        let mut rows = [
-            Pairs::new("transactions/s", ">= 1.0"),
-            Pairs::new("client CPU each, us", "<= 0.9"),
-        ];
+        let mut rows = [Pairs::new("transactions/s", ">= 1.0"), Pairs::new("client CPU each, us", "<= 0.9")];
         for pair in 0..self.options.pairs {
             let mut theirs = None;
             if pair % 2 == 1 {
@@ -152,21 +123,13 @@ impl Bench<'_> {
             warn(&record);
             let rate = record.per_s("execute_count");
             let ours = (rate, window.cpu_s * 1e6 / (rate * window.elapsed_s));
-            for (row, (our, their)) in rows
-                .iter_mut()
-                .zip([(ours.0, theirs.0), (ours.1, theirs.1)])
-            {
+            for (row, (our, their)) in rows.iter_mut().zip([(ours.0, theirs.0), (ours.1, theirs.1)]) {
                 row.ours.push(our);
                 row.theirs.push(their);
             }
         }
         println!("\n{clients} clients, current mix, synchronous_commit={COMMIT}:");
-        print_pairs(
-            self.options,
-            &format!("{clients} clients"),
-            ["assay", "pgbench"],
-            &rows,
-        );
+        print_pairs(self.options, &format!("{clients} clients"), ["assay", "pgbench"], &rows);
         Ok(())
     }
 
@@ -177,12 +140,7 @@ impl Bench<'_> {
         command
             .args(["--sessions", &clients.to_string(), "--warmup", "1s"])
             .args(["--time", &format!("{run_s}s"), "--seed", "1"])
-            .args([
-                "--set",
-                &format!("COMMIT_MODE={COMMIT}"),
-                "--set",
-                "CONNECT_RATE=1000",
-            ])
+            .args(["--set", &format!("COMMIT_MODE={COMMIT}"), "--set", "CONNECT_RATE=1000"])
             .args(["--set", "VERIFY=FALSE", "--format", "json", "-o"])
             .arg(&place);
         let when = When::seconds(1, run_s.saturating_sub(2).max(1));
@@ -198,28 +156,17 @@ impl Bench<'_> {
         let cores = u32::try_from(std::thread::available_parallelism()?.get())?;
         let run_s = self.options.run_s();
         let mut command = self.cluster.client("pgbench");
-        command
-            .env("PGOPTIONS", SESSION)
-            .args(["-n", "-M", "prepared"]);
+        command.env("PGOPTIONS", SESSION).args(["-n", "-M", "prepared"]);
         for (script, weight) in scripts {
-            command
-                .arg("-f")
-                .arg(format!("{}@{weight}", script.display()));
+            command.arg("-f").arg(format!("{}@{weight}", script.display()));
         }
         command
-            .args([
-                "-c",
-                &clients.to_string(),
-                "-j",
-                &cores.min(clients).to_string(),
-            ])
+            .args(["-c", &clients.to_string(), "-j", &cores.min(clients).to_string()])
             .args(["-T", &(run_s + 2).to_string()])
             .current_dir(&self.options.dir);
         let (text, window) = process::run(&mut command, Some(When::seconds(1, run_s)))?;
         let rate = tps(&text).with_context(|| format!("no tps in {text}"))?;
-        if text.contains("number of failed transactions")
-            && !text.contains("failed transactions: 0 ")
-        {
+        if text.contains("number of failed transactions") && !text.contains("failed transactions: 0 ") {
             bail!("pgbench failed transactions: {text}");
         }
         Ok((rate, window.cpu_s * 1e6 / (rate * window.elapsed_s)))
@@ -232,18 +179,9 @@ impl Bench<'_> {
             "select metadata_value from assay_orders.orderentry_metadata where metadata_key = 'SOE_MAX_CUSTOMER_ID'",
         )?;
         let mut scripts = Vec::new();
-        for Script {
-            name,
-            weight,
-            inputs,
-            call,
-        } in reading().into_iter().chain(writing(&customers))
-        {
+        for Script { name, weight, inputs, call } in reading().into_iter().chain(writing(&customers)) {
             let path = self.options.dir.join(format!("{name}.sql"));
-            std::fs::write(
-                &path,
-                format!("{inputs}select * from soe_{call}, 0::float8, 0::float8);\n"),
-            )?;
+            std::fs::write(&path, format!("{inputs}select * from soe_{call}, 0::float8, 0::float8);\n"))?;
             scripts.push((path, weight));
         }
         Ok(scripts)
@@ -260,16 +198,13 @@ struct Script {
 
 /// Draws numbers: a name, the lowest and the highest of each.
 fn set(numbers: &[(&str, u32, &str)]) -> String {
-    let one =
-        |(name, low, high): &(&str, u32, &str)| format!("\\set {name} random({low}, {high})\n");
+    let one = |(name, low, high): &(&str, u32, &str)| format!("\\set {name} random({low}, {high})\n");
     numbers.iter().map(one).collect()
 }
 
 /// Draws so many numbers from 1.
 fn many(name: &str, of: u32, high: &str) -> String {
-    (1..=of)
-        .map(|at| set(&[(&format!("{name}{at}"), 1, high)]))
-        .collect()
+    (1..=of).map(|at| set(&[(&format!("{name}{at}"), 1, high)])).collect()
 }
 
 fn array(name: &str, of: u32) -> String {
@@ -286,9 +221,7 @@ fn names() -> String {
     let first = "array['','an','el','ia','na','ne','ra','ron','s','tta']";
     let last = "array['berg','by','croft','dale','ford','ham','ley','man','son','ton']";
     let name = |of: &str, end: &str| {
-        format!(
-            "({begin})[1 + :{of} / 100] || ({middle})[1 + :{of} / 10 % 10] || ({end})[1 + :{of} % 10]"
-        )
+        format!("({begin})[1 + :{of} / 100] || ({middle})[1 + :{of} / 10 % 10] || ({end})[1 + :{of} % 10]")
     };
     format!("{}, {}", name("f", first), name("t", last))
 }
@@ -333,22 +266,12 @@ fn reading() -> [Script; 3] {
 
 fn writing(customers: &str) -> [Script; 3] {
     let customer = [("c", 1, customers), ("l", 0, "2")];
-    let head = set(&[
-        ("n", 1, "23"),
-        ("x", 1, "999"),
-        ("co", 1, "4"),
-        ("b", 2, "7"),
-        ("s", 0, "3"),
-    ]);
+    let head = set(&[("n", 1, "23"), ("x", 1, "999"), ("co", 1, "4"), ("b", 2, "7"), ("s", 0, "3")]);
     [
         Script {
             name: "op",
             weight: 40,
-            inputs: set(&customer)
-                + &head
-                + &many("g", 24, "198")
-                + &many("w", 24, "999")
-                + &many("st", 8, "999"),
+            inputs: set(&customer) + &head + &many("g", 24, "198") + &many("w", 24, "999") + &many("st", 8, "999"),
             call: format!(
                 "order_products(:c::int8, (:l = 0), {}, {}, :n::int4, :x::int4, :co::int4, :b::int4, {}, :s::int4",
                 array("g", 24),

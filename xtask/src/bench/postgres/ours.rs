@@ -40,12 +40,7 @@ impl<'a> Assay<'a> {
     }
 
     /// A main job of selects; the window of its client lies inside it.
-    pub(super) fn run(
-        &self,
-        case: &Case,
-        warmup_s: u64,
-        settings: &[String],
-    ) -> Result<(Record, Window)> {
+    pub(super) fn run(&self, case: &Case, warmup_s: u64, settings: &[String]) -> Result<(Record, Window)> {
         let place = self.options.dir.join("run");
         let mut command = self.command("run", case);
         command

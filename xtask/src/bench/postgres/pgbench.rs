@@ -38,11 +38,7 @@ impl<'a> Pgbench<'a> {
             case.work_unit - 1
         );
         std::fs::write(&script, text)?;
-        Ok(Self {
-            options,
-            cluster,
-            script,
-        })
+        Ok(Self { options, cluster, script })
     }
 
     /// Runs `clients` sessions on `threads` threads.
@@ -57,10 +53,7 @@ impl<'a> Pgbench<'a> {
             .current_dir(&self.options.dir);
         let (text, window) = process::run(&mut command, Some(When::seconds(1, run_s)))?;
         let tps = tps(&text).with_context(|| format!("no tps in {text}"))?;
-        Ok(Ran {
-            tps,
-            cpu_us: window.cpu_s * 1e6 / (tps * window.elapsed_s),
-        })
+        Ok(Ran { tps, cpu_us: window.cpu_s * 1e6 / (tps * window.elapsed_s) })
     }
 
     /// As many threads as serve this many clients best here: one, or one a core.
@@ -91,8 +84,7 @@ mod tests {
     fn the_rate_without_connecting_is_taken() {
         let old = "tps = 10.5 (including connections establishing)\ntps = 11.5 (excluding connections establishing)\n";
         assert_eq!(tps(old), Some(11.5));
-        let new =
-            "initial connection time = 3 ms\ntps = 21003.1 (without initial connection time)\n";
+        let new = "initial connection time = 3 ms\ntps = 21003.1 (without initial connection time)\n";
         assert_eq!(tps(new), Some(21003.1));
         assert_eq!(tps("pgbench: error"), None);
     }

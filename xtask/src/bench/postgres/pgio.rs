@@ -84,10 +84,7 @@ impl Pgio {
                 bail!("{VARIABLE}: this pgio has no {name}");
             }
         }
-        Ok(Some(Self {
-            dir,
-            plan: PLANS[0],
-        }))
+        Ok(Some(Self { dir, plan: PLANS[0] }))
     }
 
     /// Writes pgio.conf.
@@ -127,8 +124,7 @@ impl Pgio {
             }
         }
         let status = child.wait()?;
-        let between =
-            |from: Option<Instant>, to: Option<Instant>| Some((to? - from?).as_secs_f64());
+        let between = |from: Option<Instant>, to: Option<Instant>| Some((to? - from?).as_secs_f64());
         let (Some(base_s), Some(group_s)) = (between(info, base), between(group, end)) else {
             bail!("pgio's setup.sh ended ({status}) without its usual lines");
         };
@@ -137,10 +133,7 @@ impl Pgio {
 
     /// Lets it have the plan that serves it best, by a short run of each.
     pub(super) fn choose_plan(&mut self, cluster: &Cluster, case: &Case) -> Result<&'static str> {
-        self.configure(&Case {
-            run_s: case.run_s.div_ceil(3),
-            ..*case
-        })?;
+        self.configure(&Case { run_s: case.run_s.div_ceil(3), ..*case })?;
         let mut best = (0.0, self.plan);
         for plan in PLANS {
             self.plan = plan;
@@ -158,10 +151,7 @@ impl Pgio {
     pub(super) fn run(&self, cluster: &Cluster) -> Result<Ran> {
         let before = cluster.reading()?;
         let mut command = cluster.client("bash");
-        command
-            .arg("./runit.sh")
-            .env("PGOPTIONS", self.plan)
-            .current_dir(&self.dir);
+        command.arg("./runit.sh").env("PGOPTIONS", self.plan).current_dir(&self.dir);
         let (text, _) = process::run(&mut command, None)?;
         let after = cluster.reading()?;
         let line = text.lines().find(|line| line.starts_with("DBNAME:"));
@@ -171,11 +161,7 @@ impl Pgio {
         if selects == 0.0 {
             bail!("pgio did nothing: {line}");
         }
-        Ok(Ran {
-            delta: after.since(&before),
-            selects,
-            line,
-        })
+        Ok(Ran { delta: after.since(&before), selects, line })
     }
 }
 
@@ -206,13 +192,7 @@ pub(super) struct Case {
 impl Case {
     /// Two schemas with one session each.
     pub(super) fn of(options: &Options) -> Self {
-        Self {
-            run_s: options.size(6, 2),
-            schemas: 2,
-            threads: 1,
-            work_unit: 64,
-            scale: options.size(16_384, 2_048),
-        }
+        Self { run_s: options.size(6, 2), schemas: 2, threads: 1, work_unit: 64, scale: options.size(16_384, 2_048) }
     }
 }
 

@@ -43,24 +43,14 @@ impl Cluster {
         let Some(programs) = find_programs()? else {
             return Ok(None);
         };
-        let cluster = Self {
-            programs,
-            dir: parent.join("pg"),
-            running: None,
-        };
+        let cluster = Self { programs, dir: parent.join("pg"), running: None };
         let socket = cluster.dir.join(format!(".s.PGSQL.{PORT}"));
         if socket.as_os_str().len() >= SOCKET_PATH_MAX {
-            bail!(
-                "{} is too long for a socket: name a shorter --dir",
-                socket.display()
-            );
+            bail!("{} is too long for a socket: name a shorter --dir", socket.display());
         }
         std::fs::create_dir_all(&cluster.dir)?;
         if is_root()? {
-            process::run(
-                Command::new("chown").arg("postgres").arg(&cluster.dir),
-                None,
-            )?;
+            process::run(Command::new("chown").arg("postgres").arg(&cluster.dir), None)?;
         }
         let mut command = as_server_user(&cluster.programs.join("initdb"))?;
         command
@@ -111,10 +101,8 @@ impl Cluster {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        let made = self.query_in(
-            "postgres",
-            &format!("select count(*) from pg_database where datname = '{DATABASE}'"),
-        )?;
+        let made =
+            self.query_in("postgres", &format!("select count(*) from pg_database where datname = '{DATABASE}'"))?;
         if made == "0" {
             self.query_in("postgres", &format!("create database {DATABASE}"))?;
         }
@@ -153,16 +141,11 @@ impl Cluster {
     /// server when it has ended: the reading waits until that has happened.
     pub(super) fn reading(&self) -> Result<Reading> {
         std::thread::sleep(Duration::from_millis(1200));
-        let text = self.query(&format!(
-            "select blks_hit, blks_read from pg_stat_database where datname = '{DATABASE}'"
-        ))?;
+        let text =
+            self.query(&format!("select blks_hit, blks_read from pg_stat_database where datname = '{DATABASE}'"))?;
         let mut numbers = text.split('|').map(str::parse::<f64>);
         let mut next = || -> Result<f64> { Ok(numbers.next().context("a column")??) };
-        Ok(Reading {
-            hits: next()?,
-            reads: next()?,
-            cpu_s: self.cpu_s()?,
-        })
+        Ok(Reading { hits: next()?, reads: next()?, cpu_s: self.cpu_s()? })
     }
 
     /// User and system time of the children that the postmaster has waited for.
@@ -171,13 +154,7 @@ impl Cluster {
         let text = std::fs::read_to_string(format!("/proc/{}/stat", child.id()))?;
         // The name of the program may hold blanks; it ends with the last bracket.
         let (_, rest) = text.rsplit_once(')').context("/proc/PID/stat")?;
-        let ticks = |index: usize| -> Result<f64> {
-            Ok(rest
-                .split_whitespace()
-                .nth(index)
-                .context("stat")?
-                .parse()?)
-        };
+        let ticks = |index: usize| -> Result<f64> { Ok(rest.split_whitespace().nth(index).context("stat")?.parse()?) };
         // cutime and cstime, in ticks of 10 ms on every Linux we run on.
         Ok((ticks(13)? + ticks(14)?) / 100.0)
     }
@@ -189,9 +166,7 @@ impl Cluster {
     fn stop(&mut self) {
         if let Some(mut child) = self.running.take() {
             // SIGINT is PostgreSQL's fast shutdown. The child is the postmaster itself.
-            let _ = Command::new("kill")
-                .args(["-INT", &child.id().to_string()])
-                .status();
+            let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
             let _ = child.wait();
         }
     }
@@ -219,11 +194,7 @@ pub(super) struct Reading {
 impl Reading {
     /// The increase.
     pub(super) fn since(&self, before: &Self) -> Self {
-        Self {
-            hits: self.hits - before.hits,
-            reads: self.reads - before.reads,
-            cpu_s: self.cpu_s - before.cpu_s,
-        }
+        Self { hits: self.hits - before.hits, reads: self.reads - before.reads, cpu_s: self.cpu_s - before.cpu_s }
     }
 }
 
@@ -237,10 +208,7 @@ fn find_programs() -> Result<Option<PathBuf>> {
         return Ok(Some(dir));
     }
     let mut found: Vec<(u32, PathBuf)> = Vec::new();
-    for entry in std::fs::read_dir("/usr/lib/postgresql")
-        .into_iter()
-        .flatten()
-    {
+    for entry in std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten() {
         let entry = entry?;
         let version = entry.file_name().to_string_lossy().parse().unwrap_or(0);
         let dir = entry.path().join("bin");

@@ -25,10 +25,7 @@ pub(super) struct Given {
 impl Given {
     pub(super) fn new(words: &[String], invocation: &Invocation, files: Vec<String>) -> Self {
         let quoted: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
-        let global = invocation
-            .global_options
-            .iter()
-            .map(|given| ("global", "global", given));
+        let global = invocation.global_options.iter().map(|given| ("global", "global", given));
         let own = invocation.jobs.iter().flat_map(|job| {
             let each = job.given.iter();
             each.map(|given| (job.name.as_str(), job.origin.as_str(), given))
@@ -37,10 +34,7 @@ impl Given {
             command: format!("assay {NAME} {}\n", quoted.join(" ")),
             files,
             label: invocation.output.label.clone(),
-            settings: global
-                .chain(own)
-                .map(|(job, origin, given)| setting(job, origin, given))
-                .collect(),
+            settings: global.chain(own).map(|(job, origin, given)| setting(job, origin, given)).collect(),
         }
     }
 
@@ -58,11 +52,7 @@ impl Given {
 }
 
 fn setting(job: &str, origin: &str, (name, value): &spec::Given) -> SettingLine {
-    SettingLine {
-        name: format!("{job}.{name}"),
-        value: value.clone().unwrap_or_default(),
-        origin: origin.to_owned(),
-    }
+    SettingLine { name: format!("{job}.{name}"), value: value.clone().unwrap_or_default(), origin: origin.to_owned() }
 }
 
 /// What the record says beside the measurements.
@@ -81,11 +71,7 @@ pub(super) fn labels(given: &Given, id: String, started: String) -> RunData {
 }
 
 /// The record, its text, and fio's JSON with every bin.
-pub(super) fn write(
-    dir: &RunDir,
-    readings: &StorageReadings,
-    record: &Record,
-) -> Result<(), Failure> {
+pub(super) fn write(dir: &RunDir, readings: &StorageReadings, record: &Record) -> Result<(), Failure> {
     dir.write(RECORD, &record::json(record)?)?;
     dir.write(REPORT, &assay_report::text::render(record))?;
     crate::html::write_report(dir, record)?;

@@ -62,15 +62,9 @@ fn parse(words: &[String]) -> Result<(Invocation, Vec<String>), Failure> {
         text
     };
     let (read_file, stdin) = (here.read_file, here.stdin);
-    let world = World {
-        read_file: &|path| keep(read_file(path)),
-        stdin: &|| keep(stdin()),
-        ..here
-    };
-    let invocation = language::parse(words, &world).map_err(|mistakes| Failure {
-        code: Code::Usage,
-        lines: mistakes.iter().map(ToString::to_string).collect(),
-    })?;
+    let world = World { read_file: &|path| keep(read_file(path)), stdin: &|| keep(stdin()), ..here };
+    let invocation = language::parse(words, &world)
+        .map_err(|mistakes| Failure { code: Code::Usage, lines: mistakes.iter().map(ToString::to_string).collect() })?;
     Ok((invocation, files.into_inner()))
 }
 
@@ -83,11 +77,7 @@ fn refused(error: EngineError) -> Failure {
     let failure = Failure::from(error);
     Failure {
         code: failure.code,
-        lines: failure
-            .lines
-            .iter()
-            .flat_map(|text| text.lines().map(str::to_owned))
-            .collect(),
+        lines: failure.lines.iter().flat_map(|text| text.lines().map(str::to_owned)).collect(),
     }
 }
 
@@ -120,10 +110,7 @@ fn perform(
     if let Some(place) = scratch.and_then(Path::parent) {
         ui::left_in(place);
     }
-    let dir = (!options.no_record)
-        .then(|| RunDir::create(place))
-        .transpose()
-        .inspect_err(|_| sink.discard())?;
+    let dir = (!options.no_record).then(|| RunDir::create(place)).transpose().inspect_err(|_| sink.discard())?;
     let stop = Stop::new();
     signals::watch(&stop)?;
     let started = jiff::Timestamp::now().to_string();
@@ -151,10 +138,7 @@ fn ours(readings: Box<dyn Measured>) -> Result<StorageReadings, Failure> {
     let readings: Box<dyn Any> = readings;
     match readings.downcast::<StorageMeasured>() {
         Ok(measured) => Ok(measured.0),
-        Err(_) => Err(Failure::new(
-            Code::Bug,
-            "the storage probe brought another probe's readings",
-        )),
+        Err(_) => Err(Failure::new(Code::Bug, "the storage probe brought another probe's readings")),
     }
 }
 
@@ -191,12 +175,7 @@ fn leave(
 
 /// The reports in all formats asked for, in fio's order, which is not the order of the words.
 /// The first says what runs; `record` is there at the end only.
-fn reports(
-    options: &OutputOptions,
-    readings: &StorageReadings,
-    record: Option<&Record>,
-    first: bool,
-) -> String {
+fn reports(options: &OutputOptions, readings: &StorageReadings, record: Option<&Record>, first: bool) -> String {
     let wants = |format| options.formats.contains(&format);
     let plus = wants(OutputFormat::JsonPlus);
     let normal = options.formats.is_empty() || wants(OutputFormat::Normal);
@@ -224,11 +203,7 @@ fn reports(
 
 /// What the shell is told of jobs that ran.
 fn code(readings: &StorageReadings, record: &Record, stop: &Stop) -> Code {
-    let failed: Vec<_> = readings
-        .clones
-        .iter()
-        .filter(|clone| clone.error != 0 || clone.errors_passed > 0)
-        .collect();
+    let failed: Vec<_> = readings.clones.iter().filter(|clone| clone.error != 0 || clone.errors_passed > 0).collect();
     for clone in &failed {
         let job = readings.jobs.get(clone.job).map_or("?", |job| &job.name);
         let mut what = clone.error_text.clone().unwrap_or_default();
@@ -244,10 +219,7 @@ fn code(readings: &StorageReadings, record: &Record, stop: &Stop) -> Code {
     }
     let void = assay_measure::identity::violated_exact(record);
     for identity in &void {
-        ui::say(&format!(
-            "error: the run is invalid: identity {} does not hold: {}",
-            identity.id, identity.rule
-        ));
+        ui::say(&format!("error: the run is invalid: identity {} does not hold: {}", identity.id, identity.rule));
     }
     let invalid = record.run.verdict == "invalid";
     if invalid && failed.is_empty() {
@@ -258,11 +230,7 @@ fn code(readings: &StorageReadings, record: &Record, stop: &Stop) -> Code {
     if stop.requested() {
         return Code::Interrupted;
     }
-    let ended: u64 = readings
-        .clones
-        .iter()
-        .flat_map(|clone| clone.ways.iter().map(|way| way.ios))
-        .sum();
+    let ended: u64 = readings.clones.iter().flat_map(|clone| clone.ways.iter().map(|way| way.ios)).sum();
     match (failed.is_empty(), ended) {
         (true, _) if void.is_empty() && !invalid => Code::Good,
         // Not one I/O got through: it is the target that cannot serve.

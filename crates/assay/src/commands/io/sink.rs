@@ -31,12 +31,7 @@ impl Sink {
         let Some(path) = path else {
             return Ok(Self::Stdout);
         };
-        let refuse = |why: &str| {
-            Err(Failure::output(format!(
-                "--output={}: {why}",
-                path.display()
-            )))
-        };
+        let refuse = |why: &str| Err(Failure::output(format!("--output={}: {why}", path.display())));
         let made = match fs::metadata(path) {
             Ok(about) if about.is_dir() => return refuse("is a directory; name a new file in it"),
             Ok(about) if about.file_type().is_block_device() => {
@@ -52,16 +47,8 @@ impl Sink {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
             Err(error) => return Err(cannot(path, &error)),
         };
-        let file = File::options()
-            .write(true)
-            .create_new(made)
-            .open(path)
-            .map_err(|error| cannot(path, &error))?;
-        Ok(Self::File {
-            path: path.to_path_buf(),
-            file: Mutex::new(file),
-            made,
-        })
+        let file = File::options().write(true).create_new(made).open(path).map_err(|error| cannot(path, &error))?;
+        Ok(Self::File { path: path.to_path_buf(), file: Mutex::new(file), made })
     }
 
     /// Prints a report.
@@ -71,18 +58,14 @@ impl Sink {
             Self::File { path, file, .. } => {
                 // A thread that panicked in here left at worst half a report.
                 let mut file = file.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-                file.write_all(text.as_bytes())
-                    .and_then(|()| file.flush())
-                    .map_err(|error| cannot(path, &error))
+                file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(|error| cannot(path, &error))
             }
         }
     }
 
     /// Takes a file away that was made for reports that never came.
     pub(super) fn discard(&self) {
-        if let Self::File {
-            path, made: true, ..
-        } = self
+        if let Self::File { path, made: true, .. } = self
             && fs::metadata(path).is_ok_and(|about| about.len() == 0)
         {
             let _ = fs::remove_file(path);

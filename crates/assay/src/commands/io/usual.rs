@@ -57,10 +57,7 @@ pub(super) fn expanded(words: &[String]) -> (Vec<String>, Option<PathBuf>) {
 
 /// Measures with the scratch file marked for as long as it is there: a killed one leaves it, and the next one here
 /// names it.
-pub(super) fn marked<T>(
-    scratch: Option<&Path>,
-    measure: impl FnOnce() -> Result<T, Failure>,
-) -> Result<T, Failure> {
+pub(super) fn marked<T>(scratch: Option<&Path>, measure: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     let Some(file) = scratch else {
         return measure();
     };
@@ -89,13 +86,7 @@ mod tests {
         assert!(scratch.is_some_and(|file| file.starts_with(&place)));
         assert!(words[0].starts_with(&format!("--filename={place}/")));
         assert!(words.iter().any(|word| word == "--runtime=1"));
-        assert_eq!(
-            words
-                .iter()
-                .filter(|word| word.starts_with("--name="))
-                .count(),
-            2
-        );
+        assert_eq!(words.iter().filter(|word| word.starts_with("--name=")).count(), 2);
         for kept in [&["job.fio"][..], &["--name=a", place.as_str()], &[]] {
             let kept: Vec<String> = kept.iter().map(|word| (*word).to_owned()).collect();
             assert_eq!(expanded(&kept), (kept, None));

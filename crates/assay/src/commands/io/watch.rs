@@ -62,9 +62,7 @@ impl<'a> Watch<'a> {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // A thread that panicked while it held the line spoils nothing but the line.
-        self.state
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 

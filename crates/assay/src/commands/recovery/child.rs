@@ -44,11 +44,7 @@ impl Told {
     fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_ascii_whitespace().map(str::parse);
         let mut next = || words.next()?.ok();
-        Some(Self {
-            at_ns: next()?,
-            commits: next()?,
-            age_bytes: next()?,
-        })
+        Some(Self { at_ns: next()?, commits: next()?, age_bytes: next()? })
     }
 }
 
@@ -68,10 +64,7 @@ impl Load {
         time: Duration,
     ) -> Result<Self, Failure> {
         let cannot = |error: std::io::Error| {
-            Failure::new(
-                Code::Unusable,
-                format!("cannot start the process to be killed: {error}"),
-            )
+            Failure::new(Code::Unusable, format!("cannot start the process to be killed: {error}"))
         };
         let mut command = Command::new(std::env::current_exe().map_err(cannot)?);
         command.arg("recovery-load");
@@ -104,12 +97,7 @@ impl Load {
                 }
             }
         });
-        Ok(Self {
-            child,
-            lines,
-            gate: None,
-            told: Vec::new(),
-        })
+        Ok(Self { child, lines, gate: None, told: Vec::new() })
     }
 
     /// Waits until its sessions begin; false if a stop was requested before.
@@ -141,10 +129,9 @@ impl Load {
                 Ok(())
             }
             Err(RecvTimeoutError::Timeout) => Ok(()),
-            Err(RecvTimeoutError::Disconnected) => Err(Failure::new(
-                Code::Unusable,
-                "the process to be killed ended by itself; its own message is above",
-            )),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(Failure::new(Code::Unusable, "the process to be killed ended by itself; its own message is above"))
+            }
         }
     }
 
@@ -162,17 +149,11 @@ impl Load {
         let load_s = self.elapsed().as_secs_f64();
         self.end();
         let after_a_second = self.told.iter().find(|told| told.at_ns >= 900_000_000);
-        let rate = after_a_second
-            .zip(self.told.last())
-            .and_then(|(first, last)| {
-                let ns = last.at_ns.checked_sub(first.at_ns).filter(|ns| *ns > 0)?;
-                Some((last.commits - first.commits) as f64 * 1e9 / ns as f64)
-            });
-        Seen {
-            load_s,
-            commits_per_s: rate,
-            age_bytes: self.age_bytes(),
-        }
+        let rate = after_a_second.zip(self.told.last()).and_then(|(first, last)| {
+            let ns = last.at_ns.checked_sub(first.at_ns).filter(|ns| *ns > 0)?;
+            Some((last.commits - first.commits) as f64 * 1e9 / ns as f64)
+        });
+        Seen { load_s, commits_per_s: rate, age_bytes: self.age_bytes() }
     }
 
     fn end(&mut self) {
@@ -201,20 +182,10 @@ pub(crate) fn load(args: &RecoveryLoadArgs) -> Result<Code, Failure> {
     let plan = perform::plan(&mut configured, &data)?;
     let stop = Stop::new();
     let bar = progress::Bytes::new();
-    let engine = configured.target.open(
-        &configured.location,
-        &plan,
-        &configured.settings,
-        &stop,
-        &bar,
-    )?;
+    let engine = configured.target.open(&configured.location, &plan, &configured.settings, &stop, &bar)?;
     drop(bar);
     let engine = Journaled::new(engine, Some(args.journal.clone()));
-    let options = Options {
-        host: false,
-        calibrate: false,
-        ..Options::default()
-    };
+    let options = Options { host: false, calibrate: false, ..Options::default() };
     let clock = Clock::real();
     execute(&plan, &engine, &clock, &stop, &mut Teller, options)
         .map(|_| Code::Good)
@@ -229,12 +200,7 @@ impl Observer for Teller {
 
     fn snapshot(&mut self, mark: Mark, now: &Snapshot) {
         let commits = now.stats.get(USER_COMMITS).unwrap_or(0);
-        let age = now
-            .stats
-            .gauges
-            .get("checkpoint_age_bytes")
-            .copied()
-            .unwrap_or(0);
+        let age = now.stats.gauges.get("checkpoint_age_bytes").copied().unwrap_or(0);
         if matches!(mark, Mark::Gate | Mark::Second) {
             // Nobody reads it any more only when it is about to be killed.
             let _ = ui::product(&format!("{} {commits} {age}\n", now.at_ns));

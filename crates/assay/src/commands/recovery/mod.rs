@@ -91,14 +91,7 @@ pub(super) fn recovery(args: &RecoveryArgs) -> Result<Code, Failure> {
             plan.schemas
         )));
     }
-    let bench = Bench {
-        args,
-        configured,
-        plan,
-        stop,
-        time,
-        log_block_bytes: 0,
-    };
+    let bench = Bench { args, configured, plan, stop, time, log_block_bytes: 0 };
     bench.kill_all(&distances, rto, &place)
 }
 
@@ -154,11 +147,7 @@ fn distances(args: &RecoveryArgs, configured: &Configured) -> Result<Vec<u64>, F
     Ok(distances)
 }
 
-fn dry_run(
-    args: &RecoveryArgs,
-    configured: &Configured,
-    distances: &[u64],
-) -> Result<Code, Failure> {
+fn dry_run(args: &RecoveryArgs, configured: &Configured, distances: &[u64]) -> Result<Code, Failure> {
     let url = configured.shown();
     let sizes: Vec<String> = distances.iter().map(|bytes| units::size(*bytes)).collect();
     let lines = [
@@ -197,8 +186,7 @@ impl Bench<'_> {
         let killed = self.kill_each(distances, &journal, &mut info);
         // It is gone after each kill; a mark whose journal could not be removed stays with it.
         if !journal.exists() {
-            mark.take_away()
-                .map_err(|error| rundir::cannot(&journal, &error))?;
+            mark.take_away().map_err(|error| rundir::cannot(&journal, &error))?;
         }
         if info.steps.is_empty() {
             dir.discard();
@@ -210,12 +198,7 @@ impl Bench<'_> {
     }
 
     /// The kills, with the journal removed after each.
-    fn kill_each(
-        &self,
-        distances: &[u64],
-        journal: &Path,
-        info: &mut RecoveryInfo,
-    ) -> Result<(), Failure> {
+    fn kill_each(&self, distances: &[u64], journal: &Path, info: &mut RecoveryInfo) -> Result<(), Failure> {
         for (index, distance) in distances.iter().enumerate() {
             if self.stop.requested() {
                 break;
@@ -240,9 +223,7 @@ impl Bench<'_> {
         let begun = load.wait_for_gate(&self.stop)?;
         while begun && !self.stop.requested() {
             load.look()?;
-            let aged = load
-                .age_bytes()
-                .is_some_and(|age| age as f64 >= 0.8 * distance as f64);
+            let aged = load.age_bytes().is_some_and(|age| age as f64 >= 0.8 * distance as f64);
             let elapsed = load.elapsed();
             if elapsed >= self.time || (aged && elapsed >= LEAST_LOAD) {
                 break;
@@ -256,13 +237,10 @@ impl Bench<'_> {
         let mut step = RecoveryStep {
             distance_bytes: distance,
             load_s: Figure::decimal(seen.load_s),
-            old_commits_per_s: seen.commits_per_s.map_or_else(
-                || Figure::na("killed before its second second"),
-                Figure::decimal,
-            ),
-            age_at_kill_bytes: seen
-                .age_bytes
-                .map_or_else(|| Figure::na("not seen"), Figure::Count),
+            old_commits_per_s: seen
+                .commits_per_s
+                .map_or_else(|| Figure::na("killed before its second second"), Figure::decimal),
+            age_at_kill_bytes: seen.age_bytes.map_or_else(|| Figure::na("not seen"), Figure::Count),
             ..RecoveryStep::default()
         };
         self.recover(&mut step)?;
@@ -281,13 +259,7 @@ impl Bench<'_> {
     fn open(&self) -> Result<Box<dyn Engine>, Failure> {
         let bar = progress::Bytes::new();
         let configured = &self.configured;
-        Ok(configured.target.open(
-            &configured.location,
-            &self.plan,
-            &configured.settings,
-            &self.stop,
-            &bar,
-        )?)
+        Ok(configured.target.open(&configured.location, &self.plan, &configured.settings, &self.stop, &bar)?)
     }
 
     /// Opens what the kill left, which recovers it, and closes it for the audit.
@@ -298,9 +270,8 @@ impl Bench<'_> {
         step.open_s = seconds(clock.now_ns() - begun);
         let facts = engine.facts();
         engine.close()?;
-        let figure = |name: &str| {
-            fact(&facts, name).map_or_else(|| Figure::na("nothing was recovered"), Figure::decimal)
-        };
+        let figure =
+            |name: &str| fact(&facts, name).map_or_else(|| Figure::na("nothing was recovered"), Figure::decimal);
         step.replayed_bytes = figure("recovered_redo_bytes");
         step.replay_mb_per_s = figure("replay_mb_per_s");
         step.blocks_read_count = figure("recovery_blocks_read");
@@ -316,23 +287,13 @@ impl Bench<'_> {
         let expected = Mutex::new(Expected::of(&entries));
         let rows = |schema: u32, key: u64, stamp: Option<u64>| {
             // A thread that panicked ends the audit by its join.
-            let mut expected = expected
-                .lock()
-                .unwrap_or_else(|poisoned| poisoned.into_inner());
+            let mut expected = expected.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             expected.see(schema, key, stamp);
         };
         let bar = progress::Bytes::new();
         let configured = &self.configured;
-        configured.target.audit(
-            &configured.location,
-            &configured.settings,
-            &self.stop,
-            &bar,
-            &rows,
-        )?;
-        let expected = expected
-            .into_inner()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        configured.target.audit(&configured.location, &configured.settings, &self.stop, &bar, &rows)?;
+        let expected = expected.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
         let found = expected.found();
         step.acknowledged_count = found.acknowledged;
         step.lost_count = found.lost;
@@ -347,17 +308,8 @@ impl Bench<'_> {
         let engine = Journaled::new(self.open()?, None);
         let wanted = step.old_commits_per_s.value().map(|rate| BACK * rate);
         let stop = Stop::new();
-        let mut watcher = Watcher {
-            engine: &engine,
-            wanted,
-            stop: &stop,
-            all: &self.stop,
-        };
-        let options = Options {
-            host: false,
-            calibrate: false,
-            ..Options::default()
-        };
+        let mut watcher = Watcher { engine: &engine, wanted, stop: &stop, all: &self.stop };
+        let options = Options { host: false, calibrate: false, ..Options::default() };
         let clock = Clock::real();
         let ran = execute(&self.plan, &engine, &clock, &stop, &mut watcher, options);
         ran.map_err(|error| Failure::new(Code::Unusable, error.to_string()))?;
@@ -376,13 +328,7 @@ impl Bench<'_> {
     }
 
     /// Writes the record and prints the product.
-    fn leave(
-        &self,
-        dir: &RunDir,
-        info: RecoveryInfo,
-        started: String,
-        facts: Vec<Fact>,
-    ) -> Result<Code, Failure> {
+    fn leave(&self, dir: &RunDir, info: RecoveryInfo, started: String, facts: Vec<Fact>) -> Result<Code, Failure> {
         let settings = &self.configured.settings;
         let id = dir.path().file_name().unwrap_or_default().to_string_lossy();
         let run = RunData {
@@ -400,9 +346,8 @@ impl Bench<'_> {
         };
         let record = assay_native::crash::build(&run, info);
         let faces = Faces::of(record)?;
-        let written = dir
-            .write("config/effective", &config::slob_conf(settings))
-            .and_then(|()| record::write(dir, &faces));
+        let written =
+            dir.write("config/effective", &config::slob_conf(settings)).and_then(|()| record::write(dir, &faces));
         answer::product(&faces, self.args.format, dir.path())?;
         written?;
         ui::say(&format!("record: {}", dir.path().display()));
@@ -431,9 +376,7 @@ impl Observer for Watcher<'_> {
     fn phase(&mut self, _name: &str) {}
 
     fn snapshot(&mut self, _mark: Mark, _now: &Snapshot) {
-        let back = self
-            .wanted
-            .is_some_and(|rate| self.engine.commits().reached(rate).is_some());
+        let back = self.wanted.is_some_and(|rate| self.engine.commits().reached(rate).is_some());
         if (back || self.all.requested()) && !self.stop.requested() {
             self.stop.request();
         }

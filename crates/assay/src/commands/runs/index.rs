@@ -46,11 +46,7 @@ fn listed(dir: &Path, run: &Entry, link: &dyn Fn(&Path) -> String) -> Listed {
 }
 
 /// Pages of comparisons and trends that lie beside the runs, by name.
-fn beside(
-    dir: &Path,
-    output: Option<&Path>,
-    link: &dyn Fn(&Path) -> String,
-) -> Vec<(String, String)> {
+fn beside(dir: &Path, output: Option<&Path>, link: &dyn Fn(&Path) -> String) -> Vec<(String, String)> {
     let is_ours = |path: &PathBuf| {
         let mut head = Vec::new();
         let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
@@ -60,20 +56,12 @@ fn beside(
     };
     let above = output.and_then(Path::parent);
     let above = above.filter(|above| above.as_os_str() != dir.as_os_str());
-    let files = [Some(dir), above]
-        .into_iter()
-        .flatten()
-        .flat_map(fs::read_dir);
+    let files = [Some(dir), above].into_iter().flatten().flat_map(fs::read_dir);
     let files = files.flatten().flatten().map(|entry| entry.path());
     let is_page = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "html");
     let mut pages: Vec<PathBuf> = files.filter(is_page).filter(is_ours).collect();
     pages.sort();
-    let name = |path: &PathBuf| {
-        path.file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned()
-    };
+    let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     pages.iter().map(|path| (link(path), name(path))).collect()
 }
 
@@ -81,22 +69,17 @@ fn beside(
 fn relative(from: &Path, to: &Path) -> String {
     let whole = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let (from, to) = (whole(from), whole(to));
-    let (from, to): (Vec<Component>, Vec<Component>) =
-        (from.components().collect(), to.components().collect());
+    let (from, to): (Vec<Component>, Vec<Component>) = (from.components().collect(), to.components().collect());
     let same = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
     let up = std::iter::repeat_n("..".to_owned(), from.len() - same);
-    let down = to[same..]
-        .iter()
-        .map(|part| escaped(&part.as_os_str().to_string_lossy()));
+    let down = to[same..].iter().map(|part| escaped(&part.as_os_str().to_string_lossy()));
     up.chain(down).collect::<Vec<_>>().join("/")
 }
 
 /// A name in a link: what has a meaning there is written by its number.
 fn escaped(name: &str) -> String {
     let byte = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-            char::from(byte).to_string()
-        }
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
         other => format!("%{other:02X}"),
     };
     name.bytes().map(byte).collect()

@@ -30,10 +30,7 @@ pub(super) fn chosen(catalogue: &Catalogue, which: &WhichArgs) -> Result<Vec<Ent
         until: at("--until", &which.until)?,
     };
     let entries = catalogue.entries.iter();
-    let mut chosen: Vec<Entry> = entries
-        .filter(|entry| filter.accepts(entry))
-        .cloned()
-        .collect();
+    let mut chosen: Vec<Entry> = entries.filter(|entry| filter.accepts(entry)).cloned().collect();
     // A directory named by -o sorts anywhere; time is what was asked for.
     chosen.sort_by(|a, b| (&a.started, &a.name).cmp(&(&b.started, &b.name)));
     let newest = which.limit.unwrap_or(usize::MAX);
@@ -46,18 +43,12 @@ fn known_kinds(catalogue: &Catalogue, which: &WhichArgs) -> Result<(), Failure> 
     let kinds = registry::kinds();
     let ours = kinds.iter().map(|kind| kind.name());
     let entries = catalogue.entries.iter().map(|entry| entry.kind.as_str());
-    let known: BTreeSet<&str> = ours
-        .chain(entries)
-        .chain([IMPORT, "repeat", "killed"])
-        .collect();
+    let known: BTreeSet<&str> = ours.chain(entries).chain([IMPORT, "repeat", "killed"]).collect();
     let unknown = |kind: &&String| !known.contains(kind.as_str());
     match which.kind.iter().find(unknown) {
         Some(kind) => {
             let known: Vec<&str> = known.into_iter().filter(|kind| !kind.is_empty()).collect();
-            Err(Failure::usage(format!(
-                "--kind {kind}: there is no such kind; the kinds are {}",
-                known.join(", ")
-            )))
+            Err(Failure::usage(format!("--kind {kind}: there is no such kind; the kinds are {}", known.join(", "))))
         }
         None => Ok(()),
     }
@@ -80,18 +71,12 @@ pub(super) fn list(
     if catalogue.entries.is_empty() {
         ui::say(&format!("{}: there are no runs", which.dir.display()));
     } else if entries.is_empty() {
-        ui::say(&format!(
-            "{}: none of {} runs matches",
-            which.dir.display(),
-            catalogue.entries.len()
-        ));
+        ui::say(&format!("{}: none of {} runs matches", which.dir.display(), catalogue.entries.len()));
     }
     let text = match format {
         ListFormat::Text => table(&which.dir, &entries, &columns),
         ListFormat::Json => {
-            let objects = entries
-                .iter()
-                .map(|entry| object(&which.dir, entry, &columns));
+            let objects = entries.iter().map(|entry| object(&which.dir, entry, &columns));
             plan_text::pretty(&Json::Array(objects.collect()))
         }
         ListFormat::Csv => csv(&which.dir, &entries, &columns),
@@ -125,9 +110,7 @@ fn dash(text: &str) -> String {
 type Column<'a> = (String, bool, Box<dyn Fn(&Entry) -> String + 'a>);
 
 fn table(dir: &Path, entries: &[Entry], metrics: &Columns) -> String {
-    let text = |head: &str, of: fn(&Entry) -> String| -> Column<'_> {
-        (head.to_owned(), false, Box::new(of))
-    };
+    let text = |head: &str, of: fn(&Entry) -> String| -> Column<'_> { (head.to_owned(), false, Box::new(of)) };
     let mut columns: Vec<Column<'_>> = vec![
         text("ID", |run| run.id.clone()),
         text("STARTED (UTC)", |run| dash(&run.started)),
@@ -142,10 +125,7 @@ fn table(dir: &Path, entries: &[Entry], metrics: &Columns) -> String {
         columns.push(text("TAGS", |run| dash(&run.tags.join(", "))));
     }
     if metrics.is_empty() {
-        let rate = |run: &Entry| {
-            run.ops_per_s
-                .map_or("n/a".to_owned(), |rate| units::fixed(rate, 1))
-        };
+        let rate = |run: &Entry| run.ops_per_s.map_or("n/a".to_owned(), |rate| units::fixed(rate, 1));
         columns.push(("OPS/S".to_owned(), true, Box::new(rate)));
     }
     for (key, values) in metrics {
@@ -162,25 +142,10 @@ fn table(dir: &Path, entries: &[Entry], metrics: &Columns) -> String {
 }
 
 fn aligned(entries: &[Entry], columns: &[Column<'_>]) -> String {
-    let mut rows = vec![
-        columns
-            .iter()
-            .map(|(head, ..)| head.clone())
-            .collect::<Vec<_>>(),
-    ];
-    rows.extend(
-        entries
-            .iter()
-            .map(|run| columns.iter().map(|(.., of)| of(run)).collect()),
-    );
-    let width = |column: usize| {
-        rows.iter()
-            .map(|row: &Vec<String>| row[column].chars().count())
-            .max()
-    };
-    let widths: Vec<usize> = (0..columns.len())
-        .map(|column| width(column).unwrap_or(0))
-        .collect();
+    let mut rows = vec![columns.iter().map(|(head, ..)| head.clone()).collect::<Vec<_>>()];
+    rows.extend(entries.iter().map(|run| columns.iter().map(|(.., of)| of(run)).collect()));
+    let width = |column: usize| rows.iter().map(|row: &Vec<String>| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..columns.len()).map(|column| width(column).unwrap_or(0)).collect();
     let mut out = String::new();
     for row in &rows {
         let cells = row.iter().zip(&widths).zip(columns);
@@ -207,9 +172,7 @@ fn workload(run: &Entry) -> String {
 
 /// The lines of a run's card that are known.
 pub(super) fn card(run: &Entry) -> Vec<(&'static str, String)> {
-    let rate = run
-        .ops_per_s
-        .map_or("n/a".to_owned(), |rate| units::fixed(rate, 1));
+    let rate = run.ops_per_s.map_or("n/a".to_owned(), |rate| units::fixed(rate, 1));
     let lines = [
         ("id", run.id.clone()),
         ("kind", run.kind.clone()),
@@ -220,18 +183,12 @@ pub(super) fn card(run: &Entry) -> Vec<(&'static str, String)> {
         ("tags", run.tags.join(", ")),
         ("host", run.host.clone()),
         ("assay", run.version.clone()),
-        (
-            "sessions",
-            run.sessions.map_or_else(String::new, |n| n.to_string()),
-        ),
+        ("sessions", run.sessions.map_or_else(String::new, |n| n.to_string())),
         ("seconds", run.elapsed_s.map_or_else(String::new, number)),
         ("ops/s", rate),
         ("verdict", run.verdict.clone()),
     ];
-    lines
-        .into_iter()
-        .filter(|(_, value)| !value.is_empty())
-        .collect()
+    lines.into_iter().filter(|(_, value)| !value.is_empty()).collect()
 }
 
 fn object(dir: &Path, run: &Entry, metrics: &Columns) -> Json {
@@ -266,15 +223,15 @@ fn object(dir: &Path, run: &Entry, metrics: &Columns) -> Json {
 }
 
 fn csv(dir: &Path, entries: &[Entry], metrics: &Columns) -> String {
-    let mut out = "id,kind,started,workload,engine,label,tags,host,version,sessions,elapsed_s,ops_per_s,verdict,path".to_owned();
+    let mut out =
+        "id,kind,started,workload,engine,label,tags,host,version,sessions,elapsed_s,ops_per_s,verdict,path".to_owned();
     for (key, _) in metrics {
         out.push(',');
         out.push_str(&field(key));
     }
     out.push('\n');
     for run in entries {
-        let decimal =
-            |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+        let decimal = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
         let mut cells = vec![
             field(&run.id),
             field(&run.kind),
@@ -292,11 +249,7 @@ fn csv(dir: &Path, entries: &[Entry], metrics: &Columns) -> String {
             field(&path_of(dir, run).display().to_string()),
         ];
         for (_, values) in metrics {
-            cells.push(decimal(
-                values
-                    .get(&run.number)
-                    .and_then(|value| value.as_ref().ok().copied()),
-            ));
+            cells.push(decimal(values.get(&run.number).and_then(|value| value.as_ref().ok().copied())));
         }
         out.push_str(&cells.join(","));
         out.push('\n');

@@ -8,16 +8,10 @@ use crate::ui;
 use std::path::Path;
 
 pub(super) fn tag(run: &str, words: &[String], dir: &Path) -> Result<Code, Failure> {
-    let changes: Vec<Change> = words
-        .iter()
-        .map(|word| Change::parse(word))
-        .collect::<Result<_, _>>()?;
+    let changes: Vec<Change> = words.iter().map(|word| Change::parse(word)).collect::<Result<_, _>>()?;
     let path = directory_of(&find(run, dir)?);
     if !Held::open(&path).is_ok_and(|held| is_ours(&held)) {
-        return Err(Failure::usage(format!(
-            "{} contains no run of assay; it is not tagged",
-            path.display()
-        )));
+        return Err(Failure::usage(format!("{} contains no run of assay; it is not tagged", path.display())));
     }
     let tags = match changes.is_empty() {
         true => tags_of(&path),

@@ -28,19 +28,10 @@ pub(super) fn trend(key: &str, which: &WhichArgs, format: TrendFormat) -> Result
             usual: None,
         })
     });
-    let trend = Trend {
-        points: point.collect(),
-        key: info.key,
-        name: info.name,
-        unit: info.unit,
-        better: info.better,
-    };
+    let trend = Trend { points: point.collect(), key: info.key, name: info.name, unit: info.unit, better: info.better };
     let trend = trend.with_usual();
     if trend.points.is_empty() {
-        ui::say(&format!(
-            "{}: no matching run has {key}",
-            which.dir.display()
-        ));
+        ui::say(&format!("{}: no matching run has {key}", which.dir.display()));
     }
     ui::product(&match format {
         TrendFormat::Text => trend.render(),

@@ -62,14 +62,7 @@ impl Axes {
         keep(axes.read_set(&args.settings.set));
         keep(axes.read_goal(args.p99.as_deref()));
         keep(axes.bounded());
-        if mistakes.is_empty() {
-            Ok(axes)
-        } else {
-            Err(Failure {
-                code: crate::exit::Code::Usage,
-                lines: mistakes,
-            })
-        }
+        if mistakes.is_empty() { Ok(axes) } else { Err(Failure { code: crate::exit::Code::Usage, lines: mistakes }) }
     }
 
     fn read_sessions(&mut self, text: &str) -> Result<(), String> {
@@ -90,9 +83,7 @@ impl Axes {
         let mut list = numbers("--cpus", text)?;
         list.sort_unstable();
         if let Some(most) = list.iter().find(|n| **n > allowed as u64) {
-            return Err(format!(
-                "--cpus {text}: {most} CPUs requested, but this process may use {allowed}"
-            ));
+            return Err(format!("--cpus {text}: {most} CPUs requested, but this process may use {allowed}"));
         }
         self.cpus = list.into_iter().map(|n| n as usize).collect();
         Ok(())
@@ -114,9 +105,7 @@ impl Axes {
                 return Err(format!("--set {set}: {twice} is in the list twice"));
             }
             if name == "SESSIONS" {
-                return Err(format!(
-                    "--set {set}: a sweep takes its sessions from --sessions"
-                ));
+                return Err(format!("--set {set}: a sweep takes its sessions from --sessions"));
             }
             if self.over.iter().any(|(other, _)| *other == name) {
                 return Err(format!("--set {set}: {name} has a list already"));
@@ -131,18 +120,14 @@ impl Axes {
             return Ok(());
         };
         if text.parse::<f64>().is_ok() {
-            return Err(format!(
-                "--p99 {text}: add the unit: --p99 {text}ms or --p99 {text}s"
-            ));
+            return Err(format!("--p99 {text}: add the unit: --p99 {text}ms or --p99 {text}s"));
         }
         match units::parse_duration_ns(text) {
             Ok(ns) if ns > 0 => {
                 self.goal_us = Some(ns as f64 / 1e3);
                 Ok(())
             }
-            Ok(_) => Err(format!(
-                "--p99 {text}: a goal of 0 cannot be kept; write, for example, --p99 5ms"
-            )),
+            Ok(_) => Err(format!("--p99 {text}: a goal of 0 cannot be kept; write, for example, --p99 5ms")),
             Err(error) => Err(format!("--p99 {text}: {error}; write --p99 5ms")),
         }
     }
@@ -155,18 +140,14 @@ impl Axes {
         };
         let steps = self.held().len().saturating_mul(loads);
         if steps > STEPS_MAX {
-            return Err(format!(
-                "{steps} steps: a sweep can have at most {STEPS_MAX}; shorten the lists"
-            ));
+            return Err(format!("{steps} steps: a sweep can have at most {STEPS_MAX}; shorten the lists"));
         }
         Ok(())
     }
 
     /// Whether a parameter of these names varies.
     pub(super) fn vary(&self, names: &[&str]) -> bool {
-        self.over
-            .iter()
-            .any(|(name, _)| names.contains(&name.as_str()))
+        self.over.iter().any(|(name, _)| names.contains(&name.as_str()))
     }
 
     /// Every combination of what is held along a curve, the first list changing slowest.
@@ -186,14 +167,8 @@ impl Axes {
                 .collect();
         }
         if !self.cpus.is_empty() {
-            let with = |held: &Held, cpus: usize| Held {
-                cpus: Some(cpus),
-                ..held.clone()
-            };
-            all = all
-                .iter()
-                .flat_map(|held| self.cpus.iter().map(move |cpus| with(held, *cpus)))
-                .collect();
+            let with = |held: &Held, cpus: usize| Held { cpus: Some(cpus), ..held.clone() };
+            all = all.iter().flat_map(|held| self.cpus.iter().map(move |cpus| with(held, *cpus))).collect();
         }
         all
     }
@@ -206,20 +181,14 @@ impl Axes {
 
     /// For the sweep's record.
     pub(super) fn listed(&self) -> Vec<Axis> {
-        let axis = |name: &str, values: Vec<String>| Axis {
-            name: name.to_owned(),
-            values,
-        };
+        let axis = |name: &str, values: Vec<String>| Axis { name: name.to_owned(), values };
         let sessions = match &self.sessions {
             Sessions::List(list) => list.iter().map(u64::to_string).collect(),
             Sessions::Auto(_) => vec!["auto".to_owned()],
         };
         let mut axes = vec![axis("sessions", sessions)];
         if !self.cpus.is_empty() {
-            axes.push(axis(
-                "cpus",
-                self.cpus.iter().map(usize::to_string).collect(),
-            ));
+            axes.push(axis("cpus", self.cpus.iter().map(usize::to_string).collect()));
         }
         let over = self.over.iter();
         axes.extend(over.map(|(name, values)| axis(name, values.clone())));
@@ -269,22 +238,16 @@ impl Held {
 
 /// Whether a comma in the parameter's value can only part the values of a list.
 fn takes_a_list(name: &str) -> bool {
-    let own = registry::TARGETS
-        .iter()
-        .chain(registry::OF_WORKLOADS)
-        .flat_map(|target| target.params());
+    let own = registry::TARGETS.iter().chain(registry::OF_WORKLOADS).flat_map(|target| target.params());
     let mut all = SLOB_PARAMS.iter().chain(own);
     all.any(|def| {
-        (def.name == name || def.aliases.contains(&name))
-            && !matches!(def.kind, ParamKind::Text | ParamKind::Secret)
+        (def.name == name || def.aliases.contains(&name)) && !matches!(def.kind, ParamKind::Text | ParamKind::Secret)
     })
 }
 
 fn twice<T: PartialEq + Clone>(values: &[T]) -> Option<T> {
     let mut earlier = values.iter().enumerate();
-    earlier
-        .find(|(at, value)| values[..*at].contains(value))
-        .map(|(_, value)| value.clone())
+    earlier.find(|(at, value)| values[..*at].contains(value)).map(|(_, value)| value.clone())
 }
 
 /// Whole numbers from 1, parted by commas, each once.
@@ -364,27 +327,15 @@ mod tests {
 
     #[test]
     fn every_mistake_is_told_at_once() {
-        let lines = read(&[
-            "--sessions",
-            "1,x",
-            "--cpus",
-            "100000",
-            "--set",
-            "UPDATE_PCT=5,5",
-            "--p99",
-            "soon",
-        ])
-        .expect_err("four mistakes");
+        let lines = read(&["--sessions", "1,x", "--cpus", "100000", "--set", "UPDATE_PCT=5,5", "--p99", "soon"])
+            .expect_err("four mistakes");
         assert_eq!(lines.len(), 4, "{lines:?}");
         for (args, part) in [
             (&["--sessions", "0"][..], "whole number of 1 or more"),
             (&["--sessions", "2,2"], "twice"),
             (&["--set", "UPDATE_PCT=5,"], "empty"),
             (&["--set", "SESSIONS=1,2"], "--sessions"),
-            (
-                &["--set", "UPDATE_PCT=1,2", "--set", "UPDATE_PCT=3,4"],
-                "already",
-            ),
+            (&["--set", "UPDATE_PCT=1,2", "--set", "UPDATE_PCT=3,4"], "already"),
             (&["--p99", "0ms"], "goal of 0"),
         ] {
             let lines = read(args).expect_err("a mistake");

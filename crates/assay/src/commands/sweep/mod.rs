@@ -32,8 +32,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
     let axes = Axes::read(args)?;
     let held = axes.held();
     let first = first_load(&axes);
-    let mut configured =
-        configure::configure(&args.settings_of(&axes), options(args, &held[0], first))?;
+    let mut configured = configure::configure(&args.settings_of(&axes), options(args, &held[0], first))?;
     configure::draw_seed(&mut configured.settings);
     if !configured.settings.text("TRACE").is_empty() {
         return Err(Failure::usage(
@@ -71,12 +70,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
         None => Some(perform::plan_prepare(&configured)?),
     };
     if args.dry_run {
-        return dry_run(
-            &running,
-            &configured,
-            &plan,
-            prepare.as_ref().map(|load| load.plan.as_slice()),
-        );
+        return dry_run(&running, &configured, &plan, prepare.as_ref().map(|load| load.plan.as_slice()));
     }
     signals::watch(&running.stop)?;
     // Refused now rather than measured on a server that was started with the first value.
@@ -92,19 +86,14 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
         running.data = perform::prepare(&configured, load, &running.stop)?;
     }
     running.server = Some(&configured);
-    let _shared = configured
-        .target
-        .share(&configured.location, &configured.settings)?;
+    let _shared = configured.target.share(&configured.location, &configured.settings)?;
     running.run()
 }
 
 impl SweepArgs {
     /// The settings without the lists.
     fn settings_of(&self, axes: &Axes) -> crate::cli::SettingArgs {
-        crate::cli::SettingArgs {
-            set: axes.set.clone(),
-            ..self.settings.clone()
-        }
+        crate::cli::SettingArgs { set: axes.set.clone(), ..self.settings.clone() }
     }
 }
 
@@ -140,8 +129,7 @@ fn under_way(axes: &Axes, configured: &Configured, id: String, seed: u64) -> Und
         seed,
         ..RunData::default()
     };
-    UnderWay::new(labels, configured.shown(), axes.listed(), axes.goal())
-        .doing(configured.target.operations())
+    UnderWay::new(labels, configured.shown(), axes.listed(), axes.goal()).doing(configured.target.operations())
 }
 
 /// A sweep under way.
@@ -165,8 +153,7 @@ impl Running<'_> {
     /// Settings and plan of one step.
     fn plan(&self, held: &Held, sessions: u64) -> Result<(Configured, Plan), Failure> {
         let settings = self.args.settings_of(self.axes);
-        let (mut configured, _) =
-            configure::configure_quietly(&settings, options(self.args, held, sessions))?;
+        let (mut configured, _) = configure::configure_quietly(&settings, options(self.args, held, sessions))?;
         configure::take_seed(&mut configured.settings, self.swept.seed());
         if let Some(server) = self.server {
             configured.use_server_of(server);
@@ -189,11 +176,7 @@ impl Running<'_> {
         for held in self.axes.held() {
             for sessions in self.known_loads() {
                 let (_, plan) = self.plan(&held, sessions).map_err(|failure| Failure {
-                    lines: failure
-                        .lines
-                        .iter()
-                        .map(|line| format!("{}: {line}", held.text(sessions)))
-                        .collect(),
+                    lines: failure.lines.iter().map(|line| format!("{}: {line}", held.text(sessions))).collect(),
                     ..failure
                 })?;
                 first.get_or_insert(plan);
@@ -243,19 +226,13 @@ impl Running<'_> {
     fn step(&mut self, dir: &RunDir, held: &Held, sessions: u64) -> Result<bool, Failure> {
         let number = self.swept.steps().len() as u64 + 1;
         let begun = Instant::now();
-        ui::say(&format!(
-            "step {number} of {}: {}",
-            self.ahead(number),
-            held.text(sessions)
-        ));
+        ui::say(&format!("step {number} of {}: {}", self.ahead(number), held.text(sessions)));
         let directory = held.directory(number, sessions);
         let place = Place {
             step: number,
             directory: directory.display().to_string(),
             sessions,
-            cpus: held
-                .cpus
-                .map_or_else(|| Figure::na("not confined"), |cpus| (cpus as u64).into()),
+            cpus: held.cpus.map_or_else(|| Figure::na("not confined"), |cpus| (cpus as u64).into()),
             over: held.over.clone(),
         };
         let mut found = None;
@@ -311,10 +288,7 @@ impl Running<'_> {
     }
 
     fn limits(&self, max_load: u64) -> auto::Limits {
-        auto::Limits {
-            max_load,
-            goal_us: self.axes.goal_us,
-        }
+        auto::Limits { max_load, goal_us: self.axes.goal_us }
     }
 
     fn perform(
@@ -326,23 +300,13 @@ impl Running<'_> {
     ) -> Result<Code, Failure> {
         let _confined = held.cpus.map(Confined::to).transpose()?;
         let (configured, plan) = self.plan(held, sessions)?;
-        perform::perform(
-            &configured,
-            &plan,
-            &self.stop,
-            rundir::new_id(),
-            place.to_path_buf(),
-            deliver,
-        )
+        perform::perform(&configured, &plan, &self.stop, rundir::new_id(), place.to_path_buf(), deliver)
     }
 
     /// The record of the steps so far, and its faces.
     fn faces(&self, incomplete: bool) -> Result<Faces, Failure> {
         let verdict = match (self.stop.requested(), incomplete) {
-            (true, _) => Verdict::Incomplete(format!(
-                "stopped on request after {} step(s)",
-                self.swept.steps().len()
-            )),
+            (true, _) => Verdict::Incomplete(format!("stopped on request after {} step(s)", self.swept.steps().len())),
             (false, true) => Verdict::Incomplete(PENDING.to_owned()),
             (false, false) => Verdict::Complete,
         };
@@ -359,12 +323,7 @@ fn told(step: &Step, per_s: &str) -> String {
         Some(us) => units::duration((us * 1e3) as u64),
         None => "n/a".to_owned(),
     };
-    format!(
-        "{}: {} {per_s}, p99 {p99}, steady: {}",
-        step.verdict,
-        units::fixed(rate, 1),
-        step.steady.state
-    )
+    format!("{}: {} {per_s}, p99 {p99}, steady: {}", step.verdict, units::fixed(rate, 1), step.steady.state)
 }
 
 /// What would be run, and about how long it would take.
@@ -377,23 +336,12 @@ fn dry_run(
     let held = running.axes.held();
     let loads = running.known_loads();
     let automatic = matches!(running.axes.sessions, Sessions::Auto(_));
-    let steps = held.len() as u64
-        * if automatic {
-            AUTO_STEPS
-        } else {
-            loads.len() as u64
-        };
+    let steps = held.len() as u64 * if automatic { AUTO_STEPS } else { loads.len() as u64 };
     let each_ns = plan.warmup_ns + plan.run_time_ns + BETWEEN_NS;
     let listed: Vec<String> = held
         .iter()
         .flat_map(|held| loads.iter().map(move |load| held.text(*load)))
-        .map(|text| {
-            if automatic {
-                format!("from {text}")
-            } else {
-                text
-            }
-        })
+        .map(|text| if automatic { format!("from {text}") } else { text })
         .collect();
     let text = match running.args.format {
         Product::Json => {
@@ -411,10 +359,8 @@ fn dry_run(
         }
         Product::Answer | Product::Full => {
             let about = if automatic { "about " } else { "" };
-            let mut out = format!(
-                "Sweep of {about}{steps} steps, about {} in all\n\n",
-                units::duration(steps * each_ns)
-            );
+            let mut out =
+                format!("Sweep of {about}{steps} steps, about {} in all\n\n", units::duration(steps * each_ns));
             for text in listed {
                 out.push_str(&format!("  {text}\n"));
             }

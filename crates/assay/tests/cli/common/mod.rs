@@ -10,16 +10,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Settings that make a data set small enough for a test: about 100 MiB, half a second to load.
-pub(crate) const SMALL: &[&str] = &[
-    "--set",
-    "SCALE=2000",
-    "--set",
-    "REDO_LOG_MB=32",
-    "--set",
-    "UNDO_MB=8",
-    "--set",
-    "CACHE_MB=4",
-];
+pub(crate) const SMALL: &[&str] =
+    &["--set", "SCALE=2000", "--set", "REDO_LOG_MB=32", "--set", "UNDO_MB=8", "--set", "CACHE_MB=4"];
 
 /// A directory where the binary runs.
 pub(crate) struct Place {
@@ -37,19 +29,14 @@ impl Place {
     pub(crate) fn new() -> Self {
         // Below the build directory: the system's temporary directory may be memory.
         let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let dir = tempfile::Builder::new()
-            .prefix("assay-test-")
-            .tempdir_in(base)
-            .expect("a directory for the test");
+        let dir = tempfile::Builder::new().prefix("assay-test-").tempdir_in(base).expect("a directory for the test");
         Self { dir }
     }
 
     /// One with a small native data set.
     pub(crate) fn prepared(schemas: &str) -> Self {
         let place = Self::new();
-        place
-            .assay(&with(&["prepare", "-s", schemas], SMALL))
-            .code(0);
+        place.assay(&with(&["prepare", "-s", schemas], SMALL)).code(0);
         place
     }
 
@@ -102,10 +89,7 @@ impl Place {
     /// Whether the series of a run holds a snapshot with this mark.
     pub(crate) fn has_mark(&self, mark: &str) -> bool {
         let wanted = format!("\"mark\":\"{mark}\"");
-        let mut series = self
-            .files()
-            .into_iter()
-            .filter(|file| file.ends_with("series.jsonl"));
+        let mut series = self.files().into_iter().filter(|file| file.ends_with("series.jsonl"));
         series.any(|file| {
             let text = std::fs::read_to_string(self.path(&file)).unwrap_or_default();
             text.contains(&wanted)
@@ -174,11 +158,7 @@ impl Started {
     pub(crate) fn until(mut self, what: &str, seen: impl Fn() -> bool) -> Self {
         let begun = Instant::now();
         while !seen() {
-            let over = self
-                .child()
-                .try_wait()
-                .expect("its state is known")
-                .is_some();
+            let over = self.child().try_wait().expect("its state is known").is_some();
             if over || begun.elapsed() > LONGEST {
                 let ran = self.ended();
                 panic!("no {what} came; stdout:\n{}\nstderr:\n{}", ran.out, ran.err);
@@ -208,10 +188,7 @@ impl Started {
         if hung {
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
         }
-        let output = reader
-            .join()
-            .expect("the reader ends")
-            .expect("its output is read");
+        let output = reader.join().expect("the reader ends").expect("its output is read");
         let ran = ran(output);
         assert!(!hung, "it hung; stdout:\n{}\nstderr:\n{}", ran.out, ran.err);
         ran
@@ -241,11 +218,7 @@ fn ran(output: Output) -> Ran {
 impl Ran {
     /// Asserts the exit code, showing what was said otherwise.
     pub(crate) fn code(self, code: i32) -> Self {
-        assert_eq!(
-            self.code, code,
-            "stdout:\n{}\nstderr:\n{}",
-            self.out, self.err
-        );
+        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.out, self.err);
         self
     }
 
@@ -265,10 +238,7 @@ impl Ran {
 
     /// The lines of stderr that are errors.
     pub(crate) fn errors(&self) -> Vec<&str> {
-        self.err
-            .lines()
-            .filter(|line| line.starts_with("error: "))
-            .collect()
+        self.err.lines().filter(|line| line.starts_with("error: ")).collect()
     }
 }
 

@@ -13,13 +13,8 @@ use std::thread::JoinHandle;
 /// Begins what must not be seen anywhere else.
 const SECRET: &str = "the canary sings";
 /// Names that mean something to a server and its keeper; each is also a file of the canary's.
-pub(crate) const NAMES: &[&str] = &[
-    "server.log",
-    "data",
-    "data/postgresql.conf",
-    "data/postmaster.pid",
-    "data/PG_VERSION",
-];
+pub(crate) const NAMES: &[&str] =
+    &["server.log", "data", "data/postgresql.conf", "data/postmaster.pid", "data/PG_VERSION"];
 
 /// Files of root's that nobody else may read, and that nothing may change.
 pub(crate) struct Canary {
@@ -30,9 +25,7 @@ impl Canary {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
         for name in NAMES {
-            let file = dir
-                .path()
-                .join(Path::new(name).file_name().expect("a name"));
+            let file = dir.path().join(Path::new(name).file_name().expect("a name"));
             // Lines as a server's log and pid file have them: whoever reads one finds what he looks for.
             let text = format!("FATAL:  {SECRET}\n2\n3\n4\n5\n6\n7\nready   \n");
             if *name != "data" {
@@ -47,10 +40,7 @@ impl Canary {
     fn behind(&self, name: &str) -> PathBuf {
         match name {
             "data" => self.dir.path().to_path_buf(),
-            _ => self
-                .dir
-                .path()
-                .join(name.rsplit('/').next().expect("a name")),
+            _ => self.dir.path().join(name.rsplit('/').next().expect("a name")),
         }
     }
 
@@ -94,12 +84,7 @@ pub(crate) struct Neighbour {
 
 impl Neighbour {
     /// Begins, as this user and group, with one of [`NAMES`] in every directory of a server below `base`.
-    pub(crate) fn start(
-        user: (u32, u32),
-        base: &Path,
-        canary: &Canary,
-        (name, way): (&str, Way),
-    ) -> Self {
+    pub(crate) fn start(user: (u32, u32), base: &Path, canary: &Canary, (name, way): (&str, Way)) -> Self {
         let over = Arc::<AtomicBool>::default();
         let swaps = Arc::<AtomicU64>::default();
         let (is_over, count) = (Arc::clone(&over), Arc::clone(&swaps));
@@ -117,11 +102,7 @@ impl Neighbour {
                 }
             }
         });
-        Self {
-            over,
-            swaps,
-            thread: Some(thread),
-        }
+        Self { over, swaps, thread: Some(thread) }
     }
 
     /// How often a name was swapped so far.

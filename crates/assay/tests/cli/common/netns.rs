@@ -30,11 +30,7 @@ fn run(program: &str, words: &[&str]) -> Result<(), String> {
     let done = Command::new(program).args(words).output();
     match done {
         Ok(done) if done.status.success() => Ok(()),
-        Ok(done) => Err(format!(
-            "{program} {}: {}",
-            words.join(" "),
-            String::from_utf8_lossy(&done.stderr).trim()
-        )),
+        Ok(done) => Err(format!("{program} {}: {}", words.join(" "), String::from_utf8_lossy(&done.stderr).trim())),
         Err(error) => Err(format!("{program}: {error}")),
     }
 }
@@ -45,10 +41,7 @@ impl Pair {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = |side: &str| format!("as{side}{}x{number}", std::process::id());
-        let pair = Self {
-            client: name("c"),
-            server: name("s"),
-        };
+        let pair = Self { client: name("c"), server: name("s") };
         match pair.made() {
             Ok(()) => Some(pair),
             Err(why) => {
@@ -62,18 +55,13 @@ impl Pair {
         let (client, server) = (self.client.as_str(), self.server.as_str());
         ip(&["netns", "add", client])?;
         ip(&["netns", "add", server])?;
-        let pair = [
-            "link", "add", "veth0", "netns", client, "type", "veth", "peer", "name", "veth0",
-            "netns", server,
-        ];
+        let pair = ["link", "add", "veth0", "netns", client, "type", "veth", "peer", "name", "veth0", "netns", server];
         ip(&pair)?;
         for (name, address) in [(client, CLIENT), (server, SERVER)] {
             let with_bits = format!("{address}/24");
             ip(&["-n", name, "addr", "add", &with_bits, "dev", "veth0"])?;
             let six = format!("fd77::{}/64", &address[address.len() - 1..]);
-            ip(&[
-                "-n", name, "-6", "addr", "add", &six, "dev", "veth0", "nodad",
-            ])?;
+            ip(&["-n", name, "-6", "addr", "add", &six, "dev", "veth0", "nodad"])?;
             ip(&["-n", name, "link", "set", "lo", "up"])?;
             ip(&["-n", name, "link", "set", "veth0", "up"])?;
         }
@@ -82,15 +70,7 @@ impl Pair {
 
     /// Shapes what the first machine sends (`tbf rate 100mbit ...`, `netem delay 10ms`); whether the kernel can.
     pub(crate) fn shape(&self, words: &str) -> bool {
-        let mut all = vec![
-            "-n",
-            self.client.as_str(),
-            "qdisc",
-            "replace",
-            "dev",
-            "veth0",
-            "root",
-        ];
+        let mut all = vec!["-n", self.client.as_str(), "qdisc", "replace", "dev", "veth0", "root"];
         all.extend(words.split(' '));
         match run("tc", &all) {
             Ok(()) => true,
@@ -147,9 +127,7 @@ impl Pair {
     /// Whether a program on the second machine listens on a TCP port.
     pub(crate) fn listens(&self, port: u16) -> bool {
         let filter = format!("sport = :{port}");
-        let shown = Command::new("ip")
-            .args(["netns", "exec", &self.server, "ss", "-Hltn", &filter])
-            .output();
+        let shown = Command::new("ip").args(["netns", "exec", &self.server, "ss", "-Hltn", &filter]).output();
         shown.is_ok_and(|done| !done.stdout.is_empty())
     }
 }

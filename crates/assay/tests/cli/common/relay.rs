@@ -60,10 +60,7 @@ impl Relay {
         let lost = Arc::new(AtomicU64::new(0));
         let (counted, control) = (Arc::clone(&lost), Arc::clone(&self.control));
         std::thread::spawn(move || {
-            let (back, answered) = (
-                near.try_clone().expect("a copy"),
-                far.try_clone().expect("a copy"),
-            );
+            let (back, answered) = (near.try_clone().expect("a copy"), far.try_clone().expect("a copy"));
             let client = Arc::new(Mutex::new(None));
             let (known, over) = (Arc::clone(&client), Arc::clone(&control));
             std::thread::spawn(move || {
@@ -196,8 +193,7 @@ fn a_relay_delays_stalls_and_cuts() {
     assert!(there_and_back() >= Duration::from_millis(40));
     relay.stall(true);
     client.write_all(b"x").expect("taken");
-    far.set_read_timeout(Some(Duration::from_millis(200)))
-        .expect("set");
+    far.set_read_timeout(Some(Duration::from_millis(200))).expect("set");
     assert!(far.read(&mut [0]).is_err(), "nothing comes through");
     relay.stall(false);
     far.set_read_timeout(None).expect("set");

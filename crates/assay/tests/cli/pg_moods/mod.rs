@@ -42,23 +42,12 @@ const MALFORMED: &str = "does not follow the protocol";
 const CLOSED: &str = "closed the connection without a message";
 const BAD_SCRAM: &str = "does not follow SCRAM-SHA-256";
 
-const fn mood(
-    name: &'static str,
-    at: At,
-    act: fn(&mut Talk) -> std::io::Result<()>,
-    said: &'static str,
-) -> Mood {
+const fn mood(name: &'static str, at: At, act: fn(&mut Talk) -> std::io::Result<()>, said: &'static str) -> Mood {
     let url = match at {
         At::Tls => "&sslmode=require",
         _ => PLAIN,
     };
-    Mood {
-        name,
-        at,
-        act,
-        url,
-        said,
-    }
+    Mood { name, at, act, url, said }
 }
 
 /// All of them.
@@ -93,18 +82,8 @@ pub(crate) const MOODS: &[Mood] = &[
         |talk| talk.say(b"E\0\0\0\x10SERROR\0\0"),
         "not a PostgreSQL server",
     ),
-    mood(
-        "injects plain text before TLS",
-        At::Tls,
-        |talk| talk.say(b"SR\0\0\0\x08\0\0\0\0Z\0\0\0\x05I"),
-        "TLS with",
-    ),
-    mood(
-        "trickles its login",
-        At::Login,
-        |talk| talk.trickle(b"N\0\0\x40\0", b'x'),
-        NO_ANSWER,
-    ),
+    mood("injects plain text before TLS", At::Tls, |talk| talk.say(b"SR\0\0\0\x08\0\0\0\0Z\0\0\0\x05I"), "TLS with"),
+    mood("trickles its login", At::Login, |talk| talk.trickle(b"N\0\0\x40\0", b'x'), NO_ANSWER),
     mood(
         "claims a message of 2 GB",
         At::Login,
@@ -117,36 +96,16 @@ pub(crate) const MOODS: &[Mood] = &[
         |talk| talk.say(b"R\xff\xff\xff\xff\0\0\0\0"),
         "claims 4294967295 bytes",
     ),
-    mood(
-        "claims a message shorter than its length",
-        At::Login,
-        |talk| talk.say(b"R\0\0\0\x03"),
-        "claims 3 bytes",
-    ),
+    mood("claims a message shorter than its length", At::Login, |talk| talk.say(b"R\0\0\0\x03"), "claims 3 bytes"),
     mood(
         "claims 16 MB and sends nothing of it",
         At::Login,
         |talk| talk.say(b"R\0\xff\xff\xff").and_then(|()| talk.silence()),
         NO_ANSWER,
     ),
-    mood(
-        "floods its login with notices",
-        At::Login,
-        |talk| talk.for_ever(&notice()),
-        TOO_MUCH,
-    ),
-    mood(
-        "floods its login with parameters",
-        At::Login,
-        Talk::parameters,
-        TOO_MUCH,
-    ),
-    mood(
-        "is ready without letting anybody in",
-        At::Login,
-        |talk| talk.say(READY),
-        NOT_HERE,
-    ),
+    mood("floods its login with notices", At::Login, |talk| talk.for_ever(&notice()), TOO_MUCH),
+    mood("floods its login with parameters", At::Login, Talk::parameters, TOO_MUCH),
+    mood("is ready without letting anybody in", At::Login, |talk| talk.say(READY), NOT_HERE),
     mood(
         "asks for the password twice",
         At::Login,
@@ -160,30 +119,12 @@ pub(crate) const MOODS: &[Mood] = &[
     mood(
         "asks for a way that nobody knows",
         At::Login,
-        |talk| {
-            talk.send(b'R', &[0, 0, 0, 99])
-                .and_then(|()| talk.silence())
-        },
+        |talk| talk.send(b'R', &[0, 0, 0, 99]).and_then(|()| talk.silence()),
         "authentication method 99",
     ),
-    mood(
-        "has SCRAM count to 2^31",
-        At::Login,
-        |talk| talk.scram("more", "c2FsdHNhbHQ=", "2147483648"),
-        BAD_SCRAM,
-    ),
-    mood(
-        "has SCRAM with a nonce of its own",
-        At::Login,
-        |talk| talk.scram("", "c2FsdHNhbHQ=", "4096"),
-        BAD_SCRAM,
-    ),
-    mood(
-        "has SCRAM with a salt that is none",
-        At::Login,
-        |talk| talk.scram("more", "!", "4096"),
-        BAD_SCRAM,
-    ),
+    mood("has SCRAM count to 2^31", At::Login, |talk| talk.scram("more", "c2FsdHNhbHQ=", "2147483648"), BAD_SCRAM),
+    mood("has SCRAM with a nonce of its own", At::Login, |talk| talk.scram("", "c2FsdHNhbHQ=", "4096"), BAD_SCRAM),
+    mood("has SCRAM with a salt that is none", At::Login, |talk| talk.scram("more", "!", "4096"), BAD_SCRAM),
     mood(
         "lets in before SCRAM has proved anything",
         At::Login,
@@ -227,26 +168,15 @@ pub(crate) const MOODS: &[Mood] = &[
         At::Query,
         |talk| {
             talk.describe(1)?;
-            talk.for_ever(&message(
-                b'D',
-                &[&[0, 1, 0, 0, 0, 100][..], &[b'x'; 100]].concat(),
-            ))
+            talk.for_ever(&message(b'D', &[&[0, 1, 0, 0, 0, 100][..], &[b'x'; 100]].concat()))
         },
         TOO_MUCH,
     ),
-    mood(
-        "has notices without end",
-        At::Query,
-        |talk| talk.for_ever(&notice()),
-        TOO_MUCH,
-    ),
+    mood("has notices without end", At::Query, |talk| talk.for_ever(&notice()), TOO_MUCH),
     mood(
         "returns a row of nothing known",
         At::Query,
-        |talk| {
-            talk.send(b'D', &[0, 1, 0, 0, 0, 1, b'1'])
-                .and_then(|()| talk.silence())
-        },
+        |talk| talk.send(b'D', &[0, 1, 0, 0, 0, 1, b'1']).and_then(|()| talk.silence()),
         MALFORMED,
     ),
     mood(
@@ -272,10 +202,7 @@ pub(crate) const MOODS: &[Mood] = &[
     mood(
         "describes 65535 columns and names one",
         At::Query,
-        |talk| {
-            talk.send(b'T', &[&[255, 255][..], b"a\0", &[0; 18]].concat())
-                .and_then(|()| talk.silence())
-        },
+        |talk| talk.send(b'T', &[&[255, 255][..], b"a\0", &[0; 18]].concat()).and_then(|()| talk.silence()),
         MALFORMED,
     ),
     mood(
@@ -284,12 +211,7 @@ pub(crate) const MOODS: &[Mood] = &[
         |talk| talk.send(b'Z', b"Q").and_then(|()| talk.silence()),
         MALFORMED,
     ),
-    mood(
-        "wants rows by COPY",
-        At::Query,
-        |talk| talk.send(b'G', &[0, 0, 0]).and_then(|()| talk.silence()),
-        NOT_HERE,
-    ),
+    mood("wants rows by COPY", At::Query, |talk| talk.send(b'G', &[0, 0, 0]).and_then(|()| talk.silence()), NOT_HERE),
     mood(
         "hangs up within a row",
         At::Query,
@@ -299,24 +221,9 @@ pub(crate) const MOODS: &[Mood] = &[
         },
         CLOSED,
     ),
-    mood(
-        "trickles a row",
-        At::Query,
-        |talk| talk.trickle(b"D\0\0\x40\0", b'x'),
-        "unfinished for 3 s",
-    ),
-    mood(
-        "falls silent",
-        At::Query,
-        Talk::silence,
-        "did not answer within 3 s, and a new connection did not",
-    ),
-    mood(
-        "dies with a word",
-        At::Query,
-        |talk| talk.fatal(),
-        "terminating connection",
-    ),
+    mood("trickles a row", At::Query, |talk| talk.trickle(b"D\0\0\x40\0", b'x'), "unfinished for 3 s"),
+    mood("falls silent", At::Query, Talk::silence, "did not answer within 3 s, and a new connection did not"),
+    mood("dies with a word", At::Query, |talk| talk.fatal(), "terminating connection"),
 ];
 
 /// The fake server; ends with the test's process.

@@ -51,10 +51,7 @@ impl Server {
         primary.start_again();
         std::fs::write(standby.data().join("standby.signal"), "").expect("written");
         let conf = standby.data().join("postgresql.auto.conf");
-        let follows = format!(
-            "primary_conninfo = 'host={} port={PORT} user=postgres'\n",
-            primary.dir.path().display()
-        );
+        let follows = format!("primary_conninfo = 'host={} port={PORT} user=postgres'\n", primary.dir.path().display());
         std::fs::write(conf, follows).expect("written");
         standby.started()
     }
@@ -62,27 +59,18 @@ impl Server {
     fn empty(settings: &[&str]) -> Option<Self> {
         let Some(programs) = find_programs() else {
             assert!(
-                std::env::var_os("ASSAY_REQUIRE_POSTGRES")
-                    .is_none_or(|versions| versions.is_empty()),
+                std::env::var_os("ASSAY_REQUIRE_POSTGRES").is_none_or(|versions| versions.is_empty()),
                 "no PostgreSQL server is installed"
             );
             announce("!! SKIPPED: a test of failures on PostgreSQL: no server is installed");
             return None;
         };
         // Short, for the socket's sake, and where the server's user can reach it.
-        let dir = tempfile::Builder::new()
-            .prefix("assay-test-")
-            .tempdir()
-            .expect("a directory for a server");
+        let dir = tempfile::Builder::new().prefix("assay-test-").tempdir().expect("a directory for a server");
         if is_root() {
             run(Command::new("chown").arg("postgres").arg(dir.path()));
         }
-        Some(Self {
-            programs,
-            dir,
-            settings: settings.iter().map(|&one| one.to_owned()).collect(),
-            child: None,
-        })
+        Some(Self { programs, dir, settings: settings.iter().map(|&one| one.to_owned()).collect(), child: None })
     }
 
     fn started(mut self) -> Self {
@@ -102,15 +90,9 @@ impl Server {
                 postgres.args(["-c", &setting]);
             }
             postgres.arg("-k").arg(self.dir.path()).args(["-p", PORT]);
-            let log = std::fs::File::options()
-                .create(true)
-                .append(true)
-                .open(self.dir.path().join("log"))
-                .expect("a log");
-            postgres
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(log);
+            let log =
+                std::fs::File::options().create(true).append(true).open(self.dir.path().join("log")).expect("a log");
+            postgres.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
             let mut child = postgres.spawn().expect("the server's program");
             while child.try_wait().expect("a child").is_none() {
                 if self.answers() {
@@ -163,14 +145,10 @@ impl Server {
         let Some(child) = &self.child else {
             return Vec::new();
         };
-        let first = rustix::process::Pid::from_child(child)
-            .as_raw_nonzero()
-            .get();
+        let first = rustix::process::Pid::from_child(child).as_raw_nonzero().get();
         let of = format!("/proc/{first}/task/{first}/children");
         let children = std::fs::read_to_string(of).unwrap_or_default();
-        let children = children
-            .split_whitespace()
-            .filter_map(|pid| pid.parse().ok());
+        let children = children.split_whitespace().filter_map(|pid| pid.parse().ok());
         std::iter::once(first).chain(children).collect()
     }
 
@@ -181,10 +159,7 @@ impl Server {
 
     /// The same as another role.
     pub(crate) fn url_of(&self, role: &str) -> String {
-        format!(
-            "postgres://{role}@/postgres?host={}",
-            self.dir.path().display()
-        )
+        format!("postgres://{role}@/postgres?host={}", self.dir.path().display())
     }
 
     /// Its socket.
@@ -306,20 +281,12 @@ impl Drop for Stranger<'_> {
 /// The newest of the system's packages, or what the environment names.
 fn find_programs() -> Option<PathBuf> {
     let named = std::env::var("ASSAY_PG_BIN").unwrap_or_default();
-    let mut places: Vec<PathBuf> = named
-        .split(':')
-        .filter(|part| !part.is_empty())
-        .map(PathBuf::from)
-        .collect();
+    let mut places: Vec<PathBuf> = named.split(':').filter(|part| !part.is_empty()).map(PathBuf::from).collect();
     for version in (13..=18).rev() {
         places.push(format!("/usr/lib/postgresql/{version}/bin").into());
         places.push(format!("/usr/pgsql-{version}/bin").into());
     }
-    let has_all = |dir: &PathBuf| {
-        ["postgres", "initdb"]
-            .iter()
-            .all(|name| dir.join(name).is_file())
-    };
+    let has_all = |dir: &PathBuf| ["postgres", "initdb"].iter().all(|name| dir.join(name).is_file());
     places.into_iter().find(has_all)
 }
 
@@ -352,10 +319,7 @@ fn run(command: &mut Command) {
 
 /// Past the harness, which keeps what a passing test prints to itself.
 fn announce(line: &str) {
-    if let Ok(mut stderr) = std::fs::File::options()
-        .append(true)
-        .open("/proc/self/fd/2")
-    {
+    if let Ok(mut stderr) = std::fs::File::options().append(true).open("/proc/self/fd/2") {
         // Whoever closed it does not want to know.
         let _ = writeln!(stderr, "{line}");
     }

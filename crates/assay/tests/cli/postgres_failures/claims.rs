@@ -15,17 +15,13 @@ fn prepared(settings: &[&str]) -> Option<(Server, String, Place)> {
     let server = Server::start(settings)?;
     let place = Place::new();
     let url = server.url();
-    place
-        .assay(&with(&["prepare", "--target", &url], SMALL))
-        .code(0);
+    place.assay(&with(&["prepare", "--target", &url], SMALL)).code(0);
     Some((server, url, place))
 }
 
 /// A paced run in the directory `name`, returned while it measures.
 fn measuring(place: &Place, url: &str, name: &str, seconds: &str) -> Started {
-    let args = [
-        "run", "--target", url, "-o", name, "--warmup", "0", "--time", seconds,
-    ];
+    let args = ["run", "--target", url, "-o", name, "--warmup", "0", "--time", seconds];
     let started = place.start(&with(&with(&args, SMALL), &set(PACED)));
     started.until("the window begins", || place.measures(name))
 }
@@ -37,9 +33,7 @@ fn record(place: &Place, name: &str) -> Value {
 fn told_of_another(record: &Value) -> bool {
     let warnings = record["warnings"].as_array().expect("warnings");
     let mut texts = warnings.iter().filter_map(Value::as_str);
-    texts.any(|text| {
-        text.contains("Another run used this data set") && text.contains("assay run since 20")
-    })
+    texts.any(|text| text.contains("Another run used this data set") && text.contains("assay run since 20"))
 }
 
 #[test]
@@ -48,17 +42,14 @@ fn destroy_prepare_and_check_under_a_paced_run_are_refused_and_the_data_set_stay
         return;
     };
     let running = measuring(&place, &url, "run", "12");
-    for command in [
-        &["destroy", "--target", &url][..],
-        &["check", "--target", &url],
-        &["prepare", "--target", &url, "-s", "2"],
-    ] {
+    for command in
+        [&["destroy", "--target", &url][..], &["check", "--target", &url], &["prepare", "--target", &url, "-s", "2"]]
+    {
         let refused = place.assay(command).code(3);
         let errors = refused.errors();
         assert_eq!(errors.len(), 1, "{}", refused.err);
         assert!(
-            errors[0].contains("in use by assay run since 20")
-                && errors[0].contains("server process"),
+            errors[0].contains("in use by assay run since 20") && errors[0].contains("server process"),
             "{}",
             errors[0]
         );
@@ -97,17 +88,12 @@ fn a_run_whose_claim_is_taken_away_is_invalid() {
     ]);
     assert!(ended.contains('t'), "{ended}");
     let ran = running.ended().code(4);
-    assert!(
-        ran.err.contains("the claim on the data set was lost"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("the claim on the data set was lost"), "{}", ran.err);
     assert_eq!(record(&place, "run")["run"]["verdict"], "invalid");
 }
 
 #[test]
-fn pages_that_a_run_added_to_its_tables_are_no_physical_reads_and_void_it_where_they_are_counted_so()
- {
+fn pages_that_a_run_added_to_its_tables_are_no_physical_reads_and_void_it_where_they_are_counted_so() {
     let Some((server, url, place)) = prepared(&["shared_buffers=256MB"]) else {
         return;
     };
@@ -117,40 +103,22 @@ fn pages_that_a_run_added_to_its_tables_are_no_physical_reads_and_void_it_where_
         .spawn()
         .expect("psql");
     let many = ["run", "--target", &url, "-o", "run", "--warmup", "0"];
-    let many = with(
-        &with(&many, SMALL),
-        &set(&["UPDATE_PCT=100", "WORK_LOOP=500"]),
-    );
+    let many = with(&with(&many, SMALL), &set(&["UPDATE_PCT=100", "WORK_LOOP=500"]));
     let ran = place.assay(&many);
     watcher.kill().expect("psql");
     watcher.wait().expect("psql");
     let record = record(&place, "run");
     let grew = record["warnings"].to_string();
-    assert!(
-        grew.contains("The tables of the data set grew from"),
-        "{grew}"
-    );
-    let version: u32 = server
-        .query(&["select current_setting('server_version_num')::int / 10000"])
-        .trim()
-        .parse()
-        .expect("a number");
+    assert!(grew.contains("The tables of the data set grew from"), "{grew}");
+    let version: u32 =
+        server.query(&["select current_setting('server_version_num')::int / 10000"]).trim().parse().expect("a number");
     if version < 16 {
         let ran = ran.code(4);
-        assert!(
-            ran.err
-                .contains("counts a page that it adds to a table as read"),
-            "{}",
-            ran.err
-        );
+        assert!(ran.err.contains("counts a page that it adds to a table as read"), "{}", ran.err);
         assert_eq!(record["run"]["verdict"], "invalid");
     } else {
         ran.code(0);
     }
     let checked = place.assay(&["check", "--target", &url]).code(3);
-    assert!(
-        checked.err.contains("VACUUM (FULL, FREEZE, ANALYZE)"),
-        "{}",
-        checked.err
-    );
+    assert!(checked.err.contains("VACUUM (FULL, FREEZE, ANALYZE)"), "{}", checked.err);
 }

@@ -27,10 +27,7 @@ fn advice_r02_is_silent_on_idle_cpus_and_on_full_ones_without_a_queue() {
 
 fn capped(value: &str) -> Record {
     let mut record = record();
-    record.host.facts.push(Fact {
-        name: "io_cap_vda_read_iops".to_owned(),
-        value: value.to_owned(),
-    });
+    record.host.facts.push(Fact { name: "io_cap_vda_read_iops".to_owned(), value: value.to_owned() });
     record
 }
 
@@ -38,17 +35,12 @@ fn capped(value: &str) -> Record {
 fn advice_r12_fires_within_three_percent_of_a_cap() {
     // The frozen run reads 6000 a second.
     let said = fires(&capped("6100 by blkio throttle of /load"), "R12");
-    assert!(
-        said.text.contains("blkio throttle of /load"),
-        "{}",
-        said.text
-    );
+    assert!(said.text.contains("blkio throttle of /load"), "{}", said.text);
     // The other limit is the one that is used up: both at once are no pin.
     let mut both = capped("6000 by io.max of /load");
-    both.host.facts.push(Fact {
-        name: "io_cap_vda_read_bytes".to_owned(),
-        value: "50000000 by io.max of /load".to_owned(),
-    });
+    both.host
+        .facts
+        .push(Fact { name: "io_cap_vda_read_bytes".to_owned(), value: "50000000 by io.max of /load".to_owned() });
     is_silent(&both, "R12");
 }
 
@@ -68,11 +60,7 @@ fn advice_r21_fires_on_steal_throttling_and_a_hole_in_the_account() {
     assert!(fires(&capped, "R21").text.contains("throttled"));
     let mut hole = record();
     cpu(&mut hole, "idle", 20.0);
-    assert!(
-        fires(&hole, "R21")
-            .text
-            .contains("missing from the account")
-    );
+    assert!(fires(&hole, "R21").text.contains("missing from the account"));
 }
 
 #[test]
@@ -88,9 +76,5 @@ fn advice_r02_of_an_import_judges_by_the_load() {
     assert!(lacks(&record, "R2"));
     record.os.load_end = vec![235.0.into()];
     let said = fires(&record, "R2");
-    assert!(
-        said.text.contains("99.7 % busy, load 14.7 per CPU"),
-        "{}",
-        said.text
-    );
+    assert!(said.text.contains("99.7 % busy, load 14.7 per CPU"), "{}", said.text);
 }

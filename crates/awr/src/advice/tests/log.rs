@@ -4,16 +4,8 @@ use super::*;
 
 #[test]
 fn advice_r06_fires_with_the_log_s_figures() {
-    let said = fires(
-        &waiting("log buffer space", WaitClass::Configuration, 20_000, 1000),
-        "R6",
-    );
-    assert!(
-        said.text
-            .contains("53,248 bytes per write, 1.00 commits per write."),
-        "{}",
-        said.text
-    );
+    let said = fires(&waiting("log buffer space", WaitClass::Configuration, 20_000, 1000), "R6");
+    assert!(said.text.contains("53,248 bytes per write, 1.00 commits per write."), "{}", said.text);
 }
 
 #[test]
@@ -63,12 +55,7 @@ fn advice_r20_is_silent_on_a_standard_update_on_heavy_and_on_few_rows() {
     is_silent(&heavy, "R20");
     let mut few = record();
     total(&mut few, "redo_size_bytes", 12_800.0 * 2000.0);
-    few.driver.ops = vec![OpRow {
-        kind: "update".to_owned(),
-        count: 12_800,
-        rows_count: 12_800,
-        ..OpRow::default()
-    }];
+    few.driver.ops = vec![OpRow { kind: "update".to_owned(), count: 12_800, rows_count: 12_800, ..OpRow::default() }];
     is_silent(&few, "R20");
 }
 
@@ -77,20 +64,11 @@ fn advice_r07_rates_per_hour_need_a_quarter_of_an_hour() {
     let mut record = record();
     let mut switches = |seconds: f64, count: f64| {
         record.interval.elapsed_s = seconds.into();
-        record
-            .instance
-            .stats
-            .get_mut("redo_log_switches_count")
-            .unwrap()
-            .total = count.into();
+        record.instance.stats.get_mut("redo_log_switches_count").unwrap().total = count.into();
         record.clone()
     };
     assert!(lacks(&switches(899.0, 8.0), "R7"));
     let said = fires(&switches(900.0, 8.0), "R7");
-    assert!(
-        said.text.contains("8 switches (32 per hour)"),
-        "{}",
-        said.text
-    );
+    assert!(said.text.contains("8 switches (32 per hour)"), "{}", said.text);
     is_silent(&switches(3600.0, 4.0), "R7");
 }

@@ -14,9 +14,7 @@ use crate::fixture;
 use crate::record::build;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{Identity, Instance, LayerRow, OpRow, RequestLayers, Truth};
-use assay_measure::snapshot::{
-    Actor, EventReading, Fact, Reading, RunData, SettingLine, WaitClass,
-};
+use assay_measure::snapshot::{Actor, EventReading, Fact, Reading, RunData, SettingLine, WaitClass};
 use assay_measure::stats;
 
 fn ids(record: &Record) -> Vec<String> {
@@ -36,10 +34,7 @@ fn fires(record: &Record, id: &str) -> Advice {
     let said = says(record, id);
     let said = said.unwrap_or_else(|| panic!("{id} is silent; {:?}", ids(record)));
     assert!(!said.evidence.is_empty(), "{id} has no evidence");
-    let known = said
-        .evidence
-        .values()
-        .all(|figure| figure.value().is_some());
+    let known = said.evidence.values().all(|figure| figure.value().is_some());
     assert!(known, "{id}: {:?}", said.evidence);
     said
 }
@@ -48,18 +43,12 @@ fn is_silent(record: &Record, id: &str) {
     assert_eq!(says(record, id), None);
     let lacking = unjudged(record);
     let prefix = format!("{id} ");
-    assert!(
-        !lacking.iter().any(|text| text.starts_with(&prefix)),
-        "{lacking:?}"
-    );
+    assert!(!lacking.iter().any(|text| text.starts_with(&prefix)), "{lacking:?}");
 }
 
 fn lacks(record: &Record, id: &str) -> bool {
     let prefix = format!("{id} ");
-    says(record, id).is_none()
-        && unjudged(record)
-            .iter()
-            .any(|text| text.starts_with(&prefix))
+    says(record, id).is_none() && unjudged(record).iter().any(|text| text.starts_with(&prefix))
 }
 
 /// The record of the frozen run.
@@ -96,20 +85,11 @@ fn cpu(record: &mut Record, name: &str, pct: f64) {
 }
 
 fn total(record: &mut Record, key: &str, total: f64) {
-    record
-        .instance
-        .stats
-        .get_mut(key)
-        .expect("a known key")
-        .total = total.into();
+    record.instance.stats.get_mut(key).expect("a known key").total = total.into();
 }
 
 fn set(record: &mut Record, name: &str, value: &str) {
-    record.plan.settings.push(SettingLine {
-        name: name.to_owned(),
-        value: value.to_owned(),
-        origin: "cli".to_owned(),
-    });
+    record.plan.settings.push(SettingLine { name: name.to_owned(), value: value.to_owned(), origin: "cli".to_owned() });
 }
 
 #[test]
@@ -125,29 +105,16 @@ fn the_frozen_run_is_storage_bound_with_two_populations_of_reads() {
 
 #[test]
 fn every_rule_of_one_run_is_here_once_and_in_order() {
-    let numbers: Vec<u32> = RULES
-        .iter()
-        .map(|rule| rule.id[1..].parse().unwrap())
-        .collect();
-    assert!(
-        numbers.windows(2).all(|pair| pair[0] < pair[1]),
-        "{numbers:?}"
-    );
-    assert!(
-        !["R9", "R10", "R11", "R24", "R28", "R29"]
-            .iter()
-            .any(|id| RULES.iter().any(|rule| rule.id == *id))
-    );
+    let numbers: Vec<u32> = RULES.iter().map(|rule| rule.id[1..].parse().unwrap()).collect();
+    assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "{numbers:?}");
+    assert!(!["R9", "R10", "R11", "R24", "R28", "R29"].iter().any(|id| RULES.iter().any(|rule| rule.id == *id)));
     assert_eq!(RULES.len(), 30 - 6);
 }
 
 fn layers(engine_us: f64, device_us: Option<f64>) -> Record {
     let mut record = record();
     let row = |us: Option<f64>| {
-        let mut row = LayerRow {
-            count: Figure::Count(1000),
-            ..LayerRow::default()
-        };
+        let mut row = LayerRow { count: Figure::Count(1000), ..LayerRow::default() };
         row.latency.avg_us = us.map_or_else(|| Figure::na("no device known"), Figure::Decimal);
         row
     };
@@ -166,10 +133,7 @@ fn nothing_fires_on_what_is_not_known() {
     for record in [Record::default(), build(&RunData::default())] {
         assert_eq!(advise(&record), []);
         let lacking = unjudged(&record);
-        assert!(
-            lacking.iter().any(|text| text.starts_with("R1 (DB time")),
-            "{lacking:?}"
-        );
+        assert!(lacking.iter().any(|text| text.starts_with("R1 (DB time")), "{lacking:?}");
     }
     assert!(found(&fixture::run()).contains(&"R3".to_owned()));
 }
@@ -181,10 +145,7 @@ fn what_could_not_be_judged_is_said_once_below_the_advice() {
     let text = crate::testing::text(&record);
     let lines = text.lines().filter(|line| line.contains("Not judged"));
     assert_eq!(lines.count(), 1);
-    assert!(
-        text.contains("R22 (device latency: no device known)"),
-        "{text}"
-    );
+    assert!(text.contains("R22 (device latency: no device known)"), "{text}");
 }
 
 fn imported(values: &[(&str, f64)]) -> Record {
@@ -195,10 +156,7 @@ fn imported(values: &[(&str, f64)]) -> Record {
         ..ImportedValue::default()
     };
     Record {
-        import: Some(ImportInfo {
-            values: values.iter().map(value).collect(),
-            ..ImportInfo::default()
-        }),
+        import: Some(ImportInfo { values: values.iter().map(value).collect(), ..ImportInfo::default() }),
         ..Record::default()
     }
 }

@@ -14,29 +14,19 @@ fn advice_r08_fires_with_both_modes() {
 #[test]
 fn advice_r08_is_silent_without_a_valley_between_the_modes() {
     let mut record = record();
-    let reads = record
-        .instance
-        .events
-        .iter_mut()
-        .find(|e| e.name == "db file sequential read");
+    let reads = record.instance.events.iter_mut().find(|e| e.name == "db file sequential read");
     reads.unwrap().hist_us = vec![0, 100, 90, 80, 5];
     is_silent(&record, "R8");
     assert_eq!(modes(&[0, 100, 90, 80, 5]), None);
     assert_eq!(modes(&[0, 100, 10, 30, 5]), Some((1, 2, 3)));
-    assert_eq!(
-        modes(&[0, 10_000, 0, 50, 0]),
-        None,
-        "half a percent is no mode"
-    );
+    assert_eq!(modes(&[0, 10_000, 0, 50, 0]), None, "half a percent is no mode");
     assert_eq!(modes(&[]), None);
 }
 
 #[test]
 fn advice_r08_sees_the_published_flash_tier() {
     // The buckets 64-128 us to 262-524 ms of a published histogram.
-    let published = [
-        533, 240_142, 7818, 949, 491, 1885, 3681, 2562, 257, 52, 3, 0, 1,
-    ];
+    let published = [533, 240_142, 7818, 949, 491, 1885, 3681, 2562, 257, 52, 3, 0, 1];
     assert_eq!(modes(&published), Some((1, 4, 6)));
 }
 
@@ -81,11 +71,7 @@ fn advice_r14_is_silent_on_a_narrow_distribution() {
 
 fn batched(prefetched: f64) -> Record {
     let mut record = waiting("db file parallel read", WaitClass::UserIo, 1000, 4000);
-    total(
-        &mut record,
-        "physical_reads_cache_prefetch_blocks",
-        prefetched,
-    );
+    total(&mut record, "physical_reads_cache_prefetch_blocks", prefetched);
     record
 }
 
@@ -108,11 +94,7 @@ fn advice_r18_fires_when_all_is_cached_and_when_some_is() {
     let reads = stats::PHYSICAL_READS_CACHE.name.to_owned();
     let same = run.begin.stats.counters[&reads].clone();
     run.end.stats.counters.insert(reads, same);
-    assert!(
-        fires(&build(&run), "R18")
-            .text
-            .contains("fits in the cache")
-    );
+    assert!(fires(&build(&run), "R18").text.contains("fits in the cache"));
     let mut some = record();
     some.checks.hit_measured_pct = Figure::Decimal(30.0);
     assert!(fires(&some, "R18").text.contains("understate"));
@@ -133,16 +115,8 @@ fn advice_r08_and_r18_read_what_an_import_printed() {
     event.db_time_pct = 60.0.into();
     event.hist_us = vec![0; 34];
     // Published histogram of bare metal, 128 us to 16.384 ms.
-    for (bucket, count) in [
-        (7, 533),
-        (8, 240_142),
-        (9, 7818),
-        (10, 949),
-        (11, 491),
-        (12, 1885),
-        (13, 3681),
-        (14, 2562),
-    ] {
+    for (bucket, count) in [(7, 533), (8, 240_142), (9, 7818), (10, 949), (11, 491), (12, 1885), (13, 3681), (14, 2562)]
+    {
         event.hist_us[bucket] = count;
     }
     record.instance.events = vec![event];
@@ -154,15 +128,8 @@ fn advice_r08_and_r18_read_what_an_import_printed() {
     record
         .instance
         .efficiency
-        .push(assay_measure::record::PercentRow {
-            name: "Buffer Hit %".to_owned(),
-            value_pct: 99.95.into(),
-        });
-    assert!(
-        fires(&record, "R18")
-            .text
-            .contains("make the buffer cache smaller")
-    );
+        .push(assay_measure::record::PercentRow { name: "Buffer Hit %".to_owned(), value_pct: 99.95.into() });
+    assert!(fires(&record, "R18").text.contains("make the buffer cache smaller"));
     // A database at work, whose hits are no fault.
     record.instance.events[0].db_time_pct = 40.0.into();
     is_silent(&record, "R18");

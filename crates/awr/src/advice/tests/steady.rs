@@ -25,20 +25,11 @@ fn advice_r25_fires_on_idle_sessions_with_the_corrected_rate_and_on_a_slow_start
     assert_eq!(said.severity, "high");
     assert_eq!(said.evidence["corrected_ops_per_s"], Figure::Decimal(125.0));
     let mut slow = record();
-    let inside = slow
-        .series
-        .in_window
-        .iter()
-        .position(|inside| *inside)
-        .unwrap();
+    let inside = slow.series.in_window.iter().position(|inside| *inside).unwrap();
     slow.series.metrics.get_mut("ops_count_per_s").unwrap()[inside] = Figure::Decimal(70.0);
     let said = fires(&slow, "R25");
     assert!(said.text.ends_with("Lengthen WARMUP."), "{}", said.text);
-    assert!(
-        !said.text.contains("corrected"),
-        "every session was active: {}",
-        said.text
-    );
+    assert!(!said.text.contains("corrected"), "every session was active: {}", said.text);
 }
 
 #[test]
@@ -97,10 +88,5 @@ fn advice_r30_names_what_an_import_contradicts_itself_in() {
     assert_eq!(says(&record, "R30"), None);
     record.integrity.push(identity("I31"));
     let said = fires(&record, "R30");
-    assert!(
-        said.text
-            .contains("an identity of printed figures is violated (I31)"),
-        "{}",
-        said.text
-    );
+    assert!(said.text.contains("an identity of printed figures is violated (I31)"), "{}", said.text);
 }

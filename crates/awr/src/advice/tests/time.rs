@@ -17,13 +17,7 @@ fn advice_r01_is_silent_on_a_run_that_waits() {
 #[test]
 fn advice_r03_fires_with_mean_p99_and_little() {
     let said = fires(&record(), "R3");
-    for name in [
-        "user_io_pct",
-        "busy_pct",
-        "read_avg_us",
-        "read_p99_us",
-        "little_sessions",
-    ] {
+    for name in ["user_io_pct", "busy_pct", "read_avg_us", "read_p99_us", "little_sessions"] {
         assert!(said.evidence.contains_key(name), "{name}");
     }
 }
@@ -64,10 +58,7 @@ fn advice_r1_reads_a_load_profile_that_stands_alone() {
 
 #[test]
 fn advice_r17_fires_on_waits_for_each_other() {
-    fires(
-        &waiting("buffer busy waits", WaitClass::Concurrency, 1000, 8000),
-        "R17",
-    );
+    fires(&waiting("buffer busy waits", WaitClass::Concurrency, 1000, 8000), "R17");
 }
 
 #[test]
@@ -79,11 +70,7 @@ fn advice_r17_is_silent_below_a_twentieth() {
 fn advice_r22_fires_when_the_device_took_less_than_half() {
     let said = fires(&layers(1000.0, Some(400.0)), "R22");
     assert_eq!(said.severity, "note");
-    assert!(
-        said.text.contains("1,000 us") && said.text.contains("900 us in the ring"),
-        "{}",
-        said.text
-    );
+    assert!(said.text.contains("1,000 us") && said.text.contains("900 us in the ring"), "{}", said.text);
     assert_eq!(fires(&layers(7400.0, Some(1080.0)), "R22").severity, "high");
 }
 
@@ -98,10 +85,10 @@ fn advice_r22_names_a_full_queue_of_the_device() {
     row.count = Figure::Count((230.0 * elapsed_s / 0.0024) as u64);
     record.driver.threads_count = 1;
     let mut with_room = |room: &str| {
-        record.plan.engine_facts.push(Fact {
-            name: "reads_in_flight_per_thread_max".to_owned(),
-            value: room.to_owned(),
-        });
+        record
+            .plan
+            .engine_facts
+            .push(Fact { name: "reads_in_flight_per_thread_max".to_owned(), value: room.to_owned() });
         let said = fires(&record, "R22").text;
         record.plan.engine_facts.pop();
         said

@@ -14,35 +14,22 @@ fn advice_r04_fires_and_names_blocked_submission_and_starved_writers() {
         ..EventRow::default()
     });
     let said = fires(&record, "R4");
-    assert!(
-        said.text.contains("lack CPU") && said.text.contains("submission blocks"),
-        "{}",
-        said.text
-    );
+    assert!(said.text.contains("lack CPU") && said.text.contains("submission blocks"), "{}", said.text);
 }
 
 #[test]
 fn advice_r04_is_silent_below_a_tenth_of_db_time() {
-    is_silent(
-        &waiting("free buffer waits", WaitClass::Configuration, 10_000, 100),
-        "R4",
-    );
+    is_silent(&waiting("free buffer waits", WaitClass::Configuration, 10_000, 100), "R4");
 }
 
 #[test]
 fn advice_r05_fires_on_the_timer_s_bucket() {
-    fires(
-        &waiting("free buffer waits", WaitClass::Configuration, 10_000, 1600),
-        "R5",
-    );
+    fires(&waiting("free buffer waits", WaitClass::Configuration, 10_000, 1600), "R5");
 }
 
 #[test]
 fn advice_r05_is_silent_on_other_durations() {
-    is_silent(
-        &waiting("free buffer waits", WaitClass::Configuration, 3_000, 4000),
-        "R5",
-    );
+    is_silent(&waiting("free buffer waits", WaitClass::Configuration, 3_000, 4000), "R5");
 }
 
 #[test]
@@ -85,15 +72,8 @@ fn advice_r27_fires_from_twenty_bytes_for_one() {
     record.checks.engine_write_bytes = Figure::Count(12_800 * 256 * 30);
     record.checks.device_write_bytes = Figure::Count(12_800 * 256 * 50);
     let said = fires(&record, "R27");
-    assert_eq!(
-        said.evidence["engine_bytes_per_changed_byte"],
-        Figure::Decimal(30.0)
-    );
-    assert!(
-        said.text.contains("the engine wrote 30.0 bytes"),
-        "{}",
-        said.text
-    );
+    assert_eq!(said.evidence["engine_bytes_per_changed_byte"], Figure::Decimal(30.0));
+    assert!(said.text.contains("the engine wrote 30.0 bytes"), "{}", said.text);
     assert_eq!(said.severity, "note");
 }
 
@@ -104,11 +84,7 @@ fn advice_r27_does_not_blame_the_run_for_what_others_wrote() {
     record.checks.device_write_bytes = Figure::Count(12_800 * 256 * 90);
     is_silent(&record, "R27");
     record.checks.engine_write_bytes = Figure::na("not counted");
-    assert!(
-        fires(&record, "R27")
-            .text
-            .contains("the devices wrote 90.0 bytes")
-    );
+    assert!(fires(&record, "R27").text.contains("the devices wrote 90.0 bytes"));
 }
 
 #[test]

@@ -91,20 +91,11 @@ fn cpu_beyond_the_sampled_is_flagged_and_never_a_negative_queue() {
 
 #[test]
 fn without_a_history_every_figure_is_na() {
-    let run = RunData {
-        activity: None,
-        ..fixture::run()
-    };
+    let run = RunData { activity: None, ..fixture::run() };
     let ash = build(&run).instance.ash;
-    assert_eq!(
-        ash.samples_count.reason(),
-        Some("unsupported: sessions were not sampled")
-    );
+    assert_eq!(ash.samples_count.reason(), Some("unsupported: sessions were not sampled"));
     assert_eq!(ash.db_time_s.value(), None);
-    let empty = RunData {
-        activity: Some(ActivityHistory::default()),
-        ..fixture::run()
-    };
+    let empty = RunData { activity: Some(ActivityHistory::default()), ..fixture::run() };
     assert_eq!(build(&empty).instance.ash.active_count.value(), None);
 }
 

@@ -4,12 +4,7 @@ use assay_measure::record::{Figure, Record, RequestLayers};
 use assay_measure::snapshot::RunData;
 
 fn row<'a>(record: &'a Record, request: &str) -> &'a RequestLayers {
-    record
-        .instance
-        .layers
-        .iter()
-        .find(|row| row.request == request)
-        .unwrap_or_else(|| panic!("no row {request}"))
+    record.instance.layers.iter().find(|row| row.request == request).unwrap_or_else(|| panic!("no row {request}"))
 }
 
 fn rounded(figure: &Figure) -> Option<f64> {
@@ -48,11 +43,7 @@ fn a_batched_wait_has_no_share_in_its_requests() {
     let write = row(&record, "data write");
     assert!(write.is_batched);
     assert_eq!(write.lost_above_syscall_pct.value(), None);
-    assert!(
-        write.notes[0].contains("25.0 requests"),
-        "{:?}",
-        write.notes
-    );
+    assert!(write.notes[0].contains("25.0 requests"), "{:?}", write.notes);
     // Their own time is still compared with the device.
     assert_eq!(write.lost_above_device_pct, write.lost_total_pct);
     assert!(write.lost_total_pct.value().is_some());
@@ -83,13 +74,7 @@ fn a_mixed_direction_gets_a_row_of_all_its_requests() {
     let single = row(&record, "single-block read");
     assert_eq!(single.lost_total_pct.value(), None);
     assert_eq!(rounded(&single.lost_above_syscall_pct), Some(4.0));
-    assert!(
-        record
-            .instance
-            .layers
-            .iter()
-            .all(|row| row.request != "all writes")
-    );
+    assert!(record.instance.layers.iter().all(|row| row.request != "all writes"));
 }
 
 #[test]
@@ -99,20 +84,10 @@ fn a_flush_belongs_to_the_time_of_the_writes() {
         disk.flushes += 200;
         disk.flush_ns += 10_220 * 100_000;
     }));
-    let mean = |record: &Record| {
-        row(record, "data write")
-            .device
-            .latency
-            .avg_us
-            .value()
-            .unwrap()
-    };
+    let mean = |record: &Record| row(record, "data write").device.latency.avg_us.value().unwrap();
     assert!((mean(&flushed) - mean(&plain) - 100.0).abs() < 0.1);
     let notes = &row(&flushed, "data write").notes;
-    assert!(
-        notes.iter().any(|note| note.contains("200 flushes")),
-        "{notes:?}"
-    );
+    assert!(notes.iter().any(|note| note.contains("200 flushes")), "{notes:?}");
 }
 
 #[test]
@@ -126,11 +101,7 @@ fn reads_from_the_page_cache_lose_nothing_to_a_device() {
     let read = row(&record, "single-block read");
     assert_eq!(read.lost_total_pct, Figure::na("page cache"));
     assert_eq!(read.device.count, Figure::Count(100));
-    assert!(
-        read.notes[0].contains("completed 100 read requests"),
-        "{:?}",
-        read.notes
-    );
+    assert!(read.notes[0].contains("completed 100 read requests"), "{:?}", read.notes);
     assert!(read.notes[0].contains("page cache"), "{:?}", read.notes);
 }
 
@@ -143,10 +114,7 @@ fn requests_of_others_are_shown_with_both_counts() {
     let read = row(&record, "single-block read");
     let note = &read.notes[0];
     assert!(note.contains("150000") && note.contains("120000"), "{note}");
-    assert!(
-        note.contains("other programs also use the device"),
-        "{note}"
-    );
+    assert!(note.contains("other programs also use the device"), "{note}");
     assert!(read.lost_total_pct.value().is_some());
 }
 
@@ -208,12 +176,8 @@ fn a_scan_is_given_in_both_units_and_with_its_cpu() {
     let mut run = fixture::run();
     let mib = 20 * 1000;
     for (snapshot, n) in [(&mut run.begin, 0), (&mut run.end, mib)] {
-        snapshot
-            .stats
-            .add(assay_measure::stats::TABLE_SCANS, n / 1000);
-        snapshot
-            .stats
-            .add(assay_measure::stats::SCAN_BLOCKS, n * 128);
+        snapshot.stats.add(assay_measure::stats::TABLE_SCANS, n / 1000);
+        snapshot.stats.add(assay_measure::stats::SCAN_BLOCKS, n * 128);
         snapshot.stats.io.push(assay_measure::snapshot::IoReading {
             function: "Direct Reads".to_owned(),
             file_type: "Data File".to_owned(),
@@ -224,14 +188,8 @@ fn a_scan_is_given_in_both_units_and_with_its_cpu() {
     }
     let record = build(&run);
     assert_eq!(record.instance.scan.scans_count, Figure::Count(20));
-    assert_eq!(
-        record.instance.scan.direct_requests_count,
-        Figure::Count(mib)
-    );
-    assert_eq!(
-        rounded(&record.instance.scan.direct_mib_per_s),
-        Some(1000.0)
-    );
+    assert_eq!(record.instance.scan.direct_requests_count, Figure::Count(mib));
+    assert_eq!(rounded(&record.instance.scan.direct_mib_per_s), Some(1000.0));
     assert_eq!(rounded(&record.instance.scan.direct_mb_per_s), Some(1048.6));
     let text = crate::testing::text(&record);
     assert!(text.contains("MiB/s (2^20)"), "{text}");

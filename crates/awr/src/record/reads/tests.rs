@@ -18,32 +18,15 @@ fn server(process: Option<f64>, device: Option<f64>) -> RunData {
             Some(process) => Reading::Count(share(process)),
             None => Reading::Na("denied: not the server's user".to_owned()),
         };
-        snapshot
-            .stats
-            .put(stats::SERVER_DEVICE_READ_BYTES, processes, "proc");
-        snapshot.stats.put(
-            stats::SERVER_READ_CALL_BYTES,
-            Reading::Count(engine),
-            "proc",
-        );
-        snapshot.stats.put(
-            stats::SERVER_READ_CALLS,
-            Reading::Count(engine / 8192),
-            "proc",
-        );
+        snapshot.stats.put(stats::SERVER_DEVICE_READ_BYTES, processes, "proc");
+        snapshot.stats.put(stats::SERVER_READ_CALL_BYTES, Reading::Count(engine), "proc");
+        snapshot.stats.put(stats::SERVER_READ_CALLS, Reading::Count(engine / 8192), "proc");
         match device {
             Some(device) => snapshot.host.disks[0].read_bytes = share(device),
             None => snapshot.host.disks.clear(),
         }
     };
-    [
-        &mut run.gate,
-        &mut run.begin,
-        &mut run.end,
-        &mut run.drained,
-    ]
-    .into_iter()
-    .for_each(change);
+    [&mut run.gate, &mut run.begin, &mut run.end, &mut run.drained].into_iter().for_each(change);
     run.series.iter_mut().for_each(change);
     run.engine_facts.extend([
         facts::SERVER_HOST.fact("same host: our session is process 7"),
@@ -53,11 +36,7 @@ fn server(process: Option<f64>, device: Option<f64>) -> RunData {
 }
 
 fn evicted(mut run: RunData, mode: &str) -> Record {
-    run.settings.push(SettingLine {
-        name: "EVICT".to_owned(),
-        value: mode.to_owned(),
-        origin: "cli".to_owned(),
-    });
+    run.settings.push(SettingLine { name: "EVICT".to_owned(), value: mode.to_owned(), origin: "cli".to_owned() });
     run.engine_facts.push(Fact {
         name: "evict_pagecache".to_owned(),
         value: "100.0 % were in the page cache before, 0.0 % after".to_owned(),
@@ -100,30 +79,18 @@ fn advice_r13_counts_a_neighbours_reads_for_nobody_and_names_the_way_out() {
     let way = "For a test of storage: --evict continuous, or data several times larger";
     assert!(said.contains(way), "{said}");
     let warned = record.warnings.join(" ");
-    assert!(
-        warned.contains("the server's processes") && !warned.contains("IO_MODE"),
-        "{warned}"
-    );
+    assert!(warned.contains("the server's processes") && !warned.contains("IO_MODE"), "{warned}");
 }
 
 #[test]
 fn advice_r13_says_that_what_was_asked_did_not_help() {
     let record = evicted(server(Some(0.1), None), "pagecache");
     let said = advice(&record, "R13").expect("a tenth is less than half");
-    assert!(
-        said.contains("EVICT=pagecache did not keep the page cache out"),
-        "{said}"
-    );
+    assert!(said.contains("EVICT=pagecache did not keep the page cache out"), "{said}");
     let text = crate::testing::text(&record);
     assert!(text.contains("EVICT asked for: pagecache"), "{text}");
-    assert!(
-        text.contains("pagecache: 100.0 % were in the page cache before"),
-        "{text}"
-    );
-    assert!(
-        text.contains("devices: all reads, from all processes: n/a (no device known)"),
-        "{text}"
-    );
+    assert!(text.contains("pagecache: 100.0 % were in the page cache before"), "{text}");
+    assert!(text.contains("devices: all reads, from all processes: n/a (no device known)"), "{text}");
 }
 
 #[test]
@@ -132,34 +99,18 @@ fn advice_r13_is_silent_where_the_reads_are_physical() {
     assert_eq!(advice(&record, "R13"), None);
     let reads = record.instance.reads.expect("a server");
     assert_eq!(reads.page_cache_pct.value(), Some(0.0));
-    assert_eq!(
-        reads.true_blocks_per_s.value(),
-        reads.engine_blocks_per_s.value()
-    );
+    assert_eq!(reads.true_blocks_per_s.value(), reads.engine_blocks_per_s.value());
 }
 
 #[test]
 fn what_nobody_may_see_is_said_and_not_zero() {
     let record = build(&server(None, None));
     let reads = record.instance.reads.as_ref().expect("a server");
-    assert_eq!(
-        reads.page_cache_pct.reason(),
-        Some("denied: not the server's user")
-    );
-    assert!(
-        record
-            .advice_unjudged
-            .iter()
-            .any(|text| text.starts_with("R13 "))
-    );
+    assert_eq!(reads.page_cache_pct.reason(), Some("denied: not the server's user"));
+    assert!(record.advice_unjudged.iter().any(|text| text.starts_with("R13 ")));
     let text = crate::testing::text(&record);
-    let line = text
-        .lines()
-        .find(|line| line.starts_with("Blocks read/s delivered by a device"));
-    assert!(
-        line.is_some_and(|line| line.contains("n/a (denied")),
-        "{line:?}"
-    );
+    let line = text.lines().find(|line| line.starts_with("Blocks read/s delivered by a device"));
+    assert!(line.is_some_and(|line| line.contains("n/a (denied")), "{line:?}");
 }
 
 #[test]

@@ -57,11 +57,7 @@ impl Columns {
     /// Puts 0 where `known` rows of the columns with this prefix have nothing.
     pub(super) fn zero_where(&mut self, known: &[bool], prefix: &str) {
         let absent = self.reason("absent").to_bits();
-        for (_, column) in self
-            .by_name
-            .iter_mut()
-            .filter(|(name, _)| name.starts_with(prefix))
-        {
+        for (_, column) in self.by_name.iter_mut().filter(|(name, _)| name.starts_with(prefix)) {
             column.cells.resize(self.rows, f64::from_bits(absent));
             for (cell, known) in column.cells.iter_mut().zip(known) {
                 if *known && cell.to_bits() == absent {
@@ -73,34 +69,22 @@ impl Columns {
 
     /// The figures, decimals to seven significant digits.
     pub(super) fn finish(self) -> BTreeMap<String, Vec<Figure>> {
-        let Self {
-            rows,
-            by_name,
-            reasons,
-        } = self;
+        let Self { rows, by_name, reasons } = self;
         let figures = |column: Column| {
             let Column { cells, is_decimal } = column;
             let mut figures = Vec::with_capacity(rows);
             figures.extend(cells.into_iter().map(|cell| {
                 if cell.is_nan() {
                     let at = (cell.to_bits() & !NA) as usize;
-                    return reasons
-                        .get(at)
-                        .map_or_else(Figure::default, |r| Figure::na(r));
+                    return reasons.get(at).map_or_else(Figure::default, |r| Figure::na(r));
                 }
-                if is_decimal {
-                    Figure::Decimal(rounded(cell))
-                } else {
-                    Figure::Count(cell as u64)
-                }
+                if is_decimal { Figure::Decimal(rounded(cell)) } else { Figure::Count(cell as u64) }
             }));
             figures.resize(rows, Figure::default());
             figures
         };
         let columns = by_name.into_iter();
-        columns
-            .map(|(name, column)| (name, figures(column)))
-            .collect()
+        columns.map(|(name, column)| (name, figures(column))).collect()
     }
 }
 
@@ -125,24 +109,13 @@ mod tests {
     #[test]
     fn figures_come_back_and_late_columns_are_absent_before() {
         let mut columns = Columns::default();
-        let row = |cells: &[(&str, Figure)]| {
-            cells
-                .iter()
-                .map(|(n, f)| ((*n).to_owned(), f.clone()))
-                .collect()
-        };
+        let row = |cells: &[(&str, Figure)]| cells.iter().map(|(n, f)| ((*n).to_owned(), f.clone())).collect();
         columns.push(row(&[("a", Figure::Count(7)), ("b", Figure::na("reset"))]));
-        columns.push(row(&[
-            ("b", Figure::decimal(1.0 / 3.0)),
-            ("c", 5_u64.into()),
-        ]));
+        columns.push(row(&[("b", Figure::decimal(1.0 / 3.0)), ("c", 5_u64.into())]));
         columns.push(row(&[("a", Figure::Count(1 << 50))]));
         let all = columns.finish();
         let absent = Figure::default;
-        assert_eq!(
-            all["a"],
-            [Figure::Count(7), absent(), Figure::Count(1 << 50)]
-        );
+        assert_eq!(all["a"], [Figure::Count(7), absent(), Figure::Count(1 << 50)]);
         assert_eq!(all["b"], [Figure::na("reset"), 0.3333333.into(), absent()]);
         assert_eq!(all["c"], [absent(), Figure::Count(5), absent()]);
     }

@@ -15,31 +15,17 @@ const NO_TIME: &str = "no time passed";
 
 /// Counters shown per second: metric name, statistic, factor from the stored unit.
 const RATES: &[(&str, Stat, f64)] = &[
-    (
-        "logical_reads_blocks_per_s",
-        stats::SESSION_LOGICAL_READS,
-        1.0,
-    ),
-    (
-        "read_io_requests_count_per_s",
-        stats::PHYSICAL_READ_REQUESTS,
-        1.0,
-    ),
-    (
-        "write_io_requests_count_per_s",
-        stats::PHYSICAL_WRITE_REQUESTS,
-        1.0,
-    ),
+    ("logical_reads_blocks_per_s", stats::SESSION_LOGICAL_READS, 1.0),
+    ("read_io_requests_count_per_s", stats::PHYSICAL_READ_REQUESTS, 1.0),
+    ("write_io_requests_count_per_s", stats::PHYSICAL_WRITE_REQUESTS, 1.0),
     ("redo_mib_per_s", stats::REDO_SIZE, 1.0 / MIB),
     ("commits_count_per_s", stats::USER_COMMITS, 1.0),
     ("db_cpu_s_per_s", stats::DB_CPU, 1e-9),
 ];
 
 /// Counters shown as they moved in the step: what happens a few times an hour has no rate.
-const MOVES: &[(&str, Stat)] = &[
-    ("log_switches_count", stats::REDO_LOG_SWITCHES),
-    ("checkpoints_count", stats::DBWR_CHECKPOINTS),
-];
+const MOVES: &[(&str, Stat)] =
+    &[("log_switches_count", stats::REDO_LOG_SWITCHES), ("checkpoints_count", stats::DBWR_CHECKPOINTS)];
 
 /// Gauges that say nothing from step to step.
 const CONSTANT: [&str; 2] = ["cache_blocks", "log_sequence"];
@@ -80,11 +66,7 @@ fn load(span: &Span<'_>, row: &mut Row) {
     let (read, written) = span.moved_bytes();
     put(row, "read_mib_per_s", per_s(read).scaled(1.0 / MIB));
     put(row, "write_mib_per_s", per_s(written).scaled(1.0 / MIB));
-    put(
-        row,
-        "average_active_sessions_count",
-        per_s(span.db_time_ns()).scaled(1e-9),
-    );
+    put(row, "average_active_sessions_count", per_s(span.db_time_ns()).scaled(1e-9));
 }
 
 /// Percentiles by the ending of their names.
@@ -95,9 +77,7 @@ fn latencies(stem: &str, which: &[(&str, f64)], durations: &Histogram, row: &mut
         let name = format!("{stem}_{suffix}_us");
         put(row, &name, percentile_us(durations, *q));
     }
-    let most = durations
-        .max_ns()
-        .map_or_else(|| Figure::na("nothing counted"), micros);
+    let most = durations.max_ns().map_or_else(|| Figure::na("nothing counted"), micros);
     put(row, &format!("{stem}_max_us"), most);
 }
 
@@ -192,22 +172,10 @@ fn devices(span: &Span<'_>, row: &mut Row) {
         return;
     }
     let per_s = |count: u64| Figure::Count(count).per(span.elapsed_s, NO_TIME);
-    let sum = |of: fn(&assay_measure::snapshot::DiskReading) -> u64| -> u64 {
-        disks.iter().map(of).sum()
-    };
+    let sum = |of: fn(&assay_measure::snapshot::DiskReading) -> u64| -> u64 { disks.iter().map(of).sum() };
     let ways = [
-        (
-            "read",
-            sum(|d| d.reads),
-            sum(|d| d.read_bytes),
-            sum(|d| d.read_ns),
-        ),
-        (
-            "write",
-            sum(|d| d.writes),
-            sum(|d| d.write_bytes),
-            sum(|d| d.write_ns),
-        ),
+        ("read", sum(|d| d.reads), sum(|d| d.read_bytes), sum(|d| d.read_ns)),
+        ("write", sum(|d| d.writes), sum(|d| d.write_bytes), sum(|d| d.write_ns)),
     ];
     for (way, requests, bytes, ns) in ways {
         let name = format!("device_{way}_requests_count_per_s");

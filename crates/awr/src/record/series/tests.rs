@@ -14,16 +14,9 @@ fn seconds(n: u64) -> Vec<Snapshot> {
         if second.is_multiple_of(1000) {
             service.record_n(1_000_000, 1);
         }
-        let mut now = Snapshot {
-            at_ns: second * NS_PER_S,
-            ..Snapshot::default()
-        };
-        now.driver.ops = vec![OpReading {
-            kind: SELECT.to_owned(),
-            rows: 0,
-            service: service.clone(),
-            response: service.clone(),
-        }];
+        let mut now = Snapshot { at_ns: second * NS_PER_S, ..Snapshot::default() };
+        now.driver.ops =
+            vec![OpReading { kind: SELECT.to_owned(), rows: 0, service: service.clone(), response: service.clone() }];
         now.stats.gauges.insert("dirty_buffers".to_owned(), second);
         all.push(now);
     }
@@ -35,10 +28,7 @@ fn built(snapshots: &[Snapshot]) -> assay_measure::record::Series {
     for pair in snapshots.windows(2) {
         builder.push(&pair[0], &pair[1]);
     }
-    builder.finish(&RunData {
-        end: snapshots.last().unwrap().clone(),
-        ..RunData::default()
-    })
+    builder.finish(&RunData { end: snapshots.last().unwrap().clone(), ..RunData::default() })
 }
 
 fn total(row: &HeatRow) -> u64 {
@@ -50,26 +40,14 @@ fn every_second_of_a_long_run_has_its_row_and_the_heat_stays_narrow() {
     let series = built(&seconds(3700));
     assert_eq!(series.t_s.len(), 3700);
     assert_eq!(series.step_s, Figure::decimal(1.0));
-    assert_eq!(
-        series.metrics["ops_count_per_s"][998],
-        Figure::decimal(100.0)
-    );
-    assert_eq!(
-        series.metrics["ops_count_per_s"][999],
-        Figure::decimal(101.0)
-    );
+    assert_eq!(series.metrics["ops_count_per_s"][998], Figure::decimal(100.0));
+    assert_eq!(series.metrics["ops_count_per_s"][999], Figure::decimal(101.0));
     assert_eq!(series.metrics["op_max_us"][999], Figure::decimal(1000.0));
-    assert_eq!(
-        series.metrics["dirty_buffers_blocks"][3699],
-        Figure::Count(3700)
-    );
+    assert_eq!(series.metrics["dirty_buffers_blocks"][3699], Figure::Count(3700));
     let [row] = series.heat.as_slice() else {
         panic!("{:?}", series.heat.len());
     };
-    assert_eq!(
-        (row.name.as_str(), row.layer.as_str()),
-        ("select", "client")
-    );
+    assert_eq!((row.name.as_str(), row.layer.as_str()), ("select", "client"));
     // 3700 seconds in columns of 8.
     assert_eq!(row.t_s.len(), 463);
     assert!(row.t_s.len() <= COLUMNS_MAX && row.t_s.len() == row.buckets.len());
@@ -77,11 +55,7 @@ fn every_second_of_a_long_run_has_its_row_and_the_heat_stays_narrow() {
     assert_eq!(total(row), 3700 * 100 + 3, "no duration is lost");
     // 3 us are in [2, 4), 1 ms in [512, 1024).
     assert_eq!(row.buckets[0], [(2, 800)]);
-    assert!(
-        row.buckets[124].contains(&(10, 1)),
-        "{:?}",
-        row.buckets[124]
-    );
+    assert!(row.buckets[124].contains(&(10, 1)), "{:?}", row.buckets[124]);
 }
 
 #[test]
@@ -105,15 +79,9 @@ fn the_series_of_kept_snapshots_is_that_of_snapshots_as_they_come() {
     let activity = data.activity.clone().unwrap_or_default();
     let mut told = 0;
     for now in &data.series {
-        let upto = activity
-            .steps
-            .partition_point(|step| step.at_ns <= now.at_ns + NS_PER_S / 2);
+        let upto = activity.steps.partition_point(|step| step.at_ns <= now.at_ns + NS_PER_S / 2);
         builder.activity(assay_measure::history::ActivityHistory {
-            keys: if told == 0 {
-                activity.keys.clone()
-            } else {
-                Vec::new()
-            },
+            keys: if told == 0 { activity.keys.clone() } else { Vec::new() },
             steps: activity.steps[told..upto].to_vec(),
             ..activity.clone()
         });
@@ -121,8 +89,5 @@ fn the_series_of_kept_snapshots_is_that_of_snapshots_as_they_come() {
         builder.push(&last, now);
         last = now.clone();
     }
-    assert_eq!(
-        crate::record::build_with(&data, builder),
-        crate::record::build(&data)
-    );
+    assert_eq!(crate::record::build_with(&data, builder), crate::record::build(&data));
 }

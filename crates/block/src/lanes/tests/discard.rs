@@ -20,11 +20,7 @@ fn bytes_outside_what_was_opened_are_never_discarded() {
     let place = directory();
     drop(file(&place, 4, false));
     let path = place.path().join("buffered");
-    let mode = OpenMode {
-        read: true,
-        write: true,
-        direct: false,
-    };
+    let mode = OpenMode { read: true, write: true, direct: false };
     let file = Arc::new(DirectFile::open_part(&path, mode, 0, 2 * BLOCK as u64).unwrap());
     let mut lanes = lanes_of(LaneEngine::Psync(SyncCall::default()), 1, &file);
     let said = said_by(move || {

@@ -96,11 +96,7 @@ fn the_true_report_holds_each_identity_that_a_false_one_breaks() {
     assert_eq!(ids(&record), BTreeSet::new(), "{:#?}", info(&record).notes);
     for (id, from, to) in [
         ("AWR1", "Hit   %:   27.62", "Hit   %:   72.62"),
-        (
-            "AWR2",
-            "Transactions:            10.0",
-            "Transactions:            15.0",
-        ),
+        ("AWR2", "Transactions:            10.0", "Transactions:            15.0"),
         ("AWR3", "40.0  50.0  10.0", "40.0  50.0  15.0"),
         (
             "AWR4a",
@@ -122,16 +118,8 @@ fn the_true_report_holds_each_identity_that_a_false_one_breaks() {
             "IOWAIT_TIME                              134,400",
             "IOWAIT_TIME                            1,134,400",
         ),
-        (
-            "AWR5",
-            "Total Requests:           5,656.7",
-            "Total Requests:           8,485.0",
-        ),
-        (
-            "AWR6",
-            "TOTAL:            23.0G  5006.7 39.178M",
-            "TOTAL:            23.0G  5006.7 58.767M",
-        ),
+        ("AWR5", "Total Requests:           5,656.7", "Total Requests:           8,485.0"),
+        ("AWR6", "TOTAL:            23.0G  5006.7 39.178M", "TOTAL:            23.0G  5006.7 58.767M"),
         ("AWR6", "TOTAL:            23.0G", "TOTAL:            34.5G"),
         (
             "AWR7",
@@ -143,16 +131,8 @@ fn the_true_report_holds_each_identity_that_a_false_one_breaks() {
             "Executes (SQL):           100.0              10.0",
             "Executes (SQL):           150.0              15.0",
         ),
-        (
-            "AWR9a",
-            "DB Time(s):             2.7 ",
-            "DB Time(s):             4.1 ",
-        ),
-        (
-            "AWR9b",
-            "DB CPU(s):             0.1 ",
-            "DB CPU(s):             0.2 ",
-        ),
+        ("AWR9a", "DB Time(s):             2.7 ", "DB Time(s):             4.1 "),
+        ("AWR9b", "DB CPU(s):             0.1 ", "DB CPU(s):             0.2 "),
         (
             "AWR9c",
             "background cpu time                                       5.0",
@@ -163,16 +143,8 @@ fn the_true_report_holds_each_identity_that_a_false_one_breaks() {
             "DB CPU                                             60              3.7",
             "DB CPU                                             60              5.6",
         ),
-        (
-            "AWR10",
-            "0.3      0.03      0.24",
-            "0.3      0.05      0.24",
-        ),
-        (
-            "AWR10",
-            "0.3      0.03      0.24",
-            "0.3      0.03      0.36",
-        ),
+        ("AWR10", "0.3      0.03      0.24", "0.3      0.05      0.24"),
+        ("AWR10", "0.3      0.03      0.24", "0.3      0.03      0.36"),
         (
             "AWR11",
             "Database (blocks):           5,667.2         5,000.5",
@@ -183,22 +155,11 @@ fn the_true_report_holds_each_identity_that_a_false_one_breaks() {
             "User I/O                    3,000,050     0          1,500.0 500.00us",
             "User I/O                    3,000,050     0          1,500.0 750.00us",
         ),
-        (
-            "AWR12b",
-            "1,500.0 500.00us      93.7",
-            "1,500.0 500.00us      62.5",
-        ),
+        ("AWR12b", "1,500.0 500.00us      93.7", "1,500.0 500.00us      62.5"),
     ] {
         let mut judged = record.integrity.iter().filter(|identity| identity.id == id);
-        assert!(
-            judged.any(|identity| identity.ok == Truth::Holds),
-            "{id} is not judged"
-        );
-        assert!(
-            with(from, to).contains(id),
-            "{id}: {from} -> {to}: {:?}",
-            with(from, to)
-        );
+        assert!(judged.any(|identity| identity.ok == Truth::Holds), "{id} is not judged");
+        assert!(with(from, to).contains(id), "{id}: {from} -> {to}: {:?}", with(from, to));
     }
 }
 

@@ -19,9 +19,7 @@ fn holds(record: &Record, id: &str) -> bool {
 }
 
 fn flagged(record: &Record, id: &str) -> bool {
-    broken(record)
-        .iter()
-        .any(|text| text.starts_with(&format!("{id} ")))
+    broken(record).iter().any(|text| text.starts_with(&format!("{id} ")))
 }
 
 #[test]
@@ -36,11 +34,7 @@ fn identity_i15_finds_a_histogram_that_was_not_differenced() {
     for id in ["I16a", "I16b", "I17"] {
         assert!(holds(&record, id), "{id}: {:#?}", record.integrity);
     }
-    assert!(
-        record.advice.iter().any(|advice| advice.id == "R8"),
-        "{:#?}",
-        record.advice
-    );
+    assert!(record.advice.iter().any(|advice| advice.id == "R8"), "{:#?}", record.advice);
     // Without the events the waits of the function that reads say the same.
     let record = read(&[histogram, sample("iostat-function-bm.txt")]);
     assert!(flagged(&record, "I15b"), "{:#?}", record.integrity);
@@ -51,20 +45,12 @@ fn identity_i26_elapsed_time_and_transactions_follow_from_totals_and_rates() {
     let record = read(&[sample("physical-stats.txt")]);
     let elapsed = record.interval.elapsed_s.value().expect("derived");
     assert!((elapsed - 303.17).abs() < 0.005, "{elapsed}");
-    assert_eq!(
-        record.instance.stats.len(),
-        22,
-        "rows that are not in our dictionary too"
-    );
+    assert_eq!(record.instance.stats.len(), 22, "rows that are not in our dictionary too");
     assert_eq!(broken(&record), Vec::<String>::new());
     for id in ["I1", "I2", "I3", "I4", "I6a", "I6b", "I7a", "I12", "I26"] {
         assert!(holds(&record, id), "{id}");
     }
-    let parts = read(&[
-        sample("load-profile-bm.txt"),
-        sample("io-profile-bm.txt"),
-        sample("iostat-function-bm.txt"),
-    ]);
+    let parts = read(&[sample("load-profile-bm.txt"), sample("io-profile-bm.txt"), sample("iostat-function-bm.txt")]);
     assert_eq!(broken(&parts), Vec::<String>::new());
     for id in ["I13a", "I13c", "I34", "I3b", "I6d"] {
         assert!(holds(&parts, id), "{id}: {:#?}", parts.integrity);

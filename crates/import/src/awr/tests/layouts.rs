@@ -33,11 +33,7 @@ Load Profile                    Per Second   Per Transaction
 ";
     let record = of(text);
     assert!(record.instance.stats.is_empty());
-    assert!(
-        says(&record, "a table of several runs"),
-        "{:#?}",
-        notes(&record)
-    );
+    assert!(says(&record, "a table of several runs"), "{:#?}", notes(&record));
     assert_eq!(record.interval.elapsed_s.value(), None);
     assert_eq!(record.instance.load_profile[0].per_tx.value(), Some(690.8));
     // The same without titles: totals of two runs are no rate.
@@ -81,10 +77,7 @@ log switches (derived)                            40     40.00
     assert_eq!(stats["execute_count"].per_s.value(), Some(100.0));
     assert!(!stats.contains_key("logons_current_count"));
     let gauge = &record.instance.gauges["logons current"];
-    assert_eq!(
-        (gauge.begin.value(), gauge.end.value()),
-        (Some(153.0), Some(160.0))
-    );
+    assert_eq!((gauge.begin.value(), gauge.end.value()), (Some(153.0), Some(160.0)));
     let switches = &stats["redo_log_switches_count"];
     assert_eq!(switches.total.value(), Some(40.0));
     // 40 an hour are 0.067 a second, not 40.
@@ -100,10 +93,7 @@ Load Profile                    Per Second   Per Moonphase
 ";
     let record = of(text);
     let row = &record.instance.load_profile[0];
-    assert_eq!(
-        (row.per_s.value(), row.per_tx.value()),
-        (Some(6908.0), None)
-    );
+    assert_eq!((row.per_s.value(), row.per_tx.value()), (Some(6908.0), None));
     assert!(says(&record, "per moonphase"), "{:#?}", notes(&record));
 }
 
@@ -131,14 +121,7 @@ fn a_share_of_all_call_time_is_no_share_of_db_time() {
     let reads = event(&record, "db file sequential read", "foreground");
     // 900 s of 1,200 s of DB time; 70 % is of CPU time and all waits.
     assert_eq!(reads.db_time_pct.value(), Some(75.0));
-    assert_eq!(
-        number(
-            &record,
-            "foreground",
-            "db_file_sequential_read_call_time_pct"
-        ),
-        70.0
-    );
+    assert_eq!(number(&record, "foreground", "db_file_sequential_read_call_time_pct"), 70.0);
     assert!(reads.note.contains("background waits together"));
     // What sessions said that they used is no DB CPU, but the nearest.
     assert_eq!(number(&record, "", "cpu_time_us"), 66e6);
@@ -166,19 +149,10 @@ rdbms ipc message                   9,000    0      5,400    600      0.2
     assert_eq!(reads.total_us.value(), Some(600e6));
     // Not among the background's events: the foreground's alone.
     let sync = event(&record, "log file sync", "foreground");
-    assert_eq!(
-        (sync.count.value(), sync.note.as_str()),
-        (Some(50_000.0), "")
-    );
-    assert_eq!(
-        event(&record, "rdbms ipc message", "background").class,
-        "Idle"
-    );
+    assert_eq!((sync.count.value(), sync.note.as_str()), (Some(50_000.0), ""));
+    assert_eq!(event(&record, "rdbms ipc message", "background").class, "Idle");
     let all = "foreground and background";
-    assert_eq!(
-        number(&record, all, "db_file_sequential_read_waits_count"),
-        300_000.0
-    );
+    assert_eq!(number(&record, all, "db_file_sequential_read_waits_count"), 300_000.0);
 }
 
 #[test]
@@ -195,14 +169,8 @@ some new kind of rest            10,000     0      9,000     900      1.0
           -------------------------------------------------------------
 ";
     let record = of(text);
-    assert_eq!(
-        event(&record, "some new kind of wait", "foreground").class,
-        ""
-    );
-    assert_eq!(
-        event(&record, "some new kind of rest", "foreground").class,
-        "Idle"
-    );
+    assert_eq!(event(&record, "some new kind of wait", "foreground").class, "");
+    assert_eq!(event(&record, "some new kind of rest", "foreground").class, "Idle");
 }
 
 const IOSTAT: &str = "\
@@ -228,28 +196,16 @@ fn a_unit_that_had_no_room_is_restored_where_the_row_tells_it() {
     let record = of(IOSTAT);
     let mib = 1_048_576.0;
     // 551.588 M/s over an hour are 1.9 T; in G they would be 1,000 times that.
-    assert_eq!(
-        number(&record, "Direct Reads", "iostat_read_bytes_per_s"),
-        551.588 * mib
-    );
+    assert_eq!(number(&record, "Direct Reads", "iostat_read_bytes_per_s"), 551.588 * mib);
     assert!(says(&record, "show that it is M"), "{:#?}", notes(&record));
     // Neither figure of this pair has a unit, so nothing tells it; of waits nothing ever does.
-    for (scope, key) in [
-        ("DBWR", "iostat_write_bytes_per_s"),
-        ("DBWR", "iostat_written_bytes"),
-        ("Direct Reads", "iostat_waits_count"),
-    ] {
+    for (scope, key) in
+        [("DBWR", "iostat_write_bytes_per_s"), ("DBWR", "iostat_written_bytes"), ("Direct Reads", "iostat_waits_count")]
+    {
         let found = value(&record, scope, key);
-        assert_eq!(
-            found.value.reason(),
-            Some("its unit did not fit the column"),
-            "{key}"
-        );
+        assert_eq!(found.value.reason(), Some("its unit did not fit the column"), "{key}");
     }
-    assert_eq!(
-        number(&record, "LGWR", "iostat_write_bytes_per_s"),
-        5.147 * mib
-    );
+    assert_eq!(number(&record, "LGWR", "iostat_write_bytes_per_s"), 5.147 * mib);
     assert_eq!(number(&record, "LGWR", "iostat_waits_count"), 186_500.0);
 }
 
@@ -280,25 +236,11 @@ Statistic                                     Total     per Second     per Trans
     let five = [(cut, 7), (cut, 7), (cut, 2), (cut, 0), (cut, 1)];
     let record = of(&table(&five));
     let stats = &record.instance.stats;
-    assert_eq!(
-        stats["redo_synch_time_overhead_count_2ms_count"]
-            .total
-            .value(),
-        Some(7.0)
-    );
-    assert_eq!(
-        stats["redo_synch_time_overhead_count_inf_count"]
-            .total
-            .value(),
-        Some(1.0)
-    );
+    assert_eq!(stats["redo_synch_time_overhead_count_2ms_count"].total.value(), Some(7.0));
+    assert_eq!(stats["redo_synch_time_overhead_count_inf_count"].total.value(), Some(1.0));
     // Oracle leaves rows of 0 out: which two of the five these are is not known.
     let record = of(&table(&[("execute count", 6000), (cut, 7), (cut, 3)]));
-    assert!(
-        says(&record, "2 statistics are cut to"),
-        "{:#?}",
-        notes(&record)
-    );
+    assert!(says(&record, "2 statistics are cut to"), "{:#?}", notes(&record));
     assert_eq!(record.instance.stats.len(), 1);
 }
 
@@ -324,12 +266,7 @@ another event whose name i          50              1   20.00ms      0.1     .1
           ------------------------------------------------------
 ";
     let record = of(text);
-    assert_eq!(
-        record.instance.events.len(),
-        1,
-        "{:#?}",
-        record.instance.events
-    );
+    assert_eq!(record.instance.events.len(), 1, "{:#?}", record.instance.events);
     let found = event(&record, "some event with a longer name", "foreground");
     assert_eq!(found.count.value(), Some(10_000.0));
     assert!(says(&record, "another event whose name i"));
@@ -340,10 +277,7 @@ fn page_headings_within_tables_cost_no_row() {
     let whole = read(&[sample("awr-19c.txt")]);
     // As SQL*Plus prints what a function returns: 14 lines a page, with the column's name above.
     let text = sample("awr-19c.txt").text;
-    for rule in [
-        "",
-        "--------------------------------------------------------------------------------\n",
-    ] {
+    for rule in ["", "--------------------------------------------------------------------------------\n"] {
         let mut paged = String::new();
         for (i, line) in text.lines().enumerate() {
             if i % 11 == 0 {
@@ -377,11 +311,7 @@ log file sync                10K  60.0  40.0
     let wide = of(head);
     let reads = event(&wide, "db file sequential read", "foreground");
     assert!(reads.hist_us.is_empty());
-    assert!(
-        reads.note.contains("32768 to 1048576 us hold 30 %"),
-        "{}",
-        reads.note
-    );
+    assert!(reads.note.contains("32768 to 1048576 us hold 30 %"), "{}", reads.note);
     assert!(!wide.advice.iter().any(|advice| advice.id == "R8"));
     let detail = "
 Wait Event Histogram Detail (64 msec to 2 sec)  DB/Inst: TESTDB/testdb  Snaps: 1-2
@@ -397,37 +327,22 @@ db file sequential read     3000  70.0        30.0
 ";
     let open = of(&format!("{head}{detail}"));
     let reads = event(&open, "db file sequential read", "foreground");
-    assert_eq!(
-        (reads.hist_us[12], reads.hist_us[13], reads.hist_us[17]),
-        (5000, 2000, 3000)
-    );
+    assert_eq!((reads.hist_us[12], reads.hist_us[13], reads.hist_us[17]), (5000, 2000, 3000));
     assert_eq!(reads.hist_us.iter().sum::<u64>(), 10_000);
-    assert!(has(
-        &open,
-        "histogram",
-        "db_file_sequential_read_waits_below_125000_us_pct"
-    ));
+    assert!(has(&open, "histogram", "db_file_sequential_read_waits_below_125000_us_pct"));
 }
 
 #[test]
 fn reports_that_are_not_of_one_run_are_refused_by_name() {
     for (text, name) in [
-        (
-            "WORKLOAD REPOSITORY COMPARE PERIOD REPORT (PDB snapshots)\n\n",
-            "awrddrpt",
-        ),
-        (
-            "<html><head><title>x</title></head><h1>\nWORKLOAD REPOSITORY COMPARE PERIOD REPORT\n</h1>",
-            "awrddrpt",
-        ),
-        (
-            "WORKLOAD REPOSITORY SQL Report\n\nSnapshot Period Summary\n",
-            "awrsqrpt",
-        ),
+        ("WORKLOAD REPOSITORY COMPARE PERIOD REPORT (PDB snapshots)\n\n", "awrddrpt"),
+        ("<html><head><title>x</title></head><h1>\nWORKLOAD REPOSITORY COMPARE PERIOD REPORT\n</h1>", "awrddrpt"),
+        ("WORKLOAD REPOSITORY SQL Report\n\nSnapshot Period Summary\n", "awrsqrpt"),
         ("ASH Report For TESTDB/testdb\n\n", "ashrpt"),
         ("          ADDM Report for Task 'TASK_1'\n", "ADDM"),
     ] {
-        let body = "   Elapsed:      10.00 (mins)\nLoad Profile      Per Second\n~~~~~~~  ----------\n Redo size:   5.0\n";
+        let body =
+            "   Elapsed:      10.00 (mins)\nLoad Profile      Per Second\n~~~~~~~  ----------\n Redo size:   5.0\n";
         let error = import(&[source("r.txt", &format!("{text}{body}"))]).expect_err(name);
         let said = error.to_string();
         assert!(said.contains(name) && said.contains("awrrpt"), "{said}");
@@ -479,11 +394,7 @@ Event                               Waits  out   Time (s)    (ms)     /txn   Tim
     let record = of(&text);
     let found = event(&record, "some event whose name is lon", "background");
     assert_eq!(found.count.value(), Some(1.0));
-    assert!(
-        says(&record, "assay keeps the first value"),
-        "{:#?}",
-        notes(&record)
-    );
+    assert!(says(&record, "assay keeps the first value"), "{:#?}", notes(&record));
 }
 
 #[test]
@@ -514,10 +425,7 @@ System I/O                         10     0                1      100       1.0
     assert_eq!(number(&record, scope, "system_i_o_waits_count"), 1000.0);
     assert_eq!(notes(&record), Vec::<String>::new());
     let record = of(both);
-    assert_eq!(
-        record.instance.wait_classes[0].waits_count.value(),
-        Some(1000.0)
-    );
+    assert_eq!(record.instance.wait_classes[0].waits_count.value(), Some(1000.0));
     assert!(says(&record, "foreground and background together"));
 }
 
@@ -537,10 +445,7 @@ DB time                                            617.8
         )
     };
     let found = broken(&of(&text("1,186.7")));
-    assert!(
-        found.len() == 1 && found[0].starts_with("I25c "),
-        "{found:#?}"
-    );
+    assert!(found.len() == 1 && found[0].starts_with("I25c "), "{found:#?}");
     assert_eq!(broken(&of(&text("  640.0"))), Vec::<String>::new());
 }
 

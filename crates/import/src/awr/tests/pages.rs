@@ -43,17 +43,13 @@ fn html_gives_the_record_of_the_text_of_the_same_report() {
 #[test]
 fn a_table_of_html_alone_is_read() {
     let page = sample("awr-19c.html").text;
-    let at = page
-        .find("<table border=\"0\" class=\"tdiff\" summary=\"This table displays load profile")
-        .expect("there");
+    let at =
+        page.find("<table border=\"0\" class=\"tdiff\" summary=\"This table displays load profile").expect("there");
     let end = at + page[at..].find("</table>").expect("its end") + 8;
     let record = read(&[source("lp.html", &page[at..end])]);
     assert_eq!(record.instance.load_profile.len(), 16);
     // A browser that saves a page writes tags in capitals and attributes without quotes.
-    let saved = page[at..end]
-        .replace("<td", "<TD")
-        .replace("</td>", "")
-        .replace("class='awrc'", "class=awrc");
+    let saved = page[at..end].replace("<td", "<TD").replace("</td>", "").replace("class='awrc'", "class=awrc");
     let again = read(&[source("saved.html", &saved)]);
     assert_eq!(again.instance.load_profile, record.instance.load_profile);
 }
@@ -63,12 +59,7 @@ const CLUSTER: &str = include_str!("../../../../../testdata/awr/awr-rac-19c.html
 #[test]
 fn a_report_on_a_cluster_has_the_total_and_each_instance() {
     let record = read(&[source("rac.html", CLUSTER)]);
-    assert_eq!(
-        broken(&record),
-        Vec::<String>::new(),
-        "{:#?}",
-        notes(&record)
-    );
+    assert_eq!(broken(&record), Vec::<String>::new(), "{:#?}", notes(&record));
     near(&record, "/interval/elapsed_s", 3600.0);
     let row = |name: &str| {
         let mut rows = record.instance.load_profile.iter();
@@ -77,36 +68,17 @@ fn a_report_on_a_cluster_has_the_total_and_each_instance() {
     assert_eq!(row("Logical read (blocks)").per_s.value(), Some(50_000.0));
     assert_eq!(row("Transactions").per_s.value(), Some(300.0));
     assert_eq!(row("DB Time(s)").per_s.value(), Some(10.0));
-    assert_eq!(
-        number(&record, "instance 1", "logical_read_blocks_per_s"),
-        30_000.0
-    );
-    assert_eq!(
-        number(&record, "instance 2", "logical_read_blocks_per_s"),
-        20_000.0
-    );
+    assert_eq!(number(&record, "instance 1", "logical_read_blocks_per_s"), 30_000.0);
+    assert_eq!(number(&record, "instance 2", "logical_read_blocks_per_s"), 20_000.0);
     // A mean of two ratios is none of the cluster.
-    assert_eq!(
-        number(&record, "instance 2", "logical_read_blocks_per_tx"),
-        200.0
-    );
+    assert_eq!(number(&record, "instance 2", "logical_read_blocks_per_tx"), 200.0);
     let stats = &record.instance.stats;
     near(&record, "/instance/stats/execute_count/total", 7_200_000.0);
     assert_eq!(stats["execute_count"].per_tx.value(), Some(6.67));
     let reads = event(&record, "db file sequential read", "foreground");
-    assert_eq!(
-        (reads.count.value(), reads.class.as_str()),
-        (Some(3_600_000.0), "User I/O")
-    );
+    assert_eq!((reads.count.value(), reads.class.as_str()), (Some(3_600_000.0), "User I/O"));
     assert_eq!(reads.avg_us.value(), Some(500.0));
-    assert_eq!(
-        number(
-            &record,
-            "instance 1, foreground",
-            "db_file_sequential_read_waits_count"
-        ),
-        2_000_000.0
-    );
+    assert_eq!(number(&record, "instance 1, foreground", "db_file_sequential_read_waits_count"), 2_000_000.0);
     // The share of background time is printed as a ratio under a title of percent.
     let log = event(&record, "log file parallel write", "background");
     assert_eq!(log.db_time_pct.value(), None);
@@ -115,16 +87,9 @@ fn a_report_on_a_cluster_has_the_total_and_each_instance() {
     assert_eq!(number(&record, "instance 2", "host_cpu_busy_pct"), 20.0);
     let functions = &record.instance.io_functions;
     assert_eq!(functions[0].function, "Buffer Cache Reads");
-    assert_eq!(
-        number(&record, "instance 2, LGWR", "iostat_write_requests_per_s"),
-        100.0
-    );
+    assert_eq!(number(&record, "instance 2, LGWR", "iostat_write_requests_per_s"), 100.0);
     assert_eq!(info(&record).tool_version, "19.0.0.0.0");
-    let setting = record
-        .plan
-        .settings
-        .iter()
-        .find(|line| line.name == "cpu_count");
+    let setting = record.plan.settings.iter().find(|line| line.name == "cpu_count");
     assert!(setting.is_none(), "differs between the instances");
     assert!(!says(&record, "share a host"));
 }

@@ -17,9 +17,9 @@ fn again<'a>(from: &Value, to: &'a Value, pointer: &str) -> Option<&'a Value> {
                 let row = rows.get(i)?;
                 there = match row {
                     Value::Object(_) => there.as_array()?.iter().find(|other| {
-                        ["name", "class", "actor", "function"].iter().all(|key| {
-                            row[key] == other[key] || row.get("name").is_some() && *key == "class"
-                        })
+                        ["name", "class", "actor", "function"]
+                            .iter()
+                            .all(|key| row[key] == other[key] || row.get("name").is_some() && *key == "class")
                     })?,
                     _ => there.as_array()?.get(i)?,
                 };
@@ -36,10 +36,7 @@ fn comes_back(record: &Record) {
     let back = read(&[source("report.txt", &text)]);
     assert_eq!(back.import.as_ref().expect("an import").tool, "assay");
     assert_eq!(back.run.engine, record.run.engine);
-    let (ours, theirs) = (
-        serde_json::to_value(record).expect("JSON"),
-        serde_json::to_value(&back).expect("JSON"),
-    );
+    let (ours, theirs) = (serde_json::to_value(record).expect("JSON"), serde_json::to_value(&back).expect("JSON"));
     let info = back.import.as_ref().expect("an import");
     let mut compared = 0;
     for value in info.values.iter().filter(|value| !value.at.is_empty()) {
@@ -49,8 +46,7 @@ fn comes_back(record: &Record) {
         {
             continue;
         }
-        let original = again(&theirs, &ours, &value.at)
-            .unwrap_or_else(|| panic!("{} {}", value.at, value.printed));
+        let original = again(&theirs, &ours, &value.at).unwrap_or_else(|| panic!("{} {}", value.at, value.printed));
         match (original.as_f64(), value.value.value()) {
             (Some(original), Some(found)) => {
                 let slack = value.rounding * (1.0 + 1e-6) + 1e-9 * original.abs();
@@ -74,75 +70,31 @@ fn comes_back(record: &Record) {
 /// Everything that is printed came back.
 fn complete(record: &Record, back: &Record) {
     for row in &record.instance.load_profile {
-        let found = back
-            .instance
-            .load_profile
-            .iter()
-            .find(|other| other.name == row.name);
+        let found = back.instance.load_profile.iter().find(|other| other.name == row.name);
         let found = found.unwrap_or_else(|| panic!("{}", row.name));
-        assert_eq!(
-            found.per_s.value().is_some(),
-            row.per_s.value().is_some(),
-            "{}",
-            row.name
-        );
+        assert_eq!(found.per_s.value().is_some(), row.per_s.value().is_some(), "{}", row.name);
     }
     for row in &record.instance.events {
         let mut others = back.instance.events.iter();
         let found = others.find(|other| (&other.name, &other.actor) == (&row.name, &row.actor));
         let found = found.unwrap_or_else(|| panic!("{}", row.name));
-        assert_eq!(
-            found.total_us.value().is_some(),
-            row.total_us.value().is_some(),
-            "{}",
-            row.name
-        );
+        assert_eq!(found.total_us.value().is_some(), row.total_us.value().is_some(), "{}", row.name);
         if row.is_timed_singly() {
             assert_eq!(found.hist_us, row.hist_us, "{}", row.name);
         }
     }
     for (key, row) in &record.instance.stats {
-        let found = back
-            .instance
-            .stats
-            .get(key)
-            .unwrap_or_else(|| panic!("{key}"));
-        assert_eq!(
-            found.total.value().is_some(),
-            row.total.value().is_some(),
-            "{key}"
-        );
+        let found = back.instance.stats.get(key).unwrap_or_else(|| panic!("{key}"));
+        assert_eq!(found.total.value().is_some(), row.total.value().is_some(), "{key}");
     }
-    assert_eq!(
-        back.instance.io_profile.len(),
-        record.instance.io_profile.len()
-    );
-    assert_eq!(
-        back.instance.efficiency.len(),
-        record.instance.efficiency.len()
-    );
-    assert_eq!(
-        back.instance.wait_classes.len(),
-        record.instance.wait_classes.len()
-    );
-    for share in [
-        "user", "system", "iowait", "steal", "idle", "busy", "idle_awr",
-    ] {
-        assert_eq!(
-            back.os.cpu_pct.contains_key(share),
-            record.os.cpu_pct.contains_key(share),
-            "{share}"
-        );
+    assert_eq!(back.instance.io_profile.len(), record.instance.io_profile.len());
+    assert_eq!(back.instance.efficiency.len(), record.instance.efficiency.len());
+    assert_eq!(back.instance.wait_classes.len(), record.instance.wait_classes.len());
+    for share in ["user", "system", "iowait", "steal", "idle", "busy", "idle_awr"] {
+        assert_eq!(back.os.cpu_pct.contains_key(share), record.os.cpu_pct.contains_key(share), "{share}");
     }
     for row in &record.instance.io_functions {
-        assert!(
-            back.instance
-                .io_functions
-                .iter()
-                .any(|other| other.function == row.function),
-            "{}",
-            row.function
-        );
+        assert!(back.instance.io_functions.iter().any(|other| other.function == row.function), "{}", row.function);
     }
 }
 

@@ -61,9 +61,7 @@ fn sizes(read: &Read<'_>) -> Option<Identity> {
     let mut cases = Vec::new();
     for (scope, job, way) in ways(read) {
         let num = |what: &str| read.num(&scope, &format!("{way}_{what}"));
-        let (Some(ios), Some(bytes), Some(block)) =
-            (num("ios_count"), num("moved_bytes"), block(&job))
-        else {
+        let (Some(ios), Some(bytes), Some(block)) = (num("ios_count"), num("moved_bytes"), block(&job)) else {
             continue;
         };
         let short = num("short_ios_count").map_or(0.0, |short| short.value * block);
@@ -93,13 +91,7 @@ fn rates(read: &Read<'_>) -> Option<Identity> {
             }
         }
     }
-    judge(
-        rule(
-            "IO14",
-            "I/Os and bytes / run time = IOPS and bytes per second",
-        ),
-        cases,
-    )
+    judge(rule("IO14", "I/Os and bytes / run time = IOPS and bytes per second"), cases)
 }
 
 /// IO15: a latency is the time to submit and the time to complete.
@@ -108,14 +100,9 @@ fn parts(read: &Read<'_>) -> Option<Identity> {
     for (scope, _, way) in ways(read) {
         let num = |what: &str| read.num(&scope, &format!("{way}_{what}"));
         // Versions that count whole microseconds cut each of the three.
-        let cut = |case: Case| Case {
-            tolerance: case.tolerance + 1.0,
-            ..case
-        };
+        let cut = |case: Case| Case { tolerance: case.tolerance + 1.0, ..case };
         let name = |what: &str| format!("{scope}, {way} {what}");
-        if let (Some(lat), Some(slat), Some(clat)) =
-            (num("lat_us_avg"), num("slat_us_avg"), num("clat_us_avg"))
-        {
+        if let (Some(lat), Some(slat), Some(clat)) = (num("lat_us_avg"), num("slat_us_avg"), num("clat_us_avg")) {
             cases.push(cut(equal(name("avg"), lat, slat.plus(clat), 0.005)));
         }
         for what in ["avg", "min", "max"] {
@@ -124,19 +111,11 @@ fn parts(read: &Read<'_>) -> Option<Identity> {
                 cases.extend(sides.map(|(part, whole)| cut(part_of(name(what), part, whole))));
             }
         }
-        if let (Some(lat), Some(slat), Some(clat)) =
-            (num("lat_us_max"), num("slat_us_max"), num("clat_us_max"))
-        {
+        if let (Some(lat), Some(slat), Some(clat)) = (num("lat_us_max"), num("slat_us_max"), num("clat_us_max")) {
             cases.push(cut(part_of(name("max"), lat, slat.plus(clat))));
         }
     }
-    judge(
-        rule(
-            "IO15",
-            "slat + clat = lat, of the means and within the extremes",
-        ),
-        cases,
-    )
+    judge(rule("IO15", "slat + clat = lat, of the means and within the extremes"), cases)
 }
 
 /// What may not be above another, as an equality with the part that is above.
@@ -150,10 +129,7 @@ fn slots<'a>(read: &'a Read<'_>, scope: &str, key: &str) -> Vec<(&'a str, Num)> 
     let values = read.info.values.iter().filter(|value| value.key == key);
     let of_job = values.filter_map(|value| {
         let slot = value.scope.strip_prefix(&prefix)?;
-        let num = Num {
-            value: value.value.value()?,
-            off: value.rounding,
-        };
+        let num = Num { value: value.value.value()?, off: value.rounding };
         Some((slot, num))
     });
     of_job.collect()
@@ -161,15 +137,8 @@ fn slots<'a>(read: &'a Read<'_>, scope: &str, key: &str) -> Vec<(&'a str, Num)> 
 
 /// IO16: shares of all I/Os sum to 100 %; below where something was cut out of the text.
 fn shares(read: &Read<'_>) -> Option<Identity> {
-    let is_cut = read
-        .info
-        .notes
-        .iter()
-        .any(|note| note.text.contains("cut out"));
-    let hundred = Num {
-        value: 100.0,
-        off: 0.0,
-    };
+    let is_cut = read.info.notes.iter().any(|note| note.text.contains("cut out"));
+    let hundred = Num { value: 100.0, off: 0.0 };
     let mut cases = Vec::new();
     for (scope, job) in read.job_scopes() {
         // Syncs are counted at depth 1 without being I/Os.
@@ -187,10 +156,7 @@ fn shares(read: &Read<'_>) -> Option<Identity> {
             // What is next to nothing is printed as the least.
             let rounding = least * all.len() as f64 + 0.05;
             let sum: f64 = all.iter().map(|(_, num)| num.value).sum();
-            let sum = Num {
-                value: sum,
-                off: rounding,
-            };
+            let sum = Num { value: sum, off: rounding };
             let name = format!("{scope}, {key}");
             cases.push(match is_cut {
                 true => at_most(name, sum, hundred, 0.0),
@@ -198,13 +164,7 @@ fn shares(read: &Read<'_>) -> Option<Identity> {
             });
         }
     }
-    judge(
-        rule(
-            "IO16",
-            "shares of latencies, depths and batches sum to 100 %",
-        ),
-        cases,
-    )
+    judge(rule("IO16", "shares of latencies, depths and batches sum to 100 %"), cases)
 }
 
 /// `below 100 us`: its bound in us; the last class has none.
@@ -227,9 +187,8 @@ fn classes(read: &Read<'_>) -> Option<Identity> {
             continue;
         };
         let all = slots(read, &scope, "lat_share_pct");
-        let mut below: Vec<(f64, f64)> = (all.iter())
-            .filter_map(|(slot, num)| Some((bound_us(slot)?, num.value)))
-            .collect();
+        let mut below: Vec<(f64, f64)> =
+            (all.iter()).filter_map(|(slot, num)| Some((bound_us(slot)?, num.value))).collect();
         below.sort_by(|a, b| a.0.total_cmp(&b.0));
         let one = 100.0 / (way.ios_count.max(1) as f64);
         let rounding = 0.01 * all.len() as f64 + 0.1 + one;
@@ -240,10 +199,7 @@ fn classes(read: &Read<'_>) -> Option<Identity> {
             let (Some(percent), Some(us)) = (percent, value.value.value()) else {
                 continue;
             };
-            let (low, high) = (
-                us * (1.0 - BUCKET) - value.rounding,
-                us * (1.0 + BUCKET) + value.rounding,
-            );
+            let (low, high) = (us * (1.0 - BUCKET) - value.rounding, us * (1.0 + BUCKET) + value.rounding);
             let until = |limit: f64| -> f64 {
                 let within = below.iter().take_while(|(bound, _)| *bound <= limit);
                 within.map(|(_, share)| share).sum()
@@ -256,11 +212,7 @@ fn classes(read: &Read<'_>) -> Option<Identity> {
                 true => (least, true),
                 false => (most, false),
             };
-            let clamped = if is_low {
-                percent.max(side)
-            } else {
-                percent.min(side)
-            };
+            let clamped = if is_low { percent.max(side) } else { percent.min(side) };
             cases.push(Case {
                 name: format!("{scope}, p{percent}"),
                 lhs: Ok(percent),
@@ -269,27 +221,16 @@ fn classes(read: &Read<'_>) -> Option<Identity> {
             });
         }
     }
-    judge(
-        rule(
-            "IO17",
-            "percentiles agree with the shares of the latency classes",
-        ),
-        cases,
-    )
+    judge(rule("IO17", "percentiles agree with the shares of the latency classes"), cases)
 }
 
 /// IO18: a clone cannot use more than one CPU, a device not be busy for more than all the time.
 fn cpu(read: &Read<'_>) -> Option<Identity> {
     const ROOM: f64 = 0.02;
-    let hundred = Num {
-        value: 100.0,
-        off: 0.0,
-    };
+    let hundred = Num { value: 100.0, off: 0.0 };
     let mut cases = Vec::new();
     for scope in read.scopes("cpu_user_pct") {
-        let sides = read
-            .num(scope, "cpu_user_pct")
-            .zip(read.num(scope, "cpu_system_pct"));
+        let sides = read.num(scope, "cpu_user_pct").zip(read.num(scope, "cpu_system_pct"));
         let sum = sides.map(|(user, system)| user.plus(system));
         cases.extend(sum.map(|sum| at_most(format!("{scope}, cpu"), sum, hundred, ROOM)));
     }
@@ -300,15 +241,10 @@ fn cpu(read: &Read<'_>) -> Option<Identity> {
         }
     }
     for scope in read.scopes("cpu_busy_pct") {
-        let sides = read
-            .num(scope, "cpu_system_pct")
-            .zip(read.num(scope, "cpu_busy_pct"));
+        let sides = read.num(scope, "cpu_system_pct").zip(read.num(scope, "cpu_busy_pct"));
         cases.extend(sides.map(|(system, all)| at_most(format!("{scope}, cpu"), system, all, 0.0)));
     }
-    judge(
-        rule("IO18", "CPU of a clone, busy time of a device <= 100 %"),
-        cases,
-    )
+    judge(rule("IO18", "CPU of a clone, busy time of a device <= 100 %"), cases)
 }
 
 /// IO19: the samples of a rate lie between their extremes, and are the share of the group that is printed.
@@ -342,31 +278,13 @@ fn samples(read: &Read<'_>) -> Option<Identity> {
             case.tolerance += 1.0 + block / 1024.0;
             cases.push(case);
         }
-        cases.extend(of_whole(
-            &name,
-            &job,
-            kib,
-            num("mib_per_s"),
-            num("runtime_s"),
-        ));
+        cases.extend(of_whole(&name, &job, kib, num("mib_per_s"), num("runtime_s")));
     }
-    judge(
-        rule(
-            "IO19",
-            "samples of a rate agree with their extremes and the whole",
-        ),
-        cases,
-    )
+    judge(rule("IO19", "samples of a rate agree with their extremes and the whole"), cases)
 }
 
 /// The mean of the samples is the rate, of each clone or of all; the beginning and the end are in no sample.
-fn of_whole(
-    name: &str,
-    job: &StorageJob,
-    kib: Num,
-    rate: Option<Num>,
-    time: Option<Num>,
-) -> Option<Case> {
+fn of_whole(name: &str, job: &StorageJob, kib: Num, rate: Option<Num>, time: Option<Num>) -> Option<Case> {
     const LOOSE: f64 = 0.15;
     const LONG_S: f64 = 5.0;
     let rate = rate.filter(|_| time.is_some_and(|time| time.value >= LONG_S))?;
@@ -384,10 +302,8 @@ fn groups(read: &Read<'_>) -> Option<Identity> {
         let scope = format!("group {}", group.group);
         for way in &group.ways {
             let key = |what: &str| format!("{}_{what}", way.way);
-            let (Some(rate), Some(time)) = (
-                read.num(&scope, &key("mib_per_s")),
-                read.num(&scope, &key("runtime_s")),
-            ) else {
+            let (Some(rate), Some(time)) = (read.num(&scope, &key("mib_per_s")), read.num(&scope, &key("runtime_s")))
+            else {
                 continue;
             };
             let bytes = read.num(&scope, &key("moved_bytes"));
@@ -403,10 +319,7 @@ fn groups(read: &Read<'_>) -> Option<Identity> {
             cases.extend(longest.map(|longest| equal(scope.clone(), time, longest, CLOCK)));
         }
     }
-    judge(
-        rule("IO20", "rate and run time of a group = those of its jobs"),
-        cases,
-    )
+    judge(rule("IO20", "rate and run time of a group = those of its jobs"), cases)
 }
 
 /// IO21: vdbench's averages are those of its intervals, the first of which it leaves out.
@@ -434,23 +347,13 @@ fn intervals(read: &Read<'_>) -> Option<Identity> {
         let loose = if key == "lat_us_avg" { 0.05 } else { CLOCK };
         cases.extend(near.map(|near| equal(key.to_owned(), whole, near, loose)));
     }
-    let most = read
-        .steps("lat_us_max", "")
-        .iter()
-        .map(|step| step.num.value)
-        .fold(0.0, f64::max);
+    let most = read.steps("lat_us_max", "").iter().map(|step| step.num.value).fold(0.0, f64::max);
     let whole = read.num(&job.name, "lat_us_max").filter(|_| most > 0.0);
     cases.extend(whole.map(|whole| {
-        let most = Num {
-            value: most,
-            off: whole.off,
-        };
+        let most = Num { value: most, off: whole.off };
         at_most("lat_us_max".to_owned(), whole, most, 0.0)
     }));
-    judge(
-        rule("IO21", "averages of the run = means of its intervals"),
-        cases,
-    )
+    judge(rule("IO21", "averages of the run = means of its intervals"), cases)
 }
 
 /// IO22: a response time of both directions is theirs, by the share of reads, and no longer than the longest.
@@ -461,22 +364,13 @@ fn mixed(read: &Read<'_>) -> Option<Identity> {
     let mut cases = Vec::new();
     for job in read.jobs() {
         let num = |key: &str| read.num(&job.name, key);
-        let zero = Num {
-            value: 0.0,
-            off: 0.0,
-        };
-        let (of_reads, of_writes) = (
-            num("read_lat_us_avg").unwrap_or(zero),
-            num("write_lat_us_avg").unwrap_or(zero),
-        );
+        let zero = Num { value: 0.0, off: 0.0 };
+        let (of_reads, of_writes) = (num("read_lat_us_avg").unwrap_or(zero), num("write_lat_us_avg").unwrap_or(zero));
         if let (Some(lat), Some(pct)) = (num("lat_us_avg"), num("read_share_pct"))
             && of_reads.value + of_writes.value > 0.0
         {
             let reads = pct.times(0.01);
-            let writes = Num {
-                value: 1.0 - reads.value,
-                ..reads
-            };
+            let writes = Num { value: 1.0 - reads.value, ..reads };
             let sum = reads.by(of_reads).plus(writes.by(of_writes));
             cases.push(equal(job.name.clone(), lat, sum, 0.005));
         }
@@ -490,13 +384,7 @@ fn mixed(read: &Read<'_>) -> Option<Identity> {
             cases.extend(sides.map(|(avg, max)| at_most(job.name.clone(), avg, max, 0.0)));
         }
     }
-    judge(
-        rule(
-            "IO22",
-            "response time = that of reads and writes by their shares, <= the longest",
-        ),
-        cases,
-    )
+    judge(rule("IO22", "response time = that of reads and writes by their shares, <= the longest"), cases)
 }
 
 /// IO23: the bins of json+ give the percentiles and the mean, and every I/O has its latency.
@@ -528,9 +416,7 @@ fn bins(read: &Read<'_>) -> Option<Identity> {
                 };
                 // Where few lie beyond it, the neighbour is as good.
                 let beyond = all.count() as f64 * (100.0 - percent).min(percent) / 100.0;
-                let found = all
-                    .percentile_ns(percent / 100.0)
-                    .filter(|_| beyond >= 10.0);
+                let found = all.percentile_ns(percent / 100.0).filter(|_| beyond >= 10.0);
                 cases.extend(found.map(|ns| {
                     let (said, found) = (us_of(us, value.rounding), us_of(ns as f64 / 1e3, 0.0));
                     equal(format!("{scope}, p{percent}"), said, found, 2.0 * BUCKET)
@@ -538,13 +424,7 @@ fn bins(read: &Read<'_>) -> Option<Identity> {
             }
         }
     }
-    judge(
-        rule(
-            "IO23",
-            "percentiles are those of the bins; every I/O has a latency",
-        ),
-        cases,
-    )
+    judge(rule("IO23", "percentiles are those of the bins; every I/O has a latency"), cases)
 }
 
 fn us_of(value: f64, off: f64) -> Num {

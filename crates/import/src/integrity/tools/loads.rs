@@ -56,23 +56,16 @@ fn rates(read: &Read<'_>) -> Option<Identity> {
     let loose = TURN + (last + connect) / elapsed.value;
     let counted = COUNTED.iter().filter_map(|(count, rate)| {
         let (count, rate, name) = (of(count)?, of(rate)?, (*rate).to_owned());
-        (count.value > 0.0 || rate.value > 0.0)
-            .then(|| equal(name, rate, count.over(elapsed), loose))
+        (count.value > 0.0 || rate.value > 0.0).then(|| equal(name, rate, count.over(elapsed), loose))
     });
     let mut cases: Vec<Case> = counted.collect();
     for op in &read.record.driver.ops {
-        let (count, rate) = (
-            of(&format!("{}_count", op.kind)),
-            of(&format!("{}_per_s", op.kind)),
-        );
+        let (count, rate) = (of(&format!("{}_count", op.kind)), of(&format!("{}_per_s", op.kind)));
         if let (Some(count), Some(rate)) = (count, rate) {
             cases.push(equal(op.kind.clone(), rate, count.over(elapsed), loose));
         }
     }
-    if let (Some(with), Some(rate)) = (
-        of("transactions_with_connecting_per_s"),
-        of("transactions_per_s"),
-    ) {
+    if let (Some(with), Some(rate)) = (of("transactions_with_connecting_per_s"), of("transactions_per_s")) {
         cases.push(at_most("with connecting".to_owned(), with, rate, 0.0));
         // Connecting takes next to nothing of a run that says anything.
         cases.push(equal("with connecting".to_owned(), with, rate, 0.2));
@@ -80,11 +73,7 @@ fn rates(read: &Read<'_>) -> Option<Identity> {
     // A minute at a time: the fullest has at least the mean, if the run has whole minutes.
     let most = of("transactions_per_min_max").filter(|_| elapsed.value >= WHOLE_MINUTES_S);
     let most = most.zip(of("transactions_per_s"));
-    cases.extend(
-        most.map(|(most, rate)| {
-            at_most("the fullest minute".to_owned(), rate.times(60.0), most, 0.1)
-        }),
-    );
+    cases.extend(most.map(|(most, rate)| at_most("the fullest minute".to_owned(), rate.times(60.0), most, 0.1)));
     judge(rule("TX1", "counts / elapsed time = their rates"), cases)
 }
 
@@ -92,27 +81,15 @@ fn rates(read: &Read<'_>) -> Option<Identity> {
 fn sums(read: &Read<'_>) -> Option<Identity> {
     let of = |key: &str| read.num("", key);
     let mut cases = Vec::new();
-    let kinds = || {
-        read.record
-            .driver
-            .ops
-            .iter()
-            .filter(|op| !["transaction", "event"].contains(&op.kind.as_str()))
-    };
+    let kinds = || read.record.driver.ops.iter().filter(|op| !["transaction", "event"].contains(&op.kind.as_str()));
     for (suffix, whole) in [
         ("count", "transactions_count"),
         ("per_s", "transactions_per_s"),
         ("failed_count", "transactions_failed_count"),
     ] {
-        let parts: Option<Vec<Num>> = kinds()
-            .map(|op| of(&format!("{}_{suffix}", op.kind)))
-            .collect();
+        let parts: Option<Vec<Num>> = kinds().map(|op| of(&format!("{}_{suffix}", op.kind))).collect();
         let parts = parts.unwrap_or_default().into_iter().reduce(Num::plus);
-        cases.extend(
-            parts
-                .zip(of(whole))
-                .map(|(parts, whole)| equal(whole_name(suffix), parts, whole, 0.001)),
-        );
+        cases.extend(parts.zip(of(whole)).map(|(parts, whole)| equal(whole_name(suffix), parts, whole, 0.001)));
     }
     cases.extend(queries(read));
     let same = of("events_count").zip(of("transactions_count"));
@@ -123,25 +100,15 @@ fn sums(read: &Read<'_>) -> Option<Identity> {
     }
     let (clients, each) = (of("sessions_count"), of("transactions_per_client_count"));
     if let (Some(clients), Some(each), Some(all)) = (clients, each, of("transactions_count")) {
-        cases.push(at_most(
-            "transactions".to_owned(),
-            all,
-            clients.by(each),
-            0.0,
-        ));
+        cases.push(at_most("transactions".to_owned(), all, clients.by(each), 0.0));
         if of("failed_transactions_count").is_none_or(|failed| failed.value == 0.0) {
             cases.push(equal("transactions".to_owned(), all, clients.by(each), 0.0));
         }
     }
     // New orders are transactions.
     let orders = of("new_orders_per_min").zip(of("transactions_per_s"));
-    cases.extend(
-        orders.map(|(orders, all)| at_most("new orders".to_owned(), orders, all.times(60.0), 0.0)),
-    );
-    judge(
-        rule("TX2", "kinds of transactions and of queries add up to all"),
-        cases,
-    )
+    cases.extend(orders.map(|(orders, all)| at_most("new orders".to_owned(), orders, all.times(60.0), 0.0)));
+    judge(rule("TX2", "kinds of transactions and of queries add up to all"), cases)
 }
 
 /// Kinds of queries and their wholes.
@@ -149,10 +116,7 @@ fn queries(read: &Read<'_>) -> Vec<Case> {
     let of = |key: &str| read.num("", key);
     let mut cases = Vec::new();
     let sum = |parts: &[&str]| -> Option<Num> {
-        let parts: Option<Vec<Num>> = parts
-            .iter()
-            .map(|part| of(&format!("queries_{part}_count")))
-            .collect();
+        let parts: Option<Vec<Num>> = parts.iter().map(|part| of(&format!("queries_{part}_count"))).collect();
         parts?.into_iter().reduce(Num::plus)
     };
     for (parts, whole) in [
@@ -161,11 +125,7 @@ fn queries(read: &Read<'_>) -> Vec<Case> {
         (&["read", "write"], "read_write_requests_count"),
         (&["other"], "other_operations_count"),
     ] {
-        cases.extend(
-            sum(parts)
-                .zip(of(whole))
-                .map(|(parts, all)| equal(whole.to_owned(), parts, all, 0.0)),
-        );
+        cases.extend(sum(parts).zip(of(whole)).map(|(parts, all)| equal(whole.to_owned(), parts, all, 0.0)));
     }
     cases
 }
@@ -196,26 +156,13 @@ fn failures(read: &Read<'_>) -> Option<Identity> {
         ("retries_count", of("retries_count")),
     ] {
         let steps = sum(&read.steps(key, ""));
-        cases.extend(
-            steps
-                .zip(whole)
-                .map(|(steps, whole)| at_most(key.to_owned(), steps, whole, 0.0)),
-        );
+        cases.extend(steps.zip(whole).map(|(steps, whole)| at_most(key.to_owned(), steps, whole, 0.0)));
     }
     let statements = read.scopes("statement_failures_count");
-    let statements = statements
-        .iter()
-        .filter_map(|scope| read.num(scope, "statement_failures_count"));
+    let statements = statements.iter().filter_map(|scope| read.num(scope, "statement_failures_count"));
     let statements = statements.reduce(Num::plus);
-    cases.extend(
-        statements
-            .zip(failed)
-            .map(|(all, failed)| equal("of statements".to_owned(), all, failed, 0.0)),
-    );
-    judge(
-        rule("TX3", "failures add up and are no more than transactions"),
-        cases,
-    )
+    cases.extend(statements.zip(failed).map(|(all, failed)| equal("of statements".to_owned(), all, failed, 0.0)));
+    judge(rule("TX3", "failures add up and are no more than transactions"), cases)
 }
 
 /// TX4: the mean time of an operation times their number is the time of all, which the sessions had.
@@ -228,34 +175,15 @@ fn times(read: &Read<'_>) -> Option<Identity> {
             continue;
         };
         let count = of("count").or_else(|| read.num("", "events_count"));
-        cases.extend(
-            of("us_avg")
-                .zip(count)
-                .map(|(mean, count)| equal(op.kind.clone(), all, mean.by(count), 0.001)),
-        );
+        cases.extend(of("us_avg").zip(count).map(|(mean, count)| equal(op.kind.clone(), all, mean.by(count), 0.001)));
         if let Some(elapsed) = read.elapsed().filter(|_| sessions > 0.0) {
             let had = elapsed.times(1e6 * sessions);
-            cases.push(at_most(
-                format!("{} of all sessions", op.kind),
-                all,
-                had,
-                TURN,
-            ));
+            cases.push(at_most(format!("{} of all sessions", op.kind), all, had, TURN));
         }
-        let each = read
-            .num("", "session_execution_s_avg")
-            .filter(|_| sessions > 0.0);
-        cases.extend(
-            each.map(|each| equal(op.kind.clone(), all, each.times(1e6 * sessions), 0.002)),
-        );
+        let each = read.num("", "session_execution_s_avg").filter(|_| sessions > 0.0);
+        cases.extend(each.map(|each| equal(op.kind.clone(), all, each.times(1e6 * sessions), 0.002)));
     }
-    judge(
-        rule(
-            "TX4",
-            "mean time x count = time of all <= sessions x elapsed time",
-        ),
-        cases,
-    )
+    judge(rule("TX4", "mean time x count = time of all <= sessions x elapsed time"), cases)
 }
 
 /// TX5: the steps of the series come to the whole.
@@ -270,11 +198,7 @@ fn steps(read: &Read<'_>) -> Option<Identity> {
         "file_write_mib_per_s",
         "fsyncs_per_s",
     ] {
-        let steps = if key == "ops_per_s" {
-            "events_per_s"
-        } else {
-            key
-        };
+        let steps = if key == "ops_per_s" { "events_per_s" } else { key };
         // Those who synchronise at the end do it after the last step.
         let loose = if key == "fsyncs_per_s" { 0.15 } else { 0.03 };
         let both = read.mean_rate(steps, elapsed).zip(read.num("", key));
@@ -291,19 +215,13 @@ fn steps(read: &Read<'_>) -> Option<Identity> {
 /// Mean time of a transaction over the steps, by their transactions.
 fn mean_time(read: &Read<'_>, elapsed: f64) -> Option<Num> {
     read.mean_rate("transactions_per_s", elapsed)?;
-    let (rates, times) = (
-        read.steps("transactions_per_s", ""),
-        read.steps("transaction_us_avg", ""),
-    );
+    let (rates, times) = (read.steps("transactions_per_s", ""), read.steps("transaction_us_avg", ""));
     (rates.len() == times.len()).then_some(())?;
-    let weight: f64 = rates
+    let weight: f64 = rates.iter().map(|rate| rate.num.value * rate.length_s).sum();
+    let weighed = rates
         .iter()
-        .map(|rate| rate.num.value * rate.length_s)
-        .sum();
-    let weighed = rates.iter().zip(&times).map(|(rate, time)| {
-        time.num
-            .times(rate.num.value * rate.length_s / weight.max(f64::MIN_POSITIVE))
-    });
+        .zip(&times)
+        .map(|(rate, time)| time.num.times(rate.num.value * rate.length_s / weight.max(f64::MIN_POSITIVE)));
     weighed.reduce(Num::plus)
 }
 
@@ -314,20 +232,11 @@ fn each_step(read: &Read<'_>) -> Option<Identity> {
     if read.is_open().is_some() || read.info.tool != "pgbench" {
         return None;
     }
-    let (rates, times) = (
-        read.steps("transactions_per_s", ""),
-        read.steps("transaction_us_avg", ""),
-    );
-    let pairs = rates
-        .iter()
-        .zip(&times)
-        .filter(|(rate, time)| rate.end_s == time.end_s);
+    let (rates, times) = (read.steps("transactions_per_s", ""), read.steps("transaction_us_avg", ""));
+    let pairs = rates.iter().zip(&times).filter(|(rate, time)| rate.end_s == time.end_s);
     let cases = pairs.map(|(rate, time)| {
         let found = rate.num.by(time.num).times(1e-6);
-        let there = Num {
-            value: sessions,
-            off: 0.0,
-        };
+        let there = Num { value: sessions, off: 0.0 };
         let name = format!("{} s", rate.end_s);
         // A step shorter than a few transactions holds parts of others.
         let part = 2e-6 * time.num.value / rate.length_s;
@@ -337,41 +246,22 @@ fn each_step(read: &Read<'_>) -> Option<Identity> {
         }
         case
     });
-    judge(
-        rule("TX6", "rate x mean time = sessions, of each step"),
-        cases.collect(),
-    )
+    judge(rule("TX6", "rate x mean time = sessions, of each step"), cases.collect())
 }
 
 /// TX7: the statements of a transaction take no longer than it.
 fn statements(read: &Read<'_>) -> Option<Identity> {
     let whole = read.num("", "transaction_us_avg")?;
     let scopes = read.scopes("statement_us_avg");
-    let is_one = scopes
-        .iter()
-        .filter(|scope| scope.starts_with("1:"))
-        .count()
-        == 1;
-    let retried = read
-        .num("", "retries_count")
-        .is_some_and(|count| count.value > 0.0);
-    if !is_one
-        || retried
-        || scopes
-            .iter()
-            .any(|scope| !scope.starts_with(|c: char| c.is_ascii_digit()))
-    {
+    let is_one = scopes.iter().filter(|scope| scope.starts_with("1:")).count() == 1;
+    let retried = read.num("", "retries_count").is_some_and(|count| count.value > 0.0);
+    if !is_one || retried || scopes.iter().any(|scope| !scope.starts_with(|c: char| c.is_ascii_digit())) {
         return None;
     }
-    let all = scopes
-        .iter()
-        .filter_map(|scope| read.num(scope, "statement_us_avg"));
+    let all = scopes.iter().filter_map(|scope| read.num(scope, "statement_us_avg"));
     let all = all.reduce(Num::plus)?;
     let case = at_most("statements".to_owned(), all, whole, TURN);
-    judge(
-        rule("TX7", "time of the statements <= time of the transaction"),
-        vec![case],
-    )
+    judge(rule("TX7", "time of the statements <= time of the transaction"), vec![case])
 }
 
 /// TX8: requests times their size are bytes, of files and of memory.
@@ -385,31 +275,16 @@ fn file_io(read: &Read<'_>) -> Option<Identity> {
     };
     let reads = size("read_io_requests_per_s", "file_read_mib_per_s");
     let writes = size("write_io_requests_per_s", "file_write_mib_per_s");
-    cases.extend(
-        reads
-            .zip(writes)
-            .map(|(a, b)| equal("MiB a request".to_owned(), a, b, 0.001)),
-    );
+    cases.extend(reads.zip(writes).map(|(a, b)| equal("MiB a request".to_owned(), a, b, 0.001)));
     let is_power = |size: Num| {
         let near = 2_f64.powf(size.value.log2().round());
-        let near = Num {
-            value: near,
-            off: 0.0,
-        };
+        let near = Num { value: near, off: 0.0 };
         equal("MiB a request".to_owned(), size, near, 0.005)
     };
-    for found in [
-        reads,
-        writes,
-        size("ops_per_s", "memory_mib_per_s"),
-        size("requests_per_s", "file_mib_per_s"),
-    ] {
+    for found in [reads, writes, size("ops_per_s", "memory_mib_per_s"), size("requests_per_s", "file_mib_per_s")] {
         cases.extend(found.filter(|size| size.value > 0.0).map(is_power));
     }
-    judge(
-        rule("TX8", "requests x block size (a power of two) = bytes"),
-        cases,
-    )
+    judge(rule("TX8", "requests x block size (a power of two) = bytes"), cases)
 }
 
 /// LOAD1: phases of a load add up, and rows over time are the rate.
@@ -419,47 +294,22 @@ fn generated(read: &Read<'_>) -> Option<Identity> {
     let parts = ["load_connection_s", "load_data_generation_s", "load_ddl_s"];
     let parts: Option<Vec<Num>> = parts.iter().map(|key| of(key)).collect();
     let parts = parts.unwrap_or_default().into_iter().reduce(Num::plus);
-    cases.extend(
-        parts
-            .zip(of("load_total_s"))
-            .map(|(parts, all)| equal("phases".to_owned(), parts, all, 0.01)),
-    );
-    let rows =
-        of("load_rows_count").zip(of("load_data_generation_s").filter(|time| time.value > 0.0));
+    cases.extend(parts.zip(of("load_total_s")).map(|(parts, all)| equal("phases".to_owned(), parts, all, 0.01)));
+    let rows = of("load_rows_count").zip(of("load_data_generation_s").filter(|time| time.value > 0.0));
     if let (Some((rows, time)), Some(rate)) = (rows, of("load_rows_per_s")) {
         cases.push(equal("rows".to_owned(), rate, rows.over(time), TURN));
     }
     let batches = of("load_batches_count").zip(of("load_rows_count"));
     cases.extend(batches.map(|(batches, rows)| at_most("batches".to_owned(), batches, rows, 0.0)));
     let commits = of("load_commits_count").zip(of("load_batches_count"));
-    cases.extend(
-        commits.map(|(commits, batches)| at_most("commits".to_owned(), commits, batches, 0.0)),
-    );
+    cases.extend(commits.map(|(commits, batches)| at_most("commits".to_owned(), commits, batches, 0.0)));
     // SLOB's log: the whole has every phase.
-    let whole = read
-        .scopes("load_phase_s")
-        .into_iter()
-        .find(|scope| scope.contains("complete"));
+    let whole = read.scopes("load_phase_s").into_iter().find(|scope| scope.contains("complete"));
     let whole = whole.and_then(|scope| read.num(scope, "load_phase_s"));
-    let phases = read
-        .scopes("load_phase_s")
-        .into_iter()
-        .filter(|scope| !scope.contains("complete"));
-    let phases = phases
-        .filter_map(|scope| read.num(scope, "load_phase_s"))
-        .reduce(Num::plus);
-    cases.extend(
-        phases
-            .zip(whole)
-            .map(|(phases, whole)| at_most("phases".to_owned(), phases, whole, 0.02)),
-    );
-    judge(
-        rule(
-            "LOAD1",
-            "phases of a load add up; rows / time = rows per second",
-        ),
-        cases,
-    )
+    let phases = read.scopes("load_phase_s").into_iter().filter(|scope| !scope.contains("complete"));
+    let phases = phases.filter_map(|scope| read.num(scope, "load_phase_s")).reduce(Num::plus);
+    cases.extend(phases.zip(whole).map(|(phases, whole)| at_most("phases".to_owned(), phases, whole, 0.02)));
+    judge(rule("LOAD1", "phases of a load add up; rows / time = rows per second"), cases)
 }
 
 /// SLOB1: the columns of a SLOB table: what reads is at most what is read, time is at most what sessions have.
@@ -471,9 +321,7 @@ fn tables(read: &Read<'_>) -> Option<Identity> {
     let mut cases = Vec::new();
     let mut most = |name: &str, whole: &str, factor: f64| {
         let both = of(name).zip(of(whole));
-        cases.extend(
-            both.map(|(part, whole)| at_most(name.to_owned(), part, whole.times(factor), TURN)),
-        );
+        cases.extend(both.map(|(part, whole)| at_most(name.to_owned(), part, whole.times(factor), TURN)));
     };
     most("db_cpu_s_per_s", "db_time_s_per_s", 1.0);
     most("db_time_s_per_s", "sessions_count", 1.0);
@@ -486,13 +334,7 @@ fn tables(read: &Read<'_>) -> Option<Identity> {
         let moved = after.plus(before.times(-1.0));
         cases.push(equal("blocks hit".to_owned(), rate, moved.over(time), TURN));
     }
-    judge(
-        rule(
-            "SLOB1",
-            "DB CPU <= DB time <= sessions; increase of blks_hit / run time = cache hits/s",
-        ),
-        cases,
-    )
+    judge(rule("SLOB1", "DB CPU <= DB time <= sessions; increase of blks_hit / run time = cache hits/s"), cases)
 }
 
 /// STD1: a standard deviation that values between these extremes around this mean can have (Bhatia and Davis, Amer. Math.
@@ -504,32 +346,16 @@ fn spread(read: &Read<'_>) -> Option<Identity> {
             continue;
         };
         let of = |what: &str| read.num(&value.scope, &format!("{stem}_{what}"));
-        let (Some(min), Some(avg), Some(max), Some(found)) =
-            (of("min"), of("avg"), of("max"), of("stddev"))
-        else {
+        let (Some(min), Some(avg), Some(max), Some(found)) = (of("min"), of("avg"), of("max"), of("stddev")) else {
             continue;
         };
         let above = (max.value + max.off - avg.value + avg.off).max(0.0);
         let below = (avg.value + avg.off - min.value + min.off).max(0.0);
-        let most = Num {
-            value: (above * below).sqrt(),
-            off: 0.0,
-        };
+        let most = Num { value: (above * below).sqrt(), off: 0.0 };
         // Of a sample of two it is 1.41 times that of the population.
-        cases.push(at_most(
-            format!("{} {stem}", value.scope),
-            found,
-            most,
-            0.42,
-        ));
+        cases.push(at_most(format!("{} {stem}", value.scope), found, most, 0.42));
     }
-    judge(
-        rule(
-            "STD1",
-            "standard deviation <= sqrt((max - mean)(mean - min))",
-        ),
-        cases,
-    )
+    judge(rule("STD1", "standard deviation <= sqrt((max - mean)(mean - min))"), cases)
 }
 
 /// CPU2: CPU used per instance is that of all over a whole number of instances.
@@ -547,19 +373,10 @@ fn stressors(read: &Read<'_>) -> Option<Identity> {
             continue;
         }
         let instances = user.plus(system).times(100.0).over(real).over(each);
-        let whole = Num {
-            value: instances.value.round().max(1.0),
-            off: 0.0,
-        };
+        let whole = Num { value: instances.value.round().max(1.0), off: 0.0 };
         cases.push(equal(scope.to_owned(), instances, whole, 0.02));
     }
-    judge(
-        rule(
-            "CPU2",
-            "CPU time / wall time / CPU used per instance = a whole number of instances",
-        ),
-        cases,
-    )
+    judge(rule("CPU2", "CPU time / wall time / CPU used per instance = a whole number of instances"), cases)
 }
 
 /// HOST1: where the time of the host's CPUs went is all of it, in each step.
@@ -575,22 +392,11 @@ fn cpu_columns(read: &Read<'_>) -> Option<Identity> {
         "host_guest_pct",
         "host_guest_nice_pct",
     ];
-    let hundred = Num {
-        value: 100.0,
-        off: 0.0,
-    };
-    let cases = read
-        .scopes("host_idle_pct")
-        .into_iter()
-        .filter_map(|scope| {
-            let used = COLUMNS.iter().filter_map(|key| read.num(scope, key));
-            let all = used
-                .reduce(Num::plus)?
-                .plus(read.num(scope, "host_idle_pct")?);
-            Some(equal(scope.to_owned(), all, hundred, 0.005))
-        });
-    judge(
-        rule("HOST1", "CPU columns of a step sum to 100 %"),
-        cases.collect(),
-    )
+    let hundred = Num { value: 100.0, off: 0.0 };
+    let cases = read.scopes("host_idle_pct").into_iter().filter_map(|scope| {
+        let used = COLUMNS.iter().filter_map(|key| read.num(scope, key));
+        let all = used.reduce(Num::plus)?.plus(read.num(scope, "host_idle_pct")?);
+        Some(equal(scope.to_owned(), all, hundred, 0.005))
+    });
+    judge(rule("HOST1", "CPU columns of a step sum to 100 %"), cases.collect())
 }

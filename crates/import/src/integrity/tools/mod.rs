@@ -35,11 +35,7 @@ pub(super) fn identities(record: &Record) -> Vec<Identity> {
     let Some(info) = &record.import else {
         return Vec::new();
     };
-    let read = Read {
-        record,
-        storage: record.parts.get().unwrap_or_default(),
-        info,
-    };
+    let read = Read { record, storage: record.parts.get().unwrap_or_default(), info };
     let mut all = [
         read.in_flight(),
         read.throughput(),
@@ -109,20 +105,14 @@ fn equal(name: String, lhs: Num, rhs: Num, share: f64) -> Case {
 
 /// A part that may not be above its bound; one that is not is its own bound.
 fn at_most(name: String, part: Num, bound: Num, share: f64) -> Case {
-    let rhs = Num {
-        value: bound.value.min(part.value),
-        ..bound
-    };
+    let rhs = Num { value: bound.value.min(part.value), ..bound };
     equal(name, part, rhs, share)
 }
 
 impl Read<'_> {
     fn num(&self, scope: &str, key: &str) -> Option<Num> {
         let value = self.value(scope, key)?;
-        Some(Num {
-            value: value.value.value()?,
-            off: value.rounding,
-        })
+        Some(Num { value: value.value.value()?, off: value.rounding })
     }
 
     fn elapsed(&self) -> Option<Num> {
@@ -177,12 +167,7 @@ impl Read<'_> {
 
     /// I27: IOPS x mean latency is what was in flight.
     fn in_flight(&self) -> Option<Identity> {
-        let rule = Rule::within(
-            "I27",
-            Scope::Window,
-            "IOPS x mean latency = I/Os in flight (Little's law)",
-            0.0,
-        );
+        let rule = Rule::within("I27", Scope::Window, "IOPS x mean latency = I/Os in flight (Little's law)", 0.0);
         let case = |(scope, job): (String, &StorageJob)| {
             let asked = (job.iodepth_count * job.numjobs_count) as f64;
             let counted = job.in_flight_mean_count.value();
@@ -199,9 +184,8 @@ impl Read<'_> {
                 None => Ok(asked),
             };
             let lhs = job.little_count.value();
-            let rounding: f64 = (job.ways.iter())
-                .map(|way| self.share(&scope, &format!("{}_ios_per_s", way.way)))
-                .fold(0.0, f64::max);
+            let rounding: f64 =
+                (job.ways.iter()).map(|way| self.share(&scope, &format!("{}_ios_per_s", way.way))).fold(0.0, f64::max);
             let depth = self.value(&scope, "in_flight_mean_count");
             let depth = depth.map_or(0.0, |value| value.rounding);
             let expected = rhs.clone().unwrap_or(0.0);
@@ -221,12 +205,7 @@ impl Read<'_> {
 
     /// I30: bytes per second are I/Os per second times their size.
     fn throughput(&self) -> Option<Identity> {
-        let rule = Rule::within(
-            "I30",
-            Scope::Window,
-            "bytes per second = IOPS x request size",
-            0.0,
-        );
+        let rule = Rule::within("I30", Scope::Window, "bytes per second = IOPS x request size", 0.0);
         let mut cases = Vec::new();
         for (scope, job) in self.job_scopes() {
             for way in &job.ways {
@@ -258,12 +237,7 @@ impl Read<'_> {
 
     /// IO12: the group's line is the sum of its jobs.
     fn group_sums(&self) -> Option<Identity> {
-        let rule = Rule::within(
-            "IO12",
-            Scope::Window,
-            "bytes of a group = sum over its jobs",
-            0.0,
-        );
+        let rule = Rule::within("IO12", Scope::Window, "bytes of a group = sum over its jobs", 0.0);
         let mut cases = Vec::new();
         for group in &self.storage.groups {
             let of_group = format!("group {}", group.group);
@@ -274,17 +248,12 @@ impl Read<'_> {
                 };
                 let jobs = self.job_scopes().into_iter();
                 let jobs = jobs.filter(|(_, job)| job.group == group.group);
-                let parts: Vec<&ImportedValue> = jobs
-                    .filter_map(|(scope, _)| self.value(&scope, &key))
-                    .collect();
+                let parts: Vec<&ImportedValue> = jobs.filter_map(|(scope, _)| self.value(&scope, &key)).collect();
                 let sum: f64 = parts.iter().filter_map(|part| part.value.value()).sum();
                 let rounding: f64 = parts.iter().map(|part| part.rounding).sum();
                 cases.push(Case {
                     name: of_group.clone(),
-                    lhs: printed
-                        .value
-                        .value()
-                        .ok_or_else(|| "not printed".to_owned()),
+                    lhs: printed.value.value().ok_or_else(|| "not printed".to_owned()),
                     rhs: Ok(sum),
                     tolerance: printed.rounding + rounding,
                 });
@@ -330,21 +299,13 @@ impl Read<'_> {
         let mut identity = rule.compare(Ok(good as f64), Ok(all as f64));
         identity.sentence = match wrong.first() {
             None => format!("all {all} distributions are possible"),
-            Some(first) => format!(
-                "{} of {all} distributions are impossible; the first: {first}",
-                wrong.len()
-            ),
+            Some(first) => format!("{} of {all} distributions are impossible; the first: {first}", wrong.len()),
         };
         Some(identity)
     }
 
     /// Why a list of percentiles, in order, cannot be.
-    fn impossible(
-        &self,
-        scope: &str,
-        stem: &str,
-        list: &[(f64, &ImportedValue)],
-    ) -> Option<String> {
+    fn impossible(&self, scope: &str, stem: &str, list: &[(f64, &ImportedValue)]) -> Option<String> {
         let number = |value: &ImportedValue| value.value.value().unwrap_or(0.0);
         for pair in list.windows(2) {
             let (low, high) = (pair[0].1, pair[1].1);
@@ -370,9 +331,8 @@ impl Read<'_> {
         let same = number(first.1) == number(last.1) && last.0 - first.0 >= 50.0 && list.len() > 2;
         let count = self.count_of(stem);
         // A time that hardly varies is printed alike at every percentile; then it is the mean too.
-        let is_constant = avg.is_some_and(|avg| {
-            (number(avg) - number(first.1)).abs() <= avg.rounding + first.1.rounding
-        });
+        let is_constant =
+            avg.is_some_and(|avg| (number(avg) - number(first.1)).abs() <= avg.rounding + first.1.rounding);
         let many = count.is_none_or(|count| count > FEW);
         (same && many && !is_constant).then(|| {
             format!(
@@ -404,12 +364,7 @@ impl Read<'_> {
             0.0,
         );
         let kinds = ["swingbench", "pgbench", "sysbench"];
-        let rate = self
-            .record
-            .instance
-            .load_profile
-            .iter()
-            .find(|row| row.name == "Operations")?;
+        let rate = self.record.instance.load_profile.iter().find(|row| row.name == "Operations")?;
         let rate = rate.per_s.value().filter(|rate| *rate > 0.0)?;
         if !kinds.contains(&self.info.tool.as_str()) {
             return None;
@@ -420,15 +375,8 @@ impl Read<'_> {
         let lhs = self.record.run.sessions as f64 / rate * 1e6;
         // With scripts and their whole, the whole is enough.
         let ops = self.record.driver.ops.iter();
-        let means: Vec<(u64, f64)> = ops
-            .filter_map(|op| Some((op.count, op.service.avg_us.value()?)))
-            .collect();
-        let whole = self
-            .record
-            .driver
-            .ops
-            .iter()
-            .find(|op| op.kind == "transaction");
+        let means: Vec<(u64, f64)> = ops.filter_map(|op| Some((op.count, op.service.avg_us.value()?))).collect();
+        let whole = self.record.driver.ops.iter().find(|op| op.kind == "transaction");
         let whole = whole.and_then(|op| op.service.avg_us.value());
         let counted: u64 = means.iter().map(|(count, _)| count).sum();
         let rhs = match (whole, means.as_slice()) {
@@ -436,24 +384,14 @@ impl Read<'_> {
             (None, [(_, only)]) => *only,
             (None, []) => return None,
             (None, several) if counted > 0 && several.iter().all(|(count, _)| *count > 0) => {
-                let sum: f64 = several
-                    .iter()
-                    .map(|(count, mean)| *count as f64 * mean)
-                    .sum();
+                let sum: f64 = several.iter().map(|(count, mean)| *count as f64 * mean).sum();
                 sum / counted as f64
             }
             (None, several) => return Some(between_means(rule, lhs, several)),
         };
-        let rounding = self
-            .info
-            .values
-            .iter()
-            .filter(|value| value.at.ends_with("/service/avg_us"));
+        let rounding = self.info.values.iter().filter(|value| value.at.ends_with("/service/avg_us"));
         let rounding = rounding.map(|value| value.rounding).fold(0.0, f64::max);
-        Some(
-            rule.tolerating(CLOSED_LOOP * lhs + rounding)
-                .compare(Ok(lhs), Ok(rhs)),
-        )
+        Some(rule.tolerating(CLOSED_LOOP * lhs + rounding).compare(Ok(lhs), Ok(rhs)))
     }
 
     /// Why operations did not follow one another at once.
@@ -488,30 +426,20 @@ impl Read<'_> {
         let streams = self.number("", "connections_count").unwrap_or(1.0);
         let off = self.share("", key) + self.share("", "redo_transport_bytes_per_s");
         let rhs = streams * (size + FRAMING) / latency * 1e6;
-        Some(
-            rule.tolerating((0.002 + off) * rate)
-                .compare(Ok(rate), Ok(rhs)),
-        )
+        Some(rule.tolerating((0.002 + off) * rate).compare(Ok(rate), Ok(rhs)))
     }
 
     /// NET1: what was moved, over the time, is the rate.
     fn transfers(&self) -> Option<Identity> {
-        let rule = Rule::within(
-            "NET1",
-            Scope::Window,
-            "bytes x 8 / time = bits per second",
-            0.0,
-        );
+        let rule = Rule::within("NET1", Scope::Window, "bytes x 8 / time = bits per second", 0.0);
         let mut cases = Vec::new();
         for protocol in ["tcp", "udp"] {
             let key = |what: &str| format!("{protocol}_{what}");
             for scope in self.scopes(&key("throughput_bits_per_s_mean")) {
                 let of = |what: &str| self.number(scope, &key(what));
-                let (Some(rate), Some(bytes), Some(time)) = (
-                    of("throughput_bits_per_s_mean"),
-                    of("moved_bytes"),
-                    of("interval_s").filter(|time| *time > 0.0),
-                ) else {
+                let (Some(rate), Some(bytes), Some(time)) =
+                    (of("throughput_bits_per_s_mean"), of("moved_bytes"), of("interval_s").filter(|time| *time > 0.0))
+                else {
                     continue;
                 };
                 let keys = ["throughput_bits_per_s_mean", "moved_bytes", "interval_s"];
@@ -530,15 +458,8 @@ impl Read<'_> {
 
     /// NET2: what was lost is what was sent and not received.
     fn losses(&self) -> Option<Identity> {
-        let rule = Rule::within(
-            "NET2",
-            Scope::Window,
-            "lost percent = (sent - received) / sent",
-            0.0,
-        );
-        let sent = self
-            .number("", "packets_sent_count")
-            .filter(|sent| *sent > 0.0)?;
+        let rule = Rule::within("NET2", Scope::Window, "lost percent = (sent - received) / sent", 0.0);
+        let sent = self.number("", "packets_sent_count").filter(|sent| *sent > 0.0)?;
         let received = self.number("", "packets_received_count")?;
         let lost = self.value("", "packets_lost_pct")?;
         // Some print the share cut, not rounded.
@@ -550,33 +471,24 @@ impl Read<'_> {
 
     /// CPU1: operations over the mean wall time, and over the CPU time of all instances.
     fn stressors(&self) -> Option<Identity> {
-        let rule = Rule::within(
-            "CPU1",
-            Scope::Window,
-            "bogo ops / time = bogo ops per second, of wall and of CPU time",
-            0.0,
-        );
+        let rule =
+            Rule::within("CPU1", Scope::Window, "bogo ops / time = bogo ops per second, of wall and of CPU time", 0.0);
         let mut cases = Vec::new();
         for scope in self.scopes("stress_ops_count") {
             let of = |key: &str| self.number(scope, key);
             let Some(ops) = of("stress_ops_count") else {
                 continue;
             };
-            let cpu = of("stress_user_s")
-                .zip(of("stress_system_s"))
-                .map(|(user, system)| user + system);
+            let cpu = of("stress_user_s").zip(of("stress_system_s")).map(|(user, system)| user + system);
             let cpu_off = ["stress_user_s", "stress_system_s"]
                 .iter()
                 .filter_map(|key| self.value(scope, key))
                 .map(|value| value.rounding)
                 .sum::<f64>();
-            let real_off = self
-                .value(scope, "stress_real_s")
-                .map_or(0.0, |value| value.rounding);
-            for (time, off, key) in [
-                (of("stress_real_s"), real_off, "stress_ops_per_s"),
-                (cpu, cpu_off, "stress_cpu_ops_per_s"),
-            ] {
+            let real_off = self.value(scope, "stress_real_s").map_or(0.0, |value| value.rounding);
+            for (time, off, key) in
+                [(of("stress_real_s"), real_off, "stress_ops_per_s"), (cpu, cpu_off, "stress_cpu_ops_per_s")]
+            {
                 let (Some(time), Some(rate)) = (time.filter(|time| *time > 0.0), of(key)) else {
                     continue;
                 };
@@ -594,38 +506,20 @@ impl Read<'_> {
 
     /// PG1: pgio reads its counters before the sessions start and its clock after: the rate says which was meant.
     fn counters(&self) -> Option<Identity> {
-        let rule = Rule::within(
-            "PG1",
-            Scope::Window,
-            "RIOPS = increase of blks_read / run time",
-            0.0,
-        );
+        let rule = Rule::within("PG1", Scope::Window, "RIOPS = increase of blks_read / run time", 0.0);
         let rate = self.number("", "physical_read_blocks_per_s")?;
         let key = "pgio_blocks_read_count";
         let moved = self.number("after", key)? - self.number("before", key)?;
-        let elapsed = self
-            .record
-            .interval
-            .elapsed_s
-            .value()
-            .filter(|elapsed| *elapsed > 0.0)?;
-        Some(
-            rule.tolerating(0.02 * rate)
-                .compare(Ok(rate), Ok(moved / elapsed)),
-        )
+        let elapsed = self.record.interval.elapsed_s.value().filter(|elapsed| *elapsed > 0.0)?;
+        Some(rule.tolerating(0.02 * rate).compare(Ok(rate), Ok(moved / elapsed)))
     }
 }
 
 /// With the means of each kind but not how often each ran, the whole must lie between them.
 fn between_means(rule: Rule, lhs: f64, means: &[(u64, f64)]) -> Identity {
-    let least = means
-        .iter()
-        .map(|(_, mean)| *mean)
-        .fold(f64::INFINITY, f64::min);
+    let least = means.iter().map(|(_, mean)| *mean).fold(f64::INFINITY, f64::min);
     let most = means.iter().map(|(_, mean)| *mean).fold(0.0, f64::max);
-    let mut identity = rule
-        .tolerating(CLOSED_LOOP * lhs)
-        .compare(Ok(lhs), Ok(lhs.clamp(least, most)));
+    let mut identity = rule.tolerating(CLOSED_LOOP * lhs).compare(Ok(lhs), Ok(lhs.clamp(least, most)));
     let fixed = |us: f64| assay_measure::units::fixed(us, 0);
     let verdict = match identity.ok {
         Truth::Violated => "lies outside",

@@ -16,18 +16,13 @@ const WILD: [f64; 2] = [1000.0, 0.001];
 const TRIED: usize = 24;
 
 fn read(name: &str, text: &str) -> Option<Record> {
-    let source = Source {
-        path: name.to_owned(),
-        text: text.to_owned(),
-    };
+    let source = Source { path: name.to_owned(), text: text.to_owned() };
     import(&[source]).ok()
 }
 
 /// What stands out in a record: broken identities, and the notes.
 fn said(record: &Record) -> BTreeSet<String> {
-    let broken = violated(record)
-        .into_iter()
-        .map(|identity| identity.id.clone());
+    let broken = violated(record).into_iter().map(|identity| identity.id.clone());
     let notes = info(record).notes.iter();
     let notes = notes.filter(|note| note.text.contains("assay keeps the first"));
     broken.chain(notes.map(|note| note.text.clone())).collect()
@@ -68,9 +63,8 @@ fn try_sample(name: &str, tallies: &mut BTreeMap<String, Tally>) {
     let record = read(name, &text).unwrap_or_else(|| panic!("{name} is read"));
     let before = said(&record);
     let info = info(&record);
-    let values: Vec<&ImportedValue> = (info.values.iter())
-        .filter(|value| value.value.value().is_some_and(|number| number != 0.0))
-        .collect();
+    let values: Vec<&ImportedValue> =
+        (info.values.iter()).filter(|value| value.value.value().is_some_and(|number| number != 0.0)).collect();
     let every = values.len().div_ceil(TRIED).max(1);
     let tally = tallies.entry(info.tool.clone()).or_default();
     for value in values.into_iter().step_by(every) {
@@ -78,8 +72,7 @@ fn try_sample(name: &str, tallies: &mut BTreeMap<String, Tally>) {
         if changed(&text, value, 1000.0).is_none() {
             continue;
         }
-        let outcome =
-            |factor: f64| changed(&text, value, factor).map(|text| is_caught(name, &text, &before));
+        let outcome = |factor: f64| changed(&text, value, factor).map(|text| is_caught(name, &text, &before));
         tally.figures += 1;
         if !WILD.into_iter().any(|factor| outcome(factor) == Some(true)) {
             tally.missed.insert(format!("{} (no partner)", value.key));
@@ -100,15 +93,8 @@ fn try_sample(name: &str, tallies: &mut BTreeMap<String, Tally>) {
 fn samples() -> Vec<String> {
     let place = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/import");
     let entries = std::fs::read_dir(place).expect("the samples");
-    let mut names: Vec<String> = entries
-        .map(|entry| {
-            entry
-                .expect("a sample")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        })
-        .collect();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("a sample").file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }

@@ -52,19 +52,11 @@ fn intervals(read: &Read<'_>) -> Option<Identity> {
             }
         }
     }
-    judge(
-        rule(
-            "NET3",
-            "bytes x 8 / time = bits per second, of each interval",
-        ),
-        cases,
-    )
+    judge(rule("NET3", "bytes x 8 / time = bits per second, of each interval"), cases)
 }
 
 fn each() -> impl Iterator<Item = (&'static str, &'static str)> {
-    PROTOCOLS
-        .into_iter()
-        .flat_map(|protocol| ROLES.map(|role| (protocol, role)))
+    PROTOCOLS.into_iter().flat_map(|protocol| ROLES.map(|role| (protocol, role)))
 }
 
 /// NET4: the intervals add up to the whole, at one of the two ends.
@@ -104,13 +96,8 @@ fn whole(read: &Read<'_>) -> Option<Identity> {
 }
 
 fn mean(steps: &[Step], time_s: f64) -> Num {
-    let all = steps
-        .iter()
-        .map(|step| step.num.times(step.length_s / time_s));
-    let zero = Num {
-        value: 0.0,
-        off: 0.0,
-    };
+    let all = steps.iter().map(|step| step.num.times(step.length_s / time_s));
+    let zero = Num { value: 0.0, off: 0.0 };
     all.reduce(Num::plus).unwrap_or(zero)
 }
 
@@ -118,19 +105,12 @@ fn mean(steps: &[Step], time_s: f64) -> Num {
 fn streams(read: &Read<'_>) -> Option<Identity> {
     let mut cases = Vec::new();
     for (protocol, role) in each() {
-        for what in [
-            "moved_bytes",
-            "throughput_bits_per_s_mean",
-            "retransmits_count",
-            "lost_count",
-            "datagrams_count",
-        ] {
+        for what in ["moved_bytes", "throughput_bits_per_s_mean", "retransmits_count", "lost_count", "datagrams_count"]
+        {
             let key = format!("{protocol}_{what}");
             for side in sides(role) {
                 let is_of_side = |scope: &&str| {
-                    let rest = scope
-                        .strip_prefix("stream ")
-                        .and_then(|rest| rest.split_once(' '));
+                    let rest = scope.strip_prefix("stream ").and_then(|rest| rest.split_once(' '));
                     rest.is_some_and(|(_, end)| end == side)
                 };
                 let scopes = read.scopes(&key).into_iter().filter(is_of_side);
@@ -151,8 +131,7 @@ fn both_ends(read: &Read<'_>) -> Option<Identity> {
     let mut cases = Vec::new();
     for (protocol, role) in each() {
         for what in ["moved_bytes", "throughput_bits_per_s_mean"] {
-            let [sender, receiver] =
-                sides(role).map(|side| read.num(&side, &format!("{protocol}_{what}")));
+            let [sender, receiver] = sides(role).map(|side| read.num(&side, &format!("{protocol}_{what}")));
             let name = format!("{role} {what}").trim().to_owned();
             let both = sender.zip(receiver).filter(|(sent, _)| sent.value > 0.0);
             cases.extend(both.map(|(sent, got)| at_most(name.clone(), got, sent, CLOCK)));
@@ -163,10 +142,7 @@ fn both_ends(read: &Read<'_>) -> Option<Identity> {
             }
         }
     }
-    judge(
-        rule("NET6", "received <= sent, and nearly all of it over TCP"),
-        cases,
-    )
+    judge(rule("NET6", "received <= sent, and nearly all of it over TCP"), cases)
 }
 
 /// NET7: lost datagrams and their share; the size of a datagram is one.
@@ -174,9 +150,7 @@ fn datagrams(read: &Read<'_>) -> Option<Identity> {
     let mut cases = Vec::new();
     for scope in read.scopes("udp_lost_pct") {
         let of = |what: &str| read.num(scope, &format!("udp_{what}"));
-        let (Some(pct), Some(lost), Some(all)) =
-            (of("lost_pct"), of("lost_count"), of("datagrams_count"))
-        else {
+        let (Some(pct), Some(lost), Some(all)) = (of("lost_pct"), of("lost_count"), of("datagrams_count")) else {
             continue;
         };
         cases.push(at_most(format!("{scope} lost"), lost, all, 0.0));
@@ -202,13 +176,7 @@ fn datagrams(read: &Read<'_>) -> Option<Identity> {
             cases.push(equal(name, moved.num, size.by(count.num), CLOCK));
         }
     }
-    judge(
-        rule(
-            "NET7",
-            "lost percent = lost / all; datagrams are of one size",
-        ),
-        cases,
-    )
+    judge(rule("NET7", "lost percent = lost / all; datagrams are of one size"), cases)
 }
 
 /// NET8: window and round trip of the whole lie around those of the intervals; the deviation is one there can be.
@@ -226,41 +194,19 @@ fn extremes(read: &Read<'_>) -> Option<Identity> {
     order("", "rtt_us_min", "rtt_us_avg");
     order("", "rtt_us_avg", "rtt_us_max");
     let of = |what: &str| read.num("", &format!("rtt_us_{what}"));
-    if let (Some(min), Some(avg), Some(max), Some(mdev)) =
-        (of("min"), of("avg"), of("max"), of("mdev"))
-    {
-        let most = ((max.value + max.off - avg.value + avg.off)
-            * (avg.value + avg.off - min.value + min.off))
-            .max(0.0);
-        let most = Num {
-            value: most.sqrt(),
-            off: mdev.off,
-        };
+    if let (Some(min), Some(avg), Some(max), Some(mdev)) = (of("min"), of("avg"), of("max"), of("mdev")) {
+        let most = ((max.value + max.off - avg.value + avg.off) * (avg.value + avg.off - min.value + min.off)).max(0.0);
+        let most = Num { value: most.sqrt(), off: mdev.off };
         // BSD prints the deviation of a sample, which is a little more.
         cases.push(at_most("mdev".to_owned(), mdev, most, 0.1));
     }
     let windows = read.steps("tcp_cwnd_bytes", "");
-    let widest = windows
-        .iter()
-        .map(|step| step.num.value)
-        .fold(0.0, f64::max);
-    if let Some(max) = read
-        .num("sender", "tcp_cwnd_bytes_max")
-        .filter(|_| widest > 0.0)
-    {
-        let widest = Num {
-            value: widest,
-            ..max
-        };
+    let widest = windows.iter().map(|step| step.num.value).fold(0.0, f64::max);
+    if let Some(max) = read.num("sender", "tcp_cwnd_bytes_max").filter(|_| widest > 0.0) {
+        let widest = Num { value: widest, ..max };
         cases.push(at_most("cwnd".to_owned(), widest, max, 0.0));
     }
-    judge(
-        rule(
-            "NET8",
-            "minimum <= mean <= maximum, of round trips and windows",
-        ),
-        cases,
-    )
+    judge(rule("NET8", "minimum <= mean <= maximum, of round trips and windows"), cases)
 }
 
 /// NET9: CPU of a side is that of the program and of the kernel.
@@ -270,9 +216,7 @@ fn cpu(read: &Read<'_>) -> Option<Identity> {
         let of = |key: &str| read.num(scope, key);
         let parts = of("network_cpu_user_pct").zip(of("network_cpu_system_pct"));
         let both = of("network_cpu_pct").zip(parts);
-        cases.extend(
-            both.map(|(all, (user, system))| equal(scope.to_owned(), all, user.plus(system), 0.01)),
-        );
+        cases.extend(both.map(|(all, (user, system))| equal(scope.to_owned(), all, user.plus(system), 0.01)));
     }
     judge(rule("NET9", "CPU = user + system"), cases)
 }
@@ -284,18 +228,9 @@ fn replies(read: &Read<'_>) -> Option<Identity> {
     let all = &op.service.hist_ns;
     let received = read.num("", "packets_received_count")?;
     (all.count() > 0 && all.count() as f64 == received.value).then_some(())?;
-    let us = |ns: Option<u64>| {
-        Some(Num {
-            value: ns? as f64 / 1e3,
-            off: 0.0,
-        })
-    };
+    let us = |ns: Option<u64>| Some(Num { value: ns? as f64 / 1e3, off: 0.0 });
     let mean = all.sum_ns() / all.count();
-    let found = [
-        ("rtt_us_min", us(all.min_ns())),
-        ("rtt_us_avg", us(Some(mean))),
-        ("rtt_us_max", us(all.max_ns())),
-    ];
+    let found = [("rtt_us_min", us(all.min_ns())), ("rtt_us_avg", us(Some(mean))), ("rtt_us_max", us(all.max_ns()))];
     let cases = found.into_iter().filter_map(|(key, replies)| {
         let said = read.num("", key)?;
         // The mean is cut, not rounded, and each reply was rounded.
@@ -303,77 +238,45 @@ fn replies(read: &Read<'_>) -> Option<Identity> {
         case.tolerance += 2.0 * said.off;
         Some(case)
     });
-    judge(
-        rule("NET10", "minimum, mean and maximum = those of the replies"),
-        cases.collect(),
-    )
+    judge(rule("NET10", "minimum, mean and maximum = those of the replies"), cases.collect())
 }
 
 /// RED1: of each row and of the whole the disk's part is a part, and a message at a time gives the rate; the means are
 /// those of the rows.
 fn redo(read: &Read<'_>) -> Option<Identity> {
     const OFF: f64 = 0.01;
-    let (rate, us, disk) = (
-        "redo_transport_bytes_per_s",
-        "redo_transport_us_avg",
-        "redo_transport_disk_write_us_avg",
-    );
+    let (rate, us, disk) = ("redo_transport_bytes_per_s", "redo_transport_us_avg", "redo_transport_disk_write_us_avg");
     let mut cases: Vec<Case> = Vec::new();
     let whole = read.num("", disk).zip(read.num("", us));
     cases.extend(whole.map(|(disk, us)| at_most("disk write".to_owned(), disk, us, 0.0)));
-    let (rates, times, disks) = (
-        read.steps(rate, ""),
-        read.steps(us, ""),
-        read.steps(disk, ""),
-    );
+    let (rates, times, disks) = (read.steps(rate, ""), read.steps(us, ""), read.steps(disk, ""));
     let name = |step: &Step| format!("row at {} s", step.end_s);
     for (disk, us) in disks.iter().zip(&times) {
         cases.push(at_most(name(us), disk.num, us.num, 0.0));
     }
     let size = read.num("", "redo_transport_message_bytes");
-    let streams = read
-        .num("", "connections_count")
-        .map_or(1.0, |streams| streams.value);
+    let streams = read.num("", "connections_count").map_or(1.0, |streams| streams.value);
     for (us, rate) in times.iter().zip(&rates) {
         if let Some(size) = size.filter(|_| us.num.value > 0.0 && us.end_s == rate.end_s) {
-            let moved = Num {
-                value: (size.value + FRAMING) * streams * 1e6,
-                off: 0.0,
-            };
+            let moved = Num { value: (size.value + FRAMING) * streams * 1e6, off: 0.0 };
             cases.push(equal(name(us), rate.num, moved.over(us.num), OFF));
         }
     }
     for (key, steps) in [(rate, &rates), (us, &times), (disk, &disks)] {
         let values = || steps.iter().map(|step| step.num.value);
-        let is_cut = read
-            .info
-            .notes
-            .iter()
-            .any(|note| note.text.contains("cut out"));
+        let is_cut = read.info.notes.iter().any(|note| note.text.contains("cut out"));
         let (Some(whole), false) = (read.num("", key), steps.len() < 2) else {
             continue;
         };
-        let (least, most) = (
-            values().fold(f64::INFINITY, f64::min),
-            values().fold(0.0, f64::max),
-        );
+        let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
         let near = match is_cut {
             true => whole.value.clamp(least, most),
             false => values().sum::<f64>() / steps.len() as f64,
         };
-        let near = Num {
-            value: near,
-            ..whole
-        };
+        let near = Num { value: near, ..whole };
         // Means of latencies weigh by messages, those of rates by time.
         let loose = if is_cut { OFF } else { 0.1 };
         cases.push(equal(format!("mean of {key}"), whole, near, loose));
     }
-    judge(
-        rule(
-            "RED1",
-            "disk write <= latency; rate of a row = message / latency; means are those of the rows",
-        ),
-        cases,
-    )
+    judge(rule("RED1", "disk write <= latency; rate of a row = message / latency; means are those of the rows"), cases)
 }

@@ -17,9 +17,7 @@ pub(super) struct Step {
 /// The end of a step in a scope: `1.00 s`, `TX-C, 1.00 s`, `interval 3`.
 fn end_of(scope: &str) -> Option<(&str, f64)> {
     let (role, time) = scope.rsplit_once(", ").unwrap_or(("", scope));
-    let time = time
-        .strip_suffix(" s")
-        .or_else(|| time.strip_prefix("interval "));
+    let time = time.strip_suffix(" s").or_else(|| time.strip_prefix("interval "));
     Some((role, time?.trim().parse().ok()?))
 }
 
@@ -36,14 +34,7 @@ impl Read<'_> {
             };
             let length_s = end_s - all.last().map_or(0.0, |step| step.end_s);
             if length_s > 0.0 {
-                all.push(Step {
-                    end_s,
-                    length_s,
-                    num: Num {
-                        value: number,
-                        off: value.rounding,
-                    },
-                });
+                all.push(Step { end_s, length_s, num: Num { value: number, off: value.rounding } });
             }
         }
         all

@@ -12,12 +12,7 @@ fn of(record: &Record, id: &str) -> Identity {
 
 fn holds(name: &str, id: &str) {
     let identity = of(&imported(name), id);
-    assert_eq!(
-        identity.ok,
-        Truth::Holds,
-        "{name} {id}: {}",
-        identity.sentence
-    );
+    assert_eq!(identity.ok, Truth::Holds, "{name} {id}: {}", identity.sentence);
 }
 
 fn is_violated(record: &Record, id: &str) -> Identity {
@@ -28,13 +23,7 @@ fn is_violated(record: &Record, id: &str) -> Identity {
 
 #[test]
 fn percents_are_read_from_keys() {
-    for (digits, percent) in [
-        ("1", 1.0),
-        ("50", 50.0),
-        ("995", 99.5),
-        ("9999", 99.99),
-        ("0_1", 0.1),
-    ] {
+    for (digits, percent) in [("1", 1.0), ("50", 50.0), ("995", 99.5), ("9999", 99.99), ("0_1", 0.1)] {
         assert_eq!(percent_of(digits), Some(percent));
     }
     assert_eq!(percent_of("x"), None);
@@ -42,12 +31,7 @@ fn percents_are_read_from_keys() {
 
 #[test]
 fn identity_i27_in_flight_of_published_runs() {
-    for name in [
-        "fio-3.7-randread-4k-qd256.txt",
-        "fio-2.1.txt",
-        "vdbench-summary.txt",
-        "fio-3.33-mixed.txt",
-    ] {
+    for name in ["fio-3.7-randread-4k-qd256.txt", "fio-2.1.txt", "vdbench-summary.txt", "fio-3.33-mixed.txt"] {
         holds(name, "I27");
     }
     let wrong = sample("fio-3.7-randread-4k-qd256.txt").replace("avg=70791.09", "avg=7791.09");
@@ -56,16 +40,10 @@ fn identity_i27_in_flight_of_published_runs() {
 
 #[test]
 fn identity_i30_throughput_is_rate_times_size() {
-    for name in [
-        "fio-3.7-randread-4k-qd256.txt",
-        "fio-2.1.txt",
-        "fio-3.33-mixed.json",
-        "vdbench-two-runs.txt",
-    ] {
+    for name in ["fio-3.7-randread-4k-qd256.txt", "fio-2.1.txt", "fio-3.33-mixed.json", "vdbench-two-runs.txt"] {
         holds(name, "I30");
     }
-    let wrong = sample("fio-3.7-randread-4k-qd256.txt")
-        .replace("BW=56.5MiB/s (59.2MB/s)", "BW=65.5MiB/s (68.7MB/s)");
+    let wrong = sample("fio-3.7-randread-4k-qd256.txt").replace("BW=56.5MiB/s (59.2MB/s)", "BW=65.5MiB/s (68.7MB/s)");
     is_violated(&record_of("wrong", &wrong), "I30");
 }
 
@@ -80,24 +58,9 @@ fn a_group_is_the_sum_of_its_jobs() {
 #[test]
 fn identity_i37_the_published_percentiles_cannot_be() {
     let identity = is_violated(&imported("swingbench-results-table.txt"), "I37");
-    assert!(
-        identity.sentence.starts_with("6 of 6"),
-        "{}",
-        identity.sentence
-    );
-    assert!(
-        identity
-            .sentence
-            .contains("are all 6,000 us while the mean is 18,190 us"),
-        "{}",
-        identity.sentence
-    );
-    for name in [
-        "swingbench-results.xml",
-        "fio-3.33-mixed.txt",
-        "fio-3.33-two-groups.txt",
-        "fio-2.1.txt",
-    ] {
+    assert!(identity.sentence.starts_with("6 of 6"), "{}", identity.sentence);
+    assert!(identity.sentence.contains("are all 6,000 us while the mean is 18,190 us"), "{}", identity.sentence);
+    for name in ["swingbench-results.xml", "fio-3.33-mixed.txt", "fio-3.33-two-groups.txt", "fio-2.1.txt"] {
         holds(name, "I37");
     }
     let wrong = sample("fio-2.1.txt").replace("99.00th=[13376]", "99.00th=[ 9000]");
@@ -108,24 +71,13 @@ fn identity_i37_the_published_percentiles_cannot_be() {
 fn identity_i38_a_closed_loop_gives_its_mean() {
     let identity = of(&imported("swingbench-results-table.txt"), "I38");
     assert_eq!(identity.ok, Truth::Holds);
-    assert!(
-        identity.sentence.starts_with("16,418 us lies between"),
-        "{}",
-        identity.sentence
-    );
-    for name in [
-        "swingbench-results.xml",
-        "pgbench-15-progress.txt",
-        "sysbench-1.0-oltp.txt",
-        "sysbench-0.4-oltp.txt",
-    ] {
+    assert!(identity.sentence.starts_with("16,418 us lies between"), "{}", identity.sentence);
+    for name in ["swingbench-results.xml", "pgbench-15-progress.txt", "sysbench-1.0-oltp.txt", "sysbench-0.4-oltp.txt"]
+    {
         holds(name, "I38");
     }
     for name in ["pgbench-15-failures.txt", "pgbench-15-scripts.txt"] {
-        assert!(
-            matches!(of(&imported(name), "I38").ok, Truth::Na(_)),
-            "{name}"
-        );
+        assert!(matches!(of(&imported(name), "I38").ok, Truth::Na(_)), "{name}");
     }
     let wrong = sample("sysbench-0.4-oltp.txt").replace("9.99ms", "4.99ms");
     is_violated(&record_of("wrong", &wrong), "I38");
@@ -140,20 +92,11 @@ fn identity_i39_a_synchronous_stream() {
 
 #[test]
 fn sums_of_the_network_and_of_stressors() {
-    for name in [
-        "iperf3-tcp.txt",
-        "iperf3-3.12-parallel.txt",
-        "iperf3-3.12-bidir.json",
-        "iperf3-3.12-udp.txt",
-    ] {
+    for name in ["iperf3-tcp.txt", "iperf3-3.12-parallel.txt", "iperf3-3.12-bidir.json", "iperf3-3.12-udp.txt"] {
         holds(name, "NET1");
     }
     holds("ping-bsd.txt", "NET2");
-    for name in [
-        "stress-ng-cpu.txt",
-        "stress-ng-0.15-metrics.txt",
-        "stress-ng-0.15.yaml",
-    ] {
+    for name in ["stress-ng-cpu.txt", "stress-ng-0.15-metrics.txt", "stress-ng-0.15.yaml"] {
         holds(name, "CPU1");
     }
     holds("pgio.txt", "PG1");

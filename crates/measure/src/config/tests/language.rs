@@ -4,46 +4,24 @@ use super::*;
 
 #[test]
 fn slob_41_a_misspelt_name_is_an_error_with_the_nearest_name() {
-    assert_error(
-        " PDATE_PCT=30\n",
-        &["slob.conf:1", "PDATE_PCT", "did you mean UPDATE_PCT"],
-    );
-    assert_error(
-        "# c\n\nupdate_pct=30\n",
-        &["slob.conf:3", "did you mean UPDATE_PCT"],
-    );
+    assert_error(" PDATE_PCT=30\n", &["slob.conf:1", "PDATE_PCT", "did you mean UPDATE_PCT"]);
+    assert_error("# c\n\nupdate_pct=30\n", &["slob.conf:3", "did you mean UPDATE_PCT"]);
 }
 
 #[test]
 fn slob_41_mixed_quote_styles_are_an_error_showing_the_corrected_line() {
     assert_error(
         "ADMIN_SQLNET_SERVICE=\u{201c}slob_x\" #for OCI\nUPDATE_PCT=10\n",
-        &[
-            "slob.conf:1",
-            "mixed quote styles",
-            "ADMIN_SQLNET_SERVICE=\"slob_x\"",
-        ],
+        &["slob.conf:1", "mixed quote styles", "ADMIN_SQLNET_SERVICE=\"slob_x\""],
     );
-    assert_error(
-        "ADMIN_SQLNET_SERVICE=\"slob_x\u{201d}\n",
-        &["mixed quote styles"],
-    );
+    assert_error("ADMIN_SQLNET_SERVICE=\"slob_x\u{201d}\n", &["mixed quote styles"]);
     let resolved = resolve_text("ADMIN_SQLNET_SERVICE=\u{201c}slob_x\" #for OCI\nUPDATE_PCT=12\n");
-    assert_eq!(
-        resolved.settings.int("UPDATE_PCT"),
-        12,
-        "the next line still counts"
-    );
+    assert_eq!(resolved.settings.int("UPDATE_PCT"), 12, "the next line still counts");
 }
 
 #[test]
 fn slob_41_balanced_typographic_quotes_are_accepted_with_a_warning() {
-    assert_value(
-        "DBA_PRIV_USER=\u{201c}system\u{201d}\n",
-        "DBA_PRIV_USER",
-        "system",
-        "typographic quotes",
-    );
+    assert_value("DBA_PRIV_USER=\u{201c}system\u{201d}\n", "DBA_PRIV_USER", "system", "typographic quotes");
     let resolved = resolve_text("SYSDBA_PASSWD=\u{201c}\u{201d}\n");
     assert!(errors(&resolved).is_empty());
     assert_eq!(resolved.settings.get("SYSDBA_PASSWD").value, Value::Unset);
@@ -58,55 +36,24 @@ fn slob_41_prose_after_a_value_is_an_error_per_line() {
     let errors = errors(&resolved);
     assert_eq!(errors.len(), 3, "{errors:?}");
     for (line, error) in errors.iter().enumerate() {
-        assert!(
-            error.starts_with(&format!("slob.conf:{}:", line + 1)),
-            "{error}"
-        );
-        assert!(
-            error.contains("text after the value") && error.contains("start comments with #"),
-            "{error}"
-        );
+        assert!(error.starts_with(&format!("slob.conf:{}:", line + 1)), "{error}");
+        assert!(error.contains("text after the value") && error.contains("start comments with #"), "{error}");
     }
-    assert_eq!(
-        resolved.settings.int("UPDATE_PCT"),
-        0,
-        "later lines are not lost"
-    );
+    assert_eq!(resolved.settings.int("UPDATE_PCT"), 0, "later lines are not lost");
 }
 
 #[test]
 fn slob_41_sizes_take_any_case_and_are_binary() {
     for text in ["1GB", "1gib", "1g", "1Gb"] {
-        assert_value(
-            &format!("SCALE={text}"),
-            "SCALE",
-            "1G",
-            "units are always binary",
-        );
+        assert_value(&format!("SCALE={text}"), "SCALE", "1G", "units are always binary");
         let settings = resolve_text(&format!("SCALE={text}")).settings;
-        assert_eq!(
-            settings.blocks("SCALE", 8192),
-            Some(131_072),
-            "slob_30: {text}"
-        );
+        assert_eq!(settings.blocks("SCALE", 8192), Some(131_072), "slob_30: {text}");
     }
     assert_value("SCALE=1G", "SCALE", "1G", "");
     assert_value("SCALE=80M", "SCALE", "80M", "");
-    assert_eq!(
-        resolve_text("SCALE=80M").settings.blocks("SCALE", 8192),
-        Some(10_240)
-    );
+    assert_eq!(resolve_text("SCALE=80M").settings.blocks("SCALE", 8192), Some(10_240));
     assert_value("SCALE=10000", "SCALE", "10000", "");
-    for bad in [
-        "1.5G",
-        "-5",
-        "1KM",
-        "1 0M2",
-        "G",
-        "99999999999999999999",
-        "99999999T",
-        "1P",
-    ] {
+    for bad in ["1.5G", "-5", "1KM", "1 0M2", "G", "99999999999999999999", "99999999T", "1P"] {
         assert_error(&format!("SCALE={bad}\n"), &["slob.conf:1: ", "SCALE"]);
     }
 }
@@ -124,24 +71,9 @@ fn slob_41_comments_blanks_and_spaced_signs_are_accepted() {
 
 #[test]
 fn slob_41_line_ends_marks_and_hard_blanks_are_stripped_with_a_warning() {
-    assert_value(
-        "UPDATE_PCT=40\r\nSCAN_PCT=1\r\n",
-        "UPDATE_PCT",
-        "40",
-        "carriage returns",
-    );
-    assert_value(
-        "\u{feff}UPDATE_PCT=40\n",
-        "UPDATE_PCT",
-        "40",
-        "byte order mark",
-    );
-    assert_value(
-        "\u{a0}UPDATE_PCT=\u{a0}40\u{a0}\n",
-        "UPDATE_PCT",
-        "40",
-        "no-break",
-    );
+    assert_value("UPDATE_PCT=40\r\nSCAN_PCT=1\r\n", "UPDATE_PCT", "40", "carriage returns");
+    assert_value("\u{feff}UPDATE_PCT=40\n", "UPDATE_PCT", "40", "byte order mark");
+    assert_value("\u{a0}UPDATE_PCT=\u{a0}40\u{a0}\n", "UPDATE_PCT", "40", "no-break");
 }
 
 #[test]
@@ -178,30 +110,17 @@ fn slob_41_words_are_read_in_any_case() {
 fn slob_41_an_empty_value_takes_the_default() {
     for text in ["UPDATE_PCT=", "UPDATE_PCT=\"\"", "UPDATE_PCT=''  # none"] {
         assert_value(text, "UPDATE_PCT", "10", "");
-        assert_eq!(
-            resolve_text(text).settings.get("UPDATE_PCT").origin,
-            Origin::Default
-        );
+        assert_eq!(resolve_text(text).settings.get("UPDATE_PCT").origin, Origin::Default);
     }
 }
 
 #[test]
 fn slob_41_nothing_is_expanded_or_executed() {
-    for value in [
-        "$(touch f)",
-        "`touch f`",
-        "\"$(touch f)\"",
-        "$HOME",
-        "a\\b",
-        "\"`id`\"",
-    ] {
+    for value in ["$(touch f)", "`touch f`", "\"$(touch f)\"", "$HOME", "a\\b", "\"`id`\""] {
         assert_error(&format!("LABEL={value}\n"), &["slob.conf:1", "LABEL"]);
     }
     for value in ["1;touch f", "1&", "1|cat", "<f", ">f"] {
-        assert_error(
-            &format!("UPDATE_PCT={value}\n"),
-            &["a shell would interpret"],
-        );
+        assert_error(&format!("UPDATE_PCT={value}\n"), &["a shell would interpret"]);
     }
     assert_error("touch f\n", &["not NAME=VALUE"]);
     assert_error("source ./other.conf\n", &["not NAME=VALUE"]);
@@ -214,69 +133,26 @@ fn slob_41_a_file_with_three_mistakes_reports_three_in_order() {
     let errors = errors(&resolved);
     assert_eq!(errors.len(), 3, "{errors:?}");
     for (line, error) in errors.iter().enumerate() {
-        assert!(
-            error.starts_with(&format!("slob.conf:{}: ", line + 1)),
-            "{error}"
-        );
+        assert!(error.starts_with(&format!("slob.conf:{}: ", line + 1)), "{error}");
     }
 }
 
 #[test]
 fn a_repeated_name_warns_and_the_last_counts() {
-    assert_value(
-        "UPDATE_PCT=1\nUPDATE_PCT=2\n",
-        "UPDATE_PCT",
-        "2",
-        "already set at slob.conf:1",
-    );
+    assert_value("UPDATE_PCT=1\nUPDATE_PCT=2\n", "UPDATE_PCT", "2", "already set at slob.conf:1");
 }
 
 #[test]
 fn old_names_map_with_a_notice() {
-    assert_value(
-        "SHARED_DATA_MODULUS=4",
-        "HOT_SCHEMA_FREQUENCY",
-        "4",
-        "old spelling of HOT_SCHEMA_FREQUENCY",
-    );
-    assert_value(
-        "THINK_TM_MODULUS=7",
-        "THINK_TM_FREQUENCY",
-        "7",
-        "old spelling",
-    );
-    assert_value(
-        "THINK_TIME_FREQUENCY=7",
-        "THINK_TM_FREQUENCY",
-        "7",
-        "old spelling",
-    );
+    assert_value("SHARED_DATA_MODULUS=4", "HOT_SCHEMA_FREQUENCY", "4", "old spelling of HOT_SCHEMA_FREQUENCY");
+    assert_value("THINK_TM_MODULUS=7", "THINK_TM_FREQUENCY", "7", "old spelling");
+    assert_value("THINK_TIME_FREQUENCY=7", "THINK_TM_FREQUENCY", "7", "old spelling");
     assert_value("SHORT_TABLE_SZ=512", "SCAN_TABLE_SZ", "512", "old spelling");
-    assert_value(
-        "DO_UPDATE_HOTSPOT=FALSE",
-        "UPDATE_HOTSPOT",
-        "FALSE",
-        "old spelling",
-    );
+    assert_value("DO_UPDATE_HOTSPOT=FALSE", "UPDATE_HOTSPOT", "FALSE", "old spelling");
     assert_value("DIRECT_IO=FALSE", "IO_MODE", "asynch", "IO_MODE=asynch");
-    assert_value(
-        "FILESYSTEMIO_OPTIONS=SETALL",
-        "IO_MODE",
-        "setall",
-        "another name of IO_MODE",
-    );
-    assert_value(
-        "UNIQUE_INDEX=UNIQUE",
-        "UNIQUE_INDEX",
-        "TRUE",
-        "a database server only",
-    );
-    assert_value(
-        "DO_UPDATE_HOTSPOT=TRUE",
-        "UPDATE_HOTSPOT",
-        "TRUE",
-        "old spelling",
-    );
+    assert_value("FILESYSTEMIO_OPTIONS=SETALL", "IO_MODE", "setall", "another name of IO_MODE");
+    assert_value("UNIQUE_INDEX=UNIQUE", "UNIQUE_INDEX", "TRUE", "a database server only");
+    assert_value("DO_UPDATE_HOTSPOT=TRUE", "UPDATE_HOTSPOT", "TRUE", "old spelling");
 }
 
 #[test]
@@ -287,8 +163,5 @@ fn oracle_settings_are_one_notice_elsewhere() {
     assert!(errors(&resolved).is_empty());
     let notices = notices(&resolved);
     assert_eq!(notices.len(), 2, "{notices:?}");
-    assert!(
-        notices[1].contains("DBA_PRIV_USER, SYSDBA_PASSWD concern Oracle only"),
-        "{notices:?}"
-    );
+    assert!(notices[1].contains("DBA_PRIV_USER, SYSDBA_PASSWD concern Oracle only"), "{notices:?}");
 }

@@ -8,13 +8,7 @@ mod targets;
 use super::*;
 
 const NATIVE: &[ParamDef] = &[
-    ParamDef {
-        name: "CACHE_MB",
-        kind: ParamKind::Mebibytes,
-        default: "64",
-        aliases: &[],
-        help: "",
-    },
+    ParamDef { name: "CACHE_MB", kind: ParamKind::Mebibytes, default: "64", aliases: &[], help: "" },
     ParamDef {
         name: "IO_MODE",
         kind: ParamKind::Choice(&["none", "directio", "asynch", "setall"]),
@@ -22,20 +16,10 @@ const NATIVE: &[ParamDef] = &[
         aliases: &["DIRECT_IO", "FILESYSTEMIO_OPTIONS"],
         help: "",
     },
-    ParamDef {
-        name: "IO_DEPTH",
-        kind: ParamKind::Int(1, 1024),
-        default: "",
-        aliases: &[],
-        help: "",
-    },
+    ParamDef { name: "IO_DEPTH", kind: ParamKind::Int(1, 1024), default: "", aliases: &[], help: "" },
 ];
 
-const TABLES: Tables<'static> = Tables {
-    target: "native",
-    params: NATIVE,
-    others: &[],
-};
+const TABLES: Tables<'static> = Tables { target: "native", params: NATIVE, others: &[] };
 
 fn resolve_text(text: &str) -> Resolved {
     resolve(&TABLES, &[parse("slob.conf", text.as_bytes())])
@@ -64,10 +48,7 @@ fn assert_error(text: &str, parts: &[&str]) {
     let errors = errors(&resolved);
     assert_eq!(errors.len(), 1, "{text:?} gave {errors:?}");
     for part in parts {
-        assert!(
-            errors[0].contains(part),
-            "{text:?}: {part:?} is not in {errors:?}"
-        );
+        assert!(errors[0].contains(part), "{text:?}: {part:?} is not in {errors:?}");
     }
 }
 
@@ -80,10 +61,7 @@ fn assert_value(text: &str, name: &str, value: &str, notice: &str) {
     if notice.is_empty() {
         assert_eq!(notices, Vec::<String>::new(), "{text:?}");
     } else {
-        assert!(
-            notices.iter().any(|said| said.contains(notice)),
-            "{text:?}: {notice:?} is not in {notices:?}"
-        );
+        assert!(notices.iter().any(|said| said.contains(notice)), "{text:?}: {notice:?} is not in {notices:?}");
     }
 }
 
@@ -132,10 +110,7 @@ fn defaults_are_slobs_and_ours() {
     }
     assert_eq!(settings.ns("THINK_TM_MIN"), 100_000_000);
     assert_eq!(settings.blocks("SCALE", 8192), Some(32_768));
-    assert_eq!(
-        settings.get("WARMUP").origin,
-        Origin::Implied("RUN_TIME".to_owned())
-    );
+    assert_eq!(settings.get("WARMUP").origin, Origin::Implied("RUN_TIME".to_owned()));
 }
 
 // The rows of slob-method's table of malformed values, in its order. Those about
@@ -156,17 +131,11 @@ fn the_field_file_and_its_banner_mean_the_same() {
         assert_eq!(resolved.settings.get("SYSDBA_PASSWD").text, "***");
     }
     assert_eq!(values(&conf.settings), values(&banner.settings));
-    assert_eq!(
-        conf.settings.get("WORK_UNIT").origin,
-        Origin::File("slob-r1.conf".to_owned(), 6)
-    );
+    assert_eq!(conf.settings.get("WORK_UNIT").origin, Origin::File("slob-r1.conf".to_owned(), 6));
 }
 
 fn values(settings: &Settings) -> Vec<(&'static str, Value)> {
-    settings
-        .iter()
-        .map(|setting| (setting.def.name, setting.value.clone()))
-        .collect()
+    settings.iter().map(|setting| (setting.def.name, setting.value.clone())).collect()
 }
 
 #[test]
@@ -187,10 +156,7 @@ fn slob_48_pgio_conf_is_recognised_and_mapped() {
     ] {
         assert_eq!(settings.int(name), value, "{name}");
     }
-    assert_eq!(
-        settings.get("SCHEMAS").origin,
-        Origin::File("pgio.conf".to_owned(), 3)
-    );
+    assert_eq!(settings.get("SCHEMAS").origin, Origin::File("pgio.conf".to_owned(), 3));
     assert_eq!(notices(&resolved).len(), 1, "{:?}", notices(&resolved));
 }
 
@@ -200,15 +166,9 @@ fn slob_48_pgio_conf_names_its_server_as_psql_takes_it() {
     let of = |lines: &str| {
         let text = format!("NUM_SCHEMAS=1\nNUM_THREADS=1\nUPDATE_PCT=0\n{lines}\n");
         let layer = parse("pgio.conf", text.as_bytes());
-        let wrong: Vec<_> = layer
-            .problems
-            .iter()
-            .filter(|problem| problem.error)
-            .collect();
+        let wrong: Vec<_> = layer.problems.iter().filter(|problem| problem.error).collect();
         match wrong.as_slice() {
-            [] => target(&[layer], &schemes)
-                .map(|(url, _)| url)
-                .map_err(|problem| problem.text),
+            [] => target(&[layer], &schemes).map(|(url, _)| url).map_err(|problem| problem.text),
             [first, ..] => Err(first.text.clone()),
         }
     };
@@ -220,23 +180,11 @@ fn slob_48_pgio_conf_names_its_server_as_psql_takes_it() {
             "CONNECT_STRING=\"-h db1 -p5433 --username=bob sales\"",
             "postgres:host='db1' port='5433' user='bob' dbname='sales'",
         ),
-        (
-            "CONNECT_STRING=\"pgio bob\"",
-            "postgres:dbname='pgio' user='bob'",
-        ),
-        (
-            "CONNECT_STRING=\"host=a dbname=b\"",
-            "postgres:host=a dbname=b",
-        ),
-        (
-            "CONNECT_STRING=\"postgresql://bob@a:1/b\"",
-            "postgres://bob@a:1/b",
-        ),
+        ("CONNECT_STRING=\"pgio bob\"", "postgres:dbname='pgio' user='bob'"),
+        ("CONNECT_STRING=\"host=a dbname=b\"", "postgres:host=a dbname=b"),
+        ("CONNECT_STRING=\"postgresql://bob@a:1/b\"", "postgres://bob@a:1/b"),
         ("CONNECT_STRING=pg10\nTARGET=native:x", "native:x"),
-        (
-            "CONNECT_STRING=pg10\nTARGET=postgresql://a/b",
-            "postgres://a/b",
-        ),
+        ("CONNECT_STRING=pg10\nTARGET=postgresql://a/b", "postgres://a/b"),
     ] {
         assert_eq!(of(lines).as_deref(), Ok(url), "{lines}");
     }
@@ -261,41 +209,23 @@ fn toml_takes_names_in_any_case_in_tables_of_targets() {
     assert_eq!(resolved.settings.ns("THINK_TM_MIN"), 250_000_000);
     assert_eq!(resolved.settings.bytes("CACHE_MB"), 8 << 20);
     assert!(resolved.settings.bool("DO_HOTSPOT"));
-    assert_eq!(
-        resolved.settings.get("CACHE_MB").origin,
-        Origin::File("assay.toml".to_owned(), 7)
-    );
+    assert_eq!(resolved.settings.get("CACHE_MB").origin, Origin::File("assay.toml".to_owned(), 7));
     for (text, parts) in [
-        (
-            "[slob]\nupdate_pc = 1\n",
-            &["assay.toml:2", "did you mean UPDATE_PCT"][..],
-        ),
-        (
-            "[natve]\ncache_mb = 1\n",
-            &["assay.toml:2", "did you mean [native]"],
-        ),
+        ("[slob]\nupdate_pc = 1\n", &["assay.toml:2", "did you mean UPDATE_PCT"][..]),
+        ("[natve]\ncache_mb = 1\n", &["assay.toml:2", "did you mean [native]"]),
         ("scale = [1]\n", &["assay.toml:1", "scale"]),
         ("a = 1\nscale = = 2\n", &["assay.toml:2", "not TOML"]),
         ("update_pct = -3\n", &["assay.toml:1", "0 to 100"]),
     ] {
         let errors = errors(&resolve(&TABLES, &[parse("assay.toml", text.as_bytes())]));
-        assert!(
-            errors
-                .iter()
-                .any(|error| parts.iter().all(|part| error.contains(part))),
-            "{text:?}: {errors:?}"
-        );
+        assert!(errors.iter().any(|error| parts.iter().all(|part| error.contains(part))), "{text:?}: {errors:?}");
     }
 }
 
 fn layers(file: &str, environment_of: &[(&str, &str)], options: &[(&str, &str)]) -> Vec<Layer> {
     vec![
         parse("slob.conf", file.as_bytes()),
-        environment(
-            environment_of
-                .iter()
-                .map(|(n, v)| ((*n).to_owned(), (*v).to_owned())),
-        ),
+        environment(environment_of.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))),
         command_line(options.iter().map(|(n, v)| {
             let option = if *n == "RUN_TIME" { "--time" } else { "--set" };
             (option.to_owned(), (*n).to_owned(), (*v).to_owned())
@@ -308,12 +238,7 @@ fn command_line_beats_environment_beats_file_beats_default() {
     let file = "UPDATE_PCT=1\nSCAN_PCT=1\nWORK_UNIT=11\n";
     let layers = layers(
         file,
-        &[
-            ("ASSAY_UPDATE_PCT", "2"),
-            ("ASSAY_SCAN_PCT", "2"),
-            ("UPDATE_PCT", "9"),
-            ("ASSAY_WORK_UNIT", ""),
-        ],
+        &[("ASSAY_UPDATE_PCT", "2"), ("ASSAY_SCAN_PCT", "2"), ("UPDATE_PCT", "9"), ("ASSAY_WORK_UNIT", "")],
         &[("update_pct", "3")],
     );
     let resolved = resolve(&TABLES, &layers);
@@ -337,10 +262,7 @@ fn an_empty_option_goes_back_to_the_default() {
 
 #[test]
 fn a_misspelt_variable_is_an_error_a_strange_one_a_notice() {
-    let resolved = resolve(
-        &TABLES,
-        &layers("", &[("ASSAY_UPDATE_PC", "2"), ("ASSAY_HOME", "x")], &[]),
-    );
+    let resolved = resolve(&TABLES, &layers("", &[("ASSAY_UPDATE_PC", "2"), ("ASSAY_HOME", "x")], &[]));
     assert_eq!(errors(&resolved).len(), 1);
     assert!(errors(&resolved)[0].contains("did you mean UPDATE_PCT"));
     assert_eq!(notices(&resolved).len(), 1);
@@ -348,25 +270,16 @@ fn a_misspelt_variable_is_an_error_a_strange_one_a_notice() {
 
 #[test]
 fn work_loop_governs_unless_the_command_line_asks_for_time() {
-    let resolved = resolve(
-        &TABLES,
-        &layers("WORK_LOOP=500\nRUN_TIME=300\nWARMUP=5\n", &[], &[]),
-    );
+    let resolved = resolve(&TABLES, &layers("WORK_LOOP=500\nRUN_TIME=300\nWARMUP=5\n", &[], &[]));
     assert!(errors(&resolved).is_empty());
     assert_eq!(resolved.settings.int("WORK_LOOP"), 500);
     assert_eq!(resolved.settings.ns("WARMUP"), 0);
     assert_eq!(notices(&resolved).len(), 2, "{:?}", notices(&resolved));
 
-    let resolved = resolve(
-        &TABLES,
-        &layers("WORK_LOOP=500\n", &[], &[("RUN_TIME", "60")]),
-    );
+    let resolved = resolve(&TABLES, &layers("WORK_LOOP=500\n", &[], &[("RUN_TIME", "60")]));
     assert!(errors(&resolved).is_empty());
     assert_eq!(resolved.settings.int("WORK_LOOP"), 0);
-    assert_eq!(
-        resolved.settings.get("WORK_LOOP").origin,
-        Origin::Implied("--time".to_owned())
-    );
+    assert_eq!(resolved.settings.get("WORK_LOOP").origin, Origin::Implied("--time".to_owned()));
     assert_eq!(resolved.settings.ns("WARMUP"), 6_000_000_000);
 
     let both = layers("", &[], &[("RUN_TIME", "60"), ("WORK_LOOP", "5")]);
@@ -377,11 +290,7 @@ fn work_loop_governs_unless_the_command_line_asks_for_time() {
 
 #[test]
 fn warmup_is_a_tenth_and_at_most_thirty_seconds() {
-    for (run, warmup) in [
-        ("30", 3_000_000_000),
-        ("1", 100_000_000),
-        ("1h", 30_000_000_000),
-    ] {
+    for (run, warmup) in [("30", 3_000_000_000), ("1", 100_000_000), ("1h", 30_000_000_000)] {
         let resolved = resolve_text(&format!("RUN_TIME={run}"));
         assert_eq!(resolved.settings.ns("WARMUP"), warmup, "{run}");
     }
@@ -406,22 +315,11 @@ fn durations_and_mebibytes_are_exact() {
         ("2h", 7_200_000_000_000),
         ("30s", 30_000_000_000),
     ] {
-        assert_eq!(
-            resolve_text(&format!("THINK_TM_MAX={text}"))
-                .settings
-                .ns("THINK_TM_MAX"),
-            ns
-        );
+        assert_eq!(resolve_text(&format!("THINK_TM_MAX={text}")).settings.ns("THINK_TM_MAX"), ns);
     }
     for bad in ["-1", "1x", "ms", ".", "1..2", "1e9", "400d"] {
         assert_error(&format!("THINK_TM_MAX={bad}"), &["THINK_TM_MAX"]);
     }
-    assert_eq!(
-        resolve_text("CACHE_MB=0.5").settings.bytes("CACHE_MB"),
-        512 << 10
-    );
-    assert_eq!(
-        resolve_text("CACHE_MB=1G").settings.bytes("CACHE_MB"),
-        1 << 30
-    );
+    assert_eq!(resolve_text("CACHE_MB=0.5").settings.bytes("CACHE_MB"), 512 << 10);
+    assert_eq!(resolve_text("CACHE_MB=1G").settings.bytes("CACHE_MB"), 1 << 30);
 }

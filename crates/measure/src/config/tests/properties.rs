@@ -14,9 +14,7 @@ fn a_value(def: &'static ParamDef) -> BoxedStrategy<String> {
         ParamKind::Mebibytes => "[0-9]{1,6}(\\.[0-9]{1,3})?[KMG]?".boxed(),
         ParamKind::Seconds => "[1-9][0-9]{0,4}(\\.[0-9]{1,6})?(s|ms|m)?".boxed(),
         ParamKind::Bool => prop_oneof!["TRUE", "false"].boxed(),
-        ParamKind::Choice(words) => proptest::sample::select(words)
-            .prop_map(str::to_owned)
-            .boxed(),
+        ParamKind::Choice(words) => proptest::sample::select(words).prop_map(str::to_owned).boxed(),
         ParamKind::Text | ParamKind::Secret => "[ -&(-~\u{e4}\u{a0}]{0,20}".boxed(),
     }
 }
@@ -27,22 +25,14 @@ fn some_assignments() -> impl Strategy<Value = Vec<(String, String)>> {
         .filter(|def| {
             !matches!(
                 def.name,
-                "TARGET"
-                    | "BLOCK_SZ"
-                    | "UPDATE_HOTSPOT"
-                    | "RUN_TIME"
-                    | "SCALE"
-                    | "WORK_UNIT"
-                    | "UPDATE_WORK_UNIT"
+                "TARGET" | "BLOCK_SZ" | "UPDATE_HOTSPOT" | "RUN_TIME" | "SCALE" | "WORK_UNIT" | "UPDATE_WORK_UNIT"
             ) && def.kind != ParamKind::Secret
         })
         .collect();
     proptest::collection::vec(
         proptest::sample::select(defs)
             .prop_flat_map(|def| a_value(def).prop_map(move |value| (def.name.to_owned(), value)))
-            .prop_filter("a password is not printed", |(name, value)| {
-                mask(name, value) == *value
-            }),
+            .prop_filter("a password is not printed", |(name, value)| mask(name, value) == *value),
         0..12,
     )
 }

@@ -21,9 +21,7 @@ fn slob_42_no_secret_is_ever_shown() {
     ];
     let resolved = resolve_text(&good);
     assert_eq!(errors(&resolved), Vec::<String>::new());
-    let redacted = redact("slob.conf", good.as_bytes(), &|name| {
-        is_secret(&TABLES, name)
-    });
+    let redacted = redact("slob.conf", good.as_bytes(), &|name| is_secret(&TABLES, name));
     assert!(redacted.contains("SYSDBA_PASSWD=***\n"), "{redacted}");
     let lines = format!("{:?}", setting_lines(&resolved.settings));
     for shown in [redacted, lines, slob_conf(&resolved.settings)] {
@@ -32,19 +30,11 @@ fn slob_42_no_secret_is_ever_shown() {
     for text in bad {
         let resolved = resolve_text(&text);
         assert!(resolved.has_errors(), "{text}");
-        assert!(
-            !format!("{:?}", resolved.problems).contains(PASSWORD),
-            "{:?}",
-            resolved.problems
-        );
+        assert!(!format!("{:?}", resolved.problems).contains(PASSWORD), "{:?}", resolved.problems);
     }
-    let toml =
-        format!("sysdba_passwd = '{PASSWORD}'\n# sysdba_passwd = '{PASSWORD}'\nlabel = \"a\"\n");
+    let toml = format!("sysdba_passwd = '{PASSWORD}'\n# sysdba_passwd = '{PASSWORD}'\nlabel = \"a\"\n");
     let redacted = redact("a.toml", toml.as_bytes(), &|name| is_secret(&TABLES, name));
-    assert!(
-        !redacted.contains(PASSWORD) && redacted.contains("label = \"a\""),
-        "{redacted}"
-    );
+    assert!(!redacted.contains(PASSWORD) && redacted.contains("label = \"a\""), "{redacted}");
     let argv = resolve(&TABLES, &layers("", &[], &[("SYSDBA_PASSWD", PASSWORD)]));
     assert_eq!(errors(&argv).len(), 1);
     assert!(!errors(&argv)[0].contains(PASSWORD));
@@ -54,30 +44,12 @@ fn slob_42_no_secret_is_ever_shown() {
 fn slob_42_passwords_of_every_spelling_of_a_connection_are_masked() {
     for (given, shown) in [
         ("postgres://u:pw@h/d", "postgres://u:***@h/d"),
-        (
-            "postgres://u@h/d?password=pw&sslmode=require",
-            "postgres://u@h/d?password=***&sslmode=require",
-        ),
-        (
-            "postgres://u@h/d?sslpassword=pw",
-            "postgres://u@h/d?sslpassword=***",
-        ),
-        (
-            "postgres:host=h password=pw dbname=d",
-            "postgres:host=h password=*** dbname=d",
-        ),
-        (
-            "postgres:password = 'p w\\' x' dbname=d",
-            "postgres:password = *** dbname=d",
-        ),
-        (
-            "postgres:password=p\\ w dbname=d",
-            "postgres:password=*** dbname=d",
-        ),
-        (
-            "postgres:host=h password='open",
-            "postgres:host=h password=***",
-        ),
+        ("postgres://u@h/d?password=pw&sslmode=require", "postgres://u@h/d?password=***&sslmode=require"),
+        ("postgres://u@h/d?sslpassword=pw", "postgres://u@h/d?sslpassword=***"),
+        ("postgres:host=h password=pw dbname=d", "postgres:host=h password=*** dbname=d"),
+        ("postgres:password = 'p w\\' x' dbname=d", "postgres:password = *** dbname=d"),
+        ("postgres:password=p\\ w dbname=d", "postgres:password=*** dbname=d"),
+        ("postgres:host=h password='open", "postgres:host=h password=***"),
         ("postgres://h/password", "postgres://h/password"),
     ] {
         assert_eq!(mask_url_password(given), shown);
@@ -105,11 +77,7 @@ proptest! {
 fn what_can_carry_credentials_is_starred_wherever_it_is_shown() {
     for (name, given, shown) in [
         ("ADMIN_SQLNET_SERVICE", "sys/pw@db", "sys/***@db"),
-        (
-            "ADMIN_SQLNET_SERVICE",
-            "sys/p/w@//h:1521/s",
-            "sys/***@//h:1521/s",
-        ),
+        ("ADMIN_SQLNET_SERVICE", "sys/p/w@//h:1521/s", "sys/***@//h:1521/s"),
         ("SQLNET_SERVICE_BASE", "u/p@w@db", "u/***@db"),
         ("SQLNET_SERVICE_BASE", "//h:1521/svc", "//h:1521/svc"),
         ("SQLNET_SERVICE_BASE", "/@wallet", "/@wallet"),
@@ -119,20 +87,12 @@ fn what_can_carry_credentials_is_starred_wherever_it_is_shown() {
         ("EXTERNAL_SCRIPT", "./a/b@c", "./a/b@c"),
         ("LABEL", "a/b@c", "a/b@c"),
         ("TARGET", "native:/data/a@b", "native:/data/a@b"),
-        (
-            "TARGET",
-            "postgres:host=/tmp user=a@b",
-            "postgres:host=/tmp user=a@b",
-        ),
+        ("TARGET", "postgres:host=/tmp user=a@b", "postgres:host=/tmp user=a@b"),
         ("TARGET", "postgres:password=a&b", "postgres:password=***"),
         ("TARGET", "postgres://u:a/b@h/d", "postgres://u:***@h/d"),
         ("TARGET", "postgres://u:a?b@h/d", "postgres://u:***@h/d"),
         ("TARGET", "oracle://u/pw@//h/s", "oracle://u/***@//h/s"),
-        (
-            "TARGET",
-            "postgres://h:5432/d?options=a@b",
-            "postgres://h:5432/d?options=a@b",
-        ),
+        ("TARGET", "postgres://h:5432/d?options=a@b", "postgres://h:5432/d?options=a@b"),
     ] {
         assert_eq!(mask(name, given), shown, "{name}");
     }
@@ -140,11 +100,7 @@ fn what_can_carry_credentials_is_starred_wherever_it_is_shown() {
 
 #[test]
 fn a_service_with_a_password_is_starred_in_every_copy() {
-    for name in [
-        "ADMIN_SQLNET_SERVICE",
-        "SQLNET_SERVICE_BASE",
-        "DBA_PRIV_USER",
-    ] {
+    for name in ["ADMIN_SQLNET_SERVICE", "SQLNET_SERVICE_BASE", "DBA_PRIV_USER"] {
         let text = format!("{name}=\"sys/{PASSWORD}@db\"\n#{name}='sys/{PASSWORD}@db'\n");
         let resolved = resolve_text(&text);
         assert_eq!(errors(&resolved), Vec::<String>::new());
@@ -158,10 +114,9 @@ fn a_service_with_a_password_is_starred_in_every_copy() {
         ] {
             assert!(!shown.contains(PASSWORD), "{shown}");
         }
-        for broken in [
-            format!("{name}=x sys/{PASSWORD}@db\n"),
-            format!("{name}: sys/{PASSWORD}@db\nSEED=1\nWORK_UNIT=1\n"),
-        ] {
+        for broken in
+            [format!("{name}=x sys/{PASSWORD}@db\n"), format!("{name}: sys/{PASSWORD}@db\nSEED=1\nWORK_UNIT=1\n")]
+        {
             let said = format!("{:?}", resolve_text(&broken).problems);
             assert!(!said.contains(PASSWORD), "{said}");
         }

@@ -5,12 +5,7 @@ use assay_block::PoolOptions;
 use std::collections::VecDeque;
 
 fn cache(frames: usize) -> Cache {
-    let pool = Pool::new(&PoolOptions {
-        frames,
-        frame_bytes: 4096,
-        huge_pages: false,
-    })
-    .unwrap();
+    let pool = Pool::new(&PoolOptions { frames, frame_bytes: 4096, huge_pages: false }).unwrap();
     Cache::new(pool, false, 10, false).unwrap()
 }
 
@@ -19,11 +14,7 @@ fn a_search_does_not_walk_over_the_frames_of_the_reads_under_way() {
     const IN_FLIGHT: usize = 1000;
     let cache = cache(2048);
     let c = Counters::default();
-    let who = SessionRef {
-        thread: 0,
-        tag: 0,
-        wait: 0,
-    };
+    let who = SessionRef { thread: 0, tag: 0, wait: 0 };
     let mut reads = VecDeque::new();
     let mut before = (0, 0);
     for page in 0..20_000 {
@@ -44,8 +35,5 @@ fn a_search_does_not_walk_over_the_frames_of_the_reads_under_way() {
     let requested = c.get(C::FreeRequested) - before.0;
     let inspected = c.get(C::FreeInspected) - before.1;
     assert_eq!(requested, 10_000);
-    assert!(
-        inspected < 4 * requested,
-        "{inspected} frames looked at for {requested}, with one in two being read"
-    );
+    assert!(inspected < 4 * requested, "{inspected} frames looked at for {requested}, with one in two being read");
 }

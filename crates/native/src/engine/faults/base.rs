@@ -62,14 +62,8 @@ fn settings(log_block_bytes: u32) -> Settings {
         ("LOAD_PARALLEL_DEGREE", "1"),
         ("LOG_BLOCK_BYTES", log_block.as_str()),
     ];
-    let options = given
-        .iter()
-        .map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
-    let tables = Tables {
-        target: "native",
-        params: PARAMS,
-        others: &[],
-    };
+    let options = given.iter().map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
+    let tables = Tables { target: "native", params: PARAMS, others: &[] };
     resolve(&tables, &[command_line(options)]).settings
 }
 
@@ -91,18 +85,10 @@ impl Base {
         control.redo_file_bytes = 96 * 1024;
         let (stop, progress) = (&Stop::new(), &Silent);
         prepare(&plan, &settings, Watch { stop, progress })?;
-        let control = ControlFile::read(dir)?.ok_or_else(|| {
-            EngineError::Unusable(format!("{} has no control file", dir.display()))
-        })?;
+        let control = ControlFile::read(dir)?
+            .ok_or_else(|| EngineError::Unusable(format!("{} has no control file", dir.display())))?;
         let image = SimImage::import(dir).map_err(crate::errors::engine_error)?;
-        Ok(Self {
-            dir: dir.to_path_buf(),
-            places: Places::directory(dir),
-            asked,
-            image,
-            control,
-            settings,
-        })
+        Ok(Self { dir: dir.to_path_buf(), places: Places::directory(dir), asked, image, control, settings })
     }
 
     /// The path of one of its files.
@@ -140,11 +126,7 @@ impl Setup {
             sessions_asked: Some(self.sessions as u32),
             work_unit: 4,
             update_work_unit: self.most_rows as u32,
-            redo_stress: if self.heavy {
-                RedoStress::Heavy
-            } else {
-                RedoStress::Lite
-            },
+            redo_stress: if self.heavy { RedoStress::Heavy } else { RedoStress::Lite },
             block_bytes: u64::from(BLOCK_BYTES),
             ..Plan::plain(SCHEMAS, self.sessions as u32, ROWS)
         }

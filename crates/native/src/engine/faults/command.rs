@@ -50,14 +50,9 @@ pub fn command(dir: &Path, words: &[&str], say: &mut Say<'_>) -> Result<bool, St
 }
 
 fn task(words: &[&str]) -> Result<Task, String> {
-    let number = |text: &str| {
-        text.parse::<u64>()
-            .map_err(|_| format!("`{text}` is no number\n{USAGE}"))
-    };
+    let number = |text: &str| text.parse::<u64>().map_err(|_| format!("`{text}` is no number\n{USAGE}"));
     let range = |text: &str| {
-        let (from, to) = text
-            .split_once("..")
-            .ok_or(format!("`{text}` is no range A..B\n{USAGE}"))?;
+        let (from, to) = text.split_once("..").ok_or(format!("`{text}` is no range A..B\n{USAGE}"))?;
         Ok::<_, String>(number(from)?..number(to)?)
     };
     Ok(match words {
@@ -122,12 +117,8 @@ fn on_all_cpus<T: Default + Send>(
 
 fn campaign(harness: &Harness<'_>, seeds: Range<u64>, say: &mut Say<'_>) -> bool {
     let begun = Instant::now();
-    let (tally, failure) = on_all_cpus(
-        &seeds,
-        SHARE,
-        |seeds, tally: &mut Tally| harness.run(seeds, false, tally).map(drop),
-        Tally::add,
-    );
+    let (tally, failure) =
+        on_all_cpus(&seeds, SHARE, |seeds, tally: &mut Tally| harness.run(seeds, false, tally).map(drop), Tally::add);
     say(format_args!("fault                  hits"));
     for (kind, hits) in FAULT_KINDS.iter().zip(tally.hits) {
         say(format_args!("{:<20} {hits:>6}", kind.name()));
@@ -152,20 +143,11 @@ fn campaign(harness: &Harness<'_>, seeds: Range<u64>, say: &mut Say<'_>) -> bool
         tally.seeds as f64 / seconds
     ));
     if let Some(failure) = failure {
-        say(format_args!(
-            "seed {} FAILED: {}",
-            failure.seed, failure.text
-        ));
-        say(format_args!(
-            "say it again with: cargo xtask faults --seed {}",
-            failure.seed
-        ));
+        say(format_args!("seed {} FAILED: {}", failure.seed, failure.text));
+        say(format_args!("say it again with: cargo xtask faults --seed {}", failure.seed));
         return false;
     }
-    let missed = FAULT_KINDS
-        .iter()
-        .zip(tally.hits)
-        .filter(|(_, hits)| *hits == 0);
+    let missed = FAULT_KINDS.iter().zip(tally.hits).filter(|(_, hits)| *hits == 0);
     let missed: Vec<&str> = missed.map(|(kind, _)| kind.name()).collect();
     if !missed.is_empty() {
         say(format_args!("FAILED: never hit: {}", missed.join(", ")));
@@ -192,10 +174,7 @@ fn exhaustive(harness: &Harness<'_>, workloads: Range<u64>, say: &mut Say<'_>) -
     let Some(failure) = failure else { return true };
     let number = failure.seed;
     say(format_args!("workload {number} FAILED: {}", failure.text));
-    say(format_args!(
-        "say it again with: cargo xtask faults --exhaustive {number}..{}",
-        number + 1
-    ));
+    say(format_args!("say it again with: cargo xtask faults --exhaustive {number}..{}", number + 1));
     false
 }
 

@@ -9,9 +9,7 @@ pub(super) struct Dice(SplitMix64);
 impl Dice {
     /// The stream `purpose` of a seed.
     pub(super) fn new(seed: u64, purpose: u64) -> Self {
-        let mut dice = Self(SplitMix64(
-            seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ purpose << 56,
-        ));
+        let mut dice = Self(SplitMix64(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ purpose << 56));
         dice.next();
         dice
     }

@@ -50,11 +50,7 @@ fn script(number: u64, dice: &mut Dice) -> (Setup, Finish) {
         shared,
         commit_every: if shared { 1 } else { dice.between(1, 2) },
         heavy: number % 5 == 4,
-        commit: if number % 7 == 6 {
-            CommitMode::Sync
-        } else {
-            CommitMode::Group
-        },
+        commit: if number % 7 == 6 { CommitMode::Sync } else { CommitMode::Group },
         full_checksums: false,
         batched: false,
         cache_frames: 24,
@@ -62,11 +58,7 @@ fn script(number: u64, dice: &mut Dice) -> (Setup, Finish) {
         operations: 1 + number % 3,
         most_rows: dice.between(1, 3),
     };
-    let finish = if number.is_multiple_of(3) {
-        Finish::Close
-    } else {
-        Finish::Cut
-    };
+    let finish = if number.is_multiple_of(3) { Finish::Close } else { Finish::Cut };
     (setup, finish)
 }
 
@@ -76,20 +68,11 @@ fn cuts(units: usize, sector_bytes: usize) -> impl Iterator<Item = Cut> {
     let last = units - free;
     // With few units there are no others to keep or lose.
     let windows = (0..=last).flat_map(move |first| {
-        let both = if last == 0 {
-            &[false][..]
-        } else {
-            &[false, true]
-        };
+        let both = if last == 0 { &[false][..] } else { &[false, true] };
         both.iter().map(move |others| (first, *others))
     });
     windows.flat_map(move |(first, others)| {
-        (0..1_u32 << free).map(move |kept| Cut::Exactly {
-            sector_bytes,
-            first,
-            kept: kept as u8,
-            others,
-        })
+        (0..1_u32 << free).map(move |kept| Cut::Exactly { sector_bytes, first, kept: kept as u8, others })
     })
 }
 
@@ -127,10 +110,7 @@ pub(super) fn search(
                 trace,
                 errors: Vec::new(),
             };
-            machine
-                .run()
-                .map_err(|why| format!("instant {instant}: {why}"))?
-                .0
+            machine.run().map_err(|why| format!("instant {instant}: {why}"))?.0
         };
         if let End::Stopped(why) = &end {
             return Err(format!("instant {instant}: the engine stopped: {why}"));
@@ -152,13 +132,7 @@ pub(super) fn search(
     Ok(())
 }
 
-fn judge(
-    base: &Base,
-    inspector: &Inspector<'_>,
-    disk: &SimDisk,
-    cut: Cut,
-    model: &Model,
-) -> Result<(), String> {
+fn judge(base: &Base, inspector: &Inspector<'_>, disk: &SimDisk, cut: Cut, model: &Model) -> Result<(), String> {
     let _mounted = disk.mount();
     disk.power_cut(cut);
     open_once(base, &mut Dice::new(0, 5)).map_err(|error| format!("recovery: {error}"))?;
@@ -181,11 +155,7 @@ mod tests {
         for units in 0..=FREE_UNITS {
             let all: Vec<Cut> = cuts(units, 4096).collect();
             assert_eq!(all.len(), 1 << units);
-            assert!(
-                all.iter()
-                    .enumerate()
-                    .all(|(i, cut)| !all[..i].contains(cut))
-            );
+            assert!(all.iter().enumerate().all(|(i, cut)| !all[..i].contains(cut)));
         }
         assert_eq!(cuts(FREE_UNITS + 2, 512).count(), 6 << FREE_UNITS);
     }

@@ -57,18 +57,11 @@ impl<'a> Inspector<'a> {
         }
         let mut keys = HashMap::new();
         for (schema, key) in Table::keys() {
-            let permutation =
-                assay_measure::permutation::Permutation::new(geometry.seed, schema, geometry.scale);
+            let permutation = assay_measure::permutation::Permutation::new(geometry.seed, schema, geometry.scale);
             let page = map.data_page(schema, permutation.slot_of_key(key));
             keys.insert(page, (schema, key));
         }
-        Self {
-            base,
-            map,
-            files,
-            pages,
-            keys,
-        }
+        Self { base, map, files, pages, keys }
     }
 
     /// The rows in `bytes` bytes at `offset` of a file.
@@ -77,18 +70,11 @@ impl<'a> Inspector<'a> {
         let file = self.files.iter().position(|(name, _)| name == path);
         let blocks = offset / block..(offset + bytes as u64).div_ceil(block);
         let pages = blocks.filter_map(|i| self.pages.get(&(file?, i as usize)));
-        pages
-            .filter_map(|page| self.keys.get(page).copied())
-            .collect()
+        pages.filter_map(|page| self.keys.get(page).copied()).collect()
     }
 
     /// Judges every block of a clean data set whose log ends at `log_end`. `known` is an image that was found good before, with its rows.
-    pub(super) fn look(
-        &self,
-        image: &SimImage,
-        log_end: u64,
-        known: Option<(&SimImage, &Table)>,
-    ) -> Found {
+    pub(super) fn look(&self, image: &SimImage, log_end: u64, known: Option<(&SimImage, &Table)>) -> Found {
         let mut found = Found {
             table: known.map_or_else(Table::new, |(_, table)| table.clone()),
             bad: Vec::new(),
@@ -137,8 +123,7 @@ impl<'a> Inspector<'a> {
         match self.map.class(page) {
             Class::Index | Class::Scan => same(block, loaded),
             Class::Undo if block.iter().all(|byte| *byte == 0) => Ok(()),
-            Class::Undo => verified(Kind::Undo, 0)
-                .or_else(|why| verified(Kind::UndoHeader, 0).map_err(|_| why)),
+            Class::Undo => verified(Kind::Undo, 0).or_else(|why| verified(Kind::UndoHeader, 0).map_err(|_| why)),
             Class::Data => {
                 let key = self.keys[&page];
                 verified(Kind::Data, key.0)?;

@@ -59,24 +59,15 @@ impl<'a> Harness<'a> {
         trace: bool,
         tally: &mut Tally,
     ) -> Result<Vec<String>, Failure> {
-        self.each(seeds, trace, |bases, seed, trace| {
-            seed::run_seed(bases, seed, tally, trace)
-        })
+        self.each(seeds, trace, |bases, seed, trace| seed::run_seed(bases, seed, tally, trace))
     }
 
     /// Searches workloads, numbers below [`WORKLOADS`], until one fails: every cut of each.
     ///
     /// # Errors
     /// The first that failed; its number is the seed.
-    pub fn search(
-        &self,
-        workloads: impl Iterator<Item = u64>,
-        searched: &mut Searched,
-    ) -> Result<(), Failure> {
-        self.each(workloads, false, |bases, number, trace| {
-            exhaustive::search(bases, number, searched, trace)
-        })
-        .map(drop)
+    pub fn search(&self, workloads: impl Iterator<Item = u64>, searched: &mut Searched) -> Result<(), Failure> {
+        self.each(workloads, false, |bases, number, trace| exhaustive::search(bases, number, searched, trace)).map(drop)
     }
 
     /// Plants a bug and runs `seeds` until it is found; the failure that gave it away, or `None`.
@@ -98,19 +89,12 @@ impl<'a> Harness<'a> {
         let bases: Vec<(&Base, &Inspector<'_>)> = self.bases.iter().zip(&inspectors).collect();
         let mut lines = Vec::new();
         for seed in numbers {
-            let mut trace = Trace {
-                wanted,
-                lines: Vec::new(),
-            };
+            let mut trace = Trace { wanted, lines: Vec::new() };
             let guarded = AssertUnwindSafe(|| case(&bases, seed, &mut trace));
             let outcome = catch_unwind(guarded).unwrap_or_else(|panic| Err(panic_text(&*panic)));
             lines = trace.lines;
             if let Err(text) = outcome {
-                return Err(Failure {
-                    seed,
-                    text,
-                    trace: lines,
-                });
+                return Err(Failure { seed, text, trace: lines });
             }
         }
         Ok(lines)

@@ -20,9 +20,7 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new() -> Self {
-        Self {
-            rows: vec![[0; COLUMNS]; (ROWS * u64::from(SCHEMAS)) as usize],
-        }
+        Self { rows: vec![[0; COLUMNS]; (ROWS * u64::from(SCHEMAS)) as usize] }
     }
 
     fn index((schema, key): Key) -> usize {
@@ -120,13 +118,7 @@ pub(super) struct Verdict {
 
 impl Model {
     pub(super) fn new(base: Table) -> Self {
-        Self {
-            base,
-            acknowledged: Vec::new(),
-            open: BTreeMap::new(),
-            committing: BTreeMap::new(),
-            closed: false,
-        }
+        Self { base, acknowledged: Vec::new(), open: BTreeMap::new(), committing: BTreeMap::new(), closed: false }
     }
 
     /// A session was given this to do.
@@ -144,10 +136,7 @@ impl Model {
     pub(super) fn acknowledge(&mut self, session: u64, durable: u64) {
         let operations = self.open.remove(&session).unwrap_or_default();
         if !operations.is_empty() {
-            self.acknowledged.push(Acknowledged {
-                operations,
-                durable,
-            });
+            self.acknowledged.push(Acknowledged { operations, durable });
         }
     }
 
@@ -172,9 +161,7 @@ impl Model {
                 let ends: BTreeSet<u64> = self.acknowledged.iter().map(|a| a.durable).collect();
                 let first = ends.iter().rev().take(writes).next_back();
                 let earlier = self.acknowledged.iter();
-                earlier
-                    .filter(|a| first.is_some_and(|first| a.durable < *first))
-                    .count()
+                earlier.filter(|a| first.is_some_and(|first| a.durable < *first)).count()
             }
             _ if self.closed => whole,
             Promise::Durable => whole,
@@ -190,11 +177,7 @@ impl Model {
             }
             match self.settle_doubts(expected, found, kept == whole, excused) {
                 Ok(verdict) => {
-                    return Ok(Verdict {
-                        acknowledged: whole as u64,
-                        lost: (whole - kept) as u64,
-                        ..verdict
-                    });
+                    return Ok(Verdict { acknowledged: whole as u64, lost: (whole - kept) as u64, ..verdict });
                 }
                 Err(complaint) => {
                     first_complaint.get_or_insert(complaint);
@@ -230,18 +213,13 @@ impl Model {
             .filter(|(_, operations)| !operations.is_empty())
             .map(|(session, operations)| (*session, operations.as_slice()))
             .collect();
-        let mut verdict = Verdict {
-            in_doubt: doubts.len() as u64,
-            ..Verdict::default()
-        };
+        let mut verdict = Verdict { in_doubt: doubts.len() as u64, ..Verdict::default() };
         let candidates: Vec<&[Operation]> = doubts
             .iter()
             .filter(|(session, _)| self.committing.get(session) == Some(&true))
             .map(|(_, operations)| *operations)
             .collect();
-        let is = |table: &Table| {
-            Table::keys().all(|key| excused(key) || found.row(key) == table.row(key))
-        };
+        let is = |table: &Table| Table::keys().all(|key| excused(key) || found.row(key) == table.row(key));
         if is(&expected) {
             return Ok(verdict);
         }
@@ -261,9 +239,7 @@ impl Model {
     ) -> String {
         for (session, operations) in doubts {
             let mut with = expected.clone();
-            operations
-                .iter()
-                .for_each(|operation| with.apply(operation));
+            operations.iter().for_each(|operation| with.apply(operation));
             let touched: Vec<Key> = operations.iter().flat_map(Operation::keys).collect();
             let is = |table: &Table| {
                 let mut rows = touched.iter().filter(|key| !excused(**key));
@@ -285,10 +261,7 @@ impl Model {
             );
         }
         let keys: Vec<Key> = Table::keys().collect();
-        format!(
-            "rows are not as they were acknowledged: {}",
-            describe(&keys, expected, found, excused)
-        )
+        format!("rows are not as they were acknowledged: {}", describe(&keys, expected, found, excused))
     }
 }
 
@@ -296,18 +269,12 @@ impl Model {
 fn some_order(table: &Table, left: &[&[Operation]], is: &dyn Fn(&Table) -> bool) -> Option<u64> {
     for (i, operations) in left.iter().enumerate() {
         let mut with = table.clone();
-        operations
-            .iter()
-            .for_each(|operation| with.apply(operation));
+        operations.iter().for_each(|operation| with.apply(operation));
         if is(&with) {
             return Some(1);
         }
-        let rest: Vec<&[Operation]> = left
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != i)
-            .map(|(_, operations)| *operations)
-            .collect();
+        let rest: Vec<&[Operation]> =
+            left.iter().enumerate().filter(|(other, _)| *other != i).map(|(_, operations)| *operations).collect();
         if let Some(more) = some_order(&with, &rest, is) {
             return Some(more + 1);
         }
@@ -315,18 +282,11 @@ fn some_order(table: &Table, left: &[&[Operation]], is: &dyn Fn(&Table) -> bool)
     None
 }
 
-fn describe(
-    keys: &[Key],
-    expected: &Table,
-    found: &Table,
-    excused: &dyn Fn(Key) -> bool,
-) -> String {
+fn describe(keys: &[Key], expected: &Table, found: &Table, excused: &dyn Fn(Key) -> bool) -> String {
     let mut keys = keys.to_vec();
     keys.sort_unstable();
     keys.dedup();
-    let wrong = keys
-        .iter()
-        .filter(|key| !excused(**key) && expected.row(**key) != found.row(**key));
+    let wrong = keys.iter().filter(|key| !excused(**key) && expected.row(**key) != found.row(**key));
     let texts: Vec<String> = wrong
         .take(4)
         .map(|key| {
@@ -374,14 +334,7 @@ mod tests {
     use super::*;
 
     fn operation(first_key: u64, stamp: u64, commit: bool) -> Operation {
-        Operation {
-            schema: 1,
-            first_key,
-            width: 2,
-            stamp,
-            heavy: false,
-            commit,
-        }
+        Operation { schema: 1, first_key, width: 2, stamp, heavy: false, commit }
     }
 
     fn judge(model: &Model, found: &Table, promise: Promise) -> Result<Verdict, String> {
@@ -405,11 +358,7 @@ mod tests {
 
     #[test]
     fn nothing_is_half_there_whatever_was_promised() {
-        for promise in [
-            Promise::Durable,
-            Promise::AnySuffix,
-            Promise::LastFlushes(1),
-        ] {
+        for promise in [Promise::Durable, Promise::AnySuffix, Promise::LastFlushes(1)] {
             let mut model = Model::new(Table::new());
             model.begin(1, operation(3, 9, true));
             let mut found = Table::new();
@@ -448,10 +397,7 @@ mod tests {
         assert_eq!(judge(&model, &found, Promise::AnySuffix).unwrap().lost, 3);
         assert!(judge(&model, &found, Promise::LastFlushes(1)).is_err());
         found.apply(&operation(5, 1, true));
-        assert_eq!(
-            judge(&model, &found, Promise::LastFlushes(1)).unwrap().lost,
-            2
-        );
+        assert_eq!(judge(&model, &found, Promise::LastFlushes(1)).unwrap().lost, 2);
         model.close();
         assert!(judge(&model, &found, Promise::AnySuffix).is_err());
     }

@@ -117,11 +117,7 @@ impl Machine<'_> {
     }
 
     fn ended_by(&self, error: String) -> End {
-        if self.disk.has_power() {
-            End::Stopped(error)
-        } else {
-            End::Cut
-        }
+        if self.disk.has_power() { End::Stopped(error) } else { End::Cut }
     }
 
     fn open(&self) -> Result<Instance, EngineError> {
@@ -133,9 +129,7 @@ impl Machine<'_> {
     }
 
     fn crew<'i>(&self, instance: &'i Instance) -> Result<Crew<'i>, EngineError> {
-        let ring = |options: RingOptions| {
-            Ring::open(options).map_err(|e| EngineError::Unusable(e.to_string()))
-        };
+        let ring = |options: RingOptions| Ring::open(options).map_err(|e| EngineError::Unusable(e.to_string()));
         let mut drivers = Vec::new();
         for assignment in self.setup.plan().assignments(self.setup.drivers) {
             let ring = ring(RingOptions {
@@ -154,12 +148,7 @@ impl Machine<'_> {
             let ring = ring(ring_options(instance, Backend::Auto))?;
             writers.push(Writer::new(instance, ring, number).stepped());
         }
-        Ok(Crew {
-            instance,
-            drivers,
-            writers,
-            doing: vec![None; self.setup.sessions as usize],
-        })
+        Ok(Crew { instance, drivers, writers, doing: vec![None; self.setup.sessions as usize] })
     }
 
     fn work(&mut self, crew: &mut Crew<'_>) -> Result<End, String> {
@@ -178,10 +167,7 @@ impl Machine<'_> {
                 _ => self.turn(crew),
             }
         }
-        Err(format!(
-            "stuck with {left} operations to go: {}",
-            stand(crew)
-        ))
+        Err(format!("stuck with {left} operations to go: {}", stand(crew)))
     }
 
     fn over(&self, crew: &Crew<'_>) -> Option<End> {
@@ -204,9 +190,7 @@ impl Machine<'_> {
 
     /// Gives an idle session something to do; false where all are busy.
     fn submit(&mut self, crew: &mut Crew<'_>) -> bool {
-        let idle: Vec<usize> = (0..crew.doing.len())
-            .filter(|session| crew.doing[*session].is_none())
-            .collect();
+        let idle: Vec<usize> = (0..crew.doing.len()).filter(|session| crew.doing[*session].is_none()).collect();
         if idle.is_empty() {
             self.reap(crew);
             return false;
@@ -216,22 +200,8 @@ impl Machine<'_> {
         crew.doing[session] = Some(op);
         let number = session as u64 + 1;
         self.trace.say(|| format!("session {number}: {op:?}"));
-        if let Op::Update {
-            schema,
-            first_key,
-            width,
-            stamp,
-            commit,
-        } = op
-        {
-            let operation = Operation {
-                schema,
-                first_key,
-                width,
-                stamp,
-                heavy: self.setup.heavy,
-                commit,
-            };
+        if let Op::Update { schema, first_key, width, stamp, commit } = op {
+            let operation = Operation { schema, first_key, width, stamp, heavy: self.setup.heavy, commit };
             self.model.begin(number, operation);
         }
         let (driver, tag) = self.place(session);
@@ -244,21 +214,14 @@ impl Machine<'_> {
 
     fn draw(&mut self, session: u64) -> Op {
         let dice = &mut self.dice;
-        let schema = if self.setup.shared {
-            dice.between(1, u64::from(SCHEMAS)) as u32
-        } else {
-            session as u32 % SCHEMAS + 1
-        };
+        let schema =
+            if self.setup.shared { dice.between(1, u64::from(SCHEMAS)) as u32 } else { session as u32 % SCHEMAS + 1 };
         // Half of the operations go to few keys, so that sessions meet and blocks change often.
         let span = if dice.chance(50) { 8 } else { ROWS };
         let width = dice.between(1, self.setup.most_rows) as u32;
         let first_key = dice.between(1, span.min(ROWS - u64::from(width) + 1));
         if dice.chance(12) {
-            return Op::Select {
-                schema,
-                first_key,
-                width,
-            };
+            return Op::Select { schema, first_key, width };
         }
         *self.next_stamp += 1;
         Op::Update {
@@ -297,20 +260,17 @@ impl Machine<'_> {
                 if commit {
                     let durable = crew.instance.redo.durable();
                     self.model.acknowledge(number, durable);
-                    self.trace
-                        .say(|| format!("session {number}: committed, log durable to {durable}"));
+                    self.trace.say(|| format!("session {number}: committed, log durable to {durable}"));
                 }
             }
             // A log-off commits what was open.
             (Ok(_), None) => self.model.acknowledge(number, crew.instance.redo.durable()),
             (Ok(rows), Some(Op::Select { width, .. })) if *rows != u64::from(width) => {
-                self.errors
-                    .push(format!("a select of {width} keys found {rows} rows"));
+                self.errors.push(format!("a select of {width} keys found {rows} rows"));
             }
             (Ok(_), _) => {}
             (Err(error), _) => {
-                self.trace
-                    .say(|| format!("session {number}: {}: {}", error.class, error.text));
+                self.trace.say(|| format!("session {number}: {}: {}", error.class, error.text));
                 self.errors.push(format!("{}: {}", error.class, error.text));
             }
         }
@@ -377,12 +337,7 @@ impl Machine<'_> {
 
     /// Everything goes: as at a power cut, or as after an error, when nothing may be written any more.
     fn dismiss(&mut self, crew: Crew<'_>, end: End) -> Result<End, String> {
-        let Crew {
-            instance,
-            drivers,
-            mut writers,
-            ..
-        } = crew;
+        let Crew { instance, drivers, mut writers, .. } = crew;
         if end == End::Cut {
             self.disk.cut_now();
             instance.fail("the power went");
@@ -398,9 +353,7 @@ impl Machine<'_> {
         drop(writers);
         let late = self.disk.steps_after_failure();
         if late > 0 {
-            return Err(format!(
-                "{late} writes or syncs were asked for after one had failed"
-            ));
+            return Err(format!("{late} writes or syncs were asked for after one had failed"));
         }
         // The lock order of a background update would show here; taking it proves that nobody holds it.
         drop(locked(&instance.background));

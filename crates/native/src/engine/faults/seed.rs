@@ -131,11 +131,7 @@ impl Trouble {
                     FaultKind::ShortRead,
                 ]);
                 // Syncs are few, and the control file's are the first.
-                let after = if kind == FaultKind::SyncError {
-                    after / 4
-                } else {
-                    after
-                };
+                let after = if kind == FaultKind::SyncError { after / 4 } else { after };
                 Self::InRun(kind, file, after)
             }
             16..=21 => {
@@ -158,16 +154,10 @@ impl Trouble {
         let (kind, file, after) = match self {
             Self::InRun(kind, file, after) if !recovering => (*kind, *file, *after),
             Self::InRecovery(kind, file, after) if recovering => (*kind, *file, *after),
-            Self::Misdirected(file, after) if !recovering => {
-                (FaultKind::Misdirected, *file, *after)
-            }
+            Self::Misdirected(file, after) if !recovering => (FaultKind::Misdirected, *file, *after),
             _ => return,
         };
-        disk.arm(Fault {
-            kind,
-            file_prefix: file.to_owned(),
-            after,
-        });
+        disk.arm(Fault { kind, file_prefix: file.to_owned(), after });
     }
 }
 
@@ -180,11 +170,7 @@ fn draw_setup(dice: &mut Dice) -> Setup {
         drivers: dice.between(1, 2) as usize,
         writers: dice.between(1, 2) as usize,
         shared,
-        commit_every: if shared || dice.chance(50) {
-            1
-        } else {
-            dice.between(2, 4)
-        },
+        commit_every: if shared || dice.chance(50) { 1 } else { dice.between(2, 4) },
         heavy,
         commit: dice.pick(&[
             CommitMode::Group,
@@ -261,16 +247,10 @@ impl Case<'_> {
         let rounds = self.dice.between(1, 3);
         let troubled = self.dice.below(rounds);
         let (sector_bytes, trouble) = (self.sector_bytes, self.trouble.clone());
-        self.trace.say(|| {
-            format!("sectors of {sector_bytes}, {rounds} rounds, {trouble:?} in round {troubled}")
-        });
+        self.trace.say(|| format!("sectors of {sector_bytes}, {rounds} rounds, {trouble:?} in round {troubled}"));
         let mut known = (self.base.image.clone(), Table::new());
         for round in 0..rounds {
-            let trouble = if round == troubled {
-                self.trouble.clone()
-            } else {
-                Trouble::None
-            };
+            let trouble = if round == troubled { self.trouble.clone() } else { Trouble::None };
             match self.round(&known, &trouble)? {
                 Judged::Good(now) => known = *now,
                 Judged::Destroyed => return Ok(()),
@@ -287,11 +267,7 @@ impl Case<'_> {
     fn round(&mut self, known: &(SimImage, Table), trouble: &Trouble) -> Result<Judged, String> {
         let setup = draw_setup(&mut self.dice);
         let mut model = Model::new(known.1.clone());
-        let finish = if self.dice.chance(35) {
-            Finish::Close
-        } else {
-            Finish::Cut
-        };
+        let finish = if self.dice.chance(35) { Finish::Close } else { Finish::Cut };
         if self.dice.chance(70) {
             let most = self.dice.pick(&[8, 20, 40, 90]);
             self.disk.cut_at_step(self.dice.below(most));
@@ -330,10 +306,8 @@ impl Case<'_> {
         for incident in &incidents {
             self.trace.say(|| format!("hit: {incident:?}"));
         }
-        let destroyed: Vec<Incident> = incidents
-            .into_iter()
-            .filter(|i| matches!(i.kind, FaultKind::Misdirected | FaultKind::BitRot))
-            .collect();
+        let destroyed: Vec<Incident> =
+            incidents.into_iter().filter(|i| matches!(i.kind, FaultKind::Misdirected | FaultKind::BitRot)).collect();
         if destroyed.is_empty() {
             self.recover(trouble, end == End::Closed)?;
             self.judge_whole(known, &model, &setup)
@@ -378,17 +352,14 @@ impl Case<'_> {
             let hit = self.disk.incidents().len() > hits;
             let late = self.disk.steps_after_failure();
             if late > 0 {
-                return Err(format!(
-                    "recovery asked for {late} writes or syncs after one had failed"
-                ));
+                return Err(format!("recovery asked for {late} writes or syncs after one had failed"));
             }
             match outcome {
                 Ok(needed) if needed && closed => {
                     return Err("a data set that was closed well needed recovery".to_owned());
                 }
                 Ok(needed) => {
-                    self.trace
-                        .say(|| format!("opened, recovery needed: {needed}"));
+                    self.trace.say(|| format!("opened, recovery needed: {needed}"));
                     self.tally.recoveries += u64::from(needed);
                     // What it wrote must survive: it said that it was done.
                     self.cut();
@@ -407,24 +378,13 @@ impl Case<'_> {
     }
 
     fn promise(setup: &Setup) -> Promise {
-        if setup.commit == CommitMode::None {
-            Promise::AnySuffix
-        } else {
-            Promise::Durable
-        }
+        if setup.commit == CommitMode::None { Promise::AnySuffix } else { Promise::Durable }
     }
 
-    fn judge_whole(
-        &mut self,
-        known: &(SimImage, Table),
-        model: &Model,
-        setup: &Setup,
-    ) -> Result<Judged, String> {
+    fn judge_whole(&mut self, known: &(SimImage, Table), model: &Model, setup: &Setup) -> Result<Judged, String> {
         let image = self.disk.image();
         let log_end = self.log_end()?;
-        let found = self
-            .inspector
-            .look(&image, log_end, Some((&known.0, &known.1)));
+        let found = self.inspector.look(&image, log_end, Some((&known.0, &known.1)));
         if let Some(bad) = found.bad.first() {
             return Err(format!("{} bad blocks: {bad}", found.bad.len()));
         }
@@ -455,15 +415,12 @@ impl Case<'_> {
         self.cut();
         let image = self.disk.image();
         let log_end = self.log_end()?;
-        let found = self
-            .inspector
-            .look(&image, log_end, Some((&known.0, &known.1)));
+        let found = self.inspector.look(&image, log_end, Some((&known.0, &known.1)));
         if let Some(sealed) = found.sealed.first() {
             return Err(format!("bytes were destroyed, then sealed: {sealed}"));
         }
         if !found.bad.is_empty() {
-            self.trace
-                .say(|| format!("detected by looking: {:?}", found.bad));
+            self.trace.say(|| format!("detected by looking: {:?}", found.bad));
             if self.dice.chance(10) && self.check().is_ok() {
                 return Err(format!("check finds nothing wrong with {}", found.bad[0]));
             }
@@ -487,13 +444,7 @@ impl Case<'_> {
     }
 
     /// Whether nothing on the disk can tell that something is missing. Counts what it was.
-    fn is_beyond_knowledge(
-        &mut self,
-        found: &Table,
-        model: &Model,
-        setup: &Setup,
-        incidents: &[Incident],
-    ) -> bool {
+    fn is_beyond_knowledge(&mut self, found: &Table, model: &Model, setup: &Setup, incidents: &[Incident]) -> bool {
         let nobody: &dyn Fn(Key) -> bool = &|_| false;
         let in_redo = |i: &Incident| name_of(&i.path).starts_with("redo");
         // Each driver thread and each writer has one log write under way at most.
@@ -502,14 +453,9 @@ impl Case<'_> {
             self.tally.last_flushes += 1;
             return true;
         }
-        let misdirected = incidents
-            .iter()
-            .filter(|i| i.kind == FaultKind::Misdirected);
-        let homes: Vec<Key> = misdirected
-            .flat_map(|i| self.inspector.rows_at(&i.path, i.offset, i.bytes))
-            .collect();
-        let excused: &dyn Fn(Key) -> bool =
-            &|key| homes.contains(&key) && model.was_ever(key, found.row(key));
+        let misdirected = incidents.iter().filter(|i| i.kind == FaultKind::Misdirected);
+        let homes: Vec<Key> = misdirected.flat_map(|i| self.inspector.rows_at(&i.path, i.offset, i.bytes)).collect();
+        let excused: &dyn Fn(Key) -> bool = &|key| homes.contains(&key) && model.was_ever(key, found.row(key));
         let stale = model.judge(found, Self::promise(setup), excused).is_ok();
         self.tally.stale_homes += u64::from(stale);
         stale
@@ -528,15 +474,8 @@ impl Case<'_> {
     fn rot(&mut self) {
         let image = self.disk.image();
         let files: Vec<(&Path, u64)> = image.files().collect();
-        let prefix = if self.dice.chance(40) {
-            "data"
-        } else {
-            self.dice.pick(&FILES)
-        };
-        let wanted: Vec<_> = files
-            .iter()
-            .filter(|(path, _)| name_of(path).starts_with(prefix))
-            .collect();
+        let prefix = if self.dice.chance(40) { "data" } else { self.dice.pick(&FILES) };
+        let wanted: Vec<_> = files.iter().filter(|(path, _)| name_of(path).starts_with(prefix)).collect();
         if wanted.is_empty() {
             return;
         }
@@ -582,12 +521,6 @@ pub(super) fn open_once(base: &Base, dice: &mut Dice) -> Result<bool, EngineErro
     let (stop, progress) = (&Stop::new(), &Silent);
     // Sometimes too little memory for all blocks at once.
     let budget = dice.pick(&[1 << 18, 1 << 20]);
-    recover(
-        &files,
-        &mut control,
-        Backend::Auto,
-        budget,
-        Watch { stop, progress },
-    )?;
+    recover(&files, &mut control, Backend::Auto, budget, Watch { stop, progress })?;
     Ok(true)
 }

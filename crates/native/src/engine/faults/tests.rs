@@ -23,16 +23,9 @@ fn seeds_pass_and_a_seed_says_everything_that_happens() {
 
 #[test]
 fn what_others_leave_free_on_the_disk_is_in_no_line() {
-    let said = |free: u64| {
-        super::run::repeatable(format!(
-            "no space: 4096 bytes needed, {free} bytes free; free"
-        ))
-    };
+    let said = |free: u64| super::run::repeatable(format!("no space: 4096 bytes needed, {free} bytes free; free"));
     assert_eq!(said(67_844_661_248), said(5));
-    assert_eq!(
-        said(5),
-        "no space: 4096 bytes needed, so many bytes free; free"
-    );
+    assert_eq!(said(5), "no space: 4096 bytes needed, so many bytes free; free");
 }
 
 #[test]

@@ -25,12 +25,7 @@ fn log(max_flights: usize) -> Redo {
 /// Opens the next file, whose header is needed for the first byte.
 fn open_next(redo: &Redo) {
     add(redo, 8);
-    let Step::Switch {
-        file,
-        sequence,
-        first_lsn,
-    } = redo.reserve(1 << 20, u64::MAX, u64::MAX)
-    else {
+    let Step::Switch { file, sequence, first_lsn } = redo.reserve(1 << 20, u64::MAX, u64::MAX) else {
         panic!("a full or unopened file must be switched");
     };
     redo.switched(file, sequence, first_lsn);
@@ -57,9 +52,7 @@ fn unproven(redo: &Redo, flush: &Flush) -> u16 {
     let mut buffer = vec![0; flush.bytes];
     redo.fill(flush, &mut buffer);
     let seed = redo_format::block_seed(7, 1);
-    let mut blocks = buffer
-        .chunks_exact(BLOCK)
-        .map(|block| redo_format::open_block(block, seed).unwrap());
+    let mut blocks = buffer.chunks_exact(BLOCK).map(|block| redo_format::open_block(block, seed).unwrap());
     let first = blocks.next().unwrap();
     assert!(first.first && first.lsn == flush.begin_lsn);
     assert!(blocks.all(|block| !block.first && block.unproven == 0));
@@ -76,11 +69,7 @@ fn a_later_write_is_acknowledged_only_with_the_earlier_one() {
     let later = flush(&redo);
     assert_eq!(later.offset, earlier.offset + earlier.bytes as u64);
     redo.finish(&later);
-    assert_eq!(
-        redo.durable(),
-        begin,
-        "what came before may never reach the disk"
-    );
+    assert_eq!(redo.durable(), begin, "what came before may never reach the disk");
     redo.finish(&earlier);
     assert_eq!((earlier.end_lsn, redo.durable()), (middle, end));
 }
@@ -127,11 +116,7 @@ fn writes_under_way_are_limited_and_a_switch_waits_for_them() {
     redo.finish(&one);
     let next = redo.reserve(1 << 20, u64::MAX, u64::MAX);
     assert!(matches!(next, Step::Switch { sequence: 2, .. }), "{next:?}");
-    assert_eq!(
-        redo.reserve(1 << 20, u64::MAX, u64::MAX),
-        Step::Busy,
-        "one switch at a time"
-    );
+    assert_eq!(redo.reserve(1 << 20, u64::MAX, u64::MAX), Step::Busy, "one switch at a time");
 }
 
 #[test]

@@ -47,25 +47,14 @@ fn ranges(blocks: u64, streams: u64, request: u64) -> Vec<Stream> {
     let requests = blocks.div_ceil(request);
     let border = |k: u64| (requests * k / streams * request).min(blocks);
     (0..streams)
-        .map(|k| Stream {
-            next: border(k),
-            end: border(k + 1),
-            in_flight: 0,
-        })
+        .map(|k| Stream { next: border(k), end: border(k + 1), in_flight: 0 })
         .filter(|stream| stream.next < stream.end)
         .collect()
 }
 
 impl Progress {
     fn new(schema: u32, streams: Vec<Stream>) -> Self {
-        Self {
-            schema,
-            streams,
-            pieces: Vec::new(),
-            in_flight: 0,
-            turn: 0,
-            error: None,
-        }
+        Self { schema, streams, pieces: Vec::new(), in_flight: 0, turn: 0, error: None }
     }
 
     /// The next stream that may begin a request, in turn; `None` once there is an error.
@@ -110,11 +99,7 @@ impl Session<'_> {
     pub(super) async fn scan_direct(&mut self, schema: u32, blocks: u64) -> Result<(), OpError> {
         let shell = Rc::clone(&self.shell);
         let options = &shell.instance.options;
-        let streams = ranges(
-            blocks,
-            options.scan_streams as u64,
-            options.multiblock as u64,
-        );
+        let streams = ranges(blocks, options.scan_streams as u64, options.multiblock as u64);
         let mut progress = Progress::new(schema, streams);
         loop {
             self.top_up(&mut progress);
@@ -163,11 +148,7 @@ impl Session<'_> {
         let most = (instance.options.multiblock as u64).min(end - next);
         let blocks = instance.adjacent(first, most);
         let bytes = blocks as usize * instance.geometry.block_bytes as usize;
-        let number = progress.begin(Piece {
-            stream,
-            from: next,
-            blocks,
-        });
+        let number = progress.begin(Piece { stream, from: next, blocks });
         shell.c.add(C::ReadsDirect, blocks);
         shell.c.add(C::ConsistentGets, blocks);
         shell.c.add(C::ReadRequests, 1);
@@ -179,17 +160,10 @@ impl Session<'_> {
     }
 
     fn finish_piece(&self, progress: &mut Progress, read: DirectRead) {
-        let DirectRead {
-            number,
-            buffer,
-            result,
-        } = read;
+        let DirectRead { number, buffer, result } = read;
         let checked = match progress.end(number) {
             Some(piece) => check(&self.shell, &buffer, &result, progress.schema, piece),
-            None => Err(failed(
-                "bug",
-                format!("a direct read ended that the scan did not begin, number {number}"),
-            )),
+            None => Err(failed("bug", format!("a direct read ended that the scan did not begin, number {number}"))),
         };
         self.shell.give_scan_buffer(buffer);
         if let Err(error) = checked {
@@ -212,16 +186,10 @@ fn check(
     match result {
         Ok(read) if *read as usize == bytes => {}
         Ok(read) => {
-            return Err(failed(
-                "io",
-                format!("a direct read of {bytes} bytes returned {read}"),
-            ));
+            return Err(failed("io", format!("a direct read of {bytes} bytes returned {read}")));
         }
         Err(error) => {
-            return Err(failed(
-                "io",
-                format!("direct read of {bytes} bytes: {error}"),
-            ));
+            return Err(failed("io", format!("direct read of {bytes} bytes: {error}")));
         }
     }
     for (n, block) in buffer[..bytes].chunks_exact(block_bytes).enumerate() {
@@ -229,15 +197,8 @@ fn check(
         assay_block::prefetch(buffer.get(next).unwrap_or_default());
         let i = piece.from + n as u64;
         let page = instance.map.scan_page(schema, i);
-        block_format::verify(
-            block,
-            Kind::Scan,
-            page,
-            schema,
-            instance.data_set,
-            instance.verify_reads(),
-        )
-        .map_err(|mismatch| failed("corrupt", format!("page {}: {mismatch}", page.0)))?;
+        block_format::verify(block, Kind::Scan, page, schema, instance.data_set, instance.verify_reads())
+            .map_err(|mismatch| failed("corrupt", format!("page {}: {mismatch}", page.0)))?;
         super::check_row(block_format::get(block, block_format::word::KEY), i, page)?;
         std::hint::black_box(block[HEADER_BYTES]);
     }
@@ -280,11 +241,7 @@ mod tests {
         let mut order = Vec::new();
         while let Some(stream) = progress.stream_with_room(2) {
             let from = progress.streams[stream].next;
-            progress.begin(Piece {
-                stream,
-                from,
-                blocks: 10,
-            });
+            progress.begin(Piece { stream, from, blocks: 10 });
             order.push(from);
         }
         assert_eq!(order, [0, 50, 10, 60]);

@@ -47,11 +47,7 @@ fn an_engine_on_several_paths_passes_the_conformance_suite() {
 #[test]
 fn every_path_is_counted_and_the_sums_are_the_rings() {
     let homes = Homes::new();
-    let settings = homes.settings(&[
-        ("SCALE", "1000"),
-        ("CACHE_MB", "1"),
-        ("SCAN_TABLE_SZ", "600"),
-    ]);
+    let settings = homes.settings(&[("SCALE", "1000"), ("CACHE_MB", "1"), ("SCAN_TABLE_SZ", "600")]);
     prepare(&homes.location(), &settings, 2);
     let plan = Plan {
         update_pct: 50,
@@ -81,17 +77,12 @@ fn every_path_is_counted_and_the_sums_are_the_rings() {
     };
     for home in ["/a", "/b", "/c"] {
         let data = row(home, "Data File");
-        assert!(
-            data.read_requests > 0 && data.write_requests > 0,
-            "{data:?}"
-        );
+        assert!(data.read_requests > 0 && data.write_requests > 0, "{data:?}");
     }
     let fact = |name: &str| {
         let mut facts = data.engine_facts.iter();
         let fact = facts.find(|fact| fact.name == name);
-        fact.unwrap_or_else(|| panic!("no fact {name}"))
-            .value
-            .clone()
+        fact.unwrap_or_else(|| panic!("no fact {name}")).value.clone()
     };
     assert_eq!(fact("redo_path"), homes.redo);
     assert_eq!(fact("data_paths").split(", ").count(), 3);
@@ -99,12 +90,7 @@ fn every_path_is_counted_and_the_sums_are_the_rings() {
     assert!(row("/redo", "Log File").write_bytes > 0);
     assert!(row("/undo", "Undo File").write_bytes > 0);
     assert!(row("/a", "Control File").write_requests > 0);
-    assert!(
-        !stats
-            .paths
-            .iter()
-            .any(|row| row.path.ends_with("/b") && row.file_type != "Data File")
-    );
+    assert!(!stats.paths.iter().any(|row| row.path.ends_with("/b") && row.file_type != "Data File"));
     check(&homes.location(), &settings);
 }
 
@@ -113,17 +99,10 @@ fn a_data_set_on_several_paths_that_was_not_closed_is_recovered() {
     let homes = Homes::new();
     let settings = homes.settings(&[("SCALE", "1000"), ("CACHE_MB", "2")]);
     prepare(&homes.location(), &settings, 2);
-    let plan = Plan {
-        work_loop: 0,
-        run_time_ns: 300_000_000,
-        ..super::strain::updates(2, 2, 0)
-    };
+    let plan = Plan { work_loop: 0, run_time_ns: 300_000_000, ..super::strain::updates(2, 2, 0) };
     let crashed = Homes::new();
     let engine = open(&homes.location(), &plan, &settings).unwrap();
-    let options = Options {
-        calibrate: false,
-        ..Options::default()
-    };
+    let options = Options { calibrate: false, ..Options::default() };
     struct Copy<'a>(&'a Homes, &'a Homes, u32);
     impl assay_run::Observer for Copy<'_> {
         fn phase(&mut self, _name: &str) {}
@@ -148,29 +127,14 @@ fn a_data_set_on_several_paths_that_was_not_closed_is_recovered() {
         }
     }
     let mut copy = Copy(&homes, &crashed, 0);
-    execute(
-        &plan,
-        &*engine,
-        &Clock::real(),
-        &Stop::new(),
-        &mut copy,
-        options,
-    )
-    .unwrap_or_else(|error| panic!("{error}"));
+    execute(&plan, &*engine, &Clock::real(), &Stop::new(), &mut copy, options)
+        .unwrap_or_else(|error| panic!("{error}"));
     assert!(copy.2 >= 8, "{} files copied", copy.2);
     drop(engine);
     // Every path has moved, so every one is named.
     let lines = Native
-        .check(
-            crashed.location().to_str().unwrap(),
-            &crashed.settings(&[]),
-            &Stop::new(),
-            &Silent,
-        )
+        .check(crashed.location().to_str().unwrap(), &crashed.settings(&[]), &Stop::new(), &Silent)
         .unwrap_or_else(|error| panic!("{error}"));
-    assert!(
-        lines.iter().any(|line| line.key == "recovery_s"),
-        "{lines:?}"
-    );
+    assert!(lines.iter().any(|line| line.key == "recovery_s"), "{lines:?}");
     check(&homes.location(), &settings);
 }

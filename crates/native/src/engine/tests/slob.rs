@@ -29,19 +29,12 @@ fn uncached(more: &[(&str, &str)]) -> Settings {
 
 /// So many operations of each session.
 fn plan(schemas: u32, threads: u32, operations: u64) -> Plan {
-    Plan {
-        work_loop: operations,
-        run_time_ns: 0,
-        scan_blocks: 16,
-        ..Plan::plain(schemas, threads, 2000)
-    }
+    Plan { work_loop: operations, run_time_ns: 0, scan_blocks: 16, ..Plan::plain(schemas, threads, 2000) }
 }
 
 fn ops(data: &RunData, kind: &str) -> u64 {
     let mut found = data.drained.driver.ops.iter();
-    found
-        .find(|op| op.kind == kind)
-        .map_or(0, |op| op.service.count())
+    found.find(|op| op.kind == kind).map_or(0, |op| op.service.count())
 }
 
 /// Blocks of data files read into the cache or written by the writers.
@@ -60,14 +53,10 @@ fn waits(stats: &StatSet, name: &str) -> u64 {
 fn traced(dir: &Path, settings: &Settings, plan: &Plan) -> (RunData, Vec<Row>) {
     let engine = open(dir, plan, settings).unwrap();
     let trace = Memory::new();
-    let options = Options {
-        calibrate: false,
-        trace: Some(Box::new(trace.clone())),
-        ..Options::default()
-    };
+    let options = Options { calibrate: false, trace: Some(Box::new(trace.clone())), ..Options::default() };
     let (clock, stop) = (Clock::real(), Stop::new());
-    let data = execute(plan, &*engine, &clock, &stop, &mut Unobserved, options)
-        .unwrap_or_else(|error| panic!("{error}"));
+    let data =
+        execute(plan, &*engine, &clock, &stop, &mut Unobserved, options).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(data.verdict, Verdict::Complete);
     (data, trace.rows())
 }
@@ -92,10 +81,7 @@ fn slob_01_selects_read_work_unit_blocks_and_write_nothing() {
 #[test]
 fn slob_02_updates_read_their_blocks_commit_each_and_dirty_no_others() {
     let dir = prepared(2);
-    let plan = Plan {
-        update_pct: 100,
-        ..plan(2, 1, 50)
-    };
+    let plan = Plan { update_pct: 100, ..plan(2, 1, 50) };
     let data = run(dir.path(), &uncached(&[]), &plan);
     assert_eq!(ops(&data, UPDATE), 100);
     assert_eq!(ops(&data, SELECT), 0);
@@ -110,22 +96,14 @@ fn slob_02_updates_read_their_blocks_commit_each_and_dirty_no_others() {
 fn slob_06_blocks_per_select_are_work_unit() {
     let dir = prepared(1);
     for work_unit in [1, 3, 64, 255, 1024] {
-        let plan = Plan {
-            work_unit,
-            ..plan(1, 1, 20)
-        };
+        let plan = Plan { work_unit, ..plan(1, 1, 20) };
         let (data, rows) = traced(dir.path(), &uncached(&[]), &plan);
         let blocks = 20 * u64::from(work_unit);
         assert_eq!(counted(&data, stats::PHYSICAL_READS), blocks);
         assert_eq!(counted(&data, stats::CONSISTENT_GETS), blocks);
         assert_eq!(rows.len(), 20);
         for row in rows {
-            let Op::Select {
-                first_key, width, ..
-            } = row.op
-            else {
-                panic!("{row:?}")
-            };
+            let Op::Select { first_key, width, .. } = row.op else { panic!("{row:?}") };
             assert_eq!(width, work_unit);
             assert!(first_key >= 1 && first_key + u64::from(width) <= 2001);
             assert_eq!(row.rows, Some(u64::from(width)));
@@ -136,12 +114,7 @@ fn slob_06_blocks_per_select_are_work_unit() {
 #[test]
 fn slob_08_updates_have_their_own_work_unit() {
     let dir = prepared(1);
-    let plan = Plan {
-        update_pct: 50,
-        work_unit: 255,
-        update_work_unit: 8,
-        ..plan(1, 1, 100)
-    };
+    let plan = Plan { update_pct: 50, work_unit: 255, update_work_unit: 8, ..plan(1, 1, 100) };
     let data = run(dir.path(), &uncached(&[]), &plan);
     assert_eq!(ops(&data, UPDATE), 50);
     assert_eq!(counted(&data, stats::ROWS_CHANGED), 50 * 8);
@@ -151,11 +124,7 @@ fn slob_08_updates_have_their_own_work_unit() {
 #[test]
 fn slob_14_the_hot_schema_gets_its_share_of_real_operations() {
     let dir = prepared(4);
-    let plan = Plan {
-        hot_schema_frequency: 4,
-        work_unit: 4,
-        ..plan(4, 1, 200)
-    };
+    let plan = Plan { hot_schema_frequency: 4, work_unit: 4, ..plan(4, 1, 200) };
     let (data, rows) = traced(dir.path(), &uncached(&[]), &plan);
     for session in 1..=4 {
         let own = rows.iter().filter(|row| row.session == session);
@@ -170,11 +139,7 @@ fn slob_14_the_hot_schema_gets_its_share_of_real_operations() {
 fn slob_18_heavy_changes_2432_bytes_a_row_and_lite_256() {
     let dir = prepared(1);
     let redo = |redo_stress, bytes: u64| {
-        let plan = Plan {
-            update_pct: 100,
-            redo_stress,
-            ..plan(1, 1, 20)
-        };
+        let plan = Plan { update_pct: 100, redo_stress, ..plan(1, 1, 20) };
         let data = run(dir.path(), &uncached(&[]), &plan);
         let rows = counted(&data, stats::ROWS_CHANGED);
         assert_eq!(rows, 20 * 64);
@@ -234,12 +199,7 @@ fn slob_19_an_update_of_the_same_row_always_changes_it() {
 fn slob_20_commits_are_updates_or_a_tenth_of_them() {
     let dir = prepared(2);
     for (commit_every, commits) in [(1, 200), (10, 20)] {
-        let plan = Plan {
-            update_pct: 100,
-            update_work_unit: 4,
-            commit_every,
-            ..plan(2, 1, 100)
-        };
+        let plan = Plan { update_pct: 100, update_work_unit: 4, commit_every, ..plan(2, 1, 100) };
         let data = run(dir.path(), &uncached(&[]), &plan);
         assert_eq!(counted(&data, stats::USER_COMMITS), commits);
         assert_eq!(counted(&data, stats::ROWS_CHANGED), 800);
@@ -297,20 +257,13 @@ fn slob_21_rows_blocks_and_leaves_stay_as_they_are_through_ten_times_as_many_upd
     let (rows_now, index_now) = blocks(dir.path());
     assert!(index_now == index, "the index is the same to the byte");
     for (slot, (before, now)) in rows.iter().zip(&rows_now).enumerate() {
-        assert_ne!(
-            before[row_range()],
-            now[row_range()],
-            "slot {slot} was updated"
-        );
+        assert_ne!(before[row_range()], now[row_range()], "slot {slot} was updated");
         // The row fills exactly its columns: what lies behind them was never touched.
         let behind = row_range().end..;
         assert_eq!(before[behind.clone()], now[behind], "slot {slot}");
         for column in 2..=20 {
             let bytes = &now[column_range(column)];
-            assert!(
-                bytes.iter().all(u8::is_ascii_graphic),
-                "slot {slot}: c{column} is not full"
-            );
+            assert!(bytes.iter().all(u8::is_ascii_graphic), "slot {slot}: c{column} is not full");
         }
     }
     check(dir.path(), &settings);
@@ -319,11 +272,7 @@ fn slob_21_rows_blocks_and_leaves_stay_as_they_are_through_ten_times_as_many_upd
 #[test]
 fn slob_43_updates_keep_obfuscated_payloads_apart() {
     let dir = directory();
-    let given = [
-        ("SCALE", "1000"),
-        ("CACHE_MB", "16"),
-        ("OBFUSCATE_COLUMNS", "TRUE"),
-    ];
+    let given = [("SCALE", "1000"), ("CACHE_MB", "16"), ("OBFUSCATE_COLUMNS", "TRUE")];
     let settings = settings(&given);
     prepare(dir.path(), &settings, 1);
     let plan = Plan {
@@ -341,9 +290,7 @@ fn slob_43_updates_keep_obfuscated_payloads_apart() {
     let payload = |block: &Vec<u8>| {
         let columns = (2..=20).map(column_range);
         // The stamp that leads each column is the operation's, the same in all its rows.
-        columns
-            .flat_map(|c| block[c.start + 16..c.end].to_vec())
-            .collect::<Vec<u8>>()
+        columns.flat_map(|c| block[c.start + 16..c.end].to_vec()).collect::<Vec<u8>>()
     };
     let different: BTreeSet<Vec<u8>> = rows.iter().map(payload).collect();
     assert_eq!(different.len(), 1000);
@@ -352,10 +299,7 @@ fn slob_43_updates_keep_obfuscated_payloads_apart() {
 #[test]
 fn slob_22_scans_read_the_scan_table_and_nothing_else() {
     let dir = prepared(2);
-    let plan = Plan {
-        scan_pct: 100,
-        ..plan(2, 1, 50)
-    };
+    let plan = Plan { scan_pct: 100, ..plan(2, 1, 50) };
     let data = run(dir.path(), &uncached(&[]), &plan);
     assert_eq!(ops(&data, SCAN), 100);
     assert_eq!(counted(&data, stats::PHYSICAL_READS), 1600);
@@ -366,10 +310,7 @@ fn slob_22_scans_read_the_scan_table_and_nothing_else() {
 #[test]
 fn slob_28_sessions_with_a_schema_each_never_meet() {
     let dir = prepared(4);
-    let plan = Plan {
-        update_pct: 25,
-        ..plan(4, 1, 100)
-    };
+    let plan = Plan { update_pct: 25, ..plan(4, 1, 100) };
     let settings = settings(&[("SCALE", "2000"), ("CACHE_MB", "64")]);
     let stats = run(dir.path(), &settings, &plan).drained.stats;
     for name in ["read by other session", "enq: TX - row lock contention"] {
@@ -380,10 +321,7 @@ fn slob_28_sessions_with_a_schema_each_never_meet() {
 #[test]
 fn slob_29_waits_for_shared_blocks_are_contention_and_no_io() {
     let dir = prepared(1);
-    let plan = Plan {
-        update_pct: 50,
-        ..plan(1, 16, 100)
-    };
+    let plan = Plan { update_pct: 50, ..plan(1, 16, 100) };
     let settings = settings(&[("SCALE", "2000"), ("CACHE_MB", "64")]);
     let data = run(dir.path(), &settings, &plan);
     let events = &data.drained.stats.events;
@@ -398,10 +336,7 @@ fn slob_29_waits_for_shared_blocks_are_contention_and_no_io() {
     let single = waits(&data.drained.stats, "db file sequential read");
     assert_eq!(single, counted(&data, stats::PHYSICAL_READ_REQUESTS));
     let rows = data.drained.stats.io.iter();
-    let waited: u64 = rows
-        .filter(|row| row.function == "Buffer Cache Reads")
-        .map(|row| row.waits)
-        .sum();
+    let waited: u64 = rows.filter(|row| row.function == "Buffer Cache Reads").map(|row| row.waits).sum();
     assert_eq!(waited, single);
     let control = ControlFile::read(dir.path()).unwrap().unwrap();
     let blocks = control.geometry.scale + control.geometry.map().index.total_nodes;
@@ -421,22 +356,11 @@ fn slob_29_waits_for_shared_blocks_are_contention_and_no_io() {
 #[test]
 fn slob_31_a_smaller_scale_touches_only_its_keys() {
     let dir = prepared(1);
-    let plan = Plan {
-        scale: 1000,
-        update_keys: 1000,
-        update_pct: 20,
-        ..plan(1, 2, 100)
-    };
+    let plan = Plan { scale: 1000, update_keys: 1000, update_pct: 20, ..plan(1, 2, 100) };
     let (_, rows) = traced(dir.path(), &uncached(&[]), &plan);
     assert_eq!(rows.len(), 200);
     for row in rows {
-        let (Op::Select {
-            first_key, width, ..
-        }
-        | Op::Update {
-            first_key, width, ..
-        }) = row.op
-        else {
+        let (Op::Select { first_key, width, .. } | Op::Update { first_key, width, .. }) = row.op else {
             panic!("{row:?}")
         };
         assert!(first_key >= 1 && first_key + u64::from(width) <= 1001);
@@ -466,27 +390,13 @@ fn slob_35_single_reads_one_block_at_a_time_and_batched_the_same_blocks_together
 fn slob_36_hits_follow_the_size_of_the_cache() {
     let dir = prepared(1);
     let whole = settings(&[("SCALE", "2000"), ("CACHE_MB", "20"), ("INDEX", "computed")]);
-    let passes = Plan {
-        work_unit: 2000,
-        ..plan(1, 1, 5)
-    };
+    let passes = Plan { work_unit: 2000, ..plan(1, 1, 5) };
     let data = run(dir.path(), &whole, &passes);
     assert_eq!(counted(&data, stats::CONSISTENT_GETS), 5 * 2000);
-    assert_eq!(
-        counted(&data, stats::PHYSICAL_READS),
-        2000,
-        "the first pass"
-    );
+    assert_eq!(counted(&data, stats::PHYSICAL_READS), 2000, "the first pass");
     // 1.5625 MiB are 200 blocks.
-    let tenth = settings(&[
-        ("SCALE", "2000"),
-        ("CACHE_MB", "1.5625"),
-        ("INDEX", "computed"),
-    ]);
-    let uniform = Plan {
-        work_unit: 8,
-        ..plan(1, 2, 2500)
-    };
+    let tenth = settings(&[("SCALE", "2000"), ("CACHE_MB", "1.5625"), ("INDEX", "computed")]);
+    let uniform = Plan { work_unit: 8, ..plan(1, 2, 2500) };
     let data = run(dir.path(), &tenth, &uniform);
     let hits = counted(&data, stats::CACHE_HITS) as f64;
     let ratio = 100.0 * hits / counted(&data, stats::GETS_FROM_CACHE) as f64;
@@ -504,8 +414,5 @@ fn slob_37_logical_reads_are_physical_reads_and_hits() {
     assert_eq!(counted(&data, stats::SESSION_LOGICAL_READS), reads + hits);
     assert_eq!(counted(&data, stats::SESSION_LOGICAL_READS), 200 * 64);
     assert_eq!(counted(&data, stats::EXECUTE_COUNT), 200);
-    assert_eq!(
-        counted(&data, stats::PHYSICAL_READ_BYTES),
-        reads * BLOCK_BYTES
-    );
+    assert_eq!(counted(&data, stats::PHYSICAL_READ_BYTES), reads * BLOCK_BYTES);
 }

@@ -8,10 +8,7 @@ use assay_run::{Mark, Observer};
 
 pub(super) fn waits(data: &RunData, name: &str) -> u64 {
     let events = data.drained.stats.events.iter();
-    events
-        .filter(|event| event.name == name)
-        .map(|event| event.waits.count())
-        .sum()
+    events.filter(|event| event.name == name).map(|event| event.waits.count()).sum()
 }
 
 pub(super) fn updates(schemas: u32, threads: u32, operations: u64) -> Plan {
@@ -53,11 +50,7 @@ fn many_sessions_share_log_writes() {
 #[test]
 fn sync_commits_have_a_log_write_each() {
     let dir = directory();
-    let settings = settings(&[
-        ("SCALE", "1000"),
-        ("CACHE_MB", "64"),
-        ("COMMIT_MODE", "sync"),
-    ]);
+    let settings = settings(&[("SCALE", "1000"), ("CACHE_MB", "64"), ("COMMIT_MODE", "sync")]);
     prepare(dir.path(), &settings, 2);
     let data = run(dir.path(), &settings, &updates(2, 4, 30));
     let writes = counted(&data, stats::REDO_WRITES);
@@ -69,10 +62,7 @@ fn a_thousand_sessions_need_no_more_threads_than_cpus() {
     let dir = directory();
     let settings = settings(&[("SCALE", "1000"), ("CACHE_MB", "64"), ("UNDO_MB", "80")]);
     prepare(dir.path(), &settings, 8);
-    let plan = Plan {
-        update_pct: 10,
-        ..updates(8, 125, 5)
-    };
+    let plan = Plan { update_pct: 10, ..updates(8, 125, 5) };
     let data = run(dir.path(), &settings, &plan);
     let cpus = std::thread::available_parallelism().unwrap().get() as u64;
     assert!(data.end.driver.threads <= cpus);
@@ -97,9 +87,7 @@ impl Observer for Copier<'_> {
             return;
         }
         let entries = std::fs::read_dir(self.from).unwrap();
-        let mut names: Vec<_> = entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort_by_key(|name| (name.starts_with("redo"), name.clone()));
         assert_eq!(names[0], "control.assay");
         for name in names {
@@ -114,21 +102,10 @@ fn a_copy_taken_while_sessions_change_it_is_recovered() {
     let (dir, crashed) = (directory(), directory());
     let settings = settings(&[("SCALE", "1000"), ("CACHE_MB", "4"), ("REDO_LOG_MB", "64")]);
     prepare(dir.path(), &settings, 2);
-    let plan = Plan {
-        work_loop: 0,
-        run_time_ns: 300_000_000,
-        ..updates(2, 2, 0)
-    };
+    let plan = Plan { work_loop: 0, run_time_ns: 300_000_000, ..updates(2, 2, 0) };
     let engine = open(dir.path(), &plan, &settings).unwrap();
-    let mut copier = Copier {
-        from: dir.path(),
-        to: crashed.path(),
-        copied: false,
-    };
-    let options = Options {
-        calibrate: false,
-        ..Options::default()
-    };
+    let mut copier = Copier { from: dir.path(), to: crashed.path(), copied: false };
+    let options = Options { calibrate: false, ..Options::default() };
     let (clock, stop) = (Clock::real(), Stop::new());
     execute(&plan, &*engine, &clock, &stop, &mut copier, options).unwrap();
     assert!(copier.copied);
@@ -157,20 +134,11 @@ fn sessions_that_stop_with_a_transaction_open_let_the_others_end() {
     let dir = directory();
     let settings = settings(&[("SCALE", "1000"), ("CACHE_MB", "16")]);
     prepare(dir.path(), &settings, 1);
-    let plan = Plan {
-        commit_every: 10,
-        work_loop: 0,
-        run_time_ns: 400_000_000,
-        ..updates(1, 16, 0)
-    };
+    let plan = Plan { commit_every: 10, work_loop: 0, run_time_ns: 400_000_000, ..updates(1, 16, 0) };
     for _ in 0..3 {
         let data = run(dir.path(), &settings, &plan);
         assert_eq!(data.verdict, Verdict::Complete);
-        let uneven = Plan {
-            work_loop: 15,
-            run_time_ns: 0,
-            ..plan.clone()
-        };
+        let uneven = Plan { work_loop: 15, run_time_ns: 0, ..plan.clone() };
         let data = run(dir.path(), &settings, &uneven);
         // Fifteen operations each, ten to a commit: the last five are committed at log-off, if not before.
         assert!(data.per_session.iter().all(|session| session.ops == 15));

@@ -9,10 +9,7 @@ use std::collections::BTreeMap;
 /// Timeouts of an event over the whole run.
 fn timeouts(data: &RunData, name: &str) -> u64 {
     let events = data.drained.stats.events.iter();
-    events
-        .filter(|event| event.name == name)
-        .map(|event| event.timeouts)
-        .sum()
+    events.filter(|event| event.name == name).map(|event| event.timeouts).sum()
 }
 
 /// Bytes each writer thread of this process has written, by its name.
@@ -55,10 +52,7 @@ fn several_writers_share_the_work_and_the_data_set_closes_clean() {
         let facts = engine.facts();
         let fact = |name: &str| facts.iter().find(|fact| fact.name == name).unwrap();
         assert_eq!(fact("db_writers").value, "4");
-        let options = Options {
-            calibrate: false,
-            ..Options::default()
-        };
+        let options = Options { calibrate: false, ..Options::default() };
         let mut threads = WriterThreads::default();
         let (clock, stop) = (Clock::real(), Stop::new());
         let data = execute(&plan, &*engine, &clock, &stop, &mut threads, options).unwrap();
@@ -70,10 +64,7 @@ fn several_writers_share_the_work_and_the_data_set_closes_clean() {
         for number in 1..4 {
             let name = format!("assay-dbw{number}");
             let written = threads.0.get(&name).copied();
-            assert!(
-                written.is_some_and(|bytes| bytes > 0),
-                "{name}: {written:?}"
-            );
+            assert!(written.is_some_and(|bytes| bytes > 0), "{name}: {written:?}");
         }
         check(dir.path(), &settings);
     }
@@ -84,28 +75,17 @@ fn a_batch_keeps_its_limits() {
     let dir = directory();
     let given = [("SCALE", "2000"), ("CACHE_MB", "2")];
     prepare(dir.path(), &settings(&given), 1);
-    let sequential = Plan {
-        work_unit: 500,
-        update_work_unit: 500,
-        scale: 2000,
-        update_keys: 2000,
-        ..updates(1, 2, 20)
-    };
+    let sequential =
+        Plan { work_unit: 500, update_work_unit: 500, scale: 2000, update_keys: 2000, ..updates(1, 2, 20) };
     let per_request = |limit: &str| {
         let mut given = given.to_vec();
-        given.extend([
-            ("DB_WRITER_BATCH", "3"),
-            ("DB_WRITER_COALESCE_BYTES", limit),
-        ]);
+        given.extend([("DB_WRITER_BATCH", "3"), ("DB_WRITER_COALESCE_BYTES", limit)]);
         let data = run(dir.path(), &settings(&given), &sequential);
         let requests = counted(&data, stats::PHYSICAL_WRITE_REQUESTS);
         let submits = counted(&data, stats::DBWR_SUBMITS);
         assert!(requests <= 3 * submits, "{requests} of {submits} batches");
         let row = data.drained.stats.io.iter();
-        let large: u64 = row
-            .filter(|row| row.function == "DBWR")
-            .map(|row| row.large_write_requests)
-            .sum();
+        let large: u64 = row.filter(|row| row.function == "DBWR").map(|row| row.large_write_requests).sum();
         assert_eq!(large, 0, "none reaches 128 KiB");
         counted(&data, stats::PHYSICAL_WRITES) as f64 / requests as f64
     };
@@ -130,11 +110,7 @@ fn a_free_buffer_wait_is_counted_at_each_look_and_its_timer_is_flagged() {
     // The timer is 10 ms; a wait begins when the session is put aside, a moment after the timer was set.
     let mean = event.waits.mean_ns().unwrap();
     assert!(mean >= 9_900_000.0, "{mean}");
-    let posted = settings(&[
-        ("SCALE", "1000"),
-        ("CACHE_MB", "0.5"),
-        ("FREE_WAIT", "posted"),
-    ]);
+    let posted = settings(&[("SCALE", "1000"), ("CACHE_MB", "0.5"), ("FREE_WAIT", "posted")]);
     let posted = run(dir.path(), &posted, &updates(2, 8, 40));
     assert!(waits(&posted, NAME) > 0);
     assert!(timeouts(&posted, NAME) < waits(&posted, NAME));
@@ -154,10 +130,7 @@ fn trickle(dir: &Path, rate_per_s: u64, seconds: f64, given: &[(&str, &str)]) ->
     };
     // A busy machine may miss the rate; what is judged is what the writer did.
     let engine = open(dir, &plan, &settings(&all)).unwrap();
-    let options = Options {
-        calibrate: false,
-        ..Options::default()
-    };
+    let options = Options { calibrate: false, ..Options::default() };
     let (clock, stop) = (Clock::real(), Stop::new());
     execute(&plan, &*engine, &clock, &stop, &mut Unobserved, options).unwrap()
 }
@@ -171,36 +144,17 @@ fn at_the_end(data: &RunData) -> (u64, u64) {
 #[test]
 fn each_checkpoint_control_alone_makes_the_writer_write() {
     let dir = directory();
-    prepare(
-        dir.path(),
-        &settings(&[("SCALE", "1000"), ("REDO_LOG_MB", "64")]),
-        1,
-    );
+    prepare(dir.path(), &settings(&[("SCALE", "1000"), ("REDO_LOG_MB", "64")]), 1);
     // Log and cache are hardly used: nothing asks for a write.
     let (written, dirty) = at_the_end(&trickle(dir.path(), 150, 1.5, &[]));
     assert_eq!(written, 0);
     assert!(dirty > 100, "{dirty}");
-    let (written, dirty) = at_the_end(&trickle(
-        dir.path(),
-        150,
-        1.5,
-        &[("FAST_START_IO_TARGET", "20")],
-    ));
+    let (written, dirty) = at_the_end(&trickle(dir.path(), 150, 1.5, &[("FAST_START_IO_TARGET", "20")]));
     assert!(written > 100, "{written} written, {dirty} dirty");
     // 150 updates a second make about 400 KiB of redo, about 100 log blocks' worth.
-    let (written, _) = at_the_end(&trickle(
-        dir.path(),
-        150,
-        1.5,
-        &[("LOG_CHECKPOINT_INTERVAL", "20")],
-    ));
+    let (written, _) = at_the_end(&trickle(dir.path(), 150, 1.5, &[("LOG_CHECKPOINT_INTERVAL", "20")]));
     assert!(written > 0);
-    let (written, _) = at_the_end(&trickle(
-        dir.path(),
-        150,
-        2.5,
-        &[("LOG_CHECKPOINT_TIMEOUT", "1")],
-    ));
+    let (written, _) = at_the_end(&trickle(dir.path(), 150, 2.5, &[("LOG_CHECKPOINT_TIMEOUT", "1")]));
     assert!(written > 0);
     check(dir.path(), &settings(&[("SCALE", "1000")]));
 }
@@ -211,28 +165,18 @@ fn a_copy_is_a_clone_only_if_its_block_changed_meanwhile() {
     let roomy = [("SCALE", "1000"), ("CACHE_MB", "64")];
     prepare(dir.path(), &settings(&roomy), 1);
     // All blocks are written at close, when nobody changes them.
-    let calm = Plan {
-        rate_per_s: 0,
-        ..updates(1, 1, 20)
-    };
+    let calm = Plan { rate_per_s: 0, ..updates(1, 1, 20) };
     let engine = open(dir.path(), &calm, &settings(&roomy)).unwrap();
     let (clock, stop) = (Clock::real(), Stop::new());
-    let options = Options {
-        calibrate: false,
-        ..Options::default()
-    };
+    let options = Options { calibrate: false, ..Options::default() };
     execute(&calm, &*engine, &clock, &stop, &mut Unobserved, options).unwrap();
     let written = engine.sample();
     assert_eq!(written.get(stats::WRITE_CLONES), Some(0));
     assert!(written.get(stats::PHYSICAL_WRITES_FROM_CACHE).unwrap() > 0);
     drop(engine);
     // The undo blocks and rows of a cache full of changes change while they are written.
-    let busy = settings(&[
-        ("SCALE", "1000"),
-        ("CACHE_MB", "64"),
-        ("FAST_START_IO_TARGET", "1"),
-        ("COMMIT_MODE", "none"),
-    ]);
+    let busy =
+        settings(&[("SCALE", "1000"), ("CACHE_MB", "64"), ("FAST_START_IO_TARGET", "1"), ("COMMIT_MODE", "none")]);
     let data = run(dir.path(), &busy, &updates(1, 8, 300));
     let clones = counted(&data, stats::WRITE_CLONES);
     let written = counted(&data, stats::PHYSICAL_WRITES_FROM_CACHE);
@@ -263,12 +207,7 @@ fn every_log_block_size_and_io_mode_works_and_says_what_it_came_to() {
         ("65536", "setall", "setall (O_DIRECT, io_uring"),
     ] {
         let dir = directory();
-        let given = [
-            ("SCALE", "1000"),
-            ("CACHE_MB", "2"),
-            ("LOG_BLOCK_BYTES", log_block),
-            ("IO_MODE", mode),
-        ];
+        let given = [("SCALE", "1000"), ("CACHE_MB", "2"), ("LOG_BLOCK_BYTES", log_block), ("IO_MODE", mode)];
         let settings = settings(&given);
         prepare(dir.path(), &settings, 1);
         let plan = updates(1, 4, 30);
@@ -281,19 +220,12 @@ fn every_log_block_size_and_io_mode_works_and_says_what_it_came_to() {
         assert_eq!(value("log_block_bytes"), log_block);
         assert_eq!(value("io_mode_requested"), mode);
         let tmpfs = assay_block::device_facts(dir.path()).is_tmpfs;
-        assert!(
-            tmpfs || value("io_mode_achieved").starts_with(begins),
-            "{mode}: {}",
-            value("io_mode_achieved")
-        );
+        assert!(tmpfs || value("io_mode_achieved").starts_with(begins), "{mode}: {}", value("io_mode_achieved"));
         drop(engine);
         let data = run(dir.path(), &settings, &plan);
         assert_eq!(counted(&data, stats::USER_COMMITS), 120);
         let bytes: u64 = log_block.parse().unwrap();
-        assert_eq!(
-            counted(&data, stats::REDO_BYTES_WRITTEN),
-            counted(&data, stats::REDO_BLOCKS_WRITTEN) * bytes
-        );
+        assert_eq!(counted(&data, stats::REDO_BYTES_WRITTEN), counted(&data, stats::REDO_BLOCKS_WRITTEN) * bytes);
         check(dir.path(), &settings);
     }
 }

@@ -201,22 +201,14 @@ fn xxhash(bytes: &[u8], seed: u64) -> u64 {
     let mut hash = seed.wrapping_add(P5);
     if !blocks.is_empty() {
         let begin = seed.wrapping_add(P1);
-        let mut lanes = [
-            begin.wrapping_add(P2),
-            seed.wrapping_add(P2),
-            seed,
-            seed.wrapping_sub(P1),
-        ];
+        let mut lanes = [begin.wrapping_add(P2), seed.wrapping_add(P2), seed, seed.wrapping_sub(P1)];
         for block in blocks {
             let (words, _) = block.as_chunks::<8>();
             for (lane, word) in lanes.iter_mut().zip(words) {
                 *lane = xx_round(*lane, u64::from_le_bytes(*word));
             }
         }
-        let turned = lanes
-            .iter()
-            .zip([1, 7, 12, 18])
-            .map(|(lane, by)| lane.rotate_left(by));
+        let turned = lanes.iter().zip([1, 7, 12, 18]).map(|(lane, by)| lane.rotate_left(by));
         hash = turned.fold(0, u64::wrapping_add);
         for lane in lanes {
             hash = (hash ^ xx_round(0, lane)).wrapping_mul(P1).wrapping_add(P4);
@@ -234,9 +226,7 @@ fn xxhash(bytes: &[u8], seed: u64) -> u64 {
         hash = hash.wrapping_mul(P2).wrapping_add(P3);
     }
     for byte in rest {
-        hash = (hash ^ u64::from(*byte).wrapping_mul(P5))
-            .rotate_left(11)
-            .wrapping_mul(P1);
+        hash = (hash ^ u64::from(*byte).wrapping_mul(P5)).rotate_left(11).wrapping_mul(P1);
     }
     hash = (hash ^ hash >> 33).wrapping_mul(P2);
     hash = (hash ^ hash >> 29).wrapping_mul(P3);
@@ -254,10 +244,7 @@ pub(super) fn aes_gcm() -> Box<dyn Work> {
     let mut bytes = vec![0; CHUNKS * PAGES * PAGE_BYTES];
     SplitMix64(0x8192).fill(&mut bytes);
     let key = UnboundKey::new(&AES_256_GCM, &key).expect("32 bytes are a key");
-    Box::new(AesGcm {
-        key: LessSafeKey::new(key),
-        bytes,
-    })
+    Box::new(AesGcm { key: LessSafeKey::new(key), bytes })
 }
 
 impl Work for AesGcm {
@@ -277,15 +264,8 @@ impl Work for AesGcm {
             let mut nonce = [0; NONCE_LEN];
             nonce[0] = (chunk * PAGES + number) as u8;
             let nonce = Nonce::assume_unique_for_key(nonce);
-            let sealed = self
-                .key
-                .seal_in_place_separate_tag(nonce, Aad::empty(), scratch);
-            let tag = sealed.map_or(0, |tag| {
-                tag.as_ref()
-                    .first_chunk()
-                    .copied()
-                    .map_or(0, u64::from_le_bytes)
-            });
+            let sealed = self.key.seal_in_place_separate_tag(nonce, Aad::empty(), scratch);
+            let tag = sealed.map_or(0, |tag| tag.as_ref().first_chunk().copied().map_or(0, u64::from_le_bytes));
             sum.rotate_left(7) ^ tag
         })
     }
@@ -362,11 +342,7 @@ mod tests {
         let mut bytes = vec![0; 300];
         SplitMix64(1).fill(&mut bytes);
         for end in 0..bytes.len() {
-            assert_eq!(
-                crc_by_tables(&bytes[..end]),
-                crc32c::crc32c(&bytes[..end]),
-                "{end}"
-            );
+            assert_eq!(crc_by_tables(&bytes[..end]), crc32c::crc32c(&bytes[..end]), "{end}");
         }
     }
 
@@ -380,10 +356,7 @@ mod tests {
         assert_eq!(xxhash(long, 0), 0xFBCE_A83C_8A37_8BF1);
         // FIPS 180-4: SHA-256 of "abc".
         let digest = Sha256::digest(b"abc");
-        assert_eq!(
-            digest[..8],
-            [0xBA, 0x78, 0x16, 0xBF, 0x8F, 0x01, 0xCF, 0xEA]
-        );
+        assert_eq!(digest[..8], [0xBA, 0x78, 0x16, 0xBF, 0x8F, 0x01, 0xCF, 0xEA]);
     }
 
     #[test]
@@ -392,8 +365,7 @@ mod tests {
         let key = LessSafeKey::new(key);
         let mut page = b"a page".to_vec();
         let nonce = || Nonce::assume_unique_for_key([1; NONCE_LEN]);
-        key.seal_in_place_append_tag(nonce(), Aad::empty(), &mut page)
-            .unwrap();
+        key.seal_in_place_append_tag(nonce(), Aad::empty(), &mut page).unwrap();
         let opened = key.open_in_place(nonce(), Aad::empty(), &mut page).unwrap();
         assert_eq!(opened, b"a page");
     }

@@ -17,11 +17,7 @@ pub(super) fn add_dep() -> Box<dyn Work> {
 
 impl Work for AddDep {
     fn call(&self, _: usize, _: &mut [u8]) -> u64 {
-        chain(
-            black_box(CHAIN),
-            black_box(0x1234_5678_9ABC_DEF1),
-            black_box(0x0F1E_2D3C_4B5A_6978),
-        )
+        chain(black_box(CHAIN), black_box(0x1234_5678_9ABC_DEF1), black_box(0x0F1E_2D3C_4B5A_6978))
     }
 }
 
@@ -75,8 +71,7 @@ pub(super) fn branchy() -> Box<dyn Work> {
 
 pub(super) fn branchy_sorted() -> Box<dyn Work> {
     let mut data = random();
-    data.chunks_mut(DECISIONS as usize)
-        .for_each(<[u8]>::sort_unstable);
+    data.chunks_mut(DECISIONS as usize).for_each(<[u8]>::sort_unstable);
     Box::new(Branchy { data })
 }
 

@@ -35,11 +35,7 @@ fn key(row: u64) -> u64 {
 impl Table {
     fn new(bytes: usize) -> Self {
         let size = bytes / SLOT_BYTES;
-        let mut table = Self {
-            slots: vec![(0, 0); size],
-            rows: size as u64 / 2,
-            shift: 64 - size.ilog2(),
-        };
+        let mut table = Self { slots: vec![(0, 0); size], rows: size as u64 / 2, shift: 64 - size.ilog2() };
         for row in 0..table.rows {
             let key = key(row);
             let mut at = table.home(key);

@@ -141,21 +141,13 @@ pub(super) struct Wrong {
 
 impl std::fmt::Display for Wrong {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self {
-            kernel,
-            expected,
-            found,
-            ..
-        } = self;
+        let Self { kernel, expected, found, .. } = self;
         let of = match self.chunk {
             Some(chunk) => format!("chunk {chunk} of {kernel}"),
             None => kernel.to_string(),
         };
         let xor = expected ^ found;
-        write!(
-            f,
-            "{of} computed {found:#018x}; the right result is {expected:#018x} (xor {xor:#018x})"
-        )
+        write!(f, "{of} computed {found:#018x}; the right result is {expected:#018x} (xor {xor:#018x})")
     }
 }
 
@@ -165,11 +157,7 @@ impl Ready {
         let work = (kernel.make)();
         let mut scratch = vec![0; work.scratch_bytes()];
         let expected = (0..work.chunks()).map(|chunk| work.call(chunk, &mut scratch));
-        Self {
-            kernel,
-            expected: expected.collect(),
-            work,
-        }
+        Self { kernel, expected: expected.collect(), work }
     }
 
     /// Whether the sum over all chunks is the set's constant.
@@ -179,19 +167,12 @@ impl Ready {
         if found == expected {
             return Ok(());
         }
-        Err(Wrong {
-            kernel: self.kernel.name,
-            chunk: None,
-            expected,
-            found,
-        })
+        Err(Wrong { kernel: self.kernel.name, chunk: None, expected, found })
     }
 
     /// Sum of the results of all chunks.
     pub(super) fn sum(&self) -> u64 {
-        self.expected
-            .iter()
-            .fold(0, |sum, result| sum.wrapping_add(*result))
+        self.expected.iter().fold(0, |sum, result| sum.wrapping_add(*result))
     }
 
     /// Chunks before the work repeats itself.
@@ -206,12 +187,7 @@ impl Ready {
         if found == expected {
             return Ok(());
         }
-        Err(Wrong {
-            kernel: self.kernel.name,
-            chunk: Some(chunk),
-            expected,
-            found,
-        })
+        Err(Wrong { kernel: self.kernel.name, chunk: Some(chunk), expected, found })
     }
 
     /// With a result that no chunk gives: what a broken CPU looks like.
@@ -234,17 +210,7 @@ const fn kernel(
     about: &'static str,
     make: fn() -> Box<dyn Work>,
 ) -> Kernel {
-    Kernel {
-        name,
-        unit,
-        units_per_call,
-        checksum,
-        bound: Bound::Core,
-        about,
-        path: portable,
-        in_soak: true,
-        make,
-    }
+    Kernel { name, unit, units_per_call, checksum, bound: Bound::Core, about, path: portable, in_soak: true, make }
 }
 
 /// The same, limited by something else than the core.
@@ -259,10 +225,7 @@ const fn path(path: fn() -> &'static str, kernel: Kernel) -> Kernel {
 
 /// The same, left out of the soak's rotation.
 const fn alone(kernel: Kernel) -> Kernel {
-    Kernel {
-        in_soak: false,
-        ..kernel
-    }
+    Kernel { in_soak: false, ..kernel }
 }
 
 /// The largest sets, which are worth their memory only where somebody asks for them.
@@ -320,13 +283,7 @@ pub(super) static KERNELS: &[Kernel] = &[
     ),
     bound(
         Bound::Memory,
-        alone(kernel(
-            "btree-1g",
-            ("lookups", tree::LOOKUPS),
-            0x0220_82B3_D2DF_93B4,
-            "the same in 1 GiB",
-            tree::large,
-        )),
+        alone(kernel("btree-1g", ("lookups", tree::LOOKUPS), 0x0220_82B3_D2DF_93B4, "the same in 1 GiB", tree::large)),
     ),
     bound(
         Bound::Cache,
@@ -417,22 +374,10 @@ pub(super) static KERNELS: &[Kernel] = &[
         "block check as in Oracle: XOR of a block",
         bytes::xor_fold,
     ),
-    kernel(
-        "xxh64",
-        ("bytes", bytes::SET_BYTES),
-        0x5139_1BB7_8CFD_3D94,
-        "hash of pages",
-        bytes::xxh64,
-    ),
+    kernel("xxh64", ("bytes", bytes::SET_BYTES), 0x5139_1BB7_8CFD_3D94, "hash of pages", bytes::xxh64),
     path(
         bytes::sha_path,
-        kernel(
-            "sha256",
-            ("bytes", bytes::SET_BYTES),
-            0xAB1D_1268_7F5D_AA5F,
-            "hash of pages",
-            bytes::sha256,
-        ),
+        kernel("sha256", ("bytes", bytes::SET_BYTES), 0xAB1D_1268_7F5D_AA5F, "hash of pages", bytes::sha256),
     ),
     path(
         bytes::aes_path,
@@ -444,13 +389,7 @@ pub(super) static KERNELS: &[Kernel] = &[
             bytes::aes_gcm,
         ),
     ),
-    kernel(
-        "memcpy-8k-l1",
-        ("bytes", bytes::COPIED),
-        0x0000_0000_5555_5555,
-        "page copies from 16 KiB",
-        bytes::copy_l1,
-    ),
+    kernel("memcpy-8k-l1", ("bytes", bytes::COPIED), 0x0000_0000_5555_5555, "page copies from 16 KiB", bytes::copy_l1),
     bound(
         Bound::Cache,
         kernel(

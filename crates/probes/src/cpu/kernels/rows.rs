@@ -28,9 +28,7 @@ impl Work for Sort {
         rows.sort_unstable();
         let every = rows.iter().step_by(64);
         every.fold(0, |sum: u64, row| {
-            let low = u64::from_le_bytes([
-                row[8], row[9], row[10], row[11], row[12], row[13], row[14], row[15],
-            ]);
+            let low = u64::from_le_bytes([row[8], row[9], row[10], row[11], row[12], row[13], row[14], row[15]]);
             sum.rotate_left(5).wrapping_add(low)
         })
     }
@@ -66,11 +64,7 @@ fn fill(page: &mut [u8], random: &mut SplitMix64) {
     for row in 0..ROWS_PER_PAGE {
         let mut bytes = Vec::new();
         for column in 0..COLUMNS {
-            let length = if column == SUMMED {
-                8
-            } else {
-                random.next_u64() % 16 + 1
-            };
+            let length = if column == SUMMED { 8 } else { random.next_u64() % 16 + 1 };
             bytes.push(length as u8);
             bytes.extend((0..length).map(|_| random.next_u64() as u8));
         }
@@ -103,14 +97,8 @@ impl Work for Tuple {
         for page in self.pages[chunk * size..][..size].chunks(PAGE_BYTES) {
             for row in 0..ROWS_PER_PAGE {
                 let columns = decode(page, row);
-                lengths += columns
-                    .iter()
-                    .map(|column| column.len() as u64)
-                    .sum::<u64>();
-                let value = columns[SUMMED]
-                    .first_chunk()
-                    .copied()
-                    .map_or(0, u64::from_le_bytes);
+                lengths += columns.iter().map(|column| column.len() as u64).sum::<u64>();
+                let value = columns[SUMMED].first_chunk().copied().map_or(0, u64::from_le_bytes);
                 if columns[FILTERED].first().is_some_and(|byte| *byte < 0x40) {
                     sum = sum.wrapping_add(value);
                 }
@@ -137,9 +125,7 @@ pub(super) fn decimal() -> Box<dyn Work> {
     let mut random = SplitMix64(0xDEC);
     let digit = |random: &mut SplitMix64| (random.next_u64() % u64::from(BASE)) as u32;
     let number = |_| std::array::from_fn(|_| digit(&mut random));
-    Box::new(Decimal {
-        numbers: (0..NUMBERS).map(number).collect(),
-    })
+    Box::new(Decimal { numbers: (0..NUMBERS).map(number).collect() })
 }
 
 fn plus(left: &Number, right: &Number) -> [u32; DIGITS + 1] {
@@ -169,9 +155,7 @@ fn times(left: &Number, right: &Number) -> [u32; 2 * DIGITS] {
 }
 
 fn folded(digits: &[u32]) -> u64 {
-    digits.iter().fold(0, |sum, digit| {
-        sum.wrapping_mul(31).wrapping_add(u64::from(*digit))
-    })
+    digits.iter().fold(0, |sum, digit| sum.wrapping_mul(31).wrapping_add(u64::from(*digit)))
 }
 
 impl Work for Decimal {
@@ -235,10 +219,7 @@ mod tests {
     use super::*;
 
     fn value(digits: &[u32]) -> u128 {
-        digits
-            .iter()
-            .rev()
-            .fold(0, |sum, digit| sum * u128::from(BASE) + u128::from(*digit))
+        digits.iter().rev().fold(0, |sum, digit| sum * u128::from(BASE) + u128::from(*digit))
     }
 
     #[test]

@@ -80,9 +80,7 @@ impl Tree {
         let mut pages = Vec::with_capacity(leaves + leaves / 4 + 8);
         let mut below: Vec<(Key, u64)> = Vec::new();
         for first in (0..rows).step_by(FANOUT) {
-            let entries: Vec<(Key, u64)> = (first..first + FANOUT as u64)
-                .map(|row| (key(row), value(row)))
-                .collect();
+            let entries: Vec<(Key, u64)> = (first..first + FANOUT as u64).map(|row| (key(row), value(row))).collect();
             below.push((entries[0].0, pages.len() as u64));
             pages.push(page(&entries));
         }
@@ -98,12 +96,7 @@ impl Tree {
             below = above;
             levels += 1;
         }
-        Self {
-            root: pages.len() - 1,
-            pages,
-            levels,
-            rows,
-        }
+        Self { root: pages.len() - 1, pages, levels, rows }
     }
 
     fn find(&self, wanted: Key) -> Option<u64> {

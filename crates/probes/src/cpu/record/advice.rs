@@ -31,8 +31,11 @@ pub(super) fn warnings(info: &CpuInfo) -> Vec<String> {
         ));
     }
     if !info.is_optimised {
-        found.push("This assay was built without optimisation: the rates of portable kernels do not describe the \
-            CPU. Use a release build (cargo build --release).".to_owned());
+        found.push(
+            "This assay was built without optimisation: the rates of portable kernels do not describe the \
+            CPU. Use a release build (cargo build --release)."
+                .to_owned(),
+        );
     }
     if let Some(given) = given(info) {
         found.push(format!(
@@ -44,8 +47,7 @@ pub(super) fn warnings(info: &CpuInfo) -> Vec<String> {
     }
     if !info.is_pinned && info.mode == "kernels" {
         found.push(
-            "assay could not keep threads on their CPUs: a figure for one CPU may come from several CPUs."
-                .to_owned(),
+            "assay could not keep threads on their CPUs: a figure for one CPU may come from several CPUs.".to_owned(),
         );
     }
     if let Some(throttled) = of.throttled_s.value().filter(|s| *s > 0.0) {
@@ -73,10 +75,7 @@ fn whose(info: &CpuInfo) -> String {
         takers.push("a quota (throttling)".to_owned());
     }
     if let Some(pct) = share(&of.steal_pct) {
-        takers.push(format!(
-            "other guests of the hypervisor (steal {} %)",
-            fixed(pct, 1)
-        ));
+        takers.push(format!("other guests of the hypervisor (steal {} %)", fixed(pct, 1)));
     }
     if let Some(pct) = share(&of.run_delay_pct) {
         takers.push(format!(
@@ -92,15 +91,8 @@ fn whose(info: &CpuInfo) -> String {
 
 /// All findings, in the order they are read.
 pub(super) fn advise(record: &Record, info: &CpuInfo) -> Vec<Advice> {
-    let rules: [fn(&Record, &CpuInfo) -> Option<Advice>; 7] = [
-        throttled,
-        stolen,
-        siblings,
-        knee,
-        unsteady,
-        clocks_apart,
-        shared_core,
-    ];
+    let rules: [fn(&Record, &CpuInfo) -> Option<Advice>; 7] =
+        [throttled, stolen, siblings, knee, unsteady, clocks_apart, shared_core];
     rules.iter().filter_map(|rule| rule(record, info)).collect()
 }
 
@@ -113,11 +105,7 @@ fn throttled(record: &Record, info: &CpuInfo) -> Option<Advice> {
     }
     let usable = info.usable_cpus.value();
     let left = usable.map_or_else(String::new, |cpus| {
-        format!(
-            " Only {} of the {} visible CPUs can be used.",
-            fixed(cpus, 2),
-            info.cpus.len()
-        )
+        format!(" Only {} of the {} visible CPUs can be used.", fixed(cpus, 2), info.cpus.len())
     });
     let text = format!(
         "Throttling: a CPU quota of the control group stopped the threads for {} s of {} s.{left} It also stops a \
@@ -126,53 +114,34 @@ fn throttled(record: &Record, info: &CpuInfo) -> Option<Advice> {
         fixed(held, 1),
         fixed(elapsed, 1)
     );
-    Some(Advice::of(
-        "P1",
-        true,
-        text,
-        &[("throttled_s", held), ("elapsed_s", elapsed)],
-    ))
+    Some(Advice::of("P1", true, text, &[("throttled_s", held), ("elapsed_s", elapsed)]))
 }
 
 /// P2: the hypervisor has more guests than CPUs.
 fn stolen(_: &Record, info: &CpuInfo) -> Option<Advice> {
-    let steal = info
-        .conditions
-        .steal_pct
-        .value()
-        .filter(|pct| *pct >= 1.0)?;
+    let steal = info.conditions.steal_pct.value().filter(|pct| *pct >= 1.0)?;
     let text = format!(
         "Steal: the hypervisor gave {} % of this machine's CPU time to other guests during the measurement. Ask for \
          dedicated CPUs, or size by the rates per second instead of the rates per CPU second.",
         fixed(steal, 1)
     );
-    Some(Advice::of(
-        "P2",
-        steal >= 5.0,
-        text,
-        &[("steal_pct", steal)],
-    ))
+    Some(Advice::of("P2", steal >= 5.0, text, &[("steal_pct", steal)]))
 }
 
 /// The curve's row of a kernel with so many threads.
 fn at<'a>(info: &'a CpuInfo, bound: &str, threads: u64) -> Option<&'a ScalingRow> {
-    info.scaling
-        .iter()
-        .find(|row| row.bound == bound && row.threads_count == threads)
+    info.scaling.iter().find(|row| row.bound == bound && row.threads_count == threads)
 }
 
 /// P3: in a virtual machine, CPUs that behave as the two threads of one core.
 fn siblings(record: &Record, info: &CpuInfo) -> Option<Advice> {
     let all = info.cpus.len() as u64;
-    let guest = VIRTUALISATION
-        .find(&record.host.facts)?
-        .starts_with("guest");
+    let guest = VIRTUALISATION.find(&record.host.facts)?.starts_with("guest");
     let claims_cores = info.cores_count.value() == Some(all as f64);
     if !guest || !claims_cores || all < 2 || given(info).is_some() {
         return None;
     }
-    let ratio =
-        at(info, "core", all)?.per_s.value()? / at(info, "core", all.div_ceil(2))?.per_s.value()?;
+    let ratio = at(info, "core", all)?.per_s.value()? / at(info, "core", all.div_ceil(2))?.per_s.value()?;
     if ratio >= SIBLING_RATIO {
         return None;
     }
@@ -183,12 +152,7 @@ fn siblings(record: &Record, info: &CpuInfo) -> Option<Advice> {
         fixed(ratio, 2),
         all.div_ceil(2)
     );
-    Some(Advice::of(
-        "P3",
-        true,
-        text,
-        &[("all_over_half_ratio", ratio)],
-    ))
+    Some(Advice::of("P3", true, text, &[("all_over_half_ratio", ratio)]))
 }
 
 /// P4: where more threads stop to pay, and which loss it is.
@@ -197,20 +161,14 @@ fn knee(_: &Record, info: &CpuInfo) -> Option<Advice> {
     if given(info).is_some() {
         return None;
     }
-    let lost = info
-        .scaling
-        .iter()
-        .filter(|row| row.threads_count == all && all > 1 && !row.is_knee);
+    let lost = info.scaling.iter().filter(|row| row.threads_count == all && all > 1 && !row.is_knee);
     let worst = lost.min_by(|a, b| {
         let ratio = |row: &ScalingRow| row.efficiency_ratio.value().unwrap_or(1.0);
         ratio(a).total_cmp(&ratio(b))
     })?;
     let efficiency = worst.efficiency_ratio.value()?;
     let clock = worst.clock_ratio.value()?;
-    let knee = info
-        .scaling
-        .iter()
-        .find(|row| row.kernel == worst.kernel && row.is_knee)?;
+    let knee = info.scaling.iter().find(|row| row.kernel == worst.kernel && row.is_knee)?;
     let kept = match knee.threads_count {
         1 => "only a single thread reaches 80 %".to_owned(),
         threads => format!("up to {threads} threads it is 80 % or more"),
@@ -222,12 +180,7 @@ fn knee(_: &Record, info: &CpuInfo) -> Option<Advice> {
         fixed(100.0 * efficiency, 0),
         fixed(100.0 * clock, 0)
     );
-    Some(Advice::of(
-        "P4",
-        efficiency < 0.5,
-        text,
-        &[("efficiency_ratio", efficiency), ("clock_ratio", clock)],
-    ))
+    Some(Advice::of("P4", efficiency < 0.5, text, &[("efficiency_ratio", efficiency), ("clock_ratio", clock)]))
 }
 
 /// P5: repetitions that do not agree.
@@ -235,10 +188,7 @@ fn unsteady(_: &Record, info: &CpuInfo) -> Option<Advice> {
     let is_unsteady = |row: &&KernelRow| row.cv_pct.value().is_some_and(|cv| cv > UNSTEADY_PCT);
     let rows: Vec<&KernelRow> = info.kernels.iter().filter(is_unsteady).collect();
     let cv = |row: &&KernelRow| row.cv_pct.value().unwrap_or(0.0);
-    let worst = rows
-        .iter()
-        .copied()
-        .max_by(|a, b| cv(a).total_cmp(&cv(b)))?;
+    let worst = rows.iter().copied().max_by(|a, b| cv(a).total_cmp(&cv(b)))?;
     let mut causes: Vec<(&str, usize)> = Vec::new();
     for row in &rows {
         match causes.iter_mut().find(|(name, _)| *name == row.moved_with) {
@@ -247,31 +197,17 @@ fn unsteady(_: &Record, info: &CpuInfo) -> Option<Advice> {
         }
     }
     causes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let causes: Vec<String> = causes
-        .iter()
-        .map(|(name, count)| format!("{name} ({count})"))
-        .collect();
+    let causes: Vec<String> = causes.iter().map(|(name, count)| format!("{name} ({count})")).collect();
     let text = format!(
         "{} of {} rates varied by more than 3 % between repetitions, {} most ({} %). Steal, clock or run delay that \
          varied with them: {}. Measure again on a quiet host or with a longer --time before you compare figures.",
         rows.len(),
-        info.kernels
-            .iter()
-            .filter(|row| row.repetitions_count > 1)
-            .count(),
+        info.kernels.iter().filter(|row| row.repetitions_count > 1).count(),
         worst.kernel,
         fixed(cv(&worst), 1),
         causes.join(", ")
     );
-    Some(Advice::of(
-        "P5",
-        false,
-        text,
-        &[
-            ("cv_pct_max", cv(&worst)),
-            ("unsteady_count", rows.len() as f64),
-        ],
-    ))
+    Some(Advice::of("P5", false, text, &[("cv_pct_max", cv(&worst)), ("unsteady_count", rows.len() as f64)]))
 }
 
 /// P6: CPUs of one host with clocks of their own.
@@ -287,12 +223,7 @@ fn clocks_apart(_: &Record, info: &CpuInfo) -> Option<Advice> {
         fixed(least, 0),
         fixed(most, 0)
     );
-    Some(Advice::of(
-        "P6",
-        false,
-        text,
-        &[("mhz_min", least), ("mhz_max", most)],
-    ))
+    Some(Advice::of("P6", false, text, &[("mhz_min", least), ("mhz_max", most)]))
 }
 
 /// P7: the clock stands still and a CPU second is worth less at times: somebody else uses the same core.
@@ -314,9 +245,6 @@ fn shared_core(_: &Record, info: &CpuInfo) -> Option<Advice> {
         fixed(chain, 1),
         fixed(wide, 1)
     );
-    let evidence = [
-        ("add_dep_per_cpu_s_cv_pct", chain),
-        ("alu_ilp_per_cpu_s_cv_pct", wide),
-    ];
+    let evidence = [("add_dep_per_cpu_s_cv_pct", chain), ("alu_ilp_per_cpu_s_cv_pct", wide)];
     Some(Advice::of("P7", false, text, &evidence))
 }

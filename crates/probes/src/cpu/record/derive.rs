@@ -20,20 +20,12 @@ pub(super) const OURS_PCT: f64 = 99.0;
 pub(super) fn info(readings: &CpuReadings) -> CpuInfo {
     let mut info = CpuInfo {
         kernel_set: SET.to_owned(),
-        mode: if readings.soak.is_some() {
-            "soak"
-        } else {
-            "kernels"
-        }
-        .to_owned(),
+        mode: if readings.soak.is_some() { "soak" } else { "kernels" }.to_owned(),
         cpus: readings.cpus.clone(),
-        cores_count: readings
-            .cores
-            .map_or_else(|| Figure::na(NOT_EXPOSED), |n| Figure::Count(n as u64)),
-        usable_cpus: readings.usable_millicpus.map_or_else(
-            || Figure::na(NOT_EXPOSED),
-            |m| Figure::decimal(m as f64 / 1e3),
-        ),
+        cores_count: readings.cores.map_or_else(|| Figure::na(NOT_EXPOSED), |n| Figure::Count(n as u64)),
+        usable_cpus: readings
+            .usable_millicpus
+            .map_or_else(|| Figure::na(NOT_EXPOSED), |m| Figure::decimal(m as f64 / 1e3)),
         is_optimised: readings.is_optimised,
         is_pinned: readings.is_pinned,
         clock_read_ns: Figure::decimal(readings.clock_read_ns),
@@ -56,27 +48,17 @@ pub(super) fn info(readings: &CpuReadings) -> CpuInfo {
         ..CpuInfo::default()
     };
     for kernel in KERNELS {
-        let mut counts: Vec<usize> = of(readings, kernel.name)
-            .map(|shot| shot.threads.len())
-            .collect();
+        let mut counts: Vec<usize> = of(readings, kernel.name).map(|shot| shot.threads.len()).collect();
         counts.sort_unstable();
         counts.dedup();
         let ends = [counts.first(), counts.last().filter(|_| counts.len() > 1)];
-        info.kernels.extend(
-            ends.into_iter()
-                .flatten()
-                .map(|threads| row(readings, kernel, *threads)),
-        );
+        info.kernels.extend(ends.into_iter().flatten().map(|threads| row(readings, kernel, *threads)));
         if SCALED.contains(&kernel.name) {
             info.scaling.extend(curve(readings, kernel, &counts));
         }
     }
     for (name, why) in &readings.left_out {
-        info.kernels.push(KernelRow {
-            kernel: (*name).to_owned(),
-            per_s: Figure::na(why),
-            ..KernelRow::default()
-        });
+        info.kernels.push(KernelRow { kernel: (*name).to_owned(), per_s: Figure::na(why), ..KernelRow::default() });
     }
     let threads = readings.shots.iter().flat_map(|shot| &shot.threads);
     let clocks: Vec<f64> = threads.map(|thread| thread.mhz).collect();
@@ -97,10 +79,7 @@ fn known(value: Option<f64>) -> Figure {
 }
 
 fn of<'a>(readings: &'a CpuReadings, kernel: &'a str) -> impl Iterator<Item = &'a ShotReading> {
-    readings
-        .shots
-        .iter()
-        .filter(move |shot| shot.kernel == kernel)
+    readings.shots.iter().filter(move |shot| shot.kernel == kernel)
 }
 
 fn thread_rate(kernel: &Kernel, thread: &ThreadReading) -> f64 {
@@ -109,10 +88,7 @@ fn thread_rate(kernel: &Kernel, thread: &ThreadReading) -> f64 {
 
 /// Units per second of all threads, each by its own time.
 pub(super) fn rate(kernel: &Kernel, shot: &ShotReading) -> f64 {
-    shot.threads
-        .iter()
-        .map(|thread| thread_rate(kernel, thread))
-        .sum()
+    shot.threads.iter().map(|thread| thread_rate(kernel, thread)).sum()
 }
 
 fn per_cpu_s(kernel: &Kernel, shot: &ShotReading) -> f64 {
@@ -122,9 +98,8 @@ fn per_cpu_s(kernel: &Kernel, shot: &ShotReading) -> f64 {
 }
 
 fn given_pct<'a>(threads: impl Iterator<Item = &'a ThreadReading>) -> Option<f64> {
-    let (cpu, elapsed) = threads.fold((0, 0), |(cpu, elapsed), thread| {
-        (cpu + thread.cpu_ns, elapsed + thread.elapsed_ns)
-    });
+    let (cpu, elapsed) =
+        threads.fold((0, 0), |(cpu, elapsed), thread| (cpu + thread.cpu_ns, elapsed + thread.elapsed_ns));
     (elapsed > 0).then(|| 100.0 * cpu as f64 / elapsed as f64)
 }
 
@@ -137,15 +112,10 @@ fn spread_pct(rates: &[f64]) -> Figure {
 }
 
 fn row(readings: &CpuReadings, kernel: &Kernel, threads: usize) -> KernelRow {
-    let shots: Vec<&ShotReading> = of(readings, kernel.name)
-        .filter(|shot| shot.threads.len() == threads)
-        .collect();
+    let shots: Vec<&ShotReading> = of(readings, kernel.name).filter(|shot| shot.threads.len() == threads).collect();
     let rates: Vec<f64> = shots.iter().map(|shot| rate(kernel, shot)).collect();
     let per_cpu: Vec<f64> = shots.iter().map(|shot| per_cpu_s(kernel, shot)).collect();
-    let clocks: Vec<f64> = shots
-        .iter()
-        .flat_map(|shot| shot.threads.iter().map(|thread| thread.mhz))
-        .collect();
+    let clocks: Vec<f64> = shots.iter().flat_map(|shot| shot.threads.iter().map(|thread| thread.mhz)).collect();
     let cv = spread_pct(&rates);
     KernelRow {
         kernel: kernel.name.to_owned(),
@@ -163,19 +133,14 @@ fn row(readings: &CpuReadings, kernel: &Kernel, threads: usize) -> KernelRow {
         per_cpu_s_cv_pct: spread_pct(&per_cpu),
         given_pct: figure(given_pct(shots.iter().flat_map(|shot| &shot.threads))),
         mhz: figure(median(&clocks)),
-        moved_with: cv
-            .value()
-            .map_or_else(String::new, |cv| steadiness::cause(cv, &rates, &shots)),
+        moved_with: cv.value().map_or_else(String::new, |cv| steadiness::cause(cv, &rates, &shots)),
         cv_pct: cv,
     }
 }
 
 /// The efficiency of every number of threads, and where it stops to pay.
 fn curve(readings: &CpuReadings, kernel: &Kernel, counts: &[usize]) -> Vec<ScalingRow> {
-    let rows: Vec<KernelRow> = counts
-        .iter()
-        .map(|threads| row(readings, kernel, *threads))
-        .collect();
+    let rows: Vec<KernelRow> = counts.iter().map(|threads| row(readings, kernel, *threads)).collect();
     let Some(one) = rows.first().filter(|row| row.threads_count == 1) else {
         return Vec::new();
     };
@@ -225,17 +190,12 @@ fn curve(readings: &CpuReadings, kernel: &Kernel, counts: &[usize]) -> Vec<Scali
 /// The slowest and the quickest thread of the repetition that is the median.
 fn spread(readings: &CpuReadings, kernel: &Kernel, row: &KernelRow) -> (Option<f64>, Option<f64>) {
     let wanted = row.per_s.value().unwrap_or(0.0);
-    let shots =
-        of(readings, kernel.name).filter(|shot| shot.threads.len() as u64 == row.threads_count);
+    let shots = of(readings, kernel.name).filter(|shot| shot.threads.len() as u64 == row.threads_count);
     let far = |shot: &ShotReading| (rate(kernel, shot) - wanted).abs();
     let Some(shot) = shots.min_by(|a, b| far(a).total_cmp(&far(b))) else {
         return (None, None);
     };
-    let rates = || {
-        shot.threads
-            .iter()
-            .map(|thread| thread_rate(kernel, thread))
-    };
+    let rates = || shot.threads.iter().map(|thread| thread_rate(kernel, thread));
     (rates().reduce(f64::min), rates().reduce(f64::max))
 }
 
@@ -271,21 +231,13 @@ fn pair(reading: &super::super::reading::PairReading) -> PairRow {
 }
 
 fn clocks(readings: &CpuReadings) -> Vec<ClockRow> {
-    let find = |all: &[(u32, f64)], cpu| {
-        all.iter()
-            .find(|(which, _)| *which == cpu)
-            .map(|(_, mhz)| *mhz)
-    };
-    let rows = readings
-        .mhz_before
-        .iter()
-        .enumerate()
-        .map(|(at, (cpu, before))| ClockRow {
-            cpu: *cpu,
-            before_mhz: Figure::decimal(*before),
-            after_mhz: figure(find(&readings.mhz_after, *cpu)),
-            told_mhz: known(readings.mhz_told.get(at).copied().flatten()),
-        });
+    let find = |all: &[(u32, f64)], cpu| all.iter().find(|(which, _)| *which == cpu).map(|(_, mhz)| *mhz);
+    let rows = readings.mhz_before.iter().enumerate().map(|(at, (cpu, before))| ClockRow {
+        cpu: *cpu,
+        before_mhz: Figure::decimal(*before),
+        after_mhz: figure(find(&readings.mhz_after, *cpu)),
+        told_mhz: known(readings.mhz_told.get(at).copied().flatten()),
+    });
     rows.collect()
 }
 
@@ -303,10 +255,7 @@ fn conditions(readings: &CpuReadings) -> Conditions {
     let threads = || readings.shots.iter().flat_map(|shot| &shot.threads);
     let (elapsed, delay): (u64, Option<u64>) = match &readings.soak {
         Some(soak) => (soak.real_ns * soak.workers, soak.run_delay_ns),
-        None => (
-            threads().map(|thread| thread.elapsed_ns).sum(),
-            threads().map(|thread| thread.run_delay_ns).sum(),
-        ),
+        None => (threads().map(|thread| thread.elapsed_ns).sum(), threads().map(|thread| thread.run_delay_ns).sum()),
     };
     let given = match &readings.soak {
         Some(soak) => {

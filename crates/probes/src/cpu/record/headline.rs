@@ -10,9 +10,7 @@ use assay_measure::units::fixed;
 
 /// The headline of the CPUs.
 pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
-    let model = CPU_MODEL
-        .find(&record.host.facts)
-        .unwrap_or("CPUs of unknown model");
+    let model = CPU_MODEL.find(&record.host.facts).unwrap_or("CPUs of unknown model");
     let cpus = info.cpus.len();
     let s = if cpus == 1 { "" } else { "s" };
     if let Some(soak) = &info.soak {
@@ -28,11 +26,7 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
                 line("Load", &soak.cpus_busy, "CPUs kept busy"),
                 line("Rate", &ops, "kernel calls/s"),
                 line("Clock", &soak.mhz_mean, "MHz effective, mean"),
-                line(
-                    "Wrong results",
-                    &Figure::Count(info.verification_errors_count),
-                    "",
-                ),
+                line("Wrong results", &Figure::Count(info.verification_errors_count), ""),
             ],
             steadiness: crate::load::steadiness(soak),
             verbatim: crate::load::block(&[(CpuInfo::NAME, soak)]),
@@ -41,12 +35,7 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
             again: again(record),
         };
     }
-    let widest = info
-        .kernels
-        .iter()
-        .map(|row| row.threads_count)
-        .max()
-        .unwrap_or(0);
+    let widest = info.kernels.iter().map(|row| row.threads_count).max().unwrap_or(0);
     let of = |name: &str, threads: u64| {
         let mut rows = info.kernels.iter();
         rows.find(|row| row.kernel == name && row.threads_count == threads)
@@ -73,10 +62,7 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
         verbatim: Vec::new(),
         again: again(record),
         limit: limit(record, info),
-        next: vec![Next::new(
-            "assay cpu --cpu 0 --timeout 10m",
-            "shows whether the clock holds under a long load",
-        )],
+        next: vec![Next::new("assay cpu --cpu 0 --timeout 10m", "shows whether the clock holds under a long load")],
     }
 }
 
@@ -84,20 +70,12 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
 fn limit(record: &Record, info: &CpuInfo) -> Limit {
     // Its load is meant to keep every CPU busy; only what others took is a limit.
     let shares = cpu::shares(record);
-    if shares
-        .is_some_and(|shares| shares.others >= cpu::OTHERS_PCT || shares.steal >= cpu::STEAL_PCT)
-    {
+    if shares.is_some_and(|shares| shares.others >= cpu::OTHERS_PCT || shares.steal >= cpu::STEAL_PCT) {
         return cpu::limit(record).unwrap_or_else(|| {
-            Limit::new(
-                "CPU time that other processes or guests took",
-                cpu::disturbed(record).unwrap_or_default() + ".",
-            )
+            Limit::new("CPU time that other processes or guests took", cpu::disturbed(record).unwrap_or_default() + ".")
         });
     }
-    let known = info
-        .scaling
-        .iter()
-        .filter_map(|row| Some((row, row.efficiency_ratio.value()?)));
+    let known = info.scaling.iter().filter_map(|row| Some((row, row.efficiency_ratio.value()?)));
     let widest = info.scaling.iter().map(|row| row.threads_count).max();
     let known = known.filter(|(row, _)| Some(row.threads_count) == widest && row.threads_count > 1);
     match known.min_by(|a, b| a.1.total_cmp(&b.1)) {
@@ -124,26 +102,16 @@ fn line(title: &'static str, figure: &Figure, unit: &str) -> Line {
 }
 
 fn steadiness(info: &CpuInfo) -> String {
-    let known: Vec<(&KernelRow, f64)> = info
-        .kernels
-        .iter()
-        .filter_map(|row| Some((row, row.cv_pct.value()?)))
-        .collect();
+    let known: Vec<(&KernelRow, f64)> =
+        info.kernels.iter().filter_map(|row| Some((row, row.cv_pct.value()?))).collect();
     let worst = known.iter().max_by(|a, b| a.1.total_cmp(&b.1));
     let Some((row, cv)) = worst else {
         return "n/a (no repetitions)".to_owned();
     };
     let unsteady = known.iter().filter(|(_, cv)| *cv > UNSTEADY_PCT).count();
-    let worst = format!(
-        "{} most, {} % between repetitions",
-        row.kernel,
-        fixed(*cv, 1)
-    );
+    let worst = format!("{} most, {} % between repetitions", row.kernel, fixed(*cv, 1));
     match unsteady {
         0 => format!("steady: all {} rates within 3 % ({worst})", known.len()),
-        _ => format!(
-            "not steady: {unsteady} of {} rates moved by more than 3 % ({worst})",
-            known.len()
-        ),
+        _ => format!("not steady: {unsteady} of {} rates moved by more than 3 % ({worst})", known.len()),
     }
 }

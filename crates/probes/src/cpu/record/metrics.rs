@@ -17,21 +17,9 @@ pub(super) fn all(info: &CpuInfo) -> Vec<Metric> {
     let mut all = Vec::new();
     let mhz = info.effective_mhz.clone();
     if !info.kernel_set.is_empty() {
-        all.push(plain(
-            Group::Primary,
-            "effective_mhz",
-            "effective clock",
-            "MHz",
-            Better::Higher,
-            mhz,
-        ));
+        all.push(plain(Group::Primary, "effective_mhz", "effective clock", "MHz", Better::Higher, mhz));
     }
-    let most = info
-        .kernels
-        .iter()
-        .map(|row| row.threads_count)
-        .max()
-        .unwrap_or(0);
+    let most = info.kernels.iter().map(|row| row.threads_count).max().unwrap_or(0);
     for row in info.kernels.iter().filter(|row| row.threads_count > 0) {
         all.extend(of_kernel(row, row.threads_count == most));
     }
@@ -47,49 +35,17 @@ pub(super) fn all(info: &CpuInfo) -> Vec<Metric> {
 /// What the host gave, and what it computed wrongly.
 fn of_host(info: &CpuInfo) -> Vec<Metric> {
     let of = &info.conditions;
-    let metric = |key, name, unit, better, figure: &Figure| {
-        plain(Group::Host, key, name, unit, better, figure.clone())
-    };
+    let metric = |key, name, unit, better, figure: &Figure| plain(Group::Host, key, name, unit, better, figure.clone());
     let errors = Figure::Count(info.verification_errors_count);
     let mut all = vec![
-        metric(
-            "steal_pct",
-            "CPU time given to other guests",
-            "%",
-            Better::Lower,
-            &of.steal_pct,
-        ),
-        metric(
-            "given_pct",
-            "CPU time given to the threads of assay",
-            "%",
-            Better::Neither,
-            &of.given_pct,
-        ),
-        metric(
-            "throttled_s",
-            "time throttled by a quota",
-            "s",
-            Better::Lower,
-            &of.throttled_s,
-        ),
-        metric(
-            "verification_errors_count",
-            "wrong results",
-            "count",
-            Better::Lower,
-            &errors,
-        ),
+        metric("steal_pct", "CPU time given to other guests", "%", Better::Lower, &of.steal_pct),
+        metric("given_pct", "CPU time given to the threads of assay", "%", Better::Neither, &of.given_pct),
+        metric("throttled_s", "time throttled by a quota", "s", Better::Lower, &of.throttled_s),
+        metric("verification_errors_count", "wrong results", "count", Better::Lower, &errors),
     ];
     if info.soak.is_none() {
         let ns = &info.misprediction_ns;
-        all.push(metric(
-            "misprediction_ns",
-            "mispredicted branch",
-            "ns",
-            Better::Lower,
-            ns,
-        ));
+        all.push(metric("misprediction_ns", "mispredicted branch", "ns", Better::Lower, ns));
     }
     all
 }
@@ -103,14 +59,7 @@ fn of_load(info: &CpuInfo) -> Vec<Metric> {
     let busy = soak.cpus_busy.clone();
     vec![
         plain(Group::Primary, key, name, "1/s", Better::Higher, rate),
-        plain(
-            Group::Host,
-            "soak_cpus_busy_count",
-            "CPUs kept busy",
-            "count",
-            Better::Neither,
-            busy,
-        ),
+        plain(Group::Host, "soak_cpus_busy_count", "CPUs kept busy", "count", Better::Neither, busy),
     ]
 }
 
@@ -122,41 +71,24 @@ fn of_kernel(row: &KernelRow, is_widest: bool) -> Vec<Metric> {
     };
     let unit = if word == "mb" { "MB/s" } else { "1/s" };
     let interval = row.per_s.value().zip(row.per_s_half_width.value());
-    let interval =
-        interval.map(|(value, half)| ((value - half).max(0.0) * factor, (value + half) * factor));
+    let interval = interval.map(|(value, half)| ((value - half).max(0.0) * factor, (value + half) * factor));
     let scope = format!("{} {} cpu", row.kernel, row.threads_count);
     let metric = |key: String, name: String, figure: &Figure| Metric {
         scope: scope.clone(),
-        ..plain(
-            Group::Host,
-            &key,
-            &name,
-            unit,
-            Better::Higher,
-            figure.scaled(factor),
-        )
+        ..plain(Group::Host, &key, &name, unit, Better::Higher, figure.scaled(factor))
     };
     let threads = row.threads_count;
     let s = if threads == 1 { "" } else { "s" };
     let wall = Metric {
         interval,
-        ..metric(
-            format!("{word}_per_s"),
-            format!("{} {}, {threads} thread{s}", row.kernel, row.unit),
-            &row.per_s,
-        )
+        ..metric(format!("{word}_per_s"), format!("{} {}, {threads} thread{s}", row.kernel, row.unit), &row.per_s)
     };
     let of_cpu = metric(
         format!("by_cpu_time_{word}_per_s"),
-        format!(
-            "{} {} per second of CPU time, {threads} thread{s}",
-            row.kernel, row.unit
-        ),
+        format!("{} {} per second of CPU time, {threads} thread{s}", row.kernel, row.unit),
         &row.per_cpu_s,
     );
-    let primary = PRIMARY
-        .iter()
-        .find(|(kernel, _)| *kernel == row.kernel && is_widest);
+    let primary = PRIMARY.iter().find(|(kernel, _)| *kernel == row.kernel && is_widest);
     let primary = primary.map(|(kernel, name)| Metric {
         key: format!("{}_{word}_per_s", kernel.replace('-', "_")),
         scope: String::new(),
@@ -176,13 +108,6 @@ fn pair(row: &super::info::PairRow) -> Metric {
     };
     Metric {
         scope: format!("cpu {} to {}", row.from, row.to),
-        ..plain(
-            Group::Host,
-            &format!("{}_ns_p50", row.what),
-            name,
-            "ns",
-            Better::Lower,
-            row.ns.clone(),
-        )
+        ..plain(Group::Host, &format!("{}_ns_p50", row.what), name, "ns", Better::Lower, row.ns.clone())
     }
 }

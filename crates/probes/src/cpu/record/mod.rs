@@ -46,9 +46,7 @@ impl OwnKind for CpuRecords {
     fn conditions(info: &CpuInfo) -> Vec<(&'static str, String, Finding)> {
         let own_paths = info.kernels.iter();
         let own_paths = own_paths.filter(|row| row.path != "portable" && !row.path.is_empty());
-        let mut paths: Vec<String> = own_paths
-            .map(|row| format!("{}: {}", row.kernel, row.path))
-            .collect();
+        let mut paths: Vec<String> = own_paths.map(|row| format!("{}: {}", row.kernel, row.path)).collect();
         paths.dedup();
         let word = |is: bool| if is { "yes" } else { "no" }.to_owned();
         vec![
@@ -57,11 +55,7 @@ impl OwnKind for CpuRecords {
             ("code paths", paths.join("; "), Finding::Tolerable),
             ("optimised build", word(info.is_optimised), Finding::Forbids),
             ("pinned threads", word(info.is_pinned), Finding::Tolerable),
-            (
-                "page size, bytes",
-                info.page_bytes.to_string(),
-                Finding::Tolerable,
-            ),
+            ("page size, bytes", info.page_bytes.to_string(), Finding::Tolerable),
         ]
     }
 }
@@ -72,15 +66,8 @@ pub(super) fn build(run: &RunData, readings: &CpuReadings) -> Record {
     let info = derive::info(readings);
     let mut run = run.clone();
     run.engine_facts.clone_from(&readings.facts);
-    let widest = readings
-        .shots
-        .iter()
-        .map(|shot| shot.threads.len() as u64)
-        .max();
-    run.sessions = readings
-        .soak
-        .as_ref()
-        .map_or(widest.unwrap_or(0), |soak| soak.workers);
+    let widest = readings.shots.iter().map(|shot| shot.threads.len() as u64).max();
+    run.sessions = readings.soak.as_ref().map_or(widest.unwrap_or(0), |soak| soak.workers);
     if readings.is_stopped {
         let done = match &readings.soak {
             Some(soak) => format!("{} seconds", soak.seconds.len()),

@@ -84,12 +84,7 @@ fn unit(row: &KernelRow) -> String {
 }
 
 fn kernels(page: &mut Sections, info: &CpuInfo) {
-    let widest = info
-        .kernels
-        .iter()
-        .map(|row| row.threads_count)
-        .max()
-        .unwrap_or(0);
+    let widest = info.kernels.iter().map(|row| row.threads_count).max().unwrap_or(0);
     let title = "Kernels: Rates of One CPU and of All";
     if widest == 0 {
         page.missing(title, super::derive::STOPPED);
@@ -117,10 +112,7 @@ fn kernels(page: &mut Sections, info: &CpuInfo) {
     ];
     let mut columns = ONE.to_vec();
     if widest > 1 {
-        columns.push(Column {
-            title: Cow::Owned(format!("{widest} CPUs")),
-            ..right("", 12)
-        });
+        columns.push(Column { title: Cow::Owned(format!("{widest} CPUs")), ..right("", 12) });
         columns.extend([
             right("CV %", 7),
             right("per CPU s", 11),
@@ -129,22 +121,18 @@ fn kernels(page: &mut Sections, info: &CpuInfo) {
             right("times", 7),
         ]);
     }
-    columns.extend([
-        right("MHz", 7),
-        Column {
-            title: Cow::Borrowed("unsteady with"),
-            ..left("", 40)
-        },
-    ]);
+    columns.extend([right("MHz", 7), Column { title: Cow::Borrowed("unsteady with"), ..left("", 40) }]);
     page.columns(&columns);
     for row in info.kernels.iter().filter(|row| row.threads_count <= 1) {
-        let all = info.kernels.iter().find(|other| {
-            other.kernel == row.kernel && other.threads_count == widest && widest > 1
-        });
+        let all =
+            info.kernels.iter().find(|other| other.kernel == row.kernel && other.threads_count == widest && widest > 1);
         page.row(&columns, &cells(row, all, widest));
     }
     if let Some(ns) = info.misprediction_ns.value() {
-        page.line(&format!("A mispredicted branch costs {} ns (branchy against branchy-predictable, per CPU second).", fixed(ns, 1)));
+        page.line(&format!(
+            "A mispredicted branch costs {} ns (branchy against branchy-predictable, per CPU second).",
+            fixed(ns, 1)
+        ));
     }
 }
 
@@ -155,11 +143,7 @@ fn cells(row: &KernelRow, all: Option<&KernelRow>, widest: u64) -> Vec<Cell> {
     }
     let million = |figure: &Figure| {
         let scaled = figure.scaled(1e-6);
-        let decimals = if scaled.value().is_some_and(|value| value < 100.0) {
-            2
-        } else {
-            0
-        };
+        let decimals = if scaled.value().is_some_and(|value| value < 100.0) { 2 } else { 0 };
         Cell::figure(&scaled, decimals)
     };
     let figures = |row: &KernelRow| {
@@ -177,10 +161,7 @@ fn cells(row: &KernelRow, all: Option<&KernelRow>, widest: u64) -> Vec<Cell> {
         let absent = KernelRow::default();
         let all = all.unwrap_or(&absent);
         cells.extend(figures(all));
-        let times = row
-            .per_s
-            .value()
-            .map_or_else(Figure::default, |one| all.per_s.per(one, "no rate"));
+        let times = row.per_s.value().map_or_else(Figure::default, |one| all.per_s.per(one, "no rate"));
         cells.push(Cell::figure(&times, 2));
     }
     cells.push(Cell::figure(&row.mhz, 0));
@@ -263,9 +244,7 @@ fn smt(page: &mut Sections, info: &CpuInfo) {
     };
     let rate = |kernel: &str, threads: f64| {
         let mut rows = info.scaling.iter();
-        rows.find(|row| row.kernel == kernel && row.threads_count as f64 == threads)?
-            .per_s
-            .value()
+        rows.find(|row| row.kernel == kernel && row.threads_count as f64 == threads)?.per_s.value()
     };
     for row in info.scaling.iter().filter(|row| row.threads_count == 1) {
         if let Some((cores, all)) = rate(&row.kernel, cores).zip(rate(&row.kernel, all)) {
@@ -284,11 +263,7 @@ const COLUMNS: usize = 16;
 fn matrix(page: &mut Sections, info: &CpuInfo) {
     let pairs: Vec<&PairRow> = info.pairs.iter().filter(|row| row.what == "line").collect();
     if pairs.is_empty() {
-        let why = if info.cpus.len() < 2 {
-            "there is one CPU"
-        } else {
-            super::derive::STOPPED
-        };
+        let why = if info.cpus.len() < 2 { "there is one CPU" } else { super::derive::STOPPED };
         page.missing("Core to Core", why);
         return;
     }
@@ -297,25 +272,15 @@ fn matrix(page: &mut Sections, info: &CpuInfo) {
     cpus.sort_unstable();
     let shown = &cpus[..cpus.len().min(COLUMNS)];
     if shown.len() < cpus.len() {
-        page.line(&format!(
-            "The first {COLUMNS} CPUs; the record and the chart have all pairs."
-        ));
+        page.line(&format!("The first {COLUMNS} CPUs; the record and the chart have all pairs."));
     }
     let mut columns = vec![left("CPU", 6)];
-    columns.extend(shown.iter().map(|cpu| Column {
-        title: Cow::Owned(cpu.to_string()),
-        ..right("", 8)
-    }));
+    columns.extend(shown.iter().map(|cpu| Column { title: Cow::Owned(cpu.to_string()), ..right("", 8) }));
     page.columns(&columns);
     for from in shown {
         let of = |to: &u32| {
-            let is_it = |row: &&&PairRow| {
-                (row.from, row.to) == (*from, *to) || (row.to, row.from) == (*from, *to)
-            };
-            pairs
-                .iter()
-                .find(is_it)
-                .map_or_else(|| "-".into(), |row| Cell::figure(&row.ns, 0))
+            let is_it = |row: &&&PairRow| (row.from, row.to) == (*from, *to) || (row.to, row.from) == (*from, *to);
+            pairs.iter().find(is_it).map_or_else(|| "-".into(), |row| Cell::figure(&row.ns, 0))
         };
         let mut cells = vec![Cell::from(from.to_string())];
         cells.extend(shown.iter().map(of));
@@ -325,32 +290,20 @@ fn matrix(page: &mut Sections, info: &CpuInfo) {
 
 fn switches(page: &mut Sections, info: &CpuInfo) {
     page.heading("Switches and Wake-ups");
-    page.line("From one thread to another, ns: a byte through a pipe, and a thread woken from a futex. The times \
-        include mitigations and virtualisation.");
-    const TABLE: [Column; 5] = [
-        left("What", 30),
-        right("CPUs", 10),
-        right("ns", 10),
-        right("quickest", 10),
-        right("batches", 9),
-    ];
+    page.line(
+        "From one thread to another, ns: a byte through a pipe, and a thread woken from a futex. The times \
+        include mitigations and virtualisation.",
+    );
+    const TABLE: [Column; 5] =
+        [left("What", 30), right("CPUs", 10), right("ns", 10), right("quickest", 10), right("batches", 9)];
     page.columns(&TABLE);
     for row in info.pairs.iter().filter(|row| row.what != "line") {
-        let what = if row.what == "switch" {
-            "switch through a pipe"
-        } else {
-            "wake-up"
-        };
+        let what = if row.what == "switch" { "switch through a pipe" } else { "wake-up" };
         page.row(
             &TABLE,
             &[
                 what.into(),
-                if row.from == row.to {
-                    format!("{}", row.from)
-                } else {
-                    format!("{}, {}", row.from, row.to)
-                }
-                .into(),
+                if row.from == row.to { format!("{}", row.from) } else { format!("{}, {}", row.from, row.to) }.into(),
                 Cell::figure(&row.ns, 0),
                 Cell::figure(&row.ns_min, 0),
                 row.batches_count.to_string().into(),
@@ -367,12 +320,7 @@ fn clocks(page: &mut Sections, info: &CpuInfo) {
          alone, the best of three. Told: the clock that the frequency driver reports right after. The rate of the \
          time stamp counter (the nominal clock) is a different figure.",
     );
-    const TABLE: [Column; 4] = [
-        right("CPU", 6),
-        right("before", 10),
-        right("after", 10),
-        right("told", 16),
-    ];
+    const TABLE: [Column; 4] = [right("CPU", 6), right("before", 10), right("after", 10), right("told", 16)];
     page.columns(&TABLE);
     for row in &info.clocks {
         page.row(
@@ -389,12 +337,7 @@ fn clocks(page: &mut Sections, info: &CpuInfo) {
 
 fn about(page: &mut Sections, info: &CpuInfo) {
     page.heading(&format!("The Kernels of {}", info.kernel_set));
-    const TABLE: [Column; 4] = [
-        left("Kernel", 20),
-        left("bound by", 9),
-        left("code path", 17),
-        left("stands for", 66),
-    ];
+    const TABLE: [Column; 4] = [left("Kernel", 20), left("bound by", 9), left("code path", 17), left("stands for", 66)];
     page.columns(&TABLE);
     for row in info.kernels.iter().filter(|row| row.threads_count == 1) {
         let cells = [&row.kernel, &row.bound, &row.path, &row.about];
@@ -406,19 +349,10 @@ fn conditions(page: &mut Sections, info: &CpuInfo) {
     page.heading("Whose the Host Was");
     let told = |figure: &Figure, decimals| number_or_reason(figure, decimals);
     let own = [
-        (
-            "CPUs that can be used at the same time",
-            told(&info.usable_cpus, 2),
-        ),
+        ("CPUs that can be used at the same time", told(&info.usable_cpus, 2)),
         ("Physical cores among them", told(&info.cores_count, 0)),
-        (
-            "Threads kept on their CPUs",
-            if info.is_pinned { "yes" } else { "no" }.to_owned(),
-        ),
-        (
-            "Reading the clock",
-            format!("{} ns", told(&info.clock_read_ns, 1)),
-        ),
+        ("Threads kept on their CPUs", if info.is_pinned { "yes" } else { "no" }.to_owned()),
+        ("Reading the clock", format!("{} ns", told(&info.clock_read_ns, 1))),
         ("Page size", format!("{} bytes", info.page_bytes)),
     ];
     for (name, value) in info.conditions.shown().into_iter().chain(own) {

@@ -27,10 +27,7 @@ pub(super) fn cause(cv_pct: f64, rates: &[f64], shots: &[&ShotReading]) -> Strin
         let elapsed: u64 = shot.threads.iter().map(|thread| thread.elapsed_ns).sum();
         Some(parts? as f64 / elapsed.max(1) as f64)
     };
-    let delay: Option<Vec<f64>> = shots
-        .iter()
-        .map(|shot| share(shot, &|at| shot.threads[at].run_delay_ns))
-        .collect();
+    let delay: Option<Vec<f64>> = shots.iter().map(|shot| share(shot, &|at| shot.threads[at].run_delay_ns)).collect();
     let steal: Option<Vec<f64>> = shots.iter().map(|shot| shot.steal_pct).collect();
     let clock = |shot: &&ShotReading| mean(&shot.threads.iter().map(|t| t.mhz).collect::<Vec<_>>());
     let clock: Vec<f64> = shots.iter().map(clock).collect();
@@ -40,9 +37,7 @@ pub(super) fn cause(cv_pct: f64, rates: &[f64], shots: &[&ShotReading]) -> Strin
         ("clock", Some(correlation(rates, &clock))),
         ("run delay", delay.map(|delay| -correlation(rates, &delay))),
     ];
-    let known = candidates
-        .into_iter()
-        .filter_map(|(name, r)| Some((name, r?)));
+    let known = candidates.into_iter().filter_map(|(name, r)| Some((name, r?)));
     let best = known.max_by(|a, b| a.1.total_cmp(&b.1));
     match best {
         Some((name, r)) if r >= TOGETHER => name.to_owned(),

@@ -35,33 +35,13 @@ fn readings(given_pct: u64) -> CpuReadings {
     for repetition in 0..5 {
         let calls = |one: u64| one * given_pct;
         shots.push(shot("tuple", repetition, &[calls(100)], given_pct));
-        shots.push(shot(
-            "tuple",
-            repetition,
-            &[calls(95), calls(97)],
-            given_pct,
-        ));
+        shots.push(shot("tuple", repetition, &[calls(95), calls(97)], given_pct));
         shots.push(shot("tuple", repetition, &[calls(90); 4], given_pct));
         shots.push(shot("memcpy-8k-256m", repetition, &[calls(100)], given_pct));
-        shots.push(shot(
-            "memcpy-8k-256m",
-            repetition,
-            &[calls(90); 2],
-            given_pct,
-        ));
-        shots.push(shot(
-            "memcpy-8k-256m",
-            repetition,
-            &[calls(50); 4],
-            given_pct,
-        ));
+        shots.push(shot("memcpy-8k-256m", repetition, &[calls(90); 2], given_pct));
+        shots.push(shot("memcpy-8k-256m", repetition, &[calls(50); 4], given_pct));
         shots.push(shot("branchy", repetition, &[calls(50)], given_pct));
-        shots.push(shot(
-            "branchy-predictable",
-            repetition,
-            &[calls(200)],
-            given_pct,
-        ));
+        shots.push(shot("branchy-predictable", repetition, &[calls(200)], given_pct));
     }
     CpuReadings {
         cpus: vec![0, 1, 2, 3],
@@ -74,22 +54,9 @@ fn readings(given_pct: u64) -> CpuReadings {
         mhz_after: vec![(0, 3000.0)],
         mhz_told: vec![Some(2995.0), None],
         shots,
-        pairs: vec![PairReading {
-            kind: PairKind::Line,
-            from: 0,
-            to: 1,
-            ns: 40.0,
-            ns_min: 38.0,
-            batches: 9,
-        }],
-        host_before: HostReading {
-            cgroup_throttled_ns: Some(0),
-            ..HostReading::default()
-        },
-        host_after: HostReading {
-            cgroup_throttled_ns: Some(0),
-            ..HostReading::default()
-        },
+        pairs: vec![PairReading { kind: PairKind::Line, from: 0, to: 1, ns: 40.0, ns_min: 38.0, batches: 9 }],
+        host_before: HostReading { cgroup_throttled_ns: Some(0), ..HostReading::default() },
+        host_after: HostReading { cgroup_throttled_ns: Some(0), ..HostReading::default() },
         steal_pct: Some(0.1),
         elapsed_ns: 10_000_000_000,
         ..CpuReadings::default()
@@ -101,10 +68,7 @@ fn built(readings: &CpuReadings) -> Record {
         run_id: "0123abcd".to_owned(),
         workload: "cpu".to_owned(),
         engine: "probe".to_owned(),
-        host: vec![Fact {
-            name: "virtualisation".to_owned(),
-            value: "guest".to_owned(),
-        }],
+        host: vec![Fact { name: "virtualisation".to_owned(), value: "guest".to_owned() }],
         ..RunData::default()
     };
     build(&run, readings)
@@ -120,8 +84,7 @@ fn info(record: &Record) -> CpuInfo {
 
 fn kernel<'a>(info: &'a CpuInfo, name: &str, threads: u64) -> &'a KernelRow {
     let mut rows = info.kernels.iter();
-    rows.find(|row| row.kernel == name && row.threads_count == threads)
-        .unwrap()
+    rows.find(|row| row.kernel == name && row.threads_count == threads).unwrap()
 }
 
 fn near(figure: &Figure, wanted: f64) {
@@ -134,8 +97,7 @@ fn cpu_14_efficiency_of_one_is_one_and_threads_add_up_to_the_total() {
     let info = info(&built(&readings(100)));
     let row = |kernel: &str, threads: u64| -> &ScalingRow {
         let mut rows = info.scaling.iter();
-        rows.find(|row| row.kernel == kernel && row.threads_count == threads)
-            .unwrap()
+        rows.find(|row| row.kernel == kernel && row.threads_count == threads).unwrap()
     };
     for kernel in ["tuple", "memcpy-8k-256m"] {
         near(&row(kernel, 1).efficiency_ratio, 1.0);
@@ -157,22 +119,14 @@ fn cpu_07_half_a_share_halves_rates_and_leaves_those_per_cpu_second() {
     half.usable_millicpus = Some(2000);
     let (whole, record) = (built(&readings(100)), built(&half));
     let (a, b) = (info(&whole), info(&record));
-    let (a, b) = (
-        kernel(&a, "tuple", 4).clone(),
-        kernel(&b, "tuple", 4).clone(),
-    );
+    let (a, b) = (kernel(&a, "tuple", 4).clone(), kernel(&b, "tuple", 4).clone());
     near(&b.per_s, a.per_s.value().unwrap() / 2.0);
     near(&b.per_cpu_s, a.per_cpu_s.value().unwrap());
     near(&b.given_pct, 50.0);
     let text = &advice(&record, "P1").unwrap().text;
     assert!(text.starts_with("Throttling: a CPU quota"), "{text}");
     assert!(text.contains("Only 2.00 of the 4 visible CPUs"), "{text}");
-    assert!(
-        record
-            .warnings
-            .iter()
-            .any(|text| text.contains("throttling"))
-    );
+    assert!(record.warnings.iter().any(|text| text.contains("throttling")));
     assert_eq!(whole.warnings, Vec::<String>::new());
     assert_eq!(advice(&whole, "P1"), None);
 }
@@ -183,11 +137,7 @@ fn cpu_06_repetitions_that_differ_are_unsteady_with_what_moved() {
     near_zero(&kernel(&steady, "tuple", 1).cv_pct);
     assert_eq!(kernel(&steady, "tuple", 1).moved_with, "");
     let mut moved = readings(100);
-    for shot in moved
-        .shots
-        .iter_mut()
-        .filter(|shot| shot.kernel == "tuple" && shot.threads.len() == 1)
-    {
+    for shot in moved.shots.iter_mut().filter(|shot| shot.kernel == "tuple" && shot.threads.len() == 1) {
         let lost = u64::from(shot.repetition) * 600;
         shot.threads[0].calls -= lost;
         shot.threads[0].mhz -= lost as f64 / 10.0;
@@ -199,11 +149,7 @@ fn cpu_06_repetitions_that_differ_are_unsteady_with_what_moved() {
     assert_eq!(row.moved_with, "clock");
     assert!(advice(&record, "P5").unwrap().text.contains("clock (1)"));
     let headline = CpuRecords.headline(&record);
-    assert!(
-        headline.steadiness.starts_with("not steady: 1 of"),
-        "{}",
-        headline.steadiness
-    );
+    assert!(headline.steadiness.starts_with("not steady: 1 of"), "{}", headline.steadiness);
 }
 
 fn near_zero(figure: &Figure) {
@@ -222,34 +168,19 @@ fn a_misprediction_costs_twice_the_difference_since_half_are_foreseen() {
 fn advice_p3_fires_on_cpus_that_are_siblings_and_is_silent_on_cores() {
     assert_eq!(advice(&built(&readings(100)), "P3"), None);
     let mut siblings = readings(100);
-    for shot in siblings
-        .shots
-        .iter_mut()
-        .filter(|shot| shot.kernel == "tuple" && shot.threads.len() == 4)
-    {
-        shot.threads
-            .iter_mut()
-            .for_each(|thread| thread.calls = thread.calls * 6 / 9);
+    for shot in siblings.shots.iter_mut().filter(|shot| shot.kernel == "tuple" && shot.threads.len() == 4) {
+        shot.threads.iter_mut().for_each(|thread| thread.calls = thread.calls * 6 / 9);
     }
     let record = built(&siblings);
     let text = &advice(&record, "P3").unwrap().text;
-    assert!(
-        text.contains("one hyperthread") && text.contains("Count 2 cores"),
-        "{text}"
-    );
+    assert!(text.contains("one hyperthread") && text.contains("Count 2 cores"), "{text}");
 }
 
 #[test]
 fn advice_p4_names_the_kernel_that_gains_least() {
     let record = built(&readings(100));
     let found = advice(&record, "P4").unwrap();
-    assert!(
-        found
-            .text
-            .starts_with("memcpy-8k-256m on all 4 CPUs reaches 50 %"),
-        "{}",
-        found.text
-    );
+    assert!(found.text.starts_with("memcpy-8k-256m on all 4 CPUs reaches 50 %"), "{}", found.text);
     let mut scales = readings(100);
     scales.shots.retain(|shot| shot.kernel != "memcpy-8k-256m");
     assert_eq!(advice(&built(&scales), "P4"), None);
@@ -264,22 +195,14 @@ fn advice_p2_and_p6_fire_on_steal_and_on_clocks_apart() {
     host.mhz_before[1].1 = 1500.0;
     let record = built(&host);
     assert_eq!(advice(&record, "P2").unwrap().severity, "high");
-    assert!(
-        advice(&record, "P6")
-            .unwrap()
-            .text
-            .contains("1,500 to 3,000 MHz")
-    );
+    assert!(advice(&record, "P6").unwrap().text.contains("1,500 to 3,000 MHz"));
 }
 
 #[test]
 fn cpu_19_a_record_carries_its_set_and_another_set_forbids_a_comparison() {
     let record = built(&readings(100));
     let info = info(&record);
-    assert_eq!(
-        (info.kernel_set.as_str(), info.mode.as_str()),
-        ("db-v1", "kernels")
-    );
+    assert_eq!((info.kernel_set.as_str(), info.mode.as_str()), ("db-v1", "kernels"));
     assert!(info.page_bytes >= 4096 && info.is_pinned);
     near(&info.conditions.steal_pct, 0.1);
     near(&info.effective_mhz, 3000.0);
@@ -287,11 +210,7 @@ fn cpu_19_a_record_carries_its_set_and_another_set_forbids_a_comparison() {
     assert!(row.path == "portable" && row.mhz.value().is_some());
     let finding = |a: &Record, b: &Record, what: &str| {
         let checks = CpuRecords.conditions(a, b);
-        checks
-            .into_iter()
-            .find(|check| check.what == what)
-            .unwrap()
-            .finding
+        checks.into_iter().find(|check| check.what == what).unwrap().finding
     };
     assert_eq!(finding(&record, &record, "kernel set"), Finding::Same);
     let mut slow = readings(100);
@@ -300,10 +219,7 @@ fn cpu_19_a_record_carries_its_set_and_another_set_forbids_a_comparison() {
     assert!(slow.warnings[0].contains("without optimisation"));
     assert_eq!(finding(&record, &slow, "optimised build"), Finding::Forbids);
     let mut other = record.clone();
-    other.parts.put(&CpuInfo {
-        kernel_set: "db-v2".to_owned(),
-        ..info
-    });
+    other.parts.put(&CpuInfo { kernel_set: "db-v2".to_owned(), ..info });
     assert_eq!(finding(&record, &other, "kernel set"), Finding::Forbids);
 }
 
@@ -319,14 +235,9 @@ fn what_is_missing_is_n_a_with_its_reason_and_never_zero() {
     }
     let info = info(&built(&bare));
     let of = &info.conditions;
-    for figure in [
-        &of.steal_pct,
-        &of.throttled_s,
-        &of.run_delay_pct,
-        &of.cpu_pressure_pct,
-        &info.usable_cpus,
-        &info.cores_count,
-    ] {
+    for figure in
+        [&of.steal_pct, &of.throttled_s, &of.run_delay_pct, &of.cpu_pressure_pct, &info.usable_cpus, &info.cores_count]
+    {
         assert_eq!(figure.reason(), Some("not exposed"));
     }
     assert_eq!(info.clocks[1].told_mhz.reason(), Some("not exposed"));
@@ -340,13 +251,9 @@ fn advice_p7_fires_where_the_clock_stands_and_wide_work_moves() {
     let with = |moves: u64| {
         let mut readings = readings(100);
         for repetition in 0..5 {
-            readings
-                .shots
-                .push(shot("add-dep", repetition, &[10_000], 100));
+            readings.shots.push(shot("add-dep", repetition, &[10_000], 100));
             let calls = 10_000 - moves * u64::from(repetition % 2);
-            readings
-                .shots
-                .push(shot("alu-ilp", repetition, &[calls], 100));
+            readings.shots.push(shot("alu-ilp", repetition, &[calls], 100));
         }
         built(&readings)
     };
@@ -384,10 +291,7 @@ fn load() -> CpuReadings {
 fn cpu_01_the_metrics_block_is_stress_ng_s_and_its_rates_are_those_of_the_row() {
     let record = built(&load());
     let soak = info(&record).soak.unwrap();
-    let soak = LoadInfo {
-        pid: 29_965,
-        ..soak
-    };
+    let soak = LoadInfo { pid: 29_965, ..soak };
     let block = crate::load::block(&[("cpu", &soak)]);
     // What stress-ng 0.15.06 printed, with our name in front; of its row the digits before the rates.
     assert_eq!(
@@ -402,32 +306,16 @@ fn cpu_01_the_metrics_block_is_stress_ng_s_and_its_rates_are_those_of_the_row() 
         block[2],
         "assay: metrc: [29965] cpu                2715      2.01      2.11      0.00      1350.75        1286.73"
     );
-    let words: Vec<f64> = block[2]
-        .split_ascii_whitespace()
-        .skip(4)
-        .map(|word| word.parse().unwrap())
-        .collect();
+    let words: Vec<f64> = block[2].split_ascii_whitespace().skip(4).map(|word| word.parse().unwrap()).collect();
     let [ops, real, user, system, per_real, per_cpu] = words[..] else {
         panic!("{words:?}");
     };
     assert_eq!(format!("{:.2}", ops / real), format!("{per_real:.2}"));
-    assert_eq!(
-        format!("{:.2}", ops / (user + system)),
-        format!("{per_cpu:.2}")
-    );
+    assert_eq!(format!("{:.2}", ops / (user + system)), format!("{per_cpu:.2}"));
     let sections = CpuRecords.sections(&record);
     let lines = sections.all.iter().flat_map(|section| &section.parts);
-    assert!(
-        lines
-            .into_iter()
-            .any(|part| matches!(part, Piece::Line(line) if line.starts_with("assay: metrc:")))
-    );
-    assert!(
-        CpuRecords
-            .headline(&record)
-            .steadiness
-            .starts_with("steady: seconds vary by 0.0 %")
-    );
+    assert!(lines.into_iter().any(|part| matches!(part, Piece::Line(line) if line.starts_with("assay: metrc:"))));
+    assert!(CpuRecords.headline(&record).steadiness.starts_with("steady: seconds vary by 0.0 %"));
 }
 
 #[test]
@@ -438,10 +326,7 @@ fn a_stopped_probe_is_incomplete_and_reads_back() {
     stopped.is_stopped = true;
     let record = built(&stopped);
     assert_eq!(record.run.verdict, "incomplete");
-    assert_eq!(
-        record.run.verdict_reasons,
-        ["stopped on request after 1 windows"]
-    );
+    assert_eq!(record.run.verdict_reasons, ["stopped on request after 1 windows"]);
     let json = serde_json::to_string(&record).unwrap();
     let back: Record = serde_json::from_str(&json).unwrap();
     assert_eq!(back, record);
@@ -454,13 +339,8 @@ fn a_stopped_probe_is_incomplete_and_reads_back() {
 fn keys_of_metrics_are_unique_and_the_primary_ones_are_few() {
     let record = built(&readings(100));
     let primary = record.metrics.iter().filter(|metric| metric.is_primary);
-    assert_eq!(
-        primary.count(),
-        3,
-        "the clock, rows and copies of the two kernels that are there"
-    );
-    let found =
-        assay_measure::record::metric::find(&record.metrics, "tuple_4_cpu.rows_per_s").unwrap();
+    assert_eq!(primary.count(), 3, "the clock, rows and copies of the two kernels that are there");
+    let found = assay_measure::record::metric::find(&record.metrics, "tuple_4_cpu.rows_per_s").unwrap();
     assert_eq!((found.unit.as_str(), found.layer.as_str()), ("1/s", "cpu"));
     let (low, high) = found.interval.unwrap();
     let rate = found.value.value().unwrap();

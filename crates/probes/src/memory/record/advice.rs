@@ -49,8 +49,7 @@ pub(super) fn warnings(info: &MemoryInfo) -> Vec<String> {
     }
     if !info.is_pinned {
         found.push(
-            "assay could not keep threads on their CPUs: a figure for one CPU may come from several CPUs."
-                .to_owned(),
+            "assay could not keep threads on their CPUs: a figure for one CPU may come from several CPUs.".to_owned(),
         );
     }
     found.extend(given(info));
@@ -84,14 +83,8 @@ pub(super) fn advise(info: &MemoryInfo) -> Vec<Advice> {
     if info.mode == "soak" {
         return corrected(info).into_iter().collect();
     }
-    let rules: [fn(&MemoryInfo) -> Option<Advice>; 6] = [
-        huge_pages,
-        not_huge,
-        false_cache,
-        loaded,
-        fresh_memory,
-        unsteady,
-    ];
+    let rules: [fn(&MemoryInfo) -> Option<Advice>; 6] =
+        [huge_pages, not_huge, false_cache, loaded, fresh_memory, unsteady];
     rules.iter().filter_map(|rule| rule(info)).collect()
 }
 
@@ -110,11 +103,7 @@ fn huge_pages(info: &MemoryInfo) -> Option<Advice> {
         fixed(large, 0),
         fixed(small, 0)
     );
-    let evidence = [
-        ("small_ns", small),
-        ("huge_ns", large),
-        ("gain_ratio", gain),
-    ];
+    let evidence = [("small_ns", small), ("huge_ns", large), ("gain_ratio", gain)];
     (gain >= GAIN).then(|| Advice::of("M1", gain >= 1.5, text, &evidence))
 }
 
@@ -127,8 +116,7 @@ fn not_huge(info: &MemoryInfo) -> Option<Advice> {
         "never" if row.pages == "thp" => " The kernel is set to give none \
             (/sys/kernel/mm/transparent_hugepage/enabled is never)."
             .to_owned(),
-        _ => " Memory may be fragmented: reserve a pool at boot, where a database needs them."
-            .to_owned(),
+        _ => " Memory may be fragmented: reserve a pool at boot, where a database needs them.".to_owned(),
     };
     let text = format!(
         "Of the memory for {} only {} % became huge pages ({} asked for).{why} Figures for huge pages are those of \
@@ -145,12 +133,7 @@ fn false_cache(info: &MemoryInfo) -> Option<Advice> {
     let pages = huge(info).unwrap_or("4k");
     let last = info.caches.last().filter(|_| info.caches.len() > 1)?;
     let of = || info.plateaus.iter().filter(|row| row.pages == pages);
-    let reached = info
-        .ladder
-        .iter()
-        .filter(|row| row.pages == pages)
-        .map(|row| row.bytes)
-        .max()?;
+    let reached = info.ladder.iter().filter(|row| row.pages == pages).map(|row| row.bytes).max()?;
     if of().any(|row| row.level == last.name) || reached < 2 * last.bytes {
         return None;
     }
@@ -170,12 +153,7 @@ fn false_cache(info: &MemoryInfo) -> Option<Advice> {
         last.name,
         size(last.bytes)
     );
-    Some(Advice::of(
-        "M3",
-        false,
-        text,
-        &[("reported_bytes", last.bytes as f64)],
-    ))
+    Some(Advice::of("M3", false, text, &[("reported_bytes", last.bytes as f64)]))
 }
 
 /// M4: what an access costs while others use the memory.
@@ -218,15 +196,8 @@ fn fresh_memory(info: &MemoryInfo) -> Option<Advice> {
 /// M6: passes that do not agree.
 fn unsteady(info: &MemoryInfo) -> Option<Advice> {
     let cv = |row: &&super::super::info::BandwidthRow| row.cv_pct.value().unwrap_or(0.0);
-    let count = info
-        .bandwidth
-        .iter()
-        .filter(|row| cv(row) > UNSTEADY_PCT)
-        .count();
-    let worst = info
-        .bandwidth
-        .iter()
-        .max_by(|a, b| cv(a).total_cmp(&cv(b)))?;
+    let count = info.bandwidth.iter().filter(|row| cv(row) > UNSTEADY_PCT).count();
+    let worst = info.bandwidth.iter().max_by(|a, b| cv(a).total_cmp(&cv(b)))?;
     let text = format!(
         "{count} of {} bandwidths varied by more than 5 % between passes, {} most ({} %): memory is shared with other \
          guests or processes. Measure again on a quiet host, or with a longer --time, before you compare figures.",
@@ -242,10 +213,7 @@ fn unsteady(info: &MemoryInfo) -> Option<Advice> {
 fn corrected(info: &MemoryInfo) -> Option<Advice> {
     let soaked = info.soaked.as_ref()?;
     let count = |figure: &assay_measure::record::Figure| figure.value().unwrap_or(0.0);
-    let (corrected, not) = (
-        count(&soaked.edac_corrected_count),
-        count(&soaked.edac_uncorrected_count),
-    );
+    let (corrected, not) = (count(&soaked.edac_corrected_count), count(&soaked.edac_uncorrected_count));
     let text = format!(
         "Memory controllers corrected {} errors during the load, and could not correct {}: a module is failing. \
          Replace it before a database moves in.",

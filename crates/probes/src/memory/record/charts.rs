@@ -11,13 +11,7 @@ const STOPPED: &str = "the probe was stopped before";
 pub(super) fn all(info: &MemoryInfo) -> Vec<Drawn> {
     match &info.soak {
         Some(soak) => crate::load::charts(soak, "pages written or read back"),
-        None => vec![
-            ladder(info, "lines"),
-            bandwidth(info),
-            chains(info),
-            loaded(info),
-            ladder(info, "pages"),
-        ],
+        None => vec![ladder(info, "lines"), bandwidth(info), chains(info), loaded(info), ladder(info, "pages")],
     }
 }
 
@@ -46,10 +40,10 @@ fn ladder(info: &MemoryInfo, spacing: &str) -> Drawn {
         let ns = own.map(|row| row.ns_p50.value()).collect();
         Trace::new(&format!("{pages} pages"), Stroke::Joined, nth(at), ns).at(x)
     });
-    let marks = info.caches.iter().map(|cache| Mark {
-        at: cache.bytes as f64 / 1024.0,
-        text: format!("{} {}", cache.name, size(cache.bytes)),
-    });
+    let marks = info
+        .caches
+        .iter()
+        .map(|cache| Mark { at: cache.bytes as f64 / 1024.0, text: format!("{} {}", cache.name, size(cache.bytes)) });
     let chart = Chart {
         id: id.to_owned(),
         title: title.to_owned(),
@@ -73,10 +67,7 @@ fn bandwidth(info: &MemoryInfo) -> Drawn {
         }
     }
     let traces = names.iter().enumerate().map(|(at, (kernel, stores))| {
-        let own = info
-            .bandwidth
-            .iter()
-            .filter(|row| row.kernel == *kernel && row.stores == *stores);
+        let own = info.bandwidth.iter().filter(|row| row.kernel == *kernel && row.stores == *stores);
         let x = own.clone().map(|row| row.threads_count as f64).collect();
         let rates = own.map(|row| row.gb_per_s_p50.value()).collect();
         let name = format!("{kernel} {stores}");
@@ -96,16 +87,8 @@ fn bandwidth(info: &MemoryInfo) -> Drawn {
 }
 
 fn chains(info: &MemoryInfo) -> Drawn {
-    let x = info
-        .chains
-        .iter()
-        .map(|row| row.chains_count as f64)
-        .collect();
-    let y = info
-        .chains
-        .iter()
-        .map(|row| row.parallel_ratio.value())
-        .collect();
+    let x = info.chains.iter().map(|row| row.chains_count as f64).collect();
+    let y = info.chains.iter().map(|row| row.parallel_ratio.value()).collect();
     let chart = Chart {
         id: "c-chains".to_owned(),
         title: "Accesses under way at once".to_owned(),
@@ -120,19 +103,14 @@ fn chains(info: &MemoryInfo) -> Drawn {
 }
 
 fn loaded(info: &MemoryInfo) -> Drawn {
-    let mut rows: Vec<(f64, Option<f64>)> = info
-        .loaded
-        .iter()
-        .filter_map(|row| Some((row.gb_per_s.value()?, row.ns_p50.value())))
-        .collect();
+    let mut rows: Vec<(f64, Option<f64>)> =
+        info.loaded.iter().filter_map(|row| Some((row.gb_per_s.value()?, row.ns_p50.value()))).collect();
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (x, y) = rows.into_iter().unzip();
     let chart = Chart {
         id: "c-loaded".to_owned(),
         title: "Latency under load".to_owned(),
-        note:
-            "The chase of one CPU beside others that read: latency against what they read together."
-                .to_owned(),
+        note: "The chase of one CPU beside others that read: latency against what they read together.".to_owned(),
         x: Axis::of("read by others", "GB/s"),
         y: Axis::of("per step", "ns"),
         traces: vec![Trace::new("latency", Stroke::Joined, nth(0), y).at(x)],

@@ -10,19 +10,14 @@ use assay_measure::units::{fixed, size};
 
 /// The headline of memory.
 pub(super) fn of(record: &Record, info: &MemoryInfo) -> Headline {
-    let model = CPU_MODEL
-        .find(&record.host.facts)
-        .unwrap_or("CPUs of unknown model");
+    let model = CPU_MODEL.find(&record.host.facts).unwrap_or("CPUs of unknown model");
     let cpus = info.cpus.len();
     let s = if cpus == 1 { "" } else { "s" };
     if info.mode == "soak" {
         return of_load(record, info, &format!("{cpus} CPU{s} ({model})"));
     }
     Headline {
-        tested: format!(
-            "Memory of {cpus} CPU{s} ({model}), arrays of {}.",
-            size(info.arrays.bytes)
-        ),
+        tested: format!("Memory of {cpus} CPU{s} ({model}), arrays of {}.", size(info.arrays.bytes)),
         rows: vec![
             bandwidth(info, "Read", "read", ""),
             bandwidth(info, "Triad", "triad", "normal"),
@@ -40,27 +35,17 @@ pub(super) fn of(record: &Record, info: &MemoryInfo) -> Headline {
 }
 
 fn next(info: &MemoryInfo) -> Vec<Next> {
-    let mut next = vec![Next::new(
-        "assay memory --soak 0 --time 15m",
-        "shows whether memory holds what is written",
-    )];
+    let mut next = vec![Next::new("assay memory --soak 0 --time 15m", "shows whether memory holds what is written")];
     if !info.arrays.is_met && info.arrays.why.contains("--time") {
-        next.push(Next::new(
-            "assay memory --time 2m",
-            "has the time for arrays that no cache holds",
-        ));
+        next.push(Next::new("assay memory --time 2m", "has the time for arrays that no cache holds"));
     }
-    next.push(Next::new(
-        "assay topology",
-        "shows which CPUs share which cache and node",
-    ));
+    next.push(Next::new("assay topology", "shows which CPUs share which cache and node"));
     next
 }
 
 fn bandwidth(info: &MemoryInfo, title: &'static str, kernel: &str, stores: &str) -> Line {
     let of = |wanted: &dyn Fn(&BandwidthRow) -> bool| {
-        let is_it =
-            |row: &&BandwidthRow| row.kernel == kernel && row.stores == stores && wanted(row);
+        let is_it = |row: &&BandwidthRow| row.kernel == kernel && row.stores == stores && wanted(row);
         let found = info.bandwidth.iter().find(is_it);
         found.map_or_else(Figure::default, |row| row.gb_per_s_p50.clone())
     };
@@ -74,10 +59,7 @@ fn bandwidth(info: &MemoryInfo, title: &'static str, kernel: &str, stores: &str)
         let all = of(&|row| row.threads_count == widest);
         told.push(Told::new(&all, &format!("GB/s by all {widest} CPUs")));
     }
-    told.push(Told::new(
-        &of(&|row| row.threads_count == 1),
-        &format!("GB/s by one{what}"),
-    ));
+    told.push(Told::new(&of(&|row| row.threads_count == 1), &format!("GB/s by one{what}")));
     Line::of(title, told, "n/a (absent)")
 }
 
@@ -138,32 +120,19 @@ fn limit(record: &Record, info: &MemoryInfo) -> Limit {
             ),
         ),
         false => {
-            let one = info
-                .bandwidth
-                .iter()
-                .find(|row| row.kernel == "read" && row.threads_count == 1);
+            let one = info.bandwidth.iter().find(|row| row.kernel == "read" && row.threads_count == 1);
             let gain = one.and_then(|one| Some(rate / one.gb_per_s_p50.value()?));
             let gain = gain.map_or_else(String::new, |gain| {
-                format!(
-                    " {} threads read {} times as much as one.",
-                    row.threads_most_count,
-                    fixed(gain, 2)
-                )
+                format!(" {} threads read {} times as much as one.", row.threads_most_count, fixed(gain, 2))
             });
-            Limit::new(
-                "what each CPU can have under way",
-                format!("Reading still grows with the last thread.{gain}"),
-            )
+            Limit::new("what each CPU can have under way", format!("Reading still grows with the last thread.{gain}"))
         }
     }
 }
 
 fn steadiness(info: &MemoryInfo) -> String {
-    let known: Vec<(&BandwidthRow, f64)> = info
-        .bandwidth
-        .iter()
-        .filter_map(|row| Some((row, row.cv_pct.value()?)))
-        .collect();
+    let known: Vec<(&BandwidthRow, f64)> =
+        info.bandwidth.iter().filter_map(|row| Some((row, row.cv_pct.value()?))).collect();
     let Some((row, cv)) = known.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else {
         return "n/a (no passes)".to_owned();
     };
@@ -177,19 +146,14 @@ fn steadiness(info: &MemoryInfo) -> String {
     );
     match unsteady {
         0 => format!("steady: all {} rates within 5 % ({worst})", known.len()),
-        _ => format!(
-            "not steady: {unsteady} of {} rates moved by more than 5 % ({worst})",
-            known.len()
-        ),
+        _ => format!("not steady: {unsteady} of {} rates moved by more than 5 % ({worst})", known.len()),
     }
 }
 
 fn of_load(record: &Record, info: &MemoryInfo, host: &str) -> Headline {
     let soaked = info.soaked.clone().unwrap_or_default();
     let errors = Figure::Count(info.verification_errors_count);
-    let one = |title, figure: &Figure, unit: &str| {
-        Line::of(title, vec![Told::new(figure, unit)], "n/a (absent)")
-    };
+    let one = |title, figure: &Figure, unit: &str| Line::of(title, vec![Told::new(figure, unit)], "n/a (absent)");
     let mut headline = Headline {
         rows: vec![one("Wrong words", &errors, "")],
         again: again(record),
@@ -210,11 +174,7 @@ fn of_load(record: &Record, info: &MemoryInfo, host: &str) -> Headline {
             one("Rate", &ops, "pages of 4 KiB written or read back/s"),
             one("", &ops.scaled(4096e-9), "GB/s"),
             one("Wrong words", &errors, ""),
-            one(
-                "EDAC",
-                &soaked.edac_corrected_count,
-                "errors corrected by the memory controllers",
-            ),
+            one("EDAC", &soaked.edac_corrected_count, "errors corrected by the memory controllers"),
         ];
         headline.steadiness = crate::load::steadiness(soak);
         headline.verbatim = crate::load::block(&[("vm", soak)]);

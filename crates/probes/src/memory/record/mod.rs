@@ -56,11 +56,7 @@ impl OwnKind for MemoryRecords {
             ("code path", info.path.clone(), Finding::Tolerable),
             ("pages of the arrays", info.pages.clone(), Finding::Forbids),
             ("pages that are really huge", got(info), Finding::Forbids),
-            (
-                "arrays beyond the caches",
-                word(info.arrays.is_met),
-                Finding::Tolerable,
-            ),
+            ("arrays beyond the caches", word(info.arrays.is_met), Finding::Tolerable),
             ("optimised build", word(info.is_optimised), Finding::Forbids),
             ("pinned threads", word(info.is_pinned), Finding::Tolerable),
         ]
@@ -84,11 +80,8 @@ fn got(info: &MemoryInfo) -> String {
 pub(super) fn build(run: &RunData, readings: &MemoryReadings) -> Record {
     let mut info = readings.info.clone();
     let time = readings.time;
-    let pct =
-        |part: u64| Figure::decimal(100.0 * part as f64).per(time.elapsed_ns as f64, "no pass");
-    let delay = time
-        .run_delay_ns
-        .map_or_else(|| Figure::na(crate::conditions::NOT_EXPOSED), pct);
+    let pct = |part: u64| Figure::decimal(100.0 * part as f64).per(time.elapsed_ns as f64, "no pass");
+    let delay = time.run_delay_ns.map_or_else(|| Figure::na(crate::conditions::NOT_EXPOSED), pct);
     info.conditions = Conditions::of(
         (&readings.host.0, &readings.host.1),
         readings.elapsed_ns,
@@ -151,11 +144,7 @@ fn huge(info: &MemoryInfo) -> Option<&str> {
 fn given(info: &MemoryInfo) -> Option<String> {
     let given = info.conditions.given_pct.value()?;
     let of = &info.conditions;
-    let known = |figure: &Figure| {
-        figure
-            .value()
-            .map_or_else(|| "n/a".to_owned(), |pct| format!("{} %", fixed(pct, 1)))
-    };
+    let known = |figure: &Figure| figure.value().map_or_else(|| "n/a".to_owned(), |pct| format!("{} %", fixed(pct, 1)));
     (given < OURS_PCT).then(|| {
         format!(
             "The threads had a CPU for {} % of their passes (steal {}, waiting for a CPU {}): the median of the \

@@ -24,17 +24,9 @@ pub(super) fn all(ladder: &[LadderRow], caches: &[CacheRow]) -> Vec<PlateauRow> 
             continue;
         }
         let of = |row: &&LadderRow| row.pages == *pages && row.spacing == "lines";
-        let steps: Vec<(u64, f64)> = ladder
-            .iter()
-            .filter(of)
-            .filter_map(|row| Some((row.bytes, row.ns_min.value()?)))
-            .collect();
-        found.extend(named(
-            pages,
-            &flat(&steps),
-            caches,
-            steps.last().map_or(0, |(bytes, _)| *bytes),
-        ));
+        let steps: Vec<(u64, f64)> =
+            ladder.iter().filter(of).filter_map(|row| Some((row.bytes, row.ns_min.value()?))).collect();
+        found.extend(named(pages, &flat(&steps), caches, steps.last().map_or(0, |(bytes, _)| *bytes)));
     }
     found
 }
@@ -44,9 +36,8 @@ fn flat(steps: &[(u64, f64)]) -> Vec<(u64, u64, f64)> {
     let mut runs = Vec::new();
     let mut begun = 0;
     for at in 1..=steps.len() {
-        let goes_on = steps
-            .get(at)
-            .is_some_and(|(_, ns)| *ns < steps[at - 1].1 * SLOPE && *ns < steps[begun].1 * WITHIN);
+        let goes_on =
+            steps.get(at).is_some_and(|(_, ns)| *ns < steps[at - 1].1 * SLOPE && *ns < steps[begun].1 * WITHIN);
         if goes_on {
             continue;
         }
@@ -69,10 +60,8 @@ fn named(pages: &str, runs: &[(u64, u64, f64)], caches: &[CacheRow], most: u64) 
         ratio.max(1.0 / ratio)
     };
     let rows = runs.iter().enumerate().map(|(nth, (from, to, ns))| {
-        let near = caches
-            .iter()
-            .min_by(|a, b| far(a, *to).total_cmp(&far(b, *to)))
-            .filter(|cache| far(cache, *to) <= NEAR);
+        let near =
+            caches.iter().min_by(|a, b| far(a, *to).total_cmp(&far(b, *to))).filter(|cache| far(cache, *to) <= NEAR);
         let is_memory = nth > 0 && *to > largest && *to == most;
         let (level, bytes) = match (is_memory, near) {
             (true, _) => (MEMORY.to_owned(), Figure::na("no cache")),
@@ -123,13 +112,8 @@ mod tests {
 
     fn caches(bytes: [u64; 3]) -> Vec<CacheRow> {
         let of = ["L1d", "L2", "L3"].iter().zip(bytes);
-        of.map(|(name, bytes)| CacheRow {
-            name: (*name).to_owned(),
-            bytes,
-            count: 1,
-            shared_by: String::new(),
-        })
-        .collect()
+        of.map(|(name, bytes)| CacheRow { name: (*name).to_owned(), bytes, count: 1, shared_by: String::new() })
+            .collect()
     }
 
     #[test]

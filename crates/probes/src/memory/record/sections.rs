@@ -114,11 +114,7 @@ fn bandwidth(page: &mut Sections, info: &MemoryInfo) {
 
 fn saturation(page: &mut Sections, info: &MemoryInfo) {
     if info.cpus.len() < 2 || info.saturation.is_empty() {
-        let why = if info.cpus.len() < 2 {
-            "there is one CPU"
-        } else {
-            STOPPED
-        };
+        let why = if info.cpus.len() < 2 { "there is one CPU" } else { STOPPED };
         page.missing("Threads to Saturate", why);
         return;
     }
@@ -132,12 +128,7 @@ fn saturation(page: &mut Sections, info: &MemoryInfo) {
             Cell::figure(&row.gb_per_s_p50, 2),
         ]
     });
-    let titles = [
-        ("Kernel", Left),
-        ("stores", Left),
-        ("threads", Right),
-        ("GB/s", Right),
-    ];
+    let titles = [("Kernel", Left), ("stores", Left), ("threads", Right), ("GB/s", Right)];
     page.fitted(&titles, rows.collect());
 }
 
@@ -211,10 +202,7 @@ fn ladder(page: &mut Sections, info: &MemoryInfo) {
         }
         cells
     });
-    let titles: Vec<String> = kinds
-        .iter()
-        .map(|(pages, spacing)| format!("{pages}, {spacing}"))
-        .collect();
+    let titles: Vec<String> = kinds.iter().map(|(pages, spacing)| format!("{pages}, {spacing}")).collect();
     let mut columns = vec![("Memory", Right)];
     for (nth, title) in titles.iter().enumerate() {
         columns.push((title.as_str(), Right));
@@ -240,12 +228,7 @@ fn chains(page: &mut Sections, info: &MemoryInfo) {
             Cell::figure(&row.gb_per_s, 2),
         ]
     });
-    let titles = [
-        ("Chains", Right),
-        ("ns per step", Right),
-        ("times one chain", Right),
-        ("GB/s of lines", Right),
-    ];
+    let titles = [("Chains", Right), ("ns per step", Right), ("times one chain", Right), ("GB/s of lines", Right)];
     page.fitted(&titles, rows.collect());
 }
 
@@ -257,20 +240,9 @@ fn under_load(page: &mut Sections, info: &MemoryInfo) {
     page.heading("Latency under Load");
     page.line("The chase of one CPU while others read memory as fast as they can.");
     let rows = info.loaded.iter().map(|row| {
-        vec![
-            row.readers_count.to_string().into(),
-            Cell::figure(&row.gb_per_s, 2),
-            Cell::figure(&row.ns_p50, 1),
-        ]
+        vec![row.readers_count.to_string().into(), Cell::figure(&row.gb_per_s, 2), Cell::figure(&row.ns_p50, 1)]
     });
-    page.fitted(
-        &[
-            ("Readers", Right),
-            ("GB/s they read", Right),
-            ("ns per step", Right),
-        ],
-        rows.collect(),
-    );
+    page.fitted(&[("Readers", Right), ("GB/s they read", Right), ("ns per step", Right)], rows.collect());
 }
 
 fn faults(page: &mut Sections, info: &MemoryInfo) {
@@ -279,9 +251,7 @@ fn faults(page: &mut Sections, info: &MemoryInfo) {
         return;
     }
     page.heading("First Touch of Fresh Memory");
-    page.line(
-        "One write in each 4 KiB: the kernel finds and clears a page. Unmapping gives it back.",
-    );
+    page.line("One write in each 4 KiB: the kernel finds and clears a page. Unmapping gives it back.");
     let rows = info.faults.iter().map(|row| {
         vec![
             row.pages.as_str().into(),
@@ -309,9 +279,7 @@ fn pages(page: &mut Sections, info: &MemoryInfo) {
         "" => "not exposed",
         word => word,
     };
-    page.line(&format!(
-        "By the kernel's own books (smaps). Transparent huge pages are set to: {thp}."
-    ));
+    page.line(&format!("By the kernel's own books (smaps). Transparent huge pages are set to: {thp}."));
     let rows = info.got.iter().map(|row| {
         vec![
             row.what.as_str().into(),
@@ -320,12 +288,7 @@ fn pages(page: &mut Sections, info: &MemoryInfo) {
             number_or_reason(&row.huge_pct, 0).into(),
         ]
     });
-    let titles = [
-        ("Memory", Left),
-        ("pages asked for", Left),
-        ("size", Right),
-        ("huge %", Right),
-    ];
+    let titles = [("Memory", Left), ("pages asked for", Left), ("size", Right), ("huge %", Right)];
     page.fitted(&titles, rows.collect());
 }
 
@@ -369,10 +332,7 @@ fn conditions(page: &mut Sections, info: &MemoryInfo) {
     let pinned = if info.is_pinned { "yes" } else { "no" };
     let own = [
         ("Threads kept on their CPUs", pinned.to_owned()),
-        (
-            "Effective clock",
-            format!("{} MHz", number_or_reason(&info.effective_mhz, 0)),
-        ),
+        ("Effective clock", format!("{} MHz", number_or_reason(&info.effective_mhz, 0))),
     ];
     for (name, value) in info.conditions.shown().into_iter().chain(own) {
         page.named(name, 40, value);
@@ -402,29 +362,14 @@ fn loaded(page: &mut Sections, info: &MemoryInfo, soak: &load::LoadInfo) {
     load::sections(page, soak, &words);
     page.heading("Errors by Place");
     let told = |figure| number_or_reason(figure, 0);
-    page.named(
-        "Corrected by memory controllers (EDAC)",
-        40,
-        told(&soaked.edac_corrected_count),
-    );
+    page.named("Corrected by memory controllers (EDAC)", 40, told(&soaked.edac_corrected_count));
     page.named("Not corrected", 40, told(&soaked.edac_uncorrected_count));
     if soaked.regions.is_empty() {
         page.line("No word was wrong.");
         return;
     }
     let rows = soaked.regions.iter().map(|(worker, region, count)| {
-        vec![
-            worker.to_string().into(),
-            format!("{} MiB", 16 * region).into(),
-            count.to_string().into(),
-        ]
+        vec![worker.to_string().into(), format!("{} MiB", 16 * region).into(), count.to_string().into()]
     });
-    page.fitted(
-        &[
-            ("Worker", Right),
-            ("16 MiB from", Right),
-            ("wrong words", Right),
-        ],
-        rows.collect(),
-    );
+    page.fitted(&[("Worker", Right), ("16 MiB from", Right), ("wrong words", Right)], rows.collect());
 }

@@ -1,6 +1,4 @@
-use super::super::info::{
-    ArrayRule, BandwidthRow, CacheRow, ChainRow, FaultRow, LadderRow, LoadedRow, PagesRow,
-};
+use super::super::info::{ArrayRule, BandwidthRow, CacheRow, ChainRow, FaultRow, LadderRow, LoadedRow, PagesRow};
 use super::super::sizes::steps;
 use super::*;
 use assay_measure::kind::Kind as _;
@@ -25,28 +23,21 @@ fn readings() -> MemoryReadings {
         2_097_153..=33_554_432 => 20.0 * factor,
         _ => 80.0 * factor,
     };
-    let ladder = [("4k", 1.5), ("thp", 1.0)]
-        .into_iter()
-        .flat_map(|(pages, factor)| {
-            steps(1 << 30).into_iter().map(move |bytes| {
-                let ns = Figure::decimal(latency(bytes, factor));
-                LadderRow {
-                    pages: pages.to_owned(),
-                    spacing: "lines".to_owned(),
-                    bytes,
-                    ns_p50: ns.clone(),
-                    ns_min: ns.clone(),
-                    cycles_p50: ns.scaled(3.0),
-                    hops_count: 1_000_000,
-                }
-            })
-        });
-    let cache = |name: &str, bytes, count| CacheRow {
-        name: name.to_owned(),
-        bytes,
-        count,
-        shared_by: "0".to_owned(),
-    };
+    let ladder = [("4k", 1.5), ("thp", 1.0)].into_iter().flat_map(|(pages, factor)| {
+        steps(1 << 30).into_iter().map(move |bytes| {
+            let ns = Figure::decimal(latency(bytes, factor));
+            LadderRow {
+                pages: pages.to_owned(),
+                spacing: "lines".to_owned(),
+                bytes,
+                ns_p50: ns.clone(),
+                ns_min: ns.clone(),
+                cycles_p50: ns.scaled(3.0),
+                hops_count: 1_000_000,
+            }
+        })
+    });
+    let cache = |name: &str, bytes, count| CacheRow { name: name.to_owned(), bytes, count, shared_by: "0".to_owned() };
     let info = MemoryInfo {
         kernel_set: super::super::info::SET.to_owned(),
         mode: "bench".to_owned(),
@@ -56,11 +47,7 @@ fn readings() -> MemoryReadings {
         path: "AVX".to_owned(),
         pages: "thp".to_owned(),
         transparent_huge_pages: "madvise".to_owned(),
-        caches: vec![
-            cache("L1d", 48 << 10, 2),
-            cache("L2", 2 << 20, 2),
-            cache("L3", 32 << 20, 1),
-        ],
+        caches: vec![cache("L1d", 48 << 10, 2), cache("L2", 2 << 20, 2), cache("L3", 32 << 20, 1)],
         arrays: ArrayRule {
             last_level_bytes: Figure::Count(32 << 20),
             wanted_bytes: 128 << 20,
@@ -110,11 +97,7 @@ fn readings() -> MemoryReadings {
     info.saturation = super::super::bandwidth::saturation(&info.bandwidth);
     MemoryReadings {
         info,
-        time: super::super::Times {
-            elapsed_ns: 1000,
-            cpu_ns: 1000,
-            run_delay_ns: Some(0),
-        },
+        time: super::super::Times { elapsed_ns: 1000, cpu_ns: 1000, run_delay_ns: Some(0) },
         elapsed_ns: 30_000_000_000,
         ..MemoryReadings::default()
     }
@@ -134,48 +117,18 @@ fn the_answer_has_bandwidth_latency_of_both_pages_and_what_saturates() {
     let headline = MemoryRecords.headline(&record);
     let line = |nth: usize| {
         let told = headline.rows[nth].told.iter();
-        told.map(|told| told.value.value().unwrap())
-            .collect::<Vec<_>>()
+        told.map(|told| told.value.value().unwrap()).collect::<Vec<_>>()
     };
     assert_eq!(line(0), [14.2, 14.0]);
     assert_eq!(line(3), [120.0, 80.0]);
     assert_eq!(line(4), [1.5, 5.0, 20.0]);
-    assert!(
-        headline.limit.what.contains("all CPUs share"),
-        "{:?}",
-        headline.limit
-    );
-    assert!(
-        headline.limit.evidence.contains("1 of 2 threads"),
-        "{:?}",
-        headline.limit
-    );
-    assert!(
-        headline.steadiness.starts_with("steady"),
-        "{}",
-        headline.steadiness
-    );
-    let keys: Vec<&str> = record
-        .metrics
-        .iter()
-        .take(4)
-        .map(|m| m.key.as_str())
-        .collect();
-    assert_eq!(
-        keys,
-        [
-            "triad_gb_per_s_p50",
-            "read_gb_per_s_p50",
-            "latency_4k_ns_p50",
-            "latency_huge_ns_p50"
-        ]
-    );
+    assert!(headline.limit.what.contains("all CPUs share"), "{:?}", headline.limit);
+    assert!(headline.limit.evidence.contains("1 of 2 threads"), "{:?}", headline.limit);
+    assert!(headline.steadiness.starts_with("steady"), "{}", headline.steadiness);
+    let keys: Vec<&str> = record.metrics.iter().take(4).map(|m| m.key.as_str()).collect();
+    assert_eq!(keys, ["triad_gb_per_s_p50", "read_gb_per_s_p50", "latency_4k_ns_p50", "latency_huge_ns_p50"]);
     assert!(record.warnings.is_empty(), "{:?}", record.warnings);
-    let ids: Vec<&str> = record
-        .advice
-        .iter()
-        .map(|advice| advice.id.as_str())
-        .collect();
+    let ids: Vec<&str> = record.advice.iter().map(|advice| advice.id.as_str()).collect();
     assert_eq!(ids, ["M1"], "{:?}", record.advice);
 }
 
@@ -185,17 +138,9 @@ fn memory_12_pages_that_did_not_come_are_told_and_no_gain_is_claimed() {
     none.info.got[0].huge_pct = Figure::decimal(0.0);
     none.info.transparent_huge_pages = "never".to_owned();
     let record = built(&none);
-    let ids: Vec<&str> = record
-        .advice
-        .iter()
-        .map(|advice| advice.id.as_str())
-        .collect();
+    let ids: Vec<&str> = record.advice.iter().map(|advice| advice.id.as_str()).collect();
     assert_eq!(ids, ["M2"]);
-    assert!(
-        record.advice[0].text.contains("enabled is never"),
-        "{}",
-        record.advice[0].text
-    );
+    assert!(record.advice[0].text.contains("enabled is never"), "{}", record.advice[0].text);
     assert!(text(&record).contains("Transparent huge pages are set to: never"));
     let same = MemoryRecords.conditions(&built(&readings()), &record);
     assert!(same.iter().any(|check| check.finding == Finding::Forbids));
@@ -212,16 +157,8 @@ fn memory_11_arrays_below_the_rule_are_a_warning_with_both_sizes() {
         ..ArrayRule::default()
     };
     let record = built(&small);
-    assert!(
-        record.warnings[0].contains("could not be met"),
-        "{:?}",
-        record.warnings
-    );
-    assert!(
-        record.warnings[0].contains("a sixth of the memory"),
-        "{:?}",
-        record.warnings
-    );
+    assert!(record.warnings[0].contains("could not be met"), "{:?}", record.warnings);
+    assert!(record.warnings[0].contains("a sixth of the memory"), "{:?}", record.warnings);
 }
 
 #[test]
@@ -229,18 +166,9 @@ fn memory_10_a_cache_that_the_ladder_does_not_find_is_flagged() {
     let mut guest = readings();
     guest.info.caches[2].bytes = 480 << 20;
     let record = built(&guest);
-    let ids: Vec<&str> = record
-        .advice
-        .iter()
-        .map(|advice| advice.id.as_str())
-        .collect();
+    let ids: Vec<&str> = record.advice.iter().map(|advice| advice.id.as_str()).collect();
     assert!(ids.contains(&"M3"), "{:?}", record.advice);
-    assert!(
-        record
-            .advice
-            .iter()
-            .any(|advice| advice.text.contains("480 MiB"))
-    );
+    assert!(record.advice.iter().any(|advice| advice.text.contains("480 MiB")));
 }
 
 #[test]
@@ -248,11 +176,7 @@ fn memory_09_a_ladder_that_falls_is_doubted() {
     let mut odd = readings();
     odd.info.ladder[20].ns_min = Figure::decimal(90.0);
     let record = built(&odd);
-    assert!(
-        record.warnings[0].contains("larger memory cannot be"),
-        "{:?}",
-        record.warnings
-    );
+    assert!(record.warnings[0].contains("larger memory cannot be"), "{:?}", record.warnings);
     // 5 % are noise.
     let mut noise = readings();
     noise.info.ladder[20].ns_min = noise.info.ladder[20].ns_min.scaled(1.04);
@@ -263,11 +187,7 @@ fn memory_09_a_ladder_that_falls_is_doubted() {
 fn memory_13_one_node_is_said_in_one_line() {
     let record = built(&readings());
     let sections = MemoryRecords.sections(&record);
-    let numa = sections
-        .all
-        .iter()
-        .find(|section| section.title == "NUMA")
-        .unwrap();
+    let numa = sections.all.iter().find(|section| section.title == "NUMA").unwrap();
     let [Piece::Line(line)] = &numa.parts[..] else {
         panic!("{:?}", numa.parts);
     };
@@ -277,19 +197,9 @@ fn memory_13_one_node_is_said_in_one_line() {
 #[test]
 fn memory_19_another_version_or_other_pages_are_not_the_same_test() {
     let (a, mut b) = (built(&readings()), readings());
-    assert!(
-        MemoryRecords
-            .conditions(&a, &a)
-            .iter()
-            .all(|check| check.finding == Finding::Same)
-    );
+    assert!(MemoryRecords.conditions(&a, &a).iter().all(|check| check.finding == Finding::Same));
     b.info.kernel_set = "mem-v2".to_owned();
-    assert!(
-        MemoryRecords
-            .conditions(&a, &built(&b))
-            .iter()
-            .any(|c| c.finding == Finding::Forbids)
-    );
+    assert!(MemoryRecords.conditions(&a, &built(&b)).iter().any(|c| c.finding == Finding::Forbids));
 }
 
 #[test]
@@ -303,10 +213,7 @@ fn what_was_stopped_says_so_and_every_face_is_drawn() {
     let record = built(&stopped);
     assert_eq!(record.run.verdict, "incomplete");
     let text = text(&record);
-    assert!(
-        text.contains("n/a (the probe was stopped before)"),
-        "{text}"
-    );
+    assert!(text.contains("n/a (the probe was stopped before)"), "{text}");
     let mut drawn = 0;
     MemoryRecords.charts(&record, &mut |_| drawn += 1);
     assert_eq!(drawn, 5);

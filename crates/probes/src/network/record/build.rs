@@ -68,33 +68,18 @@ pub(super) fn own_cpu(record: &mut Record, info: &NetworkInfo) {
 /// Two ways to the same number: this side's count and its kernel's, one end and the other.
 fn integrity(info: &NetworkInfo) -> Vec<Identity> {
     let none = "of TCP alone, and of streams that this host sends and that were at rest at the end";
-    let own: Vec<&StreamEnd> = info
-        .way(true)
-        .filter_map(|(_, stream)| stream.sent.as_ref())
-        .collect();
+    let own: Vec<&StreamEnd> = info.way(true).filter_map(|(_, stream)| stream.sent.as_ref()).collect();
     let counted: u64 = own.iter().map(|end| end.bytes_in_all).sum();
     let kernel: Option<u64> = own.iter().map(|end| end.kernel_bytes_in_all).sum();
     let kernel = kernel.filter(|_| !own.is_empty() && !info.is_udp());
-    let kernel = kernel
-        .map(|bytes| bytes as f64)
-        .ok_or_else(|| none.to_owned());
+    let kernel = kernel.map(|bytes| bytes as f64).ok_or_else(|| none.to_owned());
     let rule = "bytes sent by our count = first sent and not yet sent by the kernel's";
-    let mut all =
-        vec![Rule::within("N1", Scope::Whole, rule, 0.0).compare(Ok(counted as f64), kernel)];
+    let mut all = vec![Rule::within("N1", Scope::Whole, rule, 0.0).compare(Ok(counted as f64), kernel)];
     let in_flight = (info.block_bytes * 2).max(1 << 16) * info.streams_count;
     // Where the first seconds are left out, the two ends begin to count at instants of their own.
-    let begin = if info.omit_s > 0 {
-        rate(counted, info.elapsed_s).max(1e6) / 8.0
-    } else {
-        0.0
-    };
-    let rule = Rule::within(
-        "N2",
-        Scope::Window,
-        "bytes that arrived <= bytes sent",
-        in_flight as f64 + begin,
-    )
-    .at_most();
+    let begin = if info.omit_s > 0 { rate(counted, info.elapsed_s).max(1e6) / 8.0 } else { 0.0 };
+    let rule =
+        Rule::within("N2", Scope::Window, "bytes that arrived <= bytes sent", in_flight as f64 + begin).at_most();
     for way in info.ways() {
         let streams: Vec<&StreamInfo> = info.way(way).map(|(_, stream)| stream).collect();
         let side = |is_sender| {
@@ -111,11 +96,7 @@ fn info(readings: &NetReadings) -> NetworkInfo {
     let params = &ask.params;
     let theirs = seen.theirs.as_ref();
     let to = plain(seen.to);
-    let elapsed_s = seen
-        .own
-        .streams
-        .first()
-        .map_or(0.0, |stream| stream.seconds);
+    let elapsed_s = seen.own.streams.first().map_or(0.0, |stream| stream.seconds);
     NetworkInfo {
         host: ask.host.clone(),
         address: to.ip().to_string(),
@@ -139,15 +120,12 @@ fn info(readings: &NetReadings) -> NetworkInfo {
         is_no_delay: params.no_delay,
         tos: params.tos.map_or(0, u64::from),
         fq_rate_bits_per_s: params.pacing.unwrap_or(0),
-        is_loopback: to.ip().is_loopback()
-            || seen.connected.iter().any(|(_, a, b)| a.ip() == b.ip()),
+        is_loopback: to.ip().is_loopback() || seen.connected.iter().any(|(_, a, b)| a.ip() == b.ip()),
         cookie: seen.cookie.clone(),
         started_s: readings.started_s,
         system: readings.system.clone(),
         congestion_local: seen.own.congestion.clone().unwrap_or_default(),
-        congestion_remote: theirs
-            .and_then(|t| t.congestion.clone())
-            .unwrap_or_default(),
+        congestion_remote: theirs.and_then(|t| t.congestion.clone()).unwrap_or_default(),
         elapsed_s,
         streams: streams(readings),
         intervals: intervals(&seen.meter),
@@ -156,9 +134,7 @@ fn info(readings: &NetReadings) -> NetworkInfo {
         conditions: conditions(readings, elapsed_s),
         native_local: seen.own.native.clone(),
         native_remote: theirs.and_then(|theirs| theirs.native.clone()),
-        server_output: theirs
-            .and_then(|t| t.server_output.clone())
-            .unwrap_or_default(),
+        server_output: theirs.and_then(|t| t.server_output.clone()).unwrap_or_default(),
         is_verbose: ask.is_verbose,
         units: ask.units.clone(),
         is_stopped: seen.is_stopped,
@@ -186,11 +162,7 @@ fn streams(readings: &NetReadings) -> Vec<StreamInfo> {
     let seen = &readings.seen;
     let of_peer = |id: i64| {
         let theirs = seen.theirs.as_ref()?;
-        theirs
-            .streams
-            .iter()
-            .find(|stream| stream.id == id)
-            .cloned()
+        theirs.streams.iter().find(|stream| stream.id == id).cloned()
     };
     let all = seen.own.streams.iter().zip(&seen.connected);
     all.map(|(own, (socket, local, remote))| {
@@ -219,26 +191,16 @@ fn streams(readings: &NetReadings) -> Vec<StreamInfo> {
 fn timed(theirs: StreamEnd, own: &StreamEnd) -> StreamEnd {
     match theirs.seconds > 0.0 {
         true => theirs,
-        false => StreamEnd {
-            seconds: own.seconds,
-            ..theirs
-        },
+        false => StreamEnd { seconds: own.seconds, ..theirs },
     }
 }
 
 fn intervals(meter: &Meter) -> Vec<IntervalInfo> {
     let ticks = &meter.ticks;
     let pairs = ticks.iter().zip(ticks.iter().skip(1)).enumerate();
-    let row = |(at, (then, now)): (
-        usize,
-        (&crate::network::meter::Tick, &crate::network::meter::Tick),
-    )| {
+    let row = |(at, (then, now)): (usize, (&crate::network::meter::Tick, &crate::network::meter::Tick))| {
         let is_omitted = at < meter.base;
-        let zero = if is_omitted {
-            0.0
-        } else {
-            ticks[meter.base].at_s
-        };
+        let zero = if is_omitted { 0.0 } else { ticks[meter.base].at_s };
         let streams = then.streams.iter().zip(&now.streams);
         IntervalInfo {
             start_s: then.at_s - zero,
@@ -278,9 +240,7 @@ fn series(info: &NetworkInfo) -> Series {
     let whole: Vec<&IntervalInfo> = info.measured().collect();
     series.t_s = whole.iter().map(|interval| interval.end_s).collect();
     series.in_window = vec![true; whole.len()];
-    series.step_s = whole
-        .first()
-        .map_or_else(Figure::default, |i| Figure::decimal(i.seconds()));
+    series.step_s = whole.first().map_or_else(Figure::default, |i| Figure::decimal(i.seconds()));
     for way in info.ways() {
         let role = match (info.is_bidirectional, way) {
             (false, _) => String::new(),
@@ -298,16 +258,11 @@ fn series(info: &NetworkInfo) -> Series {
         let sum = |interval: &IntervalInfo, get: fn(&IntervalStream) -> Option<u64>| {
             let streams = info.way(way).filter_map(|(at, _)| interval.streams.get(at));
             let all: Option<Vec<u64>> = streams.map(get).collect();
-            all.map_or_else(
-                || Figure::na("not exposed"),
-                |all| Figure::Count(all.iter().sum()),
-            )
+            all.map_or_else(|| Figure::na("not exposed"), |all| Figure::Count(all.iter().sum()))
         };
         match (info.is_udp(), way) {
             (false, true) => {
-                put("retransmits_count", &|interval| {
-                    sum(interval, |s| s.retransmits)
-                });
+                put("retransmits_count", &|interval| sum(interval, |s| s.retransmits));
                 if info.streams_count == 1 {
                     put("cwnd_bytes", &|interval| sum(interval, |s| s.cwnd_bytes));
                     put("rtt_us", &|interval| sum(interval, |s| s.rtt_us));
@@ -315,13 +270,9 @@ fn series(info: &NetworkInfo) -> Series {
             }
             (true, false) => {
                 put("lost_count", &|interval| sum(interval, |s| Some(s.lost)));
-                put("datagrams_count", &|interval| {
-                    sum(interval, |s| Some(s.datagrams))
-                });
+                put("datagrams_count", &|interval| sum(interval, |s| Some(s.datagrams)));
             }
-            (true, true) => put("datagrams_count", &|interval| {
-                sum(interval, |s| Some(s.datagrams))
-            }),
+            (true, true) => put("datagrams_count", &|interval| sum(interval, |s| Some(s.datagrams))),
             (false, false) => {}
         }
     }

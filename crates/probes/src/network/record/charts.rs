@@ -8,27 +8,11 @@ use assay_measure::palette::{BLUE, ORANGE, nth};
 pub(super) fn all(info: &NetworkInfo) -> Vec<Drawn> {
     let mut all = vec![rates(info)];
     if !info.is_udp() && info.way(true).next().is_some() {
-        all.push(of_tcp(
-            info,
-            "c-cwnd",
-            "Congestion window",
-            "KiB",
-            &|stream| Some(stream.cwnd_bytes? as f64 / 1024.0),
-        ));
-        all.push(of_tcp(
-            info,
-            "c-rtt",
-            "Round trip under load",
-            "ms",
-            &|stream| Some(stream.rtt_us? as f64 / 1e3),
-        ));
-        all.push(of_tcp(
-            info,
-            "c-retr",
-            "Segments sent again",
-            "",
-            &|stream| Some(stream.retransmits? as f64),
-        ));
+        all.push(of_tcp(info, "c-cwnd", "Congestion window", "KiB", &|stream| {
+            Some(stream.cwnd_bytes? as f64 / 1024.0)
+        }));
+        all.push(of_tcp(info, "c-rtt", "Round trip under load", "ms", &|stream| Some(stream.rtt_us? as f64 / 1e3)));
+        all.push(of_tcp(info, "c-retr", "Segments sent again", "", &|stream| Some(stream.retransmits? as f64)));
     }
     all
 }
@@ -53,12 +37,7 @@ fn rates(info: &NetworkInfo) -> Drawn {
             let is_there = info.way(way).next().is_some();
             is_there.then(|| rate(interval.bytes(info.way(way)), interval.seconds()) / 1e6)
         };
-        chart.traces.push(Trace::new(
-            name,
-            Stroke::Line,
-            color,
-            info.measured().map(of).collect(),
-        ));
+        chart.traces.push(Trace::new(name, Stroke::Line, color, info.measured().map(of).collect()));
     }
     Drawn::or(chart, "no interval ended")
 }
@@ -73,16 +52,8 @@ fn of_tcp(
     let mut chart = over_time(info, id, title, Axis::of(&title.to_lowercase(), unit));
     chart.note = "As the sender's kernel says at the end of each interval (TCP_INFO).".to_owned();
     for (at, stream) in info.way(true).take(8) {
-        let y = info
-            .measured()
-            .map(|interval| get(interval.streams.get(at)?))
-            .collect();
-        chart.traces.push(Trace::new(
-            &format!("stream {}", stream.id),
-            Stroke::Line,
-            nth(at),
-            y,
-        ));
+        let y = info.measured().map(|interval| get(interval.streams.get(at)?)).collect();
+        chart.traces.push(Trace::new(&format!("stream {}", stream.id), Stroke::Line, nth(at), y));
     }
     Drawn::or(chart, "no interval ended")
 }

@@ -21,11 +21,7 @@ pub(super) fn test(info: &NetworkInfo) -> String {
         (false, false) => "from here to there",
     };
     let s = if info.streams_count == 1 { "" } else { "s" };
-    format!(
-        "{}, {} stream{s} {way}",
-        info.protocol.to_uppercase(),
-        info.streams_count
-    )
+    format!("{}, {} stream{s} {way}", info.protocol.to_uppercase(), info.streams_count)
 }
 
 /// The headline of a network.
@@ -34,11 +30,7 @@ pub(super) fn of(record: &Record, info: &NetworkInfo) -> Headline {
         true => info.address.clone(),
         false => format!("{} ({})", info.host, info.address),
     };
-    let loop_back = if info.is_loopback {
-        ", on this host's loopback"
-    } else {
-        ""
-    };
+    let loop_back = if info.is_loopback { ", on this host's loopback" } else { "" };
     let mut rows = Vec::new();
     for way in info.ways() {
         rows.push(arrived(info, way));
@@ -52,12 +44,7 @@ pub(super) fn of(record: &Record, info: &NetworkInfo) -> Headline {
     }
     rows.push(cpus(info));
     Headline {
-        tested: format!(
-            "{}; {place}, port {}{loop_back}, for {} s.",
-            test(info),
-            info.port,
-            fixed(info.elapsed_s, 1)
-        ),
+        tested: format!("{}; {place}, port {}{loop_back}, for {} s.", test(info), info.port, fixed(info.elapsed_s, 1)),
         rows,
         steadiness: steadiness(record),
         limit: limit::of(record, info),
@@ -67,13 +54,7 @@ pub(super) fn of(record: &Record, info: &NetworkInfo) -> Headline {
     }
 }
 
-fn title(
-    info: &NetworkInfo,
-    way: bool,
-    one: &'static str,
-    there: &'static str,
-    here: &'static str,
-) -> &'static str {
+fn title(info: &NetworkInfo, way: bool, one: &'static str, there: &'static str, here: &'static str) -> &'static str {
     match (info.is_bidirectional, way) {
         (false, _) => one,
         (true, true) => there,
@@ -99,11 +80,7 @@ fn arrived(info: &NetworkInfo, way: bool) -> Line {
         ),
         None => NOT_TOLD.to_owned(),
     };
-    Line::of(
-        title(info, way, "Arrived", "Arrived there", "Arrived here"),
-        told,
-        &otherwise,
-    )
+    Line::of(title(info, way, "Arrived", "Arrived there", "Arrived here"), told, &otherwise)
 }
 
 fn sent(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> Line {
@@ -117,12 +94,7 @@ fn sent(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> Line {
     }
     if let Some([least, mean, most]) = sent.rtt_us {
         let ms = |us: u64| fixed(us as f64 / 1e3, 2);
-        parts.push(format!(
-            "round trip {} to {} ms, mean {}",
-            ms(least),
-            ms(most),
-            ms(mean)
-        ));
+        parts.push(format!("round trip {} to {} ms, mean {}", ms(least), ms(most), ms(mean)));
     }
     if let Some(window) = sent.cwnd_max_bytes {
         parts.push(format!("window up to {}", size(window)));
@@ -136,16 +108,11 @@ fn sent(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> Line {
 fn lost(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> Line {
     let title = title(info, way, "Lost", "Lost there", "Lost here");
     let got = side_of(streams, false);
-    let jitter = got
-        .as_ref()
-        .map(|got| format!(", jitter {} ms", fixed(1e3 * got.jitter_s, 3)));
+    let jitter = got.as_ref().map(|got| format!(", jitter {} ms", fixed(1e3 * got.jitter_s, 3)));
     let jitter = jitter.unwrap_or_default();
     let pct = |lost: u64, all: u64| fixed(100.0 * lost as f64 / all.max(1) as f64, 3);
     let text = match (exact_loss(streams), &got) {
-        (Some((lost, sent)), _) => format!(
-            "{lost} of {sent} datagrams sent ({} %){jitter}",
-            pct(lost, sent)
-        ),
+        (Some((lost, sent)), _) => format!("{lost} of {sent} datagrams sent ({} %){jitter}", pct(lost, sent)),
         (None, Some(got)) => format!(
             "{} of {} datagrams ({} %) by iperf3's count, which misses those lost at the end{jitter}",
             got.lost,
@@ -160,17 +127,13 @@ fn lost(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> Line {
 fn cpus(info: &NetworkInfo) -> Line {
     let side = |name: &str, total: Option<f64>, thread: Option<f64>| {
         let total = total?;
-        let busiest = thread.map_or_else(String::new, |pct| {
-            format!(", busiest stream {} %", fixed(pct, 0))
-        });
+        let busiest = thread.map_or_else(String::new, |pct| format!(", busiest stream {} %", fixed(pct, 0)));
         Some(format!("{name} {} % of one{busiest}", fixed(total, 0)))
     };
     let local = busiest(info.native_local.as_ref());
     let remote = busiest(info.native_remote.as_ref());
-    let parts = [
-        side("here", Some(info.cpu_local.total), local),
-        side("there", info.cpu_remote.map(|cpu| cpu.total), remote),
-    ];
+    let parts =
+        [side("here", Some(info.cpu_local.total), local), side("there", info.cpu_remote.map(|cpu| cpu.total), remote)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     words("CPU", parts.join("; "))
 }
@@ -178,11 +141,9 @@ fn cpus(info: &NetworkInfo) -> Line {
 fn steadiness(record: &Record) -> String {
     const FEW: f64 = 3.0;
     let of = &record.checks.steadiness;
-    let (Some(steps), Some(cv), Some(trend)) = (
-        of.steps_count.value(),
-        of.variation_ratio.value(),
-        of.last_over_first_ratio.value(),
-    ) else {
+    let (Some(steps), Some(cv), Some(trend)) =
+        (of.steps_count.value(), of.variation_ratio.value(), of.last_over_first_ratio.value())
+    else {
         return "n/a (fewer than two intervals)".to_owned();
     };
     if steps < FEW {
@@ -209,10 +170,7 @@ fn next(record: &Record, info: &NetworkInfo) -> Vec<Next> {
         ));
     }
     if !info.is_bidirectional && !info.is_reverse {
-        all.push(Next::new(
-            format!("{again} --reverse"),
-            "measures the way back",
-        ));
+        all.push(Next::new(format!("{again} --reverse"), "measures the way back"));
     }
     all.push(Next::new(
         beside(record, "ping", &info.host, &[]),

@@ -132,17 +132,12 @@ impl NetworkInfo {
 
     /// The ways that were measured: from here, to here.
     pub(crate) fn ways(&self) -> Vec<bool> {
-        [true, false]
-            .into_iter()
-            .filter(|way| self.way(*way).next().is_some())
-            .collect()
+        [true, false].into_iter().filter(|way| self.way(*way).next().is_some()).collect()
     }
 
     /// The intervals that count.
     pub(crate) fn measured(&self) -> impl Iterator<Item = &IntervalInfo> {
-        self.intervals
-            .iter()
-            .filter(|interval| !interval.is_omitted)
+        self.intervals.iter().filter(|interval| !interval.is_omitted)
     }
 }
 
@@ -164,17 +159,11 @@ impl IntervalInfo {
 
     /// Bytes of some of its streams; an edited record may have fewer than there are.
     pub(crate) fn bytes<'a>(&self, of: impl Iterator<Item = (usize, &'a StreamInfo)>) -> u64 {
-        of.filter_map(|(at, _)| self.streams.get(at))
-            .map(|stream| stream.bytes)
-            .sum()
+        of.filter_map(|(at, _)| self.streams.get(at)).map(|stream| stream.bytes).sum()
     }
 }
 
 /// Bits per second.
 pub(crate) fn rate(bytes: u64, seconds: f64) -> f64 {
-    if seconds > 0.0 {
-        8.0 * bytes as f64 / seconds
-    } else {
-        0.0
-    }
+    if seconds > 0.0 { 8.0 * bytes as f64 / seconds } else { 0.0 }
 }

@@ -27,15 +27,9 @@ pub(super) fn text(info: &NetworkInfo) -> String {
             format!("Time: {}", http_time(info.started_s)),
         ]);
     }
-    lines.push(format!(
-        "Connecting to host {}, port {}",
-        info.host, info.port
-    ));
+    lines.push(format!("Connecting to host {}, port {}", info.host, info.port));
     if info.is_reverse {
-        lines.push(format!(
-            "Reverse mode, remote host {} is sending",
-            info.host
-        ));
+        lines.push(format!("Reverse mode, remote host {} is sending", info.host));
     }
     if info.is_verbose {
         before(info, &mut lines);
@@ -92,10 +86,7 @@ fn connected(stream: &StreamInfo) -> String {
 fn before(info: &NetworkInfo, lines: &mut Vec<String>) {
     lines.push(format!("      Cookie: {}", info.cookie));
     if !info.is_udp() {
-        lines.push(format!(
-            "      TCP MSS: {} (default)",
-            info.max_segment_bytes
-        ));
+        lines.push(format!("      TCP MSS: {} (default)", info.max_segment_bytes));
     }
     if info.rate_bits_per_s > 0 {
         lines.push(format!("      Target Bitrate: {}", info.rate_bits_per_s));
@@ -162,8 +153,7 @@ fn block(info: &NetworkInfo, interval: &IntervalInfo, lines: &mut Vec<String>) {
             retransmits: again,
             datagrams: all.iter().map(|stream| stream.datagrams).sum(),
             lost: all.iter().map(|stream| stream.lost).sum(),
-            jitter_us: all.iter().map(|stream| stream.jitter_us).sum::<f64>()
-                / all.len().max(1) as f64,
+            jitter_us: all.iter().map(|stream| stream.jitter_us).sum::<f64>() / all.len().max(1) as f64,
             ..IntervalStream::default()
         };
         let row = begin(&head(None, role(info, way)), times, sum.bytes, &info.units);
@@ -172,20 +162,10 @@ fn block(info: &NetworkInfo, interval: &IntervalInfo, lines: &mut Vec<String>) {
 }
 
 /// What stands behind the rate of an interval.
-fn behind(
-    info: &NetworkInfo,
-    is_sender: bool,
-    seen: &IntervalStream,
-    is_stream: bool,
-    tail: &str,
-) -> String {
+fn behind(info: &NetworkInfo, is_sender: bool, seen: &IntervalStream, is_stream: bool, tail: &str) -> String {
     match (info.is_udp(), is_sender) {
         (true, true) => {
-            let gap = if info.is_bidirectional {
-                "          "
-            } else {
-                ""
-            };
+            let gap = if info.is_bidirectional { "          " } else { "" };
             format!(" {gap} {}  {tail}", seen.datagrams)
         }
         (true, false) => loss(seen.jitter_us / 1e3, seen.lost, seen.datagrams) + "  " + tail,
@@ -203,11 +183,7 @@ fn behind(
 
 /// What a peer that has not told is printed as.
 fn untold(stream: &StreamEnd, is_sender: bool) -> StreamEnd {
-    StreamEnd {
-        is_sender,
-        seconds: stream.seconds,
-        ..StreamEnd::default()
-    }
+    StreamEnd { is_sender, seconds: stream.seconds, ..StreamEnd::default() }
 }
 
 fn both_sides(sent: Option<StreamEnd>, received: Option<StreamEnd>) -> [StreamEnd; 2] {
@@ -245,9 +221,7 @@ fn summary(info: &NetworkInfo, lines: &mut Vec<String>) {
         let late = stream.received.as_ref().map_or(0, |end| end.out_of_order);
         if info.is_udp() && late > 0 {
             let seconds = stream.received.as_ref().map_or(0.0, |end| end.seconds);
-            lines.push(format!(
-                "{head}  0.00-{seconds:.2}  sec  {late} datagrams received out-of-order"
-            ));
+            lines.push(format!("{head}  0.00-{seconds:.2}  sec  {late} datagrams received out-of-order"));
         }
     }
     if info.streams_count > 1 {
@@ -277,10 +251,7 @@ pub(super) fn json(info: &NetworkInfo) -> String {
     if !error.is_empty() {
         all.insert("error".to_owned(), json!(error));
     }
-    all.insert(
-        "native".to_owned(),
-        json!({"local": info.native_local, "remote": info.native_remote}),
-    );
+    all.insert("native".to_owned(), json!({"local": info.native_local, "remote": info.native_remote}));
     serde_json::to_string_pretty(&Value::Object(all)).unwrap_or_default() + "\n"
 }
 
@@ -333,9 +304,7 @@ fn start(info: &NetworkInfo) -> Value {
 fn http_time(seconds: u64) -> String {
     let time = i64::try_from(seconds).ok();
     let time = time.and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
-    time.unwrap_or_default()
-        .strftime("%a, %d %b %Y %H:%M:%S GMT")
-        .to_string()
+    time.unwrap_or_default().strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
 /// What every object of figures has.
@@ -360,11 +329,7 @@ fn put(all: &mut Map<String, Value>, more: Value) {
 }
 
 fn lost_percent(lost: u64, all: u64) -> f64 {
-    if all > 0 {
-        100.0 * lost as f64 / all as f64
-    } else {
-        0.0
-    }
+    if all > 0 { 100.0 * lost as f64 / all as f64 } else { 0.0 }
 }
 
 fn interval(info: &NetworkInfo, interval: &IntervalInfo) -> Value {
@@ -379,35 +344,28 @@ fn interval(info: &NetworkInfo, interval: &IntervalInfo) -> Value {
             "lost_percent": lost_percent(seen.lost, seen.datagrams),
         }),
     };
-    let streams = info
-        .streams
-        .iter()
-        .zip(&interval.streams)
-        .map(|(stream, seen)| {
-            let mut all = Map::new();
-            all.insert("socket".to_owned(), json!(stream.socket));
-            all.extend(figures(times, seen.bytes));
-            match (info.is_udp(), stream.is_sent_here) {
-                (true, is_sender) => put(&mut all, of_udp(seen, is_sender)),
-                (false, true) => put(
-                    &mut all,
-                    json!({
-                        "retransmits": seen.retransmits,
-                        "snd_cwnd": seen.cwnd_bytes,
-                        "snd_wnd": seen.window_bytes,
-                        "rtt": seen.rtt_us,
-                        "rttvar": seen.rttvar_us,
-                        "pmtu": seen.mtu_bytes,
-                    }),
-                ),
-                (false, false) => {}
-            }
-            put(
+    let streams = info.streams.iter().zip(&interval.streams).map(|(stream, seen)| {
+        let mut all = Map::new();
+        all.insert("socket".to_owned(), json!(stream.socket));
+        all.extend(figures(times, seen.bytes));
+        match (info.is_udp(), stream.is_sent_here) {
+            (true, is_sender) => put(&mut all, of_udp(seen, is_sender)),
+            (false, true) => put(
                 &mut all,
-                json!({"omitted": is_omitted, "sender": stream.is_sent_here}),
-            );
-            Value::Object(all)
-        });
+                json!({
+                    "retransmits": seen.retransmits,
+                    "snd_cwnd": seen.cwnd_bytes,
+                    "snd_wnd": seen.window_bytes,
+                    "rtt": seen.rtt_us,
+                    "rttvar": seen.rttvar_us,
+                    "pmtu": seen.mtu_bytes,
+                }),
+            ),
+            (false, false) => {}
+        }
+        put(&mut all, json!({"omitted": is_omitted, "sender": stream.is_sent_here}));
+        Value::Object(all)
+    });
     let mut whole = Map::new();
     whole.insert("streams".to_owned(), json!(streams.collect::<Vec<_>>()));
     for (at, way) in info.ways().into_iter().enumerate() {
@@ -435,11 +393,7 @@ fn interval(info: &NetworkInfo, interval: &IntervalInfo) -> Value {
 
 fn end(info: &NetworkInfo) -> Value {
     let mut all = Map::new();
-    let streams: Vec<Value> = info
-        .streams
-        .iter()
-        .map(|stream| ended_stream(info, stream))
-        .collect();
+    let streams: Vec<Value> = info.streams.iter().map(|stream| ended_stream(info, stream)).collect();
     all.insert("streams".to_owned(), json!(streams));
     for (at, way) in info.ways().into_iter().enumerate() {
         let [sent, received] = sums(info, way);
@@ -456,11 +410,7 @@ fn end(info: &NetworkInfo) -> Value {
         };
         if info.is_udp() {
             // Bytes of the sender, loss of the receiver.
-            let mixed = StreamEnd {
-                bytes: sent.bytes,
-                seconds: sent.seconds,
-                ..received.clone()
-            };
+            let mixed = StreamEnd { bytes: sent.bytes, seconds: sent.seconds, ..received.clone() };
             put_sum("sum", &mixed);
         }
         put_sum("sum_sent", &sent);
@@ -480,15 +430,8 @@ fn end(info: &NetworkInfo) -> Value {
     );
     if !info.is_udp() {
         let (local, remote) = (&info.congestion_local, &info.congestion_remote);
-        let (sender, receiver) = if info.is_reverse {
-            (remote, local)
-        } else {
-            (local, remote)
-        };
-        for (name, value) in [
-            ("sender_tcp_congestion", sender),
-            ("receiver_tcp_congestion", receiver),
-        ] {
+        let (sender, receiver) = if info.is_reverse { (remote, local) } else { (local, remote) };
+        for (name, value) in [("sender_tcp_congestion", sender), ("receiver_tcp_congestion", receiver)] {
             if !value.is_empty() {
                 all.insert(name.to_owned(), json!(value));
             }
@@ -513,10 +456,7 @@ fn ended_stream(info: &NetworkInfo, stream: &StreamInfo) -> Value {
         all.insert("socket".to_owned(), json!(stream.socket));
         all.extend(figures((0.0, sent.seconds), sent.bytes));
         put(&mut all, of_udp(&received));
-        put(
-            &mut all,
-            json!({"out_of_order": received.out_of_order, "sender": stream.is_sent_here}),
-        );
+        put(&mut all, json!({"out_of_order": received.out_of_order, "sender": stream.is_sent_here}));
         return json!({"udp": all});
     }
     let mut sender = Map::new();

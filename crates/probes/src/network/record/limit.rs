@@ -74,21 +74,12 @@ fn asked(info: &NetworkInfo, got: Option<&StreamEnd>) -> Option<Limit> {
     (asked > 0.0 && got >= REACHED * asked).then(|| {
         Limit::new(
             "the rate that was asked for",
-            format!(
-                "{} arrived of {} asked for: the way has at least that.",
-                mbit(got),
-                mbit(asked)
-            ),
+            format!("{} arrived of {} asked for: the way has at least that.", mbit(got), mbit(asked)),
         )
     })
 }
 
-fn udp_loss(
-    info: &NetworkInfo,
-    streams: &[&StreamInfo],
-    way: bool,
-    got: Option<&StreamEnd>,
-) -> Option<Limit> {
+fn udp_loss(info: &NetworkInfo, streams: &[&StreamInfo], way: bool, got: Option<&StreamEnd>) -> Option<Limit> {
     if !info.is_udp() {
         return None;
     }
@@ -97,51 +88,26 @@ fn udp_loss(
     if pct < UDP_LOSS_PCT {
         return None;
     }
-    let there = if way {
-        &info.native_remote
-    } else {
-        &info.native_local
-    };
-    let full = there
-        .as_ref()
-        .and_then(|native| native.udp)
-        .map(|udp| udp.receive_buffer);
-    let told = format!(
-        "{lost} of {sent} datagrams ({} %) did not arrive",
-        fixed(pct, 2)
-    );
+    let there = if way { &info.native_remote } else { &info.native_local };
+    let full = there.as_ref().and_then(|native| native.udp).map(|udp| udp.receive_buffer);
+    let told = format!("{lost} of {sent} datagrams ({} %) did not arrive", fixed(pct, 2));
     Some(match full {
         Some(full) if full * 2 >= lost => Limit::new(
             "the receiver's socket buffer",
-            format!(
-                "{told}; its kernel dropped {full} for want of room. Give --window, or a lower --bitrate."
-            ),
+            format!("{told}; its kernel dropped {full} for want of room. Give --window, or a lower --bitrate."),
         ),
         Some(full) => Limit::new(
             "the way, which loses datagrams",
             format!("{told}; the receiver's kernel dropped {full} of them."),
         ),
-        None => Limit::new(
-            "datagrams are lost",
-            format!("{told}; where, only an assay at the other end tells."),
-        ),
+        None => Limit::new("datagrams are lost", format!("{told}; where, only an assay at the other end tells.")),
     })
 }
 
 fn one_cpu(record: &Record, info: &NetworkInfo, way: bool) -> Option<Limit> {
     let sides = [
-        (
-            way,
-            "this host",
-            &info.native_local,
-            Some(info.cpu_local.total),
-        ),
-        (
-            !way,
-            "the other host",
-            &info.native_remote,
-            info.cpu_remote.map(|cpu| cpu.total),
-        ),
+        (way, "this host", &info.native_local, Some(info.cpu_local.total)),
+        (!way, "the other host", &info.native_remote, info.cpu_remote.map(|cpu| cpu.total)),
     ];
     let busy = sides.iter().filter_map(|(sends, where_, native, total)| {
         // A peer that is no assay tells one figure of all its threads.
@@ -154,13 +120,7 @@ fn one_cpu(record: &Record, info: &NetworkInfo, way: bool) -> Option<Limit> {
         Some(others) => format!(" Meanwhile {others}."),
         None => String::new(),
     };
-    Some(Limit::new(
-        what,
-        format!(
-            "The thread {does} used {} % of a CPU.{more}",
-            fixed(share, 0)
-        ),
-    ))
+    Some(Limit::new(what, format!("The thread {does} used {} % of a CPU.{more}", fixed(share, 0))))
 }
 
 /// A window or a buffer, by the kernel's own clocks.
@@ -178,11 +138,7 @@ fn held(info: &NetworkInfo, sent: Option<&StreamEnd>, from: &str, to: &str) -> O
     });
     let product = product.unwrap_or_default();
     let (window, buffer) = (share(sent.rwnd_limited_us), share(sent.sndbuf_limited_us));
-    let asked = if info.window_bytes > 0 {
-        " --window is too small, or"
-    } else {
-        ""
-    };
+    let asked = if info.window_bytes > 0 { " --window is too small, or" } else { "" };
     if window >= HELD_RATIO && window >= buffer {
         return Some(Limit::new(
             format!("the receive window of {to}"),
@@ -205,12 +161,7 @@ fn held(info: &NetworkInfo, sent: Option<&StreamEnd>, from: &str, to: &str) -> O
 }
 
 /// Datagrams that could not be sent at the rate asked for, although no CPU was full.
-fn backed_up(
-    info: &NetworkInfo,
-    sent: Option<&StreamEnd>,
-    got: Option<&StreamEnd>,
-    from: &str,
-) -> Option<Limit> {
+fn backed_up(info: &NetworkInfo, sent: Option<&StreamEnd>, got: Option<&StreamEnd>, from: &str) -> Option<Limit> {
     let asked = (info.rate_bits_per_s * info.streams_count) as f64;
     let (sent, got) = sent.zip(got).filter(|_| info.is_udp() && asked > 0.0)?;
     let bits = rate(sent.bytes, sent.seconds);
@@ -230,9 +181,7 @@ fn backed_up(
 fn loss(info: &NetworkInfo, sent: Option<&StreamEnd>) -> Option<Limit> {
     let sent = sent?;
     let again = sent.retransmits.filter(|again| *again > 0)?;
-    let bytes = sent
-        .bytes_retransmitted
-        .unwrap_or(again * info.max_segment_bytes);
+    let bytes = sent.bytes_retransmitted.unwrap_or(again * info.max_segment_bytes);
     let share = bytes as f64 / sent.bytes.max(1) as f64;
     (share >= LOSS_RATIO && !info.is_loopback).then(|| {
         Limit::new(
@@ -295,10 +244,7 @@ pub(super) fn warnings(record: &Record, info: &NetworkInfo) -> Vec<String> {
              alike. Name one with --congestion."
         ));
     }
-    for (native, host) in [
-        (&info.native_local, "this host"),
-        (&info.native_remote, "the other host"),
-    ] {
+    for (native, host) in [(&info.native_local, "this host"), (&info.native_remote, "the other host")] {
         let steal = native.as_ref().and_then(|native| native.steal_pct);
         if let Some(steal) = steal.filter(|steal| *steal >= cpu::STEAL_PCT) {
             all.push(format!(

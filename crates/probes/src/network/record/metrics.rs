@@ -31,13 +31,7 @@ pub(super) fn all(info: &NetworkInfo) -> Vec<Metric> {
     all.extend(of_cpus(info));
     if info.max_segment_bytes > 0 {
         let bytes = Figure::Count(info.max_segment_bytes);
-        all.push(metric(
-            Group::Imported,
-            "",
-            "tcp_mss_bytes",
-            "TCP segment",
-            bytes,
-        ));
+        all.push(metric(Group::Imported, "", "tcp_mss_bytes", "TCP segment", bytes));
     }
     all
 }
@@ -55,23 +49,13 @@ pub(super) fn side_of(streams: &[&StreamInfo], is_sender: bool) -> Option<Stream
 
 fn metric(group: Group, scope: &str, key: &str, name: &str, value: Figure) -> Metric {
     let (unit, better) = of_key(key);
-    Metric {
-        scope: scope.to_owned(),
-        layer: "network".to_owned(),
-        ..plain(group, key, name, unit, better, value)
-    }
+    Metric { scope: scope.to_owned(), layer: "network".to_owned(), ..plain(group, key, name, unit, better, value) }
 }
 
 fn missing(info: &NetworkInfo, scope: &str) -> Metric {
     let key = format!("{}_throughput_bits_per_s_mean", info.protocol);
     let why = "the test was stopped before the other end told";
-    metric(
-        Group::Imported,
-        scope,
-        &key,
-        &format!("rate, {scope}"),
-        Figure::na(why),
-    )
+    metric(Group::Imported, scope, &key, &format!("rate, {scope}"), Figure::na(why))
 }
 
 /// The keys of a side under its protocol.
@@ -100,11 +84,7 @@ fn of_side(info: &NetworkInfo, scope: &str, end: &StreamEnd, way: bool) -> Vec<M
         true => Group::Imported,
         false => Group::Primary,
     };
-    let mut side = Side {
-        info,
-        scope,
-        all: Vec::new(),
-    };
+    let mut side = Side { info, scope, all: Vec::new() };
     let bits = Figure::decimal(rate(end.bytes, end.seconds));
     side.put(group, "throughput_bits_per_s_mean", "rate", bits);
     let role = match (info.is_bidirectional, way) {
@@ -114,30 +94,17 @@ fn of_side(info: &NetworkInfo, scope: &str, end: &StreamEnd, way: bool) -> Vec<M
     };
     let series = format!("{}_throughput_bits_per_s{role}", info.protocol);
     side.all[0].series = Some(series);
-    side.put(
-        Group::Imported,
-        "interval_s",
-        "time",
-        Figure::decimal(end.seconds),
-    );
+    side.put(Group::Imported, "interval_s", "time", Figure::decimal(end.seconds));
     let rtt = |at: usize| end.rtt_us.map(|rtt| rtt[at]);
     for (key, name, count) in [
         ("moved_bytes", "moved", Some(end.bytes)),
         ("retransmits_count", "segments sent again", end.retransmits),
-        (
-            "cwnd_bytes_max",
-            "largest congestion window",
-            end.cwnd_max_bytes,
-        ),
+        ("cwnd_bytes_max", "largest congestion window", end.cwnd_max_bytes),
         ("rtt_us_min", "shortest sampled round trip", rtt(0)),
         ("rtt_us_avg", "mean sampled round trip", rtt(1)),
         ("rtt_us_max", "longest sampled round trip", rtt(2)),
         ("retransmitted_bytes", "sent again", end.bytes_retransmitted),
-        (
-            "rtt_floor_us",
-            "shortest round trip the kernel saw",
-            end.min_rtt_us,
-        ),
+        ("rtt_floor_us", "shortest round trip the kernel saw", end.min_rtt_us),
     ] {
         side.count(key, name, count);
     }
@@ -145,14 +112,8 @@ fn of_side(info: &NetworkInfo, scope: &str, end: &StreamEnd, way: bool) -> Vec<M
         side.count("datagrams_count", "datagrams", Some(end.datagrams));
     }
     if info.is_udp() && !end.is_sender {
-        let pct =
-            Figure::decimal(100.0 * end.lost as f64).per(end.datagrams as f64, "nothing arrived");
-        side.put(
-            Group::Primary,
-            "jitter_us_mean",
-            "jitter",
-            Figure::decimal(1e6 * end.jitter_s),
-        );
+        let pct = Figure::decimal(100.0 * end.lost as f64).per(end.datagrams as f64, "nothing arrived");
+        side.put(Group::Primary, "jitter_us_mean", "jitter", Figure::decimal(1e6 * end.jitter_s));
         side.put(Group::Imported, "lost_pct", "lost by iperf3's count", pct);
         side.count("lost_count", "lost by iperf3's count", Some(end.lost));
         side.count("out_of_order_count", "out of order", Some(end.out_of_order));
@@ -169,41 +130,22 @@ pub(super) fn exact_loss(streams: &[&StreamInfo]) -> Option<(u64, u64)> {
     };
     let all: Option<Vec<(u64, u64)>> = streams.iter().map(pair).collect();
     let all = all?;
-    Some((
-        all.iter().map(|pair| pair.0).sum(),
-        all.iter().map(|pair| pair.1).sum(),
-    ))
+    Some((all.iter().map(|pair| pair.0).sum(), all.iter().map(|pair| pair.1).sum()))
 }
 
 fn exact(streams: &[&StreamInfo], scope: &str) -> Vec<Metric> {
     let why = "the other end is no assay, or was not asked";
     let (lost, pct) = match exact_loss(streams) {
-        Some((lost, sent)) => (
-            Figure::Count(lost),
-            Figure::decimal(100.0 * lost as f64).per(sent as f64, "nothing was sent"),
-        ),
+        Some((lost, sent)) => {
+            (Figure::Count(lost), Figure::decimal(100.0 * lost as f64).per(sent as f64, "nothing was sent"))
+        }
         None => (Figure::na(why), Figure::na(why)),
     };
-    let lower = |metric: Metric| Metric {
-        better: Better::Lower,
-        ..metric
-    };
+    let lower = |metric: Metric| Metric { better: Better::Lower, ..metric };
     let key = "udp_lost_exact_pct";
     vec![
-        lower(metric(
-            Group::Primary,
-            scope,
-            key,
-            &format!("lost of those sent, {scope}"),
-            pct,
-        )),
-        lower(metric(
-            Group::Imported,
-            scope,
-            "udp_lost_exact_count",
-            &format!("lost of those sent, {scope}"),
-            lost,
-        )),
+        lower(metric(Group::Primary, scope, key, &format!("lost of those sent, {scope}"), pct)),
+        lower(metric(Group::Imported, scope, "udp_lost_exact_count", &format!("lost of those sent, {scope}"), lost)),
     ]
 }
 
@@ -218,31 +160,19 @@ pub(super) fn busiest(native: Option<&Native>) -> Option<f64> {
 }
 
 fn of_cpus(info: &NetworkInfo) -> Vec<Metric> {
-    let known =
-        |value: Option<f64>, why: &str| value.map_or_else(|| Figure::na(why), Figure::decimal);
+    let known = |value: Option<f64>, why: &str| value.map_or_else(|| Figure::na(why), Figure::decimal);
     let told = "the other end has not told";
     let remote = info.cpu_remote.map(|cpu| cpu.total);
     let mut all = Vec::new();
-    for (scope, total, native) in [
-        ("local", Some(info.cpu_local.total), &info.native_local),
-        ("remote", remote, &info.native_remote),
-    ] {
+    for (scope, total, native) in
+        [("local", Some(info.cpu_local.total), &info.native_local), ("remote", remote, &info.native_remote)]
+    {
         let thread = known(busiest(native.as_ref()), told);
         for (key, name, value) in [
             ("network_cpu_pct", "CPU of the process", known(total, told)),
-            (
-                "network_thread_cpu_pct_max",
-                "CPU of the busiest stream",
-                thread,
-            ),
+            ("network_thread_cpu_pct_max", "CPU of the busiest stream", thread),
         ] {
-            all.push(metric(
-                Group::Imported,
-                scope,
-                key,
-                &format!("{name}, {scope}"),
-                value,
-            ));
+            all.push(metric(Group::Imported, scope, key, &format!("{name}, {scope}"), value));
         }
     }
     all

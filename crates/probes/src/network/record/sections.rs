@@ -24,10 +24,7 @@ pub(super) fn render(record: &Record, info: &NetworkInfo) -> Sections {
     udp(&mut page, info);
     page.heading("Whose the Host Was");
     let shown = info.conditions.shown();
-    let pairs: Vec<(String, String)> = shown
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect();
+    let pairs: Vec<(String, String)> = shown.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     page.pairs(&pairs);
     common::facts(&mut page, "Test", &facts(info));
     if !info.server_output.is_empty() {
@@ -61,36 +58,19 @@ fn sides(page: &mut Sections, info: &NetworkInfo) {
     let mut rows = Vec::new();
     for way in info.ways() {
         let streams: Vec<&StreamInfo> = info.way(way).map(|(_, stream)| stream).collect();
-        let (from, to) = if way {
-            ("here", "there")
-        } else {
-            ("there", "here")
-        };
-        for (side, is_sender) in [
-            (format!("sent {from}"), true),
-            (format!("arrived {to}"), false),
-        ] {
+        let (from, to) = if way { ("here", "there") } else { ("there", "here") };
+        for (side, is_sender) in [(format!("sent {from}"), true), (format!("arrived {to}"), false)] {
             let end = side_of(&streams, is_sender);
-            let of = |get: &dyn Fn(&StreamEnd) -> Figure| {
-                end.as_ref().map_or_else(|| Figure::na(OF_OTHERS), get)
-            };
+            let of = |get: &dyn Fn(&StreamEnd) -> Figure| end.as_ref().map_or_else(|| Figure::na(OF_OTHERS), get);
             rows.push(vec![
                 Cell::from(side),
                 Cell::figure(&of(&|end| Figure::Count(end.bytes)), 0),
                 Cell::figure(&of(&|end| Figure::decimal(end.seconds)), 3),
-                Cell::figure(
-                    &of(&|end| Figure::decimal(rate(end.bytes, end.seconds) / 1e6)),
-                    1,
-                ),
+                Cell::figure(&of(&|end| Figure::decimal(rate(end.bytes, end.seconds) / 1e6)), 1),
             ]);
         }
     }
-    let titles = [
-        ("Side", Left),
-        ("bytes", Right),
-        ("s", Right),
-        ("Mbit/s", Right),
-    ];
+    let titles = [("Side", Left), ("bytes", Right), ("s", Right), ("Mbit/s", Right)];
     page.fitted(&titles, rows);
 }
 
@@ -106,41 +86,17 @@ fn streams(page: &mut Sections, info: &NetworkInfo) {
     page.heading("Streams");
     let why = "not of this side or protocol";
     let rows = ends(info).map(|(stream, end)| {
-        let at = if end.is_sender == stream.is_sent_here {
-            "here"
-        } else {
-            "there"
-        };
+        let at = if end.is_sender == stream.is_sent_here { "here" } else { "there" };
         let does = if end.is_sender { "sends" } else { "receives" };
         vec![
             Cell::from(stream.id.to_string()),
             format!("{at} {does}").into(),
             Cell::figure(&Figure::decimal(rate(end.bytes, end.seconds) / 1e6), 1),
             Cell::figure(&known(end.retransmits, Figure::Count, why), 0),
-            Cell::figure(
-                &known(
-                    end.cwnd_max_bytes,
-                    |b| Figure::decimal(b as f64 / 1024.0),
-                    why,
-                ),
-                0,
-            ),
-            Cell::figure(
-                &known(end.rtt_us, |rtt| Figure::decimal(rtt[1] as f64 / 1e3), why),
-                3,
-            ),
-            Cell::figure(
-                &known(end.min_rtt_us, |us| Figure::decimal(us as f64 / 1e3), why),
-                3,
-            ),
-            Cell::figure(
-                &known(
-                    end.cpu_s,
-                    |s| Figure::decimal(100.0 * s).per(end.seconds, why),
-                    OF_OTHERS,
-                ),
-                1,
-            ),
+            Cell::figure(&known(end.cwnd_max_bytes, |b| Figure::decimal(b as f64 / 1024.0), why), 0),
+            Cell::figure(&known(end.rtt_us, |rtt| Figure::decimal(rtt[1] as f64 / 1e3), why), 3),
+            Cell::figure(&known(end.min_rtt_us, |us| Figure::decimal(us as f64 / 1e3), why), 3),
+            Cell::figure(&known(end.cpu_s, |s| Figure::decimal(100.0 * s).per(end.seconds, why), OF_OTHERS), 1),
         ]
     });
     let titles = [
@@ -157,9 +113,8 @@ fn streams(page: &mut Sections, info: &NetworkInfo) {
 }
 
 fn held(page: &mut Sections, info: &NetworkInfo) {
-    let busy: Vec<(&StreamInfo, &StreamEnd)> = ends(info)
-        .filter(|(_, end)| end.busy_us.is_some_and(|us| us > 0))
-        .collect();
+    let busy: Vec<(&StreamInfo, &StreamEnd)> =
+        ends(info).filter(|(_, end)| end.busy_us.is_some_and(|us| us > 0)).collect();
     if busy.is_empty() {
         return;
     }
@@ -171,13 +126,7 @@ fn held(page: &mut Sections, info: &NetworkInfo) {
     );
     let rows = busy.iter().map(|(stream, end)| {
         let busy = end.busy_us.unwrap_or(0) as f64;
-        let share = |us: Option<u64>| {
-            known(
-                us,
-                |us| Figure::decimal(100.0 * us as f64 / busy),
-                OF_OTHERS,
-            )
-        };
+        let share = |us: Option<u64>| known(us, |us| Figure::decimal(100.0 * us as f64 / busy), OF_OTHERS);
         vec![
             Cell::from(stream.id.to_string()),
             Cell::figure(&Figure::decimal(busy / 1e6), 3),
@@ -210,39 +159,19 @@ fn intervals(page: &mut Sections, info: &NetworkInfo) {
                 "{:.2}-{:.2}{}",
                 interval.start_s,
                 interval.end_s,
-                if interval.is_omitted {
-                    " (left out)"
-                } else {
-                    ""
-                }
+                if interval.is_omitted { " (left out)" } else { "" }
             ))],
         );
         for way in [true, false] {
             let is_there = info.way(way).next().is_some();
             let bits = rate(interval.bytes(info.way(way)), interval.seconds()) / 1e6;
-            cells.push(Cell::figure(
-                &known(is_there.then_some(bits), Figure::decimal, why),
-                1,
-            ));
+            cells.push(Cell::figure(&known(is_there.then_some(bits), Figure::decimal, why), 1));
         }
-        cells.push(Cell::figure(
-            &known(retransmits(info, interval), Figure::Count, why),
-            0,
-        ));
-        let cwnd = first
-            .and_then(|s| s.cwnd_bytes)
-            .filter(|_| info.way(true).next().is_some());
-        cells.push(Cell::figure(
-            &known(cwnd, |b| Figure::decimal(b as f64 / 1024.0), why),
-            0,
-        ));
-        let rtt = first
-            .and_then(|s| s.rtt_us)
-            .filter(|_| info.way(true).next().is_some());
-        cells.push(Cell::figure(
-            &known(rtt, |us| Figure::decimal(us as f64 / 1e3), why),
-            3,
-        ));
+        cells.push(Cell::figure(&known(retransmits(info, interval), Figure::Count, why), 0));
+        let cwnd = first.and_then(|s| s.cwnd_bytes).filter(|_| info.way(true).next().is_some());
+        cells.push(Cell::figure(&known(cwnd, |b| Figure::decimal(b as f64 / 1024.0), why), 0));
+        let rtt = first.and_then(|s| s.rtt_us).filter(|_| info.way(true).next().is_some());
+        cells.push(Cell::figure(&known(rtt, |us| Figure::decimal(us as f64 / 1e3), why), 3));
         cells
     });
     let titles = [
@@ -261,12 +190,9 @@ fn intervals(page: &mut Sections, info: &NetworkInfo) {
 
 /// Of the streams that this side sends.
 fn retransmits(info: &NetworkInfo, interval: &IntervalInfo) -> Option<u64> {
-    let streams = info
-        .way(true)
-        .filter_map(|(at, _)| interval.streams.get(at));
+    let streams = info.way(true).filter_map(|(at, _)| interval.streams.get(at));
     let all: Option<Vec<u64>> = streams.map(|stream| stream.retransmits).collect();
-    all.filter(|all| !all.is_empty())
-        .map(|all| all.iter().sum())
+    all.filter(|all| !all.is_empty()).map(|all| all.iter().sum())
 }
 
 fn udp(page: &mut Sections, info: &NetworkInfo) {
@@ -278,9 +204,7 @@ fn udp(page: &mut Sections, info: &NetworkInfo) {
     let rows = info.streams.iter().filter_map(|stream| {
         let got = stream.received.as_ref()?;
         let sent = stream.sent.as_ref().and_then(|sent| sent.datagrams_in_all);
-        let lost = sent
-            .zip(got.unique)
-            .map(|(sent, unique)| sent.saturating_sub(unique));
+        let lost = sent.zip(got.unique).map(|(sent, unique)| sent.saturating_sub(unique));
         Some(vec![
             Cell::from(stream.id.to_string()),
             Cell::figure(&known(sent, Figure::Count, OF_OTHERS), 0),
@@ -303,10 +227,7 @@ fn udp(page: &mut Sections, info: &NetworkInfo) {
         ("jitter ms", Right),
     ];
     page.fitted(&titles, rows.collect());
-    for (host, native) in [
-        ("This host", &info.native_local),
-        ("The other host", &info.native_remote),
-    ] {
+    for (host, native) in [("This host", &info.native_local), ("The other host", &info.native_remote)] {
         if let Some(udp) = native.as_ref().and_then(|native: &Native| native.udp) {
             page.line(&format!(
                 "{host} dropped {} datagrams on arrival ({} for want of room in a socket), {} on sending; all programs.",
@@ -317,48 +238,24 @@ fn udp(page: &mut Sections, info: &NetworkInfo) {
 }
 
 fn facts(info: &NetworkInfo) -> Vec<Fact> {
-    let fact = |name: &str, value: String| Fact {
-        name: name.to_owned(),
-        value,
-    };
+    let fact = |name: &str, value: String| Fact { name: name.to_owned(), value };
     let or = |value: u64, otherwise: &str, unit: &str| match value {
         0 => otherwise.to_owned(),
         value => format!("{value}{unit}"),
     };
     let of = |text: &str| {
-        if text.is_empty() {
-            "not known".to_owned()
-        } else {
-            text.to_owned()
-        }
+        if text.is_empty() { "not known".to_owned() } else { text.to_owned() }
     };
     let version = |native: &Option<Native>| {
-        native
-            .as_ref()
-            .map_or_else(|| "no assay".to_owned(), |native| native.version.clone())
+        native.as_ref().map_or_else(|| "no assay".to_owned(), |native| native.version.clone())
     };
     vec![
         fact("Block", format!("{} bytes", info.block_bytes)),
         fact("Left out at the begin", format!("{} s", info.omit_s)),
-        fact(
-            "Rate asked for",
-            or(info.rate_bits_per_s, "none", " bit/s a stream"),
-        ),
-        fact(
-            "Buffers asked for",
-            or(info.window_bytes, "the kernel's own", " bytes"),
-        ),
-        fact(
-            "Buffers granted",
-            format!(
-                "{} / {} bytes",
-                info.send_buffer_bytes, info.receive_buffer_bytes
-            ),
-        ),
-        fact(
-            "TCP segment",
-            or(info.max_segment_bytes, "not known", " bytes"),
-        ),
+        fact("Rate asked for", or(info.rate_bits_per_s, "none", " bit/s a stream")),
+        fact("Buffers asked for", or(info.window_bytes, "the kernel's own", " bytes")),
+        fact("Buffers granted", format!("{} / {} bytes", info.send_buffer_bytes, info.receive_buffer_bytes)),
+        fact("TCP segment", or(info.max_segment_bytes, "not known", " bytes")),
         fact("Congestion control here", of(&info.congestion_local)),
         fact("Congestion control there", of(&info.congestion_remote)),
         fact("Version here", version(&info.native_local)),

@@ -7,13 +7,8 @@ use assay_measure::record::{Figure, Record};
 
 /// Five seconds of one stream that this host sends at 1 Gbit/s.
 fn sent(change: impl FnOnce(&mut NetworkInfo, &mut StreamEnd, &mut StreamEnd)) -> NetworkInfo {
-    let end = |is_sender: bool| StreamEnd {
-        is_sender,
-        id: 1,
-        bytes: 625_000_000,
-        seconds: 5.0,
-        ..StreamEnd::default()
-    };
+    let end =
+        |is_sender: bool| StreamEnd { is_sender, id: 1, bytes: 625_000_000, seconds: 5.0, ..StreamEnd::default() };
     let (mut from, mut to) = (end(true), end(false));
     from.retransmits = Some(0);
     from.busy_us = Some(5_000_000);
@@ -25,30 +20,19 @@ fn sent(change: impl FnOnce(&mut NetworkInfo, &mut StreamEnd, &mut StreamEnd)) -
         max_segment_bytes: 1448,
         elapsed_s: 5.0,
         time_s: 5,
-        cpu_local: CpuPct {
-            total: 20.0,
-            ..CpuPct::default()
-        },
+        cpu_local: CpuPct { total: 20.0, ..CpuPct::default() },
         ..NetworkInfo::default()
     };
     let interval = |second: u32| IntervalInfo {
         start_s: f64::from(second),
         end_s: f64::from(second + 1),
-        streams: vec![IntervalStream {
-            bytes: 125_000_000,
-            ..IntervalStream::default()
-        }],
+        streams: vec![IntervalStream { bytes: 125_000_000, ..IntervalStream::default() }],
         ..IntervalInfo::default()
     };
     info.intervals = (0..5).map(interval).collect();
     change(&mut info, &mut from, &mut to);
-    info.streams = vec![StreamInfo {
-        id: 1,
-        is_sent_here: true,
-        sent: Some(from),
-        received: Some(to),
-        ..StreamInfo::default()
-    }];
+    info.streams =
+        vec![StreamInfo { id: 1, is_sent_here: true, sent: Some(from), received: Some(to), ..StreamInfo::default() }];
     info
 }
 
@@ -60,10 +44,7 @@ fn limit_of(info: &NetworkInfo) -> (String, String) {
 #[test]
 fn nothing_that_shows_leaves_the_link_and_no_stream_nothing() {
     let (what, evidence) = limit_of(&sent(|_, _, _| {}));
-    assert!(
-        evidence.contains("the link, or a cap"),
-        "{what}: {evidence}"
-    );
+    assert!(evidence.contains("the link, or a cap"), "{what}: {evidence}");
     let (_, evidence) = limit_of(&NetworkInfo::default());
     assert!(evidence.contains("nothing was measured"), "{evidence}");
 }
@@ -71,11 +52,7 @@ fn nothing_that_shows_leaves_the_link_and_no_stream_nothing() {
 #[test]
 fn a_full_cpu_is_named_with_its_end() {
     let busy = |cpu_s| Native {
-        streams: vec![StreamEnd {
-            cpu_s: Some(cpu_s),
-            seconds: 5.0,
-            ..StreamEnd::default()
-        }],
+        streams: vec![StreamEnd { cpu_s: Some(cpu_s), seconds: 5.0, ..StreamEnd::default() }],
         ..Native::default()
     };
     let here = sent(|info, _, _| info.native_local = Some(busy(4.9)));
@@ -87,10 +64,7 @@ fn a_full_cpu_is_named_with_its_end() {
     assert_eq!(limit_of(&there).0, "one CPU of the other host, receiving");
     // An iperf3 there tells one figure of all its threads.
     let stock = sent(|info, _, _| {
-        info.cpu_remote = Some(CpuPct {
-            total: 99.0,
-            ..CpuPct::default()
-        });
+        info.cpu_remote = Some(CpuPct { total: 99.0, ..CpuPct::default() });
     });
     assert_eq!(limit_of(&stock).0, "one CPU of the other host, receiving");
 }
@@ -104,10 +78,7 @@ fn a_window_and_a_buffer_are_told_by_the_kernels_clocks() {
     });
     let (what, evidence) = limit_of(&window);
     assert_eq!(what, "the receive window of the other host");
-    assert!(
-        evidence.contains("90 % of the time: --window is too small"),
-        "{evidence}"
-    );
+    assert!(evidence.contains("90 % of the time: --window is too small"), "{evidence}");
     // 1 Gbit/s over 1 ms.
     assert!(evidence.contains("needs 122 KiB"), "{evidence}");
     let buffer = sent(|_, from, _| from.sndbuf_limited_us = Some(2_500_000));
@@ -124,10 +95,7 @@ fn loss_and_a_queue_before_a_flat_rate_are_told_apart() {
     });
     let (what, evidence) = limit_of(&lossy);
     assert!(what.starts_with("lost segments"), "{what}");
-    assert!(
-        evidence.starts_with("400 segments (0.09 % of the bytes)"),
-        "{evidence}"
-    );
+    assert!(evidence.starts_with("400 segments (0.09 % of the bytes)"), "{evidence}");
     let queue = |from: &mut StreamEnd| from.rtt_us = Some([1000, 40_000, 45_000]);
     let shaped = sent(|_, from, _| queue(from));
     assert_eq!(limit_of(&shaped).0, "the link, or a shaper before it");
@@ -179,20 +147,14 @@ fn datagrams_are_lost_on_the_way_or_at_the_receivers_socket() {
             from.datagrams_in_all = Some(10_000);
             to.unique_in_all = Some(9000);
             info.native_remote = dropped.map(|receive_buffer| Native {
-                udp: Some(UdpErrors {
-                    receive_buffer,
-                    ..UdpErrors::default()
-                }),
+                udp: Some(UdpErrors { receive_buffer, ..UdpErrors::default() }),
                 ..Native::default()
             });
         })
     };
     let (what, evidence) = limit_of(&lost(Some(990)));
     assert_eq!(what, "the receiver's socket buffer");
-    assert!(
-        evidence.starts_with("1000 of 10000 datagrams (10.00 %)"),
-        "{evidence}"
-    );
+    assert!(evidence.starts_with("1000 of 10000 datagrams (10.00 %)"), "{evidence}");
     assert_eq!(limit_of(&lost(Some(3))).0, "the way, which loses datagrams");
     assert_eq!(limit_of(&lost(None)).0, "datagrams are lost");
 }
@@ -206,17 +168,11 @@ fn warnings_name_what_changes_the_figures() {
         info.elapsed_s = 2.0;
         info.congestion_local = "cubic".to_owned();
         info.congestion_remote = "bbr".to_owned();
-        info.native_remote = Some(Native {
-            steal_pct: Some(12.5),
-            ..Native::default()
-        });
+        info.native_remote = Some(Native { steal_pct: Some(12.5), ..Native::default() });
     }));
-    for part in [
-        "never left it",
-        "shorter than 5 s",
-        "cubic here and bbr there",
-        "12.5 % of the CPU time of the other host",
-    ] {
+    for part in
+        ["never left it", "shorter than 5 s", "cubic here and bbr there", "12.5 % of the CPU time of the other host"]
+    {
         assert!(told.contains(part), "{part}: {told}");
     }
 }
@@ -225,10 +181,7 @@ fn warnings_name_what_changes_the_figures() {
 fn the_other_end_on_this_host_is_none_of_the_others_who_take_its_cpus() {
     let mut info = NetworkInfo {
         elapsed_s: 4.0,
-        cpu_remote: Some(CpuPct {
-            total: 50.0,
-            ..CpuPct::default()
-        }),
+        cpu_remote: Some(CpuPct { total: 50.0, ..CpuPct::default() }),
         ..NetworkInfo::default()
     };
     for (is_loopback, cpu_s) in [(false, 1.0), (true, 3.0)] {

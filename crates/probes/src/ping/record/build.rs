@@ -21,31 +21,20 @@ pub(in crate::ping) fn build(run: &RunData, readings: &PingReadings) -> Record {
     let mut run = run.clone();
     run.sessions = 1;
     if readings.tally.is_stopped {
-        run.verdict = Verdict::Incomplete(format!(
-            "stopped on request after {} requests",
-            info.sent_count
-        ));
+        run.verdict = Verdict::Incomplete(format!("stopped on request after {} requests", info.sent_count));
     }
     if info.received_count == 0 {
-        run.verdict = Verdict::Invalid(vec![format!(
-            "none of {} requests was answered",
-            info.sent_count
-        )]);
+        run.verdict = Verdict::Invalid(vec![format!("none of {} requests was answered", info.sent_count)]);
     }
     if !info.failed.is_empty() {
         run.verdict = Verdict::Invalid(vec![info.failed.clone()]);
     }
-    let at = |at_ns: u64, host: &HostReading| Snapshot {
-        at_ns,
-        host: host.clone(),
-        ..Snapshot::default()
-    };
+    let at = |at_ns: u64, host: &HostReading| Snapshot { at_ns, host: host.clone(), ..Snapshot::default() };
     if let Some(failed) = info.loaded.as_ref().map(|loaded| &loaded.failed)
         && !failed.is_empty()
         && info.failed.is_empty()
     {
-        let reason =
-            format!("the stream of --load failed, so nothing was measured beside it: {failed}");
+        let reason = format!("the stream of --load failed, so nothing was measured beside it: {failed}");
         run.verdict = Verdict::Invalid(vec![reason]);
     }
     run.begin = at(0, &readings.host_before);
@@ -70,18 +59,12 @@ fn info(readings: &PingReadings) -> PingInfo {
     let above = |ms: u64| {
         let slow = tally.service.sparse().into_iter();
         let from = assay_measure::histogram::slot_of(ms * 1_000_000);
-        slow.filter(|(slot, _)| *slot as usize >= from)
-            .map(|(_, count)| count)
-            .sum()
+        slow.filter(|(slot, _)| *slot as usize >= from).map(|(_, count)| count).sum()
     };
     PingInfo {
         host: ask.host.clone(),
         address: to.ip().to_string(),
-        port: if readings.method.starts_with("icmp") {
-            0
-        } else {
-            ask.port
-        },
+        port: if readings.method.starts_with("icmp") { 0 } else { ask.port },
         method: readings.method.to_owned(),
         holds: readings.holds.to_owned(),
         why_not: readings.why_not.clone(),
@@ -100,23 +83,15 @@ fn info(readings: &PingReadings) -> PingInfo {
         response: Latency::of(&tally.response),
         server: Latency::of(&tally.server),
         network: Latency::of(&tally.network),
-        ping_avg_us: tally
-            .avg_us()
-            .map_or_else(|| Figure::na("nothing counted"), Figure::Count),
-        ping_mdev_us: tally
-            .mdev_us()
-            .map_or_else(|| Figure::na("nothing counted"), Figure::decimal),
+        ping_avg_us: tally.avg_us().map_or_else(|| Figure::na("nothing counted"), Figure::Count),
+        ping_mdev_us: tally.mdev_us().map_or_else(|| Figure::na("nothing counted"), Figure::decimal),
         p9999_us: percentile_us(&tally.service, 0.9999),
         response_p9999_us: percentile_us(&tally.response, 0.9999),
         above_ms: [above(1), above(10), above(100)],
         late_p99_us: percentile_us(&tally.late, 0.99),
         worst: tally.worst.iter().map(worst).collect(),
         replies: (tally.lines.iter())
-            .map(|line| ReplyRow {
-                seq: line.seq,
-                ttl: line.ttl,
-                us: us(line.service_ns),
-            })
+            .map(|line| ReplyRow { seq: line.seq, ttl: line.ttl, us: us(line.service_ns) })
             .collect(),
         seconds: tally.seconds.iter().map(second).collect(),
         retransmits_count: tally.retransmits,
@@ -146,9 +121,7 @@ fn loaded(of: &Loaded) -> LoadedInfo {
         lost_count: of.tally.lost,
         service: Latency::of(&of.tally.service),
         response: Latency::of(&of.tally.response),
-        stream_bits_per_s: arrived
-            .or_else(|| rate("sender"))
-            .unwrap_or_else(|| Figure::na("there was no stream")),
+        stream_bits_per_s: arrived.or_else(|| rate("sender")).unwrap_or_else(|| Figure::na("there was no stream")),
         failed: stream.err().map(ToString::to_string).unwrap_or_default(),
     }
 }
@@ -191,9 +164,7 @@ fn second(of: &crate::ping::measure::Second) -> SecondRow {
 
 fn series(info: &PingInfo) -> Series {
     let rows = &info.seconds;
-    let known = |value: Option<f64>| {
-        value.map_or_else(|| Figure::na("no reply in this second"), Figure::decimal)
-    };
+    let known = |value: Option<f64>| value.map_or_else(|| Figure::na("no reply in this second"), Figure::decimal);
     let mut series = Series {
         step_s: Figure::decimal(1.0),
         t_s: (1..=rows.len()).map(|at| at as f64).collect(),
@@ -201,9 +172,7 @@ fn series(info: &PingInfo) -> Series {
         ..Series::default()
     };
     let mut put = |name: &str, of: &dyn Fn(&SecondRow) -> Figure| {
-        series
-            .metrics
-            .insert(name.to_owned(), rows.iter().map(of).collect());
+        series.metrics.insert(name.to_owned(), rows.iter().map(of).collect());
     };
     put("rtt_p50_us", &|row| known(row.p50_us));
     put("rtt_max_us", &|row| known(row.max_us));
@@ -223,8 +192,7 @@ fn steadiness(record: &mut Record, info: &PingInfo) {
     let middle = mean(&middles);
     of.variation_ratio = Figure::decimal(stddev(&middles)).per(middle, "nothing was answered");
     let last = mean(&middles[middles.len() - quarter..]);
-    of.last_over_first_ratio =
-        Figure::decimal(last).per(mean(&middles[..quarter]), "nothing was answered");
+    of.last_over_first_ratio = Figure::decimal(last).per(mean(&middles[..quarter]), "nothing was answered");
 }
 
 fn integrity(info: &PingInfo) -> Vec<Identity> {
@@ -246,21 +214,12 @@ fn integrity(info: &PingInfo) -> Vec<Identity> {
             of_load(|loaded| loaded.sent_count),
             of_load(|loaded| loaded.service.hist_ns.count() + loaded.lost_count),
         ),
-        Rule::exact("P1", whole, "sent = answered + lost").compare(
-            count(info.sent_count),
-            count(info.received_count + info.lost_count),
-        ),
-        Rule::exact("P2", whole, "times counted = answered").compare(
-            count(info.service.hist_ns.count()),
-            count(info.received_count),
-        ),
-        Rule::within(
-            "P3",
-            whole,
-            "time in the server + network = round trip",
-            1e3,
-        )
-        .compare(echo(Ok(both)), echo(sums(&info.service))),
+        Rule::exact("P1", whole, "sent = answered + lost")
+            .compare(count(info.sent_count), count(info.received_count + info.lost_count)),
+        Rule::exact("P2", whole, "times counted = answered")
+            .compare(count(info.service.hist_ns.count()), count(info.received_count)),
+        Rule::within("P3", whole, "time in the server + network = round trip", 1e3)
+            .compare(echo(Ok(both)), echo(sums(&info.service))),
         Rule::within("P4", whole, "round trip <= time since it was due", 0.0)
             .at_most()
             .compare(sums(&info.service), sums(&info.response)),

@@ -21,21 +21,12 @@ fn over_time(info: &PingInfo) -> Drawn {
         rows: Rows::Numbers((1..=info.seconds.len()).map(|at| at as f64).collect()),
         ..Chart::default()
     };
-    let of = |get: fn(&SecondRow) -> Option<f64>| {
-        info.seconds
-            .iter()
-            .map(|row| get(row).filter(|us| *us > 0.0))
-            .collect()
-    };
+    let of =
+        |get: fn(&SecondRow) -> Option<f64>| info.seconds.iter().map(|row| get(row).filter(|us| *us > 0.0)).collect();
     chart.traces = vec![
         Trace::new("median", Stroke::Line, BLUE, of(|row| row.p50_us)),
         Trace::new("slowest", Stroke::Line, ORANGE, of(|row| row.max_us)),
-        Trace::new(
-            "slowest since due",
-            Stroke::Dotted,
-            nth(2),
-            of(|row| row.response_max_us),
-        ),
+        Trace::new("slowest since due", Stroke::Dotted, nth(2), of(|row| row.response_max_us)),
     ];
     Drawn::or(chart, "no second had a reply")
 }
@@ -45,8 +36,7 @@ fn above(info: &PingInfo) -> Drawn {
     let mut chart = Chart {
         id: "c-rtt-above".to_owned(),
         title: "Share of requests that took longer".to_owned(),
-        note: "Both axes are logarithmic: a long tail is a line that goes on to the right."
-            .to_owned(),
+        note: "Both axes are logarithmic: a long tail is a line that goes on to the right.".to_owned(),
         x: Axis::log("time", "us"),
         y: Axis::log("requests above it", "%"),
         ..Chart::default()
@@ -63,10 +53,7 @@ fn above(info: &PingInfo) -> Drawn {
         }
         Trace::new(name, Stroke::Joined, color, y).at(x)
     };
-    chart.traces = vec![
-        trace("round trip", BLUE, &info.service),
-        trace("since due", ORANGE, &info.response),
-    ];
+    chart.traces = vec![trace("round trip", BLUE, &info.service), trace("since due", ORANGE, &info.response)];
     if let Some(loaded) = &info.loaded {
         let more = trace("round trip, loaded", nth(2), &loaded.service);
         chart.traces.push(more);
@@ -84,10 +71,7 @@ mod tests {
         let mut histogram = Histogram::new();
         histogram.record_n(24_700, 1000);
         histogram.record(3_423_000);
-        let info = PingInfo {
-            service: Latency::of(&histogram),
-            ..PingInfo::default()
-        };
+        let info = PingInfo { service: Latency::of(&histogram), ..PingInfo::default() };
         let Drawn::Chart(chart) = above(&info) else {
             panic!("no chart");
         };

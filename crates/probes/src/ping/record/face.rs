@@ -34,14 +34,9 @@ fn percent(lost: u64, sent: u64) -> String {
 /// The text.
 pub(super) fn text(info: &PingInfo) -> String {
     let with = info.size_bytes + HEADERS;
-    let mut lines = vec![format!(
-        "PING {} ({}) {}({with}) bytes of data.",
-        info.host, info.address, info.size_bytes
-    )];
+    let mut lines = vec![format!("PING {} ({}) {}({with}) bytes of data.", info.host, info.address, info.size_bytes)];
     for reply in &info.replies {
-        let ttl = reply
-            .ttl
-            .map_or_else(String::new, |ttl| format!("ttl={ttl} "));
+        let ttl = reply.ttl.map_or_else(String::new, |ttl| format!("ttl={ttl} "));
         lines.push(format!(
             "{} bytes from {}: icmp_seq={} {ttl}time={} ms",
             info.size_bytes + 8,
@@ -103,20 +98,10 @@ mod tests {
 
     #[test]
     fn times_have_the_decimals_of_ping() {
-        for (us, wanted) in [
-            (78.0, "0.078"),
-            (1234.0, "1.23"),
-            (12_345.0, "12.3"),
-            (123_456.0, "123"),
-        ] {
+        for (us, wanted) in [(78.0, "0.078"), (1234.0, "1.23"), (12_345.0, "12.3"), (123_456.0, "123")] {
             assert_eq!(ms(us), wanted);
         }
-        for (lost, sent, wanted) in [
-            (0, 5, "0"),
-            (1, 3, "33.3333"),
-            (5, 5, "100"),
-            (1, 200, "0.5"),
-        ] {
+        for (lost, sent, wanted) in [(0, 5, "0"), (1, 3, "33.3333"), (5, 5, "100"), (1, 200, "0.5")] {
             assert_eq!(percent(lost, sent), wanted);
         }
     }

@@ -24,14 +24,8 @@ pub(super) fn method(info: &PingInfo) -> String {
 }
 
 fn told(latency: &Latency) -> Vec<Told> {
-    let all = [
-        (&latency.p50_us, "us median"),
-        (&latency.p99_us, "us p99"),
-        (&latency.max_us, "us at most"),
-    ];
-    all.into_iter()
-        .map(|(figure, unit)| Told::new(figure, unit))
-        .collect()
+    let all = [(&latency.p50_us, "us median"), (&latency.p99_us, "us p99"), (&latency.max_us, "us at most")];
+    all.into_iter().map(|(figure, unit)| Told::new(figure, unit)).collect()
 }
 
 /// The headline.
@@ -39,10 +33,7 @@ pub(super) fn of(record: &Record, info: &PingInfo) -> Headline {
     let none = "n/a (no request was answered)";
     let pace = match info.rate_per_s {
         0.0 => "each when the one before was answered".to_owned(),
-        rate => format!(
-            "{} per second on schedule",
-            fixed(rate, if rate < 10.0 { 1 } else { 0 })
-        ),
+        rate => format!("{} per second on schedule", fixed(rate, if rate < 10.0 { 1 } else { 0 })),
     };
     let mut rows = vec![Line::of("Round trip", told(&info.service), none)];
     rows.push(Line::of("Since due", told(&info.response), none));
@@ -60,21 +51,10 @@ pub(super) fn of(record: &Record, info: &PingInfo) -> Headline {
             number(&info.ping_mdev_us, 0)
         ),
     ));
-    rows.push(words(
-        "Lost",
-        format!(
-            "{} of {} ({} %)",
-            info.lost_count,
-            info.sent_count,
-            number(&info.lost_pct(), 3)
-        ),
-    ));
+    rows.push(words("Lost", format!("{} of {} ({} %)", info.lost_count, info.sent_count, number(&info.lost_pct(), 3))));
     rows.push(words(
         "Slow",
-        format!(
-            "{} above 1 ms, {} above 10 ms, {} above 100 ms",
-            info.above_ms[0], info.above_ms[1], info.above_ms[2]
-        ),
+        format!("{} above 1 ms, {} above 10 ms, {} above 100 ms", info.above_ms[0], info.above_ms[1], info.above_ms[2]),
     ));
     Headline {
         tested: format!(
@@ -97,24 +77,14 @@ pub(super) fn of(record: &Record, info: &PingInfo) -> Headline {
 fn under_load(info: &PingInfo, loaded: &LoadedInfo) -> Line {
     let mut told = told(&loaded.service);
     if let Some(bits_per_s) = loaded.stream_bits_per_s.value() {
-        told.push(Told::new(
-            &Figure::decimal(bits_per_s / 1e6),
-            "Mbit/s beside it",
-        ));
+        told.push(Told::new(&Figure::decimal(bits_per_s / 1e6), "Mbit/s beside it"));
     }
     let without_us = info.service.p50_us.value().unwrap_or_default();
-    let times = loaded
-        .service
-        .p50_us
-        .per(without_us, "no median without it");
+    let times = loaded.service.p50_us.per(without_us, "no median without it");
     if times.value().is_some() {
         told.push(Told::new(&times, "times the median without"));
     }
-    Line::of(
-        "Under load",
-        told,
-        "n/a (no request was answered beside the stream)",
-    )
+    Line::of("Under load", told, "n/a (no request was answered beside the stream)")
 }
 
 /// Whose time a round trip is.
@@ -148,8 +118,7 @@ fn limit(record: &Record, info: &PingInfo) -> Limit {
 
 fn steadiness(record: &Record, info: &PingInfo) -> String {
     let of = &record.checks.steadiness;
-    let (Some(cv), Some(trend)) = (of.variation_ratio.value(), of.last_over_first_ratio.value())
-    else {
+    let (Some(cv), Some(trend)) = (of.variation_ratio.value(), of.last_over_first_ratio.value()) else {
         return "n/a (fewer than three seconds with replies)".to_owned();
     };
     let told = format!(
@@ -190,9 +159,6 @@ fn next(record: &Record, info: &PingInfo) -> Vec<Next> {
             "beside a stream to `assay net server` there: what a backup does to a commit",
         ));
     }
-    all.push(Next::new(
-        beside(record, "net", &info.host, &[]),
-        "measures how much the way carries",
-    ));
+    all.push(Next::new(beside(record, "net", &info.host, &[]), "measures how much the way carries"));
     all
 }

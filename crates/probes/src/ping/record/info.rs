@@ -111,7 +111,6 @@ pub(crate) struct SecondRow {
 
 impl PingInfo {
     pub(crate) fn lost_pct(&self) -> Figure {
-        Figure::decimal(100.0 * self.lost_count as f64)
-            .per(self.sent_count as f64, "nothing was sent")
+        Figure::decimal(100.0 * self.lost_count as f64).per(self.sent_count as f64, "nothing was sent")
     }
 }

@@ -6,20 +6,11 @@ use assay_measure::record::{Figure, Latency, Metric};
 
 fn metric(group: Group, key: &str, name: &str, value: Figure) -> Metric {
     let (unit, better) = of_key(key);
-    Metric {
-        layer: "network".to_owned(),
-        ..plain(group, key, name, unit, better, value)
-    }
+    Metric { layer: "network".to_owned(), ..plain(group, key, name, unit, better, value) }
 }
 
 /// The percentiles of a distribution under a stem.
-fn percentiles(
-    group: Group,
-    stem: &str,
-    name: &str,
-    of: &Latency,
-    p9999: Option<&Figure>,
-) -> Vec<Metric> {
+fn percentiles(group: Group, stem: &str, name: &str, of: &Latency, p9999: Option<&Figure>) -> Vec<Metric> {
     let mut all: Vec<Metric> = [
         ("avg", &of.avg_us),
         ("min", &of.min_us),
@@ -30,23 +21,9 @@ fn percentiles(
         ("max", &of.max_us),
     ]
     .into_iter()
-    .map(|(suffix, figure)| {
-        lower(
-            group,
-            &format!("{stem}_us_{suffix}"),
-            &format!("{name} {suffix}"),
-            figure,
-        )
-    })
+    .map(|(suffix, figure)| lower(group, &format!("{stem}_us_{suffix}"), &format!("{name} {suffix}"), figure))
     .collect();
-    all.extend(p9999.map(|figure| {
-        lower(
-            group,
-            &format!("{stem}_us_p9999"),
-            &format!("{name} p9999"),
-            figure,
-        )
-    }));
+    all.extend(p9999.map(|figure| lower(group, &format!("{stem}_us_p9999"), &format!("{name} p9999"), figure)));
     all
 }
 
@@ -55,41 +32,16 @@ fn counts(info: &PingInfo) -> Vec<Metric> {
     let mut all = vec![metric(Group::Operation, "rtt_per_s", "replies", per_s)];
     for (key, name, count) in [
         ("packets_sent_count", "requests sent", info.sent_count),
-        (
-            "packets_received_count",
-            "requests answered",
-            info.received_count,
-        ),
+        ("packets_received_count", "requests answered", info.received_count),
         ("packets_lost_count", "requests lost", info.lost_count),
-        (
-            "packets_duplicate_count",
-            "replies too late or twice",
-            info.strays_count,
-        ),
-        (
-            "rtt_above_1ms_count",
-            "round trips above 1 ms",
-            info.above_ms[0],
-        ),
-        (
-            "rtt_above_10ms_count",
-            "round trips above 10 ms",
-            info.above_ms[1],
-        ),
-        (
-            "rtt_above_100ms_count",
-            "round trips above 100 ms",
-            info.above_ms[2],
-        ),
+        ("packets_duplicate_count", "replies too late or twice", info.strays_count),
+        ("rtt_above_1ms_count", "round trips above 1 ms", info.above_ms[0]),
+        ("rtt_above_10ms_count", "round trips above 10 ms", info.above_ms[1]),
+        ("rtt_above_100ms_count", "round trips above 100 ms", info.above_ms[2]),
     ] {
         all.push(metric(Group::Imported, key, name, Figure::Count(count)));
     }
-    all.push(lower(
-        Group::Imported,
-        "rtt_us_mdev",
-        "mdev, as ping computes it",
-        &info.ping_mdev_us,
-    ));
+    all.push(lower(Group::Imported, "rtt_us_mdev", "mdev, as ping computes it", &info.ping_mdev_us));
     all
 }
 
@@ -97,38 +49,14 @@ fn counts(info: &PingInfo) -> Vec<Metric> {
 fn loaded(of: &LoadedInfo) -> Vec<Metric> {
     let group = Group::Operation;
     let mut all = percentiles(group, "rtt", "round trip", &of.service, None);
-    all.extend(percentiles(
-        group,
-        "rtt_response",
-        "since due",
-        &of.response,
-        None,
-    ));
+    all.extend(percentiles(group, "rtt_response", "since due", &of.response, None));
     let count = |count| Figure::Count(count);
     all.extend([
-        metric(
-            group,
-            "tcp_throughput_bits_per_s_mean",
-            "the stream",
-            of.stream_bits_per_s.clone(),
-        ),
-        metric(
-            Group::Imported,
-            "packets_sent_count",
-            "requests sent",
-            count(of.sent_count),
-        ),
-        metric(
-            Group::Imported,
-            "packets_lost_count",
-            "requests lost",
-            count(of.lost_count),
-        ),
+        metric(group, "tcp_throughput_bits_per_s_mean", "the stream", of.stream_bits_per_s.clone()),
+        metric(Group::Imported, "packets_sent_count", "requests sent", count(of.sent_count)),
+        metric(Group::Imported, "packets_lost_count", "requests lost", count(of.lost_count)),
     ]);
-    let scoped = |metric: Metric| Metric {
-        scope: "loaded".to_owned(),
-        ..metric
-    };
+    let scoped = |metric: Metric| Metric { scope: "loaded".to_owned(), ..metric };
     all.into_iter().map(scoped).collect()
 }
 
@@ -138,49 +66,18 @@ pub(super) fn all(info: &PingInfo) -> Vec<Metric> {
     for (key, name, figure) in [
         ("rtt_us_p50", "round trip p50", &info.service.p50_us),
         ("rtt_us_p99", "round trip p99", &info.service.p99_us),
-        (
-            "rtt_response_us_p99",
-            "since due p99",
-            &info.response.p99_us,
-        ),
+        ("rtt_response_us_p99", "since due p99", &info.response.p99_us),
     ] {
         all.push(lower(Group::Primary, key, name, figure));
     }
-    all.push(Metric {
-        better: Better::Lower,
-        ..metric(Group::Primary, "packets_lost_pct", "lost", info.lost_pct())
-    });
+    all.push(Metric { better: Better::Lower, ..metric(Group::Primary, "packets_lost_pct", "lost", info.lost_pct()) });
     let operation = Group::Operation;
-    all.extend(percentiles(
-        operation,
-        "rtt",
-        "round trip",
-        &info.service,
-        Some(&info.p9999_us),
-    ));
+    all.extend(percentiles(operation, "rtt", "round trip", &info.service, Some(&info.p9999_us)));
     let response = &info.response;
-    all.extend(percentiles(
-        operation,
-        "rtt_response",
-        "since due",
-        response,
-        Some(&info.response_p9999_us),
-    ));
+    all.extend(percentiles(operation, "rtt_response", "since due", response, Some(&info.response_p9999_us)));
     if !info.server.hist_ns.is_empty() {
-        all.extend(percentiles(
-            operation,
-            "rtt_server",
-            "within the server",
-            &info.server,
-            None,
-        ));
-        all.extend(percentiles(
-            operation,
-            "rtt_network",
-            "without the server",
-            &info.network,
-            None,
-        ));
+        all.extend(percentiles(operation, "rtt_server", "within the server", &info.server, None));
+        all.extend(percentiles(operation, "rtt_network", "without the server", &info.network, None));
     }
     all.extend(counts(info));
     all.extend(info.loaded.iter().flat_map(loaded));

@@ -43,21 +43,9 @@ impl OwnKind for PingRecords {
     fn conditions(info: &PingInfo) -> Vec<(&'static str, String, Finding)> {
         vec![
             ("method", info.method.clone(), Finding::Forbids),
-            (
-                "payload, bytes",
-                info.size_bytes.to_string(),
-                Finding::Forbids,
-            ),
-            (
-                "payload of the reply, bytes",
-                info.reply_bytes.to_string(),
-                Finding::Tolerable,
-            ),
-            (
-                "requests per second",
-                info.rate_per_s.to_string(),
-                Finding::Tolerable,
-            ),
+            ("payload, bytes", info.size_bytes.to_string(), Finding::Forbids),
+            ("payload of the reply, bytes", info.reply_bytes.to_string(), Finding::Tolerable),
+            ("requests per second", info.rate_per_s.to_string(), Finding::Tolerable),
             ("loopback", info.is_loopback.to_string(), Finding::Forbids),
         ]
     }

@@ -28,10 +28,7 @@ pub(super) fn render(record: &Record, info: &PingInfo) -> Sections {
     }
     page.heading("Whose the Host Was");
     let shown = info.conditions.shown();
-    let pairs: Vec<(String, String)> = shown
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect();
+    let pairs: Vec<(String, String)> = shown.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     page.pairs(&pairs);
     common::facts(&mut page, "Test", &facts(info));
     page.heading("How to Read It");
@@ -112,21 +109,13 @@ fn worst(page: &mut Sections, info: &PingInfo) {
             if row.is_lost { "lost" } else { "" }.into(),
         ]
     });
-    let titles = [
-        ("Request", Left),
-        ("due at, s", Right),
-        ("round trip, us", Right),
-        ("since due, us", Right),
-        ("", Left),
-    ];
+    let titles =
+        [("Request", Left), ("due at, s", Right), ("round trip, us", Right), ("since due, us", Right), ("", Left)];
     page.fitted(&titles, rows.collect());
 }
 
 fn facts(info: &PingInfo) -> Vec<Fact> {
-    let fact = |name: &str, value: String| Fact {
-        name: name.to_owned(),
-        value,
-    };
+    let fact = |name: &str, value: String| Fact { name: name.to_owned(), value };
     let again = match info.retransmits_count {
         Some(count) => count.to_string(),
         None => "not of this method".to_owned(),

@@ -66,15 +66,10 @@ pub(super) fn all(record: &Record, info: &PingInfo) -> Vec<String> {
         ));
     }
     if !info.first_error.is_empty() {
-        all.push(format!(
-            "{} requests met an error, the first: {}.",
-            info.errors_count, info.first_error
-        ));
+        all.push(format!("{} requests met an error, the first: {}.", info.errors_count, info.first_error));
     }
     if let Some(others) = cpu::disturbed(record) {
-        all.push(format!(
-            "While it was measured, {others}: round trips include the wait for a CPU."
-        ));
+        all.push(format!("While it was measured, {others}: round trips include the wait for a CPU."));
     }
     all
 }

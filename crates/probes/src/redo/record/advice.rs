@@ -15,19 +15,13 @@ const SUM_RATIO: f64 = 0.1;
 pub(super) fn warnings(record: &Record, info: &RedoInfo) -> Vec<String> {
     let mut found = demand::warnings(info);
     if !info.write_why.is_empty() {
-        found.push(format!(
-            "The standby wrote by {} instead of direct-dsync: {}.",
-            info.write, info.write_why
-        ));
+        found.push(format!("The standby wrote by {} instead of direct-dsync: {}.", info.write, info.write_why));
     }
     for standby in info.standbys.iter().filter(|one| !one.lost.is_empty()) {
         found.push(format!(
             "{} was lost {} s after the start: {}.",
             standby.name,
-            standby
-                .lost_s
-                .value()
-                .map_or_else(String::new, |s| fixed(s, 1)),
+            standby.lost_s.value().map_or_else(String::new, |s| fixed(s, 1)),
             standby.lost
         ));
     }
@@ -52,9 +46,7 @@ pub(super) fn warnings(record: &Record, info: &RedoInfo) -> Vec<String> {
         ));
     }
     if let Some(how) = cpu::disturbed(record) {
-        found.push(format!(
-            "Meanwhile {how}: latencies include waiting for a CPU."
-        ));
+        found.push(format!("Meanwhile {how}: latencies include waiting for a CPU."));
     }
     found
 }
@@ -150,11 +142,7 @@ fn sums(info: &RedoInfo) -> Option<Advice> {
         fixed(100.0 * off.abs(), 0),
         if off >= 0.0 { "more" } else { "less" }
     );
-    let evidence = [
-        ("disk_us", disk),
-        ("network_us", network),
-        ("both_us", both),
-    ];
+    let evidence = [("disk_us", disk), ("network_us", network), ("both_us", both)];
     Some(match off > SUM_RATIO {
         true => Advice::of(
             "RT4",

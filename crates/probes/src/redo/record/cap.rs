@@ -17,10 +17,7 @@ const LEVEL_T: f64 = 6.0;
 pub(super) fn find(seconds: &[SecondRow], elapsed_s: f64) -> Option<Cap> {
     // The last second is rarely a whole one.
     let whole = (elapsed_s.floor() as usize).min(seconds.len());
-    let rates: Vec<f64> = seconds[..whole]
-        .iter()
-        .map(|second| second.messages_count as f64)
-        .collect();
+    let rates: Vec<f64> = seconds[..whole].iter().map(|second| second.messages_count as f64).collect();
     if rates.len() < 2 * LEVEL_SECONDS {
         return None;
     }
@@ -45,9 +42,7 @@ pub(super) fn find(seconds: &[SecondRow], elapsed_s: f64) -> Option<Cap> {
     let after = (begins..(begins + 2).min(rates.len() - LEVEL_SECONDS + 1)).find_map(|from| {
         let level = &rates[from..];
         let middle = median(level)?;
-        let still = level
-            .iter()
-            .filter(|rate| (*rate - middle).abs() <= STILL_RATIO * middle);
+        let still = level.iter().filter(|rate| (*rate - middle).abs() <= STILL_RATIO * middle);
         // One second in ten may be disturbed.
         (still.count() * 10 >= level.len() * 9 && middle > 0.0).then_some((from, middle))
     });
@@ -59,12 +54,7 @@ pub(super) fn find(seconds: &[SecondRow], elapsed_s: f64) -> Option<Cap> {
     let level = &rates[from..];
     let most = level.iter().copied().fold(0.0, f64::max);
     let least = level.iter().copied().fold(f64::INFINITY, f64::min);
-    Some(Cap {
-        per_s,
-        before_per_s: before,
-        at_s: begins as f64,
-        spread_pct: 50.0 * (most - least) / per_s,
-    })
+    Some(Cap { per_s, before_per_s: before, at_s: begins as f64, spread_pct: 50.0 * (most - least) / per_s })
 }
 
 #[cfg(test)]
@@ -72,10 +62,7 @@ mod tests {
     use super::*;
 
     fn rows(rates: &[u64]) -> Vec<SecondRow> {
-        let row = |messages_count: &u64| SecondRow {
-            messages_count: *messages_count,
-            ..SecondRow::default()
-        };
+        let row = |messages_count: &u64| SecondRow { messages_count: *messages_count, ..SecondRow::default() };
         rates.iter().map(row).collect()
     }
 
@@ -95,9 +82,7 @@ mod tests {
 
     #[test]
     fn a_level_that_moves_a_rise_and_a_short_test_are_none() {
-        let falls_unsteadily = [
-            900, 910, 905, 890, 900, 900, 310, 280, 350, 300, 260, 330, 300,
-        ];
+        let falls_unsteadily = [900, 910, 905, 890, 900, 900, 310, 280, 350, 300, 260, 330, 300];
         assert_eq!(find(&rows(&falls_unsteadily), 13.0), None);
         let rises = [300, 300, 300, 300, 300, 300, 900, 900, 900, 900, 900, 900];
         assert_eq!(find(&rows(&rises), 12.0), None);

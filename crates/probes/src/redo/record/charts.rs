@@ -10,30 +10,19 @@ pub(super) fn all(info: &RedoInfo) -> Vec<Drawn> {
     if info.mode != "async" {
         all.push(latency(info));
         let title = "Histogram: commits";
-        all.push(buckets::of_buckets(
-            "c-hist-redo",
-            title,
-            &info.commit.hist_ns.pow2_us(),
-        ));
+        all.push(buckets::of_buckets("c-hist-redo", title, &info.commit.hist_ns.pow2_us()));
         all.push(parts(info));
     }
     all
 }
 
 fn ends(info: &RedoInfo) -> Vec<f64> {
-    (1..=whole(info).len())
-        .map(|second| second as f64)
-        .collect()
+    (1..=whole(info).len()).map(|second| second as f64).collect()
 }
 
 fn rate(info: &RedoInfo) -> Drawn {
-    let y = whole(info)
-        .iter()
-        .map(|row| Some(row.messages_count as f64));
-    let mark = info.cap.iter().map(|cap| Mark {
-        at: cap.at_s,
-        text: format!("cap of {:.0}/s", cap.per_s),
-    });
+    let y = whole(info).iter().map(|row| Some(row.messages_count as f64));
+    let mark = info.cap.iter().map(|cap| Mark { at: cap.at_s, text: format!("cap of {:.0}/s", cap.per_s) });
     let chart = Chart {
         id: "c-redo-rate".to_owned(),
         title: "Messages per second".to_owned(),
@@ -77,8 +66,7 @@ fn parts(info: &RedoInfo) -> Drawn {
     let chart = Chart {
         id: "c-redo-parts".to_owned(),
         title: "Where the time of a message goes".to_owned(),
-        note: "Means. Network: all but the standby's own time, both network stacks included."
-            .to_owned(),
+        note: "Means. Network: all but the standby's own time, both network stacks included.".to_owned(),
         x: Axis::of("standby", ""),
         y: Axis::of("time", "us"),
         rows: assay_measure::chart::Rows::Names(names),

@@ -147,10 +147,7 @@ pub(super) fn rows(info: &RedoInfo) -> Vec<Row> {
     for (at, seconds) in info.seconds.chunks(interval).enumerate() {
         let mut row = Row::default();
         seconds.iter().for_each(|second| row.add(second));
-        let last = seconds
-            .iter()
-            .map(|second| second.end_s)
-            .fold(0.0, f64::max);
+        let last = seconds.iter().map(|second| second.end_s).fold(0.0, f64::max);
         let end = ((at + 1) * interval) as f64;
         // The message that was under way when the time was over belongs to the last interval.
         if end - interval as f64 >= info.asked_s - 1e-9
@@ -176,11 +173,7 @@ pub(super) fn rows(info: &RedoInfo) -> Vec<Row> {
 fn line(info: &RedoInfo, row: &Row) -> String {
     let has_disk = writes(info);
     let (wide, latency) = if has_disk { (11, 17) } else { (15, 21) };
-    let mut text = format!(
-        "({}){:>wide$.3} Mbytes/s",
-        clock(info, row.end_s),
-        row.mbytes_per_s()
-    );
+    let mut text = format!("({}){:>wide$.3} Mbytes/s", clock(info, row.end_s), row.mbytes_per_s());
     if is_sync(info) {
         let _ = write!(text, "{:>latency$.3} ms", row.ms(row.total_us));
         if has_disk {
@@ -196,17 +189,10 @@ pub(super) fn tail(info: &RedoInfo) -> Vec<String> {
     let buffer = first.and_then(|standby| standby.send_buffer_bytes.value());
     let bytes: u64 = info.seconds.iter().map(|second| second.bytes).sum();
     let elapsed = info.elapsed_s.value().unwrap_or(0.0);
-    let rate = if elapsed > 0.0 {
-        bytes as f64 / MBYTE / elapsed
-    } else {
-        0.0
-    };
+    let rate = if elapsed > 0.0 { bytes as f64 / MBYTE / elapsed } else { 0.0 };
     let of = |label: &str, value: String| format!("\t{label:>25} = {value}");
     let buffer = buffer.map_or_else(|| "n/a".to_owned(), |bytes| format!("{bytes:.0} bytes"));
-    let mut lines = vec![
-        of("Socket send buffer", buffer),
-        of("Avg. throughput", format!("{rate:.3} Mbytes/s")),
-    ];
+    let mut lines = vec![of("Socket send buffer", buffer), of("Avg. throughput", format!("{rate:.3} Mbytes/s"))];
     if is_sync(info) {
         let (mut total, mut disk) = (0.0, 0.0);
         for second in &info.seconds {

@@ -50,62 +50,27 @@ fn commits_per_message(info: &RedoInfo) -> Figure {
 
 pub(super) fn metrics(info: &RedoInfo) -> Vec<Metric> {
     let mut all = Vec::new();
-    let of = |key: &str, name: &str, unit: &str, better, value| {
-        plain(Group::Operation, key, name, unit, better, value)
-    };
+    let of = |key: &str, name: &str, unit: &str, better, value| plain(Group::Operation, key, name, unit, better, value);
     if is_packed(info) {
         let name = "payload over what crossed the wire for it";
-        all.push(of(
-            "redo_compression_ratio",
-            name,
-            "ratio",
-            Better::Neither,
-            ratio(info),
-        ));
+        all.push(of("redo_compression_ratio", name, "ratio", Better::Neither, ratio(info)));
         let name = "compressed payload on the wire";
         let rate = wire_bytes_per_s(info);
-        all.push(of(
-            "redo_wire_bytes_per_s",
-            name,
-            "bytes/s",
-            Better::Neither,
-            rate,
-        ));
+        all.push(of("redo_wire_bytes_per_s", name, "bytes/s", Better::Neither, rate));
         let (key, name) = ("redo_compression_cpu_us", "CPU of compression per message");
         all.push(lower(Group::Host, key, name, &pack_cpu_us(info)));
     }
     if is_grouped(info) {
         let rate = commits_per_s(info);
-        all.push(of(
-            "redo_commits_per_s",
-            "commits",
-            "1/s",
-            Better::Higher,
-            rate,
-        ));
-        let (key, name) = (
-            "redo_commits_per_message_ratio",
-            "commits in a message, on average",
-        );
-        all.push(of(
-            key,
-            name,
-            "ratio",
-            Better::Neither,
-            commits_per_message(info),
-        ));
+        all.push(of("redo_commits_per_s", "commits", "1/s", Better::Higher, rate));
+        let (key, name) = ("redo_commits_per_message_ratio", "commits in a message, on average");
+        all.push(of(key, name, "ratio", Better::Neither, commits_per_message(info)));
     }
     if let Some(verdict) = Verdict::of(info) {
-        let (key, name) = (
-            "redo_required_mbit_per_s",
-            "link that the workload requires",
-        );
+        let (key, name) = ("redo_required_mbit_per_s", "link that the workload requires");
         let link = Figure::decimal(verdict.required_mbit_per_s);
         all.push(of(key, name, "Mbit/s", Better::Neither, link));
-        let (key, name) = (
-            "redo_carried_ratio",
-            "messages over the workload's redo writes",
-        );
+        let (key, name) = ("redo_carried_ratio", "messages over the workload's redo writes");
         let carried = Figure::decimal(verdict.carried_ratio);
         all.push(of(key, name, "ratio", Better::Higher, carried));
     }
@@ -118,18 +83,9 @@ pub(super) fn rows(info: &RedoInfo) -> Vec<Line> {
     let nothing = "n/a (nothing was acknowledged)";
     if let Some(verdict) = Verdict::of(info) {
         let told = vec![
-            Told::new(
-                &Figure::decimal(verdict.carried_ratio),
-                "times its writes/s",
-            ),
-            Told::new(
-                &Figure::decimal(verdict.required_mbit_per_s),
-                "Mbit/s of link are needed",
-            ),
-            Told::new(
-                &Figure::decimal(verdict.measured_mbit_per_s),
-                "Mbit/s were moved",
-            ),
+            Told::new(&Figure::decimal(verdict.carried_ratio), "times its writes/s"),
+            Told::new(&Figure::decimal(verdict.required_mbit_per_s), "Mbit/s of link are needed"),
+            Told::new(&Figure::decimal(verdict.measured_mbit_per_s), "Mbit/s were moved"),
         ];
         let mut line = Line::of("Workload", told, nothing);
         line.lead = format!("{}: ", verdict.word());
@@ -191,14 +147,8 @@ fn groups(page: &mut Sections, info: &RedoInfo) {
     let bytes = |figure: &Figure| number(figure, 0);
     let (asked, count) = (number(&info.asked_commits_per_s, 1), info.commits_count);
     for (of, what) in [
-        (
-            "commits asked for",
-            format!("{asked} /s of {} bytes", info.commit_bytes),
-        ),
-        (
-            "commits",
-            format!("{count}, {} /s", number(&commits_per_s(info), 1)),
-        ),
+        ("commits asked for", format!("{asked} /s of {} bytes", info.commit_bytes)),
+        ("commits", format!("{count}, {} /s", number(&commits_per_s(info), 1))),
         (
             "payload of a message, bytes",
             format!(
@@ -212,11 +162,7 @@ fn groups(page: &mut Sections, info: &RedoInfo) {
     ] {
         page.row(&PAIRS, &[of.to_owned(), what]);
     }
-    const SIZES: [Column; 3] = [
-        left("Commits in a message", 22),
-        right("Messages", 12),
-        right("%", 8),
-    ];
+    const SIZES: [Column; 3] = [left("Commits in a message", 22), right("Messages", 12), right("%", 8)];
     page.columns(&SIZES);
     let all: u64 = info.group_messages.iter().sum();
     for (at, messages) in info.group_messages.iter().enumerate() {
@@ -250,13 +196,7 @@ fn packed(info: &RedoInfo) -> Vec<(&'static str, String)> {
             format!(
                 "{} us of {} us in all",
                 number(&pack_cpu_us(info), 2),
-                number(
-                    &info
-                        .cpu_s
-                        .scaled(1e6)
-                        .per(info.messages_count as f64, "no messages"),
-                    2
-                )
+                number(&info.cpu_s.scaled(1e6).per(info.messages_count as f64, "no messages"), 2)
             ),
         ),
         (
@@ -346,10 +286,7 @@ impl Verdict {
                     info.length_bytes
                 ),
             ),
-            (
-                "link required",
-                format!("{} Mbit/s", rate(self.required_mbit_per_s)),
-            ),
+            ("link required", format!("{} Mbit/s", rate(self.required_mbit_per_s))),
             (
                 "measured",
                 format!(
@@ -383,9 +320,7 @@ impl Verdict {
         );
         let way_out = match (self.carried_ratio < 1.0, info.mode.as_str()) {
             (false, _) => "",
-            (true, "async") => {
-                " Nothing waits in ASYNC: the network or the standby's disk is too slow."
-            }
+            (true, "async") => " Nothing waits in ASYNC: the network or the standby's disk is too slow.",
             (true, _) => {
                 " With SYNC a log writer would put more commits into each write and fall back to fewer, larger ones: see \
                  --commit-rate, or what --mode async carries."
@@ -395,10 +330,7 @@ impl Verdict {
             "RT5",
             self.carried_ratio < 1.0,
             told + way_out,
-            &[
-                ("carried_ratio", self.carried_ratio),
-                ("required_mbit_per_s", self.required_mbit_per_s),
-            ],
+            &[("carried_ratio", self.carried_ratio), ("required_mbit_per_s", self.required_mbit_per_s)],
         )
     }
 }

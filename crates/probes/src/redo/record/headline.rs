@@ -38,11 +38,7 @@ fn tested(info: &RedoInfo) -> String {
         true => format!(" ({} by {})", info.content, info.compress),
         false => String::new(),
     };
-    format!(
-        "Redo transport {} to {}: {what}{compress}, {write}{rule}.",
-        info.mode.to_uppercase(),
-        names.join(", ")
-    )
+    format!("Redo transport {} to {}: {what}{compress}, {write}{rule}.", info.mode.to_uppercase(), names.join(", "))
 }
 
 fn rows(record: &Record, info: &RedoInfo) -> Vec<Line> {
@@ -54,10 +50,7 @@ fn rows(record: &Record, info: &RedoInfo) -> Vec<Line> {
         "Rate",
         vec![
             Told::new(&metric("redo_transport_per_s"), "messages/s"),
-            Told::new(
-                &metric("redo_transport_bytes_per_s").scaled(1e-6),
-                "MB/s with headers",
-            ),
+            Told::new(&metric("redo_transport_bytes_per_s").scaled(1e-6), "MB/s with headers"),
         ],
         "n/a (nothing was acknowledged)",
     );
@@ -153,10 +146,7 @@ fn steadiness(record: &Record) -> String {
         thousands(found.max_per_s.value().unwrap_or(0.0).round() as u64)
     );
     if let Some(at) = found.change_points_s.first() {
-        return format!(
-            "not steady: the level changes after {} s; {range}",
-            fixed(*at, 0)
-        );
+        return format!("not steady: the level changes after {} s; {range}", fixed(*at, 0));
     }
     match variation {
         ..=0.05 => format!("steady: {range}"),
@@ -178,19 +168,13 @@ fn limit(record: &Record, info: &RedoInfo) -> Limit {
             _ => "the standby's volume",
         };
         return Limit::new(
-            format!(
-                "a cap of {} messages/s, most likely of {where_from}",
-                thousands(cap.per_s.round() as u64)
-            ),
+            format!("a cap of {} messages/s, most likely of {where_from}", thousands(cap.per_s.round() as u64)),
             super::advice::cap_text(info, cap),
         );
     }
     if info.mode == "async" {
         let rate = |one: &&StandbyInfo| mean(&one.per_s);
-        let slowest = info
-            .standbys
-            .iter()
-            .min_by(|a, b| rate(a).total_cmp(&rate(b)));
+        let slowest = info.standbys.iter().min_by(|a, b| rate(a).total_cmp(&rate(b)));
         return match slowest {
             Some(standby) => streaming(record, info, standby),
             None => Limit::unknown("no standby answered"),
@@ -210,11 +194,7 @@ fn limit(record: &Record, info: &RedoInfo) -> Limit {
     let (queue, apply) = (mean(&standby.queue.avg_us), mean(&standby.apply.avg_us));
     let (pack, unpack) = (mean(&standby.pack.avg_us), mean(&standby.unpack.avg_us));
     let packing = match super::demand::is_packed(info) {
-        true => format!(
-            "{} in compression here, {} in decompression there, ",
-            fixed(pack, 0),
-            fixed(unpack, 0)
-        ),
+        true => format!("{} in compression here, {} in decompression there, ", fixed(pack, 0), fixed(unpack, 0)),
         false => String::new(),
     };
     let evidence = format!(
@@ -267,19 +247,12 @@ fn streaming(record: &Record, info: &RedoInfo, standby: &StandbyInfo) -> Limit {
     let elapsed = mean(&info.elapsed_s);
     let disk = mean(&standby.disk.avg_us) * standby.messages_count as f64 / 1e6;
     let streams = info.connections_count.max(1) as f64;
-    let share = if elapsed > 0.0 {
-        disk / elapsed / streams
-    } else {
-        0.0
-    };
+    let share = if elapsed > 0.0 { disk / elapsed / streams } else { 0.0 };
     let who = match info.standbys.len() {
         1 => "The standby".to_owned(),
         _ => format!("The slowest standby, {},", standby.name),
     };
-    let evidence = format!(
-        "{who} spent {} % of the time in writes to its log.",
-        fixed(100.0 * share, 0)
-    );
+    let evidence = format!("{who} spent {} % of the time in writes to its log.", fixed(100.0 * share, 0));
     if share >= 0.8 {
         return Limit::new("the standby's disk", evidence);
     }
@@ -290,19 +263,13 @@ fn streaming(record: &Record, info: &RedoInfo, standby: &StandbyInfo) -> Limit {
 }
 
 fn slowest(info: &RedoInfo) -> Limit {
-    let known = info
-        .standbys
-        .iter()
-        .filter(|standby| standby.lost.is_empty());
+    let known = info.standbys.iter().filter(|standby| standby.lost.is_empty());
     let slowest = known.max_by(|a, b| mean(&a.total.avg_us).total_cmp(&mean(&b.total.avg_us)));
     let Some(slowest) = slowest else {
         return Limit::unknown("no standby was left");
     };
-    let all: Vec<String> = info
-        .standbys
-        .iter()
-        .map(|one| format!("{} {} us", one.name, fixed(mean(&one.total.avg_us), 0)))
-        .collect();
+    let all: Vec<String> =
+        info.standbys.iter().map(|one| format!("{} {} us", one.name, fixed(mean(&one.total.avg_us), 0))).collect();
     let evidence = format!("On average a message takes: {}.", all.join(", "));
     match info.rule.as_str() {
         "all" => Limit::new(format!("the slowest standby, {}", slowest.name), evidence),
@@ -311,10 +278,7 @@ fn slowest(info: &RedoInfo) -> Limit {
 }
 
 fn next(record: &Record, info: &RedoInfo) -> Vec<Next> {
-    let peer = info
-        .standbys
-        .first()
-        .map_or("STANDBY", |one| one.name.as_str());
+    let peer = info.standbys.first().map_or("STANDBY", |one| one.name.as_str());
     let test = beside(record, "redo", peer, &["PORT", "SECRET_FILE"]);
     let length = match info.length_bytes {
         bytes if bytes.is_multiple_of(1024) => assay_measure::units::size_suffix(bytes),

@@ -25,11 +25,7 @@ pub(super) fn judge(info: &RedoInfo) -> Vec<Identity> {
 
 /// Whatever was sent, the standbys have consumed.
 fn consumed(info: &RedoInfo) -> Identity {
-    let rule = Rule::exact(
-        "RI1",
-        Scope::Whole,
-        "messages consumed by each standby = messages sent",
-    );
+    let rule = Rule::exact("RI1", Scope::Whole, "messages consumed by each standby = messages sent");
     if !info.failed.is_empty() {
         return rule.unknown(ENDED_EARLY);
     }
@@ -44,11 +40,7 @@ fn consumed(info: &RedoInfo) -> Identity {
 
 /// The seconds add up.
 fn seconds(info: &RedoInfo) -> Identity {
-    let rule = Rule::exact(
-        "RI2",
-        Scope::Whole,
-        "messages of all seconds = messages sent",
-    );
+    let rule = Rule::exact("RI2", Scope::Whole, "messages of all seconds = messages sent");
     if !info.failed.is_empty() {
         return rule.unknown(ENDED_EARLY);
     }
@@ -60,11 +52,7 @@ fn seconds(info: &RedoInfo) -> Identity {
 
 /// Every commit is in one message.
 fn commits(info: &RedoInfo) -> Identity {
-    let rule = Rule::exact(
-        "RI4",
-        Scope::Whole,
-        "commits x bytes of a commit = payload of all messages",
-    );
+    let rule = Rule::exact("RI4", Scope::Whole, "commits x bytes of a commit = payload of all messages");
     if !info.failed.is_empty() {
         return rule.unknown(ENDED_EARLY);
     }
@@ -83,10 +71,7 @@ fn parts(info: &RedoInfo) -> Identity {
         return rule.unknown("some messages took the standby longer than the whole");
     }
     let sum = |of: &assay_measure::record::Latency| of.hist_ns.sum_ns() as f64;
-    let both = info
-        .standbys
-        .iter()
-        .map(|one| sum(&one.pack) + sum(&one.network) + sum(&one.server));
+    let both = info.standbys.iter().map(|one| sum(&one.pack) + sum(&one.network) + sum(&one.server));
     let whole = info.standbys.iter().map(|one| sum(&one.total));
     rule.compare(Ok(both.sum()), Ok(whole.sum()))
 }
@@ -117,11 +102,6 @@ fn stream(info: &RedoInfo) -> Identity {
     let latency_s = total_us / count / 1e6;
     let rhs = info.connections_count as f64 * size / latency_s;
     // Connections begin and end one after the other, and a crowd looks at its sockets between two commits.
-    let loose = if info.connections_count > 1 || info.standbys.len() > 1 {
-        10.0
-    } else {
-        1.0
-    };
-    rule.tolerating(CLOSED_LOOP * loose * rate)
-        .compare(Ok(rate), Ok(rhs))
+    let loose = if info.connections_count > 1 || info.standbys.len() > 1 { 10.0 } else { 1.0 };
+    rule.tolerating(CLOSED_LOOP * loose * rate).compare(Ok(rate), Ok(rhs))
 }

@@ -15,14 +15,8 @@ fn latency(group: Group, stem: &str, name: &str, of: &Latency) -> Vec<Metric> {
         ("p999", &of.p999_us),
         ("max", &of.max_us),
     ];
-    let of = |(end, figure): (&str, &Figure)| {
-        lower(
-            group,
-            &format!("{stem}_us_{end}"),
-            &format!("{name} {end}"),
-            figure,
-        )
-    };
+    let of =
+        |(end, figure): (&str, &Figure)| lower(group, &format!("{stem}_us_{end}"), &format!("{name} {end}"), figure);
     figures.into_iter().map(of).collect()
 }
 
@@ -63,31 +57,18 @@ pub(super) fn all(info: &RedoInfo) -> Vec<Metric> {
     all.extend(demand::metrics(info));
     if let Some(cap) = &info.cap {
         let value = Figure::decimal(cap.per_s);
-        all.push(plain(
-            Group::Storage,
-            "redo_cap_per_s",
-            "cap on messages",
-            "1/s",
-            Better::Higher,
-            value,
-        ));
+        all.push(plain(Group::Storage, "redo_cap_per_s", "cap on messages", "1/s", Better::Higher, value));
     }
     let cpu = info.cpu_s.scaled(1e6);
     let cpu = cpu.per(info.messages_count as f64, "no messages");
     let name = "CPU of the primary per message";
     all.push(lower(Group::Host, "redo_client_cpu_us", name, &cpu));
-    let of_client = |metric: Metric| Metric {
-        layer: "client".to_owned(),
-        ..metric
-    };
+    let of_client = |metric: Metric| Metric { layer: "client".to_owned(), ..metric };
     all.into_iter().map(of_client).collect()
 }
 
 fn scoped(all: &mut Vec<Metric>, scope: &str, metrics: Vec<Metric>) {
-    all.extend(metrics.into_iter().map(|metric| Metric {
-        scope: scope.to_owned(),
-        ..metric
-    }));
+    all.extend(metrics.into_iter().map(|metric| Metric { scope: scope.to_owned(), ..metric }));
 }
 
 fn rates(info: &RedoInfo) -> Vec<Metric> {
@@ -100,20 +81,8 @@ fn rates(info: &RedoInfo) -> Vec<Metric> {
     };
     let (messages, throughput) = ("redo_transport_per_s", "redo_transport_bytes_per_s");
     vec![
-        rate(
-            messages,
-            "messages",
-            "1/s",
-            Group::Primary,
-            per_s(info.messages_count),
-        ),
-        rate(
-            throughput,
-            "throughput, headers included",
-            "bytes/s",
-            Group::Operation,
-            per_s(bytes),
-        ),
+        rate(messages, "messages", "1/s", Group::Primary, per_s(info.messages_count)),
+        rate(throughput, "throughput, headers included", "bytes/s", Group::Operation, per_s(bytes)),
         plain(
             Group::Operation,
             "redo_transport_message_bytes",
@@ -134,20 +103,11 @@ fn local(info: &RedoInfo) -> Vec<Metric> {
     }
     let rows = [
         ("redo_local_write", "local log write", &info.local_write),
-        (
-            "redo_serial_commit",
-            "commit, local then remote",
-            &info.serial,
-        ),
-        (
-            "redo_parallel_commit",
-            "commit, local and remote at once",
-            &info.parallel,
-        ),
+        ("redo_serial_commit", "commit, local then remote", &info.serial),
+        ("redo_parallel_commit", "commit, local and remote at once", &info.parallel),
     ];
     let rows = rows.into_iter();
-    rows.flat_map(|(key, name, of)| latency(Group::Operation, key, name, of))
-        .collect()
+    rows.flat_map(|(key, name, of)| latency(Group::Operation, key, name, of)).collect()
 }
 
 /// What one of several consumed, where each has a stream of its own.
@@ -158,10 +118,7 @@ fn stream_to(standby: &StandbyInfo) -> Vec<Metric> {
     };
     let (messages, throughput) = ("redo_standby_per_s", "redo_standby_bytes_per_s");
     let name = "throughput, headers included";
-    vec![
-        rate(messages, "messages", "1/s", &standby.per_s),
-        rate(throughput, name, "bytes/s", &standby.bytes_per_s),
-    ]
+    vec![rate(messages, "messages", "1/s", &standby.per_s), rate(throughput, name, "bytes/s", &standby.bytes_per_s)]
 }
 
 fn of_standby(info: &RedoInfo, standby: &StandbyInfo) -> Vec<Metric> {
@@ -171,34 +128,14 @@ fn of_standby(info: &RedoInfo, standby: &StandbyInfo) -> Vec<Metric> {
         all.extend(stream_to(standby));
     }
     if is_sync && info.standbys.len() > 1 {
-        all.extend(latency(
-            Group::Operation,
-            "redo_standby",
-            "message",
-            &standby.total,
-        ));
+        all.extend(latency(Group::Operation, "redo_standby", "message", &standby.total));
     }
     if is_sync {
-        all.extend(latency(
-            Group::Operation,
-            "redo_transport_network",
-            "network",
-            &standby.network,
-        ));
-        all.extend(latency(
-            Group::Operation,
-            "redo_transport_server",
-            "standby",
-            &standby.server,
-        ));
+        all.extend(latency(Group::Operation, "redo_transport_network", "network", &standby.network));
+        all.extend(latency(Group::Operation, "redo_transport_server", "standby", &standby.server));
     }
     if standby.write_mode != "none" {
-        all.extend(latency(
-            Group::Storage,
-            "redo_transport_disk_write",
-            "disk-write",
-            &standby.disk,
-        ));
+        all.extend(latency(Group::Storage, "redo_transport_disk_write", "disk-write", &standby.disk));
     }
     all.push(plain(
         Group::Operation,
@@ -208,12 +145,7 @@ fn of_standby(info: &RedoInfo, standby: &StandbyInfo) -> Vec<Metric> {
         Better::Neither,
         standby.send_buffer_bytes.clone(),
     ));
-    all.push(lower(
-        Group::Operation,
-        "rtt_us",
-        "round trip as TCP has it",
-        &standby.rtt_us,
-    ));
+    all.push(lower(Group::Operation, "rtt_us", "round trip as TCP has it", &standby.rtt_us));
     all.push(plain(
         Group::Operation,
         "tcp_retransmits_count",
@@ -222,15 +154,7 @@ fn of_standby(info: &RedoInfo, standby: &StandbyInfo) -> Vec<Metric> {
         Better::Lower,
         standby.retransmits_count.clone(),
     ));
-    let cpu = standby
-        .cpu_s
-        .scaled(1e6)
-        .per(standby.messages_count as f64, "no messages");
-    all.push(lower(
-        Group::Host,
-        "redo_server_cpu_us",
-        "CPU of the standby per message",
-        &cpu,
-    ));
+    let cpu = standby.cpu_s.scaled(1e6).per(standby.messages_count as f64, "no messages");
+    all.push(lower(Group::Host, "redo_server_cpu_us", "CPU of the standby per message", &cpu));
     all
 }

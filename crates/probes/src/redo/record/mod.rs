@@ -57,31 +57,17 @@ impl OwnKind for RedoRecords {
     fn conditions(info: &RedoInfo) -> Vec<(&'static str, String, Finding)> {
         vec![
             ("transport mode", info.mode.clone(), Finding::Forbids),
-            (
-                "message payload",
-                info.length_bytes.to_string(),
-                Finding::Forbids,
-            ),
+            ("message payload", info.length_bytes.to_string(), Finding::Forbids),
             ("payload content", info.content.clone(), Finding::Tolerable),
             ("compression", compression(info), Finding::Forbids),
             (
                 "commits per second",
-                info.asked_commits_per_s
-                    .value()
-                    .map_or_else(|| "none".to_owned(), |rate| rate.to_string()),
+                info.asked_commits_per_s.value().map_or_else(|| "none".to_owned(), |rate| rate.to_string()),
                 Finding::Forbids,
             ),
             ("write on the standby", info.write.clone(), Finding::Forbids),
-            (
-                "connections",
-                info.connections_count.to_string(),
-                Finding::Forbids,
-            ),
-            (
-                "messages under way",
-                info.inflight_count.to_string(),
-                Finding::Forbids,
-            ),
+            ("connections", info.connections_count.to_string(), Finding::Forbids),
+            ("messages under way", info.inflight_count.to_string(), Finding::Forbids),
             ("commit rule", info.rule.clone(), Finding::Forbids),
             ("local log write", info.local.clone(), Finding::Forbids),
         ]
@@ -200,8 +186,7 @@ fn whole_seconds(info: &RedoInfo) -> Vec<f64> {
 
 /// What was asked for, and how it was done.
 fn asked(ask: &Ask, ready: Option<&Ready>) -> RedoInfo {
-    let optional =
-        |value: Option<f64>, why: &str| value.map_or_else(|| Figure::na(why), Figure::decimal);
+    let optional = |value: Option<f64>, why: &str| value.map_or_else(|| Figure::na(why), Figure::decimal);
     let write = ready.map_or_else(String::new, |ready| match ask.apply_us {
         0 => ready.write.name().to_owned(),
         us => format!("{}, apply {us} us", ready.write.name()),
@@ -248,10 +233,8 @@ fn info(readings: &Readings) -> RedoInfo {
     let rows: Vec<SecondRow> = stream.seconds.0.iter().map(second).collect();
     let elapsed_s = stream.elapsed_ns as f64 / 1e9;
     let first = readings.standbys.first();
-    let rule = |(rule, histogram): &(Rule, Histogram)| RuleRow {
-        rule: rule.to_string(),
-        latency: Latency::of(histogram),
-    };
+    let rule =
+        |(rule, histogram): &(Rule, Histogram)| RuleRow { rule: rule.to_string(), latency: Latency::of(histogram) };
     let worst = stream.worst.all.iter().map(|slow| WorstRow {
         at_s: slow.ended_ns as f64 / 1e9,
         total_us: us(slow.total_ns),
@@ -260,12 +243,8 @@ fn info(readings: &Readings) -> RedoInfo {
     });
     let standbys = readings.standbys.iter();
     let sizes = &stream.groups.bytes;
-    let group = |bytes: Option<f64>| {
-        bytes.map_or_else(
-            || Figure::na("too few messages of several commits"),
-            Figure::decimal,
-        )
-    };
+    let group =
+        |bytes: Option<f64>| bytes.map_or_else(|| Figure::na("too few messages of several commits"), Figure::decimal);
     RedoInfo {
         ready_clock_s: readings.clock_s,
         cap: cap::find(&rows, elapsed_s),
@@ -360,8 +339,7 @@ fn standby(reading: &StandbyReading, is_async: bool) -> StandbyInfo {
         Some(_) => figure,
         None => Figure::na(LOST),
     };
-    let pct =
-        |value: Option<f64>| told(value.map_or_else(|| Figure::na(NOT_TOLD), Figure::decimal));
+    let pct = |value: Option<f64>| told(value.map_or_else(|| Figure::na(NOT_TOLD), Figure::decimal));
     let elapsed_s = reading.elapsed_ns as f64 / 1e9;
     let streamed = |count: u64| match is_async {
         true => Figure::Count(count).per(elapsed_s, "nothing was consumed"),
@@ -369,20 +347,8 @@ fn standby(reading: &StandbyReading, is_async: bool) -> StandbyInfo {
     };
     // A streamed message has no acknowledgement of its own: what the standby saw is all there is.
     let (assembly, write, sync, disk, server) = match is_async {
-        true => (
-            &found.assembly,
-            &found.write,
-            &found.sync,
-            &found.disk,
-            &found.total,
-        ),
-        false => (
-            &parts.assembly,
-            &parts.write,
-            &parts.sync,
-            &parts.disk,
-            &parts.server,
-        ),
+        true => (&found.assembly, &found.write, &found.sync, &found.disk, &found.total),
+        false => (&parts.assembly, &parts.write, &parts.sync, &parts.disk, &parts.server),
     };
     StandbyInfo {
         name: reading.name.clone(),
@@ -402,10 +368,7 @@ fn standby(reading: &StandbyReading, is_async: bool) -> StandbyInfo {
         }),
         queue: Latency::of(&parts.queue),
         negative_count: parts.negative,
-        messages_count: found
-            .messages
-            .max(parts.total.count())
-            .max(reading.consumed.0),
+        messages_count: found.messages.max(parts.total.count()).max(reading.consumed.0),
         consumed_count: found.messages,
         sent_count: reading.sent,
         per_s: streamed(reading.consumed.0),
@@ -422,15 +385,10 @@ fn standby(reading: &StandbyReading, is_async: bool) -> StandbyInfo {
 
 /// What this side knows of the connection, and of its loss.
 fn connection(reading: &StandbyReading) -> StandbyInfo {
-    let tcp = |get: fn(&TcpInfo) -> u64| {
-        reading
-            .tcp
-            .map_or_else(|| Figure::na(NOT_TOLD), |tcp| Figure::Count(get(&tcp)))
-    };
+    let tcp =
+        |get: fn(&TcpInfo) -> u64| reading.tcp.map_or_else(|| Figure::na(NOT_TOLD), |tcp| Figure::Count(get(&tcp)));
     StandbyInfo {
-        send_buffer_bytes: reading
-            .send_buffer
-            .map_or_else(|| Figure::na(NOT_TOLD), Figure::Count),
+        send_buffer_bytes: reading.send_buffer.map_or_else(|| Figure::na(NOT_TOLD), Figure::Count),
         rtt_us: tcp(|tcp| u64::from(tcp.rtt)),
         min_rtt_us: tcp(|tcp| u64::from(tcp.min_rtt)),
         retransmits_count: tcp(|tcp| u64::from(tcp.total_retrans)),
@@ -458,52 +416,32 @@ const TCP_COLUMNS: [Column; 4] = [
 fn series(info: &RedoInfo) -> Series {
     let elapsed = info.elapsed_s.value().unwrap_or(0.0);
     let ends = |at: usize| ((at + 1) as f64).min(elapsed.max(at as f64 + 1e-6));
-    let mut series = Series {
-        step_s: 1.0.into(),
-        ..Series::default()
-    };
+    let mut series = Series { step_s: 1.0.into(), ..Series::default() };
     let mut column = |name: &str, of: &dyn Fn(&SecondRow, f64) -> Figure| {
         let rows = info.seconds.iter().enumerate();
         let figures = rows.map(|(at, row)| of(row, ends(at) - at as f64));
         series.metrics.insert(name.to_owned(), figures.collect());
     };
-    column("redo_transport_count", &|row, _| {
-        Figure::Count(row.messages_count)
-    });
+    column("redo_transport_count", &|row, _| Figure::Count(row.messages_count));
     column("redo_transport_bytes", &|row, _| Figure::Count(row.bytes));
-    column("redo_transport_per_s", &|row, s| {
-        Figure::Count(row.messages_count).per(s, "no time")
-    });
-    column("redo_transport_bytes_per_s", &|row, s| {
-        Figure::Count(row.bytes).per(s, "no time")
-    });
+    column("redo_transport_per_s", &|row, s| Figure::Count(row.messages_count).per(s, "no time"));
+    column("redo_transport_bytes_per_s", &|row, s| Figure::Count(row.bytes).per(s, "no time"));
     if info.standbys.len() == 1 {
         for (name, get) in TCP_COLUMNS {
             column(name, &|row, _| get(&row.tcp).clone());
         }
     }
     if info.mode != "async" {
-        let per_message = |us: f64, row: &SecondRow| {
-            Figure::decimal(us).per(row.messages_count as f64, "no messages")
-        };
-        column("redo_transport_us_avg", &|row, _| {
-            per_message(row.total_us, row)
-        });
+        let per_message = |us: f64, row: &SecondRow| Figure::decimal(us).per(row.messages_count as f64, "no messages");
+        column("redo_transport_us_avg", &|row, _| per_message(row.total_us, row));
         if info.standbys.len() == 1 && info.write != "none" {
-            column("redo_transport_disk_write_us_avg", &|row, _| {
-                per_message(row.disk_us, row)
-            });
+            column("redo_transport_disk_write_us_avg", &|row, _| per_message(row.disk_us, row));
         }
     }
-    for standby in info
-        .standbys
-        .iter()
-        .filter(|one| !one.tcp_seconds.is_empty())
-    {
+    for standby in info.standbys.iter().filter(|one| !one.tcp_seconds.is_empty()) {
         for (name, get) in TCP_COLUMNS {
             let known = standby.tcp_seconds.iter().map(|row| get(row).clone());
-            let rest =
-                std::iter::repeat(Figure::na("the standby was lost, or no commit ended in it"));
+            let rest = std::iter::repeat(Figure::na("the standby was lost, or no commit ended in it"));
             let figures = known.chain(rest).take(info.seconds.len()).collect();
             let name = format!("{name}_{}", slug(&standby.name));
             series.metrics.insert(name, figures);

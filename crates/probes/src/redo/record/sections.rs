@@ -4,9 +4,7 @@ use super::compat;
 use super::info::{RedoInfo, StandbyInfo};
 use assay_measure::record::{Latency, Record};
 use assay_measure::section::common;
-use assay_measure::section::{
-    Align, Cell, Column, Sections, left, number, number_or_reason, right, wrapped,
-};
+use assay_measure::section::{Align, Cell, Column, Sections, left, number, number_or_reason, right, wrapped};
 use assay_measure::units::fixed;
 
 pub(super) fn render(record: &Record, info: &RedoInfo) -> Sections {
@@ -81,15 +79,7 @@ fn times(page: &mut Sections, name: &str, of: &Latency) {
         return;
     }
     let mut cells: Vec<Cell> = vec![name.into(), Cell::figure(&of.hist_ns.count().into(), 0)];
-    let figures = [
-        &of.avg_us,
-        &of.p50_us,
-        &of.p90_us,
-        &of.p99_us,
-        &of.p999_us,
-        &of.min_us,
-        &of.max_us,
-    ];
+    let figures = [&of.avg_us, &of.p50_us, &of.p90_us, &of.p99_us, &of.p999_us, &of.min_us, &of.max_us];
     cells.extend(figures.map(|figure| Cell::figure(figure, 1)));
     page.row(&TIMES, &cells);
 }
@@ -140,7 +130,9 @@ fn modes(page: &mut Sections, info: &RedoInfo) {
         return;
     }
     page.heading("Every Way to Write");
-    page.line("One after the other, each on a log of its own; the figures of the other sections are those of the last.");
+    page.line(
+        "One after the other, each on a log of its own; the figures of the other sections are those of the last.",
+    );
     page.columns(&TIMES);
     for row in &info.modes {
         times(page, &format!("{} message", row.mode), &row.total);
@@ -193,18 +185,8 @@ fn alone(page: &mut Sections, info: &RedoInfo) {
 
 /// Settings of products and what a commit waits for under them.
 const PRODUCTS: [[&str; 4]; 9] = [
-    [
-        "Data Guard ASYNC (maximum performance)",
-        "nothing remote; watch the backlog",
-        "async",
-        "--mode async --write",
-    ],
-    [
-        "Data Guard SYNC NOAFFIRM (FASTSYNC)",
-        "receipt in the standby's memory",
-        "sync none",
-        "(no --write)",
-    ],
+    ["Data Guard ASYNC (maximum performance)", "nothing remote; watch the backlog", "async", "--mode async --write"],
+    ["Data Guard SYNC NOAFFIRM (FASTSYNC)", "receipt in the standby's memory", "sync none", "(no --write)"],
     [
         "Data Guard SYNC AFFIRM (maximum availability, protection)",
         "the standby redo log write",
@@ -258,43 +240,27 @@ fn products(page: &mut Sections, info: &RedoInfo) {
     };
     let rows = PRODUCTS.iter().map(|[product, waits, run, options]| {
         let mark = if *run == here { "this run" } else { "" };
-        vec![
-            (*product).into(),
-            (*waits).into(),
-            (*options).into(),
-            Cell::from(mark),
-        ]
+        vec![(*product).into(), (*waits).into(), (*options).into(), Cell::from(mark)]
     });
-    let titles = [
-        ("Setting", Align::Left),
-        ("A commit waits for", Align::Left),
-        ("Options", Align::Left),
-        ("", Align::Left),
-    ];
+    let titles =
+        [("Setting", Align::Left), ("A commit waits for", Align::Left), ("Options", Align::Left), ("", Align::Left)];
     page.fitted(&titles, rows.collect());
     page.line(
         "Semi-sync: with AFTER_SYNC (lossless) others see a commit only after the acknowledgement, with AFTER_COMMIT \
          before; the session waits as long in both.",
     );
-    page.line("remote_apply is emulated by keeping a CPU of the standby busy; no database is involved in any of these.");
+    page.line(
+        "remote_apply is emulated by keeping a CPU of the standby busy; no database is involved in any of these.",
+    );
 }
 
 fn worst(page: &mut Sections, info: &RedoInfo) {
     page.heading("The Slowest Messages");
-    const WORST: [Column; 4] = [
-        left("s after the start", 18),
-        right("total us", 13),
-        right("standby us", 13),
-        right("disk us", 13),
-    ];
+    const WORST: [Column; 4] =
+        [left("s after the start", 18), right("total us", 13), right("standby us", 13), right("disk us", 13)];
     page.columns(&WORST);
     for row in &info.worst {
-        let cells = [
-            fixed(row.at_s, 3),
-            fixed(row.total_us, 1),
-            fixed(row.server_us, 1),
-            fixed(row.disk_us, 1),
-        ];
+        let cells = [fixed(row.at_s, 3), fixed(row.total_us, 1), fixed(row.server_us, 1), fixed(row.disk_us, 1)];
         page.row(&WORST, &cells);
     }
 }
@@ -305,27 +271,15 @@ fn ends(page: &mut Sections, info: &RedoInfo) {
     const PAIRS: [Column; 2] = [left("Of", 40), wrapped("What")];
     page.untitled(&PAIRS);
     let mut row = |of: &str, what: String| page.row(&PAIRS, &[of.to_owned(), what]);
-    row(
-        "primary: CPU of its threads",
-        format!("{} s", number(&info.cpu_s, 3)),
-    );
-    row(
-        "primary: clock of its CPU",
-        format!("{} MHz", number(&info.cpu_mhz, 0)),
-    );
-    row(
-        "primary: messages sent",
-        format!("{} in {} s", info.sent_count, number(&info.sent_s, 3)),
-    );
+    row("primary: CPU of its threads", format!("{} s", number(&info.cpu_s, 3)));
+    row("primary: clock of its CPU", format!("{} MHz", number(&info.cpu_mhz, 0)));
+    row("primary: messages sent", format!("{} in {} s", info.sent_count, number(&info.sent_s, 3)));
     for standby in &info.standbys {
         of_standby(&mut row, standby);
     }
     for standby in &info.standbys {
         page.heading(&format!("Standby {}", standby.name));
-        let facts = standby
-            .facts
-            .iter()
-            .map(|fact| (fact.name.clone(), fact.value.clone()));
+        let facts = standby.facts.iter().map(|fact| (fact.name.clone(), fact.value.clone()));
         page.pairs(&facts.collect::<Vec<_>>());
     }
 }

@@ -61,10 +61,7 @@ fn with_rows(mut info: RedoInfo, rows: &[(f64, f64)]) -> RedoInfo {
 
 #[test]
 fn redo_02_the_synchronous_report_with_writes_is_the_published_one() {
-    let info = with_rows(
-        published("sync", "direct-dsync"),
-        &[(1.708, 1.025), (1.568, 0.961)],
-    );
+    let info = with_rows(published("sync", "direct-dsync"), &[(1.708, 1.025), (1.568, 0.961)]);
     let wanted = "[Requesting a test]\n\
         \tMessage payload        = 4 kbytes\n\
         \tPayload content type   = RANDOM\n\
@@ -97,18 +94,9 @@ fn redo_02_without_writes_the_columns_are_wider_and_async_has_no_latency() {
     let line = |text: &str, at: usize| text.lines().nth(at).unwrap_or_default().to_owned();
     assert_eq!(line(&report, 6), "\tTransport mode         = SYNC");
     assert_eq!(line(&report, 7), "\tDisk write             = NO");
-    assert_eq!(
-        line(&report, 15),
-        format!("{:24}Throughput{:17}Latency", "", "")
-    );
-    assert_eq!(
-        line(&report, 16),
-        format!("(12:11:42){:>15} Mbytes/s{:>21} ms", "5.761", "0.680")
-    );
-    assert!(
-        report.ends_with("\t             Avg. latency = 0.680 ms\n"),
-        "{report}"
-    );
+    assert_eq!(line(&report, 15), format!("{:24}Throughput{:17}Latency", "", ""));
+    assert_eq!(line(&report, 16), format!("(12:11:42){:>15} Mbytes/s{:>21} ms", "5.761", "0.680"));
+    assert!(report.ends_with("\t             Avg. latency = 0.680 ms\n"), "{report}");
     for (write, wide) in [("direct-dsync", 11), ("none", 15)] {
         let mut info = published("async", write);
         info.length_bytes = 8192;
@@ -119,10 +107,7 @@ fn redo_02_without_writes_the_columns_are_wider_and_async_has_no_latency() {
         assert_eq!(line(&report, 8), "\tStatistics interval    = 2 seconds");
         assert_eq!(line(&report, 15).trim_end(), line(&report, 15));
         assert!(line(&report, 15).ends_with("Throughput"), "{report}");
-        assert_eq!(
-            line(&report, 16),
-            format!("(12:11:43){:>wide$} Mbytes/s", "8.404")
-        );
+        assert_eq!(line(&report, 16), format!("(12:11:43){:>wide$} Mbytes/s", "8.404"));
         assert!(!report.contains("ms"), "{report}");
     }
 }
@@ -148,33 +133,18 @@ fn redo_02_units_are_the_largest_that_divide() {
     ] {
         assert!(report.contains(told), "{told}: {report}");
     }
-    for (bytes, told) in [
-        (0, "0 bytes"),
-        (1, "1 byte"),
-        (1000, "1000 bytes"),
-        (3 << 20, "3 Mbytes"),
-    ] {
+    for (bytes, told) in [(0, "0 bytes"), (1, "1 byte"), (1000, "1000 bytes"), (3 << 20, "3 Mbytes")] {
         assert!(head(bytes, 1.0).contains(&format!("= {told}\n")), "{told}");
     }
-    for (seconds, told) in [
-        (3600.0, "1 hour"),
-        (120.0, "2 minutes"),
-        (61.0, "61 seconds"),
-    ] {
-        assert!(
-            head(0, seconds).contains(&format!("duration          = {told}\n")),
-            "{told}"
-        );
+    for (seconds, told) in [(3600.0, "1 hour"), (120.0, "2 minutes"), (61.0, "61 seconds")] {
+        assert!(head(0, seconds).contains(&format!("duration          = {told}\n")), "{told}");
     }
 }
 
 #[test]
 fn redo_03_and_04_throughput_times_latency_is_the_message_and_the_mean_is_weighted_by_messages() {
     // Two phases of the published run: 585 messages of 1.708 ms in the first second, 300 of 3.331 ms in the second.
-    let info = with_rows(
-        published("sync", "direct-dsync"),
-        &[(1.708, 1.025), (3.331, 2.644)],
-    );
+    let info = with_rows(published("sync", "direct-dsync"), &[(1.708, 1.025), (3.331, 2.644)]);
     for row in compat::rows(&info) {
         let latency_s = row.elapsed_s / row.messages as f64;
         let product = row.mbytes_per_s() * 1_048_576.0 * latency_s;
@@ -183,11 +153,7 @@ fn redo_03_and_04_throughput_times_latency_is_the_message_and_the_mean_is_weight
     let elapsed = info.elapsed_s.value().expect("known");
     let mean = format!("{:.3} ms", 1e3 * elapsed / info.messages_count as f64);
     assert!(compat::tail(&info).join("\n").contains(&mean), "{mean}");
-    assert!(
-        integrity::judge(&info)
-            .iter()
-            .any(|one| one.id == "I39" && one.ok == Truth::Holds)
-    );
+    assert!(integrity::judge(&info).iter().any(|one| one.id == "I39" && one.ok == Truth::Holds));
 }
 
 #[test]
@@ -201,16 +167,9 @@ fn redo_05_a_message_of_nothing_is_its_header() {
 
 #[test]
 fn an_edited_record_is_drawn() {
-    let mut record = Record {
-        kind: "redo".to_owned(),
-        ..Record::default()
-    };
+    let mut record = Record { kind: "redo".to_owned(), ..Record::default() };
     let kind = RedoRecords;
-    let _ = (
-        kind.sections(&record),
-        kind.headline(&record),
-        kind.metrics(&record),
-    );
+    let _ = (kind.sections(&record), kind.headline(&record), kind.metrics(&record));
     kind.charts(&record, &mut drop);
     assert!(kind.in_words_of_tool(&record).is_some());
     record.parts.put(&RedoInfo {
@@ -220,11 +179,7 @@ fn an_edited_record_is_drawn() {
         seconds: vec![SecondRow::default(); 3],
         ..published("sync", "apply:5")
     });
-    let _ = (
-        kind.sections(&record),
-        kind.headline(&record),
-        kind.metrics(&record),
-    );
+    let _ = (kind.sections(&record), kind.headline(&record), kind.metrics(&record));
     assert!(kind.in_words_of_tool(&record).is_some());
 }
 
@@ -232,9 +187,7 @@ fn an_edited_record_is_drawn() {
 fn what_is_left_of_the_last_second_is_drawn_as_no_rate() {
     let info = |elapsed_s, count| RedoInfo {
         elapsed_s: Figure::decimal(elapsed_s),
-        seconds: (0..count)
-            .map(|at| second(at, 100, 4096, 1.0, 0.5))
-            .collect(),
+        seconds: (0..count).map(|at| second(at, 100, 4096, 1.0, 0.5)).collect(),
         ..RedoInfo::default()
     };
     for (elapsed_s, count, whole) in [(3.002, 4, 3), (2.98, 3, 3), (0.5, 1, 1), (2.5, 3, 2)] {
@@ -242,10 +195,6 @@ fn what_is_left_of_the_last_second_is_drawn_as_no_rate() {
         assert_eq!(super::whole(&info).len(), whole, "{elapsed_s}");
         let inside = super::series(&info).in_window;
         assert_eq!(inside.len(), count);
-        assert_eq!(
-            inside.iter().filter(|is| **is).count(),
-            whole,
-            "{elapsed_s}"
-        );
+        assert_eq!(inside.iter().filter(|is| **is).count(), whole, "{elapsed_s}");
     }
 }

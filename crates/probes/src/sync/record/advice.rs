@@ -50,9 +50,7 @@ fn moods(readings: &SyncReadings) -> Option<String> {
     };
     let ranges: Vec<_> = readings.steps.iter().filter_map(range).collect();
     let apart: Vec<_> = ranges.iter().filter(|(_, a, b)| b / a > FACTOR).collect();
-    let widest = apart
-        .iter()
-        .max_by(|a, b| (a.2 / a.1).total_cmp(&(b.2 / b.1)))?;
+    let widest = apart.iter().max_by(|a, b| (a.2 / a.1).total_cmp(&(b.2 / b.1)))?;
     // A few steps of some dozens always meet a stall.
     if apart.len() * 10 < ranges.len() {
         return None;
@@ -124,8 +122,7 @@ impl Curve<'_> {
 
     fn found(&self, method: SyncMethod, growing: bool, streams: u32) -> Option<SyncStep> {
         let is_it = |found: &&SyncReading| {
-            found.part == SyncPart::Curve
-                && (found.method, found.growing, found.streams) == (method, growing, streams)
+            found.part == SyncPart::Curve && (found.method, found.growing, found.streams) == (method, growing, streams)
         };
         Some(step(self.readings.steps.iter().find(is_it)?))
     }
@@ -143,10 +140,7 @@ impl Curve<'_> {
         let f0 = self.info.f0_us.value()?;
         let ratio = self.info.sync_over_unsynced_ratio.value()?;
         let why = if f0 < LEAST_US {
-            format!(
-                "a durable 4 KiB write takes {} us, which is faster than any storage medium",
-                fixed(f0, 1)
-            )
+            format!("a durable 4 KiB write takes {} us, which is faster than any storage medium", fixed(f0, 1))
         } else if self.volatile() && ratio < LEAST_FLUSH_RATIO {
             format!(
                 "the device announces a volatile write cache, yet a flush adds nothing (durable {} us, unflushed {} us)",
@@ -172,12 +166,7 @@ impl Curve<'_> {
             "Suspiciously fast: {why}. {verdict}: check the cache mode of the hypervisor or the controller before \
              you trust a commit to this device."
         );
-        Some(Advice::of(
-            "S1",
-            high,
-            text,
-            &[("f0_us", f0), ("sync_over_unsynced_ratio", ratio)],
-        ))
+        Some(Advice::of("S1", high, text, &[("f0_us", f0), ("sync_over_unsynced_ratio", ratio)]))
     }
 
     /// S2: what the ratio and the announcements say about power-loss protection.
@@ -216,12 +205,7 @@ impl Curve<'_> {
             _ => return None,
         };
         let high = ratio >= 2.0 * UNPROTECTED_RATIO;
-        Some(Advice::of(
-            "S2",
-            high,
-            text,
-            &[("sync_over_unsynced_ratio", ratio)],
-        ))
+        Some(Advice::of("S2", high, text, &[("sync_over_unsynced_ratio", ratio)]))
     }
 
     /// S3: above 2 / F0 commits per second a delay only adds latency.
@@ -241,12 +225,9 @@ impl Curve<'_> {
 
     /// S4: the quickest way for one stream to make a write durable.
     fn best_method(&self) -> Option<Advice> {
-        const METHODS: [SyncMethod; 3] =
-            [SyncMethod::Fdatasync, SyncMethod::Dsync, SyncMethod::Fsync];
-        let rates: Vec<(SyncMethod, [f64; 3])> = METHODS
-            .into_iter()
-            .filter_map(|method| Some((method, self.interval(method, false)?)))
-            .collect();
+        const METHODS: [SyncMethod; 3] = [SyncMethod::Fdatasync, SyncMethod::Dsync, SyncMethod::Fsync];
+        let rates: Vec<(SyncMethod, [f64; 3])> =
+            METHODS.into_iter().filter_map(|method| Some((method, self.interval(method, false)?))).collect();
         let best = rates.iter().max_by(|a, b| a.1[1].total_cmp(&b.1[1]))?;
         let worst = rates.iter().min_by(|a, b| a.1[1].total_cmp(&b.1[1]))?;
         let gain = best.1[1] / worst.1[1];
@@ -298,10 +279,7 @@ impl Curve<'_> {
         let whole = |rate: f64| thousands(rate.round() as u64);
         let against_one = match many_low > single_high || many_high < single_low {
             true => format!("{} times one stream", fixed(many / single, 1)),
-            false => format!(
-                "and one stream {}: the 95 % intervals overlap",
-                whole(single)
-            ),
+            false => format!("and one stream {}: the 95 % intervals overlap", whole(single)),
         };
         let then = if group_low > many_high {
             "A shared flush gives more, so one log writer with group commit is enough"

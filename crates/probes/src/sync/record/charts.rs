@@ -16,15 +16,9 @@ pub(super) fn all(info: &SyncInfo) -> Vec<Drawn> {
     let curve: Vec<&SyncStep> = part("curve").collect();
     let sizes: Vec<&SyncStep> = part("sizes").collect();
     let mut all = vec![
-        by_method(
-            "c-curve",
-            "Durable writes against streams",
-            &curve,
-            &streams,
-            ("streams", ""),
-            rate.clone(),
-            &|s| &s.per_s,
-        ),
+        by_method("c-curve", "Durable writes against streams", &curve, &streams, ("streams", ""), rate.clone(), &|s| {
+            &s.per_s
+        }),
         by_method(
             "c-curve-p50",
             "Median latency against streams",
@@ -34,15 +28,9 @@ pub(super) fn all(info: &SyncInfo) -> Vec<Drawn> {
             time.clone(),
             &|s| &s.latency.p50_us,
         ),
-        by_method(
-            "c-curve-p99",
-            "p99 latency against streams",
-            &curve,
-            &streams,
-            ("streams", ""),
-            time,
-            &|s| &s.latency.p99_us,
-        ),
+        by_method("c-curve-p99", "p99 latency against streams", &curve, &streams, ("streams", ""), time, &|s| {
+            &s.latency.p99_us
+        }),
         by_method(
             "c-sizes",
             "Durable writes against their size",
@@ -54,23 +42,10 @@ pub(super) fn all(info: &SyncInfo) -> Vec<Drawn> {
         ),
         safety(info),
     ];
-    let one = info
-        .steps
-        .iter()
-        .filter(|step| step.part == "curve" && step.streams_count == 1);
-    for (at, step) in one
-        .filter(|step| !step.latency.hist_ns.is_empty())
-        .enumerate()
-    {
-        let title = format!(
-            "Histogram: {}, one stream, {} bytes",
-            step.method, step.bytes
-        );
-        all.push(buckets::of_buckets(
-            &format!("c-hist-sync-{at}"),
-            &title,
-            &step.latency.hist_ns.pow2_us(),
-        ));
+    let one = info.steps.iter().filter(|step| step.part == "curve" && step.streams_count == 1);
+    for (at, step) in one.filter(|step| !step.latency.hist_ns.is_empty()).enumerate() {
+        let title = format!("Histogram: {}, one stream, {} bytes", step.method, step.bytes);
+        all.push(buckets::of_buckets(&format!("c-hist-sync-{at}"), &title, &step.latency.hist_ns.pow2_us()));
     }
     all
 }
@@ -88,8 +63,7 @@ fn by_method(
     let mut chart = Chart {
         id: id.to_owned(),
         title: title.to_owned(),
-        note: "Layer syscall: from the start of the write call until the call that made it durable returns."
-            .to_owned(),
+        note: "Layer syscall: from the start of the write call until the call that made it durable returns.".to_owned(),
         x: Axis::log(x_title, x_unit),
         y,
         ..Chart::default()
@@ -109,9 +83,7 @@ fn by_method(
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let y = points.iter().map(|(_, y)| *y).collect();
         let xs = points.iter().map(|(x, _)| *x).collect();
-        chart
-            .traces
-            .push(Trace::new(name, Stroke::Joined, nth(at), y).at(xs));
+        chart.traces.push(Trace::new(name, Stroke::Joined, nth(at), y).at(xs));
     }
     Drawn::or(chart, "the probe made no such step")
 }
@@ -121,24 +93,13 @@ fn safety(info: &SyncInfo) -> Drawn {
     let chart = Chart {
         id: "c-safety".to_owned(),
         title: "Cost of each level of safety".to_owned(),
-        note: "Commits per second (layer syscall); the table below shows what each level may lose."
-            .to_owned(),
+        note: "Commits per second (layer syscall); the table below shows what each level may lose.".to_owned(),
         x: Axis::of("level of safety", ""),
         y: Axis::log("commits", "1/s"),
         rows: Rows::Names(info.safety.iter().map(|row| row.level.clone()).collect()),
         traces: vec![
-            Trace::new(
-                "one stream",
-                Stroke::Bar,
-                BLUE,
-                column(&|at| info.safety[at].single_per_s.value()),
-            ),
-            Trace::new(
-                "many streams",
-                Stroke::Bar,
-                ORANGE,
-                column(&|at| info.safety[at].many_per_s.value()),
-            ),
+            Trace::new("one stream", Stroke::Bar, BLUE, column(&|at| info.safety[at].single_per_s.value())),
+            Trace::new("many streams", Stroke::Bar, ORANGE, column(&|at| info.safety[at].many_per_s.value())),
         ],
         ..Chart::default()
     };

@@ -15,25 +15,14 @@ pub(super) fn of(record: &Record, info: &SyncInfo) -> Headline {
         step.map_or_else(Figure::default, |step| get(step).clone())
     };
     let spread = flush(|step| &step.per_s_ci95_pct).value();
-    let spread = spread.map_or_else(String::new, |pct| {
-        format!("; F0's rate is known to within {} % (95 %)", fixed(pct, 1))
-    });
-    let line = |title, figure: &Figure, unit| {
-        Line::of(title, vec![Told::new(figure, unit)], "n/a (absent)")
-    };
+    let spread =
+        spread.map_or_else(String::new, |pct| format!("; F0's rate is known to within {} % (95 %)", fixed(pct, 1)));
+    let line = |title, figure: &Figure, unit| Line::of(title, vec![Told::new(figure, unit)], "n/a (absent)");
     Headline {
         tested: format!("Durable writes, the cost of a commit, on {}.", info.path),
         rows: vec![
-            line(
-                "Rate",
-                &flush(|step| &step.per_s),
-                "durable writes/s by one stream",
-            ),
-            line(
-                "p99 at that rate",
-                &flush(|step| &step.latency.p99_us),
-                "us",
-            ),
+            line("Rate", &flush(|step| &step.per_s), "durable writes/s by one stream"),
+            line("p99 at that rate", &flush(|step| &step.latency.p99_us), "us"),
             line("F0", &info.f0_us, "us, median of one durable 4 KiB write"),
         ],
         steadiness: format!("n/a (a curve of short steps, no window){spread}"),
@@ -42,16 +31,10 @@ pub(super) fn of(record: &Record, info: &SyncInfo) -> Headline {
         limit: cpu::limit(record).unwrap_or_else(|| limit(info)),
         next: vec![
             Next::new(
-                format!(
-                    "assay run --target native:{}/data --set UPDATE_PCT=100",
-                    directory(info)
-                ),
+                format!("assay run --target native:{}/data --set UPDATE_PCT=100", directory(info)),
                 "commits of a whole engine, including this cost",
             ),
-            Next::new(
-                format!("assay io {}", directory(info)),
-                "reads and writes in the same place",
-            ),
+            Next::new(format!("assay io {}", directory(info)), "reads and writes in the same place"),
         ],
     }
 }
@@ -70,18 +53,11 @@ fn limit(info: &SyncInfo) -> Limit {
     let evidence = format!(
         "A durable write takes {} times as long as a write without a flush ({} us against {} us).",
         fixed(ratio, 1),
-        info.f0_us
-            .value()
-            .map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0)),
-        info.unsynced_us
-            .value()
-            .map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0)),
+        info.f0_us.value().map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0)),
+        info.unsynced_us.value().map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0)),
     );
     match ratio >= 1.5 {
-        true => Limit::new(
-            "the flush: waiting until the device has stored the data durably",
-            evidence,
-        ),
+        true => Limit::new("the flush: waiting until the device has stored the data durably", evidence),
         false => Limit::new("the write itself: the flush costs almost nothing", evidence),
     }
 }

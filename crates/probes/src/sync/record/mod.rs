@@ -52,17 +52,9 @@ impl OwnKind for SyncRecords {
 pub(super) fn build(run: &RunData, readings: &SyncReadings) -> Record {
     let mut run = run.clone();
     run.engine_facts.clone_from(&readings.facts);
-    run.sessions = readings
-        .steps
-        .iter()
-        .map(|step| u64::from(step.streams))
-        .max()
-        .unwrap_or(0);
+    run.sessions = readings.steps.iter().map(|step| u64::from(step.streams)).max().unwrap_or(0);
     if readings.stopped {
-        run.verdict = Verdict::Incomplete(format!(
-            "stopped on request after {} steps",
-            readings.steps.len()
-        ));
+        run.verdict = Verdict::Incomplete(format!("stopped on request after {} steps", readings.steps.len()));
     }
     let mut record = Record::labelled(&run);
     record.interval.elapsed_s = seconds(readings.elapsed_ns);
@@ -82,10 +74,7 @@ fn seconds(ns: u64) -> Figure {
 fn info(readings: &SyncReadings) -> SyncInfo {
     let median = |part: SyncPart| {
         let step = readings.steps.iter().find(|step| step.part == part);
-        step.map_or_else(
-            || Figure::na(STOPPED),
-            |step| Latency::of(&step.latency).p50_us,
-        )
+        step.map_or_else(|| Figure::na(STOPPED), |step| Latency::of(&step.latency).p50_us)
     };
     let f0_us = median(SyncPart::Flush);
     let unsynced_us = median(SyncPart::Unsynced);
@@ -130,12 +119,7 @@ fn step(reading: &SyncReading) -> SyncStep {
     SyncStep {
         part: part(reading.part).to_owned(),
         method: reading.method.name().to_owned(),
-        file: if reading.growing {
-            "new"
-        } else {
-            "preallocated"
-        }
-        .to_owned(),
+        file: if reading.growing { "new" } else { "preallocated" }.to_owned(),
         streams_count: u64::from(reading.streams),
         bytes: reading.bytes,
         per_s: match median(&reading.rates).filter(|_| writes > 0) {
@@ -147,20 +131,16 @@ fn step(reading: &SyncReading) -> SyncStep {
         elapsed_s: seconds(reading.elapsed_ns),
         per_s_ci95_pct: confidence(reading),
         latency: Latency::of(&reading.latency),
-        device_write_bytes: reading.device_write_bytes.map_or_else(
-            || Figure::na("the kernel does not report it"),
-            Figure::Count,
-        ),
+        device_write_bytes: reading
+            .device_write_bytes
+            .map_or_else(|| Figure::na("the kernel does not report it"), Figure::Count),
         note: reading.note.clone(),
     }
 }
 
 /// Half width of the 95 % interval of the rate, from its rounds, as a share of it.
 fn confidence(reading: &SyncReading) -> Figure {
-    reading.spread().map_or_else(
-        || Figure::na("fewer than three rounds"),
-        |part| Figure::decimal(100.0 * part),
-    )
+    reading.spread().map_or_else(|| Figure::na("fewer than three rounds"), |part| Figure::decimal(100.0 * part))
 }
 
 /// The levels, least safe first: name, method, meaning.
@@ -170,11 +150,7 @@ const LEVELS: [(&str, SyncMethod, &str); 4] = [
         SyncMethod::WriteOnly,
         "acknowledged when written, not flushed: a power failure may lose the last commits",
     ),
-    (
-        "group",
-        SyncMethod::Group,
-        "all waiting commits share one flush of one log: no acknowledged commit is lost",
-    ),
+    ("group", SyncMethod::Group, "all waiting commits share one flush of one log: no acknowledged commit is lost"),
     (
         "sync",
         SyncMethod::OneByOne,
@@ -188,11 +164,7 @@ const LEVELS: [(&str, SyncMethod, &str); 4] = [
 ];
 
 fn safety(readings: &SyncReadings) -> Vec<SafetyRow> {
-    let steps: Vec<&SyncReading> = readings
-        .steps
-        .iter()
-        .filter(|step| step.part == SyncPart::Safety)
-        .collect();
+    let steps: Vec<&SyncReading> = readings.steps.iter().filter(|step| step.part == SyncPart::Safety).collect();
     let find = |method: SyncMethod, many: bool| {
         let mut steps = steps.iter();
         steps.find(|step| step.method == method && (step.streams > 1) == many)
@@ -203,17 +175,13 @@ fn safety(readings: &SyncReadings) -> Vec<SafetyRow> {
     let cost = |method: SyncMethod, many: bool| {
         let none = rate(SyncMethod::WriteOnly, many);
         match (none.value(), rate(method, many).value()) {
-            (Some(none), Some(this)) if none > 0.0 => {
-                Figure::decimal(100.0 * (1.0 - this / none).max(0.0))
-            }
+            (Some(none), Some(this)) if none > 0.0 => Figure::decimal(100.0 * (1.0 - this / none).max(0.0)),
             _ => Figure::na(STOPPED),
         }
     };
     let row = |(level, method, meaning): (&str, SyncMethod, &str)| {
         let many = find(method, true);
-        let latency = |many: bool| {
-            find(method, many).map_or_else(Default::default, |s| Latency::of(&s.latency))
-        };
+        let latency = |many: bool| find(method, many).map_or_else(Default::default, |s| Latency::of(&s.latency));
         SafetyRow {
             level: level.to_owned(),
             meaning: meaning.to_owned(),
@@ -221,9 +189,7 @@ fn safety(readings: &SyncReadings) -> Vec<SafetyRow> {
             many_per_s: rate(method, true),
             many_streams_count: many.map_or(0, |step| u64::from(step.streams)),
             many_commits_per_flush: match many {
-                Some(step) if step.flushes > 0 => {
-                    Figure::decimal(step.latency.count() as f64 / step.flushes as f64)
-                }
+                Some(step) if step.flushes > 0 => Figure::decimal(step.latency.count() as f64 / step.flushes as f64),
                 Some(_) => Figure::na(NO_FLUSH),
                 None => Figure::na(STOPPED),
             },

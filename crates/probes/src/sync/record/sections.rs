@@ -28,12 +28,7 @@ pub(super) fn render(record: &Record, info: &SyncInfo) -> Sections {
     safety(&mut page, info);
     curve(&mut page, info, "preallocated");
     curve(&mut page, info, "new");
-    steps(
-        &mut page,
-        info,
-        "sizes",
-        "Sizes (one stream, write + fdatasync, preallocated)",
-    );
+    steps(&mut page, info, "sizes", "Sizes (one stream, write + fdatasync, preallocated)");
     histogram(&mut page, info);
     steps(&mut page, info, "", "Every Step");
     facts(&mut page, record);
@@ -54,10 +49,7 @@ fn flush(page: &mut Sections, info: &SyncInfo) {
         right("per s", 12),
     ];
     page.columns(&TABLE);
-    for (part, name) in [
-        ("flush", "durable (fdatasync)"),
-        ("unsynced", "not flushed"),
-    ] {
+    for (part, name) in [("flush", "durable (fdatasync)"), ("unsynced", "not flushed")] {
         let Some(step) = info.steps.iter().find(|step| step.part == part) else {
             page.line(&format!("{name:<20} n/a (the probe was stopped before)"));
             continue;
@@ -86,9 +78,7 @@ fn flush(page: &mut Sections, info: &SyncInfo) {
 }
 
 fn safety(page: &mut Sections, info: &SyncInfo) {
-    page.heading(
-        "What Each Level of Safety Costs (commits per second, one log unless said otherwise)",
-    );
+    page.heading("What Each Level of Safety Costs (commits per second, one log unless said otherwise)");
     let streams = info.safety.iter().map(|row| row.many_streams_count).max();
     page.line(&format!(
         "cost: loss of commits per second against level none. Every Step has n, interval and tails of each cell. \
@@ -127,11 +117,7 @@ fn safety(page: &mut Sections, info: &SyncInfo) {
 
 /// Rates by method and streams.
 fn curve(page: &mut Sections, info: &SyncInfo, file: &str) {
-    let rows: Vec<&SyncStep> = info
-        .steps
-        .iter()
-        .filter(|step| step.part == "curve" && step.file == file)
-        .collect();
+    let rows: Vec<&SyncStep> = info.steps.iter().filter(|step| step.part == "curve" && step.file == file).collect();
     let title = match file {
         "new" => "Durable 4 KiB Writes per Second by Parallel Streams, New File That Grows",
         _ => "Durable 4 KiB Writes per Second by Parallel Streams, Preallocated File",
@@ -151,10 +137,7 @@ fn curve(page: &mut Sections, info: &SyncInfo, file: &str) {
         }
     }
     let mut columns = vec![left("Streams", 20)];
-    columns.extend(streams.iter().map(|n| Column {
-        title: Cow::Owned(thousands(*n)),
-        ..right("", 12)
-    }));
+    columns.extend(streams.iter().map(|n| Column { title: Cow::Owned(thousands(*n)), ..right("", 12) }));
     page.columns(&columns);
     let mut row = |lead: &str, method: &str, figure: &dyn Fn(&SyncStep) -> Figure| {
         let of = |n: &u64| {

@@ -13,11 +13,7 @@ fn reading(part: SyncPart, method: SyncMethod, streams: u32, us: u64) -> SyncRea
         bytes: 4096,
         elapsed_ns: 20_000 * us * 1000 / u64::from(streams),
         latency,
-        flushes: if method == SyncMethod::WriteOnly {
-            0
-        } else {
-            20_000
-        },
+        flushes: if method == SyncMethod::WriteOnly { 0 } else { 20_000 },
         rates: vec![1e6 * f64::from(streams) / us as f64; 5],
         device_write_bytes: Some(20_000 * 4096),
         note: None,
@@ -33,25 +29,15 @@ fn readings() -> SyncReadings {
     for method in [SyncMethod::Fdatasync, SyncMethod::Dsync, SyncMethod::Fsync] {
         steps.push(reading(SyncPart::Curve, method, 1, 100));
         steps.push(reading(SyncPart::Curve, method, 32, 320));
-        steps.push(SyncReading {
-            growing: true,
-            ..reading(SyncPart::Curve, method, 1, 110)
-        });
+        steps.push(SyncReading { growing: true, ..reading(SyncPart::Curve, method, 1, 110) });
     }
-    for method in [
-        SyncMethod::WriteOnly,
-        SyncMethod::OneByOne,
-        SyncMethod::Fdatasync,
-    ] {
+    for method in [SyncMethod::WriteOnly, SyncMethod::OneByOne, SyncMethod::Fdatasync] {
         for streams in [1, 32] {
             steps.push(reading(SyncPart::Safety, method, streams, 100));
         }
     }
     steps.push(reading(SyncPart::Safety, SyncMethod::Group, 1, 100));
-    steps.push(SyncReading {
-        flushes: 2000,
-        ..reading(SyncPart::Safety, SyncMethod::Group, 32, 200)
-    });
+    steps.push(SyncReading { flushes: 2000, ..reading(SyncPart::Safety, SyncMethod::Group, 32, 200) });
     SyncReadings {
         path: "dir/assay-sync-1.scratch".to_owned(),
         file_bytes: 64 << 20,
@@ -98,10 +84,7 @@ fn f0_the_ratio_and_the_limit_of_a_commit_delay_are_derived() {
     near(&info.sync_over_unsynced_ratio, 2.5);
     near(&info.commit_delay_limit_per_s, 20_000.0);
     assert_eq!(record.run.verdict, "complete");
-    assert_eq!(
-        (record.schema.as_str(), record.kind.as_str()),
-        ("assay/2", "sync")
-    );
+    assert_eq!((record.schema.as_str(), record.kind.as_str()), ("assay/2", "sync"));
     let group = &info.safety[1];
     near(&group.many_commits_per_flush, 10.0);
     near(&group.many_per_s, 160_000.0);
@@ -149,24 +132,12 @@ fn a_refused_step_has_its_reason_and_no_zero() {
 #[test]
 fn advice_s1_fires_below_what_a_medium_needs_and_when_a_flush_adds_nothing() {
     let quick = built(&f0(3));
-    assert!(
-        advice(&quick, "S1")
-            .unwrap()
-            .contains("faster than any storage medium")
-    );
+    assert!(advice(&quick, "S1").unwrap().contains("faster than any storage medium"));
     let nothing = built(&f0(41));
-    assert!(
-        advice(&nothing, "S1")
-            .unwrap()
-            .contains("a flush adds nothing")
-    );
+    assert!(advice(&nothing, "S1").unwrap().contains("a flush adds nothing"));
     let mut platter = readings();
     platter.rotational = Some(true);
-    assert!(
-        advice(&built(&platter), "S1")
-            .unwrap()
-            .contains("half a rotation")
-    );
+    assert!(advice(&built(&platter), "S1").unwrap().contains("half a rotation"));
 }
 
 #[test]
@@ -176,21 +147,14 @@ fn advice_s1_is_silent_on_a_plausible_flush_and_in_memory() {
     memory.is_memory = true;
     let record = built(&memory);
     assert_eq!(advice(&record, "S1"), None);
-    assert!(
-        record.warnings[0].contains("is in memory"),
-        "{:?}",
-        record.warnings
-    );
+    assert!(record.warnings[0].contains("is in memory"), "{:?}", record.warnings);
 }
 
 #[test]
 fn advice_s2_fires_on_the_ratio_and_names_what_the_device_announces() {
     let record = built(&f0(1700));
     let text = advice(&record, "S2").unwrap();
-    assert!(
-        text.starts_with("Likely no power-loss protection"),
-        "{text}"
-    );
+    assert!(text.starts_with("Likely no power-loss protection"), "{text}");
     assert!(text.contains("volatile write cache") && text.contains("no forced single writes"));
     let modest = built(&readings());
     assert!(!advice(&modest, "S2").unwrap().contains("Likely"));
@@ -221,23 +185,10 @@ fn advice_s4_fires_on_a_better_method_and_is_silent_on_a_tie() {
     *found = reading(SyncPart::Curve, SyncMethod::Dsync, 1, 50);
     let record = built(&better);
     assert!(advice(&record, "S4").unwrap().contains("O_DSYNC write"));
-    assert_eq!(
-        record
-            .advice
-            .iter()
-            .find(|a| a.id == "S4")
-            .unwrap()
-            .severity,
-        "high"
-    );
+    assert_eq!(record.advice.iter().find(|a| a.id == "S4").unwrap().severity, "high");
     // Rates whose intervals meet are no better and no worse.
     for step in &mut better.steps {
-        step.rates = step
-            .rates
-            .iter()
-            .zip([0.1, 2.0, 1.0, 0.1, 2.0])
-            .map(|(rate, by)| rate * by)
-            .collect();
+        step.rates = step.rates.iter().zip([0.1, 2.0, 1.0, 0.1, 2.0]).map(|(rate, by)| rate * by).collect();
     }
     assert_eq!(advice(&built(&better), "S4"), None);
 }
@@ -255,19 +206,11 @@ fn advice_s5_fires_on_a_slow_growing_file_and_is_silent_on_a_quick_one() {
 #[test]
 fn advice_s6_says_one_log_writer_or_several() {
     let record = built(&readings());
-    assert!(
-        advice(&record, "S6")
-            .unwrap()
-            .contains("one log writer with group commit is enough")
-    );
+    assert!(advice(&record, "S6").unwrap().contains("one log writer with group commit is enough"));
     let mut slow = readings();
     let shared = slow.steps.last_mut().unwrap();
     shared.rates.iter_mut().for_each(|rate| *rate /= 100.0);
-    assert!(
-        advice(&built(&slow), "S6")
-            .unwrap()
-            .contains("several log writers")
-    );
+    assert!(advice(&built(&slow), "S6").unwrap().contains("several log writers"));
     // Rounds from half to twice as many: nothing can be concluded, least of all a second log writer.
     for step in &mut slow.steps {
         let around = step.rates.iter().zip([0.02, 9.0, 1.0, 0.02, 9.0]);
@@ -275,10 +218,7 @@ fn advice_s6_says_one_log_writer_or_several() {
     }
     let record = built(&slow);
     let said = advice(&record, "S6").unwrap();
-    assert!(
-        said.contains("no advantage of more than one log writer"),
-        "{said}"
-    );
+    assert!(said.contains("no advantage of more than one log writer"), "{said}");
     assert!(!said.contains("times one stream"), "{said}");
     let mut none = readings();
     none.steps.retain(|step| step.part != SyncPart::Safety);
@@ -299,10 +239,7 @@ fn another_s_load_on_the_device_is_a_warning() {
     let mut busy = readings();
     busy.steps[0].device_write_bytes = Some(1 << 30);
     let warnings = built(&busy).warnings;
-    assert!(
-        warnings[0].contains("Other processes used the device"),
-        "{warnings:?}"
-    );
+    assert!(warnings[0].contains("Other processes used the device"), "{warnings:?}");
 }
 
 #[test]
@@ -314,10 +251,7 @@ fn rounds_that_disagree_in_many_steps_are_a_warning() {
         step.rates[1] *= 2.5;
     }
     let warnings = built(&moody).warnings;
-    assert!(
-        warnings[0].contains("speed of the device changed"),
-        "{warnings:?}"
-    );
+    assert!(warnings[0].contains("speed of the device changed"), "{warnings:?}");
 }
 
 #[test]
@@ -325,15 +259,8 @@ fn there_is_a_section_for_every_part_and_the_record_reads_back() {
     let record = built(&readings());
     let sections = SyncRecords.sections(&record);
     let title = sections.title.unwrap();
-    assert!(
-        title.starts_with("ASSAY DURABLE WRITE REPORT for run 0123abcd"),
-        "{title}"
-    );
-    let titles: Vec<&str> = sections
-        .all
-        .iter()
-        .map(|section| section.title.as_str())
-        .collect();
+    assert!(title.starts_with("ASSAY DURABLE WRITE REPORT for run 0123abcd"), "{title}");
+    let titles: Vec<&str> = sections.all.iter().map(|section| section.title.as_str()).collect();
     for part in [
         "F0: One 4 KiB Overwrite Made Durable",
         "What Each Level of Safety Costs",
@@ -342,10 +269,7 @@ fn there_is_a_section_for_every_part_and_the_record_reads_back() {
         "F0 Histogram",
         "Every Step",
     ] {
-        assert!(
-            titles.iter().any(|title| title.contains(part)),
-            "no {part}: {titles:?}"
-        );
+        assert!(titles.iter().any(|title| title.contains(part)), "no {part}: {titles:?}");
     }
     let json = serde_json::to_string(&record).unwrap();
     let back: Record = serde_json::from_str(&json).unwrap();

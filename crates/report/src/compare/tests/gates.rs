@@ -4,23 +4,13 @@ use super::*;
 
 #[test]
 fn a_gate_says_what_is_wrong_with_it() {
-    for text in [
-        "reads_per_s",
-        "reads_per_s < much",
-        "< 5%",
-        "two words < 5%",
-        "x > nan",
-        "x > %",
-    ] {
+    for text in ["reads_per_s", "reads_per_s < much", "< 5%", "two words < 5%", "x > nan", "x > %"] {
         let error = Gate::parse(text).unwrap_err();
         assert!(error.to_string().contains("KEY < LIMIT"), "{error}");
     }
     let record = paced(1.0);
     let comparison = compared(&[&[&record], &[&record]]);
-    let error = Gate::parse("read_per_s < -5%")
-        .unwrap()
-        .check(&comparison)
-        .unwrap_err();
+    let error = Gate::parse("read_per_s < -5%").unwrap().check(&comparison).unwrap_err();
     assert!(error.to_string().contains("reads_per_s"), "{error}");
 }
 
@@ -60,15 +50,8 @@ fn a_gate_fires_where_the_change_is_shown_and_beyond_its_limit() {
     let beginning = "ops_per_s fell by 7.0 %, limit a fall of 5 %: failed (B ";
     assert!(line.starts_with(beginning), "{line}");
     let comparison = compared(&[&[&base], &[&again(&base)]]);
-    let line = |text: &str| {
-        Gate::parse(text).unwrap().judge(&comparison)[0]
-            .line
-            .clone()
-    };
-    assert!(
-        line("ops_per_s < -5%")
-            .starts_with("ops_per_s did not change, limit a fall of 5 %: passed")
-    );
+    let line = |text: &str| Gate::parse(text).unwrap().judge(&comparison)[0].line.clone();
+    assert!(line("ops_per_s < -5%").starts_with("ops_per_s did not change, limit a fall of 5 %: passed"));
     assert!(line("ops_per_s < 5%").contains("limit a rise of at least 5 %: failed"));
     assert!(line("read_us_p99 > 1s").contains("limit at most 1,000,000 us: passed"));
 }

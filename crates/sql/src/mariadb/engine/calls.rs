@@ -16,21 +16,11 @@ pub(super) fn select_sql(schema: u32, into: &str, range: &str) -> String {
 }
 
 /// Changes the rows of a range; `value` is the text of the new value of the n-th column that changes.
-pub(super) fn update_sql(
-    plan: &Plan,
-    schema: u32,
-    value: impl Fn(usize) -> String,
-    range: &str,
-) -> String {
+pub(super) fn update_sql(plan: &Plan, schema: u32, value: impl Fn(usize) -> String, range: &str) -> String {
     let columns = changed_columns(plan.redo_stress).iter().enumerate();
-    let set: Vec<String> = columns
-        .map(|(n, column)| format!("c{column} = {}", value(n)))
-        .collect();
+    let set: Vec<String> = columns.map(|(n, column)| format!("c{column} = {}", value(n))).collect();
     let rows = rows_table(schema);
-    format!(
-        "update {rows} force index ({INDEX}) set {} where custid between {range}",
-        set.join(", ")
-    )
+    format!("update {rows} force index ({INDEX}) set {} where custid between {range}", set.join(", "))
 }
 
 /// The rows of the scan table.
@@ -54,14 +44,9 @@ pub(super) struct Calls {
 
 impl Calls {
     /// Prepares what the plan needs and makes sure that the server performs it as it should.
-    pub(super) fn prepare(
-        connection: &mut Connection,
-        plan: &Plan,
-        schema: u32,
-    ) -> Result<Self, EngineError> {
+    pub(super) fn prepare(connection: &mut Connection, plan: &Plan, schema: u32) -> Result<Self, EngineError> {
         let select = |range: &str| select_sql(schema, "", range);
-        let update =
-            |value: &str, range: &str| update_sql(plan, schema, |_| value.to_owned(), range);
+        let update = |value: &str, range: &str| update_sql(plan, schema, |_| value.to_owned(), range);
         let scan = scan_sql(schema, "");
         let width = plan.work_unit.max(plan.update_work_unit);
         let sample = format!("1 and {width}");
@@ -78,12 +63,7 @@ impl Calls {
             plan_is(connection, &scan, &["ALL ".to_owned()])?;
             scans = Some(prepared(connection, &scan, (0, 0))?);
         }
-        Ok(Self {
-            schema,
-            select: prepared(connection, &select("? and ?"), (0, 2))?,
-            update: updates,
-            scan: scans,
-        })
+        Ok(Self { schema, select: prepared(connection, &select("? and ?"), (0, 2))?, update: updates, scan: scans })
     }
 }
 
@@ -98,11 +78,7 @@ fn by_index(width: u32) -> Vec<String> {
 }
 
 /// With so many texts as long as a column, then numbers.
-fn prepared(
-    connection: &mut Connection,
-    sql: &str,
-    (texts, numbers): (usize, usize),
-) -> Result<Prepared, EngineError> {
+fn prepared(connection: &mut Connection, sql: &str, (texts, numbers): (usize, usize)) -> Result<Prepared, EngineError> {
     let statement = connection.conn.prep(sql).map_err(MyError::from);
     let statement = statement.map_err(told("preparing a statement"))?;
     let call = Call::execute(statement.id(), (texts, COLUMN_BYTES as u8), numbers);
@@ -111,9 +87,7 @@ fn prepared(
 
 /// The server performs a statement by one of these ways of access and index.
 fn plan_is(connection: &mut Connection, sql: &str, wanted: &[String]) -> Result<(), EngineError> {
-    let rows = connection
-        .rows(&format!("explain format=traditional {sql}"))
-        .map_err(told("asking for a plan"))?;
+    let rows = connection.rows(&format!("explain format=traditional {sql}")).map_err(told("asking for a plan"))?;
     let row = rows.into_iter().next().unwrap_or_default();
     let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
     let [access, key] = connection.product.plan_columns();

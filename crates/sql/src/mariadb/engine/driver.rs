@@ -10,9 +10,7 @@ use crate::lost::lost;
 use crate::many::Many;
 use crate::watch::Cancel;
 use assay_measure::snapshot::StatSet;
-use assay_run::engine::{
-    Assignment, Completion, Driver, EngineError, Op, Outcome, Slice, SliceDone, Submit, Tag,
-};
+use assay_run::engine::{Assignment, Completion, Driver, EngineError, Op, Outcome, Slice, SliceDone, Submit, Tag};
 use std::time::Duration;
 
 /// See the module.
@@ -26,16 +24,8 @@ pub(super) struct MariaDriver<'a> {
 }
 
 impl<'a> MariaDriver<'a> {
-    pub(super) fn open(
-        engine: &'a MariaEngine,
-        assignment: &Assignment,
-    ) -> Result<Self, EngineError> {
-        let mut driver = Self {
-            engine,
-            sessions: Vec::new(),
-            sliced: Vec::new(),
-            many: None,
-        };
+    pub(super) fn open(engine: &'a MariaEngine, assignment: &Assignment) -> Result<Self, EngineError> {
+        let mut driver = Self { engine, sessions: Vec::new(), sliced: Vec::new(), many: None };
         for (number, home) in &assignment.sessions {
             let mut session = Session::open(engine, *number, *home)?;
             if engine.in_server
@@ -84,20 +74,14 @@ impl Driver for MariaDriver<'_> {
         let plan = &self.engine.plan;
         let session = &mut self.sessions[tag as usize];
         let result = match &mut self.many {
-            Some(many) => match session
-                .ask(plan, op)
-                .and_then(|()| many.asked(tag, session, ()))
-            {
+            Some(many) => match session.ask(plan, op).and_then(|()| many.asked(tag, session, ())) {
                 Ok(None) => return Submit::Queued,
                 Ok(Some(rows)) => Ok(rows),
                 Err(error) => Err(error),
             },
             None => session.perform(plan, op),
         };
-        Submit::Done(Outcome {
-            end_ns: self.engine.on.clock.now_ns(),
-            result,
-        })
+        Submit::Done(Outcome { end_ns: self.engine.on.clock.now_ns(), result })
     }
 
     /// With a session alone nothing is ever queued: this only tells whether the thread can go on.

@@ -12,16 +12,10 @@ use assay_run::engine::EngineError;
 /// second is what later versions or MySQL call it.
 const SETTINGS: [(&str, &str); 16] = [
     ("server_buffer_pool_bytes", "innodb_buffer_pool_size"),
-    (
-        "server_flush_log_at_commit",
-        "innodb_flush_log_at_trx_commit",
-    ),
+    ("server_flush_log_at_commit", "innodb_flush_log_at_trx_commit"),
     ("server_flush_method", "innodb_flush_method"),
     ("server_doublewrite", "innodb_doublewrite"),
-    (
-        "server_log_file_bytes",
-        "innodb_log_file_size|innodb_redo_log_capacity",
-    ),
+    ("server_log_file_bytes", "innodb_log_file_size|innodb_redo_log_capacity"),
     ("server_adaptive_hash_index", "innodb_adaptive_hash_index"),
     ("server_change_buffering", "innodb_change_buffering"),
     ("server_read_ahead_threshold", "innodb_read_ahead_threshold"),
@@ -61,15 +55,9 @@ pub(super) fn facts(
         text("session_user", server.user.clone()),
         text("database", database.to_owned()),
         text("block_bytes", server.page_bytes.to_string()),
-        text(
-            "cache_blocks",
-            (server.pool_bytes / server.page_bytes.max(1)).to_string(),
-        ),
+        text("cache_blocks", (server.pool_bytes / server.page_bytes.max(1)).to_string()),
         text("cache_parameter", "innodb_buffer_pool_size".to_owned()),
-        text(
-            facts::GETS.name,
-            "each page on the way to a row, from the root of its index".to_owned(),
-        ),
+        text(facts::GETS.name, "each page on the way to a row, from the root of its index".to_owned()),
         text(
             "read_mode",
             match batched {
@@ -91,13 +79,7 @@ pub(super) fn facts(
             .to_owned(),
         ),
         text("connection_encrypted", encrypted(control)),
-        text(
-            "data_set",
-            format!(
-                "{:016x}, created {}",
-                marked.marker.data_set, marked.created
-            ),
-        ),
+        text("data_set", format!("{:016x}, created {}", marked.marker.data_set, marked.created)),
     ];
     facts.extend(settings(control)?);
     Ok(facts)
@@ -110,14 +92,9 @@ pub(crate) fn settings(control: &mut Connection) -> Result<Vec<Fact>, EngineErro
     for (fact, name) in SETTINGS {
         let names = name.replace('|', "', '");
         let asked = control
-            .rows(&format!(
-                "show global variables where variable_name in ('{names}')"
-            ))
+            .rows(&format!("show global variables where variable_name in ('{names}')"))
             .map_err(told("reading the server's settings"))?;
-        let value = asked
-            .into_iter()
-            .next()
-            .and_then(|row| row.into_iter().nth(1));
+        let value = asked.into_iter().next().and_then(|row| row.into_iter().nth(1));
         let value = value.flatten().unwrap_or_default();
         if name == "innodb_flush_method" {
             let mode = match value.contains("O_DIRECT") {
@@ -147,9 +124,7 @@ pub(crate) fn settings(control: &mut Connection) -> Result<Vec<Fact>, EngineErro
 /// What a commit waits for.
 fn commits(flush_log: &str) -> &'static str {
     match flush_log {
-        "0" => {
-            "neither written nor synced at a commit, but once a second (innodb_flush_log_at_trx_commit=0)"
-        }
+        "0" => "neither written nor synced at a commit, but once a second (innodb_flush_log_at_trx_commit=0)",
         "2" => "written at each commit, synced once a second (innodb_flush_log_at_trx_commit=2)",
         _ => "durable at each commit, shared by those that wait (innodb_flush_log_at_trx_commit=1)",
     }

@@ -85,20 +85,15 @@ pub(super) fn open(
         on,
     };
     if stored {
-        let make = |control: &mut Connection| {
-            (1..=plan.schemas).try_for_each(|home| slices::create(control, plan, home))
-        };
+        let make =
+            |control: &mut Connection| (1..=plan.schemas).try_for_each(|home| slices::create(control, plan, home));
         engine.on.control(make).transpose()?;
     }
     Ok(Box::new(engine))
 }
 
 /// The data set as it is now that it is claimed: what was seen before may have been another.
-fn claimed(
-    control: &mut Connection,
-    database: &str,
-    plan: &Plan,
-) -> Result<Box<Marked>, EngineError> {
+fn claimed(control: &mut Connection, database: &str, plan: &Plan) -> Result<Box<Marked>, EngineError> {
     let Found::Ours(marked) = marker::find(control, database)? else {
         return Err(super::nothing_here(database));
     };
@@ -128,11 +123,7 @@ impl Engine for MariaEngine {
     }
 
     fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
-        threads(
-            (self.plain && !self.in_server, self.threads),
-            sessions,
-            cpus,
-        )
+        threads((self.plain && !self.in_server, self.threads), sessions, cpus)
     }
 
     fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {

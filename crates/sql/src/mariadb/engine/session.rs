@@ -72,9 +72,7 @@ impl Session {
         let mut connection = engine.on.session(number)?;
         let mrr = connection.product.batches(engine.batched);
         connection
-            .run(&format!(
-                "set autocommit = 1, optimizer_switch = '{mrr}', wait_timeout = 31536000"
-            ))
+            .run(&format!("set autocommit = 1, optimizer_switch = '{mrr}', wait_timeout = 31536000"))
             .map_err(told("preparing a session"))?;
         let calls = Calls::prepare(&mut connection, &engine.plan, home)?;
         let mut session = Self {
@@ -97,11 +95,7 @@ impl Session {
 
     /// One untimed operation: it must touch as many rows as it asks for.
     fn probe(&mut self, plan: &Plan, home: u32) -> Result<(), EngineError> {
-        let op = Op::Select {
-            schema: home,
-            first_key: 1,
-            width: plan.work_unit,
-        };
+        let op = Op::Select { schema: home, first_key: 1, width: plan.work_unit };
         let rows = self.perform(plan, &op).map_err(|error| {
             EngineError::Unusable(match &self.lost {
                 Some(why) => format!("session {} lost its connection: {why}", self.number),
@@ -130,22 +124,12 @@ impl Session {
     /// Sends what an operation asks first.
     pub(super) fn ask(&mut self, plan: &Plan, op: &Op) -> Result<(), OpError> {
         let decided = match *op {
-            Op::Select {
-                schema,
-                first_key,
-                width,
-            } => self.calls(plan, schema).map(|calls| {
+            Op::Select { schema, first_key, width } => self.calls(plan, schema).map(|calls| {
                 let keys = ranges(first_key, width, plan.scale);
                 let [first, second] = keys.map(|keys| keys.map(Step::Select));
-                Doing {
-                    steps: [first, second, None, None],
-                    calls,
-                    ..Doing::default()
-                }
+                Doing { steps: [first, second, None, None], calls, ..Doing::default() }
             }),
-            Op::Update { schema, .. } => self
-                .calls(plan, schema)
-                .and_then(|calls| self.decide_update(plan, calls, op)),
+            Op::Update { schema, .. } => self.calls(plan, schema).and_then(|calls| self.decide_update(plan, calls, op)),
             Op::Scan { schema } => self.calls(plan, schema).map(|calls| Doing {
                 steps: [Some(Step::Scan), None, None, None],
                 calls,
@@ -179,21 +163,13 @@ impl Session {
         if let Some(at) = self.calls.iter().position(|calls| calls.schema == schema) {
             return Ok(at);
         }
-        let calls = Calls::prepare(connection, plan, schema)
-            .map_err(|error| Failure::Statement(error.to_string()))?;
+        let calls = Calls::prepare(connection, plan, schema).map_err(|error| Failure::Statement(error.to_string()))?;
         self.calls.push(calls);
         Ok(self.calls.len() - 1)
     }
 
     fn decide_update(&mut self, plan: &Plan, calls: usize, op: &Op) -> Result<Doing, Failure> {
-        let Op::Update {
-            first_key,
-            width,
-            stamp,
-            commit,
-            ..
-        } = *op
-        else {
+        let Op::Update { first_key, width, stamp, commit, .. } = *op else {
             return Err(Failure::Statement("this is no update".to_owned()));
         };
         let [first, second] = ranges(first_key, width, plan.scale);
@@ -210,13 +186,7 @@ impl Session {
             second.map(Step::Update),
             ((self.in_transaction || begins) && commit).then_some(Step::Commit),
         ];
-        Ok(Doing {
-            steps,
-            at: usize::from(!begins),
-            calls,
-            commit: Some(commit),
-            ..Doing::default()
-        })
+        Ok(Doing { steps, at: usize::from(!begins), calls, commit: Some(commit), ..Doing::default() })
     }
 
     /// The step that is asked now; one that there is not is passed over.
@@ -261,11 +231,8 @@ impl Session {
             Step::Select(keys) => conn.exec_first(&calls.select.statement, keys),
             Step::Scan => conn.exec_first(&there(&mut calls.scan)?.statement, ()),
             Step::Update(keys) => {
-                let mut values: Vec<Value> = self
-                    .content
-                    .chunks_exact(COLUMN_BYTES)
-                    .map(|column| Value::Bytes(column.to_vec()))
-                    .collect();
+                let mut values: Vec<Value> =
+                    self.content.chunks_exact(COLUMN_BYTES).map(|column| Value::Bytes(column.to_vec())).collect();
                 values.extend([Value::UInt(keys.0), Value::UInt(keys.1)]);
                 let statement = &there(&mut calls.update)?.statement;
                 let done = conn.exec_drop(statement, Params::Positional(values));
@@ -309,11 +276,7 @@ impl Session {
         let error = match failure {
             Failure::Server(error) => error,
             Failure::Statement(text) => {
-                return OpError {
-                    class: "statement",
-                    text,
-                    retryable: false,
-                };
+                return OpError { class: "statement", text, retryable: false };
             }
             Failure::Closed => return closed(self.number),
         };
@@ -374,10 +337,7 @@ fn ranged(statement: &mut Prepared, keys: Keys) -> &Call {
 /// A range of keys, or the two parts of one that goes past the last key.
 fn ranges(first: u64, width: u32, scale: u64) -> [Option<Keys>; 2] {
     let last = first + u64::from(width) - 1;
-    [
-        Some((first, last.min(scale))),
-        (last > scale).then(|| (1, last - scale)),
-    ]
+    [Some((first, last.min(scale))), (last > scale).then(|| (1, last - scale))]
 }
 
 /// Why an operation came to nothing.

@@ -127,16 +127,8 @@ impl Sliced {
         for op in ops {
             let (kind, first) = match *op {
                 Op::Select { first_key, .. } => (SELECT, first_key),
-                Op::Update {
-                    first_key, stamp, ..
-                } => {
-                    fill_columns(
-                        &mut self.content,
-                        contents,
-                        stamp,
-                        first_key,
-                        plan.obfuscate,
-                    );
+                Op::Update { first_key, stamp, .. } => {
+                    fill_columns(&mut self.content, contents, stamp, first_key, plan.obfuscate);
                     filled.push_str(&String::from_utf8_lossy(&self.content));
                     (UPDATE, first_key)
                 }
@@ -203,9 +195,7 @@ fn longest(connection: &mut Connection) -> Result<Ns, EngineError> {
     if connection.product == Product::MySql {
         return Ok(Ns::MAX);
     }
-    let seconds = connection
-        .value("select @@max_statement_time")
-        .map_err(told("asking for max_statement_time"))?;
+    let seconds = connection.value("select @@max_statement_time").map_err(told("asking for max_statement_time"))?;
     match seconds.parse::<f64>().unwrap_or(0.0) {
         0.0 => Ok(Ns::MAX),
         s if s >= SHORTEST_S => Ok((s * 5e8) as Ns),
@@ -218,9 +208,8 @@ fn longest(connection: &mut Connection) -> Result<Ns, EngineError> {
 
 /// Performs `most` operations, or as many as begin within `budget` us, and tells of each.
 fn body(plan: &Plan, home: u32) -> String {
-    let values: String = (0..contents_of(plan))
-        .map(|n| format!("declare v{n} char({COLUMN_BYTES}) character set latin1; "))
-        .collect();
+    let values: String =
+        (0..contents_of(plan)).map(|n| format!("declare v{n} char({COLUMN_BYTES}) character set latin1; ")).collect();
     let (each, turn) = (1 + KEY_DIGITS, turn(plan, home));
     format!(
         "declare i, k, u int default 0; declare a, n, m, us bigint default 0; {values}\
@@ -243,11 +232,7 @@ fn body(plan: &Plan, home: u32) -> String {
 }
 
 /// Makes the procedure of sessions of `home`, in the run whose claim this session holds.
-pub(super) fn create(
-    connection: &mut Connection,
-    plan: &Plan,
-    home: u32,
-) -> Result<(), EngineError> {
+pub(super) fn create(connection: &mut Connection, plan: &Plan, home: u32) -> Result<(), EngineError> {
     let name = loop_name(connection.id(), home);
     let doing = told("making the procedure of LOOP=server (CREATE ROUTINE on this database)");
     // A server that has begun anew gives numbers of sessions again.
@@ -280,10 +265,7 @@ fn turn(plan: &Plan, home: u32) -> String {
     match kinds.as_slice() {
         [(_, only)] => only.clone(),
         several => {
-            let cases: Vec<String> = several
-                .iter()
-                .map(|(kind, sql)| format!("when {kind} then {sql}"))
-                .collect();
+            let cases: Vec<String> = several.iter().map(|(kind, sql)| format!("when {kind} then {sql}")).collect();
             format!("case k {} end case;", cases.join(" "))
         }
     }
@@ -294,10 +276,9 @@ fn ranges(plan: &Plan, width: u32) -> (String, Option<String>) {
     let last = width - 1;
     match plan.edge {
         Edge::Clamp => (format!("a and a + {last}"), None),
-        Edge::Wrap => (
-            format!("a and least(a + {last}, {})", plan.scale),
-            Some(format!("a + {last} - {}", plan.scale)),
-        ),
+        Edge::Wrap => {
+            (format!("a and least(a + {last}, {})", plan.scale), Some(format!("a + {last} - {}", plan.scale)))
+        }
     }
 }
 

@@ -18,8 +18,7 @@ pub(super) const SEQUENCE_CACHE: i64 = 1000;
 /// What rows are compared by: bytes, as on other servers.
 const KIND: &str = "engine=InnoDB row_format=dynamic character set latin1 collate latin1_bin";
 /// Columns that hold a name in lower case: this server has no indexes on expressions.
-pub(super) const LOWER: [(&str, &str); 2] =
-    [("l_last", "cust_last_name"), ("l_first", "cust_first_name")];
+pub(super) const LOWER: [(&str, &str); 2] = [("l_last", "cust_last_name"), ("l_first", "cust_first_name")];
 
 /// Names in the database of a data set.
 #[derive(Clone, Debug)]
@@ -81,17 +80,12 @@ fn type_of(kind: Type) -> String {
 /// Creates everything that rows are loaded into. Primary keys and rules are in place: rows come in the order of their keys,
 /// and either would copy the whole table later.
 pub(super) fn create_tables(names: &Named, indexes: Indexes, partitions: u32) -> Vec<String> {
-    let mut sql: Vec<String> = TABLES
-        .into_iter()
-        .map(|table| create_table(names, table, indexes) + &cut(table, partitions))
-        .collect();
+    let mut sql: Vec<String> =
+        TABLES.into_iter().map(|table| create_table(names, table, indexes) + &cut(table, partitions)).collect();
     sql.push(create_metadata(names));
     for (name, columns) in [
         (BASELINE, "k varchar(40) primary key, v decimal(40, 2) not null".to_owned()),
-        (
-            LEDGER,
-            "k varchar(40) primary key, acked bigint not null, in_doubt bigint not null default 0".to_owned(),
-        ),
+        (LEDGER, "k varchar(40) primary key, acked bigint not null, in_doubt bigint not null default 0".to_owned()),
         (
             LOADED,
             "tbl varchar(40), first bigint, row_count bigint not null, checksum decimal(40, 0) not null, \
@@ -116,10 +110,7 @@ pub(super) fn create_metadata(names: &Named) -> String {
 /// What cuts a table by hash.
 fn cut(table: Table, partitions: u32) -> String {
     match (partitions, table.hashed_by_key()) {
-        (1.., Some(column)) => format!(
-            " partition by hash ({}) partitions {partitions}",
-            quote(column)
-        ),
+        (1.., Some(column)) => format!(" partition by hash ({}) partitions {partitions}", quote(column)),
         _ => String::new(),
     }
 }
@@ -141,10 +132,7 @@ fn create_table(names: &Named, table: Table, indexes: Indexes) -> String {
     let rules = RULES.into_iter().filter(|(_, of, _)| *of == table);
     parts.extend(rules.map(|(name, _, what)| format!("constraint {} check ({what})", quote(name))));
     let name = names.relation(table.name());
-    format!(
-        "create table if not exists {name} ({}) {KIND} stats_persistent=1 stats_auto_recalc=0",
-        parts.join(", ")
-    )
+    format!("create table if not exists {name} ({}) {KIND} stats_persistent=1 stats_auto_recalc=0", parts.join(", "))
 }
 
 /// The query for the names of indexes and references that are there: a load that was cut short goes on behind them.
@@ -166,11 +154,7 @@ pub(super) fn indexes(names: &Named, indexes: Indexes, there: &BTreeSet<String>)
             .iter()
             .filter(|index| index.table == table && !there.contains(index.name))
             .map(|index| {
-                let columns: Vec<String> = index
-                    .columns
-                    .iter()
-                    .map(|name| column(name, index.lower))
-                    .collect();
+                let columns: Vec<String> = index.columns.iter().map(|name| column(name, index.lower)).collect();
                 format!("add index {} ({})", quote(index.name), columns.join(", "))
             })
             .collect();
@@ -188,12 +172,7 @@ fn column(name: &str, lower: bool) -> String {
 
 /// References but for those that are there, one after the other. The rows are those that were generated, so none is compared
 /// again. InnoDB has none on a table with partitions or to one.
-pub(super) fn references(
-    names: &Named,
-    indexes: Indexes,
-    partitions: u32,
-    there: &BTreeSet<String>,
-) -> Vec<String> {
+pub(super) fn references(names: &Named, indexes: Indexes, partitions: u32, there: &BTreeSet<String>) -> Vec<String> {
     if indexes == Indexes::None {
         return Vec::new();
     }
@@ -208,9 +187,8 @@ pub(super) fn references(
         )
     };
     let is_whole = |table: Table| partitions == 0 || table.hashed_by_key().is_none();
-    let absent = REFERENCES
-        .iter()
-        .filter(|one| is_whole(one.table) && is_whole(one.parent) && !there.contains(one.name));
+    let absent =
+        REFERENCES.iter().filter(|one| is_whole(one.table) && is_whole(one.parent) && !there.contains(one.name));
     absent.map(one).collect()
 }
 
@@ -228,9 +206,9 @@ pub(super) fn sequences_and_views(names: &Named, product: Product, counts: Count
         .flat_map(|(sequence, table, _)| {
             let (sequence, first) = (names.relation(sequence), loaded(table) + 1);
             match product.has_sequences() {
-                true => vec![format!(
-                    "create or replace sequence {sequence} start with {first} cache {SEQUENCE_CACHE}"
-                )],
+                true => {
+                    vec![format!("create or replace sequence {sequence} start with {first} cache {SEQUENCE_CACHE}")]
+                }
                 false => vec![
                     format!("drop table if exists {sequence}"),
                     format!("create table {sequence} (next_not_cached_value bigint not null) {KIND}"),
@@ -249,11 +227,7 @@ pub(super) fn sequences_and_views(names: &Named, product: Product, counts: Count
 pub(super) fn metadata(names: &Named, entries: &[(&str, String)]) -> Vec<String> {
     let metadata = names.relation(METADATA);
     let insert = |(key, value): &(&str, String)| {
-        format!(
-            "replace into {metadata} (metadata_key, metadata_value) values ({}, {})",
-            literal(key),
-            literal(value)
-        )
+        format!("replace into {metadata} (metadata_key, metadata_value) values ({}, {})", literal(key), literal(value))
     };
     entries.iter().map(insert).collect()
 }

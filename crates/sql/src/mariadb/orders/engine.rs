@@ -60,17 +60,10 @@ impl Opens for MariadbOrders {
             facts.push(Fact::new("references", super::NO_REFERENCES));
         }
         let durability = durability(&mut control)?;
-        let on = Attached::open(
-            inside,
-            (control, &server),
-            plan,
-            settings,
-            (!asked.client_side, stop),
-        )?;
+        let on = Attached::open(inside, (control, &server), plan, settings, (!asked.client_side, stop))?;
         // From here on somebody closes them again.
         let opening = opening_sql(|name| names.relation(name));
-        on.control(|control| control.tell(&opening, "opening the books"))
-            .transpose()?;
+        on.control(|control| control.tell(&opening, "opening the books")).transpose()?;
         let names = names.clone();
         let run = Run { names, on };
         let engine = OrdersEngine::new(asked, &found, facts, durability, run);
@@ -79,11 +72,7 @@ impl Opens for MariadbOrders {
 }
 
 /// What the server is.
-fn facts_of(
-    control: &mut Connection,
-    server: &Server,
-    names: &Named,
-) -> Result<Vec<Fact>, EngineError> {
+fn facts_of(control: &mut Connection, server: &Server, names: &Named) -> Result<Vec<Fact>, EngineError> {
     let mut facts = vec![
         ENGINE.fact(server.product.name()),
         SERVER_TOLD.fact(facts::TOLD),
@@ -99,23 +88,10 @@ fn facts_of(
 
 /// What keeps a commit safe.
 fn durability(control: &mut Connection) -> Result<String, EngineError> {
-    let names = [
-        "innodb_flush_log_at_trx_commit",
-        "innodb_doublewrite",
-        "log_bin",
-        "sync_binlog",
-    ];
+    let names = ["innodb_flush_log_at_trx_commit", "innodb_doublewrite", "log_bin", "sync_binlog"];
     let of = |name: &str| {
-        let rows = control.ask(
-            &format!("select @@global.{name}"),
-            "asking for its durability",
-        )?;
-        let value = rows
-            .into_iter()
-            .flatten()
-            .flatten()
-            .next()
-            .unwrap_or_default();
+        let rows = control.ask(&format!("select @@global.{name}"), "asking for its durability")?;
+        let value = rows.into_iter().flatten().flatten().next().unwrap_or_default();
         Ok(format!("{name}={value}"))
     };
     let all: Result<Vec<String>, EngineError> = names.into_iter().map(of).collect();
@@ -137,12 +113,7 @@ impl Base for Run {
         ledger: &'a Mutex<Ledger>,
         numbers: &mut dyn Iterator<Item = u32>,
     ) -> Result<Box<dyn Driver + 'a>, EngineError> {
-        let mut sessions = Sessions {
-            around: &self.on,
-            common,
-            ledger,
-            sessions: Vec::new(),
-        };
+        let mut sessions = Sessions { around: &self.on, common, ledger, sessions: Vec::new() };
         for number in numbers {
             let session = session::open(&self.on, common, number)?;
             sessions.sessions.push(session);

@@ -42,10 +42,7 @@ impl Talk for Connection {
 
 /// An address at which the names of statements are the data set's.
 pub(super) fn within(address: &Address, names: &Named) -> Address {
-    Address {
-        database: names.database.clone(),
-        ..address.clone()
-    }
+    Address { database: names.database.clone(), ..address.clone() }
 }
 
 /// See the module.
@@ -72,11 +69,7 @@ impl Loads for MariadbOrders {
         let found = marker::find(&mut control, names)?;
         let (marker, _) = Marker::unfinished(found, &names.place(), settings)?;
         let connected = began.elapsed();
-        all(
-            &mut control,
-            &ddl::create_tables(names, marker.which(), marker.partitions),
-            "creating the tables",
-        )?;
+        all(&mut control, &ddl::create_tables(names, marker.which(), marker.partitions), "creating the tables")?;
         let copies = Copying {
             address: &inside,
             names,
@@ -114,10 +107,7 @@ impl Copies for Copying<'_> {
     fn connect(&self) -> Result<Connection, EngineError> {
         // An index takes as long as it takes.
         let mut connection = Connection::open(self.address, None)?;
-        connection.tell(
-            "set unique_checks = 0, foreign_key_checks = 0",
-            "preparing to load",
-        )?;
+        connection.tell("set unique_checks = 0, foreign_key_checks = 0", "preparing to load")?;
         Ok(connection)
     }
 
@@ -165,11 +155,7 @@ impl Copies for Copying<'_> {
         let references = ddl::references(names, indexes, self.partitions, &there);
         all(&mut patient, &references, "references")?;
         let counts = load.generator.counts();
-        all(
-            control,
-            &ddl::sequences_and_views(names, product, counts),
-            "sequences and views",
-        )?;
+        all(control, &ddl::sequences_and_views(names, product, counts), "sequences and views")?;
         all(control, &procedures::create(names, product), "procedures")?;
         load.note_baseline(&mut patient, sums)?;
         let analyze = |table: Table| format!("analyze table {}", names.relation(table.name()));
@@ -218,41 +204,21 @@ impl Copying<'_> {
 
     /// `table (columns)`: a table may have columns that are computed.
     fn into(&self, table: Table) -> String {
-        let columns: Vec<String> = table
-            .columns()
-            .iter()
-            .map(|column| ddl::quote(column.name))
-            .collect();
-        format!(
-            "{} ({})",
-            self.names.relation(table.name()),
-            columns.join(", ")
-        )
+        let columns: Vec<String> = table.columns().iter().map(|column| ddl::quote(column.name)).collect();
+        format!("{} ({})", self.names.relation(table.name()), columns.join(", "))
     }
 
     /// Sends lines as the file that the server asks for.
-    fn local(
-        &self,
-        connection: &mut Connection,
-        table: Table,
-        text: &Arc<[u8]>,
-    ) -> Result<(), MyError> {
+    fn local(&self, connection: &mut Connection, table: Table, text: &Arc<[u8]>) -> Result<(), MyError> {
         let text = Arc::clone(text);
         let handler = LocalInfileHandler::new(move |_, server| server.write_all(&text));
         connection.conn.set_local_infile_handler(Some(handler));
-        let into = self
-            .into(table)
-            .replacen(" (", " character set latin1 (", 1);
+        let into = self.into(table).replacen(" (", " character set latin1 (", 1);
         connection.run(&format!("load data local infile 'assay' into table {into}"))
     }
 
     /// Sends lines as inserts of as many rows as a statement may have.
-    fn insert(
-        &self,
-        connection: &mut Connection,
-        table: Table,
-        text: &[u8],
-    ) -> Result<(), MyError> {
+    fn insert(&self, connection: &mut Connection, table: Table, text: &[u8]) -> Result<(), MyError> {
         let head = format!("insert into {} values ", self.into(table));
         let most = self.packet_bytes / 2;
         let mut sql = head.clone();
@@ -302,8 +268,7 @@ mod tests {
         };
         let place = server.database("orders_clash");
         let settings = super::super::tests::settings(&[("ORDERS_SCHEMA", "assay_orders_clash")]);
-        let (address, names) =
-            MariadbOrders::at(&Mariadb, &place, &settings, &Stop::new()).unwrap();
+        let (address, names) = MariadbOrders::at(&Mariadb, &place, &settings, &Stop::new()).unwrap();
         let marker = Marker::asked(&settings).unwrap();
         let mut first = connect(&address).unwrap();
         let sql = marker::create_sql(&marker, &names, first.product);
@@ -344,16 +309,12 @@ mod tests {
             let orders = |piece: &Piece| piece.table.name() == "orders";
             let piece = pieces(&generator).into_iter().find(orders).unwrap();
             let mut lines = copying.lines();
-            copying
-                .copy_piece(&mut connection, &generator, &piece, &mut lines)
-                .unwrap();
+            copying.copy_piece(&mut connection, &generator, &piece, &mut lines).unwrap();
             let there = connection.number("select count(*) from orders").unwrap();
             let noted = format!("select count(*) from {loaded} where row_count = {there}");
             assert_eq!(there, lines.rows());
             assert_eq!(connection.number(&noted).unwrap(), 1);
-            let tries = connection
-                .number("select next_not_cached_value from orders_clash.tries")
-                .unwrap();
+            let tries = connection.number("select next_not_cached_value from orders_clash.tries").unwrap();
             assert!(tries > lines.rows() + 6, "{tries}");
         }
     }

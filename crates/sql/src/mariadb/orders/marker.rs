@@ -15,10 +15,7 @@ use assay_run::engine::EngineError;
 
 /// The comment of a marker, as text that the server parses: no hexadecimal literal may stand there.
 fn comment(marker: &Marker) -> String {
-    format!(
-        "'{}'",
-        marker.json().replace('\\', "\\\\").replace('\'', "''")
-    )
+    format!("'{}'", marker.json().replace('\\', "\\\\").replace('\'', "''"))
 }
 
 /// Creates the database with its marker: nobody's that is there is taken, unless it is empty and could not be told from
@@ -26,9 +23,7 @@ fn comment(marker: &Marker) -> String {
 pub(super) fn create_sql(marker: &Marker, names: &Named, product: Product) -> Vec<String> {
     let (database, comment) = (quote(&names.database), comment(marker));
     match product.comments_databases() {
-        true => vec![format!(
-            "create database {database} character set latin1 comment = {comment}"
-        )],
+        true => vec![format!("create database {database} character set latin1 comment = {comment}")],
         false => vec![
             format!("create database if not exists {database} character set latin1"),
             format!("{} comment = {comment}", ddl::create_metadata(names)),
@@ -48,9 +43,7 @@ pub(super) fn write_sql(marker: &Marker, names: &Named, product: Product) -> Str
 /// The query for the comment of a marker: no row where there is no database, or none that holds anything.
 fn comment_sql(database: &str, product: Product) -> String {
     match product.comments_databases() {
-        true => format!(
-            "select schema_comment from information_schema.schemata where schema_name = {database}"
-        ),
+        true => format!("select schema_comment from information_schema.schemata where schema_name = {database}"),
         false => format!(
             "select max(if(name = '{METADATA}', said, '')) from (select table_name as name, table_comment as said from \
              information_schema.tables where table_schema = {database} union all select '', '' from \
@@ -64,14 +57,9 @@ fn comment_sql(database: &str, product: Product) -> String {
 ///
 /// # Errors
 /// `Unusable`: the database is not ours to touch.
-pub(super) fn find(
-    connection: &mut Connection,
-    names: &Named,
-) -> Result<Option<Marker>, EngineError> {
+pub(super) fn find(connection: &mut Connection, names: &Named) -> Result<Option<Marker>, EngineError> {
     let name = literal(&names.database);
-    let rows = connection
-        .rows(&comment_sql(&name, connection.product))
-        .map_err(told("looking for the data set"))?;
+    let rows = connection.rows(&comment_sql(&name, connection.product)).map_err(told("looking for the data set"))?;
     let Some(row) = rows.into_iter().next() else {
         return Ok(None);
     };

@@ -64,9 +64,7 @@ fn named(settings: &Settings) -> Result<Named, EngineError> {
              most {NAME_CHARS}"
         )));
     }
-    Ok(Named {
-        database: database.to_owned(),
-    })
+    Ok(Named { database: database.to_owned() })
 }
 
 /// The server, if order entry knows it.
@@ -87,8 +85,7 @@ fn there(control: &mut Connection, names: &Named) -> Result<There<Named>, Engine
 }
 
 impl Life for MariadbOrders {
-    const ABOUT: &'static str =
-        "order entry on a server of MariaDB (10.6 to 11.8) or MySQL (8.0 to 9.7)";
+    const ABOUT: &'static str = "order entry on a server of MariaDB (10.6 to 11.8) or MySQL (8.0 to 9.7)";
     /// Each session waits for its answers in a thread of its own.
     const UNHEEDED: &'static str = "DRIVER_THREADS";
 
@@ -101,12 +98,7 @@ impl Life for MariadbOrders {
         &ALL_PARAMS
     }
 
-    fn at(
-        _: &Mariadb,
-        location: &str,
-        settings: &Settings,
-        _: &Stop,
-    ) -> Result<Self::At, EngineError> {
+    fn at(_: &Mariadb, location: &str, settings: &Settings, _: &Stop) -> Result<Self::At, EngineError> {
         let place = Place::new(location)?;
         Ok((address_of(&place, settings)?, named(settings)?))
     }
@@ -135,21 +127,13 @@ impl Life for MariadbOrders {
         Ok((partitions(settings)? > 0).then(line))
     }
 
-    fn check(
-        (address, _): &Self::At,
-        _claim: Connection,
-        names: &Named,
-    ) -> Result<Vec<Checked>, EngineError> {
+    fn check((address, _): &Self::At, _claim: Connection, names: &Named) -> Result<Vec<Checked>, EngineError> {
         let mut reader = Connection::open(&within(address, names), None)?;
         books::check(&mut reader, names)
     }
 
     /// By name; the database goes where nothing else is in it.
-    fn remove(
-        _: &Self::At,
-        mut control: Connection,
-        there: &There<Named>,
-    ) -> Result<(), EngineError> {
+    fn remove(_: &Self::At, mut control: Connection, there: &There<Named>) -> Result<(), EngineError> {
         let (control, names) = (&mut control, &there.names);
         let mut sequences = SEQUENCES.map(|(name, ..)| name).to_vec();
         if !control.product.has_sequences() {

@@ -194,7 +194,8 @@ const PROCEDURES: [Procedure; 9] = [
 const LONG: &str = "p.product_description,";
 const SHORTER: &str = "left(p.product_description, 512) as description,";
 
-const LOGON: &str = "select count(*) into v_n from ({CUSTOMER} from customers where customer_id = p_customer limit 14) s;
+const LOGON: &str =
+    "select count(*) into v_n from ({CUSTOMER} from customers where customer_id = p_customer limit 14) s;
   if p_logon then
     insert into logon (logon_id, customer_id, logon_date) values (nextval(logon_seq), p_customer, utc_timestamp());
     set o_logons = 1;
@@ -210,21 +211,14 @@ pub(super) fn create(names: &Named, product: Product) -> Vec<String> {
         .iter()
         .flat_map(|procedure| {
             let name = names.relation(&name(procedure.tx));
-            [
-                format!("drop procedure if exists {name}"),
-                one(&name, procedure, product),
-            ]
+            [format!("drop procedure if exists {name}"), one(&name, procedure, product)]
         })
         .collect()
 }
 
 /// The sequences that a procedure's caller draws from, by their places in [`SEQUENCES`]: none where the server has them.
 pub(super) fn drawn(tx: Tx, product: Product) -> Vec<usize> {
-    let Procedure {
-        body: text,
-        variables,
-        ..
-    } = &PROCEDURES[tx.index()];
+    let Procedure { body: text, variables, .. } = &PROCEDURES[tx.index()];
     let text = body(text) + variables;
     let drawn = SEQUENCES
         .iter()
@@ -274,10 +268,7 @@ fn body(text: &str) -> String {
         ("{PAUSE}", pause.to_owned()),
         ("{NEW_ITEM}", NEW_ITEM.to_owned()),
         ("{PRODUCT}", PRODUCT.replace(LONG, SHORTER)),
-        (
-            "{WORK_LIST}",
-            query(&work_list("select o.order_id, "), "p_warehouse"),
-        ),
+        ("{WORK_LIST}", query(&work_list("select o.order_id, "), "p_warehouse")),
         ("{BEST}", query(BEST, "p_of")),
         ("{TOTALS}", query(&totals("select "), "p_of")),
         ("{HOUR}", query(&hour("select "), "p_of")),

@@ -40,11 +40,7 @@ const SETUP: &str = "set session transaction isolation level read committed; set
                      wait_timeout = 31536000";
 
 /// Connects and prepares.
-pub(super) fn open(
-    on: &Attached,
-    common: &Common,
-    number: u32,
-) -> Result<Session<Link>, EngineError> {
+pub(super) fn open(on: &Attached, common: &Common, number: u32) -> Result<Session<Link>, EngineError> {
     let mut connection = on.session(number)?;
     for sql in SETUP.split("; ") {
         connection.run(sql).map_err(told("preparing a session"))?;
@@ -73,12 +69,7 @@ pub(super) fn open(
             }
         }
     }
-    let link = Link {
-        connection,
-        procedures,
-        statements,
-        reserved: Default::default(),
-    };
+    let link = Link { connection, procedures, statements, reserved: Default::default() };
     Ok(Session::new(number, link))
 }
 
@@ -135,10 +126,7 @@ impl Wire for Link {
         let (call, drawn) = &self.procedures[inputs.tx.index()];
         let given = drawn.iter().map(|at| draw(&mut self.reserved[*at]));
         binds.extend(given.map(mysql::Value::Int));
-        let row: Option<mysql::Row> = self
-            .connection
-            .conn
-            .exec_first(call, Params::Positional(binds))?;
+        let row: Option<mysql::Row> = self.connection.conn.exec_first(call, Params::Positional(binds))?;
         let mut numbers = [0; ANSWERED];
         for (at, into) in numbers.iter_mut().enumerate() {
             *into = row.as_ref().and_then(|row| number(row, at)).unwrap_or(0);

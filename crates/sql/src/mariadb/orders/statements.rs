@@ -2,9 +2,7 @@
 //! cents; what a statement returns begins with three numbers and a text.
 
 use crate::mariadb::product::Product;
-use crate::orders::text::{
-    self, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, marked, wanted,
-};
+use crate::orders::text::{self, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, marked, wanted};
 use assay_orders::model::SEQUENCES;
 use assay_orders::program::Statement;
 
@@ -102,18 +100,16 @@ fn question(statement: Statement) -> String {
 /// A statement that changes rows.
 fn change(statement: Statement) -> Option<String> {
     Some(match statement {
-        Statement::Logon => {
-            "insert into logon (logon_id, customer_id, logon_date) values (nextval(logon_seq), $1, \
+        Statement::Logon => "insert into logon (logon_id, customer_id, logon_date) values (nextval(logon_seq), $1, \
                              utc_timestamp())"
-                .to_owned()
-        }
+            .to_owned(),
         Statement::NewOrder => format!(
             "{NEW_ORDER} values (nextval(orders_seq), utc_timestamp(6), 'online', $1, 1, $2, 'Standard', $3, $4, \
              'ship_asap', nullif($5, ''), $6, $3){RETURNED}"
         ),
-        Statement::NewItem => format!(
-            "{NEW_ITEM} values ($1, $2, $3, $4 / 100, 1, 'None', 'New', utc_date() + interval 3 day)"
-        ),
+        Statement::NewItem => {
+            format!("{NEW_ITEM} values ($1, $2, $3, $4 / 100, 1, 'None', 'New', utc_date() + interval 3 day)")
+        }
         Statement::NewAddress => format!(
             "{NEW_ADDRESS} values ($1, $2, date_format(utc_timestamp(), '%Y-%m-%d %H:%i:00'), $3, 'Street Name', $4, $5, $6, \
              'Postcode', null)"
@@ -122,9 +118,9 @@ fn change(statement: Statement) -> Option<String> {
             "{NEW_CUSTOMER} values ($1, $2, $3, $4, $5, $6, concat($2, '.', $3, '@oracle.com'), $7, utc_date(), 'Occasional', \
              'Music', utc_date() - interval $8 day, 'Y', 'N', $9, $10)"
         ),
-        Statement::NewCard => format!(
-            "{NEW_CARD} values ($1, $2, 'Visa(Debit)', $3, utc_date() + interval $4 day, 'Y', $5)"
-        ),
+        Statement::NewCard => {
+            format!("{NEW_CARD} values ($1, $2, 'Visa(Debit)', $3, utc_date() + interval $4 day, 'Y', $5)")
+        }
         _ => return text::change(statement),
     })
 }

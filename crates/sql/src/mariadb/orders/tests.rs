@@ -11,12 +11,7 @@ use assay_run::engine::{LineValue, Presence};
 const SCALE: &str = ".002";
 
 pub(super) fn settings(given: &[(&str, &str)]) -> Settings {
-    let usual = [
-        ("ORDERS_SCALE", SCALE),
-        ("SEED", "7"),
-        ("CONNECT_RATE", "1000"),
-        ("ORDERS_FORM", "client"),
-    ];
+    let usual = [("ORDERS_SCALE", SCALE), ("SEED", "7"), ("CONNECT_RATE", "1000"), ("ORDERS_FORM", "client")];
     let said: Vec<(&str, &str)> = usual.iter().chain(given).copied().collect();
     settings_of("mysql", &ALL_PARAMS, &said)
 }
@@ -36,11 +31,7 @@ fn connection(place: &str) -> Connection {
     connect(&at.unwrap().0).unwrap()
 }
 
-const BENCH: Bench = Bench {
-    target: MariadbOrders::TARGET,
-    settings,
-    connect: |place| Box::new(connection(place)),
-};
+const BENCH: Bench = Bench { target: MariadbOrders::TARGET, settings, connect: |place| Box::new(connection(place)) };
 
 #[test]
 fn a_data_set_lives_is_run_on_and_each_fault_is_caught() {
@@ -64,28 +55,48 @@ fn lives(server: &Server) {
         BENCH.commits_logons_where_asked(place, form, &[refuse], allow);
     }
     strangers_are_left_alone(place);
-    MariadbOrders::TARGET
-        .destroy(place, &settings(&[]))
-        .unwrap();
-    let left = connection(place)
-        .rows("select 1 from information_schema.schemata where schema_name = 'assay_orders'")
-        .unwrap();
+    MariadbOrders::TARGET.destroy(place, &settings(&[])).unwrap();
+    let left =
+        connection(place).rows("select 1 from information_schema.schemata where schema_name = 'assay_orders'").unwrap();
     assert!(left.is_empty());
 }
 
 fn faults(place: &str) {
     let new = "order_id > (select v from soe_baseline where k = 'ord_max')";
     let faults: [(&str, String, &[&str]); 10] = [
-        ("double ship", "update orders set order_status = 1 where order_status > 4 order by order_id desc limit 1".to_owned(), &["C17"]),
+        (
+            "double ship",
+            "update orders set order_status = 1 where order_status > 4 order by order_id desc limit 1".to_owned(),
+            &["C17"],
+        ),
         ("lost line", format!("delete from order_items where {new} limit 1"), &["C1", "C5"]),
         ("lost order", format!("delete from orders where {new} order by order_id desc limit 1"), &["C7"]),
-        ("lost update of stock", "update inventories set quantity_on_hand = quantity_on_hand + 1 where product_id = 5 and warehouse_id = 5".to_owned(), &["C5"]),
+        (
+            "lost update of stock",
+            "update inventories set quantity_on_hand = quantity_on_hand + 1 where product_id = 5 and warehouse_id = 5"
+                .to_owned(),
+            &["C5"],
+        ),
         ("changed total", "update orders set order_total = order_total + 1 where order_id = 1".to_owned(), &["C2"]),
-        ("wrong sum", format!("update orders set order_total = order_total + 1 where {new} order by order_id desc limit 1"), &["C1"]),
+        (
+            "wrong sum",
+            format!("update orders set order_total = order_total + 1 where {new} order by order_id desc limit 1"),
+            &["C1"],
+        ),
         ("lost card", "delete from card_details order by card_id desc limit 1".to_owned(), &["C8", "C9"]),
         ("lost logon", "delete from logon order by logon_id desc limit 1".to_owned(), &["C8"]),
-        ("torn order", format!("update order_items set unit_price = unit_price + 1 where {new} limit 1"), &["C1", "C14"]),
-        ("changed product", format!("update product_information set list_price = list_price + 1 where product_id not in (select i.product_id from order_items i where i.{new}) limit 1"), &["C16"]),
+        (
+            "torn order",
+            format!("update order_items set unit_price = unit_price + 1 where {new} limit 1"),
+            &["C1", "C14"],
+        ),
+        (
+            "changed product",
+            format!(
+                "update product_information set list_price = list_price + 1 where product_id not in (select i.product_id from order_items i where i.{new}) limit 1"
+            ),
+            &["C16"],
+        ),
     ];
     let names = named(&settings(&[])).unwrap();
     let mut connection = connection(place);
@@ -99,9 +110,7 @@ fn faults(place: &str) {
 
 fn strangers_are_left_alone(place: &str) {
     let mut connection = connection(place);
-    connection
-        .run("create table assay_orders.mine (a int)")
-        .unwrap();
+    connection.run("create table assay_orders.mine (a int)").unwrap();
     BENCH.leaves_alone(place, "mine");
     connection.run("drop table assay_orders.mine").unwrap();
     connection.run("drop database if exists theirs").unwrap();
@@ -131,24 +140,13 @@ fn sums(place: &str, database: &str) -> Vec<String> {
         "select count(*), sum(customer_id) from {database}.logon",
     ];
     let mut connection = connection(place);
-    let row = |sql: &str| {
-        format!(
-            "{:?}",
-            connection
-                .rows(&sql.replace("{database}", database))
-                .unwrap()
-        )
-    };
+    let row = |sql: &str| format!("{:?}", connection.rows(&sql.replace("{database}", database)).unwrap());
     sql.map(row).to_vec()
 }
 
 #[test]
 fn a_setting_that_would_do_nothing_is_not_heeded() {
-    for (name, heeded) in [
-        ("MYSQL_GRACE", true),
-        ("DRIVER_THREADS", false),
-        ("READ_MODE", false),
-    ] {
+    for (name, heeded) in [("MYSQL_GRACE", true), ("DRIVER_THREADS", false), ("READ_MODE", false)] {
         assert_eq!(MariadbOrders::TARGET.heeds(name), heeded, "{name}");
     }
 }
@@ -160,11 +158,7 @@ fn both_forms_leave_the_same_rows_for_the_same_seed() {
 
 fn both_forms(server: &Server) {
     let place = &server.database("orders_forms");
-    let left = [
-        ("server", "assay_orders_server"),
-        ("client", "assay_orders_client"),
-    ]
-    .map(|(form, database)| {
+    let left = [("server", "assay_orders_server"), ("client", "assay_orders_client")].map(|(form, database)| {
         let given = [
             ("ORDERS_SCHEMA", database),
             ("ORDERS_MIX", "classic"),
@@ -180,11 +174,7 @@ fn both_forms(server: &Server) {
     // A derived table with a long text is a file on the server's disk, at a millisecond each.
     let mut connection = connection(place);
     let call = procedures::name(Tx::BrowseProducts);
-    connection
-        .run(&format!(
-            "call assay_orders_server.{call}('00010002', 2, 0, 0)"
-        ))
-        .unwrap();
+    connection.run(&format!("call assay_orders_server.{call}('00010002', 2, 0, 0)")).unwrap();
     let made = "show session status where variable_name in ('Created_tmp_tables', 'Created_tmp_disk_tables')";
     let made: Vec<Option<String>> = connection.rows(made).unwrap().concat();
     let is = ["Created_tmp_disk_tables", "0", "Created_tmp_tables", "2"];
@@ -198,12 +188,8 @@ fn deadlocks_and_lock_waits_are_attempted_again_and_counted_by_transaction() {
 
 fn attempted_again(server: &Server) {
     let place = &server.database("orders_deadlock");
-    let given = [
-        ("ORDERS_SCHEMA", "assay_orders_again"),
-        ("SESSIONS", "2"),
-        ("WORK_LOOP", "120"),
-        ("ORDERS_MIX", "classic"),
-    ];
+    let given =
+        [("ORDERS_SCHEMA", "assay_orders_again"), ("SESSIONS", "2"), ("WORK_LOOP", "120"), ("ORDERS_MIX", "classic")];
     BENCH.prepare(place, &given).unwrap();
     // A trigger of a test's own, which the data set may not have when it is claimed: it fails as a deadlock and as a lock
     // wait would.
@@ -213,14 +199,8 @@ fn attempted_again(server: &Server) {
          if @tries % 5 = 3 then signal sqlstate 'HY000' set mysql_errno = 1205, message_text = 'wait'; end if; end";
     let (data, part) = BENCH.run(place, &given, &[trigger]);
     let by_kind = &data.drained.driver.by_kind;
-    assert!(
-        by_kind["retried order_products deadlock"] > 0,
-        "{by_kind:?}"
-    );
-    assert!(
-        by_kind["retried order_products lock timeout"] > 0,
-        "{by_kind:?}"
-    );
+    assert!(by_kind["retried order_products deadlock"] > 0, "{by_kind:?}");
+    assert!(by_kind["retried order_products lock timeout"] > 0, "{by_kind:?}");
     assert_eq!(data.drained.driver.ops_ended(), 240, "{by_kind:?}");
     assert_eq!(part.ledger.rollbacks, data.drained.driver.retries);
     holds(&part);
@@ -233,10 +213,7 @@ fn rows_go_as_inserts_where_the_server_takes_no_files_and_a_torn_load_is_finishe
 
 fn torn(server: &Server) {
     let place = &server.database("orders_resumed");
-    let given = [
-        ("ORDERS_SCHEMA", "assay_orders_torn"),
-        ("MYSQL_LOAD", "insert"),
-    ];
+    let given = [("ORDERS_SCHEMA", "assay_orders_torn"), ("MYSQL_LOAD", "insert")];
     BENCH.prepare(place, &given).unwrap();
     // As if it had been killed after some pieces.
     let mut connection = connection(place);
@@ -249,17 +226,11 @@ fn torn(server: &Server) {
         "delete from assay_orders_torn.soe_load where tbl = 'order_items'".to_owned(),
     ];
     all(&mut connection, &torn, "tearing").unwrap();
-    let other = [
-        ("ORDERS_SCHEMA", "assay_orders_torn"),
-        ("ORDERS_SCALE", ".003"),
-    ];
+    let other = [("ORDERS_SCHEMA", "assay_orders_torn"), ("ORDERS_SCALE", ".003")];
     let other = BENCH.prepare(place, &other).unwrap_err().to_string();
     assert!(other.contains("ORDERS_SCALE asks for another"), "{other}");
     let summary = BENCH.prepare(place, &given).unwrap();
-    assert!(
-        summary.iter().any(|line| line.key == "resumed_rows"),
-        "{summary:?}"
-    );
+    assert!(summary.iter().any(|line| line.key == "resumed_rows"), "{summary:?}");
     let checked = BENCH.check(place, &given).unwrap();
     assert_eq!(checked.len(), 18);
 }
@@ -271,20 +242,10 @@ fn a_data_set_with_partitions_is_loaded_resumed_run_on_checked_and_removed() {
 
 fn partitioned(server: &Server) {
     let place = &server.database("orders_hash");
-    let own = |given: &[(&'static str, &'static str)]| {
-        [&[("ORDERS_SCHEMA", "assay_orders_hash")], given].concat()
-    };
-    let hash = own(&[
-        ("ORDERS_PARTITIONS", "hash"),
-        ("ORDERS_PARTITION_COUNT", "4"),
-    ]);
-    let planned = MariadbOrders::TARGET
-        .plan_prepare(place, &settings(&hash), 1)
-        .unwrap();
-    let told = planned
-        .iter()
-        .find(|line| line.key == "references")
-        .unwrap();
+    let own = |given: &[(&'static str, &'static str)]| [&[("ORDERS_SCHEMA", "assay_orders_hash")], given].concat();
+    let hash = own(&[("ORDERS_PARTITIONS", "hash"), ("ORDERS_PARTITION_COUNT", "4")]);
+    let planned = MariadbOrders::TARGET.plan_prepare(place, &settings(&hash), 1).unwrap();
+    let told = planned.iter().find(|line| line.key == "references").unwrap();
     assert_eq!(told.value, LineValue::Text(NO_REFERENCES.to_owned()));
     BENCH.prepare(place, &hash).unwrap();
     let names = named(&settings(&hash)).unwrap();
@@ -293,7 +254,8 @@ fn partitioned(server: &Server) {
     let cut = "select count(*) from information_schema.partitions where table_schema = 'assay_orders_hash' and \
                partition_method = 'HASH'";
     assert_eq!(number(&mut control, cut), 24);
-    let references = "select count(*) from information_schema.referential_constraints where constraint_schema = 'assay_orders_hash'";
+    let references =
+        "select count(*) from information_schema.referential_constraints where constraint_schema = 'assay_orders_hash'";
     assert_eq!(number(&mut control, references), 3);
     // As if it had been killed after some pieces and all keys.
     let mut marker = marker::find(&mut control, &names).unwrap().unwrap();
@@ -307,30 +269,18 @@ fn partitioned(server: &Server) {
     all(&mut control, &torn, "tearing").unwrap();
     BENCH.prepare(place, &own(&[])).unwrap();
     for form in ["server", "client"] {
-        let given = own(&[
-            ("ORDERS_MIX", "classic"),
-            ("ORDERS_FORM", form),
-            ("SESSIONS", "4"),
-            ("WORK_LOOP", "60"),
-        ]);
+        let given = own(&[("ORDERS_MIX", "classic"), ("ORDERS_FORM", form), ("SESSIONS", "4"), ("WORK_LOOP", "60")]);
         let (data, part) = BENCH.run(place, &given, &[]);
         assert_eq!(part.ledger.commits, 240, "{:?}", data.drained.driver.errors);
         holds(&part);
-        assert!(
-            data.engine_facts
-                .iter()
-                .any(|fact| fact.value == NO_REFERENCES)
-        );
+        assert!(data.engine_facts.iter().any(|fact| fact.value == NO_REFERENCES));
     }
     let refused = MariadbOrders::TARGET
         .share(place, &settings(&own(&[("ORDERS_PARTITIONS", "none")])))
         .err()
         .map(|error| error.to_string());
     assert!(refused.is_some_and(|text| text.contains("ORDERS_PARTITIONS asks for another")));
-    MariadbOrders::TARGET
-        .destroy(place, &settings(&own(&[])))
-        .unwrap();
-    let left =
-        "select count(*) from information_schema.schemata where schema_name = 'assay_orders_hash'";
+    MariadbOrders::TARGET.destroy(place, &settings(&own(&[]))).unwrap();
+    let left = "select count(*) from information_schema.schemata where schema_name = 'assay_orders_hash'";
     assert_eq!(number(&mut control, left), 0);
 }

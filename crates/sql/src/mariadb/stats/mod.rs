@@ -73,12 +73,7 @@ impl ServerStats {
     ///
     /// # Errors
     /// The server refuses the connection or the reading.
-    pub(super) fn open(
-        address: &Address,
-        server: &Server,
-        claim: u32,
-        in_server: bool,
-    ) -> Result<Self, EngineError> {
+    pub(super) fn open(address: &Address, server: &Server, claim: u32, in_server: bool) -> Result<Self, EngineError> {
         let doing = told("reading the server's counters");
         let mut connection = Connection::open(address, Some(READING_MAX))?;
         let timing = Timing::of(&mut connection).map_err(&doing)?;
@@ -131,12 +126,7 @@ impl ServerStats {
         self.parts(&mut state.rests, &mut set, &value);
         combined(&mut set, &value);
         self.statements(&mut set);
-        timing::events(
-            &mut set,
-            &self.timing,
-            raw.as_ref().ok().and_then(|raw| raw.timed),
-            &value,
-        );
+        timing::events(&mut set, &self.timing, raw.as_ref().ok().and_then(|raw| raw.timed), &value);
         for (gauge, name) in GAUGES {
             if let Reading::Count(value) = value(name) {
                 set.gauges.insert((*gauge).to_owned(), value);
@@ -146,19 +136,12 @@ impl ServerStats {
         let clients = match raw {
             Ok(raw) => {
                 let gauges = raw.gauges.into_iter();
-                set.gauges
-                    .extend(gauges.map(|(name, value)| (name.to_owned(), value)));
+                set.gauges.extend(gauges.map(|(name, value)| (name.to_owned(), value)));
                 raw.clients
             }
             Err(why) => Err(why),
         };
-        (
-            set,
-            Beside {
-                clients,
-                ahead_bytes,
-            },
-        )
+        (set, Beside { clients, ahead_bytes })
     }
 
     fn bytes(&self, pages: &Reading) -> Reading {
@@ -188,54 +171,23 @@ impl ServerStats {
         set.put(stats::CACHE_HITS, hits, gets);
         set.put(stats::SESSION_LOGICAL_READS, all.clone(), gets);
         set.put(stats::GETS_FROM_CACHE, all, gets);
-        let ahead = sum([
-            value("innodb_buffer_pool_read_ahead"),
-            value("innodb_buffer_pool_read_ahead_rnd"),
-        ]);
+        let ahead = sum([value("innodb_buffer_pool_read_ahead"), value("innodb_buffer_pool_read_ahead_rnd")]);
         let (reads, demanded) = whole(read, &ahead, reads);
         set.put(stats::CACHE_DEMAND_MISSES, demanded, read);
-        set.put(
-            stats::PHYSICAL_READS_CACHE_PREFETCH,
-            ahead,
-            "innodb_buffer_pool_read_ahead",
-        );
-        for stat in [
-            stats::PHYSICAL_READS,
-            stats::PHYSICAL_READS_CACHE,
-            stats::PHYSICAL_READ_REQUESTS,
-        ] {
+        set.put(stats::PHYSICAL_READS_CACHE_PREFETCH, ahead, "innodb_buffer_pool_read_ahead");
+        for stat in [stats::PHYSICAL_READS, stats::PHYSICAL_READS_CACHE, stats::PHYSICAL_READ_REQUESTS] {
             set.put(stat, reads.clone(), read);
         }
-        for stat in [
-            stats::PHYSICAL_WRITES,
-            stats::PHYSICAL_WRITES_FROM_CACHE,
-            stats::PHYSICAL_WRITE_REQUESTS,
-        ] {
+        for stat in [stats::PHYSICAL_WRITES, stats::PHYSICAL_WRITES_FROM_CACHE, stats::PHYSICAL_WRITE_REQUESTS] {
             set.put(stat, writes.clone(), written);
         }
         set.put(stats::PHYSICAL_READ_BYTES, read_bytes.clone(), read);
         set.put(stats::PHYSICAL_WRITE_BYTES, written_bytes.clone(), written);
         for (stat, name, part) in [
-            (
-                stats::PHYSICAL_READ_TOTAL_REQUESTS,
-                "innodb_data_reads",
-                &reads,
-            ),
-            (
-                stats::PHYSICAL_READ_TOTAL_BYTES,
-                "innodb_data_read",
-                &read_bytes,
-            ),
-            (
-                stats::PHYSICAL_WRITE_TOTAL_REQUESTS,
-                "innodb_data_writes",
-                &writes,
-            ),
-            (
-                stats::PHYSICAL_WRITE_TOTAL_BYTES,
-                "innodb_data_written",
-                &written_bytes,
-            ),
+            (stats::PHYSICAL_READ_TOTAL_REQUESTS, "innodb_data_reads", &reads),
+            (stats::PHYSICAL_READ_TOTAL_BYTES, "innodb_data_read", &read_bytes),
+            (stats::PHYSICAL_WRITE_TOTAL_REQUESTS, "innodb_data_writes", &writes),
+            (stats::PHYSICAL_WRITE_TOTAL_BYTES, "innodb_data_written", &written_bytes),
         ] {
             set.put(stat, whole(name, part, value(name)).0, name);
         }

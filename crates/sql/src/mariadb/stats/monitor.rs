@@ -6,10 +6,7 @@ use super::super::conn::{Connection, MyError};
 pub(super) fn read(connection: &mut Connection) -> Result<Vec<(&'static str, u64)>, MyError> {
     match connection.rows("show engine innodb status") {
         Ok(rows) => {
-            let text = rows
-                .into_iter()
-                .next()
-                .and_then(|row| row.into_iter().nth(2));
+            let text = rows.into_iter().next().and_then(|row| row.into_iter().nth(2));
             Ok(parse(&text.flatten().unwrap_or_default()))
         }
         Err(error) if error.is_fatal() => Err(error),
@@ -19,16 +16,9 @@ pub(super) fn read(connection: &mut Connection) -> Result<Vec<(&'static str, u64
 
 /// The figures of its text that are gauges of ours.
 fn parse(text: &str) -> Vec<(&'static str, u64)> {
-    let line = |begins: &str| {
-        text.lines()
-            .find_map(|line| line.trim().strip_prefix(begins))
-    };
+    let line = |begins: &str| text.lines().find_map(|line| line.trim().strip_prefix(begins));
     let first = |rest: &str| -> Option<u64> {
-        let digits: String = rest
-            .trim_start()
-            .chars()
-            .take_while(char::is_ascii_digit)
-            .collect();
+        let digits: String = rest.trim_start().chars().take_while(char::is_ascii_digit).collect();
         digits.parse().ok()
     };
     let mut gauges = Vec::new();
@@ -41,14 +31,8 @@ fn parse(text: &str) -> Vec<(&'static str, u64)> {
         words.filter_map(|word| word.parse::<u64>().ok()).sum()
     });
     gauges.extend(writes.map(|writes| ("pending_writes_count", writes)));
-    let views = text
-        .lines()
-        .find(|line| line.ends_with("read views open inside InnoDB"));
-    gauges.extend(
-        views
-            .and_then(first)
-            .map(|views| ("read_views_count", views)),
-    );
+    let views = text.lines().find(|line| line.ends_with("read views open inside InnoDB"));
+    gauges.extend(views.and_then(first).map(|views| ("read_views_count", views)));
     gauges
 }
 
@@ -60,14 +44,7 @@ mod tests {
     fn pending_requests_and_read_views_are_found_and_nothing_else_is_made_up() {
         let text = "BUFFER POOL AND MEMORY\nPending reads 7\nPending writes: LRU 2, flush list 3\n\
                     Pages made young 0, not young 0\nROW OPERATIONS\n4 read views open inside InnoDB\n";
-        assert_eq!(
-            parse(text),
-            [
-                ("pending_reads_count", 7),
-                ("pending_writes_count", 5),
-                ("read_views_count", 4)
-            ]
-        );
+        assert_eq!(parse(text), [("pending_reads_count", 7), ("pending_writes_count", 5), ("read_views_count", 4)]);
         assert_eq!(parse("Pending reads x\nread views open inside InnoDB"), []);
         assert_eq!(parse(""), []);
     }

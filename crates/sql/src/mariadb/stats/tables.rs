@@ -18,10 +18,7 @@ pub(super) const COUNTERS: &[(Stat, &str)] = &[
     (stats::SERVER_SESSIONS, "connections"),
     // What asks for a page to be changed: a page may be asked for several times.
     (stats::DB_BLOCK_CHANGES, "innodb_buffer_pool_write_requests"),
-    (
-        stats::HOT_BUFFERS_SPARED,
-        "innodb_buffer_pool_pages_made_young",
-    ),
+    (stats::HOT_BUFFERS_SPARED, "innodb_buffer_pool_pages_made_young"),
     (stats::DOUBLEWRITE_PAGES, "innodb_dblwr_pages_written"),
     (stats::DOUBLEWRITE_BATCHES, "innodb_dblwr_writes"),
     (stats::DATA_FILE_SYNCS, "innodb_data_fsyncs"),
@@ -32,8 +29,7 @@ pub(super) const COUNTERS: &[(Stat, &str)] = &[
 ];
 
 /// What MySQL calls a counter that MariaDB has under the first name.
-pub(super) const RENAMED: &[(&str, &str)] =
-    &[("innodb_lsn_current", "innodb_redo_log_current_lsn")];
+pub(super) const RENAMED: &[(&str, &str)] = &[("innodb_lsn_current", "innodb_redo_log_current_lsn")];
 
 /// Statistics that the server cannot tell, or not yet through assay; why.
 pub(super) const NEVER: &[(Stat, &str)] = &[
@@ -68,16 +64,10 @@ pub(super) const NEVER: &[(Stat, &str)] = &[
     (stats::UNDO_CHANGE_SIZE, UNSUPPORTED),
     (stats::CONTROL_WRITES, UNSUPPORTED),
     (stats::CONTROL_BYTES_WRITTEN, UNSUPPORTED),
-    (
-        stats::SERVER_COMMITS,
-        "unknowable: the server counts reading statements among its commits",
-    ),
+    (stats::SERVER_COMMITS, "unknowable: the server counts reading statements among its commits"),
     (stats::SERVER_ROLLBACKS, "unknowable"),
     (stats::BACKGROUND_TIME, "unknowable"),
-    (
-        stats::SERVER_ACTIVE_TIME,
-        "disabled: statements are not instrumented (performance_schema)",
-    ),
+    (stats::SERVER_ACTIVE_TIME, "disabled: statements are not instrumented (performance_schema)"),
 ];
 
 /// Gauges by the server's names.
@@ -87,10 +77,7 @@ pub(super) const GAUGES: &[(&str, &str)] = &[
     ("buffer_pool_pages_count", "innodb_buffer_pool_pages_data"),
     ("checkpoint_age_bytes", "innodb_checkpoint_age"),
     ("checkpoint_age_max_bytes", "innodb_checkpoint_max_age"),
-    (
-        "buffer_pool_pages_free_count",
-        "innodb_buffer_pool_pages_free",
-    ),
+    ("buffer_pool_pages_free_count", "innodb_buffer_pool_pages_free"),
     ("row_lock_waiting_count", "innodb_row_lock_current_waits"),
     ("history_list_count", "innodb_history_list_length"),
 ];

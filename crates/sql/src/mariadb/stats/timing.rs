@@ -59,11 +59,7 @@ impl Timing {
             text.parse().unwrap_or(0)
         };
         let pair = |at| (number(at), number(at + 1) / PS_PER_NS);
-        Ok(Some(Row {
-            read: pair(0),
-            write: pair(2),
-            other: pair(4),
-        }))
+        Ok(Some(Row { read: pair(0), write: pair(2), other: pair(4) }))
     }
 }
 
@@ -76,68 +72,22 @@ struct Line {
     counter: &'static str,
 }
 
-const READ: Line = line(
-    "db file sequential read",
-    WaitClass::UserIo,
-    Foreground,
-    "innodb_buffer_pool_reads",
-);
-const WRITE: Line = line(
-    "db file parallel write",
-    WaitClass::SystemIo,
-    Background,
-    "innodb_data_writes",
-);
-const SYNC: Line = line(
-    "data file sync",
-    WaitClass::SystemIo,
-    Background,
-    "innodb_data_fsyncs",
-);
-const LOCK: Line = line(
-    "enq: TX - row lock contention",
-    WaitClass::Application,
-    Foreground,
-    "innodb_row_lock_waits",
-);
+const READ: Line = line("db file sequential read", WaitClass::UserIo, Foreground, "innodb_buffer_pool_reads");
+const WRITE: Line = line("db file parallel write", WaitClass::SystemIo, Background, "innodb_data_writes");
+const SYNC: Line = line("data file sync", WaitClass::SystemIo, Background, "innodb_data_fsyncs");
+const LOCK: Line = line("enq: TX - row lock contention", WaitClass::Application, Foreground, "innodb_row_lock_waits");
 /// Counted and never timed, with the reason.
 const UNTIMED: [(Line, &str); 3] = [
     (
-        line(
-            "log file parallel write",
-            WaitClass::SystemIo,
-            Background,
-            "innodb_log_writes",
-        ),
+        line("log file parallel write", WaitClass::SystemIo, Background, "innodb_log_writes"),
         "absent: the log's writes have no instrument",
     ),
-    (
-        line(
-            "log buffer space",
-            WaitClass::Configuration,
-            Foreground,
-            "innodb_log_waits",
-        ),
-        "unknowable",
-    ),
-    (
-        line(
-            "free buffer waits",
-            WaitClass::Configuration,
-            Foreground,
-            "innodb_buffer_pool_wait_free",
-        ),
-        "unknowable",
-    ),
+    (line("log buffer space", WaitClass::Configuration, Foreground, "innodb_log_waits"), "unknowable"),
+    (line("free buffer waits", WaitClass::Configuration, Foreground, "innodb_buffer_pool_wait_free"), "unknowable"),
 ];
 
 const fn line(name: &'static str, class: WaitClass, actor: Actor, counter: &'static str) -> Line {
-    Line {
-        name,
-        class,
-        actor,
-        counter,
-    }
+    Line { name, class, actor, counter }
 }
 
 impl Line {
@@ -155,21 +105,14 @@ impl Line {
 
 /// Adds the lines of waits: counts by `value` of the server's status, times where they are measured. Sessions read pages
 /// themselves and wait for each; threads of the server write and sync them.
-pub(super) fn events(
-    set: &mut StatSet,
-    timing: &Timing,
-    row: Option<Row>,
-    value: &dyn Fn(&str) -> Reading,
-) {
+pub(super) fn events(set: &mut StatSet, timing: &Timing, row: Option<Row>, value: &dyn Fn(&str) -> Reading) {
     let why = match &timing.0 {
         Ok(()) => "unknowable",
         Err(why) => why,
     };
-    for (line, timed) in [
-        (READ, row.map(|row| row.read)),
-        (WRITE, row.map(|row| row.write)),
-        (SYNC, row.map(|row| row.other)),
-    ] {
+    for (line, timed) in
+        [(READ, row.map(|row| row.read)), (WRITE, row.map(|row| row.write)), (SYNC, row.map(|row| row.other))]
+    {
         let counter = line.counter;
         match timed {
             Some((count, ns)) => line.put(set, Reading::Count(count), Reading::Count(ns), SOURCE),

@@ -62,17 +62,12 @@ pub(in crate::mariadb) struct MySql {
 
 impl MySql {
     fn start(root: &Path, page_bytes: &str) -> Self {
-        let directory = tempfile::Builder::new()
-            .prefix("assay-test-")
-            .tempdir_in(root.join("tmp"))
-            .unwrap();
+        let directory = tempfile::Builder::new().prefix("assay-test-").tempdir_in(root.join("tmp")).unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         let place = format!("/tmp/{}", directory.path().file_name().unwrap().display());
         let page = format!("--innodb-page-size={page_bytes}");
-        let made = mysqld(root, &place, &["--initialize-insecure", &page])
-            .output()
-            .unwrap();
+        let made = mysqld(root, &place, &["--initialize-insecure", &page]).output().unwrap();
         assert!(made.status.success(), "{made:?}");
         let log = fs::File::create(directory.path().join("log")).unwrap();
         let (socket, port) = (directory.path().join("sock"), free_port());
@@ -86,24 +81,12 @@ impl MySql {
             "--innodb-buffer-pool-size=18M",
             "--innodb-flush-log-at-trx-commit=0",
         ];
-        let child = mysqld(root, &place, &options)
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .spawn();
-        let running = Confined {
-            child: child.unwrap(),
-            _directory: directory,
-        };
+        let child = mysqld(root, &place, &options).stdout(log.try_clone().unwrap()).stderr(log).spawn();
+        let running = Confined { child: child.unwrap(), _directory: directory };
         let path = socket.display().to_string();
-        let url = format!(
-            "//root@/assay?socket={}",
-            super::super::address::encoded(&path)
-        );
-        let server = Server {
-            location: format!("started:{url}"),
-            lines: Vec::new(),
-            _running: Mutex::new(Box::new(running)),
-        };
+        let url = format!("//root@/assay?socket={}", super::super::address::encoded(&path));
+        let server =
+            Server { location: format!("started:{url}"), lines: Vec::new(), _running: Mutex::new(Box::new(running)) };
         let begun = Instant::now();
         let address = Address::parse(&server.url("mysql"), Options::default()).unwrap();
         while load::connect(&address).is_err() {
@@ -139,15 +122,9 @@ fn tree() -> Option<PathBuf> {
 #[test]
 fn on_mysql_the_engine_keeps_the_contract() {
     let Some(mysql) = MySql::shared() else { return };
-    for (run_loop, read_mode) in [
-        ("client", "single"),
-        ("client", "batched"),
-        ("server", "single"),
-    ] {
+    for (run_loop, read_mode) in [("client", "single"), ("client", "batched"), ("server", "single")] {
         // The suite writes what it wrote before, and a row that stays as it is does not count as changed.
-        let url = mysql
-            .server
-            .database(&format!("contract_{run_loop}_{read_mode}"));
+        let url = mysql.server.database(&format!("contract_{run_loop}_{read_mode}"));
         load(&url, &settings(SMALL), 2).unwrap();
         let mut said = SMALL.to_vec();
         said.extend([("LOOP", run_loop), ("READ_MODE", read_mode)]);
@@ -172,20 +149,15 @@ fn on_mysql_a_loop_in_the_server_does_the_same_operations_and_leaves_no_procedur
     a_loop_in_the_server_does_the_same(&url);
     let mut connection = Connection::open(&address(&url), None).unwrap();
     let mut procedures = || {
-        let names = connection.rows(
-            "select routine_name from information_schema.routines where routine_schema = 'loops'",
-        );
+        let names =
+            connection.rows("select routine_name from information_schema.routines where routine_schema = 'loops'");
         names.unwrap().concat()
     };
     assert_eq!(procedures(), []);
     // What a killed run leaves is no stranger's, and one that another made is.
     let made = "comment 'data set of assay' begin end";
-    mysql
-        .server
-        .run(&format!("create procedure loops.assay_loop_7_1() {made}"));
-    mysql
-        .server
-        .run("create procedure loops.assay_loop_x() begin end");
+    mysql.server.run(&format!("create procedure loops.assay_loop_7_1() {made}"));
+    mysql.server.run("create procedure loops.assay_loop_x() begin end");
     let checked = Mariadb.check(&url, &settings(SMALL), &Stop::new(), &Unwatched);
     let foreign = checked.unwrap().pop().unwrap();
     assert_eq!(foreign.value, LineValue::Text("assay_loop_x()".to_owned()));
@@ -215,24 +187,12 @@ fn on_mysql_a_slice_that_is_cancelled_fails_its_operation_alone() {
         held.run(&format!("kill query {id}")).unwrap();
         held.run("rollback").unwrap();
     });
-    let updates = Plan {
-        update_pct: 100,
-        ..plan(8192, 1, 1000, 20)
-    };
-    let options = RunOptions {
-        calibrate: false,
-        errors_tolerated: 1,
-        ..RunOptions::default()
-    };
+    let updates = Plan { update_pct: 100, ..plan(8192, 1, 1000, 20) };
+    let options = RunOptions { calibrate: false, errors_tolerated: 1, ..RunOptions::default() };
     let data = run_with(&url, &updates, &[("LOOP", "server")], options);
     killing.join().unwrap();
     let driver = &data.drained.driver;
-    assert_eq!(
-        driver.errors.get("cancelled"),
-        Some(&1),
-        "{driver:?} {:?}",
-        data.warnings
-    );
+    assert_eq!(driver.errors.get("cancelled"), Some(&1), "{driver:?} {:?}", data.warnings);
     assert_eq!(counted(&data, stats::USER_COMMITS), 19);
 }
 
@@ -243,12 +203,8 @@ fn on_mysql_a_data_set_lives_from_nothing_to_nothing_and_is_claimed() {
     let violations = life::life_suite(&Mariadb, &url, &settings(SMALL));
     assert_eq!(violations, Vec::<String>::new());
     let url = mysql.server.database("claims");
-    let violations = claims_suite(Ground {
-        target: &Mariadb,
-        location: &url,
-        settings: &settings(SMALL),
-        runs_share: true,
-    });
+    let violations =
+        claims_suite(Ground { target: &Mariadb, location: &url, settings: &settings(SMALL), runs_share: true });
     assert!(violations.is_empty(), "{violations:#?}");
 }
 
@@ -260,12 +216,7 @@ fn on_mysql_slob_34_a_row_is_a_page_and_a_range_reads_one_for_each_key() {
     a_range_reads_a_page_for_each_key(&url);
     let url = mysql.server.database("single_rows");
     load(&url, &settings(SMALL), 1).unwrap();
-    let plan = Plan {
-        update_pct: 50,
-        work_unit: 1,
-        update_work_unit: 1,
-        ..plan(16384, 1, 1000, 100)
-    };
+    let plan = Plan { update_pct: 50, work_unit: 1, update_work_unit: 1, ..plan(16384, 1, 1000, 100) };
     let data = run(&url, &plan, &[]);
     assert_eq!(counted(&data, stats::ROWS_CHANGED), 50);
     assert!(counted(&data, stats::REDO_SIZE) > 50 * 256);
@@ -287,8 +238,7 @@ fn on_mysql_a_password_logs_in_with_and_without_tls_and_a_wrong_one_does_not() {
         let port = mysql.port;
         let url = format!("//app:{password}@127.0.0.1:{port}/people?ssl-mode={mode}");
         let address = Address::parse(&url, Options::default()).unwrap();
-        load::connect(&address)
-            .map(|mut connection| connection.value("select current_user()").unwrap())
+        load::connect(&address).map(|mut connection| connection.value("select current_user()").unwrap())
     };
     for mode in ["disabled", "required", "preferred", "disabled"] {
         mysql.server.run("flush privileges");
@@ -303,12 +253,6 @@ fn on_mysql_a_password_logs_in_with_and_without_tls_and_a_wrong_one_does_not() {
     load(&url, &settings(SMALL), 1).unwrap();
     let data = run(&url, &plan(8192, 1, 1000, 20), &[]);
     assert!(counted(&data, stats::SESSION_LOGICAL_READS) > 20);
-    let host = data
-        .engine_facts
-        .iter()
-        .find(|fact| fact.name == "server_host");
-    assert!(
-        host.unwrap().value.contains("does not tell the thread"),
-        "{host:?}"
-    );
+    let host = data.engine_facts.iter().find(|fact| fact.name == "server_host");
+    assert!(host.unwrap().value.contains("does not tell the thread"), "{host:?}");
 }

@@ -4,10 +4,7 @@ use super::*;
 
 /// An authority `ca`, another one, and a certificate of the first for `db.example`.
 fn certificates() -> tempfile::TempDir {
-    let dir = tempfile::Builder::new()
-        .prefix("assay-test-")
-        .tempdir_in("/var/tmp")
-        .unwrap();
+    let dir = tempfile::Builder::new().prefix("assay-test-").tempdir_in("/var/tmp").unwrap();
     let script = r#"
 set -e
 cd "$1"
@@ -18,21 +15,15 @@ echo "subjectAltName=DNS:db.example,DNS:localhost" >ext
 openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out server.crt -days 30 -extfile ext
 chmod 644 ./*; chmod 755 .
 "#;
-    let made = std::process::Command::new("bash")
-        .args(["-c", script, "certificates"])
-        .arg(dir.path())
-        .output()
-        .unwrap();
+    let made =
+        std::process::Command::new("bash").args(["-c", script, "certificates"]).arg(dir.path()).output().unwrap();
     assert!(made.status.success(), "{made:?}");
     dir
 }
 
 /// Passes what comes to a port of this host on to the server's socket: TLS is for TCP alone.
 fn port_of(server: &Server) -> u16 {
-    let Host::Socket(socket) = Address::parse(&server.url("x"), Options::default())
-        .unwrap()
-        .host
-    else {
+    let Host::Socket(socket) = Address::parse(&server.url("x"), Options::default()).unwrap().host else {
         panic!("a socket of its own");
     };
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -57,9 +48,7 @@ fn port_of(server: &Server) -> u16 {
 
 /// Debian has it in the package of the service; `test.sh` takes it out of there.
 fn plugins() -> Option<String> {
-    let there = std::env::var("MARIADB_PLUGINS")
-        .ok()
-        .filter(|path| !path.is_empty());
+    let there = std::env::var("MARIADB_PLUGINS").ok().filter(|path| !path.is_empty());
     if there.is_none() {
         said_aloud("a login by ed25519: MARIADB_PLUGINS names no directory of plugins");
     }
@@ -72,9 +61,7 @@ fn a_read_only_server_is_refused_and_a_connection_is_protected_as_asked() {
     let file = |name: &str| made.path().join(name).display().to_string();
     let (cert, key) = (file("server.crt"), file("server.key"));
     let plugins = plugins();
-    let more = plugins
-        .as_ref()
-        .map_or(String::new(), |path| format!("; plugin_dir={path}"));
+    let more = plugins.as_ref().map_or(String::new(), |path| format!("; plugin_dir={path}"));
     let set = format!("read_only=1; ssl_cert={cert}; ssl_key={key}{more}");
     let Some(server) = Server::own("8192", &set) else {
         return;
@@ -89,25 +76,15 @@ fn a_read_only_server_is_refused_and_a_connection_is_protected_as_asked() {
         load::connect(&address)
     };
     let version = |query: &str| {
-        let mut connection =
-            open("root", "localhost", query).unwrap_or_else(|why| panic!("{query}: {why}"));
-        let rows = connection
-            .rows("show session status like 'Ssl_version'")
-            .unwrap();
+        let mut connection = open("root", "localhost", query).unwrap_or_else(|why| panic!("{query}: {why}"));
+        let rows = connection.rows("show session status like 'Ssl_version'").unwrap();
         rows[0][1].clone().unwrap_or_default()
     };
-    let (ca, other) = (
-        format!("ssl-ca={}", file("ca.crt")),
-        format!("ssl-ca={}", file("other.crt")),
-    );
+    let (ca, other) = (format!("ssl-ca={}", file("ca.crt")), format!("ssl-ca={}", file("other.crt")));
     assert_eq!(version("ssl-mode=disabled"), "");
-    for query in [
-        "",
-        "ssl-mode=required",
-        &ca,
-        &format!("ssl-mode=verify-ca&{ca}"),
-        &format!("ssl-mode=verify-identity&{ca}"),
-    ] {
+    for query in
+        ["", "ssl-mode=required", &ca, &format!("ssl-mode=verify-ca&{ca}"), &format!("ssl-mode=verify-identity&{ca}")]
+    {
         assert_eq!(version(query), "TLSv1.3", "{query}");
     }
     for (host, query) in [
@@ -145,11 +122,7 @@ fn a_read_only_server_is_refused_and_a_connection_is_protected_as_asked() {
 fn sessions_over_tls_do_the_same_operations() {
     let made = certificates();
     let file = |name: &str| made.path().join(name).display().to_string();
-    let set = format!(
-        "ssl_cert={}; ssl_key={}",
-        file("server.crt"),
-        file("server.key")
-    );
+    let set = format!("ssl_cert={}; ssl_key={}", file("server.crt"), file("server.key"));
     let Some(server) = Server::own("8192", &set) else {
         return;
     };
@@ -158,11 +131,7 @@ fn sessions_over_tls_do_the_same_operations() {
     let port = port_of(&server);
     let over = |mode: &str| format!("//root@localhost:{port}/tls?ssl-mode={mode}");
     let mut came = Vec::new();
-    for (run_stamp, url, threads) in [
-        (1, plain, 1),
-        (2, over("disabled"), 1),
-        (3, over("required"), 2),
-    ] {
+    for (run_stamp, url, threads) in [(1, plain, 1), (2, over("disabled"), 1), (3, over("required"), 2)] {
         let plan = Plan {
             // Nobody waits for another, or deadlocks with it.
             schemas: 2,

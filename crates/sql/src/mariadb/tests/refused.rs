@@ -12,10 +12,7 @@ fn a_foreign_database_is_refused_and_not_touched() {
     let mut connection = load::connect(&Address::parse(&url, Options::default()).unwrap()).unwrap();
     connection.run("create table customers (id int)").unwrap();
     let text = told_by(load(&url, &settings, 1));
-    assert!(
-        text.contains("does not belong to assay") && text.contains("customers"),
-        "{text}"
-    );
+    assert!(text.contains("does not belong to assay") && text.contains("customers"), "{text}");
     let text = told_by(life::destroy(&Mariadb, &url, &settings));
     assert!(text.contains("does not belong to assay"), "{text}");
     let tables = "select count(*) from information_schema.tables where table_schema = 'theirs'";
@@ -43,32 +40,17 @@ fn who_is_not_let_in_or_may_not_write_is_told_why_and_what_to_do() {
     let inspect = |url: &str| told_by(Mariadb.inspect(url, &settings));
     for (url, wanted) in [
         (with("reader:wrong"), "check user and password"),
-        (
-            url.replacen("/doors?", "/nothing?", 1),
-            "no database nothing",
-        ),
-        (
-            "//me@127.0.0.1:1/d".to_owned(),
-            "cannot connect to the server at 127.0.0.1:1",
-        ),
+        (url.replacen("/doors?", "/nothing?", 1), "no database nothing"),
+        ("//me@127.0.0.1:1/d".to_owned(), "cannot connect to the server at 127.0.0.1:1"),
         ("//me@/d?socket=/no/such".to_owned(), "socket /no/such"),
         ("//me:Kq9@h".to_owned(), "write mysql://"),
     ] {
         let text = inspect(&url);
-        assert!(
-            text.contains(wanted) && !text.contains("Kq9"),
-            "{url}: {text}"
-        );
+        assert!(text.contains(wanted) && !text.contains("Kq9"), "{url}: {text}");
     }
     let text = told_by(load(&with("reader:Kq9"), &settings, 1));
-    assert!(
-        text.contains("ALL PRIVILEGES") && !text.contains("Kq9"),
-        "{text}"
-    );
-    assert!(matches!(
-        Mariadb.inspect(&url, &settings),
-        Ok(Presence::Absent { .. })
-    ));
+    assert!(text.contains("ALL PRIVILEGES") && !text.contains("Kq9"), "{text}");
+    assert!(matches!(Mariadb.inspect(&url, &settings), Ok(Presence::Absent { .. })));
 }
 
 #[test]
@@ -91,18 +73,11 @@ fn a_server_without_room_and_a_hidden_index_are_told_with_the_way_out() {
     let url = server.database("hidden");
     load(&url, &settings(SMALL), 1).unwrap();
     let engine = |url: &str, update_pct| {
-        let plan = Plan {
-            update_pct,
-            ..plan(8192, 1, 1000, 1)
-        };
+        let plan = Plan { update_pct, ..plan(8192, 1, 1000, 1) };
         let engine = Mariadb
             .open(url, &plan, &settings(SMALL), &Stop::new(), &Unwatched)
             .unwrap_or_else(|error| panic!("{error}"));
-        let assignment = assay_run::engine::Assignment {
-            thread: 0,
-            threads: 1,
-            sessions: vec![(1, 1)],
-        };
+        let assignment = assay_run::engine::Assignment { thread: 0, threads: 1, sessions: vec![(1, 1)] };
         let opened = engine.driver(&assignment).map(|_| ());
         engine.close().unwrap();
         opened
@@ -112,10 +87,7 @@ fn a_server_without_room_and_a_hidden_index_are_told_with_the_way_out() {
     let looker = url.replacen("root@", "looker:Kq9@", 1);
     engine(&looker, 0).unwrap();
     let text = told_by(engine(&looker, 50));
-    assert!(
-        text.contains("ALL PRIVILEGES") && !text.contains("Kq9"),
-        "{text}"
-    );
+    assert!(text.contains("ALL PRIVILEGES") && !text.contains("Kq9"), "{text}");
     server.run("alter table hidden.cf1_1 alter index i_custid ignored");
     let text = told_by(engine(&url, 0));
     assert!(text.contains("assay check"), "{text}");

@@ -9,15 +9,9 @@ fn a_session_that_is_cut_off_makes_the_run_invalid_and_the_data_set_stays_whole(
     };
     let url = server.database("cut");
     load(&url, &settings(SMALL), 1).unwrap();
-    for (run_stamp, run_loop, threads) in
-        [(1, "client", "1"), (2, "client", "2"), (3, "server", "0")]
-    {
+    for (run_stamp, run_loop, threads) in [(1, "client", "1"), (2, "client", "2"), (3, "server", "0")] {
         let ended = std::sync::atomic::AtomicBool::new(false);
-        let plan = Plan {
-            update_pct: 50,
-            run_stamp,
-            ..plan(8192, 2, 1000, 1_000_000)
-        };
+        let plan = Plan { update_pct: 50, run_stamp, ..plan(8192, 2, 1000, 1_000_000) };
         let mut said = SMALL.to_vec();
         said.extend([("LOOP", run_loop), ("DRIVER_THREADS", threads)]);
         let engine = Mariadb
@@ -36,10 +30,7 @@ fn a_session_that_is_cut_off_makes_the_run_invalid_and_the_data_set_stays_whole(
             }
         };
         let (clock, stop) = (Clock::real(), Stop::new());
-        let options = RunOptions {
-            calibrate: false,
-            ..RunOptions::default()
-        };
+        let options = RunOptions { calibrate: false, ..RunOptions::default() };
         let ran = std::thread::scope(|scope| {
             scope.spawn(cutter);
             let ran = execute(&plan, &*engine, &clock, &stop, &mut Unobserved, options);
@@ -88,28 +79,13 @@ fn a_thread_goes_on_while_one_of_its_sessions_waits() {
     };
     let url = server.database("one_thread");
     load(&url, &settings(SMALL), 1).unwrap();
-    let plan = Plan {
-        update_pct: 50,
-        ..plan(8192, 2, 1000, 1)
-    };
-    let update = |first_key: u64, stamp: u64, commit: bool| Op::Update {
-        schema: 1,
-        first_key,
-        width: 1,
-        stamp,
-        commit,
-    };
-    let assigned = Assignment {
-        thread: 0,
-        threads: 1,
-        sessions: vec![(1, 1), (2, 1)],
-    };
+    let plan = Plan { update_pct: 50, ..plan(8192, 2, 1000, 1) };
+    let update =
+        |first_key: u64, stamp: u64, commit: bool| Op::Update { schema: 1, first_key, width: 1, stamp, commit };
+    let assigned = Assignment { thread: 0, threads: 1, sessions: vec![(1, 1), (2, 1)] };
     // Longer than this nobody waits.
     let tick = std::time::Duration::from_millis(100);
-    for (round, ends) in ["commit", "kill query", "answer timeout"]
-        .into_iter()
-        .enumerate()
-    {
+    for (round, ends) in ["commit", "kill query", "answer timeout"].into_iter().enumerate() {
         let mut said = SMALL.to_vec();
         let limit = if ends == "answer timeout" { "2" } else { "60" };
         said.extend([("DRIVER_THREADS", "1"), ("MYSQL_ANSWER_TIMEOUT", limit)]);
@@ -120,22 +96,14 @@ fn a_thread_goes_on_while_one_of_its_sessions_waits() {
         let mut done = Vec::new();
         let reap = |driver: &mut dyn Driver, done: &mut Vec<Completion>| {
             let mut more = Vec::new();
-            driver
-                .reap(tick, &mut more)
-                .map(|()| done.append(&mut more))
+            driver.reap(tick, &mut more).map(|()| done.append(&mut more))
         };
         let stamp = 10 * (round as u64 + 1);
-        assert!(matches!(
-            driver.submit(0, &update(5, stamp, false), 0),
-            Submit::Queued
-        ));
+        assert!(matches!(driver.submit(0, &update(5, stamp, false), 0), Submit::Queued));
         while done.is_empty() {
             reap(&mut *driver, &mut done).unwrap();
         }
-        assert!(matches!(
-            driver.submit(1, &update(5, stamp + 1, true), 0),
-            Submit::Queued
-        ));
+        assert!(matches!(driver.submit(1, &update(5, stamp + 1, true), 0), Submit::Queued));
         reap(&mut *driver, &mut done).unwrap();
         assert_eq!(done.len(), 1, "it waits for the first");
         let text = |done: &[Completion], tag: u32| {
@@ -147,10 +115,7 @@ fn a_thread_goes_on_while_one_of_its_sessions_waits() {
         };
         match ends {
             "commit" => {
-                assert!(matches!(
-                    driver.submit(0, &update(6, stamp, true), 0),
-                    Submit::Queued
-                ));
+                assert!(matches!(driver.submit(0, &update(6, stamp, true), 0), Submit::Queued));
             }
             "kill query" => {
                 let mut connection = server.connect();
@@ -167,11 +132,7 @@ fn a_thread_goes_on_while_one_of_its_sessions_waits() {
         }
         match ends {
             "commit" => assert_eq!((text(&done, 0), text(&done, 1)), ("1".into(), "1".into())),
-            "kill query" => assert!(
-                text(&done, 1).starts_with("cancelled"),
-                "{}",
-                text(&done, 1)
-            ),
+            "kill query" => assert!(text(&done, 1).starts_with("cancelled"), "{}", text(&done, 1)),
             _ => {
                 let text = text(&done, 1);
                 assert!(text.contains("MYSQL_ANSWER_TIMEOUT"), "{text}");

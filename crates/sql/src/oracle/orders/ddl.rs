@@ -14,13 +14,7 @@ use assay_orders::params::Indexes;
 /// Numbers that a sequence keeps at hand in an instance.
 const SEQUENCE_CACHE: u32 = 1000;
 /// Keys that grow: their indexes are reversed, so that sessions do not all want the last block.
-const GROWING: [Table; 5] = [
-    Table::Customers,
-    Table::Addresses,
-    Table::CardDetails,
-    Table::Orders,
-    Table::OrderItems,
-];
+const GROWING: [Table; 5] = [Table::Customers, Table::Addresses, Table::CardDetails, Table::Orders, Table::OrderItems];
 
 /// Where the data set is: names within the schema of the user, and a tablespace.
 #[derive(Clone, Debug)]
@@ -110,11 +104,7 @@ pub(super) fn create_tables(names: &Named, partitions: u32) -> Vec<String> {
                 }
                 _ => String::new(),
             };
-            format!(
-                "create table {} ({}){room}{place}{cut}",
-                table.name(),
-                columns.join(", ")
-            )
+            format!("create table {} ({}){room}{place}{cut}", table.name(), columns.join(", "))
         })
         .collect();
     for (name, columns) in [
@@ -147,12 +137,7 @@ pub(super) fn insert(table: Table) -> String {
         _ => format!(":{at}"),
     };
     let values: Vec<String> = (1..).zip(table.columns()).map(value).collect();
-    format!(
-        "insert into {} ({}) values ({})",
-        table.name(),
-        names.join(", "),
-        values.join(", ")
-    )
+    format!("insert into {} ({}) values ({})", table.name(), names.join(", "), values.join(", "))
 }
 
 /// Primary keys: a statement each, of different tables.
@@ -188,12 +173,7 @@ pub(super) fn indexes(names: &Named, indexes: Indexes) -> Vec<String> {
             false => (*name).to_owned(),
         };
         let columns: Vec<String> = index.columns.iter().map(column).collect();
-        format!(
-            "create index {} on {} ({}){place}",
-            index.name,
-            index.table.name(),
-            columns.join(", ")
-        )
+        format!("create index {} on {} ({}){place}", index.name, index.table.name(), columns.join(", "))
     };
     INDEXES.iter().map(of).collect()
 }
@@ -201,10 +181,7 @@ pub(super) fn indexes(names: &Named, indexes: Indexes) -> Vec<String> {
 /// Rules and references: one after the other, since two of them may want the same table.
 pub(super) fn constraints(indexes: Indexes) -> Vec<String> {
     let rule = |(name, table, what): (&str, Table, &str)| {
-        format!(
-            "alter table {} add constraint {name} check ({what})",
-            table.name()
-        )
+        format!("alter table {} add constraint {name} check ({what})", table.name())
     };
     let mut sql: Vec<String> = RULES.into_iter().map(rule).collect();
     if indexes == Indexes::None {

@@ -33,23 +33,14 @@ pub(super) struct Run {
 
 /// Opens the data set for a run.
 impl Opens for OracleOrders {
-    fn open(
-        visit: &Visit,
-        plan: &Plan,
-        settings: &Settings,
-        stop: &Stop,
-    ) -> Result<Box<dyn Engine>, EngineError> {
+    fn open(visit: &Visit, plan: &Plan, settings: &Settings, stop: &Stop) -> Result<Box<dyn Engine>, EngineError> {
         let (claim, there) = OracleOrders::claim(visit, Purpose::Run)?;
         let found = Marker::complete(there.found, &there.place, settings)?;
         let asked = Asked::new(settings)?;
         let mut session = visit.open()?;
         let (server, names) = super::asked(&mut *session, visit)?;
         server.refuse_read_only()?;
-        let site = Site {
-            way: visit.way.clone(),
-            address: visit.address.clone(),
-            claim: claim.0,
-        };
+        let site = Site { way: visit.way.clone(), address: visit.address.clone(), claim: claim.0 };
         let on = Attached::open(site, server.major, plan, settings, stop)?;
         // From here on somebody closes them again.
         let opening = opening_sql(|name| names.relation(name));
@@ -84,12 +75,7 @@ fn durability(on: &Attached) -> String {
         "" => format!("{name} not known"),
         value => format!("{name}={value}"),
     };
-    format!(
-        "commits wait for the log; {}, {}, {}",
-        set("commit_wait"),
-        set("commit_logging"),
-        set("log mode")
-    )
+    format!("commits wait for the log; {}, {}, {}", set("commit_wait"), set("commit_logging"), set("log mode"))
 }
 
 impl Base for Run {
@@ -107,16 +93,9 @@ impl Base for Run {
         ledger: &'a Mutex<Ledger>,
         numbers: &mut dyn Iterator<Item = u32>,
     ) -> Result<Box<dyn Driver + 'a>, EngineError> {
-        let mut sessions = Sessions {
-            around: &self.on,
-            common,
-            ledger,
-            sessions: Vec::new(),
-        };
+        let mut sessions = Sessions { around: &self.on, common, ledger, sessions: Vec::new() };
         for number in numbers {
-            sessions
-                .sessions
-                .push(session::open(&self.on, common, number)?);
+            sessions.sessions.push(session::open(&self.on, common, number)?);
         }
         Ok(Box::new(sessions))
     }

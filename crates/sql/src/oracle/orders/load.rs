@@ -94,16 +94,8 @@ impl Loads for OracleOrders {
         if !again {
             marker::write(&mut *control.0, &marker).map_err(told("writing the marker"))?;
         }
-        all(
-            &mut control,
-            &ddl::create_tables(&names, marker.partitions),
-            "creating the tables",
-        )?;
-        let copies = Copying {
-            visit,
-            names: &names,
-            server: &server,
-        };
+        all(&mut control, &ddl::create_tables(&names, marker.partitions), "creating the tables")?;
+        let copies = Copying { visit, names: &names, server: &server };
         let load = Load {
             copies: &copies,
             words: &names,
@@ -170,11 +162,7 @@ impl Copies for Copying<'_> {
         load.several(&ddl::indexes(names, indexes), "indexes")?;
         all(control, &ddl::constraints(indexes), "constraints")?;
         let counts = load.generator.counts();
-        all(
-            control,
-            &ddl::sequences_and_views(names, counts),
-            "sequences and views",
-        )?;
+        all(control, &ddl::sequences_and_views(names, counts), "sequences and views")?;
         all(control, &package::create(self.server.major), "the package")?;
         refuse_invalid(control)?;
         load.note_baseline(control, sums)?;
@@ -196,26 +184,20 @@ fn refuse_invalid(control: &mut Link) -> Result<(), EngineError> {
     let wrong = control.ask(INVALID, "looking at the package")?;
     match wrong.into_iter().flatten().flatten().next() {
         None => Ok(()),
-        Some(why) => Err(EngineError::Unusable(format!(
-            "the server does not compile the package of the transactions: {why}"
-        ))),
+        Some(why) => {
+            Err(EngineError::Unusable(format!("the server does not compile the package of the transactions: {why}")))
+        }
     }
 }
 
 /// Sends lines as arrays of rows.
-fn send(
-    session: &mut dyn Session,
-    (insert, table): (&str, Table),
-    part: &[u8],
-) -> Result<(), OraError> {
+fn send(session: &mut dyn Session, (insert, table): (&str, Table), part: &[u8]) -> Result<(), OraError> {
     let text = String::from_utf8_lossy(part);
     let rows: Vec<Vec<Bind<'_>>> = text
         .lines()
         .map(|line| {
             let values = line.split('\t').zip(table.columns());
-            values
-                .map(|(text, column)| bind(text, column.kind))
-                .collect()
+            values.map(|(text, column)| bind(text, column.kind)).collect()
         })
         .collect();
     for rows in rows.chunks(ROWS) {
@@ -226,10 +208,7 @@ fn send(
 
 /// A value of a line. Text of no length is NULL here.
 fn bind(text: &str, kind: Type) -> Bind<'_> {
-    let number = matches!(
-        kind,
-        Type::Big | Type::Int | Type::Small | Type::Money(_) | Type::Months
-    );
+    let number = matches!(kind, Type::Big | Type::Int | Type::Small | Type::Money(_) | Type::Months);
     match (text, number) {
         ("\\N", true) => Bind::Null,
         ("\\N", false) => Bind::Text(""),

@@ -44,10 +44,7 @@ fn kind_of(name: &str) -> Option<&'static [&'static str]> {
 ///
 /// # Errors
 /// `Unusable`: the schema is not ours to touch.
-pub(super) fn find(
-    session: &mut dyn Session,
-    names: &Named,
-) -> Result<Option<Marker>, EngineError> {
+pub(super) fn find(session: &mut dyn Session, names: &Named) -> Result<Option<Marker>, EngineError> {
     let doing = told("looking for the data set");
     let content: Vec<(String, String)> = session
         .rows(sql::CONTENT, &[])
@@ -68,12 +65,7 @@ pub(super) fn find(
     };
     let marks = [DATA_SET, CLAIM];
     match marker.into_iter().flatten().flatten().next() {
-        None if content
-            .iter()
-            .all(|(name, _)| marks.contains(&name.as_str())) =>
-        {
-            Ok(None)
-        }
+        None if content.iter().all(|(name, _)| marks.contains(&name.as_str())) => Ok(None),
         None => Err(foreign(names, &content)),
         Some(text) => {
             let marker = Marker::read(&text, &names.place(), "name another user in the URL")?;
@@ -84,16 +76,8 @@ pub(super) fn find(
 }
 
 fn foreign(names: &Named, content: &[(String, String)]) -> EngineError {
-    let some: Vec<&str> = content
-        .iter()
-        .take(3)
-        .map(|(name, _)| name.as_str())
-        .collect();
-    let more = if content.len() > some.len() {
-        ", ..."
-    } else {
-        ""
-    };
+    let some: Vec<&str> = content.iter().take(3).map(|(name, _)| name.as_str()).collect();
+    let more = if content.len() > some.len() { ", ..." } else { "" };
     EngineError::Unusable(format!(
         "{} does not belong to order entry: it contains {}{more} and no {DATA_SET}; nothing was touched. Make a user for the \
          test alone and name it in the URL",
@@ -103,21 +87,13 @@ fn foreign(names: &Named, content: &[(String, String)]) -> EngineError {
 }
 
 /// Refuses a schema with something in it that a data set does not have.
-fn refuse_others(
-    session: &mut dyn Session,
-    names: &Named,
-    content: &[(String, String)],
-) -> Result<(), EngineError> {
+fn refuse_others(session: &mut dyn Session, names: &Named, content: &[(String, String)]) -> Result<(), EngineError> {
     let others = content
         .iter()
         .filter(|(name, kind)| !kind_of(name).is_some_and(|kinds| kinds.contains(&kind.as_str())))
         .map(|(name, kind)| vec![Some(format!("{name} ({})", kind.to_ascii_lowercase()))]);
     let mut strange: Vec<_> = others.collect();
-    strange.extend(
-        session
-            .rows(STRANGE, &[])
-            .map_err(told("looking at the data set"))?,
-    );
+    strange.extend(session.rows(STRANGE, &[]).map_err(told("looking at the data set"))?);
     refuse_strangers(&names.place(), strange)
 }
 
@@ -140,9 +116,7 @@ pub(super) fn removal() -> Vec<String> {
     let mut sql = vec![format!("drop package {PACKAGE}")];
     sql.extend(VIEWS.map(|name| format!("drop view {name}")));
     sql.extend(sequences.map(|name| format!("drop sequence {name}")));
-    let tables = relations()
-        .into_iter()
-        .filter(|name| !sequences.contains(name) && !VIEWS.contains(name));
+    let tables = relations().into_iter().filter(|name| !sequences.contains(name) && !VIEWS.contains(name));
     sql.extend(tables.map(|name| format!("drop table {name} cascade constraints purge")));
     sql
 }

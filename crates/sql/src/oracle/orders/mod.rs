@@ -56,10 +56,7 @@ pub(crate) struct Held(Claim);
 /// The server, and names there.
 fn asked(session: &mut dyn Session, visit: &Visit) -> Result<(Server, Named), EngineError> {
     let server = Server::ask(session, &visit.tablespace)?;
-    let names = Named {
-        user: server.user.clone(),
-        tablespace: sql::identifier(&visit.tablespace),
-    };
+    let names = Named { user: server.user.clone(), tablespace: sql::identifier(&visit.tablespace) };
     Ok((server, names))
 }
 
@@ -78,12 +75,7 @@ impl Life for OracleOrders {
         &ALL_PARAMS
     }
 
-    fn at(
-        oracle: &Oracle,
-        location: &str,
-        settings: &Settings,
-        _: &Stop,
-    ) -> Result<Visit, EngineError> {
+    fn at(oracle: &Oracle, location: &str, settings: &Settings, _: &Stop) -> Result<Visit, EngineError> {
         oracle.visit(location, settings)
     }
 

@@ -277,10 +277,7 @@ fn body(text: &str) -> String {
          p_country, 'Postcode', null)"
     );
     let parts = [
-        (
-            "{PAUSE}",
-            "if p_max > 0 then takes_a_break(p_min, p_max); end if;".to_owned(),
-        ),
+        ("{PAUSE}", "if p_max > 0 then takes_a_break(p_min, p_max); end if;".to_owned()),
         ("{ADDED_ADDRESS}", address),
         ("{NEW_ITEM}", NEW_ITEM.to_owned()),
         ("{WORK_LIST}", query(WORK_LIST, "p_warehouse")),

@@ -24,24 +24,14 @@ pub(super) struct Link {
 }
 
 /// Connects.
-pub(super) fn open(
-    on: &Attached,
-    common: &Common,
-    number: u32,
-) -> Result<Session<Link>, EngineError> {
+pub(super) fn open(on: &Attached, common: &Common, number: u32) -> Result<Session<Link>, EngineError> {
     let mut session = on.session(number)?;
-    session
-        .run(SETUP, &[])
-        .map_err(told("preparing a session"))?;
+    session.run(SETUP, &[]).map_err(told("preparing a session"))?;
     if common.asked.commit_logon && !common.asked.client_side {
         let set = session.call(package::COMMIT_LOGON, &[], 0);
         set.map_err(told("preparing a session"))?;
     }
-    let link = Link {
-        session,
-        calls: ALL.map(package::call).to_vec(),
-        statements: STATEMENTS.map(statement).to_vec(),
-    };
+    let link = Link { session, calls: ALL.map(package::call).to_vec(), statements: STATEMENTS.map(statement).to_vec() };
     Ok(Session::new(number, link))
 }
 
@@ -68,9 +58,8 @@ impl Wire for Link {
         let call = &self.calls[inputs.tx.index()];
         let told = self.session.call(call, &binds, 1)?.concat();
         let numbers: Vec<i64> = told.split(',').filter_map(|n| n.parse().ok()).collect();
-        let numbers = <[i64; 6]>::try_from(numbers).map_err(|_| {
-            OraError::broken(format!("{call} told {told:?}, which is not what it did"))
-        })?;
+        let numbers = <[i64; 6]>::try_from(numbers)
+            .map_err(|_| OraError::broken(format!("{call} told {told:?}, which is not what it did")))?;
         Ok(Effects::of(numbers))
     }
 
@@ -88,11 +77,7 @@ impl Wire for Link {
     }
 
     fn send(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<Vec<Row>, OraError> {
-        send(
-            &mut *self.session,
-            &self.statements[statement as usize],
-            values,
-        )
+        send(&mut *self.session, &self.statements[statement as usize], values)
     }
 }
 
@@ -131,8 +116,5 @@ fn row_of(row: Vec<Option<String>>) -> Row {
     let mut row = row.into_iter();
     let mut number = || row.next().flatten().and_then(|text| text.parse().ok());
     let numbers = [number(), number(), number()];
-    Row {
-        numbers,
-        text: row.next().flatten(),
-    }
+    Row { numbers, text: row.next().flatten() }
 }

@@ -1,9 +1,7 @@
 //! The transactions as single statements in Oracle's words. `$n` is the n-th value; numbers come as they are, money in cents; what a
 //! query returns begins with three numbers and a text.
 
-use crate::orders::text::{
-    self, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, marked, wanted,
-};
+use crate::orders::text::{self, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, marked, wanted};
 use assay_orders::program::Statement;
 
 pub(super) const NEW_ITEM: &str = "insert into order_items (order_id, line_item_id, product_id, unit_price, quantity, gift_wrap, \
@@ -57,11 +55,7 @@ pub(super) fn statement(statement: Statement) -> Sent {
     };
     let (sql, values) = marked(&text, |at| format!(":{at}"));
     match how {
-        How::Block => (
-            sql.replace(":out", &format!(":{}", values.len() + 1)),
-            values,
-            how,
-        ),
+        How::Block => (sql.replace(":out", &format!(":{}", values.len() + 1)), values, how),
         _ => (sql, values, how),
     }
 }
@@ -72,9 +66,11 @@ fn question(statement: Statement) -> String {
             let what = "preferred_address, preferred_card, customer_id, customer_class";
             wanted(what, CUSTOMER) + " from customers where customer_id = $1 and rownum < 15"
         }
-        Statement::Stock => "select v.quantity_on_hand, null, null, null from inventories v join product_information p \
+        Statement::Stock => {
+            "select v.quantity_on_hand, null, null, null from inventories v join product_information p \
                              on p.product_id = v.product_id where v.product_id = $1 and v.warehouse_id = $2"
-            .to_owned(),
+                .to_owned()
+        }
         Statement::ByName => {
             wanted("customer_id, null, null, null", CUSTOMER)
                 + " from customers where lower(cust_last_name) = lower($1) and lower(cust_first_name) = lower($2) \
@@ -84,9 +80,11 @@ fn question(statement: Statement) -> String {
         Statement::Orders => {
             "select order_id, null, null, null, o.* from orders o where customer_id = $1 and rownum < 15".to_owned()
         }
-        Statement::Items => "select line_item_id, unit_price * 100, null, null, i.* from order_items i where order_id = $1 \
+        Statement::Items => {
+            "select line_item_id, unit_price * 100, null, null, i.* from order_items i where order_id = $1 \
                              and rownum < 15"
-            .to_owned(),
+                .to_owned()
+        }
         Statement::Totals => wanted(NOTHING, TOTALS),
         Statement::LastHour => wanted(NOTHING, HOUR),
         Statement::NextIds => {
@@ -100,18 +98,16 @@ fn question(statement: Statement) -> String {
 /// A statement that changes rows.
 fn change(statement: Statement) -> Option<String> {
     Some(match statement {
-        Statement::Logon => {
-            "insert into logon (logon_id, customer_id, logon_date) values (logon_seq.nextval, $1, \
+        Statement::Logon => "insert into logon (logon_id, customer_id, logon_date) values (logon_seq.nextval, $1, \
                              localtimestamp(0))"
-                .to_owned()
-        }
+            .to_owned(),
         Statement::NewOrder => format!(
             "declare o number; begin {NEW_ORDER} values (orders_seq.nextval, systimestamp, 'online', $1, 1, $2, 'Standard', \
              $3, $4, 'ship_asap', $5, $6, $3) returning order_id into o; :out := to_char(o); end;"
         ),
-        Statement::NewItem => format!(
-            "{NEW_ITEM} values ($1, $2, $3, $4 / 100, 1, 'None', 'New', trunc(current_date) + 3)"
-        ),
+        Statement::NewItem => {
+            format!("{NEW_ITEM} values ($1, $2, $3, $4 / 100, 1, 'None', 'New', trunc(current_date) + 3)")
+        }
         Statement::NewAddress => format!(
             "{NEW_ADDRESS} values ($1, $2, trunc(localtimestamp, 'MI'), to_char($3), 'Street Name', $4, $5, $6, 'Postcode', null)"
         ),
@@ -119,9 +115,9 @@ fn change(statement: Statement) -> Option<String> {
             "{NEW_CUSTOMER} values ($1, $2, $3, $4, $5, $6, $2 || '.' || $3 || '@oracle.com', $7, trunc(current_date), \
              'Occasional', 'Music', trunc(current_date) - $8, 'Y', 'N', $9, $10)"
         ),
-        Statement::NewCard => format!(
-            "{NEW_CARD} values ($1, $2, 'Visa(Debit)', $3, trunc(current_date) + $4, 'Y', $5)"
-        ),
+        Statement::NewCard => {
+            format!("{NEW_CARD} values ($1, $2, 'Visa(Debit)', $3, trunc(current_date) + $4, 'Y', $5)")
+        }
         _ => return text::change(statement),
     })
 }

@@ -87,11 +87,7 @@ impl Shared {
     }
 
     /// Waits while this is so.
-    pub(in super::super) fn wait<'a>(
-        &'a self,
-        db: MutexGuard<'a, Db>,
-        so: impl Fn(&Db) -> bool,
-    ) -> MutexGuard<'a, Db> {
+    pub(in super::super) fn wait<'a>(&'a self, db: MutexGuard<'a, Db>, so: impl Fn(&Db) -> bool) -> MutexGuard<'a, Db> {
         self.changed.notify_all();
         let waited = self.changed.wait_while(db, |db| so(db));
         waited.unwrap_or_else(PoisonError::into_inner)
@@ -163,12 +159,7 @@ impl Db {
         self.add("consistent gets from cache", rows + 3);
         self.add("table fetch by rowid", rows);
         let reads = rows * 9 / 10;
-        for name in [
-            "physical reads",
-            "physical reads cache",
-            "physical read IO requests",
-            "free buffer requested",
-        ] {
+        for name in ["physical reads", "physical reads cache", "physical read IO requests", "free buffer requested"] {
             self.add(name, reads);
         }
         self.add("physical read total IO requests", reads);
@@ -209,15 +200,8 @@ impl Db {
     }
 
     fn table(&mut self, name: &str) -> Result<&mut Table, OraError> {
-        let missing = || {
-            OraError::said(
-                942,
-                format!("ORA-00942: table or view \"SLOB\".\"{name}\" does not exist"),
-            )
-        };
-        self.tables
-            .get_mut(&name.to_ascii_lowercase())
-            .ok_or_else(missing)
+        let missing = || OraError::said(942, format!("ORA-00942: table or view \"SLOB\".\"{name}\" does not exist"));
+        self.tables.get_mut(&name.to_ascii_lowercase()).ok_or_else(missing)
     }
 
     fn insert(&mut self, name: &str, key: i64) -> Result<(), OraError> {
@@ -226,14 +210,7 @@ impl Db {
         let block = 128 + table.inserted / each;
         table.inserted += 1;
         let c2 = "X".repeat(128);
-        table.rows.insert(
-            key,
-            Row {
-                block,
-                c2,
-                odd: false,
-            },
-        );
+        table.rows.insert(key, Row { block, c2, odd: false });
         Ok(())
     }
 
@@ -270,10 +247,7 @@ impl Db {
 
     /// Makes a column of a row shorter, as somebody's hand might.
     pub(in super::super) fn harm(&mut self, table: &str, key: i64) {
-        let row = self
-            .tables
-            .get_mut(table)
-            .and_then(|table| table.rows.get_mut(&key));
+        let row = self.tables.get_mut(table).and_then(|table| table.rows.get_mut(&key));
         row.expect("it was loaded").odd = true;
     }
 
@@ -298,9 +272,7 @@ fn row(values: &[&str]) -> Vec<Option<String>> {
 
 /// The word after another one.
 fn word_after<'a>(sql: &'a str, before: &str) -> &'a str {
-    let at = sql
-        .find(before)
-        .unwrap_or_else(|| panic!("no {before:?} in {sql}"));
+    let at = sql.find(before).unwrap_or_else(|| panic!("no {before:?} in {sql}"));
     let rest = &sql[at + before.len()..];
     rest.split([' ', ';', ',', ')']).next().unwrap_or_default()
 }
@@ -339,17 +311,11 @@ impl FakeSession {
     fn begin(&self, sql: &str) -> Result<MutexGuard<'_, Db>, OraError> {
         let mut db = self.shared.db();
         if db.down {
-            return Err(OraError::said(
-                3113,
-                "ORA-03113: end-of-file on communication channel",
-            ));
+            return Err(OraError::said(3113, "ORA-03113: end-of-file on communication channel"));
         }
         *db.seen.entry(sql.to_owned()).or_default() += 1;
         if db.denied && sql.contains("v$") {
-            return Err(OraError::said(
-                942,
-                "ORA-00942: table or view \"SYS\".\"V_$PARAMETER\" does not exist",
-            ));
+            return Err(OraError::said(942, "ORA-00942: table or view \"SYS\".\"V_$PARAMETER\" does not exist"));
         }
         if let Some(at) = db.fail.iter().position(|(part, _)| sql.contains(part)) {
             return Err(db.fail.remove(at).1);
@@ -369,10 +335,7 @@ impl FakeSession {
             }
             let left = Duration::from_secs(2).saturating_sub(begun.elapsed());
             if left.is_zero() {
-                return Err(OraError::said(
-                    30_006,
-                    "ORA-30006: resource busy; acquire with WAIT timeout expired",
-                ));
+                return Err(OraError::said(30_006, "ORA-30006: resource busy; acquire with WAIT timeout expired"));
             }
             let waited = self.shared.changed.wait_timeout(db, left);
             db = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -387,19 +350,10 @@ impl FakeSession {
         if let Some(rest) = statement.strip_prefix("create table ") {
             let name = rest.split(' ').next().unwrap_or_default().to_owned();
             if db.tables.contains_key(&name) {
-                return Err(OraError::said(
-                    955,
-                    "ORA-00955: name is already used by an existing object",
-                ));
+                return Err(OraError::said(955, "ORA-00955: name is already used by an existing object"));
             }
             let ddl = statement.to_owned();
-            db.tables.insert(
-                name,
-                Table {
-                    ddl,
-                    ..Table::default()
-                },
-            );
+            db.tables.insert(name, Table { ddl, ..Table::default() });
         } else if statement.starts_with("drop table ") {
             let name = word_after(statement, "drop table ").to_owned();
             if name == sql::CLAIM && !db.claims.is_empty() {
@@ -419,11 +373,7 @@ impl FakeSession {
             table.inserted = 0;
         } else if statement.contains("minimize records_per_block") {
             let table = db.table(word_after(statement, "alter table "))?;
-            assert!(
-                table.rows.len() == 1 && table.ddl.contains("pctfree 99"),
-                "{}",
-                table.ddl
-            );
+            assert!(table.rows.len() == 1 && table.ddl.contains("pctfree 99"), "{}", table.ddl);
             table.frozen = true;
         } else if statement.starts_with("alter system cancel sql") {
             db.building = false;
@@ -450,11 +400,7 @@ impl FakeSession {
             sql::FORGET_ALL => db.marker.clear(),
             sql::NOTE_LOADING => drop(db.states.insert(n, "loading".to_owned())),
             sql::NOTE_LOADED | sql::NOTE_GOING => {
-                let state = if statement == sql::NOTE_LOADED {
-                    "loaded"
-                } else {
-                    "loading"
-                };
+                let state = if statement == sql::NOTE_LOADED { "loaded" } else { "loading" };
                 db.states.get_mut(&n)?.replace_range(.., state);
             }
             sql::FORGET => drop(db.states.remove(&n)),
@@ -467,37 +413,23 @@ impl FakeSession {
     fn slice(&mut self, block: &str, binds: &[Bind<'_>]) -> Result<Vec<String>, OraError> {
         let texts = texts(binds);
         let width = |what: &str| -> i64 { word_after(block, what).parse().expect("a width") };
-        let (ops, mut stamps, limit_us) = (
-            texts[0],
-            texts[1],
-            texts[2].parse::<u64>().expect("a number"),
-        );
+        let (ops, mut stamps, limit_us) = (texts[0], texts[1], texts[2].parse::<u64>().expect("a number"));
         let widths: Vec<i64> = block
             .match_indices("b := a + ")
-            .map(|(at, _)| {
-                word_after(&block[at..], "b := a + ")
-                    .parse()
-                    .expect("a width")
-            })
+            .map(|(at, _)| word_after(&block[at..], "b := a + ").parse().expect("a width"))
             .collect();
         let scale = width("if b > ");
         let begun = Instant::now();
         let (mut counts, mut ends, mut failed) = (String::new(), String::new(), String::new());
         for op in ops.as_bytes().chunks(sql::OP_CHARS) {
-            if begun.elapsed().as_micros() as u64 >= limit_us && !counts.is_empty() || limit_us == 0
-            {
+            if begun.elapsed().as_micros() as u64 >= limit_us && !counts.is_empty() || limit_us == 0 {
                 break;
             }
             let letter = char::from(op[0]);
-            let first: i64 = std::str::from_utf8(&op[1..])
-                .expect("digits")
-                .parse()
-                .expect("a key");
+            let first: i64 = std::str::from_utf8(&op[1..]).expect("digits").parse().expect("a key");
             // A capital means the hot schema, which has statements of its own in the block.
             let arm = format!("when '{letter}' then ");
-            let at = block
-                .find(&arm)
-                .unwrap_or_else(|| panic!("no {arm:?} in {block}"));
+            let at = block.find(&arm).unwrap_or_else(|| panic!("no {arm:?} in {block}"));
             let table = match letter.to_ascii_lowercase() {
                 'u' | 'v' => word_after(&block[at..], "*/ ").to_owned(),
                 _ => word_after(&block[at..], " from ").to_owned(),
@@ -505,12 +437,7 @@ impl FakeSession {
             self.work();
             let done = (|| {
                 let mut db = self.begin(&arm)?;
-                let both = |width: i64| {
-                    [
-                        (first, (first + width - 1).min(scale)),
-                        (1, first + width - 1 - scale),
-                    ]
-                };
+                let both = |width: i64| [(first, (first + width - 1).min(scale)), (1, first + width - 1 - scale)];
                 let mut rows = 0;
                 match letter.to_ascii_lowercase() {
                     's' => {
@@ -553,10 +480,7 @@ impl FakeSession {
 
 impl Session for FakeSession {
     fn id(&self) -> Id {
-        Id {
-            sid: self.sid,
-            serial: 1,
-        }
+        Id { sid: self.sid, serial: 1 }
     }
 
     fn patience(&mut self, _answer: Duration) -> Result<(), OraError> {
@@ -584,29 +508,21 @@ impl Session for FakeSession {
             self.waiting += rows;
             return Ok(rows);
         }
-        if let Some(explained) =
-            statement.strip_prefix("explain plan set statement_id = 'assay' for ")
-        {
+        if let Some(explained) = statement.strip_prefix("explain plan set statement_id = 'assay' for ") {
             explained.clone_into(&mut db.plan_of);
             return Ok(0);
         }
         if statement == sql::NAME_SESSION {
             db.named.push(self.sid);
         }
-        if statement == sql::GATHER
-            || statement == sql::NAME_SESSION
-            || statement == sql::FORGET_PLAN
-        {
+        if statement == sql::GATHER || statement == sql::NAME_SESSION || statement == sql::FORGET_PLAN {
             return Ok(0);
         }
         if db.slow_index && statement.starts_with("create index ") {
             db.building = true;
             db = self.shared.wait(db, |db| db.slow_index && db.building);
             if db.slow_index {
-                return Err(OraError::said(
-                    1013,
-                    "ORA-01013: user requested cancel of current operation",
-                ));
+                return Err(OraError::said(1013, "ORA-01013: user requested cancel of current operation"));
             }
         }
         self.ddl(&mut db, statement)
@@ -624,10 +540,7 @@ impl Session for FakeSession {
 
     fn rows(&mut self, statement: &str, binds: &[Bind<'_>]) -> Result<Rows, OraError> {
         let mut db = self.begin(statement)?;
-        let table = texts(binds)
-            .first()
-            .map(|name| name.to_ascii_lowercase())
-            .unwrap_or_default();
+        let table = texts(binds).first().map(|name| name.to_ascii_lowercase()).unwrap_or_default();
         match statement {
             sql::WHO => Ok(vec![row(&[
                 &self.user,
@@ -640,32 +553,18 @@ impl Session for FakeSession {
                 "USERS",
             ])]),
             sql::TABLESPACE => Ok(match table.as_str() {
-                "users" => vec![row(&[
-                    "8192",
-                    "ONLINE",
-                    "NOLOGGING",
-                    "AUTO",
-                    "9663676416",
-                    "unlimited",
-                ])],
+                "users" => vec![row(&["8192", "ONLINE", "NOLOGGING", "AUTO", "9663676416", "unlimited"])],
                 _ => Vec::new(),
             }),
             sql::CONTENT => {
                 let mut names: Vec<&str> = db.tables.keys().map(String::as_str).collect();
                 names.extend(&db.foreign);
-                Ok(names
-                    .into_iter()
-                    .map(|name| row(&[name, "TABLE"]))
-                    .collect())
+                Ok(names.into_iter().map(|name| row(&[name, "TABLE"])).collect())
             }
             sql::STRANGE => Ok(db.triggers.iter().map(|name| row(&[name])).collect()),
             sql::READ_FORMAT => Ok(db.marker.iter().map(|row| vec![row[0].clone()]).collect()),
             sql::READ_MARKER => Ok(db.marker.iter().map(|row| row[1..].to_vec()).collect()),
-            sql::READ_STATES => Ok(db
-                .states
-                .iter()
-                .map(|(n, state)| row(&[&n.to_string(), state]))
-                .collect()),
+            sql::READ_STATES => Ok(db.states.iter().map(|(n, state)| row(&[&n.to_string(), state])).collect()),
             sql::HOLDERS => {
                 let holder = |(sid, alone): (&u32, &bool)| {
                     let mode = if *alone { "6" } else { "4" };
@@ -675,36 +574,19 @@ impl Session for FakeSession {
             }
             sql::PARAMETERS | sql::CACHES => Ok(instance(&db, statement)),
             sql::PLAN => Ok(plan(&db)),
-            sql::COLUMNS_OF | sql::TABLE_IS | sql::INDEXES_OF | sql::SEGMENT => {
-                Ok(dictionary(&db, statement, &table))
-            }
+            sql::COLUMNS_OF | sql::TABLE_IS | sql::INDEXES_OF | sql::SEGMENT => Ok(dictionary(&db, statement, &table)),
             sql::ACTIVITY => {
-                let waits = |sid: &u32| {
-                    row(&[
-                        &sid.to_string(),
-                        "WAITING",
-                        "db file sequential read",
-                        "User I/O",
-                    ])
-                };
+                let waits = |sid: &u32| row(&[&sid.to_string(), "WAITING", "db file sequential read", "User I/O"]);
                 Ok(db.named.iter().map(waits).collect())
             }
-            sql::ASH => Ok(vec![
-                row(&["db file sequential read", "812"]),
-                row(&["ON CPU", "31"]),
-            ]),
+            sql::ASH => Ok(vec![row(&["db file sequential read", "812"]), row(&["ON CPU", "31"])]),
             _ if statement.contains("index_ffs") => keys(&mut db, statement),
             _ if statement.contains("dbms_rowid") => verify(&mut db, statement),
             _ => Ok(views(&db, statement)),
         }
     }
 
-    fn leading(
-        &mut self,
-        statement: &str,
-        binds: &[Bind<'_>],
-        _columns: usize,
-    ) -> Result<Rows, OraError> {
+    fn leading(&mut self, statement: &str, binds: &[Bind<'_>], _columns: usize) -> Result<Rows, OraError> {
         self.rows(statement, binds)
     }
 
@@ -728,12 +610,7 @@ impl Session for FakeSession {
         }
     }
 
-    fn call(
-        &mut self,
-        statement: &str,
-        binds: &[Bind<'_>],
-        _outs: usize,
-    ) -> Result<Vec<String>, OraError> {
+    fn call(&mut self, statement: &str, binds: &[Bind<'_>], _outs: usize) -> Result<Vec<String>, OraError> {
         if statement.starts_with("declare") {
             return self.slice(statement, binds);
         }

@@ -11,23 +11,15 @@ use std::process::{Command, Stdio};
 /// Every statement by a name of its own.
 fn statements() -> Vec<(String, String)> {
     let tablespace = Some("IOPS");
-    let plan = Plan {
-        update_pct: 20,
-        scan_pct: 10,
-        scan_blocks: 16,
-        hot_schema_frequency: 4,
-        ..Plan::plain(4, 1, 10_000)
-    };
+    let plan =
+        Plan { update_pct: 20, scan_pct: 10, scan_blocks: 16, hot_schema_frequency: 4, ..Plan::plain(4, 1, 10_000) };
     let [dummy, freeze, empty] = sql::one_row_a_block("cf1_3");
     let [schemas, data_set] = sql::create_marker(tablespace);
     let one = Views { global: false };
     let all = Views { global: true };
     let named = [
         ("create cf1", sql::create_table("cf1_3", tablespace)),
-        (
-            "create cf2 where the user's tables are",
-            sql::create_table("cf2_3", None),
-        ),
+        ("create cf2 where the user's tables are", sql::create_table("cf2_3", None)),
         ("one row a block: the row", dummy),
         ("one row a block: the freeze", freeze),
         ("one row a block: away with it", empty),
@@ -42,23 +34,11 @@ fn statements() -> Vec<(String, String)> {
         ("select, batched", sql::select(3, true)),
         ("update LITE", sql::update(3, RedoStress::Lite, false)),
         ("update HEAVY", sql::update(3, RedoStress::Heavy, true)),
-        (
-            "update LITE and commit",
-            sql::update_and_commit(3, RedoStress::Lite, false),
-        ),
-        (
-            "update HEAVY and commit",
-            sql::update_and_commit(3, RedoStress::Heavy, false),
-        ),
+        ("update LITE and commit", sql::update_and_commit(3, RedoStress::Lite, false)),
+        ("update HEAVY and commit", sql::update_and_commit(3, RedoStress::Heavy, false)),
         ("scan", sql::scan(3)),
-        (
-            "LOOP=server, all kinds and the hot schema",
-            sql::slice(&plan, 3, false),
-        ),
-        (
-            "LOOP=server, selects alone",
-            sql::slice(&Plan::plain(1, 1, 1000), 1, true),
-        ),
+        ("LOOP=server, all kinds and the hot schema", sql::slice(&plan, 3, false)),
+        ("LOOP=server, selects alone", sql::slice(&Plan::plain(1, 1, 1000), 1, true)),
         ("create marker: schemas", schemas),
         ("create marker: data set", data_set),
         ("write marker", sql::WRITE_MARKER.to_owned()),
@@ -112,10 +92,7 @@ fn statements() -> Vec<(String, String)> {
 
 #[test]
 fn the_dialect_is_as_it_was_reviewed() {
-    let all: Vec<String> = statements()
-        .into_iter()
-        .map(|(name, text)| format!("-- {name}\n{text}\n"))
-        .collect();
+    let all: Vec<String> = statements().into_iter().map(|(name, text)| format!("-- {name}\n{text}\n")).collect();
     insta::assert_snapshot!(all.join("\n"));
 }
 
@@ -133,32 +110,18 @@ pub(in super::super) fn counted_from_one(all: &[(String, String)]) {
             .split(':')
             .skip(1)
             .filter_map(|rest| {
-                let end = rest
-                    .find(|letter: char| !letter.is_ascii_digit())
-                    .unwrap_or(rest.len());
+                let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
                 rest[..end].parse().ok()
             })
             .collect();
-        assert_eq!(
-            numbers,
-            (1..=numbers.len() as u32).collect::<Vec<_>>(),
-            "{name}: {text}"
-        );
+        assert_eq!(numbers, (1..=numbers.len() as u32).collect::<Vec<_>>(), "{name}: {text}");
     }
 }
 
 #[test]
 fn a_name_with_anything_odd_in_it_is_none() {
     assert_eq!(sql::identifier("Iops_1$#").as_deref(), Some("IOPS_1$#"));
-    for odd in [
-        "",
-        "1a",
-        "a b",
-        "a;drop",
-        "a\"b",
-        "\u{e9}",
-        &"a".repeat(129),
-    ] {
+    for odd in ["", "1a", "a b", "a;drop", "a\"b", "\u{e9}", &"a".repeat(129)] {
         assert_eq!(sql::identifier(odd), None, "{odd}");
     }
 }
@@ -200,15 +163,9 @@ for (const line of require('fs').readFileSync(0, 'utf8').split('\\n').filter(Boo
 
 /// What a parser refuses of these statements.
 fn refused(mut program: Command, all: &[(String, String)]) -> BTreeSet<String> {
-    let mut child = program
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("test.sh says that it is there");
-    let lines: String = all
-        .iter()
-        .map(|(name, text)| format!("{name}\t{}\n", text.replace('\n', " ")))
-        .collect();
+    let mut child =
+        program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("test.sh says that it is there");
+    let lines: String = all.iter().map(|(name, text)| format!("{name}\t{}\n", text.replace('\n', " "))).collect();
     let mut input = child.stdin.take().expect("piped");
     let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()).expect("it reads"));
     let output = child.wait_with_output().expect("it ends");
@@ -220,9 +177,7 @@ fn refused(mut program: Command, all: &[(String, String)]) -> BTreeSet<String> {
 
 /// Said aloud, past what the harness holds back.
 fn skipped(what: &str) {
-    let stderr = std::fs::File::options()
-        .append(true)
-        .open("/proc/self/fd/2");
+    let stderr = std::fs::File::options().append(true).open("/proc/self/fd/2");
     if let Ok(mut stderr) = stderr {
         let _ = writeln!(stderr, "!! SKIPPED: {what}");
     }
@@ -257,22 +212,17 @@ pub(in super::super) fn read_but_for(all: &[(String, String)], beyond: &[&str]) 
     let mut by: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     match by_sqlglot(all) {
         Some(names) => drop(by.insert("sqlglot", names)),
-        None => skipped(
-            "sqlglot over the Oracle dialect: ASSAY_SQLGLOT is not set (test.sh fetches it)",
-        ),
+        None => skipped("sqlglot over the Oracle dialect: ASSAY_SQLGLOT is not set (test.sh fetches it)"),
     }
     match by_antlr(all) {
         Some(names) => drop(by.insert("antlr", names)),
-        None => skipped(
-            "ANTLR's PL/SQL grammar: ASSAY_PLSQL_GRAMMAR is not set (test.sh fetches it where there is npm)",
-        ),
+        None => {
+            skipped("ANTLR's PL/SQL grammar: ASSAY_PLSQL_GRAMMAR is not set (test.sh fetches it where there is npm)")
+        }
     }
     // Nobody checks blocks where only sqlglot is there, and it reads no DDL of storage.
     let (Some(sqlglot), Some(antlr)) = (by.get("sqlglot"), by.get("antlr")) else {
-        let plain = |name: &&String| {
-            all.iter()
-                .any(|(other, text)| other == *name && text.starts_with("select"))
-        };
+        let plain = |name: &&String| all.iter().any(|(other, text)| other == *name && text.starts_with("select"));
         for (parser, names) in &by {
             let unread: Vec<&String> = names.iter().filter(plain).collect();
             assert!(unread.is_empty(), "{parser} cannot read {unread:?}");
@@ -286,10 +236,7 @@ pub(in super::super) fn read_but_for(all: &[(String, String)], beyond: &[&str]) 
 /// The proof that the parsers would say so: a statement with a word missing.
 #[test]
 fn parsers_refuse_what_is_no_statement() {
-    let wrong = [(
-        "broken".to_owned(),
-        "select count(c2) cf1_1 where where custid".to_owned(),
-    )];
+    let wrong = [("broken".to_owned(), "select count(c2) cf1_1 where where custid".to_owned())];
     for refused in [by_sqlglot(&wrong), by_antlr(&wrong)].into_iter().flatten() {
         assert_eq!(refused.len(), 1);
     }

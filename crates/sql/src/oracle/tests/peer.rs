@@ -58,10 +58,7 @@ fn accept() -> Vec<u8> {
 
 fn refuse(text: &str) -> Vec<u8> {
     let len = u16::try_from(text.len()).expect("short");
-    packet(
-        REFUSE,
-        &[&[0, 0], &len.to_be_bytes()[..], text.as_bytes()].concat(),
-    )
+    packet(REFUSE, &[&[0, 0], &len.to_be_bytes()[..], text.as_bytes()].concat())
 }
 
 fn redirect(text: &str) -> Vec<u8> {
@@ -114,15 +111,9 @@ fn said(address: SocketAddr) -> String {
     let location = format!("//slob:Kq9secret@//{address}/orclpdb1");
     let address = Address::new(&location, &settings(&[])).expect("an address");
     let error = Thin.open(&address.data, Duration::from_secs(1)).map(|_| ());
-    assert!(
-        matches!(&error, Err(assay_run::engine::EngineError::Unusable(_))),
-        "{error:?}"
-    );
+    assert!(matches!(&error, Err(assay_run::engine::EngineError::Unusable(_))), "{error:?}");
     let text = told_by(error);
-    assert!(
-        text.starts_with("cannot connect to //127.0.0.1:") && !text.contains("Kq9"),
-        "{text}"
-    );
+    assert!(text.starts_with("cannot connect to //127.0.0.1:") && !text.contains("Kq9"), "{text}");
     assert!(!text.contains('\n'), "{text}");
     text
 }
@@ -140,33 +131,22 @@ fn a_port_where_nobody_listens_is_told() {
     drop(listener);
     let text = said(address);
     // The driver tries twice, a second apart: the time may be over first.
-    assert!(
-        text.contains("refused") || text.contains("no answer within 1 s"),
-        "{text}"
-    );
+    assert!(text.contains("refused") || text.contains("no answer within 1 s"), "{text}");
 }
 
 #[test]
 fn a_listener_that_refuses_is_told_with_its_reason_and_the_way_out() {
     for (error, parts) in [
-        (
-            12514,
-            &["\"orclpdb1\" is not registered", "ORA-12514", "lsnrctl"][..],
-        ),
+        (12514, &["\"orclpdb1\" is not registered", "ORA-12514", "lsnrctl"][..]),
         (12528, &["refused connection", "ORA-12528"]),
     ] {
-        let text = format!(
-            "(DESCRIPTION=(TMP=)(VSNNUM=0)(ERR={error})(ERROR_STACK=(ERROR=(CODE={error})(EMFI=4))))"
-        );
+        let text = format!("(DESCRIPTION=(TMP=)(VSNNUM=0)(ERR={error})(ERROR_STACK=(ERROR=(CODE={error})(EMFI=4))))");
         let refuses = vec![Take(CONNECT), Send(refuse(&text))];
         let text = said_patiently(peer(vec![refuses]));
         has(&text, parts);
     }
     let wordless = vec![Take(CONNECT), Send(refuse("go away"))];
-    has(
-        &said_patiently(peer(vec![wordless])),
-        &["unexpected error format", "port of a listener"],
-    );
+    has(&said_patiently(peer(vec![wordless])), &["unexpected error format", "port of a listener"]);
 }
 
 /// The driver sleeps a second after a refusal before it tells.
@@ -187,40 +167,23 @@ fn a_redirect_leads_to_another_server_and_one_to_nowhere_is_told() {
     let first = peer(vec![vec![Take(CONNECT), Send(redirect(&there)), Silence]]);
     // The answer is the second server's.
     has(&said_patiently(first), &["ORA-12516"]);
-    let nowhere = peer(vec![vec![
-        Take(CONNECT),
-        Send(redirect("nowhere")),
-        Silence,
-    ]]);
+    let nowhere = peer(vec![vec![Take(CONNECT), Send(redirect("nowhere")), Silence]]);
     has(&said_patiently(nowhere), &["invalid redirect"]);
 }
 
 #[test]
 fn a_request_to_send_again_is_obeyed() {
     let refuses = "(DESCRIPTION=(ERR=12514))";
-    let again = vec![
-        Take(CONNECT),
-        Send(packet(RESEND, &[])),
-        Take(CONNECT),
-        Send(refuse(refuses)),
-    ];
+    let again = vec![Take(CONNECT), Send(packet(RESEND, &[])), Take(CONNECT), Send(refuse(refuses))];
     has(&said_patiently(peer(vec![again])), &["ORA-12514"]);
 }
 
 #[test]
 fn a_marker_out_of_place_garbage_and_an_unknown_packet_are_errors_and_no_panic_reaches_us() {
     let scripts: [(&str, Vec<u8>); 5] = [
-        (
-            "a web server",
-            b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n".to_vec(),
-        ),
+        ("a web server", b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n".to_vec()),
         ("a length of nothing", vec![0; 64]),
-        (
-            "noise",
-            (0..200_u8)
-                .map(|byte| byte.wrapping_mul(37) ^ 0x5A)
-                .collect(),
-        ),
+        ("noise", (0..200_u8).map(|byte| byte.wrapping_mul(37) ^ 0x5A).collect()),
         ("an unknown type", packet(STRANGE, &[1, 2, 3])),
         ("a marker", packet(MARKER, &[1, 0, 2])),
     ];
@@ -233,20 +196,9 @@ fn a_marker_out_of_place_garbage_and_an_unknown_packet_are_errors_and_no_panic_r
 #[test]
 fn silence_before_and_after_the_connection_is_accepted_ends_with_the_time() {
     let before = peer(vec![vec![Take(CONNECT), Silence]]);
-    has(
-        &said(before),
-        &["no answer within 1 s", "ORACLE_ANSWER_TIMEOUT"],
-    );
-    let after = peer(vec![vec![
-        Take(CONNECT),
-        Send(accept()),
-        TakeLong(DATA),
-        Silence,
-    ]]);
-    has(
-        &said(after),
-        &["no answer within 1 s", "ORACLE_ANSWER_TIMEOUT"],
-    );
+    has(&said(before), &["no answer within 1 s", "ORACLE_ANSWER_TIMEOUT"]);
+    let after = peer(vec![vec![Take(CONNECT), Send(accept()), TakeLong(DATA), Silence]]);
+    has(&said(after), &["no answer within 1 s", "ORACLE_ANSWER_TIMEOUT"]);
 }
 
 #[test]
@@ -255,24 +207,12 @@ fn a_server_that_dies_in_the_midst_of_a_call_is_told() {
     let half = long_packet(DATA, &[0; 100])[..40].to_vec();
     let in_an_answer = vec![Take(CONNECT), Send(accept()), TakeLong(DATA), Send(half)];
     for script in [at_once, in_an_answer] {
-        has(
-            &said_patiently(peer(vec![script])),
-            &["closed the connection"],
-        );
+        has(&said_patiently(peer(vec![script])), &["closed the connection"]);
     }
     // A marker asks for a reset, and then nobody is there to do it.
     let marker = long_packet(MARKER, &[1, 0, 2]);
-    let reset = vec![
-        Take(CONNECT),
-        Send(accept()),
-        TakeLong(DATA),
-        Send(marker),
-        TakeLong(MARKER),
-    ];
-    has(
-        &said_patiently(peer(vec![reset])),
-        &["connection has been closed"],
-    );
+    let reset = vec![Take(CONNECT), Send(accept()), TakeLong(DATA), Send(marker), TakeLong(MARKER)];
+    has(&said_patiently(peer(vec![reset])), &["connection has been closed"]);
 }
 
 #[test]
@@ -285,9 +225,6 @@ fn an_alias_that_nobody_defined_and_a_wallet_that_is_not_there_are_told_before_a
     has(&alias, &["NO_SUCH_ALIAS", "TNS_ADMIN"]);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let place = listener.local_addr().expect("its address");
-    let wallet = open(
-        &format!("//slob:Kq9@tcps://{place}/orclpdb1"),
-        &[("ORACLE_WALLET", "/nowhere/wallet")],
-    );
+    let wallet = open(&format!("//slob:Kq9@tcps://{place}/orclpdb1"), &[("ORACLE_WALLET", "/nowhere/wallet")]);
     has(&wallet, &["/nowhere/wallet/ewallet.pem", "ORACLE_WALLET"]);
 }

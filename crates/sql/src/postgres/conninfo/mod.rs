@@ -71,11 +71,9 @@ pub enum Host {
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp {
-                name,
-                address: Some(address),
-                port,
-            } if name.parse() != Ok(*address) => write!(f, "{name} ({address}), port {port}"),
+            Self::Tcp { name, address: Some(address), port } if name.parse() != Ok(*address) => {
+                write!(f, "{name} ({address}), port {port}")
+            }
             Self::Tcp { name, port, .. } => write!(f, "{name}, port {port}"),
             Self::Unix { directory, port } => write!(f, "{}/.s.PGSQL.{port}", directory.display()),
         }
@@ -223,8 +221,6 @@ impl ConnectOptions {
     /// The password for a host, by its place in the list.
     #[must_use]
     pub fn password_for(&self, host: usize) -> Option<&Password> {
-        self.password
-            .as_ref()
-            .or_else(|| self.host_passwords.get(host)?.as_ref())
+        self.password.as_ref().or_else(|| self.host_passwords.get(host)?.as_ref())
     }
 }

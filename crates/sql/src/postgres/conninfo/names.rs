@@ -95,14 +95,12 @@ pub(super) const SESSION_VARIABLES: &[(&str, &str)] = &[("PGTZ", "TimeZone"), ("
 /// Whether a name exists and a value of it can be honoured.
 pub(super) fn judge(name: &str, value: &str) -> Result<(), String> {
     let Some(parameter) = PARAMETERS.iter().find(|known| known.name == name) else {
-        return Err(format!(
-            "connection parameter {name:?} is unknown: libpq has no parameter with this name"
-        ));
+        return Err(format!("connection parameter {name:?} is unknown: libpq has no parameter with this name"));
     };
     match parameter.does {
-        Use::Only(values, way_out) if !values.contains(&value) => Err(format!(
-            "connection parameter {name} is not supported with this value: {way_out}"
-        )),
+        Use::Only(values, way_out) if !values.contains(&value) => {
+            Err(format!("connection parameter {name} is not supported with this value: {way_out}"))
+        }
         _ => Ok(()),
     }
 }

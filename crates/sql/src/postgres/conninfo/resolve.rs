@@ -5,9 +5,7 @@ use super::passfile;
 use super::service;
 use super::surroundings::Surroundings;
 use super::text;
-use super::{
-    ChannelBinding, ConnectOptions, Host, Keepalive, Password, Roots, SessionAttrs, SslMode, Tls,
-};
+use super::{ChannelBinding, ConnectOptions, Host, Keepalive, Password, Roots, SessionAttrs, SslMode, Tls};
 use crate::patience::Patience;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -31,9 +29,7 @@ pub fn options(location: &str, from: &dyn Surroundings) -> Result<ConnectOptions
     let (hosts, default_directory) = hosts(&values, from)?;
     let user = match values.get("user") {
         Some(user) => user.to_owned(),
-        None => from
-            .user()
-            .ok_or("no user is given: name one in the URL or in PGUSER")?,
+        None => from.user().ok_or("no user is given: name one in the URL or in PGUSER")?,
     };
     let dbname = values.get("dbname").unwrap_or(&user).to_owned();
     let password = values.get("password").map(str::to_owned).map(Password::new);
@@ -54,10 +50,7 @@ pub fn options(location: &str, from: &dyn Surroundings) -> Result<ConnectOptions
             .collect(),
         connect_timeout: match values.whole("connect_timeout")? {
             None => Some(CONNECT_TIMEOUT),
-            Some(seconds) => u64::try_from(seconds)
-                .ok()
-                .filter(|seconds| *seconds > 0)
-                .map(Duration::from_secs),
+            Some(seconds) => u64::try_from(seconds).ok().filter(|seconds| *seconds > 0).map(Duration::from_secs),
         },
         tls: tls(&values, from)?,
         channel_binding: values.choice("channel_binding", CHANNEL_BINDINGS)?,
@@ -119,9 +112,7 @@ impl Values {
             return Ok(None);
         };
         let number = text.trim().parse();
-        number
-            .map(Some)
-            .map_err(|_| format!("connection parameter {name}: {text:?} is not a whole number"))
+        number.map(Some).map_err(|_| format!("connection parameter {name}: {text:?} is not a whole number"))
     }
 
     fn choice<T: Copy + Default>(&self, name: &str, known: &[(&str, T)]) -> Result<T, String> {
@@ -131,10 +122,7 @@ impl Values {
         let found = known.iter().find(|(word, _)| *word == text);
         found.map(|(_, value)| *value).ok_or_else(|| {
             let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
-            format!(
-                "connection parameter {name}: {text:?} is none of {}",
-                words.join(", ")
-            )
+            format!("connection parameter {name}: {text:?} is none of {}", words.join(", "))
         })
     }
 
@@ -152,11 +140,8 @@ const SSL_MODES: &[(&str, SslMode)] = &[
     ("verify-full", SslMode::VerifyFull),
 ];
 
-const CHANNEL_BINDINGS: &[(&str, ChannelBinding)] = &[
-    ("disable", ChannelBinding::Disable),
-    ("prefer", ChannelBinding::Prefer),
-    ("require", ChannelBinding::Require),
-];
+const CHANNEL_BINDINGS: &[(&str, ChannelBinding)] =
+    &[("disable", ChannelBinding::Disable), ("prefer", ChannelBinding::Prefer), ("require", ChannelBinding::Require)];
 
 const SESSION_ATTRS: &[(&str, SessionAttrs)] = &[
     ("any", SessionAttrs::Any),
@@ -171,8 +156,7 @@ const SESSION_ATTRS: &[(&str, SessionAttrs)] = &[
 fn hosts(values: &Values, from: &dyn Surroundings) -> Result<(Vec<Host>, PathBuf), String> {
     let list = |name: &str| -> Vec<String> {
         let text = values.get(name);
-        text.map(|text| text.split(',').map(|part| part.trim().to_owned()).collect())
-            .unwrap_or_default()
+        text.map(|text| text.split(',').map(|part| part.trim().to_owned()).collect()).unwrap_or_default()
     };
     let (names, addresses, ports) = (list("host"), list("hostaddr"), list("port"));
     let count = names.len().max(addresses.len()).max(1);
@@ -184,10 +168,7 @@ fn hosts(values: &Values, from: &dyn Surroundings) -> Result<(Vec<Host>, PathBuf
         ));
     }
     if ports.len() > 1 && ports.len() != count {
-        return Err(format!(
-            "{} ports for {count} hosts: give one port, or one for each host",
-            ports.len()
-        ));
+        return Err(format!("{} ports for {count} hosts: give one port, or one for each host", ports.len()));
     }
     let mut default_directory = PathBuf::from(SOCKET_DIRECTORIES[0]);
     let mut hosts = Vec::with_capacity(count);
@@ -208,26 +189,14 @@ fn hosts(values: &Values, from: &dyn Surroundings) -> Result<(Vec<Host>, PathBuf
             })
             .transpose()?;
         hosts.push(match (part(&names), address) {
-            (name, Some(address)) => Host::Tcp {
-                name: name.unwrap_or_else(|| address.to_string()),
-                address: Some(address),
-                port,
-            },
-            (Some(name), None) if name.starts_with(['/', '@']) => Host::Unix {
-                directory: PathBuf::from(name),
-                port,
-            },
-            (Some(name), None) => Host::Tcp {
-                address: name.parse().ok(),
-                name,
-                port,
-            },
+            (name, Some(address)) => {
+                Host::Tcp { name: name.unwrap_or_else(|| address.to_string()), address: Some(address), port }
+            }
+            (Some(name), None) if name.starts_with(['/', '@']) => Host::Unix { directory: PathBuf::from(name), port },
+            (Some(name), None) => Host::Tcp { address: name.parse().ok(), name, port },
             (None, None) => {
                 default_directory = socket_directory(port, from);
-                Host::Unix {
-                    directory: default_directory.clone(),
-                    port,
-                }
+                Host::Unix { directory: default_directory.clone(), port }
             }
         });
     }
@@ -236,9 +205,8 @@ fn hosts(values: &Values, from: &dyn Surroundings) -> Result<(Vec<Host>, PathBuf
 
 /// The first directory that has the socket, else the first.
 fn socket_directory(port: u16, from: &dyn Surroundings) -> PathBuf {
-    let found = SOCKET_DIRECTORIES
-        .iter()
-        .find(|directory| from.exists(&Path::new(directory).join(format!(".s.PGSQL.{port}"))));
+    let found =
+        SOCKET_DIRECTORIES.iter().find(|directory| from.exists(&Path::new(directory).join(format!(".s.PGSQL.{port}"))));
     PathBuf::from(found.unwrap_or(&SOCKET_DIRECTORIES[0]))
 }
 
@@ -253,7 +221,8 @@ fn tls(values: &Values, from: &dyn Surroundings) -> Result<Tls, String> {
             mode = SslMode::VerifyFull;
         } else if mode != SslMode::VerifyFull {
             return Err("sslrootcert=system needs sslmode=verify-full: anybody can get a certificate from a public \
-                authority".to_owned());
+                authority"
+                .to_owned());
         }
     }
     let in_home = |name: &str| {
@@ -264,14 +233,14 @@ fn tls(values: &Values, from: &dyn Surroundings) -> Result<Tls, String> {
         let given = values.get(parameter).map(PathBuf::from);
         given.or_else(|| in_home(name))
     };
-    let roots = if system {
-        Roots::System
-    } else {
-        given_or_home("sslrootcert", "root.crt").map_or(Roots::None, Roots::File)
-    };
+    let roots =
+        if system { Roots::System } else { given_or_home("sslrootcert", "root.crt").map_or(Roots::None, Roots::File) };
     if roots == Roots::None && mode >= SslMode::VerifyCa {
-        return Err("sslmode=verify-ca and verify-full need the authority's certificate: name it with sslrootcert, or \
-            use sslrootcert=system".to_owned());
+        return Err(
+            "sslmode=verify-ca and verify-full need the authority's certificate: name it with sslrootcert, or \
+            use sslrootcert=system"
+                .to_owned(),
+        );
     }
     if let Roots::File(path) = &roots
         && mode >= SslMode::VerifyCa
@@ -281,15 +250,9 @@ fn tls(values: &Values, from: &dyn Surroundings) -> Result<Tls, String> {
     }
     let direct = values.choice("sslnegotiation", &[("postgres", false), ("direct", true)])?;
     if direct && mode < SslMode::Require {
-        return Err(
-            "sslnegotiation=direct needs sslmode=require or stricter: direct TLS cannot fall back"
-                .to_owned(),
-        );
+        return Err("sslnegotiation=direct needs sslmode=require or stricter: direct TLS cannot fall back".to_owned());
     }
-    let versions = (
-        version(values, "ssl_min_protocol_version")?,
-        version(values, "ssl_max_protocol_version")?,
-    );
+    let versions = (version(values, "ssl_min_protocol_version")?, version(values, "ssl_max_protocol_version")?);
     if versions.1 == Some(11) {
         return Err("ssl_max_protocol_version: assay supports TLS 1.2 and newer".to_owned());
     }
@@ -306,12 +269,7 @@ fn tls(values: &Values, from: &dyn Surroundings) -> Result<Tls, String> {
 
 /// TLS versions as 11 (or older), 12, 13.
 fn version(values: &Values, name: &str) -> Result<Option<u8>, String> {
-    let known = [
-        ("TLSv1", Some(11)),
-        ("TLSv1.1", Some(11)),
-        ("TLSv1.2", Some(12)),
-        ("TLSv1.3", Some(13)),
-    ];
+    let known = [("TLSv1", Some(11)), ("TLSv1.1", Some(11)), ("TLSv1.2", Some(12)), ("TLSv1.3", Some(13))];
     values.choice(name, &known)
 }
 
@@ -322,17 +280,18 @@ fn client_certificate(
     match values.get("sslcertmode").unwrap_or("allow") {
         "disable" => return Ok(None),
         "allow" => {}
-        _ => return Err("connection parameter sslcertmode is not supported with this value: write allow or disable".to_owned()),
+        _ => {
+            return Err(
+                "connection parameter sslcertmode is not supported with this value: write allow or disable".to_owned()
+            );
+        }
     }
     let Some(certificate) = given_or_home("sslcert", "postgresql.crt") else {
         return Ok(None);
     };
     match given_or_home("sslkey", "postgresql.key") {
         Some(key) => Ok(Some((certificate, key))),
-        None => Err(format!(
-            "the client certificate {} has no key: name the key with sslkey",
-            certificate.display()
-        )),
+        None => Err(format!("the client certificate {} has no key: name the key with sslkey", certificate.display())),
     }
 }
 
@@ -359,15 +318,7 @@ fn keepalive(values: &Values) -> Result<Keepalive, String> {
 }
 
 /// Ways of authentication libpq has names for.
-const WAYS: [&str; 7] = [
-    "password",
-    "md5",
-    "gss",
-    "sspi",
-    "scram-sha-256",
-    "oauth",
-    "none",
-];
+const WAYS: [&str; 7] = ["password", "md5", "gss", "sspi", "scram-sha-256", "oauth", "none"];
 
 /// The accepted ways; a list of exclusions (`!md5`) is turned around. As libpq has it, a name comes once, and nothing is
 /// trimmed: a misread list of what may be answered is no place for kindness.
@@ -385,9 +336,7 @@ fn require_auth(values: &Values) -> Result<Vec<String>, String> {
             None => (false, word),
         };
         if excluded != excludes {
-            return Err(wrong(format!(
-                "{word:?} does not fit the others: write ! before all methods or before none"
-            )));
+            return Err(wrong(format!("{word:?} does not fit the others: write ! before all methods or before none")));
         }
         if !WAYS.contains(&name) {
             return Err(wrong(format!("{word:?} is none of {}", WAYS.join(", "))));
@@ -398,15 +347,9 @@ fn require_auth(values: &Values) -> Result<Vec<String>, String> {
         named.push(name);
     }
     let accepted = |way: &&&str| named.contains(*way) != excludes;
-    let accepted: Vec<String> = WAYS
-        .iter()
-        .filter(accepted)
-        .map(|way| (*way).to_owned())
-        .collect();
+    let accepted: Vec<String> = WAYS.iter().filter(accepted).map(|way| (*way).to_owned()).collect();
     if accepted.is_empty() {
-        return Err(wrong(
-            "no method is left: login would be impossible".to_owned(),
-        ));
+        return Err(wrong("no method is left: login would be impossible".to_owned()));
     }
     Ok(accepted)
 }
@@ -423,12 +366,7 @@ fn protocol(values: &Values) -> Result<(u16, u16), String> {
     Ok((lowest, highest))
 }
 
-fn read_passfile(
-    options: &mut ConnectOptions,
-    values: &Values,
-    default_directory: &Path,
-    from: &dyn Surroundings,
-) {
+fn read_passfile(options: &mut ConnectOptions, values: &Values, default_directory: &Path, from: &dyn Surroundings) {
     let named = values.get("passfile").map(PathBuf::from);
     let path = named.or_else(|| from.home().map(|home| home.join(".pgpass")));
     let Some(path) = path else { return };
@@ -438,10 +376,7 @@ fn read_passfile(
         Err(why) => return options.warnings.push(format!("password file {why}")),
     };
     if !content.regular {
-        return options.warnings.push(format!(
-            "password file {} is ignored: it is not a regular file",
-            path.display()
-        ));
+        return options.warnings.push(format!("password file {} is ignored: it is not a regular file", path.display()));
     }
     if content.mode & 0o077 != 0 {
         return options.warnings.push(format!(
@@ -452,17 +387,10 @@ fn read_passfile(
     let found = options.hosts.iter().map(|host| {
         let (name, port) = match host {
             Host::Tcp { name, port, .. } => (name.clone(), *port),
-            Host::Unix { directory, port } if directory == default_directory => {
-                ("localhost".to_owned(), *port)
-            }
+            Host::Unix { directory, port } if directory == default_directory => ("localhost".to_owned(), *port),
             Host::Unix { directory, port } => (directory.display().to_string(), *port),
         };
-        let wanted = passfile::Wanted {
-            host: &name,
-            port,
-            dbname: &options.dbname,
-            user: &options.user,
-        };
+        let wanted = passfile::Wanted { host: &name, port, dbname: &options.dbname, user: &options.user };
         passfile::find(&content.text, wanted)
     });
     options.host_passwords = found.collect();

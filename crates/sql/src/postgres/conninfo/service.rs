@@ -18,10 +18,7 @@ pub(super) fn find(
     for (path, must_be) in places(file, from) {
         let Some(content) = from.read(&path)? else {
             if must_be {
-                return Err(format!(
-                    "service {service:?}: there is no file {}",
-                    path.display()
-                ));
+                return Err(format!("service {service:?}: there is no file {}", path.display()));
             }
             continue;
         };
@@ -31,9 +28,7 @@ pub(super) fn find(
         looked.push(path.display().to_string());
     }
     Err(if looked.is_empty() {
-        format!(
-            "service {service:?}: there is no service file; make ~/.pg_service.conf or set PGSERVICEFILE"
-        )
+        format!("service {service:?}: there is no service file; make ~/.pg_service.conf or set PGSERVICEFILE")
     } else {
         format!("service {service:?} is not in {}", looked.join(", "))
     })
@@ -43,28 +38,17 @@ fn places(file: Option<&str>, from: &dyn Surroundings) -> Vec<(PathBuf, bool)> {
     let mut places = Vec::new();
     match file {
         Some(file) => places.push((PathBuf::from(file), true)),
-        None => places.extend(
-            from.home()
-                .map(|home| (home.join(".pg_service.conf"), false)),
-        ),
+        None => places.extend(from.home().map(|home| (home.join(".pg_service.conf"), false))),
     }
     match from.variable("PGSYSCONFDIR") {
         Some(directory) => places.push((Path::new(&directory).join(FILE_NAME), false)),
-        None => places.extend(
-            SYSTEM_DIRECTORIES
-                .iter()
-                .map(|directory| (Path::new(directory).join(FILE_NAME), false)),
-        ),
+        None => places.extend(SYSTEM_DIRECTORIES.iter().map(|directory| (Path::new(directory).join(FILE_NAME), false))),
     }
     places
 }
 
 /// The group of a name in a file's text; the first value of a parameter counts.
-pub(super) fn group(
-    text: &str,
-    service: &str,
-    path: &Path,
-) -> Result<Option<Vec<(String, String)>>, String> {
+pub(super) fn group(text: &str, service: &str, path: &Path) -> Result<Option<Vec<(String, String)>>, String> {
     let mut found: Option<Vec<(String, String)>> = None;
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
@@ -88,14 +72,9 @@ pub(super) fn group(
                 place()
             ));
         }
-        let (name, value) = line
-            .split_once('=')
-            .ok_or_else(|| format!("{}: expected name=value", place()))?;
+        let (name, value) = line.split_once('=').ok_or_else(|| format!("{}: expected name=value", place()))?;
         if name == "service" || name == "servicefile" {
-            return Err(format!(
-                "{}: a service cannot name another service",
-                place()
-            ));
+            return Err(format!("{}: a service cannot name another service", place()));
         }
         names::judge(name, value).map_err(|why| format!("{}: {why}", place()))?;
         if !values.iter().any(|(known, _)| known == name) {

@@ -49,24 +49,14 @@ impl Surroundings for ThisHost {
         let failed = |error: std::io::Error| format!("{}: {error}", path.display());
         let facts = match std::fs::metadata(path) {
             Ok(facts) => facts,
-            Err(error)
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 return Ok(None);
             }
             Err(error) => return Err(failed(error)),
         };
         let regular = facts.is_file();
-        let bytes = if regular {
-            std::fs::read(path).map_err(failed)?
-        } else {
-            Vec::new()
-        };
-        Ok(Some(FileText {
-            text: String::from_utf8_lossy(&bytes).into_owned(),
-            mode: facts.mode() & 0o7777,
-            regular,
-        }))
+        let bytes = if regular { std::fs::read(path).map_err(failed)? } else { Vec::new() };
+        Ok(Some(FileText { text: String::from_utf8_lossy(&bytes).into_owned(), mode: facts.mode() & 0o7777, regular }))
     }
 
     fn exists(&self, path: &Path) -> bool {
@@ -80,9 +70,7 @@ impl Surroundings for ThisHost {
 
     fn user(&self) -> Option<String> {
         // Users of a directory service are in no file: the login's own word is the next best.
-        account(0)
-            .or_else(|| self.variable("USER"))
-            .or_else(|| self.variable("LOGNAME"))
+        account(0).or_else(|| self.variable("USER")).or_else(|| self.variable("LOGNAME"))
     }
 }
 

@@ -19,11 +19,7 @@ impl Made {
 
     fn file(mut self, path: &str, mode: u32, text: &str) -> Self {
         let text = text.to_owned();
-        let file = FileText {
-            text,
-            mode,
-            regular: true,
-        };
+        let file = FileText { text, mode, regular: true };
         self.files.insert(PathBuf::from(path), file);
         self
     }
@@ -66,18 +62,11 @@ fn refused(url: &str) -> String {
 }
 
 fn tcp(name: &str, port: u16) -> Host {
-    Host::Tcp {
-        name: name.to_owned(),
-        address: name.parse().ok(),
-        port,
-    }
+    Host::Tcp { name: name.to_owned(), address: name.parse().ok(), port }
 }
 
 fn unix(directory: &str, port: u16) -> Host {
-    Host::Unix {
-        directory: PathBuf::from(directory),
-        port,
-    }
+    Host::Unix { directory: PathBuf::from(directory), port }
 }
 
 #[test]
@@ -100,10 +89,7 @@ fn a_url_says_who_where_and_how() {
     let options = plain(
         "//us%65r:p%40ss%2F%3A@h1:5433,[::1]:5434,h3/d%20b?sslmode=require&application_name=a%26b&options=-c%20geqo%3Doff&connect_timeout=7",
     );
-    assert_eq!(
-        options.hosts,
-        [tcp("h1", 5433), tcp("::1", 5434), tcp("h3", 5432)]
-    );
+    assert_eq!(options.hosts, [tcp("h1", 5433), tcp("::1", 5434), tcp("h3", 5432)]);
     assert_eq!((&*options.user, &*options.dbname), ("user", "d b"));
     let password = options.password_for(2).expect("given");
     assert_eq!(password.reveal(), "p@ss/:");
@@ -134,13 +120,7 @@ fn keyword_strings_take_quotes_and_escapes() {
     assert_eq!(options.user, "o'brien x");
     assert_eq!(options.password.as_ref().map(Password::reveal), Some("a b"));
     assert_eq!(options.dbname, "o'brien x");
-    for bad in [
-        "host=a user='o''brien'",
-        "host=a user",
-        "host=a user='x",
-        "=a",
-        "a b=c",
-    ] {
+    for bad in ["host=a user='o''brien'", "host=a user", "host=a user='x", "=a", "a b=c"] {
         refused(bad);
     }
 }
@@ -167,16 +147,10 @@ fn precedence_is_url_then_service_then_environment_then_default() {
     assert_eq!(options.dbname, "env");
     assert_eq!(options.application_name, "env");
     assert_eq!(options.password.as_ref().map(Password::reveal), Some("env"));
-    assert_eq!(
-        options.settings,
-        [("TimeZone".to_owned(), "UTC".to_owned())]
-    );
+    assert_eq!(options.settings, [("TimeZone".to_owned(), "UTC".to_owned())]);
     assert_eq!(read("//?service=last", &outside).dbname, "wrong");
     let why = options_error("//?service=absent", &outside);
-    assert!(
-        why.contains("absent") && why.contains(".pg_service.conf"),
-        "{why}"
-    );
+    assert!(why.contains("absent") && why.contains(".pg_service.conf"), "{why}");
 }
 
 fn options_error(url: &str, outside: &Made) -> String {
@@ -188,26 +162,11 @@ fn the_systems_service_file_is_asked_second_and_faults_are_named_by_line() {
     let outside = Made::default()
         .set("PGSYSCONFDIR", "/sys")
         .file("/sys/pg_service.conf", 0o644, "[s]\nhost=h\n")
-        .file(
-            "/mine",
-            0o644,
-            "[t]\nhost=m\n[bad]\n\nhots=x\n[nest]\nservice=s\n[ldap]\nldap://x\n[line]\nword\n",
-        );
+        .file("/mine", 0o644, "[t]\nhost=m\n[bad]\n\nhots=x\n[nest]\nservice=s\n[ldap]\nldap://x\n[line]\nword\n");
     assert_eq!(read("//?service=s", &outside).hosts, [tcp("h", 5432)]);
-    assert_eq!(
-        read("//?service=t&servicefile=/mine", &outside).hosts,
-        [tcp("m", 5432)]
-    );
-    assert_eq!(
-        read("//?service=s&servicefile=/mine", &outside).hosts,
-        [tcp("h", 5432)]
-    );
-    for (service, said) in [
-        ("bad", "/mine:5"),
-        ("nest", "/mine:7"),
-        ("ldap", "/mine:9"),
-        ("line", "/mine:11"),
-    ] {
+    assert_eq!(read("//?service=t&servicefile=/mine", &outside).hosts, [tcp("m", 5432)]);
+    assert_eq!(read("//?service=s&servicefile=/mine", &outside).hosts, [tcp("h", 5432)]);
+    for (service, said) in [("bad", "/mine:5"), ("nest", "/mine:7"), ("ldap", "/mine:9"), ("line", "/mine:11")] {
         let why = options_error(&format!("//?service={service}&servicefile=/mine"), &outside);
         assert!(why.contains(said), "{why}");
     }
@@ -224,9 +183,7 @@ fn a_password_file_is_matched_field_by_field() {
     );
     let password = |url: &str| {
         let options = read(url, &outside);
-        options
-            .password_for(0)
-            .map(|found| found.reveal().to_owned())
+        options.password_for(0).map(|found| found.reveal().to_owned())
     };
     let some = |text: &str| Some(text.to_owned());
     assert_eq!(password("//u%3Aser@h1/db"), some("one"));
@@ -248,11 +205,7 @@ fn a_password_file_that_others_can_read_is_left_aside_with_a_word() {
         let outside = Made::default().file("/p", mode, "*:*:*:*:x\n");
         let options = read("//h?passfile=/p", &outside);
         assert_eq!(options.password_for(0), None);
-        assert!(
-            options.warnings[0].contains("chmod 600 /p"),
-            "{:?}",
-            options.warnings
-        );
+        assert!(options.warnings[0].contains("chmod 600 /p"), "{:?}", options.warnings);
     }
     let outside = Made::default().file("/p", 0o600, "*:*:*:*:x\n");
     let options = read("//h?passfile=/p", &outside);
@@ -286,14 +239,8 @@ fn what_cannot_be_honoured_is_named() {
         ("//h?require_auth=md5,md5", "twice"),
         ("//h?require_auth=md5,", "is none of"),
         ("//h?require_auth=md5,%20none", "is none of"),
-        (
-            "//h?require_auth=!password,!md5,!gss,!sspi,!scram-sha-256,!oauth,!none",
-            "no method is left",
-        ),
-        (
-            "//h?min_protocol_version=3.2&max_protocol_version=3.0",
-            "max_protocol_version",
-        ),
+        ("//h?require_auth=!password,!md5,!gss,!sspi,!scram-sha-256,!oauth,!none", "no method is left"),
+        ("//h?min_protocol_version=3.2&max_protocol_version=3.0", "max_protocol_version"),
         ("//h:0", "65535"),
         ("//h:x", "65535"),
         ("//h1,h2?port=1,2,3", "3 ports"),
@@ -349,22 +296,13 @@ fn tls_is_as_strict_as_what_is_at_hand() {
     let old = Made::default().set("PGREQUIRESSL", "1");
     assert_eq!(read("//h", &old).tls.mode, SslMode::Require);
     assert_eq!(read("//h?sslmode=disable", &old).tls.mode, SslMode::Disable);
-    let tls = plain(
-        "//h?ssl_min_protocol_version=TLSv1.3&sslmode=require&sslnegotiation=direct&sslsni=0",
-    )
-    .tls;
-    assert_eq!(
-        (tls.versions, tls.direct, tls.hide_name),
-        ((Some(13), None), true, true)
-    );
+    let tls = plain("//h?ssl_min_protocol_version=TLSv1.3&sslmode=require&sslnegotiation=direct&sslsni=0").tls;
+    assert_eq!((tls.versions, tls.direct, tls.hide_name), ((Some(13), None), true, true));
 }
 
 #[test]
 fn accepted_ways_of_authentication_can_be_listed_or_excluded() {
-    assert_eq!(
-        plain("//h?require_auth=scram-sha-256,none").require_auth,
-        ["scram-sha-256", "none"]
-    );
+    assert_eq!(plain("//h?require_auth=scram-sha-256,none").require_auth, ["scram-sha-256", "none"]);
     let rest = plain("//h?require_auth=!password,!md5").require_auth;
     assert!(!rest.iter().any(|way| way == "md5") && rest.iter().any(|way| way == "none"));
 }

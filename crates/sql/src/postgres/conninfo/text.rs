@@ -29,10 +29,7 @@ fn uri(rest: &str) -> Result<Given, String> {
     };
     let (who, place) = authority.split_once('@').unwrap_or(("", authority));
     if place.contains('@') {
-        return Err(
-            "the URL has two @ before the host: write %40 for an @ in a user or password"
-                .to_owned(),
-        );
+        return Err("the URL has two @ before the host: write %40 for an @ in a user or password".to_owned());
     }
     let (user, password) = who.split_once(':').unwrap_or((who, ""));
     put("user", user)?;
@@ -52,14 +49,12 @@ fn uri(rest: &str) -> Result<Given, String> {
     }
     put("dbname", dbname)?;
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').ok_or_else(|| {
-            format!("the URL's parameter {pair:?} has no value: write name=value")
-        })?;
+        let (name, value) = pair
+            .split_once('=')
+            .ok_or_else(|| format!("the URL's parameter {pair:?} has no value: write name=value"))?;
         let name = decode(name, "parameter's name")?;
         if value.contains('=') {
-            return Err(format!(
-                "the value of the URL's parameter {name} contains =: write %3D instead"
-            ));
+            return Err(format!("the value of the URL's parameter {name} contains =: write %3D instead"));
         }
         let value = decode(value, &name)?;
         // What other drivers write for it; libpq takes it as well.
@@ -73,22 +68,17 @@ fn uri(rest: &str) -> Result<Given, String> {
 
 fn host_and_port(part: &str) -> Result<(&str, &str), String> {
     if let Some(rest) = part.strip_prefix('[') {
-        let (name, more) = rest
-            .split_once(']')
-            .ok_or("the URL's IPv6 address has no closing ]")?;
+        let (name, more) = rest.split_once(']').ok_or("the URL's IPv6 address has no closing ]")?;
         return match more.strip_prefix(':') {
             Some(port) => Ok((name, port)),
             None if more.is_empty() => Ok((name, "")),
-            None => Err(format!(
-                "the URL's [{name}] can be followed only by a port, not by {more:?}"
-            )),
+            None => Err(format!("the URL's [{name}] can be followed only by a port, not by {more:?}")),
         };
     }
     match part.split_once(':') {
-        Some((_, port)) if port.contains(':') => Err(
-            "the URL's host has two colons: write an IPv6 address in brackets, [::1]:5432"
-                .to_owned(),
-        ),
+        Some((_, port)) if port.contains(':') => {
+            Err("the URL's host has two colons: write an IPv6 address in brackets, [::1]:5432".to_owned())
+        }
         Some(parts) => Ok(parts),
         None => Ok((part, "")),
     }
@@ -130,9 +120,7 @@ fn keywords(text: &str) -> Result<Given, String> {
     let mut given = Given::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
-        let (name, after) = rest
-            .split_once('=')
-            .ok_or("the connection string ends in a name without =")?;
+        let (name, after) = rest.split_once('=').ok_or("the connection string ends in a name without =")?;
         let name = name.trim_end();
         if name.is_empty() || name.contains(char::is_whitespace) {
             return Err(format!(

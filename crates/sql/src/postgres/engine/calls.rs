@@ -26,10 +26,7 @@ pub(super) struct Calls {
 
 /// The text of a range select.
 pub(super) fn select_sql(options: &Options, schema: u32, first: &str, last: &str) -> String {
-    format!(
-        "select count(c2) from {} where custid between {first} and {last}",
-        options.names.rows_table(schema)
-    )
+    format!("select count(c2) from {} where custid between {first} and {last}", options.names.rows_table(schema))
 }
 
 /// The text of an update; `value` names the value of each changed column, counted from 0.
@@ -40,10 +37,8 @@ pub(super) fn update_sql(
     range: [&str; 2],
     value: impl Fn(usize) -> String,
 ) -> String {
-    let columns: Vec<String> = changed_columns(plan.redo_stress)
-        .enumerate()
-        .map(|(i, column)| format!("c{column} = {}", value(i)))
-        .collect();
+    let columns: Vec<String> =
+        changed_columns(plan.redo_stress).enumerate().map(|(i, column)| format!("c{column} = {}", value(i))).collect();
     format!(
         "update {} set {} where custid between {} and {}",
         options.names.rows_table(schema),
@@ -68,9 +63,7 @@ impl Calls {
     ) -> Result<Self, EngineError> {
         const INT8: u32 = 20;
         let sql = select_sql(options, schema, "$1", "$2");
-        let select = connection
-            .prepare(&sql, &[INT8, INT8])
-            .map_err(errors::unusable)?;
+        let select = connection.prepare(&sql, &[INT8, INT8]).map_err(errors::unusable)?;
         plans::range(connection, options, &select, schema, 0)?;
         let keys = [Bind::Int8(1), Bind::Int8(1)];
         let columns = changed_columns(plan.redo_stress).count();
@@ -79,9 +72,7 @@ impl Calls {
             let sql = update_sql(options, plan, schema, ["$1", "$2"], |i| {
                 format!("${}", CONTENT + 1 + if plan.obfuscate { i } else { 0 })
             });
-            let statement = connection
-                .prepare(&sql, &[INT8, INT8])
-                .map_err(errors::unusable)?;
+            let statement = connection.prepare(&sql, &[INT8, INT8]).map_err(errors::unusable)?;
             plans::range(connection, options, &statement, schema, values)?;
             let fill = String::from_utf8_lossy(&[FILL; COLUMN_BYTES]).into_owned();
             let mut binds = keys.to_vec();
@@ -91,9 +82,7 @@ impl Calls {
             None
         };
         let scan = if plan.scan_pct > 0 {
-            let statement = connection
-                .prepare(&scan_sql(options, schema), &[])
-                .map_err(errors::unusable)?;
+            let statement = connection.prepare(&scan_sql(options, schema), &[]).map_err(errors::unusable)?;
             plans::scan(connection, &statement, schema)?;
             Some(Call::new(&statement, &[]))
         } else {

@@ -12,9 +12,7 @@ use crate::lost::lost;
 use crate::many::Many;
 use crate::postgres::layout::changed_columns;
 use assay_measure::snapshot::StatSet;
-use assay_run::engine::{
-    Assignment, Completion, Driver, EngineError, Op, Outcome, Slice, SliceDone, Submit, Tag,
-};
+use assay_run::engine::{Assignment, Completion, Driver, EngineError, Op, Outcome, Slice, SliceDone, Submit, Tag};
 
 use std::time::Duration;
 
@@ -37,12 +35,7 @@ impl<'a> PgDriver<'a> {
             if engine.options.run_loop == Loop::Server
                 && let Some(connection) = &mut session.connection
             {
-                sliced.push(Sliced::open(
-                    connection,
-                    &engine.options,
-                    &engine.plan,
-                    home,
-                )?);
+                sliced.push(Sliced::open(connection, &engine.options, &engine.plan, home)?);
             }
             sessions.push(session);
         }
@@ -51,12 +44,7 @@ impl<'a> PgDriver<'a> {
             true => None,
             false => Some(Many::open(&sessions)?),
         };
-        Ok(Self {
-            engine,
-            sessions,
-            sliced,
-            many,
-        })
+        Ok(Self { engine, sessions, sliced, many })
     }
 
     /// Why the thread cannot go on.
@@ -89,20 +77,16 @@ impl Driver for PgDriver<'_> {
         let engine = self.engine;
         let session = &mut self.sessions[tag as usize];
         let result = match &mut self.many {
-            Some(many) => match session
-                .ask(&engine.options, &engine.plan, op)
-                .and_then(|asked| many.asked(tag, session, asked))
-            {
-                Ok(None) => return Submit::Queued,
-                Ok(Some(rows)) => Ok(rows),
-                Err(error) => Err(error),
-            },
+            Some(many) => {
+                match session.ask(&engine.options, &engine.plan, op).and_then(|asked| many.asked(tag, session, asked)) {
+                    Ok(None) => return Submit::Queued,
+                    Ok(Some(rows)) => Ok(rows),
+                    Err(error) => Err(error),
+                }
+            }
             None => session.perform(&engine.options, &engine.plan, op),
         };
-        Submit::Done(Outcome {
-            end_ns: engine.on.clock.now_ns(),
-            result,
-        })
+        Submit::Done(Outcome { end_ns: engine.on.clock.now_ns(), result })
     }
 
     /// With a session alone nothing is ever queued: this only tells whether the thread can go on.
@@ -120,11 +104,7 @@ impl Driver for PgDriver<'_> {
     }
 
     fn slice_ops(&self) -> usize {
-        self.sliced
-            .iter()
-            .map(|sliced| sliced.pace.ops)
-            .max()
-            .unwrap_or(0)
+        self.sliced.iter().map(|sliced| sliced.pace.ops).max().unwrap_or(0)
     }
 
     fn perform(&mut self, slice: Slice<'_>) -> Result<SliceDone, EngineError> {

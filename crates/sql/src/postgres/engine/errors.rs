@@ -24,11 +24,7 @@ const CLASSES: &[(&str, &str, bool)] = &[
 pub(in crate::postgres) fn op_error(error: &PgError) -> OpError {
     let text = error.to_string();
     if error.is_fatal() {
-        return OpError {
-            class: "connection lost",
-            text,
-            retryable: false,
-        };
+        return OpError { class: "connection lost", text, retryable: false };
     }
     by_code(error.code().unwrap_or_default(), text)
 }
@@ -36,19 +32,11 @@ pub(in crate::postgres) fn op_error(error: &PgError) -> OpError {
 /// The same from a SQLSTATE and its text.
 pub(in crate::postgres) fn by_code(code: &str, text: String) -> OpError {
     if code == "57014" && text.contains("statement timeout") {
-        return OpError {
-            class: "statement timeout",
-            text,
-            retryable: false,
-        };
+        return OpError { class: "statement timeout", text, retryable: false };
     }
     let known = CLASSES.iter().find(|(known, ..)| *known == code);
     let (class, retryable) = known.map_or(("server", false), |(_, class, again)| (*class, *again));
-    OpError {
-        class,
-        text,
-        retryable,
-    }
+    OpError { class, text, retryable }
 }
 
 /// The server cannot serve as asked.

@@ -59,12 +59,7 @@ pub(super) fn open(
 }
 
 impl PgEngine {
-    fn open(
-        place: &Place,
-        plan: &Plan,
-        settings: &Settings,
-        stop: &Stop,
-    ) -> Result<Self, EngineError> {
+    fn open(place: &Place, plan: &Plan, settings: &Settings, stop: &Stop) -> Result<Self, EngineError> {
         let options = Options::new(settings, plan)?;
         let connect = own::options(place)?;
         let mut control = claim::take(&connect, &options.names, Purpose::Run)?;
@@ -90,11 +85,7 @@ impl PgEngine {
 }
 
 /// The data set as it is now that it is claimed: what was seen before may have been another.
-fn claimed(
-    control: &mut Connection,
-    plan: &Plan,
-    options: &Options,
-) -> Result<Box<Ours>, EngineError> {
+fn claimed(control: &mut Connection, plan: &Plan, options: &Options) -> Result<Box<Ours>, EngineError> {
     let names = &options.names;
     let Found::Ours(ours) = marker::find(control, names)? else {
         return Err(nothing_here(names));
@@ -114,10 +105,7 @@ impl Engine for PgEngine {
     fn remarks(&self) -> Remarks {
         let mut remarks = self.on.server.remarks();
         if !self.grown.is_empty() {
-            remarks.warnings.push(format!(
-                "The data set had grown before this run: {}.",
-                self.grown
-            ));
+            remarks.warnings.push(format!("The data set had grown before this run: {}.", self.grown));
         }
         remarks
     }

@@ -6,20 +6,9 @@ use crate::postgres::wire::{Connection, Prepared};
 use assay_run::engine::EngineError;
 
 /// The plan of a prepared statement, a line a node.
-fn explain(
-    connection: &mut Connection,
-    statement: &Prepared,
-    values: &[&str],
-) -> Result<Vec<String>, EngineError> {
-    let arguments = if values.is_empty() {
-        String::new()
-    } else {
-        format!("({})", values.join(", "))
-    };
-    let sql = format!(
-        "explain (costs off) execute {}{arguments}",
-        statement.name()
-    );
+fn explain(connection: &mut Connection, statement: &Prepared, values: &[&str]) -> Result<Vec<String>, EngineError> {
+    let arguments = if values.is_empty() { String::new() } else { format!("({})", values.join(", ")) };
+    let sql = format!("explain (costs off) execute {}{arguments}", statement.name());
     let answer = connection.query(&sql).map_err(errors::unusable)?;
     let line = |mut row: Vec<Option<String>>| row.pop().flatten();
     Ok(answer.rows.into_iter().filter_map(line).collect())
@@ -39,21 +28,16 @@ pub(super) fn range(
     let table = format!("cf1_{schema}");
     let wanted = match options.read_mode {
         ReadMode::Single => vec![format!("Index Scan using i_{table} on {table}")],
-        ReadMode::Batched { .. } => vec![
-            format!("Bitmap Heap Scan on {table}"),
-            format!("Bitmap Index Scan on i_{table}"),
-        ],
+        ReadMode::Batched { .. } => {
+            vec![format!("Bitmap Heap Scan on {table}"), format!("Bitmap Index Scan on i_{table}")]
+        }
     };
     let what = if texts > 0 { "an update" } else { "a select" };
     expect(what, &table, &plan, &wanted)
 }
 
 /// A scan: the whole table, by one process.
-pub(super) fn scan(
-    connection: &mut Connection,
-    statement: &Prepared,
-    schema: u32,
-) -> Result<(), EngineError> {
+pub(super) fn scan(connection: &mut Connection, statement: &Prepared, schema: u32) -> Result<(), EngineError> {
     let plan = explain(connection, statement, &[])?;
     let table = format!("cf2_{schema}");
     expect("a scan", &table, &plan, &[format!("Seq Scan on {table}")])
@@ -66,11 +50,8 @@ fn expect(what: &str, table: &str, plan: &[String], wanted: &[String]) -> Result
         .map(|line| line.trim().trim_start_matches("->").trim())
         .filter(|line| line.contains("Scan") || line.contains("Gather"))
         .collect();
-    let as_wanted = nodes.len() == wanted.len()
-        && nodes
-            .iter()
-            .zip(wanted)
-            .all(|(node, wanted)| node.starts_with(wanted.as_str()));
+    let as_wanted =
+        nodes.len() == wanted.len() && nodes.iter().zip(wanted).all(|(node, wanted)| node.starts_with(wanted.as_str()));
     if as_wanted {
         return Ok(());
     }
@@ -78,11 +59,7 @@ fn expect(what: &str, table: &str, plan: &[String], wanted: &[String]) -> Result
         "the server would perform {what} on {table} by {}, not by {}, so the figures would mean something else. \
          Check whether the index exists (`assay check`), and whether a setting of the server or the role \
          (pg_hint_plan, enable_*) overrides the session's settings",
-        if nodes.is_empty() {
-            "no scan".to_owned()
-        } else {
-            nodes.join(" over ")
-        },
+        if nodes.is_empty() { "no scan".to_owned() } else { nodes.join(" over ") },
         wanted.join(" over ")
     )))
 }
@@ -98,24 +75,15 @@ mod tests {
     #[test]
     fn the_plan_that_is_wanted_passes_and_others_are_named() {
         let wanted = ["Index Scan using i_cf1_1 on cf1_1".to_owned()];
-        let good =
-            "Aggregate\n  ->  Index Scan using i_cf1_1 on cf1_1\n        Index Cond: (custid >= 1)";
+        let good = "Aggregate\n  ->  Index Scan using i_cf1_1 on cf1_1\n        Index Cond: (custid >= 1)";
         assert!(expect("a select", "cf1_1", &lines(good), &wanted).is_ok());
         for (bad, word) in [
             ("Aggregate\n  ->  Seq Scan on cf1_1", "Seq Scan on cf1_1"),
-            (
-                "Aggregate\n  ->  Index Only Scan using i_cf1_1 on cf1_1",
-                "Index Only Scan",
-            ),
-            (
-                "Aggregate\n ->  Gather\n  ->  Index Scan using i_cf1_1 on cf1_1",
-                "Gather",
-            ),
+            ("Aggregate\n  ->  Index Only Scan using i_cf1_1 on cf1_1", "Index Only Scan"),
+            ("Aggregate\n ->  Gather\n  ->  Index Scan using i_cf1_1 on cf1_1", "Gather"),
             ("Aggregate\n  ->  Result", "no scan"),
         ] {
-            let error = expect("a select", "cf1_1", &lines(bad), &wanted)
-                .unwrap_err()
-                .to_string();
+            let error = expect("a select", "cf1_1", &lines(bad), &wanted).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");
         }
     }

@@ -36,11 +36,7 @@ pub(in crate::postgres) const TOLD: &str = "\
     io_timing_achieved setting_track_wal_io_timing setting_autovacuum plan connection_encrypted statistics_reset";
 
 /// Refuses what cannot work, returns the facts.
-pub(super) fn examine(
-    control: &mut Connection,
-    plan: &Plan,
-    options: &Options,
-) -> Result<Vec<Fact>, EngineError> {
+pub(super) fn examine(control: &mut Connection, plan: &Plan, options: &Options) -> Result<Vec<Fact>, EngineError> {
     let text = |control: &mut Connection, sql: &str| -> Result<String, EngineError> {
         let answer = control.query(sql).map_err(errors::unusable)?;
         let value = answer.rows.into_iter().next().and_then(|mut row| row.pop());
@@ -81,13 +77,7 @@ pub(super) fn examine(
                 }
             },
         ),
-        Fact::new(
-            "commit_mode",
-            options
-                .commit_mode
-                .as_deref()
-                .unwrap_or("the server's synchronous_commit"),
-        ),
+        Fact::new("commit_mode", options.commit_mode.as_deref().unwrap_or("the server's synchronous_commit")),
     ];
     facts.extend(settings(control)?);
     active_set(control, plan, &mut facts)?;
@@ -95,12 +85,7 @@ pub(super) fn examine(
 }
 
 /// An update needs a server, a database and a role that allow it.
-fn writes_allowed(
-    control: &mut Connection,
-    plan: &Plan,
-    options: &Options,
-    standby: bool,
-) -> Result<(), EngineError> {
+fn writes_allowed(control: &mut Connection, plan: &Plan, options: &Options, standby: bool) -> Result<(), EngineError> {
     if standby && options.run_loop == Loop::Server {
         return Err(EngineError::Unusable(
             "the server is a hot standby: LOOP=server creates a temporary procedure, which a standby refuses; use LOOP=client".to_owned(),
@@ -109,9 +94,7 @@ fn writes_allowed(
     if plan.update_pct == 0 {
         return Ok(());
     }
-    let answer = control
-        .query("show default_transaction_read_only")
-        .map_err(errors::unusable)?;
+    let answer = control.query("show default_transaction_read_only").map_err(errors::unusable)?;
     let read_only = answer.rows.concat().concat_text() == "on";
     if standby || read_only {
         return Err(EngineError::Unusable(format!(
@@ -139,10 +122,7 @@ impl ConcatText for Vec<Option<String>> {
 }
 
 /// Room for every session and some more.
-pub(in crate::postgres) fn connections(
-    control: &mut Connection,
-    plan: &Plan,
-) -> Result<(), EngineError> {
+pub(in crate::postgres) fn connections(control: &mut Connection, plan: &Plan) -> Result<(), EngineError> {
     let begun = Instant::now();
     loop {
         let room = room(control, plan)?;
@@ -192,10 +172,7 @@ fn room(control: &mut Connection, plan: &Plan) -> Result<Result<(), String>, Eng
 
 /// The settings as `name = value unit`.
 pub(in crate::postgres) fn settings(control: &mut Connection) -> Result<Vec<Fact>, EngineError> {
-    let list: Vec<String> = SETTINGS
-        .split(' ')
-        .map(|name| format!("'{name}'"))
-        .collect();
+    let list: Vec<String> = SETTINGS.split(' ').map(|name| format!("'{name}'")).collect();
     let sql = format!(
         "select name, setting, coalesce(unit, '') from pg_settings where name in ({}) order by name",
         list.join(", ")
@@ -230,10 +207,7 @@ fn in_words(value: &str, unit: &str) -> String {
         _ => return format!("{value} {unit}"),
     };
     let each: u64 = digits.parse().unwrap_or(1);
-    let bytes = value
-        .parse()
-        .ok()
-        .and_then(|n: u64| n.checked_mul(each << shift));
+    let bytes = value.parse().ok().and_then(|n: u64| n.checked_mul(each << shift));
     // Less than nothing means that the server decides.
     bytes.map_or_else(|| format!("{value} {unit}"), size)
 }
@@ -249,14 +223,9 @@ fn sizes_of_settings_are_said_as_people_say_them() {
 }
 
 /// The cache beside what the sessions touch.
-fn active_set(
-    control: &mut Connection,
-    plan: &Plan,
-    facts: &mut Vec<Fact>,
-) -> Result<(), EngineError> {
-    let answer = control
-        .query("select setting from pg_settings where name = 'shared_buffers'")
-        .map_err(errors::unusable)?;
+fn active_set(control: &mut Connection, plan: &Plan, facts: &mut Vec<Fact>) -> Result<(), EngineError> {
+    let answer =
+        control.query("select setting from pg_settings where name = 'shared_buffers'").map_err(errors::unusable)?;
     let cache: u64 = answer.rows.concat().concat_text().parse().unwrap_or(0);
     let active = u64::from(plan.schemas) * plan.scale;
     facts.push(Fact::new("cache_blocks", cache));

@@ -38,16 +38,10 @@ impl Session {
     /// Connects, prepares and checks, and performs one select that is not measured.
     pub(super) fn open(engine: &PgEngine, number: u32, home: u32) -> Result<Self, EngineError> {
         engine.on.turns.wait(&engine.on.stop)?;
-        let mut connection = Connection::open(&engine.on.connect).map_err(|error| {
-            EngineError::Unusable(format!("session {number} cannot connect: {error}"))
-        })?;
-        engine
-            .on
-            .backends
-            .connected(number, connection.backend_pid(), connection.cancel_token());
-        connection
-            .query(&engine.options.session_settings())
-            .map_err(errors::unusable)?;
+        let mut connection = Connection::open(&engine.on.connect)
+            .map_err(|error| EngineError::Unusable(format!("session {number} cannot connect: {error}")))?;
+        engine.on.backends.connected(number, connection.backend_pid(), connection.cancel_token());
+        connection.query(&engine.options.session_settings()).map_err(errors::unusable)?;
         for sql in engine.on.server.session_sql() {
             connection.query(sql).map_err(errors::unusable)?;
         }
@@ -88,57 +82,31 @@ impl Session {
 
     /// One untimed operation: it must touch as many rows as it asks for.
     fn probe(&mut self, options: &Options, plan: &Plan, home: u32) -> Result<(), EngineError> {
-        let op = Op::Select {
-            schema: home,
-            first_key: 1,
-            width: plan.work_unit,
-        };
-        let rows = self
-            .perform(options, plan, &op)
-            .map_err(|error| EngineError::Unusable(error.text))?;
+        let op = Op::Select { schema: home, first_key: 1, width: plan.work_unit };
+        let rows = self.perform(options, plan, &op).map_err(|error| EngineError::Unusable(error.text))?;
         self.counted = Counted::default();
         probed(home, plan.work_unit, rows)
     }
 
     /// One operation, from request to answer; the rows it touched.
-    pub(super) fn perform(
-        &mut self,
-        options: &Options,
-        plan: &Plan,
-        op: &Op,
-    ) -> Result<u64, OpError> {
+    pub(super) fn perform(&mut self, options: &Options, plan: &Plan, op: &Op) -> Result<u64, OpError> {
         let asked = self.ask(options, plan, op)?;
         self.answer(asked)
     }
 
     /// Sends the request of an operation.
-    pub(super) fn ask(
-        &mut self,
-        options: &Options,
-        plan: &Plan,
-        op: &Op,
-    ) -> Result<Asked, OpError> {
+    pub(super) fn ask(&mut self, options: &Options, plan: &Plan, op: &Op) -> Result<Asked, OpError> {
         let sent = match *op {
-            Op::Select {
-                schema,
-                first_key,
-                width,
-            } => self
-                .calls_of(options, plan, schema)
-                .and_then(|at| self.ask_select(at, first_key, u64::from(width))),
-            Op::Update {
-                schema,
-                first_key,
-                width,
-                stamp,
-                commit,
-            } => self.calls_of(options, plan, schema).and_then(|at| {
-                self.calls[at].stamp(stamp);
-                self.ask_update(at, first_key, u64::from(width), commit)
-            }),
-            Op::Scan { schema } => self
-                .calls_of(options, plan, schema)
-                .and_then(|at| self.ask_scan(at)),
+            Op::Select { schema, first_key, width } => {
+                self.calls_of(options, plan, schema).and_then(|at| self.ask_select(at, first_key, u64::from(width)))
+            }
+            Op::Update { schema, first_key, width, stamp, commit } => {
+                self.calls_of(options, plan, schema).and_then(|at| {
+                    self.calls[at].stamp(stamp);
+                    self.ask_update(at, first_key, u64::from(width), commit)
+                })
+            }
+            Op::Scan { schema } => self.calls_of(options, plan, schema).and_then(|at| self.ask_scan(at)),
             Op::Call { .. } => return Err(OpError::not_ours()),
         };
         sent.map_err(|failure| self.failed(failure))
@@ -179,8 +147,8 @@ impl Session {
         let Some(connection) = &mut self.connection else {
             return Err(Failure::Closed);
         };
-        let calls = Calls::prepare(connection, options, plan, schema)
-            .map_err(|error| Failure::Statement(error.to_string()))?;
+        let calls =
+            Calls::prepare(connection, options, plan, schema).map_err(|error| Failure::Statement(error.to_string()))?;
         self.calls.push(calls);
         Ok(self.calls.len() - 1)
     }
@@ -193,18 +161,10 @@ impl Session {
         Ok(Asked::Select)
     }
 
-    fn ask_update(
-        &mut self,
-        at: usize,
-        first_key: u64,
-        width: u64,
-        commit: bool,
-    ) -> Result<Asked, Failure> {
+    fn ask_update(&mut self, at: usize, first_key: u64, width: u64, commit: bool) -> Result<Asked, Failure> {
         let connection = self.connection.as_mut().ok_or(Failure::Closed)?;
-        let call = self.calls[at]
-            .update
-            .as_mut()
-            .ok_or_else(|| Failure::Statement("the plan has no updates".to_owned()))?;
+        let call =
+            self.calls[at].update.as_mut().ok_or_else(|| Failure::Statement("the plan has no updates".to_owned()))?;
         // Alone between two Syncs, an update commits by itself.
         let open = self.state == IN_TRANSACTION;
         if !open && !commit {
@@ -220,10 +180,8 @@ impl Session {
 
     fn ask_scan(&mut self, at: usize) -> Result<Asked, Failure> {
         let connection = self.connection.as_mut().ok_or(Failure::Closed)?;
-        let call = self.calls[at]
-            .scan
-            .as_ref()
-            .ok_or_else(|| Failure::Statement("the plan has no scans".to_owned()))?;
+        let call =
+            self.calls[at].scan.as_ref().ok_or_else(|| Failure::Statement("the plan has no scans".to_owned()))?;
         connection.add(call);
         connection.send_calls()?;
         Ok(Asked::Scan)
@@ -251,11 +209,7 @@ impl Session {
         let error = match failure {
             Failure::Server(error) => error,
             Failure::Statement(text) => {
-                return OpError {
-                    class: "statement",
-                    text,
-                    retryable: false,
-                };
+                return OpError { class: "statement", text, retryable: false };
             }
             Failure::Closed => return closed(self.number),
         };

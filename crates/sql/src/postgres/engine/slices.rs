@@ -62,10 +62,7 @@ impl Sliced {
         })?;
         const TYPES: [u32; 4] = [1007, 1016, 1009, 20];
         let call = connection
-            .prepare(
-                "call pg_temp.assay_slice($1, $2, $3, $4, null, null, null, null, null)",
-                &TYPES,
-            )
+            .prepare("call pg_temp.assay_slice($1, $2, $3, $4, null, null, null, null, null)", &TYPES)
             .map_err(errors::unusable)?;
         Ok(Self {
             call,
@@ -110,9 +107,7 @@ impl Sliced {
         for op in ops {
             let (kind, first) = match *op {
                 Op::Select { first_key, .. } => (SELECT, first_key),
-                Op::Update {
-                    first_key, stamp, ..
-                } => {
+                Op::Update { first_key, stamp, .. } => {
                     fill_columns(&mut self.content, contents, stamp, 0, plan.obfuscate);
                     self.contents.extend_from_slice(&self.content);
                     (UPDATE, first_key)
@@ -128,20 +123,15 @@ impl Sliced {
     }
 
     fn ask(&self, session: &mut Session, plan: &Plan, left_ns: Ns) -> Result<Answer, PgError> {
-        let connection = session
-            .connection
-            .as_mut()
-            .ok_or_else(|| PgError::Refused("the session is closed".to_owned()))?;
+        let connection =
+            session.connection.as_mut().ok_or_else(|| PgError::Refused("the session is closed".to_owned()))?;
         let mut answer = Answer::default();
         connection.execute(
             &self.call,
             &[
                 Bind::Int4s(&self.kinds),
                 Bind::Int8s(&self.firsts),
-                Bind::Texts {
-                    bytes: &self.contents,
-                    each: contents_of(plan) * COLUMN_BYTES,
-                },
+                Bind::Texts { bytes: &self.contents, each: contents_of(plan) * COLUMN_BYTES },
                 Bind::Int8((left_ns / NS_PER_US) as i64),
             ],
             &mut |values| answer = decode(values),
@@ -156,11 +146,7 @@ fn longest(connection: &mut Connection) -> Result<Ns, EngineError> {
     let answer = connection
         .query("select setting from pg_settings where name = 'statement_timeout'")
         .map_err(errors::unusable)?;
-    let ms: u64 = answer
-        .rows
-        .first()
-        .and_then(|row| row.first()?.as_deref()?.parse().ok())
-        .unwrap_or(0);
+    let ms: u64 = answer.rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok()).unwrap_or(0);
     match ms {
         0 => Ok(Ns::MAX),
         ms if ms >= SHORTEST_MS => Ok(ms * 1_000_000 / 2),
@@ -184,19 +170,13 @@ fn procedure(options: &Options, plan: &Plan, home: u32) -> String {
             kinds.push((base + UPDATE, update(options, plan, schema)));
         }
         if plan.scan_pct > 0 {
-            kinds.push((
-                base + SCAN,
-                format!("n := ({});", scan_sql(options, schema)),
-            ));
+            kinds.push((base + SCAN, format!("n := ({});", scan_sql(options, schema))));
         }
     }
     let work = match kinds.as_slice() {
         [(_, only)] => only.clone(),
         several => {
-            let cases: Vec<String> = several
-                .iter()
-                .map(|(kind, sql)| format!("when {kind} then {sql}"))
-                .collect();
+            let cases: Vec<String> = several.iter().map(|(kind, sql)| format!("when {kind} then {sql}")).collect();
             format!("case kinds[i] {} end case;", cases.join(" "))
         }
     };
@@ -227,10 +207,9 @@ fn ranges(plan: &Plan, width: u32) -> (String, Option<String>) {
     let last = format!("a + {}", width - 1);
     match plan.edge {
         Edge::Clamp => (last, None),
-        Edge::Wrap => (
-            format!("least(a + {}, {})", width - 1, plan.scale),
-            Some(format!("a + {} - {}", width - 1, plan.scale)),
-        ),
+        Edge::Wrap => {
+            (format!("least(a + {}, {})", width - 1, plan.scale), Some(format!("a + {} - {}", width - 1, plan.scale)))
+        }
     }
 }
 
@@ -245,11 +224,9 @@ fn select(options: &Options, plan: &Plan, schema: u32) -> String {
     };
     match beyond {
         None => format!("{};", into("n", "a", &last)),
-        Some(beyond) => format!(
-            "{}; if {beyond} > 0 then {}; n := n + m; end if;",
-            into("n", "a", &last),
-            into("m", "1", &beyond)
-        ),
+        Some(beyond) => {
+            format!("{}; if {beyond} > 0 then {}; n := n + m; end if;", into("n", "a", &last), into("m", "1", &beyond))
+        }
     }
 }
 
@@ -257,16 +234,10 @@ fn update(options: &Options, plan: &Plan, schema: u32) -> String {
     let (last, beyond) = ranges(plan, plan.update_width());
     let value = |i: usize| match plan.obfuscate {
         false => "contents[u]".to_owned(),
-        true => format!(
-            "substr(contents[u], {}, {COLUMN_BYTES})",
-            1 + i * COLUMN_BYTES
-        ),
+        true => format!("substr(contents[u], {}, {COLUMN_BYTES})", 1 + i * COLUMN_BYTES),
     };
     let change = |first: &str, last: &str, target: &str| {
-        format!(
-            "{}; get diagnostics {target} = row_count;",
-            update_sql(options, plan, schema, [first, last], value)
-        )
+        format!("{}; get diagnostics {target} = row_count;", update_sql(options, plan, schema, [first, last], value))
     };
     match beyond {
         None => format!("u := u + 1; {}", change("a", &last, "n")),
@@ -284,18 +255,10 @@ fn decode(values: &[Option<&[u8]>]) -> Answer {
         let value: Option<&[u8]> = values.get(at).copied().flatten();
         value.map(clean)
     };
-    let int8s = |at: usize| {
-        values
-            .get(at)
-            .copied()
-            .flatten()
-            .map_or_else(Vec::new, int8s)
-    };
+    let int8s = |at: usize| values.get(at).copied().flatten().map_or_else(Vec::new, int8s);
     let began: Option<&[u8]> = values.first().copied().flatten();
     Answer {
-        began_us: began
-            .and_then(|bytes| bytes.try_into().ok())
-            .map_or(0, i64::from_be_bytes),
+        began_us: began.and_then(|bytes| bytes.try_into().ok()).map_or(0, i64::from_be_bytes),
         ends_us: int8s(1),
         rows: int8s(2),
         failed: text(3).map(|code| errors::by_code(&code, text(4).unwrap_or_default())),

@@ -22,10 +22,7 @@ fn tables(server: &Server, database: &str, schemas: u32) -> Place {
     let place = Place::new(&server.database(database)).unwrap();
     let mut connection = Connection::open(&own::options(&place).unwrap()).unwrap();
     let names = Names::of_schema("assay").unwrap();
-    let storage = Storage {
-        tablespace: String::new(),
-        autovacuum: false,
-    };
+    let storage = Storage { tablespace: String::new(), autovacuum: false };
     let mut sql = vec![format!("create schema {}", names.schema_sql())];
     let fill = vec!["repeat('X', 128)"; 19].join(", ");
     for n in 1..=schemas {
@@ -33,12 +30,8 @@ fn tables(server: &Server, database: &str, schemas: u32) -> Place {
         let scan = names.scan_table(n);
         sql.push(names.create_rows(n, &storage));
         sql.push(names.create_scan(n, &storage));
-        sql.push(format!(
-            "insert into {rows} select g, {fill} from generate_series(1, 1000) g order by random()"
-        ));
-        sql.push(format!(
-            "insert into {scan} select g, {fill} from generate_series(1, 16) g"
-        ));
+        sql.push(format!("insert into {rows} select g, {fill} from generate_series(1, 1000) g order by random()"));
+        sql.push(format!("insert into {scan} select g, {fill} from generate_series(1, 16) g"));
         sql.push(names.create_index(n, false, &storage));
         sql.push(format!("vacuum (freeze, analyze) {rows}"));
         sql.push(format!("vacuum (freeze, analyze) {scan}"));
@@ -52,20 +45,14 @@ fn tables(server: &Server, database: &str, schemas: u32) -> Place {
         obfuscate: false,
         compress_pct: 0,
         unique: false,
-        own: marker::Own {
-            tablespace: String::new(),
-            autovacuum: false,
-            made_schema: true,
-        },
+        own: marker::Own { tablespace: String::new(), autovacuum: false, made_schema: true },
     };
     let all: Vec<u32> = (1..=schemas).collect();
     sql.push(marker.create(&names));
     sql.push(marker::note_loading(&names, &all));
     sql.extend(all.iter().map(|n| marker::note_loaded(&names, *n)));
     for sql in sql {
-        connection
-            .query(&sql)
-            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        connection.query(&sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
     connection.close();
     place
@@ -81,20 +68,14 @@ fn opened(place: &Place, plan: &Plan, given: &[(&str, &str)]) -> Result<PgEngine
 fn run(place: &Place, plan: &Plan, given: &[(&str, &str)]) -> (RunData, Vec<Row>) {
     let engine = opened(place, plan, given).unwrap_or_else(|error| panic!("{error}"));
     let trace = Memory::new();
-    let options = RunOptions {
-        calibrate: false,
-        trace: Some(Box::new(trace.clone())),
-        ..RunOptions::default()
-    };
+    let options = RunOptions { calibrate: false, trace: Some(Box::new(trace.clone())), ..RunOptions::default() };
     let (clock, stop) = (Clock::real(), Stop::new());
-    let data = execute(plan, &engine, &clock, &stop, &mut Unobserved, options)
-        .unwrap_or_else(|error| panic!("{error}"));
+    let data =
+        execute(plan, &engine, &clock, &stop, &mut Unobserved, options).unwrap_or_else(|error| panic!("{error}"));
     // So few rows grow their tables, which alone voids the reads of an older server.
     let good = match &data.verdict {
         Verdict::Complete => true,
-        Verdict::Invalid(why) => why
-            .iter()
-            .all(|why| why.contains("that it adds to a table")),
+        Verdict::Invalid(why) => why.iter().all(|why| why.contains("that it adds to a table")),
         Verdict::Incomplete(_) => false,
     };
     assert!(good, "{:?}: {:?}", data.verdict, data.warnings);
@@ -105,19 +86,12 @@ fn run(place: &Place, plan: &Plan, given: &[(&str, &str)]) -> (RunData, Vec<Row>
 
 /// So many operations of each session on 1000 keys.
 fn plan(schemas: u32, threads: u32, operations: u64) -> Plan {
-    Plan {
-        work_loop: operations,
-        run_time_ns: 0,
-        scan_blocks: 16,
-        ..Plan::plain(schemas, threads, 1000)
-    }
+    Plan { work_loop: operations, run_time_ns: 0, scan_blocks: 16, ..Plan::plain(schemas, threads, 1000) }
 }
 
 fn ops(data: &RunData, kind: &str) -> u64 {
     let mut found = data.drained.driver.ops.iter();
-    found
-        .find(|op| op.kind == kind)
-        .map_or(0, |op| op.service.count())
+    found.find(|op| op.kind == kind).map_or(0, |op| op.service.count())
 }
 
 fn counted(data: &RunData, stat: Stat) -> u64 {
@@ -146,11 +120,7 @@ fn the_engine_passes_the_conformance_suite_on_every_server() {
                 engine: Box::new(opened(&place, plan, given).unwrap()),
                 clock: Clock::real(),
             });
-            assert!(
-                violations.is_empty(),
-                "{} {given:?}: {violations:#?}",
-                server.version
-            );
+            assert!(violations.is_empty(), "{} {given:?}: {violations:#?}", server.version);
         }
     }
 }
@@ -161,10 +131,7 @@ fn a_thread_serves_many_sessions_and_a_mark_finds_their_work_published() {
         return;
     };
     let place = tables(server, "session_many", 2);
-    let mixed = Plan {
-        update_pct: 50,
-        ..plan(2, 8, 20)
-    };
+    let mixed = Plan { update_pct: 50, ..plan(2, 8, 20) };
     let (data, rows) = run(&place, &mixed, &[("DRIVER_THREADS", "1")]);
     assert_eq!(data.drained.driver.threads, 1);
     assert_eq!(rows.len(), 16 * 20);
@@ -173,11 +140,7 @@ fn a_thread_serves_many_sessions_and_a_mark_finds_their_work_published() {
     assert_eq!(committed, ops(&data, UPDATE));
     assert!(committed > 0);
     // The end is a mark while all 16 are at work: what they did must be on the server's books by then.
-    let timed = Plan {
-        run_time_ns: 300_000_000,
-        work_loop: 0,
-        ..mixed
-    };
+    let timed = Plan { run_time_ns: 300_000_000, work_loop: 0, ..mixed };
     // A mark waits 50 ms for what is under way; on a busy machine an operation may take longer, and what its session did
     // before is then published with the next. Were nothing published at a mark, no run would agree.
     let agrees = |_| {
@@ -218,11 +181,7 @@ fn slob_02_20_updates_commit_each_and_change_their_rows_and_no_others() {
     };
     let place = tables(server, "session_02", 2);
     for run_loop in LOOPS {
-        let plan = Plan {
-            update_pct: 100,
-            update_work_unit: 8,
-            ..plan(2, 1, 50)
-        };
+        let plan = Plan { update_pct: 100, update_work_unit: 8, ..plan(2, 1, 50) };
         let changed = "select count(*) from assay.cf1_1 where c20 <> repeat('X', 128)";
         let (data, rows) = run(&place, &plan, &[("LOOP", run_loop)]);
         assert_eq!(ops(&data, UPDATE), 100);
@@ -232,35 +191,19 @@ fn slob_02_20_updates_commit_each_and_change_their_rows_and_no_others() {
         let mut keys: Vec<u64> = rows
             .iter()
             .filter_map(|row| match row.op {
-                Op::Update {
-                    schema: 1,
-                    first_key,
-                    width,
-                    ..
-                } => Some(first_key..first_key + u64::from(width)),
+                Op::Update { schema: 1, first_key, width, .. } => Some(first_key..first_key + u64::from(width)),
                 _ => None,
             })
             .flatten()
             .collect();
         keys.sort_unstable();
         keys.dedup();
-        let before = number(
-            &place,
-            "select count(*) from assay.cf1_1 where c18 <> repeat('X', 128)",
-        );
+        let before = number(&place, "select count(*) from assay.cf1_1 where c18 <> repeat('X', 128)");
         assert_eq!(before, 0, "LITE leaves the other columns alone");
         let now = number(&place, changed);
         assert!(now >= keys.len() as i64, "{now} rows, {} keys", keys.len());
         // The last operation's stamp is in the rows.
-        let Op::Update {
-            stamp,
-            first_key,
-            schema,
-            ..
-        } = rows.last().unwrap().op
-        else {
-            panic!("{rows:?}")
-        };
+        let Op::Update { stamp, first_key, schema, .. } = rows.last().unwrap().op else { panic!("{rows:?}") };
         let stamped = number(
             &place,
             &format!(
@@ -301,8 +244,7 @@ fn slob_05_06_08_every_kind_touches_as_many_rows_as_it_should() {
             }
         }
     }
-    let columns =
-        "select count(distinct substr(c2, 17)) from assay.cf1_1 where c2 <> repeat('X', 128)";
+    let columns = "select count(distinct substr(c2, 17)) from assay.cf1_1 where c2 <> repeat('X', 128)";
     assert!(number(&place, columns) > 1, "obfuscated content differs");
 }
 
@@ -312,17 +254,9 @@ fn slob_14_24_44_the_loops_do_the_same_operations_and_exactly_as_many() {
         return;
     };
     let place = tables(server, "session_44", 3);
-    let plan = Plan {
-        update_pct: 25,
-        scan_pct: 10,
-        work_unit: 8,
-        hot_schema_frequency: 4,
-        ..plan(3, 2, 200)
-    };
+    let plan = Plan { update_pct: 25, scan_pct: 10, work_unit: 8, hot_schema_frequency: 4, ..plan(3, 2, 200) };
     let keys = |rows: &[Row]| -> Vec<String> {
-        rows.iter()
-            .map(|row| format!("{} {} {:?} {}", row.session, row.i, row.op, row.hot_schema))
-            .collect()
+        rows.iter().map(|row| format!("{} {} {:?} {}", row.session, row.i, row.op, row.hot_schema)).collect()
     };
     let (_, client) = run(&place, &plan, &[("LOOP", "client")]);
     let (data, in_server) = run(&place, &plan, &[("LOOP", "server")]);
@@ -338,20 +272,10 @@ fn commits_of_several_updates_are_one_transaction() {
         return;
     };
     let place = tables(server, "session_commits", 1);
-    let plan = Plan {
-        update_pct: 100,
-        work_unit: 4,
-        update_work_unit: 4,
-        commit_every: 10,
-        ..plan(1, 1, 105)
-    };
+    let plan = Plan { update_pct: 100, work_unit: 4, update_work_unit: 4, commit_every: 10, ..plan(1, 1, 105) };
     let (data, _) = run(&place, &plan, &[]);
     assert_eq!(ops(&data, UPDATE), 105);
-    assert_eq!(
-        counted(&data, stats::USER_COMMITS),
-        11,
-        "ten of ten, and what was left"
-    );
+    assert_eq!(counted(&data, stats::USER_COMMITS), 11, "ten of ten, and what was left");
     let refused = opened(&place, &plan, &[("LOOP", "server")]).err();
     let text = refused.expect("the server commits each").to_string();
     assert!(text.contains("COMMIT_EVERY"), "{text}");
@@ -365,12 +289,7 @@ fn deadlocks_are_retried_once_and_no_session_is_left() {
     let place = tables(server, "session_deadlock", 1);
     for run_loop in LOOPS {
         // Eight sessions on the same rows; index order makes deadlocks rare, and none may end the run.
-        let plan = Plan {
-            update_pct: 50,
-            work_unit: 500,
-            update_work_unit: 500,
-            ..plan(1, 8, 20)
-        };
+        let plan = Plan { update_pct: 50, work_unit: 500, update_work_unit: 500, ..plan(1, 8, 20) };
         let (data, _) = run(&place, &plan, &[("LOOP", run_loop)]);
         assert_eq!(ops(&data, UPDATE), 80);
         // A backend goes a moment after its client has said good-bye; the server's own workers come and go.
@@ -399,11 +318,7 @@ fn a_missing_index_is_told_before_the_start() {
     connection.close();
     let plan = plan(1, 1, 1);
     let engine = opened(&place, &plan, &[]).unwrap();
-    let refused = engine
-        .driver(&plan.assignments(1)[0])
-        .err()
-        .expect("no index, no run")
-        .to_string();
+    let refused = engine.driver(&plan.assignments(1)[0]).err().expect("no index, no run").to_string();
     assert!(refused.contains("Seq Scan on cf1_1"), "{refused}");
     engine.close().unwrap();
 }
@@ -426,11 +341,7 @@ fn a_session_that_the_administrator_ends_makes_the_run_invalid() {
         return;
     };
     let place = tables(server, "session_lost", 1);
-    let plan = Plan {
-        run_time_ns: 20_000_000_000,
-        work_loop: 0,
-        ..plan(1, 2, 0)
-    };
+    let plan = Plan { run_time_ns: 20_000_000_000, work_loop: 0, ..plan(1, 2, 0) };
     for run_loop in LOOPS {
         let engine = opened(&place, &plan, &[("LOOP", run_loop)]).unwrap();
         let done = std::thread::scope(|scope| {
@@ -440,10 +351,7 @@ fn a_session_that_the_administrator_ends_makes_the_run_invalid() {
                 }
                 std::thread::sleep(Duration::from_millis(300));
                 let pid = engine.on.backends.pid(1).unwrap();
-                number(
-                    &place,
-                    &format!("select count(*) from pg_terminate_backend({pid})"),
-                );
+                number(&place, &format!("select count(*) from pg_terminate_backend({pid})"));
             });
             let options = RunOptions::default();
             let (clock, stop) = (Clock::real(), Stop::new());
@@ -454,15 +362,9 @@ fn a_session_that_the_administrator_ends_makes_the_run_invalid() {
         let Verdict::Invalid(why) = &data.verdict else {
             panic!("{run_loop}: a lost session is told, not {:?}", data.verdict)
         };
-        let told = why
-            .iter()
-            .any(|why| why.contains("session 1 lost its connection") && why.contains("57P01"));
+        let told = why.iter().any(|why| why.contains("session 1 lost its connection") && why.contains("57P01"));
         assert!(told, "{run_loop}: {why:?}");
-        assert_eq!(
-            data.drained.driver.errors.get("connection lost"),
-            Some(&1),
-            "{run_loop}"
-        );
+        assert_eq!(data.drained.driver.errors.get("connection lost"), Some(&1), "{run_loop}");
     }
 }
 
@@ -471,10 +373,7 @@ fn a_session_that_the_administrator_ends_makes_the_run_invalid() {
 fn the_last_reading_has_all_that_the_sessions_changed_on_every_server() {
     for server in testing::servers() {
         let place = tables(server, "session_settled", 2);
-        let plan = Plan {
-            update_pct: 100,
-            ..plan(2, 2, 40)
-        };
+        let plan = Plan { update_pct: 100, ..plan(2, 2, 40) };
         for _ in 0..3 {
             let (data, _) = run(&place, &plan, &[]);
             let changed = counted(&data, stats::ROWS_CHANGED);

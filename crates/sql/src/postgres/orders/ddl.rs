@@ -78,12 +78,8 @@ fn type_of(kind: Type) -> String {
 
 /// The partitions of a data set: whose, which, and their names.
 pub(super) fn partitions(count: u32) -> impl Iterator<Item = (Table, u32, String)> {
-    let cut = TABLES
-        .into_iter()
-        .filter(|table| table.hashed_by_key().is_some());
-    cut.flat_map(move |table| {
-        (0..count).map(move |at| (table, at, format!("{}_p{at}", table.name())))
-    })
+    let cut = TABLES.into_iter().filter(|table| table.hashed_by_key().is_some());
+    cut.flat_map(move |table| (0..count).map(move |at| (table, at, format!("{}_p{at}", table.name()))))
 }
 
 /// Creates everything that rows are loaded into.
@@ -110,10 +106,7 @@ pub(super) fn create_tables(names: &Named, tablespace: &str, partitions: u32) ->
                 _ => String::new(),
             };
             let name = names.relation(table.name());
-            format!(
-                "create table {name} ({}){cut}{room}{clause}",
-                columns.join(", ")
-            )
+            format!("create table {name} ({}){cut}{room}{clause}", columns.join(", "))
         })
         .collect();
     sql.extend(self::partitions(partitions).map(|(table, remainder, name)| {
@@ -127,10 +120,7 @@ pub(super) fn create_tables(names: &Named, tablespace: &str, partitions: u32) ->
     for (name, columns) in [
         (METADATA, format!("metadata_key varchar(30) primary key, metadata_value {text}")),
         (BASELINE, "k text primary key, v numeric not null".to_owned()),
-        (
-            LEDGER,
-            "k text primary key, acked numeric not null, in_doubt numeric not null default 0".to_owned(),
-        ),
+        (LEDGER, "k text primary key, acked numeric not null, in_doubt numeric not null default 0".to_owned()),
         (
             LOADED,
             "tbl text, first bigint, rows bigint not null, checksum numeric not null, primary key (tbl, first)"
@@ -189,11 +179,7 @@ pub(super) fn indexes(names: &Named, indexes: Indexes) -> Vec<String> {
 /// References and rules: one after the other, since two of them may want the same table.
 pub(super) fn constraints(names: &Named, indexes: Indexes) -> Vec<String> {
     let rule = |(name, table, what): (&str, Table, &str)| {
-        format!(
-            "alter table {} add constraint {} check ({what})",
-            names.relation(table.name()),
-            quote(name)
-        )
+        format!("alter table {} add constraint {} check ({what})", names.relation(table.name()), quote(name))
     };
     let mut sql: Vec<String> = RULES.into_iter().map(rule).collect();
     if indexes == Indexes::None {
@@ -217,14 +203,8 @@ pub(super) fn sequences_and_views(names: &Named) -> Vec<String> {
     let mut sql = Vec::new();
     for (sequence, table, column) in SEQUENCES {
         let (sequence, table) = (names.relation(sequence), names.relation(table.name()));
-        sql.push(format!(
-            "create sequence if not exists {sequence} cache {SEQUENCE_CACHE}"
-        ));
-        sql.push(format!(
-            "select setval({}, (select max({}) from {table}))",
-            literal(&sequence),
-            quote(column)
-        ));
+        sql.push(format!("create sequence if not exists {sequence} cache {SEQUENCE_CACHE}"));
+        sql.push(format!("select setval({}, (select max({}) from {table}))", literal(&sequence), quote(column)));
     }
     let language = "current_setting('assay.language', true)";
     sql.extend(views(names, "create or replace view", language));
@@ -235,11 +215,7 @@ pub(super) fn sequences_and_views(names: &Named) -> Vec<String> {
 pub(super) fn metadata(names: &Named, entries: &[(&str, String)]) -> Vec<String> {
     let metadata = names.relation(METADATA);
     let insert = |(key, value): &(&str, String)| {
-        format!(
-            "insert into {metadata} (metadata_key, metadata_value) values ({}, {})",
-            literal(key),
-            literal(value)
-        )
+        format!("insert into {metadata} (metadata_key, metadata_value) values ({}, {})", literal(key), literal(value))
     };
     let mut sql = vec![format!("delete from {metadata}")];
     sql.extend(entries.iter().map(insert));

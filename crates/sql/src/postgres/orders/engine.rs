@@ -28,9 +28,7 @@ use assay_measure::stats;
 use assay_orders::ledger::{Ledger, opening_sql};
 use assay_orders::params::Asked;
 use assay_orders::part::FromEngine;
-use assay_run::engine::{
-    Completion, Doing, Driver, Engine, EngineError, Op, Outcome, Remarks, Submit, Tag,
-};
+use assay_run::engine::{Completion, Doing, Driver, Engine, EngineError, Op, Outcome, Remarks, Submit, Tag};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use std::sync::Mutex;
@@ -112,21 +110,13 @@ impl Base for Run {
         numbers: &mut dyn Iterator<Item = u32>,
     ) -> Result<Box<dyn Driver + 'a>, EngineError> {
         let ways = (self.names.schema.as_str(), self.commit_mode.as_str());
-        let sessions: Result<Vec<_>, _> = numbers
-            .map(|number| Session::open(&self.on, common, ways, number))
-            .collect();
+        let sessions: Result<Vec<_>, _> = numbers.map(|number| Session::open(&self.on, common, ways, number)).collect();
         let sessions = sessions?;
         let many = match self.client_side {
             true => None,
             false => Some(Many::open(&sessions)?),
         };
-        Ok(Box::new(OrdersDriver {
-            on: &self.on,
-            common,
-            ledger,
-            sessions,
-            many,
-        }))
+        Ok(Box::new(OrdersDriver { on: &self.on, common, ledger, sessions, many }))
     }
 
     fn sample(&self) -> StatSet {
@@ -201,19 +191,13 @@ impl Driver for OrdersDriver<'_> {
         let session = &mut self.sessions[tag as usize];
         let result = match &mut self.many {
             None => session.perform(common, op),
-            Some(many) => match session
-                .ask(common, op)
-                .and_then(|tx| many.asked(tag, session, tx))
-            {
+            Some(many) => match session.ask(common, op).and_then(|tx| many.asked(tag, session, tx)) {
                 Ok(None) => return Submit::Queued,
                 Ok(Some(rows)) => Ok(rows),
                 Err(error) => Err(error),
             },
         };
-        Submit::Done(Outcome {
-            end_ns: self.on.clock.now_ns(),
-            result,
-        })
+        Submit::Done(Outcome { end_ns: self.on.clock.now_ns(), result })
     }
 
     fn reap(&mut self, timeout: Duration, out: &mut Vec<Completion>) -> Result<(), EngineError> {
@@ -232,11 +216,7 @@ impl Driver for OrdersDriver<'_> {
         let mut all = Ledger::default();
         for (tag, session) in self.sessions.iter_mut().enumerate() {
             // What a session did is on the server's books before the reading that follows this mark.
-            if self
-                .many
-                .as_ref()
-                .is_none_or(|many| many.waits_for(tag).is_none())
-            {
+            if self.many.as_ref().is_none_or(|many| many.waits_for(tag).is_none()) {
                 session.publish(self.on);
             }
             all.merge(&session.ledger);
@@ -280,11 +260,7 @@ fn durability(control: &mut Connection, settings: &Settings) -> Result<String, E
         let rows = control
             .query(&format!("select current_setting('{name}')"))
             .map_err(own::told("asking for its durability"))?;
-        let value = rows
-            .rows
-            .first()
-            .and_then(|row| row.first().cloned().flatten())
-            .unwrap_or_default();
+        let value = rows.rows.first().and_then(|row| row.first().cloned().flatten()).unwrap_or_default();
         let value = match (name, settings.text("COMMIT_MODE")) {
             ("synchronous_commit", mode) if mode != "default" => mode.to_owned(),
             _ => value,

@@ -1,9 +1,7 @@
 //! The transactions as functions that the server performs by itself, and as single statements: the same steps on the same
 //! inputs. Names are found by the session's search path, which [`super::session`] pins.
 
-use crate::orders::text::{
-    self, BEST, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, filled, wanted,
-};
+use crate::orders::text::{self, BEST, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, filled, wanted};
 use assay_orders::mix::Tx;
 use assay_orders::program::Statement;
 
@@ -236,10 +234,7 @@ pub(super) fn create(schema: &str) -> Vec<String> {
             let head = format!("procedure {}", in_schema(&early_name(function.tx)));
             // Before 14 a procedure has no arguments that only go out.
             let returns = RETURNS.replace("out ", "inout ");
-            let body = body.replace(
-                ", p_logon);",
-                ", p_logon);\n  if o_logons > 0 then commit; end if;",
-            );
+            let body = body.replace(", p_logon);", ", p_logon);\n  if o_logons > 0 then commit; end if;");
             sql.push(one(function, &head, &returns, &body));
         }
     }
@@ -257,9 +252,7 @@ fn body(function: &Function) -> String {
     ];
     // A call that does nothing costs more than a look at its argument.
     let pause = "perform soe_pause(p_min, p_max);";
-    let text = function
-        .body
-        .replace(pause, &format!("if p_max > 0 then {pause} end if;"));
+    let text = function.body.replace(pause, &format!("if p_max > 0 then {pause} end if;"));
     filled(&text, &parts)
 }
 
@@ -270,10 +263,7 @@ pub(super) fn call(tx: Tx, early: bool) -> String {
     let marks: Vec<String> = (1..=arguments).map(|at| format!("${at}")).collect();
     let marks = marks.join(", ");
     match early && tx.logs_on() {
-        true => format!(
-            "call {}({marks}, null, null, null, null, null, null)",
-            early_name(tx)
-        ),
+        true => format!("call {}({marks}, null, null, null, null, null, null)", early_name(tx)),
         false => format!("select * from {}({marks})", name(tx)),
     }
 }
@@ -282,9 +272,7 @@ pub(super) fn call(tx: Tx, early: bool) -> String {
 pub(super) fn call_types(tx: Tx) -> Vec<u32> {
     let function = &FUNCTIONS[tx.index()];
     let types = function.arguments.split(", ").chain(PAUSE.split(", "));
-    types
-        .map(|argument| oid(argument.rsplit(' ').next().unwrap_or_default()))
-        .collect()
+    types.map(|argument| oid(argument.rsplit(' ').next().unwrap_or_default())).collect()
 }
 
 fn oid(name: &str) -> u32 {
@@ -350,9 +338,9 @@ fn change(statement: Statement) -> Option<String> {
             "{NEW_ORDER} values (nextval('orders_seq'), clock_timestamp(), 'online', $1, 1, $2::int8, 'Standard', $3, $4::int8, \
              'ship_asap', nullif($5, ''), $6, $3) returning order_id, null::int8, null::int8, null::text"
         ),
-        Statement::NewItem => format!(
-            "{NEW_ITEM} values ($1, $2::int8, $3::int8, $4::int8 / 100.0, 1, 'None', 'New', current_date + 3)"
-        ),
+        Statement::NewItem => {
+            format!("{NEW_ITEM} values ($1, $2::int8, $3::int8, $4::int8 / 100.0, 1, 'None', 'New', current_date + 3)")
+        }
         Statement::CloseOrder => "update orders set order_mode = 'online', order_status = $1::int8, \
                                   order_total = $2::int8 / 100.0 where order_id = $3"
             .to_owned(),
@@ -364,11 +352,14 @@ fn change(statement: Statement) -> Option<String> {
             "{NEW_CUSTOMER} values ($1, $2::text, $3::text, $4, $5, $6::int8, $2::text || '.' || $3::text || '@oracle.com', $7, \
              current_date, 'Occasional', 'Music', current_date - ($8::int8)::int4, 'Y', 'N', $9, $10)"
         ),
-        Statement::NewCard => format!(
-            "{NEW_CARD} values ($1, $2, 'Visa(Debit)', $3, current_date + ($4::int8)::int4, 'Y', $5::int8)"
-        ),
-        Statement::Ship => "update orders set order_status = $1::int8 where order_id = $2 and order_status <= 4 returning order_id, \
-                             null::int8, null::int8, null::text".to_owned(),
+        Statement::NewCard => {
+            format!("{NEW_CARD} values ($1, $2, 'Visa(Debit)', $3, current_date + ($4::int8)::int4, 'Y', $5::int8)")
+        }
+        Statement::Ship => {
+            "update orders set order_status = $1::int8 where order_id = $2 and order_status <= 4 returning order_id, \
+                             null::int8, null::int8, null::text"
+                .to_owned()
+        }
         Statement::AddPrice => {
             "update orders set order_total = order_total + $1::int8 / 100.0 where order_id = $2".to_owned()
         }

@@ -59,11 +59,7 @@ impl Loads for PostgresOrders {
                 format!("create schema {}", quote(&names.schema)),
                 marker::sql(&marker, names),
             ];
-            sql.extend(ddl::create_tables(
-                names,
-                settings.text("TABLESPACE"),
-                marker.partitions,
-            ));
+            sql.extend(ddl::create_tables(names, settings.text("TABLESPACE"), marker.partitions));
             sql.push("commit".to_owned());
             all(&mut control, &sql, "creating the tables")?;
         }
@@ -93,9 +89,8 @@ impl Copies for Copying<'_> {
 
     fn connect(&self) -> Result<Connection, EngineError> {
         let mut connection = connect(self.options).map_err(told("connecting"))?;
-        let setup = format!(
-            "set synchronous_commit = off; set maintenance_work_mem = '{INDEX_MEMORY}'; set timezone = 'UTC'"
-        );
+        let setup =
+            format!("set synchronous_commit = off; set maintenance_work_mem = '{INDEX_MEMORY}'; set timezone = 'UTC'");
         connection.query(&setup).map_err(told("connecting"))?;
         Ok(connection)
     }
@@ -144,19 +139,11 @@ impl Copies for Copying<'_> {
         let memory = format!("set maintenance_work_mem = '{INDEX_MEMORY}'");
         all(control, &[memory], "constraints")?;
         all(control, &ddl::constraints(names, indexes), "constraints")?;
-        all(
-            control,
-            &ddl::sequences_and_views(names),
-            "sequences and views",
-        )?;
+        all(control, &ddl::sequences_and_views(names), "sequences and views")?;
         let path = super::session::path_sql(&names.schema);
         all(control, &[path], "functions")?;
         all(control, &functions::create(&names.schema), "functions")?;
-        all(
-            control,
-            &[crate::postgres::own::PINNED.to_owned()],
-            "functions",
-        )?;
+        all(control, &[crate::postgres::own::PINNED.to_owned()], "functions")?;
         load.note_baseline(control, sums)?;
         let vacuum = |table: Table| format!("vacuum (analyze) {}", names.relation(table.name()));
         load.several(&TABLES.map(vacuum), "statistics")?;

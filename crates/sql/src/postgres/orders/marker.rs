@@ -22,10 +22,7 @@ pub(super) fn sql(marker: &Marker, names: &Named) -> String {
 ///
 /// # Errors
 /// `Unusable`: the schema is not ours to touch.
-pub(super) fn find(
-    connection: &mut Connection,
-    names: &Named,
-) -> Result<Option<Marker>, EngineError> {
+pub(super) fn find(connection: &mut Connection, names: &Named) -> Result<Option<Marker>, EngineError> {
     let rows = connection
         .query(&format!(
             "select obj_description(oid, 'pg_namespace'), pg_get_userbyid(nspowner), nspowner = \
@@ -36,8 +33,7 @@ pub(super) fn find(
     let Some(row) = rows.rows.into_iter().next() else {
         return Ok(None);
     };
-    let [comment, owner, mine] =
-        [0, 1, 2].map(|at| row.get(at).cloned().flatten().unwrap_or_default());
+    let [comment, owner, mine] = [0, 1, 2].map(|at| row.get(at).cloned().flatten().unwrap_or_default());
     let marker = Marker::read(&comment, &names.place(), ANOTHER)?;
     if mine != "t" {
         return Err(EngineError::Unusable(format!(
@@ -54,27 +50,12 @@ pub(super) fn find(
 pub(super) fn functions() -> Vec<String> {
     let helpers = [functions::PAUSE_NAME, functions::LOGON_NAME].map(str::to_owned);
     let early = mix::ALL.into_iter().filter(|tx| tx.logs_on());
-    mix::ALL
-        .map(functions::name)
-        .into_iter()
-        .chain(early.map(functions::early_name))
-        .chain(helpers)
-        .collect()
+    mix::ALL.map(functions::name).into_iter().chain(early.map(functions::early_name)).chain(helpers).collect()
 }
 
 /// Refuses a schema with something in it that a data set does not have: executing or removing it is not ours.
-fn refuse_strangers(
-    connection: &mut Connection,
-    names: &Named,
-    marker: &Marker,
-) -> Result<(), EngineError> {
-    let list = |names: &[String]| {
-        names
-            .iter()
-            .map(|name| literal(name))
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
+fn refuse_strangers(connection: &mut Connection, names: &Named, marker: &Marker) -> Result<(), EngineError> {
+    let list = |names: &[String]| names.iter().map(|name| literal(name)).collect::<Vec<_>>().join(", ");
     let mut relations: Vec<String> = relations().into_iter().map(str::to_owned).collect();
     relations.extend(ddl::partitions(marker.partitions).map(|(_, _, name)| name));
     let rows = connection

@@ -52,9 +52,7 @@ fn named(settings: &Settings) -> Result<Named, EngineError> {
             "ORDERS_SCHEMA={schema}: give the name of a schema that assay may create, of at most 63 bytes"
         ))
     })?;
-    Ok(Named {
-        schema: schema.to_owned(),
-    })
+    Ok(Named { schema: schema.to_owned() })
 }
 
 fn there(control: &mut Connection, names: &Named) -> Result<There<Named>, EngineError> {
@@ -79,12 +77,7 @@ impl Life for PostgresOrders {
         &ALL_PARAMS
     }
 
-    fn at(
-        _: &Postgres,
-        location: &str,
-        settings: &Settings,
-        stop: &Stop,
-    ) -> Result<Self::At, EngineError> {
+    fn at(_: &Postgres, location: &str, settings: &Settings, stop: &Stop) -> Result<Self::At, EngineError> {
         let place = Place::new(location)?.patient(settings, PATIENCE, stop);
         Ok((place, named(settings)?))
     }
@@ -101,53 +94,29 @@ impl Life for PostgresOrders {
         there
     }
 
-    fn claim(
-        (place, names): &Self::At,
-        purpose: Purpose,
-    ) -> Result<(Connection, There<Named>), EngineError> {
+    fn claim((place, names): &Self::At, purpose: Purpose) -> Result<(Connection, There<Named>), EngineError> {
         let claimed = Names::of_schema(&names.schema)?;
         let mut control = claim::take(&own::options(place)?, &claimed, purpose)?;
         let there = there(&mut control, names)?;
         Ok((control, there))
     }
 
-    fn check(
-        _: &Self::At,
-        mut control: Connection,
-        names: &Named,
-    ) -> Result<Vec<Checked>, EngineError> {
+    fn check(_: &Self::At, mut control: Connection, names: &Named) -> Result<Vec<Checked>, EngineError> {
         control.query(CHECK_MEMORY).map_err(told("checking"))?;
         let checked = books::check(&mut control, names)?;
         control.close();
         Ok(checked)
     }
 
-    fn remove(
-        _: &Self::At,
-        mut control: Connection,
-        there: &There<Named>,
-    ) -> Result<(), EngineError> {
+    fn remove(_: &Self::At, mut control: Connection, there: &There<Named>) -> Result<(), EngineError> {
         let names = &there.names;
         let mut sql = vec!["begin".to_owned()];
+        sql.extend(marker::functions().iter().map(|name| format!("drop routine if exists {}", names.relation(name))));
         sql.extend(
-            marker::functions()
-                .iter()
-                .map(|name| format!("drop routine if exists {}", names.relation(name))),
+            assay_orders::model::VIEWS.iter().map(|name| format!("drop view if exists {}", names.relation(name))),
         );
-        sql.extend(
-            assay_orders::model::VIEWS
-                .iter()
-                .map(|name| format!("drop view if exists {}", names.relation(name))),
-        );
-        let sequences: Vec<&str> = assay_orders::model::SEQUENCES
-            .iter()
-            .map(|(name, ..)| *name)
-            .collect();
-        sql.extend(
-            sequences
-                .iter()
-                .map(|name| format!("drop sequence if exists {}", names.relation(name))),
-        );
+        let sequences: Vec<&str> = assay_orders::model::SEQUENCES.iter().map(|(name, ..)| *name).collect();
+        sql.extend(sequences.iter().map(|name| format!("drop sequence if exists {}", names.relation(name))));
         let tables: Vec<String> = relations()
             .into_iter()
             .filter(|name| !sequences.contains(name) && !assay_orders::model::VIEWS.contains(name))

@@ -56,11 +56,9 @@ impl Session {
         number: u32,
     ) -> Result<Self, EngineError> {
         on.turns.wait(&on.stop)?;
-        let mut connection = Connection::open(&on.connect).map_err(|error| {
-            EngineError::Unusable(format!("session {number} cannot connect: {error}"))
-        })?;
-        on.backends
-            .connected(number, connection.backend_pid(), connection.cancel_token());
+        let mut connection = Connection::open(&on.connect)
+            .map_err(|error| EngineError::Unusable(format!("session {number} cannot connect: {error}")))?;
+        on.backends.connected(number, connection.backend_pid(), connection.cancel_token());
         let mut setup = format!(
             "{}; set default_transaction_isolation = 'read committed'; set jit = off; set plan_cache_mode = force_generic_plan; \
              set max_parallel_workers_per_gather = 0",
@@ -84,9 +82,7 @@ impl Session {
             }
             false => {
                 let early = common.asked.commit_logon;
-                let mut prepare = |tx| {
-                    connection.prepare(&functions::call(tx, early), &functions::call_types(tx))
-                };
+                let mut prepare = |tx| connection.prepare(&functions::call(tx, early), &functions::call_types(tx));
                 let all: Result<Vec<_>, _> = ALL.into_iter().map(&mut prepare).collect();
                 Form::Functions(all.map_err(errors::unusable)?)
             }
@@ -118,8 +114,7 @@ impl Session {
             return Err(closed(self.number));
         };
         let sent = call(connection, &calls[tx.index()], &inputs, common.asked.intra);
-        sent.map(|()| tx)
-            .map_err(|error| self.failed(tx, error, false))
+        sent.map(|()| tx).map_err(|error| self.failed(tx, error, false))
     }
 
     /// Performs a transaction statement by statement.
@@ -127,17 +122,11 @@ impl Session {
         let (tx, number) = tx_of(op).ok_or_else(OpError::not_ours)?;
         let inputs = Inputs::draw(tx, number, common.bounds, &common.lists);
         self.commits_logon = common.asked.commit_logon && inputs.logon && tx.logs_on();
-        let (Some(connection), Form::Statements(statements)) = (&mut self.connection, &self.form)
-        else {
+        let (Some(connection), Form::Statements(statements)) = (&mut self.connection, &self.form) else {
             return Err(closed(self.number));
         };
-        let mut by_one = ByOne {
-            connection,
-            statements,
-            pause: common.asked.intra,
-            word: number,
-            commit_logon: self.commits_logon,
-        };
+        let mut by_one =
+            ByOne { connection, statements, pause: common.asked.intra, word: number, commit_logon: self.commits_logon };
         match by_one.whole(&inputs) {
             Ok(effects) => Ok(self.done(tx, effects)),
             Err((error, committing)) => Err(self.failed(tx, error, committing)),
@@ -212,18 +201,11 @@ impl Talks for Session {
 }
 
 fn int8(value: Option<&[u8]>) -> Option<i64> {
-    value
-        .and_then(|bytes| bytes.try_into().ok())
-        .map(i64::from_be_bytes)
+    value.and_then(|bytes| bytes.try_into().ok()).map(i64::from_be_bytes)
 }
 
 /// Sends a call.
-fn call(
-    connection: &mut Connection,
-    statement: &Prepared,
-    inputs: &Inputs<'_>,
-    pause: Pause,
-) -> Result<(), PgError> {
+fn call(connection: &mut Connection, statement: &Prepared, inputs: &Inputs<'_>, pause: Pause) -> Result<(), PgError> {
     let i = inputs;
     let seconds = |ns: u64| Bind::Float8(ns as f64 / 1e9);
     let (least, most) = (seconds(pause.min_ns), seconds(pause.max_ns));
@@ -250,14 +232,9 @@ fn call(
             most,
         ],
         Tx::ProcessOrders => &[int(i.warehouse), int(i.status), least, most],
-        Tx::BrowseOrders => &[
-            customer,
-            logon,
-            Bind::Int8(i.picks[0].into()),
-            Bind::Int8(i.picks[1].into()),
-            least,
-            most,
-        ],
+        Tx::BrowseOrders => {
+            &[customer, logon, Bind::Int8(i.picks[0].into()), Bind::Int8(i.picks[1].into()), least, most]
+        }
         Tx::SalesRepQuery => &[int(i.sales_rep), least, most],
         Tx::WarehouseQuery | Tx::WarehouseActivityQuery => &[int(i.warehouse), least, most],
     };
@@ -293,16 +270,7 @@ fn person(
             least,
             most,
         ],
-        _ => &[
-            Bind::Text(i.first),
-            Bind::Text(i.last),
-            town,
-            county,
-            country,
-            int(i.house),
-            least,
-            most,
-        ],
+        _ => &[Bind::Text(i.first), Bind::Text(i.last), town, county, country, int(i.house), least, most],
     };
     connection.ask(statement, values)
 }
@@ -322,24 +290,18 @@ impl ByOne<'_> {
     fn whole(&mut self, inputs: &Inputs<'_>) -> Result<Effects, (PgError, bool)> {
         let writes = !inputs.tx.reads_only();
         if writes {
-            self.connection
-                .query("begin")
-                .map_err(|error| (error, false))?;
+            self.connection.query("begin").map_err(|error| (error, false))?;
         }
         match program::perform(inputs, self) {
             Ok(effects) if writes => {
-                self.connection
-                    .query("commit")
-                    .map_err(|error| (error, true))?;
+                self.connection.query("commit").map_err(|error| (error, true))?;
                 Ok(effects)
             }
             Ok(effects) => Ok(effects),
             Err(error) => {
                 // What cannot be rolled back ends with its connection.
                 if writes && !error.is_fatal() {
-                    self.connection
-                        .query("rollback")
-                        .map_err(|error| (error, false))?;
+                    self.connection.query("rollback").map_err(|error| (error, false))?;
                 }
                 Err((error, false))
             }
@@ -361,18 +323,13 @@ impl program::Session for ByOne<'_> {
         }
         let mut rows = Vec::new();
         let prepared = &self.statements[statement as usize];
-        self.connection
-            .execute(prepared, &binds[..values.len()], &mut |row| {
-                rows.push(row_of(row))
-            })?;
+        self.connection.execute(prepared, &binds[..values.len()], &mut |row| rows.push(row_of(row)))?;
         Ok(rows)
     }
 
     fn think(&mut self) {
         if self.pause.is_some() {
-            self.word = assay_measure::prng::scramble(
-                self.word.wrapping_add(assay_measure::prng::GOLDEN_GAMMA),
-            );
+            self.word = assay_measure::prng::scramble(self.word.wrapping_add(assay_measure::prng::GOLDEN_GAMMA));
             std::thread::sleep(Duration::from_nanos(self.pause.length(self.word)));
         }
     }

@@ -13,11 +13,7 @@ use std::time::Duration;
 const SCALE: &str = ".002";
 
 fn settings(given: &[(&str, &str)]) -> Settings {
-    let usual = [
-        ("ORDERS_SCALE", SCALE),
-        ("SEED", "7"),
-        ("CONNECT_RATE", "1000"),
-    ];
+    let usual = [("ORDERS_SCALE", SCALE), ("SEED", "7"), ("CONNECT_RATE", "1000")];
     let said: Vec<(&str, &str)> = usual.iter().chain(given).copied().collect();
     settings_of("postgres", &ALL_PARAMS, &said)
 }
@@ -26,11 +22,7 @@ fn connection(place: &str) -> Connection {
     Connection::open(&own::options(&Place::new(place).unwrap()).unwrap()).unwrap()
 }
 
-const BENCH: Bench = Bench {
-    target: PostgresOrders::TARGET,
-    settings,
-    connect: |place| Box::new(connection(place)),
-};
+const BENCH: Bench = Bench { target: PostgresOrders::TARGET, settings, connect: |place| Box::new(connection(place)) };
 
 /// Rows and checksums of all tables, without what is told by the clock or dealt by a sequence.
 fn sums(place: &str) -> Vec<String> {
@@ -67,12 +59,8 @@ fn a_data_set_lives_is_run_on_and_each_fault_is_caught() {
     // After the faults: what is in doubt is allowed to be missing.
     a_logon_is_committed_on_its_own_where_that_is_asked_for(place);
     strangers_are_left_alone(place);
-    PostgresOrders::TARGET
-        .destroy(place, &settings(&[]))
-        .unwrap();
-    let left = connection(place)
-        .query("select 1 from pg_namespace where nspname = 'assay_orders'")
-        .unwrap();
+    PostgresOrders::TARGET.destroy(place, &settings(&[])).unwrap();
+    let left = connection(place).query("select 1 from pg_namespace where nspname = 'assay_orders'").unwrap();
     assert!(left.rows.is_empty());
 }
 
@@ -98,30 +86,17 @@ fn a_logon_is_committed_on_its_own_where_that_is_asked_for(place: &str) {
 }
 
 fn a_rate_is_kept(place: &str) {
-    let given = [
-        ("RATE", "200"),
-        ("ARRIVALS", "poisson"),
-        ("SESSIONS", "8"),
-        ("WORK_LOOP", "25"),
-    ];
+    let given = [("RATE", "200"), ("ARRIVALS", "poisson"), ("SESSIONS", "8"), ("WORK_LOOP", "25")];
     let (data, part) = BENCH.run(place, &given, &[]);
     assert_eq!(part.ledger.commits, 200);
-    let later =
-        |op: &assay_measure::snapshot::OpReading| op.response.sum_ns() >= op.service.sum_ns();
-    assert!(
-        data.drained.driver.ops.iter().all(later),
-        "a response begins when it is due"
-    );
+    let later = |op: &assay_measure::snapshot::OpReading| op.response.sum_ns() >= op.service.sum_ns();
+    assert!(data.drained.driver.ops.iter().all(later), "a response begins when it is due");
 }
 
 /// One session of four waits for a lock until the other three have performed more than their share.
 fn others_take_over_what_a_blocked_session_leaves(place: &str) {
-    let settings = settings(&[
-        ("RATE", "100"),
-        ("SESSIONS", "4"),
-        ("ORDERS_DISABLE", "NCR,UCD,BP,PO,BO"),
-        ("VERIFY", "FALSE"),
-    ]);
+    let settings =
+        settings(&[("RATE", "100"), ("SESSIONS", "4"), ("ORDERS_DISABLE", "NCR,UCD,BP,PO,BO"), ("VERIFY", "FALSE")]);
     let mut holder = connection(place);
     // A trigger of the test's own, which the data set may have during the claim alone.
     let waits = [
@@ -159,7 +134,8 @@ fn others_take_over_what_a_blocked_session_leaves(place: &str) {
     // The blocked transaction alone was late for long: what came meanwhile did not wait for it.
     let op = &data.drained.driver.ops[0];
     assert!(op.response.max_ns() >= op.service.max_ns());
-    let sql = "drop trigger wait_once on assay_orders.orders; drop function public.wait_once(); drop sequence public.turns";
+    let sql =
+        "drop trigger wait_once on assay_orders.orders; drop function public.wait_once(); drop sequence public.turns";
     connection(place).query(sql).unwrap();
 }
 
@@ -185,9 +161,7 @@ fn faults(place: &str) {
 
 fn strangers_are_left_alone(place: &str) {
     let mut connection = connection(place);
-    connection
-        .query("create table assay_orders.mine (a int)")
-        .unwrap();
+    connection.query("create table assay_orders.mine (a int)").unwrap();
     BENCH.leaves_alone(place, "mine");
     connection.query("drop table assay_orders.mine").unwrap();
     connection.query("create schema theirs").unwrap();
@@ -202,15 +176,8 @@ fn both_forms_leave_the_same_rows_for_the_same_seed() {
     let left = ["server", "client"].map(|form| {
         let place = server.database(&format!("orders_{form}"));
         // What takes the first rows takes them as they lie, which loading threads decide between them.
-        BENCH
-            .prepare(&place, &[("LOAD_PARALLEL_DEGREE", "1")])
-            .unwrap();
-        let given = [
-            ("ORDERS_MIX", "classic"),
-            ("ORDERS_FORM", form),
-            ("SESSIONS", "1"),
-            ("WORK_LOOP", "400"),
-        ];
+        BENCH.prepare(&place, &[("LOAD_PARALLEL_DEGREE", "1")]).unwrap();
+        let given = [("ORDERS_MIX", "classic"), ("ORDERS_FORM", form), ("SESSIONS", "1"), ("WORK_LOOP", "400")];
         let (_, part) = BENCH.run(&place, &given, &[]);
         (sums(&place), part.ledger)
     });
@@ -234,14 +201,9 @@ fn a_load_that_was_cut_short_is_finished_as_it_was_begun() {
         "delete from assay_orders.soe_load where tbl = 'order_items'".to_owned(),
     ];
     all(&mut connection, &torn, "tearing").unwrap();
-    let absent = PostgresOrders::TARGET
-        .inspect(place, &settings(&[]))
-        .unwrap();
+    let absent = PostgresOrders::TARGET.inspect(place, &settings(&[])).unwrap();
     assert!(matches!(absent, Presence::Absent { .. }), "{absent:?}");
-    let other = BENCH
-        .prepare(place, &[("ORDERS_SCALE", ".003")])
-        .unwrap_err()
-        .to_string();
+    let other = BENCH.prepare(place, &[("ORDERS_SCALE", ".003")]).unwrap_err().to_string();
     assert!(other.contains("ORDERS_SCALE asks for another"), "{other}");
     let summary = BENCH.prepare(place, &[]).unwrap();
     let resumed = summary.iter().find(|line| line.key == "resumed_rows");
@@ -249,16 +211,10 @@ fn a_load_that_was_cut_short_is_finished_as_it_was_begun() {
     let checked = BENCH.check(place, &[]).unwrap();
     assert_eq!(checked.len(), 18);
     // What is not what was generated is told by its table.
-    connection
-        .query("update assay_orders.customers set credit_limit = 1 where customer_id = 1")
-        .unwrap();
+    connection.query("update assay_orders.customers set credit_limit = 1 where customer_id = 1").unwrap();
     let wanted = (2000, 0);
-    let error = crate::orders::load::compare(&mut connection, &names, Table::Customers, wanted)
-        .unwrap_err();
-    assert!(
-        error.to_string().contains("table customers: 2000 rows"),
-        "{error}"
-    );
+    let error = crate::orders::load::compare(&mut connection, &names, Table::Customers, wanted).unwrap_err();
+    assert!(error.to_string().contains("table customers: 2000 rows"), "{error}");
 }
 
 #[test]
@@ -297,34 +253,18 @@ fn deadlocks_and_serialization_failures_are_attempted_again_and_counted_by_trans
 fn a_data_set_with_partitions_is_loaded_resumed_run_on_checked_and_removed() {
     let Some(server) = server() else { return };
     let place = &server.database("orders_hash");
-    let hash = [
-        ("ORDERS_PARTITIONS", "hash"),
-        ("ORDERS_PARTITION_COUNT", "4"),
-    ];
-    let composite = BENCH
-        .prepare(place, &[("ORDERS_PARTITIONS", "composite")])
-        .unwrap_err();
+    let hash = [("ORDERS_PARTITIONS", "hash"), ("ORDERS_PARTITION_COUNT", "4")];
+    let composite = BENCH.prepare(place, &[("ORDERS_PARTITIONS", "composite")]).unwrap_err();
     assert!(composite.to_string().contains("not built"), "{composite}");
-    let planned = PostgresOrders::TARGET
-        .plan_prepare(place, &settings(&hash), 1)
-        .unwrap();
-    let told = planned
-        .iter()
-        .find(|line| line.key == "partitions")
-        .unwrap();
-    assert_eq!(
-        told.value,
-        LineValue::Text("hash, 4 of each table that grows".to_owned())
-    );
+    let planned = PostgresOrders::TARGET.plan_prepare(place, &settings(&hash), 1).unwrap();
+    let told = planned.iter().find(|line| line.key == "partitions").unwrap();
+    assert_eq!(told.value, LineValue::Text("hash, 4 of each table that grows".to_owned()));
     BENCH.prepare(place, &hash).unwrap();
     let mut connection = connection(place);
     let cut = "select count(distinct inhparent), count(*) from pg_inherits i join pg_class c on c.oid = i.inhrelid \
                where c.relkind = 'r'";
     let number = |text: &str| Some(text.to_owned());
-    assert_eq!(
-        connection.query(cut).unwrap().rows,
-        [[number("6"), number("24")]]
-    );
+    assert_eq!(connection.query(cut).unwrap().rows, [[number("6"), number("24")]]);
     // As if it had been killed after some pieces and all keys.
     let names = named(&settings(&[])).unwrap();
     let mut marker = marker::find(&mut connection, &names).unwrap().unwrap();
@@ -336,14 +276,8 @@ fn a_data_set_with_partitions_is_loaded_resumed_run_on_checked_and_removed() {
         "delete from assay_orders.soe_load where tbl = 'order_items'".to_owned(),
     ];
     all(&mut connection, &torn, "tearing").unwrap();
-    let other = BENCH
-        .prepare(place, &[("ORDERS_PARTITIONS", "none")])
-        .unwrap_err()
-        .to_string();
-    assert!(
-        other.contains("ORDERS_PARTITIONS asks for another"),
-        "{other}"
-    );
+    let other = BENCH.prepare(place, &[("ORDERS_PARTITIONS", "none")]).unwrap_err().to_string();
+    assert!(other.contains("ORDERS_PARTITIONS asks for another"), "{other}");
     BENCH.prepare(place, &[]).unwrap();
     let references = "select count(*) from pg_constraint where contype = 'f' and conparentid = 0";
     assert_eq!(connection.query(references).unwrap().rows, [[number("7")]]);
@@ -371,9 +305,7 @@ fn a_data_set_with_partitions_is_loaded_resumed_run_on_checked_and_removed() {
         .unwrap();
     let checked = books::check(&mut connection, &names).unwrap();
     assert_eq!(verdicts(&checked, BROKEN)[..2], ["C1", "C5"]);
-    PostgresOrders::TARGET
-        .destroy(place, &settings(&[]))
-        .unwrap();
+    PostgresOrders::TARGET.destroy(place, &settings(&[])).unwrap();
     let left = "select 1 from pg_class where relname like 'orders%'";
     assert!(connection.query(left).unwrap().rows.is_empty());
 }

@@ -61,21 +61,13 @@ impl Batch {
 
     /// Makes the rows of these keys, at most [`ROWS`]; `first_row` is the number of the first among all rows of the
     /// data set, so that no two rows are alike. Returns the message with room for its header.
-    pub(super) fn rows(
-        &mut self,
-        first_row: u64,
-        keys: impl ExactSizeIterator<Item = u64>,
-    ) -> &mut [u8] {
+    pub(super) fn rows(&mut self, first_row: u64, keys: impl ExactSizeIterator<Item = u64>) -> &mut [u8] {
         debug_assert!(keys.len() <= ROWS, "a batch has room for {ROWS} rows");
         let end = FRAME_BYTES + keys.len() * ROW_BYTES;
         let rows = self.bytes[FRAME_BYTES..end].chunks_exact_mut(ROW_BYTES);
         for ((row, key), number) in rows.zip(keys).zip(first_row..) {
             row[KEY_AT..KEY_AT + KEY_BYTES].copy_from_slice(&key.to_be_bytes());
-            if let Fill::Random {
-                data_set,
-                compress_pct,
-            } = self.fill
-            {
+            if let Fill::Random { data_set, compress_pct } = self.fill {
                 let mut random = Random::of_row(data_set, number);
                 for column in row[KEY_AT + KEY_BYTES..].chunks_exact_mut(4 + COLUMN_BYTES) {
                     random.fill_column(&mut column[4..], compress_pct);
@@ -98,10 +90,7 @@ mod tests {
     #[test]
     fn a_batch_is_made_in_place_and_again() {
         let mut batch = Batch::new(Fill::Constant);
-        assert_eq!(
-            batch.rows(0, [7, 8, 9].into_iter()).len(),
-            FRAME_BYTES + 3 * ROW_BYTES
-        );
+        assert_eq!(batch.rows(0, [7, 8, 9].into_iter()).len(), FRAME_BYTES + 3 * ROW_BYTES);
         let bytes = batch.rows(3, [0x0102_0304_0506_0708].into_iter());
         assert_eq!(bytes.len(), FRAME_BYTES + ROW_BYTES);
         let row = &bytes[FRAME_BYTES..];
@@ -123,10 +112,7 @@ mod tests {
             }
             all
         };
-        let random = |compress_pct| Fill::Random {
-            data_set: 5,
-            compress_pct,
-        };
+        let random = |compress_pct| Fill::Random { data_set: 5, compress_pct };
         assert_eq!(payloads(Fill::Constant).len(), 1);
         assert_eq!(payloads(random(0)).len(), 3 * ROWS);
         assert_eq!(payloads(random(90)).len(), 3 * ROWS);

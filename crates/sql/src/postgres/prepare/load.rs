@@ -45,9 +45,7 @@ pub(super) fn run(
     progress: &dyn Progress,
 ) -> Result<Vec<Line>, EngineError> {
     let begun = Instant::now();
-    keeper
-        .query(SESSION)
-        .map_err(told("preparing the session"))?;
+    keeper.query(SESSION).map_err(told("preparing the session"))?;
     let mut guard = match plan.start {
         Start::Fresh => Guard::none(),
         _ => plan.guard(options)?,
@@ -68,11 +66,7 @@ pub(super) fn run(
     let mut lines = summary(plan, load_s, wal_begin.zip(wal_position(keeper)));
     lines.extend(checkpoint);
     lines.extend(findings.lines(&plan.marker, plan.work_unit));
-    lines.push(decimal(
-        "total_s",
-        "Time in all, s",
-        begun.elapsed().as_secs_f64(),
-    ));
+    lines.push(decimal("total_s", "Time in all, s", begun.elapsed().as_secs_f64()));
     Ok(lines)
 }
 
@@ -86,22 +80,12 @@ fn work(
 ) -> Result<(f64, Findings), EngineError> {
     let begun = Instant::now();
     let job = Job::new(plan, options, stop, "load", plan.total_bytes());
-    job.run(&plan.load, keeper, progress, &|job, connection, n| {
-        job.load(connection, n).map(|()| Findings::default())
-    })?;
+    job.run(&plan.load, keeper, progress, &|job, connection, n| job.load(connection, n).map(|()| Findings::default()))?;
     let load_s = begun.elapsed().as_secs_f64();
     let all: Vec<u32> = plan.verify.iter().chain(&plan.load).copied().collect();
     let pages = all.len() as u64 * (plan.marker.scale + plan.marker.scan_blocks);
-    let job = Job::new(
-        plan,
-        options,
-        stop,
-        "verify",
-        pages * plan.marker.block_bytes,
-    );
-    let findings = job.run(&all, keeper, progress, &|job, connection, n| {
-        job.settle(connection, n)
-    })?;
+    let job = Job::new(plan, options, stop, "verify", pages * plan.marker.block_bytes);
+    let findings = job.run(&all, keeper, progress, &|job, connection, n| job.settle(connection, n))?;
     Ok((load_s, findings))
 }
 
@@ -111,11 +95,7 @@ impl LoadPlan {
         self.guard_tables(options, &[])
     }
 
-    fn guard_tables(
-        &self,
-        options: &ConnectOptions,
-        tables: &[String],
-    ) -> Result<Guard, EngineError> {
+    fn guard_tables(&self, options: &ConnectOptions, tables: &[String]) -> Result<Guard, EngineError> {
         match &self.owner {
             Some(owner) => Guard::stand(options, &self.names, owner, tables, true),
             None => Ok(Guard::none()),
@@ -124,9 +104,7 @@ impl LoadPlan {
 
     /// Makes a session act as the role the data set belongs to.
     fn act(&self, connection: &mut Connection) -> Result<(), EngineError> {
-        self.owner
-            .as_ref()
-            .map_or(Ok(()), |owner| owner.act(connection))
+        self.owner.as_ref().map_or(Ok(()), |owner| owner.act(connection))
     }
 }
 
@@ -174,15 +152,9 @@ pub(in crate::postgres) fn drop_schemas(
     schemas: &[u32],
 ) -> Result<(), EngineError> {
     for some in schemas.chunks(DROPPED_TOGETHER) {
-        let tables: Vec<String> = some
-            .iter()
-            .flat_map(|n| [names.rows_table(*n), names.scan_table(*n)])
-            .collect();
-        let script = format!(
-            "begin; drop table if exists {}; {}; commit",
-            tables.join(", "),
-            marker::forget(names, some)
-        );
+        let tables: Vec<String> = some.iter().flat_map(|n| [names.rows_table(*n), names.scan_table(*n)]).collect();
+        let script =
+            format!("begin; drop table if exists {}; {}; commit", tables.join(", "), marker::forget(names, some));
         in_transaction(connection, &script, "removing tables")?;
     }
     Ok(())
@@ -212,10 +184,7 @@ fn leave_site(plan: &LoadPlan, keeper: &mut Connection, error: EngineError) -> E
             true => format!("; drop schema {}", plan.names.schema_sql()),
             false => String::new(),
         };
-        let script = format!(
-            "begin; {}{schema}; commit",
-            marker::drop_tables(&plan.names)
-        );
+        let script = format!("begin; {}{schema}; commit", marker::drop_tables(&plan.names));
         removed = in_transaction(keeper, &script, "removing the marker");
     }
     match removed {
@@ -227,27 +196,20 @@ fn leave_site(plan: &LoadPlan, keeper: &mut Connection, error: EngineError) -> E
 }
 
 /// Writes what the load left in memory, so that the first run does not.
-fn checkpoint(
-    plan: &LoadPlan,
-    keeper: &mut Connection,
-    progress: &dyn Progress,
-) -> Result<Vec<Line>, EngineError> {
+fn checkpoint(plan: &LoadPlan, keeper: &mut Connection, progress: &dyn Progress) -> Result<Vec<Line>, EngineError> {
     if plan.load.is_empty() && plan.verify.is_empty() {
         return Ok(Vec::new());
     }
     progress.update("checkpoint", 0, 0);
     let begun = Instant::now();
     match keeper.query(AS_OURSELVES).and_then(|_| keeper.query("checkpoint")) {
-        Ok(_) => Ok(vec![decimal(
-            "checkpoint_s",
-            "Checkpoint time, s",
-            begun.elapsed().as_secs_f64(),
-        )]),
+        Ok(_) => Ok(vec![decimal("checkpoint_s", "Checkpoint time, s", begun.elapsed().as_secs_f64())]),
         Err(error) if error.code() == Some("42501") => Ok(vec![text(
             "checkpoint_s",
             "Checkpoint time, s",
             "n/a (needs a superuser, or pg_checkpoint from PostgreSQL 15 on: the first run may write what the load \
-             left dirty)".to_owned(),
+             left dirty)"
+                .to_owned(),
         )]),
         Err(error) => Err(told("writing a checkpoint")(error)),
     }
@@ -255,59 +217,28 @@ fn checkpoint(
 
 /// Bytes of log ever written; a server that does not tell is asked no further.
 fn wal_position(connection: &mut Connection) -> Option<u64> {
-    let rows = connection
-        .query("select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint")
-        .ok()?;
-    rows.rows
-        .into_iter()
-        .flatten()
-        .flatten()
-        .next()?
-        .parse()
-        .ok()
+    let rows = connection.query("select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint").ok()?;
+    rows.rows.into_iter().flatten().flatten().next()?.parse().ok()
 }
 
 fn summary(plan: &LoadPlan, load_s: f64, wal: Option<(u64, u64)>) -> Vec<Line> {
     let marker = &plan.marker;
     if plan.load.is_empty() {
-        let action = format!(
-            "nothing loaded: {} there already",
-            many(plan.schemas.into(), "SLOB schema")
-        );
+        let action = format!("nothing loaded: {} there already", many(plan.schemas.into(), "SLOB schema"));
         return vec![text("action", "Action", action)];
     }
     let rows = plan.rows();
     let data = (rows + plan.scan_rows()) * marker.block_bytes;
     let seconds = load_s.max(1e-9);
     let mut lines = vec![
-        count(
-            "loaded_schemas",
-            "SLOB schemas loaded",
-            plan.load.len() as u64,
-        ),
+        count("loaded_schemas", "SLOB schemas loaded", plan.load.len() as u64),
         count("loaded_rows", "Rows loaded", rows),
-        count(
-            "loaded_scan_rows",
-            "Scan table rows loaded",
-            plan.scan_rows(),
-        ),
+        count("loaded_scan_rows", "Scan table rows loaded", plan.scan_rows()),
         bytes("load_bytes", "Table data written", data),
         decimal("load_s", "Load time with the index, s", load_s),
-        decimal(
-            "load_rows_per_s",
-            "Load rate in rows",
-            (rows + plan.scan_rows()) as f64 / seconds,
-        ),
-        decimal(
-            "load_mb_per_s",
-            "Load rate, MB/s (10^6)",
-            data as f64 / 1e6 / seconds,
-        ),
-        count(
-            "load_connections",
-            "Connections that loaded",
-            plan.degree as u64,
-        ),
+        decimal("load_rows_per_s", "Load rate in rows", (rows + plan.scan_rows()) as f64 / seconds),
+        decimal("load_mb_per_s", "Load rate, MB/s (10^6)", data as f64 / 1e6 / seconds),
+        count("load_connections", "Connections that loaded", plan.degree as u64),
     ];
     if let Some((begin, end)) = wal {
         let label = "Log written by the server meanwhile";
@@ -332,8 +263,7 @@ struct Job<'a> {
 }
 
 /// What a connection does for one SLOB schema.
-type Work<'w, 'a> =
-    &'w (dyn Fn(&Job<'a>, &mut Connection, u32) -> Result<Findings, EngineError> + Sync);
+type Work<'w, 'a> = &'w (dyn Fn(&Job<'a>, &mut Connection, u32) -> Result<Findings, EngineError> + Sync);
 
 impl<'a> Job<'a> {
     fn new(
@@ -386,33 +316,19 @@ impl<'a> Job<'a> {
 
     /// Asks the server to end what the threads wait for.
     fn cancel(&self, keeper: &mut Connection) {
-        for pid in self
-            .pids
-            .iter()
-            .map(|pid| pid.load(Ordering::Acquire))
-            .filter(|pid| *pid != 0)
-        {
+        for pid in self.pids.iter().map(|pid| pid.load(Ordering::Acquire)).filter(|pid| *pid != 0) {
             // If it fails the thread ends a little later by itself.
             let _ = keeper.query(&format!("{AS_OURSELVES}; select pg_cancel_backend({pid})"));
         }
     }
 
-    fn thread(
-        &self,
-        thread: usize,
-        schemas: &[u32],
-        work: Work<'_, 'a>,
-    ) -> Result<Findings, EngineError> {
+    fn thread(&self, thread: usize, schemas: &[u32], work: Work<'_, 'a>) -> Result<Findings, EngineError> {
         let mut findings = Findings::default();
         let mut connection = connect(self.options).map_err(told("connecting"))?;
-        connection
-            .query(SESSION)
-            .map_err(told("preparing the session"))?;
+        connection.query(SESSION).map_err(told("preparing the session"))?;
         self.plan.act(&mut connection)?;
         let encoding = crate::postgres::layout::literal(&self.plan.server.encoding);
-        connection
-            .query(&format!("set client_encoding = {encoding}"))
-            .map_err(told("preparing the session"))?;
+        connection.query(&format!("set client_encoding = {encoding}")).map_err(told("preparing the session"))?;
         self.pids[thread].store(connection.backend_pid(), Ordering::Release);
         while let Some(n) = schemas.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             if self.ended.load(Ordering::Acquire) {
@@ -444,9 +360,7 @@ impl<'a> Job<'a> {
     fn load(&self, connection: &mut Connection, n: u32) -> Result<(), EngineError> {
         let loaded = self.load_uncommitted(connection, n).and_then(|()| {
             let committed = connection.query("commit");
-            committed
-                .map(drop)
-                .map_err(|error| self.failure(n, "committing", error))
+            committed.map(drop).map_err(|error| self.failure(n, "committing", error))
         });
         if loaded.is_err() {
             // The connection may be gone; then so is the transaction.
@@ -472,28 +386,19 @@ impl<'a> Job<'a> {
         self.copy(
             connection,
             n,
-            Table {
-                name: names.rows_table(n),
-                rows: marker.scale,
-                first_row: u64::from(n) << 40,
-            },
+            Table { name: names.rows_table(n), rows: marker.scale, first_row: u64::from(n) << 40 },
             &key,
         )?;
         if marker.scan_blocks > 0 {
             let first_row = u64::from(n) << 40 | 1 << 39;
-            let table = Table {
-                name: names.scan_table(n),
-                rows: marker.scan_blocks,
-                first_row,
-            };
+            let table = Table { name: names.scan_table(n), rows: marker.scan_blocks, first_row };
             self.copy(connection, n, table, &|slot| slot + 1)?;
         }
         let index = names.create_index(n, marker.unique, &storage);
         let indexed = connection.query(&index).map(drop);
         indexed.map_err(|error| self.failure(n, "indexing", error))?;
         let pages = crate::postgres::layout::index_pages(marker.scale, marker.block_bytes);
-        self.done_bytes
-            .fetch_add(pages * marker.block_bytes, Ordering::Relaxed);
+        self.done_bytes.fetch_add(pages * marker.block_bytes, Ordering::Relaxed);
         Ok(())
     }
 
@@ -509,15 +414,9 @@ impl<'a> Job<'a> {
         let fail = |error| self.failure(n, "loading", error);
         let mut batch = Batch::new(match marker.obfuscate {
             false => Fill::Constant,
-            true => Fill::Random {
-                data_set: marker.data_set,
-                compress_pct: marker.compress_pct,
-            },
+            true => Fill::Random { data_set: marker.data_set, compress_pct: marker.compress_pct },
         });
-        let sql = format!(
-            "copy {} from stdin with (format binary, freeze)",
-            table.name
-        );
+        let sql = format!("copy {} from stdin with (format binary, freeze)", table.name);
         let together = self.plan.server.rows_a_copy();
         let (mut slot, mut taken) = (0, 0);
         while slot < table.rows {
@@ -535,15 +434,10 @@ impl<'a> Job<'a> {
                 let sent = copy.send_framed(batch.rows(table.first_row + slot, keys));
                 if let Err(error) = sent {
                     // A server that refuses the rows says why before it hangs up.
-                    return Err(fail(
-                        copy.abort("assay lost the connection")
-                            .err()
-                            .unwrap_or(error),
-                    ));
+                    return Err(fail(copy.abort("assay lost the connection").err().unwrap_or(error)));
                 }
                 slot += rows;
-                self.done_bytes
-                    .fetch_add(rows * marker.block_bytes, Ordering::Relaxed);
+                self.done_bytes.fetch_add(rows * marker.block_bytes, Ordering::Relaxed);
             }
             copy.send(&TAIL).map_err(fail)?;
             taken += copy.finish().map_err(fail)?;
@@ -570,25 +464,17 @@ impl<'a> Job<'a> {
             let vacuumed = connection.query(&format!("vacuum (freeze, analyze) {table}"));
             vacuumed.map_err(|error| self.failure(n, "vacuuming", error))?;
         }
-        let subject = check::Subject {
-            names,
-            marker,
-            n,
-            work_unit: plan.work_unit,
-            level: Level::Loaded,
-        };
-        let findings = check::verify(connection, &subject).map_err(|error| {
-            match self.ended.load(Ordering::Acquire) {
+        let subject = check::Subject { names, marker, n, work_unit: plan.work_unit, level: Level::Loaded };
+        let findings =
+            check::verify(connection, &subject).map_err(|error| match self.ended.load(Ordering::Acquire) {
                 true => EngineError::Interrupted,
                 false => error,
-            }
-        })?;
+            })?;
         let noted = connection.query(&marker::note_loaded(names, n));
         noted.map_err(|error| self.failure(n, "marking as loaded", error))?;
         guard.end();
         let pages = marker.scale + marker.scan_blocks;
-        self.done_bytes
-            .fetch_add(pages * marker.block_bytes, Ordering::Relaxed);
+        self.done_bytes.fetch_add(pages * marker.block_bytes, Ordering::Relaxed);
         Ok(findings)
     }
 }

@@ -42,11 +42,7 @@ pub(super) fn find(place: &Place, settings: &Settings) -> Result<Option<DataSet>
 ///
 /// # Errors
 /// Everything that would keep [`prepare`] from doing it, as far as it can be known before.
-pub(super) fn plan(
-    place: &Place,
-    settings: &Settings,
-    schemas: u32,
-) -> Result<Vec<Line>, EngineError> {
+pub(super) fn plan(place: &Place, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
     if let Place::Temporary { version, .. } = place {
         return plan::imagined(version.as_deref(), settings, schemas);
     }

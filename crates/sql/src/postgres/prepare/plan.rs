@@ -66,11 +66,7 @@ impl LoadPlan {
     /// # Errors
     /// `Usage` for settings that contradict themselves, the server or the data set; `Unusable` for a schema that is not
     /// ours, missing rights, a standby, too few connections or too little space.
-    pub(super) fn new(
-        connection: &mut Connection,
-        settings: &Settings,
-        schemas: u32,
-    ) -> Result<Self, EngineError> {
+    pub(super) fn new(connection: &mut Connection, settings: &Settings, schemas: u32) -> Result<Self, EngineError> {
         let names = Names::new(settings)?;
         refuse_counts(schemas)?;
         let server = Server::ask(connection)?;
@@ -86,24 +82,15 @@ impl LoadPlan {
             Start::Add(_) => tables_of(connection, &names)?,
             _ => BTreeSet::new(),
         };
-        let complete = |n: &u32| {
-            present.contains(&layout::rows_name(*n)) && present.contains(&layout::index_name(*n))
-        };
+        let complete = |n: &u32| present.contains(&layout::rows_name(*n)) && present.contains(&layout::index_name(*n));
         let (verify, load) = missing.into_iter().partition(complete);
         let drop = match &start {
-            Start::Add(marked) => marked
-                .loading
-                .iter()
-                .copied()
-                .filter(|n| *n > schemas)
-                .collect(),
+            Start::Add(marked) => marked.loading.iter().copied().filter(|n| *n > schemas).collect(),
             Start::Over(marked) => marked.loading.iter().copied().collect(),
             Start::Fresh | Start::Nothing(_) => Vec::new(),
         };
         let start = match start {
-            Start::Add(marked) if marked.loading.is_empty() && schemas == marked.usable() => {
-                Start::Nothing(marked)
-            }
+            Start::Add(marked) if marked.loading.is_empty() && schemas == marked.usable() => Start::Nothing(marked),
             other => other,
         };
         let mut plan = Self {
@@ -133,10 +120,7 @@ impl LoadPlan {
     }
 
     fn refuse_too_few_connections(&self) -> Result<(), EngineError> {
-        let free = self
-            .server
-            .sessions_max
-            .saturating_sub(self.server.sessions);
+        let free = self.server.sessions_max.saturating_sub(self.server.sessions);
         if free >= self.degree as u64 {
             return Ok(());
         }
@@ -149,10 +133,7 @@ impl LoadPlan {
 
     /// How tables are stored.
     pub(super) fn storage(&self) -> Storage {
-        Storage {
-            tablespace: self.marker.own.tablespace.clone(),
-            autovacuum: self.marker.own.autovacuum,
-        }
+        Storage { tablespace: self.marker.own.tablespace.clone(), autovacuum: self.marker.own.autovacuum }
     }
 
     /// The PostgreSQL schema has to be created.
@@ -199,40 +180,21 @@ impl LoadPlan {
     pub(super) fn lines(&self) -> Vec<Line> {
         let server = &self.server;
         let mut lines = vec![
-            text(
-                "server_version",
-                "Server",
-                format!("PostgreSQL {}", server.version),
-            ),
+            text("server_version", "Server", format!("PostgreSQL {}", server.version)),
             text(
                 "database",
                 "Database",
-                format!(
-                    "{} (encoding {}, as {})",
-                    server.database, server.encoding, server.role
-                ),
+                format!("{} (encoding {}, as {})", server.database, server.encoding, server.role),
             ),
-            text(
-                "pg_schema",
-                "PostgreSQL schema",
-                self.names.schema().to_owned(),
-            ),
+            text("pg_schema", "PostgreSQL schema", self.names.schema().to_owned()),
             text("tablespace", "Tablespace", self.tablespace().to_owned()),
             text("action", "Action", self.action()),
         ];
         lines.extend(data_lines(&self.marker, self.schemas, "block"));
         lines.extend([
-            bytes(
-                "data_bytes",
-                "Table data",
-                self.rows() * self.marker.block_bytes,
-            ),
+            bytes("data_bytes", "Table data", self.rows() * self.marker.block_bytes),
             bytes("index_bytes", "Index", self.index_bytes()),
-            bytes(
-                "scan_bytes",
-                "Scan tables",
-                self.scan_rows() * self.marker.block_bytes,
-            ),
+            bytes("scan_bytes", "Scan tables", self.scan_rows() * self.marker.block_bytes),
             bytes("total_bytes", "To be written", self.total_bytes()),
             match &self.room {
                 Ok(room) => bytes("free_bytes", "Free now", room.free_bytes),
@@ -249,18 +211,13 @@ impl LoadPlan {
     fn wal_lines(&self) -> [Line; 2] {
         let server = &self.server;
         let why = match server.wal_level.as_str() {
-            "minimal" => {
-                "minimal: what a transaction creates is synchronised instead of logged".to_owned()
-            }
+            "minimal" => "minimal: what a transaction creates is synchronised instead of logged".to_owned(),
             level => format!(
                 "{level}; about {} of log stay before a checkpoint (max_wal_size)",
                 assay_run::dataset::lines::mebibytes(server.max_wal_bytes)
             ),
         };
-        [
-            bytes("wal_bytes", "Write-ahead log", self.wal_bytes()),
-            text("wal_level", "Log level", why),
-        ]
+        [bytes("wal_bytes", "Write-ahead log", self.wal_bytes()), text("wal_level", "Log level", why)]
     }
 
     fn server_lines(&self) -> Vec<Line> {
@@ -273,22 +230,10 @@ impl LoadPlan {
             "no: this needs a superuser, so the first run may write what the load left dirty"
         };
         vec![
-            count(
-                "load_connections",
-                "Connections that load",
-                self.degree as u64,
-            ),
-            count(
-                "max_connections",
-                "Sessions allowed by the server",
-                server.sessions_max,
-            ),
+            count("load_connections", "Connections that load", self.degree as u64),
+            count("max_connections", "Sessions allowed by the server", server.sessions_max),
             count("sessions_now", "Sessions in use now", server.sessions),
-            bytes(
-                "shared_buffers_bytes",
-                "Shared buffers",
-                server.shared_buffers_bytes,
-            ),
+            bytes("shared_buffers_bytes", "Shared buffers", server.shared_buffers_bytes),
             text(
                 "full_page_writes",
                 "Full page images",
@@ -299,20 +244,11 @@ impl LoadPlan {
                 }
                 .to_owned(),
             ),
-            text(
-                "checkpoint",
-                "Checkpoint after the load",
-                checkpoint.to_owned(),
-            ),
+            text("checkpoint", "Checkpoint after the load", checkpoint.to_owned()),
             text(
                 "autovacuum",
                 "Autovacuum of the tables",
-                if self.marker.own.autovacuum {
-                    "on"
-                } else {
-                    "off"
-                }
-                .to_owned(),
+                if self.marker.own.autovacuum { "on" } else { "off" }.to_owned(),
             ),
         ]
     }
@@ -333,9 +269,9 @@ impl LoadPlan {
             Start::Fresh => {
                 format!("create a data set of {all} in the empty schema {name}")
             }
-            Start::Over(_) => format!(
-                "start over: an earlier prepare did not finish; remove its tables and create {all}"
-            ),
+            Start::Over(_) => {
+                format!("start over: an earlier prepare did not finish; remove its tables and create {all}")
+            }
             Start::Nothing(_) => format!("nothing: {all} there already"),
             Start::Add(marked) => {
                 let mut parts = Vec::new();
@@ -358,11 +294,7 @@ impl LoadPlan {
 }
 
 /// What would be loaded into a server that does not run yet.
-pub(super) fn imagined(
-    version: Option<&str>,
-    settings: &Settings,
-    schemas: u32,
-) -> Result<Vec<Line>, EngineError> {
+pub(super) fn imagined(version: Option<&str>, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
     let names = Names::new(settings)?;
     refuse_counts(schemas)?;
     let block_bytes = settings.int("BLOCK_SZ");
@@ -370,15 +302,9 @@ pub(super) fn imagined(
     let rows = u64::from(schemas) * (marker.scale + marker.scan_blocks);
     let index = u64::from(schemas) * layout::index_pages(marker.scale, block_bytes);
     let total = (rows + index) * block_bytes;
-    let newest = version.map_or("newest installed version".to_owned(), |v| {
-        format!("version {v}")
-    });
+    let newest = version.map_or("newest installed version".to_owned(), |v| format!("version {v}"));
     let mut lines = vec![
-        text(
-            "server_version",
-            "Server",
-            format!("a temporary PostgreSQL server, {newest}, started for this command"),
-        ),
+        text("server_version", "Server", format!("a temporary PostgreSQL server, {newest}, started for this command")),
         text("pg_schema", "PostgreSQL schema", names.schema().to_owned()),
     ];
     lines.extend(data_lines(&marker, schemas, "block"));
@@ -391,10 +317,7 @@ fn estimate(total_bytes: u64) -> Line {
     let seconds = total_bytes as f64 / BYTES_PER_S as f64;
     Line {
         key: "estimated_s",
-        label: format!(
-            "Estimated time, s, at an assumed {} MB/s",
-            BYTES_PER_S / 1_000_000
-        ),
+        label: format!("Estimated time, s, at an assumed {} MB/s", BYTES_PER_S / 1_000_000),
         value: LineValue::Decimal((seconds * 10.0).round() / 10.0),
     }
 }
@@ -406,14 +329,8 @@ fn begin(
     server: &Server,
     settings: &Settings,
 ) -> Result<(Start, Marker, Option<Owner>), EngineError> {
-    let fresh = |made_schema| {
-        new_marker(
-            settings,
-            server.block_bytes,
-            assay_run::dataset::rows::drawn_id()?,
-            made_schema,
-        )
-    };
+    let fresh =
+        |made_schema| new_marker(settings, server.block_bytes, assay_run::dataset::rows::drawn_id()?, made_schema);
     match marker::find(connection, names)? {
         Found::Nothing => {
             if !server.may_create {
@@ -480,26 +397,11 @@ fn refuse_owner(names: &Names, server: &Server, owner: &Owner) -> Result<(), Eng
     )))
 }
 
-fn refuse_unwritable(
-    connection: &mut Connection,
-    names: &Names,
-    server: &Server,
-) -> Result<(), EngineError> {
+fn refuse_unwritable(connection: &mut Connection, names: &Names, server: &Server) -> Result<(), EngineError> {
     let asked = connection
-        .query(&format!(
-            "select has_schema_privilege({}, 'create')",
-            layout::literal(names.schema())
-        ))
+        .query(&format!("select has_schema_privilege({}, 'create')", layout::literal(names.schema())))
         .map_err(told("reading the privileges on the schema"))?;
-    if asked
-        .rows
-        .first()
-        .and_then(|row| row.first())
-        .cloned()
-        .flatten()
-        .as_deref()
-        == Some("t")
-    {
+    if asked.rows.first().and_then(|row| row.first()).cloned().flatten().as_deref() == Some("t") {
         return Ok(());
     }
     Err(EngineError::Unusable(format!(
@@ -521,12 +423,7 @@ fn tables_of(connection: &mut Connection, names: &Names) -> Result<BTreeSet<Stri
 }
 
 /// The settings of a new data set.
-fn new_marker(
-    settings: &Settings,
-    block_bytes: u64,
-    data_set: u64,
-    made_schema: bool,
-) -> Result<Marker, EngineError> {
+fn new_marker(settings: &Settings, block_bytes: u64, data_set: u64, made_schema: bool) -> Result<Marker, EngineError> {
     let own = Own {
         tablespace: settings.text("TABLESPACE").to_owned(),
         autovacuum: settings.bool("AUTOVACUUM"),
@@ -545,21 +442,9 @@ fn new_marker(
 }
 
 /// Room where the tables go. The error inside says why it is not known.
-fn room(
-    connection: &mut Connection,
-    server: &Server,
-    asked: &str,
-) -> Result<Result<Room, String>, EngineError> {
-    let name = if asked.is_empty() {
-        &server.tablespace
-    } else {
-        asked
-    };
+fn room(connection: &mut Connection, server: &Server, asked: &str) -> Result<Result<Room, String>, EngineError> {
+    let name = if asked.is_empty() { &server.tablespace } else { asked };
     let tablespace = server::tablespace(connection, name)?;
-    let found = reads::directory(
-        connection,
-        server.data_directory.as_deref(),
-        tablespace.directory.as_deref(),
-    );
+    let found = reads::directory(connection, server.data_directory.as_deref(), tablespace.directory.as_deref());
     Ok(found.and_then(|path| Room::of(&path).map_err(|error| error.to_string())))
 }

@@ -88,35 +88,24 @@ fn directory(tree: &Mount, path: &str) -> Option<PathBuf> {
 pub(super) fn spot(mountinfo: &str, membership: &str, name: &str) -> Result<Spot, String> {
     let member = |controller| text::cgroup_path(membership, controller);
     if let (Some(tree), Some(path)) = (hierarchy(mountinfo, "cgroup"), member("memory")) {
-        let home = directory(&tree, path).ok_or_else(|| {
-            format!("the server's memory cgroup {path} is not among the mounted cgroups")
-        })?;
+        let home = directory(&tree, path)
+            .ok_or_else(|| format!("the server's memory cgroup {path} is not among the mounted cgroups"))?;
         let group = home.join(name);
-        return Ok(Spot {
-            version: Version::V1,
-            home,
-            group,
-        });
+        return Ok(Spot { version: Version::V1, home, group });
     }
     let (Some(tree), Some(path)) = (hierarchy(mountinfo, "cgroup2"), member("")) else {
         return Err("no memory cgroup hierarchy is mounted on this host".to_owned());
     };
-    let home = directory(&tree, path)
-        .ok_or_else(|| format!("the server's cgroup {path} is not among the mounted cgroups"))?;
+    let home =
+        directory(&tree, path).ok_or_else(|| format!("the server's cgroup {path} is not among the mounted cgroups"))?;
     // The group of the server holds processes; only the root may hold both processes and controlled children.
     let parents = home.ancestors().skip(usize::from(home != tree.mount_point));
-    let parent = parents
-        .take_while(|dir| dir.starts_with(&tree.mount_point))
-        .find(|dir| {
-            let handed = fs::read_to_string(dir.join("cgroup.subtree_control")).unwrap_or_default();
-            handed.split_ascii_whitespace().any(|word| word == "memory")
-        });
+    let parent = parents.take_while(|dir| dir.starts_with(&tree.mount_point)).find(|dir| {
+        let handed = fs::read_to_string(dir.join("cgroup.subtree_control")).unwrap_or_default();
+        handed.split_ascii_whitespace().any(|word| word == "memory")
+    });
     match parent {
-        Some(parent) => Ok(Spot {
-            version: Version::V2,
-            group: parent.join(name),
-            home,
-        }),
+        Some(parent) => Ok(Spot { version: Version::V2, group: parent.join(name), home }),
         None => Err(format!(
             "no cgroup above {} delegates memory control: echo +memory > {}/cgroup.subtree_control",
             home.display(),
@@ -130,16 +119,9 @@ impl Spot {
     ///
     /// # Errors
     /// What could not be done; everything is undone then.
-    pub(super) fn confine(
-        self,
-        bytes: u64,
-        processes: &dyn Fn() -> Vec<i32>,
-    ) -> Result<Confined, String> {
+    pub(super) fn confine(self, bytes: u64, processes: &dyn Fn() -> Vec<i32>) -> Result<Confined, String> {
         let failed = |what: &str, path: &Path, error: std::io::Error| {
-            format!(
-                "{what} {}: {error} (a memory cgroup needs root)",
-                path.display()
-            )
+            format!("{what} {}: {error} (a memory cgroup needs root)", path.display())
         };
         fs::create_dir(&self.group).map_err(|error| failed("making", &self.group, error))?;
         let guard = guard(&self.group, &self.home);
@@ -158,10 +140,7 @@ impl Spot {
         let procs = confined.spot.group.join("cgroup.procs");
         for _ in 0..ROUNDS {
             let inside = members(&procs);
-            let outside: Vec<i32> = processes()
-                .into_iter()
-                .filter(|pid| !inside.contains(pid))
-                .collect();
+            let outside: Vec<i32> = processes().into_iter().filter(|pid| !inside.contains(pid)).collect();
             if outside.is_empty() {
                 return Ok(confined);
             }
@@ -230,11 +209,7 @@ impl Confined {
             Version::V1 => "memory.usage_in_bytes",
             Version::V2 => "memory.current",
         };
-        fs::read_to_string(self.spot.group.join(file))
-            .ok()?
-            .trim()
-            .parse()
-            .ok()
+        fs::read_to_string(self.spot.group.join(file)).ok()?.trim().parse().ok()
     }
 
     /// How to undo it by hand.
@@ -252,14 +227,9 @@ impl Confined {
         loop {
             match self.guard.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(()),
-                Ok(None) if begun.elapsed() < PATIENCE => {
-                    std::thread::sleep(Duration::from_millis(5))
-                }
+                Ok(None) if begun.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
                 _ => {
-                    return Err(format!(
-                        "the memory cgroup could not be removed; by hand: {}",
-                        self.undo()
-                    ));
+                    return Err(format!("the memory cgroup could not be removed; by hand: {}", self.undo()));
                 }
             }
         }
@@ -294,14 +264,8 @@ mod tests {
         let membership = "5:cpu:/x\n4:memory:/system.slice/pg\n0::/y\n";
         let spot = spot(V1, membership, "assay-1").expect("there is a place");
         assert_eq!(spot.version, Version::V1);
-        assert_eq!(
-            spot.group,
-            Path::new("/sys/fs/cgroup/memory/system.slice/pg/assay-1")
-        );
-        assert_eq!(
-            spot.home,
-            Path::new("/sys/fs/cgroup/memory/system.slice/pg")
-        );
+        assert_eq!(spot.group, Path::new("/sys/fs/cgroup/memory/system.slice/pg/assay-1"));
+        assert_eq!(spot.home, Path::new("/sys/fs/cgroup/memory/system.slice/pg"));
     }
 
     #[test]
@@ -319,11 +283,7 @@ mod tests {
         let service = dir.join("system.slice/pg.service");
         fs::create_dir_all(&service).unwrap();
         fs::write(dir.join("cgroup.subtree_control"), "cpu memory\n").unwrap();
-        fs::write(
-            dir.join("system.slice/cgroup.subtree_control"),
-            "memory pids\n",
-        )
-        .unwrap();
+        fs::write(dir.join("system.slice/cgroup.subtree_control"), "memory pids\n").unwrap();
         fs::write(service.join("cgroup.subtree_control"), "").unwrap();
         format!("41 31 0:38 / {} rw - cgroup2 cgroup2 rw\n", dir.display())
     }
@@ -335,11 +295,7 @@ mod tests {
         let found = spot(&mounts, "0::/system.slice/pg.service\n", "assay-1").expect("a place");
         assert_eq!(found.version, Version::V2);
         assert_eq!(found.group, dir.path().join("system.slice/assay-1"));
-        fs::write(
-            dir.path().join("system.slice/cgroup.subtree_control"),
-            "pids\n",
-        )
-        .unwrap();
+        fs::write(dir.path().join("system.slice/cgroup.subtree_control"), "pids\n").unwrap();
         let found = spot(&mounts, "0::/system.slice/pg.service\n", "assay-1").expect("a place");
         assert_eq!(found.group, dir.path().join("assay-1"));
         fs::write(dir.path().join("cgroup.subtree_control"), "").unwrap();

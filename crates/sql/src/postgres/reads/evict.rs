@@ -49,10 +49,7 @@ pub(super) fn modes(settings: &Settings) -> Result<Vec<Mode>, EngineError> {
 }
 
 fn parse(text: &str) -> Result<Vec<Mode>, EngineError> {
-    let words = text
-        .split(',')
-        .map(str::trim)
-        .filter(|word| !word.is_empty());
+    let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
     words.map(mode).collect()
 }
 
@@ -139,10 +136,7 @@ pub(super) fn evict(modes: &[Mode], mut ground: Ground<'_>) -> Result<Evicted, E
     if has(Mode::Buffers) {
         done.note("evict_buffers", buffers(&mut ground)?);
     }
-    if modes
-        .iter()
-        .any(|mode| !matches!(mode, Mode::Direct | Mode::Buffers))
-    {
+    if modes.iter().any(|mode| !matches!(mode, Mode::Direct | Mode::Buffers)) {
         // A cgroup pays only for pages that are read while the server is inside, so it begins with none, too.
         let segments = page_cache(&mut ground, &mut done)?;
         for mode in modes {
@@ -151,15 +145,9 @@ pub(super) fn evict(modes: &[Mode], mut ground: Ground<'_>) -> Result<Evicted, E
                 Mode::Continuous { every_ms } => {
                     done.note(
                         "evict_continuous",
-                        format!(
-                            "assay drops the pages of {} files every {every_ms} ms",
-                            segments.count()
-                        ),
+                        format!("assay drops the pages of {} files every {every_ms} ms", segments.count()),
                     );
-                    done.dropper = Some(Dropper::start(
-                        Arc::clone(&segments),
-                        Duration::from_millis(*every_ms),
-                    ));
+                    done.dropper = Some(Dropper::start(Arc::clone(&segments), Duration::from_millis(*every_ms)));
                 }
                 Mode::Direct | Mode::Buffers | Mode::PageCache => {}
             }
@@ -180,27 +168,16 @@ fn refused(mode: &str, why: impl std::fmt::Display) -> EngineError {
 
 /// First value of the first row.
 fn value(connection: &mut Connection, sql: &str) -> Result<String, String> {
-    let rows = connection
-        .query(sql)
-        .map_err(|error| error.to_string())?
-        .rows;
-    let first = rows
-        .into_iter()
-        .next()
-        .and_then(|row| row.into_iter().next());
+    let rows = connection.query(sql).map_err(|error| error.to_string())?.rows;
+    let first = rows.into_iter().next().and_then(|row| row.into_iter().next());
     first.flatten().ok_or_else(|| "no answer".to_owned())
 }
 
 fn direct(ground: &mut Ground<'_>) -> Result<String, EngineError> {
-    let found = value(
-        ground.connection,
-        "select coalesce(current_setting('debug_io_direct', true), 'absent')",
-    )
-    .map_err(|why| refused("direct", why))?;
+    let found = value(ground.connection, "select coalesce(current_setting('debug_io_direct', true), 'absent')")
+        .map_err(|why| refused("direct", why))?;
     if found.split(',').any(|word| word.trim() == "data") {
-        return Ok(format!(
-            "the server reads and writes data files with O_DIRECT (debug_io_direct = {found})"
-        ));
+        return Ok(format!("the server reads and writes data files with O_DIRECT (debug_io_direct = {found})"));
     }
     let way = if found == "absent" {
         "this server has no debug_io_direct (PostgreSQL 16 and newer have it); use pagecache, continuous or cgroup"
@@ -216,9 +193,7 @@ fn buffers(ground: &mut Ground<'_>) -> Result<String, EngineError> {
     let fail = |why: String| refused("buffers", why);
     if ground.throw_away {
         // What is missing then is told below.
-        let _ = ground
-            .connection
-            .query("create extension if not exists pg_buffercache schema public");
+        let _ = ground.connection.query("create extension if not exists pg_buffercache schema public");
     }
     // By its full name: the session searches PostgreSQL's own schema alone.
     let home = value(
@@ -229,20 +204,14 @@ fn buffers(ground: &mut Ground<'_>) -> Result<String, EngineError> {
     .map_err(fail)?;
     let exists = |connection: &mut Connection, name: &str| {
         let name = literal(&format!("{home}.{name}"));
-        value(
-            connection,
-            &format!("select to_regproc({name}) is not null"),
-        )
-        .map(|found| found == "t")
+        value(connection, &format!("select to_regproc({name}) is not null")).map(|found| found == "t")
     };
     let schema = literal(ground.schema);
     let ours = format!(
         "from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = {schema} and c.relkind in ('r', 'i')"
     );
     let sql = if exists(ground.connection, "pg_buffercache_evict_relation").map_err(fail)? {
-        format!(
-            "select coalesce(sum(({home}.pg_buffercache_evict_relation(c.oid)).buffers_evicted), 0) {ours}"
-        )
+        format!("select coalesce(sum(({home}.pg_buffercache_evict_relation(c.oid)).buffers_evicted), 0) {ours}")
     } else if exists(ground.connection, "pg_buffercache_evict").map_err(fail)? {
         format!(
             "select count(*) filter (where {home}.pg_buffercache_evict(bufferid)) from {home}.pg_buffercache where reldatabase = \
@@ -256,39 +225,28 @@ fn buffers(ground: &mut Ground<'_>) -> Result<String, EngineError> {
                 .to_owned(),
         ));
     };
-    let evicted = value(ground.connection, &sql)
-        .map_err(|why| fail(format!("{why} (it needs a superuser)")))?;
-    Ok(format!(
-        "{evicted} buffers of the data set evicted from the server's cache"
-    ))
+    let evicted = value(ground.connection, &sql).map_err(|why| fail(format!("{why} (it needs a superuser)")))?;
+    Ok(format!("{evicted} buffers of the data set evicted from the server's cache"))
 }
 
 /// Drops the pages of all our files from the kernel's cache.
 fn page_cache(ground: &mut Ground<'_>, done: &mut Evicted) -> Result<Arc<Segments>, EngineError> {
     let fail = |why: String| refused("pagecache", why);
-    let directory = ground.directory.clone().map_err(|why| {
-        fail(format!(
-            "it needs the server on this host and read access to its files: {why}"
-        ))
-    })?;
+    let directory = ground
+        .directory
+        .clone()
+        .map_err(|why| fail(format!("it needs the server on this host and read access to its files: {why}")))?;
     // Dirty buffers would come back as dirty pages, which cannot be dropped. Not every role may ask for this.
     let checkpoint = match ground.connection.query("checkpoint") {
         Ok(_) => "after a checkpoint",
         Err(_) => "without a checkpoint (it needs a superuser or pg_checkpoint)",
     };
-    let segments = directory.open(ground.relations).map_err(|error| {
-        fail(format!(
-            "{error}; run assay as the server's user or as root"
-        ))
-    })?;
+    let segments = directory
+        .open(ground.relations)
+        .map_err(|error| fail(format!("{error}; run assay as the server's user or as root")))?;
     let before = segments.cached_pct();
-    segments
-        .sync()
-        .and_then(|()| segments.forget())
-        .map_err(|error| fail(error.to_string()))?;
-    let share = |pct: Option<f64>| {
-        pct.map_or_else(|| "n/a".to_owned(), |pct| format!("{} %", fixed(pct, 1)))
-    };
+    segments.sync().and_then(|()| segments.forget()).map_err(|error| fail(error.to_string()))?;
+    let share = |pct: Option<f64>| pct.map_or_else(|| "n/a".to_owned(), |pct| format!("{} %", fixed(pct, 1)));
     done.note(
         "evict_pagecache",
         format!(
@@ -311,9 +269,7 @@ fn confine(limit: u64, ground: &mut Ground<'_>, done: &mut Evicted) -> Result<()
          (select setting::int8 * 8192 * 11 / 10 + 16777216 from pg_settings where name = 'shared_buffers'))",
     )
     .map_err(fail)?;
-    let shared: u64 = shared
-        .parse()
-        .map_err(|_| fail(format!("shared memory of {shared} bytes")))?;
+    let shared: u64 = shared.parse().map_err(|_| fail(format!("shared memory of {shared} bytes")))?;
     let least = shared + (ground.sessions as u64 + OTHER_PROCESSES) * PROCESS_BYTES;
     if limit < least {
         return Err(EngineError::Usage(format!(
@@ -372,10 +328,7 @@ impl Dropper {
                 std::thread::park_timeout(every);
             }
         });
-        Self {
-            shared,
-            thread: Some(thread),
-        }
+        Self { shared, thread: Some(thread) }
     }
 
     /// Rounds so far.
@@ -402,18 +355,10 @@ mod tests {
     fn ways_are_read_as_a_list() {
         assert_eq!(
             parse(" pagecache, cgroup:512M,continuous:20 ,direct").expect("all are there"),
-            [
-                Mode::PageCache,
-                Mode::Cgroup { bytes: 512 << 20 },
-                Mode::Continuous { every_ms: 20 },
-                Mode::Direct
-            ]
+            [Mode::PageCache, Mode::Cgroup { bytes: 512 << 20 }, Mode::Continuous { every_ms: 20 }, Mode::Direct]
         );
         assert_eq!(parse("").expect("nothing requested"), []);
-        assert_eq!(
-            parse("continuous").expect("a default"),
-            [Mode::Continuous { every_ms: 100 }]
-        );
+        assert_eq!(parse("continuous").expect("a default"), [Mode::Continuous { every_ms: 100 }]);
     }
 
     #[test]
@@ -427,10 +372,7 @@ mod tests {
             ("direct:yes", "unknown method"),
         ] {
             let error = parse(text).expect_err(text).to_string();
-            assert!(
-                error.contains(why) && error.contains("pagecache"),
-                "{error}"
-            );
+            assert!(error.contains(why) && error.contains("pagecache"), "{error}");
         }
     }
 }

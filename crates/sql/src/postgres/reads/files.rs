@@ -43,10 +43,7 @@ impl Asked {
         );
         let column = |connection: &mut Connection, sql: &str| -> Result<Vec<String>, PgError> {
             let rows = connection.query(sql)?.rows;
-            Ok(rows
-                .into_iter()
-                .filter_map(|row| row.into_iter().next()?)
-                .collect())
+            Ok(rows.into_iter().filter_map(|row| row.into_iter().next()?).collect())
         };
         let setting = "select setting from pg_settings where name = 'data_directory'";
         let directory = column(connection, setting)?.pop();
@@ -60,25 +57,16 @@ impl Asked {
             ),
         )?;
         let relations = connection
-            .query(&format!(
-                "select pg_relation_filepath(c.oid), pg_relation_size(c.oid) {ours} order by 1"
-            ))?
+            .query(&format!("select pg_relation_filepath(c.oid), pg_relation_size(c.oid) {ours} order by 1"))?
             .rows;
         Ok(Self {
             data_directory: directory.map(PathBuf::from),
-            tablespaces: tablespaces
-                .into_iter()
-                .filter(|location| !location.is_empty())
-                .map(PathBuf::from)
-                .collect(),
+            tablespaces: tablespaces.into_iter().filter(|location| !location.is_empty()).map(PathBuf::from).collect(),
             relations: relations
                 .into_iter()
                 .filter_map(|mut row| {
                     let bytes = row.pop()??.parse().ok()?;
-                    Some(Relation {
-                        path: row.pop()??,
-                        bytes,
-                    })
+                    Some(Relation { path: row.pop()??, bytes })
                 })
                 .collect(),
         })
@@ -99,20 +87,14 @@ pub(super) struct DataDirectory {
 }
 
 /// Finds the data directory of the server whose postmaster is process `postmaster`.
-pub(super) fn data_directory(
-    proc: &Path,
-    postmaster: i32,
-    told: Option<&Path>,
-) -> Option<DataDirectory> {
+pub(super) fn data_directory(proc: &Path, postmaster: i32, told: Option<&Path>) -> Option<DataDirectory> {
     let own = proc.join(postmaster.to_string());
     // The postmaster and its children work in the data directory; following the link needs the server's user or root.
     let cwd = fs::read_link(own.join("cwd")).ok();
     let option = || {
         let arguments = fs::read(own.join("cmdline")).ok()?;
-        let arguments: Vec<&str> = arguments
-            .split(|byte| *byte == 0)
-            .filter_map(|a| std::str::from_utf8(a).ok())
-            .collect();
+        let arguments: Vec<&str> =
+            arguments.split(|byte| *byte == 0).filter_map(|a| std::str::from_utf8(a).ok()).collect();
         let at = arguments.iter().position(|argument| *argument == "-D")?;
         arguments.get(at + 1).map(PathBuf::from)
     };
@@ -125,19 +107,9 @@ pub(super) fn data_directory(
     let through = own.join("cwd");
     if file(&through).is_some() && file(&through) != file(&path) {
         // The same name is another file here: the server has a mount namespace of its own.
-        return Some(DataDirectory {
-            path,
-            source,
-            root: own.join("root"),
-            reach: through,
-        });
+        return Some(DataDirectory { path, source, root: own.join("root"), reach: through });
     }
-    Some(DataDirectory {
-        root: PathBuf::from("/"),
-        reach: path.clone(),
-        path,
-        source,
-    })
+    Some(DataDirectory { root: PathBuf::from("/"), reach: path.clone(), path, source })
 }
 
 impl DataDirectory {
@@ -152,8 +124,7 @@ impl DataDirectory {
     /// A path relative to the data directory, links to tablespaces resolved as the server sees them.
     fn inside(&self, relative: &str) -> PathBuf {
         let mut parts = relative.splitn(3, '/');
-        if let (Some("pg_tblspc"), Some(number), Some(rest)) =
-            (parts.next(), parts.next(), parts.next())
+        if let (Some("pg_tblspc"), Some(number), Some(rest)) = (parts.next(), parts.next(), parts.next())
             && let Ok(target) = fs::read_link(self.reach.join("pg_tblspc").join(number))
         {
             return self.outside(&target).join(rest);
@@ -193,10 +164,7 @@ impl DataDirectory {
                         break;
                     }
                     Err(error) => {
-                        return Err(std::io::Error::new(
-                            error.kind(),
-                            format!("{}: {error}", path.display()),
-                        ));
+                        return Err(std::io::Error::new(error.kind(), format!("{}: {error}", path.display())));
                     }
                 }
             }
@@ -242,11 +210,7 @@ impl Segments {
         for (_, file) in &self.files {
             held += assay_block::cached_pages(file).ok()??;
         }
-        let pages: u64 = self
-            .files
-            .iter()
-            .map(|(bytes, _)| bytes.div_ceil(4096))
-            .sum();
+        let pages: u64 = self.files.iter().map(|(bytes, _)| bytes.div_ceil(4096)).sum();
         (pages > 0).then(|| 100.0 * held as f64 / pages as f64)
     }
 }
@@ -274,10 +238,7 @@ mod tests {
         fs::write(base.join("77.1"), vec![2; 1 << 20]).unwrap();
         fs::write(base.join("77_fsm"), [3]).unwrap();
         let data = data_in(dir.path());
-        let relation = Relation {
-            path: "base/5/77".to_owned(),
-            bytes: 5 << 20,
-        };
+        let relation = Relation { path: "base/5/77".to_owned(), bytes: 5 << 20 };
         let segments = data.open(&[relation]).expect("both are there");
         assert_eq!((segments.count(), segments.bytes()), (2, 5 << 20));
         let before = segments.cached_pct().expect("our own files");
@@ -300,10 +261,7 @@ mod tests {
         rustix::fs::mknodat(rustix::fs::CWD, dir.path().join("1"), pipe, mode, 0).unwrap();
         std::os::unix::fs::symlink("/dev/zero", dir.path().join("2")).unwrap();
         for path in ["1", "2", "../../../../../../dev/zero"] {
-            let relation = Relation {
-                path: path.to_owned(),
-                bytes: 1,
-            };
+            let relation = Relation { path: path.to_owned(), bytes: 1 };
             // Opening the pipe itself would wait for a writer for ever.
             let error = data.open(&[relation]).expect_err(path);
             assert!(error.to_string().contains("not a regular file"), "{error}");
@@ -314,10 +272,7 @@ mod tests {
     fn a_missing_file_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let data = data_in(dir.path());
-        let relation = Relation {
-            path: "base/5/77".to_owned(),
-            bytes: 1,
-        };
+        let relation = Relation { path: "base/5/77".to_owned(), bytes: 1 };
         let error = data.open(&[relation]).expect_err("nothing is there");
         assert!(error.to_string().contains("base/5/77"), "{error}");
     }
@@ -334,10 +289,7 @@ mod tests {
             root: dir.path().join("root"),
             reach,
         };
-        assert_eq!(
-            data.inside("pg_tblspc/16400/PG_15/5/77"),
-            dir.path().join("root/mnt/fast/PG_15/5/77")
-        );
+        assert_eq!(data.inside("pg_tblspc/16400/PG_15/5/77"), dir.path().join("root/mnt/fast/PG_15/5/77"));
     }
 
     #[test]

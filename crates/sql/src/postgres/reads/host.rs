@@ -94,9 +94,7 @@ fn judge(proc: &Path, claims: &Claims, pid: i32) -> Result<Here, String> {
     let title = fs::read(proc.join(format!("{pid}/cmdline"))).unwrap_or_default();
     let title = String::from_utf8_lossy(&title).into_owned();
     if !title.starts_with("postgres: ") {
-        return Err(format!(
-            "the server's process {server} of assay's session is not on this host"
-        ));
+        return Err(format!("the server's process {server} of assay's session is not on this host"));
     }
     let Some(postmaster) = procs::parent_of(proc, pid).filter(|parent| *parent > 1) else {
         return Err(format!("process {pid} has no visible parent"));
@@ -105,21 +103,14 @@ fn judge(proc: &Path, claims: &Claims, pid: i32) -> Result<Here, String> {
     if claims.listener == Some(postmaster) {
         proofs.push("it listens on the socket of this connection (SO_PEERCRED)".to_owned());
     }
-    if let Some(port) = claims
-        .port
-        .filter(|port| title.contains(&format!("({port})")))
-    {
-        proofs.push(format!(
-            "the title of the session's process names the port {port} of this connection"
-        ));
+    if let Some(port) = claims.port.filter(|port| title.contains(&format!("({port})"))) {
+        proofs.push(format!("the title of the session's process names the port {port} of this connection"));
     }
     let started = |pid: i32, said: Option<f64>| {
         let seen = start_s(proc, pid)?;
         Some((seen - said?).abs() <= SAME_INSTANT_S)
     };
-    if started(postmaster, claims.server_start_s) == Some(true)
-        && started(pid, claims.backend_start_s) == Some(true)
-    {
+    if started(postmaster, claims.server_start_s) == Some(true) && started(pid, claims.backend_start_s) == Some(true) {
         proofs.push("both start times match what the server reports".to_owned());
     }
     if proofs.is_empty() {
@@ -130,10 +121,7 @@ fn judge(proc: &Path, claims: &Claims, pid: i32) -> Result<Here, String> {
     }
     Ok(Here {
         postmaster,
-        evidence: format!(
-            "assay's session is process {pid}, a child of {postmaster}; {}",
-            proofs.join("; ")
-        ),
+        evidence: format!("assay's session is process {pid}, a child of {postmaster}; {}", proofs.join("; ")),
     })
 }
 
@@ -147,28 +135,16 @@ mod tests {
         for (pid, parent, inner) in [(100, 1, 1), (200, 100, 7)] {
             let own = dir.path().join(pid.to_string());
             fs::create_dir_all(&own).unwrap();
-            fs::write(
-                own.join("stat"),
-                format!("{pid} (x) S {parent} 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 50"),
-            )
-            .unwrap();
+            fs::write(own.join("stat"), format!("{pid} (x) S {parent} 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 50")).unwrap();
             fs::write(own.join("status"), format!("NSpid:\t{pid}\t{inner}\n")).unwrap();
-            fs::write(
-                own.join("cmdline"),
-                if pid == 200 { title } else { "postgres" },
-            )
-            .unwrap();
+            fs::write(own.join("cmdline"), if pid == 200 { title } else { "postgres" }).unwrap();
         }
         fs::create_dir(dir.path().join("self")).unwrap();
         dir
     }
 
     fn claims() -> Claims {
-        Claims {
-            backend: 7,
-            listener: Some(100),
-            ..Claims::default()
-        }
+        Claims { backend: 7, listener: Some(100), ..Claims::default() }
     }
 
     #[test]
@@ -185,11 +161,7 @@ mod tests {
     fn a_title_with_our_port_is_proof_and_another_port_is_none() {
         let dir = tree("postgres: me db 127.0.0.1(50123) idle");
         let at = |port| {
-            let claims = Claims {
-                listener: None,
-                port: Some(port),
-                ..claims()
-            };
+            let claims = Claims { listener: None, port: Some(port), ..claims() };
             matches!(find(dir.path(), &claims), Whereabouts::Here(_))
         };
         assert!(at(50123));
@@ -201,12 +173,8 @@ mod tests {
         let dir = tree("postgres: me db [local] idle");
         let now = start_s(dir.path(), 100).expect("a start");
         let at = |server, backend| {
-            let claims = Claims {
-                listener: None,
-                server_start_s: Some(server),
-                backend_start_s: Some(backend),
-                ..claims()
-            };
+            let claims =
+                Claims { listener: None, server_start_s: Some(server), backend_start_s: Some(backend), ..claims() };
             matches!(find(dir.path(), &claims), Whereabouts::Here(_))
         };
         assert!(at(now + 1.0, now - 1.0));

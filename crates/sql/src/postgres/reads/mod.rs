@@ -32,9 +32,7 @@ const PROC: &str = "/proc";
 ///
 /// # Errors
 /// `EVICT` is not one of its words.
-pub(super) fn server_settings(
-    settings: &Settings,
-) -> Result<Vec<(&'static str, String)>, EngineError> {
+pub(super) fn server_settings(settings: &Settings) -> Result<Vec<(&'static str, String)>, EngineError> {
     let modes = evict::modes(settings)?;
     Ok(match modes.contains(&Mode::Direct) {
         true => vec![("debug_io_direct", "data".to_owned())],
@@ -55,8 +53,8 @@ pub(super) fn directory(
         Whereabouts::Here(here) => here,
         Whereabouts::Unknown(why) => return Err(why),
     };
-    let data = files::data_directory(proc, here.postmaster, told)
-        .ok_or("this role cannot see the server's data directory")?;
+    let data =
+        files::data_directory(proc, here.postmaster, told).ok_or("this role cannot see the server's data directory")?;
     Ok(match other {
         Some(path) => data.outside(path),
         None => data.reach().to_path_buf(),
@@ -87,9 +85,7 @@ impl TrueReads {
         settings: &Settings,
     ) -> Result<Self, EngineError> {
         let modes = evict::modes(settings)?;
-        let unusable = |error: PgError| {
-            EngineError::Unusable(format!("asking the server for its files: {error}"))
-        };
+        let unusable = |error: PgError| EngineError::Unusable(format!("asking the server for its files: {error}"));
         let proc = Path::new(PROC);
         let whereabouts = host::find(proc, &Claims::ask(connection).map_err(unusable)?);
         let asked = Asked::ask(connection, schema).map_err(unusable)?;
@@ -99,21 +95,13 @@ impl TrueReads {
                 let is_background = move |title: &str| titles::serves_no_client(title, &cluster);
                 let reader = ProcReader::new(proc, here.postmaster, Box::new(is_background));
                 let told = asked.data_directory.as_deref();
-                (
-                    Ok(reader),
-                    files::data_directory(proc, here.postmaster, told),
-                )
+                (Ok(reader), files::data_directory(proc, here.postmaster, told))
             }
             Whereabouts::Unknown(reason) => (Err(reason.clone()), None),
         };
         let direct = setting(connection, "debug_io_direct").map_err(unusable)?;
         let mut facts = facts(&whereabouts, directory.as_ref(), &modes);
-        let pids = || {
-            processes
-                .as_ref()
-                .map(ProcReader::processes)
-                .unwrap_or_default()
-        };
+        let pids = || processes.as_ref().map(ProcReader::processes).unwrap_or_default();
         let missing = match &whereabouts {
             Whereabouts::Here(_) => {
                 "its data directory is unknown: this needs pg_read_all_settings, or the server's user"
@@ -140,9 +128,7 @@ impl TrueReads {
         }));
         facts.extend(here::device_facts(reach.ok_or(missing)));
         Ok(Self {
-            watched: directory
-                .map(|directory| watched(&directory, &asked))
-                .unwrap_or_default(),
+            watched: directory.map(|directory| watched(&directory, &asked)).unwrap_or_default(),
             processes,
             facts,
             held: Mutex::new(held),
@@ -169,25 +155,14 @@ impl TrueReads {
         let sum = reader.sample(ours);
         sum.put(into, None, None);
         // No view and no file tells how long a server's own processes were awake.
-        into.put(
-            stats::BACKGROUND_TIME,
-            Reading::Na("unknowable".to_owned()),
-            SOURCE,
-        );
-        into.gauges
-            .insert("server_processes_count".to_owned(), sum.processes as u64);
+        into.put(stats::BACKGROUND_TIME, Reading::Na("unknowable".to_owned()), SOURCE);
+        into.gauges.insert("server_processes_count".to_owned(), sum.processes as u64);
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(dropper) = &held.dropper {
-            into.gauges
-                .insert("evict_rounds_count".to_owned(), dropper.rounds());
+            into.gauges.insert("evict_rounds_count".to_owned(), dropper.rounds());
         }
-        if let Some(charged) = held
-            .confined
-            .as_ref()
-            .and_then(cgroup::Confined::charged_bytes)
-        {
-            into.gauges
-                .insert("evict_cgroup_charged_bytes".to_owned(), charged);
+        if let Some(charged) = held.confined.as_ref().and_then(cgroup::Confined::charged_bytes) {
+            into.gauges.insert("evict_cgroup_charged_bytes".to_owned(), charged);
         }
     }
 
@@ -214,21 +189,12 @@ impl TrueReads {
 
 /// A setting of the server; empty where the version has none of that name.
 fn setting(connection: &mut Connection, name: &str) -> Result<String, PgError> {
-    let rows = connection
-        .query(&format!("select current_setting('{name}', true)"))?
-        .rows;
-    let first = rows
-        .into_iter()
-        .next()
-        .and_then(|row| row.into_iter().next());
+    let rows = connection.query(&format!("select current_setting('{name}', true)"))?.rows;
+    let first = rows.into_iter().next().and_then(|row| row.into_iter().next());
     Ok(first.flatten().unwrap_or_default())
 }
 
-fn facts(
-    whereabouts: &Whereabouts,
-    directory: Option<&DataDirectory>,
-    modes: &[Mode],
-) -> Vec<Fact> {
+fn facts(whereabouts: &Whereabouts, directory: Option<&DataDirectory>, modes: &[Mode]) -> Vec<Fact> {
     let mut facts = vec![
         here::server_host(match whereabouts {
             Whereabouts::Here(here) => Ok(&here.evidence),

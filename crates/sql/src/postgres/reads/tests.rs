@@ -36,43 +36,23 @@ fn evicting(modes: &str) -> Settings {
     testing::settings(&[("EVICT", modes)])
 }
 
-fn opened(
-    server: &Server,
-    connection: &mut Connection,
-    modes: &str,
-) -> Result<TrueReads, EngineError> {
+fn opened(server: &Server, connection: &mut Connection, modes: &str) -> Result<TrueReads, EngineError> {
     let place = Place::new(&server.location()).expect("its own location");
     TrueReads::open(&place, connection, 2, "assay", &evicting(modes))
 }
 
 /// Reads the whole table through its index and returns the bytes the engine asked the operating system for.
 fn read_all(connection: &mut Connection) -> u64 {
-    for sql in [
-        "set enable_seqscan = off",
-        "set enable_bitmapscan = off",
-        "set max_parallel_workers_per_gather = 0",
-    ] {
+    for sql in ["set enable_seqscan = off", "set enable_bitmapscan = off", "set max_parallel_workers_per_gather = 0"] {
         connection.query(sql).expect("a setting");
     }
     let plan = connection
         .query("explain (analyze, buffers, timing off) select count(c2) from assay.cf1_1 where custid between 1 and 100000000")
         .expect("a plan");
-    let lines: Vec<String> = plan
-        .rows
-        .into_iter()
-        .filter_map(|mut row| row.remove(0))
-        .collect();
-    let scan = lines
-        .iter()
-        .position(|line| line.contains("Index Scan"))
-        .expect("an index scan");
-    let buffers = lines[scan..]
-        .iter()
-        .find(|line| line.contains("Buffers:"))
-        .expect("its buffers");
-    let read = buffers
-        .split(' ')
-        .find_map(|word| word.strip_prefix("read="));
+    let lines: Vec<String> = plan.rows.into_iter().filter_map(|mut row| row.remove(0)).collect();
+    let scan = lines.iter().position(|line| line.contains("Index Scan")).expect("an index scan");
+    let buffers = lines[scan..].iter().find(|line| line.contains("Buffers:")).expect("its buffers");
+    let read = buffers.split(' ').find_map(|word| word.strip_prefix("read="));
     read.expect("misses").parse::<u64>().expect("a number") * BLOCK
 }
 
@@ -89,19 +69,13 @@ fn counter(reads: &TrueReads, stat: stats::Stat, ours: &[i32]) -> u64 {
 fn pass(reads: &TrueReads, connection: &mut Connection) -> (u64, u64) {
     let before = counter(reads, stats::SERVER_DEVICE_READ_BYTES, &[]);
     let engine = read_all(connection);
-    (
-        engine,
-        counter(reads, stats::SERVER_DEVICE_READ_BYTES, &[]) - before,
-    )
+    (engine, counter(reads, stats::SERVER_DEVICE_READ_BYTES, &[]) - before)
 }
 
 fn fact(reads: &TrueReads, name: &str) -> String {
     let facts = reads.facts();
     let found = facts.iter().find(|fact| fact.name == name);
-    found
-        .unwrap_or_else(|| panic!("no {name} in {facts:?}"))
-        .value
-        .clone()
+    found.unwrap_or_else(|| panic!("no {name} in {facts:?}")).value.clone()
 }
 
 #[test]
@@ -114,19 +88,10 @@ fn a_warm_page_cache_serves_what_the_engine_calls_reads() {
         let reads = opened(&server, &mut connection, "").expect("nothing requested");
         let calls = counter(&reads, stats::SERVER_READ_CALL_BYTES, &[]);
         let (engine, device) = pass(&reads, &mut connection);
-        assert!(
-            engine > ROWS * BLOCK / 2,
-            "{version}: only {engine} bytes missed the buffers"
-        );
-        assert!(
-            device < engine / 10,
-            "{version}: {device} of {engine} from devices"
-        );
+        assert!(engine > ROWS * BLOCK / 2, "{version}: only {engine} bytes missed the buffers");
+        assert!(device < engine / 10, "{version}: {device} of {engine} from devices");
         let calls = counter(&reads, stats::SERVER_READ_CALL_BYTES, &[]) - calls;
-        assert!(
-            calls >= engine && calls < engine + OTHER_BYTES,
-            "{version}: {calls} for {engine}"
-        );
+        assert!(calls >= engine && calls < engine + OTHER_BYTES, "{version}: {calls} for {engine}");
         connection.close();
     }
 }
@@ -148,20 +113,11 @@ fn a_server_behind_a_socket_is_found_and_its_data_directory_with_it() {
     let data = server.directory().join("data");
     for told in [Some(data.as_path()), None] {
         let found = files::data_directory(Path::new(PROC), here.postmaster, told).expect("found");
-        assert_eq!(
-            (found.path.as_path(), found.reach()),
-            (data.as_path(), data.as_path())
-        );
+        assert_eq!((found.path.as_path(), found.reach()), (data.as_path(), data.as_path()));
     }
     // A session that the server does not have is nowhere.
-    let elsewhere = Claims {
-        backend: i32::MAX,
-        ..claims
-    };
-    assert!(matches!(
-        host::find(Path::new(PROC), &elsewhere),
-        Whereabouts::Unknown(_)
-    ));
+    let elsewhere = Claims { backend: i32::MAX, ..claims };
+    assert!(matches!(host::find(Path::new(PROC), &elsewhere), Whereabouts::Unknown(_)));
     connection.close();
 }
 
@@ -172,30 +128,18 @@ fn sums_keep_what_sessions_did_that_have_ended() {
     let reads = opened(&server, &mut connection, "").expect("nothing requested");
     let mut session = server.connect();
     let pid = session.backend_pid();
-    let (calls, cpu) = (
-        counter(&reads, stats::SERVER_READ_CALL_BYTES, &[]),
-        counter(&reads, stats::DB_CPU, &[pid]),
-    );
+    let (calls, cpu) = (counter(&reads, stats::SERVER_READ_CALL_BYTES, &[]), counter(&reads, stats::DB_CPU, &[pid]));
     let engine = read_all(&mut session);
     reads.last_look(pid);
     session.close();
     let begun = Instant::now();
     while Path::new(PROC).join(pid.to_string()).exists() {
-        assert!(
-            begun.elapsed() < Duration::from_secs(30),
-            "the session does not end"
-        );
+        assert!(begun.elapsed() < Duration::from_secs(30), "the session does not end");
         std::thread::sleep(Duration::from_millis(5));
     }
     let after = counter(&reads, stats::SERVER_READ_CALL_BYTES, &[pid]) - calls;
-    assert!(
-        after >= engine && after < engine + OTHER_BYTES,
-        "{after} for {engine}"
-    );
-    assert!(
-        counter(&reads, stats::DB_CPU, &[]) > cpu,
-        "its CPU went with it"
-    );
+    assert!(after >= engine && after < engine + OTHER_BYTES, "{after} for {engine}");
+    assert!(counter(&reads, stats::DB_CPU, &[]) > cpu, "its CPU went with it");
     assert!(counter(&reads, stats::BACKGROUND_CPU, &[]) > 0);
     connection.close();
 }
@@ -209,20 +153,10 @@ fn dropping_the_page_cache_makes_the_next_pass_physical() {
         let mut connection = server.connect();
         let reads = opened(&server, &mut connection, "pagecache").expect("our own server");
         let said = fact(&reads, "evict_pagecache");
-        assert!(
-            said.contains("after a checkpoint") && said.contains("before"),
-            "{said}"
-        );
+        assert!(said.contains("after a checkpoint") && said.contains("before"), "{said}");
         let (engine, device) = pass(&reads, &mut connection);
-        assert!(
-            device > engine / 100 * 98,
-            "{version}: {device} of {engine}; {said}"
-        );
-        assert!(
-            reads
-                .watched_paths()
-                .contains(&server.directory().join("data"))
-        );
+        assert!(device > engine / 100 * 98, "{version}: {device} of {engine}; {said}");
+        assert!(reads.watched_paths().contains(&server.directory().join("data")));
         connection.close();
     }
 }
@@ -242,32 +176,22 @@ fn dropping_it_again_and_again_keeps_the_passes_physical() {
     reads.sample(&[], &mut set);
     read_all(&mut connection);
     let (engine, device) = pass(&reads, &mut connection);
-    assert!(
-        device < engine / 10,
-        "{device} of {engine} after it was stopped"
-    );
+    assert!(device < engine / 10, "{device} of {engine} after it was stopped");
     connection.close();
 }
 
 #[test]
 fn direct_io_is_the_servers_own_and_refused_where_it_is_off() {
-    assert_eq!(
-        server_settings(&evicting("direct")).expect("a way"),
-        [("debug_io_direct", "data".to_owned())]
-    );
+    assert_eq!(server_settings(&evicting("direct")).expect("a way"), [("debug_io_direct", "data".to_owned())]);
     if let Some(server) = testing::server(15) {
         let mut connection = server.connect();
-        let error = opened(server, &mut connection, "direct")
-            .expect_err("15 has none")
-            .to_string();
+        let error = opened(server, &mut connection, "direct").expect_err("15 has none").to_string();
         assert!(error.contains("PostgreSQL 16"), "{error}");
         connection.close();
     }
     if let Some(server) = testing::server(18) {
         let mut connection = server.connect();
-        let error = opened(server, &mut connection, "direct")
-            .expect_err("it is off")
-            .to_string();
+        let error = opened(server, &mut connection, "direct").expect_err("it is off").to_string();
         assert!(error.contains("debug_io_direct = data"), "{error}");
         connection.close();
     }
@@ -298,11 +222,7 @@ fn the_servers_buffers_are_emptied_where_it_has_a_way() {
         }
     };
     let said = fact(&reads, "evict_buffers");
-    let evicted: u64 = said
-        .split(' ')
-        .next()
-        .and_then(|n| n.parse().ok())
-        .expect("a count");
+    let evicted: u64 = said.split(' ').next().and_then(|n| n.parse().ok()).expect("a count");
     assert!(evicted > 1000, "{said}");
     connection.close();
 }
@@ -312,10 +232,7 @@ fn a_cgroup_holds_the_server_and_lets_it_go() {
     let Some(server) = loaded(15, "") else { return };
     let mut connection = server.connect();
     let small = opened(&server, &mut connection, "cgroup:1M").expect_err("it would starve");
-    assert!(
-        small.to_string().contains("would starve the server"),
-        "{small}"
-    );
+    assert!(small.to_string().contains("would starve the server"), "{small}");
     let reads = match opened(&server, &mut connection, "cgroup:160M") {
         Ok(reads) => reads,
         Err(error) => {
@@ -329,22 +246,13 @@ fn a_cgroup_holds_the_server_and_lets_it_go() {
     let said = fact(&reads, "evict_cgroup");
     let group = PathBuf::from(said.split(' ').next().expect("the group"));
     let members = std::fs::read_to_string(group.join("cgroup.procs")).expect("it is there");
-    assert!(
-        members.lines().any(|pid| pid == server.pid().to_string()),
-        "{members}"
-    );
+    assert!(members.lines().any(|pid| pid == server.pid().to_string()), "{members}");
     let mut born = server.connect();
     let pid = born.backend_pid().to_string();
     let members = std::fs::read_to_string(group.join("cgroup.procs")).expect("it is there");
-    assert!(
-        members.lines().any(|member| member == pid),
-        "a new session is outside"
-    );
+    assert!(members.lines().any(|member| member == pid), "a new session is outside");
     let (engine, device) = pass(&reads, &mut born);
-    assert!(
-        device > engine / 2,
-        "{device} of {engine}: it begins with nothing cached"
-    );
+    assert!(device > engine / 2, "{device} of {engine}: it begins with nothing cached");
     reads.close().expect("everything moves back");
     assert!(!group.exists(), "{} is left", group.display());
     assert!(read_all(&mut born) > 0, "the server lives on");
@@ -363,12 +271,7 @@ fn a_server_that_cannot_be_seen_says_so_and_evicts_nothing() {
     let mut set = StatSet::default();
     unseen.sample(&[1], &mut set);
     for stat in here::CHARGED {
-        assert_eq!(
-            set.counters.get(stat.name),
-            Some(&Reading::Na("unknowable".to_owned())),
-            "{}",
-            stat.name
-        );
+        assert_eq!(set.counters.get(stat.name), Some(&Reading::Na("unknowable".to_owned())), "{}", stat.name);
     }
     assert_eq!(fact(&unseen, "server_host"), "n/a (unknowable: elsewhere)");
     let Some(server) = testing::server(15) else {
@@ -388,10 +291,7 @@ fn a_server_that_cannot_be_seen_says_so_and_evicts_nothing() {
         },
     );
     let error = refused.expect_err("no files to reach").to_string();
-    assert!(
-        error.contains("on this host") && error.contains("elsewhere"),
-        "{error}"
-    );
+    assert!(error.contains("on this host") && error.contains("elsewhere"), "{error}");
     connection.close();
 }
 
@@ -409,10 +309,7 @@ fn hundreds_of_sessions_are_read_in_full() {
     let first = begun.elapsed();
     let begun = Instant::now();
     reads.sample(&pids, &mut set);
-    eprintln!(
-        "sampling 150 sessions: {first:?} at first, then {:?}",
-        begun.elapsed()
-    );
+    eprintln!("sampling 150 sessions: {first:?} at first, then {:?}", begun.elapsed());
     assert!(set.gauges["server_processes_count"] >= 150);
     assert!(counter(&reads, stats::DB_CPU, &pids) > 0);
     sessions.into_iter().for_each(Connection::close);

@@ -25,10 +25,7 @@ const BACKGROUND: &[&str] = &[
 /// By the title a server gives its process: `postgres: [cluster: ]what it is`.
 pub(super) fn serves_no_client(title: &str, cluster_name: &str) -> bool {
     let rest = title.strip_prefix("postgres: ").unwrap_or(title);
-    let rest = rest
-        .strip_prefix(cluster_name)
-        .and_then(|rest| rest.strip_prefix(": "))
-        .unwrap_or(rest);
+    let rest = rest.strip_prefix(cluster_name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(rest);
     BACKGROUND.iter().any(|name| rest.starts_with(name))
 }
 

@@ -69,11 +69,7 @@ const PLANTS: &[(&str, &str, &str)] = &[
         "drop table lair.child",
         "table lair.child that inherits from table assay.cf1_1 of role mallory",
     ),
-    (
-        "create index spy on assay.cf1_1 (lair.sure(custid))",
-        "drop index assay.spy",
-        "index assay.spy of role mallory",
-    ),
+    ("create index spy on assay.cf1_1 (lair.sure(custid))", "drop index assay.spy", "index assay.spy of role mallory"),
     (
         "alter table assay.cf1_1 add constraint spy check (lair.evil()) not valid",
         "alter table assay.cf1_1 drop constraint spy",
@@ -111,18 +107,11 @@ impl Den {
             ours,
             settings: settings(&[("SCALE", "1000"), ("SCAN_TABLE_SZ", "16"), ("SEED", "7")]),
         };
-        let known = den.ask(
-            &den.ours,
-            "select 1 from pg_roles where rolname = 'mallory'",
-        );
+        let known = den.ask(&den.ours, "select 1 from pg_roles where rolname = 'mallory'");
         if known.unwrap().rows.is_empty() {
             den.ask(&den.ours, "create role mallory login").unwrap();
         }
-        den.ask(
-            &den.ours,
-            &format!("grant create on database \"{database}\" to mallory"),
-        )
-        .unwrap();
+        den.ask(&den.ours, &format!("grant create on database \"{database}\" to mallory")).unwrap();
         let done = Postgres.prepare(&den.theirs, &den.settings, 1, &Stop::new(), &Unseen);
         done.unwrap();
         den.ask(&den.theirs, LAIR).unwrap();
@@ -138,33 +127,18 @@ impl Den {
     }
 
     fn planted(&self, sql: &str) {
-        self.ask(&self.theirs, sql)
-            .unwrap_or_else(|error| panic!("{sql}: {error}"));
-        self.ask(&self.theirs, "select setval('lair.ran', 1, false)")
-            .unwrap();
+        self.ask(&self.theirs, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        self.ask(&self.theirs, "select setval('lair.ran', 1, false)").unwrap();
     }
 
     fn plan(&self) -> Plan {
-        Plan {
-            update_pct: 50,
-            scan_pct: 10,
-            scan_blocks: 16,
-            work_loop: 20,
-            run_time_ns: 0,
-            ..Plan::plain(1, 1, 1000)
-        }
+        Plan { update_pct: 50, scan_pct: 10, scan_blocks: 16, work_loop: 20, run_time_ns: 0, ..Plan::plain(1, 1, 1000) }
     }
 
     fn open(&self, more: &[(&str, &str)]) -> Result<Box<dyn Engine>, EngineError> {
         let mut said = vec![("SCALE", "1000"), ("SCAN_TABLE_SZ", "16")];
         said.extend(more);
-        Postgres.open(
-            &self.ours,
-            &self.plan(),
-            &settings(&said),
-            &Stop::new(),
-            &Unseen,
-        )
+        Postgres.open(&self.ours, &self.plan(), &settings(&said), &Stop::new(), &Unseen)
     }
 
     /// What a superuser is told by every command.
@@ -173,18 +147,9 @@ impl Den {
         [
             ("inspect", Postgres.inspect(at, settings).map(drop)),
             ("run", self.open(&[]).map(drop)),
-            (
-                "check",
-                Postgres.check(at, settings, stop, &Unseen).map(drop),
-            ),
-            (
-                "prepare",
-                Postgres.prepare(at, settings, 2, stop, &Unseen).map(drop),
-            ),
-            (
-                "plan_destroy",
-                Postgres.plan_destroy(at, settings).map(drop),
-            ),
+            ("check", Postgres.check(at, settings, stop, &Unseen).map(drop)),
+            ("prepare", Postgres.prepare(at, settings, 2, stop, &Unseen).map(drop)),
+            ("plan_destroy", Postgres.plan_destroy(at, settings).map(drop)),
             ("destroy", Postgres.destroy(at, settings).map(drop)),
         ]
     }
@@ -203,9 +168,7 @@ fn what_a_role_planted_in_its_data_set_is_named_and_never_executed_by_a_superuse
         for (plant, remove, named) in PLANTS {
             den.planted(plant);
             for (command, told) in den.told() {
-                let text = told
-                    .as_ref()
-                    .map_or_else(ToString::to_string, |()| "done".to_owned());
+                let text = told.as_ref().map_or_else(ToString::to_string, |()| "done".to_owned());
                 assert!(text.contains(named), "{command} after {plant}: {text}");
                 assert!(matches!(told, Err(EngineError::Unusable(_))), "{told:?}");
                 assert!(!den.fired(), "{command} executed {plant}");
@@ -222,8 +185,7 @@ fn what_a_role_planted_in_its_data_set_is_named_and_never_executed_by_a_superuse
 }
 
 #[test]
-fn a_superuser_acts_as_the_role_the_data_set_belongs_to_and_its_tables_stay_as_they_were_examined()
-{
+fn a_superuser_acts_as_the_role_the_data_set_belongs_to_and_its_tables_stay_as_they_were_examined() {
     for server in testing::servers() {
         let den = Den::new(server, "acted");
         for run_loop in ["client", "server"] {
@@ -232,10 +194,7 @@ fn a_superuser_acts_as_the_role_the_data_set_belongs_to_and_its_tables_stay_as_t
                 create trigger spy before update on assay.cf1_1 for each row execute function lair.fired()";
             let refused = den.ask(&den.theirs, late).unwrap_err();
             assert_eq!(refused.code(), Some("55P03"), "{refused}");
-            let options = Options {
-                calibrate: false,
-                ..Options::default()
-            };
+            let options = Options { calibrate: false, ..Options::default() };
             let (clock, stop, plan) = (Clock::real(), Stop::new(), den.plan());
             let data = execute(&plan, &*engine, &clock, &stop, &mut Unobserved, options).unwrap();
             assert_eq!(data.verdict, Verdict::Complete, "{:?}", data.warnings);
@@ -244,9 +203,7 @@ fn a_superuser_acts_as_the_role_the_data_set_belongs_to_and_its_tables_stay_as_t
             assert_eq!(owner.value, "mallory (sessions act as this role)");
         }
         let stop = Stop::new();
-        Postgres
-            .prepare(&den.ours, &den.settings, 2, &stop, &Unseen)
-            .unwrap();
+        Postgres.prepare(&den.ours, &den.settings, 2, &stop, &Unseen).unwrap();
         let strangers = "select count(*) from pg_class where relnamespace = 'assay'::regnamespace \
             and relowner <> 'mallory'::regrole";
         let counted = den.ask(&den.ours, strangers).unwrap().rows;
@@ -261,21 +218,14 @@ fn what_a_superuser_lays_in_a_role_s_empty_schema_is_that_role_s() {
         return;
     };
     let den = Den::new(server, "empty");
-    let (stop, settings) = (
-        Stop::new(),
-        settings(&[("SCALE", "1000"), ("PG_SCHEMA", "given")]),
-    );
+    let (stop, settings) = (Stop::new(), settings(&[("SCALE", "1000"), ("PG_SCHEMA", "given")]));
     den.ask(&den.theirs, "create schema given").unwrap();
-    Postgres
-        .prepare(&den.ours, &settings, 2, &stop, &Unseen)
-        .unwrap();
+    Postgres.prepare(&den.ours, &settings, 2, &stop, &Unseen).unwrap();
     let strangers = "select count(*) filter (where relowner = 'mallory'::regrole), count(*) from pg_class \
         where relnamespace = 'given'::regnamespace";
     let counted = den.ask(&den.ours, strangers).unwrap().rows;
     assert_eq!(counted[0][0], counted[0][1]);
-    Postgres
-        .check(&den.theirs, &settings, &stop, &Unseen)
-        .unwrap();
+    Postgres.check(&den.theirs, &settings, &stop, &Unseen).unwrap();
     Postgres.destroy(&den.ours, &settings).unwrap();
 }
 
@@ -285,13 +235,9 @@ fn tables_of_another_role_in_a_data_set_are_refused() {
         return;
     };
     let den = Den::new(server, "mixed");
-    den.ask(&den.ours, "alter table assay.cf2_1 owner to postgres")
-        .unwrap();
+    den.ask(&den.ours, "alter table assay.cf2_1 owner to postgres").unwrap();
     for (command, told) in den.told() {
         let text = told.map_or_else(|error| error.to_string(), |()| "done".to_owned());
-        assert!(
-            text.contains("table assay.cf2_1 of role postgres"),
-            "{command}: {text}"
-        );
+        assert!(text.contains("table assay.cf2_1 of role postgres"), "{command}: {text}");
     }
 }

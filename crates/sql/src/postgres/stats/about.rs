@@ -82,8 +82,7 @@ pub(super) struct About {
 }
 
 /// Runs a statement and counts it.
-pub(super) type Ask<'a> =
-    &'a mut dyn FnMut(&mut Connection, &str) -> Result<Vec<Vec<Option<String>>>, PgError>;
+pub(super) type Ask<'a> = &'a mut dyn FnMut(&mut Connection, &str) -> Result<Vec<Vec<Option<String>>>, PgError>;
 
 impl About {
     /// Asks the server; `session` is the connection the readings will use.
@@ -101,32 +100,20 @@ impl About {
         )?;
         let field = |at: usize| {
             let row = rows.first();
-            row.and_then(|row| row.get(at))
-                .cloned()
-                .flatten()
-                .unwrap_or_default()
+            row.and_then(|row| row.get(at)).cloned().flatten().unwrap_or_default()
         };
         let version = field(0).parse().unwrap_or(0) / 10_000;
         let database = field(1).parse().unwrap_or(0);
         let reads_all_stats = field(2) == "on" || field(3) == "t";
         let switches = switches(connection, ask)?;
-        let on = |name: &str| {
-            switches
-                .get(name)
-                .is_some_and(|switch| switch.value == "on")
-        };
-        let for_all =
-            |name: &str| on(name) && switches.get(name).is_some_and(|switch| switch.for_all);
-        let (session_io_timing, mut session_sql, achieved) =
-            io_timing(connection, ask, timing, on("track_io_timing"))?;
+        let on = |name: &str| switches.get(name).is_some_and(|switch| switch.value == "on");
+        let for_all = |name: &str| on(name) && switches.get(name).is_some_and(|switch| switch.for_all);
+        let (session_io_timing, mut session_sql, achieved) = io_timing(connection, ask, timing, on("track_io_timing"))?;
         if version >= 15 {
             session_sql.push(sql::prepare_flush());
         }
         let relations = Relations::from_rows(&ask(connection, &Relations::query(pg_schema))?);
-        let block_bytes = switches
-            .get("block_size")
-            .and_then(|switch| switch.value.parse().ok())
-            .unwrap_or(8192);
+        let block_bytes = switches.get("block_size").and_then(|switch| switch.value.parse().ok()).unwrap_or(8192);
         Ok(Self {
             version,
             database,
@@ -153,10 +140,10 @@ impl About {
             if matches!(name, "block_size" | "wal_segment_size" | "autovacuum") {
                 continue;
             }
-            let value = self.switches.get(name).map_or_else(
-                || format!("n/a (absent in PostgreSQL {})", self.version),
-                |switch| switch.value.clone(),
-            );
+            let value = self
+                .switches
+                .get(name)
+                .map_or_else(|| format!("n/a (absent in PostgreSQL {})", self.version), |switch| switch.value.clone());
             fact(name, value);
         }
         fact("io_timing_achieved", self.timing.clone());
@@ -208,10 +195,7 @@ impl About {
     }
 }
 
-fn switches(
-    connection: &mut Connection,
-    ask: Ask<'_>,
-) -> Result<BTreeMap<&'static str, Switch>, PgError> {
+fn switches(connection: &mut Connection, ask: Ask<'_>) -> Result<BTreeMap<&'static str, Switch>, PgError> {
     let names: Vec<String> = SWITCHES.iter().map(|name| sql::literal(name)).collect();
     let rows = ask(
         connection,
@@ -229,13 +213,7 @@ fn switches(
         let Some(known) = SWITCHES.iter().find(|known| *known == name) else {
             continue;
         };
-        switches.insert(
-            *known,
-            Switch {
-                value: value.clone(),
-                for_all: ours_alone == "f",
-            },
-        );
+        switches.insert(*known, Switch { value: value.clone(), for_all: ours_alone == "f" });
     }
     Ok(switches)
 }
@@ -249,17 +227,10 @@ fn io_timing(
 ) -> Result<(bool, Vec<String>, String), PgError> {
     let wanted = timing != Timing::Off;
     if already == wanted {
-        let achieved = if already {
-            "on, by the server's settings"
-        } else {
-            "off, by the server's settings"
-        };
+        let achieved = if already { "on, by the server's settings" } else { "off, by the server's settings" };
         return Ok((already, Vec::new(), achieved.to_owned()));
     }
-    let statement = format!(
-        "set track_io_timing = {}",
-        if wanted { "on" } else { "off" }
-    );
+    let statement = format!("set track_io_timing = {}", if wanted { "on" } else { "off" });
     match ask(connection, &statement) {
         Ok(_) => {
             let achieved = format!(
@@ -281,28 +252,23 @@ fn io_timing(
 }
 
 /// The schema of `pg_stat_statements` if its counts can be read.
-fn statements(
-    connection: &mut Connection,
-    ask: Ask<'_>,
-) -> Result<Result<String, String>, PgError> {
+fn statements(connection: &mut Connection, ask: Ask<'_>) -> Result<Result<String, String>, PgError> {
     let found = ask(
         connection,
         "select n.nspname from pg_catalog.pg_extension e \
          join pg_catalog.pg_namespace n on n.oid = e.extnamespace where e.extname = 'pg_stat_statements'",
     )?;
     let Some(Some(schema)) = found.first().and_then(|row| row.first()) else {
-        return Ok(Err(
-            "disabled: extension pg_stat_statements is not in this database".to_owned(),
-        ));
+        return Ok(Err("disabled: extension pg_stat_statements is not in this database".to_owned()));
     };
     let schema = sql::identifier(schema);
     let trial = format!("select count(calls) from {schema}.pg_stat_statements(false)");
     match ask(connection, &trial) {
         Ok(_) => Ok(Ok(schema)),
         Err(error) if error.is_fatal() => Err(error),
-        Err(error) if error.code() == Some("42501") => Ok(Err(format!(
-            "denied: execute on {schema}.pg_stat_statements"
-        ))),
+        Err(error) if error.code() == Some("42501") => {
+            Ok(Err(format!("denied: execute on {schema}.pg_stat_statements")))
+        }
         Err(error) => Ok(Err(format!("disabled: {error}"))),
     }
 }

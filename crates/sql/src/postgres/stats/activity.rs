@@ -63,18 +63,15 @@ impl Activity {
             version: stats.about.version,
             state: Mutex::default(),
         };
-        let session = activity
-            .connect()
-            .map_err(|error| EngineError::Unusable(format!("activity of the sessions: {error}")))?;
+        let session =
+            activity.connect().map_err(|error| EngineError::Unusable(format!("activity of the sessions: {error}")))?;
         activity.lock().session = Some(session);
         Ok(activity)
     }
 
     fn connect(&self) -> Result<Session, PgError> {
         let mut connection = Connection::open(&self.options)?;
-        connection.query(&format!(
-            "{PINNED}; set statement_timeout = '2s'; set jit = off"
-        ))?;
+        connection.query(&format!("{PINNED}; set statement_timeout = '2s'; set jit = off"))?;
         self.own.note();
         let look = connection.prepare(&sql::activity(self.version), &[])?;
         self.own.note();
@@ -121,35 +118,22 @@ impl Activity {
             return Ok(Vec::new());
         };
         let mut rows = Vec::new();
-        let text = |value: &Option<&[u8]>| {
-            value.map_or_else(String::new, |bytes| {
-                String::from_utf8_lossy(bytes).into_owned()
-            })
-        };
-        session
-            .connection
-            .execute(&session.look, &[], &mut |values| {
-                if let [Some(pid), state, kind, event, ..] = values
-                    && let Ok(pid) = (*pid).try_into()
-                {
-                    rows.push((
-                        i32::from_be_bytes(pid),
-                        text(state),
-                        text(kind),
-                        text(event),
-                    ));
-                }
-            })?;
+        let text =
+            |value: &Option<&[u8]>| value.map_or_else(String::new, |bytes| String::from_utf8_lossy(bytes).into_owned());
+        session.connection.execute(&session.look, &[], &mut |values| {
+            if let [Some(pid), state, kind, event, ..] = values
+                && let Ok(pid) = (*pid).try_into()
+            {
+                rows.push((i32::from_be_bytes(pid), text(state), text(kind), text(event)));
+            }
+        })?;
         self.own.note();
         Ok(rows)
     }
 
     /// For the report: how often it looked and what that took.
     pub(in crate::postgres) fn facts(&self) -> Vec<Fact> {
-        vec![
-            self.lock().looks.fact("pg_stat_activity"),
-            WAITS_ARE.fact(classes::WAITS),
-        ]
+        vec![self.lock().looks.fact("pg_stat_activity"), WAITS_ARE.fact(classes::WAITS)]
     }
 }
 
@@ -160,21 +144,11 @@ fn translate(state: &str, kind: &str, event: &str) -> Doing {
         ("active" | "fastpath function call", "") => Doing::OnCpu,
         // The statement has not arrived yet, or the answer is on its way.
         ("idle" | "idle in transaction" | "idle in transaction (aborted)", _) | (_, "Client") => {
-            let event = if kind == "Client" {
-                event
-            } else {
-                "ClientRead"
-            };
-            Doing::Waiting {
-                event: classes::intern("Client", event),
-                class: WaitClass::Network,
-            }
+            let event = if kind == "Client" { event } else { "ClientRead" };
+            Doing::Waiting { event: classes::intern("Client", event), class: WaitClass::Network }
         }
         (_, "") => Doing::OnCpu,
-        (_, kind) => Doing::Waiting {
-            event: classes::intern(kind, event),
-            class: classes::class(kind, event),
-        },
+        (_, kind) => Doing::Waiting { event: classes::intern(kind, event), class: classes::class(kind, event) },
     }
 }
 
@@ -189,24 +163,12 @@ mod tests {
     #[test]
     fn a_session_inside_an_operation_works_waits_or_is_between_us_and_the_server() {
         assert_eq!(translate("active", "", ""), Doing::OnCpu);
-        assert_eq!(
-            translate("active", "IO", "DataFileRead"),
-            waiting("IO:DataFileRead", WaitClass::UserIo)
-        );
-        assert_eq!(
-            translate("active", "LWLock", "WALWrite"),
-            waiting("LWLock:WALWrite", WaitClass::Commit)
-        );
+        assert_eq!(translate("active", "IO", "DataFileRead"), waiting("IO:DataFileRead", WaitClass::UserIo));
+        assert_eq!(translate("active", "LWLock", "WALWrite"), waiting("LWLock:WALWrite", WaitClass::Commit));
         for state in ["idle", "idle in transaction"] {
-            assert_eq!(
-                translate(state, "Client", "ClientRead"),
-                waiting("Client:ClientRead", WaitClass::Network)
-            );
+            assert_eq!(translate(state, "Client", "ClientRead"), waiting("Client:ClientRead", WaitClass::Network));
         }
         // Between two states the server may show no wait yet.
-        assert_eq!(
-            translate("idle", "", ""),
-            waiting("Client:ClientRead", WaitClass::Network)
-        );
+        assert_eq!(translate("idle", "", ""), waiting("Client:ClientRead", WaitClass::Network));
     }
 }

@@ -55,11 +55,7 @@ pub(super) fn intern(kind: &str, event: &str) -> &'static str {
 }
 
 fn intern_in(names: &mut Vec<&'static str>, kind: &str, event: &str) -> &'static str {
-    let known = names.iter().find(|known| {
-        known
-            .split_once(':')
-            .is_some_and(|(of, name)| of == kind && name == event)
-    });
+    let known = names.iter().find(|known| known.split_once(':').is_some_and(|(of, name)| of == kind && name == event));
     if let Some(known) = known {
         return known;
     }

@@ -26,14 +26,7 @@ fn put(
     wait_ns: Reading,
     source: &str,
 ) {
-    set.timed.push(TimedReading {
-        name: name.to_owned(),
-        class,
-        actor,
-        waits,
-        wait_ns,
-        source: source.to_owned(),
-    });
+    set.timed.push(TimedReading { name: name.to_owned(), class, actor, waits, wait_ns, source: source.to_owned() });
 }
 
 const SEQUENTIAL_READ: &str = "db file sequential read";
@@ -43,25 +36,13 @@ fn before_16(mapper: Mapper<'_>, set: &mut StatSet) {
     let timing = mapper.about.session_io_timing;
     let time = |column| Mapper::timed(timing, mapper.raw.ms("db", column, UNTIMED));
     let read = (SEQUENTIAL_READ, WaitClass::UserIo, Foreground);
-    put(
-        set,
-        read,
-        mapper.blks_read(),
-        time("blk_read_time"),
-        DATABASE,
-    );
+    put(set, read, mapper.blks_read(), time("blk_read_time"), DATABASE);
     let [checkpoint, clean, backends] = mapper.writers();
     let backend = ("backend writes", WaitClass::Configuration, Foreground);
     put(set, backend, backends.0, time("blk_write_time"), BGWRITER);
     let writers = ("db file parallel write", WaitClass::SystemIo, Background);
     let untimed = Reading::Na(FROM_16.to_owned());
-    put(
-        set,
-        writers,
-        sum([checkpoint.0, clean.0]),
-        untimed,
-        BGWRITER,
-    );
+    put(set, writers, sum([checkpoint.0, clean.0]), untimed, BGWRITER);
 }
 
 /// From 16 on: `pg_stat_io` by who, on what, how.
@@ -87,40 +68,19 @@ fn put_io(
 
 fn sessions_from_16(mapper: Mapper<'_>, set: &mut StatSet) {
     let timed = mapper.about.session_io_timing;
-    let of = |context: &'static str| {
-        mapper.io(move |row| row.is_session() && row.is_relation() && row.context == context)
-    };
+    let of =
+        |context: &'static str| mapper.io(move |row| row.is_session() && row.is_relation() && row.context == context);
     let (normal, ring, bulk) = (of("normal"), of("bulkread"), of("bulkwrite"));
     let mut add = |name, class, sums, pick| {
         put_io(set, (name, class, Foreground), timed, sums, pick);
     };
     let (user, configuration) = (WaitClass::UserIo, WaitClass::Configuration);
     add(SEQUENTIAL_READ, user, &normal, (|s| s.reads, |s| s.read_ns));
-    add(
-        "backend writes",
-        configuration,
-        &normal,
-        (|s| s.writes, |s| s.write_ns),
-    );
-    add(
-        "data file extend",
-        user,
-        &normal,
-        (|s| s.extends, |s| s.extend_ns),
-    );
-    add(
-        "data file sync",
-        configuration,
-        &normal,
-        (|s| s.fsyncs, |s| s.fsync_ns),
-    );
+    add("backend writes", configuration, &normal, (|s| s.writes, |s| s.write_ns));
+    add("data file extend", user, &normal, (|s| s.extends, |s| s.extend_ns));
+    add("data file sync", configuration, &normal, (|s| s.fsyncs, |s| s.fsync_ns));
     // Scans of large tables use a small ring of buffers of their own.
-    add(
-        "direct path read",
-        user,
-        &ring,
-        (|s| s.reads, |s| s.read_ns),
-    );
+    add("direct path read", user, &ring, (|s| s.reads, |s| s.read_ns));
     let written: CountAndTime = (|s| s.writes + s.extends, |s| s.write_ns + s.extend_ns);
     add("direct path write", user, &bulk, written);
 }
@@ -132,11 +92,7 @@ fn background_from_16(mapper: Mapper<'_>, set: &mut StatSet) {
         put_io(set, event, timed, sums, pick);
     };
     let writers = mapper.io(|row| row.is_writer() && row.is_relation());
-    add(
-        "db file parallel write",
-        &writers,
-        (|s| s.writes, |s| s.write_ns),
-    );
+    add("db file parallel write", &writers, (|s| s.writes, |s| s.write_ns));
     add("data file sync", &writers, (|s| s.fsyncs, |s| s.fsync_ns));
     let vacuum = mapper.io(|row| row.is_relation() && row.backend_type.starts_with("autovacuum"));
     add(SEQUENTIAL_READ, &vacuum, (|s| s.reads, |s| s.read_ns));
@@ -147,39 +103,15 @@ fn log(mapper: Mapper<'_>, set: &mut StatSet) {
     let log = mapper.log_writes();
     let write = ("log file parallel write", WaitClass::SystemIo, Background);
     // A log write is durable only with its sync: one line for both, as the time of redo writes.
-    put(
-        set,
-        write,
-        log.writes,
-        sum([log.write_ns, log.sync_ns]),
-        log.source,
-    );
+    put(set, write, log.writes, sum([log.write_ns, log.sync_ns]), log.source);
     let space = ("log buffer space", WaitClass::Configuration, Foreground);
-    let unknown = if mapper.about.version < 14 {
-        FROM_14
-    } else {
-        "unknowable"
-    };
-    put(
-        set,
-        space,
-        mapper.wal("wal_buffers_full"),
-        Reading::Na(unknown.to_owned()),
-        WAL,
-    );
+    let unknown = if mapper.about.version < 14 { FROM_14 } else { "unknowable" };
+    put(set, space, mapper.wal("wal_buffers_full"), Reading::Na(unknown.to_owned()), WAL);
     if mapper.about.version >= 18 {
         let init = mapper.io(|row| row.is_wal() && row.context == "init");
         let ns = part(&init, |sums| sums.write_ns + sums.fsync_ns);
-        let ns = if mapper.about.wal_timing {
-            ns
-        } else {
-            Reading::Na(super::mapping::WAL_UNTIMED.to_owned())
-        };
-        let switch = (
-            "log file switch completion",
-            WaitClass::Configuration,
-            Foreground,
-        );
+        let ns = if mapper.about.wal_timing { ns } else { Reading::Na(super::mapping::WAL_UNTIMED.to_owned()) };
+        let switch = ("log file switch completion", WaitClass::Configuration, Foreground);
         put(set, switch, part(&init, |sums| sums.writes), ns, IO);
     }
 }

@@ -68,11 +68,7 @@ impl Sums {
         let mut sums = Self::default();
         for row in raw.io_rows()? {
             let text = |name: &str| row.get(name).and_then(Value::as_str).unwrap_or_default();
-            let named = Row {
-                backend_type: text("backend_type"),
-                object: text("object"),
-                context: text("context"),
-            };
+            let named = Row { backend_type: text("backend_type"), object: text("object"), context: text("context") };
             if pick(named) {
                 sums.add(row);
             }
@@ -118,9 +114,5 @@ pub(super) fn part(sums: &Result<Sums, String>, pick: impl Fn(&Sums) -> u64) -> 
 
 /// Source of what only 18 counts in `pg_stat_io`.
 pub(super) fn source(version: u32) -> &'static str {
-    if version >= 18 {
-        "pg_stat_io"
-    } else {
-        "postgres"
-    }
+    if version >= 18 { "pg_stat_io" } else { "postgres" }
 }

@@ -105,11 +105,7 @@ impl Mapper<'_> {
     }
 
     fn since(&self, version: u32, group: &str, column: &str, absent: &str) -> Reading {
-        let absent = if self.about.version < version {
-            absent
-        } else {
-            SILENT
-        };
+        let absent = if self.about.version < version { absent } else { SILENT };
         self.raw.count(group, column, absent)
     }
 
@@ -132,11 +128,7 @@ impl Mapper<'_> {
 
     /// A time, if somebody measured it.
     pub(super) fn timed(on: bool, ns: Reading) -> Reading {
-        if on {
-            ns
-        } else {
-            Reading::Na(UNTIMED.to_owned())
-        }
+        if on { ns } else { Reading::Na(UNTIMED.to_owned()) }
     }
 
     fn database(&self, set: &mut StatSet) {
@@ -180,16 +172,8 @@ impl Mapper<'_> {
         set.put(stats::INDEX_HITS, of("index", "blks_hit"), INDEX_BLOCKS);
         set.put(stats::SCAN_BLOCKS, of("scan", "blks_fetched"), TABLE_BLOCKS);
         set.put(stats::TABLE_UPDATES, of("table", "n_tup_upd"), TABLES);
-        set.put(
-            stats::TABLE_UPDATES_HOT,
-            of("table", "n_tup_hot_upd"),
-            TABLES,
-        );
-        let absent = if self.about.version < 16 {
-            FROM_16
-        } else {
-            NO_TABLES
-        };
+        set.put(stats::TABLE_UPDATES_HOT, of("table", "n_tup_hot_upd"), TABLES);
+        let absent = if self.about.version < 16 { FROM_16 } else { NO_TABLES };
         let moved = self.raw.count("table", "n_tup_newpage_upd", absent);
         set.put(stats::TABLE_UPDATES_NEW_PAGE, moved, TABLES);
     }
@@ -201,11 +185,7 @@ impl Mapper<'_> {
             set.put(stat, gets.clone(), DATABASE);
         }
         set.put(stats::CACHE_HITS, self.db("blks_hit"), DATABASE);
-        for stat in [
-            stats::PHYSICAL_READS,
-            stats::PHYSICAL_READS_CACHE,
-            stats::CACHE_DEMAND_MISSES,
-        ] {
+        for stat in [stats::PHYSICAL_READS, stats::PHYSICAL_READS_CACHE, stats::CACHE_DEMAND_MISSES] {
             set.put(stat, reads.clone(), DATABASE);
         }
         let bytes = raw::times(reads.clone(), self.about.block_bytes);
@@ -213,11 +193,7 @@ impl Mapper<'_> {
         match self.about.version {
             // Each block is a read of its own.
             ..=16 => set.put(stats::PHYSICAL_READ_REQUESTS, reads, DATABASE),
-            17 => set.put(
-                stats::PHYSICAL_READ_REQUESTS,
-                Reading::Na(COMBINED.to_owned()),
-                IO,
-            ),
+            17 => set.put(stats::PHYSICAL_READ_REQUESTS, Reading::Na(COMBINED.to_owned()), IO),
             _ => {
                 let sessions = self.io(|row| row.is_relation() && row.is_session());
                 let requests = part(&sessions, |sums| sums.reads);
@@ -228,10 +204,7 @@ impl Mapper<'_> {
 
     /// Blocks written by the checkpointer, the background writer, and everybody else.
     pub(super) fn writers(&self) -> [(Reading, &'static str); 3] {
-        let clean = (
-            self.raw.count("bgwriter", "buffers_clean", SILENT),
-            BGWRITER,
-        );
+        let clean = (self.raw.count("bgwriter", "buffers_clean", SILENT), BGWRITER);
         let of = |column| (self.raw.count("bgwriter", column, SILENT), BGWRITER);
         if self.about.version < 16 {
             return [of("buffers_checkpoint"), clean, of("buffers_backend")];
@@ -241,10 +214,7 @@ impl Mapper<'_> {
         let blocks = |sums: &Sums| (sums.write_bytes + sums.extend_bytes) / self.about.block_bytes;
         let checkpoint = match self.about.version {
             16 => of("buffers_checkpoint"),
-            _ => (
-                self.raw.count("checkpointer", "buffers_written", SILENT),
-                CHECKPOINTER,
-            ),
+            _ => (self.raw.count("checkpointer", "buffers_written", SILENT), CHECKPOINTER),
         };
         [checkpoint, clean, (part(&others, blocks), IO)]
     }
@@ -253,19 +223,11 @@ impl Mapper<'_> {
         let [checkpoint, clean, backends] = self.writers();
         let without_checkpoint = sum([clean.0.clone(), backends.0.clone()]);
         let all = sum([checkpoint.0.clone(), without_checkpoint.clone()]);
-        let source = if self.about.version < 16 {
-            BGWRITER
-        } else {
-            IO
-        };
+        let source = if self.about.version < 16 { BGWRITER } else { IO };
         for stat in [stats::PHYSICAL_WRITES, stats::PHYSICAL_WRITES_FROM_CACHE] {
             set.put(stat, all.clone(), source);
         }
-        set.put(
-            stats::PHYSICAL_WRITES_NON_CHECKPOINT,
-            without_checkpoint,
-            source,
-        );
+        set.put(stats::PHYSICAL_WRITES_NON_CHECKPOINT, without_checkpoint, source);
         let bytes = raw::times(all.clone(), self.about.block_bytes);
         set.put(stats::PHYSICAL_WRITE_BYTES, bytes, source);
         // Written blocks are a call each; only extends may be combined from 16 on: what is sure is a lower bound
@@ -282,10 +244,7 @@ impl Mapper<'_> {
         set.put(stats::BUFFERS_WRITTEN_BY_BACKENDS, backends.0, backends.1);
         let sessions = self.io(|row| row.is_relation() && row.is_session());
         let (syncs, source) = if self.about.version < 16 {
-            (
-                self.raw.count("bgwriter", "buffers_backend_fsync", SILENT),
-                BGWRITER,
-            )
+            (self.raw.count("bgwriter", "buffers_backend_fsync", SILENT), BGWRITER)
         } else {
             (part(&sessions, |sums| sums.fsyncs), IO)
         };
@@ -329,11 +288,7 @@ impl Mapper<'_> {
         }
         let sums = self.io(|row| row.is_wal() && row.context == "normal");
         let timed = |ns: Reading| {
-            if self.about.wal_timing {
-                ns
-            } else {
-                Reading::Na(WAL_UNTIMED.to_owned())
-            }
+            if self.about.wal_timing { ns } else { Reading::Na(WAL_UNTIMED.to_owned()) }
         };
         LogWrites {
             writes: part(&sums, |sums| sums.writes),
@@ -347,28 +302,12 @@ impl Mapper<'_> {
 
     /// All requests and bytes, log included: only 18 counts them in one place.
     fn totals(&self, set: &mut StatSet) {
-        let all = if self.about.version >= 18 {
-            self.io(|_| true)
-        } else {
-            Err(FROM_18.to_owned())
-        };
+        let all = if self.about.version >= 18 { self.io(|_| true) } else { Err(FROM_18.to_owned()) };
         for (stat, reading) in [
-            (
-                stats::PHYSICAL_READ_TOTAL_REQUESTS,
-                part(&all, |sums| sums.reads),
-            ),
-            (
-                stats::PHYSICAL_READ_TOTAL_BYTES,
-                part(&all, |sums| sums.read_bytes),
-            ),
-            (
-                stats::PHYSICAL_WRITE_TOTAL_REQUESTS,
-                part(&all, |sums| sums.writes + sums.extends),
-            ),
-            (
-                stats::PHYSICAL_WRITE_TOTAL_BYTES,
-                part(&all, |sums| sums.write_bytes + sums.extend_bytes),
-            ),
+            (stats::PHYSICAL_READ_TOTAL_REQUESTS, part(&all, |sums| sums.reads)),
+            (stats::PHYSICAL_READ_TOTAL_BYTES, part(&all, |sums| sums.read_bytes)),
+            (stats::PHYSICAL_WRITE_TOTAL_REQUESTS, part(&all, |sums| sums.writes + sums.extends)),
+            (stats::PHYSICAL_WRITE_TOTAL_BYTES, part(&all, |sums| sums.write_bytes + sums.extend_bytes)),
         ] {
             set.put(stat, reading, io::source(self.about.version));
         }
@@ -376,12 +315,7 @@ impl Mapper<'_> {
 
     fn checkpoints(&self, set: &mut StatSet) {
         let (group, source, names) = if self.about.version < 17 {
-            let names = [
-                "checkpoints_timed",
-                "checkpoints_req",
-                "checkpoint_write_time",
-                "checkpoint_sync_time",
-            ];
+            let names = ["checkpoints_timed", "checkpoints_req", "checkpoint_write_time", "checkpoint_sync_time"];
             ("bgwriter", BGWRITER, names)
         } else {
             let names = ["num_timed", "num_requested", "write_time", "sync_time"];
@@ -392,11 +326,8 @@ impl Mapper<'_> {
         let requested = self.raw.count(group, requested, SILENT);
         set.put(stats::CHECKPOINTS_TIMED, timed.clone(), source);
         set.put(stats::CHECKPOINTS_REQUESTED, requested.clone(), source);
-        let done = if self.about.version < 18 {
-            sum([timed, requested])
-        } else {
-            self.raw.count(group, "num_done", SILENT)
-        };
+        let done =
+            if self.about.version < 18 { sum([timed, requested]) } else { self.raw.count(group, "num_done", SILENT) };
         set.put(stats::DBWR_CHECKPOINTS, done, source);
         let of = |column| self.raw.ms(group, column, SILENT);
         set.put(stats::CHECKPOINT_WRITE_TIME, of(write), source);

@@ -101,11 +101,7 @@ impl ServerStats {
     ///
     /// # Errors
     /// The server refuses the connection, or TRACK_IO_TIMING=on cannot be had.
-    pub(super) fn open(
-        options: &ConnectOptions,
-        pg_schema: &str,
-        timing: Timing,
-    ) -> Result<Self, EngineError> {
+    pub(super) fn open(options: &ConnectOptions, pg_schema: &str, timing: Timing) -> Result<Self, EngineError> {
         let options = collector(options);
         let own = Arc::new(OwnWork::default());
         let failed = |error: PgError| EngineError::Unusable(format!("statistics: {error}"));
@@ -117,14 +113,12 @@ impl ServerStats {
             Ok(rows)
         };
         ask(&mut connection, PINNED).map_err(failed)?;
-        let about = About::learn(&mut connection, &mut ask, pg_schema, timing).map_err(|error| {
-            match error.code() {
-                Some("42501") if timing == Timing::On => EngineError::Unusable(format!(
-                    "TRACK_IO_TIMING=on: {error}; it needs a superuser or, from PostgreSQL 15 on, GRANT SET ON \
+        let about = About::learn(&mut connection, &mut ask, pg_schema, timing).map_err(|error| match error.code() {
+            Some("42501") if timing == Timing::On => EngineError::Unusable(format!(
+                "TRACK_IO_TIMING=on: {error}; it needs a superuser or, from PostgreSQL 15 on, GRANT SET ON \
                      PARAMETER track_io_timing; TRACK_IO_TIMING=auto continues without it"
-                )),
-                _ => failed(error),
-            }
+            )),
+            _ => failed(error),
         })?;
         let session = Session::new(connection, &about, &own).map_err(failed)?;
         let stats = Self {
@@ -176,14 +170,7 @@ impl ServerStats {
             None => {}
         }
         state.growth.note(self.sizes(&raw));
-        let mapper = Mapper {
-            raw: &raw,
-            about: &self.about,
-            own: Own {
-                transactions: own,
-                calls: own,
-            },
-        };
+        let mapper = Mapper { raw: &raw, about: &self.about, own: Own { transactions: own, calls: own } };
         let mut set = mapper.stats();
         events::add(mapper, &mut set);
         rows::add(mapper, &mut set);
@@ -193,8 +180,7 @@ impl ServerStats {
             state.commits = *commits;
         }
         let reading_ns = u64::try_from(state.last.as_nanos()).unwrap_or(u64::MAX);
-        set.gauges
-            .insert("statistics_reading_ns".to_owned(), reading_ns);
+        set.gauges.insert("statistics_reading_ns".to_owned(), reading_ns);
         set
     }
 
@@ -203,10 +189,7 @@ impl ServerStats {
         let begun = Instant::now();
         for _ in 0..2 {
             if state.session.is_none() {
-                let waiting = state
-                    .lost
-                    .as_ref()
-                    .filter(|(_, since)| since.elapsed() < RETRY);
+                let waiting = state.lost.as_ref().filter(|(_, since)| since.elapsed() < RETRY);
                 if let Some((reason, _)) = waiting {
                     return Raw::missing(reason);
                 }
@@ -301,8 +284,7 @@ impl ServerStats {
             return Ok(());
         }
         if let Err(error) = session.query(sql::EXECUTE_FLUSH) {
-            self.flush_refused
-                .fetch_or(!error.is_fatal(), Ordering::Relaxed);
+            self.flush_refused.fetch_or(!error.is_fatal(), Ordering::Relaxed);
             return Err(error);
         }
         self.own.note();
@@ -327,10 +309,7 @@ impl ServerStats {
         let refused = self.flush_refused.load(Ordering::Relaxed);
         let mut facts = self.about.facts(refused);
         let state = self.lock();
-        let resets = state
-            .first
-            .as_ref()
-            .map_or_else(String::new, Epoch::describe);
+        let resets = state.first.as_ref().map_or_else(String::new, Epoch::describe);
         for (name, value) in [
             ("statistics_reset", resets),
             (
@@ -358,8 +337,7 @@ fn lost(state: &mut State, error: &PgError) -> Raw {
 
 impl Session {
     fn new(mut connection: Connection, about: &About, own: &OwnWork) -> Result<Self, PgError> {
-        let mut settings =
-            format!("{PINNED}; set statement_timeout = '{STATEMENT_TIMEOUT}'; set jit = off");
+        let mut settings = format!("{PINNED}; set statement_timeout = '{STATEMENT_TIMEOUT}'; set jit = off");
         if about.version >= 15 {
             settings.push_str("; set stats_fetch_consistency = snapshot");
         }
@@ -374,10 +352,7 @@ impl Session {
         };
         let reading = connection.prepare(&sql::reading(&shape), &[])?;
         own.note();
-        Ok(Self {
-            connection,
-            reading,
-        })
+        Ok(Self { connection, reading })
     }
 
     /// One reading as JSON.

@@ -33,11 +33,7 @@ impl Epoch {
 
     /// For people.
     pub(super) fn describe(&self) -> String {
-        let mut parts: Vec<String> = self
-            .resets
-            .iter()
-            .map(|(group, at)| format!("{group} {at}"))
-            .collect();
+        let mut parts: Vec<String> = self.resets.iter().map(|(group, at)| format!("{group} {at}")).collect();
         if let Some(started) = &self.started {
             parts.push(format!("server started {started}"));
         }
@@ -48,20 +44,14 @@ impl Epoch {
 impl Raw {
     /// Of what the statement returned.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let document = serde_json::from_str(text)
-            .map_err(|error| format!("the server's statistics cannot be read: {error}"))?;
-        Ok(Self {
-            document: Ok(document),
-            void: BTreeMap::new(),
-        })
+        let document =
+            serde_json::from_str(text).map_err(|error| format!("the server's statistics cannot be read: {error}"))?;
+        Ok(Self { document: Ok(document), void: BTreeMap::new() })
     }
 
     /// There is none, for this reason.
     pub(super) fn missing(reason: &str) -> Self {
-        Self {
-            document: Err(reason.to_owned()),
-            void: BTreeMap::new(),
-        }
+        Self { document: Err(reason.to_owned()), void: BTreeMap::new() }
     }
 
     /// There is a document.
@@ -72,10 +62,7 @@ impl Raw {
     /// Since when it counts.
     pub(super) fn epoch(&self) -> Epoch {
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        let mut epoch = Epoch {
-            started: self.get("started").and_then(text),
-            resets: BTreeMap::new(),
-        };
+        let mut epoch = Epoch { started: self.get("started").and_then(text), resets: BTreeMap::new() };
         for group in RESETTABLE {
             let row = match self.get(group) {
                 Some(Value::Array(rows)) => rows.first(),
@@ -100,8 +87,7 @@ impl Raw {
                 let reason = "reset: the server was restarted".to_owned();
                 self.void.insert(group, reason);
             } else if now.resets.get(group) != first.resets.get(group) {
-                let reason =
-                    format!("reset: the server's {group} statistics were reset in the meantime");
+                let reason = format!("reset: the server's {group} statistics were reset in the meantime");
                 self.void.insert(group, reason);
             }
         }
@@ -132,8 +118,7 @@ impl Raw {
 
     /// A whole number beside the groups, e.g. `lsn`.
     pub(super) fn plain(&self, name: &str, absent: &str) -> Reading {
-        self.void(name)
-            .map_or_else(|| reading(self.get(name), 1.0, absent), Reading::Na)
+        self.void(name).map_or_else(|| reading(self.get(name), 1.0, absent), Reading::Na)
     }
 
     /// A count of a group; `absent` is the reason where the server has none.
@@ -231,10 +216,7 @@ mod tests {
     fn numbers_keep_every_digit_and_times_become_ns() {
         let raw = raw("a", "null", "b");
         assert_eq!(raw.plain("lsn", ""), Reading::Count(u64::MAX));
-        assert_eq!(
-            raw.count("wal", "wal_bytes", ""),
-            Reading::Count(9_007_199_254_740_993)
-        );
+        assert_eq!(raw.count("wal", "wal_bytes", ""), Reading::Count(9_007_199_254_740_993));
         assert_eq!(raw.ms("db", "active_time", ""), Reading::Count(1_234_568));
     }
 
@@ -255,20 +237,12 @@ mod tests {
         let first = raw("a", "null", "b").epoch();
         let mut reset = raw("a", "\"later\"", "b");
         reset.void_since(&first);
-        assert!(
-            matches!(reset.count("db", "xact_commit", ""), Reading::Na(reason) if reason.starts_with("reset"))
-        );
-        assert!(matches!(
-            reset.count("wal", "wal_bytes", ""),
-            Reading::Count(_)
-        ));
+        assert!(matches!(reset.count("db", "xact_commit", ""), Reading::Na(reason) if reason.starts_with("reset")));
+        assert!(matches!(reset.count("wal", "wal_bytes", ""), Reading::Count(_)));
         let mut restarted = raw("z", "null", "b");
         restarted.void_since(&first);
         for group in ["db", "wal"] {
-            assert!(matches!(
-                restarted.count(group, "xact_commit", ""),
-                Reading::Na(_)
-            ));
+            assert!(matches!(restarted.count(group, "xact_commit", ""), Reading::Na(_)));
         }
         let mut same = raw("a", "null", "b");
         same.void_since(&first);
@@ -279,10 +253,7 @@ mod tests {
     fn a_sum_with_an_unknown_part_is_unknown() {
         let na = Reading::Na("absent".to_owned());
         assert_eq!(sum([Reading::Count(1), na.clone(), Reading::Count(2)]), na);
-        assert_eq!(
-            sum([Reading::Count(1), Reading::Count(2)]),
-            Reading::Count(3)
-        );
+        assert_eq!(sum([Reading::Count(1), Reading::Count(2)]), Reading::Count(3));
         assert_eq!(minus(Reading::Count(1), na.clone()), na);
     }
 }

@@ -10,11 +10,7 @@ const TEMP: &str = "Temp File";
 
 /// Adds the rows the version can tell.
 pub(super) fn add(mapper: Mapper<'_>, set: &mut StatSet) {
-    let source = if mapper.about.version < 16 {
-        BGWRITER
-    } else {
-        IO
-    };
+    let source = if mapper.about.version < 16 { BGWRITER } else { IO };
     if mapper.about.version < 16 {
         before_16(mapper, set);
     } else {
@@ -92,9 +88,7 @@ fn row(mapper: Mapper<'_>, (function, file_type): (&str, &str), sums: &Sums) -> 
     let about = mapper.about;
     let (timed, switch) = match function {
         "LGWR" => (about.wal_timing, super::mapping::WAL_UNTIMED),
-        "Buffer Cache Reads" | "Direct Reads" | "Direct Writes" => {
-            (about.session_io_timing, super::mapping::UNTIMED)
-        }
+        "Buffer Cache Reads" | "Direct Reads" | "Direct Writes" => (about.session_io_timing, super::mapping::UNTIMED),
         _ => (about.server_io_timing, super::mapping::UNTIMED),
     };
     if !timed {
@@ -165,11 +159,7 @@ fn log_before_18(mapper: Mapper<'_>, set: &mut StatSet) {
         waits: writes,
         ..IoReading::default()
     };
-    without(
-        &mut row,
-        &["read_requests", "read_bytes", "write_bytes"],
-        "absent: came with PostgreSQL 18",
-    );
+    without(&mut row, &["read_requests", "read_bytes", "write_bytes"], "absent: came with PostgreSQL 18");
     match (log.write_ns, log.sync_ns) {
         (Reading::Count(write), Reading::Count(sync)) => row.wait_ns = write + sync,
         _ => without(&mut row, &["wait_ns"], super::mapping::WAL_UNTIMED),

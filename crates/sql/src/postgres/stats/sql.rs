@@ -76,10 +76,7 @@ pub(super) fn reading(shape: &Shape<'_>) -> String {
         ("db", database(shape)),
         ("bgwriter", view("pg_stat_bgwriter")),
         ("table", tables(shape.version, &shape.relations.tables)),
-        (
-            "size",
-            sums("sum(pg_relation_size(o)) as bytes", &shape.relations.tables),
-        ),
+        ("size", sums("sum(pg_relation_size(o)) as bytes", &shape.relations.tables)),
         ("index", blocks(&shape.relations.indexes)),
         ("scan", blocks(&shape.relations.scan_tables)),
         ("claims", holders_json(shape.pg_schema, shape.database)),
@@ -101,10 +98,7 @@ pub(super) fn reading(shape: &Shape<'_>) -> String {
         // What this session did so far is on the books when the next reading is taken, so that it can be taken off.
         groups.push(("flush", FLUSH.to_owned()));
     }
-    let pairs: Vec<String> = groups
-        .iter()
-        .map(|(name, sql)| format!("'{name}', {sql}"))
-        .collect();
+    let pairs: Vec<String> = groups.iter().map(|(name, sql)| format!("'{name}', {sql}")).collect();
     format!("select json_build_object({})::text", pairs.join(", "))
 }
 
@@ -112,8 +106,7 @@ pub(super) fn reading(shape: &Shape<'_>) -> String {
 ///
 /// A session with nothing but transactions to tell keeps them to itself, forced or not; one scan to tell of makes it
 /// speak. This catalogue table has no page as long as nobody makes foreign tables, so that its scan gets no block.
-const FLUSH: &str =
-    "pg_stat_force_next_flush()::text || (select count(*) from pg_catalog.pg_foreign_table)";
+const FLUSH: &str = "pg_stat_force_next_flush()::text || (select count(*) from pg_catalog.pg_foreign_table)";
 
 /// Prepares [`FLUSH`] by itself in a session of the run: planning it looks into the table's empty index, which is a
 /// block got, and must not be among those of the run.
@@ -153,10 +146,8 @@ fn database(shape: &Shape<'_>) -> String {
         columns.push(("active_time", "active_time"));
         columns.push(("sessions", "sessions"));
     }
-    let columns: Vec<String> = columns
-        .iter()
-        .map(|(name, function)| format!("pg_stat_get_db_{function}(o) as {name}"))
-        .collect();
+    let columns: Vec<String> =
+        columns.iter().map(|(name, function)| format!("pg_stat_get_db_{function}(o) as {name}")).collect();
     format!(
         "(select row_to_json(d) from (select {} from (select {}::oid as o) x) d)",
         columns.join(", "),
@@ -187,10 +178,7 @@ fn blocks(oids: &[u32]) -> String {
 
 fn sums(columns: &str, oids: &[u32]) -> String {
     let oids: Vec<String> = oids.iter().map(u32::to_string).collect();
-    format!(
-        "(select row_to_json(t) from (select {columns} from unnest('{{{}}}'::oid[]) o) t)",
-        oids.join(",")
-    )
+    format!("(select row_to_json(t) from (select {columns} from unnest('{{{}}}'::oid[]) o) t)", oids.join(","))
 }
 
 /// Sums of `pg_stat_statements` over a database; without the statements' texts, which lie in a file.
@@ -203,11 +191,7 @@ fn statements(schema: &str, database: u32) -> String {
 
 /// What every session is doing, for the activity history; no table is touched either.
 pub(super) fn activity(version: u32) -> String {
-    let flush = if version >= 15 {
-        format!(", (select {FLUSH})")
-    } else {
-        String::new()
-    };
+    let flush = if version >= 15 { format!(", (select {FLUSH})") } else { String::new() };
     format!(
         "select pid, coalesce(state, ''), coalesce(wait_event_type, ''), coalesce(wait_event, ''){flush} \
          from pg_catalog.pg_stat_get_activity(null) where backend_type = 'client backend'"

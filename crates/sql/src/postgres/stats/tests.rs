@@ -18,9 +18,7 @@ fn at_rest() -> MutexGuard<'static, Vec<Server>> {
     let mut servers = SERVERS.lock().unwrap_or_else(PoisonError::into_inner);
     if servers.is_empty() {
         let versions = testing::servers().into_iter().map(|server| server.version);
-        servers.extend(
-            versions.filter_map(|version| testing::own(version, "fsync=off; autovacuum=off")),
-        );
+        servers.extend(versions.filter_map(|version| testing::own(version, "fsync=off; autovacuum=off")));
     }
     servers
 }
@@ -39,9 +37,7 @@ fn data_set(server: &Server, name: &str) -> ConnectOptions {
         "vacuum (freeze, analyze) assay.cf1_1",
         "checkpoint",
     ] {
-        connection
-            .query(sql)
-            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        connection.query(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
     connection.close();
     options
@@ -49,8 +45,7 @@ fn data_set(server: &Server, name: &str) -> ConnectOptions {
 
 fn session(options: &ConnectOptions, stats: &ServerStats) -> Connection {
     let mut connection = Connection::open(options).unwrap();
-    let settings =
-        "set enable_bitmapscan = off; set enable_seqscan = off; set enable_indexonlyscan = off";
+    let settings = "set enable_bitmapscan = off; set enable_seqscan = off; set enable_indexonlyscan = off";
     connection.query(settings).unwrap();
     for sql in stats.session_sql() {
         connection.query(sql).unwrap();
@@ -59,10 +54,7 @@ fn session(options: &ConnectOptions, stats: &ServerStats) -> Connection {
 }
 
 fn moved(after: &StatSet, before: &StatSet, stat: Stat) -> u64 {
-    after
-        .difference(before)
-        .get(stat)
-        .unwrap_or_else(|| panic!("{}: {:?}", stat.name, after.counters.get(stat.name)))
+    after.difference(before).get(stat).unwrap_or_else(|| panic!("{}: {:?}", stat.name, after.counters.get(stat.name)))
 }
 
 /// Statistics with the versions that can tell them, as the published mapping has it.
@@ -112,52 +104,23 @@ fn every_version_tells_what_the_mapping_says_and_a_reason_for_the_rest() {
         for (stat, versions) in TOLD {
             let reading = &set.counters[stat.name];
             let told = matches!(reading, Reading::Count(_));
-            assert_eq!(
-                told,
-                versions.contains(&version),
-                "{version}: {} is {reading:?}",
-                stat.name
-            );
+            assert_eq!(told, versions.contains(&version), "{version}: {} is {reading:?}", stat.name);
         }
         let requests = &set.counters[dictionary::PHYSICAL_READ_REQUESTS.name];
-        assert_eq!(
-            matches!(requests, Reading::Count(_)),
-            version != 17,
-            "{version}"
-        );
+        assert_eq!(matches!(requests, Reading::Count(_)), version != 17, "{version}");
         let reasons = ["absent", "disabled", "denied", "unsupported", "unknowable"];
         for (name, reading) in &set.counters {
             if let Reading::Na(reason) = reading {
-                assert!(
-                    reasons.iter().any(|word| reason.starts_with(word)),
-                    "{version}: {name}: {reason}"
-                );
+                assert!(reasons.iter().any(|word| reason.starts_with(word)), "{version}: {name}: {reason}");
             }
-            assert!(
-                set.sources.contains_key(name),
-                "{version}: {name} has no source"
-            );
+            assert!(set.sources.contains_key(name), "{version}: {name} has no source");
         }
         let event = |name: &str| set.timed.iter().find(|event| event.name == name);
         let read = event("db file sequential read").unwrap();
-        assert!(
-            matches!(
-                (&read.waits, &read.wait_ns),
-                (Reading::Count(_), Reading::Count(_))
-            ),
-            "{version}: {read:?}"
-        );
+        assert!(matches!((&read.waits, &read.wait_ns), (Reading::Count(_), Reading::Count(_))), "{version}: {read:?}");
         let log = event("log file parallel write").unwrap();
-        assert_eq!(
-            matches!(log.waits, Reading::Count(_)),
-            version >= 14,
-            "{version}"
-        );
-        let switch = if version < 14 {
-            "absent: came with PostgreSQL 14"
-        } else {
-            "disabled: track_wal_io_timing"
-        };
+        assert_eq!(matches!(log.waits, Reading::Count(_)), version >= 14, "{version}");
+        let switch = if version < 14 { "absent: came with PostgreSQL 14" } else { "disabled: track_wal_io_timing" };
         assert_eq!(log.wait_ns, Reading::Na(switch.to_owned()), "{version}");
         assert!(set.io.iter().any(|row| row.function == "DBWR"), "{version}");
     }
@@ -170,12 +133,8 @@ fn slob_50_the_servers_gets_agree_with_the_clients_and_misses_are_not_more() {
         let options = data_set(server, "stats_gets");
         let stats = ServerStats::open(&options, "assay", Timing::Auto).unwrap();
         let mut connection = session(&options, &stats);
-        let select = connection
-            .prepare(
-                "select count(c2) from assay.cf1_1 where custid between $1 and $2",
-                &[20, 20],
-            )
-            .unwrap();
+        let select =
+            connection.prepare("select count(c2) from assay.cf1_1 where custid between $1 and $2", &[20, 20]).unwrap();
         let one = |connection: &mut Connection, first: u64| {
             let values = [Bind::Int8(first as i64), Bind::Int8((first + W - 1) as i64)];
             connection.execute(&select, &values, &mut |_| {}).unwrap();
@@ -194,16 +153,9 @@ fn slob_50_the_servers_gets_agree_with_the_clients_and_misses_are_not_more() {
         assert_eq!(of(dictionary::TABLE_GETS), ops * W, "{version}");
         let index = of(dictionary::INDEX_GETS);
         assert!((2 * ops..=4 * ops).contains(&index), "{version}: {index}");
-        assert_eq!(
-            of(dictionary::SESSION_LOGICAL_READS),
-            ops * W + index,
-            "{version}"
-        );
+        assert_eq!(of(dictionary::SESSION_LOGICAL_READS), ops * W + index, "{version}");
         assert!(of(dictionary::PHYSICAL_READS) <= of(dictionary::SESSION_LOGICAL_READS));
-        assert_eq!(
-            of(dictionary::SESSION_LOGICAL_READS),
-            of(dictionary::CACHE_HITS) + of(dictionary::PHYSICAL_READS)
-        );
+        assert_eq!(of(dictionary::SESSION_LOGICAL_READS), of(dictionary::CACHE_HITS) + of(dictionary::PHYSICAL_READS));
         // The collector's own transactions are not among them, nor those that publish.
         commits_agree(of(dictionary::SERVER_COMMITS), ops, version);
         connection.close();
@@ -213,10 +165,7 @@ fn slob_50_the_servers_gets_agree_with_the_clients_and_misses_are_not_more() {
 /// Before 15 nobody can say which of the collector's own transactions are on the books yet.
 fn commits_agree(server: u64, client: u64, version: u32) {
     let unsure = if version < 15 { 12 } else { 0 };
-    assert!(
-        server.abs_diff(client) <= unsure,
-        "{version}: {server} commits, {client} made"
-    );
+    assert!(server.abs_diff(client) <= unsure, "{version}: {server} commits, {client} made");
 }
 
 /// Has a session's counters on the books: from 15 on at once, before by its end-of-second rule.
@@ -262,10 +211,7 @@ fn slob_20_the_server_commits_what_the_client_commits_and_logs_what_it_says() {
         if version >= 14 {
             // The log's position also counts page headers and other processes' records.
             let counted = of(dictionary::WAL_BYTES);
-            assert!(
-                counted <= redo && counted * 10 >= redo * 9,
-                "{version}: {counted} of {redo}"
-            );
+            assert!(counted <= redo && counted * 10 >= redo * 9, "{version}: {counted} of {redo}");
             assert!(of(dictionary::REDO_ENTRIES) >= ops * 8);
         }
         connection.close();
@@ -330,25 +276,12 @@ fn all_of_18s_io_is_in_the_rows_identity_i13() {
     let options = data_set(server, "stats_i13");
     let stats = ServerStats::open(&options, "assay", Timing::Auto).unwrap();
     let set = stats.sample();
-    let sum =
-        |of: fn(&assay_measure::snapshot::IoReading) -> u64| set.io.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&assay_measure::snapshot::IoReading) -> u64| set.io.iter().map(of).sum::<u64>();
     for (stat, rows) in [
-        (
-            dictionary::PHYSICAL_READ_TOTAL_REQUESTS,
-            sum(|row| row.small_read_requests),
-        ),
-        (
-            dictionary::PHYSICAL_READ_TOTAL_BYTES,
-            sum(|row| row.read_bytes),
-        ),
-        (
-            dictionary::PHYSICAL_WRITE_TOTAL_REQUESTS,
-            sum(|row| row.small_write_requests),
-        ),
-        (
-            dictionary::PHYSICAL_WRITE_TOTAL_BYTES,
-            sum(|row| row.write_bytes),
-        ),
+        (dictionary::PHYSICAL_READ_TOTAL_REQUESTS, sum(|row| row.small_read_requests)),
+        (dictionary::PHYSICAL_READ_TOTAL_BYTES, sum(|row| row.read_bytes)),
+        (dictionary::PHYSICAL_WRITE_TOTAL_REQUESTS, sum(|row| row.small_write_requests)),
+        (dictionary::PHYSICAL_WRITE_TOTAL_BYTES, sum(|row| row.write_bytes)),
     ] {
         assert_eq!(set.get(stat), Some(rows), "{}", stat.name);
         assert!(rows > 0, "{}", stat.name);
@@ -367,32 +300,17 @@ fn a_role_without_privileges_gets_every_counter_and_is_told_what_is_hidden() {
         let stats = ServerStats::open(&plain, "assay", Timing::Auto).unwrap();
         let set = stats.sample();
         for (stat, versions) in TOLD {
-            assert_eq!(
-                set.get(*stat).is_some(),
-                versions.contains(&version),
-                "{version}: {}",
-                stat.name
-            );
+            assert_eq!(set.get(*stat).is_some(), versions.contains(&version), "{version}: {}", stat.name);
         }
-        let read = set
-            .timed
-            .iter()
-            .find(|event| event.name == "db file sequential read")
-            .unwrap();
-        assert_eq!(
-            read.wait_ns,
-            Reading::Na("disabled: track_io_timing".to_owned())
-        );
+        let read = set.timed.iter().find(|event| event.name == "db file sequential read").unwrap();
+        assert_eq!(read.wait_ns, Reading::Na("disabled: track_io_timing".to_owned()));
         let facts = stats.facts();
         let fact = |name: &str| &facts.iter().find(|fact| fact.name == name).unwrap().value;
         assert!(fact("statistics_privileges").contains("pg_monitor"));
         assert!(fact("io_timing_achieved").starts_with("off: "));
         assert_eq!(fact("track_io_timing"), "off");
         let refused = ServerStats::open(&plain, "assay", Timing::On).unwrap_err();
-        assert!(
-            refused.to_string().contains("TRACK_IO_TIMING=auto"),
-            "{refused}"
-        );
+        assert!(refused.to_string().contains("TRACK_IO_TIMING=auto"), "{refused}");
     }
 }
 
@@ -409,24 +327,14 @@ fn a_lost_connection_is_opened_again_and_a_reset_is_no_work() {
     assert_eq!(server.query(kill).rows.len(), 1);
     let second = stats.sample();
     let gets = dictionary::SESSION_LOGICAL_READS;
-    assert!(
-        second.get(gets) >= first.get(gets),
-        "{:?}",
-        second.counters.get(gets.name)
-    );
+    assert!(second.get(gets) >= first.get(gets), "{:?}", second.counters.get(gets.name));
     let mut other = Connection::open(&options).unwrap();
     other.query("select pg_stat_reset()").unwrap();
     other.close();
     let third = stats.sample();
     let reading = &third.counters[gets.name];
-    assert!(
-        matches!(reading, Reading::Na(reason) if reason.starts_with("reset")),
-        "{reading:?}"
-    );
-    assert!(
-        third.get(dictionary::REDO_SIZE).is_some(),
-        "the log's position is no counter to reset"
-    );
+    assert!(matches!(reading, Reading::Na(reason) if reason.starts_with("reset")), "{reading:?}");
+    assert!(third.get(dictionary::REDO_SIZE).is_some(), "the log's position is no counter to reset");
 }
 
 #[test]
@@ -448,10 +356,7 @@ fn a_look_tells_a_lock_from_a_sleep_and_from_a_session_that_waits_for_us() {
         });
         let mut sessions = [Doing::OnCpu; 3];
         let begun = Instant::now();
-        let lock = Doing::Waiting {
-            event: "Lock:transactionid",
-            class: WaitClass::Application,
-        };
+        let lock = Doing::Waiting { event: "Lock:transactionid", class: WaitClass::Application };
         while sessions[1] != lock && begun.elapsed() < Duration::from_secs(20) {
             std::thread::sleep(Duration::from_millis(20));
             let mut seen = [Doing::OnCpu; 3];
@@ -460,23 +365,12 @@ fn a_look_tells_a_lock_from_a_sleep_and_from_a_session_that_waits_for_us() {
             }
         }
         assert_eq!(sessions[1], lock, "{version}: {:?}", activity.facts());
-        let between = Doing::Waiting {
-            event: "Client:ClientRead",
-            class: WaitClass::Network,
-        };
+        let between = Doing::Waiting { event: "Client:ClientRead", class: WaitClass::Network };
         assert_eq!(sessions[0], between, "{version}");
-        assert_eq!(
-            sessions[2],
-            Doing::OnCpu,
-            "no such session: left as it came"
-        );
+        assert_eq!(sessions[2], Doing::OnCpu, "no such session: left as it came");
         holder.query("commit").unwrap();
         waits.join().unwrap();
         holder.close();
-        assert!(
-            activity.facts()[0]
-                .value
-                .contains("queries of pg_stat_activity")
-        );
+        assert!(activity.facts()[0].value.contains("queries of pg_stat_activity"));
     }
 }

@@ -37,12 +37,7 @@ impl Binaries {
         if !program.is_file() || !bin.join("initdb").is_file() {
             return None;
         }
-        let asked = Command::new(program)
-            .arg("--version")
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output()
-            .ok()?;
+        let asked = Command::new(program).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
         let said = String::from_utf8(asked.stdout).ok()?;
         let version = said.trim().strip_prefix("postgres (PostgreSQL) ")?;
         let digits = version.find(|c: char| !c.is_ascii_digit());
@@ -70,10 +65,7 @@ pub(super) fn installed(named: &str, path: &str) -> Vec<Binaries> {
     }
     for (directory, prefix) in PACKAGED {
         for version in KNOWN.rev() {
-            look(
-                &Path::new(directory).join(format!("{prefix}{version}/bin")),
-                false,
-            );
+            look(&Path::new(directory).join(format!("{prefix}{version}/bin")), false);
         }
     }
     look(Path::new(BUILT), false);
@@ -85,17 +77,11 @@ pub(super) fn installed(named: &str, path: &str) -> Vec<Binaries> {
 
 /// Directories of a list as `PATH` spells it.
 fn split(list: &str) -> impl Iterator<Item = PathBuf> {
-    list.split(':')
-        .filter(|part| !part.is_empty())
-        .map(PathBuf::from)
+    list.split(':').filter(|part| !part.is_empty()).map(PathBuf::from)
 }
 
 /// The one that was meant: of the version asked for, else the newest; named directories go before others.
-pub(super) fn choose(
-    installed: &[Binaries],
-    named: &str,
-    asked: Option<&str>,
-) -> Result<Binaries, EngineError> {
+pub(super) fn choose(installed: &[Binaries], named: &str, asked: Option<&str>) -> Result<Binaries, EngineError> {
     if let Some(nothing) = split(named).find(|bin| installed.iter().all(|one| one.bin != *bin)) {
         // A link to a directory that is listed before is no mistake.
         if Binaries::at(&nothing, true).is_none() {
@@ -153,10 +139,7 @@ fn listed(installed: &[Binaries]) -> String {
     if installed.is_empty() {
         return "none is installed".to_owned();
     }
-    let each: Vec<String> = installed
-        .iter()
-        .map(|one| format!("{} in {}", one.version, one.bin.display()))
-        .collect();
+    let each: Vec<String> = installed.iter().map(|one| format!("{} in {}", one.version, one.bin.display())).collect();
     format!("installed: {}", each.join(", "))
 }
 
@@ -165,12 +148,7 @@ mod tests {
     use super::*;
 
     fn one(major: u32, bin: &str, named: bool) -> Binaries {
-        Binaries {
-            major,
-            version: format!("{major}.1"),
-            bin: PathBuf::from(bin),
-            named,
-        }
+        Binaries { major, version: format!("{major}.1"), bin: PathBuf::from(bin), named }
     }
 
     #[test]

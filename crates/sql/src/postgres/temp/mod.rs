@@ -19,16 +19,10 @@ use rustix::process::Signal;
 use settings::Asked;
 use std::path::{Path, PathBuf};
 
-pub(super) const BRAND: Brand = Brand {
-    temp: "postgres",
-    called: "PostgreSQL",
-    user: "postgres",
-    directory: "PG_DIR",
-};
+pub(super) const BRAND: Brand = Brand { temp: "postgres", called: "PostgreSQL", user: "postgres", directory: "PG_DIR" };
 /// Ways to end it, by how long each may take: a fast shutdown writes a checkpoint that nobody will read; after an
 /// immediate one the server itself kills its processes after 5 s.
-const SHUTDOWN: [(&str, Signal, u64); 2] =
-    [("fast", Signal::INT, 5), ("immediate", Signal::QUIT, 10)];
+const SHUTDOWN: [(&str, Signal, u64); 2] = [("fast", Signal::INT, 5), ("immediate", Signal::QUIT, 10)];
 /// What a new cluster and its first log segments take, about.
 const CLUSTER_BYTES: u64 = 96 << 20;
 /// Stock `max_wal_size`: that much log may be there between two checkpoints.
@@ -88,11 +82,9 @@ impl Choice {
             (true, true) => "none: otherwise default settings".to_owned(),
             (false, true) => settings::listed(&self.asked.server),
             (true, false) => format!("initdb {}", self.asked.initdb.join(" ")),
-            (false, false) => format!(
-                "{}; initdb {}",
-                settings::listed(&self.asked.server),
-                self.asked.initdb.join(" ")
-            ),
+            (false, false) => {
+                format!("{}; initdb {}", settings::listed(&self.asked.server), self.asked.initdb.join(" "))
+            }
         };
         let shown = Shown {
             server: format!("PostgreSQL {}", self.binaries.version),
@@ -136,11 +128,7 @@ impl Choice {
             conf: Some(("postgresql.conf".to_owned(), settings::conf(&all))),
             // PGDATA, PGOPTIONS and the like.
             foreign_variables: vec!["PG".to_owned()],
-            ready: Ready::Line {
-                file: "postmaster.pid".to_owned(),
-                line: 8,
-                word: "ready".to_owned(),
-            },
+            ready: Ready::Line { file: "postmaster.pid".to_owned(), line: 8, word: "ready".to_owned() },
             shutdown: SHUTDOWN
                 .map(|(name, signal, patience_s)| Shutdown {
                     name: name.to_owned(),
@@ -181,35 +169,23 @@ pub(super) fn start(
     progress: &dyn Progress,
 ) -> Result<Started, EngineError> {
     let choice = Choice::new(version, settings)?;
-    let directory = choice
-        .home
-        .directory(&format!(".s.PGSQL.{}", settings::PORT))?;
+    let directory = choice.home.directory(&format!(".s.PGSQL.{}", settings::PORT))?;
     let socket = directory.join(DATA);
     let mut lines = choice.lines(&directory.display().to_string());
     let server = Server::start(BRAND, &choice.request(&directory), "initdb", stop, progress)?;
-    lines.push(seconds(
-        "initdb_s",
-        "Time to create it (initdb), s",
-        server.made_s,
-    ));
+    lines.push(seconds("initdb_s", "Time to create it (initdb), s", server.made_s));
     lines.push(seconds("server_start_s", "Started in, s", server.start_s));
     let host = encoded(&socket.display().to_string());
     let url = format!("//postgres@/postgres?host={host}&port={}", settings::PORT);
     lines.push(text("server_url", "Address", format!("postgres:{url}")));
-    Ok(Started {
-        location: Place::started(&url),
-        lines,
-        keep: Box::new(server),
-    })
+    Ok(Started { location: Place::started(&url), lines, keep: Box::new(server) })
 }
 
 /// A path as a value in a URL.
 fn encoded(path: &str) -> String {
     path.bytes()
         .map(|byte| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                char::from(byte).to_string()
-            }
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
             _ => format!("%{byte:02X}"),
         })
         .collect()
@@ -220,10 +196,7 @@ fn encoded(path: &str) -> String {
 fn needed_bytes(settings: &Settings, schemas: u64) -> u64 {
     let rows = settings.blocks("SCALE", BLOCK_BYTES).unwrap_or(0);
     let scan = settings.blocks("SCAN_TABLE_SZ", BLOCK_BYTES).unwrap_or(0);
-    let each = rows
-        .saturating_mul(BLOCK_BYTES + 30)
-        .saturating_add(scan.saturating_mul(BLOCK_BYTES));
+    let each = rows.saturating_mul(BLOCK_BYTES + 30).saturating_add(scan.saturating_mul(BLOCK_BYTES));
     let data = each.saturating_mul(schemas);
-    data.saturating_add(data.min(LOG_BYTES))
-        .saturating_add(CLUSTER_BYTES)
+    data.saturating_add(data.min(LOG_BYTES)).saturating_add(CLUSTER_BYTES)
 }

@@ -17,10 +17,7 @@ const OURS: [(&str, &str); 9] = [
     ("data_directory", "PG_DIR names the place"),
     ("config_file", "assay makes its configuration"),
     ("hba_file", "assay makes its configuration"),
-    (
-        "external_pid_file",
-        "it leaves nothing outside its directory",
-    ),
+    ("external_pid_file", "it leaves nothing outside its directory"),
 ];
 /// Words of the lines of its log that say why it gave up.
 pub(super) const COMPLAINTS: [&str; 5] = ["FATAL:", "PANIC:", "ERROR:", "DETAIL:", "HINT:"];
@@ -58,10 +55,9 @@ impl Asked {
         for (name, value) in settings {
             match name.as_str() {
                 "data_checksums" => asked.initdb.extend(checksums(&value, binaries.major)?),
-                "wal_segment_size" => asked.initdb.push(format!(
-                    "--wal-segsize={}",
-                    value.trim_end_matches("MB").trim()
-                )),
+                "wal_segment_size" => {
+                    asked.initdb.push(format!("--wal-segsize={}", value.trim_end_matches("MB").trim()))
+                }
                 _ => {
                     check(&name, &value, binaries)?;
                     asked.server.push((name, value));
@@ -82,9 +78,7 @@ fn checksums(value: &str, major: u32) -> Result<Option<String>, EngineError> {
         "on" | "true" | "yes" | "1" => true,
         "off" | "false" | "no" | "0" => false,
         _ => {
-            return Err(EngineError::Usage(format!(
-                "--pg-set data_checksums={value}: write on or off"
-            )));
+            return Err(EngineError::Usage(format!("--pg-set data_checksums={value}: write on or off")));
         }
     };
     Ok(match (on, major >= 18) {
@@ -110,14 +104,8 @@ fn check(name: &str, value: &str, binaries: &Binaries) -> Result<(), EngineError
     if judged.status.success() {
         return Ok(());
     }
-    let said = settings::complaint(
-        &String::from_utf8_lossy(&judged.stderr),
-        &COMPLAINTS.map(str::to_owned),
-    );
-    Err(EngineError::Usage(format!(
-        "setting {name}={value}: PostgreSQL {} says: {said}",
-        binaries.version
-    )))
+    let said = settings::complaint(&String::from_utf8_lossy(&judged.stderr), &COMPLAINTS.map(str::to_owned));
+    Err(EngineError::Usage(format!("setting {name}={value}: PostgreSQL {} says: {said}", binaries.version)))
 }
 
 /// What a private server gets beside what was asked for: a socket of its own, and room for the sessions.
@@ -125,10 +113,7 @@ pub(super) fn needed(socket: &Path, sessions: u64, asked: &Asked) -> Vec<Setting
     let mut needed = vec![
         ("listen_addresses".to_owned(), String::new()),
         ("port".to_owned(), PORT.to_string()),
-        (
-            "unix_socket_directories".to_owned(),
-            socket.display().to_string(),
-        ),
+        ("unix_socket_directories".to_owned(), socket.display().to_string()),
     ];
     let connections = sessions.saturating_add(OTHER_CONNECTIONS);
     if connections > STOCK_CONNECTIONS && !asked.has("max_connections") {
@@ -139,10 +124,7 @@ pub(super) fn needed(socket: &Path, sessions: u64, asked: &Asked) -> Vec<Setting
 
 /// Lines for the end of `postgresql.conf`, where they override what comes before.
 pub(super) fn conf(settings: &[Setting]) -> String {
-    settings
-        .iter()
-        .map(|(name, value)| format!("{name} = {}\n", quote(value)))
-        .collect()
+    settings.iter().map(|(name, value)| format!("{name} = {}\n", quote(value))).collect()
 }
 
 #[cfg(test)]
@@ -150,19 +132,14 @@ mod tests {
     use super::*;
 
     fn pairs(list: &[(&str, &str)]) -> Vec<Setting> {
-        list.iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect()
+        list.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
     #[test]
     fn what_would_make_it_public_is_refused() {
         for list in ["listen_addresses=*", "PORT=5433"] {
             let text = parse(list).unwrap_err().to_string();
-            assert!(
-                text.contains("only on its private socket"),
-                "{list}: {text}"
-            );
+            assert!(text.contains("only on its private socket"), "{list}: {text}");
         }
     }
 
@@ -178,18 +155,10 @@ mod tests {
     fn many_sessions_get_room_unless_the_number_was_given() {
         let many = |asked: &Asked| {
             let needed = needed(Path::new("/s"), 500, asked);
-            needed
-                .into_iter()
-                .find(|(name, _)| name == "max_connections")
+            needed.into_iter().find(|(name, _)| name == "max_connections")
         };
-        assert_eq!(
-            many(&Asked::default()),
-            Some(("max_connections".to_owned(), "512".to_owned()))
-        );
-        let given = Asked {
-            server: pairs(&[("max_connections", "50")]),
-            initdb: Vec::new(),
-        };
+        assert_eq!(many(&Asked::default()), Some(("max_connections".to_owned(), "512".to_owned())));
+        let given = Asked { server: pairs(&[("max_connections", "50")]), initdb: Vec::new() };
         assert_eq!(many(&given), None);
         let few = needed(Path::new("/s"), 4, &Asked::default());
         assert_eq!(conf(&few[..1]), "listen_addresses = ''\n");

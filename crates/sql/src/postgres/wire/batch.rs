@@ -43,10 +43,7 @@ impl Call {
         debug_assert!(bound.is_ok(), "a handful of values fit a message");
         let executed = frontend::execute("", 0, &mut bytes);
         debug_assert!(executed.is_ok(), "an empty name fits a message");
-        Self {
-            bytes,
-            values: ends,
-        }
+        Self { bytes, values: ends }
     }
 
     /// The value of parameter `index` (from 0), to be overwritten; its length stays.
@@ -113,9 +110,7 @@ impl Connection {
             match message.kind {
                 b'D' => answer.counted = answer.counted.saturating_add(first_int8(body)),
                 b'C' if !body.starts_with(b"SELECT") => {
-                    answer.changed = answer
-                        .changed
-                        .saturating_add(touched_by(body).min(COUNT_MAX))
+                    answer.changed = answer.changed.saturating_add(touched_by(body).min(COUNT_MAX))
                 }
                 b'2' | b'C' | b'I' | b'n' | b's' => {}
                 b'E' => refused = Some(self.server_error(&message)),
@@ -134,9 +129,7 @@ impl Connection {
 #[inline]
 fn first_int8(body: &[u8]) -> u64 {
     match body.get(2..14).map(|value| value.split_at(4)) {
-        Some(([0, 0, 0, 8], value)) => value
-            .try_into()
-            .map_or(0, |bytes| u64::from_be_bytes(bytes).min(COUNT_MAX)),
+        Some(([0, 0, 0, 8], value)) => value.try_into().map_or(0, |bytes| u64::from_be_bytes(bytes).min(COUNT_MAX)),
         _ => 0,
     }
 }

@@ -27,11 +27,7 @@ pub struct CancelToken {
 
 impl std::fmt::Debug for CancelToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "CancelToken of server process {} at {}",
-            self.pid, self.host
-        )
+        write!(f, "CancelToken of server process {} at {}", self.pid, self.host)
     }
 }
 
@@ -41,11 +37,7 @@ impl Connection {
     pub fn cancel_token(&self) -> CancelToken {
         CancelToken {
             host: self.host.clone(),
-            way: if self.stream.is_encrypted() {
-                Way::Encrypted
-            } else {
-                Way::Plain
-            },
+            way: if self.stream.is_encrypted() { Way::Encrypted } else { Way::Plain },
             options: Arc::clone(&self.options),
             pid: self.pid,
             secret: self.secret.clone(),
@@ -75,9 +67,6 @@ impl CancelToken {
             Err(error) if error.kind() == ErrorKind::TimedOut => Err(timed_out(error, &options)),
             _ => Ok(()),
         });
-        ended.map_err(|source| PgError::Io {
-            what: format!("cancelling at {}", self.host),
-            source,
-        })
+        ended.map_err(|source| PgError::Io { what: format!("cancelling at {}", self.host), source })
     }
 }

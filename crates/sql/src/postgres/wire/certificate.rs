@@ -94,9 +94,7 @@ impl<'a> Certificate<'a> {
 
 /// The hash of an RSASSA-PSS signature: the first SHA-2 its parameters name; SHA-1, their default, counts as SHA-256.
 fn pss_bits(parameters: &[u8]) -> u32 {
-    let found = parameters
-        .windows(oid::SHA2.len() + 1)
-        .find(|window| window.starts_with(oid::SHA2));
+    let found = parameters.windows(oid::SHA2.len() + 1).find(|window| window.starts_with(oid::SHA2));
     match found.and_then(<[u8]>::last) {
         Some(2) => 384,
         Some(3) => 512,
@@ -112,9 +110,7 @@ fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
         short @ 0..=0x7f => (usize::from(short), rest),
         long @ 0x81..=0x84 => {
             let (digits, rest) = rest.split_at_checked(usize::from(long & 0x7f))?;
-            let length = digits
-                .iter()
-                .fold(0_usize, |length, digit| length << 8 | usize::from(*digit));
+            let length = digits.iter().fold(0_usize, |length, digit| length << 8 | usize::from(*digit));
             (length, rest)
         }
         _ => return None,
@@ -132,8 +128,7 @@ fn common_names(subject: &[u8]) -> Vec<String> {
         let mut pairs = set;
         while let Some((_, pair, more)) = element(pairs) {
             pairs = more;
-            let named = element(pair)
-                .filter(|(kind, name, _)| *kind == OBJECT && *name == oid::COMMON_NAME);
+            let named = element(pair).filter(|(kind, name, _)| *kind == OBJECT && *name == oid::COMMON_NAME);
             if let Some((_, value, _)) = named.and_then(|(_, _, value)| element(value)) {
                 names.push(String::from_utf8_lossy(value).into_owned());
             }
@@ -176,9 +171,7 @@ pub(super) fn instant_of(seconds: u64) -> String {
 pub(super) fn name_matches(pattern: &str, host: &str) -> bool {
     let (pattern, host) = (pattern.to_ascii_lowercase(), host.to_ascii_lowercase());
     match pattern.strip_prefix("*.") {
-        Some(domain) => host
-            .split_once('.')
-            .is_some_and(|(label, rest)| !label.is_empty() && rest == domain),
+        Some(domain) => host.split_once('.').is_some_and(|(label, rest)| !label.is_empty() && rest == domain),
         None => pattern == host,
     }
 }
@@ -195,14 +188,8 @@ mod tests {
         assert_eq!(instant_of(0), "19700101000000");
         assert_eq!(instant_of(951_826_154), "20000229120914");
         assert_eq!(instant_of(4_107_542_399), "21000228235959");
-        assert_eq!(
-            instant(0x17, b"491231235959Z").as_deref(),
-            Some("20491231235959")
-        );
-        assert_eq!(
-            instant(0x17, b"500101000000Z").as_deref(),
-            Some("19500101000000")
-        );
+        assert_eq!(instant(0x17, b"491231235959Z").as_deref(), Some("20491231235959"));
+        assert_eq!(instant(0x17, b"500101000000Z").as_deref(), Some("19500101000000"));
         assert_eq!(instant(0x17, b"5001010000Z"), None);
     }
 

@@ -171,10 +171,7 @@ impl Connection {
     /// # Errors
     /// It may not: the server shows no life, or nobody wants the answer any more.
     pub fn may_wait(&self, wait: &mut Wait) -> Result<(), PgError> {
-        let may = self
-            .options
-            .patience
-            .look(wait, |within| shows_life(&self.host, within));
+        let may = self.options.patience.look(wait, |within| shows_life(&self.host, within));
         may.map_err(|source| self.lost("execute", source))
     }
 
@@ -279,9 +276,7 @@ impl Connection {
             let message = self.receive("execute")?;
             match message.kind {
                 b'2' | b'n' | b's' | b'I' => {}
-                b'D' if is_row(self.input.body(&message)) => {
-                    hand_over(self.input.body(&message), row)
-                }
+                b'D' if is_row(self.input.body(&message)) => hand_over(self.input.body(&message), row),
                 b'D' => return Err(self.malformed(b'D', "execute")),
                 b'C' => touched = touched_by(self.input.body(&message)),
                 b'E' => refused = Some(self.server_error(&message)),
@@ -320,10 +315,7 @@ impl Connection {
 
     pub(super) fn send(&mut self, doing: &str) -> Result<(), PgError> {
         self.received = 0;
-        let sent = self
-            .stream
-            .write_all(&self.output)
-            .and_then(|()| self.stream.flush());
+        let sent = self.stream.write_all(&self.output).and_then(|()| self.stream.flush());
         self.output.clear();
         sent.map_err(|source| self.goodbye(doing, source))
     }
@@ -343,10 +335,7 @@ impl Connection {
     pub(super) fn receive(&mut self, doing: &str) -> Result<Message, PgError> {
         loop {
             let within = self.options.patience.answer();
-            let message = self
-                .input
-                .next(&mut self.stream, within)
-                .map_err(|source| self.lost(doing, source))?;
+            let message = self.input.next(&mut self.stream, within).map_err(|source| self.lost(doing, source))?;
             self.received += message.body.len();
             if self.received > ANSWER_BYTES_MAX {
                 return Err(PgError::Refused(format!(
@@ -367,8 +356,7 @@ impl Connection {
                     let body = self.input.body(&message);
                     let mut parts = body.split(|byte| *byte == 0).map(clean);
                     if let (Some(name), Some(value)) = (parts.next(), parts.next())
-                        && (self.parameters.len() < PARAMETERS_MAX
-                            || self.parameters.contains_key(&name))
+                        && (self.parameters.len() < PARAMETERS_MAX || self.parameters.contains_key(&name))
                     {
                         self.parameters.insert(name, value);
                     }
@@ -438,12 +426,8 @@ impl Bind<'_> {
             Self::Int8(n) => buffer.extend_from_slice(&n.to_be_bytes()),
             Self::Int4(n) => buffer.extend_from_slice(&n.to_be_bytes()),
             Self::Text(text) => buffer.extend_from_slice(text.as_bytes()),
-            Self::Int8s(values) => {
-                write_array(OID_INT8, values.iter().map(|n| n.to_be_bytes()), buffer)
-            }
-            Self::Int4s(values) => {
-                write_array(OID_INT4, values.iter().map(|n| n.to_be_bytes()), buffer)
-            }
+            Self::Int8s(values) => write_array(OID_INT8, values.iter().map(|n| n.to_be_bytes()), buffer),
+            Self::Int4s(values) => write_array(OID_INT4, values.iter().map(|n| n.to_be_bytes()), buffer),
             Self::Texts { bytes, each } => {
                 const OID_TEXT: i32 = 25;
                 let texts = bytes.chunks_exact(*each);
@@ -464,11 +448,7 @@ impl Bind<'_> {
 }
 
 /// One dimension from index 1, without NULLs: dimensions, null flag, element type, length, lower bound, elements.
-fn write_array<const N: usize>(
-    element: i32,
-    values: impl ExactSizeIterator<Item = [u8; N]>,
-    buffer: &mut BytesMut,
-) {
+fn write_array<const N: usize>(element: i32, values: impl ExactSizeIterator<Item = [u8; N]>, buffer: &mut BytesMut) {
     for word in [1, 0, element, values.len() as i32, 1] {
         buffer.extend_from_slice(&i32::to_be_bytes(word));
     }
@@ -480,23 +460,18 @@ fn write_array<const N: usize>(
 
 /// A zero-terminated text.
 fn text(body: &[u8]) -> String {
-    let end = body
-        .iter()
-        .position(|byte| *byte == 0)
-        .unwrap_or(body.len());
+    let end = body.iter().position(|byte| *byte == 0).unwrap_or(body.len());
     String::from_utf8_lossy(&body[..end]).into_owned()
 }
 
 /// The number at the end of a command tag, 0 where there is none.
 pub(super) fn touched_by(tag: &[u8]) -> u64 {
-    tag.iter()
-        .skip_while(|byte| **byte != b' ')
-        .fold(0_u64, |n, byte| match byte {
-            b'0'..=b'9' => n.wrapping_mul(10).wrapping_add(u64::from(byte - b'0')),
-            // `INSERT 0 64`: only the last number counts.
-            b' ' => 0,
-            _ => n,
-        })
+    tag.iter().skip_while(|byte| **byte != b' ').fold(0_u64, |n, byte| match byte {
+        b'0'..=b'9' => n.wrapping_mul(10).wrapping_add(u64::from(byte - b'0')),
+        // `INSERT 0 64`: only the last number counts.
+        b' ' => 0,
+        _ => n,
+    })
 }
 
 /// Names of a `RowDescription`: as many as it says, each ended by zero and followed by 18 bytes.
@@ -564,9 +539,6 @@ fn values_of(body: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
 }
 
 fn text_row(body: &[u8]) -> Option<Vec<Option<String>>> {
-    is_row(body).then(|| {
-        values_of(body)
-            .map(|value| value.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
-            .collect()
-    })
+    is_row(body)
+        .then(|| values_of(body).map(|value| value.map(|bytes| String::from_utf8_lossy(bytes).into_owned())).collect())
 }

@@ -45,8 +45,7 @@ impl CopyIn<'_> {
     /// # Errors
     /// A lost connection. What the server thinks of the rows is told by [`CopyIn::finish`].
     pub fn send(&mut self, piece: &[u8]) -> Result<(), PgError> {
-        let data = frontend::CopyData::new(piece)
-            .map_err(|source| self.connection.lost("copy", source))?;
+        let data = frontend::CopyData::new(piece).map_err(|source| self.connection.lost("copy", source))?;
         data.write(&mut self.connection.output);
         if self.connection.output.len() >= SEND_BYTES {
             self.connection.send("copy")?;

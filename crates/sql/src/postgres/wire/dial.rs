@@ -37,11 +37,7 @@ pub(super) fn ways(host: &Host, mode: SslMode) -> &'static [Way] {
 
 /// A stream ready for the protocol, and the host with the address it went to. All of it, and the login after it, has
 /// `connect_timeout` once the address was found.
-pub(super) fn dial(
-    host: &Host,
-    way: Way,
-    options: &ConnectOptions,
-) -> Result<(Stream, Host), PgError> {
+pub(super) fn dial(host: &Host, way: Way, options: &ConnectOptions) -> Result<(Stream, Host), PgError> {
     match host {
         Host::Unix { directory, port } => {
             let end = end(options);
@@ -49,26 +45,17 @@ pub(super) fn dial(
             let stream = unix(&path, end, options)?;
             let patience = options.patience.clone();
             let stream = Patient::new(stream, host.clone(), Limit::Until(end), patience);
-            let stream = stream.map_err(|source| PgError::Io {
-                what: format!("connecting to {}", path.display()),
-                source,
-            })?;
+            let stream =
+                stream.map_err(|source| PgError::Io { what: format!("connecting to {}", path.display()), source })?;
             Ok((Stream::Unix(stream), host.clone()))
         }
         Host::Tcp { name, port, .. } => {
             let (stream, end) = tcp(host, options)?;
             let address = stream.peer_addr().map(|peer| peer.ip()).ok();
-            let reached = Host::Tcp {
-                name: name.clone(),
-                address,
-                port: *port,
-            };
+            let reached = Host::Tcp { name: name.clone(), address, port: *port };
             let patience = options.patience.clone();
             let stream = Patient::new(stream, reached.clone(), Limit::Until(end), patience);
-            let stream = stream.map_err(|source| PgError::Io {
-                what: format!("connecting to {host}"),
-                source,
-            })?;
+            let stream = stream.map_err(|source| PgError::Io { what: format!("connecting to {host}"), source })?;
             Ok((encrypted(stream, name, way, options)?, reached))
         }
     }
@@ -79,20 +66,13 @@ fn end(options: &ConnectOptions) -> Option<Instant> {
     Some(Instant::now() + options.connect_timeout?)
 }
 
-fn encrypted(
-    mut tcp: Patient<TcpStream>,
-    name: &str,
-    way: Way,
-    options: &ConnectOptions,
-) -> Result<Stream, PgError> {
+fn encrypted(mut tcp: Patient<TcpStream>, name: &str, way: Way, options: &ConnectOptions) -> Result<Stream, PgError> {
     if way == Way::Plain {
         return Ok(Stream::Tcp(tcp));
     }
     if !options.tls.direct {
         let mut answer = [0];
-        let asked = tcp
-            .write_all(&SSL_REQUEST)
-            .and_then(|()| tcp.read_exact(&mut answer));
+        let asked = tcp.write_all(&SSL_REQUEST).and_then(|()| tcp.read_exact(&mut answer));
         asked.map_err(|source| PgError::Io {
             what: format!("asking {name} for TLS"),
             source: timed_out(source, options),
@@ -117,11 +97,7 @@ fn encrypted(
     tls::secure(tcp, name, options).map(|secured| Stream::Tls(Box::new(secured)))
 }
 
-fn unix(
-    path: &Path,
-    end: Option<Instant>,
-    options: &ConnectOptions,
-) -> Result<UnixStream, PgError> {
+fn unix(path: &Path, end: Option<Instant>, options: &ConnectOptions) -> Result<UnixStream, PgError> {
     let stream = connect_unix(path, end).map_err(|source| match source.kind() {
         ErrorKind::NotFound => PgError::Refused(format!(
             "no server has its socket at {}: is it running there? Name another directory with host=DIRECTORY, or a \
@@ -136,10 +112,7 @@ fn unix(
             "{}: permission denied; the server's unix_socket_permissions keep this user out",
             path.display()
         )),
-        _ => PgError::Io {
-            what: format!("connecting to {}", path.display()),
-            source: timed_out(source, options),
-        },
+        _ => PgError::Io { what: format!("connecting to {}", path.display()), source: timed_out(source, options) },
     })?;
     if let Some(wanted) = &options.require_peer {
         verify_peer(&stream, wanted, path)?;
@@ -158,10 +131,7 @@ fn verify_peer(stream: &UnixStream, wanted: &str, path: &Path) -> Result<(), PgE
     if name == wanted {
         return Ok(());
     }
-    Err(PgError::Refused(format!(
-        "the server at {} runs as {name}, but requirepeer asks for {wanted}",
-        path.display()
-    )))
+    Err(PgError::Refused(format!("the server at {} runs as {name}, but requirepeer asks for {wanted}", path.display())))
 }
 
 fn tcp(host: &Host, options: &ConnectOptions) -> Result<(TcpStream, Option<Instant>), PgError> {
@@ -186,10 +156,7 @@ fn tcp(host: &Host, options: &ConnectOptions) -> Result<(TcpStream, Option<Insta
             "{host} does not answer{}: is the host up, and does a firewall let the port through?",
             waited(options)
         )),
-        _ => PgError::Io {
-            what: format!("connecting to {host}"),
-            source,
-        },
+        _ => PgError::Io { what: format!("connecting to {host}"), source },
     })
 }
 

@@ -30,10 +30,7 @@ impl ServerError {
             if *kind == 0 {
                 break;
             }
-            let end = tail
-                .iter()
-                .position(|byte| *byte == 0)
-                .unwrap_or(tail.len());
+            let end = tail.iter().position(|byte| *byte == 0).unwrap_or(tail.len());
             fields.insert(*kind, clean(&tail[..end]));
             rest = tail.get(end + 1..).unwrap_or_default();
         }
@@ -62,24 +59,14 @@ impl ServerError {
             ("28000", "ClientAuthentication" | "auth_failed") => {
                 "add a line for it to the server's pg_hba.conf and reload, or connect another way"
             }
-            ("28000", "InitializeSessionUserId") => {
-                "name a role that exists and may log in (CREATE ROLE ... LOGIN)"
-            }
+            ("28000", "InitializeSessionUserId") => "name a role that exists and may log in (CREATE ROLE ... LOGIN)",
             ("3D000", _) => "create it (createdb) or name another database in the URL",
-            ("53300", _) => {
-                "use fewer sessions (-s, -t), or raise max_connections or the role's CONNECTION LIMIT"
-            }
+            ("53300", _) => "use fewer sessions (-s, -t), or raise max_connections or the role's CONNECTION LIMIT",
             ("57P03", _) => "wait until the server accepts connections, then try again",
             ("57P01", _) => "an administrator or a shutdown ended the session",
-            ("57P02", _) => {
-                "another server process crashed and took all sessions with it: see the server's log"
-            }
-            ("57P05" | "25P03", _) => {
-                "the server's idle timeout ended the session: raise it for this role"
-            }
-            ("25006", _) => {
-                "the session is read-only: name the primary, or set default_transaction_read_only off"
-            }
+            ("57P02", _) => "another server process crashed and took all sessions with it: see the server's log",
+            ("57P05" | "25P03", _) => "the server's idle timeout ended the session: raise it for this role",
+            ("25006", _) => "the session is read-only: name the primary, or set default_transaction_read_only off",
             _ => return None,
         })
     }

@@ -33,11 +33,7 @@ impl Input {
     }
 
     /// Waits for the next message, which from its first byte on may take no longer than `within`.
-    pub(super) fn next(
-        &mut self,
-        from: &mut impl Read,
-        within: Duration,
-    ) -> std::io::Result<Message> {
+    pub(super) fn next(&mut self, from: &mut impl Read, within: Duration) -> std::io::Result<Message> {
         let mut begun = None;
         self.fill(HEADER_BYTES, from, &mut begun, within)?;
         let header = &self.bytes[self.begin..self.begin + HEADER_BYTES];
@@ -46,9 +42,7 @@ impl Input {
         if !(4..=MESSAGE_BYTES_MAX).contains(&length) {
             return Err(Error::new(
                 ErrorKind::InvalidData,
-                format!(
-                    "a message of kind {kind:#04x} claims {length} bytes: the server does not follow the protocol"
-                ),
+                format!("a message of kind {kind:#04x} claims {length} bytes: the server does not follow the protocol"),
             ));
         }
         self.fill(1 + length, from, &mut begun, within)?;
@@ -71,10 +65,7 @@ impl Input {
                 if begun.elapsed() > within {
                     return Err(Error::new(
                         ErrorKind::ConnectionAborted,
-                        format!(
-                            "a message of the server stayed unfinished for {} s",
-                            within.as_secs()
-                        ),
+                        format!("a message of the server stayed unfinished for {} s", within.as_secs()),
                     ));
                 }
             }

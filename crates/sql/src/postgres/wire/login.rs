@@ -8,9 +8,7 @@ use super::stream::Stream;
 use super::tls;
 use crate::postgres::conninfo::{ChannelBinding, Password};
 use postgres_protocol::authentication::md5_hash;
-use postgres_protocol::authentication::sasl::{
-    self, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
-};
+use postgres_protocol::authentication::sasl::{self, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256};
 use postgres_protocol::message::frontend;
 use std::sync::Arc;
 
@@ -37,10 +35,7 @@ impl Connection {
         let mut progress = Progress::default();
         loop {
             let message = self.receive("connecting").map_err(|error| match error {
-                PgError::Io { what, source } => PgError::Io {
-                    what,
-                    source: timed_out(source, &self.options),
-                },
+                PgError::Io { what, source } => PgError::Io { what, source: timed_out(source, &self.options) },
                 other => other,
             })?;
             match message.kind {
@@ -55,9 +50,8 @@ impl Connection {
                 }
                 b'K' => {
                     let body = self.input.body(&message);
-                    let read = body
-                        .split_first_chunk()
-                        .filter(|(_, secret)| (1..=SECRET_BYTES_MAX).contains(&secret.len()));
+                    let read =
+                        body.split_first_chunk().filter(|(_, secret)| (1..=SECRET_BYTES_MAX).contains(&secret.len()));
                     let Some((pid, secret)) = read else {
                         return Err(self.unexpected(b'K', "connecting"));
                     };
@@ -85,9 +79,7 @@ impl Connection {
         let settings = options.settings.iter();
         parameters.extend(settings.map(|(name, value)| (name.as_str(), value.as_str())));
         let begun = frontend::startup_message(parameters, &mut self.output);
-        begun.map_err(|_| {
-            PgError::Usage("a connection parameter contains a zero byte".to_owned())
-        })?;
+        begun.map_err(|_| PgError::Usage("a connection parameter contains a zero byte".to_owned()))?;
         let minor = options.protocol_minor.1.to_be_bytes();
         self.output[MINOR_AT].copy_from_slice(&minor);
         self.send("connecting")
@@ -117,9 +109,7 @@ impl Connection {
         body: &[u8],
         progress: &mut Progress,
     ) -> Result<(), PgError> {
-        let (code, rest) = body
-            .split_first_chunk()
-            .ok_or_else(|| self.unexpected(b'R', "connecting"))?;
+        let (code, rest) = body.split_first_chunk().ok_or_else(|| self.unexpected(b'R', "connecting"))?;
         let code = u32::from_be_bytes(*code);
         if code == 0 {
             return self.admitted(progress);
@@ -156,9 +146,7 @@ impl Connection {
                 self.send_password(&password)
             }
             5 => {
-                let salt = rest
-                    .try_into()
-                    .map_err(|_| self.unexpected(b'R', "connecting"))?;
+                let salt = rest.try_into().map_err(|_| self.unexpected(b'R', "connecting"))?;
                 let hash = md5_hash(self.options.user.as_bytes(), reveal()?.as_bytes(), salt);
                 self.send_password(hash.as_bytes())
             }
@@ -240,17 +228,12 @@ impl Connection {
         };
         let plus = offers(SCRAM_SHA_256_PLUS);
         match binding {
-            Some(binding) if plus => Ok((
-                SCRAM_SHA_256_PLUS,
-                sasl::ChannelBinding::tls_server_end_point(binding),
-            )),
-            _ if self.options.channel_binding == ChannelBinding::Require => {
-                Err(PgError::Refused(format!(
-                    "{} cannot bind authentication to the channel, but channel_binding=require asks for it: this \
+            Some(binding) if plus => Ok((SCRAM_SHA_256_PLUS, sasl::ChannelBinding::tls_server_end_point(binding))),
+            _ if self.options.channel_binding == ChannelBinding::Require => Err(PgError::Refused(format!(
+                "{} cannot bind authentication to the channel, but channel_binding=require asks for it: this \
                      needs TLS, and a certificate whose signature has a hash",
-                    self.host
-                )))
-            }
+                self.host
+            ))),
             _ if !offers(SCRAM_SHA_256) => Err(PgError::Refused(format!(
                 "{} offers no SCRAM-SHA-256: set the role's password again with password_encryption = scram-sha-256",
                 self.host
@@ -271,8 +254,7 @@ impl Connection {
             PgError::Refused(format!("{host} does not follow SCRAM-SHA-256: {error}"))
         };
         let mut scram = ScramSha256::new(password, binding);
-        frontend::sasl_initial_response(name, scram.message(), &mut self.output)
-            .map_err(&broken)?;
+        frontend::sasl_initial_response(name, scram.message(), &mut self.output).map_err(&broken)?;
         self.send("connecting")?;
         scram.update(&self.sasl_answer(11)?).map_err(&broken)?;
         frontend::sasl_response(scram.message(), &mut self.output).map_err(&broken)?;

@@ -20,8 +20,7 @@ impl Connection {
     pub fn open(options: &ConnectOptions) -> Result<Self, PgError> {
         let options = Arc::new(options.clone());
         if options.session_attrs == SessionAttrs::PreferStandby {
-            return Self::first(&options, SessionAttrs::Standby)
-                .or_else(|_| Self::first(&options, SessionAttrs::Any));
+            return Self::first(&options, SessionAttrs::Standby).or_else(|_| Self::first(&options, SessionAttrs::Any));
         }
         Self::first(&options, options.session_attrs)
     }
@@ -29,21 +28,18 @@ impl Connection {
     fn first(options: &Arc<ConnectOptions>, wanted: SessionAttrs) -> Result<Self, PgError> {
         let mut failed = Vec::new();
         for at in 0..options.hosts.len() {
-            let opened =
-                Self::at_host(at, options).and_then(|mut session| match session.unfit(wanted)? {
-                    None => Ok(session),
-                    Some(why) => {
-                        let host = session.host.clone();
-                        session.close();
-                        Err(PgError::Refused(format!("{host} {why}")))
-                    }
-                });
+            let opened = Self::at_host(at, options).and_then(|mut session| match session.unfit(wanted)? {
+                None => Ok(session),
+                Some(why) => {
+                    let host = session.host.clone();
+                    session.close();
+                    Err(PgError::Refused(format!("{host} {why}")))
+                }
+            });
             match opened {
                 Ok(session) => return Ok(session),
                 // A server that knows us and says no decides; one that is not up yet does not.
-                Err(error @ (PgError::Login { .. } | PgError::Usage(_)))
-                    if error.code() != Some("57P03") =>
-                {
+                Err(error @ (PgError::Login { .. } | PgError::Usage(_))) if error.code() != Some("57P03") => {
                     return Err(error);
                 }
                 Err(error) => failed.push(error),
@@ -67,8 +63,8 @@ impl Connection {
                 Err(error) => error,
             };
             // Only a server that refuses may think otherwise when asked another way.
-            let other_way = matches!(error, PgError::Login { .. })
-                || (*way == Way::Offered && !matches!(error, PgError::Usage(_)));
+            let other_way =
+                matches!(error, PgError::Login { .. }) || (*way == Way::Offered && !matches!(error, PgError::Usage(_)));
             match first {
                 None if other_way => first = Some(error),
                 None => return Err(error),
@@ -86,14 +82,10 @@ impl Connection {
     pub fn over(stream: UnixStream, options: &ConnectOptions) -> Result<Self, PgError> {
         let options = Arc::new(options.clone());
         let host = options.hosts.first().cloned();
-        let host =
-            host.ok_or_else(|| PgError::Usage("there is no host to connect to".to_owned()))?;
+        let host = host.ok_or_else(|| PgError::Usage("there is no host to connect to".to_owned()))?;
         let limit = Limit::Until(None);
         let stream = Patient::new(stream, host.clone(), limit, options.patience.clone());
-        let stream = stream.map_err(|source| PgError::Io {
-            what: "taking a stream over".to_owned(),
-            source,
-        })?;
+        let stream = stream.map_err(|source| PgError::Io { what: "taking a stream over".to_owned(), source })?;
         Self::new(Stream::Unix(stream), host, Arc::clone(&options)).entered(0)
     }
 
@@ -106,9 +98,7 @@ impl Connection {
     fn entered(mut self, at: usize) -> Result<Self, PgError> {
         let session = &mut self;
         let options = Arc::clone(&session.options);
-        session
-            .log_in(options.password_for(at))
-            .map_err(|error| session.at_login(error))?;
+        session.log_in(options.password_for(at)).map_err(|error| session.at_login(error))?;
         session.stream.set_limit(Limit::Answers);
         let version = session.server_version();
         // A proxy may tell no version; what it leads to shows when statements fail.
@@ -127,15 +117,8 @@ impl Connection {
         let options = &self.options;
         match error {
             PgError::Server(error) => PgError::Login {
-                to: format!(
-                    "connecting to {} as {} to database {}",
-                    self.host, options.user, options.dbname
-                ),
-                more: if error.code.starts_with("28") {
-                    aside(options)
-                } else {
-                    String::new()
-                },
+                to: format!("connecting to {} as {} to database {}", self.host, options.user, options.dbname),
+                more: if error.code.starts_with("28") { aside(options) } else { String::new() },
                 error,
             },
             other => other,
@@ -146,9 +129,7 @@ impl Connection {
     #[must_use]
     pub fn server_version(&self) -> Option<(u32, u32)> {
         let text = self.parameter("server_version")?;
-        let mut numbers = text
-            .split(|letter: char| !letter.is_ascii_digit())
-            .map(str::parse);
+        let mut numbers = text.split(|letter: char| !letter.is_ascii_digit()).map(str::parse);
         let major = numbers.next()?.ok()?;
         let minor = numbers.next().and_then(Result::ok).unwrap_or(0);
         Some((major, minor))
@@ -162,8 +143,7 @@ impl Connection {
         // Servers from 14 on tell it without being asked, also when it changes.
         match self.parameter("in_hot_standby") {
             Some(told) => Ok(told == "on"),
-            None => self
-                .is_on("select case when pg_catalog.pg_is_in_recovery() then 'on' else 'off' end"),
+            None => self.is_on("select case when pg_catalog.pg_is_in_recovery() then 'on' else 'off' end"),
         }
     }
 
@@ -215,10 +195,7 @@ impl Connection {
 
 /// What was left aside on the way here.
 pub(super) fn aside(options: &ConnectOptions) -> String {
-    let told = options
-        .warnings
-        .iter()
-        .map(|warning| format!("; {warning}"));
+    let told = options.warnings.iter().map(|warning| format!("; {warning}"));
     told.collect()
 }
 
@@ -231,11 +208,7 @@ fn both(first: PgError, second_way: Way, second: &PgError) -> PgError {
     match first {
         PgError::Login { to, error, more } => {
             let same = second.code() == Some(&error.code);
-            let more = if same {
-                more
-            } else {
-                format!("{more}; {how}: {second}")
-            };
+            let more = if same { more } else { format!("{more}; {how}: {second}") };
             PgError::Login { to, error, more }
         }
         other => PgError::Refused(format!("{other}; {how}: {second}")),

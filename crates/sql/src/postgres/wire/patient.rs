@@ -33,41 +33,24 @@ impl<S: AsFd> Patient<S> {
     ///
     /// # Errors
     /// The socket takes no time limits.
-    pub(super) fn new(
-        socket: S,
-        host: Host,
-        limit: Limit,
-        patience: Patience,
-    ) -> std::io::Result<Self> {
+    pub(super) fn new(socket: S, host: Host, limit: Limit, patience: Patience) -> std::io::Result<Self> {
         for way in [Timeout::Recv, Timeout::Send] {
             set_socket_timeout(&socket, way, Some(PIECE))?;
         }
-        Ok(Self {
-            socket,
-            host,
-            limit,
-            patience,
-            wait: Wait::default(),
-        })
+        Ok(Self { socket, host, limit, patience, wait: Wait::default() })
     }
 }
 
 impl<S> Patient<S> {
     /// Tries until it succeeds, fails, or has waited too long.
-    fn patiently<T>(
-        &mut self,
-        mut attempt: impl FnMut(&mut S) -> std::io::Result<T>,
-    ) -> std::io::Result<T> {
+    fn patiently<T>(&mut self, mut attempt: impl FnMut(&mut S) -> std::io::Result<T>) -> std::io::Result<T> {
         let mut wait = self.wait;
         loop {
             self.patience.ended(&mut self.wait)?;
             if let Limit::Until(Some(end)) = self.limit
                 && Instant::now() >= end
             {
-                return Err(Error::new(
-                    ErrorKind::TimedOut,
-                    "no answer within its time limit",
-                ));
+                return Err(Error::new(ErrorKind::TimedOut, "no answer within its time limit"));
             }
             match attempt(&mut self.socket) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
@@ -75,9 +58,7 @@ impl<S> Patient<S> {
                 done => return done,
             }
             match self.limit {
-                Limit::Answers => self
-                    .patience
-                    .look(&mut wait, |within| shows_life(&self.host, within))?,
+                Limit::Answers => self.patience.look(&mut wait, |within| shows_life(&self.host, within))?,
                 // Nothing tells a server that lets nobody in from one that is frozen.
                 Limit::Until(_) => self.patience.entering(&mut wait)?,
             }

@@ -75,12 +75,7 @@ pub(super) fn connect_unix(path: &Path, end: Option<Instant>) -> std::io::Result
 }
 
 pub(super) fn addresses(host: &Host) -> Result<Vec<SocketAddr>, PgError> {
-    let Host::Tcp {
-        name,
-        address,
-        port,
-    } = host
-    else {
+    let Host::Tcp { name, address, port } = host else {
         return Ok(Vec::new());
     };
     if let Some(address) = address {

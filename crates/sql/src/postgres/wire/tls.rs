@@ -10,13 +10,12 @@ use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature_with_raw_key};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{
-    CertificateDer, CertificateRevocationListDer, PrivateKeyDer, ServerName,
-    SubjectPublicKeyInfoDer, UnixTime,
+    CertificateDer, CertificateRevocationListDer, PrivateKeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime,
 };
 use rustls::server::ParsedCertificate;
 use rustls::{
-    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore,
-    SignatureScheme, StreamOwned, SupportedProtocolVersion,
+    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    StreamOwned, SupportedProtocolVersion,
 };
 use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt;
@@ -30,11 +29,7 @@ pub(super) type Secured = StreamOwned<ClientConnection, Patient<TcpStream>>;
 ///
 /// # Errors
 /// `Usage` for files of ours that cannot be used, `Refused` for a server that is not who it should be.
-pub(super) fn secure(
-    mut tcp: Patient<TcpStream>,
-    host: &str,
-    options: &ConnectOptions,
-) -> Result<Secured, PgError> {
+pub(super) fn secure(mut tcp: Patient<TcpStream>, host: &str, options: &ConnectOptions) -> Result<Secured, PgError> {
     let tls = &options.tls;
     let config = Arc::new(config(tls, host)?);
     let mut session = ClientConnection::new(config, server_name(host, &tcp.socket, tls)?)
@@ -76,10 +71,7 @@ fn server_name(host: &str, tcp: &TcpStream, tls: &Tls) -> Result<ServerName<'sta
         Ok(name) => Ok(name),
         // A name no certificate can be for does not matter where none is asked for.
         Err(_) if tls.mode < SslMode::VerifyFull => {
-            let address = tcp.peer_addr().map_err(|source| PgError::Io {
-                what: format!("TLS with {host}"),
-                source,
-            })?;
+            let address = tcp.peer_addr().map_err(|source| PgError::Io { what: format!("TLS with {host}"), source })?;
             Ok(ServerName::IpAddress(address.ip().into()))
         }
         Err(_) => Err(PgError::Usage(format!(
@@ -110,15 +102,13 @@ fn config(tls: &Tls, host: &str) -> Result<ClientConfig, PgError> {
         None => config.with_no_client_auth(),
         Some((certificate, key)) => {
             let chain = certificates(certificate, "sslcert")?;
-            config
-                .with_client_auth_cert(chain, private_key(key)?)
-                .map_err(|error| {
-                    PgError::Usage(format!(
-                        "the client certificate {} and the key {} cannot be used: {error}",
-                        certificate.display(),
-                        key.display()
-                    ))
-                })?
+            config.with_client_auth_cert(chain, private_key(key)?).map_err(|error| {
+                PgError::Usage(format!(
+                    "the client certificate {} and the key {} cannot be used: {error}",
+                    certificate.display(),
+                    key.display()
+                ))
+            })?
         }
     };
     config.enable_sni = !tls.hide_name;
@@ -130,14 +120,10 @@ fn config(tls: &Tls, host: &str) -> Result<ClientConfig, PgError> {
 /// Certificates of a PEM file, at least one.
 fn certificates(path: &Path, parameter: &str) -> Result<Vec<CertificateDer<'static>>, PgError> {
     let unfit = |why: String| {
-        PgError::Usage(format!(
-            "{parameter} {}: {why}; it must be a PEM file of certificates",
-            path.display()
-        ))
+        PgError::Usage(format!("{parameter} {}: {why}; it must be a PEM file of certificates", path.display()))
     };
-    let read: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path)
-        .map_err(|error| unfit(error.to_string()))?
-        .collect();
+    let read: Result<Vec<_>, _> =
+        CertificateDer::pem_file_iter(path).map_err(|error| unfit(error.to_string()))?.collect();
     let found = read.map_err(|error| unfit(error.to_string()))?;
     if found.is_empty() {
         return Err(unfit("it contains no certificate".to_owned()));
@@ -152,9 +138,7 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, PgError> {
     // The administrator may share a key of root's with a group, as libpq allows.
     let allowed = if facts.uid() == 0 { 0o740 } else { 0o700 };
     if facts.mode() & 0o777 & !allowed != 0 {
-        return Err(unfit(format!(
-            "other users can read it; run chmod 600 {shown}"
-        )));
+        return Err(unfit(format!("other users can read it; run chmod 600 {shown}")));
     }
     PrivateKeyDer::from_pem_file(path).map_err(|error| {
         let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -185,14 +169,8 @@ impl Verifier {
         let (listed, authorities) = match &tls.roots {
             Roots::None => (Vec::new(), String::new()),
             // The default file need not be there; one that was named and must be was looked for before.
-            Roots::File(path) => (
-                certificates(path, "sslrootcert")?,
-                path.display().to_string(),
-            ),
-            Roots::System => (
-                rustls_native_certs::load_native_certs().certs,
-                "the system's authorities".to_owned(),
-            ),
+            Roots::File(path) => (certificates(path, "sslrootcert")?, path.display().to_string()),
+            Roots::System => (rustls_native_certs::load_native_certs().certs, "the system's authorities".to_owned()),
         };
         let mut verifier = Self {
             chain: None,
@@ -213,15 +191,12 @@ impl Verifier {
                 verifier.authorities
             )));
         }
-        let mut builder =
-            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+        let mut builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
         if let Some(path) = &tls.revoked {
             builder = builder.with_crls(revocations(path)?);
         }
         let built = builder.build();
-        verifier.chain = Some(
-            built.map_err(|error| PgError::Usage(format!("{}: {error}", verifier.authorities)))?,
-        );
+        verifier.chain = Some(built.map_err(|error| PgError::Usage(format!("{}: {error}", verifier.authorities)))?);
         verifier.listed = listed;
         Ok(verifier)
     }
@@ -273,9 +248,7 @@ impl Verifier {
                 self.authorities
             ),
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => expired(end),
-            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-                not_yet(None)
-            }
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => not_yet(None),
             CertificateError::Revoked => "its certificate is revoked".to_owned(),
             other => {
                 let other = other.to_string();
@@ -297,14 +270,7 @@ impl Verifier {
 }
 
 fn expired(end: Option<&String>) -> String {
-    let end = end.and_then(|end| {
-        Some(format!(
-            "{}-{}-{}",
-            end.get(..4)?,
-            end.get(4..6)?,
-            end.get(6..8)?
-        ))
-    });
+    let end = end.and_then(|end| Some(format!("{}-{}-{}", end.get(..4)?, end.get(4..6)?, end.get(6..8)?)));
     format!(
         "its certificate has expired{}: it needs a new one",
         end.map(|end| format!(" (on {end})")).unwrap_or_default()
@@ -321,10 +287,7 @@ fn not_yet(begin: Option<&String>) -> String {
 
 fn revocations(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, PgError> {
     let unfit = |error| PgError::Usage(format!("sslcrl {}: {error}", path.display()));
-    CertificateRevocationListDer::pem_file_iter(path)
-        .map_err(unfit)?
-        .collect::<Result<_, _>>()
-        .map_err(unfit)
+    CertificateRevocationListDer::pem_file_iter(path).map_err(unfit)?.collect::<Result<_, _>>().map_err(unfit)
 }
 
 impl ServerCertVerifier for Verifier {
@@ -340,8 +303,7 @@ impl ServerCertVerifier for Verifier {
             return Ok(ServerCertVerified::assertion());
         };
         let parsed = Certificate::read(end_entity);
-        let verified =
-            chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        let verified = chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         let failed = match verified {
             Ok(verified) => return Ok(verified),
             Err(rustls::Error::InvalidCertificate(error)) => error,
@@ -349,10 +311,9 @@ impl ServerCertVerifier for Verifier {
         };
         let outcome = match (&failed, &parsed) {
             // The name is looked at last: the chain holds.
-            (
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-                _,
-            ) if !self.full => Ok(()),
+            (CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }, _) if !self.full => {
+                Ok(())
+            }
             (
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
                 Some(certificate),
@@ -362,9 +323,7 @@ impl ServerCertVerifier for Verifier {
             }
             _ => Err(self.explained(&failed, parsed.as_ref().map(|parsed| &parsed.valid.1))),
         };
-        outcome
-            .map(|()| ServerCertVerified::assertion())
-            .map_err(rustls::Error::General)
+        outcome.map(|()| ServerCertVerified::assertion()).map_err(rustls::Error::General)
     }
 
     fn verify_tls12_signature(
@@ -388,9 +347,7 @@ impl ServerCertVerifier for Verifier {
             return rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms);
         }
         // Many servers still have a certificate of version 1, which the library does not read: its key will do.
-        let read = Certificate::read(cert).ok_or(rustls::Error::InvalidCertificate(
-            CertificateError::BadEncoding,
-        ))?;
+        let read = Certificate::read(cert).ok_or(rustls::Error::InvalidCertificate(CertificateError::BadEncoding))?;
         let key = SubjectPublicKeyInfoDer::from(read.key);
         verify_tls13_signature_with_raw_key(message, &key, dss, algorithms)
     }

@@ -25,19 +25,13 @@ impl Loop {
         let file = File::create_new(&image).unwrap();
         file.set_len(mebibytes << 20).unwrap();
         content(&file);
-        let made = Command::new("losetup")
-            .args(["--find", "--show", "--partscan"])
-            .arg(&image)
-            .output();
+        let made = Command::new("losetup").args(["--find", "--show", "--partscan"]).arg(&image).output();
         let Some(made) = made.ok().filter(|made| made.status.success()) else {
             skipped("no loop device can be had here");
             return None;
         };
         let node = String::from_utf8(made.stdout).unwrap();
-        Some(Self {
-            node: PathBuf::from(node.trim()),
-            place,
-        })
+        Some(Self { node: PathBuf::from(node.trim()), place })
     }
 
     fn empty() -> Option<Self> {
@@ -77,10 +71,7 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        let _ = Command::new("losetup")
-            .arg("--detach")
-            .arg(&self.node)
-            .status();
+        let _ = Command::new("losetup").arg("--detach").arg(&self.node).status();
     }
 }
 
@@ -140,10 +131,7 @@ fn io_11_a_mounted_device_is_refused_by_every_name_whatever_is_said() {
         assert!(why.contains("would be lost"), "{why}");
         let planned = plan(&destroying(&name)).map_err(join_errors).unwrap();
         let verdict = planned.files[0].verdict();
-        assert!(
-            verdict.contains("which destroys an ext2/ext3/ext4"),
-            "{verdict}"
-        );
+        assert!(verdict.contains("which destroys an ext2/ext3/ext4"), "{verdict}");
     }
     let point = device.place.path().join("point");
     fs::create_dir(&point).unwrap();
@@ -197,11 +185,7 @@ fn swap_and_volumes_are_refused_or_said_to_be_lost() {
         let why = refused(&one(Mode::Write, &device.node, 0));
         assert!(why.contains("it contains swap space"), "{why}");
         if device.run("swapon", &[]) {
-            let whys: Vec<String> = device
-                .aliases()
-                .iter()
-                .map(|name| refused(&destroying(name)))
-                .collect();
+            let whys: Vec<String> = device.aliases().iter().map(|name| refused(&destroying(name))).collect();
             assert!(device.run("swapoff", &[]));
             assert!(whys.iter().all(|why| why.contains("swap")), "{whys:?}");
         } else {
@@ -217,13 +201,8 @@ fn swap_and_volumes_are_refused_or_said_to_be_lost() {
     };
     let before = device.checksum();
     let why = refused(&one(Mode::Write, &device.node, 0));
-    assert!(
-        why.contains("an LVM physical volume, which would be lost"),
-        "{why}"
-    );
-    let planned = plan(&destroying(&device.node))
-        .map_err(join_errors)
-        .unwrap();
+    assert!(why.contains("an LVM physical volume, which would be lost"), "{why}");
+    let planned = plan(&destroying(&device.node)).map_err(join_errors).unwrap();
     assert_eq!(planned.files[0].carries, Some("an LVM physical volume"));
     assert_eq!(device.checksum(), before);
 }
@@ -251,11 +230,7 @@ fn a_disk_with_a_mounted_partition_and_the_partitions_of_a_used_disk_are_refused
     if !succeeded(Command::new("mount").arg(&partition).arg(&point)) {
         return skipped("nothing can be mounted here");
     }
-    let whole: Vec<String> = device
-        .aliases()
-        .iter()
-        .map(|name| refused(&destroying(name)))
-        .collect();
+    let whole: Vec<String> = device.aliases().iter().map(|name| refused(&destroying(name))).collect();
     let part = refused(&destroying(&partition));
     assert!(succeeded(Command::new("umount").arg(&point)));
     for why in whole.iter().chain([&part]) {
@@ -268,10 +243,7 @@ fn the_file_below_a_loop_device_is_refused_even_when_named() {
     let Some(device) = Loop::empty() else { return };
     let image = device.place.path().join("image");
     let why = refused(&destroying(&image));
-    assert!(
-        why.contains("it is the content of the loop device loop"),
-        "{why}"
-    );
+    assert!(why.contains("it is the content of the loop device loop"), "{why}");
 }
 
 #[test]
@@ -285,9 +257,6 @@ fn the_disk_below_the_root_is_refused_even_when_named() {
         return skipped("the disk of the root has no node here");
     }
     let why = refused(&destroying(&node));
-    assert!(
-        why.contains("mounted") || why.contains("is part of"),
-        "{why}"
-    );
+    assert!(why.contains("mounted") || why.contains("is part of"), "{why}");
     assert!(why.contains("no option lifts this refusal"), "{why}");
 }

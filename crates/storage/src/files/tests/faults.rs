@@ -10,15 +10,9 @@ fn a_stopped_layout_removes_what_it_began_and_keeps_what_was_there() {
     run(&one(Mode::Read, &ours, MIB));
     let before = fs::read(&ours).unwrap();
     let fresh = place.path().join("fresh");
-    let invocation = of(vec![
-        job(Mode::Read, &ours, 64 * MIB),
-        job(Mode::Read, &fresh, 64 * MIB),
-    ]);
+    let invocation = of(vec![job(Mode::Read, &ours, 64 * MIB), job(Mode::Read, &fresh, 64 * MIB)]);
     let stop = Stop::new();
-    let told = Told {
-        stop: Some(stop.clone()),
-        ..Told::default()
-    };
+    let told = Told { stop: Some(stop.clone()), ..Told::default() };
     let planned = plan(&invocation).unwrap();
     let ended = open(planned, &invocation, &stop, &told);
     assert!(matches!(ended, Err(EngineError::Interrupted)));
@@ -57,14 +51,7 @@ fn a_file_in_use_by_another_run_is_refused_by_name_and_readers_share() {
     let (reading, writing) = (one(Mode::Read, &path, MIB), one(Mode::Write, &path, MIB));
     run(&reading);
     let planned = |invocation: &Invocation| plan(invocation).map_err(join_errors).unwrap();
-    let start = |invocation: &Invocation| {
-        open(
-            planned(invocation),
-            invocation,
-            &Stop::new(),
-            &Told::default(),
-        )
-    };
+    let start = |invocation: &Invocation| open(planned(invocation), invocation, &Stop::new(), &Told::default());
     let writer = start(&writing).unwrap();
     for second in [&reading, &writing] {
         let why = start(second).unwrap_err().to_string();
@@ -114,10 +101,7 @@ fn create_on_open_and_directories_of_a_name_are_made_when_needed() {
     drop(files);
     opened.finish().unwrap();
     assert_eq!(fs::metadata(&path).unwrap().len(), 4096);
-    assert_eq!(
-        plan(&one(Mode::Write, &path, 0)).unwrap().files[0].target,
-        Target::File(Whose::Ours)
-    );
+    assert_eq!(plan(&one(Mode::Write, &path, 0)).unwrap().files[0].target, Target::File(Whose::Ours));
 }
 
 #[test]
@@ -129,12 +113,7 @@ fn pre_read_brings_a_file_into_the_cache_and_notices_one_that_was_cut() {
     invocation.jobs[0].options.files.pre_read = true;
     let opened = opened(&invocation);
     opened.files_of(0, 0, &Stop::new()).unwrap();
-    File::options()
-        .write(true)
-        .open(&path)
-        .unwrap()
-        .set_len(MIB)
-        .unwrap();
+    File::options().write(true).open(&path).unwrap().set_len(MIB).unwrap();
     let why = opened.files_of(0, 0, &Stop::new()).unwrap_err().to_string();
     assert!(why.contains("truncated it"), "{why}");
     opened.finish().unwrap();
@@ -150,21 +129,11 @@ impl SmallDisk {
     fn new(mebibytes: u64) -> Option<Self> {
         let place = directory();
         let image = place.path().join("image");
-        File::create(&image)
-            .unwrap()
-            .set_len(mebibytes << 20)
-            .unwrap();
+        File::create(&image).unwrap().set_len(mebibytes << 20).unwrap();
         let mounted = place.path().join("mounted");
         fs::create_dir(&mounted).unwrap();
-        let made = super::devices::succeeded(
-            Command::new("mkfs.ext4")
-                .args(["-q", "-F", "-m", "0"])
-                .arg(&image),
-        ) && super::devices::succeeded(
-            Command::new("mount")
-                .args(["-o", "loop"])
-                .args([&image, &mounted]),
-        );
+        let made = super::devices::succeeded(Command::new("mkfs.ext4").args(["-q", "-F", "-m", "0"]).arg(&image))
+            && super::devices::succeeded(Command::new("mount").args(["-o", "loop"]).args([&image, &mounted]));
         if !made {
             super::devices::skipped("no file system of its own can be mounted here");
             return None;
@@ -192,10 +161,7 @@ fn a_disk_that_fills_up_meanwhile_is_one_clear_error_and_is_as_free_as_before() 
         return;
     };
     let (first, second) = (disk.mounted.join("first"), disk.mounted.join("second"));
-    let invocation = of(vec![
-        job(Mode::Read, &first, 8 * MIB),
-        job(Mode::Read, &second, 24 * MIB),
-    ]);
+    let invocation = of(vec![job(Mode::Read, &first, 8 * MIB), job(Mode::Read, &second, 24 * MIB)]);
     let planned = plan(&invocation).map_err(join_errors).unwrap();
     // Somebody takes the space between the plan and the layout.
     let others = disk.mounted.join("others");
@@ -214,15 +180,9 @@ fn a_disk_that_fills_up_meanwhile_is_one_clear_error_and_is_as_free_as_before() 
     grown.jobs[0].options.files.fallocate = super::super::super::spec::Fallocate::None;
     let planned = plan(&grown).map_err(join_errors).unwrap();
     // What was removed above becomes free when the file system's log says so.
-    assert!(super::devices::succeeded(
-        Command::new("sync").arg("-f").arg(&disk.mounted)
-    ));
+    assert!(super::devices::succeeded(Command::new("sync").arg("-f").arg(&disk.mounted)));
     let free = assay_block::free_bytes(&disk.mounted).unwrap();
-    fs::write(
-        disk.mounted.join("more"),
-        vec![1; (free - 4 * MIB) as usize],
-    )
-    .unwrap();
+    fs::write(disk.mounted.join("more"), vec![1; (free - 4 * MIB) as usize]).unwrap();
     let failed = open(planned, &grown, &Stop::new(), &Told::default()).unwrap_err();
     assert!(failed.to_string().contains("space"), "{failed}");
     assert!(!second.exists());

@@ -6,10 +6,7 @@ use super::*;
 use assay_measure::steady::ROUNDS;
 
 fn conditioned(method: Precondition, mut invocation: Invocation) -> Invocation {
-    invocation.jobs[0].options.precondition = PreconditionOptions {
-        method,
-        round_ns: 10_000_000,
-    };
+    invocation.jobs[0].options.precondition = PreconditionOptions { method, round_ns: 10_000_000 };
     invocation
 }
 
@@ -23,14 +20,10 @@ fn a_fill_writes_all_of_the_region_twice_and_nothing_else() {
     invocation.jobs[0].options.files.offset = Amount::Bytes(MIB);
     let opened = opened(&invocation);
     let told = Told::default();
-    let readings = opened
-        .precondition(&invocation, &Stop::new(), &told)
-        .unwrap();
+    let readings = opened.precondition(&invocation, &Stop::new(), &told).unwrap();
     opened.finish().unwrap();
     assert_eq!(told.steps.lock().unwrap().len(), 2);
-    let [reading] = &readings[..] else {
-        panic!("{readings:?}")
-    };
+    let [reading] = &readings[..] else { panic!("{readings:?}") };
     assert_eq!((reading.bytes, reading.fills), (MIB, 2));
     assert!(reading.attained && reading.rounds.is_empty());
     assert!(reading.fill_bytes_per_s.iter().all(|rate| *rate > 0.0));
@@ -38,9 +31,7 @@ fn a_fill_writes_all_of_the_region_twice_and_nothing_else() {
     let (from, to) = (MIB as usize, 2 * MIB as usize);
     assert_eq!(after[..from], before[..from]);
     assert_eq!(after[to..], before[to..]);
-    let same = (from..to)
-        .step_by(4096)
-        .filter(|at| before[*at..at + 4096] == after[*at..at + 4096]);
+    let same = (from..to).step_by(4096).filter(|at| before[*at..at + 4096] == after[*at..at + 4096]);
     assert_eq!(same.count(), 0);
 }
 
@@ -56,19 +47,13 @@ fn snia_goes_on_until_its_own_rule_says_steady_or_25_rounds_are_over() {
     let verdict = planned.files[0].verdict();
     assert!(verdict.contains("preconditioned"), "{verdict}");
     let opened = opened(&invocation);
-    let readings = opened
-        .precondition(&invocation, &Stop::new(), &Told::default())
-        .unwrap();
+    let readings = opened.precondition(&invocation, &Stop::new(), &Told::default()).unwrap();
     opened.finish().unwrap();
     let reading = &readings[0];
     assert_eq!(reading.block_bytes, 4096);
     assert!((ROUNDS..=SNIA_MOST_ROUNDS).contains(&reading.rounds.len()));
     let mut judge = SniaRounds::default();
-    let more: Vec<bool> = reading
-        .rounds
-        .iter()
-        .map(|iops| judge.round(*iops))
-        .collect();
+    let more: Vec<bool> = reading.rounds.iter().map(|iops| judge.round(*iops)).collect();
     assert_eq!(more.iter().filter(|more| !**more).count(), 1);
     assert_eq!(reading.attained, judge.is_steady());
     assert_eq!(content::hole_bytes(&path, 0, 2 * MIB), 0);
@@ -93,10 +78,7 @@ fn a_stop_request_ends_it() {
     let invocation = conditioned(Precondition::Snia, one(Mode::Read, &path, 2 * MIB));
     let opened = opened(&invocation);
     let stop = Stop::new();
-    let told = Told {
-        stop: Some(stop.clone()),
-        ..Told::default()
-    };
+    let told = Told { stop: Some(stop.clone()), ..Told::default() };
     let ended = opened.precondition(&invocation, &stop, &told);
     assert!(matches!(ended, Err(EngineError::Interrupted)));
     assert_eq!(told.calls.load(Ordering::Relaxed), 1);

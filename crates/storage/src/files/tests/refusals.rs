@@ -15,22 +15,13 @@ fn named(mode: Mode, file: &Path, bytes: u64) -> Invocation {
 fn what_is_no_file_is_refused_by_what_it_is() {
     let place = directory();
     let pipe = place.path().join("pipe");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&pipe)
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let cases: [(&Path, &str); 7] = [
         (place.path(), "directory"),
         (&pipe, "a pipe"),
         (Path::new("/dev/null"), "ioengine=null"),
         (Path::new("/proc/version"), "view into the kernel"),
-        (
-            Path::new("/sys/kernel/uevent_seqnum"),
-            "view into the kernel",
-        ),
+        (Path::new("/sys/kernel/uevent_seqnum"), "view into the kernel"),
         (Path::new("/dev/no-such-disk"), "device does not exist"),
         (Path::new("/proc/new"), "device does not exist"),
     ];
@@ -111,11 +102,7 @@ fn somebody_else_s_content_in_a_file_of_ours_is_not_ours() {
 
 #[test]
 fn new_files_stay_out_of_the_directories_of_databases() {
-    for (name, whose) in [
-        ("PG_VERSION", "PostgreSQL"),
-        ("ibdata1", "MySQL"),
-        ("control.assay", "assay data set"),
-    ] {
+    for (name, whose) in [("PG_VERSION", "PostgreSQL"), ("ibdata1", "MySQL"), ("control.assay", "assay data set")] {
         let place = directory();
         fs::write(place.path().join(name), "15").unwrap();
         let deep = place.path().join("base");
@@ -256,10 +243,7 @@ fn files_in_memory_are_fine_and_said() {
     assert!(planned.files[0].in_memory);
     assert!(planned.notes[0][0].contains("is in memory"));
     run(&invocation);
-    assert_eq!(
-        plan(&one(Mode::Write, &path, 0)).unwrap().files[0].target,
-        Target::File(Whose::Ours)
-    );
+    assert_eq!(plan(&one(Mode::Write, &path, 0)).unwrap().files[0].target, Target::File(Whose::Ours));
     assert!(!look::is_in_memory(&directory().path().join("not/there")));
 }
 

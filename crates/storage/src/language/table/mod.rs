@@ -156,9 +156,7 @@ pub fn find(name: &str) -> Option<&'static OptionDef> {
 pub fn beginning_with(start: &str) -> Vec<(&'static str, &'static OptionDef)> {
     all()
         .flat_map(|option| {
-            std::iter::once(option.name)
-                .chain(option.aliases.iter().copied())
-                .map(move |name| (name, option))
+            std::iter::once(option.name).chain(option.aliases.iter().copied()).map(move |name| (name, option))
         })
         .filter(|(name, _)| name.starts_with(start))
         .collect()
@@ -167,10 +165,7 @@ pub fn beginning_with(start: &str) -> Vec<(&'static str, &'static OptionDef)> {
 /// The name that was perhaps meant.
 #[must_use]
 pub fn nearest_name(name: &str) -> Option<&'static str> {
-    nearest(
-        name,
-        all().flat_map(|option| std::iter::once(option.name).chain(option.aliases.iter().copied())),
-    )
+    nearest(name, all().flat_map(|option| std::iter::once(option.name).chain(option.aliases.iter().copied())))
 }
 
 /// Engines that know this option; none means that it belongs to all of them.
@@ -181,16 +176,11 @@ pub fn engines_of(option: &OptionDef) -> &'static [IoEngine] {
     const CALLS: &[IoEngine] = &[IoEngine::Pvsync2];
     const POLLING: &[IoEngine] = &[IoEngine::IoUring, IoEngine::Nop, IoEngine::Pvsync2];
     const RING_OR_AIO: &[IoEngine] = &[IoEngine::IoUring, IoEngine::Nop, IoEngine::Libaio];
-    const ALL_THREE: &[IoEngine] = &[
-        IoEngine::IoUring,
-        IoEngine::Nop,
-        IoEngine::Libaio,
-        IoEngine::Pvsync2,
-    ];
+    const ALL_THREE: &[IoEngine] = &[IoEngine::IoUring, IoEngine::Nop, IoEngine::Libaio, IoEngine::Pvsync2];
     match option.name {
         "hipri" | "uncached" => POLLING,
-        "fixedbufs" | "registerfiles" | "sqthread_poll" | "sqthread_poll_cpu" | "nonvectored"
-        | "force_async" | "cmd_type" => RING,
+        "fixedbufs" | "registerfiles" | "sqthread_poll" | "sqthread_poll_cpu" | "nonvectored" | "force_async"
+        | "cmd_type" => RING,
         "cmdprio_percentage" | "cmdprio_class" | "cmdprio" | "cmdprio_bssplit" => RING_OR_AIO,
         "userspace_reap" => AIO,
         "hipri_percentage" => CALLS,

@@ -4,9 +4,7 @@ use super::super::setters;
 use super::Category::Pace;
 use super::Use::{Accepted, Works};
 use super::{OptionDef, options};
-use crate::language::value::Kind::{
-    Bool, Choice, Flag, Floats, Int, Ints, Micros, Millis, Seconds, Text,
-};
+use crate::language::value::Kind::{Bool, Choice, Flag, Floats, Int, Ints, Micros, Millis, Seconds, Text};
 
 const U32: u64 = u32::MAX as u64;
 

@@ -59,10 +59,7 @@ pub(in crate::record) fn shape(values: &[f64]) -> Shape {
     let border = best_split(&logs).map_or(0, |(at, _)| at);
     let logs = clipped(&logs, border);
     let noise = Noise::of(&logs, border);
-    let mut search = Search {
-        noise,
-        random: Stream::new(logs.len() as u64, 0, Purpose::Resample),
-    };
+    let mut search = Search { noise, random: Stream::new(logs.len() as u64, 0, Purpose::Resample) };
     let mut split = |from: usize, to| {
         let (at, chance) = search.split(&logs[from..to])?;
         Some((from + at, chance))
@@ -173,9 +170,7 @@ fn levels(points: &[f64], splits: &[Split]) -> Vec<f64> {
 fn drift(logs: &[f64], splits: &[Split], noise: Noise) -> Option<f64> {
     let n = logs.len() as f64;
     let middle = (n - 1.0) / 2.0;
-    let Fit {
-        mean: level, slope, ..
-    } = Fit::of(logs)?;
+    let Fit { mean: level, slope, .. } = Fit::of(logs)?;
     // Of the steps 0, 1, 2, ... about their middle: sum of squares.
     let variance = n * (n * n - 1.0) / 12.0;
     let rise = (slope * (n - 1.0)).exp_m1();
@@ -183,9 +178,7 @@ fn drift(logs: &[f64], splits: &[Split], noise: Noise) -> Option<f64> {
         return None;
     }
     let line = |at: usize| level + slope * (at as f64 - middle);
-    let line_squares: f64 = (logs.iter().enumerate())
-        .map(|(at, value)| (value - line(at)).powi(2))
-        .sum();
+    let line_squares: f64 = (logs.iter().enumerate()).map(|(at, value)| (value - line(at)).powi(2)).sum();
     let mut step_squares = 0.0;
     let mut from = 0;
     for to in splits.iter().map(|split| split.at).chain([logs.len()]) {
@@ -197,9 +190,8 @@ fn drift(logs: &[f64], splits: &[Split], noise: Noise) -> Option<f64> {
     // Seconds that carry over count as fewer.
     let independent = n * (1.0 - noise.carry) / (1.0 + noise.carry);
     let least = n * 1e-6;
-    let criterion = |squares: f64, parameters: usize| {
-        independent * (squares.max(least) / n).ln() + parameters as f64 * n.ln()
-    };
+    let criterion =
+        |squares: f64, parameters: usize| independent * (squares.max(least) / n).ln() + parameters as f64 * n.ln();
     let steps = criterion(step_squares, 2 * splits.len() + 1);
     (criterion(line_squares, 2) < steps).then_some(rise)
 }

@@ -50,10 +50,7 @@ pub(super) struct Analysis {
 /// The reason why nothing can be said.
 pub(super) fn analyse(seconds: &[Second]) -> Result<Analysis, String> {
     if seconds.len() < LEAST_SECONDS {
-        return Err(format!(
-            "{} whole seconds, {LEAST_SECONDS} are needed",
-            seconds.len()
-        ));
+        return Err(format!("{} whole seconds, {LEAST_SECONDS} are needed", seconds.len()));
     }
     let values: Vec<f64> = seconds.iter().map(|second| second.value).collect();
     if median(&values) <= 0.0 {
@@ -82,12 +79,7 @@ pub(super) fn analyse(seconds: &[Second]) -> Result<Analysis, String> {
             }
         })
         .collect();
-    Ok(Analysis {
-        changes,
-        levels,
-        drift: shape.drift,
-        period: period::period(&values, &level_of),
-    })
+    Ok(Analysis { changes, levels, drift: shape.drift, period: period::period(&values, &level_of) })
 }
 
 fn level(seconds: &[Second], from: usize, to: usize) -> StorageLevel {

@@ -45,9 +45,7 @@ impl Noise {
             two.extend(differences(side, 2).iter().map(|step| step / scale));
             // A change of level inside is one difference; clipped, it hardly counts.
             let bound = CLIP_SIGMA * scale;
-            let clipped = differences(side, 1)
-                .into_iter()
-                .map(|step| step.abs().min(bound));
+            let clipped = differences(side, 1).into_iter().map(|step| step.abs().min(bound));
             squares += clipped.map(|step| step * step).sum::<f64>();
             steps += side.len() - 1;
         }
@@ -60,10 +58,7 @@ impl Noise {
         let square = squares / steps.max(1) as f64;
         let sigma = (square * (1.0 + carry) / 2.0).sqrt().max(LEAST_SIGMA);
         let safe = carry + CARRY_ERROR / (series.len().max(1) as f64).sqrt();
-        Self {
-            carry: safe.min(MOST_CARRY),
-            sigma,
-        }
+        Self { carry: safe.min(MOST_CARRY), sigma }
     }
 
     /// The larger of two, by what it does to a mean.
@@ -104,8 +99,7 @@ fn sides(series: &[f64], at: usize) -> Vec<&[f64]> {
 /// The series with values far from their neighbours drawn in, each side of a border for itself.
 pub(super) fn clipped(series: &[f64], at: usize) -> Vec<f64> {
     let each = sides(series, at).into_iter();
-    each.flat_map(|side| clipped_side(side, step_sigma(side)))
-        .collect()
+    each.flat_map(|side| clipped_side(side, step_sigma(side))).collect()
 }
 
 fn clipped_side(series: &[f64], sigma: f64) -> Vec<f64> {

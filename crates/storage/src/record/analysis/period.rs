@@ -25,9 +25,8 @@ pub(in crate::record) struct Period {
 /// (Bartlett's 1 / sqrt(n), Bonferroni over the lags), over at least three periods.
 pub(in crate::record) fn period(values: &[f64], levels: &[f64]) -> Option<Period> {
     let n = values.len();
-    let relative: Vec<f64> = (values.iter().zip(levels))
-        .map(|(value, level)| if *level > 0.0 { value / level } else { 1.0 })
-        .collect();
+    let relative: Vec<f64> =
+        (values.iter().zip(levels)).map(|(value, level)| if *level > 0.0 { value / level } else { 1.0 }).collect();
     let rest = whitened(&clipped(&relative, 0));
     let lags = 2..=n / 3;
     let squares: f64 = rest.iter().map(|value| value * value).sum();
@@ -50,12 +49,7 @@ pub(in crate::record) fn period(values: &[f64], levels: &[f64]) -> Option<Period
     let (seconds, _) = *found.iter().find(|(_, r)| *r >= 0.8 * largest)?;
     let left = (0..seconds)
         .map(|phase| {
-            let of: Vec<f64> = relative
-                .iter()
-                .skip(phase)
-                .step_by(seconds)
-                .copied()
-                .collect();
+            let of: Vec<f64> = relative.iter().skip(phase).step_by(seconds).copied().collect();
             median(&of)
         })
         .fold(f64::INFINITY, f64::min)

@@ -6,9 +6,7 @@ use proptest::prelude::*;
 /// standard deviation as a whole.
 fn series(n: usize, seed: u64, carry: f64, sigma: f64, level: impl Fn(usize) -> f64) -> Vec<f64> {
     let mut random = Stream::new(seed, 1, Purpose::Test);
-    let mut normal = || {
-        ((0..12).map(|_| random.uniform_f64()).sum::<f64>() - 6.0) * (1.0 - carry * carry).sqrt()
-    };
+    let mut normal = || ((0..12).map(|_| random.uniform_f64()).sum::<f64>() - 6.0) * (1.0 - carry * carry).sqrt();
     let mut noise = normal() / (1.0 - carry * carry).sqrt();
     (0..n)
         .map(|second| {
@@ -56,10 +54,7 @@ fn io_false_alarms_are_rare_on_white_and_on_carried_noise() {
         (300, 0.5, 0.2),
     ] {
         let share = false_alarms(n, carry, sigma, 200);
-        assert!(
-            share <= 0.05,
-            "n {n}, carry {carry}, sigma {sigma}: {share}"
-        );
+        assert!(share <= 0.05, "n {n}, carry {carry}, sigma {sigma}: {share}");
     }
 }
 
@@ -88,13 +83,7 @@ fn io_a_drop_is_found_where_it_is() {
 #[test]
 fn io_a_hard_cap_after_a_noisy_burst_is_a_level_and_no_drift() {
     // A throttle holds the rate to the last I/O, so one side has noise and the other none.
-    for (seed, burst, cap) in [
-        (1, 12, 12),
-        (2, 13, 11),
-        (3, 20, 40),
-        (4, 40, 20),
-        (5, 6, 30),
-    ] {
+    for (seed, burst, cap) in [(1, 12, 12), (2, 13, 11), (3, 20, 40), (4, 40, 20), (5, 6, 30)] {
         let noisy = series(burst, seed, 0.3, 0.1, |_| 70_000.0);
         let held: Vec<f64> = (0..cap).map(|s| 2000.0 + (s % 3) as f64).collect();
         let shape = change::shape(&[noisy, held].concat());
@@ -109,11 +98,7 @@ fn io_two_changes_are_two_and_a_pulse_is_found() {
     let found = splits(&series(120, 7, 0.2, 0.05, stairs));
     assert_eq!(found, [40, 80]);
     let pulse = |second: usize| {
-        if (40..55).contains(&second) {
-            300.0
-        } else {
-            1000.0
-        }
+        if (40..55).contains(&second) { 300.0 } else { 1000.0 }
     };
     assert_eq!(splits(&series(120, 8, 0.0, 0.05, pulse)), [40, 55]);
 }
@@ -121,10 +106,7 @@ fn io_two_changes_are_two_and_a_pulse_is_found() {
 #[test]
 fn io_single_stalls_are_no_level() {
     let stall = |second: usize| if second % 23 == 11 { 10.0 } else { 1000.0 };
-    assert_eq!(
-        splits(&series(120, 3, 0.2, 0.03, stall)),
-        Vec::<usize>::new()
-    );
+    assert_eq!(splits(&series(120, 3, 0.2, 0.03, stall)), Vec::<usize>::new());
 }
 
 #[test]
@@ -142,10 +124,7 @@ fn io_false_alarms_are_rare_where_seconds_stall_now_and_then() {
             !shape.splits.is_empty() || shape.drift.is_some()
         });
         let count = alarms.count();
-        assert!(
-            count <= 10,
-            "n {n}, carry {carry}, stalls {share}: {count} of 200"
-        );
+        assert!(count <= 10, "n {n}, carry {carry}, stalls {share}: {count} of 200");
     }
 }
 
@@ -169,9 +148,7 @@ fn io_a_flat_line_and_too_short_a_series_have_no_changes() {
 
 #[test]
 fn io_a_sharp_step_in_a_flat_line_is_exact_and_says_what_was_moved() {
-    let values: Vec<f64> = (0..40)
-        .map(|s| if s < 12 { 3000.0 } else { 1000.0 })
-        .collect();
+    let values: Vec<f64> = (0..40).map(|s| if s < 12 { 3000.0 } else { 1000.0 }).collect();
     let found = analyse(&seconds(&values)).unwrap();
     assert_eq!(found.changes.len(), 1);
     let change = &found.changes[0];
@@ -195,11 +172,7 @@ fn io_dips_at_regular_distances_have_a_period_and_others_have_not() {
     assert_eq!(period.seconds, 10);
     assert!((period.left - 0.3).abs() < 0.1, "{}", period.left);
     let irregular = |second: usize| {
-        if [3, 8, 21, 24, 41, 55].contains(&second) {
-            300.0
-        } else {
-            1000.0
-        }
+        if [3, 8, 21, 24, 41, 55].contains(&second) { 300.0 } else { 1000.0 }
     };
     let found = analyse(&seconds(&series(60, 2, 0.2, 0.05, irregular))).unwrap();
     assert_eq!(found.period, None);

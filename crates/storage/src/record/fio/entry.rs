@@ -2,8 +2,8 @@
 
 use super::number;
 use crate::readings::{
-    BatchCounts, CloneReading, DIRECTIONS, DepthCounts, FAMILIES, FamilyCounts, JobLabel,
-    JobReading, Latency, Samples, StorageReadings, Way, WayReading, family_of,
+    BatchCounts, CloneReading, DIRECTIONS, DepthCounts, FAMILIES, FamilyCounts, JobLabel, JobReading, Latency, Samples,
+    StorageReadings, Way, WayReading, family_of,
 };
 use assay_measure::histogram::slot_low_and_width_ns;
 
@@ -224,11 +224,8 @@ fn families_of(clone: &CloneReading) -> FamilyCounts {
 fn deal(counts: &mut FamilyCounts, low: u64, width: u64, n: u64) {
     let (first, last) = (family_of(low), family_of(low + (width - 1)));
     let mut left = n;
-    for (family, &bound) in crate::readings::FAMILY_BOUNDS_NS
-        .iter()
-        .enumerate()
-        .take(last.min(FAMILIES - 1))
-        .skip(first)
+    for (family, &bound) in
+        crate::readings::FAMILY_BOUNDS_NS.iter().enumerate().take(last.min(FAMILIES - 1)).skip(first)
     {
         let below = u128::from(n) * u128::from(bound - low) / u128::from(width);
         let here = (below as u64).saturating_sub(n - left);
@@ -246,8 +243,7 @@ pub(super) fn entries(readings: &StorageReadings) -> Vec<Entry<'_>> {
         let Some(job) = readings.jobs.get(clone.job) else {
             continue;
         };
-        let joins = job.label.group_reporting
-            && (entries.last()).is_some_and(|last| last.job.group == job.group);
+        let joins = job.label.group_reporting && (entries.last()).is_some_and(|last| last.job.group == job.group);
         if !joins {
             entries.push(Entry::new(job, clone.pid));
         }
@@ -304,14 +300,8 @@ pub(super) fn group_way(entries: &[Entry<'_>], group: u32, way: Way) -> GroupWay
         let rate = entry.bytes_per_s();
         let first = total.runtime_ms.1 == 0;
         let least = |least: u64, value: u64| if first { value } else { least.min(value) };
-        total.runtime_ms = (
-            least(total.runtime_ms.0, entry.runtime_ms),
-            total.runtime_ms.1.max(entry.runtime_ms),
-        );
-        total.bytes_per_s = (
-            least(total.bytes_per_s.0, rate),
-            total.bytes_per_s.1.max(rate),
-        );
+        total.runtime_ms = (least(total.runtime_ms.0, entry.runtime_ms), total.runtime_ms.1.max(entry.runtime_ms));
+        total.bytes_per_s = (least(total.bytes_per_s.0, rate), total.bytes_per_s.1.max(rate));
         total.bytes += entry.bytes;
     }
     total

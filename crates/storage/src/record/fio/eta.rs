@@ -9,25 +9,15 @@ use crate::readings::{DIRECTIONS, StorageLive};
 /// What is not known yet shows as `-.-%` and `--`. Only directions with activity are shown.
 #[must_use]
 pub fn eta(live: &StorageLive) -> String {
-    let done = live.done.map_or_else(
-        || "-.-%".to_owned(),
-        |done| format!("{:3.1}%", 100.0 * done.clamp(0.0, 1.0)),
-    );
-    let bw = rates(&live.bytes_per_s, |rate| {
-        short(rate, 4, Step::Binary, "B/s")
-    });
+    let done = live.done.map_or_else(|| "-.-%".to_owned(), |done| format!("{:3.1}%", 100.0 * done.clamp(0.0, 1.0)));
+    let bw = rates(&live.bytes_per_s, |rate| short(rate, 4, Step::Binary, "B/s"));
     let iops = rates(&live.ios_per_s, |rate| short(rate, 4, Step::Decimal, ""));
     let rates = match (bw.is_empty(), iops.is_empty()) {
         (true, true) => String::new(),
         _ => format!("[{bw}][{iops} IOPS]"),
     };
     let left = live.eta_s.map_or_else(|| "--".to_owned(), left);
-    format!(
-        "Jobs: {} (f={}): [{}][{done}]{rates}[eta {left}]",
-        live.running,
-        live.files,
-        runs(&live.states)
-    )
+    format!("Jobs: {} (f={}): [{}][{done}]{rates}[eta {left}]", live.running, live.files, runs(&live.states))
 }
 
 /// `rrw__` as `r(2),w(1),_(2)`.
@@ -39,21 +29,15 @@ fn runs(states: &str) -> String {
             _ => runs.push((state, 1)),
         }
     }
-    let runs: Vec<_> = runs
-        .iter()
-        .map(|(state, n)| format!("{state}({n})"))
-        .collect();
+    let runs: Vec<_> = runs.iter().map(|(state, n)| format!("{state}({n})")).collect();
     runs.join(",")
 }
 
 fn rates(rates: &[Option<f64>; DIRECTIONS], text: impl Fn(u64) -> String) -> String {
-    let active = rates
-        .iter()
-        .zip(["r", "w", "t"])
-        .filter_map(|(rate, name)| {
-            let rate = rate.filter(|rate| *rate >= 0.5)?;
-            Some(format!("{name}={}", text(rate.round() as u64)))
-        });
+    let active = rates.iter().zip(["r", "w", "t"]).filter_map(|(rate, name)| {
+        let rate = rate.filter(|rate| *rate >= 0.5)?;
+        Some(format!("{name}={}", text(rate.round() as u64)))
+    });
     active.collect::<Vec<_>>().join(",")
 }
 
@@ -83,10 +67,7 @@ mod tests {
             bytes_per_s: [Some(56.3 * 1_048_576.0), Some(0.0), None],
             ios_per_s: [Some(14_400.0), Some(0.0), None],
         };
-        assert_eq!(
-            eta(&live),
-            "Jobs: 4 (f=4): [r(4)][12.5%][r=56.3MiB/s][r=14.4k IOPS][eta 01m:45s]"
-        );
+        assert_eq!(eta(&live), "Jobs: 4 (f=4): [r(4)][12.5%][r=56.3MiB/s][r=14.4k IOPS][eta 01m:45s]");
     }
 
     #[test]
@@ -100,19 +81,13 @@ mod tests {
             bytes_per_s: [None, Some(409_600.0), None],
             ios_per_s: [None, Some(100.0), None],
         };
-        assert_eq!(
-            eta(&live),
-            "Jobs: 1 (f=1): [_(2),w(1),P(1)][0.0%][w=400KiB/s][w=100 IOPS][eta 03d:01h:00m:57s]"
-        );
+        assert_eq!(eta(&live), "Jobs: 1 (f=1): [_(2),w(1),P(1)][0.0%][w=400KiB/s][w=100 IOPS][eta 03d:01h:00m:57s]");
         assert_eq!(left(3600), "01h:00m:00s");
     }
 
     #[test]
     fn what_is_not_known_is_not_made_up() {
-        let live = StorageLive {
-            states: "I".to_owned(),
-            ..StorageLive::default()
-        };
+        let live = StorageLive { states: "I".to_owned(), ..StorageLive::default() };
         assert_eq!(eta(&live), "Jobs: 0 (f=0): [I(1)][-.-%][eta --]");
     }
 }

@@ -69,11 +69,7 @@ fn own(readings: &StorageReadings, entries: &[Entry<'_>], native: Option<Value>)
     let mut own = match native {
         Some(Value::Object(members)) => {
             let members = members.into_iter();
-            Tree::Object(
-                members
-                    .map(|(key, value)| (key, Tree::Other(value)))
-                    .collect(),
-            )
+            Tree::Object(members.map(|(key, value)| (key, Tree::Other(value))).collect())
         }
         Some(value) => Tree::object([("record", Tree::Other(value))]),
         None => Tree::object([]),
@@ -119,9 +115,8 @@ fn job(readings: &StorageReadings, entries: &[Entry<'_>], entry: &Entry<'_>, plu
     job.push("iodepth_level", slots(&DEPTHS, &entry.depths));
     job.push("iodepth_submit", slots(&BATCHES, &entry.submits));
     job.push("iodepth_complete", slots(&BATCHES, &entry.completes));
-    for ((_, shares), name) in latency::families(&entry.families, entry.ios())
-        .into_iter()
-        .zip(["latency_ns", "latency_us", "latency_ms"])
+    for ((_, shares), name) in
+        latency::families(&entry.families, entry.ios()).into_iter().zip(["latency_ns", "latency_us", "latency_ms"])
     {
         let shares = shares.into_iter();
         let shares = shares.map(|(bound, share)| (bound.to_owned(), Tree::Float(share)));
@@ -170,14 +165,8 @@ fn direction(entries: &[Entry<'_>], entry: &Entry<'_>, way: Way, plus: bool) -> 
         ("total_ios", Tree::Natural(figures.ios)),
         ("short_ios", Tree::Natural(figures.short_ios)),
         ("drop_ios", Tree::Natural(0)),
-        (
-            "slat_ns",
-            spread(&figures.slat, asked(label.slat_percentiles), plus),
-        ),
-        (
-            "clat_ns",
-            spread(&figures.clat, asked(label.clat_percentiles), plus),
-        ),
+        ("slat_ns", spread(&figures.slat, asked(label.slat_percentiles), plus)),
+        ("clat_ns", spread(&figures.clat, asked(label.clat_percentiles), plus)),
         // The headline: its percentiles are always there.
         ("lat_ns", spread(&figures.lat, asked(true), plus)),
     ]);
@@ -232,9 +221,7 @@ fn spread(latency: &Latency, list: Option<&[f64]>, plus: bool) -> Tree {
 }
 
 fn steady_state(steady: &SteadyReading) -> Tree {
-    let (metric, limit) = (steady.criterion)
-        .split_once(':')
-        .unwrap_or((&steady.criterion, ""));
+    let (metric, limit) = (steady.criterion).split_once(':').unwrap_or((&steady.criterion, ""));
     let percent = if limit.ends_with('%') { "%" } else { "" };
     let limit = limit.trim_end_matches('%').parse().unwrap_or(0.0_f64);
     let list = |values: &[u64], scale: u64| {
@@ -249,14 +236,8 @@ fn steady_state(steady: &SteadyReading) -> Tree {
         ("ss", Tree::Text(format!("{metric}:{limit:.6}{percent}"))),
         ("duration", Tree::Natural(steady.duration_s)),
         ("attained", Tree::Natural(steady.attained.into())),
-        (
-            "criterion",
-            Tree::Text(format!("{:.6}{percent}", steady.last.unwrap_or(0.0))),
-        ),
-        (
-            "max_deviation",
-            Tree::Float(steady.deviation_pct.unwrap_or(0.0) / 100.0 * watched_mean(metric, steady)),
-        ),
+        ("criterion", Tree::Text(format!("{:.6}{percent}", steady.last.unwrap_or(0.0)))),
+        ("max_deviation", Tree::Float(steady.deviation_pct.unwrap_or(0.0) / 100.0 * watched_mean(metric, steady))),
         ("slope", Tree::Float(steady.slope.unwrap_or(0.0))),
         (
             "data",

@@ -30,10 +30,7 @@ impl<'a> Percentiles<'a> {
             let decimals = |entry: &str| entry.split_once('.').map_or(0, |(_, d)| d.trim().len());
             list.split(':').map(decimals).max().unwrap_or(2)
         });
-        Self {
-            label: &job.label,
-            decimals,
-        }
+        Self { label: &job.label, decimals }
     }
 }
 
@@ -51,12 +48,9 @@ fn unit_of(min_ns: u64, max_ns: u64, stddev_ns: f64) -> (&'static str, u64) {
 /// `    clat (usec): min=48, max=339, avg=57.39, stdev=12.64`; nothing where nothing was counted.
 pub(super) fn line(text: &mut String, name: &str, latency: &Latency) {
     let histogram = &latency.histogram;
-    let (Some(min), Some(max), Some(mean), Some(stddev)) = (
-        histogram.min_ns(),
-        histogram.max_ns(),
-        histogram.mean_ns(),
-        latency.stddev_ns(),
-    ) else {
+    let (Some(min), Some(max), Some(mean), Some(stddev)) =
+        (histogram.min_ns(), histogram.max_ns(), histogram.mean_ns(), latency.stddev_ns())
+    else {
         return;
     };
     let (unit, scale) = unit_of(min, max, stddev);
@@ -74,17 +68,11 @@ pub(super) fn line(text: &mut String, name: &str, latency: &Latency) {
 }
 
 /// The block of percentiles: as many to a line of 80 characters as fit.
-pub(super) fn percentiles(
-    text: &mut String,
-    name: &str,
-    latency: &Latency,
-    list: &Percentiles<'_>,
-) {
+pub(super) fn percentiles(text: &mut String, name: &str, latency: &Latency, list: &Percentiles<'_>) {
     let found = percentile::percentiles(&latency.histogram, &list.label.percentiles);
-    let (Some(&(_, least)), Some(&(_, most))) = (
-        found.iter().min_by_key(|(_, ns)| *ns),
-        found.iter().max_by_key(|(_, ns)| *ns),
-    ) else {
+    let (Some(&(_, least)), Some(&(_, most))) =
+        (found.iter().min_by_key(|(_, ns)| *ns), found.iter().max_by_key(|(_, ns)| *ns))
+    else {
         return;
     };
     let (unit, scale) = unit_of(least, most, f64::INFINITY);
@@ -114,9 +102,7 @@ pub(super) fn percentiles(
 }
 
 /// Names of the bounds of a family.
-const BOUNDS: [&str; 12] = [
-    "2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000",
-];
+const BOUNDS: [&str; 12] = ["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000"];
 
 /// A bound's name with its share in percent.
 pub(super) type Share = (&'static str, f64);
@@ -126,13 +112,7 @@ pub(super) fn families(counts: &FamilyCounts, ios: u64) -> [(&'static str, Vec<S
     let of = |first: usize, bounds: usize| {
         let counts = &counts.counts[first..first + bounds];
         let shares = BOUNDS.iter().zip(counts);
-        shares
-            .map(|(&bound, &count)| (bound, share(count, ios)))
-            .collect()
+        shares.map(|(&bound, &count)| (bound, share(count, ios))).collect()
     };
-    [
-        ("nsec", of(0, 10)),
-        ("usec", of(10, 10)),
-        ("msec", of(20, 12)),
-    ]
+    [("nsec", of(0, 10)), ("usec", of(10, 10)), ("msec", of(20, 12))]
 }

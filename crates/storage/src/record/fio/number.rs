@@ -84,11 +84,7 @@ pub(super) fn depth_share(part: u64, whole: u64) -> f64 {
 }
 
 fn at_least(least: f64, part: u64, percent: f64) -> f64 {
-    if part > 0 {
-        percent.max(least)
-    } else {
-        percent
-    }
+    if part > 0 { percent.max(least) } else { percent }
 }
 
 #[cfg(test)]

@@ -4,11 +4,7 @@ use super::entry::Entry;
 use crate::readings::{JobReading, StorageReadings};
 
 /// The value given last: the job's own, else the global one.
-pub(super) fn value<'a>(
-    readings: &'a StorageReadings,
-    job: &'a JobReading,
-    name: &str,
-) -> Option<&'a str> {
+pub(super) fn value<'a>(readings: &'a StorageReadings, job: &'a JobReading, name: &str) -> Option<&'a str> {
     let own = job.options.iter().rev();
     let all = own.chain(readings.global_options.iter().rev());
     let (_, value) = all.into_iter().find(|(given, _)| given == name)?;

@@ -24,9 +24,7 @@ pub(super) fn bins(histogram: &Histogram) -> Vec<(u64, u64)> {
         let (low, width) = slot_low_and_width_ns(bucket as usize);
         low + width / 2
     };
-    bins.into_iter()
-        .map(|(bucket, n)| (midpoint(bucket), n))
-        .collect()
+    bins.into_iter().map(|(bucket, n)| (midpoint(bucket), n)).collect()
 }
 
 /// The percentiles of `list` (percent, ascending), ns; empty where nothing was counted.
@@ -80,10 +78,7 @@ struct Extended {
 
 impl Extended {
     /// 0.01, rounded.
-    const HUNDREDTH: Self = Self {
-        mantissa: 0xa3d7_0a3d_70a3_d70a,
-        exponent: -70,
-    };
+    const HUNDREDTH: Self = Self { mantissa: 0xa3d7_0a3d_70a3_d70a, exponent: -70 };
 
     /// `None` for what is not above 0.
     fn of(value: f64) -> Option<Self> {
@@ -104,24 +99,15 @@ impl Extended {
     fn rounded(value: u128, exponent: i32) -> Self {
         let spare = 64 - value.leading_zeros() as i32;
         if spare <= 0 {
-            return Self {
-                mantissa: (value << -spare) as u64,
-                exponent: exponent + spare,
-            };
+            return Self { mantissa: (value << -spare) as u64, exponent: exponent + spare };
         }
         let rest = value & ((1 << spare) - 1);
         let half = 1 << (spare - 1);
         let kept = (value >> spare) as u64;
         let up = rest > half || (rest == half && kept & 1 == 1);
         match kept.checked_add(u64::from(up)) {
-            Some(mantissa) => Self {
-                mantissa,
-                exponent: exponent + spare,
-            },
-            None => Self {
-                mantissa: 1 << 63,
-                exponent: exponent + spare + 1,
-            },
+            Some(mantissa) => Self { mantissa, exponent: exponent + spare },
+            None => Self { mantissa: 1 << 63, exponent: exponent + spare + 1 },
         }
     }
 
@@ -189,9 +175,7 @@ mod tests {
             .collect();
         let histogram = of(&values);
         // Shares whose product with the count is not whole, so that no rounding decides.
-        let list = [
-            0.00013, 1.00003, 25.00007, 50.00001, 75.3333333, 99.00001, 99.90003, 99.99007,
-        ];
+        let list = [0.00013, 1.00003, 25.00007, 50.00001, 75.3333333, 99.00001, 99.90003, 99.99007];
         let ours = percentiles(&histogram, &list);
         let expected: Vec<_> = list.iter().map(|&p| (p, oracle(&values, p))).collect();
         assert_eq!(ours, expected);

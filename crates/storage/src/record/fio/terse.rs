@@ -24,22 +24,8 @@ pub fn terse(readings: &StorageReadings) -> String {
     text
 }
 
-fn put_line(
-    text: &mut String,
-    readings: &StorageReadings,
-    entries: &[Entry<'_>],
-    entry: &Entry<'_>,
-) {
-    put(
-        text,
-        format_args!(
-            "3;{};{};{};{}",
-            super::version(readings),
-            entry.job.name,
-            entry.job.group,
-            entry.error.0
-        ),
-    );
+fn put_line(text: &mut String, readings: &StorageReadings, entries: &[Entry<'_>], entry: &Entry<'_>) {
+    put(text, format_args!("3;{};{};{};{}", super::version(readings), entry.job.name, entry.job.group, entry.error.0));
     for way in [Way::Read, Way::Write] {
         put_way(text, entries, entry, way);
     }
@@ -83,10 +69,7 @@ fn put_line(
         );
     }
     if options::passes_errors(readings, entry) {
-        put(
-            text,
-            format_args!(";{};{}", entry.errors_passed, entry.error.0),
-        );
+        put(text, format_args!(";{};{}", entry.errors_passed, entry.error.0));
     }
     if let Some(description) = &entry.label().description {
         put(text, format_args!(";{description}"));

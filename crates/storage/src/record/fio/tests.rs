@@ -26,11 +26,7 @@ const ROUND_TRIPS: &[&str] = &[
     "--ioengine=null --size=4m --name=one --rw=read --bs=4k --iodepth=1 --numjobs=1 ALL --name=two --new_group --rw=write --bs=16k --iodepth=2 --numjobs=2 ALL --name=three --stonewall --rw=rw --bs=512 --iodepth=1 --numjobs=1 ALL",
 ];
 /// Every percentile there is, so that each latency has its bins.
-const ALL: [&str; 3] = [
-    "--slat_percentiles=1",
-    "--clat_percentiles=1",
-    "--lat_percentiles=1",
-];
+const ALL: [&str; 3] = ["--slat_percentiles=1", "--clat_percentiles=1", "--lat_percentiles=1"];
 
 fn words(job: &str) -> Vec<&str> {
     let words = job.split_whitespace();
@@ -65,9 +61,7 @@ fn io_02_frozen_numbers_of_fio_3_33_come_out_as_its_lines() {
 #[test]
 fn io_03_every_block_size_is_shortened_as_the_real_fio_shortens_it() {
     // Steps around each power of ten and two, and a sequence without a pattern.
-    let mut sizes: Vec<u64> = (0..20)
-        .flat_map(|bit| [(1 << bit) - 1, 1 << bit, 3 << bit])
-        .collect();
+    let mut sizes: Vec<u64> = (0..20).flat_map(|bit| [(1 << bit) - 1, 1 << bit, 3 << bit]).collect();
     sizes.extend((0..7).flat_map(|power| [10_u64.pow(power), 99_999 * 10_u64.pow(power) / 1000]));
     let mut random = SplitMix64(7);
     sizes.extend((0..80).map(|_| {
@@ -82,10 +76,7 @@ fn io_03_every_block_size_is_shortened_as_the_real_fio_shortens_it() {
     let Some(printed) = real::fio(&words) else {
         return;
     };
-    let printed: Vec<&str> = printed
-        .lines()
-        .filter(|line| line.contains("bs=(R) "))
-        .collect();
+    let printed: Vec<&str> = printed.lines().filter(|line| line.contains("bs=(R) ")).collect();
     assert_eq!(printed.len(), sizes.len());
     for (size, line) in sizes.iter().zip(printed) {
         let expected = format!("bs=(R) {0}-{0},", short(*size, 4, Step::Binary, "B"));
@@ -113,9 +104,7 @@ fn the_terse_lines_of_the_frozen_run() {
 /// The value of a dotted path; keys with dots do not occur on it.
 fn at<'a>(document: &'a serde_json::Value, path: &str) -> &'a serde_json::Value {
     let pointer = format!("/{}", path.replace('.', "/"));
-    document
-        .pointer(&pointer)
-        .unwrap_or_else(|| panic!("no {path}"))
+    document.pointer(&pointer).unwrap_or_else(|| panic!("no {path}"))
 }
 
 fn document(readings: &crate::readings::StorageReadings) -> serde_json::Value {
@@ -155,8 +144,7 @@ fn io_18_a_group_is_the_sum_of_its_clones() {
         "job_runtime",
         "ctx",
     ] {
-        let clones =
-            number(&single, &format!("jobs.0.{key}")) + number(&single, &format!("jobs.1.{key}"));
+        let clones = number(&single, &format!("jobs.0.{key}")) + number(&single, &format!("jobs.1.{key}"));
         let group = number(&grouped, &format!("jobs.0.{key}"));
         assert!((group - clones).abs() < 1e-3, "{key}: {group}, {clones}");
     }
@@ -197,10 +185,7 @@ fn a_job_that_did_nothing_has_a_block_of_zeros() {
         ..Default::default()
     };
     let readings = fixture::one_clone(label, clone);
-    insta::assert_snapshot!(
-        "nothing",
-        format!("{}{}", text(&readings), terse(&readings))
-    );
+    insta::assert_snapshot!("nothing", format!("{}{}", text(&readings), terse(&readings)));
     let document = document(&readings);
     assert_eq!(at(&document, "jobs.0.error"), 5);
     assert_eq!(at(&document, "jobs.0.read.iops"), 0.0);
@@ -252,10 +237,7 @@ fn a_steady_state_is_told_as_fio_tells_it() {
         let document = document(&readings);
         let state = at(&document, "jobs.1.steadystate");
         assert_eq!(state["max_deviation"], max_deviation);
-        assert_eq!(
-            state["data"]["bw"],
-            serde_json::json!([4_087_808, 4_104_192])
-        );
+        assert_eq!(state["data"]["bw"], serde_json::json!([4_087_808, 4_104_192]));
         assert_eq!(state["data"]["bw_mean"], 4_096_000);
     }
     let state = document(&readings);

@@ -46,10 +46,7 @@ pub fn header(jobs: &[JobReading], version: &str) -> String {
     }
     let clones: u64 = jobs.iter().map(|job| u64::from(job.label.numjobs)).sum();
     let plural = if clones == 1 { "" } else { "s" };
-    put(
-        &mut text,
-        format_args!("{version}\nStarting {clones} thread{plural}\n"),
-    );
+    put(&mut text, format_args!("{version}\nStarting {clones} thread{plural}\n"));
     text
 }
 
@@ -81,12 +78,7 @@ fn letter(way: Way) -> &'static str {
     }
 }
 
-fn put_entry(
-    text: &mut String,
-    readings: &StorageReadings,
-    entries: &[Entry<'_>],
-    entry: &Entry<'_>,
-) {
+fn put_entry(text: &mut String, readings: &StorageReadings, entries: &[Entry<'_>], entry: &Entry<'_>) {
     let label = entry.label();
     let (error, error_text) = entry.error;
     let error_text = match (error, error_text) {
@@ -144,22 +136,11 @@ fn put_entry(
     put_steady(text, entry);
 }
 
-fn put_way(
-    text: &mut String,
-    entries: &[Entry<'_>],
-    entry: &Entry<'_>,
-    way: Way,
-    list: &Percentiles<'_>,
-) {
+fn put_way(text: &mut String, entries: &[Entry<'_>], entry: &Entry<'_>, way: Way, list: &Percentiles<'_>) {
     let label = entry.label();
     let figures = entry.way(way);
     let digits = label.significant_figures;
-    let iops = short(
-        rate(figures.ios, figures.runtime_ms),
-        digits,
-        Step::Decimal,
-        "",
-    );
+    let iops = short(rate(figures.ios, figures.runtime_ms), digits, Step::Decimal, "");
     let bw = figures.bytes_per_s();
     put(
         text,
@@ -171,11 +152,7 @@ fn put_way(
             short(figures.bytes, digits, Step::Binary, "B"),
             figures.runtime_ms,
             // fio 3.33 counts what no file but a zoned device has.
-            if way == Way::Write {
-                "; 0 zone resets"
-            } else {
-                ""
-            },
+            if way == Way::Write { "; 0 zone resets" } else { "" },
         ),
     );
     latency::line(text, "slat", &figures.slat);
@@ -234,14 +211,8 @@ fn put_families(text: &mut String, entry: &Entry<'_>) {
     for (unit, shares) in latency::families(&entry.families, entry.ios()) {
         let used: Vec<_> = shares.iter().filter(|(_, share)| *share > 0.0).collect();
         for line in used.chunks(5) {
-            let shares: Vec<_> = line
-                .iter()
-                .map(|(bound, share)| format!("{bound}={share:.2}%"))
-                .collect();
-            put(
-                text,
-                format_args!("  lat ({unit})   : {}\n", shares.join(", ")),
-            );
+            let shares: Vec<_> = line.iter().map(|(bound, share)| format!("{bound}={share:.2}%")).collect();
+            put(text, format_args!("  lat ({unit})   : {}\n", shares.join(", ")));
         }
     }
 }
@@ -269,23 +240,12 @@ pub(super) fn shares(counts: &[u64; 7]) -> [f64; 7] {
 fn put_depths(text: &mut String, entry: &Entry<'_>) {
     let line = |counts: &[u64; 7], names: &[&str; 7]| {
         let shares = names.iter().zip(shares(counts));
-        let shares: Vec<_> = shares
-            .map(|(name, pct)| format!("{name}={pct:3.1}%"))
-            .collect();
+        let shares: Vec<_> = shares.map(|(name, pct)| format!("{name}={pct:3.1}%")).collect();
         shares.join(", ")
     };
-    put(
-        text,
-        format_args!("  IO depths    : {}\n", line(&entry.depths, &DEPTHS)),
-    );
-    put(
-        text,
-        format_args!("     submit    : {}\n", line(&entry.submits, &BATCHES)),
-    );
-    put(
-        text,
-        format_args!("     complete  : {}\n", line(&entry.completes, &BATCHES)),
-    );
+    put(text, format_args!("  IO depths    : {}\n", line(&entry.depths, &DEPTHS)));
+    put(text, format_args!("     submit    : {}\n", line(&entry.submits, &BATCHES)));
+    put(text, format_args!("     complete  : {}\n", line(&entry.completes, &BATCHES)));
 }
 
 fn put_issued(text: &mut String, entry: &Entry<'_>) {
@@ -316,16 +276,9 @@ fn put_steady(text: &mut String, entry: &Entry<'_>) {
         n => values.iter().sum::<u64>() / n,
     };
     let bw = mean(&steady.bw_kib_per_s) * 1024;
-    let (metric, _) = steady
-        .criterion
-        .split_once(':')
-        .unwrap_or((&steady.criterion, ""));
+    let (metric, _) = steady.criterion.split_once(':').unwrap_or((&steady.criterion, ""));
     let slope = metric.ends_with("_slope");
-    let value = if slope {
-        steady.slope
-    } else {
-        steady.deviation_pct
-    };
+    let value = if slope { steady.slope } else { steady.deviation_pct };
     let value = match (slope, steady.criterion.ends_with('%'), steady.last, value) {
         (_, true, Some(last), _) => format!("{last:.3}%"),
         (_, false, Some(last), _) => format!("{last:.3}"),
@@ -347,17 +300,11 @@ fn put_steady(text: &mut String, entry: &Entry<'_>) {
 }
 
 fn put_group(text: &mut String, entries: &[Entry<'_>], group: u32) {
-    put(
-        text,
-        format_args!("\nRun status group {group} (all jobs):\n"),
-    );
+    put(text, format_args!("\nRun status group {group} (all jobs):\n"));
     let first = entries.iter().find(|entry| entry.job.group == group);
     let digits = first.map_or(4, |entry| entry.label().significant_figures);
     let both = |amount: u64, unit: &str| {
-        (
-            short(amount, digits, Step::Binary, unit),
-            short(amount, digits, Step::Decimal, unit),
-        )
+        (short(amount, digits, Step::Binary, unit), short(amount, digits, Step::Decimal, unit))
     };
     for way in Way::ALL {
         let total = group_way(entries, group, way);

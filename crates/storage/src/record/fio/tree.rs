@@ -111,10 +111,7 @@ mod tests {
             ("bad", Tree::Float(f64::NAN)),
             ("jobs", Tree::Array(vec![Tree::object([])])),
         ]);
-        tree.push(
-            "native",
-            Tree::Other(serde_json::json!({"a": [1, 2.25, null]})),
-        );
+        tree.push("native", Tree::Other(serde_json::json!({"a": [1, 2.25, null]})));
         let document = tree.document();
         assert_eq!(
             document,

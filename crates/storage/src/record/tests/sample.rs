@@ -1,9 +1,7 @@
 //! Readings whose every figure can be checked by hand: closed loops at a given rate a second, so
 //! that Little's law holds by construction.
 
-use crate::readings::{
-    CloneReading, JobLabel, JobReading, SecondReading, StorageReadings, Way, depth_slot,
-};
+use crate::readings::{CloneReading, JobLabel, JobReading, SecondReading, StorageReadings, Way, depth_slot};
 use assay_measure::clock::NS_PER_S;
 use assay_measure::histogram::Histogram;
 use assay_measure::snapshot::{DiskReading, Fact, HostReading, RunData};
@@ -35,11 +33,7 @@ impl Loop {
     }
 
     pub(crate) fn write(name: &'static str, depth: u32, per_second: &[u64]) -> Self {
-        Self {
-            rw: "randwrite",
-            way: Way::Write,
-            ..Self::read(name, depth, per_second)
-        }
+        Self { rw: "randwrite", way: Way::Write, ..Self::read(name, depth, per_second) }
     }
 }
 
@@ -74,12 +68,7 @@ pub(crate) fn readings(loops: &[Loop]) -> StorageReadings {
         add(&mut all, at, one, &mut device);
     }
     all.disks = vec![device];
-    all.process_cpu_ns = all
-        .clones
-        .iter()
-        .map(|c| c.user_ns + c.system_ns)
-        .sum::<u64>()
-        + 5_000_000;
+    all.process_cpu_ns = all.clones.iter().map(|c| c.user_ns + c.system_ns).sum::<u64>() + 5_000_000;
     all
 }
 
@@ -103,17 +92,11 @@ fn add(all: &mut StorageReadings, at: usize, one: &Loop, device: &mut DiskReadin
         };
         reading.ios[way] = *ios;
         reading.bytes[way] = ios * one.block;
-        let lat_ns = (u64::from(one.depth) * NS_PER_S)
-            .checked_div(*ios)
-            .unwrap_or(0);
+        let lat_ns = (u64::from(one.depth) * NS_PER_S).checked_div(*ios).unwrap_or(0);
         let clat_ns = lat_ns.saturating_sub(SLAT_NS);
         let mut lat = Histogram::new();
         // Half a tenth quicker, half a tenth slower.
-        for (n, clat_ns) in [
-            (ios / 2, clat_ns - clat_ns / 10),
-            (ios / 2, clat_ns + clat_ns / 10),
-            (ios % 2, clat_ns),
-        ] {
+        for (n, clat_ns) in [(ios / 2, clat_ns - clat_ns / 10), (ios / 2, clat_ns + clat_ns / 10), (ios % 2, clat_ns)] {
             lat.record_n(SLAT_NS + clat_ns, n);
             let reading = &mut clone.ways[way];
             reading.slat.record_n(SLAT_NS, n);
@@ -153,19 +136,13 @@ fn job(at: usize, one: &Loop) -> JobReading {
             numjobs: 1,
             ..JobLabel::default()
         },
-        effective: [
-            ("rw", one.rw.to_owned()),
-            ("iodepth", one.depth.to_string()),
-        ]
-        .map(|(name, value)| (name.to_owned(), value))
-        .into(),
+        effective: [("rw", one.rw.to_owned()), ("iodepth", one.depth.to_string())]
+            .map(|(name, value)| (name.to_owned(), value))
+            .into(),
         files: vec![format!("/data/{}", one.name)],
         region_bytes: 64 << 30,
         features: vec!["registered buffers".to_owned()],
-        refused: vec![(
-            "DEFER_TASKRUN".to_owned(),
-            "the kernel is older than 6.1".to_owned(),
-        )],
+        refused: vec![("DEFER_TASKRUN".to_owned(), "the kernel is older than 6.1".to_owned())],
         timing: "per batch".to_owned(),
         seed: 42 + at as u64,
         ..JobReading::default()
@@ -173,10 +150,7 @@ fn job(at: usize, one: &Loop) -> JobReading {
 }
 
 pub(crate) fn facts(pairs: &[(&str, &str)]) -> Vec<Fact> {
-    let fact = |(name, value): &(&str, &str)| Fact {
-        name: (*name).to_owned(),
-        value: (*value).to_owned(),
-    };
+    let fact = |(name, value): &(&str, &str)| Fact { name: (*name).to_owned(), value: (*value).to_owned() };
     pairs.iter().map(fact).collect()
 }
 

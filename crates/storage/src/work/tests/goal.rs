@@ -22,11 +22,7 @@ fn the_search_is_no_part_of_the_figures_and_repeats_the_amount() {
     // 1, 2, 4, 8 and 16, which is all there is; then one more window.
     assert_eq!((search.depth, search.windows), (16, 5));
     assert!(search.searched_ns >= 5 * 50_000_000);
-    assert!(
-        (50_000_000..5 * 50_000_000).contains(&clone.runtime_ns),
-        "{}",
-        clone.runtime_ns
-    );
+    assert!((50_000_000..5 * 50_000_000).contains(&clone.runtime_ns), "{}", clone.runtime_ns);
     assert_eq!((search.ios, search.slow_ios), (clone.ways[R].ios, 0));
     // All of it at the depth that was found.
     let full = clone.depths[4] as f64 / clone.ways[R].ios as f64;
@@ -45,10 +41,7 @@ fn a_target_that_nothing_keeps_is_measured_at_depth_1_and_told() {
     let clone = &readings.clones[0];
     let search = clone.search.unwrap();
     assert_eq!((search.depth, search.windows), (1, 1));
-    assert_eq!(
-        (search.ios, search.slow_ios),
-        (clone.ways[R].ios, clone.ways[R].ios)
-    );
+    assert_eq!((search.ios, search.slow_ios), (clone.ways[R].ios, clone.ways[R].ios));
     assert_eq!(clone.depths[0], clone.ways[R].ios);
     assert_eq!(clone.error, 0);
 }
@@ -59,10 +52,7 @@ fn a_target_that_all_have_to_keep_fails_as_in_fio_where_depth_1_misses_it() {
     let clone = &readings.clones[0];
     assert_eq!(clone.error, 110);
     let text = clone.error_text.as_deref().unwrap();
-    assert!(
-        text.contains("latency_percentile=100 allows for none"),
-        "{text}"
-    );
+    assert!(text.contains("latency_percentile=100 allows for none"), "{text}");
 }
 
 #[test]
@@ -76,11 +66,7 @@ fn latency_run_measures_all_of_it_and_ends_with_the_job() {
     let clone = &readings.clones[0];
     assert!(clone.runtime_ns >= NS_PER_S / 2);
     assert_eq!(clone.search.unwrap().depth, 16);
-    assert!(
-        clone.depths[0] > 0 && clone.depths[4] > 0,
-        "{:?}",
-        clone.depths
-    );
+    assert!(clone.depths[0] > 0 && clone.depths[4] > 0, "{:?}", clone.depths);
 }
 
 #[test]
@@ -94,9 +80,5 @@ fn the_time_of_the_job_bounds_its_search_and_something_is_measured() {
     let search = clone.search.unwrap();
     assert_eq!((search.depth, search.windows), (1, 1));
     assert!(clone.ways[R].ios > 0);
-    assert!(
-        (200_000_000..300_000_000).contains(&clone.runtime_ns),
-        "{}",
-        clone.runtime_ns
-    );
+    assert!((200_000_000..300_000_000).contains(&clone.runtime_ns), "{}", clone.runtime_ns);
 }

@@ -23,20 +23,11 @@ fn logs_have_fios_rows_and_overwrite_nothing() {
         for clone in 1..=2 {
             let text = std::fs::read_to_string(format!("{prefix}_{kind}.{clone}.log")).unwrap();
             assert_eq!(text.lines().count(), 256, "{kind}");
-            assert!(
-                text.lines().all(|line| line.split(", ").count() == 6),
-                "{kind}"
-            );
+            assert!(text.lines().all(|line| line.split(", ").count() == 6), "{kind}");
         }
     }
     let text = std::fs::read_to_string(format!("{prefix}_clat_hist.1.log")).unwrap();
-    let fields: Vec<u64> = text
-        .lines()
-        .next()
-        .unwrap()
-        .split(", ")
-        .map(|field| field.parse().unwrap())
-        .collect();
+    let fields: Vec<u64> = text.lines().next().unwrap().split(", ").map(|field| field.parse().unwrap()).collect();
     assert_eq!(fields.len(), 3 + 1856);
     assert_eq!(fields[3..].iter().sum::<u64>(), 256);
     let again = crate::aim(invocation(vec![logged])).err().unwrap();
@@ -59,14 +50,8 @@ fn averaged_logs_have_a_row_a_window() {
     })])
     .unwrap();
     let text = std::fs::read_to_string(format!("{prefix}_iops.1.log")).unwrap();
-    let rows: Vec<Vec<u64>> = text
-        .lines()
-        .map(|line| {
-            line.split(", ")
-                .map(|field| field.parse().unwrap())
-                .collect()
-        })
-        .collect();
+    let rows: Vec<Vec<u64>> =
+        text.lines().map(|line| line.split(", ").map(|field| field.parse().unwrap()).collect()).collect();
     assert!((4..=5).contains(&rows.len()), "{text}");
     for (row, at) in rows[..4].iter().zip([250, 500, 750, 1000]) {
         assert_eq!(row[0], at);

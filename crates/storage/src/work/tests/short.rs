@@ -7,12 +7,7 @@ const BLOCK: u64 = 4096;
 const BLOCKS: u64 = 256;
 
 fn moving() -> [IoEngine; 4] {
-    [
-        IoEngine::Psync,
-        IoEngine::Pvsync2,
-        IoEngine::IoUring,
-        IoEngine::Libaio,
-    ]
+    [IoEngine::Psync, IoEngine::Pvsync2, IoEngine::IoUring, IoEngine::Libaio]
 }
 
 /// What must hold of `BLOCKS` I/Os of one direction, every third request of which was short.
@@ -22,11 +17,7 @@ fn is_whole(readings: &StorageReadings, way: usize, what: &str) {
     let way = &clone.ways[way];
     assert_eq!((way.ios, way.bytes), (BLOCKS, BLOCKS * BLOCK), "{what}");
     // The rest of one in three is a request as well, and so on: each shorter than the last.
-    assert!(
-        (100..=130).contains(&way.short_ios),
-        "{what}: {}",
-        way.short_ios
-    );
+    assert!((100..=130).contains(&way.short_ios), "{what}: {}", way.short_ios);
     // Each I/O is in flight once, from its first submission to the end of its rest.
     let sums = clone.ways.iter().map(|way| way.lat.histogram.sum_ns());
     let ratio = clone.in_flight_ns as f64 / sums.sum::<u64>() as f64;

@@ -75,10 +75,7 @@ pub(super) struct Fake;
 impl Way for Fake {
     fn open(&self, door: &Door, answer: Duration) -> Result<Box<dyn Session>, EngineError> {
         let name = door.connect.rsplit('/').next().unwrap_or_default();
-        Ok(Box::new(Over {
-            shared: database(name),
-            below: below::Fake.open(door, answer)?,
-        }))
+        Ok(Box::new(Over { shared: database(name), below: below::Fake.open(door, answer)? }))
     }
 }
 
@@ -109,10 +106,7 @@ fn days(text: &str) -> f64 {
     let (date, time) = text.split_once(' ').unwrap_or((text, "00:00:00"));
     let civil: jiff::civil::Date = date.parse().expect("a date");
     let days = (civil - jiff::civil::date(1970, 1, 1)).get_days();
-    let parts: Vec<f64> = time[..8]
-        .split(':')
-        .map(|part| part.parse().expect("a number"))
-        .collect();
+    let parts: Vec<f64> = time[..8].split(':').map(|part| part.parse().expect("a number")).collect();
     f64::from(days) + (parts[0] * 3600.0 + parts[1] * 60.0 + parts[2]) / 86_400.0
 }
 
@@ -138,13 +132,9 @@ fn functions(sqlite: &Connection, sequences: &Sequences) -> rusqlite::Result<()>
         sqlite.create_scalar_function(name, 1, flags, |context| context.get::<Held>(0))?;
     }
     sqlite.create_scalar_function("numtoyminterval", 2, flags, |context| context.get::<i64>(0))?;
-    sqlite.create_scalar_function("numtodsinterval", 2, flags, |context| {
-        Ok(context.get::<f64>(0)? / 1440.0)
-    })?;
+    sqlite.create_scalar_function("numtodsinterval", 2, flags, |context| Ok(context.get::<f64>(0)? / 1440.0))?;
     sqlite.create_scalar_function("sys_context", 2, flags, |_| Ok("US"))?;
-    sqlite.create_scalar_function("to_char", 1, flags, |context| {
-        Ok(context.get::<i64>(0)?.to_string())
-    })?;
+    sqlite.create_scalar_function("to_char", 1, flags, |context| Ok(context.get::<i64>(0)?.to_string()))?;
     sqlite.create_scalar_function("now", 0, flags, |_| Ok(now()))?;
     sqlite.create_scalar_function("today", 0, flags, |_| Ok(now().floor() as i64))?;
     for (name, step) in [("nextval", 1), ("last_number", 0)] {
@@ -168,21 +158,12 @@ fn translated(statement: &str) -> String {
         ("localtimestamp(0)", "now()"),
         ("systimestamp", "now()"),
         ("date '2000-01-01'", "10957"),
-        (
-            "group by cube (o.order_mode, o.warehouse_id)",
-            "group by o.order_mode, o.warehouse_id",
-        ),
+        ("group by cube (o.order_mode, o.warehouse_id)", "group by o.order_mode, o.warehouse_id"),
         ("from dual connect by level <= 12", "from slots"),
-        (
-            "extract(year from warranty_period) * 12 + extract(month from warranty_period)",
-            "months(warranty_period)",
-        ),
+        ("extract(year from warranty_period) * 12 + extract(month from warranty_period)", "months(warranty_period)"),
         ("nvl(", "ifnull("),
         ("ascii(", "unicode("),
-        (
-            "last_number - 1 from user_sequences where sequence_name = ",
-            "last_number(name) - 1 from (select ",
-        ),
+        ("last_number - 1 from user_sequences where sequence_name = ", "last_number(name) - 1 from (select "),
         (" and rownum < 15", " limit 14"),
         (" and rownum < 10", " limit 9"),
         (" where rownum < 2", " limit 1"),
@@ -210,11 +191,7 @@ fn plain(statement: &str) -> String {
         ("timestamp(0)", "number"),
         ("interval year(2) to month", "number"),
     ];
-    types
-        .iter()
-        .fold(statement[..end].to_owned(), |text, (oracle, sqlite)| {
-            text.replace(oracle, sqlite)
-        })
+    types.iter().fold(statement[..end].to_owned(), |text, (oracle, sqlite)| text.replace(oracle, sqlite))
 }
 
 fn said(code: u32, what: &str) -> OraError {
@@ -233,19 +210,14 @@ impl From<rusqlite::Error> for OraError {
 }
 
 fn word(text: &str, at: usize) -> String {
-    let word = text
-        .split([' ', '('])
-        .filter(|word| !word.is_empty())
-        .nth(at);
+    let word = text.split([' ', '(']).filter(|word| !word.is_empty()).nth(at);
     word.unwrap_or_default().to_owned()
 }
 
 impl Db {
     /// Rows that meet a condition, for constraints.
     fn count(&self, sql: &str) -> i64 {
-        self.sqlite
-            .query_row(sql, [], |row| row.get(0))
-            .expect("a count")
+        self.sqlite.query_row(sql, [], |row| row.get(0)).expect("a count")
     }
 
     fn make(&mut self, name: &str, kind: &'static str, again: bool) -> Result<(), OraError> {
@@ -274,10 +246,7 @@ impl Db {
             "sequence" => {
                 self.make(&name, "SEQUENCE", again)?;
                 let next = word(&what, 5).parse().expect("a number");
-                let mut all = self
-                    .sequences
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
+                let mut all = self.sequences.lock().unwrap_or_else(PoisonError::into_inner);
                 all.insert(name, next);
             }
             "view" => {
@@ -299,26 +268,15 @@ impl Db {
             let code = if name.ends_with("_pk") { 2260 } else { 2264 };
             return Err(said(code, "it is there"));
         }
-        let primary = TABLES
-            .into_iter()
-            .find(|one| name == format!("{}_pk", one.name()));
+        let primary = TABLES.into_iter().find(|one| name == format!("{}_pk", one.name()));
         if let Some(of) = primary {
             let key = of.key().join(", ");
-            assert!(
-                statement.contains(&format!("primary key ({key})")),
-                "{statement}"
-            );
+            assert!(statement.contains(&format!("primary key ({key})")), "{statement}");
             let sql = format!("create unique index {name} on {table} ({key})");
             self.sqlite.execute_batch(&sql)?;
         } else if let Some((_, of, rule)) = RULES.into_iter().find(|(known, ..)| *known == name) {
-            assert!(
-                of.name() == table && statement.contains(rule),
-                "{statement}"
-            );
-            assert_eq!(
-                self.count(&format!("select count(*) from {table} where not ({rule})")),
-                0
-            );
+            assert!(of.name() == table && statement.contains(rule), "{statement}");
+            assert_eq!(self.count(&format!("select count(*) from {table} where not ({rule})")), 0);
         } else {
             let one = REFERENCES.iter().find(|one| one.name == name);
             let one = one.unwrap_or_else(|| panic!("{statement}"));
@@ -354,12 +312,8 @@ impl Db {
             }
             self.constraints.remove(&format!("{name}_pk"));
             self.constraints.retain(|known| {
-                !REFERENCES
-                    .iter()
-                    .any(|one| one.name == known && one.table == table)
-                    && !RULES
-                        .iter()
-                        .any(|(rule, of, _)| rule == known && *of == table)
+                !REFERENCES.iter().any(|one| one.name == known && one.table == table)
+                    && !RULES.iter().any(|(rule, of, _)| rule == known && *of == table)
             });
         }
         Ok(())
@@ -398,36 +352,18 @@ impl Drop for Over {
 
 /// What the stand-in of the folder above answers.
 fn is_below(statement: &str) -> bool {
-    let known = [
-        sql::WHO,
-        sql::TABLESPACE,
-        sql::HOLDERS,
-        sql::LIFE,
-        sql::NAME_SESSION,
-    ];
+    let known = [sql::WHO, sql::TABLESPACE, sql::HOLDERS, sql::LIFE, sql::NAME_SESSION];
     known.contains(&statement) || statement.contains("v$") || statement.contains("assay_claim")
 }
 
 impl Over {
     /// The database when no other session's transaction is open.
-    fn alone<'a>(
-        shared: &'a Shared,
-        sid: u32,
-        statement: &str,
-    ) -> Result<MutexGuard<'a, Db>, OraError> {
-        let waited = shared.free.wait_timeout_while(shared.db(), WAIT, |db| {
-            db.holder.is_some_and(|holder| holder != sid)
-        });
+    fn alone<'a>(shared: &'a Shared, sid: u32, statement: &str) -> Result<MutexGuard<'a, Db>, OraError> {
+        let waited =
+            shared.free.wait_timeout_while(shared.db(), WAIT, |db| db.holder.is_some_and(|holder| holder != sid));
         let (mut db, waited) = waited.unwrap_or_else(PoisonError::into_inner);
-        assert!(
-            !waited.timed_out(),
-            "a transaction did not end: {statement}"
-        );
-        if let Some(at) = db
-            .fail
-            .iter()
-            .position(|(part, _)| statement.contains(part))
-        {
+        assert!(!waited.timed_out(), "a transaction did not end: {statement}");
+        if let Some(at) = db.fail.iter().position(|(part, _)| statement.contains(part)) {
             return Err(db.fail.remove(at).1);
         }
         Ok(db)
@@ -474,14 +410,7 @@ impl Over {
         let inputs = inputs(tx, binds, &lists);
         let done = program::perform(&inputs, &mut Inside(self))?;
         self.commit()?;
-        let numbers = [
-            done.selects,
-            done.inserts,
-            done.updates,
-            done.logons,
-            done.lines,
-            done.found,
-        ];
+        let numbers = [done.selects, done.inserts, done.updates, done.logons, done.lines, done.found];
         Ok(numbers.map(|n| n.to_string()).join(","))
     }
 }
@@ -512,10 +441,7 @@ fn inputs<'a>(tx: Tx, binds: &[Bind<'a>], lists: &'a Lists) -> Inputs<'a> {
     };
     let items = |at: usize, into: &mut [i32]| {
         for (one, digits) in into.iter_mut().zip(text(at).as_bytes().chunks(4)) {
-            *one = std::str::from_utf8(digits)
-                .expect("digits")
-                .parse()
-                .expect("a number");
+            *one = std::str::from_utf8(digits).expect("digits").parse().expect("a number");
         }
     };
     let bounds = Bounds { customers: (1, 2) };
@@ -554,10 +480,7 @@ fn inputs<'a>(tx: Tx, binds: &[Bind<'a>], lists: &'a Lists) -> Inputs<'a> {
         Tx::SalesRepQuery => i.sales_rep = small(0),
         Tx::WarehouseQuery | Tx::WarehouseActivityQuery => i.warehouse = small(0),
     }
-    let pause = Pause {
-        min_ns: int(binds.len() - 2) as u64,
-        max_ns: int(binds.len() - 1) as u64,
-    };
+    let pause = Pause { min_ns: int(binds.len() - 2) as u64, max_ns: int(binds.len() - 1) as u64 };
     assert!(!pause.is_some(), "no test pauses within a call");
     i
 }
@@ -619,17 +542,12 @@ impl Session for Over {
         if statement == sql::CONTENT {
             let mut rows = self.below.rows(statement, binds)?;
             let db = self.shared.db();
-            let row =
-                |(name, kind): &(String, &str)| vec![Some(name.clone()), Some((*kind).to_owned())];
+            let row = |(name, kind): &(String, &str)| vec![Some(name.clone()), Some((*kind).to_owned())];
             rows.extend(db.objects.iter().map(row));
             return Ok(rows);
         }
         let db = self.db(statement)?;
-        let told = |all: &[&'static str]| -> Rows {
-            all.iter()
-                .map(|one| vec![Some((*one).to_owned())])
-                .collect()
-        };
+        let told = |all: &[&'static str]| -> Rows { all.iter().map(|one| vec![Some((*one).to_owned())]).collect() };
         match statement {
             marker::STRANGE => return Ok(told(&db.triggers)),
             load::INVALID => return Ok(told(&db.invalid)),
@@ -648,12 +566,7 @@ impl Session for Over {
         Ok(rows)
     }
 
-    fn leading(
-        &mut self,
-        statement: &str,
-        binds: &[Bind<'_>],
-        columns: usize,
-    ) -> Result<Rows, OraError> {
+    fn leading(&mut self, statement: &str, binds: &[Bind<'_>], columns: usize) -> Result<Rows, OraError> {
         let mut rows = self.rows(statement, binds)?;
         rows.iter_mut().for_each(|row| row.truncate(columns));
         Ok(rows)
@@ -663,19 +576,11 @@ impl Session for Over {
         self.below.number(statement, binds)
     }
 
-    fn call(
-        &mut self,
-        statement: &str,
-        binds: &[Bind<'_>],
-        _outs: usize,
-    ) -> Result<Vec<String>, OraError> {
+    fn call(&mut self, statement: &str, binds: &[Bind<'_>], _outs: usize) -> Result<Vec<String>, OraError> {
         let of = format!("begin {PACKAGE}.");
         if let Some(rest) = statement.strip_prefix(&of) {
             let name = word(rest, 0);
-            let tx = ALL
-                .into_iter()
-                .find(|tx| tx.key() == name)
-                .expect("a procedure");
+            let tx = ALL.into_iter().find(|tx| tx.key() == name).expect("a procedure");
             drop(self.db(statement)?);
             return Ok(vec![self.procedure(tx, binds)?]);
         }

@@ -18,10 +18,7 @@ use assay_orders::program::STATEMENTS;
 use assay_orders::work::Piece;
 
 fn named(tablespace: Option<&str>) -> Named {
-    Named {
-        user: "SOE".to_owned(),
-        tablespace: tablespace.map(str::to_owned),
-    }
+    Named { user: "SOE".to_owned(), tablespace: tablespace.map(str::to_owned) }
 }
 
 /// Names for statements of a list.
@@ -34,55 +31,27 @@ fn listed(what: &str, all: Vec<String>) -> Vec<(String, String)> {
 fn statements() -> Vec<(String, String)> {
     let names = named(Some("IOPS"));
     let marker = Marker::asked(&super::settings(&[("SEED", "7")])).expect("defaults");
-    let piece = Piece {
-        table: Table::Orders,
-        units: 1..100,
-        rows: 99,
-    };
+    let piece = Piece { table: Table::Orders, units: 1..100, rows: 99 };
     let sums = STATIC.map(|table| (table, 12_345));
     let entries = [("ASSAY_SCALE", "0.05".to_owned())];
     let mut all = listed("create", ddl::create_tables(&names, 0));
-    all.extend(listed(
-        "create where the user's tables are",
-        ddl::create_tables(&named(None), 0)[6..8].to_vec(),
-    ));
-    all.extend(listed(
-        "create with partitions",
-        ddl::create_tables(&names, 32)[..10].to_vec(),
-    ));
+    all.extend(listed("create where the user's tables are", ddl::create_tables(&named(None), 0)[6..8].to_vec()));
+    all.extend(listed("create with partitions", ddl::create_tables(&names, 32)[..10].to_vec()));
     all.extend(listed("load", TABLES.map(ddl::insert).to_vec()));
     all.extend(listed("key", ddl::keys(&names, Indexes::All)));
-    all.extend(listed(
-        "key where the user's tables are",
-        ddl::keys(&named(None), Indexes::Keys)[..4].to_vec(),
-    ));
+    all.extend(listed("key where the user's tables are", ddl::keys(&named(None), Indexes::Keys)[..4].to_vec()));
     all.extend(listed("index", ddl::indexes(&names, Indexes::All)));
     all.extend(listed("constraint", ddl::constraints(Indexes::All)));
-    all.extend(listed(
-        "sequence or view",
-        ddl::sequences_and_views(&names, Counts::of(50)),
-    ));
+    all.extend(listed("sequence or view", ddl::sequences_and_views(&names, Counts::of(50))));
     all.extend(listed("package", package::create(19).to_vec()));
     all.extend(listed("call", ALL.map(package::call).to_vec()));
     all.extend(STATEMENTS.map(|one| (format!("{one:?}"), statement(one).0)));
     all.extend(listed("baseline", checks::baseline_sql(&names, &sums)));
-    all.extend(
-        checks::all(&names)
-            .into_iter()
-            .map(|check| (check.id.to_owned(), check.sql)),
-    );
-    all.extend(listed(
-        "checksum",
-        TABLES
-            .map(|table| checks::checksum_sql(&names, table))
-            .to_vec(),
-    ));
+    all.extend(checks::all(&names).into_iter().map(|check| (check.id.to_owned(), check.sql)));
+    all.extend(listed("checksum", TABLES.map(|table| checks::checksum_sql(&names, table)).to_vec()));
     all.extend(listed("statistics", vec![ddl::gather(Table::Orders)]));
     all.extend(listed("metadata", ddl::metadata(&entries)));
-    all.extend(listed(
-        "books",
-        Ledger::default().closing_sql(str::to_owned),
-    ));
+    all.extend(listed("books", Ledger::default().closing_sql(str::to_owned)));
     all.extend(listed("remove", marker::removal()));
     let more = [
         ("open the books", opening_sql(str::to_owned)),
@@ -105,10 +74,7 @@ fn statements() -> Vec<(String, String)> {
 
 #[test]
 fn the_dialect_is_as_it_was_reviewed() {
-    let all: Vec<String> = statements()
-        .into_iter()
-        .map(|(name, text)| format!("-- {name}\n{text}\n"))
-        .collect();
+    let all: Vec<String> = statements().into_iter().map(|(name, text)| format!("-- {name}\n{text}\n")).collect();
     insta::assert_snapshot!(all.join("\n"));
 }
 

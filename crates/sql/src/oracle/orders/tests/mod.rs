@@ -17,20 +17,14 @@ use fake::{Fake, database};
 use std::sync::Arc;
 
 /// The target, over the stand-in.
-static FAKE: OrderEntryOn<OracleOrders> = OrderEntryOn(Oracle {
-    way: || Ok(Arc::new(Fake)),
-});
+static FAKE: OrderEntryOn<OracleOrders> = OrderEntryOn(Oracle { way: || Ok(Arc::new(Fake)) });
 
 fn settings(given: &[(&str, &str)]) -> Settings {
     crate::oracle::tests::settings_of(&ALL_PARAMS, given)
 }
 
 fn small(more: &[(&str, &str)]) -> Settings {
-    let usual = [
-        ("ORDERS_SCALE", ".001"),
-        ("SEED", "7"),
-        ("CONNECT_RATE", "1000"),
-    ];
+    let usual = [("ORDERS_SCALE", ".001"), ("SEED", "7"), ("CONNECT_RATE", "1000")];
     settings(&[&usual, more].concat())
 }
 
@@ -65,10 +59,7 @@ fn a_data_set_lives_is_run_on_and_each_fault_is_caught() {
     faults(url);
     // A destroy that is cut short leaves what can be removed, and not be used.
     let lost = OraError::said(3113, "ORA-03113: end-of-file on communication channel");
-    database("orders_life")
-        .db()
-        .fail
-        .push(("drop table logon", lost));
+    database("orders_life").db().fail.push(("drop table logon", lost));
     told_by(FAKE.destroy(url, &small(&[])));
     let absent = FAKE.inspect(url, &small(&[])).unwrap();
     assert!(matches!(absent, Presence::Absent { .. }), "{absent:?}");
@@ -81,19 +72,39 @@ fn a_data_set_lives_is_run_on_and_each_fault_is_caught() {
 /// Each fault is injected, caught by its checks, and taken back. The stand-in does not follow references: an order goes alone.
 fn faults(url: &str) {
     let new = "order_id > (select v from soe_baseline where k = 'ord_max')";
-    let last =
-        |table: &str, of: &str| format!("rowid = (select max(rowid) from {table} where {of})");
+    let last = |table: &str, of: &str| format!("rowid = (select max(rowid) from {table} where {of})");
     let faults: [(&str, String, &[&str]); 10] = [
-        ("double ship", format!("update orders set order_status = 1 where {}", last("orders", "order_status > 4")), &["C17"]),
+        (
+            "double ship",
+            format!("update orders set order_status = 1 where {}", last("orders", "order_status > 4")),
+            &["C17"],
+        ),
         ("lost line", format!("delete from order_items where {}", last("order_items", new)), &["C1", "C5"]),
         ("lost order", format!("delete from orders where {}", last("orders", new)), &["C3", "C7"]),
-        ("lost update of stock", "update inventories set quantity_on_hand = quantity_on_hand + 1 where product_id = 5 and warehouse_id = 5".to_owned(), &["C5"]),
+        (
+            "lost update of stock",
+            "update inventories set quantity_on_hand = quantity_on_hand + 1 where product_id = 5 and warehouse_id = 5"
+                .to_owned(),
+            &["C5"],
+        ),
         ("changed total", "update orders set order_total = order_total + 1 where order_id = 1".to_owned(), &["C2"]),
-        ("wrong sum", format!("update orders set order_total = order_total + 1 where {}", last("orders", new)), &["C1"]),
+        (
+            "wrong sum",
+            format!("update orders set order_total = order_total + 1 where {}", last("orders", new)),
+            &["C1"],
+        ),
         ("lost card", format!("delete from card_details where {}", last("card_details", "1 = 1")), &["C8", "C9"]),
         ("lost logon", format!("delete from logon where {}", last("logon", "1 = 1")), &["C8"]),
-        ("torn order", format!("update order_items set unit_price = unit_price + 1 where {}", last("order_items", new)), &["C1", "C14"]),
-        ("changed product", "update product_information set product_name = product_name || 'x' where product_id = 7".to_owned(), &["C16"]),
+        (
+            "torn order",
+            format!("update order_items set unit_price = unit_price + 1 where {}", last("order_items", new)),
+            &["C1", "C14"],
+        ),
+        (
+            "changed product",
+            "update product_information set product_name = product_name || 'x' where product_id = 7".to_owned(),
+            &["C16"],
+        ),
     ];
     let visit = FAKE.0.visit(url, &small(&[])).unwrap();
     let mut link = load::patient(&*visit.way, &visit.address).unwrap();
@@ -112,10 +123,7 @@ fn faults(url: &str) {
     link.0.rollback().unwrap();
     let wanted = (1000, 0);
     let error = told_by(compare(&mut link, &names, Table::Customers, wanted));
-    let both = [
-        "table customers: ",
-        "where 1000 rows with checksum 0 were generated",
-    ];
+    let both = ["table customers: ", "where 1000 rows with checksum 0 were generated"];
     assert!(both.iter().all(|text| error.contains(text)), "{error}");
 }
 
@@ -137,8 +145,7 @@ fn sums(name: &str) -> Vec<String> {
         let mut prepared = db.sqlite.prepare(sql).unwrap();
         let columns = prepared.column_count();
         let values = |row: &rusqlite::Row<'_>| {
-            let all: Result<Vec<rusqlite::types::Value>, _> =
-                (0..columns).map(|at| row.get(at)).collect();
+            let all: Result<Vec<rusqlite::types::Value>, _> = (0..columns).map(|at| row.get(at)).collect();
             Ok(format!("{:?}", all?))
         };
         prepared.query_row([], values).unwrap()
@@ -152,36 +159,17 @@ fn both_forms_leave_the_same_rows_for_the_same_seed_and_retries_change_nothing()
     let left = ["server", "client"].map(|form| {
         let name = format!("orders_form_{form}");
         // Which rows come first is a matter of how they lie.
-        BENCH
-            .prepare(&url(&name), &[("LOAD_PARALLEL_DEGREE", "1")])
-            .unwrap();
-        let given = [
-            ("ORDERS_MIX", "classic"),
-            ("ORDERS_FORM", form),
-            ("SESSIONS", "1"),
-            ("WORK_LOOP", "300"),
-        ];
+        BENCH.prepare(&url(&name), &[("LOAD_PARALLEL_DEGREE", "1")]).unwrap();
+        let given = [("ORDERS_MIX", "classic"), ("ORDERS_FORM", form), ("SESSIONS", "1"), ("WORK_LOOP", "300")];
         // The second has failures of each class that is attempted again, none where a sequence has dealt what is compared.
         if form == "client" {
             let shared = database(&name);
             let mut db = shared.db();
             db.fail.extend([
-                (
-                    "update inventories",
-                    OraError::said(60, "ORA-00060: deadlock detected"),
-                ),
-                (
-                    "update orders set order_status",
-                    OraError::said(8177, "ORA-08177: can't serialize access"),
-                ),
-                (
-                    "insert into order_items",
-                    OraError::said(30_006, "ORA-30006: resource busy"),
-                ),
-                (
-                    "update order_items",
-                    OraError::said(54, "ORA-00054: resource busy"),
-                ),
+                ("update inventories", OraError::said(60, "ORA-00060: deadlock detected")),
+                ("update orders set order_status", OraError::said(8177, "ORA-08177: can't serialize access")),
+                ("insert into order_items", OraError::said(30_006, "ORA-30006: resource busy")),
+                ("update order_items", OraError::said(54, "ORA-00054: resource busy")),
             ]);
         }
         let (data, part) = BENCH.run(&url(&name), &given, &[]);
@@ -194,12 +182,7 @@ fn both_forms_leave_the_same_rows_for_the_same_seed_and_retries_change_nothing()
         ];
         for class in again {
             let wanted = u64::from(form == "client");
-            assert_eq!(
-                driver.by_kind.get(class).copied().unwrap_or(0),
-                wanted,
-                "{class}: {:?}",
-                driver.by_kind
-            );
+            assert_eq!(driver.by_kind.get(class).copied().unwrap_or(0), wanted, "{class}: {:?}", driver.by_kind);
         }
         assert_eq!(part.ledger.rollbacks, driver.retries);
         holds(&part);
@@ -215,32 +198,17 @@ fn a_call_that_fails_is_rolled_back_and_attempted_again_and_a_lost_session_is_in
     let shared = database("orders_calls");
     let said = |code, text| OraError::said(code, text);
     shared.db().fail.extend([
-        (
-            "orderentry.order_products",
-            said(60, "ORA-00060: deadlock detected"),
-        ),
-        (
-            "update inventories",
-            said(60, "ORA-00060: deadlock detected"),
-        ),
-        (
-            "orderentry.customer_registration",
-            said(1, "ORA-00001: unique constraint violated"),
-        ),
+        ("orderentry.order_products", said(60, "ORA-00060: deadlock detected")),
+        ("update inventories", said(60, "ORA-00060: deadlock detected")),
+        ("orderentry.customer_registration", said(1, "ORA-00001: unique constraint violated")),
     ]);
     let given = [("SESSIONS", "2"), ("WORK_LOOP", "60")];
     let (data, part) = BENCH.run(url, &given, &[]);
     let by_kind = &data.drained.driver.by_kind;
     assert_eq!(by_kind["retried order_products deadlock"], 2, "{by_kind:?}");
-    assert_eq!(
-        by_kind["failed customer_registration server"], 1,
-        "{by_kind:?}"
-    );
+    assert_eq!(by_kind["failed customer_registration server"], 1, "{by_kind:?}");
     holds(&part);
-    shared.db().fail.push((
-        "orderentry.order_products",
-        said(3113, "ORA-03113: end-of-file on communication channel"),
-    ));
+    shared.db().fail.push(("orderentry.order_products", said(3113, "ORA-03113: end-of-file on communication channel")));
     let (_, part) = BENCH.run(url, &given, &[]);
     assert_eq!(part.ledger.in_doubt["OP"], 1, "{:?}", part.ledger);
     holds(&part);
@@ -250,35 +218,20 @@ fn a_call_that_fails_is_rolled_back_and_attempted_again_and_a_lost_session_is_in
 fn a_load_that_was_cut_short_is_finished_as_it_was_begun() {
     let url = &url("orders_resumed");
     let full = OraError::said(1653, "ORA-01653: unable to extend table SOE.LOGON");
-    database("orders_resumed")
-        .db()
-        .fail
-        .push(("insert into logon", full));
+    database("orders_resumed").db().fail.push(("insert into logon", full));
     let cut = told_by(BENCH.prepare(url, &[("LOAD_PARALLEL_DEGREE", "2")]));
-    assert!(
-        cut.contains("logon: ORA-01653") && cut.contains("tablespace larger"),
-        "{cut}"
-    );
+    assert!(cut.contains("logon: ORA-01653") && cut.contains("tablespace larger"), "{cut}");
     let absent = FAKE.inspect(url, &small(&[])).unwrap();
     assert!(matches!(absent, Presence::Absent { .. }), "{absent:?}");
     let other = told_by(BENCH.prepare(url, &[("ORDERS_SCALE", ".003")]));
     assert!(other.contains("ORDERS_SCALE asks for another"), "{other}");
     // The second is cut short by a package that does not compile, when keys and indexes are there.
-    database("orders_resumed")
-        .db()
-        .invalid
-        .push("PACKAGE BODY ORDERENTRY line 7: PL/SQL: ORA-00942");
+    database("orders_resumed").db().invalid.push("PACKAGE BODY ORDERENTRY line 7: PL/SQL: ORA-00942");
     let cut = told_by(BENCH.prepare(url, &[]));
-    assert!(
-        cut.contains("does not compile") && cut.contains("line 7"),
-        "{cut}"
-    );
+    assert!(cut.contains("does not compile") && cut.contains("line 7"), "{cut}");
     database("orders_resumed").db().invalid.clear();
     let summary = BENCH.prepare(url, &[]).unwrap();
-    assert!(
-        summary.iter().any(|line| line.key == "resumed_rows"),
-        "{summary:?}"
-    );
+    assert!(summary.iter().any(|line| line.key == "resumed_rows"), "{summary:?}");
     assert_eq!(BENCH.check(url, &[]).unwrap().len(), 18);
 }
 
@@ -288,10 +241,7 @@ fn what_is_not_ours_and_what_cannot_be_is_refused_and_nothing_is_touched() {
     let shared = database("orders_foreign");
     shared.db().objects.insert(("payroll".to_owned(), "TABLE"));
     let refused = told_by(BENCH.prepare(url, &[]));
-    assert!(
-        refused.contains("payroll") && refused.contains("nothing was touched"),
-        "{refused}"
-    );
+    assert!(refused.contains("payroll") && refused.contains("nothing was touched"), "{refused}");
     assert_eq!(shared.db().objects.len(), 1);
     shared.db().objects.clear();
     let text = Marker::asked(&small(&[])).unwrap().json();
@@ -308,10 +258,7 @@ fn what_is_not_ours_and_what_cannot_be_is_refused_and_nothing_is_touched() {
         told_by(FAKE.inspect(url, &small(&[]))),
         told_by(BENCH.prepare(url, &[])),
     ] {
-        assert!(
-            error.contains("orders (synonym)") && error.contains("EVE.LOGGER"),
-            "{error}"
-        );
+        assert!(error.contains("orders (synonym)") && error.contains("EVE.LOGGER"), "{error}");
     }
     assert_eq!(shared.db().objects.len(), 2);
     assert!(!FAKE.heeds("ORDERS_SCHEMA") && !FAKE.heeds("READ_MODE"));
@@ -319,8 +266,5 @@ fn what_is_not_ours_and_what_cannot_be_is_refused_and_nothing_is_touched() {
     let tablespace = told_by(BENCH.prepare(url, &[("ORACLE_TABLESPACE", "X; drop user")]));
     assert!(tablespace.contains("no name"), "{tablespace}");
     let wrong = told_by(BENCH.prepare("//soe:Kq9wrong@//fake/orders_foreign", &[]));
-    assert!(
-        wrong.contains("ORA-01017") && !wrong.contains("Kq9"),
-        "{wrong}"
-    );
+    assert!(wrong.contains("ORA-01017") && !wrong.contains("Kq9"), "{wrong}");
 }

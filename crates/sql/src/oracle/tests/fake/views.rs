@@ -64,70 +64,23 @@ const SYSSTAT: &[(&str, u64)] = &[
 
 /// V$SYSTEM_EVENT: name, class, waits, timeouts, us, and the foreground's waits and us.
 const EVENTS: &[(&str, &str, [u64; 5])] = &[
-    (
-        "db file sequential read",
-        "User I/O",
-        [249_854, 0, 115_700_000, 249_100, 115_200_000],
-    ),
-    (
-        "db file parallel read",
-        "User I/O",
-        [11_021, 0, 91_000_000, 11_021, 91_000_000],
-    ),
-    (
-        "db file scattered read",
-        "User I/O",
-        [913, 0, 1_912_000, 902, 1_900_000],
-    ),
-    (
-        "db file parallel write",
-        "System I/O",
-        [131_022, 0, 81_912_000, 0, 0],
-    ),
-    (
-        "log file parallel write",
-        "System I/O",
-        [70_912, 0, 98_120_000, 0, 0],
-    ),
-    (
-        "log file sync",
-        "Commit",
-        [71_233, 12, 91_233_411, 71_230, 91_230_000],
-    ),
-    (
-        "control file sequential read",
-        "System I/O",
-        [9123, 0, 912_000, 41, 4100],
-    ),
-    (
-        "buffer busy waits",
-        "Concurrency",
-        [312, 0, 41_200, 300, 40_000],
-    ),
-    (
-        "SQL*Net message to client",
-        "Network",
-        [912_441, 0, 912_000, 912_441, 912_000],
-    ),
-    (
-        "SQL*Net message from client",
-        "Idle",
-        [912_440, 0, 9_912_331_000, 912_440, 9_912_331_000],
-    ),
-    (
-        "rdbms ipc message",
-        "Idle",
-        [412_331, 391_000, 99_912_331_000, 0, 0],
-    ),
+    ("db file sequential read", "User I/O", [249_854, 0, 115_700_000, 249_100, 115_200_000]),
+    ("db file parallel read", "User I/O", [11_021, 0, 91_000_000, 11_021, 91_000_000]),
+    ("db file scattered read", "User I/O", [913, 0, 1_912_000, 902, 1_900_000]),
+    ("db file parallel write", "System I/O", [131_022, 0, 81_912_000, 0, 0]),
+    ("log file parallel write", "System I/O", [70_912, 0, 98_120_000, 0, 0]),
+    ("log file sync", "Commit", [71_233, 12, 91_233_411, 71_230, 91_230_000]),
+    ("control file sequential read", "System I/O", [9123, 0, 912_000, 41, 4100]),
+    ("buffer busy waits", "Concurrency", [312, 0, 41_200, 300, 40_000]),
+    ("SQL*Net message to client", "Network", [912_441, 0, 912_000, 912_441, 912_000]),
+    ("SQL*Net message from client", "Idle", [912_440, 0, 9_912_331_000, 912_440, 9_912_331_000]),
+    ("rdbms ipc message", "Idle", [412_331, 391_000, 99_912_331_000, 0, 0]),
     ("gc current block 2-way", "Cluster", [0, 0, 0, 0, 0]),
 ];
 
 /// V$IOSTAT_FUNCTION: requests small and large, MiB, the same for writes, waits, ms.
 const FUNCTIONS: &[(&str, [u64; 8])] = &[
-    (
-        "Buffer Cache Reads",
-        [1_500_812, 21, 13_322, 0, 0, 0, 261_788, 208_612],
-    ),
+    ("Buffer Cache Reads", [1_500_812, 21, 13_322, 0, 0, 0, 261_788, 208_612]),
     ("DBWR", [0, 0, 0, 1_467_212, 412, 19_060, 0, 0]),
     ("LGWR", [21, 0, 1, 70_912, 31, 2791, 4, 3]),
     ("Direct Reads", [345, 0, 2, 0, 0, 0, 0, 0]),
@@ -143,10 +96,7 @@ pub(super) fn instance(db: &Db, statement: &str) -> Rows {
             row(&["filesystemio_options", "SETALL"]),
             row(&["processes", "500"]),
             row(&["sessions", "776"]),
-            row(&[
-                "control_management_pack_access",
-                db.management.unwrap_or("DIAGNOSTIC+TUNING"),
-            ]),
+            row(&["control_management_pack_access", db.management.unwrap_or("DIAGNOSTIC+TUNING")]),
             row(&["_db_block_prefetch_limit", "0"]),
         ];
     }
@@ -164,10 +114,7 @@ pub(super) fn instance(db: &Db, statement: &str) -> Rows {
 pub(super) fn plan(db: &Db) -> Rows {
     let (table, is_scan) = match db.plan_of.starts_with("update") {
         true => (word_after(&db.plan_of, "*/ "), false),
-        false => (
-            word_after(&db.plan_of, " from "),
-            !db.plan_of.contains("between"),
-        ),
+        false => (word_after(&db.plan_of, " from "), !db.plan_of.contains("between")),
     };
     let upper = table.to_ascii_uppercase();
     let index = db.tables.get(table).and_then(|table| table.index.clone());
@@ -178,10 +125,7 @@ pub(super) fn plan(db: &Db) -> Rows {
             row(&[&format!("TABLE ACCESS BY INDEX ROWID {upper}")]),
             row(&[&format!("INDEX RANGE SCAN {}", index.to_ascii_uppercase())]),
         ],
-        None => vec![
-            row(&["SELECT STATEMENT"]),
-            row(&[&format!("TABLE ACCESS FULL {upper}")]),
-        ],
+        None => vec![row(&["SELECT STATEMENT"]), row(&[&format!("TABLE ACCESS FULL {upper}")])],
     }
 }
 
@@ -222,40 +166,21 @@ pub(super) fn keys(db: &mut Db, statement: &str) -> Result<Rows, OraError> {
 pub(super) fn verify(db: &mut Db, statement: &str) -> Result<Rows, OraError> {
     let at = statement.rfind(" from ").unwrap_or(0);
     let table = db.table(word_after(&statement[at..], " from "))?;
-    let mut places: Vec<(u64, i64)> = table
-        .rows
-        .iter()
-        .map(|(key, row)| (row.block, *key))
-        .collect();
+    let mut places: Vec<(u64, i64)> = table.rows.iter().map(|(key, row)| (row.block, *key)).collect();
     places.sort_unstable();
     let mut blocks: Vec<u64> = places.iter().map(|(block, _)| *block).collect();
     blocks.dedup();
     let n = places.len() as f64;
-    let squares: f64 = places
-        .iter()
-        .enumerate()
-        .map(|(place, (_, key))| (*key as f64 - place as f64 - 1.0).powi(2))
-        .sum();
+    let squares: f64 =
+        places.iter().enumerate().map(|(place, (_, key))| (*key as f64 - place as f64 - 1.0).powi(2)).sum();
     let correlation = 1.0 - 6.0 * squares / (n * (n * n - 1.0)).max(1.0);
-    let wrong = table
-        .rows
-        .values()
-        .filter(|row| row.odd || row.c2.len() != 128)
-        .count();
+    let wrong = table.rows.values().filter(|row| row.odd || row.c2.len() != 128).count();
     let all = table.rows.len().to_string();
     Ok(vec![row(&[
         &all,
         &all,
-        &table
-            .rows
-            .keys()
-            .next()
-            .map_or(String::new(), i64::to_string),
-        &table
-            .rows
-            .keys()
-            .last()
-            .map_or(String::new(), i64::to_string),
+        &table.rows.keys().next().map_or(String::new(), i64::to_string),
+        &table.rows.keys().last().map_or(String::new(), i64::to_string),
         &wrong.to_string(),
         &blocks.len().to_string(),
         &format!("{correlation:.6}"),
@@ -266,23 +191,15 @@ pub(super) fn verify(db: &mut Db, statement: &str) -> Result<Rows, OraError> {
 pub(super) fn views(db: &Db, statement: &str) -> Rows {
     let (waits, commits) = (db.at("waits"), db.at("commits waited"));
     if statement.contains("v$sysstat") {
-        let each = SYSSTAT
-            .iter()
-            .map(|(name, base)| row(&[name, &(base + db.at(name)).to_string()]));
+        let each = SYSSTAT.iter().map(|(name, base)| row(&[name, &(base + db.at(name)).to_string()]));
         return each.collect();
     }
     if statement.contains("sys_time_model") {
         return vec![
             row(&["DB time", &(4_812_331_004 + db.at("busy us")).to_string()]),
             row(&["DB CPU", &(812_331_004 + db.at("cpu us")).to_string()]),
-            row(&[
-                "background elapsed time",
-                &(91_233_004 + db.at("sync us")).to_string(),
-            ]),
-            row(&[
-                "background cpu time",
-                &(41_233_004 + commits * 4).to_string(),
-            ]),
+            row(&["background elapsed time", &(91_233_004 + db.at("sync us")).to_string()]),
+            row(&["background cpu time", &(41_233_004 + commits * 4).to_string()]),
             row(&["parse time elapsed", "1233004"]),
         ];
     }
@@ -309,22 +226,14 @@ pub(super) fn views(db: &Db, statement: &str) -> Rows {
             let foreground = if base[3] > 0 { [more, us] } else { [0, 0] };
             let moved = [more, 0, us, foreground[0], foreground[1]];
             let mut values = vec![(*name).to_owned(), (*class).to_owned()];
-            values.extend(
-                base.iter()
-                    .zip(moved)
-                    .map(|(base, more)| (base + more).to_string()),
-            );
+            values.extend(base.iter().zip(moved).map(|(base, more)| (base + more).to_string()));
             values.into_iter().map(Some).collect()
         });
         return each.collect();
     }
     if statement.contains("event_histogram_micro") {
         let each = [(256, 6), (512, 3), (1024, 1)].map(|(below, of)| {
-            row(&[
-                "db file sequential read",
-                &below.to_string(),
-                &(24_985 * of + waits * of / 10).to_string(),
-            ])
+            row(&["db file sequential read", &below.to_string(), &(24_985 * of + waits * of / 10).to_string()])
         });
         return each.to_vec();
     }

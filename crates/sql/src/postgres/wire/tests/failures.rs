@@ -23,42 +23,19 @@ fn who_may_not_connect_is_told_why_and_what_to_do() {
     let Some(server) = shared() else { return };
     let at = format!("127.0.0.1, port {}", server.port);
     for (role, more, code, words) in [
-        (
-            "scram",
-            "password=wrong",
-            "28P01",
-            ["as scram to database postgres", "PGPASSWORD"],
-        ),
-        (
-            "md5role",
-            "password=wrong",
-            "28P01",
-            ["md5role", "PGPASSWORD"],
-        ),
+        ("scram", "password=wrong", "28P01", ["as scram to database postgres", "PGPASSWORD"]),
+        ("md5role", "password=wrong", "28P01", ["md5role", "PGPASSWORD"]),
         ("unlisted", "", "28000", ["no pg_hba.conf entry", "reload"]),
-        (
-            "nologin",
-            "",
-            "28000",
-            ["not permitted to log in", "CREATE ROLE"],
-        ),
+        ("nologin", "", "28000", ["not permitted to log in", "CREATE ROLE"]),
         ("trusted", "dbname=absent", "3D000", ["absent", "createdb"]),
-        (
-            "plainly",
-            "sslmode=require",
-            "28000",
-            ["no pg_hba.conf entry", "reload"],
-        ),
+        ("plainly", "sslmode=require", "28000", ["no pg_hba.conf entry", "reload"]),
     ] {
         let error = refused(&server.tcp(role, more), &words);
         assert_eq!(error.code(), Some(code), "{error}");
         assert!(error.to_string().contains(&at), "{error}");
         assert!(matches!(EngineError::from(error), EngineError::Unusable(_)));
     }
-    refused(
-        &server.tcp("scram", ""),
-        &["password of scram", "PGPASSWORD"],
-    );
+    refused(&server.tcp("scram", ""), &["password of scram", "PGPASSWORD"]);
 }
 
 #[test]
@@ -66,10 +43,7 @@ fn a_server_without_a_place_left_says_how_to_need_fewer() {
     let Some(server) = shared() else { return };
     let options = server.tcp("few", "");
     let first = Connection::open(&options).expect("one may");
-    let error = refused(
-        &options,
-        &["too many connections", "max_connections", "-s, -t"],
-    );
+    let error = refused(&options, &["too many connections", "max_connections", "-s, -t"]);
     assert_eq!(error.code(), Some("53300"));
     first.close();
 }
@@ -81,18 +55,9 @@ fn where_nobody_listens_is_named() {
         listener.local_addr().expect("an address").port()
     };
     let port = free.to_string();
-    refused(
-        &options(&format!("//u@127.0.0.1:{free}/")),
-        &[&port, "no process listens", "listen_addresses"],
-    );
-    refused(
-        &options(&format!("//u@/?host=/nowhere&port={free}")),
-        &["/nowhere/.s.PGSQL", "is it running"],
-    );
-    refused(
-        &options("//u@no.such.host.invalid/"),
-        &["no.such.host.invalid", "cannot be resolved"],
-    );
+    refused(&options(&format!("//u@127.0.0.1:{free}/")), &[&port, "no process listens", "listen_addresses"]);
+    refused(&options(&format!("//u@/?host=/nowhere&port={free}")), &["/nowhere/.s.PGSQL", "is it running"]);
+    refused(&options("//u@no.such.host.invalid/"), &["no.such.host.invalid", "cannot be resolved"]);
     // Every host of a list is told of.
     refused(
         &options(&format!("//u@127.0.0.1:{free},no.such.host.invalid/")),
@@ -105,9 +70,7 @@ fn the_next_host_is_tried_where_one_does_not_answer() {
     let Some(server) = shared() else { return };
     let directory = server.directory.display();
     let port = server.port;
-    let list = options(&format!(
-        "//trusted@/postgres?host=/nowhere,{directory}&port={port}"
-    ));
+    let list = options(&format!("//trusted@/postgres?host=/nowhere,{directory}&port={port}"));
     Connection::open(&list).expect("the second answers").close();
 }
 
@@ -155,13 +118,7 @@ fn a_server_that_is_too_old_is_refused_and_a_newer_one_is_not() {
 
 #[test]
 fn whatever_answers_that_is_no_server_is_refused() {
-    for noise in [
-        &b"HTTP/1.1 400 Bad Request\r\n\r\n"[..],
-        b"S",
-        b"N",
-        b"\x00",
-        b"",
-    ] {
+    for noise in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"S", b"N", b"\x00", b""] {
         for mode in ["prefer", "require", "disable"] {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
             let port = listener.local_addr().expect("an address").port();
@@ -188,24 +145,17 @@ fn whatever_answers_that_is_no_server_is_refused() {
 #[test]
 fn what_the_server_says_last_is_what_is_told() {
     let Some(server) = shared() else { return };
-    let mut session = server
-        .connect("?user=trusted&dbname=postgres")
-        .expect("it may");
+    let mut session = server.connect("?user=trusted&dbname=postgres").expect("it may");
     let pid = session.backend_pid();
     server.as_superuser(&format!("select pg_terminate_backend({pid}, 5000)"));
     let gone = session.query("select 1").expect_err("ended");
     assert_eq!(gone.code(), Some("57P01"), "{gone}");
-    assert!(
-        gone.is_fatal() && gone.to_string().contains("administrator"),
-        "{gone}"
-    );
+    assert!(gone.is_fatal() && gone.to_string().contains("administrator"), "{gone}");
     let after = session.query("select 1").expect_err("ended");
     assert!(after.is_fatal(), "{after}");
 
     let sql = "set idle_session_timeout = 50; select pg_sleep(0)";
-    let mut session = server
-        .connect("?user=trusted&dbname=postgres")
-        .expect("it may");
+    let mut session = server.connect("?user=trusted&dbname=postgres").expect("it may");
     session.query(sql).expect("14 and later");
     std::thread::sleep(std::time::Duration::from_millis(500));
     let gone = session.query("select 1").expect_err("ended");
@@ -215,15 +165,10 @@ fn what_the_server_says_last_is_what_is_told() {
 #[test]
 fn an_answer_may_be_waited_for_no_longer_than_asked() {
     let Some(server) = shared() else { return };
-    let mut session = server
-        .connect("?user=trusted&dbname=postgres")
-        .expect("it may");
+    let mut session = server.connect("?user=trusted&dbname=postgres").expect("it may");
     session.set_deadline(std::time::Instant::now() + std::time::Duration::from_millis(100));
     let late = session.query("select pg_sleep(20)").expect_err("late");
-    assert!(
-        late.is_fatal() && late.to_string().contains("time limit"),
-        "{late}"
-    );
+    assert!(late.is_fatal() && late.to_string().contains("time limit"), "{late}");
 }
 
 #[test]
@@ -232,10 +177,7 @@ fn sessions_that_take_no_writes_are_told_apart() {
     let read_only = "?user=trusted&dbname=postgres&options=-c%20default_transaction_read_only%3Don";
     let mut session = server.connect(read_only).expect("it may");
     let error = session.require_writable().expect_err("read-only");
-    assert!(
-        error.to_string().contains("default_transaction_read_only"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("default_transaction_read_only"), "{error}");
     for (wanted, said) in [("read-write", "read-only"), ("standby", "no hot standby")] {
         let url = format!("{read_only}&target_session_attrs={wanted}");
         refused(&server.options(&url), &[said]);
@@ -251,20 +193,11 @@ fn accepted_ways_of_authentication_are_kept_to() {
     let Some(server) = shared() else { return };
     let password = encoded();
     refused(
-        &server.tcp(
-            "md5role",
-            &format!("password={password}&require_auth=scram-sha-256"),
-        ),
+        &server.tcp("md5role", &format!("password={password}&require_auth=scram-sha-256")),
         &["md5", "require_auth"],
     );
-    refused(
-        &server.tcp("trusted", "require_auth=scram-sha-256"),
-        &["without authentication", "require_auth"],
-    );
-    let right = server.tcp(
-        "scram",
-        &format!("password={password}&require_auth=!none,!password"),
-    );
+    refused(&server.tcp("trusted", "require_auth=scram-sha-256"), &["without authentication", "require_auth"]);
+    let right = server.tcp("scram", &format!("password={password}&require_auth=!none,!password"));
     Connection::open(&right).expect("scram is accepted").close();
 }
 

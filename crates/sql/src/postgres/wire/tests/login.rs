@@ -31,9 +31,7 @@ fn keeper(says: Vec<u8>, tls: Option<Arc<ServerConfig>>) -> (u16, JoinHandle<Vec
     let port = listener.local_addr().expect("an address").port();
     let thread = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("we connect");
-        stream
-            .set_read_timeout(Some(Duration::from_millis(500)))
-            .expect("a limit");
+        stream.set_read_timeout(Some(Duration::from_millis(500))).expect("a limit");
         match tls {
             None => keep(&mut stream, &says),
             Some(config) => {
@@ -89,14 +87,8 @@ fn demands() -> Vec<(&'static str, Vec<u8>)> {
         ("a method of no name", ask(77, &[])),
         ("SCRAM that cannot be bound", ask(10, b"SCRAM-SHA-256\0\0")),
         ("no mechanism", ask(10, b"\0")),
-        (
-            "let in before SCRAM is done",
-            [&ask(10, bound)[..], &ask(0, &[]), KEY, READY].concat(),
-        ),
-        (
-            "the password after SCRAM began",
-            [&ask(10, bound)[..], &ask(3, &[])].concat(),
-        ),
+        ("let in before SCRAM is done", [&ask(10, bound)[..], &ask(0, &[]), KEY, READY].concat()),
+        ("the password after SCRAM began", [&ask(10, bound)[..], &ask(3, &[])].concat()),
     ]
 }
 
@@ -142,16 +134,10 @@ fn a_way_that_is_not_accepted_is_answered_by_nothing() {
         ("!none", "let in at once"),
         ("md5,none", "the password"),
     ] {
-        let says = demands()
-            .into_iter()
-            .find(|(known, _)| *known == name)
-            .expect("a demand")
-            .1;
+        let says = demands().into_iter().find(|(known, _)| *known == name).expect("a demand").1;
         let (port, told) = keeper(says, None);
-        let url = format!(
-            "//role:{}@127.0.0.1:{port}/?require_auth={accepted}&sslmode=disable&connect_timeout=5",
-            encoded()
-        );
+        let url =
+            format!("//role:{}@127.0.0.1:{port}/?require_auth={accepted}&sslmode=disable&connect_timeout=5", encoded());
         let refused = Connection::open(&options(&url));
         let told = told.join().expect("no panic");
         refused.expect_err(accepted);
@@ -170,10 +156,7 @@ fn a_server_that_asks_again_after_an_answer_is_told_nothing_more() {
     for second in [ask(3, &[]), ask(5, b"salt")] {
         let says = [&ask(5, b"abcd")[..], &second].concat();
         let (port, told) = keeper(says, None);
-        let url = format!(
-            "//role:{}@127.0.0.1:{port}/?sslmode=disable&connect_timeout=5",
-            encoded()
-        );
+        let url = format!("//role:{}@127.0.0.1:{port}/?sslmode=disable&connect_timeout=5", encoded());
         let why = Connection::open(&options(&url)).expect_err("refused");
         assert!(why.to_string().contains("asks twice"), "{why}");
         let told = told.join().expect("no panic");
@@ -203,12 +186,7 @@ fn real_servers_are_entered_by_the_accepted_way_and_no_other() {
         return;
     }
     let Some(server) = shared() else { return };
-    let roles = [
-        ("trusted", "none"),
-        ("clear", "password"),
-        ("md5role", "md5"),
-        ("scram", "scram-sha-256"),
-    ];
+    let roles = [("trusted", "none"), ("clear", "password"), ("md5role", "md5"), ("scram", "scram-sha-256")];
     for (role, way) in roles {
         for (_, accepted) in roles {
             for (list, may) in [

@@ -10,10 +10,7 @@ use super::{Bind, Connection};
 use server::{PASSWORD, shared};
 
 fn encoded() -> String {
-    PASSWORD
-        .bytes()
-        .map(|byte| format!("%{byte:02x}"))
-        .collect()
+    PASSWORD.bytes().map(|byte| format!("%{byte:02x}")).collect()
 }
 
 /// The one value of a statement.
@@ -31,80 +28,48 @@ fn every_way_of_logging_in_with_a_password_works() {
         assert_eq!(value(&mut session, "select current_user"), role);
         session.close();
     }
-    let mut session = server
-        .connect("?user=trusted&dbname=postgres")
-        .expect("trust");
+    let mut session = server.connect("?user=trusted&dbname=postgres").expect("trust");
     assert_eq!(value(&mut session, "select current_user"), "trusted");
 }
 
 #[test]
 fn prepared_statements_take_and_give_binary_values() {
     let Some(server) = shared() else { return };
-    let mut session = server
-        .connect("?user=trusted&dbname=postgres")
-        .expect("trust");
+    let mut session = server.connect("?user=trusted&dbname=postgres").expect("trust");
     let sum = session
-        .prepare(
-            "select $1 + $2, $3::text, null::int8 from generate_series(1, cardinality($4))",
-            &[20, 23, 25, 1016],
-        )
+        .prepare("select $1 + $2, $3::text, null::int8 from generate_series(1, cardinality($4))", &[20, 23, 25, 1016])
         .expect("right");
     let mut seen = Vec::new();
     let touched = session
         .execute(
             &sum,
-            &[
-                Bind::Int8(1 << 40),
-                Bind::Int4(-1),
-                Bind::Text("abc"),
-                Bind::Int8s(&[1, 2, 3]),
-            ],
-            &mut |values| {
-                seen.push(
-                    values
-                        .iter()
-                        .map(|value| value.map(<[u8]>::to_vec))
-                        .collect::<Vec<_>>(),
-                )
-            },
+            &[Bind::Int8(1 << 40), Bind::Int4(-1), Bind::Text("abc"), Bind::Int8s(&[1, 2, 3])],
+            &mut |values| seen.push(values.iter().map(|value| value.map(<[u8]>::to_vec)).collect::<Vec<_>>()),
         )
         .expect("right");
     assert_eq!(touched, 3);
-    let row = vec![
-        Some(((1_i64 << 40) - 1).to_be_bytes().to_vec()),
-        Some(b"abc".to_vec()),
-        None,
-    ];
+    let row = vec![Some(((1_i64 << 40) - 1).to_be_bytes().to_vec()), Some(b"abc".to_vec()), None];
     assert_eq!(seen, [row.clone(), row.clone(), row]);
 }
 
 #[test]
 fn a_refused_statement_leaves_the_session_usable() {
     let Some(server) = shared() else { return };
-    let mut session = server
-        .connect("?user=trusted&dbname=postgres")
-        .expect("trust");
+    let mut session = server.connect("?user=trusted&dbname=postgres").expect("trust");
     let refused = session.query("select 1/0").expect_err("by zero");
     assert_eq!(refused.code(), Some("22012"));
     assert!(!refused.is_fatal());
     let half = session.prepare("select 1/$1", &[23]).expect("right");
-    let refused = session
-        .execute(&half, &[Bind::Int4(0)], &mut |_| {})
-        .expect_err("by zero");
+    let refused = session.execute(&half, &[Bind::Int4(0)], &mut |_| {}).expect_err("by zero");
     assert_eq!(refused.code(), Some("22012"));
-    assert_eq!(
-        session.prepare("selec", &[]).expect_err("no SQL").code(),
-        Some("42601")
-    );
+    assert_eq!(session.prepare("selec", &[]).expect_err("no SQL").code(), Some("42601"));
     assert_eq!(value(&mut session, "select 7"), "7");
 }
 
 #[test]
 fn rows_go_in_by_copy_and_a_broken_copy_leaves_nothing() {
     let Some(server) = shared() else { return };
-    let mut session = server
-        .connect("?user=trusted&dbname=postgres")
-        .expect("trust");
+    let mut session = server.connect("?user=trusted&dbname=postgres").expect("trust");
     session.query("create temp table t(a int8)").expect("right");
     let mut copy = session.copy_in("copy t from stdin").expect("right");
     for number in 0..100_000 {
@@ -116,13 +81,7 @@ fn rows_go_in_by_copy_and_a_broken_copy_leaves_nothing() {
     let mut copy = session.copy_in("copy t from stdin").expect("right");
     copy.send(b"no number\n").expect("sent");
     assert_eq!(copy.finish().expect_err("no number").code(), Some("22P02"));
-    assert_eq!(
-        session
-            .copy_in("copy absent from stdin")
-            .expect_err("absent")
-            .code(),
-        Some("42P01")
-    );
+    assert_eq!(session.copy_in("copy absent from stdin").expect_err("absent").code(), Some("42P01"));
     assert_eq!(value(&mut session, "select count(*) from t"), "100000");
 }
 
@@ -130,10 +89,7 @@ fn rows_go_in_by_copy_and_a_broken_copy_leaves_nothing() {
 fn a_statement_is_cancelled_from_another_thread_also_over_tls() {
     let Some(server) = shared() else { return };
     let plain = server.options("?user=trusted&dbname=postgres");
-    let secured = server.tcp(
-        "overtls",
-        &format!("password={}&sslmode=require", encoded()),
-    );
+    let secured = server.tcp("overtls", &format!("password={}&sslmode=require", encoded()));
     for options in [plain, secured] {
         let mut session = Connection::open(&options).expect("it may");
         let token = session.cancel_token();
@@ -153,7 +109,8 @@ fn a_statement_is_cancelled_from_another_thread_also_over_tls() {
 #[test]
 fn sessions_say_who_they_are_and_what_they_talk_to() {
     let Some(server) = shared() else { return };
-    let url = "?user=trusted&dbname=postgres&application_name=mine&options=-c%20work_mem%3D77kB&max_protocol_version=3.2";
+    let url =
+        "?user=trusted&dbname=postgres&application_name=mine&options=-c%20work_mem%3D77kB&max_protocol_version=3.2";
     let mut session = server.connect(url).expect("it may");
     assert_eq!(value(&mut session, "show application_name"), "mine");
     assert_eq!(value(&mut session, "show work_mem"), "77kB");

@@ -16,15 +16,9 @@ const ASKED: &str = "select concat_ws('|', current_user, current_database(), ine
 /// What psql is told, or that it is not let in.
 fn by_psql(home: &Path, variables: &[(String, String)], url: &str) -> Option<String> {
     let mut psql = Command::new("psql");
-    psql.args(["-X", "-A", "-t", "-q", "-w", "-c", ASKED])
-        .arg(url);
-    psql.env_clear()
-        .env("PATH", "/usr/bin:/bin")
-        .env("HOME", home);
-    let done = psql
-        .envs(variables.iter().cloned())
-        .output()
-        .expect("psql runs");
+    psql.args(["-X", "-A", "-t", "-q", "-w", "-c", ASKED]).arg(url);
+    psql.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home);
+    let done = psql.envs(variables.iter().cloned()).output().expect("psql runs");
     let text = String::from_utf8_lossy(&done.stdout).trim().to_owned();
     done.status.success().then_some(text)
 }
@@ -82,11 +76,7 @@ fn psql_and_we_reach_the_same_session() {
     };
     let (port, socket) = (server.port, server.directory.display().to_string());
     let escaped = PASSWORD.replace('\\', "\\\\").replace(':', "\\:");
-    write(
-        ".pgpass",
-        0o600,
-        &format!("# all\nnowhere:*:*:*:x\n127.0.0.1:{port}:*:scram:{escaped}\n"),
-    );
+    write(".pgpass", 0o600, &format!("# all\nnowhere:*:*:*:x\n127.0.0.1:{port}:*:scram:{escaped}\n"));
     let open = write("open", 0o644, &format!("*:*:*:*:{escaped}\n"));
     write(
         ".pg_service.conf",
@@ -98,117 +88,46 @@ fn psql_and_we_reach_the_same_session() {
     let (port, password) = (port.to_string(), encoded());
     let cases: &[(&[(&str, &str)], String)] = &[
         (
-            &[
-                ("PGHOST", &socket),
-                ("PGPORT", &port),
-                ("PGUSER", "trusted"),
-                ("PGDATABASE", "postgres"),
-            ],
+            &[("PGHOST", &socket), ("PGPORT", &port), ("PGUSER", "trusted"), ("PGDATABASE", "postgres")],
             "postgres:///".into(),
         ),
-        (
-            &[
-                ("PGHOST", &socket),
-                ("PGPORT", &port),
-                ("PGUSER", "trusted"),
-            ],
-            "postgres:///template1".into(),
-        ),
-        (
-            &[("PGPORT", &port), ("PGUSER", "x")],
-            format!("postgres://trusted@127.0.0.1/postgres?host={socket}"),
-        ),
+        (&[("PGHOST", &socket), ("PGPORT", &port), ("PGUSER", "trusted")], "postgres:///template1".into()),
+        (&[("PGPORT", &port), ("PGUSER", "x")], format!("postgres://trusted@127.0.0.1/postgres?host={socket}")),
+        (&[], format!("postgres://trusted@{}:{port}/postgres", socket.replace('/', "%2F"))),
+        (&[], format!("postgres://scram:{password}@127.0.0.1:{port}/postgres?sslmode=disable")),
         (
             &[],
-            format!(
-                "postgres://trusted@{}:{port}/postgres",
-                socket.replace('/', "%2F")
-            ),
+            format!("postgres://scram@127.0.0.1:{port}/postgres?application_name=a%20b&options=-c%20work_mem%3D99kB"),
         ),
-        (
-            &[],
-            format!("postgres://scram:{password}@127.0.0.1:{port}/postgres?sslmode=disable"),
-        ),
-        (
-            &[],
-            format!(
-                "postgres://scram@127.0.0.1:{port}/postgres?application_name=a%20b&options=-c%20work_mem%3D99kB"
-            ),
-        ),
-        (
-            &[("PGTZ", "Asia/Tokyo"), ("PGAPPNAME", "named")],
-            format!("postgres://scram@127.0.0.1:{port}/postgres"),
-        ),
-        (
-            &[("PGPASSFILE", &open)],
-            format!("postgres://scram@127.0.0.1:{port}/postgres"),
-        ),
-        (
-            &[("PGPASSWORD", PASSWORD)],
-            format!("postgres://md5role@127.0.0.1:{port}/postgres"),
-        ),
-        (
-            &[("PGPASSWORD", "wrong")],
-            format!("postgres://scram@127.0.0.1:{port}/postgres"),
-        ),
+        (&[("PGTZ", "Asia/Tokyo"), ("PGAPPNAME", "named")], format!("postgres://scram@127.0.0.1:{port}/postgres")),
+        (&[("PGPASSFILE", &open)], format!("postgres://scram@127.0.0.1:{port}/postgres")),
+        (&[("PGPASSWORD", PASSWORD)], format!("postgres://md5role@127.0.0.1:{port}/postgres")),
+        (&[("PGPASSWORD", "wrong")], format!("postgres://scram@127.0.0.1:{port}/postgres")),
         (&[("PGSERVICE", "here")], "postgres:///".into()),
         (
-            &[
-                ("PGSERVICE", "here"),
-                ("PGUSER", "nobody"),
-                ("PGSSLMODE", "disable"),
-            ],
+            &[("PGSERVICE", "here"), ("PGUSER", "nobody"), ("PGSSLMODE", "disable")],
             "postgres:///?application_name=url".into(),
         ),
         (&[], "postgres:///?service=sock".into()),
         (&[], "postgres:///?service=none".into()),
-        (
-            &[("PGSSLMODE", "require")],
-            format!("postgres://trusted@127.0.0.1:{port}/postgres"),
-        ),
-        (
-            &[("PGREQUIRESSL", "1")],
-            format!("postgres://plainly@127.0.0.1:{port}/postgres"),
-        ),
-        (
-            &[("PGTARGETSESSIONATTRS", "standby")],
-            format!("postgres://trusted@127.0.0.1:{port}/postgres"),
-        ),
+        (&[("PGSSLMODE", "require")], format!("postgres://trusted@127.0.0.1:{port}/postgres")),
+        (&[("PGREQUIRESSL", "1")], format!("postgres://plainly@127.0.0.1:{port}/postgres")),
+        (&[("PGTARGETSESSIONATTRS", "standby")], format!("postgres://trusted@127.0.0.1:{port}/postgres")),
         (
             &[("PGOPTIONS", "-c work_mem=65kB")],
             format!("postgres://trusted@/postgres?host=/nowhere,{socket}&port={port}"),
         ),
-        (
-            &[],
-            format!(
-                "host=127.0.0.1 port={port} user='trusted' dbname=postgres application_name='it\\'s'"
-            ),
-        ),
-        (
-            &[],
-            format!("postgres://trusted@h.invalid:{port}/postgres?hostaddr=127.0.0.1"),
-        ),
-        (
-            &[],
-            format!("postgres://trusted@127.0.0.1:{port}/postgres?ssl=true"),
-        ),
-        (
-            &[],
-            format!("postgres://trusted@127.0.0.1:{port}/postgres?hots=1"),
-        ),
+        (&[], format!("host=127.0.0.1 port={port} user='trusted' dbname=postgres application_name='it\\'s'")),
+        (&[], format!("postgres://trusted@h.invalid:{port}/postgres?hostaddr=127.0.0.1")),
+        (&[], format!("postgres://trusted@127.0.0.1:{port}/postgres?ssl=true")),
+        (&[], format!("postgres://trusted@127.0.0.1:{port}/postgres?hots=1")),
     ];
     let mut let_in = 0;
     for (variables, url) in cases {
-        let variables: Vec<(String, String)> = variables
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect();
+        let variables: Vec<(String, String)> =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let judge = by_psql(home.path(), &variables, url);
-        assert_eq!(
-            by_us(home.path(), &variables, url),
-            judge,
-            "{variables:?} {url}"
-        );
+        assert_eq!(by_us(home.path(), &variables, url), judge, "{variables:?} {url}");
         let_in += usize::from(judge.is_some());
     }
     assert!(let_in >= 15, "psql itself was let in {let_in} times only");

@@ -62,11 +62,7 @@ pub(super) struct Server {
 impl Server {
     /// Makes and starts one, with lines for `postgresql.conf`.
     pub(super) fn start(more: &str) -> Self {
-        let directory = tempfile::Builder::new()
-            .prefix("assay-wire-")
-            .tempdir_in("/tmp")
-            .expect("a directory")
-            .keep();
+        let directory = tempfile::Builder::new().prefix("assay-wire-").tempdir_in("/tmp").expect("a directory").keep();
         if is_root() {
             run(Command::new("chown").arg("postgres:").arg(&directory));
         }
@@ -92,11 +88,7 @@ impl Server {
         keeper.args(["-c", KEEPER, "keeper"]).arg(&binaries);
         let keeper = keeper.arg(&directory).stdin(Stdio::piped());
         let keeper = keeper.spawn().expect("sh starts");
-        let server = Self {
-            directory,
-            port,
-            keeper,
-        };
+        let server = Self { directory, port, keeper };
         server.wait_until_up();
         server
     }
@@ -127,11 +119,7 @@ impl Server {
     /// Options over the socket: `?name=value&...`.
     pub(super) fn options(&self, query: &str) -> ConnectOptions {
         let glue = if query.is_empty() { "?" } else { "&" };
-        let url = format!(
-            "//{query}{glue}host={}&port={}",
-            self.directory.display(),
-            self.port
-        );
+        let url = format!("//{query}{glue}host={}&port={}", self.directory.display(), self.port);
         options(&url)
     }
 
@@ -198,15 +186,9 @@ pub(super) fn shared() -> Option<&'static Server> {
 /// Whether there is a server to start; if not, it is said, or fails where one is required.
 pub(super) fn installed() -> bool {
     let there = binaries().is_some();
-    assert!(
-        there || std::env::var_os("ASSAY_REQUIRE_POSTGRES").is_none(),
-        "no PostgreSQL in /usr/lib/postgresql"
-    );
+    assert!(there || std::env::var_os("ASSAY_REQUIRE_POSTGRES").is_none(), "no PostgreSQL in /usr/lib/postgresql");
     if !there {
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: no PostgreSQL in /usr/lib/postgresql"
-        );
+        let _ = writeln!(std::io::stderr(), "skipped: no PostgreSQL in /usr/lib/postgresql");
     }
     there
 }
@@ -286,14 +268,10 @@ openssl x509 -req -in old.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out old.
 openssl x509 -in old.crt -noout -text | grep -q "Version: 1 "
 chmod 600 ./*.key
 "#;
-    run(Command::new("bash")
-        .args(["-c", script, "certificates"])
-        .arg(directory));
+    run(Command::new("bash").args(["-c", script, "certificates"]).arg(directory));
     if is_root() {
         for name in ["server", "commonname", "expired", "other", "old"] {
-            run(Command::new("chown")
-                .arg("postgres:")
-                .arg(directory.join(format!("{name}.key"))));
+            run(Command::new("chown").arg("postgres:").arg(directory.join(format!("{name}.key"))));
         }
     }
 }

@@ -74,17 +74,8 @@ fn io_04_plotters_find_what_they_read() {
             let path = format!("jobs.{place}.{mode}.{key}");
             assert!(at(&document, &path).is_number(), "{path}");
         }
-        for key in [
-            "latency_ns.1000",
-            "latency_us.1000",
-            "latency_ms.>=2000",
-            "usr_cpu",
-            "sys_cpu",
-        ] {
-            assert!(
-                at(&document, &format!("jobs.{place}.{key}")).is_number(),
-                "{key}"
-            );
+        for key in ["latency_ns.1000", "latency_us.1000", "latency_ms.>=2000", "usr_cpu", "sys_cpu"] {
+            assert!(at(&document, &format!("jobs.{place}.{key}")).is_number(), "{key}");
         }
     }
 }
@@ -121,10 +112,7 @@ fn io_05_fios_own_reader_of_bins_finds_our_percentiles() {
             assert_eq!(total, at(&document, &path)["N"].as_u64().unwrap());
             for (percent, ns) in percentiles {
                 let needed = percent.parse::<f64>().unwrap() / 100.0 * total as f64;
-                let (found, _) = rows
-                    .iter()
-                    .find(|(_, seen)| *seen as f64 >= needed)
-                    .unwrap();
+                let (found, _) = rows.iter().find(|(_, seen)| *seen as f64 >= needed).unwrap();
                 assert_eq!(ns.as_u64().unwrap(), *found, "{path} {percent}");
             }
         }
@@ -140,10 +128,7 @@ fn fixture_csv_tool() -> bool {
 fn column(csv: &str, name: &str) -> Vec<(u64, u64)> {
     let mut lines = csv.lines();
     let names = lines.next().unwrap().split(',');
-    let place = names
-        .map(str::trim)
-        .position(|column| column == name)
-        .unwrap();
+    let place = names.map(str::trim).position(|column| column == name).unwrap();
     let rows = lines.filter_map(|line| {
         let mut values = line.split(',').map(str::trim);
         let ns = values.next()?.parse().ok()?;
@@ -176,10 +161,7 @@ fn fields(text: &str) -> BTreeMap<String, String> {
         let name = name.trim();
         block = name.to_owned();
         if !unit.is_empty() {
-            found.insert(
-                format!("{name} unit"),
-                unit.trim_matches([' ', ')']).to_owned(),
-            );
+            found.insert(format!("{name} unit"), unit.trim_matches([' ', ')']).to_owned());
         }
         let mut rest = rest.replace(['(', ')', ','], " ");
         while rest.contains("= ") {
@@ -187,12 +169,7 @@ fn fields(text: &str) -> BTreeMap<String, String> {
         }
         for figure in rest.split_whitespace() {
             let key = figure.split_once('=').map_or_else(
-                || {
-                    format!(
-                        "{name} {}",
-                        figure.trim_matches(|c: char| c.is_ascii_digit() || c == '.')
-                    )
-                },
+                || format!("{name} {}", figure.trim_matches(|c: char| c.is_ascii_digit() || c == '.')),
                 |(key, _)| format!("{name} {key}"),
             );
             let value = figure.split_once('=').map_or(figure, |(_, value)| value);
@@ -224,9 +201,7 @@ fn io_02_a_reader_of_fios_text_finds_the_same_figures_in_ours() {
     };
     let keys = |fields: &BTreeMap<String, String>| -> BTreeSet<String> {
         let keys = fields.keys().filter(known);
-        keys.filter(|key| key.contains("IOPS") || !key.contains(['/', '-']))
-            .cloned()
-            .collect()
+        keys.filter(|key| key.contains("IOPS") || !key.contains(['/', '-'])).cloned().collect()
     };
     assert_eq!(keys(&ours), keys(&theirs));
     for (key, value) in [

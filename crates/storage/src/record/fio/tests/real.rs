@@ -6,8 +6,8 @@
 
 use super::super::{header, json, terse, text, version};
 use crate::readings::{
-    CloneReading, FamilyCounts, GoalLabel, JobLabel, JobReading, Latency, Samples, SearchReading,
-    SteadyReading, StorageReadings, Way, WayReading,
+    CloneReading, FamilyCounts, GoalLabel, JobLabel, JobReading, Latency, Samples, SearchReading, SteadyReading,
+    StorageReadings, Way, WayReading,
 };
 use crate::record::fixture;
 use assay_measure::histogram::{Histogram, slot_low_and_width_ns, slot_of};
@@ -36,12 +36,7 @@ impl Output {
             .filter(|line| !line.contains("Laying out") && !line.starts_with("note:"))
             .cloned()
             .partition(|line| line.starts_with("3;"));
-        Self {
-            header,
-            terse,
-            json: lines[open..=close].to_vec(),
-            text: lines[close + 1..].to_vec(),
-        }
+        Self { header, terse, json: lines[open..=close].to_vec(), text: lines[close + 1..].to_vec() }
     }
 
     fn document(&self) -> Value {
@@ -58,12 +53,7 @@ pub(super) fn fio(words: &[&str]) -> Option<String> {
         return None;
     }
     let directory = tempfile::tempdir().unwrap();
-    let output = Command::new("fio")
-        .env("TZ", "UTC")
-        .current_dir(directory.path())
-        .args(words)
-        .output()
-        .unwrap();
+    let output = Command::new("fio").env("TZ", "UTC").current_dir(directory.path()).args(words).output().unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "fio {words:?}: {stdout}{stderr}");
@@ -72,25 +62,17 @@ pub(super) fn fio(words: &[&str]) -> Option<String> {
 
 /// All four parts of the same job by the real fio.
 pub(super) fn run(words: &[&str]) -> Option<Output> {
-    let mut all = vec![
-        "--output-format=normal,terse,json+",
-        "--eta=never",
-        "--thread",
-    ];
+    let mut all = vec!["--output-format=normal,terse,json+", "--eta=never", "--thread"];
     all.extend(words);
     fio(&all).map(|output| Output::split(&output))
 }
 
 fn number(value: &Value, key: &str) -> u64 {
-    value[key]
-        .as_u64()
-        .unwrap_or_else(|| panic!("{key}: {value}"))
+    value[key].as_u64().unwrap_or_else(|| panic!("{key}: {value}"))
 }
 
 fn float(value: &Value, key: &str) -> f64 {
-    value[key]
-        .as_f64()
-        .unwrap_or_else(|| panic!("{key}: {value}"))
+    value[key].as_f64().unwrap_or_else(|| panic!("{key}: {value}"))
 }
 
 /// The readings fio must have had.
@@ -108,10 +90,7 @@ pub(super) fn readings_of(output: &Output) -> StorageReadings {
         // A flag, which the document leaves out.
         readings.global_options.push(("thread".to_owned(), None));
     }
-    let heads = output
-        .text
-        .iter()
-        .filter(|line| line.contains(": (groupid="));
+    let heads = output.text.iter().filter(|line| line.contains(": (groupid="));
     let heads: Vec<&String> = heads.collect();
     assert_eq!(heads.len(), entries.len());
     for (entry, head) in entries.iter().zip(heads) {
@@ -138,9 +117,7 @@ pub(super) fn readings_of(output: &Output) -> StorageReadings {
 
 fn options(object: &Value) -> Vec<(String, Option<String>)> {
     let members = object.as_object().into_iter().flatten();
-    members
-        .map(|(key, value)| (key.clone(), value.as_str().map(str::to_owned)))
-        .collect()
+    members.map(|(key, value)| (key.clone(), value.as_str().map(str::to_owned))).collect()
 }
 
 fn after<'a>(line: &'a str, mark: &str) -> &'a str {
@@ -150,10 +127,8 @@ fn after<'a>(line: &'a str, mark: &str) -> &'a str {
 
 fn add_entry(readings: &mut StorageReadings, entry: &Value, head: &str) {
     let name = entry["jobname"].as_str().unwrap();
-    let clone_only = readings
-        .jobs
-        .last()
-        .is_some_and(|job| job.name == name && job.options == options(&entry["job options"]));
+    let clone_only =
+        readings.jobs.last().is_some_and(|job| job.name == name && job.options == options(&entry["job options"]));
     if !clone_only {
         let job = job_of(readings, entry, head);
         readings.jobs.push(job);
@@ -166,11 +141,7 @@ fn add_entry(readings: &mut StorageReadings, entry: &Value, head: &str) {
     // The others of a grouped entry have nothing left to add.
     let clones: u32 = after(head, "jobs=").parse().unwrap();
     for clone in 1..clones {
-        readings.clones.push(CloneReading {
-            job,
-            clone,
-            ..CloneReading::default()
-        });
+        readings.clones.push(CloneReading { job, clone, ..CloneReading::default() });
     }
 }
 
@@ -241,10 +212,7 @@ fn blocks(typed: &str) -> [(u64, u64); 3] {
 }
 
 fn clone_of(entry: &Value) -> CloneReading {
-    let ios: u64 = ["read", "write", "trim"]
-        .iter()
-        .map(|way| number(&entry[way], "total_ios"))
-        .sum();
+    let ios: u64 = ["read", "write", "trim"].iter().map(|way| number(&entry[way], "total_ios")).sum();
     let runtime_ns = number(entry, "job_runtime") * MS;
     let cpu = |key: &str| (float(entry, key) / 100.0 * runtime_ns as f64).round() as u64;
     CloneReading {
@@ -252,11 +220,7 @@ fn clone_of(entry: &Value) -> CloneReading {
         ways: Way::ALL.map(|way| way_of(&entry[way.name()])),
         clat_families: families(entry, ios),
         sync: latency(&entry["sync"]["lat_ns"]),
-        depths: counts(
-            &entry["iodepth_level"],
-            ["1", "2", "4", "8", "16", "32", ">=64"],
-            ios,
-        ),
+        depths: counts(&entry["iodepth_level"], ["1", "2", "4", "8", "16", "32", ">=64"], ios),
         submits: counts(&entry["iodepth_submit"], BATCHES, MS * MS),
         completes: counts(&entry["iodepth_complete"], BATCHES, MS * MS),
         runtime_ns,
@@ -265,10 +229,8 @@ fn clone_of(entry: &Value) -> CloneReading {
         context_switches: number(entry, "ctx"),
         major_faults: number(entry, "majf"),
         minor_faults: number(entry, "minf"),
-        search: goal(entry).map(|_| SearchReading {
-            depth: number(entry, "latency_depth") as u32,
-            ..SearchReading::default()
-        }),
+        search: goal(entry)
+            .map(|_| SearchReading { depth: number(entry, "latency_depth") as u32, ..SearchReading::default() }),
         ..CloneReading::default()
     }
 }
@@ -286,9 +248,7 @@ fn counts(shares: &Value, names: [&str; 7], total: u64) -> [u64; 7] {
         0.1 => 1,
         share => (share / 100.0 * total as f64).round() as u64,
     });
-    let largest = (0..7)
-        .max_by(|&a, &b| shares[a].total_cmp(&shares[b]))
-        .unwrap();
+    let largest = (0..7).max_by(|&a, &b| shares[a].total_cmp(&shares[b])).unwrap();
     counts[largest] = 0;
     counts[largest] = total - counts.iter().sum::<u64>();
     counts
@@ -296,14 +256,8 @@ fn counts(shares: &Value, names: [&str; 7], total: u64) -> [u64; 7] {
 
 fn families(entry: &Value, ios: u64) -> FamilyCounts {
     let mut counts = FamilyCounts::default();
-    let names = [
-        "2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000",
-    ];
-    for (first, family, bounds) in [
-        (0, "latency_ns", 10),
-        (10, "latency_us", 10),
-        (20, "latency_ms", 12),
-    ] {
+    let names = ["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000"];
+    for (first, family, bounds) in [(0, "latency_ns", 10), (10, "latency_us", 10), (20, "latency_ms", 12)] {
         for (i, name) in names.iter().enumerate().take(bounds) {
             let share = float(&entry[family], name);
             // What shows as the least share was any count below it.
@@ -345,11 +299,7 @@ fn samples(way: &Value, name: &str, deviation: &str) -> Samples {
 
 /// Durations with these bins (or any that fit, where there are none) and these moments.
 fn latency(value: &Value) -> Latency {
-    let (n, min, max) = (
-        number(value, "N"),
-        number(value, "min"),
-        number(value, "max"),
-    );
+    let (n, min, max) = (number(value, "N"), number(value, "min"), number(value, "max"));
     if n == 0 {
         return Latency::default();
     }
@@ -358,14 +308,8 @@ fn latency(value: &Value) -> Latency {
     let slots = match value["bins"].as_object() {
         Some(bins) => {
             let bins = bins.iter();
-            let mut slots: Vec<(u32, u64)> = bins
-                .map(|(midpoint, n)| {
-                    (
-                        slot_of(midpoint.parse().unwrap()) as u32,
-                        n.as_u64().unwrap(),
-                    )
-                })
-                .collect();
+            let mut slots: Vec<(u32, u64)> =
+                bins.map(|(midpoint, n)| (slot_of(midpoint.parse().unwrap()) as u32, n.as_u64().unwrap())).collect();
             slots.sort_unstable();
             slots
         }
@@ -386,10 +330,7 @@ fn latency(value: &Value) -> Latency {
     let (sum_squared, n_wide) = (u128::from(sum).pow(2), u128::from(n));
     let spread = float(value, "stddev").powi(2) * (n - 1) as f64;
     let rest = (sum_squared % n_wide) as f64 / n as f64;
-    Latency {
-        histogram,
-        squares_ns2: sum_squared / n_wide + (spread + rest).round() as u128,
-    }
+    Latency { histogram, squares_ns2: sum_squared / n_wide + (spread + rest).round() as u128 }
 }
 
 fn some_slots(n: u64, min: u64, max: u64, sum: u64) -> Vec<(u32, u64)> {
@@ -413,9 +354,7 @@ fn some_slots(n: u64, min: u64, max: u64, sum: u64) -> Vec<(u32, u64)> {
 fn steady(value: &Value) -> SteadyReading {
     let list = |key: &str, scale: u64| -> Vec<u64> {
         let values = value["data"][key].as_array().unwrap().iter();
-        values
-            .map(|value| value.as_u64().unwrap() / scale)
-            .collect()
+        values.map(|value| value.as_u64().unwrap() / scale).collect()
     };
     let criterion = value["criterion"].as_str().unwrap().trim_end_matches('%');
     SteadyReading {
@@ -424,9 +363,7 @@ fn steady(value: &Value) -> SteadyReading {
         attained: number(value, "attained") == 1,
         last: criterion.parse().ok(),
         slope: value["slope"].as_f64(),
-        deviation_pct: Some(
-            100.0 * float(value, "max_deviation") / float(&value["data"], "iops_mean"),
-        ),
+        deviation_pct: Some(100.0 * float(value, "max_deviation") / float(&value["data"], "iops_mean")),
         iops: list("iops", 1),
         bw_kib_per_s: list("bw", 1024),
         ..SteadyReading::default()
@@ -457,19 +394,14 @@ pub(super) fn same(ours: &str, theirs: &str) -> bool {
     let (a, b) = (pieces(ours), pieces(theirs));
     let terse = ours.starts_with("3;");
     let alike = a.iter().zip(&b).enumerate().all(|(i, (x, y))| {
-        let rebuilt = terse
-            || ours.contains("\" : ")
-            || (i > 0 && matches!(a[i - 1].as_str(), "avg" | "stdev"));
+        let rebuilt = terse || ours.contains("\" : ") || (i > 0 && matches!(a[i - 1].as_str(), "avg" | "stdev"));
         x == y || (rebuilt && differ_in_last_place(x, y))
     });
     (terse || ours.len() == theirs.len()) && a.len() == b.len() && alike
 }
 
 fn differ_in_last_place(a: &str, b: &str) -> bool {
-    let decimals = |text: &str| {
-        text.split_once('.')
-            .map_or(0, |(_, decimals)| decimals.len())
-    };
+    let decimals = |text: &str| text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     let (Ok(x), Ok(y)) = (a.parse::<f64>(), b.parse::<f64>()) else {
         return false;
     };
@@ -480,31 +412,20 @@ fn differ_in_last_place(a: &str, b: &str) -> bool {
 /// Both must have the same lines but for those `excused`, which are left out on both sides.
 pub(super) fn assert_same(what: &str, ours: &[String], theirs: &[String], excused: &[&str]) {
     let kept = |lines: &[String]| -> Vec<String> {
-        let kept = lines
-            .iter()
-            .filter(|line| !excused.iter().any(|mark| line.contains(mark)));
+        let kept = lines.iter().filter(|line| !excused.iter().any(|mark| line.contains(mark)));
         kept.cloned().collect()
     };
     let (ours, theirs) = (kept(ours), kept(theirs));
     for (i, (a, b)) in ours.iter().zip(&theirs).enumerate() {
         assert!(same(a, b), "{what}, line {i}\nours: {a}\nfio:  {b}");
     }
-    assert_eq!(
-        ours.len(),
-        theirs.len(),
-        "{what}: ours\n{}\nfio's\n{}",
-        ours.join("\n"),
-        theirs.join("\n")
-    );
+    assert_eq!(ours.len(), theirs.len(), "{what}: ours\n{}\nfio's\n{}", ours.join("\n"), theirs.join("\n"));
 }
 
 /// Lines of our document that fio's has not, all at its end: the comma after its last key and our
 /// own key.
 pub(super) fn without_native(json: &[String]) -> Vec<String> {
-    let own = json
-        .iter()
-        .position(|line| line.starts_with("  \"native\""))
-        .unwrap();
+    let own = json.iter().position(|line| line.starts_with("  \"native\"")).unwrap();
     let mut kept = json[..own].to_vec();
     let last = kept.last_mut().unwrap();
     *last = last.trim_end_matches(',').to_owned();
@@ -516,24 +437,12 @@ pub(super) fn without_native(json: &[String]) -> Vec<String> {
 pub(super) fn round_trip(theirs: &Output) {
     let readings = readings_of(theirs);
     let ours = ours(&readings);
-    let synced = readings
-        .clones
-        .iter()
-        .any(|clone| !clone.sync.histogram.is_empty());
+    let synced = readings.clones.iter().any(|clone| !clone.sync.histogram.is_empty());
     // fio adds syncs to the depths, and with fdatasync to the short reads; its decimal rate of a
     // steady state is that of KiB, and we keep whole KiB of it.
-    let excused: &[&str] = if synced {
-        &["IO depths", "issued rwts"]
-    } else {
-        &["steadystate  :"]
-    };
+    let excused: &[&str] = if synced { &["IO depths", "issued rwts"] } else { &["steadystate  :"] };
     assert_same("header", &ours.header, &theirs.header, &[]);
-    assert_same(
-        "text",
-        &undated(&ours.text),
-        &undated(&theirs.text),
-        excused,
-    );
+    assert_same("text", &undated(&ours.text), &undated(&theirs.text), excused);
     if !synced {
         assert_same("terse", &ours.terse, &theirs.terse, &[]);
     }
