@@ -13,7 +13,7 @@ const FEATURE: &[&str] = &["assay-run", "assay-awr", "assay-measure", "assay-blo
 const SERVER: &[&str] = &["assay-run", "assay-awr", "assay-measure", "assay-block", "assay-orders"];
 
 /// Which of our crates each crate may depend on.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 16] = [
     ("assay-measure", &[]),
     ("assay-block", &[]),
     ("assay-run", &["assay-measure"]),
@@ -46,6 +46,8 @@ const LAYERS: [(&str, &[&str]); 15] = [
             "assay-control",
         ],
     ),
+    // Needed by tests alone, so it may need whatever they share.
+    ("assay-testkit", &["assay-measure", "assay-block", "assay-run", "assay-awr", "assay-storage"]),
     ("xtask", &["assay-measure"]),
 ];
 
