@@ -10,23 +10,23 @@ done
 expect 0 "$ASSAY" "${RUN[@]}" --label other -o assay-runs/20260104T000000Z-slob-00000004
 expect 0 "$ASSAY" runs list --label nightly --metric ops_per_s
 [ "$(grep -c nightly out.txt)" = 3 ] || { cat out.txt; fail "not the three runs"; }
-[ -f assay-runs/catalogue.sqlite ] || fail "no catalogue"
+[ -f assay-runs/catalogue.jsonl ] || fail "no catalogue"
 
 echo "- tags live with the run and survive the catalogue"
 expect 0 "$ASSAY" runs tag assay-runs/20260102T000000Z-slob-00000002 +good disk=nvme
-rm assay-runs/catalogue.sqlite
+rm assay-runs/catalogue.jsonl
 expect 0 "$ASSAY" runs list --tag disk=nvme --format csv
 [ "$(wc -l <out.txt)" = 2 ] || { cat out.txt; fail "not the one tagged run"; }
 has out.txt "disk=nvme;good"
 
 echo "- a damaged catalogue is set aside and the answer is the same"
-dd if=/dev/urandom of=assay-runs/catalogue.sqlite bs=4k count=4 status=none
+dd if=/dev/urandom of=assay-runs/catalogue.jsonl bs=4k count=4 status=none
 expect 0 "$ASSAY" runs list --label nightly
 [ "$(grep -c nightly out.txt)" = 3 ] || fail "not the three runs"
-[ -f assay-runs/catalogue.sqlite.damaged ] || fail "it was not kept"
+[ -f assay-runs/catalogue.jsonl.damaged ] || fail "it was not kept"
 
 echo "- two at once do not harm each other"
-rm assay-runs/catalogue.sqlite
+rm assay-runs/catalogue.jsonl
 pids=()
 for n in 1 2 3 4; do
     "$ASSAY" runs list --format json >"list$n.txt" 2>"err$n.txt" &
@@ -49,7 +49,7 @@ has err.txt "near it: ops_per_s"
 
 echo "- nothing of ours stays after rm"
 expect 0 "$ASSAY" runs rm assay-runs/2026010*
-rm -f assay-runs/catalogue.sqlite*
+rm -f assay-runs/catalogue.jsonl*
 [ -z "$(ls -A assay-runs)" ] || { ls -A assay-runs; fail "something is left"; }
 
 echo "- exports of a run on real files"

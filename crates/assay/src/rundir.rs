@@ -34,7 +34,7 @@ pub(crate) const TAGS: &str = "tags";
 pub(crate) const CONFIG: &str = "config";
 
 /// What is known of the runs in a directory, beside them.
-pub(crate) const CATALOGUE: &str = "catalogue.sqlite";
+pub(crate) const CATALOGUE: &str = "catalogue.jsonl";
 /// What `recovery` keeps while it kills.
 pub(crate) const JOURNAL: &str = "journal";
 /// How long a claim that another process holds is waited for.
@@ -258,10 +258,10 @@ fn is_file(name: &str) -> bool {
     FILES.contains(&whole) || is_output(whole) || is_catalogue(name)
 }
 
-/// Whether the catalogue of a directory has files of this name: itself, SQLite's journals and those set aside.
+/// Whether the catalogue of a directory has files of this name: itself, one that is being written and those set aside.
 fn is_catalogue(name: &str) -> bool {
     let end = name.strip_prefix(CATALOGUE);
-    end.is_some_and(|end| ["", "-journal", "-wal", "-shm"].contains(&end) || end.starts_with(".damaged"))
+    end.is_some_and(|end| end.is_empty() || end.ends_with(PARTIAL) || end.starts_with(".damaged"))
 }
 
 fn is_config_file(name: &str) -> bool {

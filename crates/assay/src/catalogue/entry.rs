@@ -8,6 +8,7 @@ use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Metric, Record};
 use assay_measure::sample::median;
 use assay_report::compare::Repeats;
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 const FACES: [&str; 3] = [OLD_SWEEP, REPEAT, RECORD];
 
 /// What tells whether a directory changed since it was read: its record's and its tags' time and size.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stamp {
     /// The file that says what it is.
     pub(super) file: String,
@@ -36,10 +37,8 @@ pub(crate) struct Found {
 }
 
 /// What is shown and looked for.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Entry {
-    /// Its number in the catalogue.
-    pub(crate) number: i64,
     /// Name of the directory.
     pub(crate) name: String,
     /// `run`, `sweep`, `repeat`, `io`, `sync`, `recovery`, `import`; `killed` where there is no record.

@@ -1,8 +1,9 @@
-//! What is known of the runs in a directory, in `catalogue.sqlite` beside them.
+//! What is known of the runs in a directory, in `catalogue.jsonl` beside them.
 //!
 //! Only a cache: the directories are the truth. Each time it is opened it looks at the name, time and size of every
 //! run's record and reads again what is new or changed, so that runs may be added, moved and removed by hand. Without
-//! a place to write to it lives in memory. Tags are not in it alone: each run directory keeps its own.
+//! a place to write to it lives in memory. An index file and no database: nobody asks it anything but all of a list, or
+//! one figure of every run. Tags are not in it alone: each run directory keeps its own.
 
 mod entry;
 mod filter;
@@ -17,18 +18,17 @@ pub(crate) use filter::{Filter, IMPORT, IMPORTED, instant};
 pub(crate) use store::Value;
 pub(crate) use tags::{Change, change as change_tags, read as tags_of};
 
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
+use crate::held::Held;
 use crate::rundir::CATALOGUE;
 use crate::ui;
 use assay_measure::config;
-use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use store::Store;
 
 /// Reading so many records takes long enough to say so.
 const MANY: usize = 200;
-/// Records read before they are written down.
-const PART: usize = 100;
 
 /// The runs of one directory.
 pub(crate) struct Catalogue {
@@ -51,39 +51,35 @@ impl Catalogue {
 
     fn with(dir: &Path, anew: bool) -> Result<Self, Failure> {
         let places = entry::places(dir)?;
-        let (store, entries) = match stored(dir, &places, anew) {
-            Ok(found) => found,
-            Err(error) => {
-                // Locked for long, or a disk that is full: the answer does not depend on it.
-                if !store::is_unwritable(&error) {
-                    ui::say(&format!(
-                        "notice: {}: {error}; assay reads the runs from their records",
-                        dir.join(CATALOGUE).display()
-                    ));
+        // Where it cannot be opened there are no runs either, or `places` had told why.
+        let held = Held::open(dir).ok();
+        let known = held.as_ref().and_then(Store::load);
+        let may_save = known.is_some();
+        let mut store = known.filter(|_| !anew).unwrap_or_default();
+        let is_changed = refresh(&mut store, &places)?;
+        if let Some(held) = held.filter(|_| is_changed && may_save) {
+            match store.save(&held) {
+                // The answer does not depend on it.
+                Err(error) if !is_unwritable(&error) => {
+                    ui::say(&format!("notice: {}: {error}", dir.join(CATALOGUE).display()));
                 }
-                let mut store = Store::in_memory().map_err(|error| bug(&error))?;
-                let entries = refresh(&mut store, &places, true).map_err(|error| bug(&error))?;
-                (store, entries)
+                _ => {}
             }
-        };
-        Ok(Self { dir: dir.to_path_buf(), store, entries })
+        }
+        Ok(Self { dir: dir.to_path_buf(), entries: store.entries(), store })
     }
 
-    /// Every run's value of one metric, by the run's number; an unknown metric is refused with those that are near.
-    pub(crate) fn metric(&self, key: &str) -> Result<store::Metric, Failure> {
-        match self.store.metric(key).map_err(|error| bug(&error))? {
-            Some(found) => Ok(found),
-            None => Err(self.unknown(key)),
-        }
+    /// Every run's value of one metric, by the name of its directory; an unknown metric is refused with those that are near.
+    pub(crate) fn metric(&self, key: &str) -> Result<store::Values, Failure> {
+        self.store.metric(key).ok_or_else(|| self.unknown(key))
     }
 
     fn unknown(&self, key: &str) -> Failure {
-        let keys = self.store.keys().unwrap_or_default();
+        let names = || self.store.keys();
         let dir = self.dir.display();
-        if keys.is_empty() {
+        if names().next().is_none() {
             return Failure::usage(format!("{key}: no run in {dir} has a metric"));
         }
-        let names = || keys.iter().map(String::as_str);
         let mut near: Vec<&str> = names().filter(|name| name.contains(key)).take(8).collect();
         near.extend(config::nearest(key, names()).filter(|name| !near.contains(name)));
         if near.is_empty() {
@@ -102,47 +98,21 @@ impl Catalogue {
     }
 }
 
-/// The file's store, up to date. One that is damaged is set aside and made again.
-fn stored(dir: &Path, places: &[entry::Found], anew: bool) -> Result<(Store, Vec<Entry>), rusqlite::Error> {
-    let try_once = || {
-        let mut store = Store::open(dir, places.is_empty())?;
-        let entries = refresh(&mut store, places, anew)?;
-        Ok((store, entries))
-    };
-    match try_once() {
-        Err(error) if store::is_damage(&error) => {
-            store::set_aside(&dir.join(CATALOGUE), &error);
-            try_once()
-        }
-        found => found,
-    }
-}
-
-/// Brings the store up to date with the directories.
-fn refresh(store: &mut Store, places: &[entry::Found], anew: bool) -> Result<Vec<Entry>, rusqlite::Error> {
-    let known = match anew {
-        true => BTreeMap::new(),
-        false => store.stamps()?,
-    };
+/// Brings the store up to date with the directories; tells whether anything changed.
+fn refresh(store: &mut Store, places: &[entry::Found]) -> Result<bool, Failure> {
+    let is_gone = store.keep(places);
     let changed: Vec<&entry::Found> =
-        places.iter().filter(|found| known.get(&found.name) != Some(&found.stamp)).collect();
-    let gone: Vec<&String> =
-        known.keys().filter(|name| places.binary_search_by(|found| found.name.cmp(name)).is_err()).collect();
-    if anew || !changed.is_empty() || !gone.is_empty() {
-        if changed.len() >= MANY {
-            ui::say(&format!("reading {} records", changed.len()));
-        }
-        store.forget(anew, &gone)?;
-        // A part at a time: the figures of thousands of runs need not be in memory together.
-        for part in changed.chunks(PART) {
-            store.update(part)?;
-        }
+        places.iter().filter(|found| store.stamp(&found.name) != Some(&found.stamp)).collect();
+    if changed.len() >= MANY {
+        ui::say(&format!("reading {} records", changed.len()));
     }
-    store.entries()
+    store.update(&changed).map_err(|error| Failure::new(Code::Bug, format!("catalogue: {error}")))?;
+    Ok(is_gone || !changed.is_empty())
 }
 
-fn bug(error: &rusqlite::Error) -> Failure {
-    Failure::new(crate::exit::Code::Bug, format!("catalogue in memory: {error}"))
+/// Whether nothing may be written there, which is nobody's fault.
+fn is_unwritable(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
 }
 
 /// Where a run of the directory is.

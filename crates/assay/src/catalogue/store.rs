@@ -1,42 +1,28 @@
-//! The SQLite file: what was read of each directory, and when it was last changed.
+//! The index file: a line of what the figures are, then a line for each run.
+//!
+//! A line holds when the directory was last changed, what is shown of its run, and its figures, which stay text until one is asked for.
+//! The file is only ever replaced as a whole. Of two processes that do so at once the last one wins; what the other had read is
+//! read again the next time.
 
 use super::entry::{self, Entry, Found, Stamp};
+use crate::held::{Held, PARTIAL};
 use crate::rundir::CATALOGUE;
 use crate::ui;
 use assay_measure::record::Figure;
-use assay_measure::record::metric::{self, Better};
-use rusqlite::{Connection, Error, ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior, params};
+use assay_measure::record::metric::{Better, Metric};
+use assay_run::host::random_u32;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::io::{self, ErrorKind};
+use std::path::Path;
 
-/// "assay" in a file's header, so that nobody else's database is taken for ours.
-const APPLICATION: i64 = 0x6173_6179;
-/// Version of the tables; another one is read anew from the records.
-const VERSION: i64 = 2;
-/// How long another process may hold the file.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-const TABLES: &str = "
-    CREATE TABLE runs (
-        number INTEGER PRIMARY KEY, directory TEXT NOT NULL UNIQUE,
-        file TEXT NOT NULL, mtime_ns INTEGER NOT NULL, size INTEGER NOT NULL,
-        tags_mtime_ns INTEGER NOT NULL, tags_size INTEGER NOT NULL,
-        kind TEXT NOT NULL, id TEXT NOT NULL, started TEXT NOT NULL, workload TEXT NOT NULL,
-        engine TEXT NOT NULL, label TEXT NOT NULL, host TEXT NOT NULL, verdict TEXT NOT NULL,
-        version TEXT NOT NULL, sessions INTEGER, elapsed_s REAL, ops_per_s REAL);
-    CREATE TABLE tags (run INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY (run, tag)) WITHOUT ROWID;
-    CREATE TABLE keys (
-        number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
-        unit TEXT NOT NULL, better TEXT NOT NULL);
-    CREATE TABLE metrics (
-        key INTEGER NOT NULL, run INTEGER NOT NULL, value REAL, reason TEXT,
-        PRIMARY KEY (key, run)) WITHOUT ROWID;
-    CREATE INDEX metrics_of_run ON metrics (run);";
+/// Version of the lines; another one is read anew from the records.
+const VERSION: u32 = 3;
 
 /// What a metric is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KeyInfo {
     pub(crate) key: String,
     pub(crate) name: String,
@@ -45,293 +31,153 @@ pub(crate) struct KeyInfo {
     pub(crate) better: String,
 }
 
+impl KeyInfo {
+    fn of(metric: &Metric, key: String) -> Self {
+        let better = match metric.better {
+            Better::Higher => "higher",
+            Better::Lower => "lower",
+            Better::Neither => "neither",
+        };
+        Self { key, name: metric.name.clone(), unit: metric.unit.clone(), better: better.to_owned() }
+    }
+}
+
 /// A metric of one run, or why there is none.
 pub(crate) type Value = Result<f64, String>;
 
-/// What a metric is, and every run's value by the run's number.
-pub(crate) type Metric = (KeyInfo, BTreeMap<i64, Value>);
+/// What a metric is, and every run's value by the name of its directory.
+pub(crate) type Values = (KeyInfo, BTreeMap<String, Value>);
 
+/// The first line.
+#[derive(Deserialize, Serialize)]
+struct Head {
+    /// Says whose file it is and how its lines look.
+    assay_catalogue: u32,
+    keys: Vec<KeyInfo>,
+}
+
+/// One run.
+#[derive(Deserialize, Serialize)]
+struct Row {
+    entry: Entry,
+    stamp: Stamp,
+    /// Pairs of a key's place in the head and a figure.
+    figures: Box<RawValue>,
+}
+
+/// What is known of the runs of a directory.
+#[derive(Default)]
 pub(super) struct Store {
-    connection: Connection,
+    keys: Vec<KeyInfo>,
+    /// By name of the directory.
+    rows: BTreeMap<String, Row>,
 }
 
 impl Store {
-    /// The file of a directory; in memory where none can be written or none is needed.
-    pub(super) fn open(dir: &Path, is_empty: bool) -> Result<Self, Error> {
-        let path = dir.join(CATALOGUE);
-        if is_empty && !path.exists() {
-            return Self::in_memory();
-        }
-        match Self::on_disk(&path) {
-            Err(error) if is_unwritable(&error) => Self::in_memory(),
-            opened => opened,
-        }
-    }
-
-    pub(super) fn in_memory() -> Result<Self, Error> {
-        let store = Self { connection: Connection::open_in_memory()? };
-        store.connection.execute_batch(TABLES)?;
-        Ok(store)
-    }
-
-    fn on_disk(path: &Path) -> Result<Self, Error> {
-        // A link of that name could lead to anybody's database.
-        let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-        let mut connection = Connection::open_with_flags(without_links(path), flags)?;
-        connection.busy_timeout(PATIENCE)?;
-        // It can be made again, so it need not survive a power failure.
-        connection.pragma_update(None, "synchronous", "OFF")?;
-        let number =
-            |connection: &Connection, name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-        let ours = |c: &Connection| Ok::<_, Error>((number(c, "application_id")?, number(c, "user_version")?));
-        if ours(&connection)? != (APPLICATION, VERSION) {
-            let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            // Another process may have made it while this one waited.
-            if ours(&change)? != (APPLICATION, VERSION) {
-                begin_anew(&change)?;
-            }
-            change.commit()?;
-        }
-        Ok(Self { connection })
-    }
-
-    pub(super) fn stamps(&self) -> Result<BTreeMap<String, Stamp>, Error> {
-        let mut query =
-            self.connection.prepare("SELECT directory, file, mtime_ns, size, tags_mtime_ns, tags_size FROM runs")?;
-        let rows = query.query_map([], |row| {
-            let stamp = Stamp {
-                file: row.get(1)?,
-                mtime_ns: row.get(2)?,
-                size: row.get(3)?,
-                tags_mtime_ns: row.get(4)?,
-                tags_size: row.get(5)?,
-            };
-            Ok((row.get(0)?, stamp))
-        })?;
-        rows.collect()
-    }
-
-    /// Forgets the directories that are gone, or everything.
-    pub(super) fn forget(&mut self, all: bool, gone: &[&String]) -> Result<(), Error> {
-        if !all && gone.is_empty() {
-            return Ok(());
-        }
-        let change = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        if all {
-            change.execute_batch("DELETE FROM runs; DELETE FROM tags; DELETE FROM metrics; DELETE FROM keys")?;
-        }
-        for name in gone {
-            forget(&change, name)?;
-        }
-        change.commit()
-    }
-
-    /// Reads what changed, all of it or nothing.
-    pub(super) fn update(&mut self, changed: &[&Found]) -> Result<(), Error> {
-        // Records are read before the file is locked.
-        let read: Vec<_> = changed.iter().map(|found| (*found, entry::read(found))).collect();
-        let change = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let mut keys = HashMap::new();
-        let mut put = change.prepare("INSERT INTO metrics VALUES (?1, ?2, ?3, ?4)")?;
-        for (found, (entry, metrics)) in &read {
-            forget(&change, &found.name)?;
-            let run = insert(&change, found, entry)?;
-            for metric in metrics {
-                let key = metric.full_key();
-                let number = match keys.get(&key) {
-                    Some(number) => *number,
-                    None => {
-                        let number = key_number(&change, &key, metric)?;
-                        keys.insert(key, number);
-                        number
-                    }
-                };
-                match &metric.value {
-                    Figure::Na(reason) => put.execute(params![number, run, None::<f64>, reason])?,
-                    figure => put.execute(params![number, run, figure.value(), None::<String>])?,
-                };
-            }
-        }
-        drop(put);
-        change.commit()
-    }
-
-    pub(super) fn entries(&self) -> Result<Vec<Entry>, Error> {
-        let mut tags: HashMap<i64, Vec<String>> = HashMap::new();
-        let mut query = self.connection.prepare("SELECT run, tag FROM tags ORDER BY run, tag")?;
-        let mut rows = query.query([])?;
-        while let Some(row) = rows.next()? {
-            tags.entry(row.get(0)?).or_default().push(row.get(1)?);
-        }
-        let mut query = self.connection.prepare(
-            "SELECT number, directory, kind, id, started, workload, engine, label, host, verdict,
-                    version, sessions, elapsed_s, ops_per_s
-             FROM runs ORDER BY directory",
-        )?;
-        let entries = query.query_map([], |row| {
-            let number = row.get(0)?;
-            Ok(Entry {
-                number,
-                name: row.get(1)?,
-                kind: row.get(2)?,
-                id: row.get(3)?,
-                started: row.get(4)?,
-                workload: row.get(5)?,
-                engine: row.get(6)?,
-                label: row.get(7)?,
-                host: row.get(8)?,
-                verdict: row.get(9)?,
-                version: row.get(10)?,
-                sessions: row.get(11)?,
-                elapsed_s: row.get(12)?,
-                ops_per_s: row.get(13)?,
-                tags: tags.remove(&number).unwrap_or_default(),
-            })
-        })?;
-        entries.collect()
-    }
-
-    pub(super) fn metric(&self, key: &str) -> Result<Option<Metric>, Error> {
-        let found = self
-            .connection
-            .query_row("SELECT number, key, name, unit, better FROM keys WHERE key = ?1", [key], |row| {
-                let info = KeyInfo { key: row.get(1)?, name: row.get(2)?, unit: row.get(3)?, better: row.get(4)? };
-                Ok((row.get::<_, i64>(0)?, info))
-            })
-            .optional()?;
-        let Some((number, info)) = found else {
-            return Ok(None);
+    /// What the directory's file says. A file that is not there or of another version says nothing; one that is damaged, or
+    /// somebody else's, is kept under another name. `None` where it cannot be read: then it is not replaced either.
+    pub(super) fn load(dir: &Held) -> Option<Self> {
+        let parsed = match dir.read(CATALOGUE) {
+            Ok(text) => Self::parse(&text).ok(),
+            Err(error) if error.kind() == ErrorKind::InvalidData => None,
+            Err(error) => return (error.kind() == ErrorKind::NotFound).then(Self::default),
         };
-        let mut query = self.connection.prepare("SELECT run, value, reason FROM metrics WHERE key = ?1")?;
-        let values = query.query_map([number], |row| {
-            let value: Option<f64> = row.get(1)?;
-            let reason: Option<String> = row.get(2)?;
-            Ok((row.get(0)?, value.ok_or_else(|| reason.unwrap_or_default())))
-        })?;
-        let values: Result<BTreeMap<i64, Value>, Error> = values.collect();
-        Ok(Some((info, values?)))
+        if parsed.is_none() {
+            set_aside(dir.path());
+        }
+        Some(parsed.unwrap_or_default())
     }
 
-    pub(super) fn keys(&self) -> Result<Vec<String>, Error> {
-        let mut query = self.connection.prepare("SELECT key FROM keys ORDER BY number")?;
-        let keys = query.query_map([], |row| row.get(0))?;
-        keys.collect()
+    fn parse(text: &str) -> serde_json::Result<Self> {
+        let mut lines = text.lines();
+        let head: Head = serde_json::from_str(lines.next().unwrap_or_default())?;
+        if head.assay_catalogue != VERSION {
+            return Ok(Self::default());
+        }
+        let rows = lines.map(|line| {
+            let row: Row = serde_json::from_str(line)?;
+            Ok((row.entry.name.clone(), row))
+        });
+        Ok(Self { keys: head.keys, rows: rows.collect::<serde_json::Result<_>>()? })
     }
-}
 
-fn begin_anew(connection: &Connection) -> Result<(), Error> {
-    let tables: Vec<String> = connection
-        .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")?
-        .query_map([], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
-    let application: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
-    if application != APPLICATION && !tables.is_empty() {
-        return Err(damaged());
+    /// Replaces the directory's file.
+    pub(super) fn save(&self, dir: &Held) -> io::Result<()> {
+        let mut bytes = serde_json::to_vec(&Head { assay_catalogue: VERSION, keys: self.keys.clone() })?;
+        for row in self.rows.values() {
+            bytes.push(b'\n');
+            serde_json::to_writer(&mut bytes, row)?;
+        }
+        bytes.push(b'\n');
+        // A name of its own: two may write at once.
+        dir.write_through(&format!("{CATALOGUE}.{:08x}{PARTIAL}", random_u32()), CATALOGUE, &bytes)
     }
-    for table in tables {
-        connection.execute_batch(&format!("DROP TABLE \"{}\"", table.replace('"', "\"\"")))?;
+
+    pub(super) fn stamp(&self, name: &str) -> Option<&Stamp> {
+        self.rows.get(name).map(|row| &row.stamp)
     }
-    connection.execute_batch(TABLES)?;
-    connection.pragma_update(None, "application_id", APPLICATION)?;
-    connection.pragma_update(None, "user_version", VERSION)
-}
 
-fn forget(connection: &Connection, name: &str) -> Result<(), Error> {
-    let number: Option<i64> = connection
-        .prepare("SELECT number FROM runs WHERE directory = ?1")?
-        .query_row([name], |row| row.get(0))
-        .optional()?;
-    let Some(number) = number else { return Ok(()) };
-    for table in ["metrics WHERE run", "tags WHERE run", "runs WHERE number"] {
-        connection.prepare(&format!("DELETE FROM {table} = ?1"))?.execute([number])?;
+    /// Forgets the directories that are not there any more; tells whether there was one.
+    pub(super) fn keep(&mut self, places: &[Found]) -> bool {
+        let before = self.rows.len();
+        self.rows.retain(|name, _| places.binary_search_by(|found| found.name.cmp(name)).is_ok());
+        self.rows.len() < before
     }
-    Ok(())
-}
 
-fn insert(connection: &Connection, found: &Found, entry: &Entry) -> Result<i64, Error> {
-    let stamp = &found.stamp;
-    connection
-        .prepare(
-            "INSERT INTO runs (directory, file, mtime_ns, size, tags_mtime_ns, tags_size, kind, id, started,
-                               workload, engine, label, host, verdict, version, sessions, elapsed_s, ops_per_s)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
-        )?
-        .execute(params![
-            found.name,
-            stamp.file,
-            stamp.mtime_ns,
-            stamp.size,
-            stamp.tags_mtime_ns,
-            stamp.tags_size,
-            entry.kind,
-            entry.id,
-            entry.started,
-            entry.workload,
-            entry.engine,
-            entry.label,
-            entry.host,
-            entry.verdict,
-            entry.version,
-            entry.sessions,
-            entry.elapsed_s,
-            entry.ops_per_s,
-        ])?;
-    let run = connection.last_insert_rowid();
-    let mut put = connection.prepare("INSERT OR IGNORE INTO tags VALUES (?1, ?2)")?;
-    for tag in &entry.tags {
-        put.execute(params![run, tag])?;
+    /// Reads the runs of directories that are new or changed.
+    pub(super) fn update(&mut self, changed: &[&Found]) -> serde_json::Result<()> {
+        let known = self.keys.iter().enumerate().map(|(at, info)| (info.key.clone(), at));
+        let mut places: HashMap<String, usize> = known.collect();
+        for found in changed {
+            let (entry, metrics) = entry::read(found);
+            let mut figures: Vec<(usize, &Figure)> = Vec::with_capacity(metrics.len());
+            for metric in &metrics {
+                let at = *places.entry(metric.full_key()).or_insert_with_key(|key| {
+                    self.keys.push(KeyInfo::of(metric, key.clone()));
+                    self.keys.len() - 1
+                });
+                figures.push((at, &metric.value));
+            }
+            let figures = serde_json::value::to_raw_value(&figures)?;
+            self.rows.insert(found.name.clone(), Row { entry, stamp: found.stamp.clone(), figures });
+        }
+        Ok(())
     }
-    Ok(run)
-}
 
-fn key_number(connection: &Connection, key: &str, metric: &metric::Metric) -> Result<i64, Error> {
-    let better = match metric.better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-        Better::Neither => "neither",
-    };
-    connection
-        .prepare("INSERT OR IGNORE INTO keys (key, name, unit, better) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![key, metric.name, metric.unit, better])?;
-    connection.prepare("SELECT number FROM keys WHERE key = ?1")?.query_row([key], |row| row.get(0))
-}
+    /// Every run, by name of its directory.
+    pub(super) fn entries(&self) -> Vec<Entry> {
+        self.rows.values().map(|row| row.entry.clone()).collect()
+    }
 
-fn damaged() -> Error {
-    Error::SqliteFailure(
-        rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
-        Some("it is damaged, or it is not a catalogue of assay".to_owned()),
-    )
-}
+    pub(super) fn metric(&self, key: &str) -> Option<Values> {
+        let at = self.keys.iter().position(|info| info.key == key)?;
+        let value = |row: &Row| {
+            let figures: Vec<(usize, Figure)> = serde_json::from_str(row.figures.get()).ok()?;
+            let (_, figure) = figures.into_iter().find(|(of, _)| *of == at)?;
+            Some(match &figure {
+                Figure::Na(reason) => Err(reason.clone()),
+                figure => Ok(figure.value()?),
+            })
+        };
+        let values = self.rows.iter().filter_map(|(name, row)| Some((name.clone(), value(row)?)));
+        Some((self.keys[at].clone(), values.collect()))
+    }
 
-pub(super) fn is_damage(error: &Error) -> bool {
-    let code = error.sqlite_error_code();
-    [ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase].iter().any(|damage| code == Some(*damage))
-}
-
-pub(super) fn is_unwritable(error: &Error) -> bool {
-    let code = error.sqlite_error_code();
-    [ErrorCode::CannotOpen, ErrorCode::ReadOnly, ErrorCode::PermissionDenied].iter().any(|kind| code == Some(*kind))
-}
-
-/// The file's path with every link of its directory resolved.
-fn without_links(path: &Path) -> PathBuf {
-    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-    let above = fs::canonicalize(above.unwrap_or(Path::new(".")));
-    above.map_or_else(|_| path.to_path_buf(), |above| above.join(CATALOGUE))
+    pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.keys.iter().map(|info| info.key.as_str())
+    }
 }
 
 /// A file that cannot be read is kept for whoever wants to look into it.
-pub(super) fn set_aside(path: &Path, error: &Error) {
+fn set_aside(dir: &Path) {
+    let path = dir.join(CATALOGUE);
     let numbers = std::iter::once(String::new()).chain((2..100).map(|n| format!("-{n}")));
-    let mut names = numbers.map(|n| path.with_extension(format!("sqlite.damaged{n}")));
+    let mut names = numbers.map(|n| path.with_file_name(format!("{CATALOGUE}.damaged{n}")));
     let free = names.find(|name| !name.exists());
-    let moved = free.and_then(|name| fs::rename(path, &name).ok().map(|()| name));
-    match moved {
-        Some(name) => ui::say(&format!(
-            "notice: {}: {error}; assay kept it as {} and makes a new one",
-            path.display(),
-            name.display()
-        )),
-        None => ui::say(&format!("notice: {}: {error}", path.display())),
-    }
+    let moved = free.and_then(|name| fs::rename(&path, &name).ok().map(|()| name));
+    let what = format!("notice: {}: it is damaged, or it is not a catalogue of assay", path.display());
+    ui::say(&match moved {
+        Some(name) => format!("{what}; assay kept it as {} and makes a new one", name.display()),
+        None => what,
+    });
 }

@@ -73,61 +73,48 @@ fn tags_are_those_of_the_directory_whatever_becomes_of_the_catalogue() {
 
 #[test]
 fn what_is_no_catalogue_is_set_aside_and_made_again() {
-    for (what, bytes) in
-        [("text", &b"not a database, but long enough to be looked at\n"[..]), ("cut", b"SQLite format 3\0\x10\0")]
-    {
-        let dir = tempfile::tempdir().expect("a directory");
-        run(&dir, "1-slob-a", 10.0);
-        fs::write(dir.path().join(CATALOGUE), bytes.repeat(40)).expect("written");
-        assert_eq!(rates(&open(&dir)), expected(&[("a", 10.0)]), "{what}");
-        let kept = fs::read(dir.path().join("catalogue.sqlite.damaged")).expect("kept");
-        assert_eq!(kept, bytes.repeat(40), "{what}");
-        assert_eq!(rates(&open(&dir)), expected(&[("a", 10.0)]), "{what}, again");
+    let dir = tempfile::tempdir().expect("a directory");
+    run(&dir, "1-slob-a", 10.0);
+    open(&dir);
+    let good = fs::read(dir.path().join(CATALOGUE)).expect("readable");
+    let theirs = b"{\"mine\":1}\nsomebody's own\n".to_vec();
+    for (number, bytes) in [theirs, good[..good.len() - 9].to_vec(), vec![0xa5; 4096]].into_iter().enumerate() {
+        fs::write(dir.path().join(CATALOGUE), &bytes).expect("written");
+        assert_eq!(rates(&open(&dir)), expected(&[("a", 10.0)]));
+        let kept = match number {
+            0 => format!("{CATALOGUE}.damaged"),
+            before => format!("{CATALOGUE}.damaged-{}", before + 1),
+        };
+        assert_eq!(fs::read(dir.path().join(kept)).expect("kept"), bytes);
+        assert_eq!(fs::read(dir.path().join(CATALOGUE)).expect("made again"), good);
     }
 }
 
 #[test]
-fn a_page_that_is_overwritten_does_not_spoil_the_answer() {
+fn lines_of_another_version_are_made_anew() {
     let dir = tempfile::tempdir().expect("a directory");
     run(&dir, "1-slob-a", 10.0);
     open(&dir);
     let path = dir.path().join(CATALOGUE);
-    let mut bytes = fs::read(&path).expect("readable");
-    let end = bytes.len();
-    bytes[4096..end].fill(0xa5);
-    fs::write(&path, &bytes).expect("written");
+    let good = fs::read_to_string(&path).expect("readable");
+    let other = good.replacen("\"assay_catalogue\":3", "\"assay_catalogue\":2", 1).replace("\"a\"", "\"other\"");
+    assert_ne!(other, good);
+    fs::write(&path, other).expect("written");
     assert_eq!(rates(&open(&dir)), expected(&[("a", 10.0)]));
+    assert_eq!(fs::read_to_string(&path).expect("readable"), good);
 }
 
 #[test]
-fn tables_of_another_version_are_made_anew_and_somebody_elses_kept() {
+fn a_catalogue_that_cannot_be_written_is_done_without() {
     let dir = tempfile::tempdir().expect("a directory");
     run(&dir, "1-slob-a", 10.0);
-    open(&dir);
-    let path = dir.path().join(CATALOGUE);
-    let old = rusqlite::Connection::open(&path).expect("opened");
-    old.execute_batch("DROP TABLE metrics; PRAGMA user_version = 99").expect("changed");
-    drop(old);
+    // A name that leads elsewhere is neither read nor written through.
+    let elsewhere = dir.path().join("theirs");
+    fs::write(&elsewhere, "{}").expect("written");
+    std::os::unix::fs::symlink(&elsewhere, dir.path().join(CATALOGUE)).expect("a link");
     assert_eq!(rates(&open(&dir)), expected(&[("a", 10.0)]));
-    assert!(open(&dir).metric("ops_per_s").is_ok());
-    fs::remove_file(&path).expect("removed");
-    let theirs = rusqlite::Connection::open(&path).expect("opened");
-    theirs.execute_batch("CREATE TABLE runs (mine TEXT)").expect("made");
-    drop(theirs);
-    assert_eq!(rates(&open(&dir)), expected(&[("a", 10.0)]));
-    assert!(dir.path().join("catalogue.sqlite.damaged").is_file());
-}
-
-#[test]
-fn a_catalogue_that_somebody_holds_is_done_without() {
-    let dir = tempfile::tempdir().expect("a directory");
-    run(&dir, "1-slob-a", 10.0);
-    open(&dir);
-    let path = dir.path().join(CATALOGUE);
-    let other = rusqlite::Connection::open(&path).expect("opened");
-    other.execute_batch("BEGIN EXCLUSIVE").expect("held");
-    run(&dir, "2-slob-b", 20.0);
-    assert_eq!(rates(&open(&dir)), expected(&[("a", 10.0), ("b", 20.0)]));
+    assert_eq!(fs::read_to_string(&elsewhere).expect("readable"), "{}");
+    assert!(dir.path().join(CATALOGUE).is_symlink());
 }
 
 #[test]

@@ -43,7 +43,7 @@ const FILES: [(&str, &str); 7] = [
         "The answer and the whole report, as text and as a page with charts.",
     ),
     ("./assay-runs/TIME-KIND-ID/config/", "The configuration as given and as it was in force, without secrets."),
-    ("./assay-runs/catalogue.sqlite", "The catalogue of the runs beside it; `assay runs rebuild` makes it again."),
+    ("./assay-runs/catalogue.jsonl", "The catalogue of the runs beside it; `assay runs rebuild` makes it again."),
     ("./assay-data/", "The data set of the native target, unless --target names another."),
     ("./slob.conf", "`runit` and `setup` read this file by default; other commands read the file that -c names."),
 ];

@@ -110,7 +110,7 @@ fn runs_are_kept_shown_and_removed_like_any_others() {
     let id = run.to_string_lossy().rsplit('-').next().expect("an id").to_owned();
     place.assay(&["runs", "rm", &id]).code(0);
     // The catalogue is of the directory, not of a run.
-    assert_eq!(place.files(), ["assay-runs/catalogue.sqlite", "job.fio"]);
+    assert_eq!(place.files(), ["assay-runs/catalogue.jsonl", "job.fio"]);
 }
 
 #[test]

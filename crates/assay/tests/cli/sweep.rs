@@ -112,7 +112,7 @@ fn a_sweep_is_kept_listed_shown_and_removed_like_a_run() {
     place.assay(&["runs", "rm", &dir.display().to_string()]).code(0);
     let mut left: Vec<String> = place.files();
     // The catalogue is of the directory, not of a run.
-    left.retain(|name| !name.ends_with("catalogue.sqlite"));
+    left.retain(|name| !name.ends_with("catalogue.jsonl"));
     assert_eq!(left.len(), 1, "{left:?}");
     assert!(left[0].ends_with("/mine"));
 }

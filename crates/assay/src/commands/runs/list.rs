@@ -54,7 +54,7 @@ fn known_kinds(catalogue: &Catalogue, which: &WhichArgs) -> Result<(), Failure> 
     }
 }
 
-type Columns = Vec<(String, BTreeMap<i64, Value>)>;
+type Columns = Vec<(String, BTreeMap<String, Value>)>;
 
 pub(super) fn list(
     which: &WhichArgs,
@@ -129,7 +129,7 @@ fn table(dir: &Path, entries: &[Entry], metrics: &Columns) -> String {
         columns.push(("OPS/S".to_owned(), true, Box::new(rate)));
     }
     for (key, values) in metrics {
-        let cell = |run: &Entry| match values.get(&run.number) {
+        let cell = |run: &Entry| match values.get(&run.name) {
             Some(Ok(value)) => number(*value),
             _ => "n/a".to_owned(),
         };
@@ -210,7 +210,7 @@ fn object(dir: &Path, run: &Entry, metrics: &Columns) -> Json {
     });
     if !metrics.is_empty() {
         let figures = metrics.iter().map(|(key, values)| {
-            let figure = match values.get(&run.number) {
+            let figure = match values.get(&run.name) {
                 Some(Ok(value)) => json!(value),
                 Some(Err(reason)) => json!({ "na": reason }),
                 None => json!({ "na": "absent" }),
@@ -249,7 +249,7 @@ fn csv(dir: &Path, entries: &[Entry], metrics: &Columns) -> String {
             field(&path_of(dir, run).display().to_string()),
         ];
         for (_, values) in metrics {
-            cells.push(decimal(values.get(&run.number).and_then(|value| value.as_ref().ok().copied())));
+            cells.push(decimal(values.get(&run.name).and_then(|value| value.as_ref().ok().copied())));
         }
         out.push_str(&cells.join(","));
         out.push('\n');

@@ -14,7 +14,7 @@ pub(super) fn trend(key: &str, which: &WhichArgs, format: TrendFormat) -> Result
     let (info, values) = catalogue.metric(key)?;
     let runs = chosen(&catalogue, which)?.into_iter();
     let point = runs.filter_map(|run| {
-        let value = match values.get(&run.number)? {
+        let value = match values.get(&run.name)? {
             Ok(value) => Figure::decimal(*value),
             Err(reason) => Figure::na(reason),
         };
