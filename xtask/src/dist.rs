@@ -109,7 +109,7 @@ fn build(asked: &Asked) -> Result<PathBuf> {
     let mut cargo = Command::new("cargo");
     cargo
         .current_dir(&asked.root)
-        .args(["build", "--locked", "--profile", "dist", "--package", "assay"])
+        .args(["build", "--locked", "--profile", "dist", "--package", "assay", "--features", "full"])
         .env("RUSTFLAGS", format!("--remap-path-prefix={home}=/cargo"));
     let mut place = asked.root.join("target");
     if asked.named {
@@ -145,7 +145,7 @@ fn lay(asked: &Asked, binary: &Path, tree: &Path) -> Result<()> {
     put(&format!("{doc}/copyright"), copyright(&mit).as_bytes())?;
     let mut cargo = Command::new("cargo");
     cargo.current_dir(&asked.root);
-    cargo.args(["metadata", "--locked", "--format-version", "1", "--filter-platform", &asked.triple]);
+    cargo.args(["metadata", "--locked", "--all-features", "--format-version", "1", "--filter-platform", &asked.triple]);
     let notices = notices::of(&output(&mut cargo)?)?;
     let notices = put(&format!("{doc}/third-party"), notices.as_bytes())?;
     let pages = files(&man)?;

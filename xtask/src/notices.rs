@@ -34,7 +34,8 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The ids of the packages that the program needs to run: neither what builds nor what tests is in it.
+/// The ids of the packages that the program needs to run, and of what our own build scripts use: they put what it hands out into
+/// the program, as the plotting script. What tests is not in it.
 fn linked(metadata: &Value) -> Vec<&Value> {
     let nodes = list(&metadata["resolve"]["nodes"]);
     let mut packages = list(&metadata["packages"]).iter();
@@ -48,8 +49,13 @@ fn linked(metadata: &Value) -> Vec<&Value> {
         linked.push(id);
         let node = nodes.iter().find(|node| node["id"] == *id);
         let needs = node.map_or(&[][..], |node| list(&node["deps"]));
-        let is_normal = |need: &&Value| list(&need["dep_kinds"]).iter().any(|one| one["kind"].is_null());
-        left.extend(needs.iter().filter(is_normal).map(|need| &need["pkg"]));
+        let of_kind =
+            |need: &Value, is: fn(&Value) -> bool| list(&need["dep_kinds"]).iter().any(|one| is(&one["kind"]));
+        left.extend(needs.iter().filter(|need| of_kind(need, Value::is_null)).map(|need| &need["pkg"]));
+        let is_ours = list(&metadata["packages"]).iter().any(|p| p["id"] == *id && p["source"].is_null());
+        linked.extend(
+            needs.iter().filter(|need| is_ours && of_kind(need, |kind| kind == "build")).map(|need| &need["pkg"]),
+        );
     }
     linked
 }

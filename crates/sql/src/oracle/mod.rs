@@ -64,7 +64,10 @@ fn driver() -> Result<Arc<dyn Way>, EngineError> {
 
 #[cfg(not(feature = "oracle"))]
 fn driver() -> Result<Arc<dyn Way>, EngineError> {
-    Err(EngineError::Unusable("this assay was built without the driver of Oracle (cargo feature oracle)".to_owned()))
+    Err(EngineError::Unusable(
+        "this assay was built without the driver of Oracle; build it with `cargo build --release --features full`"
+            .to_owned(),
+    ))
 }
 
 /// A command's way and address.
