@@ -12,7 +12,6 @@ mod bench;
 mod dist;
 mod lexer;
 mod notices;
-mod schema;
 mod size;
 mod source;
 mod tidy;
@@ -29,7 +28,6 @@ usage: cargo xtask tidy                 check the project's own rules
        cargo xtask bench [NAME...]      print ratios to the yardsticks; `bench --help` lists them
        cargo xtask dist [ARGS...]       pack the program to be installed; `dist --help` lists its arguments
        cargo xtask faults [--dev] ARGS...   run the fault harness; `faults --help` lists its arguments
-       cargo xtask schema               write the JSON Schema of a record anew
        cargo xtask get FILE PATH        print one value of a JSON file (PATH: run.workload, stats.0.name)
        cargo xtask keys FILE            print the sorted paths of a JSON file's keys, array places as []";
 
@@ -70,12 +68,6 @@ fn dispatch(args: &[String]) -> Result<ExitCode> {
         }
         ["dist", rest @ ..] => {
             dist::run(&workspace_root(), rest)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        ["schema"] => {
-            let root = workspace_root();
-            let text = schema::of(&tidy::Tree::load(&root)?.files)?;
-            std::fs::write(root.join(schema::FILE), text)?;
             Ok(ExitCode::SUCCESS)
         }
         ["faults", "--dev", rest @ ..] => run_faults("dev", rest),
