@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn each_line_is_counted_once() {
         let text = "//! Doc.\n\nfn one() {\n    // why\n    two(); // and why\n}\n\n#[cfg(test)]\nmod tests {\n    fn three() {}\n}\n";
-        let file = RustFile { path: "crates/run/src/lib.rs", source: Source::new(text), test: false };
+        let file = RustFile { path: "crates/run/src/lib.rs", source: Source::new(text), test: false, dead: false };
         let lines = count(&file);
         let expected = Lines { product: 3, tests: 4, comments: 2, blank: 2 };
         assert_eq!(lines, expected);
