@@ -7,6 +7,7 @@ mod circles;
 mod code;
 mod documents;
 mod modules;
+pub(crate) mod size;
 mod supply;
 mod tree;
 mod workspace;
@@ -82,6 +83,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     circles::check(tree, &files, &mut violations);
     documents::check(tree, &mut violations);
     supply::check(tree, &mut violations);
+    size::check(tree, &files, &mut violations);
     violations.sort();
     violations
 }
