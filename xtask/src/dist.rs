@@ -55,7 +55,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
     }
     let tree = stage.join("deb");
     lay(&asked, &binary, &tree)?;
-    let packed = [tarball(&asked, &tree, &stage)?, deb(&asked, &binary, &tree)?];
+    let packed = [tarball(&asked, &tree)?, deb(&asked, &binary, &tree)?];
     let sums = output(Command::new("sha256sum").args(&packed).current_dir(&asked.to))?;
     fs::write(asked.to.join("SHA256SUMS"), sums)?;
     fs::remove_dir_all(&stage)?;
@@ -163,34 +163,26 @@ fn copyright(mit: &str) -> String {
 }
 
 /// Everything in one directory, for any system: no place of Debian's.
-fn tarball(asked: &Asked, tree: &Path, stage: &Path) -> Result<String> {
+fn tarball(asked: &Asked, tree: &Path) -> Result<String> {
     let name = format!("assay-{VERSION}-{}", asked.triple);
-    let place = stage.join(&name);
-    fs::create_dir_all(place.join("completions"))?;
-    fs::create_dir_all(place.join("man"))?;
-    fs::copy(tree.join("usr/bin/assay"), place.join("assay"))?;
-    for (_, from) in SHELLS {
-        let from = tree.join(from);
-        let to = match from.file_name().filter(|name| *name != "assay") {
-            Some(name) => place.join("completions").join(name),
-            None => place.join("completions/assay.bash"),
-        };
-        fs::copy(from, to)?;
-    }
-    for page in files(&tree.join("usr/share/man/man1"))? {
-        fs::copy(&page, place.join("man").join(page.file_name().unwrap_or_default()))?;
-    }
-    fs::copy(tree.join("usr/share/doc/assay/examples/assay.toml"), place.join("assay.toml"))?;
-    fs::copy(tree.join("usr/share/doc/assay/third-party.gz"), place.join("third-party.gz"))?;
-    for file in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
-        fs::copy(asked.root.join(file), place.join(file)).context(file)?;
-    }
     let plain = asked.to.join(format!("{name}.tar"));
     let mut tar = Command::new("tar");
     tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=gnu"])
         .arg(format!("--mtime=@{}", asked.epoch))
         .arg("--mode=u=rwX,go=rX")
-        .args(["-C".as_ref(), stage.as_os_str(), "-cf".as_ref(), plain.as_os_str(), name.as_ref()]);
+        .args([
+            "--transform=s,^usr/share/bash-completion/.*,completions/assay.bash,",
+            "--transform=s,^usr/.*/vendor.completions[^/]*,completions,",
+        ])
+        .args(["--transform=s,^usr/share/man/man1,man,", "--transform=s,^usr/.*/,,"])
+        .arg(format!("--transform=s,^,{name}/,"))
+        .arg("-cf")
+        .args([plain.as_os_str(), "-C".as_ref(), tree.as_os_str()])
+        .args(["usr/bin/assay", "usr/share/man/man1"])
+        .args(["usr/share/doc/assay/examples/assay.toml", "usr/share/doc/assay/third-party.gz"])
+        .args(SHELLS.map(|(_, place)| place))
+        .args(["-C".as_ref(), asked.root.as_os_str()])
+        .args(["README.md", "LICENSE-MIT", "LICENSE-APACHE"]);
     output(&mut tar)?;
     output(Command::new("gzip").arg("-9nf").arg(plain))?;
     Ok(format!("{name}.tar.gz"))

@@ -1,5 +1,5 @@
 //! Project chores: `cargo xtask tidy` checks the rules no compiler checks,
-//! `cargo xtask size` counts the code, `cargo xtask bench` prints how fast assay is beside its yardsticks,
+//! `cargo xtask size` counts the code and holds it to a budget, `cargo xtask bench` prints how fast assay is beside its yardsticks,
 //! `cargo xtask dist` packs what is handed on.
 #![forbid(unsafe_code)]
 #![expect(
@@ -12,8 +12,6 @@ mod bench;
 mod dist;
 mod lexer;
 mod notices;
-mod schema;
-mod size;
 mod source;
 mod tidy;
 
@@ -22,14 +20,14 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tidy::size;
 
 const USAGE: &str = "\
 usage: cargo xtask tidy                 check the project's own rules
-       cargo xtask size                 lines of code, tests and comments by crate
+       cargo xtask size [--lower]       tokens of product code by crate beside their budgets; lower these to what there is
        cargo xtask bench [NAME...]      print ratios to the yardsticks; `bench --help` lists them
        cargo xtask dist [ARGS...]       pack the program to be installed; `dist --help` lists its arguments
        cargo xtask faults [--dev] ARGS...   run the fault harness; `faults --help` lists its arguments
-       cargo xtask schema               write the JSON Schema of a record anew
        cargo xtask get FILE PATH        print one value of a JSON file (PATH: run.workload, stats.0.name)
        cargo xtask keys FILE            print the sorted paths of a JSON file's keys, array places as []";
 
@@ -49,7 +47,12 @@ fn dispatch(args: &[String]) -> Result<ExitCode> {
     match words.as_slice() {
         ["tidy"] => run_tidy(),
         ["size"] => {
-            print!("{}", size::table(&tidy::Tree::load(&workspace_root())?));
+            print!("{}", size::table(&tidy::Tree::load(&workspace_root())?)?);
+            Ok(ExitCode::SUCCESS)
+        }
+        ["size", "--lower"] => {
+            let root = workspace_root();
+            std::fs::write(root.join(size::FILE), size::lowered(&tidy::Tree::load(&root)?))?;
             Ok(ExitCode::SUCCESS)
         }
         [bench::redo::BARE, rest @ ..] => {
@@ -70,12 +73,6 @@ fn dispatch(args: &[String]) -> Result<ExitCode> {
         }
         ["dist", rest @ ..] => {
             dist::run(&workspace_root(), rest)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        ["schema"] => {
-            let root = workspace_root();
-            let text = schema::of(&tidy::Tree::load(&root)?.files)?;
-            std::fs::write(root.join(schema::FILE), text)?;
             Ok(ExitCode::SUCCESS)
         }
         ["faults", "--dev", rest @ ..] => run_faults("dev", rest),

@@ -26,19 +26,6 @@ pub(crate) struct Attribute {
     pub(crate) inner: bool,
 }
 
-/// One `fn` with a body.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Function<'a> {
-    /// Its name.
-    pub(crate) name: &'a str,
-    /// Line of `fn`.
-    pub(crate) line: usize,
-    /// Lines from `fn` to the closing brace, both counted.
-    pub(crate) lines: usize,
-    /// Whether it is test code.
-    pub(crate) test: bool,
-}
-
 /// `mod name;`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModDeclaration<'a> {
@@ -90,30 +77,6 @@ impl<'a> Source<'a> {
             Some([first, .., last]) => last.last_line() - first.line + 1,
             _ => 0,
         }
-    }
-
-    /// All functions with a body, nested ones too.
-    pub(crate) fn functions(&self) -> Vec<Function<'a>> {
-        let mut functions = Vec::new();
-        for (index, token) in self.code.iter().enumerate() {
-            let Some(name) = self.code.get(index + 1) else {
-                continue;
-            };
-            // `fn(u32)` is a type, not an item.
-            if !token.is("fn") || name.kind != Kind::Ident {
-                continue;
-            }
-            let end = item_end(&self.code, index);
-            if self.code[end].is("}") {
-                functions.push(Function {
-                    name: name.text,
-                    line: token.line,
-                    lines: self.code[end].line - token.line + 1,
-                    test: self.is_test(index),
-                });
-            }
-        }
-        functions
     }
 
     /// All `mod name;`.
@@ -241,29 +204,35 @@ fn item_end(code: &[Token<'_>], start: usize) -> usize {
 mod tests {
     use super::*;
 
+    /// The identifiers that are test code.
+    fn tests<'a>(source: &'a Source<'_>) -> Vec<&'a str> {
+        let code =
+            source.code.iter().enumerate().filter(|(index, token)| source.is_test(*index) && token.text.len() == 1);
+        code.filter(|(_, token)| token.kind == Kind::Ident).map(|(_, token)| token.text).collect()
+    }
+
     #[test]
     fn test_modules_and_functions_are_told_from_the_rest() {
         let text =
             "fn a() {}\n#[cfg(test)]\nmod tests {\n fn b() {}\n}\n#[test]\nfn c() {}\n#[cfg(not(test))]\nfn d() {}\n";
-        let functions = Source::new(text).functions();
-        let test: Vec<(&str, bool)> = functions.iter().map(|f| (f.name, f.test)).collect();
-        assert_eq!(test, [("a", false), ("b", true), ("c", true), ("d", false)]);
-        assert_eq!(Source::new(text).lines_outside_tests(), 3);
+        let source = Source::new(text);
+        assert_eq!(tests(&source), ["b", "c"]);
+        assert_eq!(source.lines_outside_tests(), 3);
     }
 
     #[test]
     fn a_file_can_be_test_code_as_a_whole() {
         let source = Source::new("#![cfg(test)]\nfn a() {}\n");
-        assert!(source.functions()[0].test);
+        assert_eq!(tests(&source), ["a"]);
         assert_eq!(source.lines_outside_tests(), 0);
     }
 
     #[test]
-    fn a_function_counts_from_its_name_to_its_brace() {
-        let text = "impl X {\n    fn long(\n        a: [u8; 4],\n    ) -> u8\n    where\n        T: Y,\n    {\n        \"}\";\n        a\n    }\n    fn declared(&self);\n}\ntype F = fn(u8) -> u8;\n";
-        let functions = Source::new(text).functions();
-        assert_eq!(functions.len(), 1);
-        assert_eq!((functions[0].name, functions[0].lines), ("long", 9));
+    fn an_item_ends_with_its_brace_or_its_semicolon() {
+        let text = "#[test]\nfn long(\n    a: [u8; 4],\n) -> u8\nwhere\n    T: Y,\n{\n    \"}\";\n}\nfn b() {}\n#[cfg(test)]\ntype F = fn(u8) -> c;\ntype G = fn(u8) -> d;\n";
+        let source = Source::new(text);
+        assert_eq!(tests(&source), ["a", "T", "Y", "F", "c"]);
+        assert_eq!(source.lines_outside_tests(), 2);
     }
 
     #[test]

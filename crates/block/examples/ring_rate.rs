@@ -13,6 +13,7 @@
 //! The CPU is the process's, so that work the kernel does in its own threads for the ring counts, too.
 
 #![expect(clippy::print_stdout, reason = "an example is a program: printing is its purpose")]
+#![expect(unsafe_code, reason = "requests that do nothing go to the bare ring")]
 
 use assay_block::{Backend, CompletionLease, DirectFile, OpenMode, Pool, PoolOptions, Ring, RingOptions};
 use io_uring::{IoUring, opcode, squeue, types};

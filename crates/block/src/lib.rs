@@ -8,6 +8,10 @@
 //!
 //! Every public function here is safe to call. The rule behind all of the `unsafe`: memory is lent to
 //! the kernel only while this crate itself keeps it mapped and keeps the lease that excludes others.
+#![expect(
+    unsafe_code,
+    reason = "what the kernel writes into and asks for has no safe door; every other crate forbids it"
+)]
 
 mod blocking;
 mod cached;

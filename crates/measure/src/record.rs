@@ -54,6 +54,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 /// One run, complete and self-sufficient.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Record {
     /// [`SCHEMA`].
@@ -107,6 +108,7 @@ pub struct Record {
 
 /// What ran and how it ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RunInfo {
     /// Short random id, also in the directory's name.
@@ -135,6 +137,7 @@ pub struct RunInfo {
 
 /// The measured window and what rates divide by.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Interval {
     /// RFC 3339 wall time of the begin snapshot, a label.
@@ -169,6 +172,7 @@ pub struct Interval {
 
 /// What was to run, as resolved.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PlanInfo {
     /// Every effective parameter with its origin; secrets are `***`.
@@ -179,6 +183,7 @@ pub struct PlanInfo {
 
 /// What the run ran on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct HostInfo {
     /// Kernel, CPU, memory, device, file system, ...
@@ -187,6 +192,7 @@ pub struct HostInfo {
 
 /// One gauge at both ends of the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct GaugeRow {
     /// At the begin snapshot.
@@ -197,6 +203,7 @@ pub struct GaugeRow {
 
 /// The host during the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct OsInfo {
     /// Online CPUs.
@@ -232,6 +239,7 @@ pub struct OsInfo {
 
 /// Pressure stall time of one resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PsiRow {
     /// Stalled, us.
@@ -242,6 +250,7 @@ pub struct PsiRow {
 
 /// One block device during the window (`/proc/diskstats`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct DiskRow {
     /// Kernel name, e.g. `vda`.
@@ -274,6 +283,7 @@ pub struct DiskRow {
 
 /// One network interface during the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct NetRow {
     /// Interface name.
@@ -292,6 +302,7 @@ pub struct NetRow {
 
 /// This process during the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ProcessInfo {
     /// Bytes this process caused to be read from devices.
@@ -306,6 +317,7 @@ pub struct ProcessInfo {
 
 /// What the load generator itself measured, layer `client`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct DriverInfo {
     /// Threads that drove sessions.
@@ -360,6 +372,7 @@ pub struct DriverInfo {
 
 /// One kind of operation in the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct OpRow {
     /// `select`, `update` or `scan`.
@@ -378,6 +391,7 @@ pub struct OpRow {
 
 /// How evenly the sessions got along, by operations over the whole run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SessionSpread {
     /// Operations of the slowest session.
@@ -392,6 +406,7 @@ pub struct SessionSpread {
 
 /// One session over the whole run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SessionRow {
     /// 1-based.
@@ -414,6 +429,7 @@ pub struct SessionRow {
 
 /// What has to be said beside the numbers (DESIGN section 8).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Checks {
     /// Hit ratio that cache, active blocks and index predict, 0..100.
@@ -448,6 +464,7 @@ pub struct Checks {
 
 /// How steady ops/s was over the seconds of the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Steadiness {
     /// Whole steps of the series looked at.

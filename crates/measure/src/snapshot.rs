@@ -440,6 +440,7 @@ pub struct HostReading {
 
 /// A name and a printable value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Fact {
     /// Snake case or the field's own spelling.
@@ -458,6 +459,7 @@ impl Fact {
 
 /// One effective parameter with where it came from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SettingLine {
     /// Parameter name as in slob.conf.

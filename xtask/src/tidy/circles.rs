@@ -28,9 +28,6 @@ type Uses<'a> = BTreeMap<(&'a str, &'a str), String>;
 
 /// Every crate of the project.
 pub(super) fn check(tree: &Tree, files: &[RustFile<'_>], violations: &mut Vec<Violation>) {
-    let mut tell = |path: &str, text| {
-        violations.push(Violation { path: path.to_owned(), line: 0, rule: "circles", text });
-    };
     let roots = tree.packages.iter().flat_map(|package| &package.roots);
     let folders: BTreeSet<&str> = roots
         .filter(|(_, test)| !test)
@@ -40,7 +37,7 @@ pub(super) fn check(tree: &Tree, files: &[RustFile<'_>], violations: &mut Vec<Vi
         for (place, uses) in uses(&modules(tree, files, folder)) {
             let path = [&[folder], &place[..]].concat().join("/");
             for group in loops(&uses) {
-                tell(&path, text(&group, &uses));
+                violations.push(Violation::new(&path, 0, "circles", text(&group, &uses)));
             }
         }
     }

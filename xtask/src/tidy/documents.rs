@@ -14,7 +14,7 @@ pub(crate) fn check(tree: &Tree, violations: &mut Vec<Violation>) {
     let lines = tree.files.get(readme).map_or(0, |text| text.lines().count());
     if lines > most {
         let text = format!("{lines} lines, at most {most}: move the rest to docs/guides");
-        violations.push(dead(readme, 0, "readme-length", text));
+        violations.push(Violation::new(readme, 0, "readme-length", text));
     }
     for (path, text) in &tree.files {
         let mut is_code = false;
@@ -29,15 +29,11 @@ pub(crate) fn check(tree: &Tree, violations: &mut Vec<Violation>) {
             for (shown, target) in from_here.chain(named) {
                 if !target.is_some_and(|target| exists(tree, &target)) {
                     let text = format!("`{shown}` leads nowhere");
-                    violations.push(dead(path, index + 1, "links", text));
+                    violations.push(Violation::new(path, index + 1, "links", text));
                 }
             }
         }
     }
-}
-
-fn dead(path: &str, line: usize, rule: &'static str, text: String) -> Violation {
-    Violation { path: path.to_owned(), line, rule, text }
 }
 
 /// Targets of the relative links of a line of Markdown; what stands between backticks is no link.

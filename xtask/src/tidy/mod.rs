@@ -7,7 +7,9 @@ mod circles;
 mod code;
 mod documents;
 mod modules;
+pub(crate) mod size;
 mod supply;
+mod tokens;
 mod tree;
 mod workspace;
 
@@ -40,6 +42,13 @@ impl fmt::Display for Violation {
     }
 }
 
+impl Violation {
+    /// This rule, broken on this line of this file.
+    pub(crate) fn new(path: &str, line: usize, rule: &'static str, text: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, rule, text: text.into() }
+    }
+}
+
 /// A Rust file with what the module walk found out about it.
 pub(crate) struct RustFile<'a> {
     /// Path from the workspace root.
@@ -48,6 +57,8 @@ pub(crate) struct RustFile<'a> {
     pub(crate) source: Source<'a>,
     /// Whether all of it is test code: `tests/`, `benches/`, or under a test module.
     pub(crate) test: bool,
+    /// Whether no `mod` reaches it.
+    pub(crate) dead: bool,
 }
 
 impl RustFile<'_> {
@@ -57,17 +68,15 @@ impl RustFile<'_> {
     }
 
     /// A violation in this file.
-    pub(crate) fn violation(&self, line: usize, rule: &'static str, text: String) -> Violation {
-        Violation { path: self.path.to_owned(), line, rule, text }
+    pub(crate) fn violation(&self, line: usize, rule: &'static str, text: impl Into<String>) -> Violation {
+        Violation::new(self.path, line, rule, text)
     }
 }
 
 /// Runs every rule; sorted by file and line.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
-    let sources = sources(tree);
-    let reached = modules::reached(tree, &sources);
-    let mut violations = modules::dead_files(&sources, &reached);
     let files = rust_files(tree);
+    let mut violations = Vec::new();
     for file in &files {
         code::check(file, &mut violations);
     }
@@ -75,19 +84,19 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     circles::check(tree, &files, &mut violations);
     documents::check(tree, &mut violations);
     supply::check(tree, &mut violations);
+    size::check(tree, &mut violations);
     violations.sort();
     violations
 }
 
-fn sources(tree: &Tree) -> BTreeMap<&str, Source<'_>> {
-    let files = tree.files.iter().filter(|(path, _)| path.ends_with(".rs"));
-    files.map(|(path, text)| (path.as_str(), Source::new(text))).collect()
-}
-
 /// Every Rust file, and whether it is compiled for tests only.
-pub(crate) fn rust_files(tree: &Tree) -> Vec<RustFile<'_>> {
-    let sources = sources(tree);
+fn rust_files(tree: &Tree) -> Vec<RustFile<'_>> {
+    let files = tree.files.iter().filter(|(path, _)| path.ends_with(".rs"));
+    let sources: BTreeMap<&str, Source<'_>> = files.map(|(path, text)| (path.as_str(), Source::new(text))).collect();
     let reached = modules::reached(tree, &sources);
-    let file = |(path, source)| RustFile { path, source, test: reached.get(path).copied().unwrap_or(false) };
+    let file = |(path, source)| {
+        let test = reached.get(path).copied();
+        RustFile { path, source, test: test.unwrap_or(false), dead: test.is_none() }
+    };
     sources.into_iter().map(file).collect()
 }

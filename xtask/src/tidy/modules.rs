@@ -1,6 +1,6 @@
 //! Which files are compiled at all: a file no `mod` names is dead.
 
-use super::{Tree, Violation};
+use super::Tree;
 use crate::source::{ModDeclaration, Source};
 use std::collections::BTreeMap;
 
@@ -55,18 +55,4 @@ fn joined(base: &[&str], rest: &str) -> String {
         }
     }
     steps.join("/")
-}
-
-/// Files nobody compiles.
-pub(crate) fn dead_files(sources: &BTreeMap<&str, Source<'_>>, reached: &BTreeMap<&str, bool>) -> Vec<Violation> {
-    sources
-        .keys()
-        .filter(|path| !reached.contains_key(*path))
-        .map(|path| Violation {
-            path: (*path).to_owned(),
-            line: 0,
-            rule: "dead-file",
-            text: "no `mod` reaches this file: name it in its parent or remove it".to_owned(),
-        })
-        .collect()
 }

@@ -14,9 +14,7 @@ pub(crate) fn check(tree: &Tree, violations: &mut Vec<Violation>) {
     let Some(text) = tree.files.get(RULES) else {
         return;
     };
-    let mut tell = |path: &str, rule, text| {
-        violations.push(Violation { path: path.to_owned(), line: 0, rule, text });
-    };
+    let mut tell = |path: &str, rule, text: String| violations.push(Violation::new(path, 0, rule, text));
     let rules: Table = match text.parse() {
         Ok(rules) => rules,
         Err(error) => return tell(RULES, "licences", format!("cannot be read: {error}")),

@@ -67,27 +67,23 @@ pub(crate) fn check(tree: &Tree, files: &[RustFile<'_>], violations: &mut Vec<Vi
     machine_paths(tree, violations);
 }
 
-fn violation(path: &str, line: usize, rule: &'static str, text: String) -> Violation {
-    Violation { path: path.to_owned(), line, rule, text }
-}
-
 fn layers(package: &Package, violations: &mut Vec<Violation>) {
     let allowed = LAYERS.iter().find(|(name, _)| *name == package.name);
     let in_workspace = package.manifest.starts_with("crates/");
     if allowed.is_none() && in_workspace {
         let text = format!("`{}` has no place in the dependency rules", package.name);
-        violations.push(violation(&package.manifest, 0, "layers", text));
+        violations.push(Violation::new(&package.manifest, 0, "layers", text));
     }
     for dependency in &package.dependencies {
         let name = dependency.name.as_str();
         let refused = allowed.is_some_and(|(_, list)| !list.contains(&name));
         if dependency.ours && !dependency.for_tests && refused {
             let text = format!("`{}` must not depend on `{name}`", package.name);
-            violations.push(violation(&package.manifest, 0, "layers", text));
+            violations.push(Violation::new(&package.manifest, 0, "layers", text));
         }
         if name == "tokio" && package.name != RUNTIME_CRATE {
             let text = format!("tokio belongs in {RUNTIME_CRATE} alone");
-            violations.push(violation(&package.manifest, 0, "runtime", text));
+            violations.push(Violation::new(&package.manifest, 0, "runtime", text));
         }
     }
 }
@@ -111,16 +107,16 @@ fn dependency_lines(tree: &Tree, violations: &mut Vec<Violation>) {
         listed.insert(name);
         if !used.contains(name) {
             let text = format!("no package depends on `{name}`: remove its line");
-            violations.push(violation(DEPENDENCIES, index + 1, "dependencies", text));
+            violations.push(Violation::new(DEPENDENCIES, index + 1, "dependencies", text));
         }
         if cells.len() < 4 || cells.iter().any(|cell| cell.is_empty()) {
             let text = format!("`{name}` needs why, licence and exit plan");
-            violations.push(violation(DEPENDENCIES, index + 1, "dependencies", text));
+            violations.push(Violation::new(DEPENDENCIES, index + 1, "dependencies", text));
         }
     }
     for name in used.difference(&listed) {
         let text = format!("`{name}` has no line here: crate, why, licence, exit plan");
-        violations.push(violation(DEPENDENCIES, 0, "dependencies", text));
+        violations.push(Violation::new(DEPENDENCIES, 0, "dependencies", text));
     }
 }
 
@@ -146,21 +142,21 @@ fn targets(tree: &Tree, files: &[RustFile<'_>], violations: &mut Vec<Violation>)
         let readme = format!("{home}/README.md");
         if !tree.files.contains_key(&readme) {
             let text = format!("missing: privileges, versions, what `{name}` writes");
-            violations.push(violation(&readme, 0, "targets", text));
+            violations.push(Violation::new(&readme, 0, "targets", text));
         }
         if !named.contains(name) {
             let text = format!("`{name}` is not listed");
-            violations.push(violation(REGISTRY, 0, "targets", text));
+            violations.push(Violation::new(REGISTRY, 0, "targets", text));
         }
         let inside = |path: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
         if is_slobs(name) && !files.iter().any(|f| inside(f.path) && runs_suite(f)) {
             let text = format!("the tests of `{name}` do not run the conformance suite");
-            violations.push(violation(folder, 0, "targets", text));
+            violations.push(Violation::new(folder, 0, "targets", text));
         }
         let within = |other: &&Made<'_>| other.name != *name && inside(other.path) && is_slobs(other.name);
         if let Some(other) = made.iter().find(within) {
             let text = format!("`{name}` needs a folder of its own: `{}` lies in it", other.name);
-            violations.push(violation(target.path, 0, "targets", text));
+            violations.push(Violation::new(target.path, 0, "targets", text));
         }
     }
 }
@@ -218,7 +214,7 @@ fn machine_paths(tree: &Tree, violations: &mut Vec<Violation>) {
         for (index, line) in text.lines().enumerate() {
             for prefix in refused.iter().filter(|prefix| starts_path(line, prefix)) {
                 let text = format!("`{prefix}` is a path of one machine: use a relative one");
-                violations.push(violation(path, index + 1, "machine-path", text));
+                violations.push(Violation::new(path, index + 1, "machine-path", text));
             }
         }
     }

@@ -15,31 +15,39 @@ fn read(path: &str) -> String {
 /// What of a value the schema does not allow, or does not name: stricter than what is published, which lets readers
 /// meet keys of later versions. It knows the words that our schema uses.
 fn wrong(schema: &Value, whole: &Value, value: &Value, at: &str) -> Vec<String> {
+    // A part is its kind's own.
+    if schema == &Value::Bool(true) {
+        return Vec::new();
+    }
     if let Some(name) = schema["$ref"].as_str() {
         let pointer = name.strip_prefix('#').expect("a place in the schema");
         let target = whole.pointer(pointer).expect("a definition");
         return wrong(target, whole, value, at);
     }
-    if let Some(choices) = schema["anyOf"].as_array() {
+    if let Some(choices) = schema["anyOf"].as_array().or(schema["oneOf"].as_array()) {
         let fits = |one: &Value| wrong(one, whole, value, at).is_empty();
         return match choices.iter().any(fits) {
             true => Vec::new(),
             false => vec![format!("{at}: {value} is none of {choices:?}")],
         };
     }
-    let is_right = match schema["type"].as_str() {
-        Some("object") => value.is_object(),
-        Some("array") => value.is_array(),
-        Some("string") => value.is_string(),
-        Some("boolean") => value.is_boolean(),
-        Some("null") => value.is_null(),
-        Some("integer") => value.is_u64(),
-        Some("number") => value.is_number(),
-        Some(other) => panic!("{at}: what is {other}?"),
-        None => schema["const"] == *value || schema["enum"].as_array().is_some_and(|words| words.contains(value)),
+    let is = |kind: &Value| match kind.as_str().expect("a type") {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        "integer" => value.is_u64(),
+        "number" => value.is_number(),
+        other => panic!("{at}: what is {other}?"),
+    };
+    let is_right = match (&schema["type"], schema.get("const")) {
+        (kind, Some(word)) => word == value && (kind.is_null() || is(kind)),
+        (Value::Array(kinds), None) => kinds.iter().any(is),
+        (kind, None) => is(kind),
     };
     if !is_right {
-        return vec![format!("{at}: {value} is no {}", schema["type"])];
+        return vec![format!("{at}: {value} is no {schema}")];
     }
     if let Some(items) = value.as_array() {
         let of = |n: usize| schema["prefixItems"].get(n).unwrap_or(&schema["items"]);
@@ -54,12 +62,12 @@ fn wrong(schema: &Value, whole: &Value, value: &Value, at: &str) -> Vec<String> 
     }
     for (key, value) in value.as_object().into_iter().flatten() {
         let at = format!("{at}/{key}");
-        match (schema["properties"].get(key), schema.get("additionalProperties")) {
-            (Some(named), _) => all.extend(wrong(named, whole, value, &at)),
-            (None, Some(any)) => all.extend(wrong(any, whole, value, &at)),
-            // A part is its kind's own.
-            (None, None) if schema.get("properties").is_none() => {}
-            (None, None) => all.push(format!("{at}: the schema does not name it")),
+        let is_number = key.bytes().all(|byte| byte.is_ascii_digit());
+        let numbered = schema["patternProperties"].get(r"^\d+$").filter(|_| is_number);
+        let any = schema.get("additionalProperties").filter(|any| **any != Value::Bool(false));
+        match schema["properties"].get(key).or(numbered).or(any) {
+            Some(schema) => all.extend(wrong(schema, whole, value, &at)),
+            None => all.push(format!("{at}: the schema does not name it")),
         }
     }
     all

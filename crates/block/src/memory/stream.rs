@@ -94,6 +94,8 @@ fn sums(of: &[f64]) -> f64 {
     parts.iter().sum::<f64>() + rest
 }
 
+/// # Safety
+/// The CPU has AVX.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "avx")]
 fn sum_avx(of: &[f64]) -> f64 {

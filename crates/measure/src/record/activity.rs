@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 /// Active session history over the measured window: sessions inside a call, looked at by ticks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct AshInfo {
     /// Nominal distance of two ticks, ms.
@@ -47,6 +48,7 @@ pub struct AshInfo {
 
 /// One class, event or kind of operation of the history.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct AshRow {
     /// `CPU`, `Run queue` or the wait class; empty for a kind of operation.
@@ -64,6 +66,7 @@ pub struct AshRow {
 
 /// One event on the time line.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TimelineRow {
     /// Its instant, s after the gate.

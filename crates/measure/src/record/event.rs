@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// One wait class of the foreground.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct WaitClassRow {
     /// `User I/O`, `Commit`, ...; `DB CPU` is a row of its own.
@@ -26,6 +27,7 @@ pub struct WaitClassRow {
 
 /// One event over the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct EventRow {
     /// Event name, e.g. `db file sequential read`.

@@ -142,6 +142,7 @@ impl<'de> Visitor<'de> for FigureVisitor {
 
 /// A named percentage.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PercentRow {
     /// The report's label, e.g. `Buffer Hit %`.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Every figure of such a record that was read, and not derived, has its line here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ImportInfo {
     /// `awr`, `statspack`, `fio`, `iperf3`, `ping`, `oratcptest`, `stress-ng`, `swingbench`, `slob`, `pgio`,
@@ -26,6 +27,7 @@ pub struct ImportInfo {
 
 /// One file that was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ImportedFile {
     /// Path as given; `-` for standard input.
@@ -38,6 +40,7 @@ pub struct ImportedFile {
 
 /// One value as it was printed, and what it was taken for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ImportedValue {
     /// Our name with unit last, e.g. `tcp_throughput_bits_per_s_mean`; unique among the values that share `scope`.
@@ -64,6 +67,7 @@ pub struct ImportedValue {
 
 /// Damage that was tolerated, or a part that was left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ImportNote {
     /// Index into [`ImportInfo::files`].

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 /// An instance over the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Instance {
     /// The rows of "Load Profile", in report order.
@@ -47,6 +48,7 @@ pub struct Instance {
 
 /// One row of "Load Profile". Totals are window deltas in `unit`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct LoadRow {
     /// The report's label without its colon, e.g. `Redo size (bytes)`.
@@ -71,6 +73,7 @@ pub struct LoadRow {
 
 /// One counter over the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct StatRow {
     /// The field's name, as in `V$SYSSTAT`.
@@ -93,6 +96,7 @@ pub struct StatRow {
 
 /// Where the time went, window deltas in us.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TimeModel {
     /// Foreground wall time in calls, idle waits excluded.
@@ -121,6 +125,7 @@ pub struct TimeModel {
 
 /// One kind of request at each layer it passes, window deltas. "Latency by layer".
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RequestLayers {
     /// What is requested, in words: `single-block read`, `log write`, ...
@@ -152,6 +157,7 @@ pub struct RequestLayers {
 
 /// One layer of a [`RequestLayers`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct LayerRow {
     /// `engine`, `syscall` or `device`.
@@ -168,6 +174,7 @@ pub struct LayerRow {
 
 /// What scans delivered in the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ScanInfo {
     /// Scans ended.

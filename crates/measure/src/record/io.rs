@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// One row of "IOStat by function and file type", window deltas.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct IoRow {
     /// `Buffer Cache Reads`, `Direct Reads`, `DBWR`, `Direct Writes`, `LGWR`, `Others`.
@@ -37,6 +38,7 @@ pub struct IoRow {
 
 /// One row of "IO Profile", per second of the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct IoProfileRow {
     /// The report's label without its colon, e.g. `Total Requests`.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 /// One identity of awr-statistics 2.3, evaluated.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Identity {
     /// `I1` ... `I44`, with a letter where one identity has several parts.
@@ -32,6 +33,7 @@ pub struct Identity {
 
 /// One finding of the advice rules.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Advice {
     /// `R1` ... `R30`.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A latency distribution with its usual percentiles; a percentile with fewer
 /// than ten samples beyond it is n/a.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Latency {
     /// Mean, us.

@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 
 /// One figure of a record.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Metric {
     /// Stable name, unit and statistic last.
@@ -49,6 +50,7 @@ pub struct Metric {
 
 /// The columns of a counter, window deltas.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Counted {
     /// Over the window.
@@ -63,6 +65,7 @@ pub struct Counted {
 
 /// Where a metric belongs, in report order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Group {
     /// The few that a comparison is judged by.
@@ -90,6 +93,7 @@ pub enum Group {
 
 /// Which way a metric is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
     /// More work done.

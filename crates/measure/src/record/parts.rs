@@ -13,6 +13,7 @@ pub trait Part: Serialize + DeserializeOwned {
 
 /// Parts by name, as JSON: only a kind knows the shape of its own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Parts(BTreeMap<String, Value>);
 

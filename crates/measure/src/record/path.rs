@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// One row of "I/O by Path", window deltas.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PathRow {
     /// Directory or block device.

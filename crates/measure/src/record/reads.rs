@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// engine the blocks it asked the operating system for, the kernel the calls of the server's processes and what they
 /// made it fetch, the devices whatever anybody asked of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ReadSources {
     /// Blocks the engine asked for: misses of its buffers.

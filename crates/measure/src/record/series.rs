@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 /// Per-second figures from the gate on. Row i of every metric belongs to `t_s[i]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Series {
     /// Nominal step, s: 1, or more where only every second, fourth ... snapshot of a long run was there.
@@ -45,6 +46,7 @@ const BUCKETS: u8 = 34;
 
 /// How the waits of one event, or the operations of one kind, were distributed from step to step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct HeatRow {
     /// Event or kind of operation, e.g. `db file sequential read`.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// What only a database server's run has.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ServerInfo {
     /// Its version as it says it; empty if it did not.
@@ -35,6 +36,7 @@ pub struct ServerInfo {
 
 /// Counters of one instant, as the server keeps them since its own reset.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ServerRow {
     /// `BEFORE` or `AFTER` the window.

@@ -1,3 +1,5 @@
+mod schema;
+
 use super::*;
 use crate::histogram::Histogram;
 use proptest::prelude::*;

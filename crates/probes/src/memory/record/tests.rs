@@ -4,6 +4,7 @@ use super::*;
 use assay_measure::kind::Kind as _;
 use assay_measure::section::Part as Piece;
 
+#[expect(clippy::too_many_lines, reason = "a list")]
 fn readings() -> MemoryReadings {
     let bandwidth = |kernel: &str, stores: &str, threads: u64, rate: f64| BandwidthRow {
         kernel: kernel.to_owned(),

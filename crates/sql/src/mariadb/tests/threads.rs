@@ -134,8 +134,7 @@ fn a_thread_goes_on_while_one_of_its_sessions_waits() {
             "commit" => assert_eq!((text(&done, 0), text(&done, 1)), ("1".into(), "1".into())),
             "kill query" => assert!(text(&done, 1).starts_with("cancelled"), "{}", text(&done, 1)),
             _ => {
-                let text = text(&done, 1);
-                assert!(text.contains("MYSQL_ANSWER_TIMEOUT"), "{text}");
+                assert!(text(&done, 1).contains("MYSQL_ANSWER_TIMEOUT"), "{}", text(&done, 1));
                 let lost = told_by(reap(&mut *driver, &mut done));
                 assert!(lost.contains("session 2 lost its connection"), "{lost}");
             }

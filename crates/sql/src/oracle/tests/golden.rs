@@ -9,6 +9,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// Every statement by a name of its own.
+#[expect(clippy::too_many_lines, reason = "a list")]
 fn statements() -> Vec<(String, String)> {
     let tablespace = Some("IOPS");
     let plan =
