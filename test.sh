@@ -282,11 +282,8 @@ cargo fmt --all --check
 
 # The packages of one command decide which features a dependency gets, and each set of features is a build of its own:
 # so every command names the whole workspace, or `assay` and `xtask` with what else it needs, which comes to the same.
-# The fault harness is such a feature: only the crates that have one are built and tested with it.
-faulty=(assay-block assay-native assay-storage)
-faults=$(IFS=,; echo "${faulty[*]/%//faults}")
 
-# Optimised a little, with its checks on. The program is the one that is shipped: without the fault harness.
+# Optimised a little, with its checks on.
 begin "build"
 cargo build --locked --quiet --package assay --package xtask
 cargo test --workspace --locked --quiet --no-run --bins --test '*'
@@ -405,13 +402,10 @@ finish() {
 tests=(env ASSAY_PG_BIN="${POSTGRES_BINS:-}" cargo test --manifest-path "$PWD/Cargo.toml" --locked)
 phase="side by side"
 start "integration tests" 1800 "${tests[@]}" --workspace --bins --test '*'
-start "unit tests" 1800 "${tests[@]}" --workspace "${faulty[@]/#/--exclude=}" --lib
-# Seeds, planted bugs, a slice of the exhaustive cuts.
-start "unit tests with faults" 1800 "${tests[@]}" --package assay --package xtask "${faulty[@]/#/--package=}" --features "$faults" --lib
+start "unit tests" 1800 "${tests[@]}" --workspace --lib
 # One compiler at a time, for minutes: these go beside tests that wait.
 clippy=(cargo clippy --manifest-path "$PWD/Cargo.toml" --locked --quiet)
-start "clippy" 1800 "${clippy[@]}" --workspace --all-targets --features "$faults" -- -D warnings
-start "clippy without the fault harness, as it is shipped" 900 "${clippy[@]}" --package assay --package xtask -- -D warnings
+start "clippy" 1800 "${clippy[@]}" --workspace --all-targets -- -D warnings
 start "documentation" 900 env RUSTDOCFLAGS="-D warnings" cargo doc --manifest-path "$PWD/Cargo.toml" --workspace --no-deps \
     --document-private-items --locked --quiet
 if command -v fio >/dev/null; then

@@ -114,8 +114,7 @@ fn run_faults(profile: &str, args: &[&str]) -> Result<ExitCode> {
     let status = std::process::Command::new("cargo")
         .current_dir(workspace_root())
         .args(["run", "--quiet", "--locked", "--profile", profile])
-        .args(["--package", "assay-native", "--features", "faults"])
-        .args(["--example", "faults", "--"])
+        .args(["--package", "assay-testkit", "--example", "faults", "--"])
         .args(args)
         .status()
         .context("cargo")?;

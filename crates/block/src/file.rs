@@ -10,11 +10,11 @@ pub use options::{DirectIo, FileOptions, WriteThrough};
 pub use space::Preallocate;
 
 use crate::BlockError;
+use crate::backend::{self, BackendFile};
 use crate::mapping::{ALIGNMENT, Mapping};
-#[cfg(any(test, feature = "faults"))]
-use crate::sim::SimFile;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,21 +61,8 @@ impl Drop for DirectFile {
 #[derive(Debug)]
 enum Handle {
     Os(OwnedFd),
-    #[cfg(any(test, feature = "faults"))]
-    Simulated(SimFile),
+    Backed(Box<dyn BackendFile>),
 }
-
-/// Where the file is simulated: returns what the expression says of it.
-macro_rules! if_simulated {
-    ($file:ident of $self:expr => $answer:expr) => {
-        #[cfg(any(test, feature = "faults"))]
-        if let Handle::Simulated($file) = &$self.handle {
-            return $answer;
-        }
-    };
-}
-
-use if_simulated;
 
 impl DirectFile {
     /// Creates a file that must not exist yet, open for reading and writing.
@@ -123,9 +110,8 @@ impl DirectFile {
     /// # Errors
     /// [`BlockError::Io`], or [`BlockError::Invalid`] where neither reading nor writing is asked for.
     pub fn open(path: &Path, mode: OpenMode) -> Result<Self, BlockError> {
-        #[cfg(any(test, feature = "faults"))]
-        if let Some(simulated) = crate::sim::SimDisk::find(path) {
-            return Ok(Self::whole(Handle::Simulated(simulated), path, mode.direct));
+        if let Some(file) = backend::open(path) {
+            return Ok(Self::whole(Handle::Backed(file), path, mode.direct));
         }
         let access = access_of(path, mode.read, mode.write)?;
         if mode.direct {
@@ -144,21 +130,19 @@ impl DirectFile {
     /// The operating system's handle.
     ///
     /// # Panics
-    /// Where the file is simulated: those who ask know that it is not.
+    /// Where the file is a backend's: those who ask know that it is not.
     fn descriptor(&self) -> BorrowedFd<'_> {
         match &self.handle {
             Handle::Os(descriptor) => descriptor.as_fd(),
-            #[cfg(any(test, feature = "faults"))]
-            Handle::Simulated(_) => unreachable!("a simulated file has no descriptor"),
+            Handle::Backed(_) => unreachable!("a file of a backend has no descriptor"),
         }
     }
 
-    /// The simulated file behind it, if it is one.
-    #[cfg(any(test, feature = "faults"))]
-    pub(crate) fn simulated(&self) -> Option<&SimFile> {
+    /// The backend's file behind it, if it is one.
+    pub(crate) fn backed(&self) -> Option<&dyn BackendFile> {
         match &self.handle {
             Handle::Os(_) => None,
-            Handle::Simulated(file) => Some(file),
+            Handle::Backed(file) => Some(&**file),
         }
     }
 
@@ -199,7 +183,9 @@ impl DirectFile {
     }
 
     fn whole_len(&self) -> Result<u64, BlockError> {
-        if_simulated!(file of self => Ok(file.len()));
+        if let Some(file) = self.backed() {
+            return Ok(file.len());
+        }
         let stat =
             rustix::fs::fstat(self.descriptor()).map_err(|error| BlockError::io(&self.path, "examine", error))?;
         if rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::BlockDevice {
@@ -214,10 +200,11 @@ impl DirectFile {
     /// # Errors
     /// [`BlockError::Io`]. After an error the data may be lost: do not try again, report it.
     pub fn sync_data(&self) -> Result<(), BlockError> {
-        if_simulated!(file of self => file
-            .sync_whole()
-            .map_err(|error| BlockError::io(&self.path, "synchronise", error)));
-        rustix::fs::fdatasync(self.descriptor()).map_err(|error| BlockError::io(&self.path, "synchronise", error))
+        let synced = match &self.handle {
+            Handle::Os(descriptor) => rustix::fs::fdatasync(descriptor).map_err(io::Error::from),
+            Handle::Backed(file) => file.sync_data(),
+        };
+        synced.map_err(|error| BlockError::io(&self.path, "synchronise", error))
     }
 
     /// Reads up to `data.len()` bytes at `offset` and returns how many there were before the end of the file. Any
@@ -230,7 +217,9 @@ impl DirectFile {
         let room = self.limit().saturating_sub(offset);
         let wanted = data.len().min(usize::try_from(room).unwrap_or(usize::MAX));
         let (offset, data) = (offset + self.base, &mut data[..wanted]);
-        if_simulated!(file of self => file.read_whole(offset, data).map_err(failed));
+        if let Some(file) = self.backed() {
+            return file.read_at(offset, data).map_err(|error| BlockError::io(&self.path, "read", error));
+        }
         let mut done = 0;
         if !self.direct {
             while done < data.len() {
@@ -275,18 +264,17 @@ impl DirectFile {
             });
         }
         let offset = offset + self.base;
-        let outcome = if self.direct && self.needs_bounce() {
-            self.write_bounced(offset, data)?
-        } else {
-            self.write_all(offset, data)
+        let outcome = match &self.handle {
+            Handle::Backed(file) => file.write_at(offset, data),
+            Handle::Os(_) if self.direct => self.write_bounced(offset, data)?.map_err(io::Error::from),
+            Handle::Os(_) => self.write_all(offset, data).map_err(io::Error::from),
         };
         match outcome {
             Ok(()) => Ok(()),
-            Err(Errno::NOSPC | Errno::DQUOT) => Err(BlockError::NoSpace {
-                path: self.path.clone(),
-                needed: data.len() as u64,
-                free: crate::place::free_bytes(&self.path)?,
-            }),
+            Err(error) if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
+                let free = if self.backed().is_some() { 0 } else { crate::place::free_bytes(&self.path)? };
+                Err(BlockError::NoSpace { path: self.path.clone(), needed: data.len() as u64, free })
+            }
             Err(error) => Err(BlockError::io(&self.path, "write", error)),
         }
     }
@@ -297,10 +285,10 @@ impl DirectFile {
     /// # Errors
     /// [`BlockError::InUse`] where another open of the file holds it, otherwise [`BlockError::Io`].
     pub fn lock_exclusive(&self) -> Result<(), BlockError> {
-        if_simulated!(file of self => {
-            let path = self.path.clone();
-            if file.lock() { Ok(()) } else { Err(BlockError::InUse { path }) }
-        });
+        if let Some(file) = self.backed() {
+            let refused = || BlockError::InUse { path: self.path.clone() };
+            return file.lock().then_some(()).ok_or_else(refused);
+        }
         match rustix::fs::flock(self.descriptor(), FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
                 self.locked.store(true, Ordering::Relaxed);
@@ -311,14 +299,7 @@ impl DirectFile {
         }
     }
 
-    /// Whether direct writes must be aligned.
-    fn needs_bounce(&self) -> bool {
-        if_simulated!(_file of self => false);
-        true
-    }
-
     fn write_all(&self, offset: u64, data: &[u8]) -> Result<(), Errno> {
-        if_simulated!(file of self => file.write_whole(offset, data));
         let mut done = 0;
         while done < data.len() {
             match rustix::io::pwrite(self.descriptor(), &data[done..], offset + done as u64) {

@@ -11,8 +11,6 @@
 
 mod aio;
 mod psync;
-#[cfg(any(test, feature = "faults"))]
-pub(crate) mod short;
 mod uring;
 
 use crate::features::Features;
@@ -184,8 +182,10 @@ pub struct Lanes {
     in_flight: u32,
     features: Features,
     counters: RingCounters,
-    #[cfg(any(test, feature = "faults"))]
-    short: short::Short,
+    /// Every so many requests are cut, see [`Lanes::shorten`]; 0 is none.
+    shorten: u32,
+    /// Requests that could have been cut.
+    cuttable: u32,
     _one_thread: PhantomData<*const ()>,
 }
 
@@ -248,10 +248,24 @@ impl Lanes {
             in_flight: 0,
             features,
             counters: RingCounters::default(),
-            #[cfg(any(test, feature = "faults"))]
-            short: short::Short::of(&options.files),
+            shorten: 0,
+            cuttable: 0,
             _one_thread: PhantomData,
         })
+    }
+
+    /// From now on every `every`-th request of 1024 bytes and more asks the kernel for half of its bytes, so that it completes
+    /// short; the rest, asked for again, counts as a request. 0 is none. For tests of what a caller does then: kernels do so at
+    /// the end of a file, at a limit of its size and on a full file system, never where a test could have it in the middle of one.
+    pub fn shorten(&mut self, every: u32) {
+        self.shorten = every;
+    }
+
+    /// Bytes the kernel is asked for in place of `len`: whole sectors, for direct I/O.
+    #[cold]
+    fn cut(&mut self, len: u32) -> u32 {
+        self.cuttable += u32::from(len >= 1024);
+        if len >= 1024 && self.cuttable.is_multiple_of(self.shorten) { (len / 2) & !511 } else { len }
     }
 
     /// What the kernel granted and refused. The backend is `io_uring`, `nop`, `libaio`, `psync` or `null`.
@@ -410,8 +424,7 @@ impl Lanes {
             counted_as = kind.counted_as();
         }
         self.lanes[lane as usize] = Lane { kind: Some(counted_as), len };
-        #[cfg(any(test, feature = "faults"))]
-        let len = self.short.asks_for(file, len);
+        let len = if self.shorten == 0 { len } else { self.cut(len) };
         let request = Request { kind, lane, file, offset: offset + base, address, len };
         match &mut self.engine {
             Engine::Uring(uring) => uring.queue(&request),
@@ -647,9 +660,8 @@ fn check(options: &LanesOptions) -> Result<usize, BlockError> {
     if u16::try_from(files.len()).is_err() {
         return Err(BlockError::Invalid { what: format!("one thread serves up to 65535 files, not {}", files.len()) });
     }
-    #[cfg(any(test, feature = "faults"))]
-    if files.iter().any(|file| file.simulated().is_some()) {
-        return Err(BlockError::Invalid { what: "lanes serve real files, not simulated ones".to_owned() });
+    if files.iter().any(|file| file.backed().is_some()) {
+        return Err(BlockError::Invalid { what: "lanes serve real files, not those of a backend".to_owned() });
     }
     if let LaneEngine::Uring(mode) = options.engine
         && mode.polled

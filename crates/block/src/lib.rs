@@ -13,6 +13,7 @@
     reason = "what the kernel writes into and asks for has no safe door; every other crate forbids it"
 )]
 
+mod backend;
 mod blocking;
 mod cached;
 mod cpuid;
@@ -29,12 +30,13 @@ mod pool;
 mod prefetch;
 mod ring;
 mod safety;
-#[cfg(any(test, feature = "faults"))]
-pub mod sim;
 pub mod socket;
 mod thread;
 mod words;
 
+pub use backend::{
+    BackendCall, BackendFile, BackendRequest, BackendRing, Installed, RequestMemory, StorageBackend, install,
+};
 pub use blocking::BlockingWriter;
 pub use cached::cached_pages;
 pub use cpuid::hypervisor_signature;
@@ -42,8 +44,6 @@ pub use error::BlockError;
 pub use facts::{DeviceFacts, Known, Mount, device_facts, disks_under, mounts};
 pub use features::Features;
 pub use file::{DirectFile, DirectIo, FileOptions, OpenMode, Preallocate, WriteThrough};
-#[cfg(any(test, feature = "faults"))]
-pub use lanes::short::shorten;
 pub use lanes::{LaneDone, LaneEngine, Lanes, LanesOptions, SyncCall, UringMode};
 pub use mapping::Pages;
 pub use place::{free_bytes, is_dir_empty};

@@ -51,8 +51,7 @@ impl Mapping {
         Self::with(len, alignment, Origin::Host, true, what)
     }
 
-    /// As [`Mapping::new`], but pages come when they are first touched: for simulated runs, which are many and short.
-    #[cfg(any(test, feature = "faults"))]
+    /// As [`Mapping::new`], but pages come when they are first touched.
     pub(crate) fn untouched(len: usize, what: &'static str) -> Result<Self, BlockError> {
         Self::with(len, ALIGNMENT, Origin::Host, false, what)
     }

@@ -7,10 +7,9 @@
 //!
 //! Who calls it: engines, one ring per driver thread, and log writers. It does not know what is in a block.
 
+mod backed;
 mod counters;
 mod helpers;
-#[cfg(any(test, feature = "faults"))]
-mod simulated;
 mod slab;
 mod uring;
 mod waker;
@@ -126,11 +125,11 @@ enum Place {
 }
 
 /// Keeps alive all that a request in flight uses.
-struct Slot {
+pub(crate) struct Slot {
     tag: u64,
     kind: Kind,
     file: u16,
-    lease: CompletionLease,
+    pub(crate) lease: CompletionLease,
     /// Addresses of a scattered read; the capacity stays for the next one.
     addresses: Vec<libc::iovec>,
     /// See [`Completion::submitted`].
@@ -140,8 +139,7 @@ struct Slot {
 enum Engine {
     Uring(uring::Uring),
     Helpers(helpers::Helpers),
-    #[cfg(any(test, feature = "faults"))]
-    Simulated(simulated::Simulated),
+    Backed(backed::Backed),
 }
 
 /// Requests in flight of one thread. Not `Send`: the kernel is told that one thread submits.
@@ -212,16 +210,14 @@ impl Ring {
         let file_states = files.iter().map(|file| FileState::of(file)).collect();
         let mut features = Features::default();
         let setup = Setup { entries, files, pool: pool.clone(), slab: Rc::clone(&slab), helpers };
-        let engine = match backend {
-            #[cfg(any(test, feature = "faults"))]
-            _ if simulated::Simulated::serves(&setup) => {
-                Engine::Simulated(simulated::Simulated::open(&setup, &mut features)?)
-            }
-            Backend::Helpers => Engine::Helpers(helpers::Helpers::open(&setup, &mut features)?),
-            Backend::Uring => {
+        let backed = backed::Backed::open(&setup, &mut features)?;
+        let engine = match (backed, backend) {
+            (Some(backed), _) => Engine::Backed(backed),
+            (None, Backend::Helpers) => Engine::Helpers(helpers::Helpers::open(&setup, &mut features)?),
+            (None, Backend::Uring) => {
                 Engine::Uring(uring::Uring::open(&setup, &mut features).map_err(|why| BlockError::NoUring { why })?)
             }
-            Backend::Auto => match uring::Uring::open(&setup, &mut features) {
+            (None, Backend::Auto) => match uring::Uring::open(&setup, &mut features) {
                 Ok(uring) => Engine::Uring(uring),
                 Err(why) => {
                     features = Features::default();
@@ -415,10 +411,8 @@ impl Ring {
                 helpers.submit(&mut self.done, wait_for, timeout, &mut self.counters.submits);
                 Ok(())
             }
-            #[cfg(any(test, feature = "faults"))]
-            Engine::Simulated(simulated) => {
-                let submits = &mut self.counters.submits;
-                simulated.submit(&mut self.slots, &mut self.done, wait_for, submits);
+            Engine::Backed(backed) => {
+                backed.submit(&mut self.slots, wait_for, &mut self.counters.submits);
                 Ok(())
             }
         }
@@ -432,16 +426,10 @@ impl Ring {
             match &mut self.engine {
                 Engine::Uring(uring) => uring.reap(&mut self.done),
                 Engine::Helpers(helpers) => helpers.reap(&mut self.done),
-                // What ended was put there when the ring was submitted.
-                #[cfg(any(test, feature = "faults"))]
-                Engine::Simulated(_) => {}
+                Engine::Backed(backed) => backed.reap(&mut self.done),
             }
         }
         let (index, outcome) = self.done.pop_front()?;
-        #[cfg(any(test, feature = "faults"))]
-        if let Engine::Simulated(simulated) = &mut self.engine {
-            simulated.deliver(index);
-        }
         let slot = &mut self.slots[index as usize];
         let (tag, kind, file) = (slot.tag, slot.kind, slot.file);
         let submitted = slot.submitted;
@@ -475,8 +463,7 @@ impl Ring {
         match &self.engine {
             Engine::Uring(uring) => uring.waker(),
             Engine::Helpers(helpers) => helpers.waker(),
-            #[cfg(any(test, feature = "faults"))]
-            Engine::Simulated(simulated) => simulated.waker(),
+            Engine::Backed(backed) => backed.waker(),
         }
     }
 
@@ -553,8 +540,7 @@ impl Ring {
         match &mut self.engine {
             Engine::Uring(uring) => uring.queue(&request),
             Engine::Helpers(helpers) => helpers.queue(&request),
-            #[cfg(any(test, feature = "faults"))]
-            Engine::Simulated(simulated) => simulated.queue(&request),
+            Engine::Backed(backed) => backed.queue(&request),
         }
     }
 }
@@ -565,8 +551,7 @@ impl Drop for Ring {
         let finished = match &mut self.engine {
             Engine::Uring(uring) => uring.drain(remaining),
             Engine::Helpers(helpers) => helpers.drain(),
-            #[cfg(any(test, feature = "faults"))]
-            Engine::Simulated(simulated) => simulated.drain(&mut self.slots),
+            Engine::Backed(backed) => backed.drain(&mut self.slots),
         };
         if !finished {
             // The kernel may still write into this memory and there is no way left to find out when it is done:
@@ -578,13 +563,13 @@ impl Drop for Ring {
     }
 }
 
-/// Memory for the buffers of a ring over these files.
-fn slab_memory(_files: &[Arc<DirectFile>], bytes: usize, what: &'static str) -> Result<Mapping, BlockError> {
-    #[cfg(any(test, feature = "faults"))]
-    if _files.iter().any(|file| file.simulated().is_some()) {
-        return Mapping::untouched(bytes, what);
+/// Memory for the buffers of a ring over these files. Over those of a backend its pages come when they are touched: rings of tests
+/// are many and short.
+fn slab_memory(files: &[Arc<DirectFile>], bytes: usize, what: &'static str) -> Result<Mapping, BlockError> {
+    match files.iter().any(|file| file.backed().is_some()) {
+        true => Mapping::untouched(bytes, what),
+        false => Mapping::new(bytes, false, what),
     }
-    Mapping::new(bytes, false, what)
 }
 
 /// What both backends are set up from.

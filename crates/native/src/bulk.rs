@@ -114,9 +114,11 @@ pub(super) enum Job<'a> {
 
 /// Who watches long work.
 #[derive(Clone, Copy)]
-pub(super) struct Watch<'a> {
-    pub(super) stop: &'a Stop,
-    pub(super) progress: &'a dyn Progress,
+pub struct Watch<'a> {
+    /// Ends it early.
+    pub stop: &'a Stop,
+    /// Is told how far it is.
+    pub progress: &'a dyn Progress,
 }
 
 /// What all threads of one phase share.

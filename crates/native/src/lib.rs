@@ -17,22 +17,23 @@ pub mod control_file;
 mod control_format;
 mod control_rules;
 pub mod crash;
+pub mod crash_rules;
 mod destroy;
 mod device;
 pub mod engine;
 mod errors;
 pub mod files;
-#[cfg(any(test, feature = "faults"))]
+#[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 pub mod layout;
 mod load_plan;
 mod memory;
 pub mod params;
 pub mod paths;
-pub mod planted;
 mod prepare;
 mod recovery;
 mod redo_format;
+
 mod survey;
 mod take_back;
 mod target;

@@ -4,7 +4,6 @@
 //! The engine writes with it, recovery reads with it.
 
 use super::block_format::COLUMN_BYTES;
-use super::planted::{Planted, planted};
 
 /// Bytes of a log block's header.
 pub(crate) const LOG_HEADER_BYTES: usize = 16;
@@ -73,7 +72,7 @@ pub(crate) fn seal_block(block: &mut [u8], what: LogBlock, seed: u32) {
 /// The header of a block that verifies; `None` for any other bytes.
 pub(crate) fn open_block(block: &[u8], seed: u32) -> Option<LogBlock> {
     let crc = crc32c::crc32c_append(seed, &block[4..]);
-    if crc.to_le_bytes() != block[..4] && !planted(Planted::LogChecksumUnchecked) {
+    if crc.to_le_bytes() != block[..4] {
         return None;
     }
     let payload = u16::from_le_bytes([block[4], block[5]]);

@@ -657,6 +657,8 @@ pub struct Options {
     pub measure: MeasureOptions,
     /// CPUs.
     pub placement: PlacementOptions,
+    /// Of which so many requests one is completed short ([`assay_block::Lanes::shorten`]); no word sets it, tests do.
+    pub shorten: u32,
 }
 
 /// Part of a file that a clone works on.

@@ -1,8 +1,6 @@
 //! Length, space and cached pages of a file.
 
-#[cfg(any(test, feature = "faults"))]
-use super::Handle;
-use super::{DirectFile, if_simulated};
+use super::DirectFile;
 use crate::BlockError;
 use rustix::fs::{Advice, FallocateFlags};
 use rustix::io::Errno;
@@ -38,10 +36,10 @@ impl DirectFile {
         if len == 0 {
             return Ok(());
         }
-        if_simulated!(file of self => {
+        if let Some(file) = self.backed() {
             file.allocate(len);
-            Ok(())
-        });
+            return Ok(());
+        }
         if self.room.is_some() {
             // A part of a device is all there or it is not.
             let free = self.len()?;
@@ -151,7 +149,9 @@ impl DirectFile {
     /// # Errors
     /// [`BlockError::Io`].
     pub fn is_device(&self) -> Result<bool, BlockError> {
-        if_simulated!(_file of self => Ok(false));
+        if self.backed().is_some() {
+            return Ok(false);
+        }
         let stat =
             rustix::fs::fstat(self.descriptor()).map_err(|error| BlockError::io(&self.path, "examine", error))?;
         Ok(rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::BlockDevice)
@@ -164,7 +164,9 @@ impl DirectFile {
     /// # Errors
     /// [`BlockError::Io`].
     pub fn invalidate(&self, offset: u64, len: u64) -> Result<(), BlockError> {
-        if_simulated!(_file of self => Ok(()));
+        if self.backed().is_some() {
+            return Ok(());
+        }
         if self.is_device()? {
             // SAFETY: this request takes no argument.
             let outcome = unsafe { libc::ioctl(self.descriptor().as_raw_fd(), BLKFLSBUF, 0) };

@@ -10,8 +10,8 @@
 use super::counters::{C, Counters};
 use super::page_table::{PageTable, mix};
 use crate::block_format::word;
+use crate::crash_rules::{CrashRule, CrashRules};
 use crate::layout::Page;
-use crate::planted::{Planted, flawless, planted};
 use assay_block::{BlockError, Exclusive, Pool, Shared};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -119,14 +119,7 @@ pub(crate) struct Cache {
     pub(crate) drop_on_unpin: bool,
     /// A seek gives up once so many percent of a partition turned out dirty.
     scan_pct: usize,
-}
-
-/// The mark that keeps a frame from being written.
-fn pending() -> u32 {
-    if planted(Planted::PendingFrameWritten) {
-        return 0;
-    }
-    PENDING
+    rules: CrashRules,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -145,6 +138,7 @@ impl Cache {
         drop_on_unpin: bool,
         scan_pct: usize,
         huge_pages: bool,
+        rules: CrashRules,
     ) -> Result<Self, BlockError> {
         let frames = pool.frames();
         let meta = || Meta {
@@ -166,6 +160,7 @@ impl Cache {
             free_waiters: Mutex::new(Vec::new()),
             drop_on_unpin,
             scan_pct,
+            rules,
             pool,
         })
     }
@@ -541,9 +536,8 @@ impl Cache {
     }
 
     /// Looks at every frame: none may need redo older than `position`, which recovery would not read.
-    #[cfg(any(debug_assertions, feature = "faults"))]
     pub(crate) fn assert_floor(&self, position: u64) {
-        if !flawless() {
+        if !self.rules.are_whole() {
             return;
         }
         for (frame, meta) in self.meta.iter().enumerate() {
@@ -555,6 +549,11 @@ impl Cache {
                 meta.page.load(Ordering::Acquire)
             );
         }
+    }
+
+    /// The mark that keeps a frame from being written.
+    fn pending(&self) -> u32 {
+        if self.rules.keep(CrashRule::PrivateRedoStays) { PENDING } else { 0 }
     }
 
     fn needs(&self, frame: u32, lsn: u64) -> bool {
@@ -601,7 +600,7 @@ impl Cache {
         for (lsn, frames) in queue.range(..below) {
             for frame in frames {
                 let flags = self.meta[*frame as usize].flags.load(Ordering::Acquire);
-                if flags & (WRITING | pending() | TAKEN) == 0 && self.needs(*frame, *lsn) && self.take(*frame) {
+                if flags & (WRITING | self.pending() | TAKEN) == 0 && self.needs(*frame, *lsn) && self.take(*frame) {
                     out.push(*frame);
                     if out.len() >= most {
                         return;
@@ -617,7 +616,7 @@ impl Cache {
         let meta = &self.meta[number as usize];
         let pin = self.pool.try_shared(number)?;
         let flags = meta.flags.load(Ordering::Acquire);
-        if flags & DIRTY == 0 || flags & (pending() | WRITING) != 0 {
+        if flags & DIRTY == 0 || flags & (self.pending() | WRITING) != 0 {
             self.pool.unpin(pin);
             return None;
         }
@@ -633,7 +632,7 @@ impl Cache {
         // The pin keeps changes away.
         let flags = meta.flags.load(Ordering::Acquire);
         assert!(
-            !flawless() || flags & PENDING == 0 && copied.lsn > 0,
+            !self.rules.are_whole() || flags & PENDING == 0 && copied.lsn > 0,
             "C5: what is written has its redo in the log buffer; page {} has the flags {flags:#x} and LSN {}",
             copied.page.0,
             copied.lsn

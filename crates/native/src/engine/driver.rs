@@ -13,7 +13,6 @@ use super::redo::{ANY_PROGRESS, FLUSH_BYTES, Flush, NO_WAITER, Step};
 use super::session::Session;
 use crate::block_format::{self, Kind};
 use crate::layout::{Class, Page};
-use crate::planted::{Planted, planted};
 use assay_block::{Completion as RingCompletion, CompletionLease, Exclusive, Ring};
 use assay_measure::clock::Ns;
 use assay_measure::snapshot::StatSet;
@@ -52,7 +51,7 @@ struct LogWrite {
 type Running<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 /// The driver of one thread.
-pub(crate) struct NativeDriver<'a> {
+pub struct NativeDriver<'a> {
     shell: Rc<Shell<'a>>,
     sessions: Vec<Running<'a>>,
     writing: Option<LogWrite>,
@@ -295,14 +294,8 @@ impl<'a> NativeDriver<'a> {
                 shell.now.set(begin);
                 redo.fill(&flush, &mut buffer);
                 let file = shell.instance.files.redo_first + flush.file as u16;
-                let queued = shell.ring.borrow_mut().write_buffer(
-                    file,
-                    flush.offset,
-                    buffer,
-                    flush.bytes,
-                    !planted(Planted::LogWriteNotDurable),
-                    TAG_LOG,
-                );
+                let queued =
+                    shell.ring.borrow_mut().write_buffer(file, flush.offset, buffer, flush.bytes, true, TAG_LOG);
                 self.writing = Some(LogWrite { flush, begin });
                 return queued.map_err(|_| EngineError::Unusable("the ring has no room for a log write".to_owned()));
             }
@@ -363,16 +356,9 @@ impl<'a> NativeDriver<'a> {
                 (if is_header { Kind::UndoHeader } else { Kind::Undo }, 0)
             }
         };
-        block_format::verify(
-            block,
-            kind,
-            page,
-            schema,
-            instance.data_set,
-            instance.verify_reads() && !planted(Planted::BlockChecksumUnchecked),
-        )
-        .and_then(|()| block_format::verify_lsn(block, instance.redo.tail()))
-        .map_err(|mismatch| format!("page {}: {mismatch}", page.0))
+        block_format::verify(block, kind, page, schema, instance.data_set, instance.verify_reads())
+            .and_then(|()| block_format::verify_lsn(block, instance.redo.tail()))
+            .map_err(|mismatch| format!("page {}: {mismatch}", page.0))
     }
 
     /// Publishes one frame that was read for session `tag`.
@@ -554,29 +540,16 @@ impl Driver for NativeDriver<'_> {
 }
 
 impl NativeDriver<'_> {
-    /// What every session waits for: said by the fault harness when nothing moves any more.
-    #[cfg(feature = "faults")]
-    pub(crate) fn waits(&self) -> Vec<String> {
+    /// What every session waits for, for a harness in which nothing moves any more.
+    pub fn waits(&self) -> Vec<String> {
         let slots = self.shell.slots.iter();
         slots.map(|slot| format!("session {} {:?} {:?}", slot.session, slot.state.get(), slot.event.get())).collect()
     }
 
-    /// Sessions log off: what COMMIT_EVERY left open is committed. Returns how many of them will end in `reap`.
-    #[cfg(feature = "faults")]
-    pub(crate) fn log_off(&mut self) -> usize {
-        let shell = Rc::clone(&self.shell);
-        let mut waiting = 0;
-        for tag in 0..shell.slots.len() as Tag {
-            if shell.slot(tag).state.get() != State::Idle {
-                continue;
-            }
-            shell.slot(tag).log_off.set(true);
-            let now = shell.now.get();
-            if self.poll(tag, now).is_none() {
-                waiting += 1;
-            }
-        }
-        waiting
+    /// Sessions whose log-off is under way.
+    #[must_use]
+    pub fn leaving(&self) -> usize {
+        self.leaving
     }
 }
 

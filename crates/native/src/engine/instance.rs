@@ -3,7 +3,7 @@
 use super::activity::Activity;
 use super::cache::{Cache, SessionRef};
 use super::counters::{C, Counters, Event, Io};
-use super::options::{ChecksumMode, Options};
+use super::options::{ChecksumMode, EngineOptions};
 use super::path_io::PathIo;
 use super::redo::Redo;
 use super::row_locks::RowLocks;
@@ -12,7 +12,6 @@ use crate::control::{Control, MOST_NUMBER, SESSIONS_WORD, SLOT_BYTES, State};
 use crate::control_file::ControlFile;
 use crate::files::Files;
 use crate::layout::{Geometry, Page, PageMap};
-use crate::planted::{Planted, planted};
 use crate::redo_format::LOG_HEADER_BYTES;
 use assay_block::Waker;
 use assay_measure::clock::{Clock, Ns};
@@ -68,7 +67,7 @@ pub(crate) struct RingTotals {
 
 /// The shared state of an open data set.
 pub(crate) struct Instance {
-    pub(crate) options: Options,
+    pub(crate) options: EngineOptions,
     pub(crate) geometry: Geometry,
     pub(crate) map: PageMap,
     pub(crate) data_set: u64,
@@ -119,7 +118,7 @@ fn private_redo_bytes(buffer_bytes: usize, sessions: usize) -> usize {
 
 /// The parts an [`Instance`] is put together from.
 pub(crate) struct Parts {
-    pub(crate) options: Options,
+    pub(crate) options: EngineOptions,
     pub(crate) control: ControlFile,
     pub(crate) files: Files,
     pub(crate) cache: Cache,
@@ -336,9 +335,7 @@ impl Instance {
         let number = self.files.redo_first + file as u16;
         let log = &self.files.list[usize::from(number)];
         let what = || format!("write the header of {}", self.files.path(number).display());
-        if !planted(Planted::LogHeaderNotWritten) {
-            log.write_at(0, &header).map_err(|e| EngineError::Unusable(format!("{}: {e}", what())))?;
-        }
+        log.write_at(0, &header).map_err(|e| EngineError::Unusable(format!("{}: {e}", what())))?;
         log.sync_data().map_err(|e| EngineError::Unusable(format!("{}: {e}", what())))?;
         c.charge(Event::LogSingleWrite, self.clock.now_ns() - begin);
         let row = self.path_io.row_of(number);

@@ -10,8 +10,6 @@ mod checkpoint;
 mod context;
 mod counters;
 mod driver;
-#[cfg(feature = "faults")]
-pub mod faults;
 mod instance;
 mod node;
 mod options;
@@ -23,6 +21,7 @@ mod scan;
 mod select;
 mod serve;
 mod session;
+pub mod stepped;
 mod threads;
 mod transaction;
 mod undo;
@@ -54,7 +53,7 @@ use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, LineValu
 use assay_run::plan::Plan;
 use counters::export_ring;
 use instance::{Instance, MAX_THREADS, Parts, locked};
-use options::{ChecksumMode, CommitMode, FreeWait, IndexMode, Options};
+use options::{ChecksumMode, CommitMode, EngineOptions, FreeWait, IndexMode};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -110,7 +109,7 @@ pub(super) fn open(
             dir.display()
         )));
     }
-    let options = Options::resolve(settings, plan, &control)?;
+    let options = EngineOptions::resolve(settings, plan, &control)?;
     let files = Files::open(&places, &control, options.direct)?;
     let instance = Arc::new(assemble(control_file, files, options, plan, (Clock::real(), MAX_THREADS))?);
     if instance.undo.free_extents() < plan.sessions() {
@@ -138,7 +137,7 @@ pub(super) fn open(
 fn assemble(
     control_file: ControlFile,
     files: Files,
-    options: Options,
+    options: EngineOptions,
     plan: &Plan,
     (clock, threads): (Clock, usize),
 ) -> Result<Instance, EngineError> {
@@ -148,7 +147,9 @@ fn assemble(
         frame_bytes: control.geometry.block_bytes as usize,
         huge_pages: options.huge_pages,
     })
-    .and_then(|pool| cache::Cache::new(pool, options.drop_on_unpin, options.scan_pct, options.huge_pages))
+    .and_then(|pool| {
+        cache::Cache::new(pool, options.drop_on_unpin, options.scan_pct, options.huge_pages, options.rules)
+    })
     .map_err(|e| EngineError::Unusable(format!("buffer cache of {} blocks: {e}", options.cache_frames)))?;
     let redo = redo::Redo::new(&redo::RedoConfig {
         buffer_bytes: options.log_buffer_bytes,
@@ -246,7 +247,7 @@ fn start_writer(instance: &Arc<Instance>, number: usize) -> Result<(WriterThread
             }
         };
         let _ = report.send(Ok(ring_facts(&ring)));
-        let result = writer::Writer::new(&shared, ring, number).run();
+        let result = writer::DatabaseWriter::new(&shared, ring, number).run();
         if let Err(error) = &result {
             shared.fail(&error.to_string());
         }
@@ -260,7 +261,7 @@ fn start_writer(instance: &Arc<Instance>, number: usize) -> Result<(WriterThread
     }
 }
 
-fn backend(options: &Options) -> Backend {
+fn backend(options: &EngineOptions) -> Backend {
     if options.asynchronous { Backend::Auto } else { Backend::Helpers }
 }
 

@@ -1,6 +1,7 @@
 //! The native engine's options, resolved once at open.
 
 use crate::control::Control;
+use crate::crash_rules::CrashRules;
 use crate::memory::MAX_SCAN_BUFFERS;
 use assay_measure::config::Settings;
 use assay_run::engine::EngineError;
@@ -17,7 +18,7 @@ pub(crate) enum IndexMode {
 
 /// When a commit is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CommitMode {
+pub enum CommitMode {
     /// Before its log write.
     None,
     /// After a log write it may share.
@@ -39,7 +40,7 @@ impl CommitMode {
 
 /// What is checked of a block's checksum (`db_block_checksum`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ChecksumMode {
+pub enum ChecksumMode {
     /// Nothing.
     Off,
     /// Computed when written, verified when read.
@@ -59,24 +60,31 @@ pub(crate) enum FreeWait {
 
 /// Everything the engine was asked for.
 #[derive(Clone, Debug)]
-pub(crate) struct Options {
-    pub(crate) cache_frames: usize,
-    pub(crate) drop_on_unpin: bool,
-    pub(crate) huge_pages: bool,
+pub struct EngineOptions {
+    /// Blocks that the cache holds.
+    pub cache_frames: usize,
+    /// A block is dropped when its reader is done with it (CACHE_MB=0).
+    pub drop_on_unpin: bool,
+    /// Ask for huge pages (advice).
+    pub huge_pages: bool,
     pub(crate) index: IndexMode,
-    pub(crate) batched: bool,
-    pub(crate) io_depth: usize,
-    pub(crate) commit: CommitMode,
-    pub(crate) checksum: ChecksumMode,
+    /// READ_MODE=batched.
+    pub batched: bool,
+    /// Reads of one batch at most.
+    pub io_depth: usize,
+    /// When a commit is acknowledged.
+    pub commit: CommitMode,
+    /// What is checked of blocks.
+    pub checksum: ChecksumMode,
     pub(crate) free_wait: FreeWait,
     /// A seek for a free buffer gives up once so many percent of a partition turned out dirty.
     pub(crate) scan_pct: usize,
     /// Database writers.
-    pub(crate) writers: usize,
+    pub writers: usize,
     /// Requests of a writer's batch at most.
-    pub(crate) writer_requests: usize,
+    pub writer_requests: usize,
     /// Bytes of one request of a writer at most; at least a block.
-    pub(crate) writer_bytes: usize,
+    pub writer_bytes: usize,
     /// LOG_CHECKPOINT_TIMEOUT; 0 is none.
     pub(crate) checkpoint_timeout_ns: u64,
     /// LOG_CHECKPOINT_INTERVAL in log blocks; 0 is none.
@@ -93,15 +101,20 @@ pub(crate) struct Options {
     pub(crate) asynchronous: bool,
     pub(crate) io_mode: String,
     pub(crate) multiblock: usize,
-    pub(crate) log_buffer_bytes: usize,
+    /// Size of the log buffer, a power of two.
+    pub log_buffer_bytes: usize,
     pub(crate) driver_threads: usize,
     pub(crate) optimistic: bool,
     pub(crate) prefetch: bool,
-    pub(crate) shared_rows: bool,
-    pub(crate) sessions: usize,
+    /// Sessions update each other's rows.
+    pub shared_rows: bool,
+    /// Sessions.
+    pub sessions: usize,
     /// Data blocks that the sessions visit.
     pub(crate) blocks: u64,
     pub(crate) update_pct: u32,
+    /// All, but where a test shows what one is for.
+    pub rules: CrashRules,
 }
 
 /// Frames a cache of 0 MiB still needs: one read per session under way, and room for blocks on their way out.
@@ -157,7 +170,7 @@ fn multiblock(settings: &Settings, block_bytes: u64) -> usize {
 /// Enough for a scan that the plan does not foresee.
 const FEWEST_SCAN_BUFFERS: usize = 2;
 
-impl Options {
+impl EngineOptions {
     /// Scan buffers of a driver thread with so many sessions.
     pub(crate) fn scan_buffers(&self, sessions: usize) -> usize {
         if !self.scans {
@@ -167,7 +180,10 @@ impl Options {
     }
 
     /// Resolves the settings for this plan and data set.
-    pub(crate) fn resolve(settings: &Settings, plan: &Plan, control: &Control) -> Result<Self, EngineError> {
+    ///
+    /// # Errors
+    /// A cache too small for the sessions, or too large for the engine.
+    pub fn resolve(settings: &Settings, plan: &Plan, control: &Control) -> Result<Self, EngineError> {
         let block_bytes = u64::from(control.geometry.block_bytes);
         let batched = settings.text("READ_MODE") == "batched";
         let io_depth = match settings.int("IO_DEPTH") {
@@ -218,6 +234,7 @@ impl Options {
             sessions: plan.sessions(),
             blocks: u64::from(plan.schemas) * plan.scale,
             update_pct: plan.update_pct,
+            rules: CrashRules::default(),
         })
     }
 }

@@ -15,7 +15,6 @@ use super::session::{NO_FRAME, Session};
 use super::undo::EXTENT_BLOCKS;
 use crate::block_format::{self, COLUMN_BYTES, HEADER_BYTES, Kind, word};
 use crate::layout::Page;
-use crate::planted::{Planted, planted};
 use crate::redo_format::{Record, RowRecord};
 use crate::undo_format::{TRANSACTION_WORD, UNDO_RECORD_OVERHEAD, UndoRecord, record_bytes, state};
 use assay_block::{Exclusive, Shared};
@@ -494,10 +493,7 @@ impl Session<'_> {
         if shell.instance.options.commit == CommitMode::Sync {
             redo.note_commit(lsn);
         }
-        if shell.instance.options.commit != CommitMode::None
-            && redo.durable() < lsn
-            && !planted(Planted::CommitBeforeWrite)
-        {
+        if shell.instance.options.commit != CommitMode::None && redo.durable() < lsn {
             shell.commits.borrow_mut().push_back((lsn, self.tag));
             let ns = shell.wait(self.tag, Event::LogFileSync).await;
             shell.c.add(C::RedoSynchWrites, 1);

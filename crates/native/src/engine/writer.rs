@@ -20,8 +20,8 @@ use super::options::ChecksumMode;
 use super::redo::{FLUSH_BYTES, Step};
 use crate::block_format;
 use crate::control::State;
+use crate::crash_rules::CrashRule;
 use crate::layout::UNDO_BASE;
-use crate::planted::{Planted, flawless, planted};
 use assay_block::{Backend, Buffer, Ring, RingOptions};
 use assay_run::engine::EngineError;
 use std::sync::atomic::Ordering;
@@ -77,7 +77,7 @@ enum Wrote {
 }
 
 /// A writer thread's state.
-pub(crate) struct Writer<'a> {
+pub struct DatabaseWriter<'a> {
     instance: &'a Instance,
     ring: Ring,
     /// From 0; the first keeps the checkpoint.
@@ -86,8 +86,9 @@ pub(crate) struct Writer<'a> {
     counted_cpu_ns: u64,
     target: Target,
     candidates: Vec<u32>,
-    /// Waits while another thread leads a log flush; one that is stepped leaves the blocks for its next turn.
-    patient: bool,
+    /// Stepped by a harness, on the thread of those it would wait for: it leaves blocks whose redo another thread
+    /// flushes for its next turn.
+    stepped: bool,
 }
 
 /// The ring a writer needs: a buffer for each request of a batch and one for the log.
@@ -114,7 +115,7 @@ fn is_late(behind_bytes: u64, file_bytes: u64) -> bool {
     behind_bytes > file_bytes / HURRY_SHARE
 }
 
-impl<'a> Writer<'a> {
+impl<'a> DatabaseWriter<'a> {
     /// Writer `number`, from 0.
     pub(crate) fn new(instance: &'a Instance, ring: Ring, number: usize) -> Self {
         let now = instance.clock.now_ns();
@@ -130,15 +131,23 @@ impl<'a> Writer<'a> {
             counted_cpu_ns: 0,
             target: Target::new(now),
             candidates: Vec::new(),
-            patient: true,
+            stepped: false,
         }
     }
 
-    /// One that is stepped by a harness, on the thread of those it would wait for.
-    #[cfg(feature = "faults")]
-    pub(crate) fn stepped(mut self) -> Self {
-        self.patient = false;
+    /// One that takes a turn when its holder says so.
+    pub(super) fn stepped(mut self) -> Self {
+        self.stepped = true;
         self
+    }
+
+    /// One turn, with the orders there are.
+    ///
+    /// # Errors
+    /// Those of the disk, which stop the engine.
+    pub fn step(&mut self) -> Result<(), EngineError> {
+        let orders = self.instance.wait_for_orders(self.number, Duration::ZERO);
+        self.turn(&orders).map(drop)
     }
 
     /// Serves orders until told to stop; then writes everything, and the first marks the data set clean.
@@ -271,13 +280,11 @@ impl<'a> Writer<'a> {
         self.instance.cache.untake(frames);
         let highest = requests.iter().flat_map(|r| &r.blocks).map(|b| b.lsn).max();
         let Some(highest) = highest else { return Ok(0) };
-        if planted(Planted::DataBeforeRedo) {
-            return self.submit(requests, checkpoint);
-        }
-        if self.instance.redo.durable() < highest {
+        let redo_first = self.instance.options.rules.keep(CrashRule::RedoFirst);
+        if redo_first && self.instance.redo.durable() < highest {
             self.flush_log(highest)?;
         }
-        if self.instance.redo.durable() < highest {
+        if redo_first && self.instance.redo.durable() < highest {
             // The log could not go on: blocks ahead of it must not reach the disk.
             for request in requests {
                 request.blocks.iter().for_each(|block| self.instance.cache.abandon_write(block));
@@ -400,7 +407,7 @@ impl<'a> Writer<'a> {
         let (file, offset) = map.locate(blocks[0].page);
         for (block, at) in blocks.iter().zip(0..) {
             assert!(
-                !flawless() || block.lsn <= durable,
+                !self.instance.options.rules.are_whole() || block.lsn <= durable,
                 "W1: no page goes to disk before its redo; page {} has LSN {}, durable is {durable}",
                 block.page.0,
                 block.lsn
@@ -470,7 +477,7 @@ impl<'a> Writer<'a> {
             match self.write_log()? {
                 Wrote::Something => self.instance.wake_log_waiters(usize::MAX),
                 // Other threads' writes must end first.
-                Wrote::Later if !self.patient => return Ok(()),
+                Wrote::Later if self.stepped => return Ok(()),
                 Wrote::Later => std::thread::sleep(Duration::from_micros(50)),
                 Wrote::Stalled => return Ok(()),
             }
@@ -499,8 +506,7 @@ impl<'a> Writer<'a> {
         instance.redo.fill(&flush, &mut buffer);
         let begin = instance.clock.now_ns();
         let file = instance.files.redo_first + flush.file as u16;
-        let durable = !planted(Planted::LogWriteNotDurable);
-        if self.ring.write_buffer(file, flush.offset, buffer, flush.bytes, durable, TAG_LOG).is_err() {
+        if self.ring.write_buffer(file, flush.offset, buffer, flush.bytes, true, TAG_LOG).is_err() {
             return Err(EngineError::Unusable("the writer's ring is full".to_owned()));
         }
         self.ring.stamp(begin);
@@ -533,7 +539,7 @@ impl<'a> Writer<'a> {
     fn checkpoint_position(&self) -> u64 {
         // The order matters: a change published after `durable` was read lies above it.
         let durable = self.instance.redo.complete().min(self.instance.redo.durable());
-        if planted(Planted::CheckpointTooFar) {
+        if !self.instance.options.rules.keep(CrashRule::CheckpointBehindDirty) {
             return durable;
         }
         self.instance.cache.checkpoint_floor().map_or(durable, |floor| floor.min(durable))
@@ -550,11 +556,10 @@ impl<'a> Writer<'a> {
         if position <= recorded || !due || !instance.is_marked_open() {
             return Ok(());
         }
-        #[cfg(any(debug_assertions, feature = "faults"))]
-        instance.cache.assert_floor(position);
-        if !planted(Planted::CheckpointBeforeSync) {
-            self.sync_data_files()?;
+        if cfg!(debug_assertions) || self.stepped {
+            instance.cache.assert_floor(position);
         }
+        self.sync_data_files()?;
         let mut file = locked(&instance.control);
         let mut control = file.control().clone();
         control.checkpoint_lsn = position;
@@ -564,9 +569,6 @@ impl<'a> Writer<'a> {
             c.add(C::Checkpoints, u64::from(reached(asked)));
         }
         drop(file);
-        if planted(Planted::CheckpointBeforeSync) {
-            self.sync_data_files()?;
-        }
         self.recorded_at = now;
         instance.checkpoint_lsn.store(position, Ordering::Release);
         if instance.redo.unstall(position) {
@@ -577,21 +579,17 @@ impl<'a> Writer<'a> {
 
     fn sync_data_files(&self) -> Result<(), EngineError> {
         let files = &self.instance.files;
-        if planted(Planted::DataSyncSkipped) {
-            return Ok(());
-        }
         for file in &files.list[..=usize::from(files.undo)] {
-            let synced = file.sync_data();
-            if planted(Planted::SyncErrorIgnored) {
-                continue;
-            }
-            synced.map_err(|e| self.broken(format!("sync of {}: {e}", file.path().display())))?;
+            file.sync_data().map_err(|e| self.broken(format!("sync of {}: {e}", file.path().display())))?;
         }
         Ok(())
     }
 
     /// Writes everything out; the first writer waits for the others and marks the data set clean.
-    pub(crate) fn finish(&mut self) -> Result<(), EngineError> {
+    ///
+    /// # Errors
+    /// Those of the disk, which stop the engine.
+    pub fn finish(&mut self) -> Result<(), EngineError> {
         let instance = self.instance;
         if instance.failure().is_some() || !instance.is_marked_open() {
             return Ok(());

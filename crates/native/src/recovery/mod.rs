@@ -18,10 +18,9 @@ mod tests;
 use super::bulk::Watch;
 use super::control::{FRESH_LOG_WORD, SESSIONS_WORD, State};
 use super::control_file::ControlFile;
+use super::crash_rules::CrashRules;
 use super::files::Files;
 use super::paths::Places;
-use super::planted::{Planted, planted};
-use super::redo_format::{Parsed, parse};
 use super::survey::is_unfinished;
 use assay_block::Backend;
 use assay_measure::config::Settings;
@@ -113,7 +112,7 @@ pub(super) fn ensure_clean(
     let backend = if matches!(io_mode, "asynch" | "setall") { Backend::Auto } else { Backend::Helpers };
     let files = Files::open(places, control.control(), direct)?;
     let budget = settings.bytes("CACHE_MB").max(LEAST_BUDGET_BYTES);
-    recover(&files, control, backend, budget, watch).map(Some)
+    recover(&files, control, backend, (budget, CrashRules::default()), watch).map(Some)
 }
 
 /// Rolls forward and back, writes everything, and marks the data set clean. Needs up to
@@ -127,14 +126,14 @@ pub(super) fn recover(
     files: &Files,
     control_file: &mut ControlFile,
     backend: Backend,
-    budget_bytes: u64,
+    (budget_bytes, rules): (u64, CrashRules),
     watch: Watch<'_>,
 ) -> Result<Recovery, EngineError> {
     let begun = Instant::now();
     let control = control_file.control().clone();
     let mut io = Io::open(files, backend)?;
     let mut log = LogReader::open(&mut io, files, &control)?;
-    let mut replay = Replay::new(files, &control, budget_bytes);
+    let mut replay = Replay::new(files, &control, budget_bytes, rules);
     replay.find_active(&mut io, control.engine[SESSIONS_WORD])?;
     let end_lsn = forward(&mut io, &mut log, &mut replay, watch)?;
     replay.finish(&mut io, end_lsn)?;
@@ -171,9 +170,6 @@ fn forward(
     let mut payload: Vec<u8> = Vec::new();
     let mut lsn = log.start_lsn();
     while log.next(io, &mut payload)? {
-        if planted(Planted::RecoveryStopsEarly) {
-            continue;
-        }
         if watch.stop.requested() {
             return Err(EngineError::Interrupted);
         }
@@ -183,19 +179,5 @@ fn forward(
         let (done, total) = log.progress();
         watch.progress.update("recovery", done, total);
     }
-    if planted(Planted::RecoveryStopsEarly) {
-        lsn += replay.apply(io, without_last_record(&payload), lsn)? as u64;
-    }
     Ok(lsn)
-}
-
-/// A planted bug's view of the log.
-fn without_last_record(payload: &[u8]) -> &[u8] {
-    let mut at = 0;
-    let mut last = 0;
-    while let Parsed::Record(_, bytes) = parse(&payload[at..]) {
-        last = at;
-        at += bytes;
-    }
-    &payload[..last]
 }

@@ -5,7 +5,6 @@ use crate::block_format::{self, Kind, word};
 use crate::control::Control;
 use crate::files::Files;
 use crate::layout::{Class, Page, PageMap, UNDO_BASE};
-use crate::planted::{Planted, planted};
 use assay_run::engine::EngineError;
 use std::collections::{BTreeSet, HashMap};
 
@@ -146,7 +145,7 @@ impl<'a> Pages<'a> {
         };
         block_format::verify(block, kind, page, schema, self.data_set, false)
             .map_err(|mismatch| self.damaged(page, &mismatch))?;
-        if !block_format::verify_crc(block) && !planted(Planted::BlockChecksumUnchecked) {
+        if !block_format::verify_crc(block) {
             self.suspects.insert(page);
         }
         self.held.insert(page, Held { at, dirty: false });

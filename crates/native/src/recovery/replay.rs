@@ -6,9 +6,9 @@ use super::pages::Pages;
 use super::repair::Plausible;
 use crate::block_format::{self, COLUMN_BYTES, COLUMNS, HEADER_BYTES, Kind, column_range, word};
 use crate::control::{Control, MOST_NUMBER};
+use crate::crash_rules::{CrashRule, CrashRules};
 use crate::files::Files;
 use crate::layout::{Class, Page, UNDO_BASE};
-use crate::planted::{Planted, planted};
 use crate::redo_format::{Parsed, Record, RowRecord, parse};
 use crate::undo_format::{self, TRANSACTION_WORD, UNDO_HEAD_BYTES, UndoRecord, record_bytes, state};
 use assay_run::engine::EngineError;
@@ -43,10 +43,11 @@ pub(super) struct Replay<'a> {
     /// Session and transaction of what was taken back.
     rolled_back: Vec<(u64, u64)>,
     totals: Recovery,
+    rules: CrashRules,
 }
 
 impl<'a> Replay<'a> {
-    pub(super) fn new(files: &'a Files, control: &Control, budget_bytes: u64) -> Self {
+    pub(super) fn new(files: &'a Files, control: &Control, budget_bytes: u64, rules: CrashRules) -> Self {
         Self {
             pages: Pages::new(files, control, budget_bytes),
             control: control.clone(),
@@ -56,6 +57,7 @@ impl<'a> Replay<'a> {
             last_transaction: control.change_number,
             rolled_back: Vec::new(),
             totals: Recovery::default(),
+            rules,
         }
     }
 
@@ -314,7 +316,7 @@ impl<'a> Replay<'a> {
         }
         self.complete_from_undo(io)?;
         let mut losers = std::mem::take(&mut self.live);
-        if planted(Planted::LoserNotRolledBack) {
+        if !self.rules.keep(CrashRule::LosersTakenBack) {
             losers.clear();
         }
         self.totals.transactions_rolled_back = losers.len() as u64;

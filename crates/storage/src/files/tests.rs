@@ -194,7 +194,6 @@ fn made_up_names_are_private_and_unlinked_files_are_gone_at_the_end() {
 }
 
 mod devices;
-#[cfg(feature = "faults")]
 mod faults;
 mod precondition;
 mod refusals;

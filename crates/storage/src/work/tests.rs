@@ -1,7 +1,6 @@
 mod content;
 mod goal;
 mod logs;
-#[cfg(feature = "faults")]
 mod short;
 mod trims;
 

@@ -114,13 +114,14 @@ fn set_up<'a>(
     let pattern = pattern(task)?;
     let files = task.opened.files_of(task.job, task.clone, stop)?;
     let policy = super::policy::Policy::of(options);
-    let lanes = Lanes::open(LanesOptions {
+    let mut lanes = Lanes::open(LanesOptions {
         lanes: policy.depth,
         lane_bytes: most_block(options) as usize,
         files: files.clone(),
         engine: lane_engine(options),
     })
     .map_err(|error| EngineError::Unusable(format!("{}: {error}", task.name)))?;
+    lanes.shorten(options.shorten);
     left.features = lanes.features().obtained.clone();
     left.refusals = lanes.features().refused.clone();
     let lanes_open = policy.depth as usize;

@@ -1,14 +1,13 @@
 //! Requests that the kernel completes short: the rest is asked for by the same lane.
 
-use super::super::short::shorten;
 use super::*;
 
-/// A file of its own, every request of which is completed short by half.
-fn short_file(direct: bool) -> (tempfile::TempDir, Arc<DirectFile>) {
+/// Lanes over a file of their own, every request of which is completed short by half.
+fn short_lanes(engine: LaneEngine, lanes: u32, direct: bool) -> (tempfile::TempDir, Lanes) {
     let place = directory();
-    let file = file(&place, 16, direct);
-    shorten(file.path(), 1);
-    (place, file)
+    let mut lanes = lanes_of(engine, lanes, &file(&place, 16, direct));
+    lanes.shorten(1);
+    (place, lanes)
 }
 
 /// Reaps one completion of each of eight lanes and asks for what is missing until nothing is.
@@ -40,8 +39,7 @@ fn complete(lanes: &mut Lanes, writes: bool, engine: LaneEngine) {
 fn the_rest_of_a_short_request_goes_to_its_own_bytes() {
     for direct in [true, false] {
         for engine in moving_engines() {
-            let (_place, file) = short_file(direct);
-            let mut lanes = lanes_of(engine, 8, &file);
+            let (_place, mut lanes) = short_lanes(engine, 8, direct);
             for lane in 0..8_u32 {
                 for (byte, value) in lanes.buffer_mut(lane, BLOCK).iter_mut().enumerate() {
                     *value = content(u64::from(lane) + 100, byte);
@@ -64,8 +62,7 @@ fn the_rest_of_a_short_request_goes_to_its_own_bytes() {
 
 #[test]
 fn a_rest_beyond_the_lanes_buffer_is_refused() {
-    let (_place, file) = short_file(false);
-    let mut lanes = lanes_of(LaneEngine::Psync(SyncCall::default()), 1, &file);
+    let (_place, mut lanes) = short_lanes(LaneEngine::Psync(SyncCall::default()), 1, false);
     let said = said_by(move || lanes.read_rest(0, 0, 0, BLOCK as u32, 1));
     assert!(said.contains("8193 bytes of a lane of 8192"), "{said}");
 }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 fn cache(frames: usize) -> Cache {
     let pool = Pool::new(&PoolOptions { frames, frame_bytes: 4096, huge_pages: false }).unwrap();
-    Cache::new(pool, false, 10, false).unwrap()
+    Cache::new(pool, false, 10, false, CrashRules::default()).unwrap()
 }
 
 #[test]

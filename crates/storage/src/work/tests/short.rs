@@ -1,7 +1,6 @@
 //! I/Os that the kernel completes short, by half of every third request, through every engine that moves data.
 
 use super::*;
-use assay_block::shorten;
 
 const BLOCK: u64 = 4096;
 const BLOCKS: u64 = 256;
@@ -29,10 +28,10 @@ fn the_rest_of_a_short_read_is_asked_for_and_the_io_counts_once() {
     for engine in moving() {
         for depth in [1, 8] {
             let (_dir, path) = file((BLOCKS * BLOCK) as usize);
-            shorten(&path, 3);
             let readings = run(vec![job(|options| {
                 reads(&path)(options);
                 options.engine = engine;
+                options.shorten = 3;
                 options.pace.depth = depth;
             })])
             .unwrap();
@@ -47,10 +46,10 @@ fn what_is_written_in_parts_is_read_back_whole() {
         for no_slat in [false, true] {
             let dir = directory();
             let path = dir.path().join("data");
-            shorten(&path, 3);
             let readings = run(vec![job(|options| {
                 reads(&path)(options);
                 options.engine = engine;
+                options.shorten = 3;
                 options.pattern.mode = Mode::RandWrite;
                 options.payload.verify = Verify::Crc32c;
                 options.measure.no_slat = no_slat;

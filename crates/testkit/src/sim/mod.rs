@@ -4,34 +4,35 @@
 //! disk is copied in microseconds. What was written and not yet synchronised is remembered sector by sector; a power cut keeps
 //! any part of it. Faults are armed one by one and hit at a counted request, so that a seed says everything.
 //!
-//! While a disk is mounted ([`SimDisk::mount`]), [`DirectFile::open`](crate::DirectFile::open) on this thread opens its
-//! files instead of the real ones of the same name, and a [`Ring`](crate::Ring) over such files performs its requests here, in
-//! an order that the seed decides. It exists for tests only (feature `faults`) and does not know what a file holds.
+//! While a disk is mounted ([`SimDisk::mount`]), [`DirectFile::open`](assay_block::DirectFile::open) on this thread opens its
+//! files instead of the real ones of the same name, and a [`Ring`](assay_block::Ring) over such files performs its requests here,
+//! in an order that the seed decides. It does not know what a file holds.
 
 mod cut;
 mod faults;
 mod file;
+mod mistake;
+mod ring;
 
 pub use cut::{Cut, CutReport};
-pub(crate) use faults::How;
 pub use faults::{FAULT_KINDS, Fault, FaultKind, Incident};
-pub(crate) use file::SimFile;
+pub use mistake::{Mistake, Synced};
 
-use crate::BlockError;
-use faults::Armed;
+use assay_block::{BackendFile, BlockError, Installed, StorageBackend, install};
+use faults::{Armed, How};
+use file::SimFile;
 use rustix::io::Errno;
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes that copies of a disk share as one piece; also the larger of the two sector sizes.
-pub(crate) const CHUNK_BYTES: usize = 4096;
+const CHUNK_BYTES: usize = 4096;
 /// The smaller sector size, the unit in which un-synced bytes are remembered.
-pub(crate) const SECTOR_BYTES: usize = 512;
+const SECTOR_BYTES: usize = 512;
 /// All sectors of a chunk.
 const WHOLE: u8 = 0xff;
 
-pub(crate) type Chunk = Arc<[u8; CHUNK_BYTES]>;
+type Chunk = Arc<[u8; CHUNK_BYTES]>;
 
 /// The content of a disk at rest: nothing un-synced, nothing open. Cloning copies no data.
 #[derive(Debug, Clone, Default)]
@@ -62,6 +63,11 @@ struct State {
     failure_told: bool,
     steps_after_failure: u64,
     writes: u32,
+    mistake: Option<Arc<dyn Mistake>>,
+    /// Files whose synchronisation is late.
+    late: Vec<usize>,
+    /// It happens with the next step.
+    late_is_due: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -98,10 +104,10 @@ enum Step {
 
 /// SplitMix64: small, seedable, good enough to decide faults with.
 #[derive(Debug, Clone)]
-pub(crate) struct Random(u64);
+struct Random(u64);
 
 impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
+    fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -110,27 +116,11 @@ impl Random {
     }
 
     /// A number below `n`; 0 where `n` is 0.
-    pub(crate) fn below(&mut self, n: usize) -> usize {
+    fn below(&mut self, n: usize) -> usize {
         if n == 0 {
             return 0;
         }
         (self.next() % n as u64) as usize
-    }
-}
-
-thread_local! {
-    static MOUNTED: RefCell<Option<SimDisk>> = const { RefCell::new(None) };
-}
-
-/// Keeps a disk mounted on this thread.
-#[derive(Debug)]
-pub struct Mounted {
-    before: Option<SimDisk>,
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        MOUNTED.with(|mounted| mounted.replace(self.before.take()));
     }
 }
 
@@ -141,13 +131,14 @@ impl SimImage {
     /// [`BlockError::Io`]; [`BlockError::Invalid`] where a file's length is not a multiple of 4096.
     pub fn import(directory: &Path) -> Result<Self, BlockError> {
         let mut image = Self::default();
-        let failed = |error| BlockError::io(directory, "list", error);
+        let failed = |source| BlockError::Io { path: directory.to_path_buf(), what: "list", source };
         for entry in std::fs::read_dir(directory).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             if !path.is_file() {
                 continue;
             }
-            let bytes = std::fs::read(&path).map_err(|error| BlockError::io(&path, "read", error))?;
+            let read = std::fs::read(&path);
+            let bytes = read.map_err(|source| BlockError::Io { path: path.clone(), what: "read", source })?;
             image.add(&path, &bytes)?;
         }
         image.files.sort_by(|a, b| a.0.cmp(&b.0));
@@ -232,6 +223,9 @@ impl SimDisk {
                 failure_told: false,
                 steps_after_failure: 0,
                 writes: 0,
+                mistake: None,
+                late: Vec::new(),
+                late_is_due: false,
             })),
         }
     }
@@ -256,19 +250,14 @@ impl SimDisk {
     }
 
     /// From now on, opening one of its files by path on this thread opens the simulated file.
-    #[must_use = "it is mounted until this is dropped"]
-    pub fn mount(&self) -> Mounted {
-        Mounted { before: MOUNTED.with(|mounted| mounted.replace(Some(self.clone()))) }
+    pub fn mount(&self) -> Installed {
+        install(Arc::new(self.clone()))
     }
 
-    /// The file of this path on the mounted disk.
-    pub(crate) fn find(path: &Path) -> Option<SimFile> {
-        MOUNTED.with(|mounted| {
-            let mounted = mounted.borrow();
-            let disk = mounted.as_ref()?;
-            let number = disk.state().files.iter().position(|file| file.path == path)?;
-            Some(SimFile::new(disk.clone(), number))
-        })
+    /// Its file of this path, opened.
+    fn file(&self, path: &Path) -> Option<SimFile> {
+        let number = self.state().files.iter().position(|file| file.path == path)?;
+        Some(SimFile::new(self.clone(), number))
     }
 
     /// Writes and synchronisations so far: the instants at which the power can go.
@@ -295,8 +284,14 @@ impl SimDisk {
     }
 
     /// A number below `n` of the disk's own stream.
-    pub(crate) fn random_below(&self, n: usize) -> usize {
+    fn random_below(&self, n: usize) -> usize {
         self.state().random.below(n)
+    }
+}
+
+impl StorageBackend for SimDisk {
+    fn open(&self, path: &Path) -> Option<Box<dyn BackendFile>> {
+        Some(Box::new(self.file(path)?))
     }
 }
 
@@ -313,6 +308,7 @@ impl State {
             self.power = false;
             return Step::GoesOff;
         }
+        self.catch_up();
         self.steps += 1;
         Step::Goes
     }

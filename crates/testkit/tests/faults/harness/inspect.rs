@@ -2,9 +2,9 @@
 
 use super::base::{BLOCK_BYTES, Base};
 use super::model::{Key, Row, Table, parse_row};
-use crate::block_format::{self, Kind, word};
-use crate::layout::{Class, Page, PageMap};
-use assay_block::sim::SimImage;
+use assay_native::block_format::{self, Kind, word};
+use assay_native::layout::{Class, Page, PageMap};
+use assay_testkit::sim::SimImage;
 use std::collections::HashMap;
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
-//! The harness by words: what `cargo xtask faults` runs from the command line, and the tests of this crate in part.
+//! The harness by words: what `cargo xtask faults` runs from the command line, and the tests in part.
 
-use super::{Base, Failure, Harness, PLANTED, Searched, Tally, WORKLOADS};
-use assay_block::sim::FAULT_KINDS;
+use super::{BUGS, Base, Failure, Harness, Searched, Tally, WORKLOADS};
+use assay_testkit::sim::FAULT_KINDS;
 use std::fmt::Arguments;
 use std::ops::Range;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// Takes a line.
-pub type Say<'a> = dyn FnMut(Arguments<'_>) + 'a;
+pub(crate) type Say<'a> = dyn FnMut(Arguments<'_>) + 'a;
 
 const USAGE: &str = "\
 usage: faults --seed N               run one seed and say what happens in it
@@ -33,7 +33,7 @@ enum Task {
 ///
 /// # Errors
 /// Words that mean nothing, with the usage, before anything is made; a directory that cannot be written.
-pub fn command(dir: &Path, words: &[&str], say: &mut Say<'_>) -> Result<bool, String> {
+pub(crate) fn command(dir: &Path, words: &[&str], say: &mut Say<'_>) -> Result<bool, String> {
     let task = task(words)?;
     let prepare = |log_block| {
         let path = dir.join(format!("log-block-{log_block}"));
@@ -181,7 +181,7 @@ fn exhaustive(harness: &Harness<'_>, workloads: Range<u64>, say: &mut Say<'_>) -
 fn planted(harness: &Harness<'_>, most: u64, say: &mut Say<'_>) -> bool {
     say(format_args!("planted bug              found by seed"));
     let mut all = true;
-    for bug in PLANTED {
+    for bug in BUGS {
         let name = format!("{bug:?}");
         match harness.hunt(bug, 0..most) {
             Some(failure) => {

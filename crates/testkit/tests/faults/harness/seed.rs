@@ -1,24 +1,19 @@
 //! One seed: runs, faults, power cuts, recoveries, and the judgement of each.
 
-use super::super::options::CommitMode;
 use super::base::{Base, MOST_SESSIONS, Setup, Silent};
+use super::bugs::Bug;
 use super::dice::Dice;
 use super::inspect::Inspector;
 use super::model::{Key, Model, Promise, Table, Verdict};
 use super::run::{End, Finish, Machine, Trace};
-use crate::bulk::Watch;
-use crate::check::check;
-use crate::control::{CONTROL_NAME, State};
-use crate::control_file::ControlFile;
-use crate::files::Files;
-use crate::load_plan::loading_error;
-use crate::recovery::recover;
-use crate::redo_format::open_file_header;
-use assay_block::Backend;
-use assay_block::sim::{Cut, FAULT_KINDS, Fault, FaultKind, Incident, SimDisk, SimImage};
 use assay_measure::clock::Clock;
-use assay_run::engine::EngineError;
+use assay_native::Native;
+use assay_native::control::State;
+use assay_native::control_file::ControlFile;
+use assay_native::engine::stepped::{CommitMode, Watch, recover};
+use assay_run::engine::{EngineError, Target};
 use assay_run::stop::Stop;
+use assay_testkit::sim::{Cut, FAULT_KINDS, Fault, FaultKind, Incident, SimDisk, SimImage};
 use std::path::Path;
 
 /// Power cuts during recoveries of one round, at most.
@@ -28,44 +23,44 @@ const CHECK_EVERY: u64 = 32;
 
 /// What seeds did and found, added up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Seeds.
-    pub seeds: u64,
+    pub(crate) seeds: u64,
     /// How often each of [`FAULT_KINDS`] hit.
-    pub hits: [u64; FAULT_KINDS.len()],
+    pub(crate) hits: [u64; FAULT_KINDS.len()],
     /// Runs of the engine.
-    pub runs: u64,
+    pub(crate) runs: u64,
     /// Of these, closed well.
-    pub closed: u64,
+    pub(crate) closed: u64,
     /// Of these, ended by an error of the disk.
-    pub stopped: u64,
+    pub(crate) stopped: u64,
     /// Recoveries that ended well.
-    pub recoveries: u64,
+    pub(crate) recoveries: u64,
     /// Recoveries cut off by a power cut or an error of the disk.
-    pub recoveries_cut: u64,
+    pub(crate) recoveries_cut: u64,
     /// Acknowledged transactions judged.
-    pub acknowledged: u64,
+    pub(crate) acknowledged: u64,
     /// Of these, lost where COMMIT_MODE=none allows it.
-    pub lost_unwaited: u64,
+    pub(crate) lost_unwaited: u64,
     /// Unacknowledged transactions judged.
-    pub in_doubt: u64,
+    pub(crate) in_doubt: u64,
     /// Of these, found whole.
-    pub in_doubt_kept: u64,
+    pub(crate) in_doubt_kept: u64,
     /// Rotten or misdirected bytes that did no harm: in unused space, or made right by redo.
-    pub harmless: u64,
+    pub(crate) harmless: u64,
     /// Those that an error named.
-    pub detected: u64,
+    pub(crate) detected: u64,
     /// Undetectable: the home of a misdirected write holds an older valid version.
-    pub stale_homes: u64,
+    pub(crate) stale_homes: u64,
     /// Undetectable: the last log writes, under way together, were destroyed after they had been acknowledged.
-    pub last_flushes: u64,
+    pub(crate) last_flushes: u64,
     /// Data sets that the product's own `check` judged as well.
-    pub checked: u64,
+    pub(crate) checked: u64,
 }
 
 impl Tally {
     /// Adds another's counts.
-    pub fn add(&mut self, other: &Self) {
+    pub(super) fn add(&mut self, other: &Self) {
         for (mine, theirs) in self.hits.iter_mut().zip(other.hits) {
             *mine += theirs;
         }
@@ -199,6 +194,7 @@ pub(super) struct Case<'a> {
     sector_bytes: usize,
     trouble: Trouble,
     next_stamp: u64,
+    bug: Option<Bug>,
 }
 
 /// How a round ended.
@@ -209,13 +205,14 @@ enum Judged {
     Destroyed,
 }
 
-/// Runs one seed on one of the bases.
+/// Runs one seed on one of the bases, with an engine that may have a bug.
 ///
 /// # Errors
 /// What went wrong.
 pub(super) fn run_seed(
     bases: &[(&Base, &Inspector<'_>)],
     seed: u64,
+    bug: Option<Bug>,
     tally: &mut Tally,
     trace: &mut Trace,
 ) -> Result<(), String> {
@@ -231,6 +228,7 @@ pub(super) fn run_seed(
         trouble: Trouble::draw(&mut dice),
         dice,
         next_stamp: 0,
+        bug,
     };
     let _mounted = case.disk.mount();
     let outcome = case.rounds(seed);
@@ -287,6 +285,7 @@ impl Case<'_> {
             clock: Clock::simulated(),
             trace: self.trace,
             errors: Vec::new(),
+            bug: self.bug,
         };
         let (end, errors) = machine.run()?;
         match &end {
@@ -302,6 +301,7 @@ impl Case<'_> {
         if *trouble == Trouble::Rot {
             self.rot();
         }
+        Bug::recovering(self.bug, &self.disk, self.base);
         let incidents = self.disk.incidents()[incidents_before..].to_vec();
         for incident in &incidents {
             self.trace.say(|| format!("hit: {incident:?}"));
@@ -320,20 +320,9 @@ impl Case<'_> {
         let sector_bytes = self.sector_bytes;
         let report = self.disk.power_cut(Cut::Seeded { sector_bytes });
         self.trace.say(|| format!("power cut: {report:?}"));
-        let (image, base) = (self.disk.image(), self.base);
         self.trace.say(|| {
-            let control = ControlFile::read(&base.dir).ok().flatten();
-            let state = control.map(|c| (c.state, c.checkpoint_lsn, c.log_sequence));
-            let names = base.control.file_names().into_iter();
-            let headers: Vec<_> = names
-                .filter(|name| name.starts_with("redo"))
-                .map(|name| {
-                    let block = image.block(&base.path(&name), 0).unwrap_or_default();
-                    let bytes = base.control.log_block_bytes as usize;
-                    open_file_header(base.control.data_set, &block[..bytes])
-                })
-                .collect();
-            format!("control says {state:?}, the log files {headers:?}")
+            let control = ControlFile::read(&self.base.dir).ok().flatten();
+            format!("control says {:?}", control.map(|c| (c.state, c.checkpoint_lsn, c.log_sequence)))
         });
     }
 
@@ -348,7 +337,7 @@ impl Case<'_> {
                 self.disk.cut_at_step(self.dice.below(most));
             }
             let hits = self.disk.incidents().len();
-            let outcome = open_once(self.base, &mut self.dice);
+            let outcome = open_once(self.base, &mut self.dice, self.bug);
             let hit = self.disk.incidents().len() > hits;
             let late = self.disk.steps_after_failure();
             if late > 0 {
@@ -402,7 +391,7 @@ impl Case<'_> {
         setup: &Setup,
         incidents: &[Incident],
     ) -> Result<Judged, String> {
-        if let Err(error) = open_once(self.base, &mut self.dice) {
+        if let Err(error) = open_once(self.base, &mut self.dice, self.bug) {
             let text = error.to_string();
             self.trace.say(|| format!("detected: {text}"));
             let named = text.contains(&*self.base.dir.to_string_lossy());
@@ -497,9 +486,9 @@ impl Case<'_> {
 
     /// The product's own check of every block.
     fn check(&mut self) -> Result<(), EngineError> {
-        let (stop, progress) = (&Stop::new(), &Silent);
-        let settings = &self.base.settings;
-        check(&self.base.asked, settings, Watch { stop, progress }).map(drop)
+        self.disk.mistake(None);
+        let at = self.base.dir.display().to_string();
+        Native.check(&at, &self.base.settings, &Stop::new(), &Silent).map(drop)
     }
 }
 
@@ -509,18 +498,9 @@ fn name_of(path: &Path) -> String {
 }
 
 /// Opens the data set as the engine does before a run; returns whether recovery was needed.
-pub(super) fn open_once(base: &Base, dice: &mut Dice) -> Result<bool, EngineError> {
-    debug_assert_eq!(base.control_path().file_name(), Some(CONTROL_NAME.as_ref()));
-    let mut control = ControlFile::open_locked(&base.dir)?;
-    let files = Files::open(&base.places, control.control(), true)?;
-    match control.control().state {
-        State::Clean => return Ok(false),
-        State::Loading => return Err(loading_error(&base.dir)),
-        State::Open => {}
-    }
+pub(super) fn open_once(base: &Base, dice: &mut Dice, bug: Option<Bug>) -> Result<bool, EngineError> {
     let (stop, progress) = (&Stop::new(), &Silent);
     // Sometimes too little memory for all blocks at once.
-    let budget = dice.pick(&[1 << 18, 1 << 20]);
-    recover(&files, &mut control, Backend::Auto, budget, Watch { stop, progress })?;
-    Ok(true)
+    let budget = || dice.pick(&[1 << 18, 1 << 20]);
+    recover(&base.places, budget, Bug::rules(bug), Watch { stop, progress })
 }

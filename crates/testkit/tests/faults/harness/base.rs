@@ -1,18 +1,16 @@
 //! The data set that every seed starts from: the smallest that has everything.
 
-use super::super::options::{ChecksumMode, CommitMode, Options};
-use crate::bulk::Watch;
-use crate::control::{CONTROL_NAME, Control};
-use crate::control_file::ControlFile;
-use crate::load_plan::LoadPlan;
-use crate::params::PARAMS;
-use crate::paths::{Asked, Places};
-use crate::prepare::prepare;
-use assay_block::sim::SimImage;
+use super::bugs::Bug;
 use assay_measure::config::{Settings, Tables, command_line, resolve};
+use assay_native::control::Control;
+use assay_native::control_file::ControlFile;
+use assay_native::engine::stepped::{self, ChecksumMode, CommitMode, EngineOptions, Watch};
+use assay_native::params::PARAMS;
+use assay_native::paths::Places;
 use assay_run::engine::{EngineError, Progress};
 use assay_run::plan::{Plan, RedoStress};
 use assay_run::stop::Stop;
+use assay_testkit::sim::SimImage;
 use std::path::{Path, PathBuf};
 
 /// Rows of each schema: far fewer than a user may have.
@@ -37,9 +35,8 @@ impl Progress for Silent {
 
 /// A freshly prepared data set, on disk and as an image.
 #[derive(Debug)]
-pub struct Base {
+pub(crate) struct Base {
     pub(super) dir: PathBuf,
-    pub(super) asked: Asked,
     pub(super) places: Places,
     pub(super) image: SimImage,
     pub(super) control: Control,
@@ -72,32 +69,27 @@ impl Base {
     ///
     /// # Errors
     /// As `prepare`.
-    pub fn prepare(dir: &Path, log_block_bytes: u32) -> Result<Self, EngineError> {
+    pub(crate) fn prepare(dir: &Path, log_block_bytes: u32) -> Result<Self, EngineError> {
         let settings = settings(log_block_bytes);
-        let asked = Asked::new(&dir.display().to_string(), &settings)?;
-        let mut plan = LoadPlan::new(&asked, &settings, SCHEMAS)?;
-        let control = &mut plan.control;
-        control.data_set = DATA_SET;
-        control.created_unix_s = 0;
-        control.geometry.scale = ROWS;
-        control.geometry.scan_blocks = 2;
-        control.geometry.undo_blocks = MOST_SESSIONS + 8 * UNDO_EXTENTS;
-        control.redo_file_bytes = 96 * 1024;
+        let small = |control: &mut Control| {
+            control.data_set = DATA_SET;
+            control.created_unix_s = 0;
+            control.geometry.scale = ROWS;
+            control.geometry.scan_blocks = 2;
+            control.geometry.undo_blocks = MOST_SESSIONS + 8 * UNDO_EXTENTS;
+            control.redo_file_bytes = 96 * 1024;
+        };
         let (stop, progress) = (&Stop::new(), &Silent);
-        prepare(&plan, &settings, Watch { stop, progress })?;
+        stepped::prepare(dir, &settings, SCHEMAS, small, Watch { stop, progress })?;
         let control = ControlFile::read(dir)?
             .ok_or_else(|| EngineError::Unusable(format!("{} has no control file", dir.display())))?;
-        let image = SimImage::import(dir).map_err(crate::errors::engine_error)?;
-        Ok(Self { dir: dir.to_path_buf(), places: Places::directory(dir), asked, image, control, settings })
+        let image = SimImage::import(dir).map_err(|error| EngineError::Unusable(error.to_string()))?;
+        Ok(Self { dir: dir.to_path_buf(), places: Places::directory(dir), image, control, settings })
     }
 
     /// The path of one of its files.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
-    }
-
-    pub(super) fn control_path(&self) -> PathBuf {
-        self.path(CONTROL_NAME)
     }
 }
 
@@ -133,20 +125,21 @@ impl Setup {
     }
 
     /// What the engine is opened with: sizes no user may ask for, so that everything happens soon.
-    pub(super) fn options(&self, base: &Base) -> Result<Options, EngineError> {
-        let mut options = Options::resolve(&base.settings, &self.plan(), &base.control)?;
+    pub(super) fn options(&self, base: &Base, bug: Option<Bug>) -> Result<EngineOptions, EngineError> {
+        let mut options = EngineOptions::resolve(&base.settings, &self.plan(), &base.control)?;
         options.cache_frames = self.cache_frames;
         options.drop_on_unpin = self.no_cache;
         options.huge_pages = false;
         options.log_buffer_bytes = 128 * 1024;
         options.batched = self.batched;
         options.io_depth = 4;
-        options.commit = self.commit;
+        options.commit = if bug == Some(Bug::CommitBeforeWrite) { CommitMode::None } else { self.commit };
         options.shared_rows = self.shared;
         options.writers = self.writers;
         options.writer_requests = 6;
         options.writer_bytes = 4 * BLOCK_BYTES as usize;
         options.sessions = self.sessions as usize;
+        options.rules = Bug::rules(bug);
         if self.full_checksums {
             options.checksum = ChecksumMode::Full;
         }

@@ -154,6 +154,8 @@ impl State {
         self.steps = 0;
         self.armed.clear();
         self.failure_told = false;
+        self.late.clear();
+        self.late_is_due = false;
         for file in &mut self.files {
             let FileState { current, durable, .. } = file;
             for (now, kept) in current.iter_mut().zip(durable.iter()) {

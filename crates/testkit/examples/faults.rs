@@ -2,7 +2,10 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program of the project's own tests, never a library")]
 
-use assay_native::engine::faults::command;
+#[path = "../tests/faults/harness/mod.rs"]
+mod harness;
+
+use harness::command;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

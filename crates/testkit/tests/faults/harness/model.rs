@@ -4,7 +4,7 @@
 //! what a session had begun and was not told about, all or nothing may be there.
 
 use super::base::{ROWS, SCHEMAS};
-use crate::block_format::{COLUMN_BYTES, COLUMNS, FILL, HEADER_BYTES};
+use assay_native::block_format::{COLUMN_BYTES, COLUMNS, FILL, HEADER_BYTES};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Stamps of the columns of a row.

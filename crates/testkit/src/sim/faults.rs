@@ -1,8 +1,10 @@
 //! Faults: what can go wrong, armed ahead and counted when it does.
 
+use super::mistake::{Mistake, Synced};
 use super::{CHUNK_BYTES, SECTOR_BYTES, SimDisk, State, Step};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What can go wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -120,15 +122,15 @@ pub(super) enum Asked {
 
 /// How a write is asked for.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct How {
+pub(super) struct How {
     /// Its completion means that it is durable.
-    pub(crate) durable: bool,
+    pub(super) durable: bool,
     /// It was handed over while there was power: part of it may have been done when the power went.
-    pub(crate) under_way: bool,
+    pub(super) under_way: bool,
     /// The caller goes on after a short write by itself.
-    pub(crate) whole: bool,
+    pub(super) whole: bool,
     /// It was asked for before any failure was told.
-    pub(crate) early: bool,
+    pub(super) early: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -173,7 +175,7 @@ impl SimDisk {
             return;
         }
         for chunks in [&mut file.current, &mut file.durable] {
-            std::sync::Arc::make_mut(&mut chunks[chunk])[within] ^= 1 << (bit % 8);
+            Arc::make_mut(&mut chunks[chunk])[within] ^= 1 << (bit % 8);
         }
         let incident = Incident { kind: FaultKind::BitRot, path: path.to_path_buf(), offset, bytes: 1, landed: offset };
         state.note(incident);
@@ -182,12 +184,12 @@ impl SimDisk {
 
 impl SimDisk {
     /// Whether somebody was told of a failed write or synchronisation.
-    pub(crate) fn failure_told(&self) -> bool {
+    pub(super) fn failure_told(&self) -> bool {
         self.state().failure_told
     }
 
     /// Somebody is told now.
-    pub(crate) fn tell_failure(&self) {
+    pub(super) fn tell_failure(&self) {
         let mut state = self.state();
         // What fails for want of power is no failure of the disk.
         state.failure_told |= state.power;
@@ -242,13 +244,23 @@ impl State {
                 let sectors = self.random.below(out.len() / SECTOR_BYTES);
                 self.read(file, offset, &mut out[..sectors * SECTOR_BYTES])
             }
-            None => self.read(file, offset, out),
+            None => {
+                let count = self.read(file, offset, out)?;
+                if let Some(mistake) = &self.mistake {
+                    mistake.read(&self.files[file].path, offset, &mut out[..count]);
+                }
+                Ok(count)
+            }
         }
     }
 
     /// Writes, with whatever fault is due.
     pub(super) fn asked_write(&mut self, file: usize, (offset, data): (u64, &[u8]), how: How) -> Result<usize, Errno> {
-        let durable = how.durable;
+        let asked = Some((offset, how.durable));
+        let mistaken = |mistake: &Arc<dyn Mistake>| mistake.write(&self.files[file].path, offset, how.durable);
+        let Some((offset, durable)) = self.mistake.as_ref().map_or(asked, mistaken) else {
+            return Ok(data.len());
+        };
         let end = (self.files[file].current.len() * CHUNK_BYTES) as u64;
         if offset + data.len() as u64 > end {
             return Err(Errno::NOSPC);
@@ -291,11 +303,21 @@ impl State {
 
     /// Synchronises, with whatever fault is due.
     pub(super) fn asked_sync(&mut self, file: usize, early: bool) -> Result<(), Errno> {
+        let synced = self.mistake.as_ref().map_or(Synced::AsAsked, |mistake| mistake.sync(&self.files[file].path));
+        if synced == Synced::LeftOut {
+            return Ok(());
+        }
         if self.step(early) != Step::Goes {
             return Err(Errno::IO);
         }
         let Some(kind) = self.strike(file, Asked::Sync) else {
-            self.settle(file);
+            match synced {
+                Synced::Late => self.late.push(file),
+                _ => {
+                    self.settle(file);
+                    self.late_is_due = true;
+                }
+            }
             return Ok(());
         };
         self.hit(kind, file, (0, 0), 0);
@@ -306,6 +328,11 @@ impl State {
                 let chunk = &mut self.files[file].durable[pending.chunk as usize];
                 super::merge(chunk, &pending.data, pending.sectors);
             }
+        }
+        if synced == Synced::Unheard {
+            // It was told.
+            self.failure_told = true;
+            return Ok(());
         }
         Err(Errno::IO)
     }

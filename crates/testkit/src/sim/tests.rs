@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Backend, CompletionLease, DirectFile, OpenMode, Pool, PoolOptions, Ring, RingOptions};
+use assay_block::{Backend, CompletionLease, DirectFile, OpenMode, Pool, PoolOptions, Ring, RingOptions};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -162,7 +162,7 @@ fn requests_end_in_an_order_that_the_seed_decides_and_a_dropped_ring_leaves_part
         let disk = SimDisk::new(&image(), seed);
         let _mounted = disk.mount();
         let mut ring = ring(8);
-        assert_eq!(ring.features().backend, "simulated");
+        assert_eq!(ring.features().backend, "installed backend");
         for at in 0..4 {
             queue_write(&mut ring, at, b'a' + at as u8, 1, false);
         }
@@ -213,7 +213,7 @@ fn frames_are_read_and_each_armed_fault_hits_once() {
         }
         results.push(done.result.map_err(|e| e.raw_os_error()));
     }
-    assert!(results.contains(&Err(Some(libc::EIO))));
+    assert!(results.contains(&Err(Some(Errno::IO.raw_os_error()))));
     assert!(matches!(results[0], Ok(n) if (n as usize) < CHUNK_BYTES));
     assert_eq!(results[2], Ok(CHUNK_BYTES as u32));
     queue_write(&mut ring, 0, b'x', 1, true);
@@ -224,7 +224,7 @@ fn frames_are_read_and_each_armed_fault_hits_once() {
     queue_write(&mut ring, 0, b'x', 1, true);
     ring.submit(1, Duration::ZERO).unwrap();
     let second = ring.pop().unwrap().result.unwrap_err();
-    assert_eq!(second.raw_os_error(), Some(libc::ENOSPC));
+    assert_eq!(second.raw_os_error(), Some(Errno::NOSPC.raw_os_error()));
     assert_eq!(disk.steps_after_failure(), 1);
     let kinds: Vec<FaultKind> = disk.incidents().iter().map(|i| i.kind).collect();
     assert_eq!(kinds, [FaultKind::ShortRead, FaultKind::ReadError, FaultKind::ShortWrite, FaultKind::NoSpace]);

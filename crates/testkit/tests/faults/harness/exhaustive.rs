@@ -1,37 +1,37 @@
 //! Short scripted runs, cut after every write and with every subset of what was un-synced.
 
-use super::super::options::CommitMode;
 use super::base::{Base, Setup};
 use super::dice::Dice;
 use super::inspect::Inspector;
 use super::model::{Model, Promise, Table};
 use super::run::{End, Finish, Machine, Trace};
 use super::seed::open_once;
-use crate::control_file::ControlFile;
-use assay_block::sim::{Cut, SimDisk};
 use assay_measure::clock::Clock;
+use assay_native::control_file::ControlFile;
+use assay_native::engine::stepped::CommitMode;
+use assay_testkit::sim::{Cut, SimDisk};
 
 /// Scripted workloads.
-pub const WORKLOADS: u64 = 50;
+pub(crate) const WORKLOADS: u64 = 50;
 /// Units that are tried in every combination; of more, every so many that were written one after another.
 const FREE_UNITS: usize = 8;
 
 /// What an exhaustive search did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Searched {
+pub(crate) struct Searched {
     /// Workloads.
-    pub workloads: u64,
+    pub(crate) workloads: u64,
     /// Instants at which the power went.
-    pub instants: u64,
+    pub(crate) instants: u64,
     /// Data sets that were recovered and judged.
-    pub cuts: u64,
+    pub(crate) cuts: u64,
     /// Most un-synced sectors at any instant.
-    pub most_units: u64,
+    pub(crate) most_units: u64,
 }
 
 impl Searched {
     /// Adds another's counts.
-    pub fn add(&mut self, other: &Self) {
+    pub(super) fn add(&mut self, other: &Self) {
         self.workloads += other.workloads;
         self.instants += other.instants;
         self.cuts += other.cuts;
@@ -109,6 +109,7 @@ pub(super) fn search(
                 clock: Clock::simulated(),
                 trace,
                 errors: Vec::new(),
+                bug: None,
             };
             machine.run().map_err(|why| format!("instant {instant}: {why}"))?.0
         };
@@ -135,7 +136,7 @@ pub(super) fn search(
 fn judge(base: &Base, inspector: &Inspector<'_>, disk: &SimDisk, cut: Cut, model: &Model) -> Result<(), String> {
     let _mounted = disk.mount();
     disk.power_cut(cut);
-    open_once(base, &mut Dice::new(0, 5)).map_err(|error| format!("recovery: {error}"))?;
+    open_once(base, &mut Dice::new(0, 5), None).map_err(|error| format!("recovery: {error}"))?;
     let control = ControlFile::read(&base.dir).map_err(|error| error.to_string())?;
     let log_end = control.map_or(0, |control| control.checkpoint_lsn);
     let found = inspector.look(&disk.image(), log_end, Some((&base.image, &Table::new())));

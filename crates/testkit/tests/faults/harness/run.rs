@@ -1,19 +1,13 @@
 //! One run of the engine on a simulated disk: driver threads and writers take turns on one thread, as the seed says.
 
-use super::super::cache::Cache;
-use super::super::driver::NativeDriver;
-use super::super::instance::{Instance, locked};
-use super::super::writer::{Writer, ring_options};
-use super::super::{assemble, redo::FLUSH_BYTES};
 use super::base::{Base, ROWS, SCHEMAS, Setup};
+use super::bugs::Bug;
 use super::dice::Dice;
 use super::model::{Model, Operation};
-use crate::control_file::ControlFile;
-use crate::files::Files;
-use assay_block::sim::SimDisk;
-use assay_block::{Backend, Ring, RingOptions};
 use assay_measure::clock::Clock;
+use assay_native::engine::stepped::{DatabaseWriter, NativeDriver, SteppedEngine};
 use assay_run::engine::{Completion, Driver, EngineError, Op, Outcome, Submit, Tag};
+use assay_testkit::sim::SimDisk;
 use std::time::Duration;
 
 /// Fewer reads in flight than sessions ask for at times, so that reads are deferred too.
@@ -56,6 +50,8 @@ pub(super) struct Machine<'a> {
     pub(super) trace: &'a mut Trace,
     /// Errors that operations ended with.
     pub(super) errors: Vec<String>,
+    /// What is wrong with the engine.
+    pub(super) bug: Option<Bug>,
 }
 
 /// What happened, for people, if they asked for it.
@@ -68,28 +64,16 @@ pub(super) struct Trace {
 impl Trace {
     pub(super) fn say(&mut self, line: impl FnOnce() -> String) {
         if self.wanted {
-            self.lines.push(repeatable(line()));
+            self.lines.push(line());
         }
     }
 }
 
-/// The free space that an error names is that of the real file system below the simulated disk,
-/// which others fill meanwhile: the one thing in a line that its seed does not decide.
-pub(super) fn repeatable(mut line: String) -> String {
-    const AFTER: &str = " bytes free";
-    if let Some(end) = line.find(AFTER) {
-        let digits = line[..end].bytes().rev().take_while(u8::is_ascii_digit);
-        let start = end - digits.count();
-        line.replace_range(start..end, "so many");
-    }
-    line
-}
-
 /// The threads of a run, which are none.
 struct Crew<'a> {
-    instance: &'a Instance,
+    engine: &'a SteppedEngine,
     drivers: Vec<NativeDriver<'a>>,
-    writers: Vec<Writer<'a>>,
+    writers: Vec<DatabaseWriter<'a>>,
     /// Per session, from 0: what it is doing, if anything.
     doing: Vec<Option<Op>>,
 }
@@ -100,18 +84,19 @@ impl Machine<'_> {
     /// # Errors
     /// What no engine may do: fail without a fault, get stuck, close with something left.
     pub(super) fn run(mut self) -> Result<(End, Vec<String>), String> {
-        let instance = match self.open() {
-            Ok(instance) => instance,
+        Bug::running(self.bug, self.disk);
+        let engine = match self.open() {
+            Ok(engine) => engine,
             Err(error) => return Ok((self.ended_by(error.to_string()), self.errors)),
         };
-        let end = match self.crew(&instance) {
+        let end = match self.crew(&engine) {
             Ok(mut crew) => {
                 let end = self.work(&mut crew)?;
                 self.dismiss(crew, end)?
             }
             Err(error) => self.ended_by(error.to_string()),
         };
-        drop(instance);
+        drop(engine);
         self.trace.say(|| format!("the run ended: {end:?}"));
         Ok((end, self.errors))
     }
@@ -120,35 +105,17 @@ impl Machine<'_> {
         if self.disk.has_power() { End::Stopped(error) } else { End::Cut }
     }
 
-    fn open(&self) -> Result<Instance, EngineError> {
-        let control = ControlFile::open_locked(&self.base.dir)?;
-        let options = self.setup.options(self.base)?;
-        let files = Files::open(&self.base.places, control.control(), true)?;
-        let how = (self.clock.clone(), MOST_DRIVERS);
-        assemble(control, files, options, &self.setup.plan(), how)
+    fn open(&self) -> Result<SteppedEngine, EngineError> {
+        let options = self.setup.options(self.base, self.bug)?;
+        SteppedEngine::open(&self.base.places, &self.setup.plan(), options, self.clock.clone(), MOST_DRIVERS)
     }
 
-    fn crew<'i>(&self, instance: &'i Instance) -> Result<Crew<'i>, EngineError> {
-        let ring = |options: RingOptions| Ring::open(options).map_err(|e| EngineError::Unusable(e.to_string()));
-        let mut drivers = Vec::new();
-        for assignment in self.setup.plan().assignments(self.setup.drivers) {
-            let ring = ring(RingOptions {
-                entries: 64,
-                buffers: 4,
-                buffer_bytes: FLUSH_BYTES.min(64 * 1024),
-                pool: Some(std::sync::Arc::clone(pool_of(&instance.cache))),
-                files: instance.files.list.clone(),
-                backend: Backend::Auto,
-                helpers: 1,
-            })?;
-            drivers.push(NativeDriver::open(instance, &assignment, ring, READ_ROOM));
-        }
-        let mut writers = Vec::new();
-        for number in 0..self.setup.writers {
-            let ring = ring(ring_options(instance, Backend::Auto))?;
-            writers.push(Writer::new(instance, ring, number).stepped());
-        }
-        Ok(Crew { instance, drivers, writers, doing: vec![None; self.setup.sessions as usize] })
+    fn crew<'e>(&self, engine: &'e SteppedEngine) -> Result<Crew<'e>, EngineError> {
+        let assignments = self.setup.plan().assignments(self.setup.drivers);
+        let drivers = assignments.iter().map(|assignment| engine.driver(assignment, READ_ROOM));
+        let drivers = drivers.collect::<Result<_, _>>()?;
+        let writers = (0..self.setup.writers).map(|number| engine.writer(number)).collect::<Result<_, _>>()?;
+        Ok(Crew { engine, drivers, writers, doing: vec![None; self.setup.sessions as usize] })
     }
 
     fn work(&mut self, crew: &mut Crew<'_>) -> Result<End, String> {
@@ -174,7 +141,7 @@ impl Machine<'_> {
         if !self.disk.has_power() {
             return Some(End::Cut);
         }
-        let reason = crew.instance.failure()?;
+        let reason = crew.engine.failure()?;
         Some(End::Stopped(reason.to_owned()))
     }
 
@@ -245,7 +212,7 @@ impl Machine<'_> {
         let mut ended: Vec<Completion> = Vec::new();
         if let Err(error) = crew.drivers[driver].reap(Duration::ZERO, &mut ended) {
             // The driver loop ends the run for such an error.
-            crew.instance.fail(&error.to_string());
+            crew.engine.fail(&error.to_string());
         }
         for Completion { tag, outcome } in ended {
             self.ended(crew, tag as usize * drivers + driver, &outcome);
@@ -258,13 +225,13 @@ impl Machine<'_> {
         match (&outcome.result, op) {
             (Ok(_), Some(Op::Update { commit, .. })) => {
                 if commit {
-                    let durable = crew.instance.redo.durable();
+                    let durable = crew.engine.durable_lsn();
                     self.model.acknowledge(number, durable);
                     self.trace.say(|| format!("session {number}: committed, log durable to {durable}"));
                 }
             }
             // A log-off commits what was open.
-            (Ok(_), None) => self.model.acknowledge(number, crew.instance.redo.durable()),
+            (Ok(_), None) => self.model.acknowledge(number, crew.engine.durable_lsn()),
             (Ok(rows), Some(Op::Select { width, .. })) if *rows != u64::from(width) => {
                 self.errors.push(format!("a select of {width} keys found {rows} rows"));
             }
@@ -278,9 +245,8 @@ impl Machine<'_> {
 
     fn turn(&mut self, crew: &mut Crew<'_>) {
         let number = self.dice.below(crew.writers.len() as u64) as usize;
-        let orders = crew.instance.wait_for_orders(number, Duration::ZERO);
-        if let Err(error) = crew.writers[number].turn(&orders) {
-            crew.instance.fail(&error.to_string());
+        if let Err(error) = crew.writers[number].step() {
+            crew.engine.fail(&error.to_string());
         }
     }
 
@@ -289,26 +255,24 @@ impl Machine<'_> {
         if self.finish == Finish::Cut {
             return Ok(End::Cut);
         }
-        let mut waiting = 0;
         for session in 0..crew.doing.len() {
             self.model.log_off(session as u64 + 1);
+            let (driver, tag) = self.place(session);
+            crew.drivers[driver].leave(tag);
         }
         let mut ended = Vec::new();
-        for driver in &mut crew.drivers {
-            waiting += driver.log_off();
-        }
         for _ in 0..MOST_TURNS {
             if let Some(end) = self.over(crew) {
                 return Ok(end);
             }
-            if ended.len() == waiting {
+            if crew.drivers.iter().all(|driver| driver.leaving() == 0) {
                 return Ok(self.close(crew));
             }
             self.pass_time();
             if self.dice.chance(60) {
                 let driver = self.dice.below(crew.drivers.len() as u64) as usize;
                 if let Err(error) = crew.drivers[driver].reap(Duration::ZERO, &mut ended) {
-                    crew.instance.fail(&error.to_string());
+                    crew.engine.fail(&error.to_string());
                 }
             } else {
                 self.turn(crew);
@@ -322,7 +286,7 @@ impl Machine<'_> {
         crew.drivers.clear();
         for writer in crew.writers.iter_mut().rev() {
             if let Err(error) = writer.finish() {
-                crew.instance.fail(&error.to_string());
+                crew.engine.fail(&error.to_string());
             }
         }
         if let Some(end) = self.over(crew) {
@@ -337,10 +301,10 @@ impl Machine<'_> {
 
     /// Everything goes: as at a power cut, or as after an error, when nothing may be written any more.
     fn dismiss(&mut self, crew: Crew<'_>, end: End) -> Result<End, String> {
-        let Crew { instance, drivers, mut writers, .. } = crew;
+        let Crew { engine, drivers, mut writers, .. } = crew;
         if end == End::Cut {
             self.disk.cut_now();
-            instance.fail("the power went");
+            engine.fail("the power went");
         }
         let stopped = matches!(end, End::Stopped(_));
         drop(drivers);
@@ -355,28 +319,12 @@ impl Machine<'_> {
         if late > 0 {
             return Err(format!("{late} writes or syncs were asked for after one had failed"));
         }
-        // The lock order of a background update would show here; taking it proves that nobody holds it.
-        drop(locked(&instance.background));
         Ok(end)
     }
 }
 
 /// What everybody waits for.
 fn stand(crew: &Crew<'_>) -> String {
-    let (redo, cache) = (&crew.instance.redo, &crew.instance.cache);
     let waits: Vec<String> = crew.drivers.iter().flat_map(NativeDriver::waits).collect();
-    format!(
-        "{}; {} dirty frames of {}, checkpoint floor {:?} of {:?}, log durable to {} of {}",
-        waits.join(", "),
-        cache.dirty_frames(),
-        cache.pool.frames(),
-        cache.checkpoint_floor(),
-        crew.instance.checkpoint_lsn,
-        redo.durable(),
-        redo.tail(),
-    )
-}
-
-fn pool_of(cache: &Cache) -> &std::sync::Arc<assay_block::Pool> {
-    &cache.pool
+    format!("{}; {:?}", waits.join(", "), crew.engine)
 }

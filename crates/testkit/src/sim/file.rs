@@ -1,14 +1,17 @@
 //! An open file of a simulated disk.
 
 use super::faults::How;
+use super::ring::SimRing;
 use super::{CHUNK_BYTES, SimDisk};
-use rustix::io::Errno;
+use assay_block::{BackendFile, BackendRing};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One open of one file.
 #[derive(Debug)]
-pub(crate) struct SimFile {
+pub(super) struct SimFile {
     disk: SimDisk,
     number: usize,
     /// This open holds the lock of the file.
@@ -20,16 +23,29 @@ impl SimFile {
         Self { disk, number, locks: AtomicBool::new(false) }
     }
 
-    pub(crate) fn disk(&self) -> &SimDisk {
-        &self.disk
+    /// One read request: may fail, may be short.
+    pub(super) fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        Ok(self.disk.state().asked_read(self.number, offset, out)?)
     }
 
-    pub(crate) fn len(&self) -> u64 {
+    /// One write request: may fail, may be short.
+    pub(super) fn write(&self, offset: u64, data: &[u8], how: How) -> io::Result<usize> {
+        Ok(self.disk.state().asked_write(self.number, (offset, data), how)?)
+    }
+
+    /// One request to synchronise; `early` as in [`How`].
+    pub(super) fn sync(&self, early: bool) -> io::Result<()> {
+        Ok(self.disk.state().asked_sync(self.number, early)?)
+    }
+}
+
+impl BackendFile for SimFile {
+    fn len(&self) -> u64 {
         (self.disk.state().files[self.number].current.len() * CHUNK_BYTES) as u64
     }
 
-    /// The content of what is new reads as zeroes and is durable: no test is about growing files.
-    pub(crate) fn allocate(&self, len: u64) {
+    /// The content of what is new is durable: no test is about growing files.
+    fn allocate(&self, len: u64) {
         let chunks = (len as usize).div_ceil(CHUNK_BYTES);
         let mut state = self.disk.state();
         let file = &mut state.files[self.number];
@@ -40,19 +56,7 @@ impl SimFile {
         }
     }
 
-    /// One read request: may fail, may be short.
-    pub(crate) fn read(&self, offset: u64, out: &mut [u8]) -> Result<usize, Errno> {
-        self.disk.state().asked_read(self.number, offset, out)
-    }
-
-    /// One write request: may fail, may be short.
-    pub(crate) fn write(&self, offset: u64, data: &[u8], how: How) -> Result<usize, Errno> {
-        let mut state = self.disk.state();
-        state.asked_write(self.number, (offset, data), how)
-    }
-
-    /// Reads until the buffer is full or the file ends, as the callers of a kernel do.
-    pub(crate) fn read_whole(&self, offset: u64, out: &mut [u8]) -> Result<usize, Errno> {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
         let mut done = 0;
         while done < out.len() {
             let from = offset + done as u64;
@@ -65,8 +69,7 @@ impl SimFile {
         Ok(done)
     }
 
-    /// Writes until all is written.
-    pub(crate) fn write_whole(&self, offset: u64, data: &[u8]) -> Result<(), Errno> {
+    fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let how = How { whole: true, ..How::default() };
         let mut done = 0;
         while done < data.len() {
@@ -76,17 +79,11 @@ impl SimFile {
         Ok(())
     }
 
-    /// One request to synchronise; `early` as in [`How`].
-    pub(crate) fn sync(&self, early: bool) -> Result<(), Errno> {
-        self.disk.state().asked_sync(self.number, early)
-    }
-
-    /// Synchronises and tells at once.
-    pub(crate) fn sync_whole(&self) -> Result<(), Errno> {
+    fn sync_data(&self) -> io::Result<()> {
         self.sync(false).inspect_err(|_| self.disk.tell_failure())
     }
 
-    pub(crate) fn lock(&self) -> bool {
+    fn lock(&self) -> bool {
         let locked = &mut self.disk.state().files[self.number].locked;
         if *locked {
             return self.locks.load(Ordering::Relaxed);
@@ -94,6 +91,12 @@ impl SimFile {
         *locked = true;
         self.locks.store(true, Ordering::Relaxed);
         true
+    }
+
+    fn ring(&self, paths: &[&Path]) -> Box<dyn BackendRing> {
+        let opened = |path: &&Path| self.disk.file(path).expect("the files of a ring are of one disk");
+        let files = paths.iter().map(opened).collect();
+        Box::new(SimRing::new(self.disk.clone(), files))
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! Driver threads, writers and recovery are the real ones; they take turns as a seed says, on a clock that moves only
 //! when told, over files that lose power, tear, rot and fail. An oracle that knows what was acknowledged judges what is on
-//! the disk after every crash. `docs/design/faults.md` tells more. For tests only (feature `faults`).
+//! the disk after every crash. `docs/design/faults.md` tells more.
 
 mod base;
+mod bugs;
 mod command;
 mod dice;
 mod exhaustive;
@@ -13,13 +14,12 @@ mod model;
 mod run;
 mod seed;
 
-pub use crate::planted::{PLANTED, Planted};
-pub use base::Base;
-pub use command::{Say, command};
-pub use exhaustive::{Searched, WORKLOADS};
-pub use seed::Tally;
+pub(crate) use base::Base;
+pub(crate) use bugs::{BUGS, Bug};
+pub(crate) use command::command;
+pub(crate) use exhaustive::{Searched, WORKLOADS};
+pub(crate) use seed::Tally;
 
-use crate::planted::plant;
 use inspect::Inspector;
 use run::Trace;
 use std::any::Any;
@@ -27,25 +27,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A seed that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub(crate) struct Failure {
     /// The seed.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// What went wrong.
-    pub text: String,
+    pub(crate) text: String,
     /// What happened before, if that was asked for.
-    pub trace: Vec<String>,
+    pub(crate) trace: Vec<String>,
 }
 
 /// Runs seeds, one after another, on this thread.
 #[derive(Debug)]
-pub struct Harness<'a> {
+pub(crate) struct Harness<'a> {
     bases: &'a [Base],
 }
 
 impl<'a> Harness<'a> {
     /// A harness that starts from these data sets.
     #[must_use]
-    pub fn new(bases: &'a [Base]) -> Self {
+    pub(crate) fn new(bases: &'a [Base]) -> Self {
         Self { bases }
     }
 
@@ -53,30 +53,27 @@ impl<'a> Harness<'a> {
     ///
     /// # Errors
     /// The first that failed.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         seeds: impl Iterator<Item = u64>,
         trace: bool,
         tally: &mut Tally,
     ) -> Result<Vec<String>, Failure> {
-        self.each(seeds, trace, |bases, seed, trace| seed::run_seed(bases, seed, tally, trace))
+        self.each(seeds, trace, |bases, seed, trace| seed::run_seed(bases, seed, None, tally, trace))
     }
 
     /// Searches workloads, numbers below [`WORKLOADS`], until one fails: every cut of each.
     ///
     /// # Errors
     /// The first that failed; its number is the seed.
-    pub fn search(&self, workloads: impl Iterator<Item = u64>, searched: &mut Searched) -> Result<(), Failure> {
+    pub(crate) fn search(&self, workloads: impl Iterator<Item = u64>, searched: &mut Searched) -> Result<(), Failure> {
         self.each(workloads, false, |bases, number, trace| exhaustive::search(bases, number, searched, trace)).map(drop)
     }
 
     /// Plants a bug and runs `seeds` until it is found; the failure that gave it away, or `None`.
-    #[must_use]
-    pub fn hunt(&self, bug: Planted, seeds: impl Iterator<Item = u64>) -> Option<Failure> {
-        plant(Some(bug));
-        let found = self.run(seeds, false, &mut Tally::default()).err();
-        plant(None);
-        found
+    pub(crate) fn hunt(&self, bug: Bug, seeds: impl Iterator<Item = u64>) -> Option<Failure> {
+        let (tally, bug) = (&mut Tally::default(), Some(bug));
+        self.each(seeds, false, |bases, seed, trace| seed::run_seed(bases, seed, bug, tally, trace)).err()
     }
 
     fn each(
@@ -107,6 +104,3 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     format!("panic: {}", text.unwrap_or("no text"))
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,68 @@
+//! A ring over files of a [`StorageBackend`](crate::StorageBackend): the backend performs what is asked for, on the caller's own thread.
+
+use super::waker::{Wake, Waker};
+use super::{Kind, Request, Setup, Slot};
+use crate::backend::{BackendCall, BackendRequest, BackendRing, RequestMemory};
+use crate::{BlockError, Features, Pool};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+pub(super) struct Backed {
+    ring: Box<dyn BackendRing>,
+    pool: Option<Arc<Pool>>,
+    wake: Arc<Wake>,
+    /// Something was queued since the last submit.
+    fresh: bool,
+}
+
+impl Backed {
+    /// `None` where the files are the operating system's.
+    pub(super) fn open(setup: &Setup, features: &mut Features) -> Result<Option<Self>, BlockError> {
+        let Some(first) = setup.files.iter().find_map(|file| file.backed()) else {
+            return Ok(None);
+        };
+        if setup.files.iter().any(|file| file.backed().is_none()) {
+            return Err(BlockError::Invalid {
+                what: "a ring serves files of a backend or real ones, not both".to_owned(),
+            });
+        }
+        features.backend = "installed backend";
+        let paths: Vec<&Path> = setup.files.iter().map(|file| file.path()).collect();
+        // The ring never parks: there is nobody to bring back.
+        let wake = Wake::new(Box::new(|| {}));
+        Ok(Some(Self { ring: first.ring(&paths), pool: setup.pool.clone(), wake, fresh: false }))
+    }
+
+    pub(super) fn waker(&self) -> Waker {
+        self.wake.waker()
+    }
+
+    pub(super) fn queue(&mut self, request: &Request) {
+        let kind = match request.kind {
+            Kind::Read | Kind::ReadScattered => BackendCall::Read,
+            Kind::Write => BackendCall::Write { durable: false },
+            Kind::WriteDurable => BackendCall::Write { durable: true },
+            Kind::Sync => BackendCall::Sync,
+            Kind::Nop => BackendCall::Nop,
+        };
+        self.fresh = true;
+        let (slot, file, offset, len) = (request.slot, request.file, request.offset, request.len as usize);
+        self.ring.queue(BackendRequest { kind, slot, file, offset, len });
+    }
+
+    pub(super) fn submit(&mut self, slots: &mut [Slot], wait_for: u32, submits: &mut u64) {
+        self.wake.resume();
+        *submits += u64::from(std::mem::take(&mut self.fresh));
+        self.ring.submit(wait_for, &mut RequestMemory { slots, pool: self.pool.as_deref() });
+    }
+
+    pub(super) fn reap(&mut self, done: &mut VecDeque<(u32, i32)>) {
+        self.ring.reap(done);
+    }
+
+    pub(super) fn drain(&mut self, slots: &mut [Slot]) -> bool {
+        self.ring.drain(&mut RequestMemory { slots, pool: self.pool.as_deref() });
+        true
+    }
+}
