@@ -52,12 +52,12 @@ fn dispatch(args: &[String]) -> Result<ExitCode> {
             print!("{}", size::table(&tidy::Tree::load(&workspace_root())?));
             Ok(ExitCode::SUCCESS)
         }
-        [bench::redo::BARE, rest @ ..] => {
-            bench::redo::bare_end(rest)?;
+        [bench::helper::WORD, rest @ ..] => {
+            bench::helper::run(rest)?;
             Ok(ExitCode::SUCCESS)
         }
         ["bench", "--help" | "-h"] => {
-            println!("{}", bench::USAGE);
+            println!("{}", bench::usage()?);
             Ok(ExitCode::SUCCESS)
         }
         ["bench", rest @ ..] => {
