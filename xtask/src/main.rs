@@ -55,12 +55,12 @@ fn dispatch(args: &[String]) -> Result<ExitCode> {
             std::fs::write(root.join(size::FILE), size::lowered(&tidy::Tree::load(&root)?))?;
             Ok(ExitCode::SUCCESS)
         }
-        [bench::redo::BARE, rest @ ..] => {
-            bench::redo::bare_end(rest)?;
+        [bench::helper::WORD, rest @ ..] => {
+            bench::helper::run(rest)?;
             Ok(ExitCode::SUCCESS)
         }
         ["bench", "--help" | "-h"] => {
-            println!("{}", bench::USAGE);
+            println!("{}", bench::usage()?);
             Ok(ExitCode::SUCCESS)
         }
         ["bench", rest @ ..] => {

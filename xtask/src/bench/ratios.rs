@@ -2,7 +2,8 @@
 //!
 //! Only ratios are kept, each pair by itself: the device and the clock of the day are in both of their terms.
 
-use super::table::{Pairs, figure, median};
+use super::figures::median;
+use super::print::{Pairs, figure};
 use anyhow::{Context, Result, bail, ensure};
 use assay_measure::sample::{ALPHA, Difference, Sample, holm};
 use serde::{Deserialize, Serialize};
@@ -39,7 +40,7 @@ impl Ratios {
         let sound = |ratio: &f64| ratio.is_finite() && *ratio > 0.0;
         (!ratios.is_empty() && ratios.iter().all(sound)).then(|| Self {
             row: format!("{place}: {}", pairs.name),
-            goal: pairs.goal.to_owned(),
+            goal: pairs.goal.clone(),
             ratios,
             peer: median(&pairs.theirs),
         })
@@ -241,9 +242,8 @@ mod tests {
 
     #[test]
     fn a_row_is_named_by_bench_part_and_quantity_and_needs_all_its_figures() {
-        let mut pairs = Pairs::new("MB/s", ">= 0.9");
-        pairs.ours.extend([2.0, 3.0]);
-        pairs.theirs.extend([1.0, 4.0]);
+        let (name, goal) = ("MB/s".to_owned(), ">= 0.9".to_owned());
+        let mut pairs = Pairs { name, goal, ours: vec![2.0, 3.0], theirs: vec![1.0, 4.0] };
         let of = |pairs: &Pairs| Ratios::of(&("scan, depth 1".to_owned(), pairs.clone()));
         let row = of(&pairs).unwrap();
         assert_eq!(row.row, "scan, depth 1: MB/s");
