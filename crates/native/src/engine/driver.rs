@@ -8,7 +8,6 @@
 use super::context::{Shell, Slot, State, TAG_LOG, TAG_READ};
 use super::counters::{C, Request, export_ring};
 use super::instance::{Instance, failed, locked};
-use super::options::CommitMode;
 use super::redo::{ANY_PROGRESS, FLUSH_BYTES, Flush, NO_WAITER, Step};
 use super::session::Session;
 use crate::block_format::{self, Kind};
@@ -278,17 +277,13 @@ impl<'a> NativeDriver<'a> {
         let redo = &shell.instance.redo;
         // Announced before the attempt: if others must end first, they will wake this thread.
         self.announce();
-        let limit = match shell.instance.options.commit {
-            CommitMode::Sync => redo.next_own_write(),
-            _ => u64::MAX,
-        };
         loop {
             let buffer = shell.ring.borrow_mut().take_buffer();
             let Some(mut buffer) = buffer else {
                 return Ok(());
             };
             let checkpoint = shell.instance.checkpoint_lsn.load(Ordering::Acquire);
-            let step = redo.reserve(FLUSH_BYTES.min(buffer.len()), limit, checkpoint);
+            let step = redo.reserve(FLUSH_BYTES.min(buffer.len()), checkpoint);
             if let Step::Write(flush) = step {
                 let begin = shell.instance.clock.now_ns();
                 shell.now.set(begin);

@@ -161,6 +161,7 @@ fn assemble(
         data_set: control.data_set,
         threads,
         max_flights: options.commit.log_writes(),
+        sync_commits: options.commit == CommitMode::Sync,
     });
     Ok(Instance::new(Parts {
         cache,

@@ -58,11 +58,21 @@ struct Position {
     claimed_bytes: u64,
     /// Writes not yet acknowledged, oldest first.
     flights: VecDeque<Flight>,
+    /// COMMIT_MODE=sync: where commits end that no write has taken yet.
+    own_writes: BTreeSet<u64>,
     /// Somebody opens the next file: nothing may be written meanwhile.
     switching: bool,
 }
 
 impl Position {
+    /// Where a write from `begin` on must end at the latest, so that each commit that wants one has a write of its own.
+    fn own_write_end(&mut self, begin: u64) -> u64 {
+        while self.own_writes.first().is_some_and(|end| *end <= begin) {
+            self.own_writes.pop_first();
+        }
+        self.own_writes.first().copied().unwrap_or(u64::MAX)
+    }
+
     /// The redo up to `end` has its blocks: its promises end.
     fn fulfil(&mut self, end: u64) {
         // Appends of several threads may stand a little out of order.
@@ -151,8 +161,8 @@ pub(crate) struct Redo {
     pub(crate) awaited: Vec<Padded<AtomicU64>>,
     /// Writes under way at once, at most.
     max_flights: usize,
-    /// COMMIT_MODE=sync: ends of commits that want a write of their own.
-    own_writes: Mutex<BTreeSet<u64>>,
+    /// COMMIT_MODE=sync: every commit has a write of its own.
+    sync_commits: bool,
     /// Moves whenever a claim that failed may succeed.
     generation: AtomicU64,
 }
@@ -179,6 +189,7 @@ impl Redo {
                 appended: VecDeque::new(),
                 claimed_bytes: 0,
                 flights: VecDeque::with_capacity(MAX_FLIGHTS),
+                own_writes: BTreeSet::new(),
                 switching: false,
             }),
             block_bytes: config.block_bytes,
@@ -186,7 +197,7 @@ impl Redo {
             key: config.data_set,
             awaited: (0..threads).map(|_| Padded(AtomicU64::new(NO_WAITER))).collect(),
             max_flights: config.max_flights,
-            own_writes: Mutex::new(BTreeSet::new()),
+            sync_commits: config.sync_commits,
             generation: AtomicU64::new(0),
         }
     }
@@ -369,8 +380,12 @@ impl Redo {
         (start + bytes).saturating_sub(self.durable()) <= self.capacity()
     }
 
-    /// The thread's last [`Redo::append`] may be flushed.
-    pub(crate) fn copied(&self, thread: usize) {
+    /// The thread's last [`Redo::append`] may be flushed. Where it ends a commit, its end is told: any thread may write
+    /// it from here on, so that must be known before.
+    pub(crate) fn copied(&self, thread: usize, commit_end: Option<u64>) {
+        if let Some(end) = commit_end.filter(|_| self.sync_commits) {
+            self.position().own_writes.insert(end);
+        }
         self.copying[thread].0.store(NOT_COPYING, Ordering::SeqCst);
     }
 
@@ -380,25 +395,13 @@ impl Redo {
         self.copying.iter().map(|c| c.0.load(Ordering::SeqCst)).fold(tail, u64::min)
     }
 
-    /// COMMIT_MODE=sync: this commit wants a write of its own.
-    pub(crate) fn note_commit(&self, end_lsn: u64) {
-        self.own_writes.lock().unwrap_or_else(PoisonError::into_inner).insert(end_lsn);
-    }
-
-    /// COMMIT_MODE=sync: where the next write must end.
-    pub(crate) fn next_own_write(&self) -> u64 {
-        let durable = self.durable();
-        let mut writes = self.own_writes.lock().unwrap_or_else(PoisonError::into_inner);
-        *writes = writes.split_off(&(durable + 1));
-        writes.first().copied().unwrap_or(u64::MAX)
-    }
-
-    /// Reserves the place of the next flush; `most_bytes` of log blocks at most, up to `limit` if that is
-    /// lower than what is complete; `checkpoint` is the durable checkpoint position.
-    pub(crate) fn reserve(&self, most_bytes: usize, limit: u64, checkpoint: u64) -> Step {
+    /// Reserves the place of the next flush; `most_bytes` of log blocks at most; `checkpoint` is the durable checkpoint
+    /// position.
+    pub(crate) fn reserve(&self, most_bytes: usize, checkpoint: u64) -> Step {
         let mut position = self.position();
         let begin = self.reserved();
-        let end = self.complete().min(limit);
+        // In this order: of what is complete every commit is known.
+        let end = self.complete().min(position.own_write_end(begin));
         assert!(
             self.durable() <= begin && end <= self.tail(),
             "R1: durable <= reserved and complete <= tail; {} {begin} {end} {}",
@@ -564,6 +567,8 @@ pub(crate) struct RedoConfig {
     pub(crate) threads: usize,
     /// Log writes under way at once, at most; 1 to [`MAX_FLIGHTS`].
     pub(crate) max_flights: usize,
+    /// Every commit has a write of its own.
+    pub(crate) sync_commits: bool,
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ impl<'a> Session<'a> {
         cache.discard(frame, page);
         if dirty {
             let changes_go_on = !self.transaction_is_published();
-            self.publish().await?;
+            self.publish(false).await?;
             cache.discard(frame, page);
             shell.instance.free_waiter(shell.reference(self.tag));
             shell.instance.post_writer();
@@ -111,7 +111,7 @@ impl<'a> Session<'a> {
     /// could otherwise never be written.
     pub(crate) async fn wait_for_frame(&mut self) -> Result<(), OpError> {
         let changes_go_on = !self.transaction_is_published();
-        self.publish().await?;
+        self.publish(false).await?;
         let shell = Rc::clone(&self.shell);
         shell.instance.check_alive()?;
         if shell.instance.options.free_wait == FreeWait::Posted || shell.instance.cache.drop_on_unpin {

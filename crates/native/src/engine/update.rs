@@ -83,7 +83,7 @@ impl Session<'_> {
                 let page = self.pages[i];
                 self.change_row(page, key + i as u64, stamp).await?;
                 if self.transaction.redo.len() >= self.shell.instance.private_redo_bytes {
-                    self.publish().await?;
+                    self.publish(false).await?;
                 }
             }
             key += n as u64;
@@ -96,7 +96,7 @@ impl Session<'_> {
             self.commit().await?;
         } else {
             // The session may be idle from here on: blocks that only it can set free would hold the checkpoint back.
-            self.publish().await?;
+            self.publish(false).await?;
         }
         Ok(u64::from(width))
     }
@@ -404,8 +404,9 @@ impl Session<'_> {
         self.transaction.claim.is_none() && self.transaction.redo.is_empty()
     }
 
-    /// Copies private redo to the log buffer, after which the changed frames may be written.
-    pub(crate) async fn publish(&mut self) -> Result<(), OpError> {
+    /// Copies private redo to the log buffer, after which the changed frames may be written. `commits`: it ends with the
+    /// record of the commit.
+    pub(crate) async fn publish(&mut self, commits: bool) -> Result<(), OpError> {
         if self.transaction.redo.is_empty() {
             return Ok(());
         }
@@ -419,7 +420,7 @@ impl Session<'_> {
         let frames = self.transaction.frames.drain(..);
         let entered = frames.filter(|frame| cache.mark_published(*frame, start, end)).collect();
         cache.enqueue(start, entered);
-        redo.copied(shell.thread);
+        redo.copied(shell.thread, commits.then_some(end));
         if let Some(claim) = self.transaction.claim.take() {
             redo.settle(claim, bytes, end);
         }
@@ -487,12 +488,9 @@ impl Session<'_> {
         let record = Record::Commit { transaction: self.transaction.id, session: self.session_number() };
         record.push(&mut self.transaction.redo);
         self.transaction.records += 1;
-        self.publish().await?;
+        self.publish(true).await?;
         let lsn = self.transaction.end_lsn;
         let redo = &shell.instance.redo;
-        if shell.instance.options.commit == CommitMode::Sync {
-            redo.note_commit(lsn);
-        }
         if shell.instance.options.commit != CommitMode::None && redo.durable() < lsn {
             shell.commits.borrow_mut().push_back((lsn, self.tag));
             let ns = shell.wait(self.tag, Event::LogFileSync).await;

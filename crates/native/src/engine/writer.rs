@@ -491,7 +491,7 @@ impl<'a> DatabaseWriter<'a> {
         let checkpoint = instance.checkpoint_lsn.load(Ordering::Acquire);
         let mut buffer = log_buffer(&mut self.ring)?;
         let room = buffer.len().min(FLUSH_BYTES);
-        let step = instance.redo.reserve(room, u64::MAX, checkpoint);
+        let step = instance.redo.reserve(room, checkpoint);
         let Step::Write(flush) = step else {
             self.ring.give_back(buffer);
             return match step {

@@ -7,6 +7,10 @@ const BLOCK: usize = 512;
 const PAYLOAD: u64 = (BLOCK - LOG_HEADER_BYTES) as u64;
 
 fn log(max_flights: usize) -> Redo {
+    log_of(max_flights, false)
+}
+
+fn log_of(max_flights: usize, sync_commits: bool) -> Redo {
     let redo = Redo::new(&RedoConfig {
         buffer_bytes: 1 << 20,
         block_bytes: BLOCK,
@@ -17,6 +21,7 @@ fn log(max_flights: usize) -> Redo {
         data_set: 7,
         threads: 2,
         max_flights,
+        sync_commits,
     });
     open_next(&redo);
     redo
@@ -25,7 +30,7 @@ fn log(max_flights: usize) -> Redo {
 /// Opens the next file, whose header is needed for the first byte.
 fn open_next(redo: &Redo) {
     add(redo, 8);
-    let Step::Switch { file, sequence, first_lsn } = redo.reserve(1 << 20, u64::MAX, u64::MAX) else {
+    let Step::Switch { file, sequence, first_lsn } = redo.reserve(1 << 20, u64::MAX) else {
         panic!("a full or unopened file must be switched");
     };
     redo.switched(file, sequence, first_lsn);
@@ -36,12 +41,12 @@ fn open_next(redo: &Redo) {
 /// Copies `bytes` of redo; returns where it ends.
 fn add(redo: &Redo, bytes: usize) -> u64 {
     let (_, end) = redo.append(0, &vec![0xab; bytes]).unwrap();
-    redo.copied(0);
+    redo.copied(0, None);
     end
 }
 
 fn flush(redo: &Redo) -> Flush {
-    match redo.reserve(1 << 20, u64::MAX, u64::MAX) {
+    match redo.reserve(1 << 20, u64::MAX) {
         Step::Write(flush) => flush,
         other => panic!("{other:?}"),
     }
@@ -106,17 +111,17 @@ fn writes_under_way_are_limited_and_a_switch_waits_for_them() {
     add(&redo, 62 * PAYLOAD as usize);
     let two = flush(&redo);
     add(&redo, 8);
-    assert_eq!(redo.reserve(1 << 20, u64::MAX, u64::MAX), Step::Busy);
+    assert_eq!(redo.reserve(1 << 20, u64::MAX), Step::Busy);
     redo.finish(&two);
     assert_eq!(
-        redo.reserve(1 << 20, u64::MAX, u64::MAX),
+        redo.reserve(1 << 20, u64::MAX),
         Step::Busy,
         "the file is full, and its first write is not acknowledged"
     );
     redo.finish(&one);
-    let next = redo.reserve(1 << 20, u64::MAX, u64::MAX);
+    let next = redo.reserve(1 << 20, u64::MAX);
     assert!(matches!(next, Step::Switch { sequence: 2, .. }), "{next:?}");
-    assert_eq!(redo.reserve(1 << 20, u64::MAX, u64::MAX), Step::Busy, "one switch at a time");
+    assert_eq!(redo.reserve(1 << 20, u64::MAX), Step::Busy, "one switch at a time");
 }
 
 #[test]
@@ -124,7 +129,7 @@ fn nobody_writes_the_same_redo_twice() {
     let redo = log(MAX_FLIGHTS);
     add(&redo, 800);
     let only = flush(&redo);
-    assert_eq!(redo.reserve(1 << 20, u64::MAX, u64::MAX), Step::Nothing);
+    assert_eq!(redo.reserve(1 << 20, u64::MAX), Step::Nothing);
     assert_eq!(redo.unwritten(), 0);
     assert_eq!(redo.pending(), 800, "it leaves the buffer once durable");
     redo.finish(&only);
@@ -137,9 +142,38 @@ fn one_write_at_a_time_where_that_is_asked_for() {
     add(&redo, 8);
     let one = flush(&redo);
     add(&redo, 8);
-    assert_eq!(redo.reserve(1 << 20, u64::MAX, u64::MAX), Step::Busy);
+    assert_eq!(redo.reserve(1 << 20, u64::MAX), Step::Busy);
     redo.finish(&one);
     assert_eq!(unproven(&redo, &flush(&redo)), 0);
+}
+
+#[test]
+fn no_two_sync_commits_share_a_write_whoever_makes_it() {
+    let redo = log_of(1, true);
+    let append = |thread| redo.append(thread, &[1; 64]).unwrap().1;
+    // The second of two threads is ready first, and would write: what the first copies is no part of it, and once that is
+    // ready its commit is known.
+    let (first, second) = (append(0), append(1));
+    redo.copied(1, Some(second));
+    assert_eq!(redo.reserve(1 << 20, u64::MAX), Step::Nothing);
+    redo.copied(0, Some(first));
+    let third = append(0);
+    redo.copied(0, Some(third));
+    // Redo that ends no commit goes with the next that does, or alone.
+    let rest = add(&redo, 64);
+    for end in [first, second, third, rest] {
+        let write = flush(&redo);
+        assert_eq!(write.end_lsn, end);
+        redo.finish(&write);
+    }
+    assert_eq!(redo.reserve(1 << 20, u64::MAX), Step::Nothing);
+    // Where they may share one, they do.
+    let redo = log(1);
+    redo.append(0, &[1; 64]).unwrap();
+    redo.copied(0, Some(redo.tail()));
+    redo.append(1, &[1; 64]).unwrap();
+    redo.copied(1, Some(redo.tail()));
+    assert_eq!(flush(&redo).end_lsn, redo.tail());
 }
 
 #[test]
@@ -147,14 +181,14 @@ fn promised_room_is_given_back_with_the_write_that_uses_it() {
     let redo = log(MAX_FLIGHTS);
     let claim = redo.try_claim(800, 0).unwrap();
     let (_, end) = redo.append(0, &[1; 800]).unwrap();
-    redo.copied(0);
+    redo.copied(0, None);
     let early = flush(&redo);
     redo.settle(claim, 800, end);
     assert_eq!(redo.position().promised, 0, "its blocks are taken already");
     redo.finish(&early);
     let claim = redo.try_claim(800, 0).unwrap();
     let (_, end) = redo.append(0, &[1; 800]).unwrap();
-    redo.copied(0);
+    redo.copied(0, None);
     redo.settle(claim, 800, end);
     assert_eq!(redo.position().promised, 3);
     let late = flush(&redo);
@@ -170,7 +204,7 @@ proptest! {
         for (begin, words, which) in steps {
             if begin || open.is_empty() {
                 add(&redo, words * 8);
-                match redo.reserve(1 << 20, u64::MAX, u64::MAX) {
+                match redo.reserve(1 << 20, u64::MAX) {
                     Step::Write(flush) => open.push(flush),
                     Step::Busy => {}
                     Step::Switch { file, sequence, first_lsn } => {
@@ -217,6 +251,7 @@ fn a_flush_is_due_at_a_third_of_the_buffer_and_at_most_a_mebibyte() {
         data_set: 7,
         threads: 2,
         max_flights: 1,
+        sync_commits: false,
     });
     assert_eq!(large.due_bytes(), 1 << 20);
 }
