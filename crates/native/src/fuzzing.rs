@@ -18,8 +18,8 @@ use super::redo_format::{
 use super::target::Native;
 use super::undo_format::{TRANSACTION_WORD, UndoRecord, record_bytes};
 use assay_measure::config::{Settings, Tables, command_line, resolve};
-use assay_run::conformance::life;
 use assay_run::engine::{EngineError, Progress, Target};
+use assay_run::life::Life;
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use std::fs::{self, OpenOptions};
@@ -152,6 +152,7 @@ impl Ground {
             ("LOAD_PARALLEL_DEGREE", "1"),
             ("IO_MODE", "none"),
             ("SEED", "7"),
+            ("SCHEMAS", "3"),
         ];
         let options = given.map(|(name, value)| ("--set".to_owned(), name.to_owned(), value.to_owned()));
         let tables = Tables { target: "native", params: PARAMS, others: &[] };
@@ -207,12 +208,13 @@ impl Ground {
         }
         self.put(CONTROL_NAME, 0, &both)?;
         let at = self.dir.display().to_string();
-        let _ = life::plan(&Native, &at, &self.settings, 3);
+        let life = Life { target: &Native, location: &at, shown: &at };
+        let _ = life.plan_prepare(&mut self.settings.clone());
         let _ = Native.plan_destroy(&at, &self.settings);
         if which >= 192 {
             self.open_and_close(&at);
         }
-        let _ = life::check(&Native, &at, &self.settings);
+        let _ = life.check(&self.settings, "", &Stop::new(), &Silent);
         self.restore()
     }
 
@@ -255,7 +257,9 @@ impl Ground {
             self.put_undo(&mut input, page)?;
         }
         self.put_log(&mut input)?;
-        let checked = life::check(&Native, &self.dir.display().to_string(), &self.settings);
+        let at = &self.dir.display().to_string();
+        let life = Life { target: &Native, location: at, shown: at };
+        let checked = life.check(&self.settings, "", &Stop::new(), &Silent);
         self.restore()?;
         Ok(checked.is_ok())
     }

@@ -1,3 +1,8 @@
 //! What the tests of several crates share and no program contains: conformance suites, fixtures, the simulated disk with its
 //! faults, injected bugs.
 #![forbid(unsafe_code)]
+
+pub mod conformance;
+pub mod fixtures;
+pub mod sim_engine;
+pub mod trace;
