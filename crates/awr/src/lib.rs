@@ -7,7 +7,6 @@
 
 pub mod advice;
 pub mod charts;
-pub mod fixture;
 mod instance;
 pub mod integrity;
 mod readings;

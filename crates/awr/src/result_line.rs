@@ -60,13 +60,13 @@ fn plain(figure: &Figure) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
     use assay_measure::snapshot::Reading;
     use assay_measure::stats;
+    use assay_testkit::fixtures;
 
     #[test]
     fn slob_48_the_result_line_is_of_the_window_between_the_two_rows() {
-        let record = crate::record::build(&fixture::postgres(15));
+        let record = crate::record::build(&fixtures::postgres(15));
         let text = render(&record).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn what_the_server_does_not_tell_is_empty_and_an_engine_of_its_own_has_no_such_line() {
-        let mut run = fixture::postgres(18);
+        let mut run = fixtures::postgres(18);
         let denied = Reading::Na("denied".to_owned());
         for mark in [&mut run.begin, &mut run.end] {
             let name = stats::CACHE_HITS.name.to_owned();
@@ -93,6 +93,6 @@ mod tests {
         }
         let text = render(&crate::record::build(&run)).unwrap();
         assert!(text.contains("CACHE_HITS/s ><"), "{text}");
-        assert_eq!(render(&crate::record::build(&fixture::run())), None);
+        assert_eq!(render(&crate::record::build(&fixtures::run())), None);
     }
 }

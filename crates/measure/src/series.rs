@@ -272,14 +272,6 @@ impl SeriesLine {
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("every map of a line has text keys")
     }
-
-    /// The line of a text.
-    ///
-    /// # Errors
-    /// When the text is not JSON or not of a line.
-    pub fn from_json(text: &str) -> Result<Self, SeriesError> {
-        Ok(serde_json::from_str(text)?)
-    }
 }
 
 impl HistogramStep {

@@ -145,18 +145,6 @@ pub fn count_suffix(n: u64) -> String {
     format!("{text}{suffix}")
 }
 
-/// A data rate in decimal megabytes: `512.3 MB/s` (10^6); `None` for no time.
-#[must_use]
-pub fn rate_mb_per_s(bytes: u64, elapsed_ns: Ns) -> Option<String> {
-    rate(bytes, elapsed_ns, 1_000_000).map(|text| format!("{text} MB/s"))
-}
-
-/// A data rate in binary mebibytes: `488.6 MiB/s` (2^20); `None` for no time.
-#[must_use]
-pub fn rate_mib_per_s(bytes: u64, elapsed_ns: Ns) -> Option<String> {
-    rate(bytes, elapsed_ns, u128::from(MIB)).map(|text| format!("{text} MiB/s"))
-}
-
 /// A duration for people, three significant digits below a minute: `250 ns`,
 /// `1.25 us`, `3.4 ms`, `30 s`, then `5 min 3 s`, `2 h 10 min`.
 #[must_use]
@@ -190,11 +178,6 @@ pub fn shorten(text: &str, width: usize) -> String {
     let kept = text.chars().take(width.saturating_sub(1));
     let end = (width > 0).then_some('~');
     kept.chain(end).collect()
-}
-
-fn rate(bytes: u64, elapsed_ns: Ns, unit_bytes: u128) -> Option<String> {
-    let numerator = u128::from(bytes) * u128::from(NS_PER_S);
-    ratio(numerator, u128::from(elapsed_ns) * unit_bytes, 1)
 }
 
 /// `n` in the largest power of `base` that leaves at least 1, and that power.

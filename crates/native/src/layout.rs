@@ -433,12 +433,6 @@ impl IndexGeometry {
         let below = level.checked_sub(1)?;
         Some(self.first[below] + (node - self.first[level]) * self.fanout)
     }
-
-    /// The leaf that holds `key`.
-    #[must_use]
-    pub fn leaf_of_key(&self, key: u64) -> u64 {
-        self.first[0] + (key - 1) / self.fanout
-    }
 }
 
 #[cfg(test)]
@@ -582,7 +576,7 @@ mod tests {
             }
             prop_assert_eq!(child, index.total_nodes);
             for key in [1, scale / 2 + 1, scale] {
-                let leaf = index.leaf_of_key(key);
+                let leaf = index.first[0] + (key - 1) / index.fanout;
                 prop_assert_eq!(index.level_of(leaf), 0);
                 prop_assert!(key - index.first_key(leaf) < index.entries(leaf));
             }

@@ -252,8 +252,8 @@ pub(crate) mod tests {
         let tables = Tables { target: "postgres", params: PARAMS, others: &[] };
         let said = given.iter().map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
         let resolved = resolve(&tables, &[command_line(said)]);
-        let (settings, _) = resolved.into_result().expect("legal values");
-        settings
+        assert!(!resolved.has_errors(), "{:?}", resolved.problems);
+        resolved.settings
     }
 
     #[test]

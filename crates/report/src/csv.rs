@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn every_row_has_every_column_and_rates_are_those_of_the_second() {
-        let record = assay_awr::record::build(&assay_awr::fixture::run());
+        let record = assay_awr::record::build(&assay_testkit::fixtures::run());
         let text = series(&record);
         let mut lines = text.lines();
         let header: Vec<&str> = lines.next().unwrap().split(',').collect();

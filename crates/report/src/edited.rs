@@ -10,7 +10,6 @@ use assay_awr::recover;
 use assay_measure::record::Record;
 use assay_measure::snapshot::RunData;
 use assay_native::crash::RecoveryInfo;
-use assay_storage::record::fixture as probe;
 use edit::{Edit, apply, replacement};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -18,18 +17,18 @@ use std::sync::LazyLock;
 
 /// A record of every kind, as JSON.
 static FROZEN: LazyLock<Vec<Value>> = LazyLock::new(|| {
-    let probe = assay_storage::record::build(&RunData::default(), &probe::readings());
+    let probe = assay_storage::record::build(&RunData::default(), &crate::storage_readings::readings());
     let import = |path: &str, text: &str| {
         let source = assay_import::Source { path: path.to_owned(), text: text.to_owned() };
         assay_import::import(&[source]).expect("it is read")
     };
-    let mut recovered = assay_awr::record::build(&assay_awr::fixture::run());
+    let mut recovered = assay_awr::record::build(&assay_testkit::fixtures::run());
     recovered.parts.put(&RecoveryInfo::default());
     recovered.kind = "recovery".to_owned();
     crate::kinds::figure(&mut recovered);
     [
-        assay_awr::record::build(&assay_awr::fixture::run()),
-        assay_awr::record::build(&assay_awr::fixture::postgres(15)),
+        assay_awr::record::build(&assay_testkit::fixtures::run()),
+        assay_awr::record::build(&assay_testkit::fixtures::postgres(15)),
         probe,
         recovered,
         import("fio", include_str!("../../../testdata/import/fio-3.33-mixed.json")),
@@ -112,7 +111,7 @@ fn cases() -> u32 {
 fn series() -> Vec<Value> {
     use assay_measure::series::{SeriesWriter, SideLine};
     use assay_measure::snapshot::Mark;
-    let run = assay_awr::fixture::run();
+    let run = assay_testkit::fixtures::run();
     let header = recover::Header {
         schema: recover::SERIES_SCHEMA.to_owned(),
         run: RunData { series: Vec::new(), activity: None, timeline: Vec::new(), ..run.clone() },
@@ -126,7 +125,7 @@ fn series() -> Vec<Value> {
     }
     add(writer.line(Mark::End, &run.end));
     add(writer.line(Mark::Drained, &run.drained));
-    add(SideLine::activity("run", assay_awr::fixture::activity()).line());
+    add(SideLine::activity("run", assay_testkit::fixtures::activity()).line());
     for event in run.timeline {
         add(SideLine::event("run", event).line());
     }

@@ -167,14 +167,14 @@ mod tests {
 
     #[test]
     fn a_record_of_a_run_survives_the_round_trip() {
-        let record = assay_awr::record::build(&assay_awr::fixture::run());
+        let record = assay_awr::record::build(&assay_testkit::fixtures::run());
         let text = write(&record).unwrap();
         assert_eq!(read(&text).unwrap(), record);
     }
 
     #[test]
     fn what_a_terminal_obeys_is_written_as_its_number_and_read_back() {
-        let mut record = assay_awr::record::build(&assay_awr::fixture::run());
+        let mut record = assay_awr::record::build(&assay_testkit::fixtures::run());
         record.warnings = vec!["a\u{1b}[2J\u{9b}1m\u{7f}\u{202e}b\r\n\t".to_owned()];
         let text = write(&record).unwrap();
         assert!(!text.contains(is_unprintable));
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_histogram_is_one_line_and_every_object_of_a_list_begins_one() {
-        let record = assay_awr::record::build(&assay_awr::fixture::run());
+        let record = assay_awr::record::build(&assay_testkit::fixtures::run());
         let text = write(&record).unwrap();
         let histogram = text.lines().find(|line| line.contains("\"hist_us\"")).unwrap();
         assert!(histogram.ends_with("],"), "{histogram}");
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_figure_that_was_written_in_twice_stands_once() {
-        let mut record = assay_awr::record::build(&assay_awr::fixture::run());
+        let mut record = assay_awr::record::build(&assay_testkit::fixtures::run());
         record.metrics.extend(record.metrics.clone());
         let text = write(&record).unwrap();
         let back = read(&text).unwrap();

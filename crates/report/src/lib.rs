@@ -23,4 +23,7 @@ mod unknown;
 #[cfg(test)]
 mod edited;
 #[cfg(test)]
+#[path = "../../testkit/src/fixtures/storage.rs"]
+mod storage_readings;
+#[cfg(test)]
 mod testing;

@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn header_units_and_line_have_the_same_eighteen_columns() {
-        let record = assay_awr::record::build(&assay_awr::fixture::run());
+        let record = assay_awr::record::build(&assay_testkit::fixtures::run());
         for text in [header(), units(), line(&record)] {
             assert_eq!(text.split('|').count(), 18, "{text}");
         }
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn slob_49_columns_are_found_by_name_and_empty_metrics_are_empty() {
-        let record = assay_awr::record::build(&assay_awr::fixture::run());
+        let record = assay_awr::record::build(&assay_testkit::fixtures::run());
         let (header, line) = (header(), line(&record));
         let get = |name: &str| {
             let at = header.split('|').position(|column| column == name).unwrap();
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn slob_49_a_server_fills_the_columns_it_knows_and_leaves_the_others_empty() {
         let cells = |version: u32| -> std::collections::BTreeMap<String, String> {
-            let record = assay_awr::record::build(&assay_awr::fixture::postgres(version));
+            let record = assay_awr::record::build(&assay_testkit::fixtures::postgres(version));
             let (header, line) = (header(), line(&record));
             let names = header.split('|').map(str::to_owned);
             names.zip(line.split('|').map(str::to_owned)).collect()

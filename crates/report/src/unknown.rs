@@ -72,11 +72,12 @@ impl Kind for Unknown {
 #[cfg(test)]
 mod tests {
     use crate::{brief, html, json, text};
-    use assay_awr::{fixture, record};
+    use assay_awr::record;
+    use assay_testkit::fixtures;
 
     #[test]
     fn a_record_of_a_later_kind_is_told_by_its_figures() {
-        let mut later = record::build(&fixture::run());
+        let mut later = record::build(&fixtures::run());
         later.kind = "tidal".to_owned();
         let read = json::read(&json::write(&later).expect("JSON")).expect("it is read");
         assert_eq!(read.metrics, later.metrics, "nothing of it is lost");

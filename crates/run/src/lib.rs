@@ -8,9 +8,7 @@
 mod arrivals;
 mod collector;
 pub mod command;
-pub mod conformance;
 mod control;
-mod counted;
 pub mod dataset;
 mod driver_loop;
 pub mod engine;
@@ -27,7 +25,6 @@ pub mod owned;
 pub mod plan;
 pub mod probe;
 mod recorder;
-pub mod sim;
 pub mod slob;
 pub mod stop;
 mod thread_clock;

@@ -6,7 +6,6 @@ use crate::engine::Op;
 use assay_measure::clock::Ns;
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex};
 
 /// Rows of one batch.
 const BATCH_ROWS: usize = 4096;
@@ -53,33 +52,6 @@ pub trait Sink: Send {
     /// # Errors
     /// When the last rows could not be kept.
     fn finish(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Keeps all rows in memory, for tests.
-#[derive(Clone, Debug, Default)]
-pub struct Memory(Arc<Mutex<Vec<Row>>>);
-
-impl Memory {
-    /// An empty trace; clones share the rows.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// All rows by session, then number.
-    #[must_use]
-    pub fn rows(&self) -> Vec<Row> {
-        let mut rows = crate::control::lock(&self.0).clone();
-        rows.sort_unstable_by_key(|row| (row.session, row.i));
-        rows
-    }
-}
-
-impl Sink for Memory {
-    fn rows(&mut self, rows: &[Row]) -> io::Result<()> {
-        crate::control::lock(&self.0).extend_from_slice(rows);
         Ok(())
     }
 }

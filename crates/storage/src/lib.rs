@@ -18,6 +18,13 @@ pub mod verify;
 
 mod work;
 
+// The fixture names this crate as others do.
+#[cfg(test)]
+extern crate self as assay_storage;
+#[cfg(test)]
+#[path = "../../testkit/src/fixtures/storage.rs"]
+mod fixture;
+
 pub use measured::StorageMeasured;
 pub use usual::engine as usual_engine;
 

@@ -380,7 +380,7 @@ fn loads_that_touch_less_data_are_named() {
 
 #[test]
 fn a_step_reads_its_figures_off_a_record() {
-    let record = assay_awr::record::build(&assay_awr::fixture::run());
+    let record = assay_awr::record::build(&assay_testkit::fixtures::run());
     let place = Place { step: 1, sessions: 4, cpus: 2.into(), ..Place::default() };
     let step = Step::of(place, &record);
     assert_eq!(step.verdict, "complete");
@@ -530,7 +530,7 @@ fn sweeps_of_other_loads_or_goals_are_not_the_same_test() {
 fn a_sweep_under_way_has_what_its_steps_have_in_common() {
     use crate::UnderWay;
     use assay_measure::snapshot::{Fact, RunData, SettingLine, Verdict};
-    let run = assay_awr::record::build(&assay_awr::fixture::run());
+    let run = assay_awr::record::build(&assay_testkit::fixtures::run());
     let with = |sessions: &str, warning: &str| {
         let mut record = run.clone();
         record.plan.settings =

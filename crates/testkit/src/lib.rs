@@ -2,4 +2,8 @@
 //! faults, injected bugs.
 #![forbid(unsafe_code)]
 
+pub mod conformance;
+pub mod fixtures;
 pub mod sim;
+pub mod sim_engine;
+pub mod trace;

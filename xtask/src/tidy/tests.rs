@@ -167,6 +167,14 @@ fn crates_depend_downward() {
     // Tests may look at what they make through whoever reads it.
     tree.packages[0].dependencies[0].for_tests = true;
     assert_eq!(rules(&tree), [""; 0]);
+    // What only tests share is in no program.
+    tree.packages[0].dependencies = vec![depends("assay-testkit", true)];
+    for name in ["assay-run", "assay", "xtask"] {
+        tree.packages[0].name = name.to_owned();
+        assert_eq!(rules(&tree), ["layers"]);
+    }
+    tree.packages[0].dependencies[0].for_tests = true;
+    assert_eq!(rules(&tree), [""; 0]);
     tree.packages[0].dependencies[0].for_tests = false;
     tree.packages[0].name = "assay-odd".to_owned();
     assert_eq!(rules(&tree), ["layers"]);
@@ -217,13 +225,13 @@ fn targets_are_listed_described_and_tested() {
     let registry = "use assay_run::null::Null;";
     let unlisted = "// Null";
     let readme = "crates/run/src/null/README.md";
-    let suite = "use crate::conformance;";
+    let suite = "use assay_testkit::conformance;";
     let none = ("crates/run/src/more.rs", "");
     assert_eq!(broken_by_target(registry, readme, suite, none), [""; 0]);
     assert_eq!(broken_by_target(unlisted, readme, suite, none), ["targets"]);
     assert_eq!(broken_by_target(registry, "README.md", suite, none), ["targets"]);
     assert_eq!(broken_by_target(registry, readme, "", none), ["targets"]);
-    let elsewhere = ("crates/run/src/more.rs", "use crate::conformance;");
+    let elsewhere = ("crates/run/src/more.rs", "use assay_testkit::conformance;");
     assert_eq!(broken_by_target(registry, readme, "", elsewhere), ["targets"]);
 }
 
@@ -232,9 +240,9 @@ fn every_target_and_probe_has_a_folder_of_its_own() {
     let broken = |more: (&str, &str)| {
         let registry = "use x::{Disk, Null};";
         let readme = "crates/run/src/null/README.md";
-        broken_by_target(registry, readme, "use crate::conformance;", more)
+        broken_by_target(registry, readme, "use assay_testkit::conformance;", more)
     };
-    let probe = "impl Probe for Disk {}\n#[cfg(test)]\nuse crate::conformance;";
+    let probe = "impl Probe for Disk {}\n#[cfg(test)]\nuse assay_testkit::conformance;";
     // In the crate itself it has neither a README nor the crate to itself.
     assert_eq!(broken(("crates/run/src/more.rs", probe)), ["targets", "targets"]);
     let of_a_test = format!("#[cfg(test)]\nmod tests {{\n{probe}\n}}\n");

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     fn record() -> Record {
-        crate::record::build(&crate::fixture::run())
+        crate::record::build(&assay_testkit::fixtures::run())
     }
 
     #[test]

@@ -4,7 +4,7 @@ use assay_measure::snapshot::SettingLine;
 
 #[test]
 fn a_run_has_its_primary_metrics_under_short_keys() {
-    let record = crate::record::build(&crate::fixture::run());
+    let record = crate::record::build(&assay_testkit::fixtures::run());
     let metrics = &record.metrics;
     let value = |key: &str| find(metrics, key).and_then(|metric| metric.value.value());
     assert_eq!(value("ops_per_s"), Some(100.0));
@@ -23,9 +23,9 @@ fn a_run_has_its_primary_metrics_under_short_keys() {
 #[test]
 fn every_key_of_a_record_is_unique() {
     let records = [
-        crate::record::build(&crate::fixture::run()),
-        crate::record::build(&crate::fixture::postgres(15)),
-        crate::record::build(&crate::fixture::postgres(18)),
+        crate::record::build(&assay_testkit::fixtures::run()),
+        crate::record::build(&assay_testkit::fixtures::postgres(15)),
+        crate::record::build(&assay_testkit::fixtures::postgres(18)),
     ];
     for record in &records {
         let metrics = &record.metrics;
@@ -39,7 +39,7 @@ fn every_key_of_a_record_is_unique() {
 
 #[test]
 fn after_an_invalid_run_comes_the_check_of_its_data() {
-    let mut record = crate::record::build(&crate::fixture::run());
+    let mut record = crate::record::build(&assay_testkit::fixtures::run());
     let commands = |record: &Record| {
         let next = super::headline::of(record).next;
         next.into_iter().map(|next| next.command).collect::<Vec<String>>()

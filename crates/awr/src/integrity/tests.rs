@@ -1,11 +1,11 @@
 use super::*;
-use crate::fixture;
 use crate::record::{SeriesBuilder, build, build_with};
 use assay_measure::facts;
 use assay_measure::histogram::Histogram;
 use assay_measure::identity::{violated, violated_exact};
 use assay_measure::snapshot::{Actor, CLIENT_WAIT, EventReading, Reading, RunData, Snapshot, UPDATE, WaitClass};
 use assay_measure::stats::{self, DICTIONARY};
+use assay_testkit::fixtures;
 
 fn identity(run: &RunData, id: &str) -> Identity {
     let record = build(run);
@@ -33,8 +33,8 @@ fn off(run: &mut RunData, stat: Stat, by: i64) {
 
 /// The identity holds on the frozen run and no longer when the counter is off.
 fn fires(id: &str, stat: Stat, by: i64) {
-    assert!(holds(&fixture::run(), id), "{id}");
-    let mut run = fixture::run();
+    assert!(holds(&fixtures::run(), id), "{id}");
+    let mut run = fixtures::run();
     off(&mut run, stat, by);
     let found = identity(&run, id);
     assert_eq!(found.ok, Truth::Violated, "{id}: {}", found.sentence);
@@ -43,7 +43,7 @@ fn fires(id: &str, stat: Stat, by: i64) {
 
 #[test]
 fn the_frozen_run_violates_nothing_and_leaves_out_only_what_it_cannot_know() {
-    let record = build(&fixture::run());
+    let record = build(&fixtures::run());
     assert_eq!(violated(&record), Vec::<&Identity>::new());
     let unknown: Vec<&str> = record
         .integrity
@@ -56,7 +56,7 @@ fn the_frozen_run_violates_nothing_and_leaves_out_only_what_it_cannot_know() {
 
 #[test]
 fn identities_come_in_the_order_of_their_numbers_and_once() {
-    let record = build(&fixture::run());
+    let record = build(&fixtures::run());
     let numbers: Vec<u32> = record.integrity.iter().map(|i| number_of(&i.id)).collect();
     assert!(numbers.is_sorted());
     let mut ids: Vec<&str> = record.integrity.iter().map(|i| i.id.as_str()).collect();
@@ -80,10 +80,10 @@ fn a_run_without_readings_is_na_throughout() {
 
 #[test]
 fn a_run_of_zeros_is_na_where_counters_are_compared() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     for mark in [&mut run.begin, &mut run.end, &mut run.drained] {
         let at_ns = mark.at_ns;
-        *mark = fixture::snapshot(0);
+        *mark = fixtures::snapshot(0);
         mark.at_ns = at_ns;
         mark.driver.sessions_active = 0;
     }
@@ -122,7 +122,7 @@ fn identity_i5_logical_reads_are_current_and_consistent_gets() {
 #[test]
 fn identity_i6_requests_and_the_blocks_that_ride_along() {
     fires("I6a", stats::PHYSICAL_READ_REQUESTS, 1);
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     off(&mut run, stats::PHYSICAL_READ_REQUESTS, -10);
     assert!(!holds(&run, "I6b"), "ten blocks rode along without prefetch");
     off(&mut run, stats::PHYSICAL_READS_CACHE_PREFETCH, 10);
@@ -145,7 +145,7 @@ fn identity_i8_what_is_not_data_is_log_and_control_file() {
 #[test]
 fn identity_i9_log_blocks_hold_redo_wastage_headers_less_what_is_unflushed() {
     fires("I9", stats::REDO_WASTAGE, 16);
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     off(&mut run, stats::REDO_SIZE, 100);
     let gauge = "redo_buffer_unflushed_bytes".to_owned();
     run.drained.stats.gauges.insert(gauge, 100);
@@ -154,7 +154,7 @@ fn identity_i9_log_blocks_hold_redo_wastage_headers_less_what_is_unflushed() {
 
 #[test]
 fn identity_i9_is_na_without_the_gauge() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     run.gate.stats.gauges.clear();
     assert!(matches!(identity(&run, "I9").ok, Truth::Na(reason) if reason.contains("gauge")));
 }
@@ -178,8 +178,8 @@ fn identity_i13_functions_add_up_to_the_totals() {
         ("I13c", |io| io.small_write_requests += 1),
         ("I13d", |io| io.write_bytes += 1),
     ] {
-        assert!(holds(&fixture::run(), id), "{id}");
-        let mut run = fixture::run();
+        assert!(holds(&fixtures::run(), id), "{id}");
+        let mut run = fixtures::run();
         change(&mut run.drained.stats.io[0]);
         assert!(!holds(&run, id), "{id}");
     }
@@ -188,19 +188,19 @@ fn identity_i13_functions_add_up_to_the_totals() {
 #[test]
 fn identity_i18_db_time_is_waits_on_thread_and_run_queue() {
     fires("I18", stats::ON_THREAD_TIME, 200_000_000);
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     off(&mut run, stats::ON_THREAD_TIME, 80_000_000);
     assert!(holds(&run, "I18"), "a thousandth is allowed");
 }
 
 #[test]
 fn identity_i20_and_i19_add_up_events_by_actor_and_class() {
-    assert!(holds(&fixture::run(), "I19"));
-    assert!(holds(&fixture::run(), "I20"));
-    let mut record = build(&fixture::run());
+    assert!(holds(&fixtures::run(), "I19"));
+    assert!(holds(&fixtures::run(), "I20"));
+    let mut record = build(&fixtures::run());
     record.instance.events.pop();
     record.instance.wait_classes.pop();
-    let run = fixture::run();
+    let run = fixtures::run();
     let again = evaluate(&Deltas::new(&run), &record, &Rises::of(&run));
     let ok = |id: &str| again.iter().find(|i| i.id == id).unwrap().ok.clone();
     assert_eq!(ok("I20"), Truth::Violated);
@@ -215,7 +215,7 @@ fn identity_i22_log_times_are_counted_twice_alike() {
 
 #[test]
 fn identity_i23_log_space_time_is_that_of_log_switch_events() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     off(&mut run, stats::REDO_LOG_SPACE_TIME, 5_000_000);
     assert!(!holds(&run, "I23"));
     let mut waits = Histogram::new();
@@ -231,7 +231,7 @@ fn identity_i23_log_space_time_is_that_of_log_switch_events() {
 fn identity_i24_sessions_cannot_be_busy_longer_than_they_lived() {
     fires("I24a", stats::DB_TIME, 1_000_000_000);
     fires("I24b", stats::DB_TIME, 1_000_000_000);
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     off(&mut run, stats::DB_TIME, 280_000_000);
     assert!(!holds(&run, "I24b"));
     // 200 ms of it had been spent before the window began.
@@ -244,7 +244,7 @@ fn identity_i25_cpu_is_within_the_hosts() {
     fires("I25a", stats::DB_CPU, 80_000_000_000);
     fires("I25b", stats::DB_CPU, 20_000_000_000);
     // Ticks that missed every burst are no violation; a host that was idle all the time is one.
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     let begin = run.begin.host.cpu_ns.unwrap();
     let end = run.end.host.cpu_ns.as_mut().unwrap();
     (end[0], end[2]) = (begin[0], begin[2]);
@@ -256,7 +256,7 @@ fn identity_i25_cpu_is_within_the_hosts() {
 #[test]
 fn identity_i25_cpu_is_within_that_of_the_host_where_the_server_runs() {
     // The driver's own host was idle all the time, and the server has 16 CPUs of another.
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     off(&mut run, stats::DB_CPU, 80_000_000_000);
     let (busy, idle) = (stats::SERVER_HOST_BUSY.name, stats::SERVER_HOST_IDLE.name);
     let count = |mark: &mut Snapshot, name: &'static str, ns| {
@@ -276,8 +276,8 @@ fn identity_i25_cpu_is_within_that_of_the_host_where_the_server_runs() {
 
 #[test]
 fn identity_i26_rates_multiply_back_to_totals() {
-    assert!(holds(&fixture::run(), "I26a"));
-    let run = fixture::run();
+    assert!(holds(&fixtures::run(), "I26a"));
+    let run = fixtures::run();
     let mut record = build(&run);
     record.instance.load_profile[3].per_s = 1.0.into();
     let again = evaluate(&Deltas::new(&run), &record, &Rises::of(&run));
@@ -288,8 +288,8 @@ fn identity_i26_rates_multiply_back_to_totals() {
 
 #[test]
 fn identity_i27_device_queue_is_rate_times_latency() {
-    assert!(holds(&fixture::run(), "I27"));
-    let mut run = fixture::run();
+    assert!(holds(&fixtures::run(), "I27"));
+    let mut run = fixtures::run();
     let queued_ns = run.end.host.disks[0].weighted_ns;
     run.end.host.disks[0].weighted_ns *= 2;
     assert!(!holds(&run, "I27"));
@@ -305,7 +305,7 @@ fn identity_i30_throughput_is_blocks_times_size() {
 
 #[test]
 fn identity_i31_and_i32_cpu_columns_leave_no_hole() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     assert!(holds(&run, "I31a"));
     assert!(holds(&run, "I32a") && holds(&run, "I32b"));
     if let Some(cpu) = &mut run.end.host.cpu_ns {
@@ -322,8 +322,8 @@ fn identity_i36_commits_wait_at_most_once() {
 
 #[test]
 fn identity_i38_littles_law_accounts_for_the_sessions() {
-    assert!(holds(&fixture::run(), "I38"));
-    let mut run = fixture::run();
+    assert!(holds(&fixtures::run(), "I38"));
+    let mut run = fixtures::run();
     run.end.driver.busy_ns -= 8_000_000_000;
     assert!(!holds(&run, "I38"));
     let record = build(&run);
@@ -345,7 +345,7 @@ fn identity_i38_littles_law_accounts_for_the_sessions() {
 fn identity_i40_rows_of_operations_are_rows_visited() {
     fires("I40a", stats::ROWS_VISITED, 1);
     fires("I40b", stats::INDEX_GETS, 10_000);
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     run.drained.driver.errors.insert("io".to_owned(), 1);
     assert!(matches!(identity(&run, "I40a").ok, Truth::Na(_)));
 }
@@ -356,7 +356,7 @@ fn identity_i41_bytes_are_counted_alike_at_three_places() {
     fires("I41b", stats::RING_READ_REQUESTS, 1);
     fires("I41c", stats::RING_WRITE_BYTES, -1);
     fires("I41d", stats::RING_WRITE_REQUESTS, -1);
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     run.drained.host.process_read_bytes = Some(0);
     assert!(!holds(&run, "I41e"), "the device saw none of it");
     run.engine_facts.retain(|fact| fact.name != "page_cache_bypassed");
@@ -365,7 +365,7 @@ fn identity_i41_bytes_are_counted_alike_at_three_places() {
 
 #[test]
 fn identity_s11_is_of_servers_whose_reads_are_calls() {
-    let mut run = fixture::postgres(18);
+    let mut run = fixtures::postgres(18);
     assert!(holds(&run, "S11"));
     run.engine_facts.push(facts::READ_WITHOUT_CALLS.fact("io_uring"));
     let unknown = "io_uring reads without read calls";
@@ -379,8 +379,8 @@ fn identity_i42_dirty_buffers_balance() {
 
 #[test]
 fn identity_i44_a_counter_that_falls_is_named() {
-    assert!(holds(&fixture::run(), "I44"));
-    let mut run = fixture::run();
+    assert!(holds(&fixtures::run(), "I44"));
+    let mut run = fixtures::run();
     let name = stats::PHYSICAL_READS.name.to_owned();
     run.series[10].stats.counters.insert(name.clone(), Reading::Count(1));
     let found = identity(&run, "I44");
@@ -392,7 +392,7 @@ fn identity_i44_a_counter_that_falls_is_named() {
 fn identity_i44_is_judged_on_every_snapshot_of_a_run_that_kept_none() {
     let name = stats::PHYSICAL_READS.name;
     let judged = |fallen: bool| {
-        let mut run = fixture::run();
+        let mut run = fixtures::run();
         let mut series = SeriesBuilder::default();
         let mut last = run.gate.clone();
         for (second, mut now) in std::mem::take(&mut run.series).into_iter().enumerate() {
@@ -408,7 +408,7 @@ fn identity_i44_is_judged_on_every_snapshot_of_a_run_that_kept_none() {
         found.expect("it is evaluated")
     };
     let whole = judged(false);
-    assert_eq!(whole, identity(&fixture::run(), "I44"));
+    assert_eq!(whole, identity(&fixtures::run(), "I44"));
     assert_eq!(whole.ok, Truth::Holds);
     let found = judged(true);
     assert_eq!(found.ok, Truth::Violated);
@@ -417,7 +417,7 @@ fn identity_i44_is_judged_on_every_snapshot_of_a_run_that_kept_none() {
 
 #[test]
 fn identity_i44_what_the_close_wrote_comes_after_an_end_at_the_same_instant() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     // One driver thread and a fixed number of operations: it ends and drains at once, then the writers close.
     run.drained = run.end.clone();
     let name = stats::BUFFERS_CLEANED.name.to_owned();
@@ -432,7 +432,7 @@ fn identity_i44_what_the_close_wrote_comes_after_an_end_at_the_same_instant() {
 #[test]
 fn identities_of_histograms_hold_for_every_event_and_kind() {
     for id in ["I15", "I16", "I17", "I28", "I37"] {
-        let found = identity(&fixture::run(), id);
+        let found = identity(&fixtures::run(), id);
         assert_eq!(found.ok, Truth::Holds, "{id}: {}", found.sentence);
         assert!(found.sentence.starts_with("all "), "{}", found.sentence);
     }
@@ -440,7 +440,7 @@ fn identities_of_histograms_hold_for_every_event_and_kind() {
 
 #[test]
 fn identities_that_need_quiet_threads_are_na_on_a_run_cut_short() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     run.drained = run.end.clone();
     assert!(matches!(identity(&run, "I9").ok, Truth::Na(reason) if reason.contains("in flight")));
     assert!(holds(&run, "I1"), "what holds inside every thread can still be judged");
@@ -448,7 +448,7 @@ fn identities_that_need_quiet_threads_are_na_on_a_run_cut_short() {
 
 #[test]
 fn a_violated_exact_identity_is_loud() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     off(&mut run, stats::PHYSICAL_READS, 1);
     let record = build(&run);
     let ids: Vec<&str> = violated_exact(&record).iter().map(|i| i.id.as_str()).collect();
@@ -461,7 +461,7 @@ fn a_violated_exact_identity_is_loud() {
 
 #[test]
 fn no_counter_is_unknown_to_the_fixture_by_a_slip_of_name() {
-    let run = fixture::run();
+    let run = fixtures::run();
     for name in run.end.stats.counters.keys() {
         assert!(DICTIONARY.iter().any(|stat| stat.name == name), "{name}");
     }
@@ -471,10 +471,10 @@ fn no_counter_is_unknown_to_the_fixture_by_a_slip_of_name() {
 
 #[test]
 fn samples_that_contradict_the_clocks_are_told() {
-    assert!(holds(&fixture::run(), "ASH"));
-    assert!(holds(&fixture::run(), "I28b"));
+    assert!(holds(&fixtures::run(), "ASH"));
+    assert!(holds(&fixtures::run(), "I28b"));
     // A sampler that saw half the sessions: 40 s where 80 s were measured.
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     let history = run.activity.as_mut().expect("a history");
     for step in &mut history.steps {
         step.cells = vec![(0, 2, 200_000_000)];
@@ -482,7 +482,7 @@ fn samples_that_contradict_the_clocks_are_told() {
     assert!(!holds(&run, "ASH"));
     assert!(!identity(&run, "ASH").exact);
     // The right sum in the wrong place: sessions seen on CPU that were timed reading.
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     let history = run.activity.as_mut().expect("a history");
     for step in &mut history.steps {
         step.cells = vec![(1, 4, 400_000_000)];

@@ -114,13 +114,13 @@ fn shares(deltas: &Deltas<'_>) -> Vec<PercentRow> {
 
 #[cfg(test)]
 mod tests {
-    use crate::fixture;
     use assay_measure::facts;
+    use assay_testkit::fixtures;
 
     #[test]
     fn counters_are_late_where_the_server_says_so_whatever_its_version() {
         let server = |late: Option<&str>| {
-            let mut run = fixture::postgres(15);
+            let mut run = fixtures::postgres(15);
             run.engine_facts.retain(|fact| !fact.name.contains("version"));
             run.engine_facts.extend(late.map(|s| facts::LATE_S.fact(s)));
             let server = crate::record::build(&run).instance.server;

@@ -1,8 +1,8 @@
 use super::*;
-use crate::fixture;
 use assay_measure::record::Series;
 use assay_measure::snapshot::Reading;
 use assay_measure::snapshot::Verdict;
+use assay_testkit::fixtures;
 
 fn load<'a>(record: &'a Record, name: &str) -> &'a assay_measure::record::LoadRow {
     record.instance.load_profile.iter().find(|row| row.name == name).unwrap()
@@ -14,12 +14,12 @@ fn warned(run: &RunData, part: &str) -> bool {
 
 #[test]
 fn the_frozen_run_gives_no_warning() {
-    assert_eq!(build(&fixture::run()).warnings, Vec::<String>::new());
+    assert_eq!(build(&fixtures::run()).warnings, Vec::<String>::new());
 }
 
 #[test]
 fn rates_divide_by_every_denominator() {
-    let record = build(&fixture::run());
+    let record = build(&fixtures::run());
     let gets = load(&record, "Logical read (blocks)");
     assert_eq!(gets.total, Figure::Count(134_000));
     assert_eq!(gets.per_s, Figure::decimal(6700.0));
@@ -31,10 +31,10 @@ fn rates_divide_by_every_denominator() {
 
 #[test]
 fn db_time_is_that_inside_the_window_also_of_operations_that_span_its_ends() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     // All four sessions hang in an operation since second 21 and end none.
     let name = assay_measure::stats::DB_TIME.name;
-    let before = fixture::snapshot(21);
+    let before = fixtures::snapshot(21);
     run.end.stats.counters.insert(name.to_owned(), before.stats.counters[name].clone());
     run.end.driver.in_flight_ns = 4_080_000_000;
     let record = build(&run);
@@ -43,7 +43,7 @@ fn db_time_is_that_inside_the_window_also_of_operations_that_span_its_ends() {
 
 #[test]
 fn slob_37_logical_reads_are_misses_and_hits_and_executes_are_operations() {
-    let record = build(&fixture::run());
+    let record = build(&fixtures::run());
     let total = |key: &str| record.instance.stats[key].total.value().unwrap();
     assert_eq!(
         total("session_logical_reads_blocks"),
@@ -59,7 +59,7 @@ fn slob_37_logical_reads_are_misses_and_hits_and_executes_are_operations() {
 
 #[test]
 fn a_run_without_transactions_has_no_per_transaction_figure() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     let name = assay_measure::stats::USER_COMMITS.name;
     run.end.stats.counters.insert(name.to_owned(), run.begin.stats.counters[name].clone());
     let record = build(&run);
@@ -69,7 +69,7 @@ fn a_run_without_transactions_has_no_per_transaction_figure() {
 
 #[test]
 fn a_counter_the_engine_lacks_is_na_and_stays_na_in_sums() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     for mark in [&mut run.begin, &mut run.end] {
         let name = assay_measure::stats::PHYSICAL_WRITE_TOTAL_REQUESTS.name;
         mark.stats.counters.insert(name.to_owned(), Reading::Na("denied".to_owned()));
@@ -83,7 +83,7 @@ fn a_counter_the_engine_lacks_is_na_and_stays_na_in_sums() {
 
 #[test]
 fn a_counter_that_went_backwards_is_na_alone() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     let name = assay_measure::stats::REDO_SIZE.name.to_owned();
     run.end.stats.counters.insert(name, Reading::Count(1));
     let record = build(&run);
@@ -93,7 +93,7 @@ fn a_counter_that_went_backwards_is_na_alone() {
 
 #[test]
 fn an_event_that_went_backwards_is_named_and_not_shown_as_zero() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     run.end.stats.events[0].waits = assay_measure::histogram::Histogram::new();
     let record = build(&run);
     assert!(record.instance.events.iter().all(|event| event.name != "db file sequential read"));
@@ -102,7 +102,7 @@ fn an_event_that_went_backwards_is_named_and_not_shown_as_zero() {
 
 #[test]
 fn percentiles_are_those_of_the_window_and_na_with_too_few_samples() {
-    let record = build(&fixture::run());
+    let record = build(&fixtures::run());
     let event = |name: &str| record.instance.events.iter().find(|event| event.name == name).unwrap();
     let reads = event("db file sequential read");
     assert_eq!(reads.count, Figure::Count(120_000));
@@ -120,7 +120,7 @@ fn background_shares_never_exceed_their_whole() {
         let background = record.instance.events.iter().filter(|event| event.actor == "background");
         background.filter_map(|event| event.db_time_pct.value()).sum()
     };
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     assert!((sum(&run) - 58.0).abs() < 1e-9, "116 ms of waits in 200 ms a second");
     // Log writes led by sessions: the background threads' own time is less than the waits.
     let name = assay_measure::stats::BACKGROUND_TIME.name.to_owned();
@@ -130,7 +130,7 @@ fn background_shares_never_exceed_their_whole() {
 
 #[test]
 fn slob_38_buckets_are_operations_and_operations_fit_the_window() {
-    let record = build(&fixture::run());
+    let record = build(&fixtures::run());
     for op in &record.driver.ops {
         assert_eq!(op.service.hist_ns.count(), op.count);
     }
@@ -140,7 +140,7 @@ fn slob_38_buckets_are_operations_and_operations_fit_the_window() {
 
 #[test]
 fn expected_hit_ratio_is_cache_over_active_blocks_plus_the_index() {
-    let record = build(&fixture::run());
+    let record = build(&fixtures::run());
     // 8,192 of 131,072 blocks; 6,400 of 6,700 gets are table blocks.
     let expected = 100.0 * (300.0 / 6700.0 + 6400.0 / 6700.0 / 16.0);
     let found = record.checks.hit_expected_pct.value().unwrap();
@@ -150,7 +150,7 @@ fn expected_hit_ratio_is_cache_over_active_blocks_plus_the_index() {
 
 #[test]
 fn a_hit_ratio_three_points_off_is_warned_of() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     for fact in &mut run.engine_facts {
         if fact.name == "cache_blocks" {
             "65536".clone_into(&mut fact.value);
@@ -161,7 +161,7 @@ fn a_hit_ratio_three_points_off_is_warned_of() {
 
 #[test]
 fn sessions_that_stopped_early_lower_the_active_fraction_and_are_warned_of() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     run.per_session[0].last_op_ns = Some(12_000_000_000);
     let record = build(&run);
     assert_eq!(record.interval.worker_active_fraction, Figure::decimal(0.875));
@@ -170,7 +170,7 @@ fn sessions_that_stopped_early_lower_the_active_fraction_and_are_warned_of() {
 
 #[test]
 fn a_pause_that_was_asked_for_is_part_of_a_session_s_activity() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     for session in &mut run.per_session {
         // 22 operations, one a second, each of 10 ms: the last begins 0.9 s before the end.
         session.ops = 22;
@@ -183,14 +183,14 @@ fn a_pause_that_was_asked_for_is_part_of_a_session_s_activity() {
 
 #[test]
 fn reads_that_no_device_saw_are_warned_of() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     run.end.host.process_read_bytes = run.begin.host.process_read_bytes;
     assert!(warned(&run, "page cache"));
 }
 
 #[test]
 fn steal_throttling_swapping_and_run_delay_are_warned_of() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     if let Some(cpu) = &mut run.end.host.cpu_ns {
         cpu[7] += 2_000_000_000;
     }
@@ -204,7 +204,7 @@ fn steal_throttling_swapping_and_run_delay_are_warned_of() {
 
 #[test]
 fn failed_operations_and_an_unfair_session_are_warned_of() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     run.drained.driver.errors.insert("io".to_owned(), 3);
     run.per_session[2].ops = 100;
     assert!(warned(&run, "3 operations failed"));
@@ -213,7 +213,7 @@ fn failed_operations_and_an_unfair_session_are_warned_of() {
 
 #[test]
 fn warnings_of_the_run_become_sentences() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     run.warnings.push("short run: try longer".to_owned());
     assert_eq!(build(&run).warnings, ["Short run: try longer."]);
 }
@@ -267,7 +267,7 @@ fn too_few_seconds_are_not_judged() {
 
 #[test]
 fn the_series_marks_the_window_and_every_metric_has_every_second() {
-    let record = build(&fixture::run());
+    let record = build(&fixtures::run());
     assert_eq!(record.series.t_s.len(), 22);
     assert_eq!(record.series.in_window.iter().filter(|inside| **inside).count(), 20);
     assert!(record.series.metrics.values().all(|column| column.len() == 22));
@@ -276,7 +276,7 @@ fn the_series_marks_the_window_and_every_metric_has_every_second() {
 
 #[test]
 fn a_thinned_series_says_its_step() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     run.series.retain(|snapshot| (snapshot.at_ns / 1_000_000_000).is_multiple_of(2));
     let record = build(&run);
     assert_eq!(record.series.step_s, Figure::decimal(2.0));
@@ -287,7 +287,7 @@ fn a_thinned_series_says_its_step() {
 
 #[test]
 fn slob_26_operations_of_the_window_are_the_sum_of_its_seconds() {
-    let record = build(&fixture::run());
+    let record = build(&fixtures::run());
     let ops = record.series.metrics["ops_count_per_s"].iter().zip(&record.series.in_window);
     let sum: f64 = ops.filter(|(_, inside)| **inside).filter_map(|(ops, _)| ops.value()).sum();
     assert_eq!(Some(sum), record.interval.ops_count.value());
@@ -295,7 +295,7 @@ fn slob_26_operations_of_the_window_are_the_sum_of_its_seconds() {
 
 #[test]
 fn a_run_cut_short_builds_from_its_last_second() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     run.series.truncate(12);
     run.end = run.series[11].clone();
     run.drained = run.end.clone();
@@ -312,7 +312,7 @@ fn a_run_cut_short_builds_from_its_last_second() {
 
 #[test]
 fn a_run_killed_in_its_first_second_has_no_rates_and_no_panic() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     run.series.clear();
     run.begin = run.gate.clone();
     run.end = run.gate.clone();
@@ -324,7 +324,7 @@ fn a_run_killed_in_its_first_second_has_no_rates_and_no_panic() {
 
 #[test]
 fn fixed_iterations_count_sessions_until_each_finished() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     run.fixed_iterations = true;
     run.begin = run.gate.clone();
     run.end.driver.sessions_active = 0;
@@ -338,7 +338,7 @@ fn fixed_iterations_count_sessions_until_each_finished() {
 
 #[test]
 fn an_open_loop_has_no_littles_law_of_sessions() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     run.settings.push(assay_measure::snapshot::SettingLine {
         name: "RATE".to_owned(),
         value: "100".to_owned(),
@@ -349,7 +349,7 @@ fn an_open_loop_has_no_littles_law_of_sessions() {
 
 #[test]
 fn kinds_of_operations_have_a_row_each() {
-    let record = build(&fixture::run());
+    let record = build(&fixtures::run());
     let kinds: Vec<&str> = record.driver.ops.iter().map(|op| op.kind.as_str()).collect();
     assert_eq!(kinds, ["select", "update"]);
     assert_eq!(record.driver.ops[0].rows_count, 115_200);
@@ -359,7 +359,7 @@ fn kinds_of_operations_have_a_row_each() {
 fn who_kept_the_driver_threads_from_a_cpu_is_told_by_who_had_the_cpus() {
     // CPU of all the host in the window, and of it this process, of two CPUs.
     let warned = |threads: u64, busy: f64, own: f64| {
-        let mut data = fixture::run();
+        let mut data = fixtures::run();
         data.end.driver.threads = threads;
         let elapsed_ns = data.end.at_ns - data.begin.at_ns;
         let all_ns = 2.0 * elapsed_ns as f64;
@@ -398,9 +398,9 @@ fn warnings_name_the_way_out_of_the_target_that_ran() {
             data.begin.driver.thread_run_delay_ns + elapsed_ns / 2 * data.end.driver.threads;
         build(&data).warnings.join(" ")
     };
-    let native = warned(fixture::run());
+    let native = warned(fixtures::run());
     assert!(native.contains("try DRIVER_THREADS=1"), "{native}");
-    let server = warned(fixture::postgres(15));
+    let server = warned(fixtures::postgres(15));
     assert!(server.contains("use fewer sessions"), "{server}");
     assert!(!server.contains("DRIVER_THREADS"), "{server}");
 }

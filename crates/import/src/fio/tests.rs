@@ -6,6 +6,9 @@ use assay_measure::record::Record;
 use assay_storage::record::info::{StorageInfo, StorageWay};
 use std::collections::BTreeMap;
 
+#[path = "../../../testkit/src/fixtures/storage.rs"]
+mod storage_readings;
+
 const SAMPLES: [&str; 6] = [
     "fio-2.1.txt",
     "fio-3.7-randread-4k-qd256.txt",
@@ -147,7 +150,7 @@ proptest::proptest! {
 
 /// What our own faces printed of the frozen readings must come back as the record's figures.
 fn comes_back(face: &str, rounding_of_percentiles: f64) {
-    let readings = assay_storage::record::fixture::readings();
+    let readings = storage_readings::readings();
     let ours = assay_storage::record::build(&assay_measure::snapshot::RunData::default(), &readings);
     let back = super::super::testing::record_of("own", face);
     let (ours, again) = (part(&ours), part(&back));
@@ -188,7 +191,7 @@ fn comes_back(face: &str, rounding_of_percentiles: f64) {
 
 #[test]
 fn our_own_text_comes_back_within_its_rounding() {
-    let readings = assay_storage::record::fixture::readings();
+    let readings = storage_readings::readings();
     let version = assay_storage::record::fio::version(&readings);
     let face =
         assay_storage::record::fio::header(&readings.jobs, version) + &assay_storage::record::fio::text(&readings);
@@ -198,7 +201,7 @@ fn our_own_text_comes_back_within_its_rounding() {
 
 #[test]
 fn our_own_json_comes_back_within_its_rounding() {
-    let readings = assay_storage::record::fixture::readings();
+    let readings = storage_readings::readings();
     for plus in [false, true] {
         comes_back(&assay_storage::record::fio::json(&readings, plus, None), 0.016);
     }

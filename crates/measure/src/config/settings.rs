@@ -230,14 +230,6 @@ impl Resolved {
     pub fn has_errors(&self) -> bool {
         self.problems.iter().any(|problem| problem.error)
     }
-
-    /// The settings and the notices.
-    ///
-    /// # Errors
-    /// All problems, if one of them is an error.
-    pub fn into_result(self) -> Result<(Settings, Vec<Problem>), Vec<Problem>> {
-        if self.has_errors() { Err(self.problems) } else { Ok((self.settings, self.problems)) }
-    }
 }
 
 /// How a message names the place of a setting.

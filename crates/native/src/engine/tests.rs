@@ -14,12 +14,12 @@ use assay_measure::clock::Clock;
 use assay_measure::config::{Settings, Tables, command_line, resolve};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::stats::{self, Stat};
-use assay_run::conformance;
-use assay_run::conformance::life;
 use assay_run::engine::{Engine, EngineError, Progress, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use assay_run::{Options, Unobserved, execute};
+use assay_testkit::conformance;
+use assay_testkit::conformance::life;
 use std::path::Path;
 use tempfile::TempDir;
 

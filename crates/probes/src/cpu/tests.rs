@@ -1,7 +1,7 @@
 use super::bench::{REPETITIONS, Step, steps};
 use super::reading::PairKind;
 use super::*;
-use assay_run::conformance::probe_suite;
+use assay_testkit::conformance::probe_suite;
 use std::any::Any;
 
 struct Silent;

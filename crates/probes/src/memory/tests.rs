@@ -1,5 +1,5 @@
 use super::*;
-use assay_run::conformance::probe_suite;
+use assay_testkit::conformance::probe_suite;
 use std::any::Any;
 
 struct Silent;

@@ -2,8 +2,8 @@ use super::wire::{Control, Cookie, State};
 use super::*;
 use crate::peer::testing::{Against, Served, against, figure, free_port};
 use assay_measure::kind::Kind as _;
-use assay_run::conformance::probe_suite;
 use assay_run::engine::EngineError;
+use assay_testkit::conformance::probe_suite;
 use std::net::{TcpListener, TcpStream};
 use std::sync::Mutex;
 

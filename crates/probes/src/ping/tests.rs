@@ -1,7 +1,7 @@
 use super::*;
 use crate::peer::testing::{Against, Served, against, figure, free_port};
 use assay_measure::kind::Kind as _;
-use assay_run::conformance::probe_suite;
+use assay_testkit::conformance::probe_suite;
 use std::net::TcpListener;
 use std::time::Duration;
 

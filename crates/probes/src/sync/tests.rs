@@ -1,7 +1,7 @@
 use super::reading::SyncPart;
 use super::*;
 use crate::scratch::{Place, Scratch};
-use assay_run::conformance::probe_suite;
+use assay_testkit::conformance::probe_suite;
 use std::any::Any;
 use std::fs;
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::machine::trees;
 use assay_measure::kind::Kind as _;
 use assay_measure::section::Tile;
-use assay_run::conformance::probe_suite;
+use assay_testkit::conformance::probe_suite;
 use std::path::Path;
 use std::process::Command;
 

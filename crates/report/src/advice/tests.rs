@@ -1,16 +1,16 @@
 //! Several runs at once: each rule fires and is silent.
 
 use super::*;
-use assay_awr::fixture;
 use assay_awr::record::build;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{Advice, Part, Record};
 use assay_measure::snapshot::SettingLine;
 use assay_storage::record::info::{StorageGroup, StorageInfo, StorageWay};
+use assay_testkit::fixtures;
 
 /// The record of the frozen run.
 fn record() -> Record {
-    build(&fixture::run())
+    build(&fixtures::run())
 }
 
 /// A run of so many sessions with reads of this rate and latency.

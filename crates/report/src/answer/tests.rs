@@ -3,7 +3,7 @@ use assay_measure::record::ServerInfo;
 use proptest::prelude::*;
 
 fn run() -> Record {
-    assay_awr::record::build(&assay_awr::fixture::run())
+    assay_awr::record::build(&assay_testkit::fixtures::run())
 }
 
 fn answer(record: &Record) -> String {

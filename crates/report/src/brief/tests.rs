@@ -6,7 +6,7 @@ use assay_measure::units::fixed;
 const PRICES: &str = include_str!("../../../../docs/examples/two-clouds/prices.toml");
 
 fn run() -> Record {
-    assay_awr::record::build(&assay_awr::fixture::run())
+    assay_awr::record::build(&assay_testkit::fixtures::run())
 }
 
 fn priced(record: &Record) -> Cost {
@@ -35,7 +35,7 @@ fn a_run_is_one_page() {
 
 #[test]
 fn a_storage_probe_is_one_page() {
-    let record = assay_storage::record::build(&assay_awr::fixture::run(), &assay_storage::record::fixture::readings());
+    let record = assay_storage::record::build(&assay_testkit::fixtures::run(), &crate::storage_readings::readings());
     let text = render(&[&record], None);
     fits(&text);
     insta::assert_snapshot!(text);

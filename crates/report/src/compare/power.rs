@@ -1,6 +1,6 @@
 //! How often a comparison cries wolf, and how often it finds a true slow-down of 5 %, on simulated pairs whose noise is
-//! resampled in blocks from the seconds of real runs (`fixture/real_rates.txt`), so that its autocorrelation stays. Pairs of
-//! `fixture/real_runs.txt` are of different real runs, each with its own level, so that the moods of host and disk from run to
+//! resampled in blocks from the seconds of real runs (`testdata/compare/real_rates.txt`), so that its autocorrelation stays. Pairs of
+//! `testdata/compare/real_runs.txt` are of different real runs, each with its own level, so that the moods of host and disk from run to
 //! run are in them too.
 
 use super::tests::{set_pace, set_seconds};
@@ -8,7 +8,7 @@ use super::*;
 use assay_measure::prng::{Purpose, Stream};
 use assay_measure::sample::mean;
 
-const REAL: &str = include_str!("../../../awr/src/fixture/real_rates.txt");
+const REAL: &str = include_str!("../../../../testdata/compare/real_rates.txt");
 /// Pairs of each trial.
 const PAIRS: u64 = 100;
 /// Seconds of real time that stay together.
@@ -34,7 +34,7 @@ fn resampled(from: &[f64], seconds: usize, draw: &mut Stream) -> Vec<f64> {
 
 /// A small record with the figures a comparison is judged by and nothing else, so that thousands are quick.
 fn base() -> Record {
-    let mut record = assay_awr::record::build(&assay_awr::fixture::run());
+    let mut record = assay_awr::record::build(&assay_testkit::fixtures::run());
     record.instance.stats.clear();
     record.instance.efficiency.clear();
     record.instance.io_profile.clear();
@@ -148,7 +148,7 @@ fn noise_of_a_crowded_host_raises_no_false_alarm_and_needs_more_runs() {
     assert!(many.false_alarms <= 5 && many.found >= 95, "{many:?}");
 }
 
-const REAL_RUNS: &str = include_str!("../../../awr/src/fixture/real_runs.txt");
+const REAL_RUNS: &str = include_str!("../../../../testdata/compare/real_runs.txt");
 
 /// A real run: whether others were at work, and a record with its seconds and what others did.
 fn real_runs(base: &Record) -> Vec<(bool, Record, Vec<f64>)> {

@@ -20,7 +20,7 @@ fn again(record: &Record) -> Record {
 
 /// The frozen run with every rate and latency as they would be at `speed` times its pace.
 fn paced(speed: f64) -> Record {
-    let mut record = assay_awr::record::build(&assay_awr::fixture::run());
+    let mut record = assay_awr::record::build(&assay_testkit::fixtures::run());
     set_pace(&mut record, speed);
     record
 }
@@ -529,8 +529,8 @@ fn the_noise_of_repeats_says_what_they_could_show() {
 
 #[test]
 fn a_storage_probe_is_compared_by_its_jobs_and_seconds() {
-    let probe = assay_storage::record::fixture::readings();
-    let record = assay_storage::record::build(&assay_awr::fixture::run(), &probe);
+    let probe = crate::storage_readings::readings();
+    let record = assay_storage::record::build(&assay_testkit::fixtures::run(), &probe);
     let comparison = compared(&[&[&record], &[&record]]);
     let checks = &comparison.pairs[0].checks;
     assert!(checks.iter().any(|check| check.what.starts_with("rw") && check.finding == Finding::Same));

@@ -2,7 +2,6 @@ use super::*;
 use crate::kinds;
 use assay_measure::record::{Instance, LoadRow, RunInfo};
 use assay_measure::snapshot::Fact;
-use assay_storage::record::fixture as probe;
 use assay_storage::record::info::{StorageChange, StorageInfo, StorageLevel};
 use proptest::prelude::*;
 
@@ -247,7 +246,8 @@ fn old_prices_and_runs_without_a_date_are_warned_of() {
 
 #[test]
 fn a_spent_burst_is_not_delivered() {
-    let mut record = assay_storage::record::build(&assay_awr::fixture::run(), &probe::readings());
+    let mut record =
+        assay_storage::record::build(&assay_testkit::fixtures::run(), &crate::storage_readings::readings());
     let mut info = record.parts.get::<StorageInfo>().unwrap();
     info.groups.truncate(1);
     record.parts.put(&info);
@@ -268,7 +268,7 @@ fn a_spent_burst_is_not_delivered() {
 
 #[test]
 fn a_run_has_what_its_operations_cost() {
-    let record = assay_awr::record::build(&assay_awr::fixture::run());
+    let record = assay_awr::record::build(&assay_testkit::fixtures::run());
     let cost = of(&price(&of_item("[[platform.monthly]]\nname = \"all\"\nprice = 720\n")), Some("p"), &record).unwrap();
     // 100 operations a second are 259.2 million a month; 6,000 reads and 500 writes a second.
     let unit = |key: &str| fixed(cost.unit(key).unwrap().total.value().unwrap(), 4);

@@ -5,11 +5,11 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 fn records() -> Vec<Record> {
-    let probe = assay_storage::record::fixture::readings();
+    let probe = crate::storage_readings::readings();
     vec![
-        assay_awr::record::build(&assay_awr::fixture::run()),
-        assay_awr::record::build(&assay_awr::fixture::postgres(15)),
-        assay_storage::record::build(&assay_awr::fixture::run(), &probe),
+        assay_awr::record::build(&assay_testkit::fixtures::run()),
+        assay_awr::record::build(&assay_testkit::fixtures::postgres(15)),
+        assay_storage::record::build(&assay_testkit::fixtures::run(), &probe),
         Record::default(),
     ]
 }
@@ -69,7 +69,7 @@ fn every_record_keeps_the_rules_of_the_format() {
 
 #[test]
 fn counts_times_and_distributions_are_those_of_the_record_in_base_units() {
-    let record = assay_awr::record::build(&assay_awr::fixture::run());
+    let record = assay_awr::record::build(&assay_testkit::fixtures::run());
     let text = summary(&record);
     let value = |start: &str, holding: &str| -> f64 {
         let line = text.lines().find(|line| line.starts_with(start) && line.contains(holding));
@@ -100,7 +100,7 @@ fn counts_times_and_distributions_are_those_of_the_record_in_base_units() {
 
 #[test]
 fn what_is_not_known_is_named_with_its_reason_and_never_a_number() {
-    let mut record = assay_awr::record::build(&assay_awr::fixture::run());
+    let mut record = assay_awr::record::build(&assay_testkit::fixtures::run());
     let row = record.instance.stats.get_mut("redo_size_bytes").unwrap();
     row.total = Figure::na("not \"counted\"\\");
     let text = summary(&record);
@@ -116,7 +116,7 @@ fn what_is_not_known_is_named_with_its_reason_and_never_a_number() {
 
 #[test]
 fn a_series_has_each_known_second_at_its_instant() {
-    let mut record = assay_awr::record::build(&assay_awr::fixture::run());
+    let mut record = assay_awr::record::build(&assay_testkit::fixtures::run());
     record.interval.begin = "2026-01-01T00:00:12Z".to_owned();
     record.interval.begin_s = 2.0.into();
     let text = series(&record).unwrap();
@@ -165,7 +165,7 @@ fn keys_become_names_in_base_units() {
 proptest! {
     #[test]
     fn any_text_in_a_label_is_one_label(label in "\\PC{0,20}|[\\\\\"\n{},= ]{0,12}", name in "\\PC{0,20}") {
-        let mut record = assay_awr::record::build(&assay_awr::fixture::run());
+        let mut record = assay_awr::record::build(&assay_testkit::fixtures::run());
         record.run.label = Some(label);
         record.instance.events[0].name = name;
         crate::kinds::figure(&mut record);

@@ -3,10 +3,11 @@
 use super::*;
 use crate::compare::{self, Group, Options};
 use crate::trend::{Trend, TrendPoint};
-use assay_awr::{fixture, record};
+use assay_awr::record;
 use assay_measure::facts;
 use assay_measure::record::{Figure, HeatRow, Series};
 use assay_measure::section::{Align, Part, Row, Sections};
+use assay_testkit::fixtures;
 use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -17,7 +18,7 @@ fn shared() -> Assets {
 }
 
 fn frozen() -> Record {
-    record::build(&fixture::run())
+    record::build(&fixtures::run())
 }
 
 fn probed() -> Record {
@@ -27,7 +28,7 @@ fn probed() -> Record {
         engine: "probe".to_owned(),
         ..Default::default()
     };
-    assay_storage::record::build(&run, &assay_storage::record::fixture::readings())
+    assay_storage::record::build(&run, &crate::storage_readings::readings())
 }
 
 /// The page without what is no markup: the script and the style.
@@ -163,7 +164,7 @@ fn the_page_of_the_frozen_run_is_as_reviewed() {
 
 #[test]
 fn the_page_of_a_frozen_server_run_is_as_reviewed() {
-    let record = record::build(&fixture::postgres(18));
+    let record = record::build(&fixtures::postgres(18));
     insta::assert_snapshot!(outline(&page(&record, &shared())));
 }
 
@@ -211,7 +212,7 @@ fn same_on(page: &str, text: &str, sections: &Sections) -> (usize, usize) {
 
 #[test]
 fn text_and_page_have_the_same_sections_and_cells() {
-    for record in [frozen(), record::build(&fixture::postgres(18)), probed()] {
+    for record in [frozen(), record::build(&fixtures::postgres(18)), probed()] {
         let page = page(&record, &shared());
         let text = crate::text::render(&record);
         let (headings, seen) = same_on(&page, &text, &crate::kinds::sections(&record));
@@ -221,7 +222,7 @@ fn text_and_page_have_the_same_sections_and_cells() {
 
 #[test]
 fn text_and_page_of_a_comparison_and_a_trend_have_the_same_sections_and_cells() {
-    let (left, right) = (frozen(), record::build(&fixture::postgres(18)));
+    let (left, right) = (frozen(), record::build(&fixtures::postgres(18)));
     let groups =
         [("old", &left), ("new", &right)].map(|(name, record)| Group { name: name.to_owned(), records: vec![record] });
     let compared = compare::of(&groups, &Options::default());
@@ -258,7 +259,7 @@ fn the_head_of_a_page_names_the_host() {
 
 #[test]
 fn every_page_is_well_formed_with_unique_ids_and_a_table_behind_every_chart() {
-    for record in [frozen(), record::build(&fixture::postgres(15)), probed(), Record::default()] {
+    for record in [frozen(), record::build(&fixtures::postgres(15)), probed(), Record::default()] {
         let page = page(&record, &shared());
         with_page(&page, |document| {
             let mut ids = BTreeSet::new();

@@ -1,16 +1,16 @@
 use super::render;
-use assay_awr::fixture;
 use assay_awr::record::build;
+use assay_testkit::fixtures;
 
 #[test]
 fn the_report_of_the_frozen_run() {
-    insta::assert_snapshot!(render(&build(&fixture::run())));
+    insta::assert_snapshot!(render(&build(&fixtures::run())));
 }
 
 #[test]
 fn the_reports_of_the_frozen_run_against_servers() {
     for version in [15, 18] {
-        let text = render(&build(&fixture::postgres(version)));
+        let text = render(&build(&fixtures::postgres(version)));
         insta::assert_snapshot!(format!("postgres_{version}"), text);
     }
 }
@@ -18,8 +18,8 @@ fn the_reports_of_the_frozen_run_against_servers() {
 /// Records of real servers, five seconds each, as `assay run` left them.
 fn recorded(version: u32) -> assay_measure::record::Record {
     let text = match version {
-        15 => include_str!("../../../awr/src/fixture/postgres-15.json"),
-        _ => include_str!("../../../awr/src/fixture/postgres-18.json"),
+        15 => include_str!("../../../../testdata/records/postgres-15.json"),
+        _ => include_str!("../../../../testdata/records/postgres-18.json"),
     };
     crate::json::read(text).expect("a record")
 }
@@ -56,7 +56,7 @@ fn a_real_servers_record_agrees_with_itself() {
 }
 
 fn report() -> String {
-    render(&build(&fixture::run()))
+    render(&build(&fixtures::run()))
 }
 
 fn lines_with<'a>(text: &'a str, part: &str) -> Vec<(usize, &'a str)> {
@@ -201,7 +201,7 @@ fn every_wait_event_is_one_line_of_six_plain_fields() {
 
 #[test]
 fn a_read_only_run_prints_one_token_per_transaction_and_keeps_six_fields() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     let commits = assay_measure::stats::USER_COMMITS.name;
     let series = run.series.iter_mut();
     let marks = [&mut run.gate, &mut run.begin, &mut run.end, &mut run.drained];
@@ -222,7 +222,7 @@ fn a_read_only_run_prints_one_token_per_transaction_and_keeps_six_fields() {
 
 #[test]
 fn an_event_that_did_not_wait_in_the_window_has_no_line() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     // All its waits come before the window.
     let early = run.begin.stats.events.clone();
     for mark in [&mut run.end, &mut run.drained].into_iter().chain(&mut run.series) {
@@ -320,7 +320,7 @@ mod gold {
 
     /// The totals of a published 304 s run of 128 sessions, from its rates.
     fn published() -> RunData {
-        let mut run = fixture::run();
+        let mut run = fixtures::run();
         let (begin_ns, end_ns) = (run.begin.at_ns, run.begin.at_ns + 304_000_000_000);
         run.sessions = 128;
         run.end.at_ns = end_ns;

@@ -106,8 +106,8 @@ impl Target for Null {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::{Ground, Subject, claims_suite_of_nothing, suite};
     use assay_measure::config::{Tables, command_line, resolve};
+    use assay_testkit::conformance::{Ground, Subject, claims_suite_of_nothing, suite};
 
     fn settings(given: &[(&str, &str)]) -> Settings {
         let tables = Tables { target: "null", params: Null.params(), others: &[] };
@@ -138,15 +138,19 @@ mod tests {
 
     #[test]
     fn its_runs_go_together_and_there_is_nothing_to_claim() {
-        let violations =
-            claims_suite_of_nothing(Ground { target: &Null, location: "", settings: &settings(&[]), runs_share: true });
+        let violations = claims_suite_of_nothing(Ground {
+            target: &assay_run::null::Null,
+            location: "",
+            settings: &settings(&[]),
+            runs_share: true,
+        });
         assert!(violations.is_empty(), "{violations:#?}");
     }
 
     #[test]
     fn it_passes_the_suite() {
         let violations = suite(&mut |plan| Subject {
-            engine: Box::new(NullEngine::new(plan, &Clock::real())),
+            engine: Box::new(assay_run::null::NullEngine::new(plan, &Clock::real())),
             clock: Clock::real(),
         });
         assert!(violations.is_empty(), "{violations:#?}");

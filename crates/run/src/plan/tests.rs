@@ -20,8 +20,8 @@ fn build(text: &str, data: &DataSet, schemas: u32, threads: u32) -> Result<Plan,
     let tables = Tables { target: "native", params: &[], others: &[] };
     let seed = command_line([("--seed".to_owned(), "SEED".to_owned(), "7".to_owned())]);
     let resolved = resolve(&tables, &[parse("slob.conf", text.as_bytes()), seed]);
-    let (settings, _) = resolved.into_result().expect("each line is legal by itself");
-    Plan::from_settings(&settings, data, schemas, threads, 9)
+    assert!(!resolved.has_errors(), "{:?}", resolved.problems);
+    Plan::from_settings(&resolved.settings, data, schemas, threads, 9)
 }
 
 fn plan(text: &str) -> Plan {
@@ -210,8 +210,9 @@ fn sessions_in_all_and_per_schema_exclude_each_other_on_one_command_line() {
         [("-t", "THREADS_PER_SCHEMA", "2"), ("--sessions", "SESSIONS", "3")]
             .map(|(place, name, value)| (place.to_owned(), name.to_owned(), value.to_owned())),
     );
-    let (settings, _) = resolve(&tables, &[said]).into_result().expect("each is legal by itself");
-    let problems = Plan::from_settings(&settings, &data(), 4, 2, 9).expect_err("both");
+    let resolved = resolve(&tables, &[said]);
+    assert!(!resolved.has_errors(), "{:?}", resolved.problems);
+    let problems = Plan::from_settings(&resolved.settings, &data(), 4, 2, 9).expect_err("both");
     assert!(problems[0].text.contains("not both"), "{problems:?}");
     // A file's threads give way.
     assert_eq!(plan("THREADS_PER_SCHEMA=2\nSESSIONS=3").sessions(), 3);

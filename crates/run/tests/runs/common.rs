@@ -3,10 +3,11 @@
 use assay_measure::clock::Clock;
 use assay_measure::snapshot::{DriverReading, RunData, Snapshot};
 use assay_run::plan::Plan;
-use assay_run::sim::{SimEngine, SimOptions};
 use assay_run::stop::Stop;
-use assay_run::trace::{Memory, Row};
+use assay_run::trace::Row;
 use assay_run::{Mark, Observer, Options, RunError, execute};
+use assay_testkit::sim_engine::{SimEngine, SimOptions};
+use assay_testkit::trace::Memory;
 
 /// What a simulated run leaves: the data, the trace and every snapshot told to an observer.
 pub(crate) struct Ran {

@@ -5,9 +5,9 @@ use assay_measure::clock::{Clock, NS_PER_S};
 use assay_measure::snapshot::{Fact, Snapshot, StatSet, Verdict};
 use assay_run::engine::{Assignment, Driver, Engine, EngineError};
 use assay_run::plan::Plan;
-use assay_run::sim::{Delay, Fault, SimEngine, SimOptions};
 use assay_run::stop::Stop;
 use assay_run::{Mark, Observer, Options, RunError, Unobserved, execute, trace};
+use assay_testkit::sim_engine::{Delay, Fault, SimEngine, SimOptions};
 
 fn ten_seconds() -> Plan {
     Plan { run_time_ns: 10 * NS_PER_S, warmup_ns: 2 * NS_PER_S, ..Plan::plain(2, 2, 20_000) }

@@ -5,7 +5,7 @@ use assay_measure::clock::NS_PER_S;
 use assay_measure::snapshot::{RunData, Snapshot};
 use assay_measure::stats;
 use assay_run::plan::{HotSpot, Plan, Think};
-use assay_run::sim::{Delay, Fault, SimOptions, Stall};
+use assay_testkit::sim_engine::{Delay, Fault, SimOptions, Stall};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;

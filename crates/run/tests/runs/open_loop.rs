@@ -7,7 +7,7 @@ use assay_measure::snapshot::{Snapshot, Verdict};
 use assay_measure::stats::ARRIVALS_WAITING;
 use assay_run::Mark;
 use assay_run::plan::{Arrivals, Plan};
-use assay_run::sim::{Delay, SimOptions, Stall};
+use assay_testkit::sim_engine::{Delay, SimOptions, Stall};
 
 const MS: u64 = 1_000_000;
 

@@ -5,7 +5,7 @@ use assay_measure::clock::NS_PER_S;
 use assay_measure::snapshot::{SELECT, Verdict};
 use assay_measure::stats;
 use assay_run::plan::Plan;
-use assay_run::sim::{Delay, Fault, SimOptions};
+use assay_testkit::sim_engine::{Delay, Fault, SimOptions};
 
 fn sliced(operations: usize) -> SimOptions {
     SimOptions { slice_ops: operations, ..SimOptions::default() }

@@ -7,8 +7,8 @@ use assay_measure::snapshot::{SCAN, SELECT, UPDATE, Verdict};
 use assay_measure::stats;
 use assay_run::engine::Op;
 use assay_run::plan::{Compat, HotSpot, Mix, Plan, Think};
-use assay_run::sim::{Delay, SimOptions};
 use assay_run::{Mark, trace};
+use assay_testkit::sim_engine::{Delay, SimOptions};
 
 const MS: u64 = 1_000_000;
 

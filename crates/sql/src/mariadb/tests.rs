@@ -13,12 +13,13 @@ use crate::testing::settings_of;
 use assay_measure::clock::Clock;
 use assay_measure::snapshot::{Reading, RunData, StatSet, Verdict};
 use assay_measure::stats::{self, Stat};
-use assay_run::conformance::life::{self, Unwatched};
-use assay_run::conformance::{self, Ground, Subject, claims_suite};
 use assay_run::engine::{Assignment, Completion, Driver, LineValue, Op, Running, Submit};
 use assay_run::plan::RedoStress;
-use assay_run::trace::{Memory, Row};
+use assay_run::trace::Row;
 use assay_run::{Options as RunOptions, Unobserved, execute};
+use assay_testkit::conformance::life::{self, Unwatched};
+use assay_testkit::conformance::{self, Ground, Subject, claims_suite};
+use assay_testkit::trace::Memory;
 use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex, PoisonError};
 

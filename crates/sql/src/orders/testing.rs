@@ -8,11 +8,11 @@ use assay_orders::checks::{BROKEN, Checked, HOLDS, Words};
 use assay_orders::generate::Generator;
 use assay_orders::mix::ALL;
 use assay_orders::part::FromEngine;
-use assay_run::conformance::life::Unwatched;
 use assay_run::engine::{EngineError, Line, LineValue, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use assay_run::{Options, Unobserved, execute};
+use assay_testkit::conformance::life::Unwatched;
 
 /// How long a run lasts that has no WORK_LOOP.
 pub(crate) const RUN_TIME_NS: Ns = NS_PER_S;

@@ -372,20 +372,6 @@ impl Pattern {
         self.amount.saturating_mul(self.loops)
     }
 
-    /// I/Os that the amount comes to where every I/O has the same length; `None` else.
-    #[must_use]
-    pub fn amount_ios(&self) -> Option<u64> {
-        let len = match &self.ways {
-            Ways::Only(way) if !self.by_sequence => self.lengths[*way].fixed()?,
-            _ => {
-                let [read, write] = [self.lengths[0].fixed()?, self.lengths[1].fixed()?];
-                (read == write).then_some(read)?
-            }
-        };
-        let each = self.amount.div_ceil(u64::from(len));
-        Some(each.saturating_mul(self.loops).min(self.ios))
-    }
-
     fn begin_anew(&mut self) {
         for part in &mut self.parts {
             part.position = [0; WAYS];

@@ -169,16 +169,6 @@ impl Payload {
         }
     }
 
-    /// Whether [`Payload::prepare`] has anything to do for a buffer that is not fresh.
-    #[must_use]
-    pub fn changes_each_write(&self) -> bool {
-        match &self.content {
-            Content::Random => self.refill || self.scramble,
-            Content::Zero => self.refill,
-            Content::Template(template) => self.refill || !template.is_fixed(),
-        }
-    }
-
     fn refill(&mut self, buffer: &mut [u8], offset: u64) {
         let seed = self.content_seed();
         let mut content = Stream::new(seed, 0, Purpose::StoragePayload);
@@ -275,11 +265,9 @@ mod tests {
     #[test]
     fn without_scrambling_a_buffer_stays_as_it_is_and_refilling_makes_it_new() {
         let mut still = payload(|o| o.scramble = false);
-        assert!(!still.changes_each_write());
         let blocks = written(&mut still, 20);
         assert!(blocks.iter().all(|block| *block == blocks[0]));
         let mut refilled = payload(|o| o.refill = true);
-        assert!(refilled.changes_each_write());
         assert!(gzipped_percent(&written(&mut refilled, 20)) > 99.0);
     }
 
@@ -352,7 +340,6 @@ mod tests {
         let mut zeroes = payload(|o| o.zero = true);
         assert!(written(&mut zeroes, 2).iter().flatten().all(|b| *b == 0));
         let mut three = payload(|o| o.pattern = Some(b"abc".to_vec()));
-        assert!(!three.changes_each_write());
         let mut buffer = written(&mut three, 2).pop().unwrap();
         assert!(buffer.iter().zip("abc".bytes().cycle()).all(|(a, b)| *a == b));
         buffer.fill(7);

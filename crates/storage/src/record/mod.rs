@@ -12,7 +12,6 @@ mod charts;
 mod conditions;
 mod delivered;
 pub mod fio;
-pub mod fixture;
 mod goal;
 mod groups;
 mod headline;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::fixture;
 use crate::readings::{Latency, StorageReadings};
 use crate::record::info::StorageInfo;
 use assay_measure::record::{Figure, Record, Truth};

@@ -10,12 +10,12 @@ mod time;
 mod writes;
 
 use super::*;
-use crate::fixture;
 use crate::record::build;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{Identity, Instance, LayerRow, OpRow, RequestLayers, Truth};
 use assay_measure::snapshot::{Actor, EventReading, Fact, Reading, RunData, SettingLine, WaitClass};
 use assay_measure::stats;
+use assay_testkit::fixtures;
 
 fn ids(record: &Record) -> Vec<String> {
     advise(record).into_iter().map(|advice| advice.id).collect()
@@ -53,7 +53,7 @@ fn lacks(record: &Record, id: &str) -> bool {
 
 /// The record of the frozen run.
 fn record() -> Record {
-    build(&fixture::run())
+    build(&fixtures::run())
 }
 
 /// Adds waits that fall into the window.
@@ -71,7 +71,7 @@ fn wait(run: &mut RunData, name: &str, class: WaitClass, us: u64, n: u64) {
 
 /// The record of the frozen run with more waits.
 fn waiting(name: &str, class: WaitClass, us: u64, n: u64) -> Record {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     wait(&mut run, name, class, us, n);
     build(&run)
 }
@@ -135,7 +135,7 @@ fn nothing_fires_on_what_is_not_known() {
         let lacking = unjudged(&record);
         assert!(lacking.iter().any(|text| text.starts_with("R1 (DB time")), "{lacking:?}");
     }
-    assert!(found(&fixture::run()).contains(&"R3".to_owned()));
+    assert!(found(&fixtures::run()).contains(&"R3".to_owned()));
 }
 
 #[test]

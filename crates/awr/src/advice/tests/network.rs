@@ -11,7 +11,7 @@ fn advice_r23_network_part_of_a_remote_call() {
     let disk = imported(&[("redo_transport_us_avg", 2532.0), ("redo_transport_disk_write_us_avg", 2100.0)]);
     is_silent(&disk, "R23");
     assert!(lacks(&imported(&[("redo_transport_us_avg", 600.0)]), "R23"));
-    is_silent(&build(&fixture::run()), "R23");
+    is_silent(&build(&fixtures::run()), "R23");
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn advice_r16_is_silent_without_batches() {
 
 #[test]
 fn advice_r18_fires_when_all_is_cached_and_when_some_is() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     let reads = stats::PHYSICAL_READS_CACHE.name.to_owned();
     let same = run.begin.stats.counters[&reads].clone();
     run.end.stats.counters.insert(reads, same);
@@ -108,7 +108,7 @@ fn advice_r18_is_silent_when_little_is_cached() {
 #[test]
 fn advice_r08_and_r18_read_what_an_import_printed() {
     let mut record = imported(&[]);
-    let mut event = build(&fixture::run()).instance.events[0].clone();
+    let mut event = build(&fixtures::run()).instance.events[0].clone();
     event.name = "cell single block physical read".to_owned();
     event.actor = "foreground".to_owned();
     event.class = "User I/O".to_owned();

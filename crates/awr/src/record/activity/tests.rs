@@ -1,8 +1,8 @@
-use crate::fixture;
 use crate::record::build;
 use assay_measure::history::ActivityHistory;
 use assay_measure::record::Figure;
 use assay_measure::snapshot::{RunData, SELECT};
+use assay_testkit::fixtures;
 
 fn value(figure: &Figure) -> f64 {
     match figure.value() {
@@ -18,7 +18,7 @@ fn about(figure: &Figure, expected: f64) {
 
 #[test]
 fn the_window_is_summed_by_class_event_and_kind_of_operation() {
-    let ash = build(&fixture::run()).instance.ash;
+    let ash = build(&fixtures::run()).instance.ash;
     about(&ash.ticks_count, 200.0);
     about(&ash.ticks_expected_count, 200.0);
     about(&ash.interval_achieved_ms, 100.0);
@@ -47,12 +47,12 @@ fn the_window_is_summed_by_class_event_and_kind_of_operation() {
 
 #[test]
 fn the_error_of_a_share_is_that_of_independent_samples_or_the_larger_one_of_the_batches() {
-    let ash = build(&fixture::run()).instance.ash;
+    let ash = build(&fixtures::run()).instance.ash;
     // Every batch of two seconds holds the same share of reads: no inflation.
     let independent = 100.0 * (0.75_f64 * 0.25 / 800.0).sqrt();
     about(&ash.by_class["User I/O"].share_error_pct, independent);
     // All commits in one half of the window: the batches scatter far more.
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     let history = run.activity.as_mut().expect("a history");
     for (tick, step) in history.steps.iter_mut().enumerate() {
         step.cells[1].0 = if tick < 120 { 3 } else { 1 };
@@ -66,7 +66,7 @@ fn the_error_of_a_share_is_that_of_independent_samples_or_the_larger_one_of_the_
 
 #[test]
 fn holes_shorten_the_time_looked_at_and_not_the_average() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     let history = run.activity.as_mut().expect("a history");
     history.steps.drain(100..120);
     history.steps[100].hole_ns = 1_600_000_000;
@@ -79,7 +79,7 @@ fn holes_shorten_the_time_looked_at_and_not_the_average() {
 
 #[test]
 fn cpu_beyond_the_sampled_is_flagged_and_never_a_negative_queue() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     let history = run.activity.as_mut().expect("a history");
     for step in &mut history.steps {
         step.cells = vec![(0, 4, 400_000_000)];
@@ -91,17 +91,17 @@ fn cpu_beyond_the_sampled_is_flagged_and_never_a_negative_queue() {
 
 #[test]
 fn without_a_history_every_figure_is_na() {
-    let run = RunData { activity: None, ..fixture::run() };
+    let run = RunData { activity: None, ..fixtures::run() };
     let ash = build(&run).instance.ash;
     assert_eq!(ash.samples_count.reason(), Some("unsupported: sessions were not sampled"));
     assert_eq!(ash.db_time_s.value(), None);
-    let empty = RunData { activity: Some(ActivityHistory::default()), ..fixture::run() };
+    let empty = RunData { activity: Some(ActivityHistory::default()), ..fixtures::run() };
     assert_eq!(build(&empty).instance.ash.active_count.value(), None);
 }
 
 #[test]
 fn the_series_holds_active_sessions_by_class_and_the_cpus() {
-    let series = build(&fixture::run()).series;
+    let series = build(&fixtures::run()).series;
     let at = |name: &str, row: usize| value(&series.metrics[name][row]);
     assert!((at("active_user_io_count", 0) - 3.0).abs() < 1e-9);
     assert!((at("active_run_queue_count", 0) - 0.1).abs() < 1e-9);
@@ -114,7 +114,7 @@ fn the_series_holds_active_sessions_by_class_and_the_cpus() {
 
 #[test]
 fn a_killed_runs_commands_say_that_no_end_was_seen() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     run.timeline[0].end = None;
     let rows = build(&run).timeline;
     assert_eq!(rows[0].status, "its end was not seen");
@@ -125,7 +125,7 @@ fn a_killed_runs_commands_say_that_no_end_was_seen() {
 
 #[test]
 fn keys_of_the_history_are_told_apart_by_kind() {
-    let history = fixture::activity();
+    let history = fixtures::activity();
     let selects = history.keys.iter().filter(|key| key.op == SELECT);
     assert_eq!(selects.count(), 2);
 }

@@ -1,7 +1,7 @@
-use crate::fixture;
 use crate::record::build;
 use assay_measure::record::{Figure, Record, RequestLayers};
 use assay_measure::snapshot::RunData;
+use assay_testkit::fixtures;
 
 fn row<'a>(record: &'a Record, request: &str) -> &'a RequestLayers {
     record.instance.layers.iter().find(|row| row.request == request).unwrap_or_else(|| panic!("no row {request}"))
@@ -13,14 +13,14 @@ fn rounded(figure: &Figure) -> Option<f64> {
 
 /// Changes the device's readings at the end of the window.
 fn with_disk(change: impl Fn(&mut assay_measure::snapshot::DiskReading)) -> RunData {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     change(&mut run.end.host.disks[0]);
     run
 }
 
 #[test]
 fn the_same_reads_are_shown_at_three_layers_with_the_share_lost() {
-    let record = build(&fixture::run());
+    let record = build(&fixtures::run());
     let read = row(&record, "single-block read");
     assert_eq!(read.event, "db file sequential read");
     for layer in [&read.engine, &read.syscall, &read.device] {
@@ -39,7 +39,7 @@ fn the_same_reads_are_shown_at_three_layers_with_the_share_lost() {
 
 #[test]
 fn a_batched_wait_has_no_share_in_its_requests() {
-    let record = build(&fixture::run());
+    let record = build(&fixtures::run());
     let write = row(&record, "data write");
     assert!(write.is_batched);
     assert_eq!(write.lost_above_syscall_pct.value(), None);
@@ -51,7 +51,7 @@ fn a_batched_wait_has_no_share_in_its_requests() {
 
 #[test]
 fn kinds_that_are_few_are_not_compared_with_the_device() {
-    let record = build(&fixture::run());
+    let record = build(&fixtures::run());
     let log = row(&record, "log write");
     assert!(log.device.latency.avg_us.reason().is_some());
     assert_eq!(log.lost_total_pct.value(), None);
@@ -60,7 +60,7 @@ fn kinds_that_are_few_are_not_compared_with_the_device() {
 
 #[test]
 fn a_mixed_direction_gets_a_row_of_all_its_requests() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     for snapshot in [&mut run.begin, &mut run.end] {
         let requests = &mut snapshot.stats.requests;
         let mut direct = requests[0].clone();
@@ -79,7 +79,7 @@ fn a_mixed_direction_gets_a_row_of_all_its_requests() {
 
 #[test]
 fn a_flush_belongs_to_the_time_of_the_writes() {
-    let plain = build(&fixture::run());
+    let plain = build(&fixtures::run());
     let flushed = build(&with_disk(|disk| {
         disk.flushes += 200;
         disk.flush_ns += 10_220 * 100_000;
@@ -92,7 +92,7 @@ fn a_flush_belongs_to_the_time_of_the_writes() {
 
 #[test]
 fn reads_from_the_page_cache_lose_nothing_to_a_device() {
-    let begin = fixture::run().begin.host.disks[0].clone();
+    let begin = fixtures::run().begin.host.disks[0].clone();
     let record = build(&with_disk(|disk| {
         disk.reads = begin.reads + 100;
         disk.read_bytes = begin.read_bytes + 100 * 8192;
@@ -127,7 +127,7 @@ fn split_requests_are_told_from_those_of_others() {
 
 #[test]
 fn several_devices_are_added_up_by_name() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     for snapshot in [&mut run.begin, &mut run.end] {
         let disks = &mut snapshot.host.disks;
         let mut second = disks[0].clone();
@@ -149,7 +149,7 @@ fn several_devices_are_added_up_by_name() {
 
 #[test]
 fn without_a_device_the_ring_is_the_last_layer() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     run.begin.host.disks.clear();
     run.end.host.disks.clear();
     let record = build(&run);
@@ -162,7 +162,7 @@ fn without_a_device_the_ring_is_the_last_layer() {
 
 #[test]
 fn a_run_without_timed_requests_has_no_layers() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     for snapshot in [&mut run.begin, &mut run.end] {
         snapshot.stats.requests.clear();
     }
@@ -173,7 +173,7 @@ fn a_run_without_timed_requests_has_no_layers() {
 
 #[test]
 fn a_scan_is_given_in_both_units_and_with_its_cpu() {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     let mib = 20 * 1000;
     for (snapshot, n) in [(&mut run.begin, 0), (&mut run.end, mib)] {
         snapshot.stats.add(assay_measure::stats::TABLE_SCANS, n / 1000);

@@ -1,16 +1,16 @@
 //! A server that reads 6000 blocks of 8 KiB a second from the operating system, and what lies below it.
 
-use crate::fixture;
 use crate::record::build;
 use assay_measure::facts;
 use assay_measure::record::Record;
 use assay_measure::snapshot::{Fact, Reading, RunData, SettingLine, Snapshot};
 use assay_measure::stats;
+use assay_testkit::fixtures;
 
 /// The frozen run as if a server had done it, whose processes fetched this share of the engine's bytes from devices,
 /// and whose devices read that share, neighbours included.
 fn server(process: Option<f64>, device: Option<f64>) -> RunData {
-    let mut run = fixture::run();
+    let mut run = fixtures::run();
     let change = |snapshot: &mut Snapshot| {
         let engine = snapshot.stats.get(stats::PHYSICAL_READ_BYTES).unwrap_or(0);
         let share = |share: f64| (engine as f64 * share) as u64;
@@ -51,7 +51,7 @@ fn advice<'a>(record: &'a Record, id: &str) -> Option<&'a str> {
 
 #[test]
 fn an_engine_of_our_own_has_no_such_section() {
-    let record = build(&fixture::run());
+    let record = build(&fixtures::run());
     assert_eq!(record.instance.reads, None);
     assert!(!crate::testing::text(&record).contains("Where the Reads Came From"));
 }

@@ -72,7 +72,7 @@ fn a_step_of_no_time_is_none_and_a_late_event_is_absent_before() {
 
 #[test]
 fn the_series_of_kept_snapshots_is_that_of_snapshots_as_they_come() {
-    let data = crate::fixture::run();
+    let data = assay_testkit::fixtures::run();
     let mut builder = SeriesBuilder::default();
     let mut last = data.gate.clone();
     // As a run tells them: what the sessions did comes in parts.

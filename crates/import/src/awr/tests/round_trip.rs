@@ -1,9 +1,9 @@
 //! Our own text report, imported, gives back the record's figures within the printed rounding.
 
 use super::{read, source};
-use assay_awr::fixture;
 use assay_awr::record::build;
 use assay_measure::record::Record;
+use assay_testkit::fixtures;
 use serde_json::Value;
 
 /// Steps a pointer with the rows of `from` found again in `to` by what they are of.
@@ -100,21 +100,21 @@ fn complete(record: &Record, back: &Record) {
 
 #[test]
 fn the_frozen_run_comes_back() {
-    comes_back(&build(&fixture::run()));
+    comes_back(&build(&fixtures::run()));
 }
 
 #[test]
 fn the_frozen_runs_of_servers_come_back() {
     for version in [15, 18] {
-        comes_back(&build(&fixture::postgres(version)));
+        comes_back(&build(&fixtures::postgres(version)));
     }
 }
 
 #[test]
 fn the_records_of_real_servers_come_back() {
     for text in [
-        include_str!("../../../../awr/src/fixture/postgres-15.json"),
-        include_str!("../../../../awr/src/fixture/postgres-18.json"),
+        include_str!("../../../../../testdata/records/postgres-15.json"),
+        include_str!("../../../../../testdata/records/postgres-18.json"),
     ] {
         comes_back(&assay_report::json::read(text).expect("a record"));
     }

@@ -8,7 +8,8 @@ use crate::control_file::ControlFile;
 use assay_measure::snapshot::{SCAN, SELECT, StatSet, UPDATE, WaitClass};
 use assay_run::engine::Op;
 use assay_run::plan::RedoStress;
-use assay_run::trace::{Memory, Row};
+use assay_run::trace::Row;
+use assay_testkit::trace::Memory;
 use std::collections::BTreeSet;
 use std::os::unix::fs::FileExt as _;
 

@@ -13,11 +13,11 @@ use assay_measure::clock::Clock;
 use assay_measure::config::{self, Tables};
 use assay_measure::snapshot::{Reading, RunData, SCAN, SELECT, UPDATE, Verdict};
 use assay_measure::stats::{self, Stat};
-use assay_run::conformance::life::{self, Unwatched};
-use assay_run::conformance::{self, Ground, Subject, claims_suite};
 use assay_run::engine::Op;
 use assay_run::plan::RedoStress;
 use assay_run::{Options as RunOptions, Unobserved, execute};
+use assay_testkit::conformance::life::{self, Unwatched};
+use assay_testkit::conformance::{self, Ground, Subject, claims_suite};
 use fake::{Fake, PASSWORD, database};
 
 /// The target, over the stand-in.

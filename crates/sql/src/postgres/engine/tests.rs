@@ -8,11 +8,12 @@ use crate::postgres::testing::{self, Server};
 use assay_measure::clock::Clock;
 use assay_measure::snapshot::{RunData, SCAN, SELECT, Snapshot, UPDATE, Verdict};
 use assay_measure::stats::{self, Stat};
-use assay_run::conformance;
 use assay_run::engine::Op;
 use assay_run::plan::{Edge, RedoStress};
-use assay_run::trace::{Memory, Row};
+use assay_run::trace::Row;
 use assay_run::{Options as RunOptions, Unobserved, execute};
+use assay_testkit::conformance;
+use assay_testkit::trace::Memory;
 
 /// Both loops must do the same work.
 const LOOPS: [&str; 2] = ["client", "server"];

@@ -7,9 +7,9 @@ use crate::postgres::layout::Names;
 use crate::postgres::own;
 use crate::postgres::testing::{self, Server, Unseen};
 use crate::postgres::wire::{Connection, Rows};
-use assay_run::conformance::{Ground, claims_suite, life};
 use assay_run::engine::{DataSet, EngineError, Line, LineValue, Presence, Progress, Target};
 use assay_run::stop::Stop;
+use assay_testkit::conformance::{Ground, claims_suite, life};
 use std::collections::BTreeSet;
 
 /// A database of one server, and what is done with the data set in it.

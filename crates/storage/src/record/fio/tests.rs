@@ -2,7 +2,8 @@ mod readers;
 mod real;
 
 use super::*;
-use crate::record::fixture;
+use crate::fixture;
+use crate::readings::{CloneReading, JobLabel, JobReading};
 use assay_measure::prng::SplitMix64;
 
 /// Jobs of the real fio whose numbers are read back: all engines here, mixed and grouped jobs,
@@ -36,6 +37,24 @@ fn words(job: &str) -> Vec<&str> {
             word => vec![word],
         })
         .collect()
+}
+
+/// Readings of one job with one clone.
+fn one_clone(label: JobLabel, clone: CloneReading) -> StorageReadings {
+    StorageReadings {
+        fio_version: "assay-0.0.0".to_owned(),
+        jobs: vec![JobReading {
+            name: "one".to_owned(),
+            label,
+            timing: "per batch".to_owned(),
+            ..JobReading::default()
+        }],
+        elapsed_ns: clone.runtime_ns,
+        clones: vec![clone],
+        timestamp_ms: 1_600_000_000_000,
+        started_ms: 1_600_000_000_000,
+        ..StorageReadings::default()
+    }
 }
 
 #[test]
@@ -184,7 +203,7 @@ fn a_job_that_did_nothing_has_a_block_of_zeros() {
         error_text: Some("Input/output error".to_owned()),
         ..Default::default()
     };
-    let readings = fixture::one_clone(label, clone);
+    let readings = one_clone(label, clone);
     insta::assert_snapshot!("nothing", format!("{}{}", text(&readings), terse(&readings)));
     let document = document(&readings);
     assert_eq!(at(&document, "jobs.0.error"), 5);
@@ -198,7 +217,7 @@ fn families_are_dealt_over_a_slot_that_a_bound_divides() {
     // The slot of 10 us is 9984..10112: 16 of its 128 ns lie below the bound.
     clone.ways[0].clat.record_n(10_000, 800);
     clone.ways[0].ios = 800;
-    let mut readings = fixture::one_clone(label, clone);
+    let mut readings = one_clone(label, clone);
     let shares = |readings: &_| {
         let document = document(readings);
         let share = |bound: &str| at(&document, &format!("jobs.0.latency_us.{bound}")).clone();

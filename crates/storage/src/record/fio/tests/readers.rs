@@ -1,10 +1,10 @@
 //! What reads fio's output must find the same in ours: fio's own tools, plotters, parsers of the
 //! text.
 
-use super::{at, document, real};
+use super::{at, document, one_clone, real};
+use crate::fixture;
 use crate::readings::{CloneReading, StorageReadings};
 use crate::record::fio::{json, text};
-use crate::record::fixture;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -185,7 +185,7 @@ fn like_the_published() -> StorageReadings {
     label.synchronous = false;
     let mut clone: CloneReading = fixture::readings().clones[0].clone();
     clone.ways[1] = Default::default();
-    let mut readings = fixture::one_clone(label, clone);
+    let mut readings = one_clone(label, clone);
     readings.jobs[0].name = "readlatency-test-job".to_owned();
     readings
 }

@@ -5,11 +5,11 @@
 //! bin a latency lay) or taken from fio's text (process ids).
 
 use super::super::{header, json, terse, text, version};
+use crate::fixture;
 use crate::readings::{
     CloneReading, FamilyCounts, GoalLabel, JobLabel, JobReading, Latency, Samples, SearchReading, SteadyReading,
     StorageReadings, Way, WayReading,
 };
-use crate::record::fixture;
 use assay_measure::histogram::{Histogram, slot_low_and_width_ns, slot_of};
 use assay_measure::snapshot::DiskReading;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! One suite that every engine must pass: the contract of [`crate::engine`], checked
+//! One suite that every engine must pass: the contract of [`assay_run::engine`], checked
 //! from the side of the driver loop, and a whole run.
 //!
 //! An engine's tests call [`suite`] with a factory that opens the engine for a plan. The
@@ -12,13 +12,13 @@ mod script;
 pub use claims::{Ground, claims_suite, claims_suite_of_nothing};
 pub use probe::probe_suite;
 
-use crate::engine::{Engine, Op};
-use crate::plan::{Edge, Plan};
-use crate::stop::Stop;
-use crate::{Options, Unobserved, execute};
 use assay_measure::clock::Clock;
 use assay_measure::snapshot::{RunData, SCAN, SELECT, UPDATE, Verdict};
 use assay_measure::stats;
+use assay_run::engine::{Engine, Op};
+use assay_run::plan::{Edge, Plan};
+use assay_run::stop::Stop;
+use assay_run::{Options, Unobserved, execute};
 use script::Script;
 
 /// Operations of each session in the whole run.

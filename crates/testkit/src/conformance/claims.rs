@@ -4,9 +4,9 @@
 //! has no midst to be held in (`destroy` is over at once) races instead: whatever comes of it must be whole.
 
 use super::expect;
-use crate::engine::{EngineError, Presence, Progress, Target};
-use crate::stop::Stop;
 use assay_measure::config::Settings;
+use assay_run::engine::{EngineError, Presence, Progress, Target};
+use assay_run::stop::Stop;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Barrier, Mutex};
 

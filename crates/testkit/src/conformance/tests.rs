@@ -1,9 +1,9 @@
 //! The suite itself: a good engine passes, each kind of bad one is found out.
 
 use super::*;
-use crate::engine::{Assignment, Completion, Driver, EngineError, Outcome, Submit, Tag};
-use crate::sim::{Delay, SimEngine, SimOptions};
+use crate::sim_engine::{Delay, SimEngine, SimOptions};
 use assay_measure::snapshot::{Fact, StatSet};
+use assay_run::engine::{Assignment, Completion, Driver, EngineError, Outcome, Submit, Tag};
 use std::time::Duration;
 
 fn simulated(options: &SimOptions) -> Vec<String> {

@@ -1,10 +1,10 @@
-//! The life of a data set, by the calls the program makes ([`crate::life`]): what the tests of every target use.
+//! The life of a data set, by the calls the program makes ([`assay_run::life`]): what the tests of every target use.
 
 use super::expect;
-use crate::engine::{EngineError, Line, Presence, Progress, Target};
-use crate::life::Life;
-use crate::stop::Stop;
 use assay_measure::config::{Effective, Origin, Settings, Value};
+use assay_run::engine::{EngineError, Line, Presence, Progress, Target};
+use assay_run::life::Life;
+use assay_run::stop::Stop;
 
 /// Nobody looks at the progress.
 pub struct Unwatched;

@@ -1,9 +1,9 @@
 //! What every probe promises: it says its plan, measures, and leaves its place as it found it.
 
 use super::expect;
-use crate::engine::EngineError;
-use crate::probe::{Probe, Request, SERVER, Steps};
-use crate::stop::Stop;
+use assay_run::engine::EngineError;
+use assay_run::probe::{Probe, Request, SERVER, Steps};
+use assay_run::stop::Stop;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Mutex;

@@ -1,10 +1,10 @@
 //! Drives one engine driver by hand and notes every breach of the contract.
 
 use super::Subject;
-use crate::engine::{Assignment, Completion, Driver, Op, Outcome, Submit, Tag};
-use crate::plan::Plan;
 use assay_measure::clock::{Clock, Ns};
 use assay_measure::snapshot::{Reading, StatSet};
+use assay_run::engine::{Assignment, Completion, Driver, Op, Outcome, Submit, Tag};
+use assay_run::plan::Plan;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
