@@ -9,6 +9,7 @@ mod documents;
 mod modules;
 pub(crate) mod size;
 mod supply;
+mod tokens;
 mod tree;
 mod workspace;
 
@@ -83,13 +84,13 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     circles::check(tree, &files, &mut violations);
     documents::check(tree, &mut violations);
     supply::check(tree, &mut violations);
-    size::check(tree, &files, &mut violations);
+    size::check(tree, &mut violations);
     violations.sort();
     violations
 }
 
 /// Every Rust file, and whether it is compiled for tests only.
-pub(crate) fn rust_files(tree: &Tree) -> Vec<RustFile<'_>> {
+fn rust_files(tree: &Tree) -> Vec<RustFile<'_>> {
     let files = tree.files.iter().filter(|(path, _)| path.ends_with(".rs"));
     let sources: BTreeMap<&str, Source<'_>> = files.map(|(path, text)| (path.as_str(), Source::new(text))).collect();
     let reached = modules::reached(tree, &sources);

@@ -1,6 +1,7 @@
-//! How large the code is: tokens of product code by crate, which no formatter changes, and the budget of each.
+//! How large the code is: tokens of product code by crate, and the budget of each.
 
-use super::{RustFile, Tree, Violation, rust_files};
+use super::tokens::count;
+use super::{Tree, Violation};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -9,23 +10,25 @@ use std::fmt::Write as _;
 pub(crate) const FILE: &str = "xtask/size.toml";
 
 /// Tokens of product code by crate: identifiers, literals and marks of punctuation, each one; no comments, no tests.
-fn tokens<'a>(files: &[RustFile<'a>]) -> BTreeMap<&'a str, usize> {
+fn tokens(tree: &Tree) -> BTreeMap<&str, usize> {
     let mut crates = BTreeMap::new();
-    for file in files {
-        if let Some(name) = owner(file.path) {
-            let product = (0..file.source.code.len()).filter(|index| !file.is_test(*index));
-            *crates.entry(name).or_default() += product.count();
+    for (path, text) in &tree.files {
+        if let Some(name) = owner(path) {
+            *crates.entry(name).or_default() += count(text);
         }
     }
     crates
 }
 
-/// `report` of `crates/report/src/lib.rs`, `xtask` of `xtask/src/main.rs`; none of what is for tests alone though the
-/// compiler cannot tell: fixtures, the crate of what tests share, the workspace of the fuzzer.
+/// `report` of `crates/report/src/lib.rs`, `xtask` of `xtask/src/main.rs`; none of what is for tests by its name.
 fn owner(path: &str) -> Option<&str> {
-    let is_for_tests = path.ends_with("/testing.rs") || path.contains("fixture") || path.starts_with("fuzz/");
-    let name = path.strip_prefix("crates/").unwrap_or(path).split('/').next()?;
-    (!is_for_tests && name != "testkit").then_some(name)
+    let steps: Vec<&str> = path.strip_suffix(".rs")?.split('/').collect();
+    let (file, folders) = steps.split_last()?;
+    let is_for_tests = ["tests", "testing"].contains(file)
+        || file.contains("fixture")
+        || folders.iter().any(|folder| ["tests", "benches", "fuzz", "testkit"].contains(folder));
+    let name = folders.iter().find(|folder| **folder != "crates")?;
+    (!is_for_tests).then_some(name)
 }
 
 fn budgets(text: &str) -> Result<BTreeMap<String, usize>> {
@@ -38,7 +41,7 @@ fn budgets(text: &str) -> Result<BTreeMap<String, usize>> {
 /// When the budgets cannot be read.
 pub(crate) fn table(tree: &Tree) -> Result<String> {
     let budgets = budgets(tree.files.get(FILE).map_or("", String::as_str))?;
-    let tokens = tokens(&rust_files(tree));
+    let tokens = tokens(tree);
     let mut text = format!("{:<12} {:>9} {:>9}\n", "crate", "tokens", "budget");
     let rows = tokens.iter().map(|(name, tokens)| (*name, *tokens, budgets.get(*name).copied().unwrap_or(0)));
     for (name, tokens, budget) in rows.chain([("all", tokens.values().sum(), budgets.values().sum())]) {
@@ -49,7 +52,7 @@ pub(crate) fn table(tree: &Tree) -> Result<String> {
 
 /// The budgets with the present figures where those are lower, and what else stands there untouched.
 pub(crate) fn lowered(tree: &Tree) -> String {
-    let tokens = tokens(&rust_files(tree));
+    let tokens = tokens(tree);
     let line = |line: &str| {
         let (name, budget) = line.split_once(" = ")?;
         let now = tokens.get(name)?;
@@ -60,7 +63,7 @@ pub(crate) fn lowered(tree: &Tree) -> String {
 }
 
 /// The rule: no crate is above its budget, each has one, and each budget has its crate.
-pub(super) fn check(tree: &Tree, files: &[RustFile<'_>], violations: &mut Vec<Violation>) {
+pub(super) fn check(tree: &Tree, violations: &mut Vec<Violation>) {
     let Some(text) = tree.files.get(FILE) else {
         return;
     };
@@ -69,7 +72,7 @@ pub(super) fn check(tree: &Tree, files: &[RustFile<'_>], violations: &mut Vec<Vi
         Ok(budgets) => budgets,
         Err(error) => return tell(format!("cannot be read: {error:#}")),
     };
-    let tokens = tokens(files);
+    let tokens = tokens(tree);
     let all: BTreeSet<&str> = tokens.keys().copied().chain(budgets.keys().map(String::as_str)).collect();
     for name in all {
         match (tokens.get(name), budgets.get(name)) {
