@@ -54,7 +54,8 @@ fn string(bytes: &[u8], at: usize) -> Option<usize> {
         return Some(hashes(open + length + 2));
     }
     let mut end = at + 1;
-    while bytes[at] == b'"' {
+    bytes[at..].strip_prefix(b"\"")?;
+    loop {
         match *bytes.get(end)? {
             b'"' => return Some(end + 1),
             b'\\' if *bytes.get(end + 1)? == b'\n' => return None,
@@ -62,7 +63,6 @@ fn string(bytes: &[u8], at: usize) -> Option<usize> {
             _ => end += 1,
         }
     }
-    None
 }
 
 fn character(bytes: &[u8], at: usize) -> Option<usize> {
