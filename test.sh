@@ -251,9 +251,9 @@ next_script() {
 }
 
 # One compiler at a time, for minutes: each goes beside what waits. The tests wait most, so they begin as soon as they can.
-start "build of the tests" 1800 "${tests[@]}" --quiet --no-run --tests
+start "build of the tests" 3600 "${tests[@]}" --quiet --no-run --tests
 while under_way "build of the tests"; do
-    if [ "${#queue[@]}" -gt 0 ]; then next_script; else finish; fi
+    if [ "${#queue[@]}" -gt 0 ] && [ "${#beside[@]}" -lt "$lanes" ]; then next_script; else finish; fi
 done
 start "integration tests" 1800 "${tests[@]}" --test '*' "${timed[@]}"
 start "unit tests" 1800 "${tests[@]}" --lib --bins "${timed[@]}"

@@ -27,7 +27,7 @@ want xz xz-utils
 want chromium chromium
 want chromedriver chromium-driver
 imports selenium || missing+=(python3-selenium)
-# Other code reads and recomputes what assay wrote: tests/e2e/97-*.sh.
+# Other code reads and recomputes what assay wrote: tests/e2e/other-readers.sh.
 imports prometheus_client || missing+=(python3-prometheus-client)
 imports "numpy, scipy.stats" || missing+=(python3-scipy)
 imports pip || missing+=(python3-pip)

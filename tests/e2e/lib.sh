@@ -2,7 +2,7 @@
 # Shared by the end-to-end scripts. Each runs in an empty directory with
 #   ASSAY    the program under test          XTASK    the project's chores (reads JSON for us)
 #   PROJECT  the source tree
-# and may be run by hand: ASSAY=... XTASK=... PROJECT=. bash tests/e2e/10-first-run.sh in an empty directory.
+# and may be run by hand: ASSAY=... XTASK=... PROJECT=... bash $PROJECT/tests/e2e/cpus.sh.
 set -euo pipefail
 : "${ASSAY:?the assay program}" "${XTASK:?the xtask program}" "${PROJECT:?the source tree}"
 
@@ -106,23 +106,35 @@ stop_postgres() {
     [ -z "${server:-}" ] || { kill -QUIT "$server" 2>/dev/null; wait "$server" 2>/dev/null; } || true
 }
 
-# meets_end_of DISK BEGUN COMMAND...: a load whose disk fills up in the middle of it, once BEGUN holds, ends with one clear error.
-meets_end_of() {
-    local loading code=0 disk=$1 begun=$2
-    shift 2
-    "$ASSAY" "$@" >out.txt 2>err.txt &
-    loading=$!
-    # Held once it has begun to load, so that it meets the end of the disk in the middle of it.
-    until eval "$begun"; do
-        kill -0 "$loading" 2>/dev/null || { cat err.txt; fail "it ended before it began"; }
-    done
-    kill -STOP "$loading"
-    fill "$disk"
-    kill -CONT "$loading"
-    wait "$loading" || code=$?
-    [ "$code" = 3 ] || { tail err.txt; fail "exit $code on a full disk instead of 3"; }
+# reap: waits for the process $pid; how it ended is $code.
+reap() {
+    code=0
+    wait "$pid" || code=$?
+    unset pid
+}
+
+# told_full CODE: what ended with $code ended with CODE and one clear error, which says that the disk is full.
+told_full() {
+    [ "$code" = "$1" ] || { tail err.txt; fail "exit $code on a full disk instead of $1"; }
     [ "$(grep -c '^error' err.txt)" = 1 ] || { cat err.txt; fail "not one clear error"; }
     grep -qiE "space|full" err.txt || { cat err.txt; fail "the message does not say that the disk is full"; }
+}
+
+# meets_end_of DISK BEGUN COMMAND...: the disk fills up in the middle of what the program does, once BEGUN holds; how it ended
+# is $code.
+meets_end_of() {
+    local disk=$1 begun=$2
+    shift 2
+    "$ASSAY" "$@" >out.txt 2>err.txt &
+    pid=$!
+    # Held once it has begun, so that it meets the end of the disk in the middle of it.
+    until eval "$begun"; do
+        kill -0 "$pid" 2>/dev/null || { cat err.txt; fail "it ended before it began"; }
+    done
+    kill -STOP "$pid"
+    fill "$disk"
+    kill -CONT "$pid"
+    reap
 }
 
 # fill DISK: until not even a small file fits, as fast as the disk is large: most of it is reserved rather than written.

@@ -123,4 +123,19 @@ mod tests {
         change(dir.path(), &changes).expect("written");
         assert_eq!(read(dir.path()), ["a", "b"]);
     }
+
+    #[test]
+    fn no_tag_is_lost_when_several_are_set_at_once() {
+        let dir = tempfile::tempdir().expect("a directory");
+        std::thread::scope(|scope| {
+            for tag in 0..4 {
+                let added = [Change::Add(tag.to_string())];
+                scope.spawn({
+                    let dir = dir.path();
+                    move || change(dir, &added).expect("written")
+                });
+            }
+        });
+        assert_eq!(read(dir.path()).concat(), "0123");
+    }
 }

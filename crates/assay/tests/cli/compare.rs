@@ -170,6 +170,10 @@ fn repeats_are_one_group_with_a_noise_floor() {
     assert_eq!(comparison["pairs"][0]["shared_runs"].as_array().map(Vec::len), Some(3));
     assert_eq!(row(&comparison, "ops_per_s")["against"][0]["verdict"], "na");
     assert!(compared.err.contains("notice: ") && compared.err.contains("no gate is judged"), "{}", compared.err);
+    let gate = |text: &str, code: i32| place.assay(&["compare", "three", "three", "--fail-if", text]).code(code);
+    let relative = gate("ops_per_s < -5%", 4);
+    assert!(relative.out.contains("the same runs") && relative.err.contains("cannot be judged"), "{}", relative.err);
+    assert!(gate("ops_per_s < 1", 0).err.contains("limit at least 1/s: passed"));
     assert_eq!(place.assay(&["report", "three"]).code(0).out, done.out);
     let lines = place.assay(&["report", "three", "--format", "summary"]).code(0).out;
     assert_eq!(lines.lines().count(), 5);
@@ -180,4 +184,15 @@ fn repeats_are_one_group_with_a_noise_floor() {
     assert!(shown.contains("repeat-3"), "{shown}");
     place.assay(&["runs", "rm", "three"]).code(0);
     assert!(!place.path("three").exists());
+}
+
+#[test]
+fn interrupted_repeats_keep_what_there_is() {
+    let place = Place::new();
+    let run = ["run", "--target", "null:", "--time", "1", "--warmup", "0", "--repeat", "50", "-o", "cut"];
+    let child = place.start(&run).until("second run", || place.measures("cut/repeat-2"));
+    child.signal(rustix::process::Signal::INT);
+    let done = child.ended().code(130);
+    assert!(done.out.contains("stopped on request"), "{}", done.out);
+    assert_eq!(crate::common::json(&place.read("cut/repeat.json"))["verdict"], "incomplete");
 }

@@ -15,8 +15,10 @@ fn prepare_check_and_destroy_leave_nothing() {
     let plan = place.assay(&["destroy", "--dry-run"]).code(0);
     assert!(plan.out.contains("assay-data"), "{}", plan.out);
     assert!(place.path("assay-data/control.assay").exists());
+    place.write("assay-data/foreign.txt", "mine");
     place.assay(&["destroy"]).code(0);
-    assert_eq!(place.files(), Vec::<String>::new());
+    assert_eq!(place.files(), ["assay-data/foreign.txt"]);
+    fs::remove_dir_all(place.path("assay-data")).expect("removed");
     place.assay(&["check"]).code(3);
     place.assay(&["destroy"]).code(3);
 }

@@ -131,6 +131,52 @@ fn io_trims_a_device_that_destroy_names_where_it_is_told_and_nothing_else() {
     assert!(ran.err.contains("whole blocks of the device"), "{}", ran.err);
 }
 
+/// Neither for a name that means it nor where fio's own word would allow it.
+#[test]
+fn io_writes_to_no_mounted_device_by_whichever_name() {
+    let place = Place::new();
+    let Some(device) = Loop::new(&place, "disk", 64) else {
+        return;
+    };
+    let job = ["io", "--no-record", "--name=w", "--bs=4k", "--size=1m", "--filename"];
+    let write = |name: &str, destroyed: &str| {
+        let more = [name, "--rw=randwrite", "--allow_mounted_write=1", "--destroy", destroyed];
+        place.assay(&with(&job, &more))
+    };
+    write(&device.node, "disk").code(3);
+    assert_eq!(device.bytes(0, 64 << 20), vec![0; 64 << 20], "another name was said");
+    let (point, alias) = (place.path("mounted"), place.path("alias"));
+    std::fs::create_dir(&point).expect("a mount point");
+    std::os::unix::fs::symlink(&device.node, &alias).expect("another name");
+    let point = point.to_str().expect("a plain name");
+    if !succeeded(tool("mkfs.ext4", &["-q", &device.node])) || !succeeded(tool("mount", &[&device.node, point])) {
+        eprintln!("skipped in part: mounting is not allowed here");
+        return;
+    }
+    let names = [&device.node, "alias", alias.to_str().expect("a plain name")];
+    let refused = names.map(|name| write(name, name));
+    let read = place.assay(&with(&job, &[&device.node, "--readonly", "--rw=randread", "--direct=1"]));
+    assert!(succeeded(tool("umount", &[point])), "{point} stays mounted");
+    for ran in refused {
+        assert!(ran.code(3).err.contains("mounted"));
+    }
+    read.code(0);
+}
+
+#[test]
+fn io_counts_and_names_the_errors_of_a_device_that_ends_early() {
+    let place = Place::new();
+    let Some(device) = Loop::new(&place, "disk", 64) else {
+        return;
+    };
+    let image = OpenOptions::new().write(true).open(&device.image).expect("the image");
+    image.set_len(8 << 20).expect("shorter");
+    let job = ["io", "--no-record", "--name=e", "--rw=read", "--bs=4k", "--size=32m", "--ioengine=psync", "--direct=1"];
+    let ran = place.assay(&with(&job, &["--filename", &device.node])).code(4);
+    assert!(ran.err.contains("error: e, clone 0"), "{}", ran.err);
+    assert!(ran.out.contains("err= 5"), "{}", ran.out);
+}
+
 const PREPARE: &[&str] = &["prepare", "-s", "2", "--target"];
 const MARK: &[u8] = b"ASSAYMBR";
 

@@ -157,6 +157,20 @@ fn what_was_loaded_before_an_addition_was_killed_is_byte_for_byte_there() {
     }
 }
 
+#[test]
+fn a_load_that_is_asked_to_stop_says_so_and_is_done_over() {
+    let place = Place::new();
+    let load = ["prepare", "--target", "native:d", "-s", "4", "--set", "SCALE=400M"];
+    let begun = || place.path("d/control.assay").exists();
+    let running = place.start(&with(&load, &SIZES[2..])).until("data set", begun);
+    running.signal(rustix::process::Signal::TERM);
+    running.ended().code(130);
+    let layout = LAYOUTS[0];
+    place.assay(&with(&["check"], layout)).code(3);
+    place.assay(&with(&with(&["prepare", "-s", "2"], SIZES), layout)).code(0);
+    place.assay(&with(&["check"], layout)).code(0);
+}
+
 /// Whether a file of the data set is longer than it was.
 fn grown(place: &Place, was: usize) -> bool {
     let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |meta| meta.len());

@@ -1,6 +1,6 @@
 //! Whole runs on native data sets: prepare, run, report, run again.
 
-use crate::common::{Place, Ran, SMALL, Started, json, set, with};
+use crate::common::{Place, Ran, SMALL, json, set, with};
 use std::fs;
 use std::time::Duration;
 
@@ -12,12 +12,6 @@ fn short(place: &Place, more: &[&str]) -> Ran {
         false => &["--format", "full"],
     };
     place.assay(&with(&with(&args, report), more))
-}
-
-/// A run that is stopped from outside, from its first second on.
-fn updating(place: &Place, share: &str) -> Started {
-    let child = place.start(&["run", "--time", "10m", "--warmup", "0", "--set", share]);
-    child.until("second", || place.has_mark("second"))
 }
 
 fn setting<'a>(record: &'a serde_json::Value, name: &str) -> &'a serde_json::Value {
@@ -135,7 +129,8 @@ fn slob_42_the_field_file_runs_as_it_says_and_every_parameter_is_reported() {
 #[test]
 fn slob_46_term_leaves_an_incomplete_report_and_a_data_set_that_passes_its_check() {
     let place = Place::prepared("2");
-    let child = updating(&place, "UPDATE_PCT=50");
+    let child = place.start(&["run", "--time", "10m", "--warmup", "0", "--set", "UPDATE_PCT=50"]);
+    let child = child.until("second", || place.has_mark("second"));
     child.signal(rustix::process::Signal::TERM);
     let done = child.ended().code(130);
     assert!(done.out.to_lowercase().contains("incomplete"));
@@ -144,16 +139,31 @@ fn slob_46_term_leaves_an_incomplete_report_and_a_data_set_that_passes_its_check
 }
 
 #[test]
-fn a_killed_run_leaves_a_data_set_that_the_next_run_recovers() {
+fn a_killed_run_keeps_its_history_and_leaves_a_data_set_that_whoever_opens_it_recovers() {
     let place = Place::prepared("1");
-    let child = updating(&place, "UPDATE_PCT=100");
-    std::thread::sleep(Duration::from_millis(1500));
-    child.kill();
-    let recovered = place.assay(&["runs", "recover", "last"]).code(0);
+    let killed = |run: &str| {
+        let args =
+            ["run", "--time", "10m", "--warmup", "0", "--set", "UPDATE_PCT=100", "--at", "0", "echo heard", "-o"];
+        let series = || fs::read_to_string(place.path(run).join("series.jsonl")).unwrap_or_default();
+        let child = place.start(&with(&args, &[run])).until("command and second", || {
+            let lines = series();
+            lines.contains("\"status\":\"exit 0\"") && lines.contains("\"mark\":\"second\"")
+        });
+        std::thread::sleep(Duration::from_millis(1500));
+        child.kill();
+    };
+    killed("one");
+    let recovered = place.assay(&["runs", "recover", "one"]).code(0);
     assert!(recovered.out.contains("Limited by"), "{}", recovered.out);
+    let report = place.assay(&["report", "one"]).code(0).out;
+    for part in ["command: echo heard; exit 0", "Sessions inside a call, sampled every", "physical read IO requests"] {
+        assert!(report.contains(part), "no {part}:\n{report}");
+    }
     let next = short(&place, &[]).code(0);
     assert!(next.out.contains("recovered_commits"), "{}", next.out);
-    place.assay(&["check"]).code(0);
+    killed("two");
+    let checked = place.assay(&["check"]).code(0);
+    assert!(checked.out.contains("Commits replayed"), "{}", checked.out);
 }
 
 #[test]

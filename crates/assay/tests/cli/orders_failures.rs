@@ -107,3 +107,18 @@ fn what_may_not_be_written_and_who_may_not_is_told_before_anything_is_done() {
     assert!(!place.path("swept").exists());
     place.assay(&arguments("check", &server.url(), &[])).code(0);
 }
+
+#[test]
+fn a_data_set_that_somebody_else_broke_makes_a_run_invalid() {
+    let Some((server, place)) = prepared() else {
+        return;
+    };
+    server.query(&["update assay_orders.orders set order_total = order_total + 1 \
+         where order_id = (select min(order_id) from assay_orders.orders)"]);
+    let short = ["--sessions", "2", "--time", "1", "--warmup", "0", "-o", "run"];
+    let ran = place.assay(&arguments("run", &server.url(), &short)).code(4);
+    for part in ["The data set is not consistent: C2", "assay orders check --target"] {
+        assert!(ran.out.contains(part), "no {part}: {}", ran.out);
+    }
+    assert_eq!(place.record("run")["run"]["verdict"], "invalid");
+}

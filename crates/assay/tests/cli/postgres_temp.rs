@@ -1,11 +1,12 @@
 //! Throw-away PostgreSQL servers, by the program itself: what is started, and that nothing is left of it.
 
 use crate::common::neighbour::{Canary, NAMES, Neighbour, Way};
-use crate::common::{Place, Started};
+use crate::common::{Place, Ran, Started, with};
 use rustix::process::Signal;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -379,17 +380,67 @@ fn a_password_in_the_url_is_shown_by_no_command() {
     held.stopped();
 }
 
-/// User and group of the server that root starts.
-fn server_user() -> Option<(u32, u32)> {
+/// Runs the program as a user who may do nothing where root runs the test, and in a directory of that user.
+fn unprivileged(servers: &Servers, args: &[&str]) -> (Ran, tempfile::TempDir) {
+    let home = tempfile::Builder::new().prefix("assay-test-").tempdir_in("/var/tmp").expect("a directory");
+    let program = home.path().join("assay");
+    std::fs::copy(env!("CARGO_BIN_EXE_assay"), &program).expect("a copy that everybody reaches");
+    let given = servers.command(args);
+    let mut command = std::process::Command::new(program);
+    command.args(args).current_dir(home.path()).stdin(Stdio::null()).stdout(Stdio::piped()).env("HOME", home.path());
+    command.envs(given.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    if rustix::process::geteuid().is_root() {
+        let (user, group) = user("nobody").expect("every system has it");
+        std::os::unix::fs::chown(home.path(), Some(user), Some(group)).expect("theirs");
+        std::fs::set_permissions(servers.base.path(), PermissionsExt::from_mode(0o1777)).expect("open to all");
+        command.uid(user).gid(group);
+    }
+    (Started::new(&mut command).ended(), home)
+}
+
+#[test]
+fn a_run_has_a_server_of_its_own_and_leaves_its_record_alone() {
+    let servers = Servers::new();
+    if servers.hold(&[]).is_none() {
+        return;
+    }
+    until("an empty place", || servers.left().is_empty());
+    let small =
+        ["run", "--target", "temp:postgres", "--set", "SCALE=1000", "--pg-set", "shared_buffers=16MB", "-o", "run"];
+    let planned = servers.start(&with(&small, &["--dry-run"])).ended().code(0);
+    for part in ["Throw-away server", "shared_buffers=16MB"] {
+        assert!(planned.out.contains(part), "no {part}: {}", planned.out);
+    }
+    assert_eq!(servers.left(), Vec::<PathBuf>::new());
+
+    let (ran, home) = unprivileged(&servers, &with(&small, &["-s", "2", "--time", "1", "--warmup", "0"]));
+    let ran = ran.code(0);
+    assert!(ran.out.contains("slob on temp:postgres"), "{}", ran.out);
+    assert!(ran.err.contains("Time to stop and remove it"), "{}", ran.err);
+    let kept = |name: &str| std::fs::read_to_string(home.path().join("run").join(name)).expect("kept");
+    assert!(kept("report.txt").contains("PostgreSQL 1"), "its version");
+    assert!(kept("record.json").contains("server_directory"));
+    assert_eq!(servers.left(), Vec::<PathBuf>::new());
+
+    let running = servers.start(&with(&small, &["--time", "10m", "--warmup", "0"]));
+    let running = running.until("second", || servers.place.has_mark("second"));
+    running.signal(Signal::INT);
+    running.ended().code(130);
+    assert!(servers.place.path("run/report.txt").exists());
+    assert_eq!(servers.left(), Vec::<PathBuf>::new());
+}
+
+/// User and group of this name.
+fn user(name: &str) -> Option<(u32, u32)> {
     let users = std::fs::read_to_string("/etc/passwd").expect("readable");
-    let line = users.lines().find(|line| line.starts_with("postgres:"))?;
+    let line = users.lines().find(|line| line.split(':').next() == Some(name))?;
     let fields: Vec<&str> = line.split(':').collect();
     Some((fields[2].parse().ok()?, fields[3].parse().ok()?))
 }
 
 #[test]
 fn a_racing_user_of_the_server_leads_root_to_no_other_file() {
-    let Some(user) = server_user().filter(|_| rustix::process::geteuid().is_root()) else {
+    let Some(user) = user("postgres").filter(|_| rustix::process::geteuid().is_root()) else {
         return;
     };
     let servers = Servers::new();

@@ -299,7 +299,9 @@ fn runs_are_labelled_tagged_filtered_and_followed() {
     assert_eq!(trend["runs"].as_array().map(Vec::len), Some(3));
     assert!(trend["runs"][2]["value"].as_f64() > Some(0.0));
     let text = place.assay(&["runs", "trend", "ops_per_s", "--label", "nightly"]).code(0).out;
-    assert!(text.contains("2 values, median"), "{text}");
+    assert!(text.contains("2 values, median") && text.contains("higher is better"), "{text}");
+    let page = place.assay(&["runs", "trend", "ops_per_s", "--format", "html"]).code(0).out;
+    assert!(page.trim_end().ends_with("</html>"), "{page}");
     let wrong = place.assay(&["runs", "trend", "opps_per_s"]).code(2);
     assert!(wrong.err.contains("near it: ops_per_s"), "{}", wrong.err);
     let wrong = place.assay(&["runs", "tag", "last", "plain"]).code(2);

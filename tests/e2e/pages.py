@@ -1,4 +1,4 @@
-"""Opens pages in a headless browser and compares what is drawn with the records. Run by 87-html.sh."""
+"""Opens pages in a headless browser and compares what is drawn with the records. Run by pages.sh."""
 
 import json
 import os

@@ -33,6 +33,7 @@ fills_up() {
     local like=$1
     shift
     meets_end_of "$place/disk" "[ \"\$(sql -c \"select count(*) from pg_class where relname like '$like'\")\" -gt 0 ]" "$@"
+    told_full 3
 }
 
 echo "- too little space is refused before a row is written"

@@ -40,6 +40,7 @@ loading='[ "$(sql "select count(*) from assay_orders.soe_load" 2>/dev/null || ec
 
 echo "- order entry: the disk fills up while it loads"
 meets_end_of "$place/disk" "$loading" orders prepare "${orders[@]}"
+told_full 3
 grep "orders prepare. finishes it" err.txt || { cat err.txt; fail "the way out is missing"; }
 rm "$place"/disk/ballast*
 
@@ -57,9 +58,7 @@ fill "$place/disk"
 truncate -s -512K "$place/disk/ballast"
 sleep 6
 rm "$place"/disk/ballast*
-code=0
-wait "$pid" || code=$?
-unset pid
+reap
 [ "$code" = 4 ] || { tail err.txt; fail "exit $code instead of 4"; }
 [ "$(json orders/record.json run.verdict)" = invalid ] || fail "the run is not marked"
 if ! sql "select 1" >out.txt 2>&1; then
