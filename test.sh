@@ -149,9 +149,10 @@ cargo fmt --all --check
 
 # The packages of one command decide which features a dependency gets, and each set of features is a build of its own: so every
 # command names the whole workspace, whose crates have all their features then.
+# One small test is among what is built, because without one a dependency has not the features that tests ask of it.
 # Optimised a little, with its checks on. Scripts need no more; the tests are compiled beside them.
 begin "build"
-cargo build --locked --quiet --workspace --bins
+cargo build --locked --quiet --workspace --bins --test kill
 
 begin "tidy"
 target/debug/xtask tidy
@@ -166,7 +167,7 @@ profile=debug
 if [ "$long" = yes ]; then
     profile=release
     begin "release build"
-    cargo build --release --locked --quiet --package assay --package xtask
+    cargo build --release --locked --quiet --package assay --package xtask --features assay/full
 fi
 
 # --- the tests ------------------------------------------------------------------------------------------------------
