@@ -97,6 +97,8 @@ fn look(child: &mut Child, watch: &Watch) -> Result<Figures> {
         let elapsed_s = begin.elapsed().as_secs_f64();
         let last = reading(child.id())?;
         let [cpu_s, read, written] = std::array::from_fn(|of| last[of] - first[of]);
+        // Only threads that are there are counted.
+        ensure!(cpu_s >= 0.0, "threads ended within the window");
         let figures = [
             ("elapsed_s", elapsed_s),
             ("cpu_s", cpu_s),

@@ -321,22 +321,23 @@ sides = [1, 3]
 rows = [["never", "", "ran"]]
 "#;
 
-    fn kept(table: &Table, only: Option<&str>, pairs: usize) -> Vec<(String, Pairs)> {
-        let name = format!("assay-runner-{}-{pairs}-{}", std::process::id(), only.is_some());
-        let dir = super::super::Scratch::new(&std::env::temp_dir().join(name)).unwrap();
-        let mut runner = Runner::new(table, &dir.0, None, Path::new("/bin/true"), (pairs, true, only));
+    /// The rows that the bench of a table kept, and what its server left beside its directory.
+    fn rows(table: &str, pairs: usize, only: Option<&str>) -> (Vec<(String, Pairs)>, Option<String>) {
+        let table: Table = toml::from_str(table).unwrap();
+        let beside = std::env::temp_dir().join(format!("assay-runner-{}-{pairs}", std::process::id()));
+        let dir = super::super::Scratch::new(&beside).unwrap();
+        let mut runner = Runner::new(&table, &dir.0, None, Path::new("/bin/true"), (pairs, true, only));
         runner.bench(&table.bench[0]).unwrap();
         let kept = runner.kept;
-        let parent = dir.0.parent().unwrap().to_owned();
         drop(dir);
-        std::fs::remove_dir(parent).unwrap();
-        kept
+        let left = std::fs::read_to_string(beside.join("left")).ok();
+        std::fs::remove_dir_all(beside).unwrap();
+        (kept, left)
     }
 
     #[test]
     fn contenders_take_turns_and_what_is_set_up_stays_until_another_is_wanted() {
-        let table: Table = toml::from_str(TABLE).unwrap();
-        let kept = kept(&table, None, 2);
+        let (kept, _) = rows(TABLE, 2, None);
         let names: Vec<String> = kept.iter().map(|(place, row)| format!("{place}: {}", row.name)).collect();
         let once = ["x, from 40: a", "x, from 40: b", "x, from 40: c"];
         assert_eq!(names, [once, once].concat());
@@ -350,7 +351,7 @@ rows = [["never", "", "ran"]]
 
     #[test]
     fn a_part_is_measured_alone_and_a_server_says_where_it_is_and_is_gone_with_the_bench() {
-        let table: Table = toml::from_str(
+        let (kept, left) = rows(
             r#"
 derived = []
 patterns = {}
@@ -367,22 +368,15 @@ run = [{ name = "ours", command = "false" }]
 sides = [1, 1]
 [[bench.measure]]
 only = "part"
-server = "echo x=2 > served; echo '{\"file\": \"served\"}'; cat; echo gone > ../gone"
+server = "echo x=2 > served; echo '{\"file\": \"served\"}'; cat; echo gone > ../left"
 run = [{ name = "ours", command = "cat {file}" }, { name = "theirs", command = "echo x=1" }]
 [[bench.measure.table]]
 rows = [["x", "", "x"]]
 "#,
-        )
-        .unwrap();
-        let gone = std::env::temp_dir().join(format!("assay-runner-{}-1-true", std::process::id())).join("gone");
-        let dir = gone.parent().unwrap().to_owned();
-        std::fs::create_dir_all(&dir).unwrap();
-        let scratch = super::super::Scratch::new(&dir).unwrap();
-        let mut runner = Runner::new(&table, &scratch.0, None, Path::new("/bin/true"), (1, true, Some("part")));
-        runner.bench(&table.bench[0]).unwrap();
-        assert_eq!(runner.kept[0].1.ratios(), [2.0]);
-        assert_eq!(std::fs::read_to_string(&gone).unwrap(), "gone\n");
-        drop(scratch);
-        std::fs::remove_dir_all(&dir).unwrap();
+            1,
+            Some("part"),
+        );
+        assert_eq!((kept.len(), kept[0].1.ratios()), (1, vec![2.0]));
+        assert_eq!(left.unwrap(), "gone\n");
     }
 }
