@@ -165,7 +165,7 @@ fn grown(place: &Place, was: usize) -> bool {
 
 #[test]
 fn an_addition_to_a_server_killed_at_any_instant_is_resumed_by_the_command_named() {
-    let Some(server) = Server::start(&[]) else {
+    let Some(server) = Server::shared("killed_loads") else {
         return;
     };
     let place = Place::new();

@@ -4,6 +4,7 @@ pub(crate) mod neighbour;
 pub(crate) mod netns;
 pub(crate) mod relay;
 
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -58,15 +59,7 @@ impl Place {
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
-        command.args(args).current_dir(self.dir.path());
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("ASSAY_") {
-                command.env_remove(name);
-            }
-        }
-        command.env("COLUMNS", "100").stdin(Stdio::null());
-        command
+        program(args, self.dir.path())
     }
 
     pub(crate) fn assay(&self, args: &[&str]) -> Ran {
@@ -111,6 +104,40 @@ impl Place {
             .collect();
         assert_eq!(runs.len(), 1, "{runs:?}");
         runs[0].clone()
+    }
+}
+
+/// The binary in a directory, whatever variables of its own are set around the tests.
+pub(crate) fn program(args: &[&str], dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+    command.args(args).current_dir(dir);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("ASSAY_") {
+            command.env_remove(name);
+        }
+    }
+    command.env("COLUMNS", "100").stdin(Stdio::null());
+    command
+}
+
+/// A server that a `temp-server` holds for as long as its standard input is open, and what it says of it; else why there
+/// is none.
+pub(crate) fn held(command: &mut Command) -> Result<(Started, serde_json::Value), String> {
+    let mut started = Started::new(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+    let output = started.child().stdout.take().expect("piped");
+    let mut line = String::new();
+    let _ = BufReader::new(output).read_line(&mut line);
+    match line.is_empty() {
+        true => Err(started.ended().err),
+        false => Ok((started, json(&line))),
+    }
+}
+
+/// Tells what is left out, past the harness, which keeps what a passing test prints to itself.
+pub(crate) fn skipped(why: &str) {
+    if let Ok(mut stderr) = std::fs::File::options().append(true).open("/proc/self/fd/2") {
+        // Whoever closed it does not want to know.
+        let _ = writeln!(stderr, "!! SKIPPED: {}", why.trim_end());
     }
 }
 
