@@ -14,6 +14,11 @@ use tempfile::TempDir;
 pub(crate) const SMALL: &[&str] =
     &["--set", "SCALE=2000", "--set", "REDO_LOG_MB=32", "--set", "UNDO_MB=8", "--set", "CACHE_MB=4"];
 
+/// A run without a data set that ends after a few operations: what it measures is not the point.
+pub(crate) const BRIEF: &[&str] = &["run", "--target", "null:", "-s", "2", "-t", "2", "--set", "WORK_LOOP=100"];
+/// A run without a data set that is stopped from outside, and leaves the CPUs to others.
+pub(crate) const LONG: &[&str] = &["run", "--target", "null:", "--time", "10m", "--warmup", "0", "--set", "RATE=100"];
+
 /// A directory where the binary runs.
 pub(crate) struct Place {
     dir: TempDir,
@@ -193,6 +198,18 @@ impl Started {
             std::thread::sleep(Duration::from_millis(20));
         }
         self
+    }
+
+    /// Waits until it has worked for a second: a busy host may leave it without a CPU for longer.
+    pub(crate) fn after_a_second_of_cpu(self) -> Self {
+        let stat = format!("/proc/{}/stat", self.pid().as_raw_nonzero());
+        let user_ticks = || -> u64 {
+            let line = std::fs::read_to_string(&stat).expect("it runs");
+            let (_, after_name) = line.rsplit_once(')').expect("a name in parentheses");
+            let field = after_name.split_ascii_whitespace().nth(11);
+            field.expect("fourteen fields").parse().expect("a number")
+        };
+        self.until("a second of CPU time", || user_ticks() >= 100)
     }
 
     pub(crate) fn kill(mut self) {
