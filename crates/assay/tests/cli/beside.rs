@@ -35,7 +35,7 @@ fn record(place: &Place) -> serde_json::Value {
 }
 
 fn run(place: &Place, more: &[&str]) -> Ran {
-    place.assay(&with(&with(RUN, &["-c", "slob.conf", "--set", "RATE=100"]), more))
+    place.assay(&with(&with(RUN, &["-c", "slob.conf"]), more))
 }
 
 #[test]
@@ -118,19 +118,7 @@ fn commands_run_at_their_instants_and_the_report_tells_how_they_ended() {
     let done = place
         .assay(&with(
             RUN,
-            &[
-                "--set",
-                "RATE=100",
-                "--at",
-                "500ms",
-                "echo heard; echo $ASSAYRUN_DIR",
-                "--at",
-                "200ms",
-                "exit 3",
-                "--at",
-                "0",
-                "kill -9 $$",
-            ],
+            &["--at", "500ms", "echo heard; echo $ASSAYRUN_DIR", "--at", "200ms", "exit 3", "--at", "0", "kill -9 $$"],
         ))
         .code(0);
     let record = record(&place);
