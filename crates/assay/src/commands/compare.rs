@@ -14,6 +14,21 @@ use std::path::{Path, PathBuf};
 
 pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
     let gates = gates(&args.fail_if)?;
+    let comparison = comparison(args, &gates)?;
+    deliver(args.output.as_deref(), &face(args, &comparison))?;
+    for pair in comparison.pairs.iter().filter(|p| !p.shared_runs.is_empty()) {
+        ui::say(&format!(
+            "notice: {} is in both {} and {}: no gate is judged",
+            pair.shared_runs.join(", "),
+            pair.baseline,
+            pair.candidate
+        ));
+    }
+    Ok(judge(&gates, &comparison, args.fail_if_unsure))
+}
+
+/// What comes out, on which every gate can be judged.
+pub(super) fn comparison(args: &CompareArgs, gates: &[Gate]) -> Result<Comparison, Failure> {
     let sides: Vec<Side> = args.runs.iter().map(|run| Side::read(run, &args.dir)).collect::<Result<_, _>>()?;
     refuse_mixed(&sides)?;
     let groups: Vec<Group<'_>> = sides.iter().map(Side::group).collect();
@@ -32,24 +47,19 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
         costs: costs.clone(),
     };
     let comparison = compare::of(&groups, &options);
-    for gate in &gates {
+    for gate in gates {
         gate.check(&comparison).map_err(|error| Failure::usage(format!("--fail-if {error}")))?;
     }
-    let text = match args.format {
-        CompareFace::Text => compare::render(&comparison, args.same),
-        CompareFace::Json => plan_text::pretty(&comparison),
-        CompareFace::Html => html::comparison(&comparison, &Assets::Embedded),
-    };
-    deliver(args.output.as_deref(), &text)?;
-    for pair in comparison.pairs.iter().filter(|p| !p.shared_runs.is_empty()) {
-        ui::say(&format!(
-            "notice: {} is in both {} and {}: no gate is judged",
-            pair.shared_runs.join(", "),
-            pair.baseline,
-            pair.candidate
-        ));
+    Ok(comparison)
+}
+
+/// The face that was asked for.
+pub(super) fn face(args: &CompareArgs, comparison: &Comparison) -> String {
+    match args.format {
+        CompareFace::Text => compare::render(comparison, args.same),
+        CompareFace::Json => plan_text::pretty(comparison),
+        CompareFace::Html => html::comparison(comparison, &Assets::Embedded),
     }
-    Ok(judge(&gates, &comparison, args.fail_if_unsure))
 }
 
 fn gates(texts: &[String]) -> Result<Vec<Gate>, Failure> {

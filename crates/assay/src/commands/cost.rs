@@ -53,7 +53,7 @@ fn alone(prices: &Prices, named: &[String]) -> Result<Vec<Cost>, Failure> {
     Ok(wanted.map(|platform| cost::priced(prices, platform)).collect())
 }
 
-fn of_runs(prices: &Prices, args: &CostArgs) -> Result<Vec<Cost>, Failure> {
+pub(super) fn of_runs(prices: &Prices, args: &CostArgs) -> Result<Vec<Cost>, Failure> {
     let (runs, named) = (&args.runs, &args.platform);
     if named.len() > 1 && named.len() != runs.len() {
         return Err(Failure::usage(format!(

@@ -5,6 +5,8 @@ mod compare;
 mod config;
 mod cost;
 mod data;
+#[cfg(test)]
+mod frozen;
 mod import;
 mod io;
 mod man;

@@ -13,8 +13,13 @@ use assay_report::{export, kinds, summary};
 use std::path::{Path, PathBuf};
 
 pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
+    deliver(args, &rendered(args)?)
+}
+
+/// The face that was asked for.
+pub(super) fn rendered(args: &ReportArgs) -> Result<String, Failure> {
     if args.format == Face::Brief {
-        return deliver(args, &super::brief::brief(args)?);
+        return super::brief::brief(args);
     }
     if args.cost.is_some() || args.platform.is_some() {
         return Err(Failure::usage(
@@ -39,7 +44,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
     if let (Some(one), true) = (below.first(), is_of_one_run(args.format)) {
         return Err(not_of_several(&path, one));
     }
-    let text = match args.format {
+    Ok(match args.format {
         Face::Brief => super::brief::brief(args)?,
         Face::Answer => answer(&record, &path),
         Face::Html => {
@@ -73,8 +78,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
                 record.run.engine
             ))
         })?,
-    };
-    deliver(args, &text)
+    })
 }
 
 /// The answer with the place of the record, not with what came before it.
@@ -108,20 +112,17 @@ fn not_of_several(path: &Path, one: &str) -> Failure {
 }
 
 /// Faces of repeats: the noise, or one line for each run.
-fn repeated(args: &ReportArgs, found: &Path) -> Result<Code, Failure> {
+fn repeated(args: &ReportArgs, found: &Path) -> Result<String, Failure> {
     let path = within(found, REPEAT);
     let repeats = stored::read_repeats(&path)?;
     let dir = path.parent().unwrap_or(Path::new("."));
-    let text = match args.format {
+    Ok(match args.format {
         Face::Full => repeats.render(),
         Face::Html => assay_report::html::repeats(&repeats, &html::assets(args, Some(dir))?),
         Face::Json => plan_text::pretty(&repeats),
         Face::Summary => summary(dir, repeats.runs.iter().map(|run| &*run.directory))?,
-        _ => {
-            return Err(not_of_several(&path, "repeat-1"));
-        }
-    };
-    deliver(args, &text)
+        _ => return Err(not_of_several(&path, "repeat-1")),
+    })
 }
 
 /// The file that was named, or that of the directory that was.

@@ -1,6 +1,6 @@
 //! `compare` and `run --repeat` at the command line.
 
-use crate::common::{Place, with};
+use crate::common::{BRIEF, Place, with};
 use serde_json::{Value, json};
 
 /// A record with nothing but a few rates and a setting: what a reader needs and no more.
@@ -155,8 +155,8 @@ fn faces_go_to_a_file_where_asked() {
 #[test]
 fn repeats_are_one_group_with_a_noise_floor() {
     let place = Place::new();
-    let run = ["run", "--target", "null:", "-s", "2", "--time", "1", "--warmup", "0.1", "--repeat", "3"];
-    let done = place.assay(&with(&run, &["-o", "three", "--label", "night"])).code(0);
+    let repeats = ["--repeat", "3", "-o", "three", "--label", "night"];
+    let done = place.assay(&with(BRIEF, &repeats)).code(0);
     assert!(done.out.contains("A/A Noise Floor"), "{}", done.out);
     assert!(done.out.contains("3 of 3 runs, complete") && done.out.contains("label night"), "{}", done.out);
     assert_eq!(place.read("three/repeat.txt"), done.out);

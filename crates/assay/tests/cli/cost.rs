@@ -1,9 +1,8 @@
 //! `cost` at the command line: prices, runs tied to platforms, mistakes.
 
-use crate::common::Place;
+use crate::common::{BRIEF, Place, with};
 use std::fs;
 
-const RUN: &[&str] = &["run", "--target", "null:", "-s", "2", "--time", "1", "--warmup", "0.2", "-o", "one"];
 const PRICES: &str = "date = 2026-01-31\ncurrency = \"EUR\"\nsource = \"our list\"\n\
     [[platform]]\nname = \"box\"\n[[platform.monthly]]\nname = \"rent\"\nprice = 100\n\
     [[platform]]\nname = \"cloud\"\n[[platform.hourly]]\nname = \"instance\"\nprice = 0.5\n";
@@ -25,7 +24,7 @@ fn the_example_is_a_price_file_that_works() {
 #[test]
 fn runs_are_priced_by_their_platform_and_compared() {
     let place = Place::new();
-    place.assay(RUN).code(0);
+    place.assay(&with(BRIEF, &["-o", "one"])).code(0);
     fs::write(place.path("prices.toml"), PRICES).expect("written");
     let cost = |more: &[&str]| {
         let args = [&["cost", "one", "one", "--prices", "prices.toml"], more].concat();
@@ -69,7 +68,7 @@ fn a_mistake_in_the_prices_is_told_with_its_line() {
 #[test]
 fn the_brief_is_one_page_with_its_price() {
     let place = Place::new();
-    place.assay(RUN).code(0);
+    place.assay(&with(BRIEF, &["-o", "one"])).code(0);
     fs::write(place.path("prices.toml"), PRICES).expect("written");
     let brief = |more: &[&str]| {
         let args = [&["report", "one", "--format", "brief"], more].concat();

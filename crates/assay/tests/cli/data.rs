@@ -137,7 +137,7 @@ fn sizes_that_no_memory_holds_are_refused_before_anything_is_made() {
         &["IO_DEPTH=1024", "READ_MODE=batched", "THREADS_PER_SCHEMA=20000", "CACHE_MB=0"],
     ];
     for sets in huge {
-        let mut args = vec!["run", "--time", "1", "--warmup", "0"];
+        let mut args = vec!["run", "--set", "WORK_LOOP=50"];
         for set in sets {
             args.extend(["--set", set]);
         }

@@ -58,7 +58,7 @@ fn help_of_a_command_is_also_a_word() {
 #[test]
 fn quiet_says_nothing_of_a_run_that_is_good() {
     let place = Place::new();
-    let run = ["run", "--target", "null:", "--sessions", "3", "--time", "1", "--warmup", "0"];
+    let run = ["run", "--target", "null:", "--sessions", "3", "--set", "WORK_LOOP=100"];
     let done = place.assay(&with(&run, &["-q", "-o", "kept"])).code(0);
     let is_notice = |line: &str| line.starts_with("notice");
     assert!(done.err.lines().all(is_notice), "{}", done.err);

@@ -1,7 +1,7 @@
 //! Hands that mean harm, or slip: runs that are removed while they go on, links in the place of directories, files
 //! that were edited, and limits that end a process.
 
-use crate::common::{Place, Started, with};
+use crate::common::{BRIEF, LONG, Place, Started, with};
 use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,12 +10,9 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-const RUN: &[&str] = &["run", "--target", "null:", "-s", "1", "--time", "1", "--warmup", "0"];
-const LONG: &[&str] = &["run", "--target", "null:", "--time", "10m", "--warmup", "0"];
-
 /// A finished run at this place.
 fn finished(place: &Place, name: &str) {
-    place.assay(&with(RUN, &["-o", name])).code(0);
+    place.assay(&with(BRIEF, &["-o", name])).code(0);
 }
 
 /// Copies the files of a run.
@@ -167,7 +164,7 @@ fn what_a_record_says_does_not_reach_the_terminal_as_commands_nor_a_spreadsheet_
 #[test]
 fn a_hangup_saves_and_reports_unless_it_is_ignored() {
     // Said by name: whoever runs the tests may ignore it, and what he starts inherits that.
-    for (way, time, code) in [("default", "600", 130), ("ignore", "3", 0)] {
+    for (way, time, code) in [("default", "600", 130), ("ignore", "2", 0)] {
         let place = Place::new();
         let program = place.command(&[]).get_program().to_owned();
         let mut command = Command::new("env");
@@ -197,7 +194,7 @@ fn limited(place: &Place, limit: &str, args: &str) -> crate::common::Ran {
 #[test]
 fn a_file_that_may_not_grow_is_told_like_a_full_disk_and_recovery_invents_no_kill() {
     let place = Place::new();
-    let args = "run --target null: --time 2 --warmup 0 -o run";
+    let args = "run --target null: --time 2 --warmup 0 --set RATE=100 -o run";
     let ran = limited(&place, "ulimit -f 20", args).code(6);
     assert!(ran.err.contains("ulimit -f"), "{}", ran.err);
     assert!(!place.path("run/record.json").exists());
@@ -262,7 +259,7 @@ fn a_run_that_the_control_group_would_kill_says_so_beforehand() {
 fn a_service_with_a_password_is_starred_in_everything_a_run_leaves() {
     let place = Place::new();
     place.write("slob.conf", "ADMIN_SQLNET_SERVICE='sys/Kq9hunter2@db'\nSQLNET_SERVICE_BASE=\"u/Kq9hunter2@//h:1/s\"\nDBA_PRIV_USER=system/Kq9hunter2\n");
-    let ran = place.assay(&with(RUN, &["-c", "slob.conf", "-o", "run", "--format", "json"])).code(0);
+    let ran = place.assay(&with(BRIEF, &["-c", "slob.conf", "-o", "run", "--format", "json"])).code(0);
     let shown = place.assay(&["config", "show", "-c", "slob.conf", "--target", "null:"]).code(0);
     for text in [ran.out, ran.err, shown.out, shown.err] {
         assert!(!text.contains("Kq9hunter2"), "{text}");

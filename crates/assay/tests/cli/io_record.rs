@@ -86,7 +86,7 @@ fn a_rate_has_a_response_and_the_section_below_fios_text() {
             "--size=1g",
             "--rw=randread",
             "--rate_iops=500",
-            "--runtime=2",
+            "--runtime=1",
             "--time_based",
         ],
     )

@@ -1,25 +1,25 @@
 //! MariaDB by the program itself, on Debian's server: a throw-away server, a run, and what can go wrong in one; the first of them
 //! on MySQL too.
 
-use crate::common::{Place, Started, json, with};
+use crate::common::{Place, Started, held, json, program, skipped, with};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 const SMALL: &[&str] = &["-s", "2", "--set", "SCALE=1000", "--set", "SCAN_TABLE_SZ=16"];
 /// A run that would last a minute if nothing happened.
 const LONG: &[&str] = &["--time", "60", "--warmup", "0", "-o", "run", "--format", "full"];
 
-/// A held server, and the place its directory is in.
+/// A database on a server, and a place to run in.
 pub(crate) struct Server {
     pub(crate) place: Place,
-    base: tempfile::TempDir,
-    held: Option<Started>,
-    said: Value,
+    url: String,
+    directory: PathBuf,
+    /// None where the server is shared.
+    own: Option<(Started, tempfile::TempDir)>,
     _programs: Option<tempfile::TempDir>,
 }
 
@@ -30,18 +30,11 @@ fn base() -> tempfile::TempDir {
 }
 
 /// Said aloud where no server is installed.
-fn skipped(errors: &str) {
+fn none_installed(errors: &str) {
     let required = std::env::var_os("ASSAY_REQUIRE_MARIADB");
     assert!(errors.contains("no programs of MariaDB"), "{errors}");
     assert!(required.is_none_or(|word| word.is_empty()), "{errors}");
-    said_aloud(errors);
-}
-
-fn said_aloud(errors: &str) {
-    // Past what the harness holds back, at the end of what is there.
-    if let Ok(mut log) = File::options().append(true).open("/proc/self/fd/2") {
-        let _ = write!(log, "!! SKIPPED: {errors}");
-    }
+    skipped(errors);
 }
 
 /// Under whom a server of root's runs; none where nobody is root here.
@@ -59,7 +52,7 @@ fn mysql_programs() -> Option<tempfile::TempDir> {
     let Some(tree) = std::env::var_os("MYSQLD_TREE") else {
         let required = std::env::var_os("ASSAY_REQUIRE_MYSQL");
         assert!(required.is_none(), "MYSQLD_TREE is not set");
-        said_aloud("a test on MySQL: MYSQLD_TREE names no tree of its programs\n");
+        skipped("a test on MySQL: MYSQLD_TREE names no tree of its programs");
         return None;
     };
     let (tree, programs) = (Path::new(&tree).display(), base());
@@ -74,56 +67,60 @@ fn mysql_programs() -> Option<tempfile::TempDir> {
 }
 
 impl Server {
+    /// A new database of this name on the server of all tests of this process that leave it as it is.
+    pub(crate) fn shared(database: &str) -> Option<Self> {
+        // Never dropped: when this process ends in any way, its end of a pipe does, and the server goes.
+        static SHARED: OnceLock<Option<(Started, Value)>> = OnceLock::new();
+        let shared = SHARED.get_or_init(|| held_or_skipped(&mut program(MARIADB, Path::new("/"))));
+        let (_, said) = shared.as_ref()?;
+        let mut server = Self::at(said, None, None);
+        server.query(&format!("create database {database}"));
+        server.url = server.url.replacen("/assay?", &format!("/{database}?"), 1);
+        Some(server)
+    }
+
     pub(crate) fn start() -> Option<Self> {
-        Self::of("temp:mariadb", None)
+        Self::of(MARIADB, None)
     }
 
     pub(crate) fn mysql() -> Option<Self> {
-        Self::of("temp:mysql", Some(mysql_programs()?))
+        Self::of(&["temp-server", "--target", "temp:mysql", "--set", "SCALE=1000"], Some(mysql_programs()?))
     }
 
-    fn of(target: &str, programs: Option<tempfile::TempDir>) -> Option<Self> {
-        let (place, base) = (Place::new(), base());
-        let mut command = place.command(&["temp-server", "--target", target]);
-        command.env("ASSAY_MYSQL_DIR", base.path()).env("ASSAY_SCALE", "1000");
+    fn of(words: &[&str], programs: Option<tempfile::TempDir>) -> Option<Self> {
+        let base = base();
+        let mut command = program(words, Path::new("/"));
+        command.env("ASSAY_MYSQL_DIR", base.path());
         if let Some(programs) = &programs {
             command.env("ASSAY_MYSQL_BIN", programs.path());
         }
-        let mut held = Started::new(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
-        let output = held.child().stdout.take().expect("piped");
-        let mut line = String::new();
-        let _ = BufReader::new(output).read_line(&mut line);
-        if line.is_empty() {
-            skipped(&held.ended().err);
-            return None;
-        }
-        let said = serde_json::from_str(&line).expect("a line of JSON");
-        Some(Self { place, base, held: Some(held), said, _programs: programs })
+        let (held, said) = held_or_skipped(&mut command)?;
+        Some(Self::at(&said, Some((held, base)), programs))
+    }
+
+    fn at(said: &Value, own: Option<(Started, tempfile::TempDir)>, programs: Option<tempfile::TempDir>) -> Self {
+        let text = |key: &str| said[key].as_str().unwrap_or_else(|| panic!("{key}: {said}")).to_owned();
+        let directory = PathBuf::from(text("server_directory"));
+        Self { place: Place::new(), url: text("server_url"), directory, own, _programs: programs }
     }
 
     /// What its own client says to this, a line a row.
     pub(crate) fn query(&self, sql: &str) -> String {
-        let directory = PathBuf::from(self.text("server_directory"));
         let asked = Command::new("mariadb")
             .args(["--no-defaults", "-uroot", "--batch", "--skip-column-names", "--force"])
-            .arg(format!("--socket={}", directory.join("data/server.sock").display()))
+            .arg(format!("--socket={}", self.directory.join("data/server.sock").display()))
             .args(["-e", sql])
             .output()
             .expect("the client of the server");
         String::from_utf8(asked.stdout).expect("text")
     }
 
-    fn text(&self, key: &str) -> &str {
-        self.said[key].as_str().unwrap_or_else(|| panic!("{key}: {}", self.said))
-    }
-
     pub(crate) fn url(&self) -> String {
-        self.text("server_url").to_owned()
+        self.url.clone()
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        let file = PathBuf::from(self.text("server_directory")).join("data/server.pid");
-        let pid = std::fs::read_to_string(file).expect("its process");
+        let pid = std::fs::read_to_string(self.directory.join("data/server.pid")).expect("its process");
         let pid = pid.trim().parse().ok().and_then(Pid::from_raw);
         kill_process(pid.expect("a process"), signal).expect("a signal");
     }
@@ -132,14 +129,22 @@ impl Server {
         with(&with(&[verb, "--target", url], SMALL), more)
     }
 
-    /// Ends it; nothing is left.
+    /// Ends one of one's own; nothing is left.
     pub(crate) fn end(mut self) {
-        let mut held = self.held.take().expect("it is held");
+        let Some((mut held, base)) = self.own.take() else {
+            return;
+        };
         drop(held.child().stdin.take());
         held.ended();
-        let left = std::fs::read_dir(self.base.path()).expect("it is there").count();
+        let left = std::fs::read_dir(base.path()).expect("it is there").count();
         assert_eq!(left, 0);
     }
+}
+
+const MARIADB: &[&str] = &["temp-server", "--target", "temp:mariadb", "--set", "SCALE=1000"];
+
+fn held_or_skipped(command: &mut Command) -> Option<(Started, Value)> {
+    held(command).map_err(|errors| none_installed(&errors)).ok()
 }
 
 #[test]
@@ -157,7 +162,7 @@ fn a_run_on_a_server_of_its_own_is_complete_and_leaves_nothing() {
     command.args(["--set", "UPDATE_PCT=20", "--set", "SCAN_PCT=10", "--format", "full"]);
     let ran = Started::new(command.stdout(Stdio::piped())).ended();
     if ran.err.contains("no programs of MariaDB") {
-        return skipped(&ran.err);
+        return none_installed(&ran.err);
     }
     let ran = ran.code(0);
     assert!(foreign.path().exists(), "another server's file is gone");
@@ -205,7 +210,7 @@ fn runs_on_a_mysql_of_their_own_are_complete_and_leave_nothing() {
 
 #[test]
 fn a_data_set_on_a_server_is_made_run_checked_and_removed() {
-    let Some(server) = Server::start() else {
+    let Some(server) = Server::shared("whole_life") else {
         return;
     };
     let url = server.url();
@@ -230,7 +235,6 @@ fn a_data_set_on_a_server_is_made_run_checked_and_removed() {
     place.assay(&["destroy", "--target", &url]).code(0);
     let gone = place.assay(&["check", "--target", &url]).code(3);
     assert!(gone.err.contains("assay prepare"), "{}", gone.err);
-    server.end();
 }
 
 /// What the URL leaves out comes from a file, and the password in it is nowhere to be seen.
@@ -243,7 +247,7 @@ fn by_a_file_of_options(server: &Server) {
     let text = format!("[client]\nuser=root\npassword=Kq9secret\n[assay]\nsocket={socket}\n");
     std::fs::write(&file, text).expect("written");
     let named = format!("MYSQL_DEFAULTS_FILE={}", file.display());
-    let check = ["check", "--target", "mysql:///assay", "--set", &named];
+    let check = ["check", "--target", "mysql:///whole_life", "--set", &named];
     // The server's root has no password, so another one is refused: by its user, without being shown.
     let refused = place.assay(&check).code(3);
     assert!(refused.err.contains("refuses user root"), "{}", refused.err);
@@ -258,7 +262,7 @@ fn by_a_file_of_options(server: &Server) {
 
 #[test]
 fn a_load_that_was_killed_is_taken_up_again() {
-    let Some(server) = Server::start() else {
+    let Some(server) = Server::shared("killed_load") else {
         return;
     };
     let url = server.url();
@@ -269,7 +273,6 @@ fn a_load_that_was_killed_is_taken_up_again() {
     killed.ended();
     server.place.assay(&large).code(0);
     server.place.assay(&["check", "--target", &url]).code(0);
-    server.end();
 }
 
 /// A run whose server fails it: invalid, kept, with one clear error.
@@ -282,48 +285,16 @@ fn given_up(run: Started) {
 }
 
 #[test]
-fn a_server_that_is_killed_in_a_run_ends_it_with_its_record_kept() {
+fn a_server_that_answers_no_more_or_is_killed_ends_what_is_under_way_with_one_error() {
     let Some(server) = Server::start() else {
         return;
     };
     let url = server.url();
     let place = &server.place;
-    place.assay(&Server::arguments("prepare", &url, &[])).code(0);
-    let run = place.start(&Server::arguments("run", &url, LONG));
-    let run = run.until("the window begins", || place.measures("run"));
-    server.signal(Signal::KILL);
-    given_up(run);
-}
-
-#[test]
-fn a_server_that_answers_no_more_is_given_up() {
-    let Some(server) = Server::start() else {
-        return;
-    };
-    let url = server.url();
-    let place = &server.place;
-    place.assay(&Server::arguments("prepare", &url, &[])).code(0);
-    let patient = with(LONG, &["--set", "MYSQL_ANSWER_TIMEOUT=2"]);
-    let run = place.start(&Server::arguments("run", &url, &patient));
-    let run = run.until("the window begins", || place.measures("run"));
-    server.signal(Signal::STOP);
-    given_up(run);
-    server.signal(Signal::CONT);
-    server.end();
-}
-
-#[test]
-fn a_load_and_a_check_of_a_server_that_answers_no_more_end_with_an_error() {
-    let Some(server) = Server::start() else {
-        return;
-    };
-    let url = server.url();
-    let sizes = ["-s", "2", "--set", "SCALE=6000"];
     let impatient = ["--set", "MYSQL_ANSWER_TIMEOUT=2"];
-    let load = with(&with(&["prepare", "--target", &url], &sizes), &impatient);
-    let check = with(&["check", "--target", &url], &impatient);
+    let load = ["prepare", "--target", &url, "-s", "2", "--set", "SCALE=6000"];
     let frozen = |command: &[&str], works_s: f64| {
-        let started = server.place.start(command);
+        let started = place.start(&with(command, &impatient));
         std::thread::sleep(std::time::Duration::from_secs_f64(works_s));
         server.signal(Signal::STOP);
         let ran = started.ended();
@@ -331,10 +302,20 @@ fn a_load_and_a_check_of_a_server_that_answers_no_more_end_with_an_error() {
         assert_eq!(ran.errors().len(), 1, "{}", ran.err);
         let ran = ran.code(3);
         assert!(ran.err.contains("answer"), "{}", ran.err);
-        server.place.assay(command).code(0);
+        place.assay(command).code(0);
     };
     // A load of this size lasts longer; a check may be over sooner, so it finds the server frozen.
     frozen(&load, 0.4);
-    frozen(&check, 0.0);
+    frozen(&["check", "--target", &url], 0.0);
+    for (signal, more) in [(Signal::STOP, &impatient[..]), (Signal::KILL, &[])] {
+        let run = with(&with(&["run", "--target", &url, "-s", "2"], LONG), more);
+        let run = place.start(&run).until("the window begins", || place.measures("run"));
+        server.signal(signal);
+        given_up(run);
+        if signal == Signal::STOP {
+            server.signal(Signal::CONT);
+            std::fs::remove_dir_all(place.path("run")).expect("a run's directory");
+        }
+    }
     server.end();
 }

@@ -73,7 +73,7 @@ fn memory_15_a_flipped_bit_ends_with_the_code_of_an_invalid_run_and_its_address(
 fn memory_20_an_interrupted_load_prints_the_metrics_of_what_passed() {
     let place = Place::new();
     let running = place.start(&["memory", "--soak", "0", "--soak-bytes", "4M", "--time", "60s", "-o", "run"]);
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    let running = running.after_a_second_of_cpu();
     running.signal(Signal::INT);
     let done = running.ended().code(130);
     let row = done.metrics_row("vm");

@@ -2,16 +2,16 @@
 //! record is kept and marked, and no transaction that was acknowledged is lost.
 
 use crate::common::{Place, Started, with};
-use crate::pg_server::{End, Server};
+use crate::pg_server::{End, OURS, Server};
 
 pub(crate) const SMALL: &[&str] = &["--scale", ".002", "--seed", "7"];
 const OTHER: &[&str] = &["--scale", ".002", "--set", "ORDERS_SCHEMA=other"];
 /// A run that would last a minute if nothing happened.
 pub(crate) const LONG: &[&str] = &["--sessions", "4", "--time", "60", "--warmup", "0", "-o", "run"];
 
-/// A data set on a server of one's own.
-fn prepared() -> Option<(Server, Place)> {
-    let server = Server::start(&[])?;
+/// A data set in a database.
+fn prepared(server: Option<Server>) -> Option<(Server, Place)> {
+    let server = server?;
     let place = Place::new();
     let url = server.url();
     place.assay(&with(&["orders", "prepare", "--target", &url], SMALL)).code(0);
@@ -44,7 +44,7 @@ fn given_up(place: &Place, run: Started, words: &[&str]) {
 
 #[test]
 fn a_server_that_stops_in_a_run_has_kept_what_it_acknowledged() {
-    let Some((mut server, place)) = prepared() else {
+    let Some((mut server, place)) = prepared(Server::start(&[])) else {
         return;
     };
     let url = server.url();
@@ -61,14 +61,13 @@ fn a_server_that_stops_in_a_run_has_kept_what_it_acknowledged() {
 
 #[test]
 fn sessions_that_are_ended_are_told_and_leave_a_whole_data_set() {
-    let Some((server, place)) = prepared() else {
+    let Some((server, place)) = prepared(Server::shared("orders_ended")) else {
         return;
     };
     let url = server.url();
     for form in ["server", "client"] {
         let run = measuring(&place, &url, form);
-        server.query(&["select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'assay%' \
-             and backend_type = 'client backend' and pid <> pg_backend_pid()"]);
+        server.query(&[&format!("select pg_terminate_backend(pid) {OURS} and backend_type = 'client backend'")]);
         given_up(&place, run, &["terminat", "connection"]);
         server.keeps_no_session();
     }
@@ -77,7 +76,7 @@ fn sessions_that_are_ended_are_told_and_leave_a_whole_data_set() {
 
 #[test]
 fn what_may_not_be_written_and_who_may_not_is_told_before_anything_is_done() {
-    let Some((server, place)) = prepared() else {
+    let Some((server, place)) = prepared(Server::shared("orders_refused")) else {
         return;
     };
     server.query(&["create role stranger login"]);
@@ -86,7 +85,7 @@ fn what_may_not_be_written_and_who_may_not_is_told_before_anything_is_done() {
     assert_eq!(refused.errors().len(), 1, "{}", refused.err);
     assert!(refused.err.contains("connect as that role"), "{}", refused.err);
     let url = server.url();
-    server.query(&["alter database postgres set default_transaction_read_only = on"]);
+    server.query(&["alter database orders_refused set default_transaction_read_only = on"]);
     for (verb, more) in [("run", LONG), ("prepare", OTHER)] {
         let refused = place.assay(&arguments(verb, &url, more)).code(3);
         assert_eq!(refused.errors().len(), 1, "{}", refused.err);
@@ -94,7 +93,7 @@ fn what_may_not_be_written_and_who_may_not_is_told_before_anything_is_done() {
     }
     server.query(&[
         "set default_transaction_read_only = off",
-        "alter database postgres reset default_transaction_read_only",
+        "alter database orders_refused reset default_transaction_read_only",
     ]);
     let other = with(LONG, &["--scale", ".003"]);
     let refused = place.assay(&arguments("run", &server.url(), &other)).code(2);
@@ -110,7 +109,7 @@ fn what_may_not_be_written_and_who_may_not_is_told_before_anything_is_done() {
 
 #[test]
 fn a_data_set_that_somebody_else_broke_makes_a_run_invalid() {
-    let Some((server, place)) = prepared() else {
+    let Some((server, place)) = prepared(Server::shared("orders_broken")) else {
         return;
     };
     server.query(&["update assay_orders.orders set order_total = order_total + 1 \

@@ -38,7 +38,7 @@ fn two_machines_by_every_method_and_the_real_ping_beside() {
     for method in ["icmp", "tcp-connect", "tcp-echo", "udp-echo"] {
         let run = method;
         let words = ["ping", SERVER, "--method", method, "-p", "5252", "--rate", "50"];
-        let args = [&words[..], &["--time", "2s", "-o", run]].concat();
+        let args = [&words[..], &["--time", "1s", "-o", run]].concat();
         let done = pair.client(&place, &args).ended().code(0);
         let record = place.record(run);
         assert_eq!(record["run"]["verdict"], "complete", "{method}");
@@ -81,8 +81,8 @@ fn ping_19_a_stall_is_one_slow_round_trip_and_many_late_requests() {
     let relay = Relay::to(port);
     let to = relay.port().to_string();
     let words = ["ping", "127.0.0.1", "--method", "tcp-echo", "-p", &to, "--rate", "1000", "--timeout", "20s"];
-    let running = place.start(&[&words[..], &["--time", "5s", "-o", "run"]].concat());
-    std::thread::sleep(Duration::from_millis(2000));
+    let running = place.start(&[&words[..], &["--time", "3s", "-o", "run"]].concat());
+    std::thread::sleep(Duration::from_millis(1000));
     relay.stall(true);
     std::thread::sleep(Duration::from_millis(1000));
     relay.stall(false);

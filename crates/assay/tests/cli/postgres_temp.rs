@@ -1,10 +1,9 @@
 //! Throw-away PostgreSQL servers, by the program itself: what is started, and that nothing is left of it.
 
 use crate::common::neighbour::{Canary, NAMES, Neighbour, Way};
-use crate::common::{Place, Ran, Started, with};
+use crate::common::{Place, Ran, Started, held, skipped, with};
+use crate::pg_server::Server;
 use rustix::process::Signal;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -49,24 +48,27 @@ impl Servers {
     /// A held server and what was said of it; `None`, said aloud, where there is none of that version.
     fn hold(&self, args: &[&str]) -> Option<(Started, serde_json::Value)> {
         let args: Vec<&str> = ["temp-server"].iter().chain(args).copied().collect();
-        let mut started = Started::new(self.command(&args).stdin(Stdio::piped()).stdout(Stdio::piped()));
-        let output = started.child().stdout.take().expect("piped");
-        let mut line = String::new();
-        let _ = BufReader::new(output).read_line(&mut line);
-        if line.is_empty() {
-            let ran = started.ended();
-            let absent = ran.err.contains("no programs of");
-            assert!(absent, "{}", ran.err);
-            assert!(!is_required(&args), "{}", ran.err);
-            // Past what the harness holds back, at the end of what is there.
-            if let Ok(mut log) = File::options().append(true).open("/proc/self/fd/2") {
-                let _ = write!(log, "!! SKIPPED: {}", ran.err);
-            }
-            return None;
+        held(&mut self.command(&args)).map_err(|errors| none_installed(&args, &errors)).ok()
+    }
+
+    /// Whether there is one that could be held.
+    fn has_programs(&self) -> bool {
+        let ran = self.start(DRY).ended();
+        if ran.code != 0 {
+            none_installed(DRY, &ran.err);
         }
-        Some((started, serde_json::from_str(&line).expect("a line of JSON")))
+        ran.code == 0
     }
 }
+
+/// Said aloud, where that may be.
+fn none_installed(args: &[&str], errors: &str) {
+    assert!(errors.contains("no programs of"), "{errors}");
+    assert!(!is_required(args), "{errors}");
+    skipped(errors);
+}
+
+const DRY: &[&str] = &["run", "--target", "temp:postgres", "--dry-run"];
 
 /// Versions that the system has no package of, as `test.sh` unpacks them, and those the environment names.
 fn bins() -> String {
@@ -132,32 +134,20 @@ fn until(what: &str, seen: impl Fn() -> bool) {
 }
 
 #[test]
-fn a_server_is_private_and_goes_with_the_command() {
-    for version in 13..=18 {
-        let servers = Servers::new();
-        let target = format!("temp:postgres:{version}");
-        let Some((mut held, said)) = servers.hold(&["--target", &target, "--pg-set", "work_mem=5MB"]) else {
-            continue;
-        };
-        assert!(text(&said, "server").starts_with(&format!("PostgreSQL {version}")), "{said}");
-        assert_eq!(text(&said, "server_settings_given"), "work_mem=5MB");
-        let directory = PathBuf::from(text(&said, "server_directory"));
-        let mode = |path: &Path| {
-            let about = std::fs::metadata(path).expect("it is there");
-            about.permissions().mode() & 0o777
-        };
-        // Nobody else gets in: neither past the directory nor to the socket.
-        assert_eq!(mode(&directory) & 0o007, 0);
-        assert_eq!(mode(&directory.join("data")), 0o700);
-        assert!(directory.join("data/.s.PGSQL.5432").exists());
-        let server = postmaster(&directory).expect("it runs");
-        assert!(lives(server));
-        drop(held.child().stdin.take());
-        let ran = held.ended().code(0);
-        assert!(ran.err.contains("Time to stop and remove it"), "{}", ran.err);
-        assert!(!lives(server));
-        assert_eq!(servers.left(), Vec::<PathBuf>::new());
-    }
+fn a_server_goes_with_the_command() {
+    let servers = Servers::new();
+    let Some((mut held, said)) = servers.hold(&["--pg-set", "work_mem=5MB"]) else {
+        return;
+    };
+    assert!(text(&said, "server").starts_with("PostgreSQL "), "{said}");
+    assert_eq!(text(&said, "server_settings_given"), "work_mem=5MB");
+    let server = postmaster(Path::new(text(&said, "server_directory"))).expect("it runs");
+    assert!(lives(server));
+    drop(held.child().stdin.take());
+    let ran = held.ended().code(0);
+    assert!(ran.err.contains("Time to stop and remove it"), "{}", ran.err);
+    assert!(!lives(server));
+    assert_eq!(servers.left(), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -176,10 +166,9 @@ fn nothing_is_left_when_the_command_is_killed() {
 #[test]
 fn nothing_is_left_when_the_command_is_killed_while_the_cluster_is_made() {
     let servers = Servers::new();
-    if servers.hold(&[]).is_none() {
+    if !servers.has_programs() {
         return;
     }
-    until("an empty place", || servers.left().is_empty());
     let making = servers.start(&["temp-server"]).until("directory", || !servers.left().is_empty());
     making.kill();
     until("an empty place", || servers.left().is_empty());
@@ -212,8 +201,7 @@ fn a_killed_keeper_takes_the_server_with_it_and_its_directory_is_named_by_the_ne
     let server = postmaster(&directory).expect("it runs");
     rustix::process::kill_process(keeper(&directory), Signal::KILL).expect("it lives");
     until("the server's end", || !lives(server));
-    let dry = ["run", "--target", "temp:postgres", "--dry-run"];
-    let planned = servers.start(&dry).ended().code(0).out;
+    let planned = servers.start(DRY).ended().code(0).out;
     let other = PathBuf::from(format!("{}.mark", directory.display()));
     assert!(planned.contains(&other.display().to_string()), "{planned}");
     held.kill();
@@ -226,7 +214,7 @@ fn a_killed_keeper_takes_the_server_with_it_and_its_directory_is_named_by_the_ne
     let running = text(&said, "server_directory");
     assert!(!told.contains(running), "{told}");
     // While one runs and another is left, a third names the latter alone.
-    let planned = servers.start(&dry).ended().code(0).out;
+    let planned = servers.start(DRY).ended().code(0).out;
     assert!(!planned.contains(running), "{planned}");
     assert!(directory.exists(), "it is the user's to remove");
     remove(&told);
@@ -235,68 +223,12 @@ fn a_killed_keeper_takes_the_server_with_it_and_its_directory_is_named_by_the_ne
     assert_eq!(servers.left(), Vec::<PathBuf>::new());
 }
 
-/// What `--dry-run` names as left, if anything.
-fn named(servers: &Servers) -> Option<String> {
-    let dry = ["run", "--target", "temp:postgres", "--dry-run", "--format", "json"];
-    let planned = servers.start(&dry).ended().code(0).out;
-    let at = planned.find("remove with: ")?;
-    let end = planned[at..].find('"').expect("the text ends");
-    Some(planned[at..at + end].to_owned())
-}
-
-#[test]
-fn a_keeper_killed_at_any_instant_leaves_nothing_unnamed() {
-    let servers = Servers::new();
-    if servers.hold(&[]).is_none() {
-        return;
-    }
-    until("an empty place", || servers.left().is_empty());
-    let mut left = 0;
-    // In the removal, its steps a fraction of a millisecond apart, and while the cluster is made.
-    for instant in 0..24_u64 {
-        let in_removal = instant % 6 != 5;
-        let keeper = if in_removal {
-            let (held, said) = servers.hold(&[]).expect("a server as before");
-            let directory = PathBuf::from(text(&said, "server_directory"));
-            let keeper = keeper(&directory);
-            let server = postmaster(&directory).expect("it runs");
-            held.kill();
-            until("the server's end", || !lives(server));
-            std::thread::sleep(Duration::from_micros(700 * instant));
-            let _ = rustix::process::kill_process(keeper, Signal::KILL);
-            keeper
-        } else {
-            let mut making =
-                servers.start(&["temp-server"]).until("directory", || servers.left().iter().any(|path| path.is_dir()));
-            let pid = making.child().id();
-            let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-            let keeper = children.expect("readable").trim().parse().expect("one");
-            let keeper = rustix::process::Pid::from_raw(keeper).expect("a process");
-            std::thread::sleep(Duration::from_millis(40 * instant));
-            let _ = rustix::process::kill_process(keeper, Signal::KILL);
-            making.ended();
-            keeper
-        };
-        until("the keeper's end", || !lives(keeper.as_raw_nonzero().get() as u32));
-        if servers.left().is_empty() {
-            assert_eq!(named(&servers), None, "instant {instant}");
-            continue;
-        }
-        left += 1;
-        let told = named(&servers).unwrap_or_else(|| panic!("{instant}: {:?}", servers.left()));
-        remove(&told);
-        assert_eq!(servers.left(), Vec::<PathBuf>::new(), "instant {instant}");
-    }
-    assert!(left > 0, "no kill came in time");
-}
-
 #[test]
 fn what_cannot_be_is_refused_before_anything_is_made() {
     let servers = Servers::new();
-    if servers.hold(&[]).is_none() {
+    if !servers.has_programs() {
         return;
     }
-    until("an empty place", || servers.left().is_empty());
     let long = format!("PG_DIR=/var/tmp/{}", "x".repeat(120));
     for (args, code, wanted) in [
         (vec!["--pg-set", "work_mem=5XB"], 2, "work_mem"),
@@ -320,20 +252,6 @@ fn what_cannot_be_is_refused_before_anything_is_made() {
 }
 
 #[test]
-fn two_servers_at_once_do_not_meet() {
-    let servers = Servers::new();
-    let Some((first, one)) = servers.hold(&[]) else {
-        return;
-    };
-    let (second, two) = servers.hold(&[]).expect("a server as before");
-    assert_ne!(text(&one, "server_directory"), text(&two, "server_directory"));
-    for held in [first, second] {
-        held.stopped();
-    }
-    assert_eq!(servers.left(), Vec::<PathBuf>::new());
-}
-
-#[test]
 fn commands_that_would_keep_something_on_it_are_refused() {
     let servers = Servers::new();
     for command in ["prepare", "check", "destroy"] {
@@ -350,11 +268,11 @@ fn commands_that_would_keep_something_on_it_are_refused() {
 #[test]
 fn a_password_in_the_url_is_shown_by_no_command() {
     const SECRET: &str = "tr0ub4dor";
-    let servers = Servers::new();
-    let Some((held, said)) = servers.hold(&["--target", "temp:postgres:15"]) else {
+    let Some(server) = Server::shared("password") else {
         return;
     };
-    let url = text(&said, "server_url").replacen("postgres@", &format!("postgres:{SECRET}@"), 1);
+    let place = Place::new();
+    let url = server.url().replacen("postgres@", &format!("postgres:{SECRET}@"), 1);
     assert!(url.contains(SECRET), "{url}");
     let size = ["--set", "SCALE=1000", "-s", "1"];
     for (command, code) in [
@@ -373,11 +291,10 @@ fn a_password_in_the_url_is_shown_by_no_command() {
         if command[0] == "prepare" || command[0] == "run" {
             args.extend(size);
         }
-        let ran = servers.start(&args).ended().code(code);
+        let ran = place.assay(&args).code(code);
         assert!(!ran.out.contains(SECRET), "{args:?}: {}", ran.out);
         assert!(!ran.err.contains(SECRET), "{args:?}: {}", ran.err);
     }
-    held.stopped();
 }
 
 /// Runs the program as a user who may do nothing where root runs the test, and in a directory of that user.
@@ -444,10 +361,9 @@ fn a_racing_user_of_the_server_leads_root_to_no_other_file() {
         return;
     };
     let servers = Servers::new();
-    if servers.hold(&[]).is_none() {
+    if !servers.has_programs() {
         return;
     }
-    until("an empty place", || servers.left().is_empty());
     let canary = Canary::new();
     let before = canary.state();
     let mut swaps = 0;

@@ -1,20 +1,15 @@
 //! Runs at the command line, on the null target: directories, formats, signals, recovery.
 
-use crate::common::{Place, Started, json, with};
+use crate::common::{BRIEF, LONG, Place, Started, json, with};
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// A run that ends soon.
-const RUN: &[&str] = &["run", "--target", "null:", "-s", "2", "-t", "2", "--time", "1", "--warmup", "0.2"];
-/// A run that is stopped from outside.
-const LONG: &[&str] = &["run", "--target", "null:", "--time", "10m", "--warmup", "1", "--format", "full"];
-
 #[test]
 fn a_run_prints_its_report_alone_and_leaves_its_record() {
     let place = Place::new();
-    let done = place.assay(&with(RUN, &["--format", "full"])).code(0);
+    let done = place.assay(&with(BRIEF, &["--format", "full"])).code(0);
     assert!(done.out.contains("\nASSAY WORKLOAD REPORT"), "{}", done.out);
     assert!(done.out.trim_end().ends_with("End of Report"), "{}", done.out);
     let dir = place.only_run();
@@ -29,14 +24,14 @@ fn a_run_prints_its_report_alone_and_leaves_its_record() {
     assert_eq!(record["run"]["id"], parts[2]);
     assert_eq!(record["run"]["sessions"], 4);
     let effective = fs::read_to_string(dir.join("config/effective")).expect("kept");
-    assert!(effective.contains("RUN_TIME=1 "), "{effective}");
+    assert!(effective.contains("WORK_LOOP=100 "), "{effective}");
     assert!(!dir.join("config/given").exists(), "no file was given");
 }
 
 #[test]
 fn json_output_is_the_record_itself() {
     let place = Place::new();
-    let args = crate::common::with(RUN, &["--format", "json", "-o", "out/run1"]);
+    let args = with(BRIEF, &["--format", "json", "-o", "out/run1"]);
     let done = place.assay(&args).code(0);
     assert_eq!(done.out, place.read("out/run1/record.json"));
     assert_eq!(json(&done.out)["run"]["verdict"], "complete");
@@ -50,7 +45,7 @@ fn an_output_directory_that_holds_anything_is_refused_before_the_run() {
     place.write("used/file", "mine");
     place.write("plain", "mine");
     for output in ["used", "plain"] {
-        let done = place.assay(&crate::common::with(RUN, &["-o", output])).code(2);
+        let done = place.assay(&with(BRIEF, &["-o", output])).code(2);
         assert_eq!(done.errors().len(), 1, "{}", done.err);
         assert_eq!(done.out, "");
     }
@@ -61,7 +56,7 @@ fn an_output_directory_that_holds_anything_is_refused_before_the_run() {
 fn slob_42_given_and_effective_configuration_are_kept_without_secrets() {
     let place = Place::new();
     place.write("a.conf", "SYSDBA_PASSWD=\"Welcome1\"  # Welcome1\nUPDATE_PCT=30\n");
-    let mut command = place.command(&crate::common::with(RUN, &["-c", "a.conf", "-o", "run", "--format", "json"]));
+    let mut command = place.command(&with(BRIEF, &["-c", "a.conf", "-o", "run", "--format", "json"]));
     command.env("ASSAY_MYSQL_ROOT_PWD", "Welcome2");
     let done = Started::new(command.stdout(Stdio::piped())).ended().code(0);
     assert_eq!(place.read("run/config/given"), "SYSDBA_PASSWD=***\nUPDATE_PCT=30\n");
@@ -90,7 +85,7 @@ fn slob_42_given_and_effective_configuration_are_kept_without_secrets() {
 #[test]
 fn a_run_is_found_by_id_by_path_and_as_the_last() {
     let place = Place::new();
-    place.assay(RUN).code(0);
+    place.assay(BRIEF).code(0);
     let dir = place.only_run();
     let text = fs::read_to_string(dir.join("report.txt")).expect("kept");
     let id = dir.to_string_lossy().rsplit('-').next().expect("an id").to_owned();
@@ -117,7 +112,7 @@ fn a_run_is_found_by_id_by_path_and_as_the_last() {
 #[test]
 fn only_runs_are_removed_and_only_their_files() {
     let place = Place::new();
-    place.assay(RUN).code(0);
+    place.assay(BRIEF).code(0);
     let dir = place.only_run();
     fs::create_dir(place.path("precious")).expect("made");
     place.write("precious/record.json", "{}");
@@ -135,7 +130,7 @@ fn only_runs_are_removed_and_only_their_files() {
 fn slob_46_term_ends_cleanly_with_a_report_marked_incomplete() {
     for (stop, name) in [(rustix::process::Signal::TERM, "TERM"), (rustix::process::Signal::INT, "INT")] {
         let place = Place::new();
-        let child = place.start(LONG).until("second", || place.has_mark("second"));
+        let child = place.start(&with(LONG, &["--format", "full"])).until("second", || place.has_mark("second"));
         child.signal(stop);
         let done = child.ended().code(130);
         assert!(done.out.trim_end().ends_with("End of Report"), "{name}: {}", done.out);
@@ -149,9 +144,7 @@ fn slob_46_term_ends_cleanly_with_a_report_marked_incomplete() {
 #[test]
 fn a_killed_run_is_recovered_up_to_its_last_second() {
     let place = Place::new();
-    let child = place
-        .start(&["run", "--target", "null:", "--time", "10m", "--warmup", "0", "--set", "RATE=100"])
-        .until("second", || place.has_mark("second"));
+    let child = place.start(LONG).until("second", || place.has_mark("second"));
     std::thread::sleep(Duration::from_millis(1500));
     child.kill();
     let dir = place.only_run();
@@ -177,7 +170,7 @@ fn a_killed_run_is_recovered_up_to_its_last_second() {
 #[test]
 fn a_series_with_a_cut_off_line_is_recovered_and_a_foreign_file_is_not() {
     let place = Place::new();
-    let whole = place.assay(&crate::common::with(RUN, &["-o", "run", "--format", "json"])).code(0);
+    let whole = place.assay(&with(BRIEF, &["-o", "run", "--format", "json"])).code(0);
     let series = place.read("run/series.jsonl");
     fs::remove_file(place.path("run/record.json")).expect("removed");
     place.write("run/series.jsonl", &series[..series.len() - 40]);
@@ -196,7 +189,7 @@ fn a_series_with_a_cut_off_line_is_recovered_and_a_foreign_file_is_not() {
 #[test]
 fn a_reader_that_goes_away_ends_the_run_quietly() {
     let place = Place::new();
-    let mut child = place.start(RUN);
+    let mut child = place.start(BRIEF);
     drop(child.child().stdout.take());
     let done = child.ended().code(0);
     assert_eq!(done.errors(), Vec::<&str>::new());
@@ -209,13 +202,13 @@ fn a_record_that_cannot_be_written_is_exit_6_and_the_report_is_printed() {
         // Root ignores permissions; a file where the directory should be stops it too.
         let place = Place::new();
         place.write("assay-runs", "a file");
-        let done = place.assay(RUN).code(6);
+        let done = place.assay(BRIEF).code(6);
         assert_eq!(done.errors().len(), 1, "{}", done.err);
     }
     let full = Path::new("/dev/full");
     let place = Place::new();
     let out = fs::File::options().write(true).open(full).expect("/dev/full is there");
-    let done = Started::new(place.command(RUN).stdout(out)).ended().code(6);
+    let done = Started::new(place.command(BRIEF).stdout(out)).ended().code(6);
     assert!(done.err.contains("standard output"), "{}", done.err);
     assert!(place.only_run().join("record.json").exists());
 }
@@ -240,7 +233,7 @@ fn the_same_seed_counts_the_same_operations_and_the_trace_is_kept() {
     ];
     for trace in ["a.csv", "b.csv"] {
         let set = format!("TRACE={trace}");
-        place.assay(&crate::common::with(&args, &["--set", &set, "-o", &trace[..1]])).code(0);
+        place.assay(&with(&args, &["--set", &set, "-o", &trace[..1]])).code(0);
     }
     let keys = |name: &str| {
         let mut rows: Vec<Vec<String>> = place
@@ -255,14 +248,14 @@ fn the_same_seed_counts_the_same_operations_and_the_trace_is_kept() {
     };
     assert_eq!(keys("a.csv").len(), 200);
     assert_eq!(keys("a.csv"), keys("b.csv"), "slob_44");
-    let again = place.assay(&crate::common::with(&args, &["--set", "TRACE=a.csv"])).code(6);
+    let again = place.assay(&with(&args, &["--set", "TRACE=a.csv"])).code(6);
     assert!(again.err.contains("a.csv"), "{}", again.err);
 }
 
 #[test]
 fn progress_is_a_line_every_ten_seconds_at_most_and_never_on_stdout() {
     let place = Place::new();
-    let done = place.assay(RUN).code(0);
+    let done = place.assay(BRIEF).code(0);
     let live = done.err.lines().filter(|line| line.contains("ops/s")).count();
     assert!(live <= 1, "{}", done.err);
     assert!(!done.err.contains('\u{1b}'), "no terminal, no escapes: {}", done.err);
@@ -274,7 +267,7 @@ fn runs_are_labelled_tagged_filtered_and_followed() {
     for (seed, label) in [("1", "nightly"), ("2", "nightly"), ("3", "other")] {
         let output = format!("assay-runs/2026010{seed}T000000Z-slob-0000000{seed}");
         let more = ["--label", label, "--seed", seed, "-o", &output];
-        place.assay(&crate::common::with(RUN, &more)).code(0);
+        place.assay(&with(BRIEF, &more)).code(0);
     }
     let list = ["runs", "list", "--label", "nightly", "--format", "json"];
     let found = json(&place.assay(&list).code(0).out);

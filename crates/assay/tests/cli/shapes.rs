@@ -23,10 +23,14 @@ impl Shape {
     }
 }
 
-/// UPDATES operations of one session with the original's rules and WORK_UNIT=64.
-fn operations(settings: &[&str]) -> Shape {
+fn prepared() -> Place {
     let place = Place::new();
     place.assay(&with(&["prepare", "-s", "1"], DATA)).code(0);
+    place
+}
+
+/// UPDATES operations of one session with the original's rules and WORK_UNIT=64.
+fn operations(place: &Place, settings: &[&str]) -> Shape {
     let count = format!("WORK_LOOP={UPDATES}");
     let args = [
         "run",
@@ -49,7 +53,7 @@ fn operations(settings: &[&str]) -> Shape {
 
 #[test]
 fn identity_i33_a_select_gets_its_rows_and_two_or_three_index_blocks() {
-    let shape = operations(&["--set", "UPDATE_PCT=0"]);
+    let shape = operations(&prepared(), &["--set", "UPDATE_PCT=0"]);
     shape.within("execute_count", 1.0, 1.0);
     shape.within("table_rows_visited_count", 63.0, 63.0);
     // Root, branch and leaf; about an eighth of the ranges reach into the next leaf.
@@ -59,9 +63,10 @@ fn identity_i33_a_select_gets_its_rows_and_two_or_three_index_blocks() {
 
 #[test]
 fn identity_i34_an_update_has_the_published_shape() {
+    let place = prepared();
     // Through undo, cache and log files alike, however small the cache is.
     for cache in ["CACHE_MB=64", "CACHE_MB=2"] {
-        let shape = operations(&["--set", "UPDATE_PCT=100", "--set", cache]);
+        let shape = operations(&place, &["--set", "UPDATE_PCT=100", "--set", cache]);
         shape.within("user_commits_count", 1.0, 1.0);
         shape.within("table_rows_visited_count", 63.0, 63.0);
         shape.within("table_rows_changed_count", 63.0, 63.0);
@@ -73,7 +78,7 @@ fn identity_i34_an_update_has_the_published_shape() {
 
 #[test]
 fn shape_heavy_redo_is_about_5300_bytes_a_row() {
-    let shape = operations(&["--set", "UPDATE_PCT=100", "--set", "REDO_STRESS=HEAVY"]);
+    let shape = operations(&prepared(), &["--set", "UPDATE_PCT=100", "--set", "REDO_STRESS=HEAVY"]);
     let row = shape.per_op("redo_size_bytes") / shape.per_op("table_rows_changed_count");
     assert!((5_250.0..=5_350.0).contains(&row), "{row} bytes a row");
     // 2,592 bytes of undo a row: 2,432 of old columns and 160 around them.

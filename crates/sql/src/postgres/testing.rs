@@ -20,6 +20,7 @@ use assay_measure::config::Settings;
 use assay_run::engine::{Line, LineValue, Progress, Running, Target};
 use assay_run::stop::Stop;
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex};
 
@@ -207,6 +208,11 @@ fn every_installed_version_runs_with_its_stock_settings_but_those_asked_for() {
         let number: u32 = value("server_version_num").parse().expect("a number");
         assert_eq!(number / 10_000, server.version);
         assert!(std::path::Path::new(&format!("/proc/{}", server.pid())).exists());
+        // Nobody else gets in: neither past the directory nor to the socket.
+        let mode = |path: PathBuf| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+        assert_eq!(mode(server.directory()) & 0o007, 0);
+        assert_eq!(mode(server.directory().join("data")), 0o700);
+        assert!(server.directory().join("data/.s.PGSQL.5432").exists());
     }
 }
 
@@ -218,6 +224,7 @@ fn a_server_of_ones_own_goes_when_it_is_dropped() {
     assert_eq!(server.query("SHOW data_checksums").rows[0][0].as_deref(), Some("on"));
     assert_eq!(server.query("SHOW work_mem").rows[0][0].as_deref(), Some("5MB"));
     let (directory, pid) = (server.directory(), server.pid());
+    assert_ne!(directory, self::server(15).expect("another beside it").directory());
     assert!(directory.is_dir());
     drop(server);
     assert!(!directory.exists());

@@ -4,6 +4,7 @@ pub(crate) mod neighbour;
 pub(crate) mod netns;
 pub(crate) mod relay;
 
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -12,6 +13,11 @@ use tempfile::TempDir;
 /// Settings that make a data set small enough for a test: about 100 MiB, half a second to load.
 pub(crate) const SMALL: &[&str] =
     &["--set", "SCALE=2000", "--set", "REDO_LOG_MB=32", "--set", "UNDO_MB=8", "--set", "CACHE_MB=4"];
+
+/// A run without a data set that ends after a few operations: what it measures is not the point.
+pub(crate) const BRIEF: &[&str] = &["run", "--target", "null:", "-s", "2", "-t", "2", "--set", "WORK_LOOP=100"];
+/// A run without a data set that is stopped from outside, and leaves the CPUs to others.
+pub(crate) const LONG: &[&str] = &["run", "--target", "null:", "--time", "10m", "--warmup", "0", "--set", "RATE=100"];
 
 /// A directory where the binary runs.
 pub(crate) struct Place {
@@ -58,15 +64,7 @@ impl Place {
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
-        command.args(args).current_dir(self.dir.path());
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("ASSAY_") {
-                command.env_remove(name);
-            }
-        }
-        command.env("COLUMNS", "100").stdin(Stdio::null());
-        command
+        program(args, self.dir.path())
     }
 
     pub(crate) fn assay(&self, args: &[&str]) -> Ran {
@@ -111,6 +109,40 @@ impl Place {
             .collect();
         assert_eq!(runs.len(), 1, "{runs:?}");
         runs[0].clone()
+    }
+}
+
+/// The binary in a directory, whatever variables of its own are set around the tests.
+pub(crate) fn program(args: &[&str], dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+    command.args(args).current_dir(dir);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("ASSAY_") {
+            command.env_remove(name);
+        }
+    }
+    command.env("COLUMNS", "100").stdin(Stdio::null());
+    command
+}
+
+/// A server that a `temp-server` holds for as long as its standard input is open, and what it says of it; else why there
+/// is none.
+pub(crate) fn held(command: &mut Command) -> Result<(Started, serde_json::Value), String> {
+    let mut started = Started::new(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+    let output = started.child().stdout.take().expect("piped");
+    let mut line = String::new();
+    let _ = BufReader::new(output).read_line(&mut line);
+    match line.is_empty() {
+        true => Err(started.ended().err),
+        false => Ok((started, json(&line))),
+    }
+}
+
+/// Tells what is left out, past the harness, which keeps what a passing test prints to itself.
+pub(crate) fn skipped(why: &str) {
+    if let Ok(mut stderr) = std::fs::File::options().append(true).open("/proc/self/fd/2") {
+        // Whoever closed it does not want to know.
+        let _ = writeln!(stderr, "!! SKIPPED: {}", why.trim_end());
     }
 }
 
@@ -166,6 +198,18 @@ impl Started {
             std::thread::sleep(Duration::from_millis(20));
         }
         self
+    }
+
+    /// Waits until it has worked for a second: a busy host may leave it without a CPU for longer.
+    pub(crate) fn after_a_second_of_cpu(self) -> Self {
+        let stat = format!("/proc/{}/stat", self.pid().as_raw_nonzero());
+        let user_ticks = || -> u64 {
+            let line = std::fs::read_to_string(&stat).expect("it runs");
+            let (_, after_name) = line.rsplit_once(')').expect("a name in parentheses");
+            let field = after_name.split_ascii_whitespace().nth(11);
+            field.expect("fourteen fields").parse().expect("a number")
+        };
+        self.until("a second of CPU time", || user_ticks() >= 100)
     }
 
     pub(crate) fn kill(mut self) {

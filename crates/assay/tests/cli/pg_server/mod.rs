@@ -1,19 +1,30 @@
-//! A PostgreSQL server that a test may stop, kill and start again: its postmaster is a child of the test.
+//! PostgreSQL servers: one that the tests of this process share, each in a database of its own, and such as a test may
+//! stop, kill and start again, whose postmaster is a child of the test.
 
-use std::io::Write;
+use crate::common::{Started, held, program, skipped};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The socket's number: nothing listens on the network.
 const PORT: &str = "5432";
 
-/// A server of its own, gone with the test.
+/// A database on a server, whose superuser is `postgres`.
 pub(crate) struct Server {
     programs: PathBuf,
-    dir: TempDir,
+    /// Where its socket is.
+    place: PathBuf,
+    database: String,
+    /// None where it is shared.
+    own: Option<Own>,
+}
+
+/// What only a server of one's own is asked for; gone with the test.
+struct Own {
+    _dir: TempDir,
     settings: Vec<String>,
     child: Option<Child>,
 }
@@ -30,15 +41,47 @@ pub(crate) enum End {
 }
 
 impl Server {
-    /// Initialised and started with these settings; `None`, said aloud, where none is installed.
+    /// A new database of this name on the server of all tests that leave it as it is; `None`, said aloud, where none is
+    /// installed.
+    pub(crate) fn shared(database: &str) -> Option<Self> {
+        // Never dropped: when this process ends in any way, its end of a pipe does, and the server goes.
+        static SHARED: OnceLock<(Started, PathBuf)> = OnceLock::new();
+        let programs = programs_or_skipped()?;
+        let (_, place) = SHARED.get_or_init(|| {
+            let settings = ["fsync=off", "autovacuum=off", "max_connections=200"];
+            let settings = settings.iter().flat_map(|&one| ["--pg-set", one]);
+            let words: Vec<&str> = std::iter::once("temp-server").chain(settings).collect();
+            let started = held(program(&words, Path::new("/")).env("ASSAY_PG_BIN", &programs));
+            let (held, said) = started.unwrap_or_else(|errors| panic!("{errors}"));
+            let directory = said["server_directory"].as_str().expect("a directory");
+            (held, Path::new(directory).join("data"))
+        });
+        let mut server = Self { programs, place: place.clone(), database: "postgres".to_owned(), own: None };
+        server.query(&[&format!("create database {database}")]);
+        server.database = database.to_owned();
+        Some(server)
+    }
+
+    /// One of one's own with these settings; `None`, said aloud, where none is installed.
     pub(crate) fn start(settings: &[&str]) -> Option<Self> {
         let server = Self::empty(settings)?;
+        let version = server.program("postgres").arg("--version").output().expect("the server's program").stdout;
+        let made = String::from_utf8(version).expect("text");
+        let made = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("made by {}", made.trim()));
+        if made.exists() {
+            copy(&made, &server.data());
+            return Some(server.started());
+        }
         let mut initdb = server.program("initdb");
         initdb
             .args(["--username=postgres", "--auth=trust", "--no-sync"])
             .args(["--encoding=UTF8", "--locale=C", "--pgdata"])
             .arg(server.data());
         run(&mut initdb);
+        // For all that come later; whoever does the same at this time may be first.
+        let new = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+        copy(&server.data(), &new.path().join("data"));
+        let _ = std::fs::rename(new.path().join("data"), made);
         Some(server.started())
     }
 
@@ -46,31 +89,30 @@ impl Server {
     pub(crate) fn standby_of(primary: &mut Self) -> Self {
         let standby = Self::empty(&["hot_standby=on"]).expect("the primary's programs are there");
         primary.stop(End::Fast);
-        let mut copy = Command::new("cp");
-        run(copy.arg("-a").arg(primary.data()).arg(standby.data()));
+        copy(&primary.data(), &standby.data());
         primary.start_again();
         std::fs::write(standby.data().join("standby.signal"), "").expect("written");
         let conf = standby.data().join("postgresql.auto.conf");
-        let follows = format!("primary_conninfo = 'host={} port={PORT} user=postgres'\n", primary.dir.path().display());
+        let follows = format!("primary_conninfo = 'host={} port={PORT} user=postgres'\n", primary.place.display());
         std::fs::write(conf, follows).expect("written");
         standby.started()
     }
 
     fn empty(settings: &[&str]) -> Option<Self> {
-        let Some(programs) = find_programs() else {
-            assert!(
-                std::env::var_os("ASSAY_REQUIRE_POSTGRES").is_none_or(|versions| versions.is_empty()),
-                "no PostgreSQL server is installed"
-            );
-            announce("!! SKIPPED: a test of failures on PostgreSQL: no server is installed");
-            return None;
-        };
+        let programs = programs_or_skipped()?;
         // Short, for the socket's sake, and where the server's user can reach it.
         let dir = tempfile::Builder::new().prefix("assay-test-").tempdir().expect("a directory for a server");
         if is_root() {
             run(Command::new("chown").arg("postgres").arg(dir.path()));
         }
-        Some(Self { programs, dir, settings: settings.iter().map(|&one| one.to_owned()).collect(), child: None })
+        let place = dir.path().to_path_buf();
+        let settings = settings.iter().map(|&one| one.to_owned()).collect();
+        Some(Self {
+            programs,
+            place,
+            database: "postgres".to_owned(),
+            own: Some(Own { _dir: dir, settings, child: None }),
+        })
     }
 
     fn started(mut self) -> Self {
@@ -86,17 +128,16 @@ impl Server {
             postgres.arg("-D").arg(self.data());
             let usual = ["listen_addresses=", "fsync=off", "autovacuum=off"];
             let usual = usual.iter().map(|&one| one.to_owned());
-            for setting in usual.chain(self.settings.clone()) {
+            for setting in usual.chain(self.own().settings.clone()) {
                 postgres.args(["-c", &setting]);
             }
-            postgres.arg("-k").arg(self.dir.path()).args(["-p", PORT]);
-            let log =
-                std::fs::File::options().create(true).append(true).open(self.dir.path().join("log")).expect("a log");
+            postgres.arg("-k").arg(&self.place).args(["-p", PORT]);
+            let log = std::fs::File::options().create(true).append(true).open(self.place.join("log")).expect("a log");
             postgres.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
             let mut child = postgres.spawn().expect("the server's program");
             while child.try_wait().expect("a child").is_none() {
                 if self.answers() {
-                    self.child = Some(child);
+                    self.own().child = Some(child);
                     return;
                 }
                 assert!(begun.elapsed() < Duration::from_secs(60), "{}", self.log());
@@ -110,7 +151,7 @@ impl Server {
 
     /// Ends it, and waits until its processes are gone.
     pub(crate) fn stop(&mut self, how: End) {
-        let Some(mut child) = self.child.take() else {
+        let Some(mut child) = self.own.as_mut().and_then(|own| own.child.take()) else {
             return;
         };
         let signal = match how {
@@ -142,7 +183,7 @@ impl Server {
 
     /// Its first process and the children of that.
     fn processes(&self) -> Vec<i32> {
-        let Some(child) = &self.child else {
+        let Some(child) = self.own.as_ref().and_then(|own| own.child.as_ref()) else {
             return Vec::new();
         };
         let first = rustix::process::Pid::from_child(child).as_raw_nonzero().get();
@@ -152,29 +193,33 @@ impl Server {
         std::iter::once(first).chain(children).collect()
     }
 
-    /// The URL of its database `postgres`.
+    fn own(&mut self) -> &mut Own {
+        self.own.as_mut().expect("a server of one's own")
+    }
+
+    /// The URL of its database.
     pub(crate) fn url(&self) -> String {
         self.url_of("postgres")
     }
 
     /// The same as another role.
     pub(crate) fn url_of(&self, role: &str) -> String {
-        format!("postgres://{role}@/postgres?host={}", self.dir.path().display())
+        format!("postgres://{role}@/{}?host={}", self.database, self.place.display())
     }
 
     /// Its socket.
     pub(crate) fn socket(&self) -> PathBuf {
-        self.dir.path().join(format!(".s.PGSQL.{PORT}"))
+        self.place.join(format!(".s.PGSQL.{PORT}"))
     }
 
     /// Its data directory.
     pub(crate) fn data(&self) -> PathBuf {
-        self.dir.path().join("data")
+        self.place.join("data")
     }
 
     /// What it said.
     pub(crate) fn log(&self) -> String {
-        std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+        std::fs::read_to_string(self.place.join("log")).unwrap_or_default()
     }
 
     /// Statements, each in a transaction of its own; what they print, bare.
@@ -192,8 +237,8 @@ impl Server {
     /// The same as another role.
     pub(crate) fn psql_of(&self, role: &str, sql: &[&str]) -> Command {
         let mut psql = self.program_or_known("psql");
-        psql.args(["-XAtq", "-U", role, "-p", PORT, "-d", "postgres", "-h"]);
-        psql.arg(self.dir.path());
+        psql.args(["-XAtq", "-U", role, "-p", PORT, "-d", &self.database, "-h"]);
+        psql.arg(&self.place);
         for one in sql {
             psql.args(["-c", one]);
         }
@@ -201,10 +246,9 @@ impl Server {
         psql
     }
 
-    /// Sessions of the program under test on this server.
+    /// Sessions of the program under test in this database.
     pub(crate) fn sessions(&self) -> u32 {
-        let sql = "select count(*) from pg_stat_activity where application_name like 'assay%'";
-        self.query(&[sql]).parse().expect("a number")
+        self.query(&[&format!("select count(*) {OURS}")]).parse().expect("a number")
     }
 
     /// Sessions of the program under test are gone a moment after it is.
@@ -250,8 +294,13 @@ pub(crate) struct Stranger<'a> {
     psql: Child,
 }
 
-/// Those that wait for nothing but their end.
-pub(crate) const STRANGERS: &str = "from pg_stat_activity where wait_event = 'PgSleep'";
+/// Those in this database that wait for nothing but their end.
+pub(crate) const STRANGERS: &str =
+    "from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
+
+/// Those in this database of the program under test.
+pub(crate) const OURS: &str =
+    "from pg_stat_activity where datname = current_database() and application_name like 'assay%'";
 
 impl<'a> Stranger<'a> {
     pub(crate) fn holding(server: &'a Server, sql: &str, seconds: u32) -> Self {
@@ -276,6 +325,16 @@ impl Drop for Stranger<'_> {
         self.server.query(&[&end]);
         let _ = self.psql.wait();
     }
+}
+
+fn programs_or_skipped() -> Option<PathBuf> {
+    let programs = find_programs();
+    if programs.is_none() {
+        let required = std::env::var_os("ASSAY_REQUIRE_POSTGRES");
+        assert!(required.is_none_or(|versions| versions.is_empty()), "no PostgreSQL server is installed");
+        skipped("a test of failures on PostgreSQL: no server is installed");
+    }
+    programs
 }
 
 /// The newest of the system's packages, or what the environment names.
@@ -317,10 +376,6 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {output:?}");
 }
 
-/// Past the harness, which keeps what a passing test prints to itself.
-fn announce(line: &str) {
-    if let Ok(mut stderr) = std::fs::File::options().append(true).open("/proc/self/fd/2") {
-        // Whoever closed it does not want to know.
-        let _ = writeln!(stderr, "{line}");
-    }
+fn copy(from: &Path, to: &Path) {
+    run(Command::new("cp").arg("-a").arg(from).arg(to));
 }

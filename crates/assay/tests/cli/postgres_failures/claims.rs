@@ -2,7 +2,8 @@
 //! share it and say so.
 
 use crate::common::{Place, Started, json, set, with};
-use crate::pg_server::Server;
+use crate::pg_server::{OURS, Server};
+use rustix::process::Signal;
 use serde_json::Value;
 
 /// Paced, so that its sessions are idle most of the time: nothing but a claim tells that somebody is there.
@@ -10,9 +11,9 @@ const PACED: &[&str] = &["RATE=20", "UPDATE_PCT=50"];
 /// One schema of 8 MiB.
 const SMALL: &[&str] = &["-s", "1", "--set", "SCALE=1000"];
 
-/// A server with a data set, its URL, and a place to run in; `None` where no server is installed.
-fn prepared(settings: &[&str]) -> Option<(Server, String, Place)> {
-    let server = Server::start(settings)?;
+/// A database with a data set, its URL, and a place to run in; `None` where no server is installed.
+fn prepared(server: Option<Server>) -> Option<(Server, String, Place)> {
+    let server = server?;
     let place = Place::new();
     let url = server.url();
     place.assay(&with(&["prepare", "--target", &url], SMALL)).code(0);
@@ -38,10 +39,10 @@ fn told_of_another(record: &Value) -> bool {
 
 #[test]
 fn destroy_prepare_and_check_under_a_paced_run_are_refused_and_the_data_set_stays() {
-    let Some((_server, url, place)) = prepared(&[]) else {
+    let Some((_server, url, place)) = prepared(Server::shared("claimed")) else {
         return;
     };
-    let running = measuring(&place, &url, "run", "12");
+    let running = measuring(&place, &url, "run", "600");
     for command in
         [&["destroy", "--target", &url][..], &["check", "--target", &url], &["prepare", "--target", &url, "-s", "2"]]
     {
@@ -54,8 +55,9 @@ fn destroy_prepare_and_check_under_a_paced_run_are_refused_and_the_data_set_stay
             errors[0]
         );
     }
-    running.ended().code(0);
-    assert_eq!(record(&place, "run")["run"]["verdict"], "complete");
+    running.signal(Signal::TERM);
+    running.ended().code(130);
+    assert_eq!(record(&place, "run")["run"]["verdict"], "incomplete");
     assert!(!told_of_another(&record(&place, "run")));
     place.assay(&["check", "--target", &url]).code(0);
     place.assay(&["destroy", "--target", &url]).code(0);
@@ -63,29 +65,29 @@ fn destroy_prepare_and_check_under_a_paced_run_are_refused_and_the_data_set_stay
 
 #[test]
 fn two_runs_share_a_data_set_and_both_records_say_so() {
-    let Some((_server, url, place)) = prepared(&[]) else {
+    let Some((_server, url, place)) = prepared(Server::shared("shared")) else {
         return;
     };
-    let long = measuring(&place, &url, "long", "8");
-    let short = measuring(&place, &url, "short", "2");
+    let long = measuring(&place, &url, "long", "600");
+    let short = measuring(&place, &url, "short", "1");
     short.ended().code(0);
-    long.ended().code(0);
-    for name in ["long", "short"] {
+    long.signal(Signal::TERM);
+    long.ended().code(130);
+    for (name, verdict) in [("long", "incomplete"), ("short", "complete")] {
         let record = record(&place, name);
         assert!(told_of_another(&record), "{name}: {}", record["warnings"]);
-        assert_eq!(record["run"]["verdict"], "complete");
+        assert_eq!(record["run"]["verdict"], verdict);
     }
 }
 
 #[test]
 fn a_run_whose_claim_is_taken_away_is_invalid() {
-    let Some((server, url, place)) = prepared(&[]) else {
+    let Some((server, url, place)) = prepared(Server::shared("claim_lost")) else {
         return;
     };
     let running = measuring(&place, &url, "run", "5");
-    let ended = server.query(&[
-        "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'assay run since %'",
-    ]);
+    let ended = server
+        .query(&[&format!("select pg_terminate_backend(pid) {OURS} and application_name like 'assay run since %'")]);
     assert!(ended.contains('t'), "{ended}");
     let ran = running.ended().code(4);
     assert!(ran.err.contains("the claim on the data set was lost"), "{}", ran.err);
@@ -94,7 +96,7 @@ fn a_run_whose_claim_is_taken_away_is_invalid() {
 
 #[test]
 fn pages_that_a_run_added_to_its_tables_are_no_physical_reads_and_void_it_where_they_are_counted_so() {
-    let Some((server, url, place)) = prepared(&["shared_buffers=256MB"]) else {
+    let Some((server, url, place)) = prepared(Server::start(&["shared_buffers=256MB"])) else {
         return;
     };
     // Versions that somebody may still want to see stay, and every update of a row needs a page.

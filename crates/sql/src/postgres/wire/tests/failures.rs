@@ -33,6 +33,7 @@ fn who_may_not_connect_is_told_why_and_what_to_do() {
         let error = refused(&server.tcp(role, more), &words);
         assert_eq!(error.code(), Some(code), "{error}");
         assert!(error.to_string().contains(&at), "{error}");
+        assert!(!error.to_string().contains("wrong"), "the password: {error}");
         assert!(matches!(EngineError::from(error), EngineError::Unusable(_)));
     }
     refused(&server.tcp("scram", ""), &["password of scram", "PGPASSWORD"]);
