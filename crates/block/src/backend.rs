@@ -4,8 +4,6 @@
 //! system is, and a [`Ring`](crate::Ring) over its files hands its requests to a [`BackendRing`]. Nothing is asked after the open,
 //! so real files pay nothing for it. Tests put a disk there that loses power and fails (crate `testkit`); a program installs none.
 
-use crate::pool::Pool;
-use crate::ring::{CompletionLease, Slot};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
@@ -58,14 +56,14 @@ pub trait BackendRing {
     fn queue(&mut self, request: BackendRequest);
 
     /// Begins what is queued. On return `wait_for` results can be reaped, or all there are.
-    fn submit(&mut self, wait_for: u32, memory: &mut RequestMemory<'_>);
+    fn submit(&mut self, wait_for: u32, memory: &mut dyn RequestMemory);
 
     /// Appends the next result, of which the caller of the ring learns now, if there is one: the slot and the result as the
     /// kernel gives it, a count or a negated error number.
     fn reap(&mut self, done: &mut VecDeque<(u32, i32)>);
 
     /// Ends everything: the ring is dropped.
-    fn drain(&mut self, memory: &mut RequestMemory<'_>);
+    fn drain(&mut self, memory: &mut dyn RequestMemory);
 }
 
 /// A request of a ring.
@@ -100,50 +98,19 @@ pub enum BackendCall {
 }
 
 /// The memory that the requests of a ring hold, lent to a backend while it performs them.
-pub struct RequestMemory<'a> {
-    pub(crate) slots: &'a mut [Slot],
-    pub(crate) pool: Option<&'a Pool>,
-}
-
-impl std::fmt::Debug for RequestMemory<'_> {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("RequestMemory").field("slots", &self.slots.len()).finish_non_exhaustive()
-    }
-}
-
-impl RequestMemory<'_> {
+pub trait RequestMemory {
     /// The bytes that a write is of.
-    pub fn data(&self, request: &BackendRequest) -> &[u8] {
-        match &self.slots[request.slot as usize].lease {
-            CompletionLease::Buffer(buffer) => &buffer[..request.len],
-            _ => &[],
-        }
-    }
+    fn data(&self, request: &BackendRequest) -> &[u8];
 
     /// Lets `read` fill the memory of a read; returns what it returns.
     ///
     /// # Errors
     /// Those of `read`.
-    pub fn fill(
+    fn fill(
         &mut self,
         request: &BackendRequest,
-        read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
-    ) -> io::Result<usize> {
-        let frames = match &mut self.slots[request.slot as usize].lease {
-            CompletionLease::Buffer(buffer) => return read(&mut buffer[..request.len]),
-            CompletionLease::Frame(frame) => std::slice::from_mut(frame),
-            CompletionLease::Frames(frames) => frames,
-            CompletionLease::None => return read(&mut []),
-        };
-        let pool = self.pool.expect("a ring that reads into frames has their pool");
-        let size = pool.frame_bytes();
-        let mut bytes = vec![0; frames.len() * size];
-        let count = read(&mut bytes)?;
-        for (frame, data) in frames.iter_mut().zip(bytes[..count].chunks(size)) {
-            pool.write(frame, 0, data);
-        }
-        Ok(count)
-    }
+        read: &mut dyn FnMut(&mut [u8]) -> io::Result<usize>,
+    ) -> io::Result<usize>;
 }
 
 thread_local! {

@@ -125,11 +125,11 @@ enum Place {
 }
 
 /// Keeps alive all that a request in flight uses.
-pub(crate) struct Slot {
+struct Slot {
     tag: u64,
     kind: Kind,
     file: u16,
-    pub(crate) lease: CompletionLease,
+    lease: CompletionLease,
     /// Addresses of a scattered read; the capacity stays for the next one.
     addresses: Vec<libc::iovec>,
     /// See [`Completion::submitted`].

@@ -1,10 +1,11 @@
 //! A ring over files of a [`StorageBackend`](crate::StorageBackend): the backend performs what is asked for, on the caller's own thread.
 
 use super::waker::{Wake, Waker};
-use super::{Kind, Request, Setup, Slot};
+use super::{CompletionLease, Kind, Request, Setup, Slot};
 use crate::backend::{BackendCall, BackendRequest, BackendRing, RequestMemory};
 use crate::{BlockError, Features, Pool};
 use std::collections::VecDeque;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -54,7 +55,7 @@ impl Backed {
     pub(super) fn submit(&mut self, slots: &mut [Slot], wait_for: u32, submits: &mut u64) {
         self.wake.resume();
         *submits += u64::from(std::mem::take(&mut self.fresh));
-        self.ring.submit(wait_for, &mut RequestMemory { slots, pool: self.pool.as_deref() });
+        self.ring.submit(wait_for, &mut Lent { slots, pool: self.pool.as_deref() });
     }
 
     pub(super) fn reap(&mut self, done: &mut VecDeque<(u32, i32)>) {
@@ -62,7 +63,43 @@ impl Backed {
     }
 
     pub(super) fn drain(&mut self, slots: &mut [Slot]) -> bool {
-        self.ring.drain(&mut RequestMemory { slots, pool: self.pool.as_deref() });
+        self.ring.drain(&mut Lent { slots, pool: self.pool.as_deref() });
         true
+    }
+}
+
+/// What the slots of a ring hold.
+struct Lent<'a> {
+    slots: &'a mut [Slot],
+    pool: Option<&'a Pool>,
+}
+
+impl RequestMemory for Lent<'_> {
+    fn data(&self, request: &BackendRequest) -> &[u8] {
+        match &self.slots[request.slot as usize].lease {
+            CompletionLease::Buffer(buffer) => &buffer[..request.len],
+            _ => &[],
+        }
+    }
+
+    fn fill(
+        &mut self,
+        request: &BackendRequest,
+        read: &mut dyn FnMut(&mut [u8]) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        let frames = match &mut self.slots[request.slot as usize].lease {
+            CompletionLease::Buffer(buffer) => return read(&mut buffer[..request.len]),
+            CompletionLease::Frame(frame) => std::slice::from_mut(frame),
+            CompletionLease::Frames(frames) => frames,
+            CompletionLease::None => return read(&mut []),
+        };
+        let pool = self.pool.expect("a ring that reads into frames has their pool");
+        let size = pool.frame_bytes();
+        let mut bytes = vec![0; frames.len() * size];
+        let count = read(&mut bytes)?;
+        for (frame, data) in frames.iter_mut().zip(bytes[..count].chunks(size)) {
+            pool.write(frame, 0, data);
+        }
+        Ok(count)
     }
 }

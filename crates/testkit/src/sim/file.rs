@@ -22,21 +22,6 @@ impl SimFile {
     pub(super) fn new(disk: SimDisk, number: usize) -> Self {
         Self { disk, number, locks: AtomicBool::new(false) }
     }
-
-    /// One read request: may fail, may be short.
-    pub(super) fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
-        Ok(self.disk.state().asked_read(self.number, offset, out)?)
-    }
-
-    /// One write request: may fail, may be short.
-    pub(super) fn write(&self, offset: u64, data: &[u8], how: How) -> io::Result<usize> {
-        Ok(self.disk.state().asked_write(self.number, (offset, data), how)?)
-    }
-
-    /// One request to synchronise; `early` as in [`How`].
-    pub(super) fn sync(&self, early: bool) -> io::Result<()> {
-        Ok(self.disk.state().asked_sync(self.number, early)?)
-    }
 }
 
 impl BackendFile for SimFile {
@@ -60,7 +45,7 @@ impl BackendFile for SimFile {
         let mut done = 0;
         while done < out.len() {
             let from = offset + done as u64;
-            let count = self.read(from, &mut out[done..])?;
+            let count = self.disk.state().asked_read(self.number, from, &mut out[done..])?;
             if count == 0 && from >= self.len() {
                 break;
             }
@@ -73,14 +58,16 @@ impl BackendFile for SimFile {
         let how = How { whole: true, ..How::default() };
         let mut done = 0;
         while done < data.len() {
-            let written = self.write(offset + done as u64, &data[done..], how);
+            let rest = (offset + done as u64, &data[done..]);
+            let written = self.disk.state().asked_write(self.number, rest, how);
             done += written.inspect_err(|_| self.disk.tell_failure())?;
         }
         Ok(())
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.sync(false).inspect_err(|_| self.disk.tell_failure())
+        let synced = self.disk.state().asked_sync(self.number, false);
+        Ok(synced.inspect_err(|_| self.disk.tell_failure())?)
     }
 
     fn lock(&self) -> bool {
@@ -94,8 +81,8 @@ impl BackendFile for SimFile {
     }
 
     fn ring(&self, paths: &[&Path]) -> Box<dyn BackendRing> {
-        let opened = |path: &&Path| self.disk.file(path).expect("the files of a ring are of one disk");
-        let files = paths.iter().map(opened).collect();
+        let number = |path: &&Path| self.disk.number(path).expect("the files of a ring are of one disk");
+        let files = paths.iter().map(number).collect();
         Box::new(SimRing::new(self.disk.clone(), files))
     }
 }

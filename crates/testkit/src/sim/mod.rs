@@ -254,10 +254,9 @@ impl SimDisk {
         install(Arc::new(self.clone()))
     }
 
-    /// Its file of this path, opened.
-    fn file(&self, path: &Path) -> Option<SimFile> {
-        let number = self.state().files.iter().position(|file| file.path == path)?;
-        Some(SimFile::new(self.clone(), number))
+    /// The number of its file of this path.
+    fn number(&self, path: &Path) -> Option<usize> {
+        self.state().files.iter().position(|file| file.path == path)
     }
 
     /// Writes and synchronisations so far: the instants at which the power can go.
@@ -291,7 +290,7 @@ impl SimDisk {
 
 impl StorageBackend for SimDisk {
     fn open(&self, path: &Path) -> Option<Box<dyn BackendFile>> {
-        Some(Box::new(self.file(path)?))
+        Some(Box::new(SimFile::new(self.clone(), self.number(path)?)))
     }
 }
 

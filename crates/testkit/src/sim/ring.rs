@@ -1,6 +1,5 @@
 //! A ring over simulated files: requests end when it is submitted, in an order that the disk's seed decides.
 
-use super::file::SimFile;
 use super::{How, SimDisk};
 use assay_block::{BackendCall, BackendRequest, BackendRing, RequestMemory};
 use std::collections::VecDeque;
@@ -9,7 +8,8 @@ use std::io;
 #[derive(Debug)]
 pub(super) struct SimRing {
     disk: SimDisk,
-    files: Vec<SimFile>,
+    /// Number of each file on the disk.
+    files: Vec<usize>,
     /// Queued and not handed over.
     queued: Vec<Job>,
     /// Handed over: the disk may do them at any time, in any order.
@@ -28,7 +28,7 @@ struct Job {
 }
 
 impl SimRing {
-    pub(super) fn new(disk: SimDisk, files: Vec<SimFile>) -> Self {
+    pub(super) fn new(disk: SimDisk, files: Vec<usize>) -> Self {
         Self { disk, files, queued: Vec::new(), sent: Vec::new(), done: VecDeque::new() }
     }
 
@@ -39,22 +39,22 @@ impl SimRing {
         }
     }
 
-    fn perform(&self, job: &Job, memory: &mut RequestMemory<'_>) -> io::Result<usize> {
+    fn perform(&self, job: &Job, memory: &mut dyn RequestMemory) -> io::Result<usize> {
         let Job { request, under_way, early } = *job;
-        let file = self.files.get(usize::from(request.file));
-        let file = || file.ok_or(io::Error::from(io::ErrorKind::InvalidInput));
-        match request.kind {
-            BackendCall::Nop => Ok(0),
-            BackendCall::Sync => file()?.sync(early).map(|()| 0),
+        let file = self.files.get(usize::from(request.file)).copied();
+        let file = file.ok_or(io::Error::from(io::ErrorKind::InvalidInput));
+        Ok(match request.kind {
+            BackendCall::Nop => 0,
+            BackendCall::Sync => self.disk.state().asked_sync(file?, early).map(|()| 0)?,
             BackendCall::Read => {
-                let file = file()?;
-                memory.fill(&request, |out| file.read(request.offset, out))
+                let file = file?;
+                memory.fill(&request, &mut |out| Ok(self.disk.state().asked_read(file, request.offset, out)?))?
             }
             BackendCall::Write { durable } => {
                 let how = How { durable, under_way, whole: false, early };
-                file()?.write(request.offset, memory.data(&request), how)
+                self.disk.state().asked_write(file?, (request.offset, memory.data(&request)), how)?
             }
-        }
+        })
     }
 }
 
@@ -65,7 +65,7 @@ impl BackendRing for SimRing {
     }
 
     /// Hands everything over, then ends at least as many requests as are waited for, drawn by the seed.
-    fn submit(&mut self, wait_for: u32, memory: &mut RequestMemory<'_>) {
+    fn submit(&mut self, wait_for: u32, memory: &mut dyn RequestMemory) {
         self.hand_over();
         if self.sent.is_empty() {
             return;
@@ -95,7 +95,7 @@ impl BackendRing for SimRing {
     }
 
     /// What was under way when the power went may leave part of itself.
-    fn drain(&mut self, memory: &mut RequestMemory<'_>) {
+    fn drain(&mut self, memory: &mut dyn RequestMemory) {
         self.hand_over();
         for job in std::mem::take(&mut self.sent) {
             // Nobody is there any more who could be told.

@@ -1,5 +1,8 @@
 use super::*;
-use assay_block::{Backend, CompletionLease, DirectFile, OpenMode, Pool, PoolOptions, Ring, RingOptions};
+use assay_block::{
+    Backend, CompletionLease, DirectFile, LaneEngine, Lanes, LanesOptions, OpenMode, Pool, PoolOptions, Ring,
+    RingOptions, SyncCall,
+};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -70,6 +73,29 @@ fn only_paths_of_the_mounted_disk_are_simulated() {
     }
     let mode = OpenMode { read: true, write: false, direct: false };
     assert!(DirectFile::open(Path::new(NAME), mode).is_err());
+}
+
+#[test]
+fn a_ring_takes_files_of_the_disk_or_real_ones_and_lanes_take_real_ones() {
+    let real = tempfile::NamedTempFile::new().unwrap();
+    let disk = SimDisk::new(&image(), 1);
+    let _mounted = disk.mount();
+    let mode = OpenMode { read: true, write: false, direct: false };
+    let files = vec![Arc::new(open()), Arc::new(DirectFile::open(real.path(), mode).unwrap())];
+    let options = RingOptions {
+        entries: 1,
+        buffers: 0,
+        buffer_bytes: 0,
+        pool: None,
+        files: files.clone(),
+        backend: Backend::Auto,
+        helpers: 1,
+    };
+    let refused = Ring::open(options).unwrap_err().to_string();
+    assert!(refused.contains("not both"), "{refused}");
+    let engine = LaneEngine::Psync(SyncCall::default());
+    let lanes = Lanes::open(LanesOptions { lanes: 1, lane_bytes: CHUNK_BYTES, files, engine });
+    assert!(lanes.unwrap_err().to_string().contains("real files"));
 }
 
 #[test]
