@@ -148,6 +148,18 @@ impl Started {
         rustix::process::kill_process(self.pid(), signal).expect("the process is there");
     }
 
+    /// Waits until it has computed for so long: a busy machine may leave it without a CPU for seconds.
+    pub(crate) fn computed(self, time: Duration) -> Self {
+        let stat = format!("/proc/{}/stat", self.pid().as_raw_nonzero());
+        let user = || {
+            let line = std::fs::read_to_string(&stat).expect("it is not waited for");
+            let (_, after_name) = line.rsplit_once(')').expect("a name in parentheses");
+            let hundredths = after_name.split_ascii_whitespace().nth(11).expect("fourteen fields");
+            Duration::from_millis(10 * hundredths.parse::<u64>().expect("a number"))
+        };
+        self.until("CPU time", || user() >= time)
+    }
+
     /// Asks a server to end, which it does well.
     pub(crate) fn stopped(self) -> Ran {
         self.signal(rustix::process::Signal::TERM);
@@ -201,6 +213,15 @@ impl Drop for Started {
             let _ = child.kill();
             let _ = child.wait();
         }
+    }
+}
+
+/// Waits until `seen`, whatever that takes: the time is only a net.
+pub(crate) fn until(what: &str, mut seen: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !seen() {
+        assert!(begun.elapsed() < LONGEST, "in vain waited for {what}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
