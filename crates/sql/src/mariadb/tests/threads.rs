@@ -1,6 +1,7 @@
 //! Sessions of a run beside each other: one that is cut off, one that waits, one that has company.
 
 use super::*;
+use crate::testing::until;
 
 #[test]
 fn a_session_that_is_cut_off_makes_the_run_invalid_and_the_data_set_stays_whole() {
@@ -121,7 +122,11 @@ fn a_thread_goes_on_while_one_of_its_sessions_waits() {
                 let mut connection = server.connect();
                 let waits = "select max(id) from information_schema.processlist where db = 'one_thread' and \
                              command = 'Execute' and info like 'update%'";
-                let id = connection.number(waits).unwrap();
+                let mut id = 0;
+                until("the update that waits", || {
+                    id = connection.number(waits).unwrap();
+                    id > 0
+                });
                 connection.run(&format!("kill query {id}")).unwrap();
             }
             _ => {}
