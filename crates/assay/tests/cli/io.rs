@@ -5,6 +5,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::io::Write;
 use std::process::Stdio;
+use std::time::Duration;
 
 /// A job that needs no file.
 const NULL: &[&str] = &["--name=n", "--ioengine=null", "--size=1g", "--rw=randread", "--time_based", "--runtime=1"];
@@ -309,9 +310,7 @@ fn int_and_term_end_it_with_what_there_is() {
         let place = Place::new();
         let words = ["io", "--name=n", "--ioengine=null", "--size=1g", "--time_based", "--runtime=60"];
         let started = place.start(&with(&words, &["-o", "run"]));
-        let begun = || place.path("run/config/given").exists();
-        let running = started.until("run directory", begun);
-        std::thread::sleep(std::time::Duration::from_millis(1500));
+        let running = started.computed(Duration::from_secs(1));
         running.signal(signal);
         let done = running.ended().code(130);
         assert!(done.out.contains("read: IOPS="), "{name}: {}{}", done.out, done.err);

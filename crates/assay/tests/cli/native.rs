@@ -2,7 +2,6 @@
 
 use crate::common::{Place, Ran, SMALL, Started, json, set, with};
 use std::fs;
-use std::time::Duration;
 
 /// A run that ends soon; its figures are not the point.
 fn short(place: &Place, more: &[&str]) -> Ran {
@@ -146,8 +145,8 @@ fn slob_46_term_leaves_an_incomplete_report_and_a_data_set_that_passes_its_check
 #[test]
 fn a_killed_run_leaves_a_data_set_that_the_next_run_recovers() {
     let place = Place::prepared("1");
+    // It has a second of commits behind it.
     let child = updating(&place, "UPDATE_PCT=100");
-    std::thread::sleep(Duration::from_millis(1500));
     child.kill();
     let recovered = place.assay(&["runs", "recover", "last"]).code(0);
     assert!(recovered.out.contains("Limited by"), "{}", recovered.out);
