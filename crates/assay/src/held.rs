@@ -2,6 +2,7 @@
 //!
 //! Links are never followed below it. Names are looked at, written and removed relative to the descriptor.
 
+use assay_run::lock::{Locked, is_held};
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, fsync, mkdirat, openat, renameat,
     statat, unlinkat,
@@ -198,11 +199,14 @@ impl Held {
 
     /// Whether a process writes there now.
     pub(crate) fn is_claimed(&self) -> bool {
-        let claimed = flock(&self.fd, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
-        if !claimed {
-            self.release();
-        }
-        claimed
+        Locked::shared(&self.fd).is_err_and(|error| is_held(&error))
+    }
+}
+
+/// See [`assay_run::lock`] why it is not left to the closing.
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.release();
     }
 }
 

@@ -13,6 +13,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use uses::Uses;
 
 /// Checks that nothing of anyone's is lost by writing to `path`: it does not exist yet, or it is a block device
@@ -117,17 +118,25 @@ pub struct DeviceClaim {
     _descriptor: OwnedFd,
 }
 
-/// Claims a block device.
+/// How often a claim is tried that somebody has, and the pause between two tries.
+const CLAIM_TRIES: u32 = 50;
+const CLAIM_PAUSE: Duration = Duration::from_millis(10);
+
+/// Claims a block device. One that was given back a moment ago is waited for: a process that is just being forked from
+/// the one that had it has it too, until it becomes another program, and unlike a lock it cannot be given back by name.
 ///
 /// # Errors
 /// [`BlockError::InUse`] where somebody has it, otherwise [`BlockError::Io`].
 pub fn claim_device(path: &Path) -> Result<DeviceClaim, BlockError> {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
-    match rustix::fs::open(path, flags, Mode::empty()) {
-        Ok(descriptor) => Ok(DeviceClaim { _descriptor: descriptor }),
-        Err(Errno::BUSY) => Err(BlockError::InUse { path: path.to_path_buf() }),
-        Err(error) => Err(BlockError::io(path, "claim", error)),
+    for _ in 0..CLAIM_TRIES {
+        match rustix::fs::open(path, flags, Mode::empty()) {
+            Ok(descriptor) => return Ok(DeviceClaim { _descriptor: descriptor }),
+            Err(Errno::BUSY) => std::thread::sleep(CLAIM_PAUSE),
+            Err(error) => return Err(BlockError::io(path, "claim", error)),
+        }
     }
+    Err(BlockError::InUse { path: path.to_path_buf() })
 }
 
 fn refuse(path: &Path, why: impl Into<String>, remedy: &'static str) -> Result<(), BlockError> {

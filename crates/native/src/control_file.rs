@@ -7,7 +7,8 @@ use super::errors::{absent, engine_error, io_error};
 use super::paths::Marker;
 use assay_block::{BlockError, DeviceClaim, DirectFile, OpenMode, claim_device};
 use assay_run::engine::EngineError;
-use std::fs::{File, OpenOptions, TryLockError};
+use assay_run::lock::{Locked, is_held};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -135,10 +136,10 @@ impl ControlFile {
         }
         let path = dir.join(CONTROL_NAME);
         match File::open(&path) {
-            Ok(file) => match file.try_lock_shared() {
-                Ok(()) => Ok(false),
-                Err(TryLockError::WouldBlock) => Ok(true),
-                Err(TryLockError::Error(e)) => Err(io_error("locking", &path, e)),
+            Ok(file) => match Locked::shared(file) {
+                Ok(_) => Ok(false),
+                Err(e) if is_held(&e) => Ok(true),
+                Err(e) => Err(io_error("locking", &path, e)),
             },
             Err(e) if absent(&e) => Ok(false),
             Err(e) => Err(io_error("opening", &path, e)),

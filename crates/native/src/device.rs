@@ -10,7 +10,8 @@ use super::errors::{absent, engine_error, io_error};
 use super::paths::{MARKER_BYTES, MARKER_NAME, Marker, Places, same};
 use assay_block::{DeviceClaim, check_device_unused, claim_device, device_signature};
 use assay_run::engine::EngineError;
-use std::fs::{File, OpenOptions, TryLockError};
+use assay_run::lock::{Locked, is_held};
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
@@ -118,7 +119,7 @@ fn write_head(path: &Path, bytes: &[u8], doing: &str) -> Result<(), EngineError>
 pub(super) struct Claim {
     _device: Option<DeviceClaim>,
     /// Its marker, locked.
-    _marker: Option<File>,
+    _marker: Option<Locked>,
 }
 
 /// Claims every path of a data set but the first, which its control file claims: devices are opened exclusively, the
@@ -136,19 +137,19 @@ pub(super) fn claim(places: &Places) -> Result<Vec<Claim>, EngineError> {
         .collect()
 }
 
-fn lock_marker(path: &Path) -> Result<Option<File>, EngineError> {
+fn lock_marker(path: &Path) -> Result<Option<Locked>, EngineError> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(e) if absent(&e) => return Ok(None),
         Err(e) => return Err(io_error("opening", path, e)),
     };
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Err(EngineError::Unusable(format!(
+    match Locked::exclusive(file) {
+        Ok(locked) => Ok(Some(locked)),
+        Err(e) if is_held(&e) => Err(EngineError::Unusable(format!(
             "{} is locked: another assay process is using this path, perhaps through a copy of its data set; wait \
              until it ends",
             path.display()
         ))),
-        Err(TryLockError::Error(e)) => Err(io_error("locking", path, e)),
+        Err(e) => Err(io_error("locking", path, e)),
     }
 }

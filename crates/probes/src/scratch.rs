@@ -3,8 +3,8 @@
 use assay_block::{BlockError, BlockingWriter};
 use assay_run::dataset::room::Room;
 use assay_run::engine::EngineError;
+use assay_run::lock::Locked;
 use assay_run::owned;
-use rustix::fs::FlockOperation;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::MetadataExt;
@@ -152,8 +152,8 @@ fn whose(path: &Path, probe: &str) -> Whose {
     if !is_file || file.read_exact(&mut begins).is_err() || begins != marker.as_bytes() {
         return Whose::Foreign;
     }
-    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Whose::Left,
+    match Locked::exclusive(file) {
+        Ok(_) => Whose::Left,
         Err(_) => Whose::InUse,
     }
 }
@@ -181,8 +181,7 @@ fn cannot(what: &str, path: &Path, source: io::Error) -> EngineError {
 /// The scratch file, there as long as this value is.
 pub(crate) struct Scratch {
     path: PathBuf,
-    /// Holds the lock.
-    file: File,
+    file: Locked,
     bytes: u64,
     direct: bool,
     removed: bool,
@@ -202,11 +201,13 @@ impl Scratch {
         let path = place.path();
         let file =
             File::options().write(true).create_new(true).open(path).map_err(|error| cannot("create", path, error))?;
+        let file = Locked::exclusive(file).map_err(|error| {
+            let _ = fs::remove_file(path);
+            cannot("lock", path, error)
+        })?;
         // From here on the file is removed whatever happens.
         let mut scratch = Self { path: path.to_path_buf(), file, bytes, direct: false, removed: false };
-        rustix::fs::flock(&scratch.file, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|error| cannot("lock", path, error.into()))?;
-        let marked = scratch.file.write_all(marker(place.probe).as_bytes()).and_then(|()| scratch.file.sync_all());
+        let marked = (&*scratch.file).write_all(marker(place.probe).as_bytes()).and_then(|()| scratch.file.sync_all());
         marked.map_err(|error| cannot("write", path, error))?;
         Ok(scratch.fill(goes_on)?.then_some(scratch))
     }
@@ -233,7 +234,7 @@ impl Scratch {
 
     /// A path that leads to this very file, whatever somebody else puts under its name.
     pub(crate) fn opened(&self) -> PathBuf {
-        owned::through(&self.file)
+        owned::through(&*self.file)
     }
 
     pub(crate) fn is_direct(&self) -> bool {

@@ -5,9 +5,10 @@
 //! that nobody locks was left by a killed one, at whatever instant that was. Marks of other users, and what does not
 //! look as the mark says, are nobody's.
 
+use crate::lock::Locked;
 use crate::owned;
 use assay_measure::plain::shell_word;
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, openat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -51,8 +52,7 @@ impl Kind {
 pub struct Mark {
     directory: OwnedFd,
     name: String,
-    /// Locked as long as it is open.
-    file: File,
+    _locked: Locked,
 }
 
 impl Mark {
@@ -80,16 +80,16 @@ impl Mark {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         let file = File::from(openat(&directory, name.as_str(), flags, mode)?);
-        let mut mark = Self { directory, name, file };
         // Somebody may be looking at it just now, which takes no time.
-        let written = flock(&mark.file, FlockOperation::LockExclusive)
-            .map_err(io::Error::from)
-            .and_then(|()| mark.file.write_all(kind.text(thing).as_bytes()));
+        let written = Locked::awaited(file).and_then(|locked| {
+            (&*locked).write_all(kind.text(thing).as_bytes())?;
+            Ok(locked)
+        });
         match written {
-            Ok(()) => Ok(mark),
+            Ok(locked) => Ok(Self { directory, name, _locked: locked }),
             Err(error) => {
                 // The error that led here is the one to tell.
-                let _ = mark.take_away();
+                let _ = unlinkat(&directory, name.as_str(), AtFlags::empty());
                 Err(error)
             }
         }
@@ -102,14 +102,6 @@ impl Mark {
     pub fn take_away(self) -> io::Result<()> {
         unlinkat(&self.directory, self.name.as_str(), AtFlags::empty())?;
         Ok(())
-    }
-}
-
-impl Drop for Mark {
-    /// Closing is not enough: a child that is just being started has the file too, until it runs its program.
-    fn drop(&mut self) {
-        // What cannot be unlocked is unlocked when the last one closes it.
-        let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
 
@@ -149,7 +141,7 @@ fn look(mark: &Path) -> Option<Left> {
     // Written only under the lock: what is not whole is being made, or its maker was killed before anything else was.
     let newborn = kind.is_none()
         && !(kinds.iter().any(|kind| kind.text(name).starts_with(&text)) && is_old().is_some_and(|age| age > NEWBORN));
-    if newborn || flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+    if newborn || Locked::exclusive(file).is_err() {
         return None;
     }
     let thing = PathBuf::from(thing);
@@ -205,16 +197,6 @@ mod tests {
         let place = dir.path().join("it's a $(place)\n*");
         fs::create_dir(&place).expect("made");
         (dir, place)
-    }
-
-    #[test]
-    fn a_dropped_mark_is_nobodys_though_a_child_still_has_its_file() {
-        let (_dir, place) = place();
-        let mark = Mark::put(&place.join("thing"), Kind::File).expect("a mark");
-        let of_a_child = mark.file.try_clone().expect("one file, opened once");
-        drop(mark);
-        assert_eq!(found(&place).len(), 1);
-        drop(of_a_child);
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub mod host;
 pub mod journal;
 pub mod left;
 pub mod life;
+pub mod lock;
 pub mod null;
 mod observer;
 pub mod owned;

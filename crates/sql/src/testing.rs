@@ -1,6 +1,16 @@
 //! What tests of several servers share.
 
 use assay_measure::config::{self, ParamDef, Settings, Tables};
+use std::time::{Duration, Instant};
+
+/// Waits until `seen`, whatever that takes: the time is only a net.
+pub(crate) fn until(what: &str, mut seen: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !seen() {
+        assert!(begun.elapsed() < Duration::from_secs(180), "in vain waited for {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
 
 /// Settings of a target with these parameters, as a command line that may name a password would give them.
 pub(crate) fn settings_of(target: &'static str, params: &'static [ParamDef], said: &[(&str, &str)]) -> Settings {

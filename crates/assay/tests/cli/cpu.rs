@@ -3,6 +3,7 @@
 use crate::common::Place;
 use rustix::process::Signal;
 use serde_json::Value;
+use std::time::Duration;
 
 #[test]
 fn it_measures_every_kernel_and_its_report_says_what_and_how_steadily() {
@@ -59,7 +60,7 @@ fn cpu_01_the_words_of_stress_ng_are_taken_and_its_row_is_printed() {
 fn cpu_20_an_interrupted_load_prints_the_metrics_of_what_passed() {
     let place = Place::new();
     let running = place.start(&["cpu", "--soak", "0", "--time", "60s", "-o", "run"]);
-    let running = running.after_a_second_of_cpu();
+    let running = running.computed(Duration::from_secs(1));
     running.signal(Signal::TERM);
     let done = running.ended().code(130);
     let row = done.metrics_row("cpu");

@@ -5,6 +5,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::io::Write;
 use std::process::Stdio;
+use std::time::Duration;
 
 /// A job that needs no file.
 const NULL: &[&str] = &["--name=n", "--ioengine=null", "--size=1g", "--rw=randread", "--time_based", "--runtime=1"];
@@ -263,7 +264,7 @@ fn term_ends_it_with_what_there_is() {
     let words = ["io", "--name=n", "--ioengine=null", "--size=1g", "--time_based", "--runtime=60"];
     let started = place.start(&with(&words, &["-o", "run"]));
     let running = started.until("run directory", || place.path("run/config/given").exists());
-    let running = running.after_a_second_of_cpu();
+    let running = running.computed(Duration::from_secs(1));
     running.signal(Signal::TERM);
     let done = running.ended().code(130);
     assert!(done.out.contains("read: IOPS="), "{}{}", done.out, done.err);

@@ -3,6 +3,7 @@
 use crate::common::Place;
 use rustix::process::Signal;
 use serde_json::Value;
+use std::time::Duration;
 
 #[test]
 fn it_measures_every_part_and_says_that_a_short_run_is_not_enough_for_the_rule() {
@@ -51,7 +52,7 @@ fn memory_01_the_words_of_stress_ng_are_taken_and_its_row_is_printed() {
     ];
     let done = place.assay(&words).code(0);
     let row = done.metrics_row("vm");
-    assert!(row[0] > 0.0 && row[1] >= 1.0 && row[1] < 1.5, "{row:?}");
+    assert!(row[0] > 0.0 && row[1] >= 1.0, "{row:?}");
     assert_eq!(format!("{:.2}", row[0] / row[1]), format!("{:.2}", row[4]));
     assert_eq!(format!("{:.2}", row[0] / (row[2] + row[3])), format!("{:.2}", row[5]));
     let part = &place.record("run")["parts"]["memory"];
@@ -73,7 +74,7 @@ fn memory_15_a_flipped_bit_ends_with_the_code_of_an_invalid_run_and_its_address(
 fn memory_20_an_interrupted_load_prints_the_metrics_of_what_passed() {
     let place = Place::new();
     let running = place.start(&["memory", "--soak", "0", "--soak-bytes", "4M", "--time", "60s", "-o", "run"]);
-    let running = running.after_a_second_of_cpu();
+    let running = running.computed(Duration::from_secs(1));
     running.signal(Signal::INT);
     let done = running.ended().code(130);
     let row = done.metrics_row("vm");

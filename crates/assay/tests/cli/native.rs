@@ -2,7 +2,6 @@
 
 use crate::common::{Place, Ran, SMALL, json, set, with};
 use std::fs;
-use std::time::Duration;
 
 /// A run that ends soon; its figures are not the point.
 fn short(place: &Place, more: &[&str]) -> Ran {
@@ -149,7 +148,6 @@ fn a_killed_run_keeps_its_history_and_leaves_a_data_set_that_whoever_opens_it_re
             let lines = series();
             lines.contains("\"status\":\"exit 0\"") && lines.contains("\"mark\":\"second\"")
         });
-        std::thread::sleep(Duration::from_millis(300));
         child.kill();
     };
     killed("one");

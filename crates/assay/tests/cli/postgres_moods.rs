@@ -10,8 +10,9 @@ const MEMORY: &str = "--as=1073741824";
 /// What is wrong with how a mood was met, if anything.
 fn met(place: &Place, mood: &'static Mood) -> Option<String> {
     let port = crate::pg_moods::start(mood);
-    let url = format!("postgres://role:s3cret@127.0.0.1:{port}/db?connect_timeout=2{}", mood.url);
-    let program = place.command(&["check", "--target", &url, "--set", "PG_ANSWER_TIMEOUT=3"]);
+    let (connect_s, answer_s) = mood.limits();
+    let url = format!("postgres://role:s3cret@127.0.0.1:{port}/db?connect_timeout={connect_s}{}", mood.url);
+    let program = place.command(&["check", "--target", &url, "--set", &format!("PG_ANSWER_TIMEOUT={answer_s}")]);
     let mut limited = Command::new("prlimit");
     limited.arg(MEMORY).arg(program.get_program());
     limited.args(program.get_args());

@@ -2,7 +2,7 @@
 
 use crate::common::relay::Relay;
 use crate::common::{Place, with};
-use crate::redo::{Standby, figure, identities_hold, scoped, tested};
+use crate::redo::{Standby, UNDER_WAY, figure, identities_hold, scoped, tested};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -31,29 +31,29 @@ fn quickest_by_rule(record: &Value) -> Vec<(String, f64)> {
 #[test]
 fn redo_12_every_rule_from_one_run() {
     let place = Place::new();
-    let (_standbys, _relays, names) = three(&place, [1_000, 5_000, 20_000]);
-    let wanted = [("any 1", 1.0), ("any 2", 5.0), ("first 1", 1.0), ("first 2", 5.0), ("all", 20.0)];
-    let mut quickest = [f64::INFINITY; 5];
-    // A busy machine holds up nearly every message of a short run: then the quickest of a few runs tells.
-    for run in ["1", "2", "3", "4"] {
-        let args = ["redo", &names, "--length", "4k", "--time", "4s", "-o", run];
-        place.assay(&args).code(0);
-        let record = place.record(run);
-        for ((quickest, (rule, ms)), (name, found)) in quickest.iter_mut().zip(wanted).zip(quickest_by_rule(&record)) {
-            assert_eq!(name, rule);
-            assert!(found >= ms, "{rule}: {found} ms");
-            assert!(scoped(&record, rule, "redo_commit_us_p50") >= ms * 1e3);
-            *quickest = quickest.min(found);
-        }
-        // The run itself waited for all.
-        assert_eq!(figure(&record, "redo_transport_us_p50"), scoped(&record, "all", "redo_commit_us_p50"));
-        let report = place.read(&format!("{run}/report.txt"));
-        assert!(report.contains("Commit Latency under Every Rule"), "{report}");
-        if quickest.iter().zip(wanted).all(|(found, (_, ms))| *found <= ms + 0.3) {
-            return;
-        }
+    let (_standbys, _relays, names) = three(&place, [1_000, 20_000, 60_000]);
+    // A commit takes as long as the way to the last standby that its rule waits for, and less than the way to the next: the
+    // quickest one, for a busy machine holds up the others.
+    let wanted = [
+        ("any 1", 1.0..20.0),
+        ("any 2", 20.0..60.0),
+        ("first 1", 1.0..20.0),
+        ("first 2", 20.0..60.0),
+        ("all", 60.0..f64::INFINITY),
+    ];
+    place.assay(&["redo", &names, "--length", "4k", "--time", "2s", "-o", "run"]).code(0);
+    let record = place.record("run");
+    let found = quickest_by_rule(&record);
+    assert_eq!(found.len(), wanted.len());
+    for ((rule, ms), (name, found)) in wanted.into_iter().zip(found) {
+        assert_eq!(name, rule);
+        assert!(ms.contains(&found), "{rule}: {found} ms");
+        assert!(scoped(&record, rule, "redo_commit_us_p50") >= ms.start * 1e3);
     }
-    panic!("{wanted:?}: {quickest:?}");
+    // The run itself waited for all.
+    assert_eq!(figure(&record, "redo_transport_us_p50"), scoped(&record, "all", "redo_commit_us_p50"));
+    let report = place.read("run/report.txt");
+    assert!(report.contains("Commit Latency under Every Rule"), "{report}");
 }
 
 /// The mean of a part of a record, ms, and its quickest.
@@ -71,21 +71,19 @@ fn redo_13_the_primary_s_own_log_before_or_beside_the_standby() {
     let standby = Standby::new(&place, &[]);
     let relay = Relay::to(standby.port);
     relay.delay(Duration::from_millis(10));
-    let more = ["--length", "4k", "--time", "5s", "--slow-local", "40ms"];
+    let more = ["--length", "4k", "--time", "2s", "--slow-local", "40ms"];
     let run = |how: &str| {
         let more = with(&more, &["--local-file", ".", "--local", how]);
         let (_, record) = tested(&place, relay.port(), how, &more);
         move |part: &str| mean_and_quickest_ms(&record, part)
     };
-    let within_5_pct = |found: f64, wanted: f64| {
-        assert!((wanted..=wanted * 1.05).contains(&found), "{found} of {wanted}");
-    };
+    // One after the other they take their sum, beside each other the longer of the two and less than the sum.
     let serial = run("serial");
-    within_5_pct(serial("commit").1, 60.0);
+    assert!(serial("commit").1 >= 60.0, "{}", serial("commit").1);
     assert_eq!(serial("serial"), serial("commit"));
-    within_5_pct(serial("parallel").1, 40.0);
+    assert!((40.0..60.0).contains(&serial("parallel").1), "{}", serial("parallel").1);
     let parallel = run("parallel");
-    within_5_pct(parallel("commit").1, 40.0);
+    assert!((40.0..60.0).contains(&parallel("commit").1), "{}", parallel("commit").1);
     assert_eq!(parallel("parallel"), parallel("commit"));
     assert!(!place.files().iter().any(|file| file.ends_with(".scratch")));
 }
@@ -103,7 +101,7 @@ fn redo_13_a_local_write_beside_the_messages_is_not_the_network_s() {
             "--length",
             "4k",
             "--time",
-            "4s",
+            "2s",
             "--local",
             "parallel",
             "--local-file",
@@ -133,11 +131,10 @@ fn redo_13_a_local_write_beside_the_messages_is_not_the_network_s() {
 fn redo_14_a_lost_standby_is_an_event_where_a_quorum_remains_and_the_end_where_none_does() {
     let place = Place::new();
     for (rule, code) in [("any 2", 0), ("first 2", 0), ("all", 4)] {
-        let (mut standbys, _relays, names) = three(&place, [0, 0, 0]);
+        let (mut standbys, relays, names) = three(&place, [0, 0, 0]);
         let run = rule.replace(' ', "-");
-        let args = ["redo", &names, "--ack", rule, "--length", "1k", "--time", "5s", "-o", &run];
-        let running = place.start(&args);
-        std::thread::sleep(Duration::from_millis(2500));
+        let args = ["redo", &names, "--ack", rule, "--length", "1k", "--time", "3s", "-o", &run];
+        let running = place.start(&args).until("messages", || relays[0].heard() > UNDER_WAY);
         standbys.remove(0).started.kill();
         let ran = running.ended().code(code);
         let record = place.record(&run);
@@ -158,7 +155,7 @@ fn redo_14_a_lost_standby_is_an_event_where_a_quorum_remains_and_the_end_where_n
 fn a_standby_that_is_late_is_left_behind_when_grace_is_over() {
     let place = Place::new();
     let (_standbys, _relays, names) = three(&place, [0, 0, 200_000]);
-    let args = ["redo", &names, "--grace", "150ms", "--length", "1k", "--time", "4s", "-o", "run"];
+    let args = ["redo", &names, "--grace", "150ms", "--length", "1k", "--time", "3s", "-o", "run"];
     let ran = place.assay(&args).code(0);
     let record = place.record("run");
     let info = &record["parts"]["redo"];
@@ -184,7 +181,8 @@ fn streams_to_several_standbys_run_each_at_its_own_speed() {
     let place = Place::new();
     let slow = Standby::writing(&place, &["--slow-write", "20ms"]);
     let quick = Standby::writing(&place, &[]);
-    let names = format!("127.0.0.1:{},127.0.0.1:{}", slow.port, quick.port);
+    let relay = Relay::to(quick.port);
+    let names = format!("127.0.0.1:{},127.0.0.1:{}", slow.port, relay.port());
     let args = [
         "redo",
         &names,
@@ -197,7 +195,7 @@ fn streams_to_several_standbys_run_each_at_its_own_speed() {
         "--log-size",
         "8m",
         "--time",
-        "2s",
+        "1s",
         "-o",
         "run",
     ];
@@ -207,14 +205,15 @@ fn streams_to_several_standbys_run_each_at_its_own_speed() {
     let rate = |port: u16| scoped(&record, &format!("127.0.0.1:{port}"), "redo_standby_per_s");
     // 20 ms a write are 50 in a second.
     assert!(rate(slow.port) <= 50.0, "{}", rate(slow.port));
-    assert!(rate(quick.port) > rate(slow.port), "{}", ran.out);
+    assert!(rate(relay.port()) > rate(slow.port), "{}", ran.out);
     assert!(ran.out.contains("to each at its own speed"), "{}", ran.out);
     let names = ["redo", &names, "--mode", "async", "--grace", "1s"];
     let told = place.assay(&names).code(2);
     assert!(told.errors()[0].contains("--grace"), "{}", told.err);
     // One that dies takes nobody with it.
+    let wanted = relay.heard() + UNDER_WAY;
     let running = place.start(&[&args[..args.len() - 3], &["3s", "-o", "one-left"]].concat());
-    std::thread::sleep(Duration::from_millis(2500));
+    let running = running.until("messages", || relay.heard() > wanted);
     quick.started.kill();
     let ran = running.ended().code(0);
     let record = place.record("one-left");

@@ -95,7 +95,14 @@ fn int_ends_it_with_what_there_is_and_nothing_left() {
     };
     let running = started.until("scratch file", written);
     // Into the first step, so that there is something to report.
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    let about = format!("/proc/{}/io", running.pid().as_raw_nonzero());
+    let calls = || {
+        let text = std::fs::read_to_string(&about).expect("it runs");
+        let calls = text.lines().find_map(|line| line.strip_prefix("syscw: ")).expect("a count");
+        calls.parse::<u64>().expect("digits")
+    };
+    let before = calls();
+    let running = running.until("writes of a step", || calls() > before + 300);
     running.signal(Signal::INT);
     let done = running.ended().code(130);
     let left = std::fs::read_dir(place.path("disk")).expect("readable");

@@ -387,7 +387,15 @@ fn a_claimed_device_cannot_be_claimed_or_opened_exclusively_again() {
     let options = crate::FileOptions { read: true, write: true, exclusive: true, ..crate::FileOptions::default() };
     let opened = crate::DirectFile::open_with(disk.path(), options).unwrap_err();
     assert!(matches!(opened, BlockError::InUse { .. }), "{opened}");
+    // A child that is being started has it for a moment longer.
+    let of_a_child = claim._descriptor.try_clone().unwrap();
     drop(claim);
+    let child = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
+        drop(of_a_child);
+    });
+    drop(claim_device(disk.path()).unwrap());
+    child.join().unwrap();
     let file = crate::DirectFile::open_with(disk.path(), options).unwrap();
     assert!(file.is_device().unwrap());
     assert_eq!(file.len().unwrap(), 16 << 20);

@@ -7,6 +7,9 @@ use assay_testkit::conformance::probe_suite;
 use std::net::{TcpListener, TcpStream};
 use std::sync::Mutex;
 
+/// No answer takes so long, however busy the machine is.
+const LONG: Duration = Duration::from_secs(120);
+
 #[test]
 fn it_passes_the_suite() {
     let served = Served::new(&Network, &[]);
@@ -102,15 +105,15 @@ fn a_client_that_begins_again_at_once_is_served() {
 #[test]
 fn net_07_a_busy_server_refuses_a_second_client_and_goes_on() {
     let served = Served::new(&Network, &[]);
-    std::thread::scope(|scope| {
-        let first = scope.spawn(|| served.run(2, &["bitrate=50M"]));
-        std::thread::sleep(Duration::from_millis(700));
-        let refused = served.run(1, &[]).unwrap_err().to_string();
-        assert!(refused.contains("busy running a test"), "{refused}");
-        let record = first.join().unwrap().unwrap();
-        let rate = figure(&record, "receiver.tcp_throughput_bits_per_s_mean");
-        assert!((45e6..55e6).contains(&rate), "{rate}");
-    });
+    let stream = TcpStream::connect(("127.0.0.1", served.port)).unwrap();
+    let mut first = Control::new(stream, LONG).unwrap();
+    first.send(&Cookie::new().0).unwrap();
+    // It has begun with this one.
+    assert_eq!(first.state().unwrap(), State::ParamExchange);
+    let refused = served.run(1, &[]).unwrap_err().to_string();
+    assert!(refused.contains("busy running a test"), "{refused}");
+    first.send_json(&serde_json::json!({"tcp": true, "time": 1})).unwrap();
+    assert_eq!(first.state().unwrap(), State::CreateStreams);
 }
 
 #[test]
@@ -121,8 +124,8 @@ fn a_server_outlives_clients_that_say_nothing_nonsense_or_too_much() {
     // The server may still be busy with the one before.
     let ask = || {
         let begun = Instant::now();
-        while begun.elapsed() < Duration::from_secs(30) {
-            let mut control = Control::new(dial(), Duration::from_secs(20)).unwrap();
+        while begun.elapsed() < LONG {
+            let mut control = Control::new(dial(), LONG).unwrap();
             control.send(&Cookie::new().0).unwrap();
             if control.state().unwrap() == State::ParamExchange {
                 return control;
@@ -144,11 +147,8 @@ fn a_server_outlives_clients_that_say_nothing_nonsense_or_too_much() {
     control.send_json(&serde_json::json!({"tcp": true, "time": 1})).unwrap();
     assert_eq!(control.state().unwrap(), State::CreateStreams);
     drop(control);
-    let again = (0..50).find_map(|_| {
-        std::thread::sleep(Duration::from_millis(100));
-        served.run(1, &["bitrate=10M"]).ok()
-    });
-    assert!(again.is_some(), "it serves no more");
+    // Once it has given that one up.
+    drop(ask());
     drop(silent);
 }
 

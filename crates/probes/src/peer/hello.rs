@@ -282,9 +282,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let mut held: Vec<TcpStream> = Vec::new();
-        let short = Duration::from_millis(300);
-        let mut ask = |answer: Option<&[u8]>| {
-            let mut line = Line::connect("127.0.0.1", port, short, &Stop::new()).unwrap();
+        let (short, long) = (Duration::from_millis(300), Duration::from_secs(120));
+        let mut ask = |patience, answer: Option<&[u8]>| {
+            let mut line = Line::connect("127.0.0.1", port, patience, &Stop::new()).unwrap();
             let mut stream = listener.accept().unwrap().0;
             match answer {
                 Some(bytes) => {
@@ -295,11 +295,11 @@ mod tests {
             }
             greet(&mut line, SERVICE, None).unwrap_err().to_string()
         };
-        let said = ask(Some(b"SSH-2.0-OpenSSH_9.2\r\n"));
+        let said = ask(long, Some(b"SSH-2.0-OpenSSH_9.2\r\n"));
         assert!(said.contains("\"SSH-2.0-\""), "{said}");
-        let said = ask(Some(b""));
+        let said = ask(short, Some(b""));
         assert!(said.contains("no answer within 0.3 s"), "{said}");
-        let said = ask(None);
+        let said = ask(long, None);
         assert!(said.contains("the connection ended"), "{said}");
     }
 

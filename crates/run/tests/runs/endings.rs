@@ -268,7 +268,7 @@ impl Engine for Late {
     }
 }
 
-/// Lets the late drivers go once the collector says that it connects, a while later.
+/// Lets the late drivers go once the collector says that it connects, long after it has given them up.
 struct Impatient(Stop);
 
 impl Observer for Impatient {
@@ -276,7 +276,7 @@ impl Observer for Impatient {
         let stop = self.0.clone();
         if name == "connect" {
             std::thread::spawn(move || {
-                std::thread::sleep(std::time::Duration::from_millis(100));
+                std::thread::sleep(std::time::Duration::from_secs(2));
                 stop.request();
             });
         }

@@ -10,13 +10,11 @@ use crate::readings::StorageLive;
 use assay_block::{DeviceClaim, DirectFile, DirectIo, FileOptions, WriteThrough, claim_device};
 use assay_run::dataset::rows::drawn_id;
 use assay_run::engine::EngineError;
+use assay_run::lock::{Locked, is_held};
 use assay_run::probe::Steps;
 use assay_run::stop::Stop;
-use rustix::fs::FlockOperation;
-use rustix::io::Errno;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::Read;
-use std::ops::Deref;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -45,7 +43,7 @@ pub struct Opened {
 #[derive(Debug, Default)]
 struct Held {
     /// Keeps the lock; open for writing where something is written.
-    file: Option<Kept>,
+    file: Option<Locked>,
     /// Keeps others from mounting the device.
     _claim: Option<DeviceClaim>,
     /// Device and inode, or a block device's number.
@@ -56,26 +54,6 @@ struct Held {
     shorter: Option<u64>,
     /// What the content of a file of ours proves.
     number: u64,
-}
-
-/// A file of ours with its lock. The lock is given back by name: a process that is just being forked from this one has
-/// the file open too, until it becomes another program, and closing ours alone would leave it locked so long.
-#[derive(Debug)]
-struct Kept(File);
-
-impl Deref for Kept {
-    type Target = File;
-
-    fn deref(&self) -> &File {
-        &self.0
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        // Closing it, which follows, does the same a little later.
-        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
-    }
 }
 
 /// Makes what is missing and takes hold of every file.
@@ -411,22 +389,18 @@ fn create(file: &PlannedFile) -> Result<Held, EngineError> {
         .open(path)
         .map_err(|error| cannot("create", path, error))?;
     let metadata = kept.metadata().map_err(|error| cannot("examine", path, error))?;
-    let held = Held {
-        identity: Some(identity(&metadata)),
-        created: true,
-        file: Some(Kept(kept)),
-        number: drawn_id()?,
-        ..Held::default()
-    };
-    let marked = match &held.file {
-        Some(kept) => lock(&file.path, kept, FlockOperation::NonBlockingLockExclusive)
-            .and_then(|()| marker::put(path, kept, held.number, file.bytes, State::Laying)),
-        None => Ok(()),
-    };
-    if let Err(error) = marked {
-        // Nobody else knows of it yet.
-        let _ = remove_if_same(path, &held);
-        return Err(error);
+    let mut held = Held { identity: Some(identity(&metadata)), created: true, number: drawn_id()?, ..Held::default() };
+    let marked = Locked::exclusive(kept).map_err(|error| cannot_lock(&file.path, error)).and_then(|kept| {
+        marker::put(path, &kept, held.number, file.bytes, State::Laying)?;
+        Ok(kept)
+    });
+    match marked {
+        Ok(kept) => held.file = Some(kept),
+        Err(error) => {
+            // Nobody else knows of it yet.
+            let _ = remove_if_same(path, &held);
+            return Err(error);
+        }
     }
     Ok(held)
 }
@@ -440,7 +414,7 @@ fn hold_file(file: &PlannedFile) -> Result<Held, EngineError> {
         .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
         .open(path)
         .map_err(|error| cannot("open", path, error))?;
-    lock(&file.path, &kept, FlockOperation::NonBlockingLockExclusive)?;
+    let kept = Locked::exclusive(kept).map_err(|error| cannot_lock(&file.path, error))?;
     let metadata = kept.metadata().map_err(|error| cannot("examine", path, error))?;
     // Whoever had it since the plan may have replaced or changed it.
     let touched = Some((metadata.ctime(), metadata.ctime_nsec())) != file.touched;
@@ -459,14 +433,14 @@ fn hold_file(file: &PlannedFile) -> Result<Held, EngineError> {
         let bytes = file.bytes.max(file.bytes_now);
         marker::put(path, &kept, number, bytes, State::Laying)?;
     }
-    Ok(Held { identity: file.identity, file: Some(Kept(kept)), number, ..Held::default() })
+    Ok(Held { identity: file.identity, file: Some(kept), number, ..Held::default() })
 }
 
 /// A file of ours that is only read: nobody of ours may write to it meanwhile.
 fn share_file(file: &PlannedFile) -> Result<Held, EngineError> {
     let kept = File::open(&file.resolved).map_err(|error| cannot("open", &file.resolved, error))?;
-    lock(&file.path, &kept, FlockOperation::NonBlockingLockShared)?;
-    Ok(Held { identity: file.identity, file: Some(Kept(kept)), ..Held::default() })
+    let kept = Locked::shared(kept).map_err(|error| cannot_lock(&file.path, error))?;
+    Ok(Held { identity: file.identity, file: Some(kept), ..Held::default() })
 }
 
 fn hold_device(file: &PlannedFile) -> Result<Held, EngineError> {
@@ -478,15 +452,14 @@ fn hold_device(file: &PlannedFile) -> Result<Held, EngineError> {
     Ok(Held { identity: file.identity, _claim: Some(claim), ..Held::default() })
 }
 
-fn lock(path: &Path, file: &File, operation: FlockOperation) -> Result<(), EngineError> {
-    match rustix::fs::flock(file, operation) {
-        Ok(()) => Ok(()),
-        Err(Errno::WOULDBLOCK) => Err(EngineError::Unusable(format!(
-            "{} is in use: another process has locked it; wait until that process ends, or name another file",
-            path.display()
-        ))),
-        Err(error) => Err(cannot("lock", path, error)),
+fn cannot_lock(path: &Path, error: std::io::Error) -> EngineError {
+    if !is_held(&error) {
+        return cannot("lock", path, error);
     }
+    EngineError::Unusable(format!(
+        "{} is in use: another process has locked it; wait until that process ends, or name another file",
+        path.display()
+    ))
 }
 
 fn identity(metadata: &Metadata) -> (u64, u64) {

@@ -6,7 +6,8 @@
 
 use super::super::payload::proof::{SECTOR_BYTES, proves};
 use assay_measure::prng::{Purpose, Stream};
-use rustix::fs::{Advice, FlockOperation, Mode, OFlags, SeekFrom};
+use assay_run::lock::{Locked, is_held};
+use rustix::fs::{Advice, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 use std::fs::{File, Metadata};
 use std::io;
@@ -35,12 +36,7 @@ pub(super) fn open(path: &Path, found: &Metadata) -> Option<File> {
 
 /// Whether another run has the file locked for writing: then its content changes while one looks.
 pub(super) fn is_locked(file: &File) -> bool {
-    let answer = rustix::fs::flock(file, FlockOperation::NonBlockingLockShared);
-    if answer.is_ok() {
-        // By name: a process that is just being forked from this one has the file open too.
-        let _ = rustix::fs::flock(file, FlockOperation::Unlock);
-    }
-    answer == Err(Errno::WOULDBLOCK)
+    Locked::shared(file).is_err_and(|error| is_held(&error))
 }
 
 /// Whether the content proves that the file is the one numbered `number`, which is or shall be `bytes` long. What cannot be

@@ -180,6 +180,18 @@ impl Started {
         rustix::process::kill_process(self.pid(), signal).expect("the process is there");
     }
 
+    /// Waits until it has computed for so long: a busy machine may leave it without a CPU for seconds.
+    pub(crate) fn computed(self, time: Duration) -> Self {
+        let stat = format!("/proc/{}/stat", self.pid().as_raw_nonzero());
+        let user = || {
+            let line = std::fs::read_to_string(&stat).expect("it is not waited for");
+            let (_, after_name) = line.rsplit_once(')').expect("a name in parentheses");
+            let hundredths = after_name.split_ascii_whitespace().nth(11).expect("fourteen fields");
+            Duration::from_millis(10 * hundredths.parse::<u64>().expect("a number"))
+        };
+        self.until("CPU time", || user() >= time)
+    }
+
     /// Asks a server to end, which it does well.
     pub(crate) fn stopped(self) -> Ran {
         self.signal(rustix::process::Signal::TERM);
@@ -198,18 +210,6 @@ impl Started {
             std::thread::sleep(Duration::from_millis(20));
         }
         self
-    }
-
-    /// Waits until it has worked for a second: a busy host may leave it without a CPU for longer.
-    pub(crate) fn after_a_second_of_cpu(self) -> Self {
-        let stat = format!("/proc/{}/stat", self.pid().as_raw_nonzero());
-        let user_ticks = || -> u64 {
-            let line = std::fs::read_to_string(&stat).expect("it runs");
-            let (_, after_name) = line.rsplit_once(')').expect("a name in parentheses");
-            let field = after_name.split_ascii_whitespace().nth(11);
-            field.expect("fourteen fields").parse().expect("a number")
-        };
-        self.until("a second of CPU time", || user_ticks() >= 100)
     }
 
     pub(crate) fn kill(mut self) {
@@ -245,6 +245,15 @@ impl Drop for Started {
             let _ = child.kill();
             let _ = child.wait();
         }
+    }
+}
+
+/// Waits until `seen`, whatever that takes: the time is only a net.
+pub(crate) fn until(what: &str, mut seen: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !seen() {
+        assert!(begun.elapsed() < LONGEST, "in vain waited for {what}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -124,6 +124,14 @@ impl Pair {
         Started::new(Self::inside(&self.server, command).stdout(Stdio::piped()))
     }
 
+    /// Bytes that the first machine has sent to the second, frames and all.
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        let counter = "/sys/class/net/veth0/statistics/tx_bytes";
+        let shown = Command::new("ip").args(["netns", "exec", &self.client, "cat", counter]).output();
+        let text = String::from_utf8(shown.expect("ip is there").stdout).expect("digits");
+        text.trim().parse().expect("a count")
+    }
+
     /// Whether a program on the second machine listens on a TCP port.
     pub(crate) fn listens(&self, port: u16) -> bool {
         let filter = format!("sport = :{port}");

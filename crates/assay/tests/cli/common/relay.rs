@@ -17,6 +17,8 @@ pub(crate) struct Relay {
 struct Control {
     /// Added each way.
     delay_ns: AtomicU64,
+    /// Bytes read from either side.
+    heard: AtomicU64,
     is_stalled: AtomicBool,
     is_over: AtomicBool,
     open: Mutex<Vec<TcpStream>>,
@@ -90,6 +92,11 @@ impl Relay {
         lost
     }
 
+    /// Bytes that either side has said so far.
+    pub(crate) fn heard(&self) -> u64 {
+        self.control.heard.load(Ordering::Acquire)
+    }
+
     /// Delays what is read from now on by so much each way: a round trip takes twice as much longer.
     pub(crate) fn delay(&self, each_way: Duration) {
         let ns = each_way.as_nanos() as u64;
@@ -140,6 +147,7 @@ impl Control {
     fn read(&self, mut from: TcpStream, sender: &Sender<(Instant, Vec<u8>)>) {
         let mut buffer = vec![0; 256 << 10];
         while let Ok(count @ 1..) = from.read(&mut buffer) {
+            self.heard.fetch_add(count as u64, Ordering::AcqRel);
             let delay = Duration::from_nanos(self.delay_ns.load(Ordering::Acquire));
             let due = Instant::now() + delay;
             if sender.send((due, buffer[..count].to_vec())).is_err() {

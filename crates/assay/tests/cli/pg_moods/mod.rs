@@ -33,9 +33,22 @@ enum At {
     Query,
 }
 
+impl Mood {
+    /// The limits of time of a connection and of an answer, s: short where they are to end it. Elsewhere a busy machine
+    /// must not meet them before what the mood is about.
+    pub(crate) fn limits(&self) -> (u32, u32) {
+        const LONG: u32 = 120;
+        let connect = if self.said == NO_ANSWER { 2 } else { LONG };
+        let answer = if self.said == UNFINISHED || self.said == FELL_SILENT { 3 } else { LONG };
+        (connect, answer)
+    }
+}
+
 /// Plain text, so that the client's first word is its startup message.
 const PLAIN: &str = "&sslmode=disable";
 const NO_ANSWER: &str = "no answer within 2 s (connect_timeout)";
+const UNFINISHED: &str = "unfinished for 3 s";
+const FELL_SILENT: &str = "did not answer within 3 s, and a new connection did not";
 const TOO_MUCH: &str = "more than 16 MiB";
 const NOT_HERE: &str = "which the protocol does not allow here";
 const MALFORMED: &str = "does not follow the protocol";
@@ -221,8 +234,8 @@ pub(crate) const MOODS: &[Mood] = &[
         },
         CLOSED,
     ),
-    mood("trickles a row", At::Query, |talk| talk.trickle(b"D\0\0\x40\0", b'x'), "unfinished for 3 s"),
-    mood("falls silent", At::Query, Talk::silence, "did not answer within 3 s, and a new connection did not"),
+    mood("trickles a row", At::Query, |talk| talk.trickle(b"D\0\0\x40\0", b'x'), UNFINISHED),
+    mood("falls silent", At::Query, Talk::silence, FELL_SILENT),
     mood("dies with a word", At::Query, |talk| talk.fatal(), "terminating connection"),
 ];
 

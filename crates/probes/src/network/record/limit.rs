@@ -198,8 +198,10 @@ fn loss(info: &NetworkInfo, sent: Option<&StreamEnd>) -> Option<Limit> {
 /// A flat rate with a queue before it.
 fn shaper(info: &NetworkInfo, sent: Option<&StreamEnd>) -> Option<Limit> {
     let sent = sent?;
+    // The first interval also carries what fills the buffers on the way: a third more than the link takes.
     let rates = info.rates();
-    let cv = stddev(&rates) / mean(&rates);
+    let rates = rates.get(1..)?;
+    let cv = stddev(rates) / mean(rates);
     let (floor, [_, middle, _]) = (sent.min_rtt_us?, sent.rtt_us?);
     let is_queue = middle as f64 >= QUEUE_RATIO * floor.max(1) as f64;
     (rates.len() >= 3 && cv <= FLAT_CV && is_queue && !info.is_loopback).then(|| {
@@ -208,7 +210,7 @@ fn shaper(info: &NetworkInfo, sent: Option<&StreamEnd>) -> Option<Limit> {
             format!(
                 "The rate is flat at {} ({} % between intervals) and a queue stands before it: the round trip is {} ms \
                  under this load and {} ms without.",
-                mbit(mean(&rates)),
+                mbit(mean(rates)),
                 fixed(100.0 * cv, 1),
                 fixed(middle as f64 / 1e3, 2),
                 fixed(floor as f64 / 1e3, 2)

@@ -1,6 +1,7 @@
 //! Sessions of a run beside each other: one that is cut off, one that waits, one that has company.
 
 use super::*;
+use crate::testing::until;
 
 #[test]
 fn a_session_that_is_cut_off_makes_the_run_invalid_and_the_data_set_stays_whole() {
@@ -71,6 +72,19 @@ fn a_run_of_a_series_is_alone_and_one_beside_another_is_not() {
     drop((series, other));
 }
 
+/// Ends the update that waits for a lock in the database `one_thread`.
+fn kill_waiting_update(server: &Server) {
+    let mut connection = server.connect();
+    let waits = "select max(id) from information_schema.processlist where db = 'one_thread' and \
+                 command = 'Execute' and info like 'update%'";
+    let mut id = 0;
+    until("the update that waits", || {
+        id = connection.number(waits).unwrap();
+        id > 0
+    });
+    connection.run(&format!("kill query {id}")).unwrap();
+}
+
 /// What a session of one thread's two does while the other waits for a lock that it holds.
 #[test]
 fn a_thread_goes_on_while_one_of_its_sessions_waits() {
@@ -117,13 +131,7 @@ fn a_thread_goes_on_while_one_of_its_sessions_waits() {
             "commit" => {
                 assert!(matches!(driver.submit(0, &update(6, stamp, true), 0), Submit::Queued));
             }
-            "kill query" => {
-                let mut connection = server.connect();
-                let waits = "select max(id) from information_schema.processlist where db = 'one_thread' and \
-                             command = 'Execute' and info like 'update%'";
-                let id = connection.number(waits).unwrap();
-                connection.run(&format!("kill query {id}")).unwrap();
-            }
+            "kill query" => kill_waiting_update(server),
             _ => {}
         }
         let wanted = done.len() + if ends == "commit" { 2 } else { 1 };

@@ -5,6 +5,7 @@ use crate::postgres::layout::{Names, Storage};
 use crate::postgres::marker::Marker;
 use crate::postgres::own;
 use crate::postgres::testing::{self, Server};
+use crate::testing::until;
 use assay_measure::clock::Clock;
 use assay_measure::snapshot::{RunData, SCAN, SELECT, Snapshot, UPDATE, Verdict};
 use assay_measure::stats::{self, Stat};
@@ -301,10 +302,7 @@ fn deadlocks_are_retried_once_and_no_session_is_left() {
                  and backend_type = 'client backend'",
             )
         };
-        assert!((0..100).any(|_| left() == 0 || {
-            std::thread::sleep(std::time::Duration::from_millis(50));
-            false
-        }));
+        until("the backends to go", || left() == 0);
     }
 }
 
@@ -347,9 +345,7 @@ fn a_session_that_the_administrator_ends_makes_the_run_invalid() {
         let engine = opened(&place, &plan, &[("LOOP", run_loop)]).unwrap();
         let done = std::thread::scope(|scope| {
             scope.spawn(|| {
-                while engine.on.backends.pids().len() < 2 {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
+                until("both backends", || engine.on.backends.pids().len() == 2);
                 std::thread::sleep(Duration::from_millis(300));
                 let pid = engine.on.backends.pid(1).unwrap();
                 number(&place, &format!("select count(*) from pg_terminate_backend({pid})"));

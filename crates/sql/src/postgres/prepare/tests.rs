@@ -7,6 +7,7 @@ use crate::postgres::layout::Names;
 use crate::postgres::own;
 use crate::postgres::testing::{self, Server, Unseen};
 use crate::postgres::wire::{Connection, Rows};
+use crate::testing::until;
 use assay_run::engine::{DataSet, EngineError, Line, LineValue, Presence, Progress, Target};
 use assay_run::stop::Stop;
 use assay_testkit::conformance::{Ground, claims_suite, life};
@@ -333,14 +334,11 @@ fn a_table_that_grew_is_told_of_with_the_command_that_lays_it_anew() {
         assert!(refused.contains("row versions") && refused.contains(cure), "{refused}");
         // A vacuum keeps the versions that a snapshot still sees, that of the server's own autovacuum among them: it is
         // over within seconds.
-        let begun = std::time::Instant::now();
-        let lines = loop {
+        until("the vacuum to find them dead", || {
             site.query(cure);
-            match site.check() {
-                Ok(lines) => break lines,
-                Err(error) => assert!(begun.elapsed().as_secs() < 20, "{error}"),
-            }
-        };
+            site.check().is_ok()
+        });
+        let lines = site.check().unwrap();
         assert!(lines.iter().all(|line| line.key != "grown"), "{lines:?}");
     }
 }
@@ -376,12 +374,18 @@ fn who_is_about_to_leave_a_data_set_is_waited_for() {
     let place = Place::new(&site.location).unwrap();
     let options = own::options(&place).unwrap();
     let leaving = claim::take(&options, &names, Purpose::Prepare).unwrap();
-    let left = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(200));
-        leaving.close();
+    let asked = format!(
+        "select count(*) from pg_stat_activity where datname = current_database() and pid <> {} \
+         and query like 'select pg_try_advisory_lock%'",
+        leaving.backend_pid()
+    );
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            until("who wants the claim", || site.values(&asked) != ["0"]);
+            leaving.close();
+        });
+        site.destroy().unwrap();
     });
-    site.destroy().unwrap();
-    left.join().unwrap();
 }
 
 /// Asks to stop as soon as some bytes are loaded.

@@ -253,6 +253,7 @@ impl Drop for Confined {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::until;
 
     const V1: &str = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n\
         32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n\
@@ -316,11 +317,7 @@ mod tests {
         let mut guard = guard(&group, &home).expect("a shell");
         assert!(group.exists());
         drop(guard.stdin.take());
-        let begun = Instant::now();
-        while fs::read_to_string(home.join("cgroup.procs")).unwrap() != "4711\n" {
-            assert!(begun.elapsed() < PATIENCE, "the guard does nothing");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        until("the guard", || fs::read_to_string(home.join("cgroup.procs")).unwrap() == "4711\n");
         fs::remove_file(group.join("cgroup.procs")).unwrap();
         assert!(guard.wait().expect("ours").success());
         assert!(!group.exists());

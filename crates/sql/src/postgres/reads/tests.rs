@@ -3,7 +3,7 @@
 
 use super::super::testing::{self, Server};
 use super::*;
-use std::time::{Duration, Instant};
+use crate::testing::until;
 
 const ROWS: u64 = 8192;
 const BLOCK: u64 = 8192;
@@ -132,11 +132,7 @@ fn sums_keep_what_sessions_did_that_have_ended() {
     let engine = read_all(&mut session);
     reads.last_look(pid);
     session.close();
-    let begun = Instant::now();
-    while Path::new(PROC).join(pid.to_string()).exists() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "the session does not end");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until("the session to end", || !Path::new(PROC).join(pid.to_string()).exists());
     let after = counter(&reads, stats::SERVER_READ_CALL_BYTES, &[pid]) - calls;
     assert!(after >= engine && after < engine + OTHER_BYTES, "{after} for {engine}");
     assert!(counter(&reads, stats::DB_CPU, &[]) > cpu, "its CPU went with it");
@@ -304,12 +300,7 @@ fn hundreds_of_sessions_are_read_in_full() {
     let pids: Vec<i32> = sessions.iter().map(Connection::backend_pid).collect();
     let reads = opened(server, &mut sessions[0], "").expect("nothing requested");
     let mut set = StatSet::default();
-    let begun = Instant::now();
     reads.sample(&pids, &mut set);
-    let first = begun.elapsed();
-    let begun = Instant::now();
-    reads.sample(&pids, &mut set);
-    eprintln!("sampling 150 sessions: {first:?} at first, then {:?}", begun.elapsed());
     assert!(set.gauges["server_processes_count"] >= 150);
     assert!(counter(&reads, stats::DB_CPU, &pids) > 0);
     sessions.into_iter().for_each(Connection::close);

@@ -4,6 +4,7 @@ use super::super::wire::{Bind, Connection};
 use super::*;
 use crate::place::Place;
 use crate::postgres::own;
+use crate::testing::until;
 use assay_measure::snapshot::{Reading, WaitClass};
 use assay_measure::stats::{self as dictionary, Stat};
 use assay_run::engine::Doing;
@@ -228,13 +229,8 @@ fn the_collector_leaves_no_trace_in_what_it_counts() {
         stats.sample();
         let before = stats.sample();
         for _ in 0..5 {
-            std::thread::sleep(Duration::from_millis(110));
             // On a busy machine looks are dear, and become rarer.
-            let begun = Instant::now();
-            while !activity.look(&mut []) {
-                assert!(begun.elapsed() < Duration::from_secs(20));
-                std::thread::sleep(Duration::from_millis(20));
-            }
+            until("a look", || activity.look(&mut []));
             stats.sample();
         }
         let after = stats.sample();
@@ -355,16 +351,14 @@ fn a_look_tells_a_lock_from_a_sleep_and_from_a_session_that_waits_for_us() {
             waiter.close();
         });
         let mut sessions = [Doing::OnCpu; 3];
-        let begun = Instant::now();
         let lock = Doing::Waiting { event: "Lock:transactionid", class: WaitClass::Application };
-        while sessions[1] != lock && begun.elapsed() < Duration::from_secs(20) {
-            std::thread::sleep(Duration::from_millis(20));
+        until("the wait for the lock", || {
             let mut seen = [Doing::OnCpu; 3];
             if activity.look(&mut seen) {
                 sessions = seen;
             }
-        }
-        assert_eq!(sessions[1], lock, "{version}: {:?}", activity.facts());
+            sessions[1] == lock
+        });
         let between = Doing::Waiting { event: "Client:ClientRead", class: WaitClass::Network };
         assert_eq!(sessions[0], between, "{version}");
         assert_eq!(sessions[2], Doing::OnCpu, "no such session: left as it came");

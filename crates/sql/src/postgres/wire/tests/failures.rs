@@ -3,6 +3,7 @@
 use super::encoded;
 use super::server::{options, shared};
 use crate::postgres::wire::{Connection, PgError};
+use crate::testing::until;
 use assay_run::engine::EngineError;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -123,22 +124,15 @@ fn whatever_answers_that_is_no_server_is_refused() {
         for mode in ["prefer", "require", "disable"] {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
             let port = listener.local_addr().expect("an address").port();
-            let server = std::thread::spawn(move || {
-                listener.set_nonblocking(true).expect("it can");
-                let begun = std::time::Instant::now();
-                // Answers every attempt until the test has its error.
-                while begun.elapsed() < std::time::Duration::from_millis(1500) {
-                    if let Ok((mut stream, _)) = listener.accept() {
-                        let _ = stream.set_nonblocking(false);
-                        let _ = stream.read(&mut [0; 64]);
-                        let _ = stream.write_all(noise);
-                    }
-                    std::thread::sleep(std::time::Duration::from_millis(5));
+            // Answers every attempt until the process ends.
+            std::thread::spawn(move || {
+                for mut stream in listener.incoming().flatten() {
+                    let _ = stream.read(&mut [0; 64]);
+                    let _ = stream.write_all(noise);
                 }
             });
-            let url = format!("//u@127.0.0.1:{port}/?connect_timeout=1&sslmode={mode}");
+            let url = format!("//u@127.0.0.1:{port}/?connect_timeout=120&sslmode={mode}");
             refused(&options(&url), &["127.0.0.1"]);
-            drop(server);
         }
     }
 }
@@ -158,7 +152,9 @@ fn what_the_server_says_last_is_what_is_told() {
     let sql = "set idle_session_timeout = 50; select pg_sleep(0)";
     let mut session = server.connect("?user=trusted&dbname=postgres").expect("it may");
     session.query(sql).expect("14 and later");
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    let ended = format!("select 1 from pg_stat_activity where pid = {}", session.backend_pid());
+    let mut other = server.connect("?user=postgres&dbname=postgres").expect("it may");
+    until("the end of the idle session", || other.query(&ended).expect("right").rows.is_empty());
     let gone = session.query("select 1").expect_err("ended");
     assert_eq!(gone.code(), Some("57P05"), "{gone}");
 }

@@ -8,10 +8,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 /// `R` with a code and what follows it.
 fn ask(code: u32, rest: &[u8]) -> Vec<u8> {
@@ -31,25 +30,27 @@ fn keeper(says: Vec<u8>, tls: Option<Arc<ServerConfig>>) -> (u16, JoinHandle<Vec
     let port = listener.local_addr().expect("an address").port();
     let thread = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("we connect");
-        stream.set_read_timeout(Some(Duration::from_millis(500))).expect("a limit");
+        let raw = stream.try_clone().expect("a descriptor");
         match tls {
-            None => keep(&mut stream, &says),
+            None => keep(&mut stream, &raw, &says),
             Some(config) => {
                 stream.read_exact(&mut [0; 8]).expect("asked for TLS");
                 stream.write_all(b"S").expect("we listen");
                 let session = ServerConnection::new(config).expect("it is right");
-                keep(&mut StreamOwned::new(session, stream), &says)
+                keep(&mut StreamOwned::new(session, stream), &raw, &says)
             }
         }
     });
     (port, thread)
 }
 
-fn keep(stream: &mut (impl Read + Write), says: &[u8]) -> Vec<u8> {
+/// Whoever waits for more than it says hears that there is no more, and ends; what it told until then is kept.
+fn keep(stream: &mut (impl Read + Write), raw: &TcpStream, says: &[u8]) -> Vec<u8> {
     let (mut told, mut part) = (Vec::new(), [0; 4096]);
     let begin = stream.read(&mut part).unwrap_or(0);
     told.extend_from_slice(&part[..begin]);
     let _ = stream.write_all(says).and_then(|()| stream.flush());
+    let _ = raw.shutdown(Shutdown::Write);
     while let Ok(bytes @ 1..) = stream.read(&mut part) {
         told.extend_from_slice(&part[..bytes]);
     }
@@ -100,7 +101,7 @@ fn no_form_of_the_password_leaves_where_channel_binding_is_required() {
             let (port, told) = keeper(says, over_tls.then(|| certified(server)));
             let mode = if over_tls { "require" } else { "disable" };
             let url = format!(
-                "//role:{}@127.0.0.1:{port}/?channel_binding=require&sslmode={mode}&connect_timeout=5",
+                "//role:{}@127.0.0.1:{port}/?channel_binding=require&sslmode={mode}&connect_timeout=120",
                 encoded()
             );
             let refused = Connection::open(&options(&url));
@@ -136,8 +137,10 @@ fn a_way_that_is_not_accepted_is_answered_by_nothing() {
     ] {
         let says = demands().into_iter().find(|(known, _)| *known == name).expect("a demand").1;
         let (port, told) = keeper(says, None);
-        let url =
-            format!("//role:{}@127.0.0.1:{port}/?require_auth={accepted}&sslmode=disable&connect_timeout=5", encoded());
+        let url = format!(
+            "//role:{}@127.0.0.1:{port}/?require_auth={accepted}&sslmode=disable&connect_timeout=120",
+            encoded()
+        );
         let refused = Connection::open(&options(&url));
         let told = told.join().expect("no panic");
         refused.expect_err(accepted);
@@ -156,7 +159,7 @@ fn a_server_that_asks_again_after_an_answer_is_told_nothing_more() {
     for second in [ask(3, &[]), ask(5, b"salt")] {
         let says = [&ask(5, b"abcd")[..], &second].concat();
         let (port, told) = keeper(says, None);
-        let url = format!("//role:{}@127.0.0.1:{port}/?sslmode=disable&connect_timeout=5", encoded());
+        let url = format!("//role:{}@127.0.0.1:{port}/?sslmode=disable&connect_timeout=120", encoded());
         let why = Connection::open(&options(&url)).expect_err("refused");
         assert!(why.to_string().contains("asks twice"), "{why}");
         let told = told.join().expect("no panic");

@@ -4,7 +4,7 @@ use super::server::{Server, installed, options, shared};
 use super::{encoded, value};
 use crate::postgres::conninfo::ConnectOptions;
 use crate::postgres::wire::{Connection, PgError};
-use std::time::{Duration, Instant};
+use crate::testing::until;
 
 /// Options for a role of the server by a name its certificate is for, or not.
 fn named(server: &Server, role: &str, name: &str, more: &str) -> ConnectOptions {
@@ -151,14 +151,8 @@ fn serve(server: &Server, name: &str) {
     ] {
         server.as_superuser(&sql);
     }
-    let begun = Instant::now();
-    loop {
+    until("the new certificate", || {
         let mut session = server.connect("?user=postgres&dbname=postgres").expect("it may");
-        let shown = value(&mut session, "show ssl_cert_file");
-        if shown == at("crt") {
-            return;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(30), "{shown}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        value(&mut session, "show ssl_cert_file") == at("crt")
+    });
 }

@@ -1,0 +1,108 @@
+//! Locks of files (`flock`), given back at once.
+//!
+//! The lock belongs to what was opened, not to who opened it. A process that is just being forked from this one has it
+//! open too, until it becomes another program: closing ours alone would leave the file locked so long, and whoever takes
+//! it next would hear of a process that is not there. So a lock is given back by name.
+
+use rustix::fs::{FlockOperation, flock};
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::os::fd::AsFd;
+
+/// What is open, and locked as long as this value lives.
+#[derive(Debug)]
+pub struct Locked<F: AsFd = File>(F);
+
+impl<F: AsFd> Locked<F> {
+    /// Locks it for this value alone.
+    ///
+    /// # Errors
+    /// `WouldBlock` where somebody else has it; I/O errors.
+    pub fn exclusive(file: F) -> io::Result<Self> {
+        Self::by(file, FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// Locks it against those who want it for themselves alone.
+    ///
+    /// # Errors
+    /// `WouldBlock` where one of these has it; I/O errors.
+    pub fn shared(file: F) -> io::Result<Self> {
+        Self::by(file, FlockOperation::NonBlockingLockShared)
+    }
+
+    /// Waits until nobody else has it.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn awaited(file: F) -> io::Result<Self> {
+        Self::by(file, FlockOperation::LockExclusive)
+    }
+
+    fn by(file: F, operation: FlockOperation) -> io::Result<Self> {
+        flock(&file, operation)?;
+        Ok(Self(file))
+    }
+}
+
+/// Whether an error says that somebody else has the lock.
+#[must_use]
+pub fn is_held(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
+}
+
+impl<F: AsFd> Deref for Locked<F> {
+    type Target = F;
+
+    fn deref(&self) -> &F {
+        &self.0
+    }
+}
+
+impl<F: AsFd> Drop for Locked<F> {
+    fn drop(&mut self) {
+        // What cannot be unlocked is unlocked when the last one closes it.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    #[test]
+    fn a_lock_is_given_back_though_a_child_still_has_the_file() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let opened = || File::open(file.path()).expect("it is there");
+        for take in [Locked::exclusive, Locked::shared, Locked::awaited] {
+            let ours = take(opened()).expect("free");
+            let of_a_child = ours.try_clone().expect("one file, opened once");
+            assert!(is_held(&Locked::exclusive(opened()).expect_err("it is locked")));
+            drop(ours);
+            Locked::exclusive(opened()).expect("free again");
+            drop(of_a_child);
+        }
+    }
+
+    /// The real thing. Where closing gives the lock back, it is met in four of ten rounds.
+    #[test]
+    fn no_lock_is_met_that_was_given_back_while_programs_are_started() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let starts = 50;
+        let started = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..starts {
+                    assert!(Command::new("true").status().expect("it starts").success());
+                    started.fetch_add(1, Ordering::AcqRel);
+                }
+            });
+            while started.load(Ordering::Acquire) < starts {
+                let taken = Locked::exclusive(File::open(file.path()).expect("it is there"));
+                assert!(taken.is_ok(), "{taken:?}");
+            }
+        });
+    }
+}
