@@ -5,8 +5,6 @@ mod compare;
 mod config;
 mod cost;
 mod data;
-#[cfg(test)]
-mod frozen;
 mod import;
 mod io;
 mod man;
@@ -20,6 +18,8 @@ mod runs;
 mod selftest;
 mod sweep;
 mod temp_server;
+#[cfg(test)]
+mod tests;
 
 use crate::cli::{Cli, Command};
 use crate::exit::{Code, Failure};
