@@ -152,6 +152,33 @@ fn mistakes_are_named_with_their_place_and_the_way_out() {
 }
 
 #[test]
+fn io_11_readonly_is_heeded_before_a_file_is_opened() {
+    let place = Place::new();
+    own_file(&place, "own");
+    let before = std::fs::read(place.path("own")).expect("readable");
+    let words = ["--readonly", "--name=a", "--filename=own", "--bs=4k", "--rw=randwrite"];
+    let done = io(&place, &words).code(2);
+    assert!(done.err.contains("--readonly"), "{}", done.err);
+    assert_eq!(std::fs::read(place.path("own")).expect("readable"), before);
+}
+
+#[test]
+fn io_12_a_foreign_file_is_written_only_where_it_is_named() {
+    let place = Place::new();
+    let theirs = "theirs\n".repeat(20_000);
+    place.write("theirs", &theirs);
+    let job = ["--no-record", "--name=a", "--filename=theirs", "--bs=4k", "--rw=write", "--size=64k", "--destroy"];
+    let done = io(&place, &with(&job, &["own"])).code(3);
+    assert!(done.errors()[0].contains("theirs"), "{}", done.err);
+    assert_eq!(place.read("theirs"), theirs);
+    io(&place, &with(&job, &["theirs"])).code(0);
+    let after = std::fs::read(place.path("theirs")).expect("readable");
+    assert_eq!(after.len(), theirs.len(), "nothing is cut off");
+    assert_ne!(after, theirs.as_bytes());
+    assert_eq!(after[65_536..], theirs.as_bytes()[65_536..]);
+}
+
+#[test]
 fn what_cannot_be_used_is_told_with_exit_3() {
     let place = Place::new();
     std::fs::create_dir(place.path("database")).expect("created");

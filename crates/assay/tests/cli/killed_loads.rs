@@ -9,7 +9,7 @@ use std::time::Duration;
 const SIZES: &[&str] = &["--set", "SCALE=2000", "--set", "REDO_LOG_MB=8", "--set", "UNDO_MB=8"];
 
 /// Instants after which a load is killed, ms; the last ones find some loads done.
-const INSTANTS_MS: [u64; 6] = [0, 8, 40, 80, 150, 600];
+const INSTANTS_MS: [u64; 9] = [0, 3, 8, 20, 40, 80, 150, 300, 600];
 
 /// The ways a data set lies on its paths.
 const LAYOUTS: [&[&str]; 2] =
