@@ -131,7 +131,8 @@ fn others_take_over_what_a_blocked_session_leaves(place: &str) {
     let done: u64 = holding.join().unwrap();
     assert!(done >= 260, "{done} of 320 while one session waited");
     let fewest = data.per_session.iter().map(|session| session.ops).min();
-    assert!(fewest < Some(20), "{:?}", data.per_session);
+    // With a queue of its own each session has a quarter of the arrivals, whatever the others do.
+    assert!(fewest < Some(320 / 4), "{:?}", data.per_session);
     // The blocked transaction alone was late for long: what came meanwhile did not wait for it.
     let op = &data.drained.driver.ops[0];
     assert!(op.response.max_ns() >= op.service.max_ns());
