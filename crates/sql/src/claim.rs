@@ -1,6 +1,6 @@
 //! What a command claims a data set for: runs share it, every other command has it alone.
 
-use assay_run::engine::Remarks;
+use assay_run::engine::{EngineError, Remarks};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -37,6 +37,26 @@ impl Purpose {
     /// Whether others that share may have it at the same time.
     pub(crate) fn shares(self) -> bool {
         matches!(self, Self::Run | Self::Series)
+    }
+}
+
+/// What `find` reads of a data set that the caller has not claimed. A data set is made and removed in several steps, and between
+/// two of them its marker looks damaged, or its tables nobody's. So what is wrong is read again under a claim, where nobody
+/// else is at work; `claim` is `None` where there is nothing to claim.
+///
+/// # Errors
+/// Those of `find` and `claim`.
+pub(crate) fn settled<T, C>(
+    mut find: impl FnMut() -> Result<T, EngineError>,
+    claim: impl FnOnce() -> Result<Option<C>, EngineError>,
+) -> Result<T, EngineError> {
+    let wrong = match find() {
+        Err(wrong @ (EngineError::Damaged(_) | EngineError::Unusable(_))) => wrong,
+        found => return found,
+    };
+    match claim()? {
+        Some(_claimed) => find(),
+        None => Err(wrong),
     }
 }
 
@@ -87,5 +107,52 @@ impl Company {
                 self.own
             ));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// What a destroy or a prepare between two of its steps looks like, and what is there once it has ended.
+    fn torn_at_first() -> impl FnMut() -> Result<u32, EngineError> {
+        let mut readings = 0;
+        move || {
+            readings += 1;
+            match readings {
+                1 => Err(EngineError::Damaged("0 rows".to_owned())),
+                _ => Ok(readings),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_read_again_under_a_claim() {
+        let held = Cell::new(false);
+        let mut readings = torn_at_first();
+        let found = settled(
+            || readings().inspect(|_| assert!(held.get())),
+            || {
+                held.set(true);
+                Ok(Some(()))
+            },
+        );
+        assert!(matches!(found, Ok(2)), "{found:?}");
+    }
+
+    #[test]
+    fn who_is_at_work_is_named_and_what_nobody_can_claim_is_as_it_was_read() {
+        let in_use = || Err::<Option<()>, _>(EngineError::Unusable("in use by session 7".to_owned()));
+        let found = settled(torn_at_first(), in_use);
+        assert!(matches!(&found, Err(EngineError::Unusable(text)) if text.contains("session 7")), "{found:?}");
+        let found = settled(torn_at_first(), || Ok(None::<()>));
+        assert!(matches!(&found, Err(EngineError::Damaged(text)) if text == "0 rows"), "{found:?}");
+    }
+
+    #[test]
+    fn a_sound_reading_claims_nothing() {
+        let found = settled(|| Ok(1), || -> Result<Option<()>, _> { unreachable!("a claim for nothing") });
+        assert!(matches!(found, Ok(1)));
     }
 }

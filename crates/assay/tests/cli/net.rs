@@ -3,6 +3,7 @@
 use crate::common::netns::{Pair, SERVER};
 use crate::common::relay::Relay;
 use crate::common::{Place, Ran, Started, json};
+use assay_testkit::port::free_port;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::process::Command;
@@ -194,7 +195,7 @@ fn net_10_no_more_is_sent_than_was_asked_for() {
         {
             let place = &place;
             scope.spawn(move || {
-                let port = crate::redo::free_port().to_string();
+                let port = free_port().to_string();
                 let server = place.start(&["net", "server", "-p", &port]);
                 let number = port.parse().expect("a port");
                 let server =
@@ -234,7 +235,7 @@ fn what_a_small_buffer_drops_is_counted_exactly_and_named() {
 #[test]
 fn what_the_way_loses_is_counted_to_the_datagram_and_named() {
     let place = Place::new();
-    let port = crate::redo::free_port();
+    let port = free_port();
     let server = place.start(&["net", "server", "-p", &port.to_string()]);
     let server = server.until("listening server", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
     let relay = Relay::to(port);

@@ -3,9 +3,9 @@
 use crate::common::netns::{Pair, SERVER};
 use crate::common::relay::Relay;
 use crate::common::{Place, Started, json};
+use assay_testkit::port::free_port;
 use rustix::process::Signal;
 use serde_json::Value;
-use std::net::TcpListener;
 use std::process::Command;
 use std::time::Duration;
 
@@ -18,11 +18,6 @@ fn metric(record: &Value, key: &str) -> f64 {
 
 /// So many bytes through a relay are more than a hundred requests and their answers.
 const UNDER_WAY: u64 = 40_000;
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("its address").port()
-}
 
 /// A server on loopback.
 fn served(place: &Place, port: u16) -> Started {

@@ -4,6 +4,7 @@
 use crate::common::netns::{Pair, SERVER};
 use crate::common::relay::Relay;
 use crate::common::{Place, Ran, Started, json, until, with};
+use assay_testkit::port::free_port;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -12,12 +13,6 @@ use std::time::Duration;
 
 /// So many bytes through a relay tell that messages flow.
 pub(crate) const UNDER_WAY: u64 = 100_000;
-
-/// A port of loopback that was free a moment ago.
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("its address").port()
-}
 
 /// A standby on loopback that writes below `logs`.
 pub(crate) struct Standby {

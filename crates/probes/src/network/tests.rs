@@ -1,9 +1,10 @@
 use super::wire::{Control, Cookie, State};
 use super::*;
-use crate::peer::testing::{Against, Served, against, figure, free_port};
+use crate::peer::testing::{Against, Served, against, figure};
 use assay_measure::kind::Kind as _;
 use assay_run::engine::EngineError;
 use assay_testkit::conformance::probe_suite;
+use assay_testkit::port::free_port;
 use std::net::{TcpListener, TcpStream};
 use std::sync::Mutex;
 

@@ -5,14 +5,9 @@ use assay_measure::snapshot::RunData;
 use assay_run::engine::EngineError;
 use assay_run::probe::{Aimed, Probe, ProbeOption, Request, Steps};
 use assay_run::stop::Stop;
-use std::net::{TcpListener, TcpStream};
+use assay_testkit::port::free_port;
+use std::net::TcpStream;
 use std::time::Duration;
-
-/// A port of loopback that was free a moment ago.
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("its address").port()
-}
 
 fn request(port: u16, seconds: u64, more: &[&str]) -> Request {
     let more = more.iter().map(|word| (*word).to_owned());

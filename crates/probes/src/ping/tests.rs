@@ -1,7 +1,8 @@
 use super::*;
-use crate::peer::testing::{Against, Served, against, figure, free_port};
+use crate::peer::testing::{Against, Served, against, figure};
 use assay_measure::kind::Kind as _;
 use assay_testkit::conformance::probe_suite;
+use assay_testkit::port::free_port;
 use std::net::TcpListener;
 use std::time::Duration;
 

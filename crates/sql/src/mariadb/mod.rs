@@ -96,6 +96,11 @@ fn ours(connection: &mut conn::Connection, database: &str) -> Result<Marked, Eng
     }
 }
 
+/// What is read of a data set that this command has not claimed.
+fn settled<T>(address: &Address, find: impl FnMut() -> Result<T, EngineError>) -> Result<T, EngineError> {
+    crate::claim::settled(find, || claim::take(address, Purpose::Series).map(Some))
+}
+
 impl Target for Mariadb {
     fn name(&self) -> &'static str {
         "mysql"
@@ -155,7 +160,8 @@ impl Target for Mariadb {
         let address = address_of(&place, settings)?;
         let mut connection = load::connect(&address)?;
         server::Server::ask(&mut connection)?;
-        let found = match marker::find(&mut connection, &address.database)? {
+        let found = settled(&address, || marker::find(&mut connection, &address.database))?;
+        let found = match found {
             Found::Ours(marked) => marked.data_set(),
             Found::Nothing => None,
         };
@@ -171,7 +177,7 @@ impl Target for Mariadb {
         }
         let address = address_of(&place, settings)?;
         let mut connection = load::connect(&address)?;
-        let plan = plan::LoadPlan::new(&mut connection, &address.database, settings, schemas)?;
+        let plan = settled(&address, || plan::LoadPlan::new(&mut connection, &address.database, settings, schemas))?;
         Ok(plan.lines())
     }
 
@@ -212,7 +218,8 @@ impl Target for Mariadb {
 
     fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
         let address = address_of(&Place::new(location)?, settings)?;
-        let marked = ours(&mut load::connect(&address)?, &address.database)?;
+        let mut connection = load::connect(&address)?;
+        let marked = settled(&address, || ours(&mut connection, &address.database))?;
         Ok(going(&address, &marked))
     }
 

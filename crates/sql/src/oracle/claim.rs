@@ -30,6 +30,17 @@ pub(super) fn take(
     purpose: Purpose,
     tablespace: Option<&str>,
 ) -> Result<Claim, EngineError> {
+    let claimed = take_if_there(way, address, purpose, tablespace)?;
+    claimed.ok_or_else(|| nothing_here(&address.data))
+}
+
+/// The same; `None` where nobody has made what is claimed.
+pub(super) fn take_if_there(
+    way: &dyn Way,
+    address: &Address,
+    purpose: Purpose,
+    tablespace: Option<&str>,
+) -> Result<Option<Claim>, EngineError> {
     let mut session = way.open(&address.data, address.answer)?;
     let told = told("claiming the data set");
     if purpose == Purpose::Prepare {
@@ -39,10 +50,18 @@ pub(super) fn take(
         }
     }
     match session.run(&sql::lock_claim(purpose.shares(), WAIT_S), &[]) {
-        Ok(_) => Ok(session),
+        Ok(_) => Ok(Some(session)),
         Err(error) if error.code.is_some_and(|code| HELD.contains(&code)) => Err(in_use(way, address)),
-        Err(error) if error.code == Some(MISSING) => Err(nothing_here(&address.data)),
+        Err(error) if error.code == Some(MISSING) => Ok(None),
         Err(error) => Err(told(error)),
+    }
+}
+
+/// Removes what is claimed, the last of a data set. Who waits for the lock finds no table, or takes it for a data set to come.
+pub(super) fn remove(session: &mut dyn Session) -> Result<(), OraError> {
+    match session.run(&sql::drop_table(sql::CLAIM), &[]) {
+        Err(error) if !error.code.is_some_and(|code| code == MISSING || HELD.contains(&code)) => Err(error),
+        _ => Ok(()),
     }
 }
 

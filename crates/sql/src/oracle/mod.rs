@@ -103,6 +103,11 @@ impl Visit {
         let mut session = self.open()?;
         marker::ours(&mut *session, &self.address.data)
     }
+
+    /// What is read of a data set that this command has not claimed.
+    fn settled<T>(&self, find: impl FnMut() -> Result<T, EngineError>) -> Result<T, EngineError> {
+        crate::claim::settled(find, || claim::take_if_there(&*self.way, &self.address, Purpose::Series, None))
+    }
 }
 
 impl Target for Oracle {
@@ -126,7 +131,8 @@ impl Target for Oracle {
         let visit = self.visit(location, settings)?;
         let mut session = visit.open()?;
         Server::ask(&mut *session, &visit.tablespace)?;
-        let data = match marker::find(&mut *session, &visit.address.data)? {
+        let found = visit.settled(|| marker::find(&mut *session, &visit.address.data))?;
+        let data = match found {
             Found::Ours(marked) => marked.data_set(),
             Found::Nothing => None,
         };
@@ -136,7 +142,7 @@ impl Target for Oracle {
     fn plan_prepare(&self, location: &str, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
         let visit = self.visit(location, settings)?;
         let mut session = visit.open()?;
-        let plan = plan::LoadPlan::new(&mut *session, &visit.address.data, settings, schemas)?;
+        let plan = visit.settled(|| plan::LoadPlan::new(&mut *session, &visit.address.data, settings, schemas))?;
         Ok(plan.lines())
     }
 
@@ -178,7 +184,8 @@ impl Target for Oracle {
 
     fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
         let visit = self.visit(location, settings)?;
-        Ok(going(&visit.address, &visit.ours()?))
+        let marked = visit.settled(|| visit.ours())?;
+        Ok(going(&visit.address, &marked))
     }
 
     fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
@@ -191,9 +198,8 @@ impl Target for Oracle {
             marker::remove(&mut *session, *n).map_err(&doing)?;
         }
         marker::remove_all(&mut *session).map_err(&doing)?;
-        // Nobody else can have claimed what is no more; who waits for the lock now finds no table.
         drop(claim);
-        marker::drop_if_there(&mut *session, sql::CLAIM).map_err(&doing)?;
+        claim::remove(&mut *session).map_err(&doing)?;
         Ok(going(&visit.address, &marked))
     }
 

@@ -2,6 +2,7 @@
 //! branch, with the libraries it needs, into a tree of its own (`MYSQLD_TREE`), in which the server runs as nobody.
 
 use super::*;
+use assay_testkit::port::free_port;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
@@ -47,11 +48,6 @@ fn mysqld(root: &Path, place: &str, options: &[&str]) -> Command {
         .args(["--secure-file-priv=NULL", "--mysqlx=OFF"])
         .stdin(Stdio::null());
     command
-}
-
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 /// A server and its port.

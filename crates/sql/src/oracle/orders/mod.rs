@@ -60,6 +60,18 @@ fn asked(session: &mut dyn Session, visit: &Visit) -> Result<(Server, Named), En
     Ok((server, names))
 }
 
+fn there(visit: &Visit) -> Result<There<Named>, EngineError> {
+    let mut session = visit.open()?;
+    let (server, names) = asked(&mut *session, visit)?;
+    Ok(There {
+        found: marker::find(&mut *session, &names)?,
+        schema: names.user.clone(),
+        place: names.place(),
+        block_bytes: server.tablespace.block_bytes,
+        names,
+    })
+}
+
 impl Life for OracleOrders {
     const ABOUT: &'static str = "order entry in an Oracle database, 12.2 to 26";
     /// The schema is the user's of the URL.
@@ -80,22 +92,14 @@ impl Life for OracleOrders {
     }
 
     fn look(visit: &Visit) -> Result<There<Named>, EngineError> {
-        let mut session = visit.open()?;
-        let (server, names) = asked(&mut *session, visit)?;
-        Ok(There {
-            found: marker::find(&mut *session, &names)?,
-            schema: names.user.clone(),
-            place: names.place(),
-            block_bytes: server.tablespace.block_bytes,
-            names,
-        })
+        visit.settled(|| there(visit))
     }
 
     fn claim(visit: &Visit, purpose: Purpose) -> Result<(Held, There<Named>), EngineError> {
         Self::look(visit)?.some()?;
         let claim = visit.claim(purpose, None)?;
         // It may be another by now.
-        Ok((Held(claim), Self::look(visit)?))
+        Ok((Held(claim), there(visit)?))
     }
 
     fn check(visit: &Visit, _claim: Held, names: &Named) -> Result<Vec<Checked>, EngineError> {
@@ -107,8 +111,7 @@ impl Life for OracleOrders {
         let mut session = load::patient(&*visit.way, &visit.address)?.0;
         let doing = told("removing the data set");
         marker::remove(&mut *session, there.some()?).map_err(&doing)?;
-        // Nobody else can have claimed what is no more; who waits for the lock now finds no table.
         drop(claim);
-        super::marker::drop_if_there(&mut *session, sql::CLAIM).map_err(&doing)
+        super::claim::remove(&mut *session).map_err(&doing)
     }
 }

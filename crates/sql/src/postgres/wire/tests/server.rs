@@ -2,6 +2,7 @@
 
 use crate::postgres::conninfo::{self, ConnectOptions};
 use crate::postgres::wire::{Connection, PgError};
+use assay_testkit::port::free_port;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -239,11 +240,6 @@ fn write_as_server(path: &Path, text: &str) {
     if is_root() {
         run(Command::new("chown").arg("postgres:").arg(path));
     }
-}
-
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
 }
 
 /// An authority; certificates of it for `db.example`, expired, without a name, and for role `bycert`; another authority.
