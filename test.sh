@@ -65,8 +65,8 @@ summary() {
 
 # slowest: the tests that took longest, as libtest timed them.
 slowest() {
-    local logs=("$scratch/unit tests.txt" "$scratch/integration tests.txt")
-    [ -s "${logs[0]}" ] || [ -s "${logs[1]}" ] || return 0
+    local logs=("$scratch/unit tests.txt" "$scratch/unit tests of servers.txt" "$scratch/integration tests.txt")
+    cat "${logs[@]}" 2>/dev/null | grep -q . || return 0
     echo
     echo "  wall s  the 20 slowest tests"
     # shellcheck disable=SC2016
@@ -177,7 +177,7 @@ export XTASK="$PWD/target/$profile/xtask"
 export PROJECT="$PWD"
 # Most tests wait more than they compute: for timers, servers and the disk. So they run side by side.
 export RUST_TEST_THREADS=$((2 * $(nproc)))
-lanes=3
+lanes=4
 
 # start NAME SECONDS COMMAND...: runs it beside the others, in an empty directory of its own below target, with a limit.
 places=$(mktemp -d "$PWD/target/test.XXXXXX")
@@ -233,10 +233,12 @@ under_way() { # name
 }
 
 tests=(env ASSAY_PG_BIN="$POSTGRES_BINS" cargo test --manifest-path "$PWD/Cargo.toml" --locked --workspace)
-# libtest tells the time of each test only where unstable options are let in, which it asks the environment when it runs. Of
-# the tests alone: for the compiler the same word would be another build.
-tests+=(--config 'target."cfg(all())".runner = ["env", "RUSTC_BOOTSTRAP=1"]')
+# part only|without NAME: of the test programs, that of this name or the others.
+part() {
+    echo "target.\"cfg(all())\".runner = [\"bash\", \"$PWD/tests/runner.sh\", \"$1\", \"$2\"]"
+}
 timed=(-- -Z unstable-options --report-time)
+[ "$long" = no ] || timed+=(--include-ignored)
 booked
 phase="side by side"
 
@@ -256,8 +258,10 @@ start "build of the tests" 3600 "${tests[@]}" --quiet --no-run --tests
 while under_way "build of the tests"; do
     if [ "${#queue[@]}" -gt 0 ] && [ "${#beside[@]}" -lt "$lanes" ]; then next_script; else finish; fi
 done
-start "integration tests" 1800 "${tests[@]}" --test '*' "${timed[@]}"
-start "unit tests" 1800 "${tests[@]}" --lib --bins "${timed[@]}"
+# The servers' tests wait for them most of all: they have a lane of their own.
+start "unit tests of servers" 1800 "${tests[@]}" --config "$(part only assay_sql)" --lib "${timed[@]}"
+start "integration tests" 1800 "${tests[@]}" --config "$(part without none)" --test '*' "${timed[@]}"
+start "unit tests" 1800 "${tests[@]}" --config "$(part without assay_sql)" --lib --bins "${timed[@]}"
 start "clippy" 1800 cargo clippy --manifest-path "$PWD/Cargo.toml" --locked --quiet --workspace --all-targets -- -D warnings
 [ "$long" = no ] || start "documentation" 900 env RUSTDOCFLAGS="-D warnings" cargo doc --manifest-path "$PWD/Cargo.toml" \
     --workspace --no-deps --document-private-items --locked --quiet

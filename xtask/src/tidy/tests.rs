@@ -67,6 +67,8 @@ fn tests_run() {
     let ignored = "#[test]\n#[ignore = \"slow\"]\nfn f() {}\n";
     assert_eq!(broken(ignored), ["ignored-test"]);
     assert_eq!(broken("#[test]\nfn ignore() {}\n"), [""; 0]);
+    let long = "#[test]\n#[ignore = \"it takes long: ./test.sh --long has it\"]\nfn f() {}\n";
+    assert_eq!(broken(long), [""; 0]);
 }
 
 #[test]

@@ -7,16 +7,6 @@ use crate::orders_failures::{LONG, SMALL};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// A data set on each of the servers that is there.
-fn prepared(mariadb: Option<Server>) -> impl Iterator<Item = (Server, String)> {
-    let servers = [mariadb, Server::mysql()];
-    servers.into_iter().flatten().map(|server| {
-        let url = server.url();
-        server.place.assay(&with(&["orders", "prepare", "--target", &url], SMALL)).code(0);
-        (server, url)
-    })
-}
-
 fn measuring(place: &Place, url: &str, form: &str) -> Started {
     let run = with(&["orders", "run", "--target", url, "--form", form], LONG);
     let run = place.start(&run);
@@ -39,30 +29,34 @@ fn given_up(place: &Place, run: Started) {
     std::fs::remove_dir_all(place.path("run")).expect("a run's directory");
 }
 
-#[test]
-fn sessions_that_are_killed_are_told_and_leave_a_whole_data_set() {
-    for (server, url) in prepared(Server::shared("orders")) {
-        for form in ["server", "client"] {
-            let run = measuring(&server.place, &url, form);
-            let ours = "from information_schema.processlist where db = 'assay_orders'";
-            let kill = server.query(&format!("select concat('kill ', id, ';') {ours}"));
-            assert!(kill.lines().count() >= 5, "{kill}");
-            server.query(&kill);
-            given_up(&server.place, run);
-            let check = ["orders", "check", "--target", &url];
-            let checked = server.place.assay(&check).code(0);
-            assert!(checked.out.contains("C17"), "{}", checked.out);
-            assert!(!checked.out.contains("n/a"), "{}", checked.out);
-        }
-        server.end();
+/// Sessions that are killed in a run of each form, then the server.
+fn killed(server: Option<Server>) {
+    let Some(server) = server else { return };
+    let url = server.url();
+    server.place.assay(&with(&["orders", "prepare", "--target", &url], SMALL)).code(0);
+    for form in ["server", "client"] {
+        let run = measuring(&server.place, &url, form);
+        let ours = "from information_schema.processlist where db = 'assay_orders'";
+        let kill = server.query(&format!("select concat('kill ', id, ';') {ours}"));
+        assert!(kill.lines().count() >= 5, "{kill}");
+        server.query(&kill);
+        given_up(&server.place, run);
+        let check = ["orders", "check", "--target", &url];
+        let checked = server.place.assay(&check).code(0);
+        assert!(checked.out.contains("C17"), "{}", checked.out);
+        assert!(!checked.out.contains("n/a"), "{}", checked.out);
     }
+    let run = measuring(&server.place, &url, "server");
+    server.signal(Signal::KILL);
+    given_up(&server.place, run);
 }
 
 #[test]
-fn a_server_that_is_killed_in_a_run_ends_it_with_its_record_kept() {
-    for (server, url) in prepared(Server::start()) {
-        let run = measuring(&server.place, &url, "server");
-        server.signal(Signal::KILL);
-        given_up(&server.place, run);
-    }
+fn killed_sessions_leave_a_whole_data_set_and_a_killed_server_a_record() {
+    killed(Server::start());
+}
+
+#[test]
+fn on_mysql_killed_sessions_leave_a_whole_data_set_and_a_killed_server_a_record() {
+    killed(Server::mysql());
 }

@@ -184,7 +184,8 @@ impl Target for Oracle {
 
     fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
         let visit = self.visit(location, settings)?;
-        let marked = visit.settled(|| visit.ours())?;
+        let mut session = visit.open()?;
+        let marked = visit.settled(|| marker::ours(&mut *session, &visit.address.data))?;
         Ok(going(&visit.address, &marked))
     }
 

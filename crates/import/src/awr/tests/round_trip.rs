@@ -32,6 +32,7 @@ fn again<'a>(from: &Value, to: &'a Value, pointer: &str) -> Option<&'a Value> {
 }
 
 fn comes_back(record: &Record) {
+    assay_report::kinds::install(crate::kinds());
     let text = assay_report::text::render(record);
     let back = read(&[source("report.txt", &text)]);
     assert_eq!(back.import.as_ref().expect("an import").tool, "assay");

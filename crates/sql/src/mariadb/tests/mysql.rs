@@ -50,6 +50,31 @@ fn mysqld(root: &Path, place: &str, options: &[&str]) -> Command {
     command
 }
 
+/// The files of a server of such pages as it is made, which takes ten times as long as to copy them: they stay for all tests.
+fn made(root: &Path, page_bytes: &str, page: &str) -> PathBuf {
+    static MAKING: Mutex<()> = Mutex::new(());
+    let _one_makes = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let whole = root.join(format!("made-{page_bytes}"));
+    if !whole.exists() {
+        let directory = tempfile::Builder::new().prefix("assay-made-").tempdir_in(root.join("tmp")).unwrap();
+        chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        let place = format!("/tmp/{}", directory.path().file_name().unwrap().display());
+        let done = mysqld(root, &place, &["--initialize-insecure", page]).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+        // Another program of tests may have been quicker.
+        let _ = fs::rename(directory.path().join("data"), &whole);
+    }
+    whole
+}
+
+/// Copies a directory of the server's, with its owner.
+fn copy(from: &Path, to: &Path) {
+    let done = Command::new("cp").arg("-a").args([from, to]).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    // Two servers made of one are not the same to each other.
+    fs::remove_file(to.join("auto.cnf")).unwrap();
+}
+
 /// A server and its port.
 pub(in crate::mariadb) struct MySql {
     pub(in crate::mariadb) server: Server,
@@ -57,24 +82,22 @@ pub(in crate::mariadb) struct MySql {
 }
 
 impl MySql {
-    fn start(root: &Path, page_bytes: &str) -> Self {
+    fn start(root: &Path, page_bytes: &str, pool: &str) -> Self {
         let directory = tempfile::Builder::new().prefix("assay-test-").tempdir_in(root.join("tmp")).unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         let place = format!("/tmp/{}", directory.path().file_name().unwrap().display());
         let page = format!("--innodb-page-size={page_bytes}");
-        let made = mysqld(root, &place, &["--initialize-insecure", &page]).output().unwrap();
-        assert!(made.status.success(), "{made:?}");
+        copy(&made(root, page_bytes, &page), &directory.path().join("data"));
         let log = fs::File::create(directory.path().join("log")).unwrap();
         let (socket, port) = (directory.path().join("sock"), free_port());
-        // The pool holds a seventh of the pages that `reads` has.
         let options = [
             &page,
             &format!("--port={port}"),
             &format!("--socket={place}/sock"),
             &format!("--pid-file={place}/pid"),
             "--bind-address=127.0.0.1",
-            "--innodb-buffer-pool-size=18M",
+            &format!("--innodb-buffer-pool-size={pool}"),
             "--innodb-flush-log-at-trx-commit=0",
         ];
         let child = mysqld(root, &place, &options).stdout(log.try_clone().unwrap()).stderr(log).spawn();
@@ -98,7 +121,7 @@ impl MySql {
         let root = tree()?;
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         let running = shared.upgrade();
-        let running = running.unwrap_or_else(|| Arc::new(Self::start(&root, "8192")));
+        let running = running.unwrap_or_else(|| Arc::new(Self::start(&root, "8192", "256M")));
         *shared = Arc::downgrade(&running);
         Some(running)
     }
@@ -207,7 +230,8 @@ fn on_mysql_a_data_set_lives_from_nothing_to_nothing_and_is_claimed() {
 #[test]
 fn on_mysql_slob_34_a_row_is_a_page_and_a_range_reads_one_for_each_key() {
     let Some(root) = tree() else { return };
-    let mysql = MySql::start(&root, "16384");
+    // The pool holds a seventh of the pages that are read.
+    let mysql = MySql::start(&root, "16384", "18M");
     let url = mysql.server.database("pages");
     a_range_reads_a_page_for_each_key(&url);
     let url = mysql.server.database("single_rows");

@@ -60,11 +60,10 @@ fn asked(session: &mut dyn Session, visit: &Visit) -> Result<(Server, Named), En
     Ok((server, names))
 }
 
-fn there(visit: &Visit) -> Result<There<Named>, EngineError> {
-    let mut session = visit.open()?;
-    let (server, names) = asked(&mut *session, visit)?;
+fn there(session: &mut dyn Session, visit: &Visit) -> Result<There<Named>, EngineError> {
+    let (server, names) = asked(session, visit)?;
     Ok(There {
-        found: marker::find(&mut *session, &names)?,
+        found: marker::find(session, &names)?,
         schema: names.user.clone(),
         place: names.place(),
         block_bytes: server.tablespace.block_bytes,
@@ -92,14 +91,15 @@ impl Life for OracleOrders {
     }
 
     fn look(visit: &Visit) -> Result<There<Named>, EngineError> {
-        visit.settled(|| there(visit))
+        let mut session = visit.open()?;
+        visit.settled(|| there(&mut *session, visit))
     }
 
     fn claim(visit: &Visit, purpose: Purpose) -> Result<(Held, There<Named>), EngineError> {
         Self::look(visit)?.some()?;
         let claim = visit.claim(purpose, None)?;
         // It may be another by now.
-        Ok((Held(claim), there(visit)?))
+        Ok((Held(claim), there(&mut *visit.open()?, visit)?))
     }
 
     fn check(visit: &Visit, _claim: Held, names: &Named) -> Result<Vec<Checked>, EngineError> {

@@ -18,8 +18,6 @@ use std::time::Instant;
 
 /// Largest answer that is read: what is asked here has far smaller ones, and rows are kept in memory.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
-/// Notices kept between two looks.
-const NOTICES_MAX: usize = 100;
 /// Parameters a server may report; real ones report some twenty.
 const PARAMETERS_MAX: usize = 200;
 /// Columns a server can return.
@@ -94,7 +92,6 @@ pub struct Connection {
     pub(super) host: Host,
     pub(super) options: Arc<ConnectOptions>,
     parameters: BTreeMap<String, String>,
-    notices: Vec<ServerError>,
     statements: u32,
     /// Bytes of the present answer.
     received: usize,
@@ -112,7 +109,6 @@ impl Connection {
             host,
             options,
             parameters: BTreeMap::new(),
-            notices: Vec::new(),
             statements: 0,
             received: 0,
         }
@@ -173,11 +169,6 @@ impl Connection {
     pub fn may_wait(&self, wait: &mut Wait) -> Result<(), PgError> {
         let may = self.options.patience.look(wait, |within| shows_life(&self.host, within));
         may.map_err(|source| self.lost("execute", source))
-    }
-
-    /// Notices and warnings since the last call.
-    pub fn take_notices(&mut self) -> Vec<ServerError> {
-        std::mem::take(&mut self.notices)
     }
 
     /// Runs statements without parameters; returns the rows of the last one that has any, as text.
@@ -331,7 +322,7 @@ impl Connection {
         }
     }
 
-    /// The next message that concerns the request; notices and parameters are kept aside.
+    /// The next message that concerns the request; parameters are kept aside, notices told to nobody.
     pub(super) fn receive(&mut self, doing: &str) -> Result<Message, PgError> {
         loop {
             let within = self.options.patience.answer();
@@ -346,12 +337,6 @@ impl Connection {
                 )));
             }
             match message.kind {
-                b'N' => {
-                    if self.notices.len() < NOTICES_MAX {
-                        let notice = ServerError::parse(self.input.body(&message));
-                        self.notices.push(notice);
-                    }
-                }
                 b'S' => {
                     let body = self.input.body(&message);
                     let mut parts = body.split(|byte| *byte == 0).map(clean);
@@ -361,7 +346,7 @@ impl Connection {
                         self.parameters.insert(name, value);
                     }
                 }
-                b'A' => {}
+                b'A' | b'N' => {}
                 b'E' => {
                     let error = ServerError::parse(self.input.body(&message));
                     // Nothing comes after it but the end of the connection.

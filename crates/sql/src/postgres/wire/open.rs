@@ -155,27 +155,6 @@ impl Connection {
         Ok(self.in_recovery()? || self.is_on("show default_transaction_read_only")?)
     }
 
-    /// Refuses a server that takes no writes.
-    ///
-    /// # Errors
-    /// It takes none; the server's; a lost connection.
-    pub fn require_writable(&mut self) -> Result<(), PgError> {
-        if self.in_recovery()? {
-            return Err(PgError::Refused(format!(
-                "{} is a hot standby and accepts no writes: name the primary, or list all hosts with \
-                 target_session_attrs=read-write",
-                self.host
-            )));
-        }
-        if self.is_read_only()? {
-            return Err(PgError::Refused(format!(
-                "sessions of {} at {} are read-only: set default_transaction_read_only off for them",
-                self.options.user, self.host
-            )));
-        }
-        Ok(())
-    }
-
     fn is_on(&mut self, sql: &str) -> Result<bool, PgError> {
         let rows = self.query(sql)?.rows;
         Ok(rows.first().and_then(|row| row.first()?.as_deref()) == Some("on"))

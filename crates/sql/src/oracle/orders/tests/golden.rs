@@ -99,6 +99,7 @@ fn before_18_a_pause_asks_for_another_package_and_nothing_else_differs() {
 
 /// The proof that a mistake within the package would be seen.
 #[test]
+#[ignore = "it takes long: ./test.sh --long has it"]
 fn a_package_with_a_word_missing_is_refused() {
     let [_, body] = package::create(19);
     let broken = |word: &str| (word.trim().to_owned(), body.replacen(word, "", 1));
