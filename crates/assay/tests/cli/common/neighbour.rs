@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Begins what must not be seen anywhere else.
 const SECRET: &str = "the canary sings";
@@ -97,8 +98,12 @@ impl Neighbour {
             rustix::thread::set_thread_gid(gid).expect("root may");
             rustix::thread::set_thread_uid(Uid::from_raw(user.0)).expect("root may");
             while !is_over.load(Ordering::Relaxed) {
-                for entry in fs::read_dir(&base).into_iter().flatten().flatten() {
-                    count.fetch_add(swap(&entry.path(), &name, &behind, way), Ordering::Relaxed);
+                let entries = fs::read_dir(&base).into_iter().flatten().flatten();
+                let swapped: u64 = entries.map(|entry| swap(&entry.path(), &name, &behind, way)).sum();
+                count.fetch_add(swapped, Ordering::Relaxed);
+                // Before there is anything to swap, and once it is swapped for good, a look now and then is enough.
+                if swapped == 0 || way == Way::Stays {
+                    std::thread::sleep(Duration::from_micros(50));
                 }
             }
         });
