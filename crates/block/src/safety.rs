@@ -4,11 +4,14 @@
 //! with a mounted partition is found out. Errors say what was found and the way out. What is a data set of
 //! one's own (markers, control files) is decided elsewhere.
 
+mod bottom;
+mod openers;
 mod signature;
 mod uses;
 
 use crate::BlockError;
-use crate::facts::{Roots, block_device_at, names_in, number_pair};
+use crate::facts::{Roots, block_device_at, names_in};
+use bottom::{Kinship, Number, Walked};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -68,7 +71,11 @@ pub fn check_device_unused(path: &Path) -> Result<(), BlockError> {
         return refuse(path, "it is neither a regular file nor a block device", "name a new file or a block device");
     };
     if let Some(why) = use_of_device(&Roots::real(), device)? {
-        return refuse(path, why, "free it first (umount, swapoff, remove it from the volume) or name another device");
+        return refuse(
+            path,
+            why,
+            "free it first (umount, swapoff, remove it from the volume, end the process) or name another device",
+        );
     }
     check_unclaimed(path)
 }
@@ -156,38 +163,76 @@ fn check_unclaimed(path: &Path) -> Result<(), BlockError> {
     }
 }
 
-/// What the device, one of its partitions or the disk it is a partition of is used for, in words.
-fn use_of_device(roots: &Roots, device: (u32, u32)) -> Result<Option<String>, BlockError> {
+/// What the device is used for, or another one on the same bytes, in words.
+fn use_of_device(roots: &Roots, device: Number) -> Result<Option<String>, BlockError> {
     let mountinfo = read(&roots.proc.join("self/mountinfo"))?;
     let uses = Uses::find(roots, &mountinfo);
-    let used = |device: (u32, u32)| use_in(roots, &uses, device);
-    if let Some(why) = used(device) {
-        return Ok(Some(format!("it {why}")));
-    }
-    let Some(dir) = roots.device_dir(device) else {
-        return Ok(None);
+    let walked = match Walked::down(roots, &uses, device) {
+        Ok(walked) => walked,
+        // Another device may lead to the same bytes, and nobody could tell.
+        Err(why) => {
+            let used = use_in(roots, &uses, device, &|_| false);
+            return Ok(Some(
+                used.map_or(format!("what it lies on cannot be told: {why}"), |used| format!("it {used}")),
+            ));
+        }
     };
-    for name in names_in(&dir) {
-        let part = dir.join(&name);
-        if !part.join("partition").exists() {
-            continue;
-        }
-        if let Some(why) = number_in(&part).and_then(used) {
-            return Ok(Some(format!("its partition {name} {why}")));
+    let all = bottom::all(roots, &uses);
+    let mut kin: Vec<_> = all.iter().filter_map(|other| Some((walked.kinship(other)?, other))).collect();
+    kin.sort_by_key(|(kinship, _)| *kinship);
+    for (kinship, other) in &kin {
+        // What lies between the two is how the one comes to the other.
+        let is_between = |number| *kinship == Kinship::Below && walked.contains(number);
+        let used = use_in(roots, &uses, other.number, &is_between);
+        let used = used.or_else(|| claimed(*kinship, other));
+        if let Some(why) = used {
+            return Ok(Some(format!("{} {why}", named(*kinship, &other.name))));
         }
     }
-    if dir.join("partition").exists()
-        && let Some(disk) = dir.parent()
-        && let Some(why) = number_in(disk).and_then(used)
-    {
-        let name = disk.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        return Ok(Some(format!("its disk {name} {why}")));
+    let files = walked.files();
+    if let Some((why, _)) = uses.of_content(&files) {
+        return Ok(Some(format!("the file it lies on {why}")));
     }
-    Ok(None)
+    if let Some(process) = openers::locker_of(roots, &files) {
+        return Ok(Some(format!("{process} has locked the file it lies on")));
+    }
+    let devices: Vec<Number> = kin.iter().map(|(_, other)| other.number).collect();
+    let writer = lasting(|| openers::writer_of(roots, &devices, &files));
+    Ok(writer.map(|process| format!("{process} has it open for writing, by this name or another of the same bytes")))
 }
 
-/// What one device number is used for.
-fn use_in(roots: &Roots, uses: &Uses, device: (u32, u32)) -> Option<String> {
+/// What is still so after half a second: `losetup` and `mount` have a device open for an instant.
+fn lasting(mut find: impl FnMut() -> Option<String>) -> Option<String> {
+    for _ in 1..CLAIM_TRIES {
+        find()?;
+        std::thread::sleep(CLAIM_PAUSE);
+    }
+    find()
+}
+
+/// A device that lies on the same bytes as the one that is asked for.
+fn named(kinship: Kinship, name: &str) -> String {
+    match kinship {
+        Kinship::Itself => "it".to_owned(),
+        Kinship::Partition => format!("its partition {name}"),
+        Kinship::Disk => format!("its disk {name}"),
+        Kinship::Below => format!("the device {name}, on which it lies,"),
+        Kinship::Beside => format!("the device {name}, which is the same bytes,"),
+    }
+}
+
+/// Whether somebody has a device on the same bytes for himself: a run of assay, a mount in another namespace.
+fn claimed(kinship: Kinship, other: &Walked) -> Option<String> {
+    // The kernel itself asks a disk and its partitions; what is made of others has claimed those.
+    let is_asked = matches!(kinship, Kinship::Below | Kinship::Beside);
+    let node = Path::new("/dev").join(&other.name);
+    let is_it = is_asked && !other.is_held && block_device_at(&node) == Some(other.number);
+    let taken = is_it && matches!(claim_device(&node), Err(BlockError::InUse { .. }));
+    taken.then(|| "is in use (by another assay, or mounted in another namespace)".to_owned())
+}
+
+/// What one device number is used for, but by devices that `is_between`.
+fn use_in(roots: &Roots, uses: &Uses, device: Number, is_between: &dyn Fn(Number) -> bool) -> Option<String> {
     for mount in &uses.mounts {
         // The source counts as well: btrfs shows an anonymous number.
         if mount.device == device || block_device_at(Path::new(&mount.source)) == Some(device) {
@@ -199,16 +244,15 @@ fn use_in(roots: &Roots, uses: &Uses, device: (u32, u32)) -> Option<String> {
         return Some("is swap space".to_owned());
     }
     // A loop device is no holder of what it lies on.
-    let is_below = |used: &&uses::Loop| used.device == Some(device);
+    let is_below = |used: &&uses::Loop| used.device == Some(device) && !used.number.is_some_and(is_between);
     if let Some(used) = uses.loops.iter().find(is_below) {
         return Some(format!("is the content of the loop device {}", used.name));
     }
-    let holders = names_in(&roots.device_dir(device)?.join("holders"));
-    (!holders.is_empty()).then(|| format!("is part of {}", holders.join(", ")))
-}
-
-fn number_in(dir: &Path) -> Option<(u32, u32)> {
-    number_pair(&std::fs::read_to_string(dir.join("dev")).ok()?)
+    let holders = roots.device_dir(device)?.join("holders");
+    let names = names_in(&holders);
+    // What is made of the same parts shares them as its maker dealt them.
+    let is_shared = names.iter().any(|name| bottom::number_in(&holders.join(name)).is_some_and(is_between));
+    (!names.is_empty() && !is_shared).then(|| format!("is part of {}", names.join(", ")))
 }
 
 fn read(path: &PathBuf) -> Result<String, BlockError> {

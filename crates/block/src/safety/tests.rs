@@ -61,13 +61,18 @@ fn fake(mountinfo: &str) -> (tempfile::TempDir, Roots) {
     for dir in ["proc/self", "dev/block"] {
         fs::create_dir_all(root.join(dir)).unwrap();
     }
-    for (dir, number, partition) in
-        [("sda", "8:0", false), ("sda/sda1", "8:1", true), ("sda/sda2", "8:2", true), ("dm-0", "253:0", false)]
-    {
+    for (dir, number, start, sectors) in [
+        ("sda", "8:0", None, 4096),
+        ("sda/sda1", "8:1", Some(64), 1024),
+        ("sda/sda2", "8:2", Some(1088), 1024),
+        ("dm-0", "253:0", None, 512),
+    ] {
         let dir = root.join("devices").join(dir);
         fs::write(dir.join("dev"), format!("{number}\n")).unwrap();
-        if partition {
+        fs::write(dir.join("size"), format!("{sectors}\n")).unwrap();
+        if let Some(start) = start {
             fs::write(dir.join("partition"), "1\n").unwrap();
+            fs::write(dir.join("start"), format!("{start}\n")).unwrap();
         }
         std::os::unix::fs::symlink(&dir, root.join("dev/block").join(number)).unwrap();
     }
@@ -83,7 +88,7 @@ fn a_device_is_known_by_its_number_its_partitions_and_its_holders() {
     assert_eq!(said((8, 0)).as_deref(), Some("its partition sda1 is mounted at /boot"));
     assert_eq!(said((8, 2)).as_deref(), Some("it is part of dm-0"));
     assert_eq!(said((253, 0)), None);
-    assert_eq!(said((9, 9)), None);
+    assert!(said((9, 9)).is_some_and(|why| why.contains("cannot be told")));
 }
 
 #[test]
@@ -406,4 +411,168 @@ fn a_claimed_device_cannot_be_claimed_or_opened_exclusively_again() {
     file.read_at(0, &mut data).unwrap();
     file.invalidate(0, 0).unwrap();
     assert!(claim_device(disk.path()).is_err());
+}
+
+/// An image of 16 MiB with a file system, and what is attached to it.
+fn image(place: &tempfile::TempDir) -> PathBuf {
+    let image = place.path().join("image");
+    fs::write(&image, vec![0; 16 << 20]).unwrap();
+    run("mkfs.ext4", &["-q", "-F", image.to_str().unwrap()]);
+    image
+}
+
+#[test]
+fn a_mounted_file_system_is_refused_through_every_other_device_on_its_bytes() {
+    let place = directory();
+    let image = image(&place);
+    let (hard, bound) = (place.path().join("hard"), place.path().join("bound"));
+    fs::hard_link(&image, &hard).unwrap();
+    fs::write(&bound, "").unwrap();
+    run("mount", &["--bind", image.to_str().unwrap(), bound.to_str().unwrap()]);
+    let _bound = Undo(|| drop(run("umount", &[bound.to_str().unwrap()])));
+    let Some(disk) = Loop::over(&image) else {
+        return;
+    };
+    let mut others: Vec<Loop> = [&image, &hard, &bound, &PathBuf::from(&disk.device)]
+        .into_iter()
+        .filter_map(|below| Loop::over(below))
+        .collect();
+    assert_eq!(others.len(), 4);
+    // On the device on the device, and on a second one of the image.
+    let twice = Loop::over(others[3].path()).unwrap();
+    let mount_point = place.path().join("mounted");
+    let mount = mounted(&disk.device, &mount_point);
+    for other in others[..3].iter().chain([&twice]) {
+        let said = use_said(other.path());
+        assert!(said.contains("mounted at"), "{}: {said}", other.device);
+    }
+    assert!(use_said(others[0].path()).contains("which is the same bytes, is mounted"));
+    assert!(use_said(others[3].path()).contains("is the content of the loop device"));
+    assert!(use_said(twice.path()).contains("on which it lies, is"));
+    drop(mount);
+    check_device_unused(twice.path()).unwrap();
+    drop(twice);
+    drop(others.split_off(3));
+    check_device_unused(others[0].path()).unwrap();
+}
+
+#[test]
+fn parts_of_an_image_that_do_not_meet_are_not_the_same_bytes() {
+    let place = directory();
+    let whole = image(&place);
+    let part = |offset: &str, size: &str| {
+        let attached = std::process::Command::new("losetup")
+            .args(["--find", "--show", "--offset", offset, "--sizelimit", size])
+            .arg(&whole)
+            .output()
+            .unwrap();
+        attached
+            .status
+            .success()
+            .then(|| Loop { device: String::from_utf8(attached.stdout).unwrap().trim().to_owned() })
+    };
+    let Some(first) = part("0", "8388608") else {
+        eprintln!("skipped: no loop device to be had");
+        return;
+    };
+    let (second, across) = (part("8388608", "8388608").unwrap(), part("4194304", "8388608").unwrap());
+    let claim = claim_device(first.path()).unwrap();
+    check_device_unused(second.path()).unwrap();
+    assert!(use_said(across.path()).contains("which is the same bytes, is in use"));
+    drop(claim);
+    check_device_unused(across.path()).unwrap();
+}
+
+#[test]
+fn swap_space_is_refused_through_a_second_device_and_through_one_on_its_file() {
+    let place = directory();
+    let file = place.path().join("swap");
+    fs::write(&file, vec![0; 16 << 20]).unwrap();
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    run("mkswap", &[file.to_str().unwrap()]);
+    let (Some(first), Some(second)) = (Loop::over(&file), Loop::over(&file)) else {
+        return;
+    };
+    for (area, what) in
+        [(first.device.as_str(), "same bytes, is swap space"), (file.to_str().unwrap(), "is swap space in use")]
+    {
+        let on = std::process::Command::new("swapon").arg(area).output();
+        if !on.is_ok_and(|output| output.status.success()) {
+            eprintln!("skipped: swapon is not allowed here");
+            continue;
+        }
+        let _off = Undo(|| drop(run("swapoff", &[area])));
+        let said = use_said(second.path());
+        assert!(said.contains(what), "{said}");
+    }
+    check_device_unused(second.path()).unwrap();
+}
+
+#[test]
+fn a_device_or_its_file_that_a_process_works_on_is_refused_by_the_name_of_the_process() {
+    let place = directory();
+    let image = image(&place);
+    let (Some(first), Some(second)) = (Loop::over(&image), Loop::over(&image)) else {
+        return;
+    };
+    let working = |open: String| {
+        let script = format!("{open} && echo ready && exec sleep 600");
+        let mut command = std::process::Command::new("bash");
+        let mut child = command.args(["-c", &script]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut word = [0; 5];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut word).unwrap();
+        Undo(move || {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        })
+    };
+    let image = image.display();
+    for (open, why) in [
+        (format!("exec 9<>{}", first.device), "(sleep) has it open for writing"),
+        (format!("exec 9<>{image}"), "(sleep) has it open for writing"),
+        (format!("exec 9<{image} && flock -n 9"), "has locked the file it lies on"),
+    ] {
+        let work = working(open);
+        for device in [&first, &second] {
+            let said = use_said(device.path());
+            assert!(said.contains("process ") && said.contains(why), "{said}");
+        }
+        drop(work);
+    }
+    let _reads = working(format!("exec 9<{}", first.device));
+    check_device_unused(first.path()).unwrap();
+}
+
+/// Two volumes of a volume group on sda2, and a network block device.
+#[test]
+fn volumes_of_a_group_are_apart_and_what_cannot_be_walked_is_refused() {
+    let (_place, roots) = fake("30 27 253:0 / /data rw - ext4 /dev/dm-0 rw\n");
+    let add = |name: &str, number: &str, slave: Option<&str>| {
+        let dir = roots.sys.join("devices").join(name);
+        fs::create_dir_all(dir.join("slaves")).unwrap();
+        fs::write(dir.join("dev"), format!("{number}\n")).unwrap();
+        if let Some(slave) = slave {
+            let devices = roots.sys.join("devices");
+            std::os::unix::fs::symlink(devices.join(slave), dir.join("slaves/part")).unwrap();
+            // As the kernel has it on both sides.
+            let holder = devices.join(slave).join("holders").join(name);
+            let _ = fs::remove_dir(&holder);
+            std::os::unix::fs::symlink(&dir, holder).unwrap();
+        }
+        let link = roots.sys.join("dev/block").join(number);
+        if !link.exists() {
+            std::os::unix::fs::symlink(&dir, link).unwrap();
+        }
+        dir
+    };
+    add("dm-0", "253:0", Some("sda/sda2"));
+    add("dm-1", "253:1", Some("sda/sda2"));
+    let nbd = add("nbd0", "43:0", None);
+    let said = |device| use_of_device(&roots, device).unwrap().unwrap_or_default();
+    assert_eq!(said((253, 1)), "");
+    assert_eq!(said((253, 0)), "it is mounted at /data");
+    assert_eq!(said((8, 2)), "it is part of dm-0, dm-1");
+    assert_eq!(said((43, 0)), "");
+    fs::write(nbd.join("pid"), "77\n").unwrap();
+    assert!(said((43, 0)).contains("cannot be told: nbd0 is served through a socket"));
 }

@@ -16,15 +16,16 @@ const LOOP_GET_STATUS64: libc::Ioctl = 0x4C05;
 const LOOP_INFO_WORDS: usize = 232 / 8;
 
 /// Device and inode.
-type Identity = (u64, u64);
+pub(super) type Identity = (u64, u64);
 
 /// A loop device in use.
 #[derive(Debug)]
 pub(super) struct Loop {
     /// "loop0"
     pub(super) name: String,
+    pub(super) number: Option<(u32, u32)>,
     /// The files that change with its content.
-    files: Vec<Identity>,
+    pub(super) files: Vec<Identity>,
     /// The block device it lies on.
     pub(super) device: Option<(u32, u32)>,
 }
@@ -46,13 +47,8 @@ impl Uses {
     /// What a regular file is used for, and the way out.
     pub(super) fn of_file(&self, path: &Path) -> Option<(String, &'static str)> {
         let wanted = identities(path, &self.mounts);
-        let same = |other: &Path| {
-            let others = identities(other, &self.mounts);
-            others.iter().any(|other| wanted.contains(other))
-        };
-        if self.swaps.iter().any(|area| same(area)) {
-            let remedy = "free it first (swapoff) or name another file";
-            return Some(("it is swap space in use".to_owned(), remedy));
+        if let Some((why, remedy)) = self.of_content(&wanted) {
+            return Some((format!("it {why}"), remedy));
         }
         let is_below = |used: &&Loop| used.files.iter().any(|file| wanted.contains(file));
         if let Some(used) = self.loops.iter().find(is_below) {
@@ -61,13 +57,26 @@ impl Uses {
                 "detach it first (losetup --detach) or name another file",
             ));
         }
+        None
+    }
+
+    /// What files are used for but as the content of loop devices, and the way out.
+    pub(super) fn of_content(&self, wanted: &[Identity]) -> Option<(String, &'static str)> {
+        let same = |other: &Path| {
+            let others = identities(other, &self.mounts);
+            others.iter().any(|other| wanted.contains(other))
+        };
+        if self.swaps.iter().any(|area| same(area)) {
+            let remedy = "free it first (swapoff) or name another file";
+            return Some(("is swap space in use".to_owned(), remedy));
+        }
         // File systems that read images themselves, in the kernel or out of it.
         let is_source = |mount: &&Mount| {
             let source = Path::new(&mount.source);
             source.is_absolute() && source.is_file() && same(source)
         };
         let mount = self.mounts.iter().find(is_source)?;
-        Some((format!("it is mounted at {}", mount.mount_point.display()), "unmount it first or name another file"))
+        Some((format!("is mounted at {}", mount.mount_point.display()), "unmount it first or name another file"))
     }
 }
 
@@ -97,7 +106,7 @@ fn loops(roots: &Roots, mounts: &[Mount]) -> Vec<Loop> {
                 files.push(asked.file);
                 device = asked.device.or(device.filter(|_| shown_is(&shown, asked.file)));
             }
-            Some(Loop { name, files, device })
+            Some(Loop { name, number, files, device })
         })
         .collect()
 }
