@@ -444,6 +444,11 @@ impl Ring {
         Some(Completion { tag, result, lease, submitted })
     }
 
+    /// Tags of the completions that were there at the last [`Ring::pop`] and come next, in their order.
+    pub fn coming(&self) -> impl Iterator<Item = u64> + '_ {
+        self.done.iter().map(|(slot, _)| self.slots[*slot as usize].tag)
+    }
+
     /// Asks the processor for the frame that [`Ring::pop`] gives next, if one is known: it comes while the caller works
     /// on the one before.
     #[inline]

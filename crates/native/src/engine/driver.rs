@@ -438,15 +438,17 @@ impl<'a> NativeDriver<'a> {
         let most = self.shell.ring.borrow().in_flight();
         let mut stamp = 0;
         for taken in 0..most {
+            let is_fresh = self.shell.ring.borrow().coming().next().is_none();
             let completion = self.shell.ring.borrow_mut().pop();
             let Some(mut completion) = completion else {
                 break;
             };
-            // One stamp for all that were there; what was asked for since then needs a later one, and the time of the
-            // last poll may lie before the push that followed it.
-            if taken == 0 || completion.submitted >= stamp {
+            // One stamp for all that were there; what came or was asked for since then needs a later one, and the time of
+            // the last poll may lie before the push that followed it.
+            if is_fresh || completion.submitted >= stamp {
                 stamp = self.shell.instance.clock.now_ns();
                 self.shell.now.set(stamp);
+                self.show_arrived();
             }
             self.shell.ring.borrow().prefetch_next();
             self.count_completion(&completion, stamp);
@@ -467,6 +469,19 @@ impl<'a> NativeDriver<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Sessions whose read has arrived wait for this thread from now on, also while it works on those before them, which takes
+    /// long where others keep its CPU: a sample has to say what the times say.
+    fn show_arrived(&self) {
+        let shell = &self.shell;
+        for tag in shell.ring.borrow().coming().filter(|tag| tag & TAG_READ != 0) {
+            let slot = shell.slot((tag & 0xffff_ffff) as Tag);
+            // One that asked for several waits for the last of them.
+            if slot.pending_reads.get() == 1 && slot.state.get() == State::Waiting {
+                shell.instance.activity.run_queue(slot.session);
+            }
+        }
     }
 
     /// How long the ring may sleep: until the next timer, and not at all with work at hand.
@@ -574,5 +589,53 @@ impl Drop for NativeDriver<'_> {
             instance.fail("a driver thread ended with a log write under way");
         }
         instance.redo.awaited[self.shell.thread].0.store(NO_WAITER, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stepped::{EngineOptions, SteppedEngine};
+    use super::super::tests::{directory, prepare, settings};
+    use super::*;
+    use crate::control_file::ControlFile;
+    use crate::paths::Places;
+    use assay_measure::clock::Clock;
+    use assay_run::engine::Doing;
+    use assay_run::plan::Plan;
+
+    const SESSIONS: u32 = 12;
+
+    /// A thread that is kept from its CPU while it works off what has arrived: the times say run queue, so do the samples.
+    #[test]
+    fn a_session_whose_read_has_arrived_is_seen_in_the_run_queue_though_its_thread_comes_to_it_later() {
+        let dir = directory();
+        let settings = settings(&[("SCALE", "1000"), ("INDEX", "computed"), ("CACHE_MB", "16")]);
+        prepare(dir.path(), &settings, 1);
+        let plan = Plan { sessions_asked: Some(SESSIONS), ..Plan::plain(1, SESSIONS, 1000) };
+        let control = ControlFile::read(dir.path()).unwrap().unwrap();
+        let options = EngineOptions::resolve(&settings, &plan, &control).unwrap();
+        let clock = Clock::real();
+        let places = Places::directory(dir.path());
+        let engine = SteppedEngine::open(&places, &plan, options, clock.clone(), 1).unwrap();
+        let mut driver = engine.driver(&plan.assignments(1)[0], SESSIONS as usize).unwrap();
+        for tag in 0..SESSIONS {
+            let first_key = 1 + u64::from(tag) * 50;
+            let op = Op::Select { schema: 1, first_key, width: 1 };
+            assert!(matches!(driver.submit(tag, &op, clock.now_ns()), Submit::Queued));
+        }
+        driver.push(SESSIONS, Duration::from_secs(60)).unwrap();
+        let first = driver.shell.ring.borrow_mut().pop().unwrap();
+        assert_eq!(driver.shell.ring.borrow().coming().count(), SESSIONS as usize - 1);
+        driver.show_arrived();
+        let mut doing = [Doing::OnCpu; SESSIONS as usize];
+        driver.shell.instance.activity.read(&mut doing);
+        let queued = doing.iter().filter(|doing| **doing == Doing::RunQueue).count();
+        assert_eq!(queued, SESSIONS as usize - 1, "{doing:?}");
+        driver.finish_read(first, clock.now_ns());
+        let mut ended = Vec::new();
+        while ended.len() < SESSIONS as usize {
+            driver.reap(Duration::from_secs(60), &mut ended).unwrap();
+        }
+        assert!(ended.iter().all(|one| one.outcome.result.is_ok()));
     }
 }
