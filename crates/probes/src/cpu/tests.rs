@@ -120,9 +120,9 @@ fn cpu_15_a_flipped_bit_is_an_error_with_its_place_and_makes_the_record_invalid(
 
 #[test]
 fn more_workers_than_cpus_end_with_the_time() {
-    let readings = measured(&["soak=200"], 200);
+    let readings = measured(&["soak=200"], 1);
     let soak = readings.soak.unwrap();
     assert_eq!(soak.workers, 200);
     assert!(!readings.is_pinned);
-    assert!(soak.ops > 0);
+    assert!(soak.ops >= 200, "{}", soak.ops);
 }

@@ -110,7 +110,8 @@ impl<L: Labour> Load<'_, L> {
         self.workers <= self.cpus.len()
     }
 
-    /// Works until the time is over or somebody stops it; nothing if it was stopped before anybody did anything.
+    /// Works until the time is over, each worker one turn at least, or somebody stops it; nothing if it was stopped before anybody did
+    /// anything.
     pub(crate) fn run(&self, steps: &dyn Steps) -> Result<Option<LoadReading>, EngineError> {
         let boards: Vec<Board> = (0..self.workers).map(|_| Board::default()).collect();
         let shared = Shared {
@@ -167,16 +168,16 @@ impl<L: Labour> Load<'_, L> {
         }
         let before = host::thread_times();
         let over = shared.over.load(Ordering::Acquire);
-        let looks = index < self.cpus.len();
         let mut look_at = 0;
         let (mut turn, mut ops) = (0, 0);
         loop {
             let now = self.clock.now_ns();
-            if now >= over || self.stop.requested() {
+            // One turn at least: a worker that gets no CPU within the time has not been stopped.
+            if now >= over && turn > 0 || self.stop.requested() {
                 let spent = host::thread_times().since(&before);
                 return (now, spent.run_delay_ns);
             }
-            if looks && now >= look_at {
+            if index < self.cpus.len() && now >= look_at {
                 board.mhz.store(effective_mhz(self.clock).to_bits(), Ordering::Release);
                 look_at = now + NS_PER_S / 2;
             }
