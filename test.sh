@@ -177,7 +177,7 @@ export XTASK="$PWD/target/$profile/xtask"
 export PROJECT="$PWD"
 # Most tests wait more than they compute: for timers, servers and the disk. So they run side by side.
 export RUST_TEST_THREADS=$((2 * $(nproc)))
-lanes=4
+lanes=3
 
 # start NAME SECONDS COMMAND...: runs it beside the others, in an empty directory of its own below target, with a limit.
 places=$(mktemp -d "$PWD/target/test.XXXXXX")

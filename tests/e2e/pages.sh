@@ -49,7 +49,7 @@ expect 0 "$ASSAY" report run --format html
 cmp out.txt run/report.html
 
 echo "- in the browser"
-timeout --kill-after=10 300 "$python" "$PROJECT/tests/e2e/pages.py" "$ASSAY"
+timeout --kill-after=10 1100 "$python" "$PROJECT/tests/e2e/pages.py" "$ASSAY"
 
 echo "- rm takes the pages and the script with the run"
 expect 0 "$ASSAY" runs rm run
