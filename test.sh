@@ -65,12 +65,15 @@ summary() {
 
 # slowest: the tests that took longest, as libtest timed them.
 slowest() {
-    local logs=("$scratch/unit tests.txt" "$scratch/unit tests of servers.txt" "$scratch/integration tests.txt")
-    cat "${logs[@]}" 2>/dev/null | grep -q . || return 0
+    local log logs=()
+    for log in "$scratch"/{unit,integration}" tests"{," of servers"}.txt; do
+        [ ! -s "$log" ] || logs+=("$log")
+    done
+    [ "${#logs[@]}" -gt 0 ] || return 0
     echo
     echo "  wall s  the 20 slowest tests"
     # shellcheck disable=SC2016
-    cat "${logs[@]}" 2>/dev/null | awk '
+    cat "${logs[@]}" | awk '
         $1 == "Running" { program = $NF; sub(/.*\//, "", program); sub(/-[0-9a-f]+\)$/, "", program) }
         $1 == "test" && match($NF, /^<[0-9.]+s>$/) { printf "%8.1f  %s %s\n", substr($NF, 2), program, $2 }' | sort -rn | sed -n 1,20p
 }

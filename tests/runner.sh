@@ -6,10 +6,7 @@
 part=$1 name=$2
 shift 2
 case "$part:${1##*/}" in
-    only:"$name"-* | without:*) ;;
-    *) exit 0 ;;
-esac
-case "$part:${1##*/}" in
-    without:"$name"-*) exit 0 ;;
+    only:"$name"-*) ;;
+    only:* | without:"$name"-*) exit 0 ;;
 esac
 RUSTC_BOOTSTRAP=1 exec "$@"

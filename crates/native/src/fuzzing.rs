@@ -454,7 +454,7 @@ mod tests {
     #[test]
     fn crafted_redo_and_undo_neither_panic_nor_hang_nor_take_memory() {
         let (_home, ground) = ground();
-        many(100, |bytes| {
+        many(300, |bytes| {
             ground.redo(bytes).unwrap();
         });
         assert!(peak_bytes() < 3 << 30, "{} bytes", peak_bytes());

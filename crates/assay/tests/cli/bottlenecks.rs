@@ -1,5 +1,5 @@
-//! Each bottleneck shows the wait that names it among the report's first events. How large its share is depends on the disk
-//! as well: whose reads are slow enough waits for them most.
+//! Each bottleneck shows the wait that names it, first among the report's top events: nothing here depends on how fast the
+//! machine is, only on what is short.
 
 use crate::common::{Place, set, with};
 
@@ -30,11 +30,6 @@ fn top_of(threads: &str, data: &[&str], run: &[&str]) -> Vec<String> {
     top
 }
 
-/// Whether it is one of the first three.
-fn leads(top: &[String], event: &str) -> bool {
-    top.iter().take(3).any(|name| name == event)
-}
-
 /// One block a batch.
 const SLOW_WRITER: [&str; 2] = ["DB_WRITER_BATCH=1", "DB_WRITER_COALESCE_BYTES=8192"];
 
@@ -44,20 +39,22 @@ const MUCH_REDO: [&str; 4] = ["UPDATE_PCT=100", "REDO_STRESS=HEAVY", "CACHE_MB=2
 #[test]
 fn a_writer_too_slow_for_its_sessions_shows_as_free_buffer_waits() {
     let updates = ["UPDATE_PCT=100", "WORK_UNIT=16", "CACHE_MB=2", "COMMIT_MODE=none"];
-    let top = top_of("8", &["SCALE=6000", "REDO_LOG_MB=64"], &with(&updates, &SLOW_WRITER));
-    assert!(leads(&top, "free buffer waits"), "{top:?}");
+    let mut top = top_of("8", &["SCALE=6000", "REDO_LOG_MB=64"], &with(&updates, &SLOW_WRITER));
+    // A cache this small misses: how long its reads take is the disk's affair.
+    top.retain(|event| event != "db file sequential read");
+    assert_eq!(top[0], "free buffer waits", "{top:?}");
 }
 
 #[test]
 fn log_files_too_small_show_as_checkpoint_incomplete() {
     let top = top_of("4", &["SCALE=6000", "REDO_LOG_MB=4", "REDO_LOGS=2"], &with(&MUCH_REDO, &SLOW_WRITER));
-    assert!(leads(&top, "log file switch (checkpoint incomplete)"), "{top:?}");
+    assert_eq!(top[0], "log file switch (checkpoint incomplete)", "{top:?}");
 }
 
 #[test]
 fn a_log_buffer_too_small_shows_as_log_buffer_space() {
     let top = top_of("16", &["SCALE=6000", "REDO_LOG_MB=512"], &with(&MUCH_REDO, &["LOG_BUFFER_MB=1"]));
-    assert!(leads(&top, "log buffer space"), "{top:?}");
+    assert_eq!(top[0], "log buffer space", "{top:?}");
 }
 
 #[test]
@@ -68,5 +65,5 @@ fn data_that_fits_the_cache_shows_as_cpu() {
         &["SCALE=1000", "REDO_LOG_MB=8"],
         &["UPDATE_PCT=0", "CACHE_MB=64", "WORK_UNIT=256", "READ_MODE=batched"],
     );
-    assert!(leads(&top, "DB CPU"), "{top:?}");
+    assert_eq!(top[0], "DB CPU", "{top:?}");
 }

@@ -90,8 +90,7 @@ fn what_a_standby_fails_of_is_told_and_what_came_before_is_kept() {
 /// Greets a real server rightly, then says anything.
 #[test]
 fn redo_18_a_server_outlives_clients_that_greet_well_and_then_talk_nonsense() {
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-    let port = free.expect("loopback has a free port").port();
+    let port = assay_testkit::port::free_port();
     let request = Request { place: "server".into(), words: vec![format!("port={port}")], ..Request::default() };
     let stop = Stop::new();
     std::thread::scope(|scope| {

@@ -4,7 +4,7 @@ use super::expect;
 use assay_run::engine::EngineError;
 use assay_run::probe::{Probe, Request, SERVER, Steps};
 use assay_run::stop::Stop;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -40,8 +40,7 @@ fn all(probe: &dyn Probe, dir: &Path, at: Asked<'_>, found: &mut Vec<String>) {
 
 /// The same against the probe's own server, on a port of loopback that was free a moment ago.
 fn with_its_server(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>) {
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-    let port = port.expect("loopback has a free port").port();
+    let port = crate::port::free_port();
     let request = |place: &str| Request { place: place.into(), time: SHORT, words: vec![format!("port={port}")] };
     let stop = Stop::new();
     std::thread::scope(|scope| {

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 /// Begins what must not be seen anywhere else.
 const SECRET: &str = "the canary sings";
@@ -101,9 +100,9 @@ impl Neighbour {
                 let entries = fs::read_dir(&base).into_iter().flatten().flatten();
                 let swapped: u64 = entries.map(|entry| swap(&entry.path(), &name, &behind, way)).sum();
                 count.fetch_add(swapped, Ordering::Relaxed);
-                // Before there is anything to swap, and once it is swapped for good, a look now and then is enough.
-                if swapped == 0 || way == Way::Stays {
-                    std::thread::sleep(Duration::from_micros(50));
+                // Before there is anything to swap it looks as often as nobody else needs the CPU.
+                if swapped == 0 {
+                    std::thread::yield_now();
                 }
             }
         });

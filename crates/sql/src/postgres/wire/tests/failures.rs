@@ -52,10 +52,7 @@ fn a_server_without_a_place_left_says_how_to_need_fewer() {
 
 #[test]
 fn where_nobody_listens_is_named() {
-    let free = {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        listener.local_addr().expect("an address").port()
-    };
+    let free = assay_testkit::port::free_port();
     let port = free.to_string();
     refused(&options(&format!("//u@127.0.0.1:{free}/")), &[&port, "no process listens", "listen_addresses"]);
     refused(&options(&format!("//u@/?host=/nowhere&port={free}")), &["/nowhere/.s.PGSQL", "is it running"]);
