@@ -20,10 +20,8 @@ use std::time::Duration;
 use uses::Uses;
 
 /// Checks that nothing of anyone's is lost by writing to `path`: it does not exist yet, or it is a block device
-/// that is not mounted, holds no mounted partition, is not swap, is not part of another device (device mapper,
-/// md, LVM, bcache), is not a partition of a disk that is any of these as a whole, is not claimed by the kernel
-/// in any other way, and carries no known signature. An existing regular file is always refused here: whether
-/// it is one's own is known to those who marked it.
+/// that nobody uses (as [`check_device_unused`] sees it) and that carries no known signature. An existing regular file
+/// is always refused here: whether it is one's own is known to those who marked it.
 ///
 /// The answer holds for the moment of the call. It reads the device, never writes.
 ///
@@ -59,9 +57,10 @@ pub fn check_writable_target(path: &Path) -> Result<(), BlockError> {
     }
 }
 
-/// Checks that a block device is not in use by anybody: not mounted, no mounted partition, not swap, not part of
-/// another device, not the content of a loop device, not a partition of a disk that is any of these, not claimed by
-/// the kernel in any other way.
+/// Checks that nobody uses a block device or another one on the same bytes (a partition, its disk, a second loop device of
+/// the same file): none is mounted, swap, the content of a loop device, part of another device (device mapper, md, LVM,
+/// bcache), claimed in any other way, or open for writing in another process, and no process has locked the file at
+/// the bottom. A device that cannot be walked to its bottom is refused.
 /// What it carries is not looked at: see [`device_signature`]. No option lifts this refusal.
 ///
 /// # Errors
@@ -70,14 +69,10 @@ pub fn check_device_unused(path: &Path) -> Result<(), BlockError> {
     let Some(device) = block_device_at(path) else {
         return refuse(path, "it is neither a regular file nor a block device", "name a new file or a block device");
     };
-    if let Some(why) = use_of_device(&Roots::real(), device)? {
-        return refuse(
-            path,
-            why,
-            "free it first (umount, swapoff, remove it from the volume, end the process) or name another device",
-        );
+    match use_of_device(&Roots::real(), device)? {
+        Some((why, remedy)) => refuse(path, why, remedy),
+        None => check_unclaimed(path),
     }
-    check_unclaimed(path)
 }
 
 /// The regular files that the kernel uses as something else, as found at one moment.
@@ -163,18 +158,23 @@ fn check_unclaimed(path: &Path) -> Result<(), BlockError> {
     }
 }
 
-/// What the device is used for, or another one on the same bytes, in words.
-fn use_of_device(roots: &Roots, device: Number) -> Result<Option<String>, BlockError> {
+/// The ways out.
+const FREE: &str = "free it first (umount, swapoff, remove it from the volume) or name another device";
+const END: &str = "end the process or name another device";
+const OTHER: &str = "name another device";
+
+/// What the device is used for, or another one on the same bytes, in words, and the way out.
+fn use_of_device(roots: &Roots, device: Number) -> Result<Option<(String, &'static str)>, BlockError> {
     let mountinfo = read(&roots.proc.join("self/mountinfo"))?;
     let uses = Uses::find(roots, &mountinfo);
     let walked = match Walked::down(roots, &uses, device) {
         Ok(walked) => walked,
         // Another device may lead to the same bytes, and nobody could tell.
         Err(why) => {
-            let used = use_in(roots, &uses, device, &|_| false);
-            return Ok(Some(
-                used.map_or(format!("what it lies on cannot be told: {why}"), |used| format!("it {used}")),
-            ));
+            return Ok(Some(match use_in(roots, &uses, device, &|_| false) {
+                Some(used) => (format!("it {used}"), FREE),
+                None => (format!("assay cannot tell what it lies on: {why}"), OTHER),
+            }));
         }
     };
     let all = bottom::all(roots, &uses);
@@ -184,30 +184,40 @@ fn use_of_device(roots: &Roots, device: Number) -> Result<Option<String>, BlockE
         // What lies between the two is how the one comes to the other.
         let is_between = |number| *kinship == Kinship::Below && walked.contains(number);
         let used = use_in(roots, &uses, other.number, &is_between);
-        let used = used.or_else(|| claimed(*kinship, other));
-        if let Some(why) = used {
-            return Ok(Some(format!("{} {why}", named(*kinship, &other.name))));
+        if let Some(why) = used.or_else(|| claimed(*kinship, other)) {
+            return Ok(Some((format!("{} {why}", named(*kinship, &other.name)), FREE)));
         }
     }
     let files = walked.files();
     if let Some((why, _)) = uses.of_content(&files) {
-        return Ok(Some(format!("the file it lies on {why}")));
+        return Ok(Some((format!("the file it lies on {why}"), FREE)));
     }
     if let Some(process) = openers::locker_of(roots, &files) {
-        return Ok(Some(format!("{process} has locked the file it lies on")));
+        return Ok(Some((format!("{process} has locked the file it lies on"), END)));
     }
     let devices: Vec<Number> = kin.iter().map(|(_, other)| other.number).collect();
-    let writer = lasting(|| openers::writer_of(roots, &devices, &files));
-    Ok(writer.map(|process| format!("{process} has it open for writing, by this name or another of the same bytes")))
+    let writer = lasting(LASTING, || openers::writer_of(roots, &devices, &files));
+    let opened = "has it open for writing, by this name or another of the same bytes";
+    Ok(writer.map(|process| (format!("{process} {opened}"), END)))
 }
 
-/// What is still so after half a second: `losetup` and `mount` have a device open for an instant.
-fn lasting(mut find: impl FnMut() -> Option<String>) -> Option<String> {
-    for _ in 1..CLAIM_TRIES {
-        find()?;
-        std::thread::sleep(CLAIM_PAUSE);
+/// How long who has a device open must have had it, and how often the one after is waited for.
+const LASTING: Duration = Duration::from_millis(500);
+const LASTING_TRIES: u32 = 10;
+
+/// Who is found twice in a row: `losetup` and `mount` have a device open for an instant. Where it is another one each time,
+/// the last.
+fn lasting(pause: Duration, mut find: impl FnMut() -> Option<String>) -> Option<String> {
+    let mut found = find()?;
+    for _ in 0..LASTING_TRIES {
+        std::thread::sleep(pause);
+        let again = find()?;
+        if again == found {
+            break;
+        }
+        found = again;
     }
-    find()
+    Some(found)
 }
 
 /// A device that lies on the same bytes as the one that is asked for.

@@ -4,7 +4,7 @@
 use super::bottom::Number;
 use super::uses::Identity;
 use crate::facts::{Roots, names_in};
-use rustix::fs::{FileType, major, makedev, minor};
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev};
 use std::path::Path;
 
 /// A process that is not this one and has one of these open for writing, as "process 42 (qemu)". Processes of other users are seen by
@@ -42,12 +42,14 @@ fn called(roots: &Roots, id: &str) -> String {
 }
 
 fn is_one(descriptor: &Path, devices: &[Number], files: &[Identity]) -> bool {
-    let Ok(stat) = rustix::fs::stat(descriptor) else {
+    // What is known of it already: a server of files that hangs must not be asked.
+    let known = rustix::fs::statx(CWD, descriptor, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE | StatxFlags::INO);
+    let Ok(stat) = known else {
         return false;
     };
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::BlockDevice => devices.contains(&(major(stat.st_rdev), minor(stat.st_rdev))),
-        FileType::RegularFile => files.contains(&(stat.st_dev, stat.st_ino)),
+    match FileType::from_raw_mode(stat.stx_mode.into()) {
+        FileType::BlockDevice => devices.contains(&(stat.stx_rdev_major, stat.stx_rdev_minor)),
+        FileType::RegularFile => files.contains(&(makedev(stat.stx_dev_major, stat.stx_dev_minor), stat.stx_ino)),
         _ => false,
     }
 }

@@ -84,18 +84,18 @@ fn fake(mountinfo: &str) -> (tempfile::TempDir, Roots) {
 fn a_device_is_known_by_its_number_its_partitions_and_its_holders() {
     let (_place, roots) = fake("30 27 8:1 / /boot rw - ext4 /dev/sda1 rw\n");
     let said = |device| use_of_device(&roots, device).unwrap();
-    assert_eq!(said((8, 1)).as_deref(), Some("it is mounted at /boot"));
-    assert_eq!(said((8, 0)).as_deref(), Some("its partition sda1 is mounted at /boot"));
-    assert_eq!(said((8, 2)).as_deref(), Some("it is part of dm-0"));
+    assert_eq!(said((8, 1)), Some(("it is mounted at /boot".to_owned(), FREE)));
+    assert_eq!(said((8, 0)), Some(("its partition sda1 is mounted at /boot".to_owned(), FREE)));
+    assert_eq!(said((8, 2)), Some(("it is part of dm-0".to_owned(), FREE)));
     assert_eq!(said((253, 0)), None);
-    assert!(said((9, 9)).is_some_and(|why| why.contains("cannot be told")));
+    assert!(said((9, 9)).is_some_and(|(why, remedy)| why.contains("cannot tell what it lies on") && remedy == OTHER));
 }
 
 #[test]
 fn a_partition_of_a_disk_in_use_as_a_whole_is_refused() {
     let (_place, roots) = fake("30 27 8:0 / /data rw - ext4 /dev/sda rw\n");
     let said = use_of_device(&roots, (8, 1)).unwrap();
-    assert_eq!(said.as_deref(), Some("its disk sda is mounted at /data"));
+    assert_eq!(said, Some(("its disk sda is mounted at /data".to_owned(), FREE)));
     let (_place, roots) = fake("");
     assert_eq!(use_of_device(&roots, (8, 1)).unwrap(), None);
 }
@@ -568,11 +568,26 @@ fn volumes_of_a_group_are_apart_and_what_cannot_be_walked_is_refused() {
     add("dm-0", "253:0", Some("sda/sda2"));
     add("dm-1", "253:1", Some("sda/sda2"));
     let nbd = add("nbd0", "43:0", None);
-    let said = |device| use_of_device(&roots, device).unwrap().unwrap_or_default();
+    let said = |device| use_of_device(&roots, device).unwrap().unwrap_or_default().0;
     assert_eq!(said((253, 1)), "");
     assert_eq!(said((253, 0)), "it is mounted at /data");
     assert_eq!(said((8, 2)), "it is part of dm-0, dm-1");
     assert_eq!(said((43, 0)), "");
     fs::write(nbd.join("pid"), "77\n").unwrap();
-    assert!(said((43, 0)).contains("cannot be told: nbd0 is served through a socket"));
+    assert!(said((43, 0)).contains("cannot tell what it lies on: nbd0 is served through a socket"));
+}
+
+#[test]
+fn who_has_a_device_open_for_an_instant_is_waited_for_and_who_keeps_it_is_named() {
+    let mut seen = ["losetup", "mount", "qemu", "qemu"].into_iter();
+    assert_eq!(lasting(Duration::ZERO, || seen.next().map(str::to_owned)).as_deref(), Some("qemu"));
+    assert_eq!(seen.next(), None);
+    let mut gone = Some("udevd".to_owned());
+    assert_eq!(lasting(Duration::ZERO, || gone.take()), None);
+    let mut count = 0;
+    let others = lasting(Duration::ZERO, || {
+        count += 1;
+        Some(count.to_string())
+    });
+    assert_eq!(others, Some((LASTING_TRIES + 1).to_string()));
 }
