@@ -111,6 +111,21 @@ pub fn mask_url_password(text: &str) -> String {
 /// encoded: then more is taken for it rather than less.
 fn password_of_url(text: &str) -> Option<(usize, usize)> {
     let text = &text[..text.find(' ').unwrap_or(text.len())];
+    slash_password(text).or_else(|| colon_password(text))
+}
+
+/// `user/password@place`, which Oracle's tools take and people give to others.
+fn slash_password(text: &str) -> Option<(usize, usize)> {
+    let slash = text.find('/').filter(|slash| *slash > 0 && !text[..*slash].contains([':', '@', '?']))?;
+    let at = text.rfind('@').filter(|at| slash < *at)?;
+    // Behind a database's name parameters may have an @ of their own.
+    let has_parameters = text[slash..at].find('?').is_some_and(|mark| text[slash + mark..at].contains('='));
+    let at = if has_parameters { text[..text.find('?')?].rfind('@')? } else { at };
+    (slash < at).then_some((slash + 1, at))
+}
+
+/// `user:password@place`.
+fn colon_password(text: &str) -> Option<(usize, usize)> {
     let colon = text.find(':')?;
     let port = text[colon + 1..].split(['/', '?', ',']).next()?;
     if port.bytes().all(|byte| byte.is_ascii_digit()) {

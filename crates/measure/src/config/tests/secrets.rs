@@ -51,6 +51,12 @@ fn slob_42_passwords_of_every_spelling_of_a_connection_are_masked() {
         ("postgres:password=p\\ w dbname=d", "postgres:password=*** dbname=d"),
         ("postgres:host=h password='open", "postgres:host=h password=***"),
         ("postgres://h/password", "postgres://h/password"),
+        ("postgres://u/pw@h:5432/d", "postgres://u/***@h:5432/d"),
+        ("postgres://u/p:w@h/d?sslmode=prefer", "postgres://u/***@h/d?sslmode=prefer"),
+        ("mysql://u/p@w/x?y@h", "mysql://u/***@h"),
+        ("oracle://u/pw@//h:1521/s", "oracle://u/***@//h:1521/s"),
+        ("postgres://h/d?options=a@b", "postgres://h/d?options=a@b"),
+        ("postgres://u/pw@h/d?options=a@b", "postgres://u/***@h/d?options=a@b"),
     ] {
         assert_eq!(mask_url_password(given), shown);
     }
