@@ -221,6 +221,12 @@ pub trait Engine: Send + Sync {
         true
     }
 
+    /// The run enters a phase that may take so long, whatever anybody is waited for, or one (`None`) whose end
+    /// [`Engine::overdue`] tells. An engine that waits for somebody else gives up what outlasts it.
+    fn phase(&self, name: &'static str, within: Option<Duration>) {
+        let _ = (name, within);
+    }
+
     /// Sessions are still at work so long after the instant at which they were told to end. Told again and again, on the
     /// collector's thread, until they are not: an engine whose sessions wait for somebody else can give that up in
     /// time, so that their calls return with an error.

@@ -131,11 +131,17 @@ pub fn execute(
     let measured = std::thread::scope(|scope| {
         let _release = Release(&control);
         let tracer = room_and_tracer(scope, assignments.len(), sink)?;
-        job.spawn_all(scope, &assignments, &homes, tracer.as_ref())?;
         let timeout = ready_timeout.unwrap_or_else(|| default_timeout(plan));
-        let ready = wait_ready(&control, stop, timeout)
+        engine.phase(READY, Some(timeout));
+        let ready = job
+            .spawn_all(scope, &assignments, &homes, tracer.as_ref())
+            .and_then(|()| wait_ready(&control, stop, timeout))
             .and_then(|ready| may_start(hooks, stop).map(|()| ready))
-            .inspect_err(|_| control.cancel_gate())?;
+            .inspect_err(|_| {
+                control.cancel_gate();
+                // Threads that still wait for their sessions would be waited for.
+                engine.phase(READY, Some(LEAVING));
+            })?;
         let collector = Collector {
             plan,
             control: &control,
@@ -200,6 +206,12 @@ impl Drop for Release<'_> {
     }
 }
 
+/// The phase in which the sessions connect, and how long they may go on when the run does not start.
+const READY: &str = "the connecting of the sessions";
+const LEAVING: Duration = Duration::from_secs(2);
+/// Longest close of a target that waits for somebody else.
+const CLOSE: Duration = Duration::from_mins(1);
+
 /// What the driver threads share.
 #[derive(Clone, Copy)]
 struct Job<'a> {
@@ -219,7 +231,7 @@ impl<'a> Job<'a> {
         for assignment in assignments {
             let buffer = tracer.map(Tracer::buffer);
             let home = homes.get(assignment.thread).copied();
-            self.spawn(scope, assignment, home, buffer).inspect_err(|_| self.control.cancel_gate())?;
+            self.spawn(scope, assignment, home, buffer)?;
         }
         Ok(())
     }
@@ -309,7 +321,10 @@ fn measure<'scope, 'env>(mut collector: Collector<'env>, scope: &'scope Scope<'s
     let marks = collector.marks(&gate);
     let drained = collector.drain();
     collector.observer.phase("close");
+    collector.engine.phase("the close of the run", Some(CLOSE));
     let closed = collector.engine.close();
+    // What follows may take long: the checks of what a run left.
+    collector.engine.phase("the run", None);
     // After the close nothing moves any more: sums over threads are exact.
     let last = collector.assemble(Instant::Last);
     if let (Some(line), Some(Ok(thread))) = (line, thread) {
@@ -450,6 +465,7 @@ fn wait_ready(control: &Control, stop: &Stop, timeout: Duration) -> Result<Vec<A
 /// Opens the gate a moment ahead, so that threads which wake late start with the others.
 fn open(collector: &mut Collector<'_>) {
     let control = collector.control;
+    collector.engine.phase("the run", None);
     let lead_ns = if control.clock.is_simulated() { 0 } else { 500_000 + 50_000 * control.threads() as Ns };
     let gate_ns = control.clock.now_ns() + lead_ns;
     collector.gate_ns = gate_ns;

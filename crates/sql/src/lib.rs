@@ -2,7 +2,7 @@
 //!
 //! `orders` is what order entry needs on any of them. `claim` says what a data set is claimed for, `marked` what one says of itself and `wanted` what a load decides, `blocking` drives
 //! sessions that wait for each answer, `many` waits for several at once, [`temp`] makes and keeps throw-away servers, `place` says where a server is, [`patience`] how long its answers may
-//! take, `turns` when a session may connect, `slices` how a loop in the server is timed, `looks` how often
+//! take and `patient` where that is waited for, `turns` when a session may connect, `slices` how a loop in the server is timed, `looks` how often
 //! it is asked what it does, `published` how exact its counters are at a mark; `watch` ends statements that nobody waits for any more, `procs` reads what
 //! the kernel charged a server on this host with and `here` what is told of one, `counted` is what a session did, `checked` what a check found,
 //! `threads` load side by side, `lost` is what is said of sessions that cannot go on.
@@ -21,6 +21,7 @@ mod marked;
 pub mod oracle;
 mod orders;
 pub mod patience;
+mod patient;
 mod place;
 pub mod postgres;
 mod procs;

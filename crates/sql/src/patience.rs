@@ -1,12 +1,16 @@
 //! How long an answer may take: a server that works is waited for, one that shows no life is not.
 //!
 //! Nobody can know how long a statement may take (an index, a checkpoint, a lock of a stranger). So a wait that has
-//! lasted for a while asks the server for a sign of life on a new connection: if there is one, the wait goes on, else
-//! the server is given up, and with it every wait of the command. Sockets wait in short pieces, so that a request
+//! lasted for a while asks the server for a sign of life on a new connection: without one the server is given up, and with
+//! it every wait of the command. A server that lives is asked what our session does there: one at work is waited for, one
+//! that waits for us has answered, and its answer will not come any more. What is never long (a look, the way to the gate, the
+//! close) is a phase that ends at its deadline, whatever the server says. Sockets wait in short pieces, so that a request
 //! to stop is heard. The hot path pays nothing: only a piece that ended without an answer comes here.
 
 use assay_run::stop::Stop;
 use std::io::{Error, ErrorKind};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,6 +20,8 @@ pub(crate) const PIECE: Duration = Duration::from_millis(250);
 const HURRY: Duration = Duration::from_secs(2);
 /// Longest wait for a sign of life.
 const LIFE_MAX: Duration = Duration::from_secs(10);
+/// What a server that is well does in seconds, such as a look at a data set, on a host that others keep busy.
+const BRIEF: Duration = Duration::from_mins(1);
 /// Where nothing else is said.
 const ANSWER: Duration = Duration::from_secs(30);
 
@@ -35,6 +41,27 @@ struct Shared {
     over: OnceLock<String>,
     /// The last sign of life.
     life: Mutex<Option<Instant>>,
+    /// What the command is at, if that may not take long.
+    phase: Mutex<Option<Phase>>,
+    /// There is one: a look at this is cheap enough for every read.
+    in_phase: AtomicBool,
+}
+
+/// Something that ends at an instant, and at a request to stop.
+#[derive(Clone, Copy, Debug)]
+struct Phase {
+    name: &'static str,
+    limit: Duration,
+    ends: Instant,
+}
+
+/// The server at the other end of a session.
+pub(crate) trait Peer {
+    /// Whether it answers a new connection within a time.
+    fn shows_life(&self, within: Duration) -> bool;
+
+    /// Whether it works for this session; `None` where that cannot be known.
+    fn is_at_work(&self, within: Duration) -> Option<bool>;
 }
 
 impl Default for Patience {
@@ -57,6 +84,19 @@ impl Patience {
     #[must_use]
     pub fn new(answer: Duration, stop: &Stop) -> Self {
         Self { answer, strict: false, shared: Arc::new(Shared { stop: stop.clone(), ..Shared::default() }) }
+    }
+
+    /// What the command does from now on ends within this time and at a request to stop, whatever the server shows; `None`: it
+    /// takes as long as the server works.
+    pub(crate) fn phase(&self, name: &'static str, within: Option<Duration>) {
+        let phase = within.map(|limit| Phase { name, limit, ends: Instant::now() + limit });
+        *self.shared.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
+        self.shared.in_phase.store(phase.is_some(), Release);
+    }
+
+    fn present(&self) -> Option<Phase> {
+        let there = self.shared.in_phase.load(Acquire);
+        there.then(|| *self.shared.phase.lock().unwrap_or_else(PoisonError::into_inner)).flatten()
     }
 
     /// For sessions whose answers never take longer than this from a server that is well.
@@ -82,6 +122,11 @@ impl Patience {
         self.shared.stop.requested()
     }
 
+    /// How long something may take that a server which is well does in seconds, however many answers it has.
+    pub(crate) fn brief(&self) -> Duration {
+        BRIEF.max(3 * self.answer)
+    }
+
     /// How long an answer may take without a sign of life, and a message from its first byte to its last.
     pub(crate) fn answer(&self) -> Duration {
         self.answer
@@ -90,6 +135,9 @@ impl Patience {
     /// Nothing more is waited for: cheap enough to be asked before every read.
     #[inline]
     pub(crate) fn ended(&self, wait: &mut Wait) -> std::io::Result<()> {
+        if let Some(phase) = self.present().filter(|phase| Instant::now() >= phase.ends) {
+            self.give_up(format!("{} did not end within {} s", phase.name, phase.limit.as_secs()));
+        }
         if let Some(why) = self.shared.over.get() {
             return Err(gone(why.clone()));
         }
@@ -114,8 +162,7 @@ impl Patience {
     }
 
     /// A wait has gone on for another piece: whether it may go on.
-    /// `shows_life` asks the server for a sign of life within a time.
-    pub(crate) fn look(&self, wait: &mut Wait, shows_life: impl FnOnce(Duration) -> bool) -> std::io::Result<()> {
+    pub(crate) fn look(&self, wait: &mut Wait, peer: &impl Peer) -> std::io::Result<()> {
         self.ended(wait)?;
         let now = Instant::now();
         let begun = *wait.begun.get_or_insert(now - PIECE);
@@ -128,23 +175,34 @@ impl Patience {
             true => (format!("{} s of the request to stop", HURRY.as_secs()), HURRY),
             false => (format!("{} s", self.answer.as_secs()), self.answer.min(LIFE_MAX)),
         };
+        let late = format!("the server did not answer within {waited}");
+        if in_hurry && self.present().is_some() {
+            self.give_up(late);
+            return self.ended(wait);
+        }
         if self.strict {
-            return Err(gone(format!("the server did not answer within {waited}")));
+            return Err(gone(late));
         }
-        if self.lives(life, shows_life) {
-            wait.begun = Some(Instant::now());
-            wait.hurried = None;
-            return Ok(());
+        if !self.lives(life, peer) {
+            self.give_up(format!("{late}, and a new connection did not answer within {} s", life.as_secs()));
+            return self.ended(wait);
         }
-        self.give_up(format!(
-            "the server did not answer within {waited}, and a new connection did not answer within {} s",
-            life.as_secs()
-        ));
-        self.ended(wait)
+        let is_idle = peer.is_at_work(life) == Some(false);
+        // One that has ended a moment ago is idle as well, and its answer is on the way.
+        if is_idle && wait.is_idle {
+            let why =
+                format!("{late}, though it works for this session no more: an answer or a request was lost on the way");
+            if in_hurry {
+                self.give_up(why.clone());
+            }
+            return Err(gone(why));
+        }
+        *wait = Wait { begun: Some(Instant::now()), hurried: None, is_idle, ..*wait };
+        Ok(())
     }
 
     /// A sign of life not long ago, or now. Sessions that ask together are told together.
-    fn lives(&self, within: Duration, shows_life: impl FnOnce(Duration) -> bool) -> bool {
+    fn lives(&self, within: Duration, peer: &impl Peer) -> bool {
         let mut life = self.shared.life.lock().unwrap_or_else(PoisonError::into_inner);
         if life.is_some_and(|seen| seen.elapsed() < within) {
             return true;
@@ -152,7 +210,7 @@ impl Patience {
         if self.is_over() {
             return false;
         }
-        let lives = shows_life(within);
+        let lives = peer.shows_life(within);
         *life = lives.then(Instant::now);
         lives
     }
@@ -166,6 +224,8 @@ pub struct Wait {
     hurried: Option<Instant>,
     /// The request to abandon was seen.
     abandoned: Option<Instant>,
+    /// The server was seen to work for this session no more.
+    is_idle: bool,
 }
 
 impl Wait {

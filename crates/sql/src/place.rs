@@ -33,6 +33,9 @@ pub(crate) enum Place {
     },
 }
 
+/// What finds out whether a data set is there, and which.
+pub(crate) const LOOK: &str = "the look at the data set";
+
 impl Place {
     /// Reads a location.
     pub(crate) fn new(location: &str) -> Result<Self, EngineError> {
@@ -54,6 +57,14 @@ impl Place {
         if let Self::Server { patience, .. } = &mut self {
             let answer = Duration::from_nanos(settings.ns(timeout));
             *patience = Patience::new(answer.max(SHORTEST), stop);
+        }
+        self
+    }
+
+    /// What is done there now is never long: it has a deadline, and ends at a request to stop.
+    pub(crate) fn brief(&self, what: &'static str) -> &Self {
+        if let Self::Server { patience, .. } = self {
+            patience.phase(what, Some(patience.brief()));
         }
         self
     }

@@ -38,6 +38,8 @@ pub(crate) trait Base: Send + Sync {
 
     fn look(&self, sessions: &mut [Doing]) -> bool;
 
+    fn phase(&self, _name: &'static str, _within: Option<Duration>) {}
+
     fn overdue(&self, _late: Duration) {}
 
     fn watched_disks(&self) -> Vec<String> {
@@ -147,6 +149,10 @@ impl<B: Base> Engine for OrdersEngine<B> {
 
     fn works_in_driver_threads(&self) -> bool {
         false
+    }
+
+    fn phase(&self, name: &'static str, within: Option<Duration>) {
+        self.on.phase(name, within);
     }
 
     fn overdue(&self, late: Duration) {

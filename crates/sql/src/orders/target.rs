@@ -3,7 +3,7 @@
 use super::marker::Marker;
 use super::{already, checked_lines, nothing, removed};
 use crate::claim::Purpose;
-use crate::place::Place;
+use crate::place::{LOOK, Place};
 use assay_measure::config::{ParamDef, Settings};
 use assay_orders::checks::Checked;
 use assay_orders::params::{heeds, partitions};
@@ -55,6 +55,9 @@ pub(crate) trait Life {
         Ok(settings.text("ORDERS_SCHEMA").to_owned())
     }
 
+    /// What is done there now is never long.
+    fn brief(_at: &Self::At, _what: &'static str) {}
+
     fn look(at: &Self::At) -> Result<There<Self::Names>, EngineError>;
 
     /// Claims what is at a place, and looks.
@@ -101,7 +104,9 @@ impl<L: Loads + Opens> OrderEntryOn<L> {
     }
 
     fn look(&self, location: &str, settings: &Settings) -> Result<There<L::Names>, EngineError> {
-        L::look(&self.at(location, settings)?)
+        let at = self.at(location, settings)?;
+        L::brief(&at, LOOK);
+        L::look(&at)
     }
 }
 
@@ -232,7 +237,9 @@ impl<L: Loads + Opens> Target for OrderEntryOn<L> {
     }
 
     fn share(&self, location: &str, settings: &Settings) -> Result<Option<Box<dyn Send>>, EngineError> {
-        let (claim, there) = L::claim(&self.at(location, settings)?, Purpose::Series)?;
+        let at = self.at(location, settings)?;
+        L::brief(&at, LOOK);
+        let (claim, there) = L::claim(&at, Purpose::Series)?;
         Marker::complete(there.found, &there.place, settings)?;
         Ok(Some(Box::new(claim)))
     }
@@ -246,6 +253,7 @@ impl<L: Loads + Opens> Target for OrderEntryOn<L> {
         _progress: &dyn Progress,
     ) -> Result<Box<dyn Engine>, EngineError> {
         let at = L::at(&self.0, location, settings, stop)?;
+        L::brief(&at, "the set-up of the run");
         L::open(&at, plan, settings, stop).map_err(|error| L::failed(&at, error))
     }
 }

@@ -114,6 +114,11 @@ impl Attached {
         stats
     }
 
+    /// No wait for the server outlasts the phase.
+    pub(super) fn phase(&self, name: &'static str, within: Option<Duration>) {
+        self.connect.patience.phase(name, within);
+    }
+
     /// Sessions are still at work so long after they were told to end.
     pub(super) fn overdue(&self, late: Duration) {
         let (limit, after) = match self.stop.requested() {

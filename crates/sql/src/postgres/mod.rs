@@ -28,7 +28,7 @@ mod temp;
 mod testing;
 pub mod wire;
 
-use crate::place::Place;
+use crate::place::{LOOK, Place};
 use assay_measure::config::{ParamDef, Settings};
 use assay_run::engine::{Engine, EngineError, Line, Presence, Progress, Started, Target};
 use assay_run::plan::Plan;
@@ -86,6 +86,7 @@ impl Target for Postgres {
 
     fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {
         let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
+        place.brief(LOOK);
         if let Place::Temporary { .. } = place {
             return Ok(Presence::Absent { harmless: true });
         }
@@ -94,6 +95,7 @@ impl Target for Postgres {
 
     fn plan_prepare(&self, location: &str, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
         let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
+        place.brief(LOOK);
         let mut lines = match &place {
             Place::Temporary { version, .. } => temp::plan(version.as_deref(), settings)?,
             Place::Server { .. } => Vec::new(),
@@ -127,6 +129,7 @@ impl Target for Postgres {
 
     fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
         let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
+        place.brief(LOOK);
         destroy::plan(&place, settings)
     }
 
@@ -136,7 +139,8 @@ impl Target for Postgres {
     }
 
     fn share(&self, location: &str, settings: &Settings) -> Result<Option<Box<dyn Send>>, EngineError> {
-        let options = own::options(&Place::new(location)?)?;
+        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
+        let options = own::options(place.brief(LOOK))?;
         let names = layout::Names::new(settings)?;
         let claimed = claim::take(&options, &names, claim::Purpose::Series)?;
         Ok(Some(Box::new(claimed)))
@@ -151,6 +155,7 @@ impl Target for Postgres {
         progress: &dyn Progress,
     ) -> Result<Box<dyn Engine>, EngineError> {
         let place = Place::new(location)?.patient(settings, PATIENCE, stop);
+        place.brief("the set-up of the run");
         engine::open(&place, plan, settings, stop, progress).map_err(|error| place.failed(error))
     }
 }

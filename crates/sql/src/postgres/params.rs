@@ -14,7 +14,7 @@ pub(super) const PARAMS: &[ParamDef] = params! {
      did not make";
     "COMMIT_MODE", Choice(&["default", "on", "off", "local", "remote_write", "remote_apply"]), "default", "synchronous_commit of the sessions; default: the server's setting";
     "PG_ANSWER_TIMEOUT", Seconds, "30", "seconds (at least 1) to wait for an answer before assay asks the server for \
-     a sign of life on a new connection; with a sign of life the wait continues, without one assay gives the server up";
+     a sign of life on a new connection; while the server works for the session the wait continues, else assay gives it up";
     "PG_GRACE", Seconds, "90", "seconds (at least 1) that a timed run waits after its end for operations in \
      progress: after two thirds assay cancels them; at the end it gives them up, and the run is invalid";
     "TABLESPACE", Text, "", "tablespace of the tables and indexes; default: that of the database";

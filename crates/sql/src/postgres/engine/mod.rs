@@ -126,6 +126,10 @@ impl Engine for PgEngine {
         self.on.activity.look(sessions)
     }
 
+    fn phase(&self, name: &'static str, within: Option<Duration>) {
+        self.on.phase(name, within);
+    }
+
     fn overdue(&self, late: Duration) {
         self.on.overdue(late);
     }

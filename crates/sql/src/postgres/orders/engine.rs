@@ -127,6 +127,10 @@ impl Base for Run {
         self.on.activity.look(sessions)
     }
 
+    fn phase(&self, name: &'static str, within: Option<Duration>) {
+        self.on.phase(name, within);
+    }
+
     fn overdue(&self, late: Duration) {
         self.on.overdue(late);
     }

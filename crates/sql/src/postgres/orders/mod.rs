@@ -86,6 +86,10 @@ impl Life for PostgresOrders {
         Ok(named(settings)?.schema)
     }
 
+    fn brief((place, _): &Self::At, what: &'static str) {
+        place.brief(what);
+    }
+
     fn look((place, names): &Self::At) -> Result<There<Named>, EngineError> {
         let mut connection = connect(&own::options(place)?).map_err(told("connecting"))?;
         Server::ask(&mut connection)?;

@@ -189,7 +189,7 @@ impl Talks for Session {
     }
 
     fn may_wait(&mut self, wait: &mut Wait) -> Result<(), OpError> {
-        let connection = self.connection.as_ref();
+        let connection = self.connection.as_mut();
         let may = connection.map_or(Ok(()), |connection| connection.may_wait(wait));
         may.map_err(|error| {
             let op_error = errors::op_error(&error);

@@ -2,10 +2,9 @@
 
 use super::error::{PgError, ServerError, clean};
 use super::input::{Input, Message};
-use super::patient::Limit;
-use super::reach::shows_life;
 use super::stream::Stream;
 use crate::patience::Wait;
+use crate::patient::Limit;
 use crate::postgres::conninfo::{ConnectOptions, Host};
 use bytes::BytesMut;
 use postgres_protocol::IsNull;
@@ -166,8 +165,8 @@ impl Connection {
     ///
     /// # Errors
     /// It may not: the server shows no life, or nobody wants the answer any more.
-    pub fn may_wait(&self, wait: &mut Wait) -> Result<(), PgError> {
-        let may = self.options.patience.look(wait, |within| shows_life(&self.host, within));
+    pub fn may_wait(&mut self, wait: &mut Wait) -> Result<(), PgError> {
+        let may = self.options.patience.look(wait, self.stream.peer());
         may.map_err(|source| self.lost("execute", source))
     }
 

@@ -1,10 +1,10 @@
 //! From an address to a stream: sockets, silent peers, and whether to encrypt, as libpq's `sslmode` has it.
 
 use super::error::PgError;
-use super::patient::{Limit, Patient};
-use super::reach::{SSL_REQUEST, addresses, connect_unix, timed_out, waited};
+use super::reach::{Patient, SSL_REQUEST, Server, addresses, connect_unix, timed_out, waited};
 use super::stream::Stream;
 use super::tls;
+use crate::patient::Limit;
 use crate::postgres::conninfo::{ConnectOptions, Host, SslMode, user_field};
 use rustix::net::sockopt;
 use std::io::{ErrorKind, Read, Write};
@@ -44,7 +44,8 @@ pub(super) fn dial(host: &Host, way: Way, options: &ConnectOptions) -> Result<(S
             let path = directory.join(format!(".s.PGSQL.{port}"));
             let stream = unix(&path, end, options)?;
             let patience = options.patience.clone();
-            let stream = Patient::new(stream, host.clone(), Limit::Until(end), patience);
+            let peer = Server { host: host.clone(), session: None };
+            let stream = Patient::new(stream, peer, Limit::Until(end), patience);
             let stream =
                 stream.map_err(|source| PgError::Io { what: format!("connecting to {}", path.display()), source })?;
             Ok((Stream::Unix(stream), host.clone()))
@@ -54,7 +55,8 @@ pub(super) fn dial(host: &Host, way: Way, options: &ConnectOptions) -> Result<(S
             let address = stream.peer_addr().map(|peer| peer.ip()).ok();
             let reached = Host::Tcp { name: name.clone(), address, port: *port };
             let patience = options.patience.clone();
-            let stream = Patient::new(stream, reached.clone(), Limit::Until(end), patience);
+            let peer = Server { host: reached.clone(), session: None };
+            let stream = Patient::new(stream, peer, Limit::Until(end), patience);
             let stream = stream.map_err(|source| PgError::Io { what: format!("connecting to {host}"), source })?;
             Ok((encrypted(stream, name, way, options)?, reached))
         }

@@ -5,6 +5,7 @@
 //! Message bodies and SCRAM come from `postgres-protocol`; the order of messages is ours.
 //! Public documentation: "Frontend/Backend Protocol" in the PostgreSQL manual.
 
+mod at_work;
 mod batch;
 mod cancel;
 mod certificate;
@@ -15,7 +16,6 @@ mod error;
 mod input;
 mod login;
 mod open;
-mod patient;
 mod reach;
 mod stream;
 #[cfg(test)]

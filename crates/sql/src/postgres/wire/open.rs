@@ -1,10 +1,12 @@
 //! Which server of the list: one that answers, lets us in, and is what was asked for.
 
+use super::at_work::is_at_work;
 use super::connection::Connection;
 use super::dial::{Way, dial, ways};
 use super::error::PgError;
-use super::patient::{Limit, Patient};
+use super::reach::{Patient, Server, Session};
 use super::stream::Stream;
+use crate::patient::Limit;
 use crate::postgres::conninfo::{ConnectOptions, SessionAttrs};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -84,7 +86,8 @@ impl Connection {
         let host = options.hosts.first().cloned();
         let host = host.ok_or_else(|| PgError::Usage("there is no host to connect to".to_owned()))?;
         let limit = Limit::Until(None);
-        let stream = Patient::new(stream, host.clone(), limit, options.patience.clone());
+        let peer = Server { host: host.clone(), session: None };
+        let stream = Patient::new(stream, peer, limit, options.patience.clone());
         let stream = stream.map_err(|source| PgError::Io { what: "taking a stream over".to_owned(), source })?;
         Self::new(Stream::Unix(stream), host, Arc::clone(&options)).entered(0)
     }
@@ -100,6 +103,13 @@ impl Connection {
         let options = Arc::clone(&session.options);
         session.log_in(options.password_for(at)).map_err(|error| session.at_login(error))?;
         session.stream.set_limit(Limit::Answers);
+        let alone = ConnectOptions {
+            hosts: vec![session.host.clone()],
+            host_passwords: vec![options.password_for(at).cloned()],
+            ..ConnectOptions::clone(&options)
+        };
+        session.stream.peer().session =
+            (session.pid != 0).then(|| Session { options: Arc::new(alone), pid: session.pid, is_at_work });
         let version = session.server_version();
         // A proxy may tell no version; what it leads to shows when statements fail.
         if version.is_some_and(|(major, _)| major < OLDEST) {

@@ -1,6 +1,7 @@
 //! Reaching a server: its addresses, its sockets, whether it shows life, and what its silence means.
 
 use super::error::PgError;
+use crate::patience::Peer;
 use crate::postgres::conninfo::{ConnectOptions, Host};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
@@ -9,36 +10,67 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Asks for TLS: length 8, and a number no protocol version has.
 pub(super) const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
-/// Whether a server answers the first question of a new connection: no name, no password, and its log stays silent. A
-/// server whose processes are frozen takes connections (its kernel does), but says nothing.
-pub(super) fn shows_life(host: &Host, within: Duration) -> bool {
-    let end = Instant::now() + within;
-    let asked = match host {
-        Host::Unix { directory, port } => {
-            let path = directory.join(format!(".s.PGSQL.{port}"));
-            connect_unix(&path, Some(end)).and_then(|mut stream| {
-                stream.set_read_timeout(Some(left(end)))?;
-                stream.write_all(&SSL_REQUEST)?;
-                stream.read(&mut [0])
-            })
-        }
-        Host::Tcp { .. } => {
-            let address = addresses(host).ok().and_then(|all| all.into_iter().next());
-            let Some(address) = address else { return false };
-            TcpStream::connect_timeout(&address, left(end)).and_then(|mut stream| {
-                stream.set_read_timeout(Some(left(end)))?;
-                stream.write_all(&SSL_REQUEST)?;
-                stream.read(&mut [0])
-            })
-        }
-    };
-    // Whatever it says, and also if it closes: somebody is there.
-    asked.is_ok()
+/// The server at the other end of a session.
+#[derive(Clone, Debug)]
+pub(super) struct Server {
+    /// With the address it was reached at.
+    pub(super) host: Host,
+    /// None before it is in.
+    pub(super) session: Option<Session>,
+}
+
+/// A session as another one can ask for it.
+#[derive(Clone, Debug)]
+pub(super) struct Session {
+    /// How it came in, with its host alone.
+    pub(super) options: Arc<ConnectOptions>,
+    /// Its process.
+    pub(super) pid: i32,
+    /// As [`Peer::is_at_work`].
+    pub(super) is_at_work: fn(&Self, Duration) -> Option<bool>,
+}
+
+/// A socket to it.
+pub(super) type Patient<S> = crate::patient::Patient<S, Server>;
+
+impl Peer for Server {
+    /// Whether a server answers the first question of a new connection: no name, no password, and its log stays silent. A
+    /// server whose processes are frozen takes connections (its kernel does), but says nothing.
+    fn shows_life(&self, within: Duration) -> bool {
+        let end = Instant::now() + within;
+        let asked = match &self.host {
+            Host::Unix { directory, port } => {
+                let path = directory.join(format!(".s.PGSQL.{port}"));
+                connect_unix(&path, Some(end)).and_then(|mut stream| {
+                    stream.set_read_timeout(Some(left(end)))?;
+                    stream.write_all(&SSL_REQUEST)?;
+                    stream.read(&mut [0])
+                })
+            }
+            host @ Host::Tcp { .. } => {
+                let address = addresses(host).ok().and_then(|all| all.into_iter().next());
+                let Some(address) = address else { return false };
+                TcpStream::connect_timeout(&address, left(end)).and_then(|mut stream| {
+                    stream.set_read_timeout(Some(left(end)))?;
+                    stream.write_all(&SSL_REQUEST)?;
+                    stream.read(&mut [0])
+                })
+            }
+        };
+        // Whatever it says, and also if it closes: somebody is there.
+        asked.is_ok()
+    }
+
+    fn is_at_work(&self, within: Duration) -> Option<bool> {
+        let session = self.session.as_ref()?;
+        (session.is_at_work)(session, within)
+    }
 }
 
 fn left(end: Instant) -> Duration {

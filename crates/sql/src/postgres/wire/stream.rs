@@ -1,7 +1,8 @@
 //! The byte stream to a server: a socket of the file system, TCP, or TLS over TCP. No wait in it lasts for ever.
 
-use super::patient::{Limit, Patient};
+use super::reach::{Patient, Server};
 use super::tls::Secured;
+use crate::patient::Limit;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -25,6 +26,15 @@ impl Stream {
             Self::Unix(stream) => stream.limit = limit,
             Self::Tcp(stream) => stream.limit = limit,
             Self::Tls(stream) => stream.sock.limit = limit,
+        }
+    }
+
+    /// Who is asked for a sign of life.
+    pub(super) fn peer(&mut self) -> &mut Server {
+        match self {
+            Self::Unix(stream) => &mut stream.peer,
+            Self::Tcp(stream) => &mut stream.peer,
+            Self::Tls(stream) => &mut stream.sock.peer,
         }
     }
 

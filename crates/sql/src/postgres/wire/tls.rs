@@ -2,8 +2,7 @@
 
 use super::certificate::{Certificate, instant_of, name_matches};
 use super::error::PgError;
-use super::patient::Patient;
-use super::reach::timed_out;
+use super::reach::{Patient, timed_out};
 use crate::postgres::conninfo::{ConnectOptions, Roots, SslMode, Tls};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};

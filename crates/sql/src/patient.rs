@@ -1,8 +1,6 @@
-//! A socket that nobody waits for for ever.
+//! A socket that nobody waits for for ever: the one place in which a session waits for a server.
 
-use super::reach::shows_life;
-use crate::patience::{PIECE, Patience, Wait};
-use crate::postgres::conninfo::Host;
+use crate::patience::{PIECE, Patience, Peer, Wait};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use std::io::{Error, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
@@ -10,7 +8,7 @@ use std::time::Instant;
 
 /// How long its waits may be.
 #[derive(Clone, Debug)]
-pub(super) enum Limit {
+pub(crate) enum Limit {
     /// Everything until this instant, however it trickles in; none: for ever.
     Until(Option<Instant>),
     /// Each answer as the patience has it.
@@ -19,29 +17,30 @@ pub(super) enum Limit {
 
 /// A socket that waits in short pieces and looks at its limit after each.
 #[derive(Debug)]
-pub(super) struct Patient<S> {
-    pub(super) socket: S,
-    host: Host,
-    pub(super) limit: Limit,
+pub(crate) struct Patient<S, P> {
+    pub(crate) socket: S,
+    /// Who is asked for a sign of life.
+    pub(crate) peer: P,
+    pub(crate) limit: Limit,
     patience: Patience,
     /// Of the user's request to abandon, over all waits.
     wait: Wait,
 }
 
-impl<S: AsFd> Patient<S> {
+impl<S: AsFd, P: Peer> Patient<S, P> {
     /// Over a connected socket.
     ///
     /// # Errors
     /// The socket takes no time limits.
-    pub(super) fn new(socket: S, host: Host, limit: Limit, patience: Patience) -> std::io::Result<Self> {
+    pub(crate) fn new(socket: S, peer: P, limit: Limit, patience: Patience) -> std::io::Result<Self> {
         for way in [Timeout::Recv, Timeout::Send] {
             set_socket_timeout(&socket, way, Some(PIECE))?;
         }
-        Ok(Self { socket, host, limit, patience, wait: Wait::default() })
+        Ok(Self { socket, peer, limit, patience, wait: Wait::default() })
     }
 }
 
-impl<S> Patient<S> {
+impl<S, P: Peer> Patient<S, P> {
     /// Tries until it succeeds, fails, or has waited too long.
     fn patiently<T>(&mut self, mut attempt: impl FnMut(&mut S) -> std::io::Result<T>) -> std::io::Result<T> {
         let mut wait = self.wait;
@@ -58,7 +57,7 @@ impl<S> Patient<S> {
                 done => return done,
             }
             match self.limit {
-                Limit::Answers => self.patience.look(&mut wait, |within| shows_life(&self.host, within))?,
+                Limit::Answers => self.patience.look(&mut wait, &self.peer)?,
                 // Nothing tells a server that lets nobody in from one that is frozen.
                 Limit::Until(_) => self.patience.entering(&mut wait)?,
             }
@@ -66,14 +65,14 @@ impl<S> Patient<S> {
     }
 }
 
-impl<S: Read> Read for Patient<S> {
+impl<S: Read, P: Peer> Read for Patient<S, P> {
     #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         self.patiently(|socket| socket.read(buffer))
     }
 }
 
-impl<S: Write> Write for Patient<S> {
+impl<S: Write, P: Peer> Write for Patient<S, P> {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.patiently(|socket| socket.write(bytes))
