@@ -278,20 +278,15 @@ fn sampled(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
         true => ash.run_queue_count.value().unwrap_or(0.0),
         false => 0.0,
     };
-    let seen =
-        |event: &str| crate::readings::sampled_of(ash, &deltas.data.engine_facts, event).map_or(0.0, |row| row.active);
-    // Of our own session whose wait has ended, the clock says at once that it waits for its thread. A sampler that lacks a CPU,
-    // too, comes when that thread has worked, and sees it wait for the next thing.
-    let queued_us = record.instance.time_model.run_queue_us.value().unwrap_or(0.0);
-    let unseen = (queued_us / 1e6 / elapsed_s - seen(crate::readings::RUN_QUEUE)).max(0.0);
     let foreground = counted(record).filter(|event| event.actor == "foreground" && event.class != idle);
     let verdicts = foreground.map(|event| {
-        let sampled = seen(&event.name);
+        let row = crate::readings::sampled_of(ash, &deltas.data.engine_facts, &event.name);
+        let sampled = row.map_or(0.0, |row| row.active);
         let count = event.count.value().unwrap_or(0.0);
         let little = count / elapsed_s * event.avg_us.value().unwrap_or(0.0) / 1e6;
         let beyond = match little > sampled {
-            true => little - sampled - queued,
-            false => sampled - little - unseen,
+            true => (little - sampled - queued).max(0.0),
+            false => sampled - little,
         };
         let agrees = beyond <= allowed * active.max(little);
         (event.name.clone(), agrees)

@@ -62,6 +62,24 @@ pub struct NativeDriver<'a> {
     /// Since when a flush is due that lets ready sessions run first, and for how many turns.
     gathering: Option<(Ns, u32)>,
     completions: Vec<Completion>,
+    arrivals: Arrivals,
+}
+
+/// When the completions that the ring hands out next arrived: one stamp for all that were there together. What comes later, also with
+/// a push that lies between, needs a stamp of its own: an earlier one would time its wait too short.
+#[derive(Debug, Default)]
+struct Arrivals {
+    stamp: Ns,
+    /// Completions still to be handed out.
+    left: usize,
+}
+
+impl Arrivals {
+    /// The arrival of the next completion, if it was stamped.
+    fn next(&mut self) -> Option<Ns> {
+        self.left = self.left.checked_sub(1)?;
+        Some(self.stamp)
+    }
 }
 
 impl<'a> NativeDriver<'a> {
@@ -101,6 +119,7 @@ impl<'a> NativeDriver<'a> {
             write_ns: 0,
             gathering: None,
             completions: Vec::new(),
+            arrivals: Arrivals::default(),
         }
     }
 
@@ -436,20 +455,10 @@ impl<'a> NativeDriver<'a> {
     fn drain_ring(&mut self) -> Result<(), EngineError> {
         // Sessions ask for more on the way; those completions are for the next turn.
         let most = self.shell.ring.borrow().in_flight();
-        let mut stamp = 0;
         for taken in 0..most {
-            let is_fresh = self.shell.ring.borrow().coming().next().is_none();
-            let completion = self.shell.ring.borrow_mut().pop();
-            let Some(mut completion) = completion else {
+            let Some((mut completion, stamp)) = self.next_completion() else {
                 break;
             };
-            // One stamp for all that were there; what came or was asked for since then needs a later one, and the time of
-            // the last poll may lie before the push that followed it.
-            if is_fresh || completion.submitted >= stamp {
-                stamp = self.shell.instance.clock.now_ns();
-                self.shell.now.set(stamp);
-                self.show_arrived();
-            }
             self.shell.ring.borrow().prefetch_next();
             self.count_completion(&completion, stamp);
             if completion.tag & TAG_LOG != 0 {
@@ -471,17 +480,34 @@ impl<'a> NativeDriver<'a> {
         Ok(())
     }
 
+    /// The next completion that the ring has, and when it arrived.
+    fn next_completion(&mut self) -> Option<(RingCompletion, Ns)> {
+        let completion = self.shell.ring.borrow_mut().pop()?;
+        let stamp = self.arrivals.next().unwrap_or_else(|| {
+            let stamp = self.shell.instance.clock.now_ns();
+            self.shell.now.set(stamp);
+            self.arrivals = Arrivals { stamp, left: self.show_arrived() };
+            stamp
+        });
+        Some((completion, stamp))
+    }
+
     /// Sessions whose read has arrived wait for this thread from now on, also while it works on those before them, which takes
-    /// long where others keep its CPU: a sample has to say what the times say.
-    fn show_arrived(&self) {
+    /// long where others keep its CPU: a sample has to say what the times say. How many completions there are.
+    fn show_arrived(&self) -> usize {
         let shell = &self.shell;
-        for tag in shell.ring.borrow().coming().filter(|tag| tag & TAG_READ != 0) {
-            let slot = shell.slot((tag & 0xffff_ffff) as Tag);
+        let ring = shell.ring.borrow();
+        let of_reads = ring.coming().map(|tag| {
+            let slot = (tag & TAG_READ != 0).then(|| shell.slot((tag & 0xffff_ffff) as Tag));
             // One that asked for several waits for the last of them.
-            if slot.pending_reads.get() == 1 && slot.state.get() == State::Waiting {
+            if let Some(slot) = slot
+                && slot.pending_reads.get() == 1
+                && slot.state.get() == State::Waiting
+            {
                 shell.instance.activity.run_queue(slot.session);
             }
-        }
+        });
+        of_reads.count()
     }
 
     /// How long the ring may sleep: until the next timer, and not at all with work at hand.
@@ -618,20 +644,37 @@ mod tests {
         let places = Places::directory(dir.path());
         let engine = SteppedEngine::open(&places, &plan, options, clock.clone(), 1).unwrap();
         let mut driver = engine.driver(&plan.assignments(1)[0], SESSIONS as usize).unwrap();
-        for tag in 0..SESSIONS {
-            let first_key = 1 + u64::from(tag) * 50;
-            let op = Op::Select { schema: 1, first_key, width: 1 };
-            assert!(matches!(driver.submit(tag, &op, clock.now_ns()), Submit::Queued));
+        let ask = |driver: &mut NativeDriver<'_>, tags: std::ops::Range<u32>| {
+            let all = tags.end;
+            for tag in tags {
+                let op = Op::Select { schema: 1, first_key: 1 + u64::from(tag) * 50, width: 1 };
+                assert!(matches!(driver.submit(tag, &op, clock.now_ns()), Submit::Queued));
+            }
+            // All of them have arrived then.
+            driver.push(all, Duration::from_secs(60)).unwrap();
+        };
+        let queued = |driver: &NativeDriver<'_>| {
+            let mut doing = [Doing::OnCpu; SESSIONS as usize];
+            driver.shell.instance.activity.read(&mut doing);
+            doing.iter().filter(|doing| **doing == Doing::RunQueue).count()
+        };
+        ask(&mut driver, 0..SESSIONS / 2);
+        let (first, arrived) = driver.next_completion().unwrap();
+        assert_eq!(driver.shell.ring.borrow().coming().count(), SESSIONS as usize / 2 - 1);
+        assert_eq!(queued(&driver), SESSIONS as usize / 2 - 1);
+        driver.finish_read(first, arrived);
+        // More arrives with a push before the rest is worked off: what came first keeps its instant, the others get theirs.
+        let before = clock.now_ns();
+        ask(&mut driver, SESSIONS / 2..SESSIONS - 1);
+        for at in 1..SESSIONS - 1 {
+            let (completion, stamp) = driver.next_completion().unwrap();
+            match at < SESSIONS / 2 {
+                true => assert_eq!(stamp, arrived),
+                false => assert!(stamp >= before && stamp > arrived),
+            }
+            driver.finish_read(completion, stamp);
         }
-        driver.push(SESSIONS, Duration::from_secs(60)).unwrap();
-        let first = driver.shell.ring.borrow_mut().pop().unwrap();
-        assert_eq!(driver.shell.ring.borrow().coming().count(), SESSIONS as usize - 1);
-        driver.show_arrived();
-        let mut doing = [Doing::OnCpu; SESSIONS as usize];
-        driver.shell.instance.activity.read(&mut doing);
-        let queued = doing.iter().filter(|doing| **doing == Doing::RunQueue).count();
-        assert_eq!(queued, SESSIONS as usize - 1, "{doing:?}");
-        driver.finish_read(first, clock.now_ns());
+        ask(&mut driver, SESSIONS - 1..SESSIONS);
         let mut ended = Vec::new();
         while ended.len() < SESSIONS as usize {
             driver.reap(Duration::from_secs(60), &mut ended).unwrap();
