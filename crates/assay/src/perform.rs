@@ -11,12 +11,14 @@ use assay_awr::record::SeriesBuilder;
 use assay_measure::clock::Clock;
 use assay_measure::config::{self, Settings};
 use assay_measure::plain::shell_word;
+use assay_measure::record::Advice;
 use assay_measure::snapshot::RunData;
 use assay_measure::units;
 use assay_run::engine::{DataSet, Engine, EngineError, Line};
 use assay_run::host::{self, random_u32};
 use assay_run::life::Load;
 use assay_run::plan::Plan;
+use assay_run::standstill::Standstill;
 use assay_run::stop::Stop;
 use assay_run::{Labels, Options, RunError, execute, trace};
 use std::path::PathBuf;
@@ -144,7 +146,9 @@ pub(crate) fn perform(
     emergency::run_begins(dir.path());
     let options = Options { labels, trace, commands: beside.commands(), ..Options::default() };
     let clock = Clock::real();
+    let standstill = Standstill::watch();
     let ended = execute(plan, &*engine, &clock, stop, &mut observer, options);
+    let found = standstill.finding();
     let pre = observer.take_pre();
     let (series, series_written) = observer.finish();
     drop(engine);
@@ -159,7 +163,7 @@ pub(crate) fn perform(
     };
     data.timeline.extend(pre);
     beside.post(&mut data, stop);
-    let left = leave(&dir, &data, series, stop, deliver);
+    let left = leave(&dir, &data, (series, found), stop, deliver);
     emergency::run_ended();
     // Nothing more is written there: the script may tag, move or remove the run.
     dir.held().release();
@@ -265,11 +269,11 @@ fn open_trace(path: &str) -> Result<Option<Box<dyn trace::Sink>>, Failure> {
 fn leave(
     dir: &RunDir,
     data: &RunData,
-    series: SeriesBuilder,
+    (series, found): (SeriesBuilder, Option<Advice>),
     stop: &Stop,
     deliver: &mut Deliver<'_>,
 ) -> Result<Code, Failure> {
-    let faces = record::faces(data, series)?;
+    let faces = record::faces(data, series)?.finding(found)?;
     let written = record::write(dir, &faces);
     deliver(&faces)?;
     written?;

@@ -3,7 +3,7 @@
 use crate::exit::{Code, Failure};
 use crate::rundir::{RECORD, REPORT, RunDir};
 use assay_awr::record::SeriesBuilder;
-use assay_measure::record::Record;
+use assay_measure::record::{Advice, Record};
 use assay_measure::snapshot::RunData;
 
 /// A record as it is printed and kept.
@@ -19,6 +19,14 @@ pub(crate) struct Faces {
 }
 
 impl Faces {
+    /// With what was found before all that the record says.
+    pub(crate) fn finding(self, found: Option<Advice>) -> Result<Self, Failure> {
+        let Some(found) = found else { return Ok(self) };
+        let mut record = self.record;
+        record.advice.insert(0, found);
+        Ok(Self { void: self.void, ..Self::of(record)? })
+    }
+
     /// Of a record that is not held to its identities.
     pub(crate) fn of(record: Record) -> Result<Self, Failure> {
         Ok(Self { text: assay_report::text::render(&record), json: json(&record)?, void: Vec::new(), record })

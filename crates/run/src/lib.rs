@@ -27,6 +27,7 @@ pub mod plan;
 pub mod probe;
 mod recorder;
 pub mod slob;
+pub mod standstill;
 pub mod stop;
 mod thread_clock;
 pub mod threads;

@@ -12,6 +12,7 @@ use assay_measure::units;
 use assay_run::engine::Line;
 use assay_run::host;
 use assay_run::probe::{LOGFILE, Probe, Request, SERVER, Steps};
+use assay_run::standstill::Standstill;
 use assay_run::stop::Stop;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
@@ -46,6 +47,7 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
     signals::watch(&stop)?;
     let started = jiff::Timestamp::now().to_string();
     let progress = Progress::new(time);
+    let standstill = Standstill::watch();
     let measured = match aimed.measure(&stop, &progress) {
         Ok(measured) => measured,
         Err(error) => {
@@ -57,13 +59,13 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
             return Err(error.into());
         }
     };
+    let found = standstill.finding();
     drop(progress);
     let Some(record) = measured.record(&labels(probe, args, &request, id, started)) else {
         let what = format!("the probe {name} brought no record");
         return Err(Failure::new(Code::Bug, what));
     };
-    let faces =
-        Faces { text: assay_report::text::render(&record), json: record::json(&record)?, void: Vec::new(), record };
+    let faces = Faces::of(record)?.finding(found)?;
     leave(args, place, &faces)?;
     let run = &faces.record.run;
     if run.verdict == "invalid" {

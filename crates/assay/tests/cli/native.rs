@@ -1,7 +1,9 @@
 //! Whole runs on native data sets: prepare, run, report, run again.
 
-use crate::common::{Place, Ran, SMALL, json, set, with};
+use crate::common::{Place, Ran, SMALL, Started, json, set, with};
+use rustix::process::Signal;
 use std::fs;
+use std::time::Duration;
 
 /// A run that ends soon; its figures are not the point.
 fn short(place: &Place, more: &[&str]) -> Ran {
@@ -162,6 +164,26 @@ fn a_killed_run_keeps_its_history_and_leaves_a_data_set_that_whoever_opens_it_re
     killed("two");
     let checked = place.assay(&["check"]).code(0);
     assert!(checked.out.contains("Commits replayed"), "{}", checked.out);
+}
+
+/// Stopped by a signal, as a paused machine stops it: whatever measures says so first, and ends with the finding in its record.
+#[test]
+fn a_process_that_stood_still_says_so_before_anything_else() {
+    let place = Place::prepared("1");
+    let of_io = ["io", "--name=j", "--filename=f", "--rw=randread", "--size=4m", "--time_based", "--runtime=9"];
+    let run = place.start(&["run", "--time", "9", "--warmup", "0", "-o", "run"]);
+    let io = place.start(&with(&of_io, &["--thinktime=100", "-o", "io"]));
+    let cpu = place.start(&["cpu", "--time", "9s", "-o", "cpu"]).computed(Duration::from_millis(500));
+    let all = [run.until("the window begins", || place.measures("run")), io.computed(Duration::from_millis(100)), cpu];
+    all.iter().for_each(|one| one.signal(Signal::STOP));
+    std::thread::sleep(Duration::from_secs(3));
+    all.iter().for_each(|one| one.signal(Signal::CONT));
+    for (ran, name) in all.map(Started::ended).into_iter().zip(["run", "io", "cpu"]) {
+        let ran = ran.code(0);
+        assert!(ran.out.contains("H1: assay stood still for"), "{name}: {}", ran.out);
+        let advice = &json(&place.read(&format!("{name}/record.json")))["advice"][0];
+        assert_eq!((&advice["id"], &advice["severity"]), (&"H1".into(), &"high".into()), "{advice}");
+    }
 }
 
 #[test]

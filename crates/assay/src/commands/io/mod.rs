@@ -14,6 +14,7 @@ use assay_measure::record::Record;
 use assay_report::{answer, text};
 use assay_run::engine::EngineError;
 use assay_run::probe::{Aimed, Measured};
+use assay_run::standstill::Standstill;
 use assay_run::stop::Stop;
 use assay_storage::StorageMeasured;
 use assay_storage::language::{self, World};
@@ -115,6 +116,7 @@ fn perform(
     signals::watch(&stop)?;
     let started = jiff::Timestamp::now().to_string();
     let watch = Watch::new(options, &sink);
+    let standstill = Standstill::watch();
     let measured = given
         .write(dir.as_ref())
         .and_then(|()| usual::marked(scratch, || aimed.measure(&stop, &watch).map_err(refused)));
@@ -126,8 +128,10 @@ fn perform(
             return Err(failure);
         }
     };
+    let found = standstill.finding();
     let (first, unsaid) = watch.ended();
-    let record = assay_storage::record::build(&keep::labels(given, id, started), &readings);
+    let mut record = assay_storage::record::build(&keep::labels(given, id, started), &readings);
+    record.advice.splice(0..0, found);
     let reports = reports(options, &readings, Some(&record), first);
     leave(&reports, &sink, dir.as_ref(), &readings, &record)?;
     unsaid?;
