@@ -1,6 +1,7 @@
 //! Verifying a data set on disk: the exact checks made before a load counts as done,
 //! and, on request, every block.
 
+use super::adopt::adopt;
 use super::block_format::{self, Kind, Mismatch, word};
 use super::bulk::{Job, Piece, Pieces, Span, Visit, Watch, transfer};
 use super::claim;
@@ -64,6 +65,9 @@ pub(super) fn check(asked: &Asked, settings: &Settings, watch: Watch<'_>) -> Res
     let work_unit = settings.int("WORK_UNIT");
     let mut lines = recovered.map_or_else(Vec::new, |recovery| recovery.lines());
     lines.extend(verify(&files, control, level, threads, work_unit, watch)?);
+    if adopt(&places, &mut lock)? {
+        lines.push(text("adopted", "Where it is now", format!("written down: {}", places.display())));
+    }
     Ok(lines)
 }
 

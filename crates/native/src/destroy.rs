@@ -9,6 +9,7 @@ use super::files::file_paths;
 use super::load_plan::{bytes, count, in_use_error, text};
 use super::paths::{Asked, MARKER_NAME};
 use super::survey::{Found, Ours, is_unborn_control, names, survey_for_removal};
+use assay_measure::units::{many, size};
 use assay_run::engine::{EngineError, Line};
 use std::fs;
 use std::io;
@@ -32,19 +33,34 @@ pub(super) fn plan_destroy(asked: &Asked) -> Result<Vec<Line>, EngineError> {
 /// set's own (missing, its marker damaged, or of the data set this is a copy of) is left alone and named.
 ///
 /// # Errors
-/// As [`plan_destroy`]; after an I/O error the control file is still there and destroy can be run again.
+/// As [`plan_destroy`]; an I/O error says what remains, the control file with it, and destroy can be run again.
 pub(super) fn destroy(asked: &Asked) -> Result<Vec<Line>, EngineError> {
     // The survey first: its messages say more than a failed open.
     let ours = ours(asked)?;
+    remove(&ours).map_err(|error| match (error, remains(&ours)) {
+        (error @ EngineError::Io { .. }, Some(left)) => EngineError::Unusable(format!("{error}; {left}")),
+        (error, _) => error,
+    })
+}
+
+/// What a removal that failed has left, for people.
+fn remains(ours: &Ours) -> Option<String> {
+    let files = file_paths(&ours.places, &ours.control);
+    let sizes: Vec<u64> = files.iter().filter_map(|path| Some(fs::metadata(path).ok()?.len())).collect();
+    let (count, bytes) = (sizes.len() as u64, sizes.iter().sum());
+    (count > 0).then(|| format!("{} with {} remain in {}", many(count, "file"), size(bytes), ours.places.display()))
+}
+
+fn remove(ours: &Ours) -> Result<Vec<Line>, EngineError> {
     let home = ours.places.home();
     let mut lock = claim::take(home)?;
     let claims = device::claim(&ours.own_places())?;
-    let mut lines = lines(&ours)?;
+    let mut lines = lines(ours)?;
     if ours.control.paths.len() > 1 {
         // From here on paths may lack their marker: a removal that is cut short can go on.
         lock.store(unusable(lock.control()))?;
     }
-    remove_named(&ours)?;
+    remove_named(ours)?;
     for (place, present) in ours.places.list().iter().zip(&ours.present).skip(1) {
         if *present {
             remove_path(&place.path, place.device)?;

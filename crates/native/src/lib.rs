@@ -6,6 +6,7 @@
 //! `docs/design/native-layout.md` gives every byte.
 #![forbid(unsafe_code)]
 
+mod adopt;
 mod audit;
 pub mod block_format;
 mod bulk;

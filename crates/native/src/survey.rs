@@ -194,7 +194,7 @@ fn assemble(aim: Aim, home: &Path, named: &[(&Path, Here)]) -> Result<Ours, Engi
     for (number, place) in found.iter_mut().enumerate().filter(|(_, p)| p.is_none()) {
         let remembered = &control.paths[number].path;
         let own = look(remembered).and_then(|here| match own_number(&here, remembered, home, &control) {
-            Ok(own) if own == number => Ok(()),
+            Ok(own) if own == number => its_own(&here, remembered, home),
             Err(copy) if matches!(here, Here::Marked(_)) => Err(copy),
             _ => Err(missing(remembered, home, number)),
         });
@@ -215,6 +215,24 @@ fn assemble(aim: Aim, home: &Path, named: &[(&Path, Here)]) -> Result<Ours, Engi
         })
         .collect();
     Ok(Ours { places: Places::new(list), present, skipped, control })
+}
+
+/// Whether a path that nobody named belongs to the data set in `home`: one that was moved and one that is a copy look alike, until
+/// [`super::adopt`] has settled it.
+///
+/// # Errors
+/// `Unusable`: its marker leads to another place, where no data set is any more.
+fn its_own(here: &Here, path: &Path, home: &Path) -> Result<(), EngineError> {
+    let Here::Marked(marker) = here else { return Ok(()) };
+    if same(&marker.home, home) {
+        return Ok(());
+    }
+    let (path, home) = (path.display(), home.display());
+    Err(EngineError::Unusable(format!(
+        "{path} belongs to the data set that was made in {}, and its control file is in {home} now, which may be a copy: if the \
+         data set was moved, `assay check --target native:{home},{path}` takes {path} over",
+        marker.home.display()
+    )))
 }
 
 /// Which path of the data set in `home` this is.

@@ -37,8 +37,38 @@ fn a_copy_of_the_first_path_never_takes_the_paths_of_the_original() {
     assert_eq!(homes.left(), ["a", "b"]);
     homes.check(&["a"], &plain).unwrap();
 
-    // Moved, it still has its other paths.
+    // Moved, it has its other paths once they are named.
     fs::rename(homes.path("a"), homes.path("moved")).unwrap();
+    let told = format!("{:?}", homes.check(&["moved", "b"], &plain).unwrap());
+    assert!(told.contains("adopted"), "{told}");
+    let told = format!("{:?}", homes.check(&["moved"], &plain).unwrap());
+    assert!(!told.contains("adopted"), "{told}");
+    homes.destroy(&["moved"]).unwrap();
+    assert_eq!(homes.left(), Vec::<String>::new());
+}
+
+#[test]
+fn a_copy_of_a_moved_data_sets_first_path_takes_nothing_of_it() {
+    let homes = Homes::new();
+    let plain = settings(&[]);
+    homes.prepare(&["a", "b"], &plain, 1);
+    fs::rename(homes.path("a"), homes.path("moved")).unwrap();
+    copy(&homes, "moved", "acopy");
+    // Which of the two is the copy nobody can tell.
+    for alone in ["acopy", "moved"] {
+        let error = homes.refusal(&[alone], &plain);
+        assert!(error.contains("if the data set was moved, `assay check --target native:"), "{error}");
+        assert!(homes.check(&[alone], &plain).is_err());
+    }
+    let told = format!("{:?}", homes.destroy(&["acopy"]).unwrap());
+    assert!(told.contains("skipped_paths"), "{told}");
+    assert_eq!(homes.left(), ["b", "moved"]);
+    // Taken over, it is safe from a copy whose paths were named with it, too.
+    copy(&homes, "moved", "acopy");
+    homes.check(&["moved", "b"], &plain).unwrap();
+    let error = homes.refusal(&["acopy", "b"], &plain);
+    assert!(error.contains("has a copy of the control file"), "{error}");
+    homes.destroy(&["acopy"]).unwrap();
     homes.check(&["moved"], &plain).unwrap();
     homes.destroy(&["moved"]).unwrap();
     assert_eq!(homes.left(), Vec::<String>::new());

@@ -34,6 +34,37 @@ impl Progress for Witness<'_> {
     }
 }
 
+/// Its file system went read-only after an error of its device.
+#[test]
+fn what_a_removal_cannot_remove_is_said_and_a_full_file_system_is_no_obstacle() {
+    let mount = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(arguments[0]);
+        command.args(&arguments[1..]).arg(mount.path());
+        command.status().is_ok_and(|status| status.success())
+    };
+    if !run(&["mount", "-t", "tmpfs", "-o", "size=128m", "none"]) {
+        println!("SKIPPED: mounting needs root");
+        return;
+    }
+    let dir = mount.path().join("d");
+    life::load(&Native, &location(&dir), &settings(&[]), 1, &Stop::new(), &Silent).unwrap();
+    let was_set = run(&["mount", "-o", "remount,ro"]);
+    let refused = life::destroy(&Native, &location(&dir), &settings(&[]));
+    let is_again = run(&["mount", "-o", "remount,rw"]);
+    while fs::write(mount.path().join(format!("{}", fs::read_dir(mount.path()).unwrap().count())), [1; 1 << 20]).is_ok()
+    {
+    }
+    let removed = life::destroy(&Native, &location(&dir), &settings(&[]));
+    let is_gone = !dir.exists();
+    let unmounted = run(&["umount"]);
+    assert!(was_set && is_again && unmounted);
+    let error = refused.unwrap_err().to_string();
+    assert!(error.contains("Read-only file system") && error.contains(" files with "), "{error}");
+    removed.unwrap();
+    assert!(is_gone);
+}
+
 #[test]
 fn the_control_file_says_loading_and_names_every_file_from_first_to_last_byte() {
     let home = directory();
