@@ -2,15 +2,16 @@
 
 use assay_block::{BlockError, BlockingWriter};
 use assay_run::dataset::room::Room;
-use assay_run::engine::EngineError;
-use assay_run::lock::Locked;
+use assay_run::engine::{EngineError, Line, LineValue};
+use assay_run::left::{self, Kind, Mark};
 use assay_run::owned;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// After the id in the name of a scratch file in a directory; `assay-PROBE-` stands before it.
 const ENDING: &str = ".scratch";
@@ -18,9 +19,9 @@ const ENDING: &str = ".scratch";
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 /// Written at once while the file is made.
 const CHUNK_BYTES: usize = 1 << 20;
-/// Nobody takes that long from making the file to writing its marker.
-const NEWBORN: Duration = Duration::from_secs(60);
-/// Bytes of the block that holds the marker.
+/// Bytes by which files of this process will still grow, by the device number of their file system.
+static PROMISED: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
+/// Bytes of the block that says what the file is.
 pub(crate) const MARKER_BYTES: u64 = 4096;
 
 /// Where the scratch file will be.
@@ -29,71 +30,120 @@ pub(crate) struct Place {
     path: PathBuf,
     /// Whose it is.
     probe: &'static str,
-    room: Room,
-    /// Scratch files of ours that a killed probe left, to be removed before this one begins.
-    left: Vec<PathBuf>,
 }
 
 impl Place {
     /// A new file in a directory, or the new file named. Looks without touching.
     pub(crate) fn find(place: &Path, probe: &'static str) -> Result<Self, EngineError> {
-        let (path, left) = match fs::metadata(place) {
+        let path = match fs::metadata(place) {
             Ok(found) if found.is_dir() => {
                 let id = std::process::id();
                 let number = match NUMBER.fetch_add(1, Ordering::Relaxed) {
                     0 => String::new(),
                     number => format!("-{number}"),
                 };
-                let name = format!("{}{id:08x}{number}{ENDING}", beginning(probe));
-                (place.join(name), left_in(place, probe)?)
+                place.join(format!("assay-{probe}-{id:08x}{number}{ENDING}"))
             }
-            Ok(_) => match whose(place, probe) {
-                Whose::Left => (place.to_path_buf(), vec![place.to_path_buf()]),
-                Whose::InUse => {
-                    let why = format!("another assay {probe} is using it; wait until it ends");
-                    return Err(refuse(place, &why));
-                }
-                Whose::Foreign => {
-                    let why = format!("it exists and assay {probe} did not make it; name a directory or a new file");
-                    return Err(refuse(place, &why));
-                }
-            },
-            Err(error) if error.kind() == ErrorKind::NotFound => (new_file(place)?, Vec::new()),
+            Ok(_) => {
+                let why = match left::of(place).and_then(|left| left::command(&[left])) {
+                    Some(command) => format!("a killed command left it; remove it with: {command}"),
+                    None => format!(
+                        "it exists, and no killed assay {probe} left it: name a directory or a new file, or wait where \
+                         another one uses it"
+                    ),
+                };
+                return Err(refuse(place, &why));
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => new_file(place)?,
             Err(error) => return Err(cannot("examine", place, error)),
         };
-        let room = Room::of(&path)?;
-        Ok(Self { path, probe, room, left })
+        Ok(Self { path, probe })
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What a killed probe left, removed before this one begins.
-    pub(crate) fn left(&self) -> &[PathBuf] {
-        &self.left
+    pub(crate) fn directory(&self) -> &Path {
+        directory_of(&self.path)
     }
 
-    pub(crate) fn free_bytes(&self) -> u64 {
-        self.room.free_bytes
+    /// Room where the file will be, without what is promised to others there.
+    pub(crate) fn room(&self) -> Result<Room, EngineError> {
+        self.room_without(&promised())
+    }
+
+    fn room_without(&self, promised: &BTreeMap<u64, u64>) -> Result<Room, EngineError> {
+        let others = promised.get(&self.device()?).copied().unwrap_or(0);
+        let room = Room::of(&self.path)?;
+        Ok(Room { free_bytes: room.free_bytes.saturating_sub(others), ..room })
+    }
+
+    fn device(&self) -> Result<u64, EngineError> {
+        let directory = self.directory();
+        let found = fs::metadata(directory).map_err(|error| cannot("examine", directory, error))?;
+        Ok(found.dev())
     }
 
     /// Checks that `needed` bytes fit and the file system stays usable for others.
     pub(crate) fn check_space(&self, needed: u64) -> Result<(), EngineError> {
-        let directory = directory_of(&self.path).display().to_string();
-        let ways_out = "make room or name another directory";
-        self.room.fits(&directory, needed, ways_out)
+        self.fits(&self.room()?, needed)
+    }
+
+    fn fits(&self, room: &Room, needed: u64) -> Result<(), EngineError> {
+        let directory = self.directory().display().to_string();
+        room.fits(&directory, needed, "make room or name another directory")
     }
 }
 
-/// What the first block begins with: nothing else is ever removed.
-fn marker(probe: &str) -> String {
-    format!("assay {probe} scratch file 1: holds no data, may be removed\n")
+/// What killed commands left in a directory, or beside a file, with the command that removes it; for a plan.
+pub(crate) fn left_behind(place: &Path) -> Option<Line> {
+    let directory = if place.is_dir() { place } else { directory_of(place) };
+    let command = left::command(&left::found(directory))?;
+    let label = "left by a killed command, remove with".to_owned();
+    Some(Line { key: "left_behind", label, value: LineValue::Text(command) })
 }
 
-/// What the name of a scratch file in a directory begins with.
-fn beginning(probe: &str) -> String {
-    format!("assay-{probe}-")
+/// Room that is kept for a file until the bytes are written or the file is gone.
+#[derive(Debug)]
+struct Promise {
+    device: u64,
+    bytes: u64,
+}
+
+fn promised() -> MutexGuard<'static, BTreeMap<u64, u64>> {
+    PROMISED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Promise {
+    /// Keeps it, if it is there beside what was promised before.
+    fn of(place: &Place, bytes: u64) -> Result<Self, EngineError> {
+        let device = place.device()?;
+        let mut promised = promised();
+        place.fits(&place.room_without(&promised)?, bytes)?;
+        *promised.entry(device).or_default() += bytes;
+        Ok(Self { device, bytes })
+    }
+
+    /// So many of them are written: the file system itself counts them now.
+    fn kept(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        if let Some(all) = promised().get_mut(&self.device) {
+            *all -= bytes;
+        }
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        self.kept(self.bytes);
+    }
+}
+
+/// What the first block begins with, for whoever looks into it.
+fn marker(probe: &str) -> String {
+    format!("assay {probe} scratch file 1: holds no data, may be removed\n")
 }
 
 fn new_file(place: &Path) -> Result<PathBuf, EngineError> {
@@ -120,56 +170,6 @@ fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Scratch files of ours in a directory that nobody uses any more.
-fn left_in(dir: &Path, probe: &str) -> Result<Vec<PathBuf>, EngineError> {
-    let entries = fs::read_dir(dir).map_err(|error| cannot("list", dir, error))?;
-    let named = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with(&beginning(probe)) && name.ends_with(ENDING)
-    };
-    Ok(entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(named)
-        .filter(|path| matches!(whose(path, probe), Whose::Left) || is_stillborn(path))
-        .collect())
-}
-
-enum Whose {
-    /// Ours, and whoever made it is gone.
-    Left,
-    /// Ours, and in use.
-    InUse,
-    Foreign,
-}
-
-fn whose(path: &Path, probe: &str) -> Whose {
-    let is_file = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
-    let Ok(mut file) = owned::open_file(path, rustix::process::geteuid().as_raw()) else {
-        return Whose::Foreign;
-    };
-    let marker = marker(probe);
-    let mut begins = vec![0; marker.len()];
-    if !is_file || file.read_exact(&mut begins).is_err() || begins != marker.as_bytes() {
-        return Whose::Foreign;
-    }
-    match Locked::exclusive(file) {
-        Ok(_) => Whose::Left,
-        Err(_) => Whose::InUse,
-    }
-}
-
-/// Whether a file with one of our names is empty since its maker was killed before the marker was in it.
-fn is_stillborn(path: &Path) -> bool {
-    let Ok(found) = fs::symlink_metadata(path) else {
-        return false;
-    };
-    let age = found.modified().ok().and_then(|at| at.elapsed().ok());
-    found.is_file()
-        && found.len() == 0
-        && found.uid() == rustix::process::geteuid().as_raw()
-        && age.is_some_and(|age| age > NEWBORN)
-}
-
 fn refuse(path: &Path, why: &str) -> EngineError {
     EngineError::Unusable(format!("refusing to write to {}: {why}", path.display()))
 }
@@ -181,60 +181,69 @@ fn cannot(what: &str, path: &Path, source: io::Error) -> EngineError {
 /// The scratch file, there as long as this value is.
 pub(crate) struct Scratch {
     path: PathBuf,
-    file: Locked,
+    file: File,
     bytes: u64,
     direct: bool,
-    removed: bool,
+    /// Beside the file, and gone after it.
+    mark: Option<Mark>,
+    promise: Promise,
 }
 
 impl Scratch {
-    /// Creates the file with its marker, `bytes` of zeroes written and synced. `None` if `goes_on`, which is told the
-    /// bytes written so far, says no in between: then it is gone again.
+    /// Creates the file with its marker, `bytes` of zeroes written and synced, and keeps room for `growth` more. `None` if
+    /// `goes_on`, which is told the bytes written so far, says no in between: then it is gone again.
     pub(crate) fn create(
         place: &Place,
-        bytes: u64,
+        (bytes, growth): (u64, u64),
         goes_on: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Option<Self>, EngineError> {
-        for left in &place.left {
-            fs::remove_file(left).map_err(|error| cannot("remove", left, error))?;
-        }
+        let promise = Promise::of(place, bytes.saturating_add(growth))?;
         let path = place.path();
-        let file =
-            File::options().write(true).create_new(true).open(path).map_err(|error| cannot("create", path, error))?;
-        let file = Locked::exclusive(file).map_err(|error| {
-            let _ = fs::remove_file(path);
-            cannot("lock", path, error)
-        })?;
+        let mark = Mark::put(path, Kind::File).map_err(|error| cannot("mark", path, error))?;
+        let file = match File::options().write(true).create_new(true).open(path) {
+            Ok(file) => file,
+            Err(error) => {
+                // The error that led here is the one to tell.
+                let _ = mark.take_away();
+                return Err(cannot("create", path, error));
+            }
+        };
         // From here on the file is removed whatever happens.
-        let mut scratch = Self { path: path.to_path_buf(), file, bytes, direct: false, removed: false };
-        let marked = (&*scratch.file).write_all(marker(place.probe).as_bytes()).and_then(|()| scratch.file.sync_all());
+        let mut scratch = Self { path: path.to_path_buf(), file, bytes, direct: false, mark: Some(mark), promise };
+        let marked = scratch.file.write_all(marker(place.probe).as_bytes()).and_then(|()| scratch.file.sync_all());
         marked.map_err(|error| cannot("write", path, error))?;
-        Ok(scratch.fill(goes_on)?.then_some(scratch))
+        Ok(scratch.fill(place, goes_on)?.then_some(scratch))
     }
 
     /// Writes zeroes over all but the marker's block; false if told to end.
-    fn fill(&mut self, goes_on: &mut dyn FnMut(u64) -> bool) -> Result<bool, EngineError> {
+    fn fill(&mut self, place: &Place, goes_on: &mut dyn FnMut(u64) -> bool) -> Result<bool, EngineError> {
         let mut writer = BlockingWriter::open(&self.opened(), CHUNK_BYTES, true).map_err(failed)?;
         self.direct = writer.is_direct();
         let mut at = MARKER_BYTES;
+        self.promise.kept(at);
         while at < self.bytes {
             if !goes_on(at) {
                 return Ok(false);
             }
             let len = (self.bytes - at).min(CHUNK_BYTES as u64);
+            // Other programs write meanwhile. What stays free for them may lose a half to them and to the file system's own
+            // needs, not more to this file.
+            let room = Room::of(&self.path)?;
+            place.fits(&Room { keep_bytes: room.keep_bytes / 2, ..room }, len)?;
             writer.write(at, len as usize, false).map_err(failed)?;
+            self.promise.kept(len);
             at += len;
         }
         writer.sync_all().map_err(failed)?;
         // The name lasts too, so that no later sync has to carry it.
-        let dir = directory_of(&self.path);
+        let dir = place.directory();
         File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| cannot("synchronise", dir, error))?;
         Ok(true)
     }
 
     /// A path that leads to this very file, whatever somebody else puts under its name.
     pub(crate) fn opened(&self) -> PathBuf {
-        owned::through(&*self.file)
+        owned::through(&self.file)
     }
 
     pub(crate) fn is_direct(&self) -> bool {
@@ -250,17 +259,23 @@ impl Scratch {
 
     /// Removes the file and says if that failed.
     pub(crate) fn remove(mut self) -> Result<(), EngineError> {
-        self.removed = true;
-        fs::remove_file(&self.path).map_err(|error| cannot("remove", &self.path, error))
+        self.clear()
+    }
+
+    /// A mark whose file could not be removed stays with it: the next one names both.
+    fn clear(&mut self) -> Result<(), EngineError> {
+        let Some(mark) = self.mark.take() else {
+            return Ok(());
+        };
+        let removed = fs::remove_file(&self.path).and_then(|()| mark.take_away());
+        removed.map_err(|error| cannot("remove", &self.path, error))
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        if !self.removed {
-            // The error that led here is the one to tell.
-            let _ = fs::remove_file(&self.path);
-        }
+        // The error that led here is the one to tell.
+        let _ = self.clear();
     }
 }
 
@@ -271,5 +286,60 @@ pub(crate) fn failed(error: BlockError) -> EngineError {
             EngineError::Io { what: format!("cannot {what} {}", path.display()), source }
         }
         other => EngineError::Unusable(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Below the build directory: the system's temporary directory may be memory, where nothing stays free.
+    fn directory() -> tempfile::TempDir {
+        let executable = std::env::current_exe().unwrap();
+        tempfile::tempdir_in(executable.parent().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_is_promised_to_one_file_is_free_for_no_other() {
+        let dir = directory();
+        let place = Place::find(dir.path(), "redo").unwrap();
+        let free = || place.room().map(|room| room.free_bytes - room.keep_bytes).unwrap();
+        // Nobody else fills or empties a third of this disk meanwhile.
+        let most = free() / 3 * 2;
+        let mut first = Promise::of(&place, most).unwrap();
+        place.check_space(most).unwrap_err();
+        let error = Promise::of(&place, most).unwrap_err().to_string();
+        assert!(error.contains("must stay free"), "{error}");
+        // Written in part: the file system counts that part itself.
+        first.kept(most / 2);
+        drop(Promise::of(&place, most / 2).unwrap());
+        Promise::of(&place, most / 2 * 3).unwrap_err();
+        drop(first);
+        drop(Promise::of(&place, most).unwrap());
+    }
+
+    #[test]
+    fn what_a_killed_one_left_is_named_and_stays_and_what_is_in_use_is_neither() {
+        let dir = directory();
+        let used = Place::find(dir.path(), "redo").unwrap();
+        let used = Scratch::create(&used, (1 << 20, 0), &mut |_| true).unwrap().unwrap();
+        assert_eq!(left_behind(dir.path()), None);
+        let why = Place::find(&used.path, "redo").unwrap_err().to_string();
+        assert!(why.contains("no killed assay redo left it"), "{why}");
+        // Killed: its mark is there and nobody locks it.
+        let left = dir.path().join("assay-redo-0000abcd.scratch");
+        drop(Mark::put(&left, Kind::File).unwrap());
+        fs::write(&left, "zeroes").unwrap();
+        let why = Place::find(&left, "redo").unwrap_err().to_string();
+        assert!(why.contains("remove it with: rm -- "), "{why}");
+        let line = left_behind(&dir.path().join("beside")).unwrap();
+        let LineValue::Text(command) = line.value else { panic!("{line:?}") };
+        let next = Place::find(dir.path(), "redo").unwrap();
+        drop(Scratch::create(&next, (1 << 20, 0), &mut |_| true).unwrap());
+        assert!(left.exists(), "nobody removes it unasked");
+        assert!(std::process::Command::new("sh").args(["-c", &command]).status().unwrap().success(), "{command}");
+        assert_eq!(left_behind(dir.path()), None);
+        used.remove().unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }

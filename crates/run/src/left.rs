@@ -123,6 +123,14 @@ pub fn found(directory: &Path) -> Vec<Left> {
     found
 }
 
+/// What a killed one of this user left under this name.
+#[must_use]
+pub fn of(path: &Path) -> Option<Left> {
+    let mut mark = std::path::absolute(path).ok()?.into_os_string();
+    mark.push(SUFFIX);
+    look(Path::new(&mark))
+}
+
 /// What a mark says, if it is one, is ours, and nobody locks it.
 fn look(mark: &Path) -> Option<Left> {
     let thing = mark.to_str()?.strip_suffix(SUFFIX)?;

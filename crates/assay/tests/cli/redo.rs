@@ -56,6 +56,7 @@ pub(crate) fn scoped(record: &Value, scope: &str, key: &str) -> f64 {
     found["value"].as_f64().unwrap_or_else(|| panic!("{key}: {}", found["value"]))
 }
 
+/// Logs and their marks.
 fn logs(place: &Place) -> usize {
     std::fs::read_dir(place.path("logs")).map_or(0, |entries| entries.count())
 }
@@ -195,7 +196,7 @@ fn redo_10_11_no_file_without_leave_and_none_left_however_it_ends() {
     let begin = |run: &str| {
         let args = with(&base, &["--log-size", "8m", "--time", "50s", "-o", run]);
         let wanted = relay.heard() + UNDER_WAY;
-        place.start(&args).until("log in use", || logs(&place) == 1 && relay.heard() > wanted)
+        place.start(&args).until("log in use", || logs(&place) == 2 && relay.heard() > wanted)
     };
     let gone = || until("the log to go", || logs(&place) == 0);
     let running = begin("int");
@@ -212,6 +213,26 @@ fn redo_10_11_no_file_without_leave_and_none_left_however_it_ends() {
     gone();
     let lost = running.ended().code(4);
     assert!(lost.err.contains("it failed: the standby was stopped"), "{}", lost.err);
+}
+
+#[test]
+fn what_a_killed_server_left_is_named_by_the_next_and_removed_by_the_command_that_it_names() {
+    let place = Place::new();
+    let standby = Standby::writing(&place, &[]);
+    let number = standby.port.to_string();
+    let words = ["redo", "127.0.0.1", "--port", &number, "--write", "--log-size", "8m", "--time", "50s", "-o", "run"];
+    let running = place.start(&words).until("log", || logs(&place) == 2);
+    standby.started.kill();
+    drop(running);
+    let plan = || place.assay(&["redo", "server", "--allow-write", "logs", "--dry-run"]).code(0).out;
+    let said = plan();
+    let line = said.lines().find(|line| line.contains("left by a killed command"));
+    let (_, command) = line.and_then(|line| line.split_once("remove with ")).unwrap_or_else(|| panic!("{said}"));
+    assert_eq!(logs(&place), 2, "nobody removes it unasked");
+    let ran = std::process::Command::new("sh").args(["-c", command]).status();
+    assert!(ran.expect("a shell").success(), "{command}");
+    assert_eq!(logs(&place), 0);
+    assert!(!plan().contains("left by"));
 }
 
 #[test]

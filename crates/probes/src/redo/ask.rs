@@ -10,6 +10,7 @@ use super::quorum::Rule;
 use super::wire::{MESSAGE_MAX, Wanted, WriteMode};
 use crate::peer::asked;
 use crate::peer::secret::Secret;
+use crate::scratch::left_behind;
 use assay_measure::units::{parse_duration_ns, size};
 use assay_run::engine::{EngineError, Line, LineValue};
 use assay_run::probe::Request;
@@ -278,6 +279,7 @@ impl Ask {
         if self.local != Local::None {
             let path = self.local_file.display().to_string();
             lines.push(text("local", "log here, gone afterwards, in", path));
+            lines.extend(left_behind(&self.local_file));
         }
         if self.standbys.len() > 1 && !self.is_async {
             lines.push(text("ack", "a commit waits for", self.rule.to_string()));

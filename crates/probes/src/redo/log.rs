@@ -15,6 +15,11 @@ use std::time::Duration;
 /// Where a payload begins in the buffer: aligned for direct I/O, with room for a header before it.
 pub(super) const PAYLOAD_AT: usize = 4096;
 
+/// No disk has as much: what is asked for beyond it does not fit either.
+const LOG_MOST: u64 = 1 << 62;
+/// Emulated apply of a message at most, us.
+pub(super) const APPLY_MOST_US: u64 = 10_000_000;
+
 /// What log is wanted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
@@ -24,7 +29,21 @@ pub(super) struct Shape {
     /// Bytes of the longest payload.
     pub(super) length: u64,
     pub(super) block: u64,
+    /// Bytes of the log that are asked for.
     pub(super) bytes: u64,
+}
+
+impl Shape {
+    /// Bytes that a message takes in the log: whole blocks, and one even of a message without payload.
+    fn padded(&self, length: u64) -> u64 {
+        length.next_multiple_of(self.block).max(self.block)
+    }
+
+    /// Bytes of the log as it is made: two of the longest messages have room.
+    pub(super) fn log_bytes(&self) -> u64 {
+        let least = MARKER_BYTES + 2 * self.padded(self.length);
+        self.bytes.clamp(least, LOG_MOST).next_multiple_of(4096)
+    }
 }
 
 /// A disk that is slower than it is, for tests.
@@ -47,9 +66,7 @@ pub(super) struct Took {
 pub(super) struct Log {
     file: Option<(BlockingWriter, Scratch)>,
     memory: Vec<u8>,
-    mode: WriteMode,
-    block: u64,
-    bytes: u64,
+    shape: Shape,
     at: u64,
     slowed: Slowed,
     /// Writes that the limit leaves, and when that was counted.
@@ -65,9 +82,7 @@ impl Log {
         Self {
             file: None,
             memory: vec![0; PAYLOAD_AT + length as usize],
-            mode: WriteMode::None,
-            block: 1,
-            bytes: 0,
+            shape: Shape { mode: WriteMode::None, falls_back: false, length, block: 1, bytes: 0 },
             at: 0,
             slowed: Slowed::default(),
             credit: (0.0, 0),
@@ -87,10 +102,8 @@ impl Log {
         if shape.mode == WriteMode::None {
             return Ok(Some(Self::none(shape.length)));
         }
-        let least = MARKER_BYTES + 2 * shape.length.next_multiple_of(shape.block);
-        let bytes = shape.bytes.max(least).next_multiple_of(4096);
+        let bytes = shape.log_bytes();
         let place = Place::find(place, "redo")?;
-        place.check_space(bytes)?;
         let facts = device_facts(place.path());
         if let Ok(sector) = facts.logical_block_bytes
             && shape.mode == WriteMode::DirectDsync
@@ -102,11 +115,11 @@ impl Log {
             )));
         }
         let path = place.path().display().to_string();
-        let Some(scratch) = Scratch::create(&place, bytes, goes_on)? else {
+        let Some(scratch) = Scratch::create(&place, (bytes, 0), goes_on)? else {
             return Ok(None);
         };
         let wants_direct = shape.mode == WriteMode::DirectDsync;
-        let room = PAYLOAD_AT + shape.length.next_multiple_of(shape.block) as usize;
+        let room = PAYLOAD_AT + shape.padded(shape.length) as usize;
         let writer = BlockingWriter::open(&scratch.opened(), room, wants_direct && !facts.is_tmpfs);
         let writer = writer.map_err(failed)?;
         let (mut mode, mut why) = (shape.mode, String::new());
@@ -126,9 +139,7 @@ impl Log {
         Ok(Some(Self {
             file: Some((writer, scratch)),
             memory: Vec::new(),
-            mode,
-            block: shape.block,
-            bytes,
+            shape: Shape { mode, bytes, ..shape },
             at: MARKER_BYTES,
             slowed,
             credit: (slowed.limit.map_or(0.0, |(_, burst)| burst), 0),
@@ -138,11 +149,11 @@ impl Log {
     }
 
     pub(super) fn mode(&self) -> WriteMode {
-        self.mode
+        self.shape.mode
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        self.bytes
+        self.shape.bytes
     }
 
     /// Where a message is put together: its payload begins at [`PAYLOAD_AT`].
@@ -158,20 +169,21 @@ impl Log {
         let Some((writer, _)) = &mut self.file else {
             return Ok(Took::default());
         };
-        let padded = (length as u64).next_multiple_of(self.block).max(self.block);
-        if self.at + padded > self.bytes {
+        let Shape { mode, bytes, .. } = self.shape;
+        let padded = self.shape.padded(length as u64);
+        if self.at + padded > bytes {
             self.at = MARKER_BYTES;
         }
         writer.buffer()[PAYLOAD_AT + length..PAYLOAD_AT + padded as usize].fill(0);
         let begun = clock.now_ns();
-        let is_durable = matches!(self.mode, WriteMode::Dsync | WriteMode::DirectDsync);
+        let is_durable = matches!(mode, WriteMode::Dsync | WriteMode::DirectDsync);
         let written = writer.write_from(PAYLOAD_AT, self.at, padded as usize, is_durable);
         written.map_err(failed)?;
         self.at += padded;
         slow(self.slowed, &mut self.credit, begun, clock);
         let write_ns = clock.now_ns() - begun;
         let mut sync_ns = 0;
-        if self.mode == WriteMode::Fdatasync {
+        if mode == WriteMode::Fdatasync {
             writer.sync_data().map_err(failed)?;
             sync_ns = clock.now_ns() - begun - write_ns;
         }
@@ -235,9 +247,9 @@ fn slow(slowed: Slowed, credit: &mut (f64, u64), begun: u64, clock: &Clock) {
 pub(super) fn mode_of(flag: &str, word: &str) -> Result<(WriteMode, u64), EngineError> {
     if let Some(us) = word.strip_prefix("apply:") {
         return match us.parse() {
-            Ok(us @ 1..=10_000_000) => Ok((WriteMode::Dsync, us)),
+            Ok(us @ 1..=APPLY_MOST_US) => Ok((WriteMode::Dsync, us)),
             _ => Err(EngineError::Usage(format!(
-                "{flag} {word}: apply takes 1 to 10000000 microseconds, as in apply:500"
+                "{flag} {word}: apply takes 1 to {APPLY_MOST_US} microseconds, as in apply:500"
             ))),
         };
     }

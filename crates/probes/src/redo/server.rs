@@ -14,6 +14,7 @@ use crate::peer::hello::welcome;
 use crate::peer::line::{Line as Peer, PeerError, is_wait};
 use crate::peer::listen::Listener;
 use crate::peer::secret::Secret;
+use crate::scratch::left_behind;
 use assay_block::device_facts;
 use assay_block::socket::set_wake_bytes;
 use assay_measure::clock::Clock;
@@ -125,13 +126,15 @@ impl Serving for Server {
             None => "anybody who reaches it (--secret-file FILE lets in who knows a secret)",
         };
         let most = self.max_time.as_nanos() as u64;
-        vec![
+        let mut lines = vec![
             text("listens", "listens on", format!("{} port {}", self.bind, self.port)),
             text("serves", "serves", who.to_owned()),
             text("connections", "connections at once", self.clients.to_string()),
             text("logs", "clients may have logs written in", allowed),
             text("longest", "longest test", duration(most)),
-        ]
+        ];
+        lines.extend(self.allow_write.as_deref().and_then(left_behind));
+        lines
     }
 
     fn serve(&self, stop: &Stop, say: &(dyn Fn(&str) + Sync)) -> Result<(), EngineError> {

@@ -13,7 +13,7 @@ mod streams;
 #[cfg(test)]
 mod tests;
 
-use crate::scratch::{Place, Scratch, failed};
+use crate::scratch::{Place, Scratch, failed, left_behind};
 use assay_block::{BlockError, DeviceFacts, device_facts};
 use assay_measure::clock::Clock;
 use assay_measure::kind::Kind;
@@ -74,7 +74,8 @@ impl Probe for DurableWrites {
         place.check_space(FILE_BYTES + GROWTH_BYTES)?;
         let facts = device_facts(place.path());
         let steps = plan::steps(facts.logical_block_bytes.as_ref().ok().copied());
-        Ok(Box::new(Aim { place, facts, time, steps, file_bytes: FILE_BYTES, growth_bytes: GROWTH_BYTES }))
+        let free_bytes = place.room()?.free_bytes;
+        Ok(Box::new(Aim { place, facts, time, steps, free_bytes, file_bytes: FILE_BYTES, growth_bytes: GROWTH_BYTES }))
     }
 }
 
@@ -98,6 +99,7 @@ struct Aim {
     facts: DeviceFacts,
     time: Duration,
     steps: Vec<Step>,
+    free_bytes: u64,
     file_bytes: u64,
     growth_bytes: u64,
 }
@@ -112,7 +114,7 @@ impl Aimed for Aim {
             text("scratch_file", "scratch file, removed at the end", self.place.path().display().to_string()),
             count("file_bytes", "preallocated", self.file_bytes),
             count("growth_bytes", "growth at most", self.growth_bytes),
-            count("free_bytes", "free there", self.place.free_bytes()),
+            count("free_bytes", "free there", self.free_bytes),
             count("steps", "steps", self.steps.len() as u64),
             Line {
                 key: "estimated_s",
@@ -120,12 +122,7 @@ impl Aimed for Aim {
                 value: LineValue::Decimal(self.time.as_secs_f64()),
             },
         ];
-        let left = self.place.left().iter();
-        let left: Vec<String> = left.map(|path| path.display().to_string()).collect();
-        if !left.is_empty() {
-            let left = left.join(", ");
-            lines.push(text("left_behind", "left by a killed command, removed first", left));
-        }
+        lines.extend(left_behind(self.place.directory()));
         lines
     }
 
@@ -137,7 +134,8 @@ impl Aimed for Aim {
         let all = made + 1;
         steps.step(0, all, "writing the scratch file");
         let mut goes_on = |_| !stop.requested();
-        let Some(mut scratch) = Scratch::create(&self.place, self.file_bytes, &mut goes_on)? else {
+        let Some(mut scratch) = Scratch::create(&self.place, (self.file_bytes, self.growth_bytes), &mut goes_on)?
+        else {
             return Err(EngineError::Interrupted);
         };
         readings.direct = scratch.is_direct();

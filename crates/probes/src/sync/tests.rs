@@ -1,6 +1,7 @@
 use super::reading::SyncPart;
 use super::*;
 use crate::scratch::{Place, Scratch};
+use assay_run::left::{Kind, Mark};
 use assay_testkit::conformance::probe_suite;
 use std::any::Any;
 use std::fs;
@@ -25,6 +26,7 @@ fn aimed(dir: &Path, time: Duration) -> Aim {
         place,
         facts,
         time,
+        free_bytes: 0,
         file_bytes: 4 << 20,
         growth_bytes: 1 << 20,
     }
@@ -79,41 +81,13 @@ fn many_streams_share_flushes() {
 }
 
 #[test]
-fn what_a_killed_probe_left_is_removed_and_what_is_in_use_is_not() {
+fn what_a_killed_probe_left_stands_in_the_plan_with_the_command_that_removes_it() {
     let dir = directory();
-    let left = dir.path().join("assay-sync-0000abcd.scratch");
-    let place = Place::find(&left, "sync").unwrap();
-    let scratch = Scratch::create(&place, 1 << 20, &mut |_| true).unwrap().unwrap();
-    let copy = fs::read(&left).unwrap();
-    // In use: neither named nor found in its directory is it touched.
-    assert!(Place::find(&left, "sync").is_err());
-    let beside = Place::find(dir.path(), "sync").unwrap();
-    drop(Scratch::create(&beside, 1 << 20, &mut |_| true).unwrap());
-    assert!(left.exists());
-    drop(scratch);
-    assert!(!left.exists());
-    // Killed: the file is there and nobody holds its lock.
-    fs::write(&left, copy).unwrap();
-    let theirs = dir.path().join("assay-sync-theirs.scratch");
-    fs::write(&theirs, "theirs").unwrap();
-    let after = Place::find(dir.path(), "sync").unwrap();
-    assert!(left.exists(), "looking touches nothing");
-    drop(Scratch::create(&after, 1 << 20, &mut |_| true).unwrap());
-    assert!(!left.exists());
-    assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
-}
-
-#[test]
-fn one_killed_before_its_marker_was_written_is_removed_once_it_is_old() {
-    let dir = directory();
-    let old = dir.path().join("assay-sync-00000001.scratch");
-    let young = dir.path().join("assay-sync-00000002.scratch");
-    let file = fs::File::create(&old).unwrap();
-    let hour = std::time::Duration::from_secs(3600);
-    file.set_modified(std::time::SystemTime::now() - hour).unwrap();
-    fs::write(&young, "").unwrap();
-    let place = Place::find(dir.path(), "sync").unwrap();
-    assert_eq!(place.left(), [old]);
+    let plan = || aimed(dir.path(), Duration::from_secs(1)).plan();
+    let named = |lines: &[Line]| lines.iter().any(|line| line.key == "left_behind");
+    assert!(!named(&plan()));
+    drop(Mark::put(&dir.path().join("assay-sync-0000abcd.scratch"), Kind::File).unwrap());
+    assert!(named(&plan()));
 }
 
 #[test]
@@ -123,7 +97,7 @@ fn a_name_that_somebody_swaps_leads_to_no_other_file() {
     fs::write(&canary, "sings").unwrap();
     let named = dir.path().join("scratch");
     let place = Place::find(&named, "sync").unwrap();
-    let scratch = Scratch::create(&place, 1 << 20, &mut |_| true).unwrap().unwrap();
+    let scratch = Scratch::create(&place, (1 << 20, 0), &mut |_| true).unwrap().unwrap();
     fs::rename(&named, dir.path().join("moved")).unwrap();
     std::os::unix::fs::symlink(&canary, &named).unwrap();
     let mut writer = assay_block::BlockingWriter::open(&scratch.opened(), 4096, true).unwrap();
