@@ -235,6 +235,22 @@ fn what_a_killed_server_left_is_named_by_the_next_and_removed_by_the_command_tha
     assert!(!plan().contains("left by"));
 }
 
+/// Whatever a client wanted, the server ends as it was asked to.
+#[test]
+fn ctrl_c_of_a_server_is_a_good_end_after_any_client() {
+    let place = Place::new();
+    let standby = Standby::writing(&place, &[]);
+    let number = standby.port.to_string();
+    for (run, length) in [("nothing", "0"), ("one", "1"), ("many", "1m")] {
+        let words = ["redo", "127.0.0.1", "--port", &number, "--write-mode", "pagecache", "--log-size", "4k"];
+        place.assay(&with(&words, &["--length", length, "--time", "1s", "--local", "serial", "-o", run])).code(0);
+    }
+    standby.started.signal(Signal::INT);
+    let ended = standby.started.ended().code(0);
+    assert!(!ended.err.contains("bug") && !ended.err.contains("error"), "{}", ended.err);
+    assert_eq!(logs(&place), 0);
+}
+
 #[test]
 fn redo_15_a_stall_shows_in_the_latency_from_the_due_time() {
     let place = Place::new();

@@ -161,6 +161,14 @@ impl Params {
         })
     }
 
+    /// Seconds that it takes at most; one that ends with its bytes as long as the longest.
+    pub(crate) fn longest_s(&self) -> f64 {
+        match self.time {
+            0 => TIME_MOST as f64,
+            time => time as f64,
+        }
+    }
+
     /// Which of the client's streams send from it, in their order.
     pub(crate) fn client_sends(&self) -> Vec<bool> {
         let streams = self.streams as usize;

@@ -9,7 +9,7 @@ use super::flow::{Crew, Socket, Stream};
 use super::lines::summary_of_server;
 use super::meter::Meter;
 use super::options::{Ask, may_run_on};
-use super::params::{Params, stream_ids};
+use super::params::{Params, STREAMS_MOST, stream_ids};
 use super::results::Results;
 use super::wire::{
     BAD_PARAMETERS, Broken, COOKIE_BYTES, Control, Cookie, NOT_AUTHORIZED, PARAMS_MOST, RESULTS_MOST, State,
@@ -60,6 +60,8 @@ type Arrived = (u64, TcpStream);
 struct Running {
     cookie: Cookie,
     streams: Sender<Arrived>,
+    /// Connections that may still come as its streams: each is held open.
+    more: u64,
     /// Its client has the results.
     is_told: bool,
 }
@@ -133,7 +135,7 @@ impl Serving for Server {
                 return;
             }
             shared.banner();
-            self.listener.serve(CONNECTIONS, FIRST_WORDS, &both, |peer, _| shared.meet(peer));
+            self.listener.serve(CONNECTIONS, FIRST_WORDS, &both, say, |peer| shared.meet(peer));
         });
         Ok(())
     }
@@ -171,8 +173,11 @@ impl Shared<'_> {
             return;
         };
         let is_greeting = self.is_greeting(&stream);
+        if self.stop.requested() {
+            return;
+        }
         let secret = self.server.secret.as_ref();
-        if is_greeting && let Err(error) = welcome(&mut peer, SERVICE, secret, false) {
+        if is_greeting && let Err(error) = welcome(&mut peer, SERVICE, secret, || true) {
             (self.say)(&format!("{}: {error}", peer.peer()));
             return;
         }
@@ -188,8 +193,9 @@ impl Shared<'_> {
         let cookie = Cookie(cookie);
         let streams = {
             let mut running = self.until_told_is_over();
-            if let Some(running) = running.as_ref() {
-                let is_its_own = running.cookie == cookie && !is_greeting;
+            if let Some(running) = running.as_mut() {
+                let is_its_own = running.cookie == cookie && !is_greeting && running.more > 0;
+                running.more -= u64::from(is_its_own);
                 // A stream that comes too late finds nobody.
                 if !is_its_own || running.streams.send((peer.number(), control.stream)).is_err() {
                     let _ = refuse(peer.stream());
@@ -202,7 +208,7 @@ impl Shared<'_> {
                 return;
             }
             let (sender, receiver) = channel();
-            *running = Some(Running { cookie, streams: sender, is_told: false });
+            *running = Some(Running { cookie, streams: sender, more: 2 * STREAMS_MOST, is_told: false });
             receiver
         };
         self.serve_test(control, &streams);
@@ -236,18 +242,29 @@ impl Shared<'_> {
             (self.say)(&format!("Accepted connection from {}, port {}", from.ip(), from.port()));
         }
         let control = Control { patience: self.server.patience, ..control };
+        // However it ends, the next is served.
+        let _over = Over(self);
         let mut test = Test { shared: self, control, streams };
         match test.run() {
             Ok(text) => (self.say)(&text),
             Err(End::Peer(broken)) => (self.say)(&format!("the client is gone: {broken}")),
             Err(End::Told(why)) => (self.say)(&why),
         }
-        *self.running() = None;
-        self.tests.fetch_add(1, Ordering::Relaxed);
-        match self.server.is_one_off {
-            true => self.over.request(),
-            false if self.stop.requested() => {}
-            false => self.banner(),
+    }
+}
+
+/// A test that is over once this is gone.
+struct Over<'a>(&'a Shared<'a>);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        let shared = self.0;
+        *shared.running() = None;
+        shared.tests.fetch_add(1, Ordering::Relaxed);
+        match shared.server.is_one_off {
+            true => shared.over.request(),
+            false if shared.stop.requested() => {}
+            false => shared.banner(),
         }
     }
 }
@@ -365,8 +382,8 @@ impl Test<'_> {
         let mut into = [0; 64];
         let mut sockets = Vec::new();
         while sockets.len() < count {
+            self.still_there(until)?;
             if !dial::readable(&listening, LOOK)? {
-                self.still_there(until)?;
                 continue;
             }
             let (length, from) = listening.recv_from(&mut into)?;
@@ -439,10 +456,7 @@ impl Test<'_> {
     /// Looks at the streams until the client says that the test is over.
     fn watch(&mut self, crew: &Crew, meter: &mut Meter, params: &Params) -> Result<State, End> {
         let omit = params.omit as f64;
-        let longest = match params.time {
-            0 => f64::INFINITY,
-            time => omit + time as f64 + GRACE,
-        };
+        let longest = omit + params.longest_s() + GRACE;
         let mut next: f64 = 1.0;
         let mut moved = (0, Instant::now());
         loop {

@@ -162,13 +162,17 @@ fn refused(verdict: Option<Verdict>, service: Service, theirs: &Hello) -> PeerEr
     })
 }
 
-/// Answers a client's greeting.
+/// Answers a client's greeting. Whether there is a place is asked once it is known who comes.
 pub(crate) fn welcome(
     line: &mut Line,
     service: Service,
     secret: Option<&Secret>,
-    is_busy: bool,
+    mut has_place: impl FnMut() -> bool,
 ) -> Result<(), PeerError> {
+    let mut seated = || match has_place() {
+        true => Verdict::Welcome,
+        false => Verdict::Busy,
+    };
     let theirs = Hello::read(line)?;
     let has_secret = theirs.word() & HAS_SECRET != 0;
     let verdict = match secret {
@@ -177,9 +181,8 @@ pub(crate) fn welcome(
         Some(_) if !has_secret => Verdict::NeedsSecret,
         None if has_secret => Verdict::NoSecretHere,
         // A stranger does not learn how busy a server with a secret is.
-        None if is_busy => Verdict::Busy,
         Some(_) => Verdict::Prove,
-        None => Verdict::Welcome,
+        None => seated(),
     };
     let mine = Hello::new(service, verdict as u16)?;
     line.write(&mine.0, WHAT)?;
@@ -193,8 +196,7 @@ pub(crate) fn welcome(
     line.read(&mut proof, WHAT)?;
     let parts: [&[u8]; 3] = [b"client", &theirs.0, &mine.0];
     let verdict = match secret.is_proof(&parts, &proof) {
-        true if is_busy => Verdict::Busy,
-        true => Verdict::Welcome,
+        true => seated(),
         false => Verdict::WrongSecret,
     };
     let mut answer = [0; 2 + PROOF_BYTES];
@@ -237,7 +239,7 @@ mod tests {
                 let stream = listener.accept().unwrap().0;
                 let mut line = Line::of(stream, "client".to_owned(), patience, &Stop::new());
                 let secret = server.1.map(secret);
-                said(welcome(&mut line, server.0, secret.as_ref(), is_busy))
+                said(welcome(&mut line, server.0, secret.as_ref(), || !is_busy))
             });
             let mut line = Line::connect("127.0.0.1", port, patience, &Stop::new()).unwrap();
             let secret = client.1.map(secret);

@@ -19,6 +19,8 @@ pub(crate) enum PeerError {
     Gone(String),
     /// It showed no life for so long.
     Silent(Duration, String),
+    /// It showed life, and was not through after so long.
+    Late(Duration, String),
     /// What it says is not what a peer of ours would say.
     Foreign(String),
     /// It will not serve this, and says why.
@@ -36,6 +38,7 @@ impl fmt::Display for PeerError {
             Self::Silent(after, what) => {
                 write!(out, "no answer within {} s {what}", after.as_secs_f64())
             }
+            Self::Late(most, what) => write!(out, "it took more than {} s {what}", most.as_secs_f64()),
             Self::Foreign(what) | Self::Refused(what) | Self::Own(what) => out.write_str(what),
             Self::Stopped => out.write_str("interrupted"),
         }
@@ -64,6 +67,8 @@ pub(crate) struct Line {
     /// `host:port`, as it was asked for.
     peer: String,
     patience: Duration,
+    /// Since when what is done now goes on, and how long it may: whoever says a byte now and then holds nobody for longer.
+    lasts: (Instant, Duration),
     stop: Stop,
     /// Which of a listener's connections it is.
     number: u64,
@@ -103,7 +108,22 @@ impl Line {
         // Each piece of a wait; without it a request to stop would only be heard later.
         let _ = stream.set_read_timeout(Some(PIECE));
         let _ = stream.set_write_timeout(Some(PIECE));
-        Self { stream, peer, patience, stop: stop.clone(), number: 0 }
+        let lasts = (Instant::now(), Duration::MAX);
+        Self { stream, peer, patience, lasts, stop: stop.clone(), number: 0 }
+    }
+
+    /// From now on nothing more is read or written after so long.
+    pub(crate) fn lasts(&mut self, most: Duration) {
+        self.lasts = (Instant::now(), most);
+    }
+
+    /// Whether that is over.
+    pub(crate) fn in_time(&self, what: &str) -> Result<(), PeerError> {
+        let (begun, most) = self.lasts;
+        match begun.elapsed() < most {
+            true => Ok(()),
+            false => Err(PeerError::Late(most, what.to_owned())),
+        }
     }
 
     /// As the listener counted it.
@@ -130,6 +150,11 @@ impl Line {
         let mut done = 0;
         let mut wait = Wait::default();
         while done < buffer.len() {
+            self.in_time(what)?;
+            // What a client of a listener still has to say is not waited for.
+            if self.number > 0 && self.stop.requested() {
+                return Err(PeerError::Stopped);
+            }
             match self.stream.read(&mut buffer[done..]) {
                 Ok(0) => return Err(PeerError::Gone(what.to_owned())),
                 Ok(count) => {
@@ -156,6 +181,7 @@ impl Line {
         let mut done = 0;
         let mut wait = Wait::default();
         while done < head.len() + body.len() {
+            self.in_time(what)?;
             let rest = &body[done.saturating_sub(head.len())..];
             let written = match head.get(done..).filter(|head| !head.is_empty()) {
                 Some(head) if rest.is_empty() => self.stream.write(head),
@@ -197,6 +223,7 @@ impl Line {
             stream: self.stream.try_clone()?,
             peer: self.peer.clone(),
             patience: self.patience,
+            lasts: self.lasts,
             number: self.number,
             stop: self.stop.clone(),
         })
@@ -206,4 +233,47 @@ impl Line {
 /// Whether an error only says that nothing came yet.
 pub(crate) fn is_wait(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::sync::mpsc::RecvTimeoutError;
+
+    /// A connection that is patient with silence, and its other end.
+    fn pair() -> (Line, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("known").port();
+        let line = Line::connect("127.0.0.1", port, Duration::from_secs(120), &Stop::new()).expect("there");
+        (line, listener.accept().expect("it came").0)
+    }
+
+    /// Who says or takes a byte now and then shows life, and holds nobody beyond the whole time for all that.
+    #[test]
+    fn life_in_drops_is_over_when_the_whole_time_is() {
+        let (mut line, mut other) = pair();
+        line.lasts(Duration::from_millis(300));
+        let talker = std::thread::spawn(move || while other.write_all(b"x").is_ok() {});
+        let told = loop {
+            if let Err(error) = line.read(&mut [0; 100], "in a test") {
+                break error.to_string();
+            }
+        };
+        assert_eq!(told, "it took more than 0.3 s in a test");
+        drop(line);
+        talker.join().expect("it ends");
+        let (mut line, mut other) = pair();
+        line.lasts(Duration::from_millis(300));
+        let (ends, over) = std::sync::mpsc::channel::<()>();
+        let reader = std::thread::spawn(move || {
+            while over.recv_timeout(LEAST).is_err_and(|error| error == RecvTimeoutError::Timeout) {
+                let _ = other.read(&mut [0]);
+            }
+        });
+        let told = line.write(&vec![0; 64 << 20], "in a test").expect_err("it takes hours");
+        assert_eq!(told.to_string(), "it took more than 0.3 s in a test");
+        drop(ends);
+        reader.join().expect("it ends");
+    }
 }

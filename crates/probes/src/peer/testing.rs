@@ -44,6 +44,13 @@ impl Served {
         Self { probe, port, stop, thread: Some(thread) }
     }
 
+    /// Stops it; its end is a good one.
+    pub(crate) fn ended(mut self) {
+        self.stop.request();
+        let thread = self.thread.take().expect("it is waited for once");
+        thread.join().expect("it does not panic");
+    }
+
     pub(crate) fn run(&self, seconds: u64, more: &[&str]) -> Result<Record, EngineError> {
         against(self.probe, self.port, seconds, more)
     }

@@ -14,17 +14,17 @@ use super::options::PAYLOAD_MOST;
 use crate::dial;
 use crate::peer::hello::{Service, welcome};
 use crate::peer::line::Line as Peer;
-use crate::peer::listen::Listener;
+use crate::peer::listen::{Listener, Place, Places, survives};
 use crate::peer::secret::Secret;
 use assay_measure::clock::Clock;
 use assay_run::engine::{EngineError, Line, LineValue};
 use assay_run::host::random_u64;
 use assay_run::probe::Serving;
 use assay_run::stop::Stop;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// What both ends greet each other by.
 pub(super) const SERVICE: Service = Service { name: "ping", version: 1 };
@@ -33,6 +33,8 @@ pub(super) const REQUEST_BYTES: usize = 32;
 pub(super) const REPLY_BYTES: usize = 48;
 /// Clients at once.
 const CLIENTS: usize = 64;
+/// Silence after which a client is none, even where nobody wants its place: two of the longest intervals that can be asked for.
+const SILENCE_MOST: Duration = Duration::from_secs(2 * 3600);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The head of a request.
@@ -83,6 +85,48 @@ fn reply(head: &Head, received_ns: u64, clock: &Clock) -> Vec<u8> {
     bytes
 }
 
+/// The tokens of open connections, and when each was last heard of over UDP.
+#[derive(Default)]
+struct Tokens(Mutex<BTreeMap<u64, Instant>>);
+
+impl Tokens {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<u64, Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn give(&self) -> Token<'_> {
+        let token = random_u64();
+        self.all().insert(token, Instant::now());
+        Token { token, tokens: self }
+    }
+
+    /// Whether it is known; then it was heard of just now.
+    fn heard(&self, token: u64) -> bool {
+        let mut all = self.all();
+        let known = all.get_mut(&token);
+        known.map(|last| *last = Instant::now()).is_some()
+    }
+}
+
+/// A connection's token; unknown once this is gone.
+struct Token<'a> {
+    token: u64,
+    tokens: &'a Tokens,
+}
+
+impl Token<'_> {
+    /// How long it was not heard of over UDP.
+    fn silent(&self) -> Duration {
+        self.tokens.all().get(&self.token).map_or(Duration::MAX, Instant::elapsed)
+    }
+}
+
+impl Drop for Token<'_> {
+    fn drop(&mut self) {
+        self.tokens.all().remove(&self.token);
+    }
+}
+
 /// `assay ping server`.
 #[derive(Debug)]
 pub(super) struct Server {
@@ -114,34 +158,41 @@ impl Server {
     }
 
     /// One client, until it closes or is silent for too long.
-    fn serve_one(&self, peer: &mut Peer, busy: bool, tokens: &Mutex<BTreeSet<u64>>, stop: &Stop) {
-        if welcome(peer, SERVICE, self.secret.as_ref(), busy).is_err() {
+    fn serve_one(&self, peer: &mut Peer, places: &Places, tokens: &Tokens, stop: &Stop) {
+        let mut place = None;
+        let welcomed = welcome(peer, SERVICE, self.secret.as_ref(), || {
+            place = places.take();
+            place.is_some()
+        });
+        let (Ok(()), Some(mut place)) = (welcomed, place) else {
             return;
+        };
+        let token = tokens.give();
+        if peer.write(&token.token.to_le_bytes(), "the token").is_ok() {
+            self.echo(peer, &mut place, &token, stop);
         }
-        let token = random_u64();
-        let tokens = || tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        tokens().insert(token);
-        if peer.write(&token.to_le_bytes(), "the token").is_ok() {
-            self.echo(peer, stop);
-        }
-        tokens().remove(&token);
     }
 
-    fn echo(&self, peer: &mut Peer, stop: &Stop) {
+    fn echo(&self, peer: &mut Peer, place: &mut Place<'_>, token: &Token<'_>, stop: &Stop) {
         let clock = Clock::real();
         let mut request = vec![0; REQUEST_BYTES];
         let mut payload = Vec::new();
         loop {
+            let begun = Instant::now();
             // A client that measures over UDP says nothing here for as long as it measures.
             loop {
                 match dial::readable(peer.stream(), LOOK) {
                     Ok(true) => break,
-                    Ok(false) if stop.requested() => return,
                     Ok(false) => {}
                     Err(_) => return,
                 }
+                let silent = begun.elapsed().min(token.silent());
+                if stop.requested() || silent >= SILENCE_MOST || place.is_wanted(silent) {
+                    return;
+                }
             }
             let received_ns = clock.now_ns();
+            peer.lasts(self.patience + self.work);
             if peer.read(&mut request, "a request").is_err() {
                 return;
             }
@@ -159,10 +210,10 @@ impl Server {
         }
     }
 
-    fn echo_udp(&self, tokens: &Mutex<BTreeSet<u64>>, is_over: &dyn Fn() -> bool) {
+    fn echo_udp(&self, tokens: &Tokens, stop: &Stop) {
         let clock = Clock::real();
         let mut into = vec![0; 64 << 10];
-        while !is_over() {
+        while !stop.requested() {
             if !matches!(dial::readable(&self.udp, LOOK), Ok(true)) {
                 continue;
             }
@@ -173,8 +224,7 @@ impl Server {
             let Some(head) = Head::read(&into[..count]) else {
                 continue;
             };
-            let known = tokens.lock().unwrap_or_else(PoisonError::into_inner).contains(&head.token);
-            if known && count == REQUEST_BYTES + head.payload as usize {
+            if tokens.heard(head.token) && count == REQUEST_BYTES + head.payload as usize {
                 std::thread::sleep(self.work);
                 // A reply that cannot be sent is a lost one.
                 let _ = self.udp.send_to(&reply(&head, received_ns, &clock), from);
@@ -199,15 +249,17 @@ impl Serving for Server {
 
     fn serve(&self, stop: &Stop, say: &(dyn Fn(&str) + Sync)) -> Result<(), EngineError> {
         say(&format!("Echo server listening on {}", self.listener.address()));
-        let tokens = Mutex::new(BTreeSet::new());
+        let (tokens, places) = (Tokens::default(), Places::new(CLIENTS));
         std::thread::scope(|scope| {
             let udp = std::thread::Builder::new().spawn_scoped(scope, || {
-                self.echo_udp(&tokens, &|| stop.requested());
+                while !stop.requested() {
+                    survives("an echo over UDP", say, || self.echo_udp(&tokens, stop));
+                }
             });
             udp.map_err(|source| assay_run::threads::refused("udp-echo", &source))?;
-            self.listener.serve(CLIENTS, self.patience, stop, |mut peer, busy| {
+            self.listener.serve(CLIENTS, self.patience, stop, say, |mut peer| {
                 say(&format!("connection from {}", peer.peer()));
-                self.serve_one(&mut peer, busy, &tokens, stop);
+                self.serve_one(&mut peer, &places, &tokens, stop);
             });
             Ok(())
         })

@@ -107,7 +107,7 @@ fn a_lost_datagram_is_counted_and_waited_for() {
         scope.spawn(|| {
             let stream = listener.accept().unwrap().0;
             let mut peer = crate::peer::line::Line::of(stream, String::new(), Duration::from_secs(20), &stop);
-            crate::peer::hello::welcome(&mut peer, echo::SERVICE, None, false).unwrap();
+            crate::peer::hello::welcome(&mut peer, echo::SERVICE, None, || true).unwrap();
             peer.write(&[7; 8], "the token").unwrap();
             let _held = std::net::UdpSocket::bind(("127.0.0.1", port)).unwrap();
             let mut byte = [0];

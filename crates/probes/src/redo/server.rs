@@ -2,17 +2,19 @@
 //!
 //! Each connection is served by a thread of its own and has a log of its own, which is gone when the connection is.
 
-use super::log::{Log, PAYLOAD_AT, Shape, Slowed, Took};
+use super::log::{APPLY_MOST_US, Log, PAYLOAD_AT, Shape, Slowed, Took};
 use super::options;
 use super::pack::{Compress, Unpacker};
-use super::wire::{Ack, END, Found, HEADER_BYTES, Header, MESSAGE_MAX, Ready, SERVICE, Wanted, WriteMode, saturated};
+use super::wire::{
+    Ack, END, Found, HEADER_BYTES, Header, MESSAGE_MAX, PATIENCE_LEAST, Ready, SERVICE, Wanted, WriteMode, saturated,
+};
 use crate::crew::effective_mhz;
 use crate::host::{CpuTimes, thread_times};
 use crate::peer::asked;
 use crate::peer::frame::PARAMETERS_MAX;
 use crate::peer::hello::welcome;
 use crate::peer::line::{Line as Peer, PeerError, is_wait};
-use crate::peer::listen::Listener;
+use crate::peer::listen::{Listener, Places};
 use crate::peer::secret::Secret;
 use crate::scratch::left_behind;
 use assay_block::device_facts;
@@ -30,9 +32,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// A client that has not greeted and said what it wants by then is none.
-const GREETING: Duration = Duration::from_secs(10);
-/// What a server takes for silence, whatever a client says.
-const PATIENCE_MOST: Duration = Duration::from_secs(600);
+const GREETING: Duration = PATIENCE_LEAST;
+const WHILE_READY: &str = "while messages were expected";
 /// How often a client that waits for the log hears of it.
 const PREPARING: Duration = Duration::from_millis(500);
 /// How often an ASYNC client hears what is consumed, and after how many bytes at the latest.
@@ -99,6 +100,17 @@ impl Server {
     }
 }
 
+/// The log that is wanted, of parameters that are not refused.
+fn shape(wanted: &Wanted) -> Shape {
+    Shape {
+        mode: wanted.write,
+        falls_back: wanted.falls_back,
+        length: wanted.length,
+        block: wanted.log_block,
+        bytes: wanted.log_bytes,
+    }
+}
+
 fn slowed(request: &Request) -> Result<Slowed, EngineError> {
     let each = options::duration(request, &options::SLOW_WRITE)?;
     let limit = match request.option(&options::LIMIT_WRITES) {
@@ -140,9 +152,10 @@ impl Serving for Server {
     fn serve(&self, stop: &Stop, say: &(dyn Fn(&str) + Sync)) -> Result<(), EngineError> {
         let listener = Listener::bind(&self.bind, self.port)?;
         say(&format!("OraTcpTest server started. It listens on {}; Ctrl-C ends it.", listener.address()));
-        listener.serve(self.clients, GREETING, stop, |mut peer, is_busy| {
+        let places = Places::new(self.clients);
+        listener.serve(self.clients, GREETING, stop, say, |mut peer| {
             let name = peer.peer().to_owned();
-            match self.one(&mut peer, is_busy, stop) {
+            match self.one(&mut peer, &places, stop) {
                 Ok(told) => say(&format!("{name}: {told}")),
                 Err(error) => say(&format!("{name}: {error}")),
             }
@@ -153,33 +166,38 @@ impl Serving for Server {
 
 impl Server {
     /// Serves one connection from greeting to end; what happened, in words.
-    fn one(&self, peer: &mut Peer, is_busy: bool, stop: &Stop) -> Result<String, PeerError> {
-        welcome(peer, SERVICE, self.secret.as_ref(), is_busy)?;
+    fn one(&self, peer: &mut Peer, places: &Places, stop: &Stop) -> Result<String, PeerError> {
+        let mut place = None;
+        welcome(peer, SERVICE, self.secret.as_ref(), || {
+            place = places.take();
+            place.is_some()
+        })?;
         let wanted: Wanted = peer.hear(PARAMETERS_MAX, "in the parameters")?;
         if let Some(refused) = self.refused(&wanted) {
             let ready = Ready { refused: refused.clone(), ..Ready::default() };
             peer.tell(&ready, "in the answer")?;
             return Err(PeerError::Refused(format!("refused: {refused}")));
         }
-        let patience = Duration::from_millis(wanted.patience_ms).clamp(GREETING, PATIENCE_MOST);
         let clock = Clock::real();
         let made = self.prepare(peer, &wanted, &clock, stop);
         let (mut log, ready) = match made {
             Ok(Some(made)) => made,
             Ok(None) => return Err(PeerError::Gone("while its log was written".to_owned())),
             Err(error) => {
+                peer.lasts(GREETING);
                 let ready = Ready { refused: error.to_string(), ..Ready::default() };
                 peer.tell(&ready, "in the answer")?;
                 return Err(PeerError::Refused(error.to_string()));
             }
         };
+        peer.lasts(wanted.longest());
         peer.tell(&ready, "in the answer")?;
         let mut session = Session {
             peer,
+            is_wanted: &mut |silent| place.as_mut().is_some_and(|place| place.is_wanted(silent)),
             wanted: &wanted,
             clock: &clock,
             stop,
-            patience,
             found: Found::default(),
             began_ns: 0,
             wake_bytes: 1,
@@ -216,13 +234,18 @@ impl Server {
     /// Why this is not served.
     pub(super) fn refused(&self, wanted: &Wanted) -> Option<String> {
         let time = Duration::try_from_secs_f64(wanted.seconds).unwrap_or(Duration::MAX);
+        if wanted.apply_us > APPLY_MOST_US {
+            return Some(format!(
+                "an apply of {} us is longer than the {APPLY_MOST_US} us there may be",
+                wanted.apply_us
+            ));
+        }
         if wanted.length > MESSAGE_MAX {
             let (asked, most) = (wanted.length, size(MESSAGE_MAX));
             return Some(format!("a message of {asked} bytes is longer than the {most} there may be"));
         }
         let alone = Duration::from_millis(wanted.alone_ms);
-        let apply = Duration::from_micros(wanted.apply_us);
-        if time.max(alone).max(apply) > self.max_time {
+        if time.max(alone) > self.max_time {
             let most = duration(self.max_time.as_nanos() as u64);
             return Some(format!("the test is longer than the {most} it may take (--max-time)"));
         }
@@ -235,8 +258,9 @@ impl Server {
         if !(512..=1 << 20).contains(&wanted.log_block) || !wanted.log_block.is_power_of_two() {
             return Some(format!("a log block of {} bytes is no such thing", wanted.log_block));
         }
-        (wanted.log_bytes > self.max_log).then(|| {
-            let (asked, most) = (size(wanted.log_bytes), size(self.max_log));
+        let bytes = wanted.log_bytes.max(shape(wanted).log_bytes());
+        (bytes > self.max_log).then(|| {
+            let (asked, most) = (size(bytes), size(self.max_log));
             format!("a log of {asked} is larger than the {most} it may have (--max-log)")
         })
     }
@@ -249,25 +273,19 @@ impl Server {
         clock: &Clock,
         stop: &Stop,
     ) -> Result<Option<(Log, Ready)>, EngineError> {
-        let shape = Shape {
-            mode: wanted.write,
-            falls_back: wanted.falls_back,
-            length: wanted.length,
-            block: wanted.log_block,
-            bytes: wanted.log_bytes,
-        };
         let mut told = Instant::now();
-        let mut goes_on = |_: u64| {
+        let mut goes_on = |log_bytes: u64| {
             let mut is_there = true;
             if told.elapsed() >= PREPARING {
                 told = Instant::now();
-                let ready = Ready { is_preparing: true, ..Ready::default() };
+                peer.lasts(GREETING);
+                let ready = Ready { is_preparing: true, log_bytes, ..Ready::default() };
                 is_there = peer.tell(&ready, "while the log is written").is_ok();
             }
             is_there && !stop.requested()
         };
         let place = self.allow_write.clone().unwrap_or_default();
-        let Some(mut log) = Log::create(&place, shape, self.slowed, &mut goes_on)? else {
+        let Some(mut log) = Log::create(&place, shape(wanted), self.slowed, &mut goes_on)? else {
             return Ok(None);
         };
         let mut facts = host::facts();
@@ -318,10 +336,11 @@ impl From<PeerError> for Ended {
 /// One connection after it is ready.
 struct Session<'a> {
     peer: &'a mut Peer,
+    /// Whether its place is wanted once it has been silent for so long.
+    is_wanted: &'a mut dyn FnMut(Duration) -> bool,
     wanted: &'a Wanted,
     clock: &'a Clock,
     stop: &'a Stop,
-    patience: Duration,
     found: Found,
     began_ns: u64,
     /// Bytes that wake it.
@@ -401,7 +420,7 @@ impl Session<'_> {
         }
         let begun = self.clock.now_ns();
         let until = begun + 1000 * self.wanted.apply_us;
-        while self.clock.now_ns() < until {
+        while self.clock.now_ns() < until && !self.stop.requested() {
             std::hint::spin_loop();
         }
         saturated(self.clock.now_ns() - begun)
@@ -454,6 +473,7 @@ impl Session<'_> {
         let mut header = Header::default();
         let mut begun = None;
         loop {
+            self.peer.in_time(WHILE_READY)?;
             let lacks = wanted - done;
             let is_streamed = self.wanted.is_async && done >= HEADER_BYTES && lacks >= SEGMENT_BYTES;
             let flags = match done < HEADER_BYTES || is_streamed {
@@ -485,16 +505,27 @@ impl Session<'_> {
                     }
                 }
                 Err(error) if is_wait(&error.into()) => {
-                    let begun = begun.get_or_insert_with(Instant::now);
+                    let silent = begun.get_or_insert_with(Instant::now).elapsed();
                     if self.stop.requested() {
                         return Err(PeerError::Stopped);
                     }
-                    if begun.elapsed() >= self.patience {
-                        return Err(PeerError::Silent(self.patience, "while messages were expected".to_owned()));
-                    }
+                    self.gives_up(silent)?;
                 }
                 Err(error) => return Err(PeerError::Gone(format!("while messages came: {error}"))),
             }
+        }
+    }
+
+    /// Whether a client is given up that has been silent for so long.
+    fn gives_up(&mut self, silent: Duration) -> Result<(), PeerError> {
+        let patience = self.wanted.patience();
+        if silent >= patience {
+            return Err(PeerError::Silent(patience, WHILE_READY.to_owned()));
+        }
+        let silent = Duration::from_secs(silent.as_secs());
+        match (self.is_wanted)(silent) {
+            true => Err(PeerError::Silent(silent, format!("{WHILE_READY}, and another client waits"))),
+            false => Ok(()),
         }
     }
 

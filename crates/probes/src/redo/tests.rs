@@ -1,4 +1,4 @@
-use super::wire::{Ack, END, Found, HEADER_BYTES, Ready, SERVICE, Wanted};
+use super::wire::{ACK_BYTES, Ack, END, Found, HEADER_BYTES, Header, Ready, SERVICE, Wanted};
 use super::{RedoTransport, hear_a_stranger};
 use crate::peer::hello::{greet, welcome};
 use crate::peer::line::Line;
@@ -7,8 +7,12 @@ use assay_run::probe::{Probe, Request};
 use assay_run::stop::Stop;
 use assay_testkit::conformance;
 use proptest::prelude::*;
+use std::io::Read;
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
+
+/// No answer takes so long, however busy the machine is.
+const LONG: Duration = Duration::from_secs(180);
 
 #[test]
 fn it_passes_the_conformance_suite() {
@@ -47,7 +51,7 @@ fn fails_after_three(listener: &TcpListener, is_async: bool) {
     let stream = listener.accept().expect("a client").0;
     let stop = Stop::new();
     let mut line = Line::of(stream, String::new(), Duration::from_secs(20), &stop);
-    welcome(&mut line, SERVICE, None, false).expect("it greets");
+    welcome(&mut line, SERVICE, None, || true).expect("it greets");
     let _: Wanted = line.hear(1 << 16, "in a test").expect("it asks");
     line.tell(&Ready::default(), "in a test").expect("ready");
     for sequence in 1..=3 {
@@ -85,6 +89,83 @@ fn what_a_standby_fails_of_is_told_and_what_came_before_is_kept() {
         let messages = serde_json::to_value(&record).expect("JSON")["parts"]["redo"]["messages_count"].clone();
         assert!((1..=3).contains(&messages.as_u64().expect("a count")), "{mode}: {messages}");
     }
+}
+
+/// A connection to a server that knows what is wanted, and the server's first answer that is more than a sign of life.
+fn asked(port: u16, wanted: &serde_json::Value) -> (Line, Ready) {
+    let mut line = Line::connect("127.0.0.1", port, LONG, &Stop::new()).expect("there");
+    greet(&mut line, SERVICE, None).expect("welcome");
+    line.tell(wanted, "in a test").expect("taken");
+    loop {
+        let ready: Ready = line.hear(1 << 20, "in a test").expect("an answer");
+        if !ready.is_preparing {
+            return (line, ready);
+        }
+    }
+}
+
+/// What a client may want at all is one of these, or lies between two of them.
+#[test]
+fn redo_18_parameters_at_every_edge_are_refused_or_served_and_the_server_ends_well() {
+    let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a directory");
+    let words = [format!("allow-write={}", dir.path().display()), "max-log=1m".to_owned()];
+    let served = Served::new(&RedoTransport, &words.each_ref().map(String::as_str));
+    let (huge, most) = (u64::MAX, 1_u64 << 20);
+    for (key, values, taken) in [
+        ("length", &[0, 1, 4095, 4096, 4097, most, huge][..], 0..=4097),
+        ("log_bytes", &[0, 1, 4096, most, most + 1, huge], 0..=most),
+        ("log_block", &[0, 1, 511, 512, 513, 4096, most, 2 * most, huge], 512..=4096),
+        ("apply_us", &[0, 1, 10_000_001, huge], 0..=1),
+        ("alone_ms", &[0, 1, huge], 0..=1),
+        ("patience_ms", &[0, huge], 0..=huge),
+    ] {
+        for value in values {
+            for write in ["pagecache", "dsync"] {
+                let length = if key == "length" { *value } else { 0 };
+                let mut wanted = serde_json::json!({ "write": write, "log_block": 512 });
+                wanted[key] = (*value).into();
+                let (mut line, ready) = asked(served.port, &wanted);
+                let is_taken = taken.contains(value) && *value != 513;
+                assert_eq!(ready.refused.is_empty(), is_taken, "{key} {value}: {}", ready.refused);
+                if !is_taken {
+                    continue;
+                }
+                assert!((1..=most).contains(&ready.log_bytes), "{key} {value}: {}", ready.log_bytes);
+                for sequence in 1..=3 {
+                    let header = Header { length: length as u32, sequence, ..Header::default() };
+                    line.write_both(&header.bytes(), &vec![7; length as usize], "in a test").expect("taken");
+                    let mut ack = [0; ACK_BYTES];
+                    line.read(&mut ack, "in a test").unwrap_or_else(|error| panic!("{key} {value}: {error}"));
+                    assert_eq!(Ack::read(&ack).sequence, sequence);
+                }
+            }
+        }
+    }
+    served.ended();
+    assert_eq!(std::fs::read_dir(dir.path()).expect("there").count(), 0);
+}
+
+#[test]
+fn who_holds_every_place_in_silence_gives_one_to_who_wants_it() {
+    let served = Served::new(&RedoTransport, &["clients=2"]);
+    let patient = serde_json::json!({ "length": 64, "patience_ms": u64::MAX });
+    let held = [asked(served.port, &patient), asked(served.port, &patient)];
+    let begun = std::time::Instant::now();
+    // Until they have been silent for long enough it is busy.
+    let record = loop {
+        match served.run(1, &["length=64"]) {
+            Ok(record) => break record,
+            Err(error) => assert!(error.to_string().contains("as many clients"), "{error}"),
+        }
+        assert!(begun.elapsed() < LONG, "both are held for good");
+    };
+    assert_eq!(record.run.verdict, "complete");
+    let is_closed = |(line, _): &&(Line, Ready)| {
+        let mut stream = line.stream();
+        stream.set_nonblocking(true).expect("set");
+        matches!(stream.read(&mut [0]), Ok(0))
+    };
+    assert_eq!(held.iter().filter(is_closed).count(), 1, "one place was wanted");
 }
 
 /// Greets a real server rightly, then says anything.

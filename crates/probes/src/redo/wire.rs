@@ -19,6 +19,7 @@ use crate::peer::hello::Service;
 use assay_measure::histogram::Histogram;
 use assay_measure::snapshot::Fact;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// The service that both ends speak of.
 pub(crate) const SERVICE: Service = Service { name: "redo", version: 2 };
@@ -29,6 +30,11 @@ pub(crate) const ACK_BYTES: usize = 40;
 pub(crate) const MESSAGE_MAX: u64 = 32 << 20;
 /// Bytes of a result at most.
 pub(crate) const RESULT_MAX: usize = 1 << 20;
+
+/// What a server takes for silence, whatever a client says.
+pub(crate) const PATIENCE_LEAST: Duration = Duration::from_secs(10);
+const PATIENCE_MOST: Duration = Duration::from_secs(600);
+const AROUND: Duration = Duration::from_secs(600);
 
 /// The sequence of the last acknowledgement: everything is consumed.
 pub(crate) const END: u64 = u64::MAX;
@@ -205,6 +211,20 @@ pub(crate) struct Wanted {
     pub(crate) patience_ms: u64,
 }
 
+impl Wanted {
+    /// From ready to the result at most, for both ends: the test itself, silence once, and what comes before its first message
+    /// (other standbys make ready) and after its last (what a stream still has under way).
+    pub(crate) fn longest(&self) -> Duration {
+        let test = Duration::try_from_secs_f64(self.seconds).unwrap_or(Duration::MAX);
+        test.saturating_add(self.patience()).saturating_add(AROUND)
+    }
+
+    /// What is taken for silence, whatever is wanted.
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_millis(self.patience_ms).clamp(PATIENCE_LEAST, PATIENCE_MOST)
+    }
+}
+
 /// What the server says while it prepares, and then that it is ready.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -219,6 +239,7 @@ pub(crate) struct Ready {
     pub(crate) write_why: String,
     /// The log, gone afterwards; empty without.
     pub(crate) log: String,
+    /// While it prepares: so much of it is written.
     pub(crate) log_bytes: u64,
     /// The log's writes alone, where they were asked for.
     pub(crate) alone: Histogram,
