@@ -5,10 +5,10 @@ use assay_run::engine::EngineError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
-use std::io;
+use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::os::fd::AsFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Which addresses of a name are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -120,6 +120,25 @@ fn ready(fd: impl AsFd, what: PollFlags, wait: Duration) -> io::Result<bool> {
         Err(Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Writes all of it within the time, however little the other end takes at once. Each call waits as long as the socket's own
+/// time-out says.
+pub(crate) fn write_all(mut stream: &TcpStream, bytes: &[u8], time: Duration) -> io::Result<()> {
+    let begun = Instant::now();
+    let mut done = 0;
+    while done < bytes.len() {
+        match stream.write(&bytes[done..]) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if done < bytes.len() && begun.elapsed() >= time {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+    }
+    Ok(())
 }
 
 /// A connected TCP socket.

@@ -313,13 +313,12 @@ impl Client<'_> {
     /// Reads the streams at the ends of the intervals until the test is over; whether somebody stopped it.
     fn watch(&mut self, crew: &Crew, meter: &mut Meter, steps: &dyn Steps, of: usize) -> Result<bool, Problem> {
         let params = &self.ask.params;
-        let (omit, time) = (params.omit as f64, params.time as f64);
+        let (omit, time) = (params.omit as f64, params.longest_s());
         let interval = match self.ask.interval_s {
             0.0 => f64::INFINITY,
             interval => interval,
         };
-        let mut edges =
-            Edges { interval, omit, end: omit + if time > 0.0 { time } else { f64::INFINITY }, base: 0.0, count: 0 };
+        let mut edges = Edges { interval, omit, end: omit + time, base: 0.0, count: 0 };
         let mut steady = Moving::new(self.ask);
         let mut step = 0;
         loop {
@@ -333,7 +332,11 @@ impl Client<'_> {
                 meter.tick(crew);
                 return Ok(true);
             }
-            if self.is_enough(crew, meter) || now >= edges.end {
+            let is_enough = self.is_enough(crew, meter);
+            if !is_enough && params.time == 0 && now >= edges.end {
+                return Err(self.refuse(format!("it has not taken all in {time} s")));
+            }
+            if is_enough || now >= edges.end {
                 meter.tick(crew);
                 while step < of {
                     step += 1;

@@ -4,7 +4,7 @@ use crate::dial;
 use assay_run::host::random_u64;
 use serde_json::Value;
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -139,15 +139,20 @@ impl Control {
     }
 
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), Broken> {
-        match self.stream.write_all(bytes) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(Broken::Silent(self.patience)),
+        match dial::write_all(&self.stream, bytes, self.patience) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                Err(Broken::Silent(self.patience))
+            }
             done => done.map_err(Broken::from),
         }
     }
 
     /// Reads exactly so much within the patience, however the bytes trickle in.
     pub(crate) fn receive(&mut self, into: &mut [u8]) -> Result<(), Broken> {
-        let until = Instant::now() + self.patience;
+        self.receive_until(into, Instant::now() + self.patience)
+    }
+
+    fn receive_until(&mut self, into: &mut [u8], until: Instant) -> Result<(), Broken> {
         let mut at = 0;
         while at < into.len() {
             let left = until.saturating_duration_since(Instant::now());
@@ -199,8 +204,9 @@ impl Control {
 
     /// A frame of at most so many bytes.
     pub(crate) fn json(&mut self, most: u32) -> Result<Value, Broken> {
+        let until = Instant::now() + self.patience;
         let mut length = [0; 4];
-        self.receive(&mut length)?;
+        self.receive_until(&mut length, until)?;
         let length = frame_length(length, most)?;
         let mut text = Vec::new();
         // Memory grows with what arrives, not with what was announced.
@@ -208,7 +214,7 @@ impl Control {
             let step = (length - text.len()).min(1 << 20);
             let from = text.len();
             text.resize(from + step, 0);
-            self.receive(&mut text[from..])?;
+            self.receive_until(&mut text[from..], until)?;
         }
         frame(&text)
     }
@@ -253,6 +259,7 @@ pub(crate) fn frame(text: &[u8]) -> Result<Value, Broken> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     #[test]
     fn net_02_a_cookie_is_36_letters_and_a_nul() {
@@ -276,6 +283,26 @@ mod tests {
         for byte in [0, 3, 5, 6, 7, 8, 15, 17, -3, i8::MIN] {
             assert_eq!(State::of(byte), None);
         }
+    }
+
+    #[test]
+    fn net_15_a_frame_that_trickles_in_has_one_patience_and_not_one_for_each_part() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut far, _) = listener.accept().unwrap();
+        let mut control = Control::new(stream, Duration::from_millis(400)).unwrap();
+        let talker = std::thread::spawn(move || {
+            let mut part = RESULTS_MOST.to_be_bytes().to_vec();
+            part.resize(1 << 20, b' ');
+            while far.write_all(&part).is_ok() {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        });
+        // Sixty-four parts, each in time.
+        let told = control.json(RESULTS_MOST).unwrap_err();
+        assert!(matches!(told, Broken::Silent(_)), "{told}");
+        drop(control);
+        talker.join().unwrap();
     }
 
     #[test]

@@ -121,6 +121,30 @@ fn a_lost_datagram_is_counted_and_waited_for() {
 }
 
 #[test]
+fn a_server_that_floods_holds_nobody_beyond_the_time_of_a_request() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let begun = std::time::Instant::now();
+    let long = Duration::from_secs(180);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let stream = listener.accept().unwrap().0;
+            let mut peer = crate::peer::line::Line::of(stream, String::new(), long, &Stop::new());
+            crate::peer::hello::welcome(&mut peer, echo::SERVICE, None, || true).unwrap();
+            peer.write(&[7; 8], "the token").unwrap();
+            // Replies to a request that was never made.
+            let mut reply = [0; echo::REPLY_BYTES];
+            echo::Head { seq: 1 << 40, token: 0, payload: 0, reply: 0 }.write(&mut reply);
+            let replies = reply.repeat(100);
+            while begun.elapsed() < long && peer.write(&replies, "in a test").is_ok() {}
+        });
+        let words = ["method=tcp-echo", "count=3", "timeout=50ms", "size=0"];
+        let record = against(&Ping, port, 1, &words).unwrap();
+        assert_eq!(figure(&record, "packets_lost_pct"), 100.0);
+    });
+}
+
+#[test]
 fn peers_that_are_none_and_words_that_contradict_are_told() {
     let told = against(&Ping, free_port(), 1, &["method=tcp-echo"]).unwrap_err().to_string();
     assert!(told.contains("cannot connect") && told.contains("assay ping server"), "{told}");

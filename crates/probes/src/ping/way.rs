@@ -11,9 +11,9 @@ use assay_run::engine::EngineError;
 use assay_run::host::random_u64;
 use assay_run::stop::Stop;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// A reply.
@@ -24,6 +24,31 @@ pub(super) struct Reply {
     pub(super) server_ns: Option<u64>,
     /// Replies to earlier requests that came meanwhile: too late, or again.
     pub(super) strays: u64,
+}
+
+/// A wait for one reply, whatever else arrives meanwhile.
+struct Wait {
+    until: Instant,
+    is_over: bool,
+}
+
+impl Wait {
+    fn new(timeout: Duration) -> Self {
+        Self { until: Instant::now() + timeout, is_over: false }
+    }
+
+    /// Whether there is something to read. When the time is over, what is there by then is looked at once: who floods holds
+    /// nobody for longer.
+    fn brings(&mut self, fd: impl AsFd + Copy) -> io::Result<bool> {
+        while !self.is_over {
+            let left = self.until.saturating_duration_since(Instant::now());
+            self.is_over = left.is_zero();
+            if dial::readable(fd, left)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
 }
 
 /// How a round trip is measured.
@@ -166,16 +191,8 @@ impl Way for Icmp {
         let sum = checksum(&self.packet);
         self.packet[2..4].copy_from_slice(&sum.to_be_bytes());
         net::send(&self.socket, &self.packet, SendFlags::empty())?;
-        let until = Instant::now() + timeout;
-        let mut strays = 0;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            if !dial::readable(&self.socket, left)? {
-                if left.is_zero() {
-                    return Ok(None);
-                }
-                continue;
-            }
+        let (mut wait, mut strays) = (Wait::new(timeout), 0);
+        while wait.brings(&self.socket)? {
             let (count, _) = net::recv(&self.socket, &mut *self.into, RecvFlags::empty())?;
             let has_ip = self.is_raw && !self.is_v6;
             // The kernel chooses the id of a socket that is not raw, and hands on what is its own.
@@ -188,6 +205,7 @@ impl Way for Icmp {
                 None => {}
             }
         }
+        Ok(None)
     }
 }
 
@@ -245,6 +263,8 @@ fn greeted(ask: &Ask, to: SocketAddr, stop: &Stop) -> Result<(TcpStream, u64), E
 
 struct TcpEcho {
     stream: TcpStream,
+    /// For a request to be taken.
+    patience: Duration,
     request: Vec<u8>,
     head: Head,
     into: Vec<u8>,
@@ -260,6 +280,7 @@ fn tcp_echo(ask: &Ask, to: SocketAddr, stop: &Stop) -> Result<Box<dyn Way>, Engi
     let (stream, token) = greeted(ask, to, stop)?;
     Ok(Box::new(TcpEcho {
         stream,
+        patience: ask.patience,
         head: head(ask, token),
         request: vec![0; REQUEST_BYTES + ask.size as usize],
         into: vec![0; REPLY_BYTES + ask.reply as usize],
@@ -291,17 +312,9 @@ impl Way for TcpEcho {
     fn exchange(&mut self, seq: u64, timeout: Duration) -> io::Result<Option<Reply>> {
         self.head.seq = seq;
         self.head.write(&mut self.request);
-        self.stream.write_all(&self.request)?;
-        let until = Instant::now() + timeout;
-        let mut strays = 0;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            if !dial::readable(&self.stream, left)? {
-                if left.is_zero() {
-                    return Ok(None);
-                }
-                continue;
-            }
+        dial::write_all(&self.stream, &self.request, self.patience)?;
+        let (mut wait, mut strays) = (Wait::new(timeout), 0);
+        while wait.brings(&self.stream)? {
             match self.stream.read(&mut self.into[self.got..])? {
                 0 => {
                     return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection"));
@@ -318,6 +331,7 @@ impl Way for TcpEcho {
             }
             strays += 1;
         }
+        Ok(None)
     }
 }
 
@@ -368,16 +382,8 @@ impl Way for UdpEcho {
         self.head.seq = seq;
         self.head.write(&mut self.request);
         self.socket.send(&self.request)?;
-        let until = Instant::now() + timeout;
-        let mut strays = 0;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            if !dial::readable(&self.socket, left)? {
-                if left.is_zero() {
-                    return Ok(None);
-                }
-                continue;
-            }
+        let (mut wait, mut strays) = (Wait::new(timeout), 0);
+        while wait.brings(&self.socket)? {
             let count = self.socket.recv(&mut self.into)?;
             match read_reply(&self.into[..count]) {
                 Some((head, received, sent)) if head.seq == seq => {
@@ -387,6 +393,7 @@ impl Way for UdpEcho {
                 None => {}
             }
         }
+        Ok(None)
     }
 }
 

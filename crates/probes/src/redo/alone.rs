@@ -319,17 +319,19 @@ impl<'a, 'b> Alone<'a, 'b> {
         let mut hears = Link { peer, ready: self.link.ready.clone() };
         let begun = self.begun;
         let bytes = ask.length + HEADER_BYTES as u64;
+        let issued = AtomicU64::new(0);
         std::thread::scope(|scope| {
-            let live = self.work.live;
+            let (live, issued) = (self.work.live, &issued);
             let heard = scope.spawn(move || {
                 let mut seconds = Seconds::default();
-                let heard = consumed(&mut hears, clock, begun, &mut seconds, (bytes, live));
+                let heard = consumed(&mut hears, clock, begun, &mut seconds, (bytes, live, issued));
                 (seconds, heard)
             });
             let until = begun + ask.time.as_nanos() as u64;
             let mut now = begun;
             let mut sent = Ok(());
             while now < until && !stop.requested() && sent.is_ok() && !heard.is_finished() {
+                issued.store(self.sequence + 1, Ordering::Release);
                 sent = self.ship(ask.length, false).map(drop);
                 if !ask.delay.is_zero() {
                     std::thread::sleep(ask.delay);
@@ -359,15 +361,18 @@ fn consumed(
     clock: &Clock,
     begun: Ns,
     seconds: &mut Seconds,
-    (bytes, live): (u64, &AtomicU64),
+    (bytes, live, issued): (u64, &AtomicU64, &AtomicU64),
 ) -> Result<Ns, PeerError> {
     let mut known = 0;
     loop {
         let Ack { messages, sequence, .. } = link.acknowledged()?;
         let now = clock.now_ns() - begun;
-        let more = messages
-            .checked_sub(known)
-            .ok_or_else(|| PeerError::Foreign("it has consumed less than it had before".to_owned()))?;
+        let sent = issued.load(Ordering::Acquire);
+        // Only the last may tell nothing new: it is no sign of life to say the same again.
+        let is_news = |more: &u64| messages <= sent && (*more > 0 || sequence == END);
+        let more = messages.checked_sub(known).filter(is_news).ok_or_else(|| {
+            PeerError::Foreign(format!("it has consumed {messages} of {sent} messages, and {known} before"))
+        })?;
         if more > 0 {
             let second = seconds.at(now);
             second.messages += more;

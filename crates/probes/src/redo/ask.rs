@@ -20,6 +20,8 @@ use std::time::Duration;
 /// Threads that anybody could mean.
 const CONNECTIONS_MAX: u64 = 256;
 const INFLIGHT_MAX: u64 = 1024;
+/// A disk that writes a log more slowly makes no standby.
+const SLOW_LOG_BYTES_PER_S: u64 = 4 << 20;
 /// Standbys at once.
 const STANDBYS_MAX: usize = 16;
 
@@ -233,6 +235,16 @@ impl Ask {
             alone_ms: self.alone.as_millis() as u64,
             patience_ms: (self.timeout + self.delay).as_millis() as u64,
         }
+    }
+
+    /// How long a standby may make ready without its log growing, and in all: as long as it takes to write the log slowly.
+    pub(super) fn making_ready(&self) -> (Duration, Duration) {
+        let still = self.timeout.saturating_add(self.alone);
+        let log = match self.write {
+            WriteMode::None => 0,
+            _ => self.log_bytes / SLOW_LOG_BYTES_PER_S,
+        };
+        (still, still.saturating_add(Duration::from_secs(log)))
     }
 
     /// What the write is called.

@@ -3,7 +3,7 @@
 
 use super::alone::Work;
 use super::ask::Local;
-use super::link::Link;
+use super::link::{AWAITED, Link};
 use super::payload::Pool;
 use super::quorum::Rule;
 use super::reading::{Parts, Slow, Stream};
@@ -337,12 +337,11 @@ impl<'a> Crowd<'a> {
             let member = &self.members[at];
             let waited = Duration::from_nanos(now.saturating_sub(member.owes_ns));
             let owes = member.acked < issued && waited > patience;
+            let late = member.link.peer.in_time(AWAITED).err().map(|late| late.to_string());
             let lost = match heard {
                 Err(error) => Some(error.to_string()),
-                Ok(()) if owes => {
-                    let what = "while an acknowledgement was awaited".to_owned();
-                    Some(PeerError::Silent(patience, what).to_string())
-                }
+                Ok(()) if late.is_some() => late,
+                Ok(()) if owes => Some(PeerError::Silent(patience, AWAITED.to_owned()).to_string()),
                 // By the acknowledgements known before this look: what came meanwhile was heard above.
                 Ok(()) if member.acked < issued && grace_ends.is_some_and(|ends| now >= ends) => {
                     Some("it had not acknowledged when --grace was over".to_owned())

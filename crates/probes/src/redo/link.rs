@@ -9,8 +9,11 @@ use assay_block::socket::TcpInfo;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
 use rustix::net::sockopt;
+use std::time::Instant;
 
 const WHAT: &str = "while messages were sent";
+pub(super) const AWAITED: &str = "while an acknowledgement was awaited";
+const MAKING_READY: &str = "while it made ready (--timeout)";
 
 /// A connection whose standby is ready.
 pub(super) struct Link {
@@ -33,17 +36,30 @@ impl Link {
 
     fn ask(peer: &mut Peer, ask: &Ask, stop: &Stop) -> Result<Ready, PeerError> {
         greet(peer, SERVICE, ask.secret.as_ref())?;
-        peer.tell(&ask.wanted(), "in the parameters")?;
+        let wanted = ask.wanted();
+        peer.tell(&wanted, "in the parameters")?;
+        // Saying that one is at it is no progress: a log that grows is, and takes only as long as logs do.
+        let (still, most) = ask.making_ready();
+        let (begun, mut known) = (Instant::now(), 0);
+        peer.lasts(still);
         loop {
-            let ready: Ready = peer.hear(RESULT_MAX, "while it made ready")?;
+            let ready: Ready = peer.hear(RESULT_MAX, MAKING_READY)?;
             if !ready.refused.is_empty() {
                 return Err(PeerError::Refused(format!("it refuses: {}", ready.refused)));
             }
             if !ready.is_preparing {
+                peer.lasts(wanted.longest());
                 return Ok(ready);
             }
             if stop.requested() {
                 return Err(PeerError::Stopped);
+            }
+            if begun.elapsed() >= most {
+                return Err(PeerError::Late(most, MAKING_READY.to_owned()));
+            }
+            if ready.log_bytes > known {
+                known = ready.log_bytes;
+                peer.lasts(still);
             }
         }
     }
@@ -54,8 +70,7 @@ impl Link {
 
     pub(super) fn acknowledged(&mut self) -> Result<Ack, PeerError> {
         let mut bytes = [0; ACK_BYTES];
-        let what = "while an acknowledgement was awaited";
-        self.peer.read(&mut bytes, what)?;
+        self.peer.read(&mut bytes, AWAITED)?;
         Ok(Ack::read(&bytes))
     }
 

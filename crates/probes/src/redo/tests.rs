@@ -168,6 +168,56 @@ fn who_holds_every_place_in_silence_gives_one_to_who_wants_it() {
     assert_eq!(held.iter().filter(is_closed).count(), 1, "one place was wanted");
 }
 
+/// What the client says of a standby that does this after the greeting and the parameters.
+fn told_of(more: &[&str], serve: impl FnOnce(&mut Line) + Send) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("known").port();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let stream = listener.accept().expect("a client").0;
+            let mut line = Line::of(stream, String::new(), LONG, &Stop::new());
+            welcome(&mut line, SERVICE, None, || true).expect("it greets");
+            let _: Wanted = line.hear(1 << 16, "in a test").expect("it asks");
+            serve(&mut line);
+        });
+        match against(&RedoTransport, port, 1, more) {
+            Ok(record) => record.run.verdict_reasons.join("; "),
+            Err(error) => error.to_string(),
+        }
+    })
+}
+
+#[test]
+fn a_standby_that_makes_ready_for_ever_holds_nobody_beyond_the_time_out() {
+    let begun = std::time::Instant::now();
+    let for_ever = |line: &mut Line| {
+        let ready = Ready { is_preparing: true, ..Ready::default() };
+        while begun.elapsed() < LONG && line.tell(&ready, "in a test").is_ok() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let told = told_of(&["timeout=300ms", "write"], for_ever);
+    assert!(told.ends_with("it took more than 0.3 s while it made ready (--timeout)"), "{told}");
+}
+
+#[test]
+fn a_standby_that_has_consumed_more_than_there_was_or_says_the_same_again_is_none() {
+    for (messages, wanted) in [(u64::MAX, format!("it has consumed {} of ", u64::MAX)), (1, "and 1 before".to_owned())]
+    {
+        let lies = |line: &mut Line| {
+            line.tell(&Ready::default(), "in a test").expect("ready");
+            let mut message = [0; HEADER_BYTES + 64];
+            line.read(&mut message, "in a test").expect("a message");
+            let ack = Ack { sequence: 1, messages, ..Ack::default() };
+            let _ = line.write(&ack.bytes().repeat(2), "in a test");
+            // The client closes when it has read it.
+            while line.read(&mut message, "in a test").is_ok() {}
+        };
+        let told = told_of(&["mode=async", "length=64"], lies);
+        assert!(told.contains(&wanted), "{told}");
+    }
+}
+
 /// Greets a real server rightly, then says anything.
 #[test]
 fn redo_18_a_server_outlives_clients_that_greet_well_and_then_talk_nonsense() {
