@@ -7,16 +7,13 @@ use crate::{plan_text, progress, ui};
 use assay_measure::clock::Ns;
 use assay_measure::config::{self, Layer, Origin, ParamDef, Problem, Resolved, Settings, Tables, Value};
 use assay_measure::snapshot::SettingLine;
+use assay_run::bounded;
 use assay_run::engine::{DataSet, Line, Running, Target};
 use assay_run::host::random_u32;
 pub(crate) use assay_run::life::imagined;
 use assay_run::life::{self, Life, schemas_asked};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
-use std::path::Path;
-
-/// A configuration file is small; anything larger is a slip of a file name.
-const LARGEST_CONFIG_BYTES: u64 = 1 << 20;
 
 /// An option of the command line: as typed, the parameter it sets, its value.
 pub(crate) type Said = (String, String, String);
@@ -155,8 +152,9 @@ pub(crate) fn configure_quietly(args: &SettingArgs, options: Vec<Said>) -> Resul
     let mut layers = Vec::new();
     let mut file = None;
     if let Some(path) = &args.config {
-        let bytes = read(path)?;
         let name = path.display().to_string();
+        let bytes = bounded::read(path, bounded::CONFIGURATION);
+        let bytes = bytes.map_err(|error| Failure::usage(format!("{name}: {error}")))?;
         layers.push(config::parse(&name, &bytes));
         file = Some((name, bytes));
     }
@@ -334,16 +332,4 @@ fn command_line(args: &SettingArgs, options: Vec<Said>) -> Result<Layer, Failure
         all.push((format!("--set {}", name.trim()), name.trim().to_owned(), value.trim().to_owned()));
     }
     Ok(config::command_line(all))
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let fail = |error: &dyn std::fmt::Display| Failure::usage(format!("{}: {error}", path.display()));
-    let about = std::fs::metadata(path).map_err(|error| fail(&error))?;
-    if about.is_dir() {
-        return Err(fail(&"is a directory, not a configuration file"));
-    }
-    if about.len() > LARGEST_CONFIG_BYTES {
-        return Err(fail(&"is larger than 1 MiB, so it is not a configuration file"));
-    }
-    std::fs::read(path).map_err(|error| fail(&error))
 }

@@ -2,6 +2,7 @@
 //!
 //! Links are never followed below it. Names are looked at, written and removed relative to the descriptor.
 
+use assay_run::bounded::{self, Kind};
 use assay_run::lock::{Locked, is_held};
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, fsync, mkdirat, openat, renameat,
@@ -9,7 +10,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -85,11 +86,9 @@ impl Held {
         }
     }
 
-    /// Its text.
-    pub(crate) fn read(&self, name: &str) -> io::Result<String> {
-        let mut text = String::new();
-        self.file(name)?.read_to_string(&mut text)?;
-        Ok(text)
+    /// Its text, if it is no larger than its kind.
+    pub(crate) fn read(&self, name: &str, kind: Kind) -> io::Result<String> {
+        bounded::utf_8(bounded::whole(bounded::judged(self.file(name)?, kind)?, kind)?)
     }
 
     /// Whether a plain file of this name is there.

@@ -3,6 +3,7 @@
 use crate::exit::{Code, Failure};
 use crate::held::{Held, PARTIAL};
 use crate::ui;
+use assay_run::bounded;
 use assay_run::host::random_u32;
 use rustix::fs::FileType;
 use std::fs::{self, File};
@@ -303,7 +304,7 @@ pub(crate) fn killed_io(path: &Path) -> bool {
 
 /// The same of an open directory.
 pub(crate) fn is_killed_io(held: &Held) -> bool {
-    let given = || held.sub(CONFIG).and_then(|config| config.read("given"));
+    let given = || held.sub(CONFIG).and_then(|config| config.read("given", bounded::CONFIGURATION));
     !held.has(RECORD) && given().is_ok_and(|given| given.starts_with("assay io "))
 }
 

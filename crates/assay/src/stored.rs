@@ -5,6 +5,7 @@ use crate::held::Held;
 use crate::rundir::{OLD_SWEEP, RECORD, REPEAT};
 use assay_measure::record::Record;
 use assay_report::compare::Repeats;
+use assay_run::bounded;
 use std::fmt::Display;
 use std::path::Path;
 
@@ -20,13 +21,14 @@ pub(crate) fn read_repeats(path: &Path) -> Result<Repeats, Failure> {
 
 fn read_as<T, E: Display>(path: &Path, read: fn(&str) -> Result<T, E>) -> Result<T, Failure> {
     let bad = |what: &dyn Display| Failure::usage(format!("{}: {what}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| bad(&error))?;
+    let text = bounded::text(path, bounded::RECORD).map_err(|error| bad(&error))?;
     read(&text).map_err(|error| bad(&error))
 }
 
 /// Whether a directory holds a record or a summary of repeats that can be read.
 pub(crate) fn is_in(dir: &Held) -> bool {
-    let holds = |name, readable: &dyn Fn(&str) -> bool| dir.read(name).is_ok_and(|text| readable(&text));
+    let holds =
+        |name, readable: &dyn Fn(&str) -> bool| dir.read(name, bounded::RECORD).is_ok_and(|text| readable(&text));
     let is_record = |text: &str| assay_report::json::read(text).is_ok();
     holds(RECORD, &is_record) || holds(OLD_SWEEP, &is_record) || holds(REPEAT, &|text| Repeats::read(text).is_ok())
 }

@@ -5,6 +5,7 @@
 //! hears that it ended. Afterwards [`Expected`] tells which stamp every row must carry.
 //! For sessions with a schema each: there the last one to change a row is certain.
 
+use crate::bounded;
 use crate::engine::{Assignment, Completion, Doing, Driver, Engine, EngineError, Op, Outcome, Remarks, Submit, Tag};
 use assay_measure::clock::Ns;
 use assay_measure::snapshot::{Fact, StatSet};
@@ -87,7 +88,7 @@ impl Entry {
 /// # Errors
 /// When the file cannot be read.
 pub fn read(path: &Path) -> io::Result<Vec<Entry>> {
-    let bytes = std::fs::read(path)?;
+    let bytes = bounded::read(path, bounded::JOURNAL)?;
     Ok(bytes.chunks_exact(ENTRY_BYTES).map(Entry::from_bytes).collect())
 }
 

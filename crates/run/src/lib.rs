@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod arrivals;
+pub mod bounded;
 mod collector;
 pub mod command;
 mod control;

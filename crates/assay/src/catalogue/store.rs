@@ -10,6 +10,7 @@ use crate::rundir::CATALOGUE;
 use crate::ui;
 use assay_measure::record::Figure;
 use assay_measure::record::metric::{Better, Metric};
+use assay_run::bounded;
 use assay_run::host::random_u32;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -77,7 +78,7 @@ impl Store {
     /// What the directory's file says. A file that is not there or of another version says nothing; one that is damaged, or
     /// somebody else's, is kept under another name. `None` where it cannot be read: then it is not replaced either.
     pub(super) fn load(dir: &Held) -> Option<Self> {
-        let parsed = match dir.read(CATALOGUE) {
+        let parsed = match dir.read(CATALOGUE, bounded::CATALOGUE) {
             Ok(text) => Self::parse(&text).ok(),
             Err(error) if error.kind() == ErrorKind::InvalidData => None,
             Err(error) => return (error.kind() == ErrorKind::NotFound).then(Self::default),

@@ -3,7 +3,9 @@
 use crate::exit::Failure;
 use crate::held::Held;
 use crate::rundir::{self, TAGS};
+use assay_run::bounded;
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// What is to be done to the tags.
@@ -65,7 +67,7 @@ fn is_name(name: &str) -> bool {
 
 /// The tags of a run directory; none where there is no file.
 pub(crate) fn read(dir: &Path) -> Vec<String> {
-    let text = Held::open(dir).and_then(|dir| dir.read(TAGS));
+    let text = Held::open(dir).and_then(|dir| dir.read(TAGS, bounded::TAGS));
     of_text(&text.unwrap_or_default())
 }
 
@@ -78,7 +80,11 @@ fn of_text(text: &str) -> Vec<String> {
 /// Changes them; two processes that do so at once change them one after the other.
 pub(crate) fn change(dir: &Path, changes: &[Change]) -> Result<Vec<String>, Failure> {
     let dir = rundir::claim_for_tags(dir)?;
-    let before = dir.held().read(TAGS).unwrap_or_default();
+    let before = match dir.held().read(TAGS, bounded::TAGS) {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        // What cannot be read is not replaced.
+        read => read.map_err(|error| rundir::cannot(&dir.path().join(TAGS), &error))?,
+    };
     let mut tags: BTreeSet<String> = of_text(&before).into_iter().collect();
     for change in changes {
         change.apply(&mut tags);

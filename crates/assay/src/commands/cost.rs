@@ -7,6 +7,7 @@ use crate::stored;
 use crate::ui;
 use assay_measure::record::Record;
 use assay_report::cost::{self, Cost, Prices};
+use assay_run::bounded;
 use std::path::Path;
 
 pub(super) fn cost(args: &CostArgs) -> Result<Code, Failure> {
@@ -34,7 +35,7 @@ pub(super) fn cost(args: &CostArgs) -> Result<Code, Failure> {
 /// Reads a price file.
 pub(super) fn read_prices(path: &Path) -> Result<Prices, Failure> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = bounded::text(path, bounded::PRICES).map_err(|error| {
         Failure::usage(format!("{name}: {error}; `assay cost --example` prints a price file to start from"))
     })?;
     cost::parse(&name, &text).map_err(|error| Failure::usage(error.to_string()))

@@ -5,6 +5,7 @@ use crate::cli::{Cli, ManArgs};
 use crate::exit::{Code, Failure, MEANINGS};
 use crate::rundir::{RunDir, cannot};
 use crate::ui;
+use assay_run::bounded;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, roman};
@@ -54,7 +55,7 @@ pub(super) fn man(args: &ManArgs) -> Result<Code, Failure> {
     std::fs::create_dir_all(dir).map_err(|error| cannot(dir, &error))?;
     let kept = RunDir::existing(dir)?;
     for (name, _) in &pages {
-        let is_ours = match kept.held().read(name) {
+        let is_ours = match kept.held().read(name, bounded::PAGE) {
             Ok(text) => text.starts_with(MARK),
             Err(error) => error.kind() == io::ErrorKind::NotFound,
         };

@@ -66,12 +66,13 @@ pub(super) fn find(run: &str, dir: &Path) -> Result<PathBuf, Failure> {
 /// The record files that one name stands for.
 pub(super) fn records_of(name: &str, dir: &Path) -> Result<Vec<PathBuf>, Failure> {
     let found = find(name, dir)?;
-    if found.is_file() && !found.ends_with(REPEAT) {
+    // Whatever it is: its reader says why it is none.
+    if !found.is_dir() && !found.ends_with(REPEAT) {
         return Ok(vec![found]);
     }
-    let at = match found.is_file() {
-        true => found.parent().unwrap_or(Path::new(".")).to_path_buf(),
-        false => found,
+    let at = match found.is_dir() {
+        false => found.parent().unwrap_or(Path::new(".")).to_path_buf(),
+        true => found,
     };
     if at.join(REPEAT).is_file() {
         let repeats = stored::read_repeats(&at.join(REPEAT))?;
@@ -79,7 +80,7 @@ pub(super) fn records_of(name: &str, dir: &Path) -> Result<Vec<PathBuf>, Failure
         return Ok(runs.map(|run| at.join(&run.directory).join(RECORD)).collect());
     }
     let path = rundir::record_in(&at);
-    if path.is_file() {
+    if path.exists() {
         return Ok(vec![path]);
     }
     let holds_none = || format!("{}: contains neither {RECORD} nor {REPEAT}: name a run", at.display());

@@ -4,7 +4,8 @@
 use crate::cli::{SelftestArgs, SettingArgs};
 use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure};
-use crate::{registry, signals, ui};
+use crate::rundir::RECORD;
+use crate::{registry, signals, stored, ui};
 use assay_measure::facts;
 use assay_measure::record::{Record, Truth};
 use assay_measure::stats::{self, Stat};
@@ -304,8 +305,7 @@ impl Script<'_> {
             "stderr": said[1],
         }));
         if step.run
-            && let Ok(text) = std::fs::read_to_string(directory.join("record.json"))
-            && let Ok(record) = serde_json::from_str(&text)
+            && let Ok(record) = stored::read(&directory.join(RECORD))
         {
             self.records.push((step.name, record));
         }

@@ -255,6 +255,65 @@ fn a_run_that_the_control_group_would_kill_says_so_beforehand() {
 }
 
 #[test]
+fn what_is_no_regular_file_or_too_large_is_refused_by_every_reader_and_nobody_waits() {
+    let place = Place::new();
+    finished(&place, "run");
+    place.write("prices.toml", &place.assay(&["cost", "--example"]).code(0).out);
+    let bad = ["pipe", "endless", "huge"];
+    let make = |at: &Path, what: &str| match what {
+        "pipe" => rustix::fs::mknodat(rustix::fs::CWD, at, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("made"),
+        "endless" => symlink("/dev/zero", at).expect("made"),
+        _ => fs::File::create(at).and_then(|file| file.set_len(3 << 30)).expect("made"),
+    };
+    for what in bad {
+        let why = match what {
+            "pipe" => "is a named pipe, not ",
+            "endless" => "is a device, not ",
+            _ => "has 3 GiB, so it is not ",
+        };
+        make(&place.path(what), what);
+        fs::create_dir(place.path(&format!("run-{what}"))).expect("made");
+        let (run, record) = (format!("run-{what}"), format!("run-{what}/record.json"));
+        make(&place.path(&record), what);
+        for args in [
+            &["run", "-c", what, "--dry-run"][..],
+            &["io", what],
+            &["cost", "run", "--prices", what],
+            &["report", &record],
+            &["cost", &record, "--prices", "prices.toml"],
+            &["report", &run],
+            &["compare", "run", &run],
+        ] {
+            let refused = place.assay(args).code(2);
+            assert!(refused.err.contains(what) && refused.err.contains(why), "{args:?}: {}", refused.err);
+            assert!(refused.err.contains("; name "), "{args:?}: {}", refused.err);
+        }
+        // Among other runs it is one that cannot be read, whatever it is.
+        fs::create_dir_all(place.path("assay-runs")).expect("made");
+        fs::rename(place.path(&format!("run-{what}")), place.path(&format!("assay-runs/{what}"))).expect("moved");
+    }
+    place.assay(&["runs", "list"]).code(0);
+    place.assay(&["runs", "list", "--format", "html"]).code(0);
+    place.assay(&["runs", "rebuild"]).code(0);
+}
+
+#[test]
+fn the_pipe_of_a_shells_command_is_a_file_that_the_user_names() {
+    let place = Place::new();
+    place.write("prices.toml", &place.assay(&["cost", "--example"]).code(0).out);
+    place.write("slob.conf", "UPDATE_PCT=0\n");
+    let program = place.command(&[]).get_program().to_owned();
+    for args in [
+        "cost --prices <(cat prices.toml)",
+        "run -c <(cat slob.conf) --target null: --dry-run",
+    ] {
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &format!("\"$0\" {args}")]).arg(&program).current_dir(place.path("."));
+        Started::new(shell.stdout(Stdio::piped())).ended().code(0);
+    }
+}
+
+#[test]
 fn a_service_with_a_password_is_starred_in_everything_a_run_leaves() {
     let place = Place::new();
     place.write("slob.conf", "ADMIN_SQLNET_SERVICE='sys/Kq9hunter2@db'\nSQLNET_SERVICE_BASE=\"u/Kq9hunter2@//h:1/s\"\nDBA_PRIV_USER=system/Kq9hunter2\n");

@@ -1,16 +1,13 @@
 //! What both ends know and nobody else.
 
+use assay_run::bounded;
 use assay_run::engine::EngineError;
 use ring::hmac::{self, Key, Tag};
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 /// Fewer could be guessed by trying.
 const LEAST_BYTES: usize = 8;
-/// Nobody needs more.
-const MOST_BYTES: u64 = 4096;
 
 /// A key made of the secret's bytes; it cannot be shown.
 #[derive(Clone)]
@@ -27,15 +24,14 @@ impl Secret {
     pub(crate) fn of_file(path: &Path) -> Result<Self, EngineError> {
         let cannot =
             |source| EngineError::Io { what: format!("--secret-file {}: cannot read it", path.display()), source };
-        let mut bytes = Vec::new();
-        let file = File::open(path).map_err(cannot)?;
-        file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
+        let bytes = bounded::read(path, bounded::SECRET).map_err(cannot)?;
         let secret = bytes.trim_ascii();
-        if !(LEAST_BYTES..=MOST_BYTES as usize).contains(&secret.len()) {
+        if secret.len() < LEAST_BYTES {
             return Err(EngineError::Usage(format!(
-                "--secret-file {}: a secret has {LEAST_BYTES} to {MOST_BYTES} bytes; \
+                "--secret-file {}: a secret has {LEAST_BYTES} to {} bytes; \
                  `openssl rand -hex 32 > FILE` makes one",
-                path.display()
+                path.display(),
+                bounded::SECRET.most_bytes
             )));
         }
         Ok(Self(Key::new(hmac::HMAC_SHA256, secret)))

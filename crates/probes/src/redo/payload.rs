@@ -2,9 +2,9 @@
 
 use super::options::CONTENT;
 use assay_measure::prng::SplitMix64;
+use assay_run::bounded;
 use assay_run::engine::EngineError;
 use std::fmt;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -86,7 +86,7 @@ impl Content {
             }
             Self::File(path) => {
                 bytes.clear();
-                let file = File::open(path);
+                let file = bounded::open(path, bounded::CONTENT);
                 let read = file.and_then(|file| file.take(FILE_BYTES).read_to_end(&mut bytes));
                 read.map_err(|error| CONTENT.refused(&self.to_string(), error))?;
                 if bytes.len() < length.max(1) {

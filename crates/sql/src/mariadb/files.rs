@@ -6,7 +6,9 @@
 
 use super::password::Password;
 use super::tls::{self, Mode};
+use assay_run::bounded;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -50,7 +52,8 @@ impl Options {
         let usual = DEFAULTS.iter().map(PathBuf::from).chain(home);
         for file in usual.filter(|file| file.is_file()) {
             // Others may read what is not for us.
-            if fs::File::open(&file).is_ok() {
+            let opened = bounded::open(&file, bounded::OPTIONS);
+            if !opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
                 options.file(&file, 0)?;
             }
         }
@@ -71,7 +74,7 @@ impl Options {
         if about.permissions().mode() & 0o002 != 0 {
             return Err(wrong(&"everybody may write it, so it is not trusted (chmod o-w)"));
         }
-        let text = fs::read_to_string(file).map_err(|error| wrong(&error))?;
+        let text = bounded::text(file, bounded::OPTIONS).map_err(|error| wrong(&error))?;
         self.text(&text, file, depth)
     }
 

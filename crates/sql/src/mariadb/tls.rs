@@ -1,5 +1,6 @@
 //! How the connection to a server is protected, in the words of MySQL's and MariaDB's clients.
 
+use assay_run::bounded;
 use mysql::{ClientIdentity, SslOpts};
 use std::path::{Path, PathBuf};
 
@@ -96,7 +97,7 @@ impl Asked {
         };
         let files = self.ca.iter().chain(identity.iter().flat_map(|(c, k)| [c, k]));
         for file in files.filter(|_| mode != Mode::Disabled) {
-            if let Err(error) = std::fs::File::open(file) {
+            if let Err(error) = bounded::open(file, bounded::CERTIFICATES) {
                 return Err(format!("{}: {error}", file.display()));
             }
         }
@@ -138,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_named_authority_and_a_wish_to_verify_are_heeded() {
-        let ca = Some(PathBuf::from("/dev/null"));
+        let ca = Some(PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")));
         let decide = |mode, verify, ca: &Option<PathBuf>| {
             let asked = Asked { mode, verify, ca: ca.clone(), ..Asked::default() };
             asked.decide().unwrap().mode

@@ -170,7 +170,7 @@ fn examine(path: &Path, file: &File) -> Result<Metadata, EngineError> {
 /// Removes the file beside, where there is one of ours.
 pub(super) fn forget(path: &Path) {
     let beside = beside(path);
-    let ours = std::fs::read_to_string(&beside).is_ok_and(|text| is_mark(&text));
+    let ours = text_in(&beside).is_some_and(|text| is_mark(&text));
     if ours {
         // What stays behind is a few bytes that name an inode that is gone.
         let _ = std::fs::remove_file(&beside);

@@ -25,6 +25,7 @@ use self::table::{OptionDef, Use};
 use self::value::{Kind, Value};
 use self::words::{ORIGIN, Word};
 use crate::spec::{Given, Invocation, Job, SpecError};
+use assay_run::bounded;
 use assay_run::host::text;
 use std::io;
 use std::path::Path;
@@ -66,8 +67,8 @@ impl World<'static> {
             cpus: u32::try_from(cpus).unwrap_or(u32::MAX),
             page_bytes: rustix::param::page_size() as u64,
             memory_mib: memory_mib().unwrap_or(0),
-            read_file: &|path| std::fs::read_to_string(path),
-            stdin: &|| io::read_to_string(io::stdin()),
+            read_file: &|path| bounded::text(path, bounded::JOBS),
+            stdin: &|| bounded::stream(io::stdin(), bounded::JOBS),
         }
     }
 }
@@ -85,7 +86,7 @@ pub fn parse(words: &[String], world: &World<'_>) -> Result<Invocation, Vec<Spec
     let mut reading = Reading::default();
     let words = words::read(words, &mut reading);
     let mut builder =
-        Builder { reading, world, defaults: Draft::default(), global_options: Vec::new(), jobs: Vec::new() };
+        Builder { reading, world, defaults: Draft::default(), global_options: Vec::new(), jobs: Vec::new(), copied: 0 };
     builder.command_line(&words.words);
     builder.job_files(&words.words, &words.sections);
     builder.done()
@@ -106,7 +107,14 @@ struct Builder<'a> {
     defaults: Draft,
     global_options: Vec<Given>,
     jobs: Vec<Job>,
+    /// Bytes of the options for all, at every job once more.
+    copied: usize,
 }
+
+/// Jobs at most, as fio's limit.
+const MOST_JOBS: usize = 4096;
+/// What the options for all may add up to at the jobs, bytes.
+const MOST_COPIED: usize = 64 << 20;
 
 impl Builder<'_> {
     /// Jobs of the command line: options before the first `--name`, and behind `--name=global`,
@@ -230,6 +238,13 @@ impl Builder<'_> {
                 format!("job {}: wait_for={first}: no other job of this name is defined before it", begun.name),
             );
         }
+        let length = |(name, value): &Given| name.len() + value.as_ref().map_or(0, String::len);
+        self.copied += self.global_options.iter().map(length).sum::<usize>();
+        if self.jobs.len() == MOST_JOBS || self.copied > MOST_COPIED {
+            let what = format!("more than {MOST_JOBS} jobs, or options for all that are too long for so many");
+            self.reading.refuse(&begun.origin, what);
+            return;
+        }
         let inherited = self.global_options.clone();
         let (wave, group) = match self.jobs.last() {
             None => (0, 0),
@@ -291,7 +306,10 @@ fn set(draft: &mut Draft, option: &OptionDef, text: Option<&str>, origin: &str, 
         }
         Use::Accepted(_) if text == Some(option.default) => value.check(),
         Use::Accepted(why) => value.check().map(|()| {
-            draft.notes.push(format!("{} has no effect: {why}", option.name));
+            let note = format!("{} has no effect: {why}", option.name);
+            if !draft.notes.contains(&note) {
+                draft.notes.push(note);
+            }
         }),
         // Its default asks for nothing: files written out in full are not refused for it.
         Use::Refused(_) if !option.default.is_empty() && text == Some(option.default) => Ok(()),
@@ -301,6 +319,7 @@ fn set(draft: &mut Draft, option: &OptionDef, text: Option<&str>, origin: &str, 
         }
     };
     if !table::engines_of(option).is_empty() {
+        draft.engine_options.retain(|(name, _)| *name != option.name);
         draft.engine_options.push((option.name, true));
     }
     if let Err(what) = done {

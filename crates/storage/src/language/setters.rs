@@ -6,7 +6,8 @@ use super::value::{self, Value, halves};
 use crate::readings::DIRECTIONS;
 use crate::spec::{Amount, Distribution, FileService, IoEngine, Mode, PassErrors, Steady, SteadyMetric, Verify};
 use assay_measure::clock::Ns;
-use std::path::PathBuf;
+use assay_run::bounded;
+use std::path::{Path, PathBuf};
 
 /// Values given replace those before; an empty place leaves them.
 pub(super) fn merge<T: Copy>(into: &mut [Option<T>; DIRECTIONS], from: [Option<T>; DIRECTIONS]) {
@@ -193,6 +194,9 @@ pub(super) fn block_ranges(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
 }
 
 /// `4k/60:8k/40`, for each direction after a comma; an empty percentage shares what is left.
+/// Sizes of a `bssplit`, as fio's limit: each job has those of all.
+const MOST_SPLITS: usize = 64;
+
 pub(super) fn block_split(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     let parts: Vec<&str> = value.text()?.split(',').collect();
     if parts.len() > DIRECTIONS {
@@ -221,6 +225,9 @@ pub(super) fn block_split(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
                 },
             };
             split.push((bytes, percent));
+            if split.len() > MOST_SPLITS {
+                return Err(format!("has more than {MOST_SPLITS} sizes"));
+            }
         }
         draft.splits[direction] = split;
     }
@@ -281,6 +288,9 @@ fn skewed(name: &str, arguments: &[&str]) -> Read<Distribution> {
 const DEFAULT_THETA: f64 = 1.1;
 const DEFAULT_POWER: f64 = 0.2;
 
+/// As fio's limit.
+const MOST_ZONES: usize = 256;
+
 fn zones(parts: &[&str]) -> Read<Vec<(u32, u32)>> {
     let mut zones = Vec::new();
     for part in parts {
@@ -289,6 +299,9 @@ fn zones(parts: &[&str]) -> Read<Vec<(u32, u32)>> {
             return Err(format!("has a zone {part:?}, not percent/percent"));
         };
         zones.push((share, size));
+        if zones.len() > MOST_ZONES {
+            return Err(format!("has more than {MOST_ZONES} zones"));
+        }
     }
     let total = |pick: fn(&(u32, u32)) -> u32| zones.iter().map(pick).sum::<u32>();
     let (shares, sizes) = (total(|zone| zone.0), total(|zone| zone.1));
@@ -395,7 +408,7 @@ fn content_of<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Read<&'a str> {
         return Err("has an apostrophe without its counterpart".into());
     };
     let room = LONGEST_PATTERN.saturating_sub(bytes.len()) as u64;
-    std::fs::File::open(name)
+    bounded::open(Path::new(name), bounded::CONTENT)
         .and_then(|file| file.take(room).read_to_end(bytes))
         .map_err(|error| format!("names {name}, which cannot be read: {error}"))?;
     Ok(rest)

@@ -4,7 +4,8 @@ use crate::catalogue::{Entry, path_of};
 use crate::rundir::{RECORD, REPORT_HTML};
 use crate::stored;
 use assay_report::html::{Listed, index};
-use std::fs::{self, File};
+use assay_run::bounded;
+use std::fs;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
@@ -49,7 +50,7 @@ fn listed(dir: &Path, run: &Entry, link: &dyn Fn(&Path) -> String) -> Listed {
 fn beside(dir: &Path, output: Option<&Path>, link: &dyn Fn(&Path) -> String) -> Vec<(String, String)> {
     let is_ours = |path: &PathBuf| {
         let mut head = Vec::new();
-        let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+        let read = bounded::open(path, bounded::CONTENT).and_then(|file| file.take(HEAD).read_to_end(&mut head));
         let head = String::from_utf8_lossy(&head);
         let is_titled = |title: &str| head.contains(&format!("<title>{title}: "));
         read.is_ok() && (is_titled("Comparison") || is_titled("Trend"))

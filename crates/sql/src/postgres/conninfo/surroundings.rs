@@ -1,5 +1,6 @@
 //! What a connection takes from outside its URL.
 
+use assay_run::bounded;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -55,7 +56,7 @@ impl Surroundings for ThisHost {
             Err(error) => return Err(failed(error)),
         };
         let regular = facts.is_file();
-        let bytes = if regular { std::fs::read(path).map_err(failed)? } else { Vec::new() };
+        let bytes = if regular { bounded::read(path, bounded::OPTIONS).map_err(failed)? } else { Vec::new() };
         Ok(Some(FileText { text: String::from_utf8_lossy(&bytes).into_owned(), mode: facts.mode() & 0o7777, regular }))
     }
 

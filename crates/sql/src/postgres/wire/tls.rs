@@ -4,6 +4,7 @@ use super::certificate::{Certificate, instant_of, name_matches};
 use super::error::PgError;
 use super::reach::{Patient, timed_out};
 use crate::postgres::conninfo::{ConnectOptions, Roots, SslMode, Tls};
+use assay_run::bounded;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature_with_raw_key};
@@ -121,8 +122,8 @@ fn certificates(path: &Path, parameter: &str) -> Result<Vec<CertificateDer<'stat
     let unfit = |why: String| {
         PgError::Usage(format!("{parameter} {}: {why}; it must be a PEM file of certificates", path.display()))
     };
-    let read: Result<Vec<_>, _> =
-        CertificateDer::pem_file_iter(path).map_err(|error| unfit(error.to_string()))?.collect();
+    let pem = bounded::read(path, bounded::CERTIFICATES).map_err(|error| unfit(error.to_string()))?;
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     let found = read.map_err(|error| unfit(error.to_string()))?;
     if found.is_empty() {
         return Err(unfit("it contains no certificate".to_owned()));
@@ -139,9 +140,9 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, PgError> {
     if facts.mode() & 0o777 & !allowed != 0 {
         return Err(unfit(format!("other users can read it; run chmod 600 {shown}")));
     }
-    PrivateKeyDer::from_pem_file(path).map_err(|error| {
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        unfit(if text.contains("ENCRYPTED") {
+    let pem = bounded::read(path, bounded::CERTIFICATES).map_err(|error| unfit(error.to_string()))?;
+    PrivateKeyDer::from_pem_slice(&pem).map_err(|error| {
+        unfit(if String::from_utf8_lossy(&pem).contains("ENCRYPTED") {
             format!("the key is encrypted; decrypt it with openssl pkey -in {shown} -out PLAIN")
         } else {
             format!("{error}; it must be a PEM file with a private key")
@@ -285,8 +286,10 @@ fn not_yet(begin: Option<&String>) -> String {
 }
 
 fn revocations(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, PgError> {
-    let unfit = |error| PgError::Usage(format!("sslcrl {}: {error}", path.display()));
-    CertificateRevocationListDer::pem_file_iter(path).map_err(unfit)?.collect::<Result<_, _>>().map_err(unfit)
+    let unfit = |error: String| PgError::Usage(format!("sslcrl {}: {error}", path.display()));
+    let pem = bounded::read(path, bounded::CERTIFICATES).map_err(|error| unfit(error.to_string()))?;
+    let lists: Result<_, _> = CertificateRevocationListDer::pem_slice_iter(&pem).collect();
+    lists.map_err(|error| unfit(error.to_string()))
 }
 
 impl ServerCertVerifier for Verifier {
