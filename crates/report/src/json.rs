@@ -20,6 +20,9 @@ pub enum RecordError {
     /// Edited: figures made of such numbers would mean nothing.
     #[error("not a record: {}", bounds::WHY)]
     Bounds,
+    /// Crafted: it would take all memory.
+    #[error("not a record: {}", bounds::TOO_DENSE)]
+    Dense,
     /// A record of another schema.
     #[error("schema \"{found}\" where \"{SCHEMA}\" is needed; did a later version of assay write it?")]
     Schema {
@@ -37,7 +40,8 @@ pub fn write(record: &Record) -> Result<String, RecordError> {
     let mut serializer = serde_json::Serializer::with_formatter(&mut text, Lines::default());
     record.serialize(&mut serializer)?;
     text.push(b'\n');
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    // serde writes nothing else, and a copy of a large record is spared.
+    Ok(String::from_utf8(text).unwrap_or_default())
 }
 
 /// One line per key and per object of a list; lists of numbers stay on one line, so
@@ -135,6 +139,9 @@ struct Envelope {
 /// # Errors
 /// When the text is not JSON of this shape, or of another schema.
 pub fn read(text: &str) -> Result<Record, RecordError> {
+    if bounds::is_too_dense(text.as_bytes()) {
+        return Err(RecordError::Dense);
+    }
     let Envelope { schema } = serde_json::from_str(text)?;
     let mut record: Record = match schema == SCHEMA {
         true => serde_json::from_str(text)?,

@@ -36,6 +36,34 @@ pub fn are_broken(text: &[u8]) -> bool {
     false
 }
 
+/// What an object of a record takes in memory at most, and any other value, bytes: a job of a storage test, a figure in a list that grows.
+const OBJECT_BYTES: usize = 1536;
+const VALUE_BYTES: usize = 64;
+/// What a record takes at most: so many times its length, and as much as a small one may take whatever is in it.
+const TIMES: usize = 8;
+const SMALL_BYTES: usize = 64 << 20;
+
+/// What is wrong with a text that [`is_too_dense`].
+pub const TOO_DENSE: &str = "it consists of so many empty values that it would take far more memory than its size";
+
+/// Whether a JSON text could take far more memory than its length: an empty object is two bytes there, and in a list of jobs a
+/// thousand here.
+pub fn is_too_dense(text: &[u8]) -> bool {
+    let (mut needed, mut at) = (0, 0);
+    while let Some(byte) = text.get(at) {
+        at += match byte {
+            b'"' => string(&text[at..]),
+            _ => 1,
+        };
+        needed += match byte {
+            b'{' => OBJECT_BYTES,
+            b',' | b'[' => VALUE_BYTES,
+            _ => 0,
+        };
+    }
+    needed > SMALL_BYTES + TIMES * text.len()
+}
+
 /// Bytes of the string that a text begins with, its quotes included.
 fn string(text: &[u8]) -> usize {
     let mut escaped = false;
@@ -50,6 +78,15 @@ fn string(text: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_would_take_more_memory_than_its_length_is_dense_and_commas_of_words_are_none() {
+        let of = |unit: &str| format!("[{}0]", unit.repeat(4 << 20));
+        for (unit, dense) in [("{},", true), ("0,", true), ("\",,,,{{{{\"  ,", false), ("0.123456789,", false)] {
+            assert_eq!(is_too_dense(of(unit).as_bytes()), dense, "{unit}");
+        }
+        assert!(!is_too_dense("0,".repeat(1 << 20).as_bytes()), "small");
+    }
 
     #[test]
     fn only_whole_numbers_beyond_measure_are_found_and_seeds_are_any_number() {

@@ -2,6 +2,7 @@
 
 use super::sides::REPEATS;
 use super::verdict::{pct, percent};
+use assay_measure::record::bounds;
 use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Metric, Record};
 use assay_measure::sample::{ALPHA, Difference, Sample, mean, stddev, t_quantile, variance};
@@ -103,6 +104,9 @@ impl Repeats {
     /// # Errors
     /// The reason, if it is no such file or of another schema.
     pub fn read(text: &str) -> Result<Self, String> {
+        if bounds::is_too_dense(text.as_bytes()) {
+            return Err(bounds::TOO_DENSE.to_owned());
+        }
         let repeats: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         match repeats.schema == REPEAT_SCHEMA {
             true => Ok(repeats),
