@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     let files = text.split("\n---\n").enumerate();
     let sources: Vec<Source> = files.map(|(i, text)| Source { path: i.to_string(), text: text.to_owned() }).collect();
-    for imported in import_all(&sources) {
+    for imported in import_all(sources) {
         match imported.result {
             Ok(record) => {
                 assert_eq!(misplaced(&record), Vec::<String>::new());

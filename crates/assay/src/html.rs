@@ -6,6 +6,7 @@ use crate::rundir::{self, REPORT_HTML, RunDir};
 use assay_measure::record::Record;
 use assay_report::answer::Context;
 use assay_report::html::{self, Assets, SHARED};
+use assay_run::bounded;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -64,7 +65,7 @@ fn place(output: &Path, run: Option<&Path>) -> (PathBuf, String) {
 }
 
 /// Writes the script unless it is there; another one of that name is never replaced.
-fn share(path: &Path) -> Result<(), Failure> {
+pub(crate) fn share(path: &Path) -> Result<(), Failure> {
     if is_ours(path) {
         return Ok(());
     }
@@ -82,5 +83,5 @@ fn is_ours(path: &Path) -> bool {
     // The length first: a wrong one saves reading megabytes.
     let length = fs::metadata(path).map(|about| about.len());
     length.is_ok_and(|length| length == html::script().len() as u64)
-        && fs::read(path).is_ok_and(|bytes| bytes == html::script().as_bytes())
+        && bounded::read(path, bounded::PAGE).is_ok_and(|bytes| bytes == html::script().as_bytes())
 }

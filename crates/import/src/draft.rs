@@ -1,5 +1,6 @@
 //! The record as it is being read: each figure goes into its place and into the list of provenances in one call.
 
+use super::error::VALUES_MAX;
 use super::number::Printed;
 use super::text::{At, Text};
 use super::{ImportError, Place};
@@ -9,6 +10,9 @@ use std::collections::{HashMap, HashSet};
 
 /// Notes of one text at most: what goes wrong on every line of a long one is said often enough by then.
 const NOTES_MAX: usize = 200;
+
+/// Figures of all steps of a series at most.
+pub(crate) const CELLS_MAX: usize = 4 * VALUES_MAX;
 
 /// One value that was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,6 +119,8 @@ pub(crate) struct Draft {
     /// Where values went.
     placed: HashSet<String>,
     conflict: Option<ImportError>,
+    /// There was more than a record takes: nothing else goes in, and the import fails at its end.
+    pub(crate) is_full: bool,
 }
 
 impl Draft {
@@ -168,6 +174,10 @@ impl Draft {
     /// Writes a value down with where it goes; what comes back is what goes there. `None` where the value stood before:
     /// an equal one adds nothing, a different one is a contradiction, which fails the import at its end.
     pub(crate) fn keep(&mut self, reading: Reading, at: String) -> Option<Figure> {
+        self.is_full |= self.info.values.len() >= VALUES_MAX;
+        if self.is_full {
+            return None;
+        }
         let is_again = reading.is_again;
         let mut value = reading.value;
         value.at = at;

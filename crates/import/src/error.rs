@@ -1,7 +1,12 @@
 //! Why a text could not be imported.
 
 use super::Tool;
+use super::text::LINE_BYTES;
 use thiserror::Error;
+
+/// Values of a record at most. Each takes some four hundred bytes here and in it, whatever it took where it was printed; a day of
+/// seconds of ten figures is within.
+pub(super) const VALUES_MAX: usize = 1_000_000;
 
 /// Where a value stands: file and line, as people find it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +29,23 @@ pub enum ImportError {
     /// A file without a line of text.
     #[error("{path}: the file is empty")]
     Empty {
+        /// Path as given.
+        path: String,
+    },
+    /// Lines too short for any tool's.
+    #[error(
+        "{path}: its {lines} lines have fewer than {LINE_BYTES} bytes on average, which no tool prints; import the file \
+         as its tool wrote it"
+    )]
+    Crumbs {
+        /// Path as given.
+        path: String,
+        /// How many there are.
+        lines: usize,
+    },
+    /// More figures than a record takes.
+    #[error("{path}: has more figures than one record takes ({VALUES_MAX}); import a part of it")]
+    TooMany {
         /// Path as given.
         path: String,
     },

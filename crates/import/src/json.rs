@@ -41,7 +41,7 @@ pub(crate) struct Documents<'a> {
 
 impl Source {
     pub(crate) fn new(text: &Text) -> Self {
-        let mut joined = String::new();
+        let mut joined = String::with_capacity(text.lines.iter().map(|line| line.text.len() + 1).sum());
         let mut begins = Vec::with_capacity(text.lines.len());
         for line in &text.lines {
             begins.push(joined.len());
@@ -111,7 +111,7 @@ impl<'a> Node<'a> {
     /// Members in order, with repeated names; none where it is no object.
     pub(crate) fn members(self) -> Vec<(String, Node<'a>)> {
         let source = self.source;
-        let members: Result<Members<'a>, _> = serde_json::from_str(self.raw.get());
+        let members: Result<Values<'a, String>, _> = serde_json::from_str(self.raw.get());
         let members = members.map_or_else(|_| Vec::new(), |members| members.0);
         let node = |(name, raw)| (name, Node { raw, source });
         members.into_iter().map(node).collect()
@@ -120,9 +120,9 @@ impl<'a> Node<'a> {
     /// Elements in order; none where it is no array.
     pub(crate) fn items(self) -> Vec<Node<'a>> {
         let source = self.source;
-        let items: Result<Items<'a>, _> = serde_json::from_str(self.raw.get());
+        let items: Result<Values<'a, ()>, _> = serde_json::from_str(self.raw.get());
         let items = items.map_or_else(|_| Vec::new(), |items| items.0);
-        items.into_iter().map(|raw| Node { raw, source }).collect()
+        items.into_iter().map(|((), raw)| Node { raw, source }).collect()
     }
 
     /// A member by name.
@@ -153,50 +153,62 @@ impl<'a> Node<'a> {
     }
 }
 
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-struct Items<'a>(Vec<&'a RawValue>);
+/// Members of an object and elements of an array at most: tools write fewer, and each takes several times its text here.
+const MOST_MEMBERS: usize = 1 << 16;
+const MOST_ITEMS: usize = 1 << 20;
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+/// Up to so many values of an object, each with its name, or of an array.
+struct Values<'a, K>(Vec<(K, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Values<'a, String> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Each;
-        impl<'de> Visitor<'de> for Each {
-            type Value = Vec<(String, &'de RawValue)>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(members)
-            }
-        }
-        deserializer.deserialize_map(Each).map(Members)
+        deserializer.deserialize_map(Each).map(Self)
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Items<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for Values<'a, ()> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Each;
-        impl<'de> Visitor<'de> for Each {
-            type Value = Vec<&'de RawValue>;
+        deserializer.deserialize_seq(Elements).map(Self)
+    }
+}
 
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an array")
-            }
+struct Each;
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-                let mut items = Vec::new();
-                while let Some(item) = seq.next_element()? {
-                    items.push(item);
-                }
-                Ok(items)
+impl<'de> Visitor<'de> for Each {
+    type Value = Vec<(String, &'de RawValue)>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            if members.len() < MOST_MEMBERS {
+                members.push(member);
             }
         }
-        deserializer.deserialize_seq(Each).map(Items)
+        Ok(members)
+    }
+}
+
+struct Elements;
+
+impl<'de> Visitor<'de> for Elements {
+    type Value = Vec<((), &'de RawValue)>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            if items.len() < MOST_ITEMS {
+                items.push(((), item));
+            }
+        }
+        Ok(items)
     }
 }
 

@@ -77,6 +77,9 @@ pub use error::{ImportError, Place};
 use text::{At, Text};
 pub use together::{Imported, import_all};
 
+/// What an import takes of memory at most, in sizes of its texts, besides the record it makes.
+pub const COST: u64 = 8;
+
 /// One text to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Source {
@@ -395,7 +398,7 @@ fn best(text: &Text) -> Option<&'static Parser> {
 pub fn import(sources: &[Source]) -> Result<Record, ImportError> {
     let mut texts = Vec::new();
     for (file, source) in sources.iter().enumerate() {
-        texts.push(Text::read(file as u64, &source.path, &source.text));
+        texts.push(Text::read(file as u64, &source.path, source.text.as_str()));
     }
     let parser = parser_of(&texts)?;
     let sizes: Vec<u64> = sources.iter().map(|s| s.text.len() as u64).collect();
@@ -439,6 +442,9 @@ fn first_run(parser: &Parser, text: &Text, draft: &mut Draft) -> Text {
 
 /// What follows from what was read.
 fn finished(parser: &Parser, draft: Draft, texts: &[Text]) -> Result<Record, ImportError> {
+    if draft.is_full {
+        return Err(ImportError::TooMany { path: path_of(texts) });
+    }
     let (mut record, mut info) = draft.finish()?;
     let has_facts = parser.is_beside && !record.host.facts.is_empty();
     if info.values.is_empty() && !has_facts {
@@ -509,9 +515,11 @@ fn parser_of(texts: &[Text]) -> Result<&'static Parser, ImportError> {
 
 /// The parser of a text.
 fn parser_for(text: &Text) -> Result<&'static Parser, ImportError> {
-    if text.is_empty() {
-        let path = text.path.clone();
-        return Err(ImportError::Empty { path });
+    let path = || text.path.clone();
+    match text.crumbs {
+        Some(lines) => return Err(ImportError::Crumbs { path: path(), lines }),
+        None if text.is_empty() => return Err(ImportError::Empty { path: path() }),
+        None => {}
     }
     best(text).ok_or_else(|| unrecognised(text))
 }

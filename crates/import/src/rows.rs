@@ -1,16 +1,22 @@
 //! Rows of the record that several parsers fill: load profile, operations, steps of the series.
 
-use super::draft::{Draft, Reading};
+use super::draft::{CELLS_MAX, Draft, Reading};
 use super::number::{self, Printed};
 use assay_measure::record::{Figure, Latency, LoadRow, OpRow};
 use assay_measure::snapshot::SettingLine;
 
 const NOT_PRINTED: &str = "not printed";
+/// Rows that a list of the record takes at most: tools print fewer, and each is looked for among the others.
+const ROWS_MAX: usize = 1000;
+
+/// Jobs of a record at most: fio itself takes 4096, and each takes kilobytes in the record.
+pub(crate) const JOBS_MAX: usize = 10_000;
 
 /// Place of the row of the load profile with this name; added where it is not there yet.
 pub(crate) fn load_row(draft: &mut Draft, name: &str, unit: &str) -> usize {
     let rows = &mut draft.record.instance.load_profile;
     let found = rows.iter().position(|row| row.name == name);
+    let found = found.or_else(|| last_of_many(rows.len(), &mut draft.is_full));
     found.unwrap_or_else(|| {
         let na = || Figure::na(NOT_PRINTED);
         rows.push(LoadRow {
@@ -32,6 +38,7 @@ pub(crate) fn load_row(draft: &mut Draft, name: &str, unit: &str) -> usize {
 pub(crate) fn op_row(draft: &mut Draft, kind: &str) -> usize {
     let ops = &mut draft.record.driver.ops;
     let found = ops.iter().position(|op| op.kind == kind);
+    let found = found.or_else(|| last_of_many(ops.len(), &mut draft.is_full));
     found.unwrap_or_else(|| {
         ops.push(OpRow {
             kind: kind.to_owned(),
@@ -42,6 +49,12 @@ pub(crate) fn op_row(draft: &mut Draft, kind: &str) -> usize {
         });
         ops.len() - 1
     })
+}
+
+/// The last row of a list that takes no more: what goes there goes nowhere, as the import fails.
+fn last_of_many(rows: usize, is_full: &mut bool) -> Option<usize> {
+    *is_full |= rows >= ROWS_MAX;
+    is_full.then(|| rows.checked_sub(1)).flatten()
 }
 
 /// A latency of which nothing was printed.
@@ -94,6 +107,10 @@ pub(crate) fn step(draft: &mut Draft, end_s: f64) -> Option<usize> {
         }
         _ => {}
     }
+    if (series.t_s.len() + 1) * (series.metrics.len() + 1) > CELLS_MAX {
+        draft.is_full = true;
+        return None;
+    }
     series.t_s.push(end_s);
     series.in_window.push(true);
     for figures in series.metrics.values_mut() {
@@ -110,6 +127,10 @@ pub(crate) fn put_step(draft: &mut Draft, reading: Reading, name: &str, step: us
     let steps = draft.record.series.t_s.len();
     let metrics = &mut draft.record.series.metrics;
     if !metrics.contains_key(name) {
+        if steps * (metrics.len() + 1) > CELLS_MAX {
+            draft.is_full = true;
+            return;
+        }
         let none = vec![Figure::na(NOT_PRINTED); steps];
         metrics.insert(name.to_owned(), none);
     }

@@ -1,9 +1,18 @@
 //! A text as parsers see it: numbered lines, with what pasting does to a text undone and noted.
 
 use assay_measure::record::ImportNote;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 /// Lines that recognition looks at; a whole report says what it is within them.
 const HEAD_LINES: usize = 2000;
+/// What the lines of any tool's output have on average at least, bytes. A line takes several times its length here, so a text of
+/// line ends alone would take fifty times its own.
+pub(crate) const LINE_BYTES: usize = 12;
+/// A text so small may consist of anything, bytes.
+const SMALL: usize = 1 << 16;
+/// What tabs may add to a text as large, bytes; further ones are read as one blank.
+const TABS_BYTES: usize = 16 << 20;
 
 /// Where something stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,11 +42,43 @@ pub(crate) struct Text {
     /// Path as given.
     pub(crate) path: String,
     /// As it came, for what is not made of lines.
-    pub(crate) raw: String,
-    /// Its lines, mended.
-    pub(crate) lines: Vec<Line>,
+    pub(crate) raw: Arc<String>,
+    /// Its lines, mended; none where they are too short to be any tool's.
+    pub(crate) lines: Lines,
+    /// How many there are, if they are too short.
+    pub(crate) crumbs: Option<usize>,
     /// What was mended.
     pub(crate) notes: Vec<ImportNote>,
+}
+
+/// Lines of a file that all parts of it share.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lines {
+    all: Arc<Vec<Line>>,
+    here: Range<usize>,
+}
+
+impl From<Vec<Line>> for Lines {
+    fn from(all: Vec<Line>) -> Self {
+        Self { here: 0..all.len(), all: Arc::new(all) }
+    }
+}
+
+impl Deref for Lines {
+    type Target = [Line];
+
+    fn deref(&self) -> &[Line] {
+        &self.all[self.here.clone()]
+    }
+}
+
+impl<'a> IntoIterator for &'a Lines {
+    type Item = &'a Line;
+    type IntoIter = std::slice::Iter<'a, Line>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
 }
 
 /// A kind of damage: how often, and the first line with it.
@@ -51,6 +92,8 @@ struct Damage {
     pages: Tally,
     cuts: Tally,
     quoted: Tally,
+    /// Bytes that tabs have added.
+    widened: usize,
 }
 
 #[derive(Default)]
@@ -79,21 +122,28 @@ impl Tally {
 
 impl Text {
     /// Splits and mends a text.
-    pub(crate) fn read(file: u64, path: &str, raw: &str) -> Self {
+    pub(crate) fn read(file: u64, path: &str, raw: impl Into<String>) -> Self {
+        let raw = Arc::new(raw.into());
+        let mut text = Self { file, path: path.to_owned(), raw: Arc::clone(&raw), ..Self::default() };
+        let count = raw.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        if raw.len() > SMALL && raw.len() / count < LINE_BYTES {
+            text.crumbs = Some(count);
+            return text;
+        }
         let mut damage = Damage::default();
-        let body = raw.strip_prefix('\u{feff}').unwrap_or(raw);
+        let body = raw.strip_prefix('\u{feff}').unwrap_or(&raw);
         let is_quoted = is_quoted_mail(body);
-        let mut lines: Vec<Line> = Vec::new();
+        let mut lines: Vec<Line> = Vec::with_capacity(count);
         for (i, text) in body.lines().enumerate() {
             let at = At { file, line: i as u64 + 1 };
-            let text = mend(text, is_quoted, at.line, &mut damage);
+            let text = mend(text, is_quoted, at.line, raw.len() + TABS_BYTES, &mut damage);
             let is_cut = is_cut(&text) && !is_clones_mark(&lines);
             if is_cut {
                 damage.cuts.hit(at.line);
             }
             lines.push(Line { at, text, is_cut });
         }
-        let mut text = Self { file, path: path.to_owned(), raw: raw.to_owned(), lines, notes: Vec::new() };
+        text.lines = lines.into();
         if body.len() < raw.len() {
             text.note(1, "a byte order mark was skipped".to_owned());
         }
@@ -109,10 +159,15 @@ impl Text {
 
     /// The same as another file of a record.
     pub(crate) fn of_file(mut self, file: u64) -> Self {
+        if self.file == file {
+            return self;
+        }
         self.file = file;
-        for line in &mut self.lines {
+        let mut lines = self.lines.to_vec();
+        for line in &mut lines {
             line.at.file = file;
         }
+        self.lines = lines.into();
         for note in &mut self.notes {
             note.file = file;
         }
@@ -120,14 +175,11 @@ impl Text {
     }
 
     /// Some of its lines, with their places in the whole.
-    pub(crate) fn part(&self, lines: std::ops::Range<usize>) -> Self {
-        Self {
-            file: self.file,
-            path: self.path.clone(),
-            lines: self.lines[lines].to_vec(),
-            notes: Vec::new(),
-            ..Self::default()
-        }
+    pub(crate) fn part(&self, lines: Range<usize>) -> Self {
+        let before = self.lines.here.start;
+        let here = before + lines.start..before + lines.end;
+        let lines = Lines { all: Arc::clone(&self.lines.all), here };
+        Self { file: self.file, path: self.path.clone(), lines, ..Self::default() }
     }
 
     fn say(&mut self, damage: &Damage) {
@@ -185,7 +237,7 @@ fn is_quoted_mail(body: &str) -> bool {
     quoted >= 2 && quoted * 10 >= filled().count() * 8
 }
 
-fn mend(line: &str, is_quoted: bool, number: u64, damage: &mut Damage) -> String {
+fn mend(line: &str, is_quoted: bool, number: u64, room: usize, damage: &mut Damage) -> String {
     let mut rest = line;
     if is_quoted && rest.starts_with('>') {
         while let Some(inner) = rest.strip_prefix('>') {
@@ -199,13 +251,17 @@ fn mend(line: &str, is_quoted: bool, number: u64, damage: &mut Damage) -> String
     }
     let mut text = String::with_capacity(rest.len());
     let mut chars = rest.chars().peekable();
+    let mut stop = 0;
     let (mut quotes, mut blanks, mut dashes, mut tabs, mut escapes) = (false, false, false, false, false);
     while let Some(c) = chars.next() {
         match c {
             '\t' => {
                 tabs = true;
-                let width = 8 - text.chars().count() % 8;
+                // Behind a tab the columns begin anew.
+                let width = if damage.widened > room { 1 } else { 8 - text[stop..].chars().count() % 8 };
+                damage.widened += width - 1;
                 text.extend(std::iter::repeat_n(' ', width));
+                stop = text.len();
             }
             '\u{c}' => damage.pages.hit(number),
             '\u{1b}' => {
@@ -239,6 +295,7 @@ fn mend(line: &str, is_quoted: bool, number: u64, damage: &mut Damage) -> String
         }
     }
     text.truncate(text.trim_end().len());
+    text.shrink_to_fit();
     text
 }
 
@@ -266,7 +323,7 @@ mod tests {
 
     fn lines(raw: &str) -> Vec<String> {
         let text = Text::read(0, "t", raw);
-        text.lines.into_iter().map(|line| line.text).collect()
+        text.lines.iter().map(|line| line.text.clone()).collect()
     }
 
     #[test]

@@ -24,30 +24,41 @@ struct Piece {
     parser: &'static Parser,
     text: Text,
     size_bytes: u64,
+    /// It is a fragment, which may belong to others of its tool.
+    is_part: bool,
 }
 
 /// Reads texts into as many records as there are runs: fragments of one run make one record, and so does a run with what
 /// was written down beside it (a test card, statistics of the host, the banner of the SLOB kit beside its AWR). A
-/// text that is refused takes no other with it.
-#[must_use]
-pub fn import_all(sources: &[Source]) -> Vec<Imported> {
-    let (mut pieces, mut all) = (Vec::new(), Vec::new());
-    for (source, given) in sources.iter().enumerate() {
-        let text = Text::read(0, &given.path, &given.text);
+/// text that is refused takes no other with it. A record is made when it is asked for: many at once would take more memory
+/// than their texts.
+pub fn import_all(sources: Vec<Source>) -> impl Iterator<Item = Imported> {
+    let (mut pieces, mut refused) = (Vec::new(), Vec::new());
+    for (source, given) in sources.into_iter().enumerate() {
+        let size_bytes = given.text.len() as u64;
+        let text = Text::read(0, &given.path, given.text);
         match parser_for(&text) {
             Ok(parser) => {
-                let size_bytes = given.text.len() as u64;
-                pieces.extend(runs(parser, text).into_iter().map(|text| Piece { source, parser, text, size_bytes }));
+                let is_part = parser.is_part;
+                pieces.extend(runs(parser, text).into_iter().map(|text| {
+                    let is_part = is_part(&text);
+                    Piece { source, parser, text, size_bytes, is_part }
+                }));
             }
-            Err(error) => all.push(Imported { sources: vec![source], result: Err(error) }),
+            Err(error) => refused.push((source, error)),
         }
     }
-    for group in groups(pieces) {
-        all.extend(read(group));
-    }
     // In the order of the command line.
-    all.sort_by_key(|imported| imported.sources.clone());
-    all
+    let groups = groups(pieces).into_iter().map(|group| {
+        let first = group.iter().map(|piece| piece.source).min();
+        (first.unwrap_or(0), Ok(group))
+    });
+    let mut all: Vec<_> = groups.chain(refused.into_iter().map(|(source, error)| (source, Err(error)))).collect();
+    all.sort_by_key(|(source, _)| *source);
+    all.into_iter().flat_map(|(source, group)| match group {
+        Ok(group) => read(group),
+        Err(error) => vec![Imported { sources: vec![source], result: Err(error) }],
+    })
 }
 
 /// The runs of a text.
@@ -68,18 +79,21 @@ fn groups(pieces: Vec<Piece>) -> Vec<Vec<Piece>> {
     let is_beside = |piece: &Piece| piece.parser.is_beside;
     let (beside, runs): (Vec<Piece>, Vec<Piece>) = pieces.into_iter().partition(is_beside);
     let mut groups: Vec<Vec<Piece>> = Vec::new();
+    // The first group of each tool, and whether a whole report is in it.
+    let mut firsts: Vec<(Tool, usize, bool)> = Vec::new();
     for piece in runs {
-        let is_part = |piece: &Piece| (piece.parser.is_part)(&piece.text);
+        let known = firsts.iter_mut().find(|(tool, ..)| *tool == piece.parser.tool);
         // A fragment joins what there is of its tool: the whole report, or other fragments.
-        let found = groups.iter_mut().find(|group| {
-            let known = &group[0];
-            let wholes = group.iter().filter(|known| !is_part(known)).count();
-            known.parser.tool == piece.parser.tool && wholes + usize::from(!is_part(&piece)) < 2
-        });
-        match found {
-            Some(group) => group.push(piece),
-            None => groups.push(vec![piece]),
+        match known {
+            Some((_, at, has_whole)) if piece.is_part || !*has_whole => {
+                *has_whole |= !piece.is_part;
+                groups[*at].push(piece);
+                continue;
+            }
+            Some(_) => {}
+            None => firsts.push((piece.parser.tool, groups.len(), !piece.is_part)),
         }
+        groups.push(vec![piece]);
     }
     let of_database = |group: &Vec<Piece>| matches!(group[0].parser.tool, Tool::Awr | Tool::Statspack);
     let is_banner = |group: &Vec<Piece>| group[0].parser.tool == Tool::Slob;
@@ -135,8 +149,7 @@ mod tests {
     /// The records of some files, each with the files it is of.
     fn of(files: &[(&str, &str)]) -> Vec<(Vec<usize>, Result<Record, ImportError>)> {
         let sources: Vec<Source> = files.iter().map(|(path, text)| source(path, text)).collect();
-        let all = import_all(&sources).into_iter();
-        all.map(|one| (one.sources, one.result)).collect()
+        import_all(sources).map(|one| (one.sources, one.result)).collect()
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::Confidence;
 use super::ImportError;
 use super::draft::{Draft, Reading};
 use super::number::{self, Printed};
-use super::rows::{put_step, step};
+use super::rows::{JOBS_MAX, put_step, step};
 use super::text::{At, Line, Text};
 use assay_measure::record::Figure;
 use assay_storage::record::info::{StorageGroup, StorageJob, StorageWay};
@@ -279,6 +279,10 @@ fn directions(row: &Row) -> Vec<(&'static str, f64)> {
 /// An average line: a job of its own, in a group of its own.
 fn job(row: &Row, draft: &mut Draft) {
     let info = draft.storage.get_or_insert_default();
+    if info.jobs.len() >= JOBS_MAX {
+        draft.is_full = true;
+        return;
+    }
     if info.jobs.iter().any(|job| job.name == row.run) {
         draft.note(row.at, format!("a second average of {} was skipped", row.run));
         return;

@@ -130,11 +130,24 @@ pub(crate) fn card(dir: &Path) -> Option<Entry> {
     Some(read(&look_at(dir.to_path_buf())?).0)
 }
 
+impl Entry {
+    /// Whether it may be of a record with the same figures: what it says of its own is what such a record says.
+    pub(crate) fn shows(&self, record: &Record) -> bool {
+        let told = |entry: &Self| (entry.sessions, entry.elapsed_s, entry.ops_per_s);
+        let own = entry_of(record);
+        self.kind == own.kind && own.started.starts_with(&self.started) && told(self) == told(&own)
+    }
+}
+
 fn of_record(record: &Record) -> (Entry, Vec<Metric>) {
+    (entry_of(record), record.metrics.clone())
+}
+
+fn entry_of(record: &Record) -> Entry {
     let run = &record.run;
     let host = record.host.facts.iter().find(|fact| fact.name == "hostname");
     let ops = find(&record.metrics, "ops_per_s");
-    let entry = Entry {
+    Entry {
         kind: record.kind.clone(),
         id: run.id.clone(),
         started: to_the_second(&run.started),
@@ -148,8 +161,7 @@ fn of_record(record: &Record) -> (Entry, Vec<Metric>) {
         elapsed_s: record.interval.elapsed_s.value(),
         ops_per_s: ops.and_then(|metric| metric.value.value()),
         ..Entry::default()
-    };
-    (entry, record.metrics.clone())
+    }
 }
 
 fn to_the_second(started: &str) -> String {

@@ -7,72 +7,63 @@ use crate::exit::{Code, Failure};
 use crate::record::{self, Faces};
 use crate::rundir::{self, RECORD, RUNS_DIR, RunDir};
 use crate::{stored, ui};
-use assay_import::{Source, import_all};
+use assay_import::{COST, Source, import_all};
 use assay_measure::config::SLOB_PARAMS;
 use assay_measure::plain::shell_word;
 use assay_measure::record::Record;
+use assay_measure::units;
 use assay_report::compare::is_same;
+use assay_report::html::SHARED;
+use assay_run::bounded::{self, OUTPUT};
+use assay_run::host;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Files larger in all are no report of anything.
-const MOST_BYTES: u64 = 1_000_000_000;
 /// Longer lines are in no tool's output.
 const LONGEST_LINE_BYTES: usize = 64_000_000;
 /// Read at a time.
 const PART_BYTES: u64 = 1 << 20;
-
-/// A record that is not written yet, and where it goes.
-struct Imported {
-    place: PathBuf,
-    faces: Faces,
-}
+/// Records that are compared with a new one, at most, to see whether it was imported before.
+const LOOKED_AT: usize = 20;
 
 pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     if let Some(place) = &args.output {
         rundir::refuse_used(place)?;
     }
     let (mut sources, mut refused) = (Vec::new(), Vec::new());
-    let mut most = MOST_BYTES;
+    let mut budget = Budget::of(&args.files, host::memory::room())?;
     for path in &args.files {
-        match source(path, most) {
-            Ok(source) => {
-                most -= most.min(source.text.len() as u64);
-                sources.push(source);
-            }
+        match source(path, &mut budget) {
+            Ok(source) => sources.push(source),
             Err(failure) => refused.push(failure),
         }
     }
     // Nothing is created before everything was read.
-    let groups: Vec<&[Source]> = match args.each {
-        true => sources.chunks(1).collect(),
-        false => vec![&sources],
+    let groups: Vec<Vec<Source>> = match args.each {
+        true => sources.into_iter().map(|source| vec![source]).collect(),
+        false => vec![sources],
     };
-    let mut records = Vec::new();
+    let mut records = Records { args, first: None, count: 0, known: None };
     for group in groups {
+        let ways_out: Vec<Option<Failure>> = group.iter().map(configuration).collect();
+        let mut ways_out: BTreeMap<usize, Option<Failure>> = ways_out.into_iter().enumerate().collect();
         for one in import_all(group) {
-            let of_one: Vec<&Source> = one.sources.iter().map(|at| &group[*at]).collect();
-            match (one.result, configuration(&of_one)) {
+            let way_out = match one.sources.as_slice() {
+                [only] => ways_out.get_mut(only).and_then(Option::take),
+                _ => None,
+            };
+            match (one.result, way_out) {
                 // A configuration alone is no result; beside one it says how that was made.
                 (Ok(record), Some(way_out)) if is_card(&record) => refused.push(way_out),
-                (Ok(record), _) => records.push(record),
+                (Ok(record), _) => records.take(record)?,
                 (Err(_), Some(way_out)) => refused.push(way_out),
                 (Err(error), None) => refused.push(Failure::usage(error.to_string())),
             }
         }
     }
-    let is_several = args.each || records.len() > 1;
-    let mut all = Vec::new();
-    for (at, record) in records.into_iter().enumerate() {
-        all.push(imported(args, record, is_several.then_some(at + 1))?);
-    }
-    if all.is_empty() {
-        return said(refused);
-    }
-    for one in all {
-        leave(args, one)?;
-    }
+    records.end()?;
     match refused.is_empty() {
         true => Ok(Code::Good),
         false => said(refused),
@@ -85,57 +76,106 @@ fn said(refused: Vec<Failure>) -> Result<Code, Failure> {
     Err(Failure { code: Code::Usage, lines: lines.collect() })
 }
 
-/// Reads a file of at most `most` bytes.
-fn source(path: &Path, most: u64) -> Result<Source, Failure> {
+/// Bytes that may still be read.
+struct Budget {
+    most: u64,
+    /// What sets it, if that is the memory.
+    memory: Option<host::memory::Room>,
+}
+
+impl Budget {
+    /// For these files, or why they do not fit into the memory there is. What comes through a pipe is counted as it comes.
+    fn of(files: &[PathBuf], room: Option<host::memory::Room>) -> Result<Self, Failure> {
+        let regular = files.iter().filter_map(|path| fs::metadata(path).ok()).filter(fs::Metadata::is_file);
+        let bytes = regular.map(|about| about.len()).fold(0, u64::saturating_add);
+        let most = OUTPUT.most_bytes;
+        let tight = room.filter(|room| room.free_bytes / COST < most);
+        let budget = match tight {
+            Some(room) => Self { most: room.free_bytes / COST, memory: Some(room) },
+            None => Self { most, memory: None },
+        };
+        match &budget.memory {
+            Some(room) if bytes > budget.most && bytes <= most => {
+                Err(Failure::new(Code::Unusable, too_little(room, bytes)))
+            }
+            _ => Ok(budget),
+        }
+    }
+
+    fn exceeded(&self) -> io::Error {
+        io::Error::other(match &self.memory {
+            Some(room) => too_little(room, self.most + 1),
+            None => {
+                "this file and the files before it have more than 1 GiB, so they are not reports; give the tool's own \
+                     output, or import files one by one"
+                    .to_owned()
+            }
+        })
+    }
+}
+
+/// Why `bytes` cannot be imported in this room.
+fn too_little(room: &host::memory::Room, bytes: u64) -> String {
+    format!(
+        "an import of {} takes up to {} of memory, but the limit of {} ({}) leaves {}: the kernel would kill it; import \
+         fewer files at once, or raise the limit",
+        units::size(bytes),
+        units::size(bytes.saturating_mul(COST)),
+        units::size(room.limit_bytes),
+        room.by.display(),
+        units::size(room.free_bytes)
+    )
+}
+
+/// Reads a file, as far as the budget goes.
+fn source(path: &Path, budget: &mut Budget) -> Result<Source, Failure> {
     let bad = |why: &dyn std::fmt::Display| Failure::usage(format!("{}: {why}", path.display()));
     let bytes = match path == Path::new("-") {
-        true => bounded(&mut std::io::stdin().lock(), most),
-        false => fs::File::open(path).and_then(|mut file| {
-            let about = file.metadata()?;
+        true => lines_of(&mut io::stdin().lock(), 0, budget),
+        false => bounded::open(path, OUTPUT).and_then(|mut file| {
+            let length = file.metadata()?.len();
             // Known before anything is read; a pipe tells no length.
-            match about.is_file() && about.len() > most {
-                true => Err(too_large()),
-                false => bounded(&mut file, most),
+            match length > budget.most {
+                true => Err(budget.exceeded()),
+                false => lines_of(&mut file, length, budget),
             }
         }),
     };
-    Ok(Source { path: path.display().to_string(), text: text(bytes.map_err(|error| bad(&error))?) })
+    let bytes = bytes.map_err(|error| bad(&error))?;
+    budget.most -= budget.most.min(bytes.len() as u64);
+    Ok(Source { path: path.display().to_string(), text: text(bytes) })
 }
 
-/// Everything up to the end, if that is at most `most` bytes and no line is longer than any report's.
-fn bounded(from: &mut dyn Read, most: u64) -> io::Result<Vec<u8>> {
+/// Everything up to the end, if the budget allows it and no line is longer than any report's; of `length` bytes, as far as that is
+/// known.
+fn lines_of(from: &mut dyn Read, length: u64, budget: &Budget) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let mut line_begins = 0;
+    bytes.try_reserve_exact(length as usize + 1)?;
+    let mut unbroken = 0;
     loop {
         let seen = bytes.len();
         let read = from.take(PART_BYTES).read_to_end(&mut bytes)?;
         if read == 0 {
             return Ok(bytes);
         }
-        if bytes.len() as u64 > most {
-            return Err(too_large());
+        if bytes.len() as u64 > budget.most {
+            return Err(budget.exceeded());
         }
-        for (at, byte) in bytes[seen..].iter().enumerate() {
-            if matches!(byte, b'\n' | b'\r') {
-                line_begins = seen + at + 1;
-            } else if seen + at - line_begins >= LONGEST_LINE_BYTES {
-                return Err(io::Error::other(
-                    "a line is longer than 64 MB, so this is not a report; give the tool's own output",
-                ));
-            }
+        let part = &bytes[seen..];
+        unbroken = match part.contains(&b'\n') || part.contains(&b'\r') {
+            true => 0,
+            false => unbroken + part.len(),
+        };
+        if unbroken >= LONGEST_LINE_BYTES {
+            return Err(io::Error::other(
+                "a line is longer than 64 MB, so this is not a report; give the tool's own output",
+            ));
         }
     }
 }
 
-fn too_large() -> io::Error {
-    io::Error::other(
-        "this file and the files before it have more than 1 GB, so they are not reports; give the tool's own output, \
-         or import files one by one",
-    )
-}
-
-/// Text of a file: UTF-16 as Windows tools write it, else UTF-8 with what is none replaced.
-fn text(bytes: Vec<u8>) -> String {
+/// Text of a file: UTF-16 as Windows tools write it, else UTF-8; a byte that is none is a question mark.
+fn text(mut bytes: Vec<u8>) -> String {
     let units = |pair: fn([u8; 2]) -> u16| -> String {
         let pairs = bytes[2..].chunks_exact(2);
         let units: Vec<u16> = pairs.map(|two| pair([two[0], two[1]])).collect();
@@ -144,7 +184,14 @@ fn text(bytes: Vec<u8>) -> String {
     match bytes.as_slice() {
         [0xff, 0xfe, ..] => units(u16::from_le_bytes),
         [0xfe, 0xff, ..] => units(u16::from_be_bytes),
-        _ => String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        _ => {
+            let mut from = 0;
+            while let Err(error) = std::str::from_utf8(&bytes[from..]) {
+                from += error.valid_up_to();
+                bytes[from] = b'?';
+            }
+            String::from_utf8(bytes).unwrap_or_default()
+        }
     }
 }
 
@@ -153,12 +200,10 @@ fn is_card(record: &Record) -> bool {
     info.is_some_and(|info| info.tool == "card")
 }
 
-/// The way out where all that was given is a configuration.
-fn configuration(sources: &[&Source]) -> Option<Failure> {
-    let [source] = sources else {
-        return None;
-    };
-    is_configuration(&source.text).then(|| {
+/// The way out where a configuration was given.
+fn configuration(source: &Source) -> Option<Failure> {
+    let is_small = source.text.len() as u64 <= bounded::CONFIGURATION.most_bytes;
+    (is_small && is_configuration(&source.text)).then(|| {
         Failure::usage(format!(
             "{}: is a configuration, not the output of a tool; to run it: assay run -c {}",
             source.path,
@@ -167,19 +212,82 @@ fn configuration(sources: &[&Source]) -> Option<Failure> {
     })
 }
 
-/// `number`: its place among several records.
-fn imported(args: &ImportArgs, mut record: Record, number: Option<usize>) -> Result<Imported, Failure> {
-    let id = rundir::new_id();
-    let tool = record.import.as_ref().map_or("", |info| info.tool.as_str());
-    let kind = format!("import-{tool}");
-    let place = match (&args.output, number) {
-        (Some(above), Some(number)) => above.join(format!("{number}-{tool}")),
-        (output, _) => rundir::place(output.as_deref(), &kind, &id),
-    };
-    record.run.id = id;
-    record.run.label.clone_from(&args.label);
-    let faces = Faces::of(record)?;
-    Ok(Imported { place, faces })
+/// Records on their way to where they are kept: made, written and dropped one after the other.
+struct Records<'a> {
+    args: &'a ImportArgs,
+    /// It waits until it is known whether there are several.
+    first: Option<Record>,
+    count: usize,
+    /// What was kept before this import, once somebody asked.
+    known: Option<Option<Catalogue>>,
+}
+
+impl Records<'_> {
+    fn take(&mut self, record: Record) -> Result<(), Failure> {
+        self.count += 1;
+        if self.count == 1 && !self.args.each {
+            self.first = Some(record);
+            return Ok(());
+        }
+        if let Some(first) = self.first.take() {
+            self.share();
+            self.leave(first, Some(1))?;
+        }
+        self.leave(record, Some(self.count))
+    }
+
+    /// The only one leaves under no number.
+    fn end(&mut self) -> Result<(), Failure> {
+        self.first.take().map_or(Ok(()), |only| self.leave(only, None))
+    }
+
+    /// Puts the plotting script above several records, so that not each page has its own.
+    fn share(&self) {
+        let above = self.args.output.as_deref().unwrap_or(Path::new(RUNS_DIR));
+        // Where it cannot be, each page has its own.
+        if fs::create_dir_all(above).is_ok() {
+            let _ = crate::html::share(&above.join(SHARED));
+        }
+    }
+
+    /// Writes a record and prints the product; the record's failure is told after the product. `number`: its place among several.
+    fn leave(&mut self, mut record: Record, number: Option<usize>) -> Result<(), Failure> {
+        let id = rundir::new_id();
+        let tool = record.import.as_ref().map_or("", |info| info.tool.as_str());
+        let kind = format!("import-{tool}");
+        let place = match (&self.args.output, number) {
+            (Some(above), Some(number)) => above.join(format!("{number}-{tool}")),
+            (output, _) => rundir::place(output.as_deref(), &kind, &id),
+        };
+        record.run.id = id;
+        record.run.label.clone_from(&self.args.label);
+        let faces = Faces::of(record)?;
+        if let Some(earlier) = self.imported_before(&faces.record, &place) {
+            ui::say(&format!(
+                "notice: {} already has the same figures; this is a second record of them",
+                earlier.display()
+            ));
+        }
+        let written = RunDir::create(place.clone()).and_then(|dir| {
+            dir.write("config/given", &command())?;
+            record::write(&dir, &faces)?;
+            Ok(dir)
+        });
+        answer::product(&faces, self.args.format, &place)?;
+        ui::say(&format!("record: {}", written?.path().display()));
+        Ok(())
+    }
+
+    /// Where the same content lies that was imported before, if the new record goes where runs are kept.
+    fn imported_before(&mut self, record: &Record, place: &Path) -> Option<PathBuf> {
+        let above = place.parent().filter(|above| above.ends_with(RUNS_DIR))?;
+        let known = self.known.get_or_insert_with(|| Catalogue::open(above).ok()).as_ref()?;
+        let alike = known.entries.iter().rev().filter(|entry| entry.shows(record)).take(LOOKED_AT);
+        alike.map(|entry| path_of(above, entry)).find(|path| {
+            let read = stored::read(&path.join(RECORD));
+            read.is_ok_and(|before| before.import.is_some() && is_same(&before, record))
+        })
+    }
 }
 
 /// Whether a text sets several parameters of a `slob.conf`.
@@ -187,40 +295,6 @@ fn is_configuration(text: &str) -> bool {
     let names = text.lines().filter_map(|line| Some(line.split_once('=')?.0.trim()));
     let known = names.filter(|name| SLOB_PARAMS.iter().any(|param| param.name == *name));
     known.take(2).count() == 2
-}
-
-/// Writes a record and prints the product; the record's failure is told after the product.
-fn leave(args: &ImportArgs, imported: Imported) -> Result<(), Failure> {
-    let faces = &imported.faces;
-    if let Some(earlier) = imported_before(&faces.record, &imported.place) {
-        ui::say(&format!(
-            "notice: {} already has the same figures; this is a second record of them",
-            earlier.display()
-        ));
-    }
-    let written = RunDir::create(imported.place.clone()).and_then(|dir| {
-        dir.write("config/given", &command())?;
-        record::write(&dir, faces)?;
-        Ok(dir)
-    });
-    answer::product(faces, args.format, &imported.place)?;
-    ui::say(&format!("record: {}", written?.path().display()));
-    Ok(())
-}
-
-/// Where the same content lies that was imported before, if the new record goes where runs are kept.
-fn imported_before(record: &Record, place: &Path) -> Option<PathBuf> {
-    let above = place.parent().filter(|above| above.ends_with(RUNS_DIR))?;
-    let catalogue = Catalogue::open(above).ok()?;
-    let alike = catalogue
-        .entries
-        .iter()
-        .rev()
-        .filter(|entry| entry.kind == record.kind && record.run.started.starts_with(&entry.started));
-    alike.map(|entry| path_of(above, entry)).find(|path| {
-        let read = stored::read(&path.join(RECORD));
-        read.is_ok_and(|before| before.import.is_some() && is_same(&before, record))
-    })
 }
 
 /// The command line, quoted for a shell.
@@ -238,6 +312,6 @@ mod tests {
     fn utf_16_and_broken_utf_8_are_text() {
         assert_eq!(text(vec![0xff, 0xfe, b'h', 0, b'i', 0]), "hi");
         assert_eq!(text(vec![0xfe, 0xff, 0, b'h', 0, b'i']), "hi");
-        assert_eq!(text(b"a\xffb".to_vec()), "a\u{fffd}b");
+        assert_eq!(text(b"a\xffb".to_vec()), "a?b");
     }
 }

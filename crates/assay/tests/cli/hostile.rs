@@ -209,7 +209,7 @@ fn an_import_is_refused_before_it_fills_the_memory() {
     let sparse = fs::File::create(place.path("sparse")).expect("made");
     sparse.set_len(20 << 30).expect("set");
     place.write("line", &"x".repeat(65_000_000));
-    for (file, why) in [("sparse", "1 GB"), ("line", "64 MB")] {
+    for (file, why) in [("sparse", "at most 1 GiB"), ("line", "64 MB")] {
         let refused = place.assay(&["import", file]).code(2);
         assert!(refused.err.contains(why), "{}", refused.err);
     }
@@ -244,8 +244,15 @@ fn a_run_that_the_control_group_would_kill_says_so_beforehand() {
         limited(&place, &enter, &args)
     };
     let (refused, near, fits) = (run("1000"), run("200"), run("8"));
+    // It is not read, so it need not hold anything.
+    fs::File::create(place.path("sparse")).expect("made").set_len(100 << 20).expect("set");
+    let import = limited(&place, &enter, "import sparse");
     // It is empty a moment after its last process.
     until("the group's end", || fs::remove_dir(&group).is_ok());
+    let import = import.code(3);
+    let said =
+        format!("an import of 100 MiB takes up to 800 MiB of memory, but the limit of 300 MiB ({}", group.display());
+    assert!(import.err.contains(&said) && import.err.contains("would kill it"), "{}", import.err);
     let refused = refused.code(3);
     for part in ["CACHE_MB", "300 MiB", limit, "would kill the run"] {
         assert!(refused.err.contains(part), "{part}: {}", refused.err);
@@ -276,7 +283,8 @@ fn what_is_no_regular_file_or_too_large_is_refused_by_every_reader_and_nobody_wa
         let (run, record) = (format!("run-{what}"), format!("run-{what}/record.json"));
         make(&place.path(&record), what);
         for args in [
-            &["run", "-c", what, "--dry-run"][..],
+            &["import", what][..],
+            &["run", "-c", what, "--dry-run"],
             &["io", what],
             &["cost", "run", "--prices", what],
             &["report", &record],
@@ -300,10 +308,12 @@ fn what_is_no_regular_file_or_too_large_is_refused_by_every_reader_and_nobody_wa
 #[test]
 fn the_pipe_of_a_shells_command_is_a_file_that_the_user_names() {
     let place = Place::new();
+    place.write("out.txt", include_str!("../../../../testdata/import/fio-2.1.txt"));
     place.write("prices.toml", &place.assay(&["cost", "--example"]).code(0).out);
     place.write("slob.conf", "UPDATE_PCT=0\n");
     let program = place.command(&[]).get_program().to_owned();
     for args in [
+        "import <(cat out.txt) -o imported",
         "cost --prices <(cat prices.toml)",
         "run -c <(cat slob.conf) --target null: --dry-run",
     ] {

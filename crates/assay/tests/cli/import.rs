@@ -97,6 +97,31 @@ fn files_of_two_runs_become_two_records_and_one_refused_file_refuses_no_other() 
     assert!(second.contains("b.txt") && !second.contains("a.txt"));
 }
 
+#[test]
+fn records_of_many_runs_share_a_script_and_take_a_fraction_of_what_it_has() {
+    let place = Place::new();
+    let run = include_str!("../../../../testdata/import/fio-3.33-mixed.txt");
+    place.write("runs.txt", &run.repeat(20));
+    for (args, above) in [(&["import", "runs.txt", "-o", "all"][..], "all"), (&["import", "runs.txt"], "assay-runs")] {
+        let done = place.assay(args).code(0);
+        assert!(!done.err.contains("already"), "they are alike, and none was imported before: {}", done.err);
+        let files = place.files();
+        let here: Vec<&String> = files.iter().filter(|file| file.starts_with(&format!("{above}/"))).collect();
+        let records = here.iter().filter(|file| file.ends_with("/record.json"));
+        assert_eq!(records.count(), 20);
+        let scripts = here.iter().filter(|file| file.ends_with("assay-plotly.js"));
+        assert_eq!(scripts.count(), 1);
+        let bytes = |file: &&&String| std::fs::metadata(place.path(file)).expect("there").len();
+        let pages = here.iter().filter(|file| file.ends_with("/report.html"));
+        let largest = pages.map(|page| bytes(&page)).max().expect("pages");
+        assert!(largest < 200_000, "{largest}");
+    }
+    // One alone is passed on with all it needs.
+    place.write("run.txt", run);
+    place.assay(&["import", "run.txt", "-o", "one"]).code(0);
+    assert!(!place.path("one/assay-plotly.js").exists());
+}
+
 /// The kit waits 30 s between the first snapshot and the work, and its banner says how long the work was.
 #[test]
 fn the_banner_of_the_kit_and_its_awr_are_one_record_that_says_the_tail_is_idle() {

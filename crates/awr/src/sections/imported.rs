@@ -255,6 +255,9 @@ fn histograms(page: &mut Sections, record: &Record) {
     }
 }
 
+/// Values that a report lists: a day of seconds has half a million, and record.json has them all.
+const VALUES_SHOWN: usize = 10_000;
+
 /// Every value that was read, with the place it was read at.
 fn values(page: &mut Sections, info: &ImportInfo) {
     if info.values.is_empty() {
@@ -273,7 +276,7 @@ fn values(page: &mut Sections, info: &ImportInfo) {
     page.heading("Imported Values");
     page.line("Every value that was read, as printed and in assay's unit, with the place where it was read.");
     page.columns(&VALUES);
-    for value in &info.values {
+    for value in info.values.iter().take(VALUES_SHOWN) {
         let (unit, _) = of_key(&value.key);
         page.row(
             &VALUES,
@@ -288,6 +291,10 @@ fn values(page: &mut Sections, info: &ImportInfo) {
                 format!(" {}:{}", path(info, value.file), value.line),
             ],
         );
+    }
+    if info.values.len() > VALUES_SHOWN {
+        let more = info.values.len() - VALUES_SHOWN;
+        page.line(&format!("{more} more values are in record.json."));
     }
 }
 

@@ -46,6 +46,10 @@ pub(super) enum Block {
 
 /// Most columns a cell may cover: reports have fewer than this.
 const SPAN_MAX: usize = 64;
+/// Most columns of a table: one wide row would make every other one as wide.
+const WIDTH_MAX: usize = 128;
+/// Most rows of a table, of which each is as wide as the widest.
+const ROWS_MAX: usize = 20_000;
 /// The longest tag: a summary has fewer letters. A quote that is open longer than this is none.
 const TAG_MAX: usize = 4096;
 
@@ -235,6 +239,7 @@ impl Page {
         self.close_cell();
         if let (Some(row), Some(grid)) = (self.row.take(), &mut self.grid)
             && !row.cells.is_empty()
+            && grid.rows.len() < ROWS_MAX
         {
             grid.rows.push(row);
         }
@@ -356,12 +361,14 @@ impl Grid {
         let is_head = |cell: &Cell| cell.is_title || cell.text.is_empty();
         let is_title = |row: &&GridRow| row.cells.iter().all(is_head) && row.cells.iter().any(|cell| cell.is_title);
         let heads: Vec<&GridRow> = self.rows.iter().take_while(is_title).collect();
-        let width = self.rows.iter().map(GridRow::width).max().unwrap_or(0);
+        let width = self.rows.iter().map(GridRow::width).max().unwrap_or(0).min(WIDTH_MAX);
         let mut titles = vec![String::new(); width];
         for head in &heads {
             for (i, text) in head.spread() {
                 let text = text.to_ascii_lowercase();
-                let title = &mut titles[i];
+                let Some(title) = titles.get_mut(i) else {
+                    break;
+                };
                 if text.is_empty() || *title == text {
                     continue;
                 }
@@ -374,7 +381,9 @@ impl Grid {
         let rows = self.rows[heads.len()..].iter().map(|row| {
             let mut cells = vec![String::new(); width];
             for (i, text) in row.placed() {
-                text.clone_into(&mut cells[i]);
+                if let Some(cell) = cells.get_mut(i) {
+                    text.clone_into(cell);
+                }
             }
             Row { at: At { file, line: row.line }, cells, is_guess: false }
         });

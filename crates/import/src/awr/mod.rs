@@ -29,7 +29,7 @@ use super::text::{At, Line, Text};
 use super::{Confidence, ImportError};
 use part::Part;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 type Read = fn(&mut Reader<'_>, &Part<'_>);
 
@@ -552,6 +552,7 @@ const SKIPPED_MAX: usize = 60;
 #[derive(Default)]
 struct Skipped {
     names: Vec<(String, usize)>,
+    known: HashSet<String>,
 }
 
 impl Skipped {
@@ -559,7 +560,7 @@ impl Skipped {
         // `SQL ordered by ...` and `Segments by ...` are one kind each.
         let kinds = ["SQL ordered by", "Segments by", "Tablespace", "File IO", "Latch", "Buffer"];
         let name = kinds.iter().find(|kind| name.starts_with(*kind)).map_or(name, |kind| *kind);
-        if !name.is_empty() && !self.names.iter().any(|(known, _)| known == name) {
+        if !name.is_empty() && self.known.insert(name.to_owned()) {
             self.names.push((name.to_owned(), i));
         }
     }

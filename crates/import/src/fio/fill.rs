@@ -45,7 +45,11 @@ pub(super) fn fill(run: Run, draft: &mut Draft) {
     for disk in &run.disks {
         fill_disk(draft, disk);
     }
-    let Some(info) = draft.storage.clone() else {
+}
+
+/// What follows from all that was read.
+pub(super) fn done(draft: &mut Draft) {
+    let Some(info) = draft.storage.take() else {
         return;
     };
     let runtimes = info.jobs.iter().filter_map(|job| job.runtime_s.value());
@@ -54,6 +58,7 @@ pub(super) fn fill(run: Run, draft: &mut Draft) {
         draft.record.interval.elapsed_s = longest.into();
     }
     load_of(&mut draft.record, &info);
+    draft.storage = Some(info);
 }
 
 /// The scope of each job: its name, and its place where several have one name.
@@ -335,22 +340,32 @@ fn derive(draft: &mut Draft, j: usize) {
 /// The report groups: what `Run status` printed, else the sums of their jobs.
 fn groups(draft: &mut Draft, run: &Run, first: usize) {
     let info = draft.storage.get_or_insert_default();
-    let mut ids: Vec<u32> = info.jobs[first..].iter().map(|job| job.group).collect();
-    ids.dedup();
-    for id in ids {
-        let jobs: Vec<StorageJob> = (info.jobs[first..].iter()).filter(|job| job.group == id).cloned().collect();
-        if info.groups.iter().all(|group| group.group != id) {
-            info.groups.push(sums(id, &jobs));
+    let mut places: BTreeMap<u32, usize> = BTreeMap::new();
+    for (place, group) in info.groups.iter().enumerate() {
+        places.entry(group.group).or_insert(place);
+    }
+    // In the order of their first jobs, of which no two are alike.
+    let mut of_group: BTreeMap<u32, Vec<&StorageJob>> = BTreeMap::new();
+    let mut ids = Vec::new();
+    for job in &info.jobs[first..] {
+        let jobs = of_group.entry(job.group).or_default();
+        if jobs.is_empty() && !places.contains_key(&job.group) {
+            ids.push(job.group);
         }
+        jobs.push(job);
+    }
+    for id in ids {
+        places.insert(id, info.groups.len());
+        info.groups.push(sums(id, &of_group[&id]));
     }
     for printed in &run.groups {
         for way in &printed.ways {
-            fill_group(draft, printed.group, way);
+            fill_group(draft, printed.group, places.get(&printed.group).copied(), way);
         }
     }
 }
 
-fn sums(id: u32, jobs: &[StorageJob]) -> StorageGroup {
+fn sums(id: u32, jobs: &[&StorageJob]) -> StorageGroup {
     let mut group = StorageGroup {
         group: id,
         jobs: jobs.iter().map(|job| job.name.clone()).collect(),
@@ -427,9 +442,8 @@ fn mean(ways: &[&StorageWay], of: fn(&StorageWay) -> &StorageLatency) -> Storage
 }
 
 /// What `Run status` printed of a group goes over the sums.
-fn fill_group(draft: &mut Draft, id: u32, printed: &GroupWay) {
+fn fill_group(draft: &mut Draft, id: u32, group: Option<usize>, printed: &GroupWay) {
     let info = draft.storage.get_or_insert_default();
-    let group = info.groups.iter().position(|group| group.group == id);
     let place = group.and_then(|g| {
         let ways = info.groups[g].ways.iter();
         let found = ways.into_iter().position(|way| way.way == printed.way);

@@ -2,11 +2,15 @@
 
 use super::super::json::{Node, Source};
 use super::super::number;
+use super::super::rows::JOBS_MAX;
 use super::super::seen::Seen;
 use super::super::text::{At, Text};
 use super::super::{Confidence, Draft, ImportError};
 use super::{Disk, Job, Lat, Run, WAYS, Way};
 use std::collections::BTreeMap;
+
+/// What the options of all may add up to at the jobs, bytes.
+const OPTIONS_BYTES: usize = 64 << 20;
 
 pub(super) fn looks_like(text: &Text) -> Confidence {
     let has = |part: &str| text.head().iter().any(|line| line.text.contains(part));
@@ -54,7 +58,7 @@ pub(super) fn read(text: &Text, draft: &mut Draft) -> Result<Run, ImportError> {
         let n = documents.len() - 1;
         draft.note(document.at(), format!("{n} earlier reports of the same run (status interval) were skipped"));
     }
-    Ok(run(*document))
+    Ok(run(*document, draft))
 }
 
 /// Lines at which a document of another run begins. Documents of `--status-interval` are of one run: they have the same jobs,
@@ -79,7 +83,7 @@ pub(super) fn runs(text: &Text) -> Vec<usize> {
 /// Names and options of the jobs of a report, and the bytes they have moved.
 fn mark(document: Node<'_>) -> (Vec<String>, f64) {
     let (mut names, mut moved) = (Vec::new(), 0.0);
-    for job in document.get("jobs").map(Node::items).unwrap_or_default() {
+    for job in document.get("jobs").map(Node::items).unwrap_or_default().into_iter().take(JOBS_MAX) {
         let options = job.get("job options").map(options).unwrap_or_default();
         names.push(format!("{} {options:?}", job.get("jobname").map(Node::text).unwrap_or_default()));
         for way in WAYS {
@@ -90,7 +94,7 @@ fn mark(document: Node<'_>) -> (Vec<String>, f64) {
     (names, moved)
 }
 
-fn run(document: Node<'_>) -> Run {
+fn run(document: Node<'_>, draft: &mut Draft) -> Run {
     let mut run = Run { format: "fio JSON", ..Run::default() };
     let mut global = Vec::new();
     let mut entries = Vec::new();
@@ -103,6 +107,12 @@ fn run(document: Node<'_>) -> Run {
             "disk_util" => run.disks = node.items().into_iter().map(disk).collect(),
             _ => {}
         }
+    }
+    // Each job has the options of all beside its own.
+    let options: usize = global.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if entries.len() > JOBS_MAX || entries.len() * options > OPTIONS_BYTES {
+        draft.is_full = true;
+        return run;
     }
     run.jobs = entries.into_iter().map(|entry| job(entry, &global)).collect();
     // "All clients" of a client/server run is the sum of the others.

@@ -151,5 +151,6 @@ pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError>
         };
         fill::fill(run, draft);
     }
+    fill::done(draft);
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! Version 4 adds the way `trim`, version 5 the samples of IOPS. A way that moved nothing stands there with zeros.
 
 use super::super::number;
+use super::super::rows::JOBS_MAX;
 use super::super::seen::Seen;
 use super::super::text::{At, Line, Text};
 use super::super::{Confidence, Draft};
@@ -87,6 +88,10 @@ fn job<'a>(fields: &mut Fields<'a, impl Iterator<Item = &'a str>>, version: u32,
     let error = fields.word();
     let mut job =
         Job { name, at: fields.at, group, error: (error != "0").then(|| format!("error {error}")), ..Job::default() };
+    if run.jobs.len() >= JOBS_MAX {
+        draft.is_full = true;
+        return;
+    }
     if run.jobs.iter().any(|known| known.name == job.name && known.group == job.group) {
         draft.note(fields.at, "several lines of one job: a clone each, without group_reporting");
     }
@@ -187,6 +192,9 @@ fn rest<'a>(job: &mut Job, fields: &mut Fields<'a, impl Iterator<Item = &'a str>
     }
 }
 
+/// Devices of a run at most.
+const DISKS_MAX: usize = 1000;
+
 /// Nine fields a device; the last line of a run has them, and those of an earlier one are the same.
 fn disks<'a>(fields: &mut Fields<'a, impl Iterator<Item = &'a str>>, at: At, run: &mut Run) {
     const KEYS: [(&str, &str); 7] = [
@@ -200,7 +208,7 @@ fn disks<'a>(fields: &mut Fields<'a, impl Iterator<Item = &'a str>>, at: At, run
     ];
     let left: Vec<&str> = fields.left.by_ref().collect();
     for disk in left.chunks_exact(9).filter(|disk| disk[8].ends_with('%')) {
-        if run.disks.iter().any(|known| known.name == disk[0]) {
+        if run.disks.len() >= DISKS_MAX || run.disks.iter().any(|known| known.name == disk[0]) {
             continue;
         }
         let counts = KEYS

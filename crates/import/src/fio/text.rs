@@ -1,10 +1,12 @@
 //! fio's text report: of 3.x, of 2.x, and of us.
 
 use super::super::number::{self, Printed, Suffix};
+use super::super::rows::JOBS_MAX;
 use super::super::seen::{BYTES, OLD_BYTES, Seen, after, amount, between, short_count};
 use super::super::text::{At, Line, Text};
 use super::super::{Confidence, Draft};
 use super::{Disk, Group, GroupWay, Job, Lat, Run, WAYS, Way, way};
+use std::collections::BTreeMap;
 
 pub(super) fn looks_like(text: &Text) -> Confidence {
     let has = |all: &[&str]| {
@@ -72,7 +74,7 @@ struct Reader<'a> {
     run: Run,
     draft: &'a mut Draft,
     /// Jobs as they were announced: name, mode, blocks, engine, depth.
-    announced: Vec<Announced>,
+    announced: BTreeMap<String, Announced>,
     way: Option<&'static str>,
     /// Which latency the lines with `|` are of, and its unit in us.
     percentiles: Option<(&'static str, f64)>,
@@ -82,7 +84,6 @@ struct Reader<'a> {
 }
 
 struct Announced {
-    name: String,
     rw: String,
     blocks: String,
     engine: String,
@@ -93,7 +94,7 @@ pub(super) fn read(text: &Text, draft: &mut Draft) -> Run {
     let mut reader = Reader {
         run: Run { format: "fio text", ..Run::default() },
         draft,
-        announced: Vec::new(),
+        announced: BTreeMap::new(),
         way: None,
         percentiles: None,
         group: None,
@@ -164,8 +165,7 @@ impl Reader<'_> {
     /// The lines that name jobs and the version.
     fn header(&mut self, at: At, text: &str) -> bool {
         if let Some((name, rest)) = text.split_once(": (g=") {
-            self.announced.push(Announced {
-                name: name.to_owned(),
+            self.announced.entry(name.to_owned()).or_insert_with(|| Announced {
                 rw: after(rest, "rw").unwrap_or_default().to_owned(),
                 blocks: blocks(rest),
                 engine: after(rest, "ioengine").unwrap_or_default().to_owned(),
@@ -201,8 +201,11 @@ impl Reader<'_> {
             error: (!error.is_empty() && !error.starts_with("0")).then(|| format!("err= {error}")),
             ..Job::default()
         };
-        let places = self.announced.iter();
-        if let Some(found) = places.into_iter().find(|found| found.name == name) {
+        if self.run.jobs.len() >= JOBS_MAX {
+            self.draft.is_full = true;
+            return;
+        }
+        if let Some(found) = self.announced.get(name) {
             found.rw.clone_into(&mut job.rw);
             found.blocks.clone_into(&mut job.blocks);
             found.engine.clone_into(&mut job.engine);

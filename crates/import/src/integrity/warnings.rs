@@ -99,7 +99,7 @@ mod tests {
         let warned = |run_time: &str| {
             let banner = banner.replace("RUN_TIME: 300", &format!("RUN_TIME: {run_time}"));
             let sources = [source("banner", banner), source("awr", read("awr/awr-11.2.txt"))];
-            let mut all = import_all(&sources);
+            let mut all: Vec<_> = import_all(sources.into()).collect();
             assert_eq!(all.len(), 1);
             let one = all.remove(0);
             assert_eq!(one.sources, [0, 1]);

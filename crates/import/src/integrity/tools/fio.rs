@@ -32,11 +32,11 @@ fn rule(id: &'static str, text: &'static str) -> Rule {
 }
 
 /// Every job with each of its ways.
-fn ways(read: &Read<'_>) -> Vec<(String, StorageJob, String)> {
+fn ways<'r>(read: &'r Read<'_>) -> Vec<(String, &'r StorageJob, &'r str)> {
     let mut all = Vec::new();
     for (scope, job) in read.job_scopes() {
         for way in &job.ways {
-            all.push((scope.clone(), job.clone(), way.way.clone()));
+            all.push((scope.clone(), job, way.way.as_str()));
         }
     }
     all
@@ -61,7 +61,7 @@ fn sizes(read: &Read<'_>) -> Option<Identity> {
     let mut cases = Vec::new();
     for (scope, job, way) in ways(read) {
         let num = |what: &str| read.num(&scope, &format!("{way}_{what}"));
-        let (Some(ios), Some(bytes), Some(block)) = (num("ios_count"), num("moved_bytes"), block(&job)) else {
+        let (Some(ios), Some(bytes), Some(block)) = (num("ios_count"), num("moved_bytes"), block(job)) else {
             continue;
         };
         let short = num("short_ios_count").map_or(0.0, |short| short.value * block);
@@ -126,7 +126,7 @@ fn part_of(name: String, part: Num, whole: Num) -> Case {
 /// Scopes of a job that name a slot of it: `job, below 100 us`.
 fn slots<'a>(read: &'a Read<'_>, scope: &str, key: &str) -> Vec<(&'a str, Num)> {
     let prefix = format!("{scope}, ");
-    let values = read.info.values.iter().filter(|value| value.key == key);
+    let values = read.of_scopes(&prefix, |value| value.key == key).into_iter();
     let of_job = values.filter_map(|value| {
         let slot = value.scope.strip_prefix(&prefix)?;
         let num = Num { value: value.value.value()?, off: value.rounding };
@@ -193,8 +193,7 @@ fn classes(read: &Read<'_>) -> Option<Identity> {
         let one = 100.0 / (way.ios_count.max(1) as f64);
         let rounding = 0.01 * all.len() as f64 + 0.1 + one;
         let stem = format!("{}_clat_us_p", way.way);
-        let percentiles = (read.info.values.iter()).filter(|value| value.scope == scope);
-        for value in percentiles {
+        for value in read.of_scope(&scope) {
             let percent = value.key.strip_prefix(&stem).and_then(super::percent_of);
             let (Some(percent), Some(us)) = (percent, value.value.value()) else {
                 continue;
@@ -271,14 +270,14 @@ fn samples(read: &Read<'_>) -> Option<Identity> {
             let part = share.by(whole).times(0.01 * 1024.0);
             cases.push(equal(format!("{name} bw"), kib, part, CLOCK));
         }
-        if let (Some(iops), Some(block)) = (num("iops_per_s_avg"), block(&job)) {
+        if let (Some(iops), Some(block)) = (num("iops_per_s_avg"), block(job)) {
             // Each sample is cut to whole KiB and whole I/Os.
             let by_ios = iops.times(block / 1024.0);
             let mut case = equal(format!("{name} bw, iops"), kib, by_ios, 0.01);
             case.tolerance += 1.0 + block / 1024.0;
             cases.push(case);
         }
-        cases.extend(of_whole(&name, &job, kib, num("mib_per_s"), num("runtime_s")));
+        cases.extend(of_whole(&name, job, kib, num("mib_per_s"), num("runtime_s")));
     }
     judge(rule("IO19", "samples of a rate agree with their extremes and the whole"), cases)
 }
@@ -298,8 +297,10 @@ fn of_whole(name: &str, job: &StorageJob, kib: Num, rate: Option<Num>, time: Opt
 /// IO20: a group's rate is its bytes over the longest run time of its jobs.
 fn groups(read: &Read<'_>) -> Option<Identity> {
     let mut cases = Vec::new();
+    let by_group = read.jobs_by_group();
     for group in &read.storage.groups {
         let scope = format!("group {}", group.group);
+        let jobs = by_group.get(&group.group).map_or(&[][..], Vec::as_slice);
         for way in &group.ways {
             let key = |what: &str| format!("{}_{what}", way.way);
             let (Some(rate), Some(time)) = (read.num(&scope, &key("mib_per_s")), read.num(&scope, &key("runtime_s")))
@@ -311,10 +312,7 @@ fn groups(read: &Read<'_>) -> Option<Identity> {
                 let by_time = bytes.times(1.0 / MIB).over(time);
                 cases.push(equal(scope.clone(), rate, by_time, CLOCK));
             }
-            let jobs = read.job_scopes().into_iter();
-            let times = jobs
-                .filter(|(_, job)| job.group == group.group)
-                .filter_map(|(scope, _)| read.num(&scope, &key("runtime_s")));
+            let times = jobs.iter().filter_map(|(scope, _)| read.num(scope, &key("runtime_s")));
             let longest = times.max_by(|a, b| a.value.total_cmp(&b.value));
             cases.extend(longest.map(|longest| equal(scope.clone(), time, longest, CLOCK)));
         }
@@ -409,7 +407,7 @@ fn bins(read: &Read<'_>) -> Option<Identity> {
                 continue;
             }
             let stem = format!("{}_clat_us_p", way.way);
-            for value in read.info.values.iter().filter(|value| value.scope == scope) {
+            for value in read.of_scope(&scope) {
                 let percent = value.key.strip_prefix(&stem).and_then(super::percent_of);
                 let (Some(percent), Some(us)) = (percent, value.value.value()) else {
                     continue;

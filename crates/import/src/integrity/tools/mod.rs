@@ -16,7 +16,7 @@ use super::Side as Num;
 use assay_measure::identity::{Rule, Scope, Side};
 use assay_measure::record::{Identity, ImportInfo, ImportedValue, Record, Truth};
 use assay_storage::record::info::{StorageInfo, StorageJob};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 const MIB: f64 = 1_048_576.0;
 /// More in flight than was asked for cannot be: within this share.
@@ -35,7 +35,7 @@ pub(super) fn identities(record: &Record) -> Vec<Identity> {
     let Some(info) = &record.import else {
         return Vec::new();
     };
-    let read = Read { record, storage: record.parts.get().unwrap_or_default(), info };
+    let read = Read::new(record, record.parts.get().unwrap_or_default(), info);
     let mut all = [
         read.in_flight(),
         read.throughput(),
@@ -60,6 +60,10 @@ struct Read<'a> {
     record: &'a Record,
     storage: StorageInfo,
     info: &'a ImportInfo,
+    /// The values by scope and key.
+    named: HashMap<(&'a str, &'a str), &'a ImportedValue>,
+    /// Their places in the order of their scopes, those of one scope as they were printed.
+    by_scope: Vec<usize>,
 }
 
 /// What an identity is judged of, its sides, and what may be off.
@@ -109,7 +113,41 @@ fn at_most(name: String, part: Num, bound: Num, share: f64) -> Case {
     equal(name, part, rhs, share)
 }
 
-impl Read<'_> {
+impl<'a> Read<'a> {
+    fn new(record: &'a Record, storage: StorageInfo, info: &'a ImportInfo) -> Self {
+        let values = &info.values;
+        let names = values.iter().rev().map(|value| ((value.scope.as_str(), value.key.as_str()), value));
+        let mut by_scope: Vec<usize> = (0..values.len()).collect();
+        by_scope.sort_by_key(|at| values[*at].scope.as_str());
+        Self { record, storage, info, named: names.collect(), by_scope }
+    }
+
+    /// Values of the scopes that begin so and are `wanted`, as they were printed.
+    fn of_scopes(&self, begin: &str, wanted: impl Fn(&ImportedValue) -> bool) -> Vec<&'a ImportedValue> {
+        let values = &self.info.values;
+        let from = self.by_scope.partition_point(|at| values[*at].scope.as_str() < begin);
+        let found = self.by_scope[from..].iter().take_while(|at| values[**at].scope.starts_with(begin));
+        let mut found: Vec<usize> = found.copied().filter(|at| wanted(&values[*at])).collect();
+        found.sort_unstable();
+        found.into_iter().map(|at| &values[at]).collect()
+    }
+
+    fn of_scope(&self, scope: &str) -> Vec<&'a ImportedValue> {
+        let values = &self.info.values;
+        let from = self.by_scope.partition_point(|at| values[*at].scope.as_str() < scope);
+        let found = self.by_scope[from..].iter().map(|at| &values[*at]);
+        found.take_while(|value| value.scope == scope).collect()
+    }
+
+    /// The jobs of each group with their scopes.
+    fn jobs_by_group(&self) -> BTreeMap<u32, Vec<(String, &StorageJob)>> {
+        let mut all: BTreeMap<u32, Vec<(String, &StorageJob)>> = BTreeMap::new();
+        for (scope, job) in self.job_scopes() {
+            all.entry(job.group).or_default().push((scope, job));
+        }
+        all
+    }
+
     fn num(&self, scope: &str, key: &str) -> Option<Num> {
         let value = self.value(scope, key)?;
         Some(Num { value: value.value.value()?, off: value.rounding })
@@ -120,8 +158,7 @@ impl Read<'_> {
     }
 
     fn value(&self, scope: &str, key: &str) -> Option<&ImportedValue> {
-        let mut values = self.info.values.iter();
-        values.find(|value| value.scope == scope && value.key == key)
+        self.named.get(&(scope, key)).copied()
     }
 
     fn number(&self, scope: &str, key: &str) -> Option<f64> {
@@ -239,16 +276,17 @@ impl Read<'_> {
     fn group_sums(&self) -> Option<Identity> {
         let rule = Rule::within("IO12", Scope::Window, "bytes of a group = sum over its jobs", 0.0);
         let mut cases = Vec::new();
+        let by_group = self.jobs_by_group();
         for group in &self.storage.groups {
             let of_group = format!("group {}", group.group);
+            let jobs = by_group.get(&group.group).map_or(&[][..], Vec::as_slice);
             for way in &group.ways {
                 let key = format!("{}_moved_bytes", way.way);
                 let Some(printed) = self.value(&of_group, &key) else {
                     continue;
                 };
-                let jobs = self.job_scopes().into_iter();
-                let jobs = jobs.filter(|(_, job)| job.group == group.group);
-                let parts: Vec<&ImportedValue> = jobs.filter_map(|(scope, _)| self.value(&scope, &key)).collect();
+                let parts = jobs.iter().filter_map(|(scope, _)| self.value(scope, &key));
+                let parts: Vec<&ImportedValue> = parts.collect();
                 let sum: f64 = parts.iter().filter_map(|part| part.value.value()).sum();
                 let rounding: f64 = parts.iter().map(|part| part.rounding).sum();
                 cases.push(Case {
