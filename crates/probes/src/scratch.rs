@@ -229,7 +229,9 @@ impl Scratch {
             // Other programs write meanwhile. What stays free for them may lose a half to them and to the file system's own
             // needs, not more to this file.
             let room = Room::of(&self.path)?;
-            place.fits(&Room { keep_bytes: room.keep_bytes / 2, ..room }, len)?;
+            place
+                .fits(&Room { keep_bytes: room.keep_bytes / 2, ..room }, len)
+                .map_err(|error| EngineError::Unusable(format!("others took the space meanwhile: {error}")))?;
             writer.write(at, len as usize, false).map_err(failed)?;
             self.promise.kept(len);
             at += len;

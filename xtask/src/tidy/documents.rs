@@ -8,6 +8,10 @@ const README: (&str, usize) = ("README.md", 150);
 /// Where documents lie that any file may name by their path from the workspace root.
 const DOCUMENTS: &str = "docs/";
 
+/// What is promised, up to this heading.
+const SECURITY: &str = "docs/SECURITY.md";
+const NOT_PROMISED: &str = "## Not promised";
+
 /// Every rule of this module.
 pub(crate) fn check(tree: &Tree, violations: &mut Vec<Violation>) {
     let (readme, most) = README;
@@ -16,6 +20,7 @@ pub(crate) fn check(tree: &Tree, violations: &mut Vec<Violation>) {
         let text = format!("{lines} lines, at most {most}: move the rest to docs/guides");
         violations.push(Violation::new(readme, 0, "readme-length", text));
     }
+    promises(tree, violations);
     for (path, text) in &tree.files {
         let mut is_code = false;
         for (index, line) in text.lines().enumerate() {
@@ -33,6 +38,40 @@ pub(crate) fn check(tree: &Tree, violations: &mut Vec<Violation>) {
                 }
             }
         }
+    }
+}
+
+/// Every promise names tests that hold it: functions of this workspace, by names that only tests have.
+fn promises(tree: &Tree, violations: &mut Vec<Violation>) {
+    let text = tree.files.get(SECURITY).map_or("", String::as_str);
+    let promised = text.split(NOT_PROMISED).next().unwrap_or_default();
+    // A promise is a row of a table or an item of a list; what is indented belongs to it.
+    let mut all: Vec<(usize, String)> = Vec::new();
+    for (index, line) in promised.lines().enumerate() {
+        let is_row = line.starts_with("| ") && !line.starts_with("| promise |");
+        match all.last_mut() {
+            _ if is_row || line.starts_with("- ") => all.push((index + 1, line.to_owned())),
+            Some((_, promise)) if line.starts_with("  ") => promise.push_str(line),
+            _ => {}
+        }
+    }
+    let is_test = |word: &&str| {
+        word.matches('_').count() >= 3
+            && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    };
+    let is_there = |name: &str| {
+        let function = format!("fn {name}(");
+        tree.files.iter().any(|(path, text)| path.ends_with(".rs") && text.contains(&function))
+    };
+    for (line, promise) in all {
+        let tests: Vec<&str> = promise.split('`').skip(1).step_by(2).filter(is_test).collect();
+        let gone = tests.iter().find(|name| !is_there(name));
+        let what = match gone {
+            Some(name) => format!("no test `{name}` holds this promise any more"),
+            None if tests.is_empty() => "a promise names no test that holds it".to_owned(),
+            None => continue,
+        };
+        violations.push(Violation::new(SECURITY, line, "promises", what));
     }
 }
 

@@ -328,3 +328,18 @@ fn crates_keep_the_rules_of_deny_toml() {
     assert_eq!(rules_of(macros, "^1"), ["sources"]);
     assert_eq!(rules_of("a v1.0.0|MIT", "*"), ["wildcards"]);
 }
+
+#[test]
+fn every_promise_names_a_test_that_is_there() {
+    let found = |security: &str| {
+        rules(&tree(&[
+            ("crates/run/src/lib.rs", "#[cfg(test)]\nmod tests {\n    #[test]\n    fn a_promise_is_kept() {}\n}\n"),
+            ("docs/SECURITY.md", security),
+        ]))
+    };
+    let good = "| promise | how | held by |\n|---|---|---|\n| it | so | `a_promise_is_kept` |\n\n- More: `PG_A_B_C`\n  held by \
+                `a_promise_is_kept`.\n\n## Not promised\n\n- Nothing else.\n";
+    assert_eq!(found(good), [""; 0]);
+    assert_eq!(found("- It never harms: `run::bounded`.\n"), ["promises"]);
+    assert_eq!(found("| it | so | `a_promise_is_broken` |\n"), ["promises"]);
+}

@@ -174,8 +174,8 @@ fn lines_of(from: &mut dyn Read, length: u64, budget: &Budget) -> io::Result<Vec
     }
 }
 
-/// Text of a file: UTF-16 as Windows tools write it, else UTF-8; a byte that is none is a question mark.
-fn text(mut bytes: Vec<u8>) -> String {
+/// Text of a file: UTF-16 as Windows tools write it, else UTF-8 with what is none replaced.
+fn text(bytes: Vec<u8>) -> String {
     let units = |pair: fn([u8; 2]) -> u16| -> String {
         let pairs = bytes[2..].chunks_exact(2);
         let units: Vec<u16> = pairs.map(|two| pair([two[0], two[1]])).collect();
@@ -184,14 +184,7 @@ fn text(mut bytes: Vec<u8>) -> String {
     match bytes.as_slice() {
         [0xff, 0xfe, ..] => units(u16::from_le_bytes),
         [0xfe, 0xff, ..] => units(u16::from_be_bytes),
-        _ => {
-            let mut from = 0;
-            while let Err(error) = std::str::from_utf8(&bytes[from..]) {
-                from += error.valid_up_to();
-                bytes[from] = b'?';
-            }
-            String::from_utf8(bytes).unwrap_or_default()
-        }
+        _ => String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
     }
 }
 
@@ -312,6 +305,6 @@ mod tests {
     fn utf_16_and_broken_utf_8_are_text() {
         assert_eq!(text(vec![0xff, 0xfe, b'h', 0, b'i', 0]), "hi");
         assert_eq!(text(vec![0xfe, 0xff, 0, b'h', 0, b'i']), "hi");
-        assert_eq!(text(b"a\xffb".to_vec()), "a?b");
+        assert_eq!(text(b"a\xffb".to_vec()), "a\u{fffd}b");
     }
 }
