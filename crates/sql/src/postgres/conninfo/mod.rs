@@ -18,6 +18,7 @@ pub(in crate::postgres) use surroundings::user_field;
 pub use surroundings::{FileText, Surroundings, ThisHost};
 
 use crate::patience::Patience;
+pub use crate::tls::Roots;
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -96,18 +97,6 @@ pub enum SslMode {
     VerifyCa,
     /// Also with the right host name in it.
     VerifyFull,
-}
-
-/// Authorities to believe.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Roots {
-    /// None: the certificate is not verified.
-    #[default]
-    None,
-    /// Those of a file.
-    File(PathBuf),
-    /// The system's (`sslrootcert=system`).
-    System,
 }
 
 /// Encryption and whom to trust.

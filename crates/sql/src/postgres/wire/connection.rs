@@ -2,7 +2,7 @@
 
 use super::error::{PgError, ServerError, clean};
 use super::input::{Input, Message};
-use super::stream::Stream;
+use super::peer::Stream;
 use crate::patience::Wait;
 use crate::patient::Limit;
 use crate::postgres::conninfo::{ConnectOptions, Host};

@@ -1,11 +1,12 @@
 //! From an address to a stream: sockets, silent peers, and whether to encrypt, as libpq's `sslmode` has it.
 
 use super::error::PgError;
-use super::reach::{Patient, SSL_REQUEST, Server, addresses, connect_unix, timed_out, waited};
-use super::stream::Stream;
+use super::peer::{Patient, Server, Stream};
+use super::reach::{SSL_REQUEST, addresses, timed_out, waited};
 use super::tls;
 use crate::patient::Limit;
 use crate::postgres::conninfo::{ConnectOptions, Host, SslMode, user_field};
+use crate::reach::{connect_tcp, connect_unix};
 use rustix::net::sockopt;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -140,10 +141,7 @@ fn tcp(host: &Host, options: &ConnectOptions) -> Result<(TcpStream, Option<Insta
     let mut last = None;
     for address in addresses(host)? {
         let end = end(options);
-        let opened = match options.connect_timeout {
-            Some(timeout) => TcpStream::connect_timeout(&address, timeout),
-            None => TcpStream::connect(address),
-        };
+        let opened = connect_tcp(address, end, &options.patience);
         match opened.and_then(|stream| prepared(stream, options)) {
             Ok(stream) => return Ok((stream, end)),
             Err(error) => last = Some(error),

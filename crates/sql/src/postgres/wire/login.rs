@@ -3,8 +3,8 @@
 use super::connection::Connection;
 use super::error::{PgError, clean};
 use super::open::aside;
+use super::peer::Stream;
 use super::reach::timed_out;
-use super::stream::Stream;
 use super::tls;
 use crate::postgres::conninfo::{ChannelBinding, Password};
 use postgres_protocol::authentication::md5_hash;

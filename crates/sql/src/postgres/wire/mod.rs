@@ -5,10 +5,8 @@
 //! Message bodies and SCRAM come from `postgres-protocol`; the order of messages is ours.
 //! Public documentation: "Frontend/Backend Protocol" in the PostgreSQL manual.
 
-mod at_work;
 mod batch;
 mod cancel;
-mod certificate;
 mod connection;
 mod copy;
 mod dial;
@@ -16,8 +14,8 @@ mod error;
 mod input;
 mod login;
 mod open;
+mod peer;
 mod reach;
-mod stream;
 #[cfg(test)]
 mod tests;
 mod tls;

@@ -1,11 +1,9 @@
 //! Which server of the list: one that answers, lets us in, and is what was asked for.
 
-use super::at_work::is_at_work;
 use super::connection::Connection;
 use super::dial::{Way, dial, ways};
 use super::error::PgError;
-use super::reach::{Patient, Server, Session};
-use super::stream::Stream;
+use super::peer::{Patient, Server, Stream};
 use crate::patient::Limit;
 use crate::postgres::conninfo::{ConnectOptions, SessionAttrs};
 use std::os::unix::net::UnixStream;
@@ -108,8 +106,7 @@ impl Connection {
             host_passwords: vec![options.password_for(at).cloned()],
             ..ConnectOptions::clone(&options)
         };
-        session.stream.peer().session =
-            (session.pid != 0).then(|| Session { options: Arc::new(alone), pid: session.pid, is_at_work });
+        session.stream.peer().session = (session.pid != 0).then(|| (Arc::new(alone), session.pid));
         let version = session.server_version();
         // A proxy may tell no version; what it leads to shows when statements fail.
         if version.is_some_and(|(major, _)| major < OLDEST) {

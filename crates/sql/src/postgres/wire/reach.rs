@@ -1,43 +1,17 @@
 //! Reaching a server: its addresses, its sockets, whether it shows life, and what its silence means.
 
+use super::connection::Connection;
 use super::error::PgError;
+use super::peer::Server;
 use crate::patience::Peer;
-use crate::postgres::conninfo::{ConnectOptions, Host};
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use crate::postgres::conninfo::{ConnectOptions, Host, SessionAttrs};
+use crate::reach::{connect_unix, left};
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Asks for TLS: length 8, and a number no protocol version has.
 pub(super) const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
-
-/// The server at the other end of a session.
-#[derive(Clone, Debug)]
-pub(super) struct Server {
-    /// With the address it was reached at.
-    pub(super) host: Host,
-    /// None before it is in.
-    pub(super) session: Option<Session>,
-}
-
-/// A session as another one can ask for it.
-#[derive(Clone, Debug)]
-pub(super) struct Session {
-    /// How it came in, with its host alone.
-    pub(super) options: Arc<ConnectOptions>,
-    /// Its process.
-    pub(super) pid: i32,
-    /// As [`Peer::is_at_work`].
-    pub(super) is_at_work: fn(&Self, Duration) -> Option<bool>,
-}
-
-/// A socket to it.
-pub(super) type Patient<S> = crate::patient::Patient<S, Server>;
 
 impl Peer for Server {
     /// Whether a server answers the first question of a new connection: no name, no password, and its log stays silent. A
@@ -67,43 +41,38 @@ impl Peer for Server {
         asked.is_ok()
     }
 
+    /// As the server's own list of sessions has it, on a session of its own.
     fn is_at_work(&self, within: Duration) -> Option<bool> {
-        let session = self.session.as_ref()?;
-        (session.is_at_work)(session, within)
+        let (options, pid) = self.session.as_ref()?;
+        let mut options = ConnectOptions::clone(options);
+        options.connect_timeout = Some(within);
+        options.session_attrs = SessionAttrs::Any;
+        let mut connection = Connection::open(&options).ok()?;
+        connection.set_deadline(Instant::now() + within);
+        let asked = connection.query(&format!(
+            "select pg_catalog.pg_backend_pid(), a.pid, a.state, a.wait_event_type \
+             from (select 1) one left join pg_catalog.pg_stat_activity a on a.pid = {pid}"
+        ));
+        let own = connection.backend_pid().to_string();
+        connection.close();
+        is_at_work(&own, asked.ok()?.rows.first()?)
     }
 }
 
-fn left(end: Instant) -> Duration {
-    let left = end.saturating_duration_since(Instant::now());
-    left.max(Duration::from_millis(1))
-}
-
-/// Between two attempts at a socket whose queue is full.
-const QUEUE_POLL: Duration = Duration::from_millis(10);
-
-/// Connects to a socket of the file system, or of the abstract name space (`@` first). The kernel would wait for room in
-/// the queue of a server that takes nobody for as long as that takes.
-pub(super) fn connect_unix(path: &Path, end: Option<Instant>) -> std::io::Result<UnixStream> {
-    let address = match path.as_os_str().as_bytes().strip_prefix(b"@") {
-        Some(name) => SocketAddrUnix::new_abstract_name(name),
-        None => SocketAddrUnix::new(path),
-    }?;
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    loop {
-        match connect(&socket, &address) {
-            Ok(()) => break,
-            Err(Errno::AGAIN) if end.is_some_and(|end| Instant::now() >= end) => {
-                return Err(ErrorKind::TimedOut.into());
-            }
-            Err(Errno::AGAIN) => std::thread::sleep(QUEUE_POLL),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+/// What a row of our own process, of the session's, its state and what it waits for says.
+fn is_at_work(own: &str, row: &[Option<String>]) -> Option<bool> {
+    let [told, pid, state, waits_for] = row else { return None };
+    // Behind a pooler the numbers mean something else.
+    if told.as_deref() != Some(own) {
+        return None;
     }
-    let stream = UnixStream::from(socket);
-    stream.set_nonblocking(false)?;
-    Ok(stream)
+    match (pid, state.as_deref()) {
+        (None, _) => Some(false),
+        // Nobody may see it, or nobody keeps it.
+        (_, None | Some("disabled")) => None,
+        // Waiting for its client is no work, whatever it is in the middle of.
+        (_, Some(state)) => Some(!state.starts_with("idle") && waits_for.as_deref() != Some("Client")),
+    }
 }
 
 pub(super) fn addresses(host: &Host) -> Result<Vec<SocketAddr>, PgError> {
@@ -136,5 +105,25 @@ pub(super) fn timed_out(error: Error, options: &ConnectOptions) -> Error {
             Error::new(ErrorKind::TimedOut, format!("no answer{}", waited(options)))
         }
         _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_at_work_unless_its_process_waits_for_us_or_is_gone() {
+        let says =
+            |own: &str, row: [&str; 4]| is_at_work(own, &row.map(|text| (!text.is_empty()).then(|| text.to_owned())));
+        assert_eq!(says("7", ["7", "5", "active", ""]), Some(true));
+        assert_eq!(says("7", ["7", "5", "active", "Lock"]), Some(true));
+        assert_eq!(says("7", ["7", "5", "active", "Client"]), Some(false));
+        assert_eq!(says("7", ["7", "5", "idle", "Client"]), Some(false));
+        assert_eq!(says("7", ["7", "5", "idle in transaction", ""]), Some(false));
+        assert_eq!(says("7", ["7", "", "", ""]), Some(false));
+        assert_eq!(says("7", ["7", "5", "", ""]), None);
+        assert_eq!(says("7", ["7", "5", "disabled", ""]), None);
+        assert_eq!(says("0", ["7", "", "", ""]), None);
     }
 }

@@ -24,22 +24,22 @@ const OBJECT: u8 = 0x06;
 
 /// The parts looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Certificate<'a> {
+pub(crate) struct Certificate<'a> {
     whole: &'a [u8],
     signature_algorithm: &'a [u8],
     /// Its `SubjectPublicKeyInfo`.
-    pub(super) key: &'a [u8],
+    pub(crate) key: &'a [u8],
     /// Of the subject: its common names.
-    pub(super) common_names: Vec<String>,
+    pub(crate) common_names: Vec<String>,
     /// It names hosts (`subjectAltName`).
-    pub(super) has_alternative_names: bool,
+    pub(crate) has_alternative_names: bool,
     /// First and last instant, `YYYYMMDDHHMMSS` in UTC.
-    pub(super) valid: (String, String),
+    pub(crate) valid: (String, String),
 }
 
 impl<'a> Certificate<'a> {
     /// Reads one.
-    pub(super) fn read(der: &'a [u8]) -> Option<Self> {
+    pub(crate) fn read(der: &'a [u8]) -> Option<Self> {
         let (_, body, _) = element(der)?;
         let (_, signed, after) = element(body)?;
         let (_, signature_algorithm, _) = element(after)?;
@@ -69,7 +69,7 @@ impl<'a> Certificate<'a> {
 
     /// What binds authentication to this certificate (RFC 5929, `tls-server-end-point`): its hash by the algorithm of
     /// its signature, SHA-256 for MD5 and SHA-1. None for signatures without a hash of their own (Ed25519).
-    pub(super) fn end_point(&self) -> Option<Vec<u8>> {
+    pub(crate) fn end_point(&self) -> Option<Vec<u8>> {
         let (kind, name, parameters) = element(self.signature_algorithm)?;
         if kind != OBJECT {
             return None;
@@ -103,7 +103,7 @@ fn pss_bits(parameters: &[u8]) -> u32 {
 }
 
 /// Kind and body of the first element, and what follows it.
-fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+pub(crate) fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (kind, rest) = bytes.split_first()?;
     let (first, rest) = rest.split_first()?;
     let (length, rest) = match *first {
@@ -161,14 +161,14 @@ fn instant(kind: u8, body: &[u8]) -> Option<String> {
 }
 
 /// `YYYYMMDDHHMMSS` of an instant in seconds since 1970.
-pub(super) fn instant_of(seconds: u64) -> String {
+pub(crate) fn instant_of(seconds: u64) -> String {
     let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
     let instant = Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX);
     instant.strftime("%Y%m%d%H%M%S").to_string()
 }
 
 /// Whether a name of a certificate (`*.example.com` takes one label) is that of a host.
-pub(super) fn name_matches(pattern: &str, host: &str) -> bool {
+pub(crate) fn name_matches(pattern: &str, host: &str) -> bool {
     let (pattern, host) = (pattern.to_ascii_lowercase(), host.to_ascii_lowercase());
     match pattern.strip_prefix("*.") {
         Some(domain) => host.split_once('.').is_some_and(|(label, rest)| !label.is_empty() && rest == domain),

@@ -1,8 +1,8 @@
 //! The byte stream to a server: a socket of the file system, TCP, or TLS over TCP. No wait in it lasts for ever.
 
-use super::reach::{Patient, Server};
-use super::tls::Secured;
-use crate::patient::Limit;
+use crate::patience::Peer;
+use crate::patient::{Limit, Patient};
+use crate::tls::Secured;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,18 +10,18 @@ use std::os::unix::net::UnixStream;
 
 /// A stream to a server.
 #[derive(Debug)]
-pub(super) enum Stream {
+pub(crate) enum Stream<P: Peer> {
     /// On this host.
-    Unix(Patient<UnixStream>),
+    Unix(Patient<UnixStream, P>),
     /// Over the network.
-    Tcp(Patient<TcpStream>),
+    Tcp(Patient<TcpStream, P>),
     /// Over the network, encrypted.
-    Tls(Box<Secured>),
+    Tls(Box<Secured<P>>),
 }
 
-impl Stream {
+impl<P: Peer> Stream<P> {
     /// Changes how long waits may be.
-    pub(super) fn set_limit(&mut self, limit: Limit) {
+    pub(crate) fn set_limit(&mut self, limit: Limit) {
         match self {
             Self::Unix(stream) => stream.limit = limit,
             Self::Tcp(stream) => stream.limit = limit,
@@ -30,7 +30,7 @@ impl Stream {
     }
 
     /// Who is asked for a sign of life.
-    pub(super) fn peer(&mut self) -> &mut Server {
+    pub(crate) fn peer(&mut self) -> &mut P {
         match self {
             Self::Unix(stream) => &mut stream.peer,
             Self::Tcp(stream) => &mut stream.peer,
@@ -40,7 +40,7 @@ impl Stream {
 
     /// The process that listens at the other end, as this host's kernel knows it: only for a socket of the file
     /// system, and only if the process is visible from here.
-    pub(super) fn listener_pid(&self) -> Option<i32> {
+    pub(crate) fn listener_pid(&self) -> Option<i32> {
         let Self::Unix(stream) = self else {
             return None;
         };
@@ -49,7 +49,7 @@ impl Stream {
     }
 
     /// The socket itself.
-    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         match self {
             Self::Unix(stream) => stream.socket.as_fd(),
             Self::Tcp(stream) => stream.socket.as_fd(),
@@ -58,7 +58,7 @@ impl Stream {
     }
 
     /// Our own port, if this is TCP.
-    pub(super) fn local_port(&self) -> Option<u16> {
+    pub(crate) fn local_port(&self) -> Option<u16> {
         let socket = match self {
             Self::Unix(_) => return None,
             Self::Tcp(stream) => &stream.socket,
@@ -68,12 +68,12 @@ impl Stream {
     }
 
     /// Nobody between can read along.
-    pub(super) fn is_encrypted(&self) -> bool {
+    pub(crate) fn is_encrypted(&self) -> bool {
         matches!(self, Self::Tls(_))
     }
 }
 
-impl Read for Stream {
+impl<P: Peer> Read for Stream<P> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         match self {
             Self::Unix(stream) => stream.read(buffer),
@@ -83,7 +83,7 @@ impl Read for Stream {
     }
 }
 
-impl Write for Stream {
+impl<P: Peer> Write for Stream<P> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match self {
             Self::Unix(stream) => stream.write(bytes),

@@ -1,0 +1,73 @@
+//! Sockets to servers, and how long somebody may still wait for one.
+
+use crate::patience::{PIECE, Patience, Wait};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt};
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// What is left until then, and never nothing, which would mean for ever.
+pub(crate) fn left(end: Instant) -> Duration {
+    let left = end.saturating_duration_since(Instant::now());
+    left.max(Duration::from_millis(1))
+}
+
+/// Connects over the network, until then and no longer than who asks for the end would wait.
+pub(crate) fn connect_tcp(
+    address: SocketAddr,
+    end: Option<Instant>,
+    patience: &Patience,
+) -> std::io::Result<TcpStream> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+    match connect(&socket, &address) {
+        Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let mut wait = Wait::default();
+    let piece = Timespec { tv_sec: 0, tv_nsec: PIECE.subsec_nanos().into() };
+    while let Ok(0) | Err(Errno::INTR) = poll(&mut [PollFd::new(&socket, PollFlags::OUT)], Some(&piece)) {
+        if end.is_some_and(|end| Instant::now() >= end) {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        patience.entering(&mut wait)?;
+    }
+    sockopt::socket_error(&socket)??;
+    let stream = TcpStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+/// Between two attempts at a socket whose queue is full.
+const QUEUE_POLL: Duration = Duration::from_millis(10);
+
+/// Connects to a socket of the file system, or of the abstract name space (`@` first). The kernel would wait for room in
+/// the queue of a server that takes nobody for as long as that takes.
+pub(crate) fn connect_unix(path: &Path, end: Option<Instant>) -> std::io::Result<UnixStream> {
+    let address = match path.as_os_str().as_bytes().strip_prefix(b"@") {
+        Some(name) => SocketAddrUnix::new_abstract_name(name),
+        None => SocketAddrUnix::new(path),
+    }?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    loop {
+        match connect(&socket, &address) {
+            Ok(()) => break,
+            Err(Errno::AGAIN) if end.is_some_and(|end| Instant::now() >= end) => {
+                return Err(ErrorKind::TimedOut.into());
+            }
+            Err(Errno::AGAIN) => std::thread::sleep(QUEUE_POLL),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let stream = UnixStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
