@@ -40,10 +40,3 @@ mod tls;
 mod turns;
 mod wanted;
 mod watch;
-
-/// The drivers of MariaDB and Oracle ask for the process's way of encrypting, and the program has two libraries for it. Call it
-/// before either connects.
-fn choose_cryptography() {
-    // Somebody else's choice, or an earlier one, is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-}

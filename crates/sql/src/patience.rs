@@ -7,6 +7,7 @@
 //! close) is a phase that ends at its deadline, whatever the server says. Sockets wait in short pieces, so that a request
 //! to stop is heard. The hot path pays nothing: only a piece that ended without an answer comes here.
 
+use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
 use std::io::{Error, ErrorKind};
 use std::sync::atomic::AtomicBool;
@@ -122,6 +123,14 @@ impl Patience {
         self.shared.stop.requested()
     }
 
+    /// The failure of a command that its user has asked to end is that end, once the server was given up.
+    pub(crate) fn failed(&self, error: EngineError) -> EngineError {
+        match self.is_over() && self.hurries() {
+            true => EngineError::Interrupted,
+            false => error,
+        }
+    }
+
     /// How long something may take that a server which is well does in seconds, however many answers it has.
     pub(crate) fn brief(&self) -> Duration {
         BRIEF.max(3 * self.answer)
@@ -180,8 +189,9 @@ impl Patience {
             self.give_up(late);
             return self.ended(wait);
         }
-        if self.strict {
-            return Err(gone(late));
+        // Whoever asks for the end does not shorten what the server may take.
+        if self.strict && now - begun >= self.answer {
+            return Err(Error::new(ErrorKind::TimedOut, late));
         }
         if !self.lives(life, peer) {
             self.give_up(format!("{late}, and a new connection did not answer within {} s", life.as_secs()));
@@ -226,14 +236,6 @@ pub struct Wait {
     abandoned: Option<Instant>,
     /// The server was seen to work for this session no more.
     is_idle: bool,
-}
-
-impl Wait {
-    /// It has gone on for another piece; whether that makes it longer than this.
-    pub(crate) fn exceeds(&mut self, limit: Duration) -> bool {
-        let now = Instant::now();
-        now - *self.begun.get_or_insert(now - PIECE) >= limit
-    }
 }
 
 fn gone(why: String) -> Error {

@@ -72,8 +72,8 @@ impl Place {
     /// The failure of a command that its user has asked to end is that end, once the server was given up.
     pub(crate) fn failed(&self, error: EngineError) -> EngineError {
         match self {
-            Self::Server { patience, .. } if patience.is_over() && patience.hurries() => EngineError::Interrupted,
-            _ => error,
+            Self::Server { patience, .. } => patience.failed(error),
+            Self::Temporary { .. } => error,
         }
     }
 

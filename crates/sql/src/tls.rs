@@ -4,6 +4,7 @@
 use crate::certificate::{Certificate, instant_of, name_matches};
 use crate::patience::Peer;
 use crate::patient::Patient;
+use assay_run::bounded;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature_with_raw_key};
@@ -144,8 +145,8 @@ pub(crate) fn reason(error: &std::io::Error) -> String {
 /// Certificates of a PEM file, at least one.
 fn certificates(path: &Path, parameter: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let unfit = |why: String| format!("{parameter} {}: {why}; it must be a PEM file of certificates", path.display());
-    let read: Result<Vec<_>, _> =
-        CertificateDer::pem_file_iter(path).map_err(|error| unfit(error.to_string()))?.collect();
+    let pem = bounded::read(path, bounded::CERTIFICATES).map_err(|error| unfit(error.to_string()))?;
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     let found = read.map_err(|error| unfit(error.to_string()))?;
     if found.is_empty() {
         return Err(unfit("it contains no certificate".to_owned()));
@@ -154,15 +155,13 @@ fn certificates(path: &Path, parameter: &str) -> Result<Vec<CertificateDer<'stat
 }
 
 fn private_key(path: &Path, parameter: &str) -> Result<PrivateKeyDer<'static>, String> {
-    PrivateKeyDer::from_pem_file(path).map_err(|error| {
-        let shown = path.display();
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        match text.contains("ENCRYPTED") {
-            true => format!(
-                "{parameter} {shown}: the key is encrypted; decrypt it with openssl pkey -in {shown} -out PLAIN"
-            ),
-            false => format!("{parameter} {shown}: {error}; it must be a PEM file with a private key"),
+    let shown = path.display();
+    let pem = bounded::read(path, bounded::CERTIFICATES).map_err(|error| format!("{parameter} {shown}: {error}"))?;
+    PrivateKeyDer::from_pem_slice(&pem).map_err(|error| match String::from_utf8_lossy(&pem).contains("ENCRYPTED") {
+        true => {
+            format!("{parameter} {shown}: the key is encrypted; decrypt it with openssl pkey -in {shown} -out PLAIN")
         }
+        false => format!("{parameter} {shown}: {error}; it must be a PEM file with a private key"),
     })
 }
 
@@ -305,8 +304,10 @@ fn not_yet(begin: Option<&String>) -> String {
 }
 
 fn revocations(path: &Path, parameter: &str) -> Result<Vec<CertificateRevocationListDer<'static>>, String> {
-    let unfit = |error| format!("{parameter} {}: {error}", path.display());
-    CertificateRevocationListDer::pem_file_iter(path).map_err(unfit)?.collect::<Result<_, _>>().map_err(unfit)
+    let unfit = |error: String| format!("{parameter} {}: {error}", path.display());
+    let pem = bounded::read(path, bounded::CERTIFICATES).map_err(|error| unfit(error.to_string()))?;
+    let lists: Result<_, _> = CertificateRevocationListDer::pem_slice_iter(&pem).collect();
+    lists.map_err(|error| unfit(error.to_string()))
 }
 
 impl ServerCertVerifier for Verifier {

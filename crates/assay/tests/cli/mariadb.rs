@@ -325,3 +325,35 @@ fn a_server_that_answers_no_more_or_is_killed_ends_what_is_under_way_with_one_er
     }
     server.end();
 }
+
+#[test]
+fn what_waits_for_a_frozen_server_ends_on_request() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let url = server.url();
+    let place = &server.place;
+    let patient = ["--set", "MYSQL_ANSWER_TIMEOUT=600"];
+    let load = with(&["prepare", "--target", &url, "-s", "2", "--set", "SCALE=6000"], &patient);
+    let frozen = |started: Started| {
+        server.signal(Signal::STOP);
+        started.signal(Signal::TERM);
+        let ran = started.ended();
+        server.signal(Signal::CONT);
+        let ran = ran.code(130);
+        assert!(ran.errors().len() <= 1, "{}", ran.err);
+        ran
+    };
+    let started = place.start(&load);
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    frozen(started);
+    place.assay(&load).code(0);
+    for way in [&["-t", "1"][..], &["-t", "4", "--set", "DRIVER_THREADS=1"], &["-t", "1", "--set", "LOOP=server"]] {
+        let run = with(&with(&["run", "--target", &url, "-s", "2"], LONG), &with(&patient, way));
+        let run = place.start(&run).until("the window begins", || place.measures("run"));
+        let ran = frozen(run);
+        assert!(ran.out.contains("Verdict: "), "{} {}", ran.out, ran.err);
+        std::fs::remove_dir_all(place.path("run")).expect("a run's directory");
+    }
+    server.end();
+}

@@ -5,7 +5,6 @@
 use super::address::Address;
 use super::conn::{Connection, MyError};
 use super::host::Host;
-use super::load::connect;
 use crate::looks::Looks;
 use assay_measure::snapshot::{Fact, WaitClass};
 use assay_run::engine::{Doing, EngineError};
@@ -34,10 +33,10 @@ impl Activity {
     /// # Errors
     /// The server refuses the connection.
     pub(super) fn open(address: &Address, host: &Host) -> Result<Self, EngineError> {
-        let address = Address { answer: ANSWER_MAX, ..address.clone() };
+        let address = address.brief(ANSWER_MAX);
         let state = match host.sees_threads() {
             false => None,
-            true => Some(Mutex::new(State { connection: Some(connect(&address)?), looks: Looks::default() })),
+            true => Some(Mutex::new(State { connection: Some(Connection::open(&address)?), looks: Looks::default() })),
         };
         Ok(Self { address, state })
     }
@@ -73,7 +72,7 @@ impl Activity {
     /// Command and state by thread.
     fn rows(&self, state: &mut State) -> Result<BTreeMap<i32, (String, String)>, MyError> {
         if state.connection.is_none() {
-            state.connection = connect(&self.address).ok();
+            state.connection = Connection::open(&self.address).ok();
         }
         let Some(connection) = &mut state.connection else {
             return Err(MyError::gone());

@@ -4,24 +4,35 @@
 use super::files::Options;
 use super::password::Password;
 use super::tls::{self, Tls};
+use crate::patience::Patience;
 use crate::place::decoded;
 use std::path::PathBuf;
 use std::time::Duration;
 
 const PORT: u16 = 3306;
-/// How long an answer may take where nobody says otherwise.
-const ANSWER: Duration = Duration::from_secs(60);
+/// No server that is well takes longer to let somebody in, from the first byte to the last.
+pub(super) const CONNECT: Duration = Duration::from_secs(10);
 /// The password, where the URL has none: read by the clients of MariaDB and MySQL too.
 const VARIABLE: &str = "MYSQL_PWD";
 const FORM: &str = "write mysql://USER[:PASSWORD]@HOST[:PORT]/DATABASE, or \
      mysql://USER@/DATABASE?socket=PATH";
-const PARAMETERS: &str = "socket, ssl-mode, ssl-ca, ssl-cert, ssl-key";
+const PARAMETERS: &str = "socket, ssl-mode, ssl-ca, ssl-cert, ssl-key, server-public-key-path";
 
 /// The way to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Host {
     Tcp { host: String, port: u16 },
     Socket(PathBuf),
+}
+
+impl Host {
+    /// What a certificate must be for.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Tcp { host, .. } => host,
+            Self::Socket(_) => "localhost",
+        }
+    }
 }
 
 impl std::fmt::Display for Host {
@@ -41,8 +52,10 @@ pub(crate) struct Address {
     pub(super) password: Option<Password>,
     pub(super) database: String,
     pub(super) tls: Tls,
+    /// How long it may take to get in.
+    pub(super) login: Duration,
     /// How long an answer may take.
-    pub(super) answer: Duration,
+    pub(super) patience: Patience,
 }
 
 impl Address {
@@ -88,8 +101,23 @@ impl Address {
                 .filter(|password| !password.0.is_empty()),
             database,
             tls: tls.or(files.tls).decide()?,
-            answer: ANSWER,
+            login: CONNECT,
+            patience: Patience::default(),
         })
+    }
+
+    /// For sessions whose answers never take longer than one may, whatever the server shows.
+    pub(super) fn strict(&self) -> Self {
+        self.strict_within(self.patience.answer())
+    }
+
+    /// For what a server that is well does at once: getting in, and each answer.
+    pub(super) fn brief(&self, within: Duration) -> Self {
+        Self { login: within.min(self.login), ..self.strict_within(within) }
+    }
+
+    fn strict_within(&self, answer: Duration) -> Self {
+        Self { patience: self.patience.strict(answer), ..self.clone() }
     }
 }
 

@@ -16,8 +16,6 @@ use assay_measure::snapshot::{Fact, StatSet};
 use assay_run::engine::{Doing, EngineError};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
-use rustix::net::{Shutdown, shutdown};
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -39,7 +37,7 @@ pub(super) struct Token {
 
 impl Cancel for Token {
     fn cancel(&self) -> std::io::Result<()> {
-        let mut connection = Connection::open(&self.address, Some(CANCEL)).map_err(std::io::Error::other)?;
+        let mut connection = Connection::open(&self.address.brief(CANCEL)).map_err(std::io::Error::other)?;
         // Nobody is left to be told where the session is gone.
         let _ = connection.run(&format!("kill query {}", self.id));
         Ok(())
@@ -57,8 +55,6 @@ pub(super) struct Attached {
     pub(super) clock: Clock,
     stop: Stop,
     pub(super) backends: Arc<Backends<Token>>,
-    /// The sockets of the sessions: shut down when nobody waits for the server any more.
-    sockets: Mutex<Vec<Arc<OwnedFd>>>,
     watch: Mutex<Option<Watch>>,
     pub(super) server: ServerStats,
     /// Its process and threads, and the device under its files.
@@ -95,7 +91,6 @@ impl Attached {
             clock: Clock::real(),
             stop: stop.clone(),
             backends,
-            sockets: Mutex::default(),
             host,
             turns: Turns::new(settings.int("CONNECT_RATE")),
             grace,
@@ -106,9 +101,7 @@ impl Attached {
     /// Connects a session when its turn has come.
     pub(super) fn session(&self, number: u32) -> Result<Connection, EngineError> {
         self.turns.wait(&self.stop)?;
-        let mut connection = Connection::open(&self.address, Some(self.address.answer))?;
-        let socket = connection.socket().ok().map(Arc::new);
-        locked(&self.sockets).extend(socket);
+        let mut connection = Connection::open(&self.address.strict())?;
         let token = self.token(&connection);
         let thread = host::thread_of(&mut connection);
         self.backends.connected(number, thread, token);
@@ -145,16 +138,20 @@ impl Attached {
         self.activity.look(&self.host, &self.backends.pids(), sessions)
     }
 
+    /// The run enters a phase that may take so long; none: as long as it takes.
+    pub(super) fn phase(&self, name: &'static str, within: Option<Duration>) {
+        self.address.patience.phase(name, within);
+    }
+
+    /// Sessions are still at work so long after they were told to end.
     pub(super) fn overdue(&self, late: Duration) {
-        let limit = match self.stop.requested() {
-            true => self.grace.min(GRACE_STOPPED),
-            false => self.grace,
+        let (limit, after) = match self.stop.requested() {
+            true => (self.grace.min(GRACE_STOPPED), "the request to stop"),
+            false => (self.grace, "the end of the run (MYSQL_GRACE)"),
         };
         if late >= limit {
-            for socket in locked(&self.sockets).iter() {
-                // One that is closed already waits for nothing.
-                let _ = shutdown(socket, Shutdown::Both);
-            }
+            let why = format!("the server did not answer within {} s after {after}", limit.as_secs());
+            self.address.patience.give_up(why);
         }
     }
 

@@ -6,9 +6,6 @@ use super::layout::{Sizes, column_names};
 use super::marker::Marker;
 use super::plan::{LoadPlan, Way};
 use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS, FILL, Random};
-use mysql::LocalInfileHandler;
-use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Live rows of a statement, each with its pads.
 const ROWS: u64 = 64;
@@ -35,20 +32,14 @@ pub(super) struct Batch<'a> {
     rows: u64,
     schema: u32,
     /// What is sent next.
-    lines: Arc<Mutex<Vec<u8>>>,
+    text: Vec<u8>,
     column: Vec<u8>,
 }
 
 impl<'a> Batch<'a> {
-    /// For the tables of this number; the connection is made ready.
-    pub(super) fn new(connection: &mut Connection, plan: &'a LoadPlan, schema: u32) -> Self {
+    /// For the tables of this number.
+    pub(super) fn new(plan: &'a LoadPlan, schema: u32) -> Self {
         let sizes = plan.sizes;
-        let lines: Arc<Mutex<Vec<u8>>> = Arc::default();
-        let asked = Arc::clone(&lines);
-        let handler = LocalInfileHandler::new(move |_, server| {
-            server.write_all(&asked.lock().unwrap_or_else(PoisonError::into_inner))
-        });
-        connection.conn.set_local_infile_handler(Some(handler));
         let pads = (sizes.rows as usize - 1) * (sizes.pad + FRAME_BYTES);
         let each = COLUMNS * (COLUMN_BYTES + 3) + sizes.live + FRAME_BYTES + pads;
         // The server takes statements of so many bytes; lines of a file it takes in pieces.
@@ -63,7 +54,7 @@ impl<'a> Batch<'a> {
                 Way::Local => ROWS,
             },
             schema,
-            lines,
+            text: Vec::new(),
             column: Vec::new(),
         }
     }
@@ -83,7 +74,7 @@ impl<'a> Batch<'a> {
     ) -> Result<(), MyError> {
         let names: Vec<String> = column_names().collect();
         let columns = format!("(pk, custid, {}, filler)", names.join(", "));
-        let mut text = std::mem::take(&mut *lock(&self.lines));
+        let mut text = std::mem::take(&mut self.text);
         text.clear();
         if self.way == Way::Insert {
             text.extend(format!("insert into {table} {columns} values ").bytes());
@@ -91,21 +82,19 @@ impl<'a> Batch<'a> {
         for slot in slots {
             self.group(&mut text, slot, key_of_slot(slot));
         }
-        match self.way {
+        let done = match self.way {
             Way::Insert => {
                 // The comma after the last row.
                 text.pop();
-                let sql = String::from_utf8_lossy(&text);
-                let done = connection.run(&sql);
-                *lock(&self.lines) = text;
-                done
+                connection.run(&String::from_utf8_lossy(&text))
             }
             Way::Local => {
-                *lock(&self.lines) = text;
-                connection
-                    .run(&format!("load data local infile 'assay' into table {table} character set latin1 {columns}"))
+                let sql = format!("load data local infile 'assay' into table {table} character set latin1 {columns}");
+                connection.load(&sql, &text)
             }
-        }
+        };
+        self.text = text;
+        done
     }
 
     /// A live row and its pads.
@@ -145,8 +134,4 @@ impl<'a> Batch<'a> {
         text.extend_from_slice(&self.column);
         text.extend(style.quote.bytes());
     }
-}
-
-fn lock(lines: &Mutex<Vec<u8>>) -> std::sync::MutexGuard<'_, Vec<u8>> {
-    lines.lock().unwrap_or_else(PoisonError::into_inner)
 }

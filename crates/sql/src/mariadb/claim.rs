@@ -25,7 +25,7 @@ const SERIES: &str = "series";
 /// # Errors
 /// `Unusable`: somebody else has it, who is named; the server does not answer.
 pub(super) fn take(address: &Address, purpose: Purpose) -> Result<Connection, EngineError> {
-    let mut connection = Connection::open(address, Some(address.answer))?;
+    let mut connection = Connection::open(address)?;
     let doing = told("claiming the data set");
     // It is idle for as long as the work takes.
     connection.run("set wait_timeout = 31536000").map_err(&doing)?;

@@ -1,204 +1,61 @@
-//! A connection: the crate `mysql` with our addresses, times and words for errors.
+//! A session with a server: statements as text or prepared, and files that it may ask for. Every wait in it ends.
 
-use super::address::{Address, Host};
+use super::address::Address;
+use super::dial::{Server, Stream, dial};
+use super::error::refused;
+pub(super) use super::error::{MyError, op_error, op_error_of, told};
+use super::login::log_in;
 use super::product::Product;
-use super::tls::{Mode, Tls};
-use assay_run::engine::{EngineError, OpError};
-use mysql::prelude::Queryable;
-use mysql::{Conn, OptsBuilder, Row};
-use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
-use std::io::ErrorKind;
-use std::os::fd::{AsRawFd, OwnedFd};
+use super::wire::{
+    Bind, COM_QUERY, COM_QUIT, COM_STMT_PREPARE, Call, Done, Kind, LOCAL_FILE, OnRow, Packets, Value, binary_row,
+    execute, packets, text_row,
+};
+use crate::patience::{Patience, Peer, Wait};
+use crate::patient::Limit;
+use assay_run::engine::EngineError;
+use std::io::Write;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// No server that is well takes longer to let somebody in.
-const CONNECT: Duration = Duration::from_secs(10);
+/// Of a file that is sent, in a packet.
+const FILE_BYTES: usize = 64 * 1024;
 
-/// Classes of failed operations by the server's number; whether another attempt may help.
-const CLASSES: &[(u16, &str, bool)] = &[
-    (1213, "deadlock", true),
-    (1205, "lock timeout", false),
-    (1021, "disk full", false),
-    (1114, "disk full", false),
-    (1037, "out of memory", false),
-    (1041, "out of memory", false),
-    (1040, "too many connections", false),
-    (1290, "read only", false),
-    (1792, "read only", false),
-    (1317, "cancelled", false),
-    (1969, "statement timeout", false),
-    (1030, "io", false),
-    (1877, "corrupt", false),
-    (1146, "missing", false),
-    (1142, "no privilege", false),
-    (1044, "no privilege", false),
-];
-
-/// Why a server did not do as asked.
-#[derive(Debug)]
-pub(super) struct MyError(mysql::Error);
-
-impl MyError {
-    /// The server's number of the error.
-    pub(super) fn code(&self) -> Option<u16> {
-        match &self.0 {
-            mysql::Error::MySqlError(error) => Some(error.code),
-            _ => None,
-        }
-    }
-
-    /// The server cannot protect the connection.
-    fn lacks_tls(&self) -> bool {
-        matches!(&self.0, mysql::Error::DriverError(mysql::DriverError::TlsNotSupported))
-    }
-
-    /// There is no connection.
-    pub(super) fn gone() -> Self {
-        Self(mysql::Error::IoError(ErrorKind::NotConnected.into()))
-    }
-
-    /// What came of reading or writing.
-    fn io(&self) -> Option<&std::io::Error> {
-        match &self.0 {
-            mysql::Error::IoError(error) => Some(error),
-            mysql::Error::CodecError(error) => std::error::Error::source(error)?.downcast_ref(),
-            _ => None,
-        }
-    }
-
-    /// The server was not heard of for too long.
-    fn is_late(&self) -> bool {
-        let late = |io: &std::io::Error| matches!(io.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
-        self.io().is_some_and(late)
-    }
-
-    /// The connection broke, or the server ended it.
-    fn is_lost(&self) -> bool {
-        let ended = self.code().is_some() && self.is_fatal();
-        ended || (self.io().is_some() && !self.is_late())
-    }
-
-    /// Another session was in the way (a deadlock, a wait for a lock): another attempt at the transaction may help.
-    pub(super) fn is_clash(&self) -> bool {
-        matches!(self.code(), Some(1205 | 1213))
-    }
-
-    /// The connection cannot be used any more: it broke, or the server ended it (1053 and 1927, shutdown and KILL).
-    pub(super) fn is_fatal(&self) -> bool {
-        match self.code() {
-            Some(code) => matches!(code, 1053 | 1927),
-            None => true,
-        }
-    }
-}
-
-impl std::fmt::Display for MyError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match (&self.0, self.io()) {
-            _ if self.is_late() => f.write_str("the server did not answer in time (MYSQL_ANSWER_TIMEOUT)"),
-            (_, Some(io)) => write!(f, "{io}"),
-            (mysql::Error::MySqlError(error), _) => {
-                let message = super::on_one_line(&error.message);
-                write!(f, "{message} (error {})", error.code)
-            }
-            (mysql::Error::CodecError(error), _) => write!(f, "{error}"),
-            (mysql::Error::DriverError(error), _) => write!(f, "{error}"),
-            (other, _) => write!(f, "{other}"),
-        }
-    }
-}
-
-impl From<mysql::Error> for MyError {
-    fn from(error: mysql::Error) -> Self {
-        Self(error)
-    }
-}
-
-/// Says what was being done when the server refused, and the way out where there is one.
-pub(super) fn told(doing: &str) -> impl Fn(MyError) -> EngineError + '_ {
-    move |error| {
-        let way_out = match error.code() {
-            Some(1044 | 1142 | 1143 | 1227 | 1370) => {
-                "; the user needs ALL PRIVILEGES on the database of the data set (a run without updates: SELECT)"
-            }
-            Some(1290 | 1792 | 1836) => "; assay needs a server that can be written to",
-            Some(1176) => "; check the index with `assay check`",
-            Some(1021 | 1114) => "; make room, or use fewer schemas or a smaller SCALE",
-            _ => "",
-        };
-        let lost = match error.is_lost() {
-            true => "the connection was lost: ",
-            false => "",
-        };
-        EngineError::Unusable(format!("{doing}: {lost}{error}{way_out}"))
-    }
-}
-
-/// An operation's failure by what the server said.
-pub(super) fn op_error(error: &MyError) -> OpError {
-    match error.is_fatal() {
-        true => OpError { class: "connection lost", text: error.to_string(), retryable: false },
-        false => op_error_of(error.code().unwrap_or(0), &error.to_string()),
-    }
-}
-
-/// The same from the server's number and text.
-pub(super) fn op_error_of(code: u16, text: &str) -> OpError {
-    let known = CLASSES.iter().find(|(known, ..)| *known == code);
-    let (class, retryable) = known.map_or(("server", false), |(_, class, again)| (*class, *again));
-    OpError { class, text: text.to_owned(), retryable }
+/// A statement the server holds.
+pub(super) struct Prepared {
+    pub(super) id: u32,
+    /// What its columns held when they were described last.
+    kinds: Vec<Kind>,
 }
 
 /// See the module.
 pub(crate) struct Connection {
     pub(super) product: Product,
-    pub(super) conn: Conn,
-    /// What goes through its socket is as it was written: no TLS.
-    pub(super) plain: bool,
+    stream: Stream,
+    packets: Packets,
+    patience: Patience,
+    id: u32,
+    /// Nobody knows any more what would come next.
+    is_over: bool,
+    /// What the last answer said at its end.
+    pub(super) done: Done,
 }
 
 impl Connection {
-    /// Logs in. No answer is waited for longer than `answer`; `None` waits for ever.
+    /// Logs in.
     ///
     /// # Errors
     /// `Unusable`: nobody there, wrong password, no such database; with the way out.
-    pub(super) fn open(address: &Address, answer: Option<Duration>) -> Result<Self, EngineError> {
-        let builder = OptsBuilder::new()
-            .user(Some(&address.user))
-            .pass(address.password.as_ref().map(|password| &password.0))
-            .db_name(Some(&address.database))
-            // The crate would look for a socket of a server that it was given the port of.
-            .prefer_socket(false)
-            .tcp_connect_timeout(Some(CONNECT))
-            .read_timeout(answer)
-            .write_timeout(answer)
-            .stmt_cache_size(0);
-        let builder = match &address.host {
-            Host::Tcp { host, port } => builder.ip_or_hostname(Some(host)).tcp_port(*port),
-            Host::Socket(path) => builder.socket(Some(path.display().to_string())),
-        };
-        let in_files = matches!(address.host, Host::Socket(_));
-        let with = |tls: &Tls| {
-            let options = tls.options();
-            // Over a socket of the file system the crate has none.
-            let plain = in_files || options.is_none();
-            Conn::new(builder.clone().ssl_opts(options)).map(|conn| Self { product: Product::MariaDb, conn, plain })
-        };
-        let opened = match with(&address.tls) {
-            Err(mysql::Error::DriverError(mysql::DriverError::TlsNotSupported))
-                if address.tls.mode == Mode::Preferred =>
-            {
-                with(&Tls::none())
-            }
-            opened => opened,
-        };
-        match opened {
-            Ok(mut connection) => {
-                connection.pin().map_err(told("preparing the session"))?;
-                Ok(connection)
-            }
-            Err(error) => Err(refused(address, &MyError(error))),
-        }
+    pub(super) fn open(address: &Address) -> Result<Self, EngineError> {
+        let entered = dial(address).map_err(MyError::from).and_then(|stream| log_in(stream, address));
+        let (mut stream, packets, id) = entered.map_err(|error| refused(address, &error))?;
+        stream.set_limit(Limit::Answers);
+        stream.peer().session = Some((Arc::new(address.clone()), id));
+        let patience = address.patience.clone();
+        let mut connection =
+            Self { product: Product::MariaDb, stream, packets, patience, id, is_over: false, done: Done::default() };
+        connection.pin().map_err(told("preparing the session"))?;
+        Ok(connection)
     }
 
     /// What a session needs that no setting of the server may change, and whose server it is.
@@ -208,15 +65,65 @@ impl Connection {
         Ok(())
     }
 
+    /// Does something with the session that leaves it unusable if it fails otherwise than by the server's word.
+    fn with<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, MyError>) -> Result<T, MyError> {
+        if self.is_over {
+            return Err(MyError::gone());
+        }
+        work(self).inspect_err(|error| self.is_over |= error.is_fatal())
+    }
+
+    fn send(&mut self, bytes: &[u8], next: u8) -> Result<(), MyError> {
+        self.packets.expect(next);
+        self.stream.write_all(bytes)?;
+        Ok(self.stream.flush()?)
+    }
+
+    fn command(&mut self, payload: &[u8]) -> Result<(), MyError> {
+        let (bytes, next) = packets(payload, 0);
+        self.send(&bytes, next)
+    }
+
+    fn query(&mut self, sql: &str, row: &mut OnRow<'_>) -> Result<(), MyError> {
+        self.with(|this| {
+            this.command(&[&[COM_QUERY], sql.as_bytes()].concat())?;
+            let first = this.packets.next(&mut this.stream)?;
+            this.done = this.packets.rows(first, &mut this.stream, &mut Vec::new(), row)?;
+            Ok(())
+        })
+    }
+
     /// Statements whose answers do not matter.
     pub(super) fn run(&mut self, sql: &str) -> Result<(), MyError> {
-        Ok(self.conn.query_drop(sql)?)
+        self.query(sql, &mut |_, _| Some(()))
+    }
+
+    /// The same of one that loads a file, which is this text: whatever file the server asks for.
+    pub(super) fn load(&mut self, sql: &str, text: &[u8]) -> Result<(), MyError> {
+        self.with(|this| {
+            this.command(&[&[COM_QUERY], sql.as_bytes()].concat())?;
+            let mut first = this.packets.next(&mut this.stream)?;
+            if this.packets.at(first.clone()).first() == Some(&LOCAL_FILE) {
+                // An empty packet ends it.
+                for part in text.chunks(FILE_BYTES).chain([&[][..]]) {
+                    let (bytes, next) = packets(part, this.packets.number);
+                    this.send(&bytes, next)?;
+                }
+                first = this.packets.next(&mut this.stream)?;
+            }
+            this.done = this.packets.rows(first, &mut this.stream, &mut Vec::new(), &mut |_, _| Some(()))?;
+            Ok(())
+        })
     }
 
     /// All rows, as text; `None` is NULL.
     pub(super) fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, MyError> {
-        let rows: Vec<Row> = self.conn.query(sql)?;
-        Ok(rows.into_iter().map(|row| row.unwrap().into_iter().map(text).collect()).collect())
+        let mut rows = Vec::new();
+        self.query(sql, &mut |packet, kinds| {
+            rows.push(text_row(packet, kinds.len())?);
+            Some(())
+        })?;
+        Ok(rows)
     }
 
     /// The first value of the first row; empty if there is none.
@@ -230,59 +137,125 @@ impl Connection {
         Ok(self.value(sql)?.parse().unwrap_or(0))
     }
 
+    /// Has the server hold a statement.
+    pub(super) fn prepare(&mut self, sql: &str) -> Result<Prepared, MyError> {
+        self.with(|this| {
+            this.command(&[&[COM_STMT_PREPARE], sql.as_bytes()].concat())?;
+            let (id, kinds) = this.packets.prepared(&mut this.stream)?;
+            Ok(Prepared { id, kinds })
+        })
+    }
+
+    /// Executes it with these values, and hands over each row.
+    pub(super) fn execute(
+        &mut self,
+        statement: &mut Prepared,
+        values: &[Bind<'_>],
+        mut row: impl FnMut(&[Value<'_>]),
+    ) -> Result<(), MyError> {
+        self.with(|this| {
+            this.command(&execute(statement.id, values))?;
+            let first = this.packets.next(&mut this.stream)?;
+            this.done = this.packets.rows(first, &mut this.stream, &mut statement.kinds, &mut |packet, kinds| {
+                row(&binary_row(packet, kinds)?);
+                Some(())
+            })?;
+            Ok(())
+        })
+    }
+
+    /// Sends a question.
+    ///
+    /// # Errors
+    /// A lost connection.
+    #[inline]
+    pub(super) fn ask_call(&mut self, call: &Call) -> Result<(), MyError> {
+        self.with(|this| this.send(&call.bytes, 1))
+    }
+
+    /// Waits for its answer: the rows counted or changed.
+    ///
+    /// # Errors
+    /// The server's, or a lost connection.
+    #[inline]
+    pub(super) fn answer(&mut self) -> Result<u64, MyError> {
+        self.with(|this| this.packets.counted(&mut this.stream))
+    }
+
+    /// Whoever waits for the answer outside (in `epoll`) asks now and then whether it may wait any longer; `wait` is a new one
+    /// for each answer.
+    ///
+    /// # Errors
+    /// It may not.
+    pub(super) fn may_wait(&mut self, wait: &mut Wait) -> Result<(), MyError> {
+        self.with(|this| Ok(this.patience.look(wait, this.stream.peer())?))
+    }
+
+    /// To wait for answers.
+    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+        self.stream.socket()
+    }
+
     /// The session's number on the server.
     pub(super) fn id(&self) -> u32 {
-        self.conn.connection_id()
+        self.id
     }
 
     /// Who listens at the other end, if this is a socket of the file system.
     pub(super) fn listener(&self) -> Option<i32> {
-        let peer = rustix::net::sockopt::socket_peercred(self.socket().ok()?).ok()?;
-        Some(peer.pid.as_raw_nonzero().get())
-    }
-
-    /// The socket once more, for a thread that ends waits in it. The crate keeps its own to itself.
-    pub(super) fn socket(&self) -> std::io::Result<OwnedFd> {
-        let this = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
-        Ok(pidfd_getfd(this, self.conn.as_raw_fd(), PidfdGetfdFlags::empty())?)
+        self.stream.listener_pid()
     }
 }
 
-fn text(value: mysql::Value) -> Option<String> {
-    match value {
-        mysql::Value::NULL => None,
-        mysql::Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-        other => Some(other.as_sql(true)),
+/// Says good-bye; what goes wrong then does not matter.
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let _ = self.with(|this| this.command(&[COM_QUIT]));
     }
 }
 
-/// Why nobody was let in.
-fn refused(address: &Address, error: &MyError) -> EngineError {
-    let Address { host, user, database, .. } = address;
-    let text = match error.code() {
-        Some(1045) => format!(
-            "the server at {host} refuses user {user}: {error}; check user and password (in the URL or MYSQL_PWD)"
-        ),
-        Some(1698) => format!(
-            "the server at {host} refuses user {user}: {error}; this account logs in by its system user (unix_socket): \
-             give another user, or run assay as that user with ?socket=PATH"
-        ),
-        Some(1049) => format!(
-            "the server at {host} has no database {database}: create it (CREATE DATABASE), empty and for assay alone, \
-             or name another one"
-        ),
-        Some(1044) => format!(
-            "user {user} may not use database {database} at {host}: {error}; GRANT ALL PRIVILEGES ON the database TO \
-             this user"
-        ),
-        Some(1040 | 1203) => {
-            format!("the server at {host} has no connection left: {error}; raise max_connections or use fewer sessions")
-        }
-        Some(_) => format!("the server at {host} refuses the connection: {error}"),
-        None if error.lacks_tls() => format!(
-            "the server at {host} has no TLS, which ssl-mode asks for: give it a certificate, or use ssl-mode=disabled"
-        ),
-        None => format!("cannot connect to the server at {host}: {error}"),
-    };
-    EngineError::Unusable(text)
+impl Peer for Server {
+    fn shows_life(&self, within: Duration) -> bool {
+        self.greets(within)
+    }
+
+    /// As the server's own list of sessions has it, on a session of its own.
+    fn is_at_work(&self, within: Duration) -> Option<bool> {
+        let (address, id) = self.session.as_ref()?;
+        let mut asking = Connection::open(&address.brief(within)).ok()?;
+        let rows = asking.rows(&format!(
+            "select connection_id(), s.id, s.command \
+             from (select 1 as n) as one left join information_schema.processlist s on s.id = {id}"
+        ));
+        is_at_work(asking.id(), rows.ok()?.first()?)
+    }
+}
+
+/// What a row of our own number, the session's, and what the server does for it says.
+fn is_at_work(own: u32, row: &[Option<String>]) -> Option<bool> {
+    let [told, id, command] = row else { return None };
+    // Behind a proxy the numbers mean something else.
+    if told.as_deref() != Some(own.to_string().as_str()) {
+        return None;
+    }
+    match id {
+        None => Some(false),
+        Some(_) => Some(command.as_deref()? != "Sleep"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_at_work_unless_it_sleeps_or_is_gone() {
+        let says = |row: [&str; 3]| is_at_work(7, &row.map(|text| (!text.is_empty()).then(|| text.to_owned())));
+        assert_eq!(says(["7", "5", "Query"]), Some(true));
+        assert_eq!(says(["7", "5", "Execute"]), Some(true));
+        assert_eq!(says(["7", "5", "Sleep"]), Some(false));
+        assert_eq!(says(["7", "", ""]), Some(false));
+        assert_eq!(says(["7", "5", ""]), None);
+        assert_eq!(says(["9", "", ""]), None);
+    }
 }

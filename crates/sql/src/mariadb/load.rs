@@ -134,20 +134,21 @@ impl<'a> Job<'a> {
             if self.stop.requested() {
                 self.ended.store(true, Ordering::Release);
             }
-            guard.look(&self.waiting, self.ended.load(Ordering::Acquire));
+            if self.ended.load(Ordering::Acquire) {
+                guard.end(&self.waiting);
+            }
             Ok(())
         };
         let done = side_by_side(threads, &self.ended, |_| self.thread(), Findings::merge, watch);
         done.map_err(|error| match self.stop.requested() {
             true => EngineError::Interrupted,
-            false => self.waiting.told(error),
+            false => error,
         })
     }
 
     fn thread(&self) -> Result<Findings, EngineError> {
         let mut findings = Findings::default();
-        // An index takes as long as it takes: no answer is waited for in vain while the server lives.
-        let mut connection = Connection::open(self.address, None)?;
+        let mut connection = Connection::open(self.address)?;
         self.waiting.add(&connection);
         while !self.ended.load(Ordering::Acquire) {
             let Some(n) = self.plan.load.get(self.next.fetch_add(1, Ordering::Relaxed)) else {
@@ -190,7 +191,7 @@ impl<'a> Job<'a> {
     ) -> Result<(), EngineError> {
         let doing = format!("loading {table}");
         let doing = told(&doing);
-        let mut batch = Batch::new(connection, self.plan, schema);
+        let mut batch = Batch::new(self.plan, schema);
         let step = batch.rows();
         connection.run("begin").map_err(&doing)?;
         let mut first = 0;
@@ -211,9 +212,4 @@ impl<'a> Job<'a> {
         }
         connection.run("commit").map_err(&doing)
     }
-}
-
-/// A connection for what is planned, looked at and checked.
-pub(super) fn connect(address: &Address) -> Result<Connection, EngineError> {
-    Connection::open(address, Some(address.answer))
 }

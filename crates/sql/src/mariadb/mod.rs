@@ -1,7 +1,7 @@
 //! MariaDB 10.6 to 11.8 and MySQL 8.0 to 9.7 as a target: `mysql://user[:password]@host[:port]/db`, `temp:mariadb[:VERSION]`,
 //! `temp:mysql[:VERSION]`.
 //!
-//! `address` says where and who, `conn` speaks through the crate `mysql`, `temp` starts a throw-away server; `layout`
+//! `address` says where and who, `dial` and `login` lead there, `conn` speaks the protocol of `wire`, `temp` starts a throw-away server; `layout`
 //! says what a data set is made of, `marker` what is there, `claim` who may work on it at once; `plan`, `load` and
 //! `check` make and verify it, while `guard` looks after them; `engine` runs sessions on it, `attached` is what every run has beside
 //! its sessions, `stats` reads the server's counters; `orders` is order entry. `README.md` beside
@@ -14,18 +14,22 @@ mod batch;
 mod check;
 mod claim;
 mod conn;
+mod dial;
 mod engine;
+mod error;
 mod files;
 mod guard;
 mod host;
 mod layout;
 mod load;
+mod login;
 mod marker;
 pub mod orders;
 mod params;
 mod password;
 mod plan;
 mod product;
+mod scramble;
 mod server;
 mod stats;
 mod temp;
@@ -35,13 +39,18 @@ mod tls;
 mod wire;
 
 #[doc(hidden)]
-pub use {files::read_text, wire::read_answer};
+pub use {
+    files::read_text,
+    login::read_login,
+    wire::{read_answer, read_rows},
+};
 
 use crate::checked::{Findings, Level};
 use crate::claim::Purpose;
-use crate::place::Place;
+use crate::place::{LOOK, Place};
 use address::Address;
 use assay_measure::config::{ParamDef, Settings};
+use assay_measure::plain::is_unprintable;
 use assay_run::dataset::lines::text;
 use assay_run::engine::{Engine, EngineError, Line, Presence, Progress, Started, Target};
 use assay_run::plan::Plan;
@@ -52,14 +61,11 @@ use guard::{Guard, TICK, Waiting};
 use marker::{Found, Marked};
 use product::Product;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 /// The parameter that says how long an answer may take.
 const PATIENCE: &str = "MYSQL_ANSWER_TIMEOUT";
 /// The parameter that names a file of options.
 const FILES: &str = "MYSQL_DEFAULTS_FILE";
-/// No answer is given up sooner.
-const ANSWER_MIN: Duration = Duration::from_secs(1);
 /// The page of a stock server.
 const PAGE_BYTES: u64 = 16384;
 
@@ -69,11 +75,16 @@ pub struct Mariadb;
 
 /// What others wrote, on one line that does nothing to a terminal.
 fn on_one_line(text: &str) -> String {
-    text.replace(char::is_control, " ")
+    text.replace(|c: char| c.is_control() || is_unprintable(c), " ")
+}
+
+/// Where a location leads, with an ear for this request to stop.
+fn place_of(location: &str, settings: &Settings, stop: &Stop) -> Result<Place, EngineError> {
+    Ok(Place::new(location)?.patient(settings, PATIENCE, stop))
 }
 
 fn address_of(place: &Place, settings: &Settings) -> Result<Address, EngineError> {
-    let (url, _) = place.server()?;
+    let (url, patience) = place.server()?;
     let usage = |why| EngineError::Usage(format!("target mysql: {why}"));
     // A server of one's own is reached as it was started.
     let files = match place.is_throw_away() {
@@ -81,7 +92,7 @@ fn address_of(place: &Place, settings: &Settings) -> Result<Address, EngineError
         false => Options::read(settings.text(FILES)).map_err(usage)?,
     };
     let address = Address::parse(url, files).map_err(usage)?;
-    Ok(Address { answer: Duration::from_nanos(settings.ns(PATIENCE)).max(ANSWER_MIN), ..address })
+    Ok(Address { patience: patience.clone(), ..address })
 }
 
 fn nothing_here(database: &str) -> EngineError {
@@ -153,12 +164,12 @@ impl Target for Mariadb {
     }
 
     fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {
-        let place = Place::new(location)?;
+        let place = place_of(location, settings, &Stop::new())?;
         if let Place::Temporary { .. } = place {
             return Ok(Presence::Absent { harmless: true });
         }
-        let address = address_of(&place, settings)?;
-        let mut connection = load::connect(&address)?;
+        let address = address_of(place.brief(LOOK), settings)?;
+        let mut connection = conn::Connection::open(&address)?;
         server::Server::ask(&mut connection)?;
         let found = settled(&address, || marker::find(&mut connection, &address.database))?;
         let found = match found {
@@ -169,14 +180,14 @@ impl Target for Mariadb {
     }
 
     fn plan_prepare(&self, location: &str, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?;
+        let place = place_of(location, settings, &Stop::new())?;
         if let Place::Temporary { name, version } = &place {
             let mut lines = temp::plan(Product::named(name), version.as_deref(), settings)?;
             lines.extend(plan::imagined(settings, schemas)?);
             return Ok(lines);
         }
-        let address = address_of(&place, settings)?;
-        let mut connection = load::connect(&address)?;
+        let address = address_of(place.brief(LOOK), settings)?;
+        let mut connection = conn::Connection::open(&address)?;
         let plan = settled(&address, || plan::LoadPlan::new(&mut connection, &address.database, settings, schemas))?;
         Ok(plan.lines())
     }
@@ -189,10 +200,14 @@ impl Target for Mariadb {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError> {
-        let address = address_of(&Place::new(location)?, settings)?;
-        let mut keeper = claim::take(&address, Purpose::Prepare)?;
-        let plan = plan::LoadPlan::new(&mut keeper, &address.database, settings, schemas)?;
-        load::run(&plan, &address, &mut keeper, stop, progress)
+        let place = place_of(location, settings, stop)?;
+        let address = address_of(&place, settings)?;
+        let prepare = || {
+            let mut keeper = claim::take(&address, Purpose::Prepare)?;
+            let plan = plan::LoadPlan::new(&mut keeper, &address.database, settings, schemas)?;
+            load::run(&plan, &address, &mut keeper, stop, progress)
+        };
+        prepare().map_err(|error| place.failed(error))
     }
 
     fn check(
@@ -202,12 +217,16 @@ impl Target for Mariadb {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError> {
-        let address = address_of(&Place::new(location)?, settings)?;
-        let mut keeper = claim::take(&address, Purpose::Check)?;
-        server::Server::ask(&mut keeper)?;
-        let marked = ours(&mut keeper, &address.database)?;
+        let place = place_of(location, settings, stop)?;
+        let address = address_of(&place, settings)?;
         let level = Level::asked(settings);
-        let findings = verify(&address, &mut keeper, &marked, level, stop, progress)?;
+        let check = || {
+            let mut keeper = claim::take(&address, Purpose::Check)?;
+            server::Server::ask(&mut keeper)?;
+            let marked = ours(&mut keeper, &address.database)?;
+            verify(&address, &mut keeper, &marked, level, stop, progress).map(|findings| (findings, marked))
+        };
+        let (findings, marked) = check().map_err(|error| place.failed(error))?;
         let mut lines = check::lines(&findings);
         if !marked.foreign.is_empty() {
             let others = marked.foreign.join(", ");
@@ -217,14 +236,14 @@ impl Target for Mariadb {
     }
 
     fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        let address = address_of(&Place::new(location)?, settings)?;
-        let mut connection = load::connect(&address)?;
+        let address = address_of(place_of(location, settings, &Stop::new())?.brief(LOOK), settings)?;
+        let mut connection = conn::Connection::open(&address)?;
         let marked = settled(&address, || ours(&mut connection, &address.database))?;
         Ok(going(&address, &marked))
     }
 
     fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        let address = address_of(&Place::new(location)?, settings)?;
+        let address = address_of(&place_of(location, settings, &Stop::new())?, settings)?;
         let mut keeper = claim::take(&address, Purpose::Destroy)?;
         let marked = ours(&mut keeper, &address.database)?;
         marker::drop_left_loops(&mut keeper)?;
@@ -243,8 +262,10 @@ impl Target for Mariadb {
     }
 
     fn share(&self, location: &str, settings: &Settings) -> Result<Option<Box<dyn Send>>, EngineError> {
-        let address = address_of(&Place::new(location)?, settings)?;
+        let address = address_of(place_of(location, settings, &Stop::new())?.brief(LOOK), settings)?;
         let claimed = claim::take(&address, Purpose::Series)?;
+        // It lasts as long as the series.
+        address.patience.phase(LOOK, None);
         Ok(Some(Box::new(claimed)))
     }
 
@@ -256,7 +277,9 @@ impl Target for Mariadb {
         stop: &Stop,
         _progress: &dyn Progress,
     ) -> Result<Box<dyn Engine>, EngineError> {
-        engine::open(address_of(&Place::new(location)?, settings)?, plan, settings, stop)
+        let place = place_of(location, settings, stop)?;
+        let address = address_of(place.brief("the set-up of the run"), settings)?;
+        engine::open(address, plan, settings, stop).map_err(|error| place.failed(error))
     }
 }
 
@@ -269,7 +292,7 @@ fn verify(
     stop: &Stop,
     progress: &dyn Progress,
 ) -> Result<Findings, EngineError> {
-    let mut reader = conn::Connection::open(address, None)?;
+    let mut reader = conn::Connection::open(address)?;
     let waiting = Waiting::default();
     waiting.add(&reader);
     let marker = &marked.marker;
@@ -298,13 +321,15 @@ fn verify(
         while !ended.load(Ordering::Acquire) && !reading.is_finished() {
             progress.update("check", done.load(Ordering::Relaxed), total);
             std::thread::sleep(TICK / 10);
-            guard.look(&waiting, stop.requested());
+            if stop.requested() {
+                guard.end(&waiting);
+            }
         }
         reading.join()
     });
     match verified {
         Ok(Err(_)) if stop.requested() => Err(EngineError::Interrupted),
-        Ok(verified) => verified.map_err(|error| waiting.told(error)),
+        Ok(verified) => verified,
         Err(panic) => std::panic::resume_unwind(panic),
     }
 }

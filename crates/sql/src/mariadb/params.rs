@@ -9,7 +9,7 @@ pub(super) const PARAMS: &[ParamDef] = params! {
     "READ_MODE", Choice(&["single", "batched"]), "single", "single: one page at a time, by the index; batched: rows in \
      the order of their pages (MRR)";
     "DRIVER_THREADS", Int(0, 1024), "0", "threads that drive the sessions of LOOP=client; 0: one per session, \
-     at most one per CPU. Over TLS each session has its own";
+     at most one per CPU";
     "COMMIT_MODE", Choice(&["default", "sync", "write", "none"]), "default", "of a throw-away server: sync, each commit \
      is durable; write, written at each commit and synced once a second; none, both once a second \
      (innodb_flush_log_at_trx_commit 1, 2, 0); default: as the server is set. Another server is left as it is";
@@ -17,8 +17,8 @@ pub(super) const PARAMS: &[ParamDef] = params! {
      /etc/my.cnf, /etc/mysql/my.cnf, ~/.my.cnf";
     "MYSQL_LOAD", Choice(&["auto", "local", "insert"]), "auto", "how rows are loaded: local, LOAD DATA LOCAL from memory; \
      insert, inserts of many rows; auto: local where the server allows it";
-    "MYSQL_ANSWER_TIMEOUT", Seconds, "60", "seconds (at least 1) to wait for an answer before assay gives the server up; a \
-     load or a check waits as long as the server answers on another connection";
+    "MYSQL_ANSWER_TIMEOUT", Seconds, "60", "seconds (at least 1) to wait for an answer before assay asks the \
+     server for a sign of life on another connection, and gives it up without one; a session of a run is given up at once";
     "MYSQL_GRACE", Seconds, "60", "seconds (at least 1) that a timed run waits after its end for operations in \
      progress: after two thirds assay cancels them; at the end it gives them up, and the run is invalid";
     "CHECK", Choice(&["full", "sampled"]), "full", "what `assay check` reads: every row, or the index and the first \

@@ -2,8 +2,8 @@
 //! [`crate::temp`] does it.
 
 use super::address::{Address, encoded};
+use super::conn::{Connection, told};
 use super::files::Options;
-use super::load::connect;
 use super::plan;
 use super::product::Product;
 use crate::place::Place;
@@ -405,7 +405,7 @@ pub(super) fn start(
     let socket = encoded(&socket.display().to_string());
     let url = |database: &str| format!("//root@/{database}?socket={socket}");
     let place = Address::parse(&url("mysql"), Options::default()).map_err(EngineError::Usage)?;
-    connect(&place)?.run(&format!("create database {DATABASE}")).map_err(super::conn::told("creating the database"))?;
+    Connection::open(&place)?.run(&format!("create database {DATABASE}")).map_err(told("creating the database"))?;
     let url = url(DATABASE);
     lines.push(text("server_url", "Address", format!("mysql:{url}")));
     Ok(Started { location: Place::started(&url), lines, keep: Box::new(server) })

@@ -5,6 +5,7 @@ pub(super) mod mysql;
 mod protected;
 mod refused;
 mod threads;
+mod waits;
 
 use super::address::Host;
 use super::conn::Connection;
@@ -88,7 +89,7 @@ impl Server {
     }
 
     fn connect(&self) -> Connection {
-        load::connect(&address(&self.url("mysql"))).expect("the server answers")
+        Connection::open(&address(&self.url("mysql"))).expect("the server answers")
     }
 
     fn run(&self, sql: &str) {
@@ -405,7 +406,7 @@ fn obfuscated_rows_differ_and_batched_ranges_touch_the_same_rows() {
     said.extend([("OBFUSCATE_COLUMNS", "TRUE"), ("UNIQUE_INDEX", "TRUE")]);
     load(&url, &settings(&said), 1).unwrap();
     let address = Address::parse(&url, Options::default()).unwrap();
-    let mut connection = load::connect(&address).unwrap();
+    let mut connection = Connection::open(&address).unwrap();
     let different = connection.number("select count(distinct c7, left(filler, 50)) from cf1_1 where custid > 0");
     assert_eq!(different.unwrap(), 1000);
     let plan = Plan { scan_pct: 50, ..plan(8192, 1, 1000, 100) };
@@ -440,7 +441,7 @@ fn what_is_not_as_it_was_loaded_is_named() {
         ("create trigger spy before update on cf1_1 for each row set @seen = 1", "spy on cf1_1", "drop trigger spy"),
         ("update assay_data_set set seed = '8'", "checksum", "update assay_data_set set seed = '7'"),
     ] {
-        let mut connection = load::connect(&Address::parse(&url, Options::default()).unwrap()).unwrap();
+        let mut connection = Connection::open(&Address::parse(&url, Options::default()).unwrap()).unwrap();
         connection.run(harm).unwrap_or_else(|error| panic!("{harm}: {error}"));
         let text = check();
         assert!(text.contains(wanted), "{harm}: {text}");

@@ -1,12 +1,21 @@
 //! How the connection to a server is protected, in the words of MySQL's and MariaDB's clients.
 
+use crate::tls::{Roots, Trust, VERSIONS, Words};
 use assay_run::bounded;
-use mysql::{ClientIdentity, SslOpts};
-use std::path::{Path, PathBuf};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use std::net::TcpStream;
+use std::path::PathBuf;
 
-/// Certificates that the system trusts, where distributions keep them.
-const TRUSTED: [&str; 3] =
-    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
+const WORDS: Words = Words {
+    roots: "ssl-ca",
+    revoked: "ssl-crl",
+    certificate: "ssl-cert",
+    key: "ssl-key",
+    nothing: "ssl-mode=required without ssl-ca",
+    chain: "ssl-mode=verify-ca",
+    all: "ssl-mode=verify-identity",
+};
 
 /// `ssl-mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +45,7 @@ pub(super) struct Asked {
     pub(super) ca: Option<PathBuf>,
     pub(super) cert: Option<PathBuf>,
     pub(super) key: Option<PathBuf>,
+    pub(super) server_key: Option<PathBuf>,
 }
 
 /// What will be done.
@@ -44,6 +54,8 @@ pub(super) struct Tls {
     pub(super) mode: Mode,
     ca: Option<PathBuf>,
     identity: Option<(PathBuf, PathBuf)>,
+    /// The server's, for a password that nothing else protects.
+    pub(super) server_key: Option<PathBuf>,
 }
 
 impl Asked {
@@ -63,6 +75,7 @@ impl Asked {
             "ssl-ca" => self.ca = path(),
             "ssl-cert" => self.cert = path(),
             "ssl-key" => self.key = path(),
+            "server-public-key-path" => self.server_key = path(),
             _ => return Ok(false),
         }
         Ok(true)
@@ -76,6 +89,7 @@ impl Asked {
             ca: self.ca.or(other.ca),
             cert: self.cert.or(other.cert),
             key: self.key.or(other.key),
+            server_key: self.server_key.or(other.server_key),
         }
     }
 
@@ -96,40 +110,30 @@ impl Asked {
             _ => return Err("ssl-cert and ssl-key go together".to_owned()),
         };
         let files = self.ca.iter().chain(identity.iter().flat_map(|(c, k)| [c, k]));
-        for file in files.filter(|_| mode != Mode::Disabled) {
+        for file in files.filter(|_| mode != Mode::Disabled).chain(&self.server_key) {
             if let Err(error) = bounded::open(file, bounded::CERTIFICATES) {
                 return Err(format!("{}: {error}", file.display()));
             }
         }
-        Ok(Tls { mode, ca: self.ca, identity })
+        Ok(Tls { mode, ca: self.ca, identity, server_key: self.server_key })
     }
 }
 
 impl Tls {
-    /// Without any.
-    pub(super) fn none() -> Self {
-        Self { mode: Mode::Disabled, ca: None, identity: None }
-    }
-
-    /// For the crate; none: no TLS.
-    pub(super) fn options(&self) -> Option<SslOpts> {
-        if self.mode == Mode::Disabled {
-            return None;
-        }
-        crate::choose_cryptography();
-        let verifies = matches!(self.mode, Mode::VerifyCa | Mode::VerifyIdentity);
-        let trusted = || {
-            let files = TRUSTED.iter().map(PathBuf::from);
-            files.into_iter().find(|file| verifies && Path::is_file(file))
+    /// What encrypts a connection to this host, and the name that is asked for.
+    ///
+    /// # Errors
+    /// Files of ours that cannot be used.
+    pub(super) fn ready(&self, host: &str, tcp: &TcpStream) -> Result<(ClientConfig, ServerName<'static>), String> {
+        let roots = match (self.mode, &self.ca) {
+            (Mode::VerifyCa | Mode::VerifyIdentity, Some(file)) => Roots::File(file.clone()),
+            (Mode::VerifyCa | Mode::VerifyIdentity, None) => Roots::System,
+            _ => Roots::None,
         };
-        let identity = self.identity.clone();
-        Some(
-            SslOpts::default()
-                .with_client_identity(identity.map(|(cert, key)| ClientIdentity::new(cert, key)))
-                .with_root_cert_path(self.ca.clone().or_else(trusted))
-                .with_danger_accept_invalid_certs(!verifies)
-                .with_danger_skip_domain_validation(self.mode != Mode::VerifyIdentity),
-        )
+        let named = self.mode == Mode::VerifyIdentity;
+        let trust = Trust { roots: &roots, revoked: None, named, host, words: &WORDS };
+        let config = trust.config(&VERSIONS.map(|(_, version)| version), self.identity.as_ref())?;
+        Ok((config, trust.server_name(tcp)?))
     }
 }
 

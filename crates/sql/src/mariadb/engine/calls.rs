@@ -1,13 +1,11 @@
 //! The statements of a schema, and the plans they must have.
 
-use super::super::conn::{Connection, MyError, told};
+use super::super::conn::{Connection, told};
 use super::super::layout::{INDEX, changed_columns, rows_table, scan_table};
 use super::super::wire::Call;
 use assay_run::dataset::rows::COLUMN_BYTES;
 use assay_run::engine::EngineError;
 use assay_run::plan::Plan;
-use mysql::Statement;
-use mysql::prelude::Queryable;
 
 /// The rows of a range; `into` is empty, or names a variable of a procedure.
 pub(super) fn select_sql(schema: u32, into: &str, range: &str) -> String {
@@ -28,18 +26,12 @@ pub(super) fn scan_sql(schema: u32, into: &str) -> String {
     format!("select count(c2){into} from {}", scan_table(schema))
 }
 
-/// A prepared statement, for the crate and for a wire of our own.
-pub(super) struct Prepared {
-    pub(super) statement: Statement,
-    pub(super) call: Call,
-}
-
 /// What a session can do with one schema.
 pub(super) struct Calls {
     pub(super) schema: u32,
-    pub(super) select: Prepared,
-    pub(super) update: Option<Prepared>,
-    pub(super) scan: Option<Prepared>,
+    pub(super) select: Call,
+    pub(super) update: Option<Call>,
+    pub(super) scan: Option<Call>,
 }
 
 impl Calls {
@@ -78,11 +70,9 @@ fn by_index(width: u32) -> Vec<String> {
 }
 
 /// With so many texts as long as a column, then numbers.
-fn prepared(connection: &mut Connection, sql: &str, (texts, numbers): (usize, usize)) -> Result<Prepared, EngineError> {
-    let statement = connection.conn.prep(sql).map_err(MyError::from);
-    let statement = statement.map_err(told("preparing a statement"))?;
-    let call = Call::execute(statement.id(), (texts, COLUMN_BYTES as u8), numbers);
-    Ok(Prepared { statement, call })
+fn prepared(connection: &mut Connection, sql: &str, (texts, numbers): (usize, usize)) -> Result<Call, EngineError> {
+    let statement = connection.prepare(sql).map_err(told("preparing a statement"))?;
+    Ok(Call::execute(statement.id, (texts, COLUMN_BYTES as u8), numbers))
 }
 
 /// The server performs a statement by one of these ways of access and index.

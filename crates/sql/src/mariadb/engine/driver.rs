@@ -37,8 +37,7 @@ impl<'a> MariaDriver<'a> {
             }
             driver.sessions.push(session);
         }
-        let heard = driver.sessions.iter().all(Session::is_heard);
-        if driver.sessions.len() > 1 && heard && !engine.in_server {
+        if driver.sessions.len() > 1 && !engine.in_server {
             driver.many = Some(Many::open(&driver.sessions)?);
         }
         Ok(driver)
@@ -52,7 +51,7 @@ impl<'a> MariaDriver<'a> {
     /// Logs off. A statement that is still under way (the run was abandoned) is cancelled first, for nobody waits for
     /// it and its server thread would hear of our end only after it.
     fn log_off(&mut self) {
-        let mut answers = true;
+        let mut answers = !self.engine.on.address.patience.is_over();
         for (tag, session) in self.sessions.iter_mut().enumerate() {
             let busy = self.many.as_ref().is_some_and(|many| many.waits(tag));
             if let Some(connection) = &session.connection

@@ -36,8 +36,6 @@ pub(super) struct MariaEngine {
     claim: u32,
     /// DRIVER_THREADS.
     threads: usize,
-    /// No TLS: a thread can wait for several sessions.
-    plain: bool,
     /// Longest statement, bytes.
     packet_bytes: u64,
     facts: Vec<Fact>,
@@ -67,7 +65,6 @@ pub(super) fn open(
     let modes = (batched, in_server);
     let facts = facts::facts(&mut control, &address.database, &server, &marked, modes)?;
     let packet_bytes = server.packet_bytes;
-    let plain = control.plain;
     let stored = in_server && control.product == Product::MySql;
     let claim = control.id();
     let claimed = (control, &server);
@@ -79,7 +76,6 @@ pub(super) fn open(
         batched,
         in_server,
         threads: settings.int("DRIVER_THREADS") as usize,
-        plain,
         packet_bytes,
         facts,
         on,
@@ -102,7 +98,7 @@ fn claimed(control: &mut Connection, database: &str, plan: &Plan) -> Result<Box<
 }
 
 /// Threads for so many sessions: one for many where not each session can have a CPU, for a switch of threads for each
-/// answer costs more than all else. The crate's TLS and slices of operations need a thread that waits for them.
+/// answer costs more than all else. Slices of operations need a thread that waits for them.
 fn threads((shared, asked): (bool, usize), sessions: usize, cpus: usize) -> usize {
     match (shared, asked) {
         (false, _) => sessions,
@@ -123,7 +119,7 @@ impl Engine for MariaEngine {
     }
 
     fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
-        threads((self.plain && !self.in_server, self.threads), sessions, cpus)
+        threads((!self.in_server, self.threads), sessions, cpus)
     }
 
     fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
@@ -136,6 +132,10 @@ impl Engine for MariaEngine {
 
     fn look(&self, sessions: &mut [Doing]) -> bool {
         self.on.look(sessions)
+    }
+
+    fn phase(&self, name: &'static str, within: Option<Duration>) {
+        self.on.phase(name, within);
     }
 
     fn overdue(&self, late: Duration) {

@@ -2,21 +2,17 @@
 
 use super::super::conn::{Connection, MyError, op_error, told};
 use super::super::layout::changed_columns;
-use super::super::wire::{Call, Wire};
+use super::super::wire::Call;
 use super::MariaEngine;
-use super::calls::{Calls, Prepared};
+use super::calls::Calls;
 use crate::counted::Counted;
 use crate::lost::{closed, probed};
 use crate::many::Talks;
 use crate::patience::Wait;
-use assay_run::dataset::rows::{COLUMN_BYTES, fill_columns};
+use assay_run::dataset::rows::fill_columns;
 use assay_run::engine::{EngineError, Op, OpError};
 use assay_run::plan::Plan;
-use mysql::prelude::Queryable;
-use mysql::{Params, Value};
-use std::io::ErrorKind;
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
 
 /// First and last.
 type Keys = (u64, u64);
@@ -50,8 +46,6 @@ pub(super) struct Session {
     /// From 1.
     pub(super) number: u32,
     pub(super) connection: Option<Connection>,
-    /// How statements of the run are sent where it is not the crate that must.
-    wire: Option<Wire>,
     /// Of each schema used so far: its own, perhaps the hot one.
     calls: Vec<Calls>,
     begin: Call,
@@ -60,8 +54,6 @@ pub(super) struct Session {
     in_transaction: bool,
     pub(super) counted: Counted,
     content: Vec<u8>,
-    /// No answer is waited for longer.
-    answer: Duration,
     /// Why it cannot go on.
     pub(super) lost: Option<String>,
 }
@@ -77,7 +69,6 @@ impl Session {
         let calls = Calls::prepare(&mut connection, &engine.plan, home)?;
         let mut session = Self {
             number,
-            wire: Wire::over(&connection),
             connection: Some(connection),
             calls: vec![calls],
             begin: Call::query("begin"),
@@ -86,7 +77,6 @@ impl Session {
             in_transaction: false,
             counted: Counted::default(),
             content: Vec::new(),
-            answer: engine.on.address.answer,
             lost: None,
         };
         session.probe(&engine.plan, home)?;
@@ -104,11 +94,6 @@ impl Session {
         })?;
         self.counted = Counted::default();
         probed(home, plan.work_unit, rows)
-    }
-
-    /// A thread can wait for its answers together with those of others.
-    pub(super) fn is_heard(&self) -> bool {
-        self.wire.is_some()
     }
 
     /// One operation, from request to answer; the rows it touched.
@@ -177,8 +162,8 @@ impl Session {
         let begins = !self.in_transaction && (!commit || second.is_some());
         let columns = changed_columns(plan.redo_stress).len();
         fill_columns(&mut self.content, columns, stamp, first_key, plan.obfuscate);
-        if let (Some(_), Some(update)) = (&self.wire, &mut self.calls[calls].update) {
-            update.call.set_texts(&self.content);
+        if let Some(update) = &mut self.calls[calls].update {
+            update.set_texts(&self.content);
         }
         let steps = [
             begins.then_some(Step::Begin),
@@ -197,10 +182,11 @@ impl Session {
         steps[next]
     }
 
-    /// Asks the step; the crate asks when it waits.
+    /// Asks the step.
     fn send(&mut self) -> Result<(), Failure> {
         let step = self.step();
-        let (Some(step), Some(wire)) = (step, &mut self.wire) else {
+        let connection = self.connection.as_mut().ok_or(Failure::Closed)?;
+        let Some(step) = step else {
             return Ok(());
         };
         let calls = &mut self.calls[self.doing.calls];
@@ -209,37 +195,15 @@ impl Session {
             Step::Commit => &self.commit,
             Step::Select(keys) => ranged(&mut calls.select, keys),
             Step::Update(keys) => ranged(there(&mut calls.update)?, keys),
-            Step::Scan => &there(&mut calls.scan)?.call,
+            Step::Scan => there(&mut calls.scan)?,
         };
-        Ok(wire.ask(call)?)
+        Ok(connection.ask_call(call)?)
     }
 
     /// Waits for the answer of a step; the rows it touched.
     fn receive(&mut self) -> Result<u64, Failure> {
         let connection = self.connection.as_mut().ok_or(Failure::Closed)?;
-        if let Some(wire) = &mut self.wire {
-            return Ok(wire.answer()?);
-        }
-        let calls = &mut self.calls[self.doing.calls];
-        let Some(step) = self.doing.steps[self.doing.at] else {
-            return Ok(0);
-        };
-        let conn = &mut connection.conn;
-        let counted: Result<Option<u64>, mysql::Error> = match step {
-            Step::Begin => conn.query_drop("begin").map(|()| None),
-            Step::Commit => conn.query_drop("commit").map(|()| None),
-            Step::Select(keys) => conn.exec_first(&calls.select.statement, keys),
-            Step::Scan => conn.exec_first(&there(&mut calls.scan)?.statement, ()),
-            Step::Update(keys) => {
-                let mut values: Vec<Value> =
-                    self.content.chunks_exact(COLUMN_BYTES).map(|column| Value::Bytes(column.to_vec())).collect();
-                values.extend([Value::UInt(keys.0), Value::UInt(keys.1)]);
-                let statement = &there(&mut calls.update)?.statement;
-                let done = conn.exec_drop(statement, Params::Positional(values));
-                done.map(|()| Some(conn.affected_rows()))
-            }
-        };
-        Ok(counted.map_err(MyError::from)?.unwrap_or(0))
+        Ok(connection.answer()?)
     }
 
     /// Counts the operation that has come to its end; the rows it touched.
@@ -295,7 +259,6 @@ impl Session {
 
     /// Logs off.
     pub(super) fn close(&mut self) {
-        self.wire = None;
         self.connection = None;
     }
 }
@@ -304,7 +267,7 @@ impl Talks for Session {
     type Asked = ();
 
     fn socket(&self) -> Option<BorrowedFd<'_>> {
-        self.wire.as_ref().map(Wire::socket)
+        self.connection.as_ref().map(Connection::socket)
     }
 
     fn answer(&mut self, (): ()) -> Result<Option<u64>, OpError> {
@@ -312,26 +275,21 @@ impl Talks for Session {
     }
 
     fn may_wait(&mut self, wait: &mut Wait) -> Result<(), OpError> {
-        match wait.exceeds(self.answer) {
-            false => Ok(()),
-            true => {
-                let late = mysql::Error::IoError(ErrorKind::TimedOut.into());
-                Err(self.failed(MyError::from(late).into()))
-            }
-        }
+        let connection = self.connection.as_mut().ok_or_else(|| closed(self.number))?;
+        connection.may_wait(wait).map_err(|error| self.failed(error.into()))
     }
 }
 
-fn there(statement: &mut Option<Prepared>) -> Result<&mut Prepared, Failure> {
+fn there(statement: &mut Option<Call>) -> Result<&mut Call, Failure> {
     let none = || Failure::Statement("the plan has no such operation".to_owned());
     statement.as_mut().ok_or_else(none)
 }
 
 /// The call of a statement whose numbers are these alone.
-fn ranged(statement: &mut Prepared, keys: Keys) -> &Call {
-    statement.call.set_number(0, keys.0);
-    statement.call.set_number(1, keys.1);
-    &statement.call
+fn ranged(call: &mut Call, keys: Keys) -> &Call {
+    call.set_number(0, keys.0);
+    call.set_number(1, keys.1);
+    call
 }
 
 /// A range of keys, or the two parts of one that goes past the last key.

@@ -10,7 +10,6 @@ use crate::mariadb::attached::{Attached, OWN_CONNECTIONS};
 use crate::mariadb::claim;
 use crate::mariadb::conn::Connection;
 use crate::mariadb::engine::facts;
-use crate::mariadb::load::connect;
 use crate::mariadb::server::Server;
 use crate::orders::engine::{Base, OrdersEngine};
 use crate::orders::marker::Marker;
@@ -46,7 +45,7 @@ impl Opens for MariadbOrders {
     ) -> Result<Box<dyn Engine>, EngineError> {
         let asked = Asked::new(settings)?;
         // There may be no such database to connect to.
-        let there = marker::find(&mut connect(address)?, names)?;
+        let there = marker::find(&mut Connection::open(address)?, names)?;
         there.ok_or_else(|| nothing(&names.place()))?;
         let inside = within(address, names);
         let mut control = claim::take(&inside, Purpose::Run)?;
@@ -129,6 +128,10 @@ impl Base for Run {
         self.on.look(sessions)
     }
 
+    fn phase(&self, name: &'static str, within: Option<Duration>) {
+        self.on.phase(name, within);
+    }
+
     fn overdue(&self, late: Duration) {
         self.on.overdue(late);
     }
@@ -142,7 +145,7 @@ impl Base for Run {
             return;
         };
         // A check takes as long as it takes; the claim is kept meanwhile.
-        match Connection::open(&self.on.address, None) {
+        match Connection::open(&self.on.address) {
             Ok(mut control) => books::close(&mut control, &self.names, part, verify),
             Err(error) => part.unchecked = error.to_string(),
         }

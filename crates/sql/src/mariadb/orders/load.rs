@@ -9,7 +9,6 @@ use crate::claim::Purpose;
 use crate::mariadb::address::Address;
 use crate::mariadb::claim;
 use crate::mariadb::conn::{Connection, MyError, told};
-use crate::mariadb::load::connect;
 use crate::mariadb::plan::{Way, way};
 use crate::mariadb::product::Product;
 use crate::orders::load::{Copies, Load, Sums, note_sql, threads};
@@ -25,9 +24,6 @@ use assay_orders::params::Indexes;
 use assay_orders::work::Piece;
 use assay_run::engine::{EngineError, Line, Progress};
 use assay_run::stop::Stop;
-use mysql::LocalInfileHandler;
-use std::io::Write;
-use std::sync::Arc;
 use std::time::Instant;
 
 impl Talk for Connection {
@@ -54,7 +50,7 @@ impl Loads for MariadbOrders {
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError> {
         let began = Instant::now();
-        let mut first = connect(address)?;
+        let mut first = Connection::open(address)?;
         let server = super::server_of(&mut first)?;
         server.refuse_read_only()?;
         let way = way(settings, &server)?;
@@ -105,8 +101,7 @@ impl Copies for Copying<'_> {
     type Connection = Connection;
 
     fn connect(&self) -> Result<Connection, EngineError> {
-        // An index takes as long as it takes.
-        let mut connection = Connection::open(self.address, None)?;
+        let mut connection = Connection::open(self.address)?;
         connection.tell("set unique_checks = 0, foreign_key_checks = 0", "preparing to load")?;
         Ok(connection)
     }
@@ -132,7 +127,6 @@ impl Copies for Copying<'_> {
         let bytes = text.len() as u64;
         let (rows, sum) = (lines.rows() - rows_before, lines.sum() - sum_before);
         let note = note_sql(self.names, piece, rows, sum);
-        let text: Arc<[u8]> = text.into();
         let copied = self.copy_text(connection, piece.table, &text, &note);
         copied.map_err(told(piece.table.name()))?;
         Ok(bytes)
@@ -150,7 +144,6 @@ impl Copies for Copying<'_> {
         let there = control.ask(&ddl::finished(names), "looking for indexes")?;
         let there = there.into_iter().flatten().flatten().collect();
         load.several(&ddl::indexes(names, indexes, &there), "indexes")?;
-        // Statements of its own connection may take longer than an answer.
         let mut patient = self.connect()?;
         let references = ddl::references(names, indexes, self.partitions, &there);
         all(&mut patient, &references, "references")?;
@@ -172,13 +165,7 @@ impl Copies for Copying<'_> {
 impl Copying<'_> {
     /// A piece and its note in one transaction, attempted again while another thread's piece is in its way: into an
     /// empty table InnoDB inserts under locks of the whole table.
-    fn copy_text(
-        &self,
-        connection: &mut Connection,
-        table: Table,
-        text: &Arc<[u8]>,
-        note: &str,
-    ) -> Result<(), MyError> {
+    fn copy_text(&self, connection: &mut Connection, table: Table, text: &[u8], note: &str) -> Result<(), MyError> {
         let mut attempt = || -> Result<(), MyError> {
             connection.run("begin")?;
             let copied = match self.way {
@@ -209,12 +196,9 @@ impl Copying<'_> {
     }
 
     /// Sends lines as the file that the server asks for.
-    fn local(&self, connection: &mut Connection, table: Table, text: &Arc<[u8]>) -> Result<(), MyError> {
-        let text = Arc::clone(text);
-        let handler = LocalInfileHandler::new(move |_, server| server.write_all(&text));
-        connection.conn.set_local_infile_handler(Some(handler));
+    fn local(&self, connection: &mut Connection, table: Table, text: &[u8]) -> Result<(), MyError> {
         let into = self.into(table).replacen(" (", " character set latin1 (", 1);
-        connection.run(&format!("load data local infile 'assay' into table {into}"))
+        connection.load(&format!("load data local infile 'assay' into table {into}"), text)
     }
 
     /// Sends lines as inserts of as many rows as a statement may have.
@@ -270,7 +254,7 @@ mod tests {
         let settings = super::super::tests::settings(&[("ORDERS_SCHEMA", "assay_orders_clash")]);
         let (address, names) = MariadbOrders::at(&Mariadb, &place, &settings, &Stop::new()).unwrap();
         let marker = Marker::asked(&settings).unwrap();
-        let mut first = connect(&address).unwrap();
+        let mut first = Connection::open(&address).unwrap();
         let sql = marker::create_sql(&marker, &names, first.product);
         all(&mut first, &sql, "creating the database").unwrap();
         let inside = within(&address, &names);

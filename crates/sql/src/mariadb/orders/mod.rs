@@ -15,14 +15,12 @@ mod tests;
 
 use super::address::Address;
 use super::conn::{Connection, told};
-use super::load::connect;
 use super::server::Server;
-use super::{Mariadb, PAGE_BYTES, address_of, claim, params};
+use super::{Mariadb, PAGE_BYTES, address_of, claim, params, place_of};
 use crate::claim::Purpose;
 use crate::orders::marker::relations;
 use crate::orders::target::{Life, OrderEntryOn, There};
 use crate::orders::{all, books, text_line};
-use crate::place::Place;
 use assay_measure::config::{ParamDef, Settings};
 use assay_orders::checks::{Checked, Words};
 use assay_orders::mix::ALL;
@@ -98,8 +96,8 @@ impl Life for MariadbOrders {
         &ALL_PARAMS
     }
 
-    fn at(_: &Mariadb, location: &str, settings: &Settings, _: &Stop) -> Result<Self::At, EngineError> {
-        let place = Place::new(location)?;
+    fn at(_: &Mariadb, location: &str, settings: &Settings, stop: &Stop) -> Result<Self::At, EngineError> {
+        let place = place_of(location, settings, stop)?;
         Ok((address_of(&place, settings)?, named(settings)?))
     }
 
@@ -107,8 +105,12 @@ impl Life for MariadbOrders {
         Ok(named(settings)?.database)
     }
 
+    fn brief((address, _): &Self::At, what: &'static str) {
+        address.patience.phase(what, Some(address.patience.brief()));
+    }
+
     fn look((address, names): &Self::At) -> Result<There<Named>, EngineError> {
-        let mut connection = connect(address)?;
+        let mut connection = Connection::open(address)?;
         server_of(&mut connection)?;
         there(&mut connection, names)
     }
@@ -128,7 +130,7 @@ impl Life for MariadbOrders {
     }
 
     fn check((address, _): &Self::At, _claim: Connection, names: &Named) -> Result<Vec<Checked>, EngineError> {
-        let mut reader = Connection::open(&within(address, names), None)?;
+        let mut reader = Connection::open(&within(address, names))?;
         books::check(&mut reader, names)
     }
 
@@ -165,5 +167,9 @@ impl Life for MariadbOrders {
         marker::find(control, names)?;
         let sql = format!("drop database {}", quote(&names.database));
         control.run(&sql).map_err(told("removing the database"))
+    }
+
+    fn failed((address, _): &Self::At, error: EngineError) -> EngineError {
+        address.patience.failed(error)
     }
 }

@@ -4,7 +4,8 @@ use super::ddl::SEQUENCE_CACHE;
 use super::procedures;
 use super::statements::{DRAWN, statement};
 use crate::mariadb::attached::Attached;
-use crate::mariadb::conn::{Connection, MyError, op_error, told};
+use crate::mariadb::conn::{Connection, MyError, Prepared, op_error, told};
+use crate::mariadb::wire::{self, Bind};
 use crate::orders::session::{Argument, Common, Session, Wire, arguments};
 use assay_orders::inputs::Inputs;
 use assay_orders::mix::{ALL, Tx};
@@ -12,22 +13,20 @@ use assay_orders::model::SEQUENCES;
 use assay_orders::params::Pause;
 use assay_orders::program::{Effects, Row, STATEMENTS, Statement, Value};
 use assay_run::engine::{EngineError, OpError};
-use mysql::Params;
-use mysql::prelude::Queryable;
 use std::ops::Range;
 
 /// A prepared statement, and which value each of its marks stands for.
-type Prepared = (mysql::Statement, Vec<usize>);
+type Marked = (Prepared, Vec<usize>);
 
 /// The procedure of a transaction, and the sequences from which it is given numbers.
-type Called = (mysql::Statement, Vec<usize>);
+type Called = (Prepared, Vec<usize>);
 
 /// See the module.
 pub(super) struct Link {
     connection: Connection,
     /// Of each transaction; none where statements are sent.
     procedures: Vec<Called>,
-    statements: Vec<Prepared>,
+    statements: Vec<Marked>,
     /// What this session has reserved of each of [`SEQUENCES`] and not used, where the server has none.
     reserved: [Range<i64>; SEQUENCES.len()],
 }
@@ -50,10 +49,7 @@ pub(super) fn open(on: &Attached, common: &Common, number: u32) -> Result<Sessio
         set.map_err(told("preparing a session"))?;
     }
     let product = connection.product;
-    let mut prepare = |sql: &str| {
-        let prepared = connection.conn.prep(sql).map_err(MyError::from);
-        prepared.map_err(told("preparing a statement"))
-    };
+    let mut prepare = |sql: &str| connection.prepare(sql).map_err(told("preparing a statement"));
     let (mut procedures, mut statements) = (Vec::new(), Vec::new());
     match common.asked.client_side {
         true => {
@@ -84,7 +80,7 @@ impl Link {
                 self.connection.run(&format!(
                     "update {name} set next_not_cached_value = last_insert_id(next_not_cached_value) + {SEQUENCE_CACHE}"
                 ))?;
-                let first = self.connection.conn.last_insert_id() as i64;
+                let first = self.connection.done.inserted as i64;
                 *left = first..first + SEQUENCE_CACHE;
             }
         }
@@ -116,21 +112,25 @@ impl Wire for Link {
     }
 
     fn call(&mut self, inputs: &Inputs<'_>, pause: Pause) -> Result<Effects, MyError> {
-        let value = |argument: Argument<'_>| match argument {
-            Argument::Int(n) => mysql::Value::Int(n),
-            Argument::Text(text) => mysql::Value::Bytes(text.as_bytes().to_vec()),
-        };
-        let mut binds: Vec<mysql::Value> = arguments(inputs).into_iter().map(value).collect();
-        binds.extend([pause.min_ns, pause.max_ns].map(|ns| mysql::Value::Double(ns as f64 / 1e9)));
+        let arguments = arguments(inputs);
+        let mut binds: Vec<Bind<'_>> = arguments
+            .iter()
+            .map(|argument| match argument {
+                Argument::Int(n) => Bind::Int(*n),
+                Argument::Text(text) => Bind::Text(text.as_bytes()),
+            })
+            .collect();
+        binds.extend([pause.min_ns, pause.max_ns].map(|ns| Bind::Double(ns as f64 / 1e9)));
         self.reserve()?;
-        let (call, drawn) = &self.procedures[inputs.tx.index()];
+        let (call, drawn) = &mut self.procedures[inputs.tx.index()];
         let given = drawn.iter().map(|at| draw(&mut self.reserved[*at]));
-        binds.extend(given.map(mysql::Value::Int));
-        let row: Option<mysql::Row> = self.connection.conn.exec_first(call, Params::Positional(binds))?;
+        binds.extend(given.map(Bind::Int));
         let mut numbers = [0; ANSWERED];
-        for (at, into) in numbers.iter_mut().enumerate() {
-            *into = row.as_ref().and_then(|row| number(row, at)).unwrap_or(0);
-        }
+        self.connection.execute(call, &binds, |row| {
+            for (at, into) in numbers.iter_mut().enumerate() {
+                *into = number(row, at).unwrap_or(0);
+            }
+        })?;
         let effects = Effects::of(numbers);
         for at in drawn {
             let again = unused(*at, inputs.tx, effects);
@@ -153,63 +153,59 @@ impl Wire for Link {
     }
 
     fn send(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<Vec<Row>, MyError> {
-        let (prepared, marks) = &self.statements[statement as usize];
+        let (prepared, marks) = &mut self.statements[statement as usize];
         let mut drawn = Row::default();
         let mut draws = 0;
         let mut binds = Vec::with_capacity(marks.len());
-        for at in marks {
+        for at in marks.iter() {
             binds.push(match at.checked_sub(DRAWN) {
                 None => bind(&values[*at]),
                 Some(sequence) => {
                     let number = draw(&mut self.reserved[sequence]);
                     drawn.numbers[draws] = Some(number);
                     draws += 1;
-                    mysql::Value::Int(number)
+                    Bind::Int(number)
                 }
             });
         }
         if draws > 0 && matches!(statement, Statement::NextIds | Statement::NextAddress) {
             return Ok(vec![drawn]);
         }
-        let params = match binds.is_empty() {
-            true => Params::Empty,
-            false => Params::Positional(binds),
-        };
-        let rows: Vec<mysql::Row> = self.connection.conn.exec(prepared, params)?;
-        if statement == Statement::Ship && self.connection.conn.affected_rows() > 0 {
+        let mut rows = Vec::new();
+        self.connection.execute(prepared, &binds, |row| rows.push(row_of(row)))?;
+        if statement == Statement::Ship && self.connection.done.changed > 0 {
             return Ok(vec![Row::default()]);
         }
         Ok(match draws {
-            0 => rows.iter().map(row_of).collect(),
+            0 => rows,
             _ => vec![drawn],
         })
     }
 }
 
-fn bind(value: &Value<'_>) -> mysql::Value {
+fn bind<'a>(value: &Value<'a>) -> Bind<'a> {
     match value {
-        Value::Int(n) => mysql::Value::Int(*n),
-        Value::Text(text) => mysql::Value::Bytes(text.as_bytes().to_vec()),
-        Value::Null => mysql::Value::NULL,
+        Value::Int(n) => Bind::Int(*n),
+        Value::Text(text) => Bind::Text(text.as_bytes()),
+        Value::Null => Bind::Null,
     }
 }
 
-fn row_of(row: &mysql::Row) -> Row {
+fn row_of(row: &[wire::Value<'_>]) -> Row {
     Row {
         numbers: [0, 1, 2].map(|at| number(row, at)),
-        text: match row.as_ref(3) {
-            Some(mysql::Value::Bytes(text)) => Some(String::from_utf8_lossy(text).into_owned()),
+        text: match row.get(3) {
+            Some(wire::Value::Bytes(text)) => Some(String::from_utf8_lossy(text).into_owned()),
             _ => None,
         },
     }
 }
 
 /// A number of a row; none where it is NULL.
-fn number(row: &mysql::Row, at: usize) -> Option<i64> {
-    match row.as_ref(at)? {
-        mysql::Value::Int(n) => Some(*n),
-        mysql::Value::UInt(n) => i64::try_from(*n).ok(),
-        mysql::Value::Bytes(text) => std::str::from_utf8(text).ok()?.parse().ok(),
-        _ => None,
+fn number(row: &[wire::Value<'_>], at: usize) -> Option<i64> {
+    match row.get(at)? {
+        wire::Value::Int(n) => Some(*n),
+        wire::Value::Bytes(text) => std::str::from_utf8(text).ok()?.parse().ok(),
+        wire::Value::Other => None,
     }
 }

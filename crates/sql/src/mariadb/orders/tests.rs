@@ -35,7 +35,7 @@ fn on_mysql(test: fn(&Server)) {
 
 fn connection(place: &str) -> Connection {
     let at = MariadbOrders::at(&Mariadb, place, &settings(&[]), &Stop::new());
-    connect(&at.unwrap().0).unwrap()
+    Connection::open(&at.unwrap().0).unwrap()
 }
 
 const BENCH: Bench = Bench { target: MariadbOrders::TARGET, settings, connect: |place| Box::new(connection(place)) };

@@ -75,7 +75,7 @@ impl ServerStats {
     /// The server refuses the connection or the reading.
     pub(super) fn open(address: &Address, server: &Server, claim: u32, in_server: bool) -> Result<Self, EngineError> {
         let doing = told("reading the server's counters");
-        let mut connection = Connection::open(address, Some(READING_MAX))?;
+        let mut connection = Connection::open(&address.brief(READING_MAX))?;
         let timing = Timing::of(&mut connection).map_err(&doing)?;
         read(&mut connection, &timing).map_err(&doing)?;
         Ok(Self {
@@ -210,7 +210,7 @@ impl ServerStats {
                 {
                     return Err(why.clone());
                 }
-                match Connection::open(&self.address, Some(READING_MAX)) {
+                match Connection::open(&self.address.brief(READING_MAX)) {
                     Ok(connection) => state.connection = Some(connection),
                     Err(error) => return Err(lost(state, &error.to_string())),
                 }

@@ -79,6 +79,8 @@ fn copy(from: &Path, to: &Path) {
 pub(in crate::mariadb) struct MySql {
     pub(in crate::mariadb) server: Server,
     port: u16,
+    /// The public half of the key that passwords are encrypted for.
+    key: PathBuf,
 }
 
 impl MySql {
@@ -100,6 +102,7 @@ impl MySql {
             &format!("--innodb-buffer-pool-size={pool}"),
             "--innodb-flush-log-at-trx-commit=0",
         ];
+        let key = directory.path().join("data/public_key.pem");
         let child = mysqld(root, &place, &options).stdout(log.try_clone().unwrap()).stderr(log).spawn();
         let running = Confined { child: child.unwrap(), _directory: directory };
         let path = socket.display().to_string();
@@ -108,11 +111,11 @@ impl MySql {
             Server { location: format!("started:{url}"), lines: Vec::new(), _running: Mutex::new(Box::new(running)) };
         let begun = Instant::now();
         let address = Address::parse(&server.url("mysql"), Options::default()).unwrap();
-        while load::connect(&address).is_err() {
+        while Connection::open(&address).is_err() {
             assert!(begun.elapsed() < PATIENCE, "MySQL does not start");
             std::thread::sleep(Duration::from_millis(100));
         }
-        Self { server, port }
+        Self { server, port, key }
     }
 
     /// The one of the tests that run now, with pages of 8 KiB: the last of them ends it.
@@ -166,7 +169,7 @@ fn on_mysql_a_loop_in_the_server_does_the_same_operations_and_leaves_no_procedur
     let url = mysql.server.database("loops");
     load(&url, &settings(SMALL), 2).unwrap();
     a_loop_in_the_server_does_the_same(&url);
-    let mut connection = Connection::open(&address(&url), None).unwrap();
+    let mut connection = Connection::open(&address(&url)).unwrap();
     let mut procedures = || {
         let names =
             connection.rows("select routine_name from information_schema.routines where routine_schema = 'loops'");
@@ -190,7 +193,7 @@ fn on_mysql_a_slice_that_is_cancelled_fails_its_operation_alone() {
     let Some(mysql) = MySql::shared() else { return };
     let url = mysql.server.database("killed");
     load(&url, &settings(SMALL), 1).unwrap();
-    let mut held = Connection::open(&address(&url), None).unwrap();
+    let mut held = Connection::open(&address(&url)).unwrap();
     held.run("begin").unwrap();
     held.run("select count(*) from cf1_1 for update").unwrap();
     let asked = "select processlist_id from performance_schema.threads where processlist_db = 'killed' \
@@ -242,7 +245,8 @@ fn on_mysql_slob_34_a_row_is_a_page_and_a_range_reads_one_for_each_key() {
     assert!(counted(&data, stats::REDO_SIZE) > 50 * 256);
 }
 
-/// `caching_sha2_password`: over TLS the password itself, without TLS encrypted by the server's key; then from its cache.
+/// `caching_sha2_password`: over TLS the password itself, without TLS encrypted for a key that was named, or not at all; then
+/// from the server's cache.
 #[test]
 fn on_mysql_a_password_logs_in_with_and_without_tls_and_a_wrong_one_does_not() {
     let Some(mysql) = MySql::shared() else { return };
@@ -258,13 +262,22 @@ fn on_mysql_a_password_logs_in_with_and_without_tls_and_a_wrong_one_does_not() {
         let port = mysql.port;
         let url = format!("//app:{password}@127.0.0.1:{port}/people?ssl-mode={mode}");
         let address = Address::parse(&url, Options::default()).unwrap();
-        load::connect(&address).map(|mut connection| connection.value("select current_user()").unwrap())
+        Connection::open(&address).map(|mut connection| connection.value("select current_user()").unwrap())
     };
-    for mode in ["disabled", "required", "preferred", "disabled"] {
+    let key = super::super::address::encoded(&mysql.key.display().to_string());
+    let by_key = format!("disabled&server-public-key-path={key}");
+    for mode in [&by_key, "required", "preferred"] {
         mysql.server.run("flush privileges");
-        for _ in 0..2 {
+        let text = told_by(login("x%20y%25", "disabled"));
+        assert!(text.contains("server-public-key-path"), "{mode}: {text}");
+        for mode in [mode, "disabled"] {
             assert_eq!(login("x%20y%25", mode).unwrap(), "app@%", "{mode}");
         }
+    }
+    for mode in [&by_key, "preferred", "disabled"] {
+        let text = told_by(login("wrong", mode));
+        let wanted = if mode == "disabled" { "server-public-key-path" } else { "refuses user app" };
+        assert!(text.contains(wanted), "{mode}: {text}");
     }
     let text = told_by(login("wrong", "preferred"));
     assert!(text.contains("refuses user app"), "{text}");

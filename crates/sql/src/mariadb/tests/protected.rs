@@ -73,7 +73,7 @@ fn a_read_only_server_is_refused_and_a_connection_is_protected_as_asked() {
     let open = |user: &str, host: &str, query: &str| {
         let url = format!("//{user}@{host}:{port}/mysql?{query}");
         let address = Address::parse(&url, Options::default()).map_err(EngineError::Usage)?;
-        load::connect(&address)
+        Connection::open(&address)
     };
     let version = |query: &str| {
         let mut connection = open("root", "localhost", query).unwrap_or_else(|why| panic!("{query}: {why}"));
@@ -110,14 +110,14 @@ fn a_read_only_server_is_refused_and_a_connection_is_protected_as_asked() {
     let port = port_of(plain);
     let open = |query: &str| {
         let url = format!("//root@localhost:{port}/mysql?{query}");
-        load::connect(&Address::parse(&url, Options::default()).unwrap())
+        Connection::open(&Address::parse(&url, Options::default()).unwrap())
     };
     open("").unwrap();
     let text = told_by(open("ssl-mode=required").map(|_| ()));
     assert!(text.contains("has no TLS"), "{text}");
 }
 
-/// Over TLS it is the crate that asks and answers.
+/// Over TLS as well a thread has several.
 #[test]
 fn sessions_over_tls_do_the_same_operations() {
     let made = certificates();
@@ -131,7 +131,7 @@ fn sessions_over_tls_do_the_same_operations() {
     let port = port_of(&server);
     let over = |mode: &str| format!("//root@localhost:{port}/tls?ssl-mode={mode}");
     let mut came = Vec::new();
-    for (run_stamp, url, threads) in [(1, plain, 1), (2, over("disabled"), 1), (3, over("required"), 2)] {
+    for (run_stamp, url, threads) in [(1, plain, 1), (2, over("disabled"), 1), (3, over("required"), 1)] {
         let plan = Plan {
             // Nobody waits for another, or deadlocks with it.
             schemas: 2,

@@ -9,7 +9,7 @@ fn a_foreign_database_is_refused_and_not_touched() {
     };
     let url = server.database("theirs");
     let settings = settings(SMALL);
-    let mut connection = load::connect(&Address::parse(&url, Options::default()).unwrap()).unwrap();
+    let mut connection = Connection::open(&Address::parse(&url, Options::default()).unwrap()).unwrap();
     connection.run("create table customers (id int)").unwrap();
     let text = told_by(load(&url, &settings, 1));
     assert!(text.contains("does not belong to assay") && text.contains("customers"), "{text}");

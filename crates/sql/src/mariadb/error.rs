@@ -1,0 +1,172 @@
+//! Why a server did not do as asked, and what its user can do about it.
+
+use super::address::{Address, CONNECT};
+use assay_run::engine::{EngineError, OpError};
+use std::io::{Error, ErrorKind};
+
+/// Classes of failed operations by the server's number; whether another attempt may help.
+const CLASSES: &[(u16, &str, bool)] = &[
+    (1213, "deadlock", true),
+    (1205, "lock timeout", false),
+    (1021, "disk full", false),
+    (1114, "disk full", false),
+    (1037, "out of memory", false),
+    (1041, "out of memory", false),
+    (1040, "too many connections", false),
+    (1290, "read only", false),
+    (1792, "read only", false),
+    (1317, "cancelled", false),
+    (1969, "statement timeout", false),
+    (1030, "io", false),
+    (1877, "corrupt", false),
+    (1146, "missing", false),
+    (1142, "no privilege", false),
+    (1044, "no privilege", false),
+];
+
+/// Why a server did not do as asked.
+#[derive(Debug)]
+pub(super) enum MyError {
+    /// It says why.
+    Server { code: u16, message: String },
+    /// Nothing came of reading or writing, or nothing that follows the protocol.
+    Io(Error),
+    /// It cannot protect the connection.
+    NoTls,
+    /// What it asks of us is not done.
+    Refused(String),
+}
+
+impl MyError {
+    /// The server's number of the error.
+    pub(super) fn code(&self) -> Option<u16> {
+        match self {
+            Self::Server { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+
+    /// There is no connection.
+    pub(super) fn gone() -> Self {
+        Self::Io(ErrorKind::NotConnected.into())
+    }
+
+    /// The server does not follow the protocol.
+    pub(super) fn odd(what: &str) -> Self {
+        Self::Io(Error::new(ErrorKind::InvalidData, format!("the server does not follow the protocol: {what}")))
+    }
+
+    /// The server was not heard of for too long.
+    fn is_late(&self) -> bool {
+        matches!(self, Self::Io(io) if matches!(io.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut))
+    }
+
+    /// The connection broke, or the server ended it.
+    fn is_lost(&self) -> bool {
+        match self {
+            Self::Server { .. } => self.is_fatal(),
+            Self::Io(_) => !self.is_late(),
+            _ => false,
+        }
+    }
+
+    /// Another session was in the way (a deadlock, a wait for a lock): another attempt at the transaction may help.
+    pub(super) fn is_clash(&self) -> bool {
+        matches!(self.code(), Some(1205 | 1213))
+    }
+
+    /// The connection cannot be used any more: it broke, or the server ended it (1053 and 1927, shutdown and KILL).
+    pub(super) fn is_fatal(&self) -> bool {
+        match self.code() {
+            Some(code) => matches!(code, 1053 | 1927),
+            None => true,
+        }
+    }
+}
+
+impl std::fmt::Display for MyError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            _ if self.is_late() => f.write_str("the server did not answer in time (MYSQL_ANSWER_TIMEOUT)"),
+            Self::Io(io) => write!(f, "{io}"),
+            Self::Server { code, message } => write!(f, "{message} (error {code})"),
+            Self::NoTls => f.write_str("the server has no TLS"),
+            Self::Refused(why) => f.write_str(why),
+        }
+    }
+}
+
+impl From<Error> for MyError {
+    fn from(error: Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Says what was being done when the server refused, and the way out where there is one.
+pub(super) fn told(doing: &str) -> impl Fn(MyError) -> EngineError + '_ {
+    move |error| {
+        let way_out = match error.code() {
+            Some(1044 | 1142 | 1143 | 1227 | 1370) => {
+                "; the user needs ALL PRIVILEGES on the database of the data set (a run without updates: SELECT)"
+            }
+            Some(1290 | 1792 | 1836) => "; assay needs a server that can be written to",
+            Some(1176) => "; check the index with `assay check`",
+            Some(1021 | 1114) => "; make room, or use fewer schemas or a smaller SCALE",
+            _ => "",
+        };
+        let lost = match error.is_lost() {
+            true => "the connection was lost: ",
+            false => "",
+        };
+        EngineError::Unusable(format!("{doing}: {lost}{error}{way_out}"))
+    }
+}
+
+/// An operation's failure by what the server said.
+pub(super) fn op_error(error: &MyError) -> OpError {
+    match error.is_fatal() {
+        true => OpError { class: "connection lost", text: error.to_string(), retryable: false },
+        false => op_error_of(error.code().unwrap_or(0), &error.to_string()),
+    }
+}
+
+/// The same from the server's number and text.
+pub(super) fn op_error_of(code: u16, text: &str) -> OpError {
+    let known = CLASSES.iter().find(|(known, ..)| *known == code);
+    let (class, retryable) = known.map_or(("server", false), |(_, class, again)| (*class, *again));
+    OpError { class, text: text.to_owned(), retryable }
+}
+
+/// Why nobody was let in.
+pub(super) fn refused(address: &Address, error: &MyError) -> EngineError {
+    let Address { host, user, database, .. } = address;
+    let text = match error.code() {
+        Some(1045) => format!(
+            "the server at {host} refuses user {user}: {error}; check user and password (in the URL or MYSQL_PWD)"
+        ),
+        Some(1698) => format!(
+            "the server at {host} refuses user {user}: {error}; this account logs in by its system user (unix_socket): \
+             give another user, or run assay as that user with ?socket=PATH"
+        ),
+        Some(1049) => format!(
+            "the server at {host} has no database {database}: create it (CREATE DATABASE), empty and for assay alone, \
+             or name another one"
+        ),
+        Some(1044) => format!(
+            "user {user} may not use database {database} at {host}: {error}; GRANT ALL PRIVILEGES ON the database TO \
+             this user"
+        ),
+        Some(1040 | 1203) => {
+            format!("the server at {host} has no connection left: {error}; raise max_connections or use fewer sessions")
+        }
+        Some(_) => format!("the server at {host} refuses the connection: {error}"),
+        None if matches!(error, MyError::NoTls) => format!(
+            "the server at {host} has no TLS, which ssl-mode asks for: give it a certificate, or use ssl-mode=disabled"
+        ),
+        None if error.is_late() => {
+            format!("cannot connect to the server at {host}: no login was answered within {} s", CONNECT.as_secs())
+        }
+        None => format!("cannot connect to the server at {host}: {error}"),
+    };
+    EngineError::Unusable(text)
+}
