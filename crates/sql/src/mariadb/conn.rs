@@ -35,8 +35,8 @@ pub(crate) struct Connection {
     packets: Packets,
     patience: Patience,
     id: u32,
-    /// Nobody knows any more what would come next.
-    is_over: bool,
+    /// Why nobody knows any more what would come next.
+    over: Option<MyError>,
     /// What the last answer said at its end.
     pub(super) done: Done,
 }
@@ -53,7 +53,7 @@ impl Connection {
         stream.peer().session = Some((Arc::new(address.clone()), id));
         let patience = address.patience.clone();
         let mut connection =
-            Self { product: Product::MariaDb, stream, packets, patience, id, is_over: false, done: Done::default() };
+            Self { product: Product::MariaDb, stream, packets, patience, id, over: None, done: Done::default() };
         connection.pin().map_err(told("preparing the session"))?;
         Ok(connection)
     }
@@ -67,14 +67,14 @@ impl Connection {
 
     /// Does something with the session that leaves it unusable if it fails otherwise than by the server's word.
     fn with<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, MyError>) -> Result<T, MyError> {
-        if self.is_over {
-            return Err(MyError::gone());
+        if let Some(why) = &self.over {
+            return Err(why.again());
         }
-        work(self).inspect_err(|error| self.is_over |= error.is_fatal())
+        work(self).inspect_err(|error| self.over = error.is_fatal().then(|| error.again()))
     }
 
     fn send(&mut self, bytes: &[u8], next: u8) -> Result<(), MyError> {
-        self.packets.expect(next);
+        self.packets.expect(next)?;
         self.stream.write_all(bytes)?;
         Ok(self.stream.flush()?)
     }

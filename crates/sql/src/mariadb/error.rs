@@ -51,6 +51,16 @@ impl MyError {
         Self::Io(ErrorKind::NotConnected.into())
     }
 
+    /// The same once more, for who asks again.
+    pub(super) fn again(&self) -> Self {
+        match self {
+            Self::Server { code, message } => Self::Server { code: *code, message: message.clone() },
+            Self::Io(io) => Self::Io(Error::new(io.kind(), io.to_string())),
+            Self::NoTls => Self::NoTls,
+            Self::Refused(why) => Self::Refused(why.clone()),
+        }
+    }
+
     /// The server does not follow the protocol.
     pub(super) fn odd(what: &str) -> Self {
         Self::Io(Error::new(ErrorKind::InvalidData, format!("the server does not follow the protocol: {what}")))

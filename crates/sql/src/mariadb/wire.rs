@@ -242,8 +242,19 @@ impl Packets {
     }
 
     /// An answer to what was said up to here begins.
-    pub(super) fn expect(&mut self, number: u8) {
+    ///
+    /// # Errors
+    /// More has arrived than the last answer, and it is no goodbye.
+    #[inline]
+    pub(super) fn expect(&mut self, number: u8) -> Result<(), MyError> {
         (self.number, self.received, self.begun) = (number, 0, None);
+        if self.is_empty() {
+            return Ok(());
+        }
+        match self.input.fill(HEADER_BYTES + 1, &mut std::io::empty(), &mut None, self.within) {
+            Ok([.., ERR]) => Ok(()),
+            _ => Err(MyError::odd("an answer that nobody asked for")),
+        }
     }
 
     /// Nothing has arrived that was not taken.
@@ -585,8 +596,8 @@ impl Read for Script<'_> {
 #[doc(hidden)]
 pub fn read_answer(bytes: &[u8], piece: usize) -> Result<u64, String> {
     let mut packets = Packets::new(Duration::MAX);
-    packets.expect(1);
-    packets.counted(&mut Script { bytes, piece }).map_err(|error| error.to_string())
+    let counted = packets.expect(1).and_then(|()| packets.counted(&mut Script { bytes, piece }));
+    counted.map_err(|error| error.to_string())
 }
 
 /// For fuzzing: the rows of an answer, as text and in binary, or what is wrong.
@@ -595,7 +606,7 @@ pub fn read_rows(bytes: &[u8], piece: usize) -> Result<usize, String> {
     let mut values = 0;
     for binary in [false, true] {
         let (mut packets, mut from) = (Packets::new(Duration::MAX), Script { bytes, piece });
-        packets.expect(1);
+        packets.number = 1;
         let mut taken = |packet: &[u8], kinds: &[Kind]| {
             values += match binary {
                 true => binary_row(packet, kinds)?.len(),

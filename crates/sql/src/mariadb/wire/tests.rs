@@ -67,7 +67,7 @@ fn column(code: u8, flags: u8) -> Vec<u8> {
 fn rows<T>(packets: &[&[u8]], take: impl Fn(&[u8], &[Kind]) -> Option<T>) -> Result<(Vec<T>, Done), String> {
     let (mut all, bytes) = (Vec::new(), script(packets));
     let (mut packets, mut from) = (Packets::new(Duration::MAX), Script { bytes: &bytes, piece: 3 });
-    packets.expect(1);
+    packets.number = 1;
     let mut taken = |packet: &[u8], kinds: &[Kind]| {
         all.push(take(packet, kinds)?);
         Some(())
@@ -173,8 +173,23 @@ proptest::proptest! {
         for bytes in [raw, script(&packets), script(&described)] {
             let _ = read_rows(&bytes, piece);
             let (mut packets, mut from) = (Packets::new(Duration::MAX), Script { bytes: &bytes, piece });
-            packets.expect(1);
+            packets.number = 1;
             let _ = packets.prepared(&mut from);
         }
+    }
+}
+
+#[test]
+fn what_nobody_asked_for_is_no_answer_to_the_next_question() {
+    let goodbye: &[u8] = b"\xff\x1d\x04#08S01Server shutdown in progress";
+    for (more, wanted) in [(&[][..], true), (goodbye, true), (&[OK, 0, 0, 2, 0, 0, 0], false)] {
+        let mut bytes = script(&[DONE]);
+        if !more.is_empty() {
+            bytes.extend(super::packets(more, 0).0);
+        }
+        let (mut packets, mut from) = (Packets::new(Duration::MAX), Script { bytes: &bytes, piece: 100 });
+        packets.number = 1;
+        packets.counted(&mut from).unwrap();
+        assert_eq!(packets.expect(1).is_ok(), wanted, "{more:?}");
     }
 }
