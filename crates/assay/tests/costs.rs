@@ -138,7 +138,7 @@ fn a_report_costs_what_its_record_holds_besides_and_its_parts_are_not_compared_w
 
 #[test]
 fn a_crafted_record_costs_eight_times_its_size_and_what_a_small_one_may() {
-    const SMALL: usize = 64 * MIB;
+    const SMALL: usize = 256 * MIB;
     let values = "{\"schema\":\"assay/2\",\"provenance\":{\"values\":[";
     let value = |n: usize| {
         format!(
