@@ -302,7 +302,7 @@ fn a_range_reads_a_page_for_each_key(url: &str) {
     let per_select = reads as f64 / f64::from(selects);
     // All but what the pool holds, and a few of the index.
     assert!((48.0..=68.0).contains(&per_select), "{per_select}");
-    // Where the pool still holds what the load read in order, the server takes that for a scan and reads an extent or two ahead.
+    // An extent or two were seen read ahead, perhaps because the pool still held what the load had read in order.
     let ahead = counted(&data, stats::PHYSICAL_READS_CACHE_PREFETCH);
     assert!(ahead * 100 <= reads, "{ahead} of {reads}");
     assert_eq!(counted(&data, stats::STATEMENT_CALLS), 400);
