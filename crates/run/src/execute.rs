@@ -159,7 +159,7 @@ pub fn execute(
         Ok((measure(collector, scope), tracer.map(Tracer::finish)))
     });
     // A target that was opened is closed, also when nothing ran: it must be left in order.
-    let (measured, traced) = measured.inspect_err(|_| drop(engine.close()))?;
+    let (measured, traced) = measured.inspect_err(|_| drop(closed(engine)))?;
     // What the drivers obtained (I/O mode, ring features) is known only since they opened.
     data.engine_facts.extend(engine.facts());
     data.part = engine.part();
@@ -211,6 +211,15 @@ const READY: &str = "the connecting of the sessions";
 const LEAVING: Duration = Duration::from_secs(2);
 /// Longest close of a target that waits for somebody else.
 const CLOSE: Duration = Duration::from_mins(1);
+
+fn closed(engine: &dyn Engine) -> Result<(), EngineError> {
+    // Also after a run that did not start, whose sessions were given less.
+    engine.phase("the close of the run", Some(CLOSE));
+    let closed = engine.close();
+    // What follows may take long: the checks of what a run left.
+    engine.phase("the run", None);
+    closed
+}
 
 /// What the driver threads share.
 #[derive(Clone, Copy)]
@@ -321,10 +330,7 @@ fn measure<'scope, 'env>(mut collector: Collector<'env>, scope: &'scope Scope<'s
     let marks = collector.marks(&gate);
     let drained = collector.drain();
     collector.observer.phase("close");
-    collector.engine.phase("the close of the run", Some(CLOSE));
-    let closed = collector.engine.close();
-    // What follows may take long: the checks of what a run left.
-    collector.engine.phase("the run", None);
+    let closed = closed(collector.engine);
     // After the close nothing moves any more: sums over threads are exact.
     let last = collector.assemble(Instant::Last);
     if let (Some(line), Some(Ok(thread))) = (line, thread) {

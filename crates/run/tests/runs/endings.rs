@@ -8,6 +8,8 @@ use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use assay_run::{Mark, Observer, Options, RunError, Unobserved, execute, trace};
 use assay_testkit::sim_engine::{Delay, Fault, SimEngine, SimOptions};
+use std::sync::Mutex;
+use std::time::Duration;
 
 fn ten_seconds() -> Plan {
     Plan { run_time_ns: 10 * NS_PER_S, warmup_ns: 2 * NS_PER_S, ..Plan::plain(2, 2, 20_000) }
@@ -237,7 +239,7 @@ fn a_panic_of_the_observer_does_not_leave_threads_waiting() {
 }
 
 /// Its driver opens only when told to.
-struct Late(Stop);
+struct Late(Stop, Mutex<Vec<(&'static str, Option<Duration>)>>);
 
 impl Engine for Late {
     fn facts(&self) -> Vec<Fact> {
@@ -263,7 +265,12 @@ impl Engine for Late {
         Vec::new()
     }
 
+    fn phase(&self, name: &'static str, within: Option<Duration>) {
+        self.1.lock().expect("no panic").push((name, within));
+    }
+
     fn close(&self) -> Result<(), EngineError> {
+        self.phase("closed", None);
         Ok(())
     }
 }
@@ -276,7 +283,7 @@ impl Observer for Impatient {
         let stop = self.0.clone();
         if name == "connect" {
             std::thread::spawn(move || {
-                std::thread::sleep(std::time::Duration::from_secs(2));
+                std::thread::sleep(Duration::from_secs(2));
                 stop.request();
             });
         }
@@ -291,8 +298,8 @@ impl Observer for Impatient {
 fn slob_25_drivers_that_take_too_long_abort_the_run() {
     let plan = ten_seconds();
     let late = Stop::new();
-    let engine = Late(late.clone());
-    let options = Options { ready_timeout: Some(std::time::Duration::from_millis(10)), ..quiet() };
+    let engine = Late(late.clone(), Mutex::default());
+    let options = Options { ready_timeout: Some(Duration::from_millis(10)), ..quiet() };
     let clock = Clock::real();
     let outcome = execute(&plan, &engine, &clock, &Stop::new(), &mut Impatient(late), options);
     let error = outcome.expect_err("nobody was ready");
@@ -300,4 +307,10 @@ fn slob_25_drivers_that_take_too_long_abort_the_run() {
         panic!("{error}");
     };
     assert_eq!((missing, threads), (2, 2));
+    // Who still waits has little time; the close has its own for all that.
+    let phases = engine.1.into_inner().expect("no panic");
+    let [connecting, leaving, closing, closed, after] = phases[..] else { panic!("{phases:?}") };
+    assert_eq!((connecting.0, connecting.1), (leaving.0, Some(Duration::from_millis(10))));
+    assert!(leaving.1 < closing.1 && closing.0 != leaving.0, "{phases:?}");
+    assert_eq!((closed.0, after.1), ("closed", None));
 }
