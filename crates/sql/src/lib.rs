@@ -23,6 +23,7 @@ pub mod mariadb;
 mod marked;
 pub mod oracle;
 mod orders;
+mod password;
 pub mod patience;
 mod patient;
 mod place;

@@ -2,8 +2,8 @@
 //! URL does not say, files of options may.
 
 use super::files::Options;
-use super::password::Password;
 use super::tls::{self, Tls};
+use crate::password::Password;
 use crate::patience::Patience;
 use crate::place::decoded;
 use std::path::PathBuf;
@@ -95,10 +95,10 @@ impl Address {
             host: host(server, socket, &files)?,
             user,
             password: given
-                .map(Password)
-                .or(password.map(Password))
+                .map(Password::new)
+                .or(password.map(Password::new))
                 .or(files.password)
-                .filter(|password| !password.0.is_empty()),
+                .filter(|password| !password.reveal().is_empty()),
             database,
             tls: tls.or(files.tls).decide()?,
             login: CONNECT,
@@ -192,13 +192,13 @@ mod tests {
     fn an_address_has_user_host_port_and_database() {
         let read = with("//me:p%40ss@db.example:3307/test", None).unwrap();
         assert_eq!(read.user, "me");
-        assert_eq!(read.password, Some(Password("p@ss".to_owned())));
+        assert_eq!(read.password, Some(Password::new("p@ss".to_owned())));
         assert_eq!(read.host.to_string(), "db.example:3307");
         assert_eq!(read.database, "test");
         assert!(!format!("{read:?}").contains("ss\""));
         let six = with("//me@[::1]/test", Some("env")).unwrap();
         assert_eq!(six.host.to_string(), "::1:3306");
-        assert_eq!(six.password, Some(Password("env".to_owned())));
+        assert_eq!(six.password, Some(Password::new("env".to_owned())));
         let path = format!("//root@/assay?socket={}", encoded("/a b/s"));
         let socket = with(&path, None).unwrap();
         assert_eq!(socket.host, Host::Socket(PathBuf::from("/a b/s")));
@@ -231,7 +231,7 @@ mod tests {
     fn what_the_url_leaves_out_is_taken_from_files_and_what_it_says_is_not() {
         let files = || Options {
             user: Some("file".to_owned()),
-            password: Some(Password("p".to_owned())),
+            password: Some(Password::new("p".to_owned())),
             host: None,
             port: Some(3310),
             socket: Some(PathBuf::from("/run/s")),
@@ -241,15 +241,15 @@ mod tests {
         let bare = Address::with("///", None, files()).unwrap();
         assert_eq!(bare.host, Host::Socket(PathBuf::from("/run/s")));
         assert_eq!((bare.user.as_str(), bare.database.as_str()), ("file", "base"));
-        assert_eq!(bare.password, Some(Password("p".to_owned())));
+        assert_eq!(bare.password, Some(Password::new("p".to_owned())));
         assert_eq!(bare.tls.mode, Mode::Preferred);
         let url = "//me:q@h/d?ssl-mode=REQUIRED";
         let said = Address::with(url, Some("env".to_owned()), files()).unwrap();
         assert_eq!(said.host.to_string(), "h:3310");
         assert_eq!((said.user.as_str(), said.database.as_str()), ("me", "d"));
-        assert_eq!(said.password, Some(Password("q".to_owned())));
+        assert_eq!(said.password, Some(Password::new("q".to_owned())));
         assert_eq!(said.tls.mode, Mode::Required);
         let env = Address::with("//h/", Some("env".to_owned()), files()).unwrap();
-        assert_eq!(env.password, Some(Password("env".to_owned())));
+        assert_eq!(env.password, Some(Password::new("env".to_owned())));
     }
 }

@@ -4,8 +4,8 @@
 //! Of what those clients know, assay takes what says where the server is, who asks, and how the connection is protected;
 //! the rest is theirs. In the group `assay` everything must be known.
 
-use super::password::Password;
 use super::tls::{self, Mode};
+use crate::password::Password;
 use assay_run::bounded;
 use std::fs;
 use std::io::ErrorKind;
@@ -117,7 +117,7 @@ impl Options {
             "password" if value.is_empty() => {
                 return Err("password has no value: assay does not ask for one".to_owned());
             }
-            "password" => self.password = Some(Password(value)),
+            "password" => self.password = Some(Password::new(value)),
             "host" => self.host = Some(value),
             "socket" => self.socket = Some(PathBuf::from(value)),
             "database" => self.database = Some(value),
@@ -246,7 +246,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(read.user.as_deref(), Some("other"));
-        assert_eq!(read.password, Some(Password("p#s\\s".to_owned())));
+        assert_eq!(read.password, Some(Password::new("p#s\\s".to_owned())));
         assert_eq!((read.port, read.host), (Some(3307), None));
         assert_eq!(read.socket, Some(PathBuf::from("/run/s")));
         assert_eq!(read.tls.mode, Some(Mode::Required));

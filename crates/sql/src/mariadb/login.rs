@@ -192,7 +192,7 @@ fn enter(
     if greeting.flags & NEEDED != NEEDED {
         return Err(MyError::Refused("it is too old: it knows no passwords as MySQL 4.1 has them".to_owned()));
     }
-    let password = address.password.as_ref().map_or(&[][..], |password| password.0.as_bytes());
+    let password = address.password.as_ref().map_or(&[][..], |password| password.reveal().as_bytes());
     let (mut plugin, mut nonce) = (greeting.plugin, greeting.nonce.clone());
     let mut reply = greeting.reply(encrypts);
     let proof = plugin.proof(password, &nonce);

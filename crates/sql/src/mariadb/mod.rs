@@ -26,7 +26,6 @@ mod login;
 mod marker;
 pub mod orders;
 mod params;
-mod password;
 mod plan;
 mod product;
 mod scramble;

@@ -3,6 +3,7 @@
 //! CONNECT is what SQL*Plus takes after the `@`: `//host:port/service[:server][/instance]`, `tcps://...`, an alias of
 //! `tnsnames.ora`, or a whole descriptor. The driver reads it, so that every form it knows works here.
 
+use crate::password::Password;
 use assay_measure::config::services::assign;
 use assay_measure::config::{Settings, Value};
 use assay_run::engine::EngineError;
@@ -12,16 +13,6 @@ use std::time::Duration;
 /// No answer is given up sooner.
 const SHORTEST: Duration = Duration::from_secs(1);
 pub(super) const FORM: &str = "oracle://USER@//HOST:PORT/SERVICE";
-
-/// A password; never shown.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Password(pub(super) String);
-
-impl std::fmt::Debug for Password {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("***")
-    }
-}
 
 /// A way in, for one user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +89,7 @@ impl Address {
         let password = stated
             .into_iter()
             .find(|text| !text.is_empty())
-            .map(|text| Password(text.to_owned()))
+            .map(|text| Password::new(text.to_owned()))
             .or_else(|| same.map(|admin| admin.password.clone()))
             .ok_or_else(|| {
                 format!(
@@ -147,7 +138,7 @@ fn secret<'a>(settings: &'a Settings, name: &str) -> &'a str {
 fn wallet(settings: &Settings) -> Option<(String, Option<Password>)> {
     let directory = settings.text("ORACLE_WALLET");
     let password = secret(settings, "ORACLE_WALLET_PASSWORD");
-    let password = (!password.is_empty()).then(|| Password(password.to_owned()));
+    let password = (!password.is_empty()).then(|| Password::new(password.to_owned()));
     (!directory.is_empty()).then(|| (directory.to_owned(), password))
 }
 
@@ -179,7 +170,7 @@ fn admin(
     }
     Ok(Some(Door {
         user: user.to_owned(),
-        password: Password(password.to_owned()),
+        password: Password::new(password.to_owned()),
         connect: if service.is_empty() { connect } else { service }.to_owned(),
         sysdba,
         wallet,
@@ -223,13 +214,13 @@ mod tests {
         ] {
             let address = read(&format!("//slob:p%40ss@{connect}"), &[]).unwrap();
             assert_eq!(address.data.connect, connect);
-            assert_eq!((address.data.user.as_str(), &*address.data.password.0), ("slob", "p@ss"));
+            assert_eq!((address.data.user.as_str(), address.data.password.reveal()), ("slob", "p@ss"));
             assert!(!format!("{address:?}").contains("p@ss"));
         }
         let sqlplus = read("slob/Kq9@//h/s", &[]).unwrap();
-        assert_eq!(sqlplus.data.password.0, "Kq9");
+        assert_eq!(sqlplus.data.password.reveal(), "Kq9");
         let stored = read("//slob@//h/s", &[("ORACLE_PASSWORD", "stored")]).unwrap();
-        assert_eq!(stored.data.password.0, "stored");
+        assert_eq!(stored.data.password.reveal(), "stored");
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl Way for Thin {
 
 fn config(door: &Door) -> Result<oracledb::Config, EngineError> {
     let mut config = oracledb::Config::default()
-        .set_credentials(&door.user, &door.password.0)
+        .set_credentials(&door.user, door.password.reveal())
         .set_driver_name("assay")
         .set_transport_connect_timeout(Some(CONNECT));
     if door.sysdba {
@@ -55,7 +55,7 @@ fn config(door: &Door) -> Result<oracledb::Config, EngineError> {
     if let Some((directory, password)) = &door.wallet {
         config = config.set_wallet_location(directory);
         if let Some(password) = password {
-            config = config.set_wallet_password(&password.0);
+            config = config.set_wallet_password(password.reveal());
         }
     }
     // Names of files and aliases are looked up here: nothing is connected yet.

@@ -111,7 +111,7 @@ impl Way for Fake {
         let name = door.connect.rsplit('/').next().unwrap_or_default();
         // Numbered services are ways to one database.
         let name = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
-        if door.password.0 != PASSWORD {
+        if door.password.reveal() != PASSWORD {
             return Err(EngineError::Unusable(format!(
                 "cannot connect to {} as {}: ORA-01017: invalid credential or not authorized; logon denied",
                 door.connect, door.user

@@ -17,36 +17,13 @@ pub use resolve::options;
 pub(in crate::postgres) use surroundings::user_field;
 pub use surroundings::{FileText, Surroundings, ThisHost};
 
+pub use crate::password::Password;
 use crate::patience::Patience;
 pub use crate::tls::Roots;
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// A password: never printed, never serialised.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Password(String);
-
-impl Password {
-    /// Keeps a password.
-    #[must_use]
-    pub fn new(text: String) -> Self {
-        Self(text)
-    }
-
-    /// For the server alone.
-    #[must_use]
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Password {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
 
 /// One address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
