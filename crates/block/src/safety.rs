@@ -31,12 +31,8 @@ pub fn check_writable_target(path: &Path) -> Result<(), BlockError> {
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return match std::fs::symlink_metadata(path) {
-                Ok(_) => {
-                    refuse(path, "it is a symbolic link to something that does not exist", "name the target itself")
-                }
-                Err(_) => Ok(()),
-            };
+            let why = "it is a symbolic link to something that does not exist";
+            return if path.is_symlink() { refuse(path, why, "name the target itself") } else { Ok(()) };
         }
         Err(error) => return Err(BlockError::io(path, "examine", error)),
     };
@@ -179,7 +175,8 @@ fn use_of_device(roots: &Roots, device: Number) -> Result<Option<(String, &'stat
     };
     let all = bottom::all(roots, &uses);
     let mut kin: Vec<_> = all.iter().filter_map(|other| Some((walked.kinship(other)?, other))).collect();
-    kin.sort_by_key(|(kinship, _)| *kinship);
+    // What somebody uses comes before what is laid on it, in whatever order the kernel has numbered them.
+    kin.sort_by_key(|(kinship, other)| (*kinship, in_use(&uses, other.number).is_none(), other.number));
     for (kinship, other) in &kin {
         // What lies between the two is how the one comes to the other.
         let is_between = |number| *kinship == Kinship::Below && walked.contains(number);
@@ -241,17 +238,22 @@ fn claimed(kinship: Kinship, other: &Walked) -> Option<String> {
     taken.then(|| "is in use (by another assay, or mounted in another namespace)".to_owned())
 }
 
-/// What one device number is used for, but by devices that `is_between`.
-fn use_in(roots: &Roots, uses: &Uses, device: Number, is_between: &dyn Fn(Number) -> bool) -> Option<String> {
+/// Whether one device number is mounted or swap space.
+fn in_use(uses: &Uses, device: Number) -> Option<String> {
     for mount in &uses.mounts {
         // The source counts as well: btrfs shows an anonymous number.
         if mount.device == device || block_device_at(Path::new(&mount.source)) == Some(device) {
             return Some(format!("is mounted at {}", mount.mount_point.display()));
         }
     }
-    let is_it = |path: &Path| block_device_at(path) == Some(device);
-    if uses.swaps.iter().any(|area| is_it(area)) {
-        return Some("is swap space".to_owned());
+    let is_it = |path: &PathBuf| block_device_at(path) == Some(device);
+    uses.swaps.iter().any(is_it).then(|| "is swap space".to_owned())
+}
+
+/// What one device number is used for, but by devices that `is_between`.
+fn use_in(roots: &Roots, uses: &Uses, device: Number, is_between: &dyn Fn(Number) -> bool) -> Option<String> {
+    if let Some(used) = in_use(uses, device) {
+        return Some(used);
     }
     // A loop device is no holder of what it lies on.
     let is_below = |used: &&uses::Loop| used.device == Some(device) && !used.number.is_some_and(is_between);

@@ -92,6 +92,14 @@ fn a_device_is_known_by_its_number_its_partitions_and_its_holders() {
 }
 
 #[test]
+fn what_is_mounted_is_said_before_what_is_laid_on_however_the_devices_are_numbered() {
+    let (place, roots) = fake("30 27 8:2 / /boot rw - ext4 /dev/sda2 rw\n");
+    fs::create_dir(place.path().join("devices/sda/sda1/holders/dm-1")).unwrap();
+    let said = use_of_device(&roots, (8, 0)).unwrap();
+    assert_eq!(said, Some(("its partition sda2 is mounted at /boot".to_owned(), FREE)));
+}
+
+#[test]
 fn a_partition_of_a_disk_in_use_as_a_whole_is_refused() {
     let (_place, roots) = fake("30 27 8:0 / /data rw - ext4 /dev/sda rw\n");
     let said = use_of_device(&roots, (8, 1)).unwrap();

@@ -51,13 +51,9 @@ impl Uses {
             return Some((format!("it {why}"), remedy));
         }
         let is_below = |used: &&Loop| used.files.iter().any(|file| wanted.contains(file));
-        if let Some(used) = self.loops.iter().find(is_below) {
-            return Some((
-                format!("it is the content of the loop device {}", used.name),
-                "detach it first (losetup --detach) or name another file",
-            ));
-        }
-        None
+        let used = self.loops.iter().find(is_below)?;
+        let remedy = "detach it first (losetup --detach) or name another file";
+        Some((format!("it is the content of the loop device {}", used.name), remedy))
     }
 
     /// What files are used for but as the content of loop devices, and the way out.
@@ -156,29 +152,24 @@ fn identities(path: &Path, mounts: &[Mount]) -> Vec<Identity> {
         return Vec::new();
     };
     let mut all = vec![(found.dev(), found.ino())];
-    let number = (major(found.dev()), minor(found.dev()));
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    // The last mount on the longest prefix is the one that is seen; files of some overlays show numbers of their own.
+    // The last mount on the longest prefix is the one that is seen.
     let above = mounts.iter().filter(|mount| real.starts_with(&mount.mount_point));
     let seen = above.max_by_key(|mount| mount.mount_point.components().count());
-    let Some(overlay) = seen.filter(|mount| mount.fs_type == "overlay" || mount.device == number) else {
+    let Some(overlay) = seen.filter(|mount| mount.fs_type == "overlay") else {
         return all;
     };
     let Ok(inside) = real.strip_prefix(&overlay.mount_point) else {
         return all;
     };
-    let layers = overlay_layers(overlay);
     // Only the uppermost that has the file is seen through the overlay.
-    let lying = layers.iter().find_map(|layer| std::fs::metadata(layer.join(inside)).ok());
+    let lying = overlay_layers(overlay).iter().find_map(|layer| std::fs::metadata(layer.join(inside)).ok());
     all.extend(lying.map(|found| (found.dev(), found.ino())));
     all
 }
 
 /// The directories below an overlay, the upper one first, as far as they can be seen from here.
 fn overlay_layers(mount: &Mount) -> Vec<PathBuf> {
-    if mount.fs_type != "overlay" {
-        return Vec::new();
-    }
     let value = |option: &str, name: &str| {
         let value = option.strip_prefix(name)?.strip_prefix('=')?;
         Some(unescape(value))
