@@ -22,8 +22,8 @@ case "${1:-}" in
         ;;
 esac
 
-# Of each fuzz target, with --long.
-fuzz_s=60
+# Of all attacks and fuzz targets side by side, with --long.
+attack_s=3600
 started=$SECONDS
 phase=""
 phases=0
@@ -316,20 +316,32 @@ if [ "$long" = yes ]; then
     # The tests that make no system call; Miri knows few of them.
     MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --package assay-block --lib -- pool:: mapping:: lanes::tests::memory
 
-    begin "fuzzing: ${fuzz_s} s a target"
+    begin "attacks and fuzzing side by side: $attack_s s"
     command -v cargo-fuzz >/dev/null || cargo install --locked --quiet cargo-fuzz
     # The code is safe Rust with its checks on: a sanitizer would find nothing more and try half as much.
     cargo +nightly fuzz build --sanitizer none
-    for target in $(cargo +nightly fuzz list); do
+    seed=$(date +%s)000
+    echo "- first seed of the attacks: $seed"
+    env ASSAY_ATTACK_S="$attack_s" ASSAY_ATTACK_SEED="$seed" ASSAY_PG_BIN="$POSTGRES_BINS" RUST_TEST_THREADS=16 \
+        cargo test --locked --workspace --test cli -- --ignored attacks:: >"$scratch/attacks.txt" 2>&1 &
+    attacks=$!
+    beside[$attacks]="attacks"
+    mapfile -t targets < <(cargo +nightly fuzz list)
+    for target in "${targets[@]}"; do
         mkdir -p "fuzz/corpus/$target" "fuzz/seeds/$target"
         # What it tried is told, and found input is kept below fuzz/artifacts.
         if ! cargo +nightly fuzz run --sanitizer none "$target" "fuzz/corpus/$target" "fuzz/seeds/$target" -- \
-            -max_total_time="$fuzz_s" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 >"$scratch/fuzz.txt" 2>&1; then
+            -max_total_time="$((attack_s / ${#targets[@]}))" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 >"$scratch/fuzz.txt" 2>&1; then
             tail -40 "$scratch/fuzz.txt"
             exit 1
         fi
         echo "- $target: $(awk '/number_of_executed_units/ { n = $2 } /average_exec_per_sec/ { s = $2 } END { print n " executions, " s " a second" }' "$scratch/fuzz.txt")"
     done
+    code=0
+    wait "$attacks" || code=$?
+    unset "beside[$attacks]"
+    if [ "$code" = 0 ]; then grep '^- attack' "$scratch/attacks.txt"; else tail -60 "$scratch/attacks.txt"; fi
+    [ "$code" = 0 ] || exit 1
 
     begin "benches"
     "$XTASK" bench --pairs 2 --dir "$places/bench" --program "$ASSAY"

@@ -25,7 +25,13 @@ pub(crate) struct Patient<S, P> {
     patience: Patience,
     /// Of the user's request to abandon, over all waits.
     wait: Wait,
+    /// Drops since the last request, and the wait for the end of an answer that comes in drops: each is in time, the whole never is.
+    drops: (u32, Wait),
 }
+
+/// A read of fewer bytes is a drop; a short answer or the end of a long one is a few of them.
+const DROP_BYTES: usize = 64;
+const DROPS_MAX: u32 = 8;
 
 impl<S: AsFd, P: Peer> Patient<S, P> {
     /// Over a connected socket.
@@ -36,7 +42,7 @@ impl<S: AsFd, P: Peer> Patient<S, P> {
         for way in [Timeout::Recv, Timeout::Send] {
             set_socket_timeout(&socket, way, Some(PIECE))?;
         }
-        Ok(Self { socket, peer, limit, patience, wait: Wait::default() })
+        Ok(Self { socket, peer, limit, patience, wait: Wait::default(), drops: Default::default() })
     }
 }
 
@@ -68,17 +74,65 @@ impl<S, P: Peer> Patient<S, P> {
 impl<S: Read, P: Peer> Read for Patient<S, P> {
     #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        self.patiently(|socket| socket.read(buffer))
+        let length = self.patiently(|socket| socket.read(buffer))?;
+        if length < DROP_BYTES {
+            self.drops.0 += 1;
+            if self.drops.0 > DROPS_MAX {
+                self.patience.look(&mut self.drops.1, &self.peer)?;
+            }
+        }
+        Ok(length)
     }
 }
 
 impl<S: Write, P: Peer> Write for Patient<S, P> {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.drops = Default::default();
         self.patiently(|socket| socket.write(bytes))
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
         self.socket.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_run::stop::Stop;
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    struct Known(bool);
+
+    impl Peer for Known {
+        fn shows_life(&self, _within: Duration) -> bool {
+            true
+        }
+
+        fn is_at_work(&self, _within: Duration) -> Option<bool> {
+            Some(self.0)
+        }
+    }
+
+    /// Reads so many drops, one after the other comes, from a server that works or has nothing more to say.
+    fn drops(is_at_work: bool, wanted: usize) -> std::io::Result<usize> {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        std::thread::spawn(move || {
+            while far.write_all(b"x").is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let patience = Patience::new(Duration::from_millis(100), &Stop::new());
+        let mut session = Patient::new(near, Known(is_at_work), Limit::Answers, patience).unwrap();
+        (0..wanted).map(|_| session.read(&mut [0; 16])).sum()
+    }
+
+    #[test]
+    fn an_answer_in_drops_is_waited_for_as_long_as_the_server_works_for_it() {
+        assert!(drops(true, 200).unwrap() >= 200);
+        let lost = drops(false, usize::MAX).unwrap_err();
+        assert!(lost.to_string().contains("lost on the way"), "{lost}");
     }
 }

@@ -4,17 +4,39 @@ use crate::patience::{PIECE, Patience, Wait};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// What is left until then, and never nothing, which would mean for ever.
 pub(crate) fn left(end: Instant) -> Duration {
     let left = end.saturating_duration_since(Instant::now());
     left.max(Duration::from_millis(1))
+}
+
+/// Where a server was reached.
+pub(crate) enum Way {
+    Unix(PathBuf),
+    Tcp(SocketAddr),
+}
+
+impl Way {
+    /// Reads a byte, or the end, of what a new connection hears that says this first.
+    pub(crate) fn hears(&self, hello: &[u8], within: Duration) -> std::io::Result<usize> {
+        let end = Instant::now() + within;
+        let mut stream = match self {
+            // What is asked of it below holds of any stream.
+            Self::Unix(path) => TcpStream::from(OwnedFd::from(connect_unix(path, Some(end))?)),
+            Self::Tcp(address) => TcpStream::connect_timeout(address, within)?,
+        };
+        stream.set_read_timeout(Some(left(end)))?;
+        stream.write_all(hello)?;
+        stream.read(&mut [0])
+    }
 }
 
 /// Connects over the network, until then and no longer than who asks for the end would wait.

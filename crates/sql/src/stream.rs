@@ -4,7 +4,7 @@ use crate::patience::Peer;
 use crate::patient::{Limit, Patient};
 use crate::tls::Secured;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
@@ -59,12 +59,8 @@ impl<P: Peer> Stream<P> {
 
     /// Our own port, if this is TCP.
     pub(crate) fn local_port(&self) -> Option<u16> {
-        let socket = match self {
-            Self::Unix(_) => return None,
-            Self::Tcp(stream) => &stream.socket,
-            Self::Tls(stream) => &stream.sock.socket,
-        };
-        socket.local_addr().ok().map(|address| address.port())
+        let address = rustix::net::getsockname(self.socket()).ok()?;
+        SocketAddr::try_from(address).ok().map(|address| address.port())
     }
 
     /// Nobody between can read along.

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Small, and still several phases long.
-const SIZES: &[&str] = &["--set", "SCALE=2000", "--set", "REDO_LOG_MB=8", "--set", "UNDO_MB=8"];
+pub(crate) const SIZES: &[&str] = &["--set", "SCALE=2000", "--set", "REDO_LOG_MB=8", "--set", "UNDO_MB=8"];
 
 /// Instants after which a load is killed, ms; the last ones find some loads done.
 const INSTANTS_MS: [u64; 9] = [0, 3, 8, 20, 40, 80, 150, 300, 600];
 
 /// The ways a data set lies on its paths.
-const LAYOUTS: [&[&str]; 2] =
+pub(crate) const LAYOUTS: [&[&str]; 2] =
     [&["--target", "native:d"], &["--target", "native:d,e", "--set", "REDO_DIR=r", "--set", "UNDO_DIR=u"]];
 
 /// Starts a load and kills it after so long; from when its plan is out, so that it has begun.
@@ -23,7 +23,7 @@ fn kill_load(place: &Place, args: &[&str], after: Duration) {
 }
 
 /// The command that a message puts between backquotes.
-fn named_command(text: &str) -> Vec<String> {
+pub(crate) fn named_command(text: &str) -> Vec<String> {
     let command = text
         .split('`')
         .find(|part| part.starts_with("assay prepare"))
@@ -31,7 +31,7 @@ fn named_command(text: &str) -> Vec<String> {
     command.split(' ').skip(1).map(str::to_owned).collect()
 }
 
-fn again(place: &Place, command: &[String]) -> Ran {
+pub(crate) fn again(place: &Place, command: &[String]) -> Ran {
     let args: Vec<&str> = command.iter().map(String::as_str).collect();
     place.assay(&args)
 }

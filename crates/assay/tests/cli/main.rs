@@ -1,6 +1,7 @@
 //! The program as its user sees it: each test runs the binary in a directory of its own. One test program for all of
 //! them, linked once; what judges the bytes of its own process (`identities`) is another.
 
+mod attacks;
 mod beside;
 mod bottlenecks;
 mod common;

@@ -108,7 +108,7 @@ impl Server {
     pub(crate) fn query(&self, sql: &str) -> String {
         let asked = Command::new("mariadb")
             .args(["--no-defaults", "-uroot", "--batch", "--skip-column-names", "--force"])
-            .arg(format!("--socket={}", self.directory.join("data/server.sock").display()))
+            .arg(format!("--socket={}", self.socket().display()))
             .args(["-e", sql])
             .output()
             .expect("the client of the server");
@@ -117,6 +117,10 @@ impl Server {
 
     pub(crate) fn url(&self) -> String {
         self.url.clone()
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.directory.join("data/server.sock")
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

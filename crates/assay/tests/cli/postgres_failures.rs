@@ -3,15 +3,10 @@
 
 mod claims;
 
+use crate::common::spoiler::{Attack, Harm, Server as Behind, Spoiler};
 use crate::common::{Place, Ran, Started, json, until, with};
 use crate::pg_server::{End, STRANGERS, Server, Stranger};
 use serde_json::Value;
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Two schemas of 8 MiB.
@@ -119,82 +114,6 @@ fn a_killed_program_leaves_no_session() {
     place.assay(&arguments("check", &server.url(), &[])).code(0);
 }
 
-/// Passes bytes between TCP clients and a server's socket until it is cut.
-struct Proxy {
-    port: u16,
-    cut: Arc<AtomicBool>,
-}
-
-/// The bytes of all answers so far, and the one from which on the connection that it belongs to says nothing more.
-type Answers = Arc<(AtomicU64, u64)>;
-
-impl Proxy {
-    fn to(socket: &Path) -> Self {
-        Self::silent_from(socket, u64::MAX)
-    }
-
-    fn silent_from(socket: &Path, byte: u64) -> Self {
-        let answers = Answers::new((AtomicU64::new(0), byte));
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let port = listener.local_addr().expect("bound").port();
-        let cut = Arc::new(AtomicBool::new(false));
-        let (socket, is_cut) = (socket.to_owned(), Arc::clone(&cut));
-        std::thread::spawn(move || {
-            for client in listener.incoming() {
-                let (Ok(client), Ok(server)) = (client, UnixStream::connect(&socket)) else {
-                    continue;
-                };
-                if is_cut.load(Ordering::Acquire) {
-                    continue;
-                }
-                pass(client, server, &is_cut, &answers);
-            }
-        });
-        Self { port, cut }
-    }
-}
-
-/// Both ways, each on a thread; looks up often enough to notice a cut.
-fn pass(client: TcpStream, server: UnixStream, cut: &Arc<AtomicBool>, answers: &Answers) {
-    let patience = Some(Duration::from_millis(20));
-    client.set_read_timeout(patience).expect("a socket");
-    server.set_read_timeout(patience).expect("a socket");
-    let other = client.try_clone().expect("a socket");
-    let (to, from) = (server.try_clone().expect("a socket"), server);
-    let (cut_here, cut_there, answers) = (Arc::clone(cut), Arc::clone(cut), Arc::clone(answers));
-    std::thread::spawn(move || copy(&client, &to, &cut_here, |_| true));
-    std::thread::spawn(move || {
-        copy(&from, &other, &cut_there, |length| {
-            let before = answers.0.fetch_add(length, Ordering::AcqRel);
-            !(before..before + length).contains(&answers.1)
-        });
-        // The client learns of it; the server does when its side is dropped.
-        let _ = other.shutdown(Shutdown::Both);
-    });
-}
-
-/// Until the end of either side, or what is read may not pass: then the connection stays as it is until it is cut.
-fn copy(mut from: impl Read, mut to: impl Write, cut: &AtomicBool, mut passes: impl FnMut(u64) -> bool) {
-    let mut piece = [0; 16 * 1024];
-    while !cut.load(Ordering::Acquire) {
-        match from.read(&mut piece) {
-            Ok(0) => return,
-            Ok(length) if !passes(length as u64) => {
-                while !cut.load(Ordering::Acquire) {
-                    std::thread::sleep(Duration::from_millis(20));
-                }
-            }
-            Ok(length) => {
-                if to.write_all(&piece[..length]).is_err() {
-                    return;
-                }
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-            Err(_) => return,
-        }
-    }
-}
-
 #[test]
 fn a_cut_connection_ends_the_run_with_its_record_kept() {
     let Some(server) = Server::shared("cut") else {
@@ -202,10 +121,10 @@ fn a_cut_connection_ends_the_run_with_its_record_kept() {
     };
     let place = Place::new();
     prepare(&place, &server.url());
-    let proxy = Proxy::to(&server.socket());
+    let proxy = Spoiler::before(&Behind::Unix(server.socket()), Attack::none());
     let url = format!("postgres://postgres@127.0.0.1:{}/cut", proxy.port);
     let run = measuring(&place, &url, &[]);
-    proxy.cut.store(true, Ordering::Release);
+    proxy.cut();
     let (_, error) = given_up(&place, run.ended());
     assert!(error.contains("connection"), "{error}");
     // The server learns it too.
@@ -220,13 +139,13 @@ fn an_answer_that_is_lost_on_the_way_ends_the_run_wherever_it_was() {
     };
     let place = Place::new();
     prepare(&place, &server.url());
-    let impatient = ["--time", "2", "--warmup", "0", "--set", "PG_ANSWER_TIMEOUT=1", "--set", "PG_GRACE=8"];
+    let impatient = ["--time", "1", "--warmup", "0", "--set", "PG_ANSWER_TIMEOUT=1", "--set", "PG_GRACE=8"];
     // In the login, in looks, claims and plans, among the first statements of the sessions.
     let ended = [300_u64, 755, 1064, 3316, 4475, 6000, 9000, 14_000, 20_000].map(|byte| {
-        let proxy = Proxy::silent_from(&server.socket(), byte);
+        let proxy = Spoiler::before(&Behind::Unix(server.socket()), Attack::on_answers(Harm::Stall, byte));
         let url = format!("postgres://postgres@127.0.0.1:{}/lost?connect_timeout=2", proxy.port);
         let run = place.start(&arguments("run", &url, &[&impatient, &["-o", &byte.to_string()]]));
-        (byte, run.ended(), proxy.cut.store(true, Ordering::Release)).1
+        run.ended()
     });
     let lost = ended.iter().filter(|ran| ran.err.contains("lost on the way")).count();
     let all: Vec<_> = ended.iter().map(|ran| (ran.code, ran.errors())).collect();

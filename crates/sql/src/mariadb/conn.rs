@@ -215,8 +215,9 @@ impl Drop for Connection {
 }
 
 impl Peer for Server {
+    /// Whether it greets a new connection, which a server whose threads are frozen does not.
     fn shows_life(&self, within: Duration) -> bool {
-        self.greets(within)
+        matches!(self.way.hears(&[], within), Ok(1))
     }
 
     /// As the server's own list of sessions has it, on a session of its own.
@@ -224,23 +225,27 @@ impl Peer for Server {
         let (address, id) = self.session.as_ref()?;
         let mut asking = Connection::open(&address.brief(within)).ok()?;
         let rows = asking.rows(&format!(
-            "select connection_id(), s.id, s.command \
+            "select connection_id(), s.id, s.command, s.state \
              from (select 1 as n) as one left join information_schema.processlist s on s.id = {id}"
         ));
         is_at_work(asking.id(), rows.ok()?.first()?)
     }
 }
 
+/// States of a session that writes to its client, on MariaDB and on MySQL.
+const TO_CLIENT: [&str; 2] = ["Writing to net", "Sending to client"];
+
 /// What a row of our own number, the session's, and what the server does for it says.
 fn is_at_work(own: u32, row: &[Option<String>]) -> Option<bool> {
-    let [told, id, command] = row else { return None };
+    let [told, id, command, state] = row else { return None };
     // Behind a proxy the numbers mean something else.
     if told.as_deref() != Some(own.to_string().as_str()) {
         return None;
     }
     match id {
         None => Some(false),
-        Some(_) => Some(command.as_deref()? != "Sleep"),
+        // Waiting for its client is no work, whatever it is in the middle of.
+        Some(_) => Some(command.as_deref()? != "Sleep" && !state.as_deref().is_some_and(|is| TO_CLIENT.contains(&is))),
     }
 }
 
@@ -249,13 +254,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_is_at_work_unless_it_sleeps_or_is_gone() {
-        let says = |row: [&str; 3]| is_at_work(7, &row.map(|text| (!text.is_empty()).then(|| text.to_owned())));
-        assert_eq!(says(["7", "5", "Query"]), Some(true));
-        assert_eq!(says(["7", "5", "Execute"]), Some(true));
-        assert_eq!(says(["7", "5", "Sleep"]), Some(false));
-        assert_eq!(says(["7", "", ""]), Some(false));
-        assert_eq!(says(["7", "5", ""]), None);
-        assert_eq!(says(["9", "", ""]), None);
+    fn a_session_is_at_work_unless_it_sleeps_writes_to_us_or_is_gone() {
+        let says = |row: [&str; 4]| is_at_work(7, &row.map(|text| (!text.is_empty()).then(|| text.to_owned())));
+        assert_eq!(says(["7", "5", "Query", "Sending data"]), Some(true));
+        assert_eq!(says(["7", "5", "Execute", ""]), Some(true));
+        assert_eq!(says(["7", "5", "Sleep", ""]), Some(false));
+        assert_eq!(says(["7", "", "", ""]), Some(false));
+        assert_eq!(says(["7", "5", "Query", "Writing to net"]), Some(false));
+        assert_eq!(says(["7", "5", "Query", "Sending to client"]), Some(false));
+        assert_eq!(says(["7", "5", "", ""]), None);
+        assert_eq!(says(["9", "", "", ""]), None);
     }
 }

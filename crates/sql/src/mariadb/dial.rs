@@ -2,46 +2,21 @@
 
 use super::address::{Address, Host};
 use crate::patient::{Limit, Patient};
-use crate::reach::{connect_tcp, connect_unix, left};
-use std::io::{ErrorKind, Read, Result as IoResult};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::path::PathBuf;
+use crate::reach::{Way, connect_tcp, connect_unix};
+use std::io::{ErrorKind, Result as IoResult};
+use std::net::ToSocketAddrs;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The server at the other end of a session.
 pub(super) struct Server {
-    way: Way,
+    pub(super) way: Way,
     /// How the session came in, and its number there; none before it is in.
     pub(super) session: Option<(Arc<Address>, u32)>,
 }
 
-/// Where it was reached.
-enum Way {
-    Unix(PathBuf),
-    Tcp(SocketAddr),
-}
-
 /// Its bytes.
 pub(super) type Stream = crate::stream::Stream<Server>;
-
-impl Server {
-    /// Whether it greets a new connection, which a server whose threads are frozen does not.
-    pub(super) fn greets(&self, within: Duration) -> bool {
-        let end = Instant::now() + within;
-        let greeted = match &self.way {
-            Way::Unix(path) => connect_unix(path, Some(end)).and_then(|mut stream| {
-                stream.set_read_timeout(Some(left(end)))?;
-                stream.read(&mut [0])
-            }),
-            Way::Tcp(address) => TcpStream::connect_timeout(address, within).and_then(|mut stream| {
-                stream.set_read_timeout(Some(left(end)))?;
-                stream.read(&mut [0])
-            }),
-        };
-        matches!(greeted, Ok(1))
-    }
-}
 
 /// A socket to the server, over which somebody must be in when [`Address::login`] has passed: once an address was found, for
 /// each that its name has.

@@ -3,6 +3,7 @@
 pub(crate) mod neighbour;
 pub(crate) mod netns;
 pub(crate) mod relay;
+pub(crate) mod spoiler;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -138,11 +139,16 @@ pub(crate) fn held(command: &mut Command) -> Result<(Started, serde_json::Value)
     }
 }
 
-/// Tells what is left out, past the harness, which keeps what a passing test prints to itself.
+/// Tells what is left out.
 pub(crate) fn skipped(why: &str) {
+    told(&format!("!! SKIPPED: {}", why.trim_end()));
+}
+
+/// Says a line past the harness, which keeps what a passing test prints to itself.
+pub(crate) fn told(line: &str) {
     if let Ok(mut stderr) = std::fs::File::options().append(true).open("/proc/self/fd/2") {
         // Whoever closed it does not want to know.
-        let _ = writeln!(stderr, "!! SKIPPED: {}", why.trim_end());
+        let _ = writeln!(stderr, "{line}");
     }
 }
 

@@ -5,9 +5,9 @@ use super::error::PgError;
 use super::peer::Server;
 use crate::patience::Peer;
 use crate::postgres::conninfo::{ConnectOptions, Host, SessionAttrs};
-use crate::reach::{connect_unix, left};
-use std::io::{Error, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use crate::reach::Way;
+use std::io::{Error, ErrorKind};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 /// Asks for TLS: length 8, and a number no protocol version has.
@@ -17,28 +17,12 @@ impl Peer for Server {
     /// Whether a server answers the first question of a new connection: no name, no password, and its log stays silent. A
     /// server whose processes are frozen takes connections (its kernel does), but says nothing.
     fn shows_life(&self, within: Duration) -> bool {
-        let end = Instant::now() + within;
-        let asked = match &self.host {
-            Host::Unix { directory, port } => {
-                let path = directory.join(format!(".s.PGSQL.{port}"));
-                connect_unix(&path, Some(end)).and_then(|mut stream| {
-                    stream.set_read_timeout(Some(left(end)))?;
-                    stream.write_all(&SSL_REQUEST)?;
-                    stream.read(&mut [0])
-                })
-            }
-            host @ Host::Tcp { .. } => {
-                let address = addresses(host).ok().and_then(|all| all.into_iter().next());
-                let Some(address) = address else { return false };
-                TcpStream::connect_timeout(&address, left(end)).and_then(|mut stream| {
-                    stream.set_read_timeout(Some(left(end)))?;
-                    stream.write_all(&SSL_REQUEST)?;
-                    stream.read(&mut [0])
-                })
-            }
+        let way = match &self.host {
+            Host::Unix { directory, port } => Some(Way::Unix(directory.join(format!(".s.PGSQL.{port}")))),
+            host @ Host::Tcp { .. } => addresses(host).ok().and_then(|all| Some(Way::Tcp(*all.first()?))),
         };
         // Whatever it says, and also if it closes: somebody is there.
-        asked.is_ok()
+        way.is_some_and(|way| way.hears(&SSL_REQUEST, within).is_ok())
     }
 
     /// As the server's own list of sessions has it, on a session of its own.
