@@ -171,7 +171,7 @@ fn a_killed_run_keeps_its_history_and_leaves_a_data_set_that_whoever_opens_it_re
 fn a_process_that_stood_still_says_so_before_anything_else() {
     let place = Place::prepared("1");
     let of_io = ["io", "--name=j", "--filename=f", "--rw=randread", "--size=4m", "--time_based", "--runtime=9"];
-    let run = place.start(&["run", "--time", "9", "--warmup", "0", "-o", "run"]);
+    let run = place.start(&["run", "--time", "9", "--warmup", "0", "--set", "RATE=500", "-o", "run"]);
     let io = place.start(&with(&of_io, &["--thinktime=100", "-o", "io"]));
     let cpu = place.start(&["cpu", "--time", "9s", "-o", "cpu"]).computed(Duration::from_millis(500));
     let all = [run.until("the window begins", || place.measures("run")), io.computed(Duration::from_millis(100)), cpu];

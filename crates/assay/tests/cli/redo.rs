@@ -381,22 +381,10 @@ fn a_standby_that_hangs_or_dies_leaves_what_was_measured_and_one_error() {
         let relay = Relay::to(standby.port);
         let is_hung = run.starts_with("hung");
         let port = relay.port().to_string();
-        let args = [
-            "redo",
-            "127.0.0.1",
-            "--port",
-            &port,
-            "--timeout",
-            "5s",
-            "--time",
-            "60s",
-            "--length",
-            "1k",
-            "--mode",
-            mode,
-            "-o",
-            run,
-        ];
+        // A stream takes no pace.
+        let pace: &[&str] = if mode == "sync" { &["--rate", "2000"] } else { &[] };
+        let limits = ["--timeout", "5s", "--time", "60s", "--length", "1k", "--mode", mode, "-o", run];
+        let args = [&["redo", "127.0.0.1", "--port", &port], &limits[..], pace].concat();
         let running = place.start(&args).until("messages", || relay.heard() > UNDER_WAY);
         // A stream has sent as much long before its first second is measured.
         if mode == "async" {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Begins what must not be seen anywhere else.
 const SECRET: &str = "the canary sings";
@@ -100,9 +101,11 @@ impl Neighbour {
                 let entries = fs::read_dir(&base).into_iter().flatten().flatten();
                 let swapped: u64 = entries.map(|entry| swap(&entry.path(), &name, &behind, way)).sum();
                 count.fetch_add(swapped, Ordering::Relaxed);
-                // Before there is anything to swap it looks as often as nobody else needs the CPU.
-                if swapped == 0 {
-                    std::thread::yield_now();
+                match swapped {
+                    // Before there is anything to swap it looks as often as nobody else needs the CPU.
+                    0 => std::thread::yield_now(),
+                    // A server that never sees its own pid file would be waited for, two minutes.
+                    _ => std::thread::sleep(Duration::from_millis(1)),
                 }
             }
         });
