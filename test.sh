@@ -22,8 +22,8 @@ case "${1:-}" in
         ;;
 esac
 
-# Of all attacks and fuzz targets side by side, with --long.
-attack_s=3600
+# Of all attacks and fuzz targets side by side, with --long; `ATTACK_S` says another time.
+attack_s=${ATTACK_S:-3600}
 started=$SECONDS
 phase=""
 phases=0

@@ -30,7 +30,7 @@ impl Way {
         let end = Instant::now() + within;
         let mut stream = match self {
             // What is asked of it below holds of any stream.
-            Self::Unix(path) => TcpStream::from(OwnedFd::from(connect_unix(path, Some(end))?)),
+            Self::Unix(path) => TcpStream::from(OwnedFd::from(connect_unix(path, Some(end), &Patience::default())?)),
             Self::Tcp(address) => TcpStream::connect_timeout(address, within)?,
         };
         stream.set_read_timeout(Some(left(end)))?;
@@ -71,14 +71,16 @@ const QUEUE_POLL: Duration = Duration::from_millis(10);
 
 /// Connects to a socket of the file system, or of the abstract name space (`@` first). The kernel would wait for room in
 /// the queue of a server that takes nobody for as long as that takes.
-pub(crate) fn connect_unix(path: &Path, end: Option<Instant>) -> std::io::Result<UnixStream> {
+pub(crate) fn connect_unix(path: &Path, end: Option<Instant>, patience: &Patience) -> std::io::Result<UnixStream> {
     let address = match path.as_os_str().as_bytes().strip_prefix(b"@") {
         Some(name) => SocketAddrUnix::new_abstract_name(name),
         None => SocketAddrUnix::new(path),
     }?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let mut wait = Wait::default();
     loop {
+        patience.entering(&mut wait)?;
         match connect(&socket, &address) {
             Ok(()) => break,
             Err(Errno::AGAIN) if end.is_some_and(|end| Instant::now() >= end) => {
@@ -92,4 +94,24 @@ pub(crate) fn connect_unix(path: &Path, end: Option<Instant>) -> std::io::Result
     let stream = UnixStream::from(socket);
     stream.set_nonblocking(false)?;
     Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_run::stop::Stop;
+
+    #[test]
+    fn a_socket_whose_queue_is_full_holds_nobody_who_asks_for_the_end() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("socket");
+        let listener = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        rustix::net::bind(&listener, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        rustix::net::listen(&listener, 0).unwrap();
+        let _first = UnixStream::connect(&path).unwrap();
+        let stop = Stop::new();
+        stop.request();
+        let held = connect_unix(&path, None, &Patience::new(Duration::from_mins(1), &stop)).unwrap_err();
+        assert!(held.to_string().contains("of the request to stop"), "{held}");
+    }
 }

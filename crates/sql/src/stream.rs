@@ -59,8 +59,7 @@ impl<P: Peer> Stream<P> {
 
     /// Our own port, if this is TCP.
     pub(crate) fn local_port(&self) -> Option<u16> {
-        let address = rustix::net::getsockname(self.socket()).ok()?;
-        SocketAddr::try_from(address).ok().map(|address| address.port())
+        Some(SocketAddr::try_from(rustix::net::getsockname(self.socket()).ok()?).ok()?.port())
     }
 
     /// Nobody between can read along.

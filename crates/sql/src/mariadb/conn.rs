@@ -245,7 +245,7 @@ fn is_at_work(own: u32, row: &[Option<String>]) -> Option<bool> {
     match id {
         None => Some(false),
         // Waiting for its client is no work, whatever it is in the middle of.
-        Some(_) => Some(command.as_deref()? != "Sleep" && !state.as_deref().is_some_and(|is| TO_CLIENT.contains(&is))),
+        Some(_) => Some(command.as_deref()? != "Sleep" && !TO_CLIENT.contains(&state.as_deref().unwrap_or_default())),
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn dial(address: &Address) -> IoResult<Stream> {
         Host::Socket(path) => {
             let end = end();
             let peer = Server { way: Way::Unix(path.clone()), session: None };
-            let socket = connect_unix(path, end)?;
+            let socket = connect_unix(path, end, patience)?;
             Ok(Stream::Unix(Patient::new(socket, peer, Limit::Until(end), patience.clone())?))
         }
         Host::Tcp { host, port } => {

@@ -10,6 +10,7 @@ use crate::reach::{connect_tcp, connect_unix};
 use rustix::net::sockopt;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
@@ -43,25 +44,28 @@ pub(super) fn dial(host: &Host, way: Way, options: &ConnectOptions) -> Result<(S
         Host::Unix { directory, port } => {
             let end = end(options);
             let path = directory.join(format!(".s.PGSQL.{port}"));
-            let stream = unix(&path, end, options)?;
-            let patience = options.patience.clone();
-            let peer = Server { host: host.clone(), session: None };
-            let stream = Patient::new(stream, peer, Limit::Until(end), patience);
-            let stream =
-                stream.map_err(|source| PgError::Io { what: format!("connecting to {}", path.display()), source })?;
+            let stream = patient(unix(&path, end, options)?, host, end, options)?;
             Ok((Stream::Unix(stream), host.clone()))
         }
         Host::Tcp { name, port, .. } => {
             let (stream, end) = tcp(host, options)?;
             let address = stream.peer_addr().map(|peer| peer.ip()).ok();
             let reached = Host::Tcp { name: name.clone(), address, port: *port };
-            let patience = options.patience.clone();
-            let peer = Server { host: reached.clone(), session: None };
-            let stream = Patient::new(stream, peer, Limit::Until(end), patience);
-            let stream = stream.map_err(|source| PgError::Io { what: format!("connecting to {host}"), source })?;
+            let stream = patient(stream, &reached, end, options)?;
             Ok((encrypted(stream, name, way, options)?, reached))
         }
     }
+}
+
+fn patient<S: AsFd>(
+    stream: S,
+    host: &Host,
+    end: Option<Instant>,
+    options: &ConnectOptions,
+) -> Result<Patient<S>, PgError> {
+    let peer = Server { host: host.clone(), session: None };
+    Patient::new(stream, peer, Limit::Until(end), options.patience.clone())
+        .map_err(|source| PgError::Io { what: format!("connecting to {host}"), source })
 }
 
 /// When a login that begins now must be done.
@@ -101,7 +105,7 @@ fn encrypted(mut tcp: Patient<TcpStream>, name: &str, way: Way, options: &Connec
 }
 
 fn unix(path: &Path, end: Option<Instant>, options: &ConnectOptions) -> Result<UnixStream, PgError> {
-    let stream = connect_unix(path, end).map_err(|source| match source.kind() {
+    let stream = connect_unix(path, end, &options.patience).map_err(|source| match source.kind() {
         ErrorKind::NotFound => PgError::Refused(format!(
             "no server has its socket at {}: is it running there? Name another directory with host=DIRECTORY, or a \
              host in the URL (//NAME:PORT/) to connect over the network",
