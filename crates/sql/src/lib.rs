@@ -39,5 +39,6 @@ mod testing;
 mod threads;
 mod tls;
 mod turns;
+mod url;
 mod wanted;
 mod watch;

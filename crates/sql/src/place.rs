@@ -108,26 +108,3 @@ impl Place {
         matches!(self, Self::Server { throw_away: true, .. })
     }
 }
-
-/// A part of a URL with its `%XX`.
-///
-/// # Errors
-/// What is wrong with it, not what it says.
-pub(crate) fn decoded(text: &str) -> Result<String, String> {
-    let wrong = || "the URL has a % that is not followed by two hexadecimal digits".to_owned();
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let mut digit = || {
-            let digit = char::from(rest.next()?).to_digit(16)?;
-            u8::try_from(digit).ok()
-        };
-        let (high, low) = (digit().ok_or_else(wrong)?, digit().ok_or_else(wrong)?);
-        bytes.push(high * 16 + low);
-    }
-    String::from_utf8(bytes).map_err(|_| "a part of the URL is not UTF-8".to_owned())
-}

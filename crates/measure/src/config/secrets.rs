@@ -31,8 +31,8 @@ fn has_one_of(name: &str, parts: &[&str]) -> bool {
 #[must_use]
 pub fn mask(name: &str, text: &str) -> String {
     let shown = mask_url_password(text);
-    if looks_secret(name) {
-        return if text.is_empty() { shown } else { "***".into() };
+    if looks_secret(name) && !text.is_empty() {
+        return "***".into();
     }
     let oracle = text.trim_start_matches(['"', '\'', ' ']);
     let is_url = oracle.contains("://") || name.eq_ignore_ascii_case("TARGET");
@@ -70,22 +70,17 @@ fn mask_oracle(text: &str, is_account: bool) -> String {
 fn value_ends(text: &str, in_url: bool) -> usize {
     let quoted = (!in_url).then(|| text.strip_prefix('\'')).flatten();
     let mut escaped = false;
-    let mut ends_at = |letter: char, ends: &dyn Fn(char) -> bool| {
-        let found = !escaped && ends(letter);
+    let mut ends_at = |letter: char, end: char| {
+        let found = !escaped && letter == end;
         escaped = letter == '\\' && !escaped;
         found
     };
-    match quoted {
-        Some(quoted) => {
-            let end = quoted.find(|letter| ends_at(letter, &|c| c == '\''));
-            end.map_or(text.len(), |end| end + 2)
-        }
-        None if in_url => text.find(['&', ' ']).unwrap_or(text.len()),
-        None => {
-            let end = text.find(|letter| ends_at(letter, &|c| c == ' '));
-            end.unwrap_or(text.len())
-        }
-    }
+    let end = match quoted {
+        Some(quoted) => quoted.find(|letter| ends_at(letter, '\'')).map(|end| end + 2),
+        None if in_url => text.find('&'),
+        None => text.find(|letter| ends_at(letter, ' ')),
+    };
+    end.unwrap_or(text.len())
 }
 
 /// A connection URL or connect string with its password replaced by `***`;
@@ -96,7 +91,9 @@ pub fn mask_url_password(text: &str) -> String {
     let mut from = 0;
     while let Some(found) = masked[from..].find("://") {
         let start = from + found + 3;
-        if let Some((begin, end)) = password_of_url(&masked[start..]) {
+        // It may hold any of the signs that would have to be encoded, spaces among them: then more is taken for it rather than less.
+        let password = |text| slash_password(text).or_else(|| colon_password(text));
+        if let Some((begin, end)) = masked[start..].split("://").next().and_then(password) {
             masked.replace_range(start + begin..start + end, "***");
         }
         from = start;
@@ -105,13 +102,6 @@ pub fn mask_url_password(text: &str) -> String {
         masked = mask_word(masked, word);
     }
     masked
-}
-
-/// Where the password stands in what follows `://`. It may hold any of the signs that would have to be
-/// encoded: then more is taken for it rather than less.
-fn password_of_url(text: &str) -> Option<(usize, usize)> {
-    let text = &text[..text.find(' ').unwrap_or(text.len())];
-    slash_password(text).or_else(|| colon_password(text))
 }
 
 /// `user/password@place`, which Oracle's tools take and people give to others.
@@ -127,15 +117,14 @@ fn slash_password(text: &str) -> Option<(usize, usize)> {
 /// `user:password@place`.
 fn colon_password(text: &str) -> Option<(usize, usize)> {
     let colon = text.find(':')?;
-    let port = text[colon + 1..].split(['/', '?', ',']).next()?;
-    if port.bytes().all(|byte| byte.is_ascii_digit()) {
+    let place = text[colon + 1..].split(['/', '?']).next()?;
+    if !place.contains('@') && place.split(',').next()?.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     let front = text.find('?').unwrap_or(text.len());
-    let slash = text[..front].find('/').unwrap_or(front);
     let at = match text.find('@')? {
         // A user with an @ in it.
-        at if at < colon => text[..slash].rfind('@')?,
+        at if at < colon => text[..=colon + place.len()].rfind('@')?,
         _ => text[..front].rfind('@').or_else(|| text.rfind('@'))?,
     };
     (colon < at).then_some((colon + 1, at))

@@ -5,7 +5,7 @@ use super::files::Options;
 use super::tls::{self, Tls};
 use crate::password::Password;
 use crate::patience::Patience;
-use crate::place::decoded;
+use crate::url;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -69,34 +69,33 @@ impl Address {
 
     fn with(url: &str, password: Option<String>, files: Options) -> Result<Self, String> {
         let rest = url.strip_prefix("//").ok_or(FORM)?;
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let (server, database) = rest.split_once('/').ok_or(FORM)?;
-        let database = match decoded(database)? {
-            none if none.is_empty() => files.database.clone().unwrap_or_default(),
-            database => database,
+        let mut given = url::read(rest)?;
+        let mut take = |name: &str| {
+            let at = given.iter().position(|(found, _)| found == name)?;
+            Some(given.remove(at).1)
         };
+        let database = take("dbname").or_else(|| files.database.clone()).unwrap_or_default();
         if database.is_empty() || database.contains(['/', '\0']) {
             return Err(format!("the URL names no database: {FORM}"));
         }
-        let (who, server) = server.rsplit_once('@').unwrap_or(("", server));
-        let (user, given) = match who.split_once(':') {
-            Some((user, password)) => (user, Some(decoded(password)?)),
-            None => (who, None),
-        };
-        let user = match decoded(user)? {
-            none if none.is_empty() => files.user.clone().unwrap_or_default(),
-            user => user,
-        };
+        let user = take("user").or_else(|| files.user.clone()).unwrap_or_default();
         if user.is_empty() {
             return Err(format!("the URL names no user: {FORM}"));
         }
-        let (socket, tls) = parameters(query)?;
+        let said = take("password");
+        let host = host(take("host"), take("port"), take("socket"), &files)?;
+        let mut tls = tls::Asked::default();
+        for (name, value) in given {
+            if !tls.set(&name, &value)? {
+                return Err(format!("the URL's parameter {name} is unknown; there are {PARAMETERS}"));
+            }
+        }
         Ok(Self {
-            host: host(server, socket, &files)?,
+            host,
             user,
-            password: given
+            password: said
+                .or(password)
                 .map(Password::new)
-                .or(password.map(Password::new))
                 .or(files.password)
                 .filter(|password| !password.reveal().is_empty()),
             database,
@@ -121,51 +120,24 @@ impl Address {
     }
 }
 
-fn parameters(query: &str) -> Result<(Option<String>, tls::Asked), String> {
-    let (mut socket, mut tls) = (None, tls::Asked::default());
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').ok_or(FORM)?;
-        let value = decoded(value)?;
-        if name == "socket" && !value.is_empty() {
-            socket = Some(value);
-        } else if !tls.set(name, &value)? {
-            return Err(format!("the URL's parameter {name} is unknown; there are {PARAMETERS}"));
-        }
-    }
-    Ok((socket, tls))
-}
-
-fn host(server: &str, socket: Option<String>, files: &Options) -> Result<Host, String> {
-    if let Some(path) = socket {
-        return match server {
-            "" | "localhost" => Ok(Host::Socket(PathBuf::from(path))),
-            _ => Err("the URL names a host and a socket; keep one of them".to_owned()),
-        };
-    }
-    if server.is_empty() {
-        return match (&files.host, &files.socket) {
-            // A socket is how clients reach the server of their own host.
-            (None, Some(path)) => Ok(Host::Socket(path.clone())),
-            (Some(host), Some(path)) if host == "localhost" => Ok(Host::Socket(path.clone())),
-            (Some(host), _) => Ok(Host::Tcp { host: host.clone(), port: files.port.unwrap_or(PORT) }),
-            (None, None) => Err(format!("the URL names neither host nor socket: {FORM}")),
-        };
-    }
-    // An IPv6 address stands in brackets, so its colons are no port's.
-    let (name, port) = match server.rsplit_once(':') {
-        Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
-        _ => (server, None),
-    };
+fn host(name: Option<String>, port: Option<String>, socket: Option<String>, files: &Options) -> Result<Host, String> {
     let port = match port {
         None => files.port.unwrap_or(PORT),
         Some(text) => {
             text.parse().ok().filter(|port| *port > 0).ok_or("the URL's port is no number from 1 to 65535")?
         }
     };
-    let name = decoded(name.trim_start_matches('[').trim_end_matches(']'))?;
-    match name.as_str() {
-        "" => Err(format!("the URL names neither host nor socket: {FORM}")),
-        _ => Ok(Host::Tcp { host: name, port }),
+    let is_here = |host: &Option<String>| host.as_deref().is_none_or(|host| host == "localhost");
+    let (name, socket) = match (name, socket) {
+        (None, None) => (files.host.clone(), files.socket.clone().filter(|_| is_here(&files.host))),
+        (name, socket) => (name, socket.map(PathBuf::from)),
+    };
+    match (name, socket) {
+        // A socket is how clients reach the server of their own host.
+        (name, Some(path)) if is_here(&name) => Ok(Host::Socket(path)),
+        (Some(host), None) => Ok(Host::Tcp { host, port }),
+        (None, _) => Err(format!("the URL names neither host nor socket: {FORM}")),
+        _ => Err("the URL names a host and a socket; keep one of them".to_owned()),
     }
 }
 

@@ -4,6 +4,7 @@
 //! `tnsnames.ora`, or a whole descriptor. The driver reads it, so that every form it knows works here.
 
 use crate::password::Password;
+use crate::url::decoded;
 use assay_measure::config::services::assign;
 use assay_measure::config::{Settings, Value};
 use assay_run::engine::EngineError;
@@ -56,11 +57,8 @@ impl Address {
     fn parse(location: &str, settings: &Settings) -> Result<Self, String> {
         let text = location.strip_prefix("//").unwrap_or(location);
         let (who, connect) = text.split_once('@').ok_or_else(|| format!("the URL names no user: write {FORM}"))?;
-        let (user, given) = match who.split_once([':', '/']) {
-            Some((user, password)) => (user, decoded(password)?),
-            None => (who, String::new()),
-        };
-        let user = decoded(user)?;
+        let (user, given) = who.split_once([':', '/']).unwrap_or((who, ""));
+        let (user, given) = (decoded(user, "user")?, decoded(given, "password")?);
         if user.is_empty() {
             return Err(format!("the URL names no user: write {FORM}"));
         }
@@ -187,11 +185,6 @@ fn refuse_own_schemas(user: &str) -> Result<(), String> {
         )),
         false => Ok(()),
     }
-}
-
-/// A part of a URL with its `%XX`.
-fn decoded(text: &str) -> Result<String, String> {
-    crate::place::decoded(text)
 }
 
 #[cfg(test)]

@@ -44,6 +44,11 @@ fn slob_42_no_secret_is_ever_shown() {
 fn slob_42_passwords_of_every_spelling_of_a_connection_are_masked() {
     for (given, shown) in [
         ("postgres://u:pw@h/d", "postgres://u:***@h/d"),
+        ("postgres://u:my pw@h/d", "postgres://u:***@h/d"),
+        ("from postgres://u:pw@h/d to mysql://u:my pw@h/d", "from postgres://u:***@h/d to mysql://u:***@h/d"),
+        ("postgres://u:1,pw@h/d", "postgres://u:***@h/d"),
+        ("postgres://a:1,b:2/d?options=a@b", "postgres://a:1,b:2/d?options=a@b"),
+        ("postgres://u@h/d?password=my pw&sslmode=require", "postgres://u@h/d?password=***&sslmode=require"),
         ("postgres://u@h/d?password=pw&sslmode=require", "postgres://u@h/d?password=***&sslmode=require"),
         ("postgres://u@h/d?sslpassword=pw", "postgres://u@h/d?sslpassword=***"),
         ("postgres:host=h password=pw dbname=d", "postgres:host=h password=*** dbname=d"),

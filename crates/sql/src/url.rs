@@ -1,0 +1,131 @@
+//! The one form of a server's URL, `//[USER[:PASSWORD]@][HOST[:PORT],...][/DATABASE][?NAME=VALUE&...]`, of which each server has its
+//! own understanding. What is a password in it is what [`mask`](assay_measure::config::mask) never shows.
+
+/// Parameters in the order they were given; later ones count.
+pub(crate) type Given = Vec<(String, String)>;
+
+/// Reads what follows the two slashes: `user`, `password`, `host`, `port` and `dbname`, as far as they are said, and its parameters. Several
+/// hosts stand in one value, as do their ports.
+///
+/// # Errors
+/// What is wrong, with no value repeated: it may hold a password.
+pub(crate) fn read(rest: &str) -> Result<Given, String> {
+    let (front, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (authority, dbname) = front.split_once('/').unwrap_or((front, ""));
+    let mut given = Given::new();
+    let mut put = |name: &str, text: &str| -> Result<(), String> {
+        // Of several that are all left out nothing is said.
+        if !text.trim_matches(',').is_empty() {
+            given.push((name.to_owned(), decoded(text, name)?));
+        }
+        Ok(())
+    };
+    let (who, place) = authority.split_once('@').unwrap_or(("", authority));
+    if place.contains('@') {
+        return Err("the URL has two @ before the host: write %40 for an @ in a user or password".to_owned());
+    }
+    let (user, password) = who.split_once(':').unwrap_or((who, ""));
+    put("user", user)?;
+    put("password", password)?;
+    let mut names = Vec::new();
+    let mut ports = Vec::new();
+    for part in place.split(',') {
+        let (name, port) = host_and_port(part)?;
+        names.push(name);
+        ports.push(port);
+    }
+    put("host", &names.join(","))?;
+    put("port", &ports.join(","))?;
+    put("dbname", dbname)?;
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair
+            .split_once('=')
+            .ok_or_else(|| format!("the URL's parameter {pair:?} has no value: write name=value"))?;
+        let name = decoded(name, "parameter's name")?;
+        if value.contains('=') {
+            return Err(format!("the value of the URL's parameter {name} contains =: write %3D instead"));
+        }
+        let value = decoded(value, &name)?;
+        given.push((name, value));
+    }
+    Ok(given)
+}
+
+fn host_and_port(part: &str) -> Result<(&str, &str), String> {
+    if let Some(rest) = part.strip_prefix('[') {
+        let (name, more) = rest.split_once(']').ok_or("the URL's IPv6 address has no closing ]")?;
+        return match more.strip_prefix(':') {
+            Some(port) => Ok((name, port)),
+            None if more.is_empty() => Ok((name, "")),
+            None => Err(format!("the URL's [{name}] can be followed only by a port, not by {more:?}")),
+        };
+    }
+    match part.split_once(':') {
+        Some((_, port)) if port.contains(':') => {
+            Err("the URL's host has two colons: write an IPv6 address in brackets, [::1]:5432".to_owned())
+        }
+        Some(parts) => Ok(parts),
+        None => Ok((part, "")),
+    }
+}
+
+/// A part of a URL with its `%XX`.
+///
+/// # Errors
+/// What is wrong with it, not what it says.
+pub(crate) fn decoded(text: &str, what: &str) -> Result<String, String> {
+    let wrong = || format!("the URL's {what} has a % without two hexadecimal digits: write %25 for a percent sign");
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16)).ok_or_else(wrong);
+        bytes.push(if byte == b'%' { (digit()? * 16 + digit()?) as u8 } else { byte });
+    }
+    let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+    text.ok_or_else(|| format!("the URL's {what} is not valid text: use UTF-8 without %00"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_measure::config::mask;
+    use proptest::prelude::*;
+
+    fn of<'a>(given: &'a Given, name: &str) -> Option<&'a str> {
+        given.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+    }
+
+    #[test]
+    fn its_parts_are_read_and_what_is_wrong_repeats_no_value() {
+        let url = read("me:p%40ss@[::1]:5432,b/d%2fb?a=1&b=%26").unwrap();
+        let parts = ["user", "password", "host", "port", "dbname", "a", "b"].map(|name| of(&url, name).unwrap());
+        assert_eq!(parts, ["me", "p@ss", "::1,b", "5432,", "d/b", "1", "&"]);
+        assert_eq!(read("").unwrap(), []);
+        for wrong in ["me:Kq9%zz@h", "me:Kq9%00@h", "me:Kq9@a@h", "me@h/d?password=Kq9=", "me@h/%f"] {
+            let why = read(wrong).unwrap_err();
+            assert!(!why.contains("Kq9"), "{why}");
+        }
+    }
+
+    proptest! {
+        /// Whatever signs stand around it.
+        #[test]
+        fn what_is_read_as_a_password_is_never_shown(
+            scheme in "(postgres|postgresql|mysql|mariadb|oracle)",
+            user in "[a-z@:/?%=&#]{0,6}",
+            around in "[a-z@:/?=&#., ]{0,4}",
+            place in "(h|h:5432|\\[::1\\]:1,b)?",
+            rest in "(/d|/d\\?password=[ ,a/]?Wv3Ty8|/|)",
+            sign in "[:/]",
+        ) {
+            let text = format!("{scheme}://{user}{sign}{around}Kq9Zx7{around}@{place}{rest}");
+            let given = read(&text[scheme.len() + 3..]).unwrap_or_default();
+            let passwords = given.iter().filter(|(name, _)| name == "password");
+            let shown = mask("TARGET", &text);
+            for secret in ["Kq9Zx7", "Wv3Ty8"] {
+                let is_read = passwords.clone().any(|(_, password)| password.contains(secret));
+                prop_assert!(!is_read || !shown.contains(secret), "{text}: {shown}");
+            }
+        }
+    }
+}
