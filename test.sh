@@ -193,10 +193,11 @@ start() {
     local name=$1 limit=$2 id=${1##*/}
     shift 2
     mkdir "$places/$id"
+    # Added to the file: a test that says what it skips opens it anew, and who writes at a place of its own would write over that.
     # What it took goes to a file of its own; a process that somebody else waits for, such as a server's, is not in it.
     # shellcheck disable=SC2016
     (cd "$places/$id" && exec timeout --kill-after=20 "$limit" bash -c \
-        'TIMEFORMAT="%R %U %S"; { time "$@" 2>&3 3>&-; } 3>&2 2>"$0"' "$scratch/$id.time" "$@") >"$scratch/$id.txt" 2>&1 &
+        'TIMEFORMAT="%R %U %S"; { time "$@" 2>&3 3>&-; } 3>&2 2>"$0"' "$scratch/$id.time" "$@") >>"$scratch/$id.txt" 2>&1 &
     beside[$!]=$name
 }
 
@@ -323,7 +324,7 @@ if [ "$long" = yes ]; then
     seed=$(date +%s)000
     echo "- first seed of the attacks: $seed"
     env ASSAY_ATTACK_S="$attack_s" ASSAY_ATTACK_SEED="$seed" ASSAY_PG_BIN="$POSTGRES_BINS" RUST_TEST_THREADS=16 \
-        cargo test --locked --workspace --test cli -- --ignored attacks:: >"$scratch/attacks.txt" 2>&1 &
+        cargo test --locked --workspace --test cli -- --ignored attacks:: >>"$scratch/attacks.txt" 2>&1 &
     attacks=$!
     beside[$attacks]="attacks"
     mapfile -t targets < <(cargo +nightly fuzz list)
