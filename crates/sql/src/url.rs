@@ -14,8 +14,7 @@ pub(crate) fn read(rest: &str) -> Result<Given, String> {
     let (authority, dbname) = front.split_once('/').unwrap_or((front, ""));
     let mut given = Given::new();
     let mut put = |name: &str, text: &str| -> Result<(), String> {
-        // Of several that are all left out nothing is said.
-        if !text.trim_matches(',').is_empty() {
+        if !text.is_empty() {
             given.push((name.to_owned(), decoded(text, name)?));
         }
         Ok(())
@@ -34,17 +33,18 @@ pub(crate) fn read(rest: &str) -> Result<Given, String> {
         names.push(name);
         ports.push(port);
     }
-    put("host", &names.join(","))?;
-    put("port", &ports.join(","))?;
+    // Of several that are all left out nothing is said.
+    let list = |all: Vec<&str>| if all.concat().is_empty() { String::new() } else { all.join(",") };
+    put("host", &list(names))?;
+    put("port", &list(ports))?;
     put("dbname", dbname)?;
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair
-            .split_once('=')
-            .ok_or_else(|| format!("the URL's parameter {pair:?} has no value: write name=value"))?;
+        // What stands here may be the rest of a password with a ? in it.
+        let is_one = |(name, value): &(&str, &str)| !value.contains('=') && !name.contains(['@', '/', '?']);
+        let (name, value) = pair.split_once('=').filter(is_one).ok_or(
+            "a parameter of the URL is not name=value: write %3F for a ? in a password, %3D for a = in a value",
+        )?;
         let name = decoded(name, "parameter's name")?;
-        if value.contains('=') {
-            return Err(format!("the value of the URL's parameter {name} contains =: write %3D instead"));
-        }
         let value = decoded(value, &name)?;
         given.push((name, value));
     }
@@ -101,7 +101,9 @@ mod tests {
         let parts = ["user", "password", "host", "port", "dbname", "a", "b"].map(|name| of(&url, name).unwrap());
         assert_eq!(parts, ["me", "p@ss", "::1,b", "5432,", "d/b", "1", "&"]);
         assert_eq!(read("").unwrap(), []);
-        for wrong in ["me:Kq9%zz@h", "me:Kq9%00@h", "me:Kq9@a@h", "me@h/d?password=Kq9=", "me@h/%f"] {
+        assert_eq!(of(&read("me:,@,/").unwrap(), "password"), Some(","));
+        let wrong = ["me:Kq9%zz@h", "me:Kq9%00@h", "me:Kq9@a@h", "me@h/d?password=Kq9=", "me@h/%f"];
+        for wrong in wrong.into_iter().chain(["me:a?Kq9@h/d", "me:a?Kq9@h/d?x=1", "me@h/d?Kq9"]) {
             let why = read(wrong).unwrap_err();
             assert!(!why.contains("Kq9"), "{why}");
         }
