@@ -68,23 +68,21 @@ pub(super) fn percent(part: u64, whole: u64) -> f64 {
     100.0 * part as f64 / whole as f64
 }
 
-/// A share of latencies in percent; what is not nothing shows as at least 0.01.
+/// A share of latencies in percent; what is not nothing shows as at least 0.01. It is multiplied by
+/// the reciprocal, as fio's compiled code does here: that decides ties (14.125 shows as 14.13).
 pub(super) fn share(part: u64, whole: u64) -> f64 {
-    at_least(0.01, part, percent(part, whole))
+    at_least(0.01, part, part as f64 * (1.0 / whole as f64) * 100.0)
 }
 
 /// A share of depths or batches in percent; what is not nothing shows as at least 0.1. The
 /// hundredth part is taken first, as fio's compiled code does here: it decides ties (11.85).
 pub(super) fn depth_share(part: u64, whole: u64) -> f64 {
-    let percent = match whole {
-        0 => 0.0,
-        whole => 100.0 / whole as f64 * part as f64,
-    };
-    at_least(0.1, part, percent)
+    at_least(0.1, part, 100.0 / whole as f64 * part as f64)
 }
 
+/// Nothing is 0, also of nothing.
 fn at_least(least: f64, part: u64, percent: f64) -> f64 {
-    if part > 0 { percent.max(least) } else { percent }
+    if part > 0 { percent.max(least) } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -144,6 +142,8 @@ mod tests {
         assert!(depth_share(1, 1_000_000) == 0.1);
         assert_eq!(format!("{:.1}", depth_share(474, 4000)), "11.9");
         assert_eq!(format!("{:.2}", share(61, 4000)), "1.52");
+        assert_eq!(format!("{:.2}", share(113, 800)), "14.13");
+        assert_eq!(format!("{:.2}", share(581, 800)), "72.62");
     }
 
     proptest! {
