@@ -243,11 +243,8 @@ fn asks(session: &mut Connection) -> std::result::Result<(), PgError> {
                 copy.send(b"1\n")?;
                 copy.finish().map(drop)
             }),
-            _ => session.require_writable(),
+            _ => session.is_read_only().map(drop),
         };
-        for notice in session.take_notices() {
-            plain(&notice.to_string());
-        }
         match asked {
             Err(error) if error.is_fatal() => return Err(error),
             Err(error) => plain(&error.to_string()),

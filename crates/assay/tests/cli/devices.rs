@@ -207,7 +207,7 @@ fn a_device_is_a_data_set_only_after_its_name_was_said_twice() {
     place.assay(&["check", "--target", &target]).code(0);
 
     // Our own device needs no permission: a run that changes it, more schemas, a check.
-    let args = ["run", "--time", "1", "--warmup", "0", "--format", "json"];
+    let args = ["run", "--time", "5", "--warmup", "0", "--format", "json"];
     let more = ["--set", "UPDATE_PCT=50", "--set", "CACHE_MB=4"];
     let ran = place.assay(&with(&with(&args, &more), &["--target", &target]));
     let record: serde_json::Value = serde_json::from_str(&ran.code(0).out).expect("a record");
