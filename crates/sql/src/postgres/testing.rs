@@ -65,8 +65,14 @@ impl Server {
     /// As a user would write it, of a new database of this name (an old one of it is dropped):
     /// `//postgres@/mine?host=...`
     pub(crate) fn database(&self, name: &str) -> String {
+        self.copy("template1", name)
+    }
+
+    /// The same of a new database with the content of another one, in which nobody may be.
+    pub(crate) fn copy(&self, of: &str, name: &str) -> String {
         let mut connection = self.connect();
-        for sql in [format!("DROP DATABASE IF EXISTS \"{name}\""), format!("CREATE DATABASE \"{name}\"")] {
+        let sql = format!("CREATE DATABASE \"{name}\" TEMPLATE \"{of}\"");
+        for sql in [format!("DROP DATABASE IF EXISTS \"{name}\""), sql] {
             connection.query(&sql).expect("a database is made");
         }
         connection.close();

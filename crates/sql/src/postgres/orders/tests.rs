@@ -8,6 +8,7 @@ use assay_measure::clock::NS_PER_S;
 use assay_orders::checks::BROKEN;
 use assay_orders::model::Table;
 use assay_run::engine::{LineValue, Presence};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 const SCALE: &str = ".002";
@@ -43,6 +44,18 @@ fn sums(place: &str) -> Vec<String> {
 
 fn server() -> Option<&'static Server> {
     testing::server(15)
+}
+
+/// A database of this name with a whole data set as it is loaded: made once, by one thread, and copied for each test that
+/// does not ask how it was loaded. What takes the first rows takes them as they lie, which loading threads decide
+/// between them.
+fn loaded(server: &Server, name: &str) -> String {
+    static LOADED: OnceLock<()> = OnceLock::new();
+    LOADED.get_or_init(|| {
+        let place = server.database("orders_loaded");
+        BENCH.prepare(&place, &[("LOAD_PARALLEL_DEGREE", "1")]).unwrap();
+    });
+    server.copy("orders_loaded", name)
 }
 
 #[test]
@@ -176,9 +189,7 @@ fn strangers_are_left_alone(place: &str) {
 fn both_forms_leave_the_same_rows_for_the_same_seed() {
     let Some(server) = server() else { return };
     let left = ["server", "client"].map(|form| {
-        let place = server.database(&format!("orders_{form}"));
-        // What takes the first rows takes them as they lie, which loading threads decide between them.
-        BENCH.prepare(&place, &[("LOAD_PARALLEL_DEGREE", "1")]).unwrap();
+        let place = loaded(server, &format!("orders_{form}"));
         let given = [("ORDERS_MIX", "classic"), ("ORDERS_FORM", form), ("SESSIONS", "1"), ("WORK_LOOP", "400")];
         let (_, part) = BENCH.run(&place, &given, &[]);
         (sums(&place), part.ledger)
@@ -189,8 +200,7 @@ fn both_forms_leave_the_same_rows_for_the_same_seed() {
 #[test]
 fn a_load_that_was_cut_short_is_finished_as_it_was_begun() {
     let Some(server) = server() else { return };
-    let place = &server.database("orders_resumed");
-    BENCH.prepare(place, &[]).unwrap();
+    let place = &loaded(server, "orders_resumed");
     // As if it had been killed after some pieces and some keys.
     let mut connection = connection(place);
     let names = named(&settings(&[])).unwrap();
@@ -222,8 +232,7 @@ fn a_load_that_was_cut_short_is_finished_as_it_was_begun() {
 #[test]
 fn deadlocks_and_serialization_failures_are_attempted_again_and_counted_by_transaction() {
     let Some(server) = server() else { return };
-    let place = &server.database("orders_deadlock");
-    BENCH.prepare(place, &[]).unwrap();
+    let place = &loaded(server, "orders_deadlock");
     // A trigger of a test's own, which the data set may not have during the claim: it fails updates as a deadlock and
     // as a serialization failure would, before anything else is refused.
     let given = [("SESSIONS", "2"), ("WORK_LOOP", "120"), ("ORDERS_MIX", "classic")];
