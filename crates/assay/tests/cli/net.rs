@@ -251,10 +251,11 @@ fn what_the_way_loses_is_counted_to_the_datagram_and_named() {
     let counted = metric(&record, "receiver", "udp_lost_exact_count");
     let lost = lost.load(std::sync::atomic::Ordering::Acquire) as f64;
     assert!(lost >= 20.0, "{lost}");
-    // The kernels of the relay and of the server may have dropped some for want of room: then these may be the limit.
-    assert!((lost..=lost + dropped).contains(&counted), "{counted} of {lost} and {dropped}");
+    // The kernels of the relay and of the server may have dropped some more for want of room, and only the server's are
+    // counted: then these may be the limit.
+    assert!(counted >= lost, "{counted} of {lost} and {dropped}");
     let is_named = done.out.contains("the way, which loses datagrams");
-    assert!(is_named || 2.0 * dropped >= counted, "{}", done.out);
+    assert!(is_named || 2.0 * (counted - lost) >= counted, "{}", done.out);
     server.stopped();
 }
 
