@@ -9,7 +9,7 @@ export SOURCE_DATE_EPOCH=1700000000
 
 expect 0 "$XTASK" dist --to "$PWD/packages"
 size=$(awk '/: the program$/ { print $1 }' out.txt)
-[ "$size" -le $((24 * 1024 * 1024)) ] || fail "the program has $size bytes, more than 24 MiB"
+[ "$size" -le $((20 * 1024 * 1024)) ] || fail "the program has $size bytes, more than 20 MiB"
 (cd packages && sha256sum --quiet -c SHA256SUMS)
 
 echo "- the package is installed into a root of its own"

@@ -241,21 +241,24 @@ fn what_the_way_loses_is_counted_to_the_datagram_and_named() {
     let server = server.until("listening server", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
     let relay = Relay::to(port);
     // 2.5 %: with 98 % of what was asked for the rate would be the limit, and 2 % are too near to that.
-    let lost = relay.losing_datagrams(port, 40, 1000);
+    let passed_on = relay.losing_datagrams(port, 40, 1000);
     let to = relay.port().to_string();
     let words = ["net", "127.0.0.1", "-p", &to, "-u", "-b", "8M", "-l", "1000"];
     let done = place.start(&[&words[..], &["-t", "3", "-o", "run"]].concat()).ended().code(0);
     let record = place.record("run");
     let native = &record["parts"]["network"]["native_remote"]["udp"];
     let dropped = native["receive_buffer"].as_f64().expect("counted");
-    let counted = metric(&record, "receiver", "udp_lost_exact_count");
-    let lost = lost.load(std::sync::atomic::Ordering::Acquire) as f64;
+    let received = &record["parts"]["network"]["streams"][0]["received"];
+    let [counted, highest] = ["lost", "datagrams"].map(|key| received[key].as_f64().expect("counted"));
+    // Beyond the highest number that arrived some may have been on the way when the test was over.
+    let passed_on = passed_on.lock().expect("not poisoned");
+    let lost = highest - passed_on.iter().filter(|number| f64::from(**number) <= highest).count() as f64;
     assert!(lost >= 20.0, "{lost}");
-    // The kernels of the relay and of the server may have dropped some more for want of room, and only the server's are
-    // counted: then these may be the limit.
-    assert!(counted >= lost, "{counted} of {lost} and {dropped}");
+    // The kernel of the server may have dropped some for want of room: then these may be the limit.
+    assert!((lost..=lost + dropped).contains(&counted), "{counted} of {lost} and {dropped}");
+    assert!(metric(&record, "receiver", "udp_lost_exact_count") >= counted);
     let is_named = done.out.contains("the way, which loses datagrams");
-    assert!(is_named || 2.0 * (counted - lost) >= counted, "{}", done.out);
+    assert!(is_named || 2.0 * dropped >= counted, "{}", done.out);
     server.stopped();
 }
 

@@ -49,8 +49,9 @@ impl Relay {
         self.port
     }
 
-    /// Passes on one client's datagrams too, but loses every so manieth of at least this size; how many were lost.
-    pub(crate) fn losing_datagrams(&self, server: u16, every: u64, bytes: usize) -> Arc<AtomicU64> {
+    /// Passes on one client's datagrams too, but loses every so manieth of at least this size; the numbers of those it passed
+    /// on. What its kernel dropped for want of room is not among them either.
+    pub(crate) fn losing_datagrams(&self, server: u16, every: u64, bytes: usize) -> Arc<Mutex<Vec<u32>>> {
         let near = UdpSocket::bind(("127.0.0.1", self.port)).expect("the relay's port");
         let far = UdpSocket::bind("127.0.0.1:0").expect("a port");
         far.connect(("127.0.0.1", server)).expect("the server");
@@ -59,8 +60,8 @@ impl Relay {
             let patience = Some(Duration::from_millis(100));
             socket.set_read_timeout(patience).expect("set");
         }
-        let lost = Arc::new(AtomicU64::new(0));
-        let (counted, control) = (Arc::clone(&lost), Arc::clone(&self.control));
+        let numbers = Arc::new(Mutex::new(Vec::new()));
+        let (passed_on, control) = (Arc::clone(&numbers), Arc::clone(&self.control));
         std::thread::spawn(move || {
             let (back, answered) = (near.try_clone().expect("a copy"), far.try_clone().expect("a copy"));
             let client = Arc::new(Mutex::new(None));
@@ -76,20 +77,26 @@ impl Relay {
                     }
                 }
             });
-            let (mut buffer, mut passed) = ([0; 1 << 16], 0);
+            let (mut buffer, mut seen) = ([0; 1 << 16], 0);
             while !control.is_over.load(Ordering::Acquire) {
                 let Ok((count, from)) = near.recv_from(&mut buffer) else {
                     continue;
                 };
                 *client.lock().expect("not poisoned") = Some(from);
-                passed += u64::from(count >= bytes);
-                match count >= bytes && passed % every == 0 {
-                    true => drop(counted.fetch_add(1, Ordering::AcqRel)),
-                    false => drop(far.send(&buffer[..count])),
+                let is_data = count >= bytes;
+                seen += u64::from(is_data);
+                if is_data && seen % every == 0 {
+                    continue;
                 }
+                if is_data {
+                    // After seconds and microseconds.
+                    let number = buffer[8..12].try_into().expect("four bytes");
+                    passed_on.lock().expect("not poisoned").push(u32::from_be_bytes(number));
+                }
+                drop(far.send(&buffer[..count]));
             }
         });
-        lost
+        numbers
     }
 
     /// Bytes that either side has said so far.
