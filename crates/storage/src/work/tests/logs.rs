@@ -1,6 +1,8 @@
 //! fio's log files.
 
 use super::*;
+use crate::readings::Way;
+use crate::work::logs::{Ended, Logs, write_all};
 
 #[test]
 fn logs_have_fios_rows_and_overwrite_nothing() {
@@ -34,28 +36,59 @@ fn logs_have_fios_rows_and_overwrite_nothing() {
     assert!(again.to_string().contains("_slat.1.log"), "{again}");
 }
 
-#[test]
-fn averaged_logs_have_a_row_a_window() {
-    let dir = directory();
-    let prefix = dir.path().join("p").display().to_string();
-    run(vec![job(|options| {
+fn rows_of(text: &str) -> Vec<Vec<u64>> {
+    text.lines().map(|line| line.split(", ").map(|field| field.parse().unwrap()).collect()).collect()
+}
+
+/// Both logs of averages over 250 ms, below this prefix.
+fn averaged(prefix: &str) -> Job {
+    job(|options| {
         options.engine = IoEngine::Null;
         options.files.size = Some(Amount::Bytes(1 << 30));
         options.pace.rate_iops[R] = Some(1000);
         options.pace.time_based = true;
         options.pace.runtime_ns = Some(1_000_000_000);
-        options.measure.iops_log = Some(prefix.clone());
-        options.measure.bw_log = Some(prefix.clone());
+        options.measure.iops_log = Some(prefix.to_owned());
+        options.measure.bw_log = Some(prefix.to_owned());
         options.measure.log_average_ns = 250_000_000;
-    })])
-    .unwrap();
-    let text = std::fs::read_to_string(format!("{prefix}_iops.1.log")).unwrap();
-    let rows: Vec<Vec<u64>> =
-        text.lines().map(|line| line.split(", ").map(|field| field.parse().unwrap()).collect()).collect();
-    assert!((4..=5).contains(&rows.len()), "{text}");
-    for (row, at) in rows[..4].iter().zip([250, 500, 750, 1000]) {
-        assert_eq!(row[0], at);
-        assert!((950..=1050).contains(&row[1]), "{text}");
-        assert_eq!(row[2..], [0, 0, 0]);
+    })
+}
+
+#[test]
+fn averaged_logs_have_a_row_a_window() {
+    let dir = directory();
+    let prefix = dir.path().join("p").display().to_string();
+    let (writer, batches) = std::sync::mpsc::channel();
+    let mut logs = Logs::new(&averaged(&prefix).options, "j", 0, &writer).unwrap();
+    let begun = 7_000_000_000;
+    logs.begin(begun);
+    // One a millisecond, but none in the third window; the fourth has as many more, and the last is cut short.
+    for ms in (0..500).chain(750..1000).chain(750..1000).chain(1000..1100) {
+        let now = begun + ms * 1_000_000;
+        logs.ended(&Ended { way: Way::Read, start_ns: now, issue_ns: now, now, bytes: 4096, offset: 0 }, true);
     }
+    logs.finish(begun + 1_100_000_000);
+    drop(writer);
+    assert!(write_all(&batches).is_empty());
+    let written = |kind| rows_of(&std::fs::read_to_string(format!("{prefix}_{kind}.1.log")).unwrap());
+    let row = |(at, value): (u64, u64)| vec![at, value, 0, 0, 0];
+    let ends = [(250, 1000), (500, 1000), (1000, 2000), (1100, 1000)];
+    assert_eq!(written("iops"), ends.map(row));
+    assert_eq!(written("bw"), ends.map(|(at, rate)| row((at, 4 * rate))));
+}
+
+#[test]
+fn averaged_logs_of_a_run_hold_each_of_its_ios() {
+    let dir = directory();
+    let prefix = dir.path().join("p").display().to_string();
+    let readings = run(vec![averaged(&prefix)]).unwrap();
+    let text = std::fs::read_to_string(format!("{prefix}_iops.1.log")).unwrap();
+    let mut ios = 0;
+    for row in rows_of(&text) {
+        // The last window ends with the run.
+        let length_ms = if row[0] % 250 == 0 { 250 } else { row[0] % 250 };
+        ios += (row[1] * length_ms + 500) / 1000;
+        assert_eq!(row[2..], [0, 0, 0], "{text}");
+    }
+    assert_eq!(ios, readings.clones[0].ways[R].ios, "{text}");
 }
