@@ -78,6 +78,8 @@ pub(crate) fn short_count(token: &str) -> Option<Printed> {
     if matches!(printed.value, assay_measure::record::Figure::Count(_)) {
         printed.rounding = 0.0;
     }
+    // What is left of the step to thousands is gone.
+    printed.rounding += 1e3 * f64::from(token.ends_with('M'));
     Some(printed)
 }
 
@@ -116,6 +118,7 @@ mod tests {
         assert_eq!(value("1KB", OLD_BYTES), Some((Some(1024.0), 512.0)));
         assert_eq!(value("1XB", BYTES), None);
         assert_eq!(short_count("10.4k").map(|p| p.rounding), Some(50.0));
+        assert_eq!(short_count("10.4M").map(|p| p.rounding), Some(51_000.0));
         assert_eq!(short_count("9460").map(|p| p.rounding), Some(0.0));
     }
 

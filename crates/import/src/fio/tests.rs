@@ -2,6 +2,8 @@
 
 use super::super::testing::{imported, info, number, record_of, sample, survives, told, value};
 use super::super::{Source, Tool, import, recognise};
+use crate::seen::BYTES;
+use crate::text::At;
 use assay_measure::record::Record;
 use assay_storage::record::info::{StorageInfo, StorageWay};
 use std::collections::BTreeMap;
@@ -138,6 +140,28 @@ fn warnings_before_the_json_and_a_torn_end_are_told() {
     let error = import(&[source]).expect_err("torn").to_string();
     assert!(error.starts_with("torn.json:"), "{error}");
     assert!(error.contains("incomplete"), "{error}");
+}
+
+proptest::proptest! {
+    /// As the real fio shortens them: what the steps before the last leave over is gone, which no place shows.
+    #[test]
+    fn shortened_bytes_are_within_their_rounding(shift in 0_u32..50, drawn in 0_u64..1 << 50) {
+        use assay_storage::record::fio::{Step, short};
+        let bytes = drawn >> shift;
+        for step in [Step::Binary, Step::Decimal] {
+            let text = short(bytes, 4, step, "B");
+            let seen = super::text::shortened(At { file: 0, line: 1 }, &text, BYTES).expect(&text);
+            let off = (seen.value().expect("a number") - bytes as f64).abs();
+            proptest::prop_assert!(off <= seen.printed.rounding * (1.0 + 1e-9), "{bytes}: {text}");
+        }
+    }
+}
+
+#[test]
+fn what_fio_drops_of_a_rate_is_in_its_rounding() {
+    let shown = super::text::shortened(At { file: 0, line: 1 }, "70.2MiB", BYTES).expect("an amount");
+    let dropped = (70.25006198883057 * 1_048_576.0 - shown.value().expect("a number")).abs();
+    assert!(dropped <= shown.printed.rounding && dropped > 0.05 * 1_048_576.0, "{dropped}");
 }
 
 proptest::proptest! {

@@ -488,32 +488,41 @@ impl Reader<'_> {
     }
 }
 
+/// The rate is cut to a whole number before it is shortened.
+fn ios_per_s(at: At, rest: &str, name: &str) -> Option<Seen> {
+    Seen::some(at, after(rest, name).and_then(short_count)).map(|seen| seen.looser(1.0))
+}
+
+/// Bytes with a prefix. fio divides step by step, and what was left of all steps but the last is gone: 70.25006 MiB shows as
+/// 70.2MiB. A rate is cut to a whole byte before.
+pub(super) fn shortened(at: At, token: &str, units: &[(&str, f64)]) -> Option<Seen> {
+    let seen = Seen::some(at, amount(token, units))?;
+    let unit = token.trim_start_matches(|c: char| !c.is_alphabetic());
+    let step = units.iter().find(|(name, _)| *name == unit)?.1 / 1000.0;
+    Some(seen.looser(step.max(1.0)))
+}
+
 /// `IOPS=10.4k, BW=40.5MiB/s (42.4MB/s)(4858MiB/120001msec); 0 zone resets`
 fn rates_3(way: &mut Way, at: At, rest: &str) {
-    // The rate is cut to a whole number before it is shortened.
-    let iops = after(rest, "IOPS").and_then(short_count);
-    way.ios_per_s = Seen::some(at, iops).map(|seen| seen.looser(1.0));
+    way.ios_per_s = ios_per_s(at, rest, "IOPS");
     let bw = after(rest, "BW").unwrap_or_default();
     let (binary, bracket) = bw.split_once('(').unwrap_or((bw, ""));
-    let per_s = |token: &str| amount(token.trim().strip_suffix("/s")?, BYTES);
-    way.bytes_per_s = Seen::some(at, per_s(binary)).map(|seen| seen.looser(1.0));
+    let per_s = |token: &str| shortened(at, token.trim().strip_suffix("/s")?, BYTES);
+    way.bytes_per_s = per_s(binary);
     let (decimal, total) = bracket.split_once(")(").unwrap_or((bracket, ""));
-    let decimal = decimal.trim_end_matches(')');
-    way.decimal_bytes_per_s = Seen::some(at, per_s(decimal)).map(|seen| seen.looser(1.0));
+    way.decimal_bytes_per_s = per_s(decimal.trim_end_matches(')'));
     let total = total.split(')').next().unwrap_or_default();
     if let Some((bytes, runtime)) = total.split_once('/') {
-        way.bytes = Seen::some(at, amount(bytes, BYTES));
+        way.bytes = shortened(at, bytes, BYTES);
         way.runtime_s = runtime_s(at, runtime);
     }
 }
 
 /// `io=1024.0MB, bw=133504KB/s, iops=33375, runt=  7854msec`
 fn rates_2(way: &mut Way, at: At, rest: &str) {
-    way.bytes = Seen::some(at, after(rest, "io").and_then(|io| amount(io, OLD_BYTES)));
-    let bw = after(rest, "bw").and_then(|bw| amount(bw.strip_suffix("/s")?, OLD_BYTES));
-    way.bytes_per_s = Seen::some(at, bw);
-    let iops = after(rest, "iops").and_then(short_count);
-    way.ios_per_s = Seen::some(at, iops).map(|seen| seen.looser(1.0));
+    way.bytes = after(rest, "io").and_then(|io| shortened(at, io, OLD_BYTES));
+    way.bytes_per_s = after(rest, "bw").and_then(|bw| shortened(at, bw.strip_suffix("/s")?, OLD_BYTES));
+    way.ios_per_s = ios_per_s(at, rest, "iops");
     way.runtime_s = after(rest, "runt").and_then(|token| runtime_s(at, token));
 }
 
@@ -523,14 +532,13 @@ fn group_way(name: &'static str, at: At, rest: &str) -> GroupWay {
         Some(bw) => (Some(bw), BYTES),
         None => (after(rest, "aggrb"), OLD_BYTES),
     };
-    let per_s = rate.and_then(|rate| amount(first(rate).strip_suffix("/s")?, table));
-    let bytes = after(rest, "io").and_then(|io| amount(&first(io), table));
+    let bytes = after(rest, "io").and_then(|io| shortened(at, &first(io), table));
     let runtime = after(rest, "run").and_then(|run| run.rsplit('-').next());
     let runtime = runtime.or_else(|| after(rest, "maxt"));
     GroupWay {
         way: name,
-        bytes_per_s: Seen::some(at, per_s).map(|seen| seen.looser(1.0)),
-        bytes: Seen::some(at, bytes),
+        bytes_per_s: rate.and_then(|rate| shortened(at, first(rate).strip_suffix("/s")?, table)),
+        bytes,
         runtime_s: runtime.and_then(|token| runtime_s(at, token)),
     }
 }
