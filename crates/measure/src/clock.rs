@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Nanoseconds since the process's clock origin (monotonic, never wall time).
 pub type Ns = u64;
@@ -36,7 +36,7 @@ impl Clock {
         Self::Real(origin())
     }
 
-    /// A clock at 0 ns that moves only by [`Clock::advance_to`].
+    /// A clock at 0 ns that moves only when told.
     #[must_use]
     pub fn simulated() -> Self {
         Self::Simulated(Arc::new(AtomicU64::new(0)))
@@ -60,7 +60,15 @@ impl Clock {
         }
     }
 
-    /// Whether time only moves by [`Clock::advance_to`].
+    /// Lets the time from `now` to `until` pass: sleeps, or moves a simulated clock.
+    pub fn pass(&self, now: Ns, until: Ns) {
+        match self {
+            Self::Real(_) => std::thread::sleep(Duration::from_nanos(until.saturating_sub(now))),
+            Self::Simulated(_) => self.advance_to(until),
+        }
+    }
+
+    /// Whether time moves only when told.
     #[must_use]
     pub fn is_simulated(&self) -> bool {
         matches!(self, Self::Simulated(_))

@@ -266,12 +266,6 @@ impl SeriesLine {
             host: self.host.clone(),
         })
     }
-
-    /// The line as text, without its end.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("every map of a line has text keys")
-    }
 }
 
 impl HistogramStep {
@@ -371,7 +365,7 @@ impl SeriesWriter {
     pub fn line(&mut self, mark: Mark, now: &Snapshot) -> String {
         let line = SeriesLine::encode(self.prev.as_ref(), now, mark, &self.source);
         self.prev = Some(now.clone());
-        let mut text = line.to_json();
+        let mut text = serde_json::to_string(&line).expect("every map of a line has text keys");
         text.push('\n');
         text
     }

@@ -8,6 +8,7 @@ mod algebra;
 mod json;
 
 pub use crate::class::{SCAN, SELECT, UPDATE, WaitClass};
+pub use algebra::merge_rows;
 
 use crate::histogram::Histogram;
 use crate::history::ActivityHistory;

@@ -377,11 +377,7 @@ impl<'a> Worker<'a> {
 
     /// Every session pauses: no engine call can wait for that.
     fn idle(&mut self, wait_ns: Ns) {
-        if self.clock.is_simulated() {
-            self.clock.advance_to(self.now + wait_ns);
-        } else {
-            std::thread::sleep(Duration::from_nanos(wait_ns));
-        }
+        self.clock.pass(self.now, self.now + wait_ns);
         self.stale = true;
     }
 

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const RESET: &str = "reset";
 
 /// What is added over parts and differs over time.
-trait Cumulative: Sized {
+pub trait Cumulative: Sized {
     fn absorb(&mut self, more: &Self);
     /// What came since `earlier`; `None` if it went backwards.
     fn since(&self, earlier: &Self) -> Option<Self>;
@@ -71,7 +71,7 @@ impl Cumulative for Reading {
 }
 
 /// A row that is unique by its key within a table.
-trait Row: Cumulative + Clone {
+pub trait Row: Cumulative + Clone {
     fn compare_keys(&self, other: &Self) -> Ordering;
     /// How messages and [`StatSet::resets`] call it.
     fn label(&self) -> String;
@@ -81,7 +81,8 @@ trait Row: Cumulative + Clone {
     }
 }
 
-fn merge_rows<T: Row>(mine: &mut Vec<T>, others: &[T]) {
+/// Adds rows to others of their kind, as [`StatSet::merge`] does.
+pub fn merge_rows<T: Row>(mine: &mut Vec<T>, others: &[T]) {
     for other in others {
         match mine.iter_mut().find(|row| row.is_same(other)) {
             Some(row) => row.absorb(other),
@@ -155,26 +156,6 @@ impl StatSet {
         merge_rows(&mut self.requests, requests);
         merge_sums(&mut self.gauges, gauges);
         self.resets.extend(resets.iter().cloned());
-    }
-
-    /// Adds one event's waits, as [`StatSet::merge`] would.
-    pub fn add_event(&mut self, event: &EventReading) {
-        merge_rows(&mut self.events, std::slice::from_ref(event));
-    }
-
-    /// Adds one row of I/O, as [`StatSet::merge`] would.
-    pub fn add_io(&mut self, row: &IoReading) {
-        merge_rows(&mut self.io, std::slice::from_ref(row));
-    }
-
-    /// Adds one row of a path's I/O, as [`StatSet::merge`] would.
-    pub fn add_path(&mut self, row: &PathReading) {
-        merge_rows(&mut self.paths, std::slice::from_ref(row));
-    }
-
-    /// Adds one kind of request, as [`StatSet::merge`] would.
-    pub fn add_requests(&mut self, row: &RequestReading) {
-        merge_rows(&mut self.requests, std::slice::from_ref(row));
     }
 
     /// What was counted since `earlier`, an older reading of the same source.

@@ -63,11 +63,11 @@ fn a_counter_that_went_backwards_is_reset_alone() {
 fn an_event_that_went_backwards_is_left_out_and_named() {
     let read = "db file sequential read";
     let mut earlier = StatSet::default();
-    earlier.add_event(&event(read, Actor::Foreground, &[5, 6]));
-    earlier.add_event(&event("log file sync", Actor::Foreground, &[5]));
+    merge_rows(&mut earlier.events, &[event(read, Actor::Foreground, &[5, 6])]);
+    merge_rows(&mut earlier.events, &[event("log file sync", Actor::Foreground, &[5])]);
     let mut now = StatSet::default();
-    now.add_event(&event(read, Actor::Foreground, &[5]));
-    now.add_event(&event(read, Actor::Background, &[5]));
+    merge_rows(&mut now.events, &[event(read, Actor::Foreground, &[5])]);
+    merge_rows(&mut now.events, &[event(read, Actor::Background, &[5])]);
     let since = now.difference(&earlier);
     assert_eq!(since.events, [event(read, Actor::Background, &[5])]);
     let named: Vec<&str> = since.resets.iter().map(String::as_str).collect();
@@ -134,9 +134,9 @@ fn io_rows_add_up_by_function_and_file_type() {
         ..IoReading::default()
     };
     let mut set = StatSet::default();
-    set.add_io(&row("Undo File", 1));
-    set.add_io(&row("Data File", 10));
-    set.add_io(&row("Data File", 20));
+    merge_rows(&mut set.io, &[row("Undo File", 1)]);
+    merge_rows(&mut set.io, &[row("Data File", 10)]);
+    merge_rows(&mut set.io, &[row("Data File", 20)]);
     assert_eq!(set.io, [row("Data File", 30), row("Undo File", 1)]);
     let earlier = set.clone();
     set.io[0].read_bytes = 29;

@@ -5,7 +5,9 @@
 //! waits for other reads; physical reads cache = demand misses + prefetch.
 
 use assay_measure::histogram::Histogram;
-use assay_measure::snapshot::{Actor, Direction, EventReading, IoReading, RequestReading, StatSet, WaitClass};
+use assay_measure::snapshot::{
+    Actor, Direction, EventReading, IoReading, RequestReading, StatSet, WaitClass, merge_rows,
+};
 use assay_measure::stats::{self, Stat};
 use std::cell::{Cell, RefCell};
 
@@ -302,30 +304,29 @@ impl Counters {
         }
         let reads = self.get(C::ReadsCache) + self.get(C::ReadsDirect);
         let writes = self.get(C::WritesFromCache) + self.get(C::WritesDirect);
-        // A failed update stops the engine instead of being rolled back, so there are none.
-        into.add(stats::USER_ROLLBACKS, 0);
-        into.add(stats::SESSION_LOGICAL_READS, self.get(C::DbBlockGets) + self.get(C::ConsistentGets));
-        into.add(stats::PHYSICAL_READS, reads);
-        into.add(stats::PHYSICAL_READ_BYTES, reads * block_bytes);
-        into.add(stats::PHYSICAL_WRITES, writes);
-        into.add(stats::PHYSICAL_WRITE_BYTES, writes * block_bytes);
-        self.export_totals(into);
-        self.export_events(into);
-        self.export_requests(into);
-        for row in self.io.borrow().iter() {
-            into.add_io(row);
-        }
-    }
-
-    /// Totals come from the I/O rows, the database's own figures from the counters: two counts of the same requests.
-    fn export_totals(&self, into: &mut StatSet) {
         let io = self.io.borrow();
         let sum = |f: fn(&IoReading) -> u64| io.iter().map(f).sum::<u64>();
-        into.add(stats::PHYSICAL_READ_TOTAL_REQUESTS, sum(|r| r.small_read_requests + r.large_read_requests));
-        into.add(stats::PHYSICAL_READ_TOTAL_BYTES, sum(|r| r.read_bytes));
-        into.add(stats::PHYSICAL_READ_LARGE_REQUESTS, sum(|r| r.large_read_requests));
-        into.add(stats::PHYSICAL_WRITE_TOTAL_REQUESTS, sum(|r| r.small_write_requests + r.large_write_requests));
-        into.add(stats::PHYSICAL_WRITE_TOTAL_BYTES, sum(|r| r.write_bytes));
+        let derived = [
+            // A failed update stops the engine instead of being rolled back, so there are none.
+            (stats::USER_ROLLBACKS, 0),
+            (stats::SESSION_LOGICAL_READS, self.get(C::DbBlockGets) + self.get(C::ConsistentGets)),
+            (stats::PHYSICAL_READS, reads),
+            (stats::PHYSICAL_READ_BYTES, reads * block_bytes),
+            (stats::PHYSICAL_WRITES, writes),
+            (stats::PHYSICAL_WRITE_BYTES, writes * block_bytes),
+            // Totals come from the I/O rows, the database's own figures from the counters: two counts of the same requests.
+            (stats::PHYSICAL_READ_TOTAL_REQUESTS, sum(|r| r.small_read_requests + r.large_read_requests)),
+            (stats::PHYSICAL_READ_TOTAL_BYTES, sum(|r| r.read_bytes)),
+            (stats::PHYSICAL_READ_LARGE_REQUESTS, sum(|r| r.large_read_requests)),
+            (stats::PHYSICAL_WRITE_TOTAL_REQUESTS, sum(|r| r.small_write_requests + r.large_write_requests)),
+            (stats::PHYSICAL_WRITE_TOTAL_BYTES, sum(|r| r.write_bytes)),
+        ];
+        for (stat, value) in derived {
+            into.add(stat, value);
+        }
+        merge_rows(&mut into.io, &io);
+        self.export_events(into);
+        self.export_requests(into);
     }
 
     fn export_requests(&self, into: &mut StatSet) {
@@ -333,25 +334,31 @@ impl Counters {
             if cell.completions.is_empty() {
                 continue;
             }
-            into.add_requests(&RequestReading {
-                event: EVENTS[*event as usize].0.to_owned(),
-                direction: *direction,
-                bytes: cell.bytes,
-                completions: cell.completions.clone(),
-            });
+            merge_rows(
+                &mut into.requests,
+                &[RequestReading {
+                    event: EVENTS[*event as usize].0.to_owned(),
+                    direction: *direction,
+                    bytes: cell.bytes,
+                    completions: cell.completions.clone(),
+                }],
+            );
         }
     }
 
     fn export_events(&self, into: &mut StatSet) {
         for ((name, class, actor), cell) in EVENTS.iter().zip(self.events.borrow().iter()) {
             if !cell.waits.is_empty() {
-                into.add_event(&EventReading {
-                    name: (*name).to_owned(),
-                    class: *class,
-                    actor: *actor,
-                    timeouts: cell.timeouts,
-                    waits: cell.waits.clone(),
-                });
+                merge_rows(
+                    &mut into.events,
+                    &[EventReading {
+                        name: (*name).to_owned(),
+                        class: *class,
+                        actor: *actor,
+                        timeouts: cell.timeouts,
+                        waits: cell.waits.clone(),
+                    }],
+                );
             }
         }
     }

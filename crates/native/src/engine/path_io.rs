@@ -6,7 +6,7 @@
 use crate::control_file::ControlFile;
 use crate::files::Files;
 use assay_block::FileCounters;
-use assay_measure::snapshot::{PathReading, StatSet};
+use assay_measure::snapshot::{PathReading, StatSet, merge_rows};
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -107,15 +107,18 @@ impl PathIo {
     fn add(&self, sums: &[FileCounters], into: &mut StatSet) {
         for (number, ((path, file_type), sum)) in self.rows.iter().zip(sums).enumerate() {
             let device = self.devices.get().and_then(|devices| devices.get(number));
-            into.add_path(&PathReading {
-                path: path.clone(),
-                file_type: (*file_type).to_owned(),
-                device: device.cloned().unwrap_or_default(),
-                read_requests: sum.read_requests,
-                read_bytes: sum.read_bytes,
-                write_requests: sum.write_requests,
-                write_bytes: sum.write_bytes,
-            });
+            merge_rows(
+                &mut into.paths,
+                &[PathReading {
+                    path: path.clone(),
+                    file_type: (*file_type).to_owned(),
+                    device: device.cloned().unwrap_or_default(),
+                    read_requests: sum.read_requests,
+                    read_bytes: sum.read_bytes,
+                    write_requests: sum.write_requests,
+                    write_bytes: sum.write_bytes,
+                }],
+            );
         }
     }
 }

@@ -103,7 +103,7 @@ fn words(panic: &(dyn std::any::Any + Send)) -> &str {
         .unwrap_or("it does not say why")
 }
 
-fn set_up<'a>(
+pub(super) fn set_up<'a>(
     task: &'a CloneTask<'a>,
     board: &'a Board,
     stop: &'a Stop,

@@ -1,6 +1,6 @@
 //! One turn of a clone: what is prepared, given to the kernel, waited for and taken.
 
-use super::worker::{FREE, Kind, More, NAP, Slot, Worker};
+use super::worker::{FREE, Kind, More, NAP_NS, Slot, Worker};
 use crate::pattern::{Io, Next};
 use crate::readings::Way;
 use assay_block::BlockError;
@@ -269,11 +269,7 @@ impl Worker<'_> {
     fn rest(&mut self, more: More) {
         let More::At(due_ns) = more else { return };
         self.now = self.clock.now_ns();
-        let until = due_ns.min(self.next_event_ns);
-        let nap = Duration::from_nanos(until.saturating_sub(self.now)).min(NAP);
-        if !nap.is_zero() {
-            std::thread::sleep(nap);
-        }
+        self.clock.pass(self.now, due_ns.min(self.next_event_ns).min(self.now + NAP_NS));
         self.now = self.clock.now_ns();
         if self.now >= self.next_event_ns {
             self.event();
@@ -299,8 +295,7 @@ impl Worker<'_> {
                 std::hint::spin_loop();
                 continue;
             }
-            let left = until.min(self.next_event_ns).saturating_sub(self.now);
-            std::thread::sleep(Duration::from_nanos(left).min(NAP));
+            self.clock.pass(self.now, until.min(self.next_event_ns).min(self.now + NAP_NS));
         }
         if pace.rate_ignores_think {
             self.pace.shift(self.now - from);

@@ -22,10 +22,9 @@ use assay_run::stop::Stop;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
-use std::time::Duration;
 
 /// How long a clone sleeps at most before it looks for orders.
-pub(super) const NAP: Duration = Duration::from_millis(20);
+pub(super) const NAP_NS: Ns = 20_000_000;
 /// Turns between looks at the clock where nothing else needs one.
 const TURNS_PER_LOOK: u32 = 16;
 /// If that many turns took longer than this, the clock is read every turn.
@@ -513,7 +512,7 @@ impl<'a> Worker<'a> {
             if self.stop.requested() || self.orders.end.load(Ordering::Relaxed) {
                 return;
             }
-            std::thread::sleep(Duration::from_nanos(self.deadline_ns - self.now).min(NAP));
+            self.clock.pass(self.now, self.deadline_ns.min(self.now + NAP_NS));
             self.now = self.clock.now_ns();
         }
     }

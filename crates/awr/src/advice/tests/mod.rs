@@ -13,7 +13,7 @@ use super::*;
 use crate::record::build;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{Identity, Instance, LayerRow, OpRow, RequestLayers, Truth};
-use assay_measure::snapshot::{Actor, EventReading, Fact, Reading, RunData, SettingLine, WaitClass};
+use assay_measure::snapshot::{Actor, EventReading, Fact, Reading, RunData, SettingLine, WaitClass, merge_rows};
 use assay_measure::stats;
 use assay_testkit::fixtures;
 
@@ -60,13 +60,8 @@ fn record() -> Record {
 fn wait(run: &mut RunData, name: &str, class: WaitClass, us: u64, n: u64) {
     let mut waits = Histogram::new();
     waits.record_n(us * 1000, n);
-    run.end.stats.add_event(&EventReading {
-        name: name.to_owned(),
-        class,
-        actor: Actor::Foreground,
-        timeouts: 0,
-        waits,
-    });
+    let event = EventReading { name: name.to_owned(), class, actor: Actor::Foreground, timeouts: 0, waits };
+    merge_rows(&mut run.end.stats.events, &[event]);
 }
 
 /// The record of the frozen run with more waits.

@@ -22,13 +22,11 @@ fn the_search_is_no_part_of_the_figures_and_repeats_the_amount() {
     // 1, 2, 4, 8 and 16, which is all there is; then one more window.
     assert_eq!((search.depth, search.windows), (16, 5));
     assert!(search.searched_ns >= 5 * 50_000_000);
-    assert!((50_000_000..5 * 50_000_000).contains(&clone.runtime_ns), "{}", clone.runtime_ns);
+    assert!(clone.runtime_ns >= 50_000_000 && clone.runtime_ns + search.searched_ns <= readings.elapsed_ns);
     assert_eq!((search.ios, search.slow_ios), (clone.ways[R].ios, 0));
     // All of it at the depth that was found.
-    let full = clone.depths[4] as f64 / clone.ways[R].ios as f64;
-    assert!(full > 0.5, "{:?}", clone.depths);
-    let depth = clone.in_flight_ns as f64 / clone.runtime_ns as f64;
-    assert!((14.0..=16.0).contains(&depth), "{depth}");
+    assert_eq!(clone.depths[depth_slot(16)], clone.ways[R].ios, "{:?}", clone.depths);
+    assert_eq!(clone.in_flight_ns, u128::from(clone.ways[R].lat.histogram.sum_ns()));
 }
 
 #[test]
@@ -65,8 +63,10 @@ fn latency_run_measures_all_of_it_and_ends_with_the_job() {
     .unwrap();
     let clone = &readings.clones[0];
     assert!(clone.runtime_ns >= NS_PER_S / 2);
-    assert_eq!(clone.search.unwrap().depth, 16);
-    assert!(clone.depths[0] > 0 && clone.depths[4] > 0, "{:?}", clone.depths);
+    let search = clone.search.unwrap();
+    // It doubles with each window that keeps the target; how many there are in half a second is the host's affair.
+    assert_eq!(search.depth, 1 << search.windows.min(4), "{search:?}");
+    assert!(clone.depths[0] > 0, "{:?}", clone.depths);
 }
 
 #[test]
@@ -78,7 +78,8 @@ fn the_time_of_the_job_bounds_its_search_and_something_is_measured() {
     .unwrap();
     let clone = &readings.clones[0];
     let search = clone.search.unwrap();
-    assert_eq!((search.depth, search.windows), (1, 1));
+    // A second window does not fit; a host that was busy elsewhere may have had no time to judge the first.
+    assert!(search.depth == 1 && search.windows <= 1, "{search:?}");
     assert!(clone.ways[R].ios > 0);
-    assert!((200_000_000..300_000_000).contains(&clone.runtime_ns), "{}", clone.runtime_ns);
+    assert!(clone.runtime_ns >= 200_000_000 && clone.runtime_ns + search.searched_ns <= readings.elapsed_ns);
 }
