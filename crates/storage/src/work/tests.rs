@@ -20,20 +20,19 @@ use std::sync::Mutex;
 const R: usize = 0;
 const W: usize = 1;
 
-/// Keeps what it is told, and stops the run when it has heard enough.
+/// Keeps what it is told, and requests the stop when it has heard enough.
 #[derive(Default)]
 struct Heard {
     status: Mutex<Vec<StorageReadings>>,
     live: Mutex<Vec<StorageLive>>,
-    enough: Option<(fn(&Heard) -> bool, Stop)>,
+    enough: Option<fn(&Heard) -> bool>,
+    stop: Stop,
 }
 
 impl Heard {
     fn look(&self) {
-        if let Some((enough, stop)) = &self.enough
-            && enough(self)
-        {
-            stop.request();
+        if self.enough.is_some_and(|enough| enough(self)) {
+            self.stop.request();
         }
     }
 }
@@ -344,8 +343,7 @@ fn io_15_intermediate_readings_are_cumulative() {
         let status = heard.status.lock().unwrap();
         live && status.iter().filter(|reading| reading.clones.iter().all(|clone| clone.ways[R].bytes > 0)).count() >= 3
     };
-    let stop = Stop::new();
-    let heard = Heard { enough: Some((enough, stop.clone())), ..Heard::default() };
+    let heard = Heard { enough: Some(enough), ..Heard::default() };
     let mut invocation = invocation(vec![job(|options| {
         options.engine = IoEngine::Nop;
         options.files.size = Some(Amount::Bytes(1 << 30));
@@ -357,7 +355,7 @@ fn io_15_intermediate_readings_are_cumulative() {
         options.pace.runtime_ns = Some(600 * NS_PER_S);
     })]);
     invocation.output.status_interval_ns = Some(300_000_000);
-    let last = run_with(invocation, &stop, &heard).unwrap();
+    let last = run_with(invocation, &heard.stop, &heard).unwrap();
     assert!(last.stopped, "it heard enough");
     let mut readings = heard.status.into_inner().unwrap();
     assert!(readings.iter().all(|reading| reading.running));
