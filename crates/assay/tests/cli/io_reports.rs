@@ -81,7 +81,7 @@ fn the_report_goes_to_a_new_file_and_never_over_another() {
 #[test]
 fn io_15_reports_every_so_often_are_cumulative() {
     let place = Place::new();
-    let job = with(NULL, &["--time_based", "--runtime=2", "--status-interval=1"]);
+    let job = with(NULL, &["--time_based", "--runtime=2", "--rate_iops=100", "--status-interval=1"]);
     let done = io(&place, &with(&job, &["--output-format=json"])).code(0);
     let bytes: Vec<u64> =
         documents(&done.out).iter().map(|tree| tree["jobs"][0]["read"]["io_bytes"].as_u64().expect("bytes")).collect();
@@ -94,7 +94,7 @@ fn io_15_reports_every_so_often_are_cumulative() {
 #[test]
 fn the_progress_line_is_told_to_come_or_not() {
     let place = Place::new();
-    let job = with(NULL, &["--time_based", "--runtime=2"]);
+    let job = with(NULL, &["--time_based", "--runtime=2", "--rate_iops=100"]);
     let jobs = |done: &Ran| done.err.matches("Jobs: 1 (f=1").count();
     let always = io(&place, &with(&job, &["--eta=always"])).code(0);
     assert!(jobs(&always) >= 1, "{}", always.err);

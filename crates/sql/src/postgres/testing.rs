@@ -162,13 +162,13 @@ fn announce(line: &str) {
 /// The servers of this test process.
 static SHARED: LazyLock<Mutex<BTreeMap<u32, Option<&'static Server>>>> = LazyLock::new(Mutex::default);
 
-/// The server of a version that all tests of this process share, with stock settings but `fsync`, which is off;
-/// use a database of your own in it.
+/// The server of a version that all tests of this process share, with stock settings but for `fsync`, which is off, and for
+/// `autovacuum_naptime`: every minute each of its hundreds of databases would get a worker. Use a database of your own in it.
 pub(crate) fn server(version: u32) -> Option<&'static Server> {
     let mut shared = SHARED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     *shared.entry(version).or_insert_with(|| {
         // Never dropped: its keeper takes it away when this process ends.
-        own(version, "fsync=off; max_connections=200").map(|server| &*Box::leak(Box::new(server)))
+        own(version, "fsync=off; max_connections=200; autovacuum_naptime=1d").map(|server| &*Box::leak(Box::new(server)))
     })
 }
 
