@@ -142,14 +142,13 @@ pub fn read(text: &str) -> Result<Record, RecordError> {
     if bounds::is_too_dense(text.as_bytes()) {
         return Err(RecordError::Dense);
     }
-    let Envelope { schema } = serde_json::from_str(text)?;
-    let mut record: Record = match schema == SCHEMA {
-        true => serde_json::from_str(text)?,
-        false => {
-            let mut value = serde_json::from_str(text)?;
-            upgrade(&mut value);
-            Record::deserialize(value)?
-        }
+    let mut record: Record = if serde_json::from_str::<Envelope>(text)?.schema == SCHEMA {
+        serde_json::from_str(text)?
+    } else {
+        let mut value = serde_json::from_str(text)?;
+        upgrade(&mut value);
+        // As text again: another source of values would be another copy of all that reads one, a megabyte of the program.
+        serde_json::from_str(&value.to_string())?
     };
     if record.schema != SCHEMA {
         return Err(RecordError::Schema { found: record.schema });

@@ -168,7 +168,8 @@ pub(crate) fn server(version: u32) -> Option<&'static Server> {
     let mut shared = SHARED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     *shared.entry(version).or_insert_with(|| {
         // Never dropped: its keeper takes it away when this process ends.
-        own(version, "fsync=off; max_connections=200; autovacuum_naptime=1d").map(|server| &*Box::leak(Box::new(server)))
+        own(version, "fsync=off; max_connections=200; autovacuum_naptime=1d")
+            .map(|server| &*Box::leak(Box::new(server)))
     })
 }
 
