@@ -8,12 +8,11 @@ use signal_hook::iterator::Signals;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Watches the signals on a thread of its own for the rest of the process's life.
-pub(crate) fn watch(stop: &Stop) -> Result<(), Failure> {
+/// Watches the signals on a thread of its own for the rest of the process's life; what they ask for.
+pub(crate) fn watch() -> Result<Stop, Failure> {
     // Descriptors and threads are the host's to give.
     let fail = |error: std::io::Error| Failure::new(Code::Unusable, format!("signal handlers: {error}"));
     let mut signals = Signals::new(asking()).map_err(fail)?;
-    let stop = stop.clone();
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
@@ -23,11 +22,11 @@ pub(crate) fn watch(stop: &Stop) -> Result<(), Failure> {
                     1 => ui::say("abandoning operations in flight; interrupt again to end immediately"),
                     _ => signal_hook::low_level::exit(Code::Interrupted as i32),
                 }
-                stop.request();
+                Stop::of_process().request();
             }
         })
         .map_err(fail)?;
-    Ok(())
+    Ok(Stop::of_process())
 }
 
 /// The signals that ask to stop. One that was ignored when this process began stays ignored: `nohup` means it.

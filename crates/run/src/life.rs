@@ -34,12 +34,18 @@ pub struct Load {
 }
 
 impl Life<'_> {
+    /// What is there; a look that fails after a request to stop has ended as asked.
+    fn look(&self, settings: &Settings) -> Result<Presence, EngineError> {
+        let found = self.target.inspect(self.location, settings);
+        found.map_err(|error| if Stop::of_process().requested() { EngineError::Interrupted } else { error })
+    }
+
     /// The data set that is there, or `None` where a run may make one by itself.
     ///
     /// # Errors
     /// `Unusable` where there is none and only `prepare` may make it; as [`Target::inspect`].
     pub fn data_set(&self, settings: &Settings) -> Result<Option<DataSet>, EngineError> {
-        match self.target.inspect(self.location, settings)? {
+        match self.look(settings)? {
             Presence::Present(data) => Ok(Some(data)),
             Presence::Absent { harmless: true } => Ok(None),
             Presence::Absent { harmless: false } => Err(self.nothing_here("")),
@@ -51,7 +57,7 @@ impl Life<'_> {
     /// # Errors
     /// `Unusable` where there is none; as [`Target::inspect`].
     pub fn existing(&self, settings: &Settings, hint: &str) -> Result<DataSet, EngineError> {
-        match self.target.inspect(self.location, settings)? {
+        match self.look(settings)? {
             Presence::Present(data) => Ok(data),
             Presence::Absent { .. } => Err(self.nothing_here(hint)),
         }
@@ -88,7 +94,7 @@ impl Life<'_> {
     pub fn plan_prepare(&self, settings: &mut Settings) -> Result<Load, EngineError> {
         let schemas = schemas_asked(settings).unwrap_or(DEFAULT_SCHEMAS);
         let mut notice = None;
-        if let Presence::Present(data) = self.target.inspect(self.location, settings)? {
+        if let Presence::Present(data) = self.look(settings)? {
             if let Some(refusal) = self.target.refuse_again(self.location, settings) {
                 return Err(refusal);
             }

@@ -1,7 +1,7 @@
 //! One stop request for the whole program, checked once per batch of work.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, LazyLock};
 
 /// A shared request to stop: none, after the operations under way, or at once.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +12,13 @@ impl Stop {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// What the signals to this process ask for: heeded too by what a command does without being handed a request of its own.
+    #[must_use]
+    pub fn of_process() -> Self {
+        static OF_PROCESS: LazyLock<Stop> = LazyLock::new(Stop::new);
+        OF_PROCESS.clone()
     }
 
     /// Asks once more: first to stop and save, then to abandon what is in flight.

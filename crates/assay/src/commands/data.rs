@@ -6,7 +6,6 @@ use crate::exit::{Code, Failure};
 use crate::{perform, plan_text, progress, signals, ui};
 use assay_measure::config::{Effective, Origin, Value};
 use assay_run::engine::Line;
-use assay_run::stop::Stop;
 use serde_json::json;
 
 pub(super) fn setup(mut args: SetupArgs) -> Result<Code, Failure> {
@@ -56,8 +55,7 @@ fn prepare_in(args: &PrepareArgs, tablespace: Option<&str>) -> Result<Code, Fail
     }
     ui::say(&format!("preparing {shown}"));
     ui::say(&plan_text::lines(&load.plan));
-    let stop = Stop::new();
-    signals::watch(&stop)?;
+    let stop = signals::watch()?;
     let summary = perform::load(&configured, &settings, &load, &stop)?;
     print(args.format, &[("plan", &load.plan), ("summary", &summary)])
 }
@@ -69,8 +67,7 @@ pub(super) fn check(args: &DataArgs) -> Result<Code, Failure> {
         Origin::Default => " (the default; --target names another)",
         _ => "",
     };
-    let stop = Stop::new();
-    signals::watch(&stop)?;
+    let stop = signals::watch()?;
     let shown = configured.shown();
     let bar = progress::Bytes::new();
     let life = configured.life(&shown);

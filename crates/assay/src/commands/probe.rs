@@ -13,7 +13,6 @@ use assay_run::engine::Line;
 use assay_run::host;
 use assay_run::probe::{LOGFILE, Probe, Request, SERVER, Steps};
 use assay_run::standstill::Standstill;
-use assay_run::stop::Stop;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -43,8 +42,7 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
         ui::log_to(Path::new(file))?;
     }
     ui::say(&plan_text::lines(&aimed.plan()));
-    let stop = Stop::new();
-    signals::watch(&stop)?;
+    let stop = signals::watch()?;
     let started = jiff::Timestamp::now().to_string();
     let progress = Progress::new(time);
     let standstill = Standstill::watch();
@@ -96,8 +94,7 @@ fn serve(probe: &dyn Probe, args: &ProbeArgs, request: &Request) -> Result<Code,
         return dry_run(args, &server.plan());
     }
     ui::say(&plan_text::lines(&server.plan()));
-    let stop = Stop::new();
-    signals::watch(&stop)?;
+    let stop = signals::watch()?;
     server.serve(&stop, &ui::say)?;
     Ok(Code::Good)
 }

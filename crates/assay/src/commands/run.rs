@@ -31,14 +31,14 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
     if args.more.output.is_some() {
         rundir::refuse_used(&place)?;
     }
-    let stop = Stop::new();
+    let stop = Stop::of_process();
     let (data, plan) = if let Some(data) = perform::data_set(&configured)? {
         let plan = perform::plan(&mut configured, &data)?;
         beside::check(&configured.commands, &plan)?;
         if args.more.dry_run {
             return dry_run(args, &configured, &plan, &data, None);
         }
-        signals::watch(&stop)?;
+        signals::watch()?;
         configured.start(&stop)?;
         (data, plan)
     } else {
@@ -52,7 +52,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
         if args.more.dry_run {
             return dry_run(args, &configured, &plan_ahead, &imagined, Some(&load.plan));
         }
-        signals::watch(&stop)?;
+        signals::watch()?;
         configured.start(&stop)?;
         let data = perform::prepare(&configured, &load, &stop)?;
         let plan = perform::plan(&mut configured, &data)?;

@@ -53,8 +53,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Result<Code, Failure> {
     configured.refuse_temporary("test")?;
     refuse_present(&configured)?;
     let orders = order_entry(&settings, &configured.url)?;
-    let stop = Stop::new();
-    signals::watch(&stop)?;
+    let stop = signals::watch()?;
     let out = args.output.clone().unwrap_or_else(|| PathBuf::from("assay-selftest.json"));
     let mut file = create(&out)?;
     let place = out.with_extension("runs");

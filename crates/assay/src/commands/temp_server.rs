@@ -4,7 +4,6 @@ use crate::cli::SettingArgs;
 use crate::configure;
 use crate::exit::{Code, Failure};
 use crate::{plan_text, registry, signals, ui};
-use assay_run::stop::Stop;
 use assay_sql::temp;
 use std::ffi::OsString;
 use std::io::Read;
@@ -35,8 +34,7 @@ pub(super) fn hold(mut args: SettingArgs) -> Result<Code, Failure> {
             registry::temporary_forms()
         )));
     }
-    let stop = Stop::new();
-    signals::watch(&stop)?;
+    let stop = signals::watch()?;
     configured.start(&stop)?;
     let lines = plan_text::lines_json(configured.started_lines());
     ui::product(&format!("{lines}\n"))?;

@@ -337,3 +337,22 @@ fn a_service_with_a_password_is_starred_in_everything_a_run_leaves() {
     }
     assert!(place.read("run/config/given").contains("sys/***@db"));
 }
+
+/// The look at a data set comes before what a command does, and is ended by the same signals.
+#[test]
+fn a_server_that_says_nothing_is_left_on_request() {
+    let place = Place::new();
+    for kind in ["postgres", "mysql"] {
+        for verb in [&["check"][..], &["orders", "check"]] {
+            let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+            let port = silent.local_addr().expect("known").port();
+            let url = format!("{kind}://u@127.0.0.1:{port}/d");
+            let started = place.start(&with(verb, &["--target", &url]));
+            let met = silent.accept().expect("a client");
+            started.signal(Signal::TERM);
+            let ran = started.ended().code(130);
+            assert!(ran.errors().len() <= 1, "{kind} {verb:?}: {}", ran.err);
+            drop(met);
+        }
+    }
+}

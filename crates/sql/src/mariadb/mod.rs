@@ -163,7 +163,7 @@ impl Target for Mariadb {
     }
 
     fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {
-        let place = place_of(location, settings, &Stop::new())?;
+        let place = place_of(location, settings, &Stop::of_process())?;
         if let Place::Temporary { .. } = place {
             return Ok(Presence::Absent { harmless: true });
         }
@@ -179,7 +179,7 @@ impl Target for Mariadb {
     }
 
     fn plan_prepare(&self, location: &str, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
-        let place = place_of(location, settings, &Stop::new())?;
+        let place = place_of(location, settings, &Stop::of_process())?;
         if let Place::Temporary { name, version } = &place {
             let mut lines = temp::plan(Product::named(name), version.as_deref(), settings)?;
             lines.extend(plan::imagined(settings, schemas)?);
@@ -235,14 +235,14 @@ impl Target for Mariadb {
     }
 
     fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        let address = address_of(place_of(location, settings, &Stop::new())?.brief(LOOK), settings)?;
+        let address = address_of(place_of(location, settings, &Stop::of_process())?.brief(LOOK), settings)?;
         let mut connection = conn::Connection::open(&address)?;
         let marked = settled(&address, || ours(&mut connection, &address.database))?;
         Ok(going(&address, &marked))
     }
 
     fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        let address = address_of(&place_of(location, settings, &Stop::new())?, settings)?;
+        let address = address_of(&place_of(location, settings, &Stop::of_process())?, settings)?;
         let mut keeper = claim::take(&address, Purpose::Destroy)?;
         let marked = ours(&mut keeper, &address.database)?;
         marker::drop_left_loops(&mut keeper)?;
@@ -261,7 +261,7 @@ impl Target for Mariadb {
     }
 
     fn share(&self, location: &str, settings: &Settings) -> Result<Option<Box<dyn Send>>, EngineError> {
-        let address = address_of(place_of(location, settings, &Stop::new())?.brief(LOOK), settings)?;
+        let address = address_of(place_of(location, settings, &Stop::of_process())?.brief(LOOK), settings)?;
         let claimed = claim::take(&address, Purpose::Series)?;
         // It lasts as long as the series.
         address.patience.phase(LOOK, None);

@@ -100,7 +100,7 @@ pub(crate) struct OrderEntryOn<L: Loads + Opens>(pub(crate) L::Slob);
 
 impl<L: Loads + Opens> OrderEntryOn<L> {
     fn at(&self, location: &str, settings: &Settings) -> Result<L::At, EngineError> {
-        L::at(&self.0, location, settings, &Stop::new())
+        L::at(&self.0, location, settings, &Stop::of_process())
     }
 
     fn look(&self, location: &str, settings: &Settings) -> Result<There<L::Names>, EngineError> {

@@ -85,7 +85,7 @@ impl Target for Postgres {
     }
 
     fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {
-        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
+        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::of_process());
         place.brief(LOOK);
         if let Place::Temporary { .. } = place {
             return Ok(Presence::Absent { harmless: true });
@@ -94,7 +94,7 @@ impl Target for Postgres {
     }
 
     fn plan_prepare(&self, location: &str, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
+        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::of_process());
         place.brief(LOOK);
         let mut lines = match &place {
             Place::Temporary { version, .. } => temp::plan(version.as_deref(), settings)?,
@@ -128,18 +128,18 @@ impl Target for Postgres {
     }
 
     fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
+        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::of_process());
         place.brief(LOOK);
         destroy::plan(&place, settings)
     }
 
     fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
+        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::of_process());
         destroy::destroy(&place, settings)
     }
 
     fn share(&self, location: &str, settings: &Settings) -> Result<Option<Box<dyn Send>>, EngineError> {
-        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
+        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::of_process());
         let options = own::options(place.brief(LOOK))?;
         let names = layout::Names::new(settings)?;
         let claimed = claim::take(&options, &names, claim::Purpose::Series)?;

@@ -112,8 +112,7 @@ fn perform(
         ui::left_in(place);
     }
     let dir = (!options.no_record).then(|| RunDir::create(place)).transpose().inspect_err(|_| sink.discard())?;
-    let stop = Stop::new();
-    signals::watch(&stop)?;
+    let stop = signals::watch()?;
     let started = jiff::Timestamp::now().to_string();
     let watch = Watch::new(options, &sink);
     let standstill = Standstill::watch();

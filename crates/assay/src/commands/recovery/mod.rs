@@ -77,8 +77,7 @@ pub(super) fn recovery(args: &RecoveryArgs) -> Result<Code, Failure> {
     if args.dry_run {
         return dry_run(args, &configured, &distances);
     }
-    let stop = Stop::new();
-    signals::watch(&stop)?;
+    let stop = signals::watch()?;
     let data = match perform::data_set(&configured)? {
         Some(data) => data,
         None => perform::prepare(&configured, &perform::plan_prepare(&configured)?, &stop)?,

@@ -56,7 +56,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
         swept: under_way(&axes, &configured, id, seed),
         begun: Instant::now(),
         place,
-        stop: Stop::new(),
+        stop: Stop::of_process(),
         server: None,
         data,
         worst: Code::Good,
@@ -72,7 +72,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
     if args.dry_run {
         return dry_run(&running, &configured, &plan, prepare.as_ref().map(|load| load.plan.as_slice()));
     }
-    signals::watch(&running.stop)?;
+    signals::watch()?;
     // Refused now rather than measured on a server that was started with the first value.
     let of_server = configured.target.server_params();
     if configured.is_temporary() && axes.vary(of_server) {
