@@ -197,7 +197,8 @@ fn waits_that_take_longer_than_they_may_are_counted_by_class() {
     let sessions = ["-s", "1", "-t", "2", "--set", "UPDATE_PCT=100"];
     for (limit, class) in [("statement_timeout", "statement timeout"), ("lock_timeout", "lock timeout")] {
         for run_loop in ["LOOP=client", "LOOP=server"] {
-            server.query(&[&format!("alter database waits set {limit} = '200ms'")]);
+            // Long enough for what the run asks before it begins, which takes milliseconds and has the same limit.
+            server.query(&[&format!("alter database waits set {limit} = '5s'")]);
             let held = "select count(*) from (select 1 from assay.cf1_1 for update) x";
             let stranger = Stranger::holding(&server, held, 600);
             let more = with(&sessions, &["--set", run_loop]);
