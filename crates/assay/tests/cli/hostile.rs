@@ -170,7 +170,7 @@ fn a_hangup_saves_and_reports_unless_it_is_ignored() {
         command
             .arg(format!("--{way}-signal=HUP"))
             .arg(program)
-            .args(["run", "--target", "null:", "--time", time, "--warmup", "0", "--set", "RATE=100"])
+            .args(["run", "--target", "null:", "--time", time, "--warmup", "0", "--set", "THINK_TM_FREQUENCY=100"])
             .current_dir(place.path("."))
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
