@@ -191,10 +191,7 @@ fn p99(record: &Record) -> Line {
         format!("; reads took {average} us on average, {slow}")
     });
     let of_read = metric("read_us_p99");
-    let mut told = vec![
-        Told::new(&op, from),
-        Told::new(&of_read, "us per single read (engine)"),
-    ];
+    let mut told = vec![Told::new(&op, from), Told::new(&of_read, "us per single read (engine)")];
     if record.import.is_some() && op.value().is_none() {
         told.splice(..1, printed_p99(record));
     }
