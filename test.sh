@@ -323,8 +323,9 @@ if [ "$long" = yes ]; then
     cargo +nightly fuzz build --sanitizer none
     seed=$(date +%s)000
     echo "- first seed of the attacks: $seed"
+    # What `timeout` started ends with it, when a target fails too.
     env ASSAY_ATTACK_S="$attack_s" ASSAY_ATTACK_SEED="$seed" ASSAY_PG_BIN="$POSTGRES_BINS" RUST_TEST_THREADS=16 \
-        cargo test --locked --workspace --test cli -- --ignored attacks:: >>"$scratch/attacks.txt" 2>&1 &
+        timeout --kill-after=20 $((2 * attack_s + 1800)) cargo test --locked --workspace --test cli -- --ignored attacks:: >>"$scratch/attacks.txt" 2>&1 &
     attacks=$!
     beside[$attacks]="attacks"
     mapfile -t targets < <(cargo +nightly fuzz list)

@@ -81,11 +81,20 @@ impl Reading {
 pub(crate) trait Slot {
     /// Puts the figure there.
     fn fill(&mut self, figure: &Figure);
+
+    /// The place of a reading that goes here: a plain number takes none that is not known, which stands by itself.
+    fn place(&self, reading: &Reading, at: String) -> String {
+        if reading.value.value.value().is_some() { at } else { String::new() }
+    }
 }
 
 impl Slot for Figure {
     fn fill(&mut self, figure: &Figure) {
         self.clone_from(figure);
+    }
+
+    fn place(&self, _: &Reading, at: String) -> String {
+        at
     }
 }
 
@@ -204,7 +213,10 @@ impl Draft {
                 Some(figure)
             }
             // What stood there was unreadable; this one is not.
-            Some(earlier) if earlier.value.value().is_none() && earlier.at == value.at => {
+            Some(earlier)
+                if earlier.value.value().is_none()
+                    && (earlier.at == value.at || earlier.at.is_empty() && self.placed.insert(value.at.clone())) =>
+            {
                 let figure = value.value.clone();
                 *earlier = value;
                 Some(figure)

@@ -20,19 +20,18 @@ macro_rules! pointer {
 /// Puts a [`draft::Reading`] into a field of the draft's record and into its list of values:
 /// `put!(draft, reading, load_profile[row].per_s)`.
 macro_rules! put {
-    ($draft:expr, $reading:expr, $($path:tt)+) => {{
-        if let Some(figure) = $draft.keep($reading, pointer!($($path)+)) {
-            $crate::draft::Slot::fill(&mut $draft.record.$($path)+, &figure);
-        }
-    }};
+    ($draft:expr, $reading:expr, $($path:tt)+) => {
+        put_in!($draft, $reading, "", $draft.record, $($path)+)
+    };
 }
 
 /// The same below a part that is reached otherwise (an option, a key of a map):
 /// `put_in!(draft, reading, "/parts/storage", draft.storage.get_or_insert_default(), groups[0].ways[1].iops_per_s)`.
 macro_rules! put_in {
     ($draft:expr, $reading:expr, $base:expr, $place:expr, $($path:tt)+) => {{
-        let at = format!("{}{}", $base, pointer!($($path)+));
-        if let Some(figure) = $draft.keep($reading, at) {
+        let reading = $reading;
+        let at = $crate::draft::Slot::place(&$place.$($path)+, &reading, format!("{}{}", $base, pointer!($($path)+)));
+        if let Some(figure) = $draft.keep(reading, at) {
             $crate::draft::Slot::fill(&mut $place.$($path)+, &figure);
         }
     }};

@@ -242,7 +242,7 @@ fn tuple(at: At, names: &[&str], line: &str, draft: &mut Draft) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{imported, info, number, sample, survives, told};
+    use super::super::testing::{imported, info, number, record_of, sample, survives, told, value};
 
     const SAMPLES: [&str; 4] = ["slob-banner-2.5.4.txt", "slob-load.txt", "slob-load-summary.txt", "slob-awr-info.txt"];
 
@@ -270,6 +270,14 @@ mod tests {
         assert_eq!(reads.value.value(), Some(71_554.0));
         assert_eq!(record.run.sessions, 128);
         assert!(info(&record).notes.iter().any(|note| note.text.contains("another run")));
+    }
+
+    /// The field of the record is a plain number, which cannot say that it is not known.
+    #[test]
+    fn a_torn_number_of_sessions_is_told_and_stands_in_no_field() {
+        let record = record_of("torn", &sample("slob-awr-info.txt").replace("|128|", "|***|"));
+        let sessions = value(&record, "", "sessions_count");
+        assert_eq!((sessions.value.value(), sessions.at.as_str(), record.run.sessions), (None, "", 0));
     }
 
     proptest::proptest! {
