@@ -23,7 +23,7 @@ fn top_of(threads: &str, data: &[&str], run: &[&str]) -> Vec<String> {
     let place = Place::new();
     let data = set(&with(&["SCAN_TABLE_SZ=16", "UNDO_MB=16"], data));
     place.assay(&with(&["prepare", "-s", "2"], &data)).code(0);
-    let args = ["run", "--format", "full", "-s", "2", "-t", threads, "--time", "2", "--warmup", "1"];
+    let args = ["run", "--format", "full", "-s", "2", "-t", threads, "--time", "3", "--warmup", "2"];
     let report = place.assay(&with(&with(&args, &data), &set(run)));
     let report = report.code(0).out;
     let mut top = top_events(&report);
