@@ -5,7 +5,8 @@
 #
 # On a fresh Debian box with Rust it first installs the Debian packages it needs, as root only; without root it says
 # which are missing and skips what needs them, loudly. It leaves nothing behind but ./target and the caches of cargo, mvn, pip and npm.
-# Last it tells the time of each phase and script, and the tests that took longest. CONTRIBUTING.md says how long it takes.
+# Last it tells the time of each phase and script, the tests that took longest, and why what failed did. CONTRIBUTING.md says how
+# long it takes.
 set -euo pipefail
 cd "$(dirname "$0")"
 export PATH="$PATH:$HOME/.cargo/bin:/usr/sbin:/sbin"
@@ -50,6 +51,7 @@ summary() {
     echo "  wall s    CPU s  phase or script"
     printf '%s\n' "${spent[@]}" | awk 'NF { wall = $1; cpu = $2; $1 = $2 = ""; printf "%8.1f %8.1f%s\n", wall, cpu, $0 }'
     slowest
+    [ "$code" = 0 ] || reasons
     rm -rf --one-file-system ${scratch:+"$scratch"} ${unpacked:+"$unpacked"}
     local took=$((SECONDS - started)) failed=0
     [ "${#skipped[@]}" = 0 ] || printf 'SKIPPED: %s\n' "${skipped[@]}"
@@ -61,6 +63,20 @@ summary() {
     fi
     echo "$((phases - failed - ${#skipped[@]})) passed, $failed failed, ${#skipped[@]} skipped"
     exit "$code"
+}
+
+# reasons: what the phase that failed said of it, again: last, where a part of a long output still has it.
+reasons() {
+    local log="$scratch/${phase##*/}.txt"
+    [ -s "$log" ] || return 0
+    echo
+    echo "  what \"$phase\" said of its failure"
+    if grep -q '^failures:$' "$log"; then
+        # The first list has what each test said, the second their names.
+        awk '/^failures:$/ { list = !list; next } list' "$log" | head -n 60
+    else
+        tail -n 20 "$log"
+    fi
 }
 
 # slowest: the tests that took longest, as libtest timed them.
