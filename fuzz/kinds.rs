@@ -19,6 +19,6 @@ pub(crate) fn all() -> Vec<&'static dyn Kind> {
         &assay_probes::ping::Ping,
         &assay_probes::redo::RedoTransport,
     ];
-    let kinds = probes.into_iter().filter_map(Probe::kind);
+    let kinds = probes.into_iter().filter_map(|probe| probe.facts().kind);
     [assay_awr::KINDS, &own].concat().into_iter().chain(kinds).collect()
 }

@@ -8,7 +8,8 @@
 #[path = "../kinds.rs"]
 mod kinds;
 
-use assay_import::{Source, import, misplaced};
+use assay_import::{Source, import};
+use assay_testkit::places::misplaced;
 use libfuzzer_sys::fuzz_target;
 
 const TITLES: [&str; 4] = [

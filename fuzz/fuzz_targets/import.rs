@@ -6,7 +6,8 @@
 #[path = "../kinds.rs"]
 mod kinds;
 
-use assay_import::{Source, import_all, misplaced};
+use assay_import::{Source, import_all};
+use assay_testkit::places::misplaced;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -38,14 +38,14 @@ pub(crate) static PROBES: &[&dyn Probe] =
 pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
     let above: [&dyn Kind; 3] = [&Orders, &Recovery, &Sweep];
     let workloads = assay_awr::KINDS.iter().copied().chain(above);
-    let of_probes = PROBES.iter().filter_map(|probe| probe.kind());
+    let of_probes = PROBES.iter().filter_map(|probe| probe.facts().kind);
     workloads.chain(of_probes).collect()
 }
 
 /// The probe of this name, which is also its command.
 #[must_use]
 pub(crate) fn probe(name: &str) -> Option<&'static dyn Probe> {
-    PROBES.iter().copied().find(|probe| probe.name() == name)
+    PROBES.iter().copied().find(|probe| probe.facts().name == name)
 }
 
 /// The target of this name, which is also its URL scheme.
@@ -122,7 +122,7 @@ mod tests {
             let name = target.name();
             assert!(name.chars().all(|c| c.is_ascii_lowercase()), "{name}");
             assert_eq!(TARGETS.iter().filter(|t| t.name() == name).count(), 1, "{name}");
-            assert_eq!(find(name).map(Target::about), Some(target.about()));
+            assert_eq!(find(name).map(Target::name), Some(name));
         }
         assert!(find("absent").is_none());
     }

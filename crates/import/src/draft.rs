@@ -78,41 +78,35 @@ impl Reading {
 }
 
 /// A field of a record that a figure can go into.
-pub(crate) trait Slot {
-    /// Puts the figure there.
-    fn fill(&mut self, figure: &Figure);
+pub(crate) trait Slot: Sized {
+    /// What it holds of a figure; none where it cannot hold it.
+    fn of(figure: &Figure) -> Option<Self>;
 
-    /// The place of a reading that goes here: a plain number takes none that is not known, which stands by itself.
+    /// The place of a reading that goes here; what cannot be held stands by itself.
     fn place(&self, reading: &Reading, at: String) -> String {
-        if reading.value.value.value().is_some() { at } else { String::new() }
+        if Self::of(&reading.value.value).is_some() { at } else { String::new() }
     }
 }
 
 impl Slot for Figure {
-    fn fill(&mut self, figure: &Figure) {
-        self.clone_from(figure);
-    }
-
-    fn place(&self, _: &Reading, at: String) -> String {
-        at
+    fn of(figure: &Figure) -> Option<Self> {
+        Some(figure.clone())
     }
 }
 
 impl Slot for u64 {
-    fn fill(&mut self, figure: &Figure) {
+    fn of(figure: &Figure) -> Option<Self> {
         match figure {
-            Figure::Count(count) => *self = *count,
-            Figure::Decimal(value) if *value >= 0.0 => *self = value.round() as u64,
-            _ => {}
+            Figure::Count(count) => Some(*count),
+            Figure::Decimal(value) if *value >= 0.0 && *value < u64::MAX as f64 => Some(value.round() as u64),
+            _ => None,
         }
     }
 }
 
 impl Slot for f64 {
-    fn fill(&mut self, figure: &Figure) {
-        if let Some(value) = figure.value() {
-            *self = value;
-        }
+    fn of(figure: &Figure) -> Option<Self> {
+        figure.value()
     }
 }
 

@@ -31,8 +31,8 @@ macro_rules! put_in {
     ($draft:expr, $reading:expr, $base:expr, $place:expr, $($path:tt)+) => {{
         let reading = $reading;
         let at = $crate::draft::Slot::place(&$place.$($path)+, &reading, format!("{}{}", $base, pointer!($($path)+)));
-        if let Some(figure) = $draft.keep(reading, at) {
-            $crate::draft::Slot::fill(&mut $place.$($path)+, &figure);
+        if let Some(held) = $draft.keep(reading, at).as_ref().and_then($crate::draft::Slot::of) {
+            $place.$($path)+ = held;
         }
     }};
 }
@@ -536,26 +536,4 @@ fn unrecognised(text: &Text) -> ImportError {
         format!(". It is most similar to {}, but lacks {}", parser.takes, confidence.missing)
     });
     ImportError::Unrecognised { path: text.path.clone(), looked_for: looked_for.join(", "), nearest }
-}
-
-/// Values of a record whose place does not hold what the list of values says; none, whatever was read.
-#[must_use]
-pub fn misplaced(record: &Record) -> Vec<String> {
-    let Some(info) = &record.import else {
-        return Vec::new();
-    };
-    let Ok(whole) = serde_json::to_value(record) else {
-        return vec!["the record cannot be written".to_owned()];
-    };
-    let values = info.values.iter().filter(|value| !value.at.is_empty());
-    let wrong = values.filter(|value| {
-        let held = whole.pointer(&value.at);
-        let said = serde_json::to_value(&value.value).ok();
-        let same = match (held.and_then(serde_json::Value::as_f64), value.value.value()) {
-            (Some(held), Some(said)) => held == said || held == said.round(),
-            _ => held == said.as_ref(),
-        };
-        !same
-    });
-    wrong.map(|value| format!("{} {} at {}", value.scope, value.key, value.at)).collect()
 }

@@ -214,7 +214,7 @@ mod tests {
         let text = "64 bytes from 10.0.0.1: icmp_seq=1 ttl=64 time=0.250 ms\n1 packets transmitted, 0 received, 100% packet loss\n";
         let record = record_of("torn", text);
         assert_eq!(record.driver.ops[0].count, 0);
-        assert_eq!(crate::misplaced(&record), [""; 0]);
+        assert_eq!(assay_testkit::places::misplaced(&record), [""; 0]);
     }
 
     proptest::proptest! {

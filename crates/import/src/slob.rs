@@ -280,6 +280,16 @@ mod tests {
         assert_eq!((sessions.value.value(), sessions.at.as_str(), record.run.sessions), (None, "", 0));
     }
 
+    /// Neither can it hold any number that a text may have.
+    #[test]
+    fn a_number_that_no_field_of_counts_can_hold_is_told_and_stands_in_none() {
+        for beyond in ["-3", "18446744073709551616", "0444444444444444444444444444"] {
+            let record = record_of("beyond", &sample("slob-awr-info.txt").replace("|128|", &format!("|{beyond}|")));
+            let sessions = value(&record, "", "sessions_count");
+            assert_eq!((sessions.at.as_str(), record.run.sessions), ("", 0), "{beyond}");
+        }
+    }
+
     proptest::proptest! {
         #![proptest_config(proptest::prelude::ProptestConfig::with_cases(32))]
         #[test]

@@ -1,8 +1,9 @@
 //! What the tests of all parsers need.
 
-use super::{Source, import, kinds, misplaced};
+use super::{Source, import, kinds};
 use assay_measure::prng::SplitMix64;
 use assay_measure::record::{ImportInfo, ImportedValue, Record};
+use assay_testkit::places::misplaced;
 
 /// A file of `testdata/import`.
 pub(crate) fn sample(name: &str) -> String {

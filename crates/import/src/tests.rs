@@ -2,6 +2,7 @@
 
 use super::*;
 use assay_measure::record::upgrade;
+use assay_testkit::places::misplaced;
 
 const LOAD_PROFILE: &str = include_str!("../../../testdata/awr/load-profile-bm.txt");
 

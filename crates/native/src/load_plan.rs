@@ -11,7 +11,7 @@ use super::memory::refuse_too_much;
 use super::paths::{Asked, DataPath, Places, absolute, fits, same};
 use super::survey::{Found, Ours, Room, file_system_of, survey};
 use assay_block::{DeviceFacts, device_facts};
-use assay_measure::config::{Settings, Value};
+use assay_measure::config::Settings;
 use assay_measure::units::many;
 pub(super) use assay_run::dataset::lines::{bytes, count, text};
 use assay_run::dataset::lines::{made_otherwise, mebibytes};
@@ -469,10 +469,7 @@ fn new_control(settings: &Settings, schemas: u32, asked: &Asked) -> Result<Contr
         schemas,
         scale,
         scan_blocks: settings.blocks("SCAN_TABLE_SZ", block_bytes).unwrap_or(0),
-        seed: match settings.get("SEED").value {
-            Value::Int(seed) => seed,
-            _ => assay_run::dataset::rows::drawn_id()?,
-        },
+        seed: settings.whole("SEED").map_or_else(assay_run::dataset::rows::drawn_id, Ok)?,
         undo_blocks: file_bytes(settings, "UNDO_MB", MOST_UNDO_BYTES)? / block_bytes - 1,
         blocks_per_file: Geometry::standard_blocks_per_file(block),
         stripes: asked.data.len() as u16,

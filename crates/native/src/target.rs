@@ -29,10 +29,6 @@ impl Target for Native {
         "native"
     }
 
-    fn about(&self) -> &'static str {
-        "the database I/O path with no database: native:DIR[,DIR2...]"
-    }
-
     fn form(&self) -> &'static str {
         "native:DIR"
     }

@@ -5,7 +5,7 @@ use crate::live::Live;
 use crate::mix::{ALL, KINDS, Tx};
 use crate::params::{Asked, partitions};
 use assay_measure::clock::{NS_PER_S, Ns};
-use assay_measure::config::{Settings, Value};
+use assay_measure::config::Settings;
 use assay_measure::prng::{Purpose, Stream};
 use assay_run::engine::{EngineError, Op};
 use assay_run::plan::{Arrivals, Plan, Think};
@@ -32,10 +32,7 @@ impl OrderEntry {
         let asked = Asked::new(settings)?;
         partitions(settings)?;
         let usual = asked.mix.preset().map_or(1, |preset| preset.users);
-        let sessions = match settings.get("SESSIONS").value {
-            Value::Int(n) => u32::try_from(n).unwrap_or(u32::MAX),
-            _ => usual,
-        };
+        let sessions = settings.whole("SESSIONS").map_or(usual, |n| u32::try_from(n).unwrap_or(u32::MAX));
         plan.schemas = 1;
         plan.threads_per_schema = sessions;
         plan.sessions_asked = Some(sessions);

@@ -2,11 +2,13 @@
 
 use assay_block::socket;
 use assay_run::engine::EngineError;
+use assay_run::names;
+use assay_run::stop::Stop;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 use std::io::{self, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -19,14 +21,20 @@ pub(crate) enum Family {
     V6,
 }
 
-/// The address of a host.
-pub(crate) fn resolve(host: &str, port: u16, family: Family) -> Result<SocketAddr, EngineError> {
-    let found = (host, port).to_socket_addrs();
-    let found = found.map_err(|error| {
-        EngineError::Unusable(format!(
+/// All addresses of a host, unless the end is asked for meanwhile.
+pub(crate) fn addresses(host: &str, port: u16, stop: &Stop) -> Result<Vec<SocketAddr>, EngineError> {
+    let go_on = || if stop.requested() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) };
+    names::addresses(host, port, go_on).map_err(|error| match error.kind() {
+        io::ErrorKind::Interrupted => EngineError::Interrupted,
+        _ => EngineError::Unusable(format!(
             "{host}: this host name has no address ({error}); give an address, or a name that resolves here"
-        ))
-    })?;
+        )),
+    })
+}
+
+/// The address of a host.
+pub(crate) fn resolve(host: &str, port: u16, family: Family, stop: &Stop) -> Result<SocketAddr, EngineError> {
+    let found = addresses(host, port, stop)?;
     let wanted = |address: &SocketAddr| match family {
         Family::Any => true,
         Family::V4 => address.is_ipv4(),

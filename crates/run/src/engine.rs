@@ -312,9 +312,6 @@ pub trait Target: Sync {
     /// `native`, `postgres`, ...: also the URL scheme.
     fn name(&self) -> &'static str;
 
-    /// One line for help.
-    fn about(&self) -> &'static str;
-
     /// Parameters beside the workload's own.
     fn params(&self) -> &'static [ParamDef];
 

@@ -21,6 +21,7 @@ pub mod journal;
 pub mod left;
 pub mod life;
 pub mod lock;
+pub mod names;
 pub mod null;
 mod observer;
 pub mod owned;

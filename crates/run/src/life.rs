@@ -180,10 +180,7 @@ impl Life<'_> {
 /// What `-s` or its parameter came to, if given.
 #[must_use]
 pub fn schemas_asked(settings: &Settings) -> Option<u32> {
-    match settings.get("SCHEMAS").value {
-        Value::Int(n) => u32::try_from(n).ok(),
-        _ => None,
-    }
+    settings.whole("SCHEMAS").and_then(|n| u32::try_from(n).ok())
 }
 
 /// The data set that a run would make of these settings.

@@ -23,7 +23,7 @@ pub struct Request {
     /// About how long to measure.
     pub time: Duration,
     /// The probe's own language, a word each (fio's options and job files; `NAME=VALUE` or `NAME` for one of
-    /// [`Probe::options`]); empty: measure `place` for `time` in the probe's usual way.
+    /// [`ProbeFacts::options`]); empty: measure `place` for `time` in the probe's usual way.
     pub words: Vec<String>,
 }
 
@@ -64,67 +64,54 @@ impl Request {
     }
 }
 
+/// What a probe measures against.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Takes {
+    /// A directory or file, so that its command takes a PATH.
+    #[default]
+    Place,
+    /// Another host, so that its command takes that in place of a PATH, or the word [`SERVER`].
+    Peer,
+    /// This host.
+    Nothing,
+}
+
+/// What a probe is called, and what its command says and takes.
+#[derive(Clone, Copy, Default)]
+pub struct ProbeFacts {
+    /// `sync`, ...: also the command's name and the record's workload.
+    pub name: &'static str,
+    /// One line for help.
+    pub about: &'static str,
+    /// What its help says below that line, in sentences.
+    pub more: &'static str,
+    /// What it measures against.
+    pub takes: Takes,
+    /// How long it measures where nobody says, as the command line has it; `None` of a probe with words of its own.
+    pub usual_time: Option<&'static str>,
+    /// Other spellings of `--time` that its command takes and does not show: those of the tool it stands in for.
+    pub time_also: &'static [&'static str],
+    /// Whether it measures nothing that takes time, so that its command has no `--time`.
+    pub only_looks: bool,
+    /// Whether its command also takes its long flags with one dash (`-port=5555`), as the tool does that it stands in for.
+    pub has_long_flags_with_one_dash: bool,
+    /// Options of its own.
+    pub options: &'static [ProbeOption],
+    /// The kind of its records; `None` where another probe or workload brings it.
+    pub kind: Option<&'static dyn Kind>,
+}
+
 /// A kind of probe: one crate or folder, one line in the registry of the program.
 pub trait Probe: Sync {
-    /// `sync`, ...: also the command's name and the record's workload.
-    fn name(&self) -> &'static str;
-
-    /// One line for help.
-    fn about(&self) -> &'static str;
-
-    /// What its help says below that line, in sentences.
-    fn more(&self) -> &'static str {
-        ""
-    }
-
-    /// How long it measures where nobody says, as the command line has it; `None` of a probe with words of its own.
-    fn usual_time(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// Other spellings of `--time` that its command takes and does not show: those of the tool it stands in for.
-    fn time_also(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// Whether it measures for a time, so that its command takes `--time`; one that only looks does not.
-    fn takes_time(&self) -> bool {
-        true
-    }
-
-    /// Whether it measures in a directory or file, so that its command takes a PATH.
-    fn takes_place(&self) -> bool {
-        true
-    }
-
-    /// Whether it measures against another host, so that its command takes that host in place of a PATH, or the word
-    /// [`SERVER`].
-    fn takes_peer(&self) -> bool {
-        false
-    }
-
-    /// Whether its command also takes its long flags with one dash (`-port=5555`), as the tool does that it stands in for.
-    fn has_long_flags_with_one_dash(&self) -> bool {
-        false
-    }
+    /// What it is called, says and takes.
+    fn facts(&self) -> ProbeFacts;
 
     /// What answers on the other host, for a probe with a peer.
     ///
     /// # Errors
     /// An address that cannot be bound; words that a server does not have.
     fn server(&self, _request: &Request) -> Result<Box<dyn Serving>, EngineError> {
-        let name = self.name();
-        Err(EngineError::Usage(format!("{name} has no server")))
-    }
-
-    /// Options of its own.
-    fn options(&self) -> &'static [ProbeOption] {
-        &[]
-    }
-
-    /// The kind of its records; `None` where another probe or workload brings it.
-    fn kind(&self) -> Option<&'static dyn Kind> {
-        None
+        Err(EngineError::Usage(format!("{} has no server", self.facts().name)))
     }
 
     /// Aims at a place and plans for about the time asked. Looks without touching.

@@ -1,6 +1,7 @@
 //! Sockets to servers, and how long somebody may still wait for one.
 
 use crate::patience::{PIECE, Patience, Wait};
+use assay_run::names;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt};
@@ -37,6 +38,12 @@ impl Way {
         stream.write_all(hello)?;
         stream.read(&mut [0])
     }
+}
+
+/// Those of a name, unless the end is asked for meanwhile.
+pub(crate) fn addresses(host: &str, port: u16, patience: &Patience) -> std::io::Result<Vec<SocketAddr>> {
+    let mut wait = Wait::default();
+    names::addresses(host, port, || patience.entering(&mut wait))
 }
 
 /// Connects over the network, until then and no longer than who asks for the end would wait.

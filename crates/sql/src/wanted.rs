@@ -1,7 +1,7 @@
 //! What a data set is asked to be: checked against its server, and against what is there already.
 
 use crate::marked::{FORMAT, Found, Marked, Marker, Own};
-use assay_measure::config::{Settings, Value};
+use assay_measure::config::Settings;
 use assay_measure::units::many;
 use assay_run::dataset::lines::{bytes, count, decimal, made_otherwise, text};
 use assay_run::dataset::rows::drawn_id;
@@ -189,10 +189,7 @@ pub(crate) fn new_marker<X>(
     }
     Ok(Marker {
         data_set,
-        seed: match settings.get("SEED").value {
-            Value::Int(seed) => seed,
-            _ => drawn_id()?,
-        },
+        seed: settings.whole("SEED").map_or_else(drawn_id, Ok)?,
         block_bytes: page,
         scale,
         scan_blocks: settings.blocks("SCAN_TABLE_SZ", page).unwrap_or(0),

@@ -29,9 +29,8 @@ pub use measured::StorageMeasured;
 pub use usual::engine as usual_engine;
 
 use crate::readings::StorageReadings;
-use assay_measure::kind::Kind;
 use assay_run::engine::{EngineError, Line};
-use assay_run::probe::{Aimed, Measured, Probe, Request, Steps};
+use assay_run::probe::{Aimed, Measured, Probe, ProbeFacts, Request, Steps};
 use assay_run::stop::Stop;
 use assay_run::threads;
 use files::FilePlan;
@@ -44,16 +43,13 @@ use std::collections::BTreeMap;
 pub struct StorageProbe;
 
 impl Probe for StorageProbe {
-    fn name(&self) -> &'static str {
-        "io"
-    }
-
-    fn about(&self) -> &'static str {
-        "the bare storage, with fio's options, job files and reports"
-    }
-
-    fn kind(&self) -> Option<&'static dyn Kind> {
-        Some(&record::Storage)
+    fn facts(&self) -> ProbeFacts {
+        ProbeFacts {
+            name: "io",
+            about: "the bare storage, with fio's options, job files and reports",
+            kind: Some(&record::Storage),
+            ..ProbeFacts::default()
+        }
     }
 
     fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {

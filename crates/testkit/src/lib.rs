@@ -4,6 +4,7 @@
 
 pub mod conformance;
 pub mod fixtures;
+pub mod places;
 pub mod port;
 pub mod sim;
 pub mod sim_engine;

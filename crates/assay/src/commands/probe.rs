@@ -11,7 +11,7 @@ use assay_measure::snapshot::{RunData, SettingLine};
 use assay_measure::units;
 use assay_run::engine::Line;
 use assay_run::host;
-use assay_run::probe::{LOGFILE, Probe, Request, SERVER, Steps};
+use assay_run::probe::{LOGFILE, Probe, Request, SERVER, Steps, Takes};
 use assay_run::standstill::Standstill;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
@@ -31,7 +31,7 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
     }
     let probe = registry::probe(name).expect("the command line is made of the registry");
     let request = Request { place: args.path.clone().unwrap_or_default(), time, words: args.words.clone() };
-    if probe.takes_peer() && request.place.as_os_str() == SERVER {
+    if probe.facts().takes == Takes::Peer && request.place.as_os_str() == SERVER {
         return serve(probe, args, &request);
     }
     let aimed = probe.aim(&request)?;
@@ -119,14 +119,14 @@ fn labels(probe: &dyn Probe, args: &ProbeArgs, request: &Request, id: String, st
     let path = args.path.as_ref().map(|path| path.display().to_string());
     let mut settings: Vec<SettingLine> = path
         .into_iter()
-        .map(|path| match probe.takes_peer() {
+        .map(|path| match probe.facts().takes == Takes::Peer {
             true => setting("PEER", path, false),
             false => setting("PATH", path.clone(), path == "."),
         })
         .collect();
     let time = args.time.iter().cloned();
     settings.extend(time.map(|time| setting("TIME", time, !args.time_is_given)));
-    for option in probe.options() {
+    for option in probe.facts().options {
         let value = request.option(option);
         if !value.is_empty() {
             let name = option.name.to_uppercase().replace('-', "_");
@@ -136,7 +136,7 @@ fn labels(probe: &dyn Probe, args: &ProbeArgs, request: &Request, id: String, st
     RunData {
         run_id: id,
         label: args.label.clone(),
-        workload: probe.name().to_owned(),
+        workload: probe.facts().name.to_owned(),
         engine: "probe".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started,

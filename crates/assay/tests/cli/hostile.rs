@@ -356,3 +356,40 @@ fn a_server_that_says_nothing_is_left_on_request() {
         }
     }
 }
+
+/// The system's look-up of a name takes no deadline; whoever waits for it has one, and hears a request to stop.
+#[test]
+fn a_name_server_that_says_nothing_is_left_on_request() {
+    let place = Place::new();
+    let id = std::process::id().to_be_bytes();
+    let Ok(silent) = std::net::UdpSocket::bind((std::net::Ipv4Addr::new(127, 77, id[2], id[3]), 53)) else {
+        eprintln!("skipped: a name server of our own needs root");
+        return;
+    };
+    let server = silent.local_addr().expect("known").ip();
+    place.write("resolv.conf", &format!("nameserver {server}\noptions timeout:60 attempts:5\n"));
+    let mounted = "mount --bind resolv.conf /etc/resolv.conf && exec \"$@\"";
+    let alone = ["--mount", "sh", "-c", mounted, "sh"];
+    let tried = Command::new("unshare").args(alone).arg("true").current_dir(place.path(".")).status();
+    if !tried.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: mounting is not allowed here");
+        return;
+    }
+    silent.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("set");
+    let asked = |name: &str| {
+        let mut packet = [0; 512];
+        while !packet.windows(name.len()).any(|part| part == name.as_bytes()) {
+            silent.recv(&mut packet).expect("a question");
+        }
+    };
+    let commands = ["check --target postgres://u@0.example/d", "check --target mysql://u@1.example/d", "net 2.example"];
+    for (number, args) in commands.into_iter().chain(["ping 3.example", "redo 4.example"]).enumerate() {
+        let mut command = Command::new("unshare");
+        command.args(alone).arg(place.command(&[]).get_program()).args(args.split(' ')).current_dir(place.path("."));
+        let started = Started::new(command.stdout(Stdio::piped()));
+        asked(&format!("\u{1}{number}\u{7}example"));
+        started.signal(Signal::TERM);
+        let ran = started.ended().code(130);
+        assert!(ran.errors().len() <= 1, "{args}: {}", ran.err);
+    }
+}

@@ -7,9 +7,10 @@ mod pages;
 mod round_trip;
 mod screens;
 
-use crate::{Source, Tool, import, misplaced, recognise};
+use crate::{Source, Tool, import, recognise};
 use assay_measure::identity::violated;
 use assay_measure::record::{EventRow, Record};
+use assay_testkit::places::misplaced;
 
 fn source(path: &str, text: &str) -> Source {
     Source { path: path.to_owned(), text: text.to_owned() }

@@ -163,9 +163,15 @@ impl Settings {
     /// An Int.
     #[must_use]
     pub fn int(&self, name: &str) -> u64 {
+        self.whole(name).unwrap_or_else(|| panic!("parameter {name} is {:?}, not a number", self.get(name).value))
+    }
+
+    /// An Int that may be unset.
+    #[must_use]
+    pub fn whole(&self, name: &str) -> Option<u64> {
         match self.get(name).value {
-            Value::Int(n) => n,
-            ref other => panic!("parameter {name} is {other:?}, not a number"),
+            Value::Int(n) => Some(n),
+            _ => None,
         }
     }
 

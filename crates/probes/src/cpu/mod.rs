@@ -18,12 +18,11 @@ mod tests;
 use crate::host::{CpuTimes, Placement};
 use crate::load::{self, Load};
 use assay_measure::clock::Clock;
-use assay_measure::kind::Kind;
 use assay_measure::record::Record;
 use assay_measure::snapshot::RunData;
 use assay_run::engine::{EngineError, Line, LineValue};
 use assay_run::host::{Sampler, usable_millicpus};
-use assay_run::probe::{Aimed, Measured, Probe, ProbeOption, Request, Steps};
+use assay_run::probe::{Aimed, Measured, Probe, ProbeFacts, Request, Steps, Takes};
 use assay_run::stop::Stop;
 use assay_run::threads;
 use kernels::{KERNELS, Kernel, LARGE, Ready, SET};
@@ -36,40 +35,22 @@ use std::time::Duration;
 pub struct CpuKernels;
 
 impl Probe for CpuKernels {
-    fn name(&self) -> &'static str {
-        "cpu"
-    }
-
-    fn about(&self) -> &'static str {
-        "Measure the CPUs with the computations of a database, per core and on all cores"
-    }
-
-    fn more(&self) -> &'static str {
-        "This takes about a minute. assay measures index lookups, hash joins, sorts, row decoding, checksums, \
-         encryption, copies and others, each five times on one CPU and on all CPUs; the effective clock; the scaling \
-         curve; and the time to pass a cache line, to switch and to wake a thread. With --soak, assay loads the CPUs \
-         for the given time instead and prints the metrics of `stress-ng --cpu N --timeout T --metrics-brief` in the \
-         same layout; assay also accepts those spellings."
-    }
-
-    fn usual_time(&self) -> Option<&'static str> {
-        Some("60s")
-    }
-
-    fn time_also(&self) -> &'static [&'static str] {
-        &["timeout"]
-    }
-
-    fn takes_place(&self) -> bool {
-        false
-    }
-
-    fn options(&self) -> &'static [ProbeOption] {
-        OPTIONS
-    }
-
-    fn kind(&self) -> Option<&'static dyn Kind> {
-        Some(&record::CpuRecords)
+    fn facts(&self) -> ProbeFacts {
+        ProbeFacts {
+            name: "cpu",
+            about: "Measure the CPUs with the computations of a database, per core and on all cores",
+            more: "This takes about a minute. assay measures index lookups, hash joins, sorts, row decoding, checksums, \
+                   encryption, copies and others, each five times on one CPU and on all CPUs; the effective clock; the scaling \
+                   curve; and the time to pass a cache line, to switch and to wake a thread. With --soak, assay loads the CPUs \
+                   for the given time instead and prints the metrics of `stress-ng --cpu N --timeout T --metrics-brief` in the \
+                   same layout; assay also accepts those spellings.",
+            usual_time: Some("60s"),
+            time_also: &["timeout"],
+            options: OPTIONS,
+            kind: Some(&record::CpuRecords),
+            takes: Takes::Nothing,
+            ..ProbeFacts::default()
+        }
     }
 
     fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {

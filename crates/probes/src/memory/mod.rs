@@ -23,12 +23,11 @@ use crate::load;
 use crate::machine::{Machine, ranges};
 use assay_block::{BlockError, Pages};
 use assay_measure::clock::Clock;
-use assay_measure::kind::Kind;
 use assay_measure::record::{Figure, Record};
 use assay_measure::snapshot::{HostReading, RunData};
 use assay_run::engine::{EngineError, Line, LineValue};
 use assay_run::host::{Sampler, memory};
-use assay_run::probe::{Aimed, Measured, Probe, ProbeOption, Request, Steps};
+use assay_run::probe::{Aimed, Measured, Probe, ProbeFacts, Request, Steps, Takes};
 use assay_run::stop::Stop;
 use assay_run::threads;
 use info::{CacheRow, MemoryInfo, SET};
@@ -43,40 +42,22 @@ use std::time::Duration;
 pub struct Memory;
 
 impl Probe for Memory {
-    fn name(&self) -> &'static str {
-        "memory"
-    }
-
-    fn about(&self) -> &'static str {
-        "Measure memory: bandwidth, the latency of every cache level, huge pages, page faults, NUMA"
-    }
-
-    fn more(&self) -> &'static str {
-        "This takes about 40 seconds. assay measures copy, scale, add, triad, read and fill with normal and \
-         non-temporal stores on 1, 2, 4 ... CPUs; the latency of dependent loads from 4 KiB to beyond the last cache, \
-         in 4 KiB and in huge pages; parallel and loaded latency; page faults; and every pair of NUMA nodes. With \
-         --soak, assay writes and verifies memory for the given time instead and prints the metrics of `stress-ng \
-         --vm N --vm-bytes SIZE --timeout T --metrics-brief` in the same layout; assay also accepts those spellings."
-    }
-
-    fn usual_time(&self) -> Option<&'static str> {
-        Some("30s")
-    }
-
-    fn time_also(&self) -> &'static [&'static str] {
-        &["timeout"]
-    }
-
-    fn takes_place(&self) -> bool {
-        false
-    }
-
-    fn options(&self) -> &'static [ProbeOption] {
-        OPTIONS
-    }
-
-    fn kind(&self) -> Option<&'static dyn Kind> {
-        Some(&record::MemoryRecords)
+    fn facts(&self) -> ProbeFacts {
+        ProbeFacts {
+            name: "memory",
+            about: "Measure memory: bandwidth, the latency of every cache level, huge pages, page faults, NUMA",
+            more: "This takes about 40 seconds. assay measures copy, scale, add, triad, read and fill with normal and non- \
+                   temporal stores on 1, 2, 4 ... CPUs; the latency of dependent loads from 4 KiB to beyond the last cache, in \
+                   4 KiB and in huge pages; parallel and loaded latency; page faults; and every pair of NUMA nodes. With \
+                   --soak, assay writes and verifies memory for the given time instead and prints the metrics of `stress-ng \
+                   --vm N --vm-bytes SIZE --timeout T --metrics-brief` in the same layout; assay also accepts those spellings.",
+            usual_time: Some("30s"),
+            time_also: &["timeout"],
+            options: OPTIONS,
+            kind: Some(&record::MemoryRecords),
+            takes: Takes::Nothing,
+            ..ProbeFacts::default()
+        }
     }
 
     fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {

@@ -65,7 +65,7 @@ pub(super) fn told(ask: &Ask, broken: &Broken) -> EngineError {
 pub(super) fn run(ask: &Ask, stop: &Stop, steps: &dyn Steps, of: usize) -> Result<Seen, EngineError> {
     steps.step(0, of, &format!("connecting to {}, port {}", ask.host, ask.port));
     let secret = ask.secret.as_deref().map(Secret::of_file).transpose()?;
-    let to = dial::resolve(&ask.host, ask.port, ask.family)?;
+    let to = dial::resolve(&ask.host, ask.port, ask.family, stop)?;
     let words =
         SocketWords { from: ask.bind, max_segment: ask.params.max_segment, no_delay: true, ..SocketWords::default() };
     let cannot = |error: io::Error| {

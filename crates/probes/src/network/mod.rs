@@ -19,12 +19,11 @@ mod wire;
 mod tests;
 
 use crate::load;
-use assay_measure::kind::Kind;
 use assay_measure::record::Record;
 use assay_measure::snapshot::{HostReading, RunData};
 use assay_run::engine::{EngineError, Line, LineValue};
 use assay_run::host::Sampler;
-use assay_run::probe::{Aimed, Measured, Probe, ProbeOption, Request, SERVER, Serving, Steps};
+use assay_run::probe::{Aimed, Measured, Probe, ProbeFacts, Request, SERVER, Serving, Steps, Takes};
 use assay_run::stop::Stop;
 use options::{Ask, OPTIONS};
 use std::path::PathBuf;
@@ -35,42 +34,20 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub struct Network;
 
 impl Probe for Network {
-    fn name(&self) -> &'static str {
-        "net"
-    }
-
-    fn about(&self) -> &'static str {
-        "Measure how much the network between two hosts carries, against assay or iperf3"
-    }
-
-    fn more(&self) -> &'static str {
-        "Start `assay net server --bind ADDR` (or `iperf3 -s`) on one host, then `assay net HOST` on the other: both \
-         speak iperf3's protocol and take its options. The report adds what held the sender back, the exact loss and \
-         the CPU of both ends. --format tool prints what iperf3 prints, --format tool-json (--json) its JSON."
-    }
-
-    fn usual_time(&self) -> Option<&'static str> {
-        Some("10s")
-    }
-
-    fn time_also(&self) -> &'static [&'static str] {
-        &["t"]
-    }
-
-    fn takes_place(&self) -> bool {
-        false
-    }
-
-    fn takes_peer(&self) -> bool {
-        true
-    }
-
-    fn options(&self) -> &'static [ProbeOption] {
-        OPTIONS
-    }
-
-    fn kind(&self) -> Option<&'static dyn Kind> {
-        Some(&record::NetworkRecords)
+    fn facts(&self) -> ProbeFacts {
+        ProbeFacts {
+            name: "net",
+            about: "Measure how much the network between two hosts carries, against assay or iperf3",
+            more: "Start `assay net server --bind ADDR` (or `iperf3 -s`) on one host, then `assay net HOST` on the other: both \
+                   speak iperf3's protocol and take its options. The report adds what held the sender back, the exact loss and \
+                   the CPU of both ends. --format tool prints what iperf3 prints, --format tool-json (--json) its JSON.",
+            usual_time: Some("10s"),
+            time_also: &["t"],
+            options: OPTIONS,
+            kind: Some(&record::NetworkRecords),
+            takes: Takes::Peer,
+            ..ProbeFacts::default()
+        }
     }
 
     fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {

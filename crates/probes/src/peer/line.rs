@@ -1,10 +1,11 @@
 //! A connection and how long its other end is waited for.
 
+use crate::dial;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
 use std::fmt;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// Nobody waits longer than this before a request to stop is heard.
@@ -83,10 +84,8 @@ impl Line {
             false => format!("{bare}:{port}"),
         };
         let unusable = |why: String| EngineError::Unusable(format!("{peer}: {why}"));
-        let addresses = (bare, port).to_socket_addrs();
-        let addresses = addresses.map_err(|error| unusable(format!("cannot find an address of {bare}: {error}")))?;
         let mut refused = "the name has no address".to_owned();
-        for address in addresses {
+        for address in dial::addresses(bare, port, stop)? {
             match TcpStream::connect_timeout(&address, patience.max(LEAST)) {
                 Ok(stream) => return Ok(Self::of(stream, peer, patience, stop)),
                 Err(error) if error.kind() == ErrorKind::TimedOut => {

@@ -3,7 +3,7 @@
 use assay_measure::record::Record;
 use assay_measure::snapshot::RunData;
 use assay_run::engine::EngineError;
-use assay_run::probe::{Aimed, Probe, ProbeOption, Request, Steps};
+use assay_run::probe::{Aimed, Probe, ProbeFacts, Request, Steps, Takes};
 use assay_run::stop::Stop;
 use assay_testkit::port::free_port;
 use std::net::TcpStream;
@@ -80,20 +80,8 @@ pub(crate) fn against(probe: &dyn Probe, port: u16, seconds: u64, more: &[&str])
 pub(crate) struct Against<'a>(pub(crate) &'a Served, pub(crate) &'static [&'static str]);
 
 impl Probe for Against<'_> {
-    fn name(&self) -> &'static str {
-        self.0.probe.name()
-    }
-
-    fn about(&self) -> &'static str {
-        ""
-    }
-
-    fn takes_place(&self) -> bool {
-        false
-    }
-
-    fn options(&self) -> &'static [ProbeOption] {
-        self.0.probe.options()
+    fn facts(&self) -> ProbeFacts {
+        ProbeFacts { takes: Takes::Nothing, ..self.0.probe.facts() }
     }
 
     fn aim(&self, asked: &Request) -> Result<Box<dyn Aimed>, EngineError> {

@@ -16,12 +16,11 @@ mod tests;
 use crate::dial;
 use crate::host::{CpuTimes, thread_times};
 use crate::load;
-use assay_measure::kind::Kind;
 use assay_measure::record::Record;
 use assay_measure::snapshot::{HostReading, RunData};
 use assay_run::engine::{EngineError, Line, LineValue};
 use assay_run::host::Sampler;
-use assay_run::probe::{Aimed, Measured, Probe, ProbeOption, Request, SERVER, Serving, Steps};
+use assay_run::probe::{Aimed, Measured, Probe, ProbeFacts, Request, SERVER, Serving, Steps, Takes};
 use assay_run::stop::Stop;
 use loaded::{Loaded, Part};
 use measure::Tally;
@@ -34,43 +33,21 @@ use std::path::PathBuf;
 pub struct Ping;
 
 impl Probe for Ping {
-    fn name(&self) -> &'static str {
-        "ping"
-    }
-
-    fn about(&self) -> &'static str {
-        "Measure how long a request takes to another host and back, with its percentiles"
-    }
-
-    fn more(&self) -> &'static str {
-        "Without options it asks by ICMP where that is allowed, else by TCP. `assay ping server --bind ADDR` on the other \
-         host answers --method tcp-echo and udp-echo, which tell the server's time apart. Requests go on a schedule; each \
-         has its round trip, and the time since it was due, which a stall makes longer for all that waited. --format tool \
-         prints what ping prints."
-    }
-
-    fn usual_time(&self) -> Option<&'static str> {
-        Some("10s")
-    }
-
-    fn time_also(&self) -> &'static [&'static str] {
-        &["w", "deadline"]
-    }
-
-    fn takes_place(&self) -> bool {
-        false
-    }
-
-    fn takes_peer(&self) -> bool {
-        true
-    }
-
-    fn options(&self) -> &'static [ProbeOption] {
-        OPTIONS
-    }
-
-    fn kind(&self) -> Option<&'static dyn Kind> {
-        Some(&record::PingRecords)
+    fn facts(&self) -> ProbeFacts {
+        ProbeFacts {
+            name: "ping",
+            about: "Measure how long a request takes to another host and back, with its percentiles",
+            more: "Without options it asks by ICMP where that is allowed, else by TCP. `assay ping server --bind ADDR` on the \
+                   other host answers --method tcp-echo and udp-echo, which tell the server's time apart. Requests go on a \
+                   schedule; each has its round trip, and the time since it was due, which a stall makes longer for all that \
+                   waited. --format tool prints what ping prints.",
+            usual_time: Some("10s"),
+            time_also: &["w", "deadline"],
+            options: OPTIONS,
+            kind: Some(&record::PingRecords),
+            takes: Takes::Peer,
+            ..ProbeFacts::default()
+        }
     }
 
     fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
@@ -148,7 +125,7 @@ impl Aimed for Aim {
         if stop.requested() {
             return Err(EngineError::Interrupted);
         }
-        let to = dial::resolve(&ask.host, ask.port, ask.family)?;
+        let to = dial::resolve(&ask.host, ask.port, ask.family, stop)?;
         let (mut way, why_not) = way::open(ask, to, stop)?;
         let rate = ask.rate.unwrap_or(way.usual_rate());
         let mut sampler = Sampler::new(Vec::new());

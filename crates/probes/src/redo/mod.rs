@@ -24,56 +24,30 @@ mod wire;
 mod tests;
 
 use ask::Ask;
-use assay_measure::kind::Kind;
 use assay_run::engine::EngineError;
-use assay_run::probe::{Aimed, Probe, ProbeOption, Request, Serving};
+use assay_run::probe::{Aimed, Probe, ProbeFacts, Request, Serving, Takes};
 
 /// The probe, and the kind of its records.
 #[derive(Clone, Copy, Debug)]
 pub struct RedoTransport;
 
 impl Probe for RedoTransport {
-    fn name(&self) -> &'static str {
-        "redo"
-    }
-
-    fn about(&self) -> &'static str {
-        "Measure redo transport to a standby: what it adds to a commit, network and disk apart"
-    }
-
-    fn more(&self) -> &'static str {
-        "Start `assay redo server --bind ADDR --allow-write DIR` on the standby, then `assay redo STANDBY --length 8k \
-         --write` here. assay takes oratcptest's options in its own spelling too (-port=5555 -mode=sync -length=4k \
-         -duration=60s -interval=1s -write); --format tool prints its report. The protocol is assay's own: both ends \
-         have to be assay. The test may fill the network and the standby's disk."
-    }
-
-    fn usual_time(&self) -> Option<&'static str> {
-        Some("10s")
-    }
-
-    fn time_also(&self) -> &'static [&'static str] {
-        &["duration"]
-    }
-
-    fn takes_place(&self) -> bool {
-        false
-    }
-
-    fn takes_peer(&self) -> bool {
-        true
-    }
-
-    fn has_long_flags_with_one_dash(&self) -> bool {
-        true
-    }
-
-    fn options(&self) -> &'static [ProbeOption] {
-        options::OPTIONS
-    }
-
-    fn kind(&self) -> Option<&'static dyn Kind> {
-        Some(&record::RedoRecords)
+    fn facts(&self) -> ProbeFacts {
+        ProbeFacts {
+            name: "redo",
+            about: "Measure redo transport to a standby: what it adds to a commit, network and disk apart",
+            more: "Start `assay redo server --bind ADDR --allow-write DIR` on the standby, then `assay redo STANDBY --length 8k \
+                   --write` here. assay takes oratcptest's options in its own spelling too (-port=5555 -mode=sync -length=4k \
+                   -duration=60s -interval=1s -write); --format tool prints its report. The protocol is assay's own: both ends \
+                   have to be assay. The test may fill the network and the standby's disk.",
+            usual_time: Some("10s"),
+            time_also: &["duration"],
+            has_long_flags_with_one_dash: true,
+            options: options::OPTIONS,
+            kind: Some(&record::RedoRecords),
+            takes: Takes::Peer,
+            ..ProbeFacts::default()
+        }
     }
 
     fn server(&self, request: &Request) -> Result<Box<dyn Serving>, EngineError> {

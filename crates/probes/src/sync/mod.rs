@@ -16,12 +16,11 @@ mod tests;
 use crate::scratch::{Place, Scratch, failed, left_behind};
 use assay_block::{BlockError, DeviceFacts, device_facts};
 use assay_measure::clock::Clock;
-use assay_measure::kind::Kind;
 use assay_measure::record::Record;
 use assay_measure::snapshot::{Fact, RunData};
 use assay_run::engine::{EngineError, Line, LineValue};
 use assay_run::host::text;
-use assay_run::probe::{Aimed, Measured, Probe, Request, Steps};
+use assay_run::probe::{Aimed, Measured, Probe, ProbeFacts, Request, Steps};
 use assay_run::stop::Stop;
 use plan::Step;
 use reading::{SyncMethod, SyncReading, SyncReadings};
@@ -46,30 +45,21 @@ const DISAGREE: f64 = 0.1;
 pub struct DurableWrites;
 
 impl Probe for DurableWrites {
-    fn name(&self) -> &'static str {
-        "sync"
-    }
-
-    fn about(&self) -> &'static str {
-        "Measure durable writes: the lowest cost of a commit on this storage"
-    }
-
-    fn more(&self) -> &'static str {
-        "This takes about a minute. assay measures the time of one flush and its tail, flushes per second by method \
-         and number of parallel streams, and the cost of each level of commit safety. It removes its scratch file at \
-         the end."
-    }
-
-    fn usual_time(&self) -> Option<&'static str> {
-        Some("60s")
-    }
-
-    fn kind(&self) -> Option<&'static dyn Kind> {
-        Some(&record::SyncRecords)
+    fn facts(&self) -> ProbeFacts {
+        ProbeFacts {
+            name: "sync",
+            about: "Measure durable writes: the lowest cost of a commit on this storage",
+            more: "This takes about a minute. assay measures the time of one flush and its tail, flushes per second by method \
+                   and number of parallel streams, and the cost of each level of commit safety. It removes its scratch file at \
+                   the end.",
+            usual_time: Some("60s"),
+            kind: Some(&record::SyncRecords),
+            ..ProbeFacts::default()
+        }
     }
 
     fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
-        let place = Place::find(&request.place, Probe::name(self))?;
+        let place = Place::find(&request.place, self.facts().name)?;
         let time = request.time;
         place.check_space(FILE_BYTES + GROWTH_BYTES)?;
         let facts = device_facts(place.path());

@@ -12,13 +12,13 @@ mod tests;
 
 use crate::machine::Machine;
 use assay_measure::chart::Drawn;
-use assay_measure::kind::{Finding, Headline, Kind, OwnKind, figure};
+use assay_measure::kind::{Finding, Headline, OwnKind, figure};
 use assay_measure::record::metric::{Better, Group, plain};
 use assay_measure::record::{Figure, Metric, Part, Record};
 use assay_measure::section::Sections;
 use assay_measure::snapshot::RunData;
 use assay_run::engine::{EngineError, Line, LineValue};
-use assay_run::probe::{Aimed, Measured, Probe, ProbeOption, Request, Steps};
+use assay_run::probe::{Aimed, Measured, Probe, ProbeFacts, ProbeOption, Request, Steps, Takes};
 use assay_run::stop::Stop;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -49,37 +49,19 @@ impl Part for TopologyInfo {
 }
 
 impl Probe for Topology {
-    fn name(&self) -> &'static str {
-        "topology"
-    }
-
-    fn about(&self) -> &'static str {
-        "Show what this machine is made of: sockets, cores, threads, caches, NUMA nodes"
-    }
-
-    fn more(&self) -> &'static str {
-        "Everything comes from /proc and /sys; nothing is measured. --format tool prints the layout of lscpu that \
-         scripts read, --format tool-json lscpu's JSON."
-    }
-
-    fn usual_time(&self) -> Option<&'static str> {
-        Some("1s")
-    }
-
-    fn takes_time(&self) -> bool {
-        false
-    }
-
-    fn takes_place(&self) -> bool {
-        false
-    }
-
-    fn options(&self) -> &'static [ProbeOption] {
-        const { &[SYSROOT] }
-    }
-
-    fn kind(&self) -> Option<&'static dyn Kind> {
-        Some(&TopologyRecords)
+    fn facts(&self) -> ProbeFacts {
+        ProbeFacts {
+            name: "topology",
+            about: "Show what this machine is made of: sockets, cores, threads, caches, NUMA nodes",
+            more: "Everything comes from /proc and /sys; nothing is measured. --format tool prints the layout of lscpu that \
+                   scripts read, --format tool-json lscpu's JSON.",
+            usual_time: Some("1s"),
+            options: &[SYSROOT],
+            kind: Some(&TopologyRecords),
+            only_looks: true,
+            takes: Takes::Nothing,
+            ..ProbeFacts::default()
+        }
     }
 
     fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {

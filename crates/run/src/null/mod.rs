@@ -7,13 +7,11 @@ mod engine;
 pub use engine::NullEngine;
 
 use crate::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Target};
+use crate::life::{DEFAULT_SCHEMAS, schemas_asked};
 use crate::plan::Plan;
 use crate::stop::Stop;
 use assay_measure::clock::Clock;
-use assay_measure::config::{ParamDef, Settings, Value};
-
-/// Schemas when nobody says how many, as for a fresh native data set.
-const SCHEMAS_DEFAULT: u32 = 4;
+use assay_measure::config::{ParamDef, Settings};
 
 /// `null:`, whatever follows.
 #[derive(Clone, Copy, Debug)]
@@ -28,10 +26,6 @@ impl Target for Null {
         "null"
     }
 
-    fn about(&self) -> &'static str {
-        "no work, to measure the cost of the load generator itself: null:"
-    }
-
     fn form(&self) -> &'static str {
         "null:"
     }
@@ -42,14 +36,10 @@ impl Target for Null {
 
     /// As large as the settings say: nothing was loaded that could contradict them.
     fn inspect(&self, _location: &str, settings: &Settings) -> Result<Presence, EngineError> {
-        let int = |name: &str| match settings.get(name).value {
-            Value::Int(n) => Some(n),
-            _ => None,
-        };
-        let block_bytes = int("BLOCK_SZ").unwrap_or(8192);
+        let block_bytes = settings.whole("BLOCK_SZ").unwrap_or(8192);
         let blocks = |name: &str| settings.blocks(name, block_bytes).unwrap_or(0);
         Ok(Presence::Present(DataSet {
-            schemas: int("SCHEMAS").map_or(SCHEMAS_DEFAULT, |n| n as u32),
+            schemas: schemas_asked(settings).unwrap_or(DEFAULT_SCHEMAS),
             scale_blocks: blocks("SCALE"),
             scan_blocks: blocks("SCAN_TABLE_SZ"),
             block_bytes,

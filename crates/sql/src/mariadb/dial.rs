@@ -2,9 +2,8 @@
 
 use super::address::{Address, Host};
 use crate::patient::{Limit, Patient};
-use crate::reach::{Way, connect_tcp, connect_unix};
+use crate::reach::{Way, addresses, connect_tcp, connect_unix};
 use std::io::{ErrorKind, Result as IoResult};
-use std::net::ToSocketAddrs;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -32,7 +31,7 @@ pub(super) fn dial(address: &Address) -> IoResult<Stream> {
         }
         Host::Tcp { host, port } => {
             let mut last = ErrorKind::NotFound.into();
-            for place in (host.as_str(), *port).to_socket_addrs()? {
+            for place in addresses(host, *port, patience)? {
                 let end = end();
                 match connect_tcp(place, end, patience) {
                     Ok(socket) => {

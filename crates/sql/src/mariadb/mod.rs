@@ -116,10 +116,6 @@ impl Target for Mariadb {
         "mysql"
     }
 
-    fn about(&self) -> &'static str {
-        "a server of MariaDB (10.6 to 11.8) or MySQL (8.0 to 9.7): mysql://user@host:3306/db, or a temporary one: temp:mariadb[:VERSION], temp:mysql[:VERSION]"
-    }
-
     fn form(&self) -> &'static str {
         "mysql://USER@HOST:PORT/DB"
     }

@@ -10,8 +10,8 @@ use crate::place::Place;
 use crate::temp::home::Home;
 use crate::temp::owner::{self, Owner};
 use crate::temp::settings::{self, Setting};
-use crate::temp::{Brand, DATA, Ready, Request, Server, Shown, Shutdown, seconds};
-use assay_measure::config::{Settings, Value};
+use crate::temp::{self, Brand, DATA, Ready, Request, Server, Shown, Shutdown, seconds};
+use assay_measure::config::Settings;
 use assay_run::dataset::lines::text;
 use assay_run::engine::{EngineError, Line, LineValue, Progress, Started};
 use assay_run::stop::Stop;
@@ -52,8 +52,6 @@ const SHUTDOWN_S: u64 = 20;
 const STOCK_CONNECTIONS: u64 = 151;
 /// Connections beside those of the sessions: ours for claim, statistics and cancelling, and some for a person who looks.
 const OTHER_CONNECTIONS: u64 = 12;
-/// Schemas where nobody says how many, as the commands take them.
-const DEFAULT_SCHEMAS: u64 = 4;
 /// What new data and its log take, about.
 const SERVER_BYTES: u64 = 250 << 20;
 
@@ -228,13 +226,6 @@ fn flush_log(settings: &Settings, asked: &[Setting]) -> Result<Option<&'static s
     }
 }
 
-fn number(settings: &Settings, name: &str) -> Option<u64> {
-    match settings.get(name).value {
-        Value::Int(n) => Some(n),
-        _ => None,
-    }
-}
-
 impl Choice {
     /// Everything is found and checked that can be without making anything.
     fn new(product: Product, version: Option<&str>, settings: &Settings) -> Result<Self, EngineError> {
@@ -247,7 +238,7 @@ impl Choice {
             owner::reaches(brand, owner.as_ref(), program, "the program")?;
         }
         let home = Home::choose(brand, settings.text("MYSQL_DIR"), owner.as_ref())?;
-        let schemas = number(settings, "SCHEMAS").unwrap_or(DEFAULT_SCHEMAS);
+        let (schemas, sessions) = temp::load(settings);
         let page_bytes = plan::page_bytes(settings);
         super::layout::Sizes::of_page(page_bytes)?;
         let blocks = |name| settings.blocks(name, page_bytes).unwrap_or(0);
@@ -256,18 +247,7 @@ impl Choice {
         let data = schemas.saturating_mul(pages.saturating_mul(page_bytes + page_bytes / 20));
         let needed_bytes = data.saturating_add(SERVER_BYTES);
         home.room(needed_bytes)?;
-        let threads = number(settings, "THREADS_PER_SCHEMA").unwrap_or(1);
-        let sessions = number(settings, "SESSIONS").filter(|sessions| *sessions > 0);
-        Ok(Self {
-            programs,
-            owner,
-            home,
-            asked,
-            flush_log,
-            page_bytes,
-            sessions: sessions.unwrap_or(schemas.saturating_mul(threads)),
-            needed_bytes,
-        })
+        Ok(Self { programs, owner, home, asked, flush_log, page_bytes, sessions, needed_bytes })
     }
 
     /// What it gets beside what was asked for.

@@ -64,10 +64,7 @@ impl Address {
         }
         let service = settings.text("ADMIN_SQLNET_SERVICE");
         let base = settings.text("SQLNET_SERVICE_BASE").to_owned();
-        let max = match settings.get("SQLNET_SERVICE_MAX").value {
-            Value::Int(max) => Some(max),
-            _ => None,
-        };
+        let max = settings.whole("SQLNET_SERVICE_MAX");
         if max.is_some() && base.is_empty() {
             return Err("SQLNET_SERVICE_MAX needs SQLNET_SERVICE_BASE".to_owned());
         }

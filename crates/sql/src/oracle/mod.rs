@@ -115,10 +115,6 @@ impl Target for Oracle {
         "oracle"
     }
 
-    fn about(&self) -> &'static str {
-        "an Oracle database, 12.2 to 26: oracle://user@//host:1521/service"
-    }
-
     fn form(&self) -> &'static str {
         address::FORM
     }

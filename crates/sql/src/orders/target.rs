@@ -31,7 +31,6 @@ impl<N> There<N> {
 
 /// What a server does in its own way.
 pub(crate) trait Life {
-    const ABOUT: &'static str;
     /// The parameter that has no effect here, and those of the target for SLOB that have one.
     const UNHEEDED: &'static str = "";
     const HEEDED: &'static [&'static str] = &[];
@@ -113,10 +112,6 @@ impl<L: Loads + Opens> OrderEntryOn<L> {
 impl<L: Loads + Opens> Target for OrderEntryOn<L> {
     fn name(&self) -> &'static str {
         self.0.name()
-    }
-
-    fn about(&self) -> &'static str {
-        L::ABOUT
     }
 
     fn form(&self) -> &'static str {

@@ -46,10 +46,6 @@ impl Target for Postgres {
         "postgres"
     }
 
-    fn about(&self) -> &'static str {
-        "a PostgreSQL server, 13 to 18: postgres://user@host:5432/db, or a temporary server: temp:postgres[:VERSION]"
-    }
-
     fn form(&self) -> &'static str {
         "postgres://USER@HOST:PORT/DB"
     }

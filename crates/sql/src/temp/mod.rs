@@ -16,9 +16,11 @@ pub(crate) use den::{DATA, Ready};
 pub use keeper::{BECOME, KEEP, become_server, keep};
 pub(crate) use keeper::{Request, Shutdown};
 
+use assay_measure::config::Settings;
 use assay_run::dataset::lines::text;
 use assay_run::engine::{EngineError, Line, LineValue, Progress, Running};
 use assay_run::left;
+use assay_run::life::DEFAULT_SCHEMAS;
 use assay_run::stop::Stop;
 use home::Home;
 use keeper::Said;
@@ -36,6 +38,14 @@ const TICK: Duration = Duration::from_millis(50);
 const START: Duration = Duration::from_secs(300);
 /// Longest end: every way of the keeper's shutdown, and the removal of large files.
 const END: Duration = Duration::from_secs(60);
+
+/// The schemas that a server is started for, and its sessions.
+pub(crate) fn load(settings: &Settings) -> (u64, u64) {
+    let schemas = settings.whole("SCHEMAS").unwrap_or(DEFAULT_SCHEMAS.into());
+    let threads = settings.whole("THREADS_PER_SCHEMA").unwrap_or(1);
+    let sessions = settings.whole("SESSIONS").filter(|sessions| *sessions > 0);
+    (schemas, sessions.unwrap_or(schemas.saturating_mul(threads)))
+}
 
 /// What a database is called where its servers are thrown away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -28,8 +28,6 @@ pub struct Content {
     backlog: u64,
     /// Others write to the same place, so a block may be any of theirs.
     shared: bool,
-    /// The job has writes at all.
-    writes: bool,
 }
 
 impl Content {
@@ -75,7 +73,6 @@ impl Content {
             verify_only: verifies && writes && payload.verify_only,
             backlog,
             shared: false,
-            writes,
         })
     }
 
@@ -93,12 +90,6 @@ impl Content {
     /// The numbers of the clone's files; 0 for those that have none.
     pub fn set_numbers(&mut self, numbers: Vec<u64>) {
         self.numbers = numbers.into();
-    }
-
-    /// The job writes nothing: neither buffers nor notes need any care.
-    #[must_use]
-    pub fn fills_nothing(&self) -> bool {
-        !self.writes
     }
 
     /// What the job reads by its pattern goes through [`Content::check`].
@@ -351,7 +342,7 @@ mod tests {
         let job = options(Mode::Write, endless);
         assert!(never_verifies(&job).is_some_and(|why| why.contains("time_based")));
         let content = Content::new(&job, 0, 1, 1, 1).unwrap();
-        assert!(!content.notes && !content.fills_nothing());
+        assert!(!content.notes);
         let bounded = options(Mode::Write, |o| {
             endless(o);
             o.payload.verify_backlog = 10;

@@ -2,7 +2,7 @@
 
 use super::expect;
 use assay_run::engine::EngineError;
-use assay_run::probe::{Probe, Request, SERVER, Steps};
+use assay_run::probe::{Probe, Request, SERVER, Steps, Takes};
 use assay_run::stop::Stop;
 use std::net::TcpStream;
 use std::path::Path;
@@ -16,13 +16,13 @@ use std::time::Duration;
 #[must_use]
 pub fn probe_suite(probe: &dyn Probe, dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
-    if probe.takes_peer() {
+    if probe.facts().takes == Takes::Peer {
         with_its_server(probe, dir, &mut found);
         return found;
     }
     let at = &|| Request::at(dir, SHORT);
     all(probe, dir, at, &mut found);
-    if probe.takes_place() {
+    if probe.facts().takes == Takes::Place {
         foreign_files_are_refused(probe, dir, &mut found);
     }
     found
@@ -142,7 +142,7 @@ fn a_stop_leaves_nothing(probe: &dyn Probe, dir: &Path, at: Asked<'_>, found: &m
 }
 
 fn every_default_is_taken(probe: &dyn Probe, at: Asked<'_>, found: &mut Vec<String>) {
-    for option in probe.options().iter().filter(|o| !o.default.is_empty()) {
+    for option in probe.facts().options.iter().filter(|o| !o.default.is_empty()) {
         let mut request = at();
         request.words.push(format!("{}={}", option.name, option.default));
         if let Err(error) = probe.aim(&request) {

@@ -2,8 +2,9 @@
 
 use super::{broken, event, near, notes, read, sample, says, source, the_same_run};
 use crate::testing::{mutated, number};
-use crate::{Tool, import, misplaced, recognise};
+use crate::{Tool, import, recognise};
 use assay_measure::record::Record;
+use assay_testkit::places::misplaced;
 
 fn info(record: &Record) -> &assay_measure::record::ImportInfo {
     record.import.as_ref().expect("an import")

@@ -83,7 +83,6 @@ fn there(control: &mut Connection, names: &Named) -> Result<There<Named>, Engine
 }
 
 impl Life for MariadbOrders {
-    const ABOUT: &'static str = "order entry on a server of MariaDB (10.6 to 11.8) or MySQL (8.0 to 9.7)";
     /// Each session waits for its answers in a thread of its own.
     const UNHEEDED: &'static str = "DRIVER_THREADS";
 

@@ -72,7 +72,6 @@ fn there(session: &mut dyn Session, visit: &Visit) -> Result<There<Named>, Engin
 }
 
 impl Life for OracleOrders {
-    const ABOUT: &'static str = "order entry in an Oracle database, 12.2 to 26";
     /// The schema is the user's of the URL.
     const UNHEEDED: &'static str = "ORDERS_SCHEMA";
     const HEEDED: &'static [&'static str] = WORDS;

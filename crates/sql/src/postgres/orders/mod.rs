@@ -66,8 +66,6 @@ fn there(control: &mut Connection, names: &Named) -> Result<There<Named>, Engine
 }
 
 impl Life for PostgresOrders {
-    const ABOUT: &'static str = "order entry on a PostgreSQL server, 13 to 18";
-
     type Slob = Postgres;
     type At = (Place, Named);
     type Names = Named;

@@ -8,9 +8,8 @@ mod settings;
 use crate::place::Place;
 use crate::temp::home::Home;
 use crate::temp::owner::{self, Owner};
-use crate::temp::{Brand, DATA, Ready, Request, Server, Shown, Shutdown, seconds};
+use crate::temp::{self, Brand, DATA, Ready, Request, Server, Shown, Shutdown, seconds};
 use assay_measure::config::Settings;
-use assay_measure::config::Value;
 use assay_run::dataset::lines::text;
 use assay_run::engine::{EngineError, Line, LineValue, Progress, Started};
 use assay_run::stop::Stop;
@@ -29,8 +28,6 @@ const CLUSTER_BYTES: u64 = 96 << 20;
 const LOG_BYTES: u64 = 1 << 30;
 const BLOCK_BYTES: u64 = 8192;
 
-/// Schemas where nobody says how many, as the commands take them.
-const DEFAULT_SCHEMAS: u64 = 4;
 /// What is wanted, with every choice made.
 #[derive(Clone, Debug)]
 struct Choice {
@@ -59,19 +56,10 @@ impl Choice {
         owner::reaches(BRAND, owner.as_ref(), &binaries.bin, "the programs in")?;
         let asked = Asked::new(asked, &binaries)?;
         let home = Home::choose(BRAND, settings.text("PG_DIR"), owner.as_ref())?;
-        let schemas = number(settings, "SCHEMAS").unwrap_or(DEFAULT_SCHEMAS);
+        let (schemas, sessions) = temp::load(settings);
         let needed_bytes = needed_bytes(settings, schemas);
         home.room(needed_bytes)?;
-        let threads = number(settings, "THREADS_PER_SCHEMA").unwrap_or(1);
-        let sessions = number(settings, "SESSIONS").filter(|sessions| *sessions > 0);
-        Ok(Self {
-            binaries,
-            owner,
-            home,
-            asked,
-            sessions: sessions.unwrap_or(schemas.saturating_mul(threads)),
-            needed_bytes,
-        })
+        Ok(Self { binaries, owner, home, asked, sessions, needed_bytes })
     }
 
     /// For people, before and after.
@@ -138,13 +126,6 @@ impl Choice {
                 .to_vec(),
             complaints: settings::COMPLAINTS.map(str::to_owned).to_vec(),
         }
-    }
-}
-
-fn number(settings: &Settings, name: &str) -> Option<u64> {
-    match settings.get(name).value {
-        Value::Int(n) => Some(n),
-        _ => None,
     }
 }
 

@@ -143,7 +143,7 @@ fn verify_peer(stream: &UnixStream, wanted: &str, path: &Path) -> Result<(), PgE
 
 fn tcp(host: &Host, options: &ConnectOptions) -> Result<(TcpStream, Option<Instant>), PgError> {
     let mut last = None;
-    for address in addresses(host)? {
+    for address in addresses(host, &options.patience)? {
         let end = end(options);
         let opened = connect_tcp(address, end, &options.patience);
         match opened.and_then(|stream| prepared(stream, options)) {
@@ -153,10 +153,10 @@ fn tcp(host: &Host, options: &ConnectOptions) -> Result<(TcpStream, Option<Insta
     }
     let source = last.unwrap_or_else(|| ErrorKind::NotFound.into());
     Err(match source.kind() {
-        ErrorKind::ConnectionRefused => PgError::Refused(format!(
+        ErrorKind::ConnectionRefused => PgError::Unreached(format!(
             "no process listens at {host}: is the server running, and does its listen_addresses include this address?"
         )),
-        ErrorKind::TimedOut => PgError::Refused(format!(
+        ErrorKind::TimedOut => PgError::Unreached(format!(
             "{host} does not answer{}: is the host up, and does a firewall let the port through?",
             waited(options)
         )),

@@ -137,6 +137,9 @@ pub enum PgError {
         /// The operating system's answer.
         source: std::io::Error,
     },
+    /// Nobody is there to be asked.
+    #[error("{0}")]
+    Unreached(String),
     /// The connection cannot be made as asked (TLS, authentication), or the server does not speak the protocol.
     #[error("{0}")]
     Refused(String),

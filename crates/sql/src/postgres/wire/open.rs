@@ -63,8 +63,11 @@ impl Connection {
                 Err(error) => error,
             };
             // Only a server that refuses may think otherwise when asked another way.
-            let other_way =
-                matches!(error, PgError::Login { .. }) || (*way == Way::Offered && !matches!(error, PgError::Usage(_)));
+            let other_way = match error {
+                PgError::Login { .. } => true,
+                PgError::Usage(_) | PgError::Unreached(_) => false,
+                _ => *way == Way::Offered,
+            };
             match first {
                 None if other_way => first = Some(error),
                 None => return Err(error),

@@ -3,11 +3,11 @@
 use super::connection::Connection;
 use super::error::PgError;
 use super::peer::Server;
-use crate::patience::Peer;
+use crate::patience::{Patience, Peer};
 use crate::postgres::conninfo::{ConnectOptions, Host, SessionAttrs};
-use crate::reach::Way;
+use crate::reach::{self, Way};
 use std::io::{Error, ErrorKind};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Asks for TLS: length 8, and a number no protocol version has.
@@ -19,7 +19,9 @@ impl Peer for Server {
     fn shows_life(&self, within: Duration) -> bool {
         let way = match &self.host {
             Host::Unix { directory, port } => Some(Way::Unix(directory.join(format!(".s.PGSQL.{port}")))),
-            host @ Host::Tcp { .. } => addresses(host).ok().and_then(|all| Some(Way::Tcp(*all.first()?))),
+            host @ Host::Tcp { .. } => {
+                addresses(host, &Patience::default()).ok().and_then(|all| Some(Way::Tcp(*all.first()?)))
+            }
         };
         // Whatever it says, and also if it closes: somebody is there.
         way.is_some_and(|way| way.hears(&SSL_REQUEST, within).is_ok())
@@ -59,20 +61,18 @@ fn is_at_work(own: &str, row: &[Option<String>]) -> Option<bool> {
     }
 }
 
-pub(super) fn addresses(host: &Host) -> Result<Vec<SocketAddr>, PgError> {
+pub(super) fn addresses(host: &Host, patience: &Patience) -> Result<Vec<SocketAddr>, PgError> {
     let Host::Tcp { name, address, port } = host else {
         return Ok(Vec::new());
     };
     if let Some(address) = address {
         return Ok(vec![SocketAddr::new(*address, *port)]);
     }
-    let found = (name.as_str(), *port).to_socket_addrs();
-    let found = found.map_err(|error| {
-        PgError::Refused(format!(
+    reach::addresses(name, *port, patience).map_err(|error| {
+        PgError::Unreached(format!(
             "host name {name:?} cannot be resolved ({error}): write its address, or name the host with hostaddr"
         ))
-    })?;
-    Ok(found.collect())
+    })
 }
 
 pub(super) fn waited(options: &ConnectOptions) -> String {

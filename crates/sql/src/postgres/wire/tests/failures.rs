@@ -54,7 +54,9 @@ fn a_server_without_a_place_left_says_how_to_need_fewer() {
 fn where_nobody_listens_is_named() {
     let free = assay_testkit::port::free_port();
     let port = free.to_string();
-    refused(&options(&format!("//u@127.0.0.1:{free}/")), &[&port, "no process listens", "listen_addresses"]);
+    let told = refused(&options(&format!("//u@127.0.0.1:{free}/")), &[&port, "no process listens", "listen_addresses"]);
+    // Who is not there is not asked again without TLS.
+    assert_eq!(told.to_string().matches("no process listens").count(), 1, "{told}");
     refused(&options(&format!("//u@/?host=/nowhere&port={free}")), &["/nowhere/.s.PGSQL", "is it running"]);
     refused(&options("//u@no.such.host.invalid/"), &["no.such.host.invalid", "cannot be resolved"]);
     // Every host of a list is told of.
