@@ -93,8 +93,8 @@ fn on_our_servers_and_their_clients() {
     for serving in all {
         serving.started.signal(Signal::INT);
         let ran = serving.started.ended();
-        siege.judge(&ran);
-        assert_eq!(ran.code, 0, "{}", ran.err);
+        // It has a line for each of its many clients.
+        assert!(ran.code == 0 && !ran.err.contains("panicked"), "exit {}\n{}", ran.code, ran.err);
     }
     let logs = std::fs::read_dir(place.path("logs")).expect("it is there").count();
     assert_eq!(logs, 0, "logs of clients are gone with them");
