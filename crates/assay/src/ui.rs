@@ -4,6 +4,7 @@ use crate::exit::{Code, Failure};
 use assay_measure::config::Problem;
 use assay_measure::plain::plain;
 use assay_run::left;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -66,17 +67,32 @@ pub(crate) fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
-/// One line on stderr. Nothing can be done if nobody reads it.
+/// Whether nobody reads what is said: a pipe that stays full would hold whoever says something, a server's clients among them.
+static IS_UNHEARD: AtomicBool = AtomicBool::new(false);
+
+/// Puts it on stderr; where that takes nothing within a second, it is left out, and so is what follows until it does.
+fn heard(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let patience = Timespec { tv_sec: i64::from(!IS_UNHEARD.load(Ordering::Relaxed)), tv_nsec: 0 };
+    let is_full = poll(&mut [PollFd::new(&stderr, PollFlags::OUT)], Some(&patience)) == Ok(0);
+    IS_UNHEARD.store(is_full, Ordering::Relaxed);
+    if !is_full {
+        // Nothing can be done about one that is closed.
+        let _ = stderr.write_all(text.as_bytes());
+    }
+}
+
+/// One line on stderr.
 pub(crate) fn say(line: &str) {
     if QUIET.load(Ordering::Relaxed) && !PASS.iter().any(|word| line.starts_with(word)) {
         return;
     }
-    let _ = writeln!(io::stderr().lock(), "{}", plain(line));
+    heard(&format!("{}\n", plain(line)));
 }
 
 /// A line that the next one overwrites, where nobody may be looking (`--eta=always`).
 pub(crate) fn redraw(line: &str) {
-    let _ = write!(io::stderr().lock(), "{}\r", plain(line));
+    heard(&format!("{}\r", plain(line)));
 }
 
 /// An error, or a notice that does not stop anything.

@@ -165,6 +165,19 @@ impl Counts {
             orders: rows(1_429_790),
         }
     }
+
+    /// What the rows of a table are counted by: its rows, or the orders and products its rows belong to.
+    #[must_use]
+    pub fn units(self, table: Table) -> u64 {
+        match table {
+            Table::Customers => self.customers,
+            Table::Addresses => self.addresses,
+            Table::CardDetails => self.cards,
+            Table::Logon => self.logons,
+            Table::Orders | Table::OrderItems => self.orders,
+            Table::Warehouses | Table::ProductInformation | Table::ProductDescriptions | Table::Inventories => FIXED,
+        }
+    }
 }
 
 /// See the module.
@@ -221,19 +234,6 @@ impl Generator {
         self.within(HELD_OF, product, WAREHOUSES_HELD)
     }
 
-    /// What the rows of a table are counted by: its rows, or the orders and products its rows belong to.
-    #[must_use]
-    pub fn units(&self, table: Table) -> u64 {
-        match table {
-            Table::Customers => self.counts.customers,
-            Table::Addresses => self.counts.addresses,
-            Table::CardDetails => self.counts.cards,
-            Table::Logon => self.counts.logons,
-            Table::Orders | Table::OrderItems => self.counts.orders,
-            Table::Warehouses | Table::ProductInformation | Table::ProductDescriptions | Table::Inventories => FIXED,
-        }
-    }
-
     /// Rows of a table that these units have, from 1.
     #[must_use]
     pub fn rows_of(&self, table: Table, units: Range<u64>) -> u64 {
@@ -247,7 +247,7 @@ impl Generator {
     /// Rows of a table, exactly.
     #[must_use]
     pub fn rows(&self, table: Table) -> u64 {
-        self.rows_of(table, 1..self.units(table) + 1)
+        self.rows_of(table, 1..self.counts.units(table) + 1)
     }
 
     /// Rows of all tables.

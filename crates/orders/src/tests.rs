@@ -59,7 +59,7 @@ fn row_counts_are_the_published_ones() {
 fn rows_written_are_rows_planned_and_fit_their_columns() {
     let generator = Generator::new(7, 10, false);
     for table in TABLES {
-        let units = generator.units(table).min(300);
+        let units = generator.counts().units(table).min(300);
         let rows = rows(&generator, table, 1..units + 1);
         assert_eq!(rows.len() as u64, generator.rows_of(table, 1..units + 1), "{table:?}");
         for row in rows {

@@ -26,7 +26,7 @@ pub fn pieces(generator: &Generator) -> Vec<Piece> {
     tables.sort_by_key(|(rows, _)| std::cmp::Reverse(*rows));
     let mut all = Vec::new();
     for (rows, table) in tables {
-        let units = generator.units(table);
+        let units = generator.counts().units(table);
         let step = (units * PIECE_ROWS / rows.max(1)).max(1);
         let mut first = 1;
         while first <= units {
@@ -82,7 +82,7 @@ mod tests {
                 assert_eq!(piece.units.start, next);
                 next = piece.units.end;
             }
-            assert_eq!(next, generator.units(table) + 1);
+            assert_eq!(next, generator.counts().units(table) + 1);
         }
         let written = |piece: &Piece| {
             let (mut lines, mut bytes) = (Lines::new("", ""), 0);

@@ -170,3 +170,26 @@ fn a_dry_run_sends_nothing() {
     place.assay(&["ping", "host", "--method", "carrier"]).code(2);
     assert!(place.files().is_empty());
 }
+
+/// A server names each connection, and 3,000 of these lines are more than a pipe holds that nobody reads.
+#[test]
+fn a_server_that_nobody_listens_to_serves_on_and_ends_when_asked() {
+    use std::io::Read;
+    let place = Place::new();
+    let port = free_port();
+    let server = served(&place, port);
+    for round in 0..60 {
+        let clients: [_; 50] = std::array::from_fn(|_| {
+            let stream = std::net::TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+            stream.set_read_timeout(Some(Duration::from_secs(60))).expect("set");
+            stream.shutdown(std::net::Shutdown::Write).expect("we are done");
+            stream
+        });
+        for mut client in clients {
+            let ended = client.read(&mut [0]);
+            assert!(matches!(ended, Ok(0)), "round {round}: {ended:?}");
+        }
+    }
+    place.assay(&["ping", "127.0.0.1", "--method", "tcp-echo", "-p", &port.to_string(), "--time", "1s"]).code(0);
+    server.stopped();
+}

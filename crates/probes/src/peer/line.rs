@@ -1,6 +1,6 @@
 //! A connection and how long its other end is waited for.
 
-use crate::dial;
+use crate::dial::{self, SocketWords};
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
 use std::fmt;
@@ -83,21 +83,17 @@ impl Line {
             true => format!("[{bare}]:{port}"),
             false => format!("{bare}:{port}"),
         };
-        let unusable = |why: String| EngineError::Unusable(format!("{peer}: {why}"));
         let mut refused = "the name has no address".to_owned();
         for address in dial::addresses(bare, port, stop)? {
-            match TcpStream::connect_timeout(&address, patience.max(LEAST)) {
+            match dial::connect(address, &SocketWords::default(), patience.max(LEAST)) {
                 Ok(stream) => return Ok(Self::of(stream, peer, patience, stop)),
-                Err(error) if error.kind() == ErrorKind::TimedOut => {
-                    refused = format!("no answer to connect within {} s", patience.as_secs_f64());
-                }
                 Err(error) => refused = format!("cannot connect: {error}"),
             }
             if stop.requested() {
                 return Err(EngineError::Interrupted);
             }
         }
-        Err(unusable(refused))
+        Err(EngineError::Unusable(format!("{peer}: {refused}")))
     }
 
     /// One that is there.

@@ -7,7 +7,7 @@ mod engine;
 pub use engine::NullEngine;
 
 use crate::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Target};
-use crate::life::{DEFAULT_SCHEMAS, schemas_asked};
+use crate::life::imagined;
 use crate::plan::Plan;
 use crate::stop::Stop;
 use assay_measure::clock::Clock;
@@ -36,16 +36,7 @@ impl Target for Null {
 
     /// As large as the settings say: nothing was loaded that could contradict them.
     fn inspect(&self, _location: &str, settings: &Settings) -> Result<Presence, EngineError> {
-        let block_bytes = settings.whole("BLOCK_SZ").unwrap_or(8192);
-        let blocks = |name: &str| settings.blocks(name, block_bytes).unwrap_or(0);
-        Ok(Presence::Present(DataSet {
-            schemas: schemas_asked(settings).unwrap_or(DEFAULT_SCHEMAS),
-            scale_blocks: blocks("SCALE"),
-            scan_blocks: blocks("SCAN_TABLE_SZ"),
-            block_bytes,
-            state: "nothing stored".to_owned(),
-            unfinished: None,
-        }))
+        Ok(Presence::Present(DataSet { state: "nothing stored".to_owned(), ..imagined(settings) }))
     }
 
     fn plan_prepare(&self, _: &str, _: &Settings, _: u32) -> Result<Vec<Line>, EngineError> {

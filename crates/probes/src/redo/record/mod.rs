@@ -88,8 +88,12 @@ fn compression(info: &RedoInfo) -> String {
 
 /// Takes in what another connection's server found.
 pub(super) fn merge(mine: &mut Found, theirs: &Found) {
-    mine.messages += theirs.messages;
-    mine.bytes += theirs.bytes;
+    // What a standby says of itself may be anything.
+    let counts =
+        [(&mut mine.messages, theirs.messages), (&mut mine.bytes, theirs.bytes), (&mut mine.cpu_ns, theirs.cpu_ns)];
+    for (mine, theirs) in counts {
+        *mine = mine.saturating_add(theirs);
+    }
     mine.elapsed_ns = mine.elapsed_ns.max(theirs.elapsed_ns);
     for (mine, theirs) in [
         (&mut mine.assembly, &theirs.assembly),
@@ -101,7 +105,6 @@ pub(super) fn merge(mine: &mut Found, theirs: &Found) {
     ] {
         mine.merge(theirs);
     }
-    mine.cpu_ns += theirs.cpu_ns;
 }
 
 fn seconds(ns: u64) -> Figure {

@@ -194,17 +194,10 @@ pub(super) fn references(names: &Named, indexes: Indexes, partitions: u32, there
 
 /// Sequences that go on behind what is loaded, and views.
 pub(super) fn sequences_and_views(names: &Named, product: Product, counts: Counts) -> Vec<String> {
-    let loaded = |table| match table {
-        Table::Customers => counts.customers,
-        Table::Addresses => counts.addresses,
-        Table::CardDetails => counts.cards,
-        Table::Logon => counts.logons,
-        _ => counts.orders,
-    };
     let mut sql: Vec<String> = SEQUENCES
         .into_iter()
         .flat_map(|(sequence, table, _)| {
-            let (sequence, first) = (names.relation(sequence), loaded(table) + 1);
+            let (sequence, first) = (names.relation(sequence), counts.units(table) + 1);
             match product.has_sequences() {
                 true => {
                     vec![format!("create or replace sequence {sequence} start with {first} cache {SEQUENCE_CACHE}")]

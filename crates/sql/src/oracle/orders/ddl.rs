@@ -203,17 +203,10 @@ pub(super) fn constraints(indexes: Indexes) -> Vec<String> {
 
 /// Sequences that go on behind what is loaded, and views.
 pub(super) fn sequences_and_views(names: &Named, counts: Counts) -> Vec<String> {
-    let loaded = |table| match table {
-        Table::Customers => counts.customers,
-        Table::Addresses => counts.addresses,
-        Table::CardDetails => counts.cards,
-        Table::Logon => counts.logons,
-        _ => counts.orders,
-    };
     let mut sql: Vec<String> = SEQUENCES
         .into_iter()
         .map(|(sequence, table, _)| {
-            let next = loaded(table) + 1;
+            let next = counts.units(table) + 1;
             format!("create sequence {sequence} start with {next} cache {SEQUENCE_CACHE} noorder")
         })
         .collect();

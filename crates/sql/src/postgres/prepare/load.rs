@@ -65,7 +65,7 @@ pub(super) fn run(
     let checkpoint = checkpoint(plan, keeper, progress)?;
     let mut lines = summary(plan, load_s, wal_begin.zip(wal_position(keeper)));
     lines.extend(checkpoint);
-    lines.extend(findings.lines(&plan.marker, plan.work_unit));
+    lines.extend(findings.lines(&plan.marker));
     lines.push(decimal("total_s", "Time in all, s", begun.elapsed().as_secs_f64()));
     Ok(lines)
 }

@@ -304,21 +304,27 @@ fn a_table_that_grew_is_told_of_with_the_command_that_lays_it_anew() {
     for server in servers() {
         let site = Site::new(server, "grown", &[("SCALE", "1000"), ("SCAN_TABLE_SZ", "16"), ("SEED", "7")]);
         site.prepare(1).unwrap();
-        let update = |keys: u32| format!("update assay.cf1_1 set c20 = c19 where custid <= {keys}");
+        let update = |keys: &str| format!("update assay.cf1_1 set c20 = c19 where custid between {keys}");
         // Versions that somebody may still want to see stay: the third of a row finds no room.
-        let grow = |keys| {
+        let grow = |keys: &str| {
             let mut watcher = site.connect();
             let seen = "begin isolation level repeatable read; select count(*) from pg_class";
             watcher.query(seen).unwrap();
             for _ in 0..3 {
                 site.query(&update(keys));
             }
-            // Its process lives on for a moment after the connection, and what it sees would with it.
+            watcher
+        };
+        // Its process lives on for a moment after the connection, and what it sees would with it.
+        let gone = |mut watcher: Connection| {
             watcher.query("rollback").unwrap();
             watcher.close();
         };
-        grow(100);
+        // Among them the range whose pages are counted.
+        let watcher = grow("901 and 1000");
+        // While somebody may still want to see them, the index leads to the versions before too.
         let lines = site.check().unwrap();
+        gone(watcher);
         let told = lines.iter().find(|line| line.key == "grown").unwrap();
         let cure = "VACUUM (FULL, FREEZE, ANALYZE) \"assay\".\"cf1_1\"";
         assert!(format!("{:?}", told.value).contains("1000 were loaded"), "{told:?}");
@@ -329,7 +335,7 @@ fn a_table_that_grew_is_told_of_with_the_command_that_lays_it_anew() {
         engine.close().unwrap();
         assert_eq!(remarks.warnings.len(), 1, "{remarks:?}");
         assert!(remarks.warnings[0].contains(cure), "{remarks:?}");
-        grow(500);
+        gone(grow("1 and 500"));
         let refused = refusal(site.check());
         assert!(refused.contains("row versions") && refused.contains(cure), "{refused}");
         // A vacuum keeps the versions that a snapshot still sees, that of the server's own autovacuum among them: it is
