@@ -72,8 +72,8 @@ fn of_a_bit_of_a_data_set_are_found_or_do_no_harm() {
         name.contains("redo") && recover().code == 0 && rows(&content(&place)) == recovered
     };
     let written = |(name, bytes): (_, &Vec<u8>)| Some((name, bytes.iter().rposition(|byte| *byte != 0)?));
-    let logs = killed.iter().filter(|(name, _)| name.contains("redo")).filter_map(written);
-    let ends = logs.filter(|(_, end)| *end as u64 > TAIL_BYTES).next_back();
+    let mut logs = killed.iter().filter(|(name, _)| name.contains("redo")).filter_map(written);
+    let ends = logs.rfind(|(_, end)| *end as u64 > TAIL_BYTES);
     while let Some((_, mut random)) = siege.next() {
         let names: Vec<&String> = killed.keys().collect();
         let anywhere = |random: &mut SplitMix64| {
