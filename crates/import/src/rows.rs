@@ -43,8 +43,8 @@ pub(crate) fn op_row(draft: &mut Draft, kind: &str) -> usize {
         ops.push(OpRow {
             kind: kind.to_owned(),
             per_s: Figure::na(NOT_PRINTED),
-            service: no_latency(),
-            response: no_latency(),
+            service: Latency::na(NOT_PRINTED),
+            response: Latency::na(NOT_PRINTED),
             ..OpRow::default()
         });
         ops.len() - 1
@@ -55,21 +55,6 @@ pub(crate) fn op_row(draft: &mut Draft, kind: &str) -> usize {
 fn last_of_many(rows: usize, is_full: &mut bool) -> Option<usize> {
     *is_full |= rows >= ROWS_MAX;
     is_full.then(|| rows.checked_sub(1)).flatten()
-}
-
-/// A latency of which nothing was printed.
-fn no_latency() -> Latency {
-    let na = || Figure::na(NOT_PRINTED);
-    Latency {
-        avg_us: na(),
-        min_us: na(),
-        p50_us: na(),
-        p90_us: na(),
-        p99_us: na(),
-        p999_us: na(),
-        max_us: na(),
-        ..Latency::default()
-    }
 }
 
 /// Where an operation is a transaction: the row `Operations` is the row `Transactions`.

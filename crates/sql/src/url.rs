@@ -85,6 +85,16 @@ pub(crate) fn decoded(text: &str, what: &str) -> Result<String, String> {
     text.ok_or_else(|| format!("the URL's {what} is not valid text: use UTF-8 without %00"))
 }
 
+/// A text as a part of a URL.
+pub(crate) fn encoded(text: &str) -> String {
+    text.bytes()
+        .map(|byte| match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+            _ => format!("%{byte:02X}"),
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -119,9 +119,9 @@ fn labels(probe: &dyn Probe, args: &ProbeArgs, request: &Request, id: String, st
     let path = args.path.as_ref().map(|path| path.display().to_string());
     let mut settings: Vec<SettingLine> = path
         .into_iter()
-        .map(|path| match probe.facts().takes == Takes::Peer {
-            true => setting("PEER", path, false),
-            false => setting("PATH", path.clone(), path == "."),
+        .map(|path| match probe.facts().takes {
+            Takes::Peer => setting("PEER", path, false),
+            _ => setting("PATH", path.clone(), path == "."),
         })
         .collect();
     let time = args.time.iter().cloned();

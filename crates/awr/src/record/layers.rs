@@ -73,7 +73,7 @@ impl Device {
             layer: "device".to_owned(),
             count: Figure::na(reason),
             moved_bytes: Figure::na(reason),
-            latency: no_latency(reason),
+            latency: Latency::na(reason),
             source: "diskstats".to_owned(),
         };
         if self.names.is_empty() {
@@ -84,7 +84,7 @@ impl Device {
             moved_bytes: self.bytes.into(),
             latency: Latency {
                 avg_us: Figure::decimal(self.ns as f64 / 1e3).per(self.requests as f64, "no requests"),
-                ..no_latency(UNKNOWABLE)
+                ..Latency::na(UNKNOWABLE)
             },
             ..missing(UNKNOWABLE)
         }
@@ -174,20 +174,6 @@ impl Way {
     }
 }
 
-fn no_latency(reason: &str) -> Latency {
-    let na = || Figure::na(reason);
-    Latency {
-        avg_us: na(),
-        min_us: na(),
-        p50_us: na(),
-        p90_us: na(),
-        p99_us: na(),
-        p999_us: na(),
-        max_us: na(),
-        hist_ns: Histogram::default(),
-    }
-}
-
 /// Share of `upper` that `lower` does not explain, 0..100 (negative where it is longer).
 fn lost_pct(upper: &Figure, lower: &Figure) -> Figure {
     match (upper.value(), lower.value()) {
@@ -238,7 +224,7 @@ fn compare(
     let mut device = way.device.row();
     let share = syscall.count.value().unwrap_or(0.0) / way.requests.max(1) as f64;
     if share < PURE_SHARE {
-        device.latency = no_latency(MIXED);
+        device.latency = Latency::na(MIXED);
     }
     let mean = |row: &LayerRow| row.latency.avg_us.clone();
     let below = if way.is_cached() { Figure::na(PAGE_CACHE) } else { mean(&device) };
@@ -305,7 +291,7 @@ fn all_of(way: &Way) -> RequestLayers {
         layer: "engine".to_owned(),
         count: Figure::na("several events"),
         moved_bytes: Figure::na("counted below"),
-        latency: no_latency("several events"),
+        latency: Latency::na("several events"),
         source: "sysstat".to_owned(),
     };
     let request = match way.direction {

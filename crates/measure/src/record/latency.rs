@@ -28,6 +28,24 @@ pub struct Latency {
     pub hist_ns: Histogram,
 }
 
+impl Latency {
+    /// One of which nothing is known.
+    #[must_use]
+    pub fn na(reason: &str) -> Self {
+        let na = || Figure::na(reason);
+        Self {
+            avg_us: na(),
+            min_us: na(),
+            p50_us: na(),
+            p90_us: na(),
+            p99_us: na(),
+            p999_us: na(),
+            max_us: na(),
+            hist_ns: Histogram::default(),
+        }
+    }
+}
+
 /// Percentile `q` (0..1) in us; n/a with fewer than ten samples beyond it.
 #[must_use]
 pub fn percentile_us(histogram: &Histogram, q: f64) -> Figure {

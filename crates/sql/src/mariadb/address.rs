@@ -141,16 +141,6 @@ fn host(name: Option<String>, port: Option<String>, socket: Option<String>, file
     }
 }
 
-/// A text as a part of a URL.
-pub(super) fn encoded(text: &str) -> String {
-    text.bytes()
-        .map(|byte| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
-            _ => format!("%{byte:02X}"),
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tls::Mode;
@@ -171,7 +161,7 @@ mod tests {
         let six = with("//me@[::1]/test", Some("env")).unwrap();
         assert_eq!(six.host.to_string(), "::1:3306");
         assert_eq!(six.password, Some(Password::new("env".to_owned())));
-        let path = format!("//root@/assay?socket={}", encoded("/a b/s"));
+        let path = format!("//root@/assay?socket={}", crate::url::encoded("/a b/s"));
         let socket = with(&path, None).unwrap();
         assert_eq!(socket.host, Host::Socket(PathBuf::from("/a b/s")));
     }

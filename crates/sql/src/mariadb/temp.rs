@@ -1,7 +1,7 @@
 //! A throw-away server from installed programs: `temp:mariadb[:VERSION]`, `temp:mysql[:VERSION]`, made and kept as
 //! [`crate::temp`] does it.
 
-use super::address::{Address, encoded};
+use super::address::Address;
 use super::conn::{Connection, told};
 use super::files::Options;
 use super::plan;
@@ -11,9 +11,10 @@ use crate::temp::home::Home;
 use crate::temp::owner::{self, Owner};
 use crate::temp::settings::{self, Setting};
 use crate::temp::{self, Brand, DATA, Ready, Request, Server, Shown, Shutdown, seconds};
+use crate::url::encoded;
 use assay_measure::config::Settings;
 use assay_run::dataset::lines::text;
-use assay_run::engine::{EngineError, Line, LineValue, Progress, Started};
+use assay_run::engine::{EngineError, Line, Progress, Started};
 use assay_run::stop::Stop;
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
@@ -356,14 +357,7 @@ impl Choice {
 /// What would be started; nothing is touched.
 pub(super) fn plan(product: Product, version: Option<&str>, settings: &Settings) -> Result<Vec<Line>, EngineError> {
     let choice = Choice::new(product, version, settings)?;
-    let base = choice.home.base.display();
-    let mut lines = choice.lines(&format!("{base}/{}...", choice.home.prefix()));
-    lines.push(Line {
-        key: "server_needed_bytes",
-        label: "Approximate space needed there, bytes".to_owned(),
-        value: LineValue::Count(choice.needed_bytes),
-    });
-    Ok(lines)
+    Ok(temp::planned(&choice.home, choice.needed_bytes, |directory| choice.lines(directory)))
 }
 
 /// Starts it.

@@ -17,7 +17,7 @@ pub use keeper::{BECOME, KEEP, become_server, keep};
 pub(crate) use keeper::{Request, Shutdown};
 
 use assay_measure::config::Settings;
-use assay_run::dataset::lines::text;
+use assay_run::dataset::lines::{count, text};
 use assay_run::engine::{EngineError, Line, LineValue, Progress, Running};
 use assay_run::left;
 use assay_run::life::DEFAULT_SCHEMAS;
@@ -45,6 +45,13 @@ pub(crate) fn load(settings: &Settings) -> (u64, u64) {
     let threads = settings.whole("THREADS_PER_SCHEMA").unwrap_or(1);
     let sessions = settings.whole("SESSIONS").filter(|sessions| *sessions > 0);
     (schemas, sessions.unwrap_or(schemas.saturating_mul(threads)))
+}
+
+/// What is told of a server that would be started below there.
+pub(crate) fn planned(home: &Home, needed_bytes: u64, lines: impl FnOnce(&str) -> Vec<Line>) -> Vec<Line> {
+    let mut lines = lines(&format!("{}/{}...", home.base.display(), home.prefix()));
+    lines.push(count("server_needed_bytes", "Approximate space needed there, bytes", needed_bytes));
+    lines
 }
 
 /// What a database is called where its servers are thrown away.

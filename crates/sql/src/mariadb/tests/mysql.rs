@@ -106,7 +106,7 @@ impl MySql {
         let child = mysqld(root, &place, &options).stdout(log.try_clone().unwrap()).stderr(log).spawn();
         let running = Confined { child: child.unwrap(), _directory: directory };
         let path = socket.display().to_string();
-        let url = format!("//root@/assay?socket={}", super::super::address::encoded(&path));
+        let url = format!("//root@/assay?socket={}", crate::url::encoded(&path));
         let server =
             Server { location: format!("started:{url}"), lines: Vec::new(), _running: Mutex::new(Box::new(running)) };
         let begun = Instant::now();
@@ -264,7 +264,7 @@ fn on_mysql_a_password_logs_in_with_and_without_tls_and_a_wrong_one_does_not() {
         let address = Address::parse(&url, Options::default()).unwrap();
         Connection::open(&address).map(|mut connection| connection.value("select current_user()").unwrap())
     };
-    let key = super::super::address::encoded(&mysql.key.display().to_string());
+    let key = crate::url::encoded(&mysql.key.display().to_string());
     let by_key = format!("disabled&server-public-key-path={key}");
     for mode in [&by_key, "required", "preferred"] {
         mysql.server.run("flush privileges");

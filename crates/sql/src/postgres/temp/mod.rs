@@ -9,9 +9,10 @@ use crate::place::Place;
 use crate::temp::home::Home;
 use crate::temp::owner::{self, Owner};
 use crate::temp::{self, Brand, DATA, Ready, Request, Server, Shown, Shutdown, seconds};
+use crate::url::encoded;
 use assay_measure::config::Settings;
 use assay_run::dataset::lines::text;
-use assay_run::engine::{EngineError, Line, LineValue, Progress, Started};
+use assay_run::engine::{EngineError, Line, Progress, Started};
 use assay_run::stop::Stop;
 use binaries::Binaries;
 use rustix::process::Signal;
@@ -132,14 +133,7 @@ impl Choice {
 /// What would be started; nothing is touched.
 pub(super) fn plan(version: Option<&str>, settings: &Settings) -> Result<Vec<Line>, EngineError> {
     let choice = Choice::new(version, settings)?;
-    let base = choice.home.base.display();
-    let mut lines = choice.lines(&format!("{base}/{}...", choice.home.prefix()));
-    lines.push(Line {
-        key: "server_needed_bytes",
-        label: "Approximate space needed there, bytes".to_owned(),
-        value: LineValue::Count(choice.needed_bytes),
-    });
-    Ok(lines)
+    Ok(temp::planned(&choice.home, choice.needed_bytes, |directory| choice.lines(directory)))
 }
 
 /// Starts it.
@@ -160,16 +154,6 @@ pub(super) fn start(
     let url = format!("//postgres@/postgres?host={host}&port={}", settings::PORT);
     lines.push(text("server_url", "Address", format!("postgres:{url}")));
     Ok(Started { location: Place::started(&url), lines, keep: Box::new(server) })
-}
-
-/// A path as a value in a URL.
-fn encoded(path: &str) -> String {
-    path.bytes()
-        .map(|byte| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
-            _ => format!("%{byte:02X}"),
-        })
-        .collect()
 }
 
 /// What a server with this data set needs, about: one row fills a block, an index entry takes 20 bytes and a half
