@@ -17,6 +17,7 @@ pub mod histogram;
 pub mod history;
 pub mod identity;
 pub mod kind;
+pub mod locked;
 pub mod palette;
 pub mod permutation;
 pub mod plain;

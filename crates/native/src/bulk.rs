@@ -7,12 +7,13 @@ use super::errors::{engine_error, is_full};
 use super::files::Files;
 use super::layout::{Page, PageMap};
 use assay_block::{Backend, Buffer, CompletionLease, Ring, RingOptions};
+use assay_measure::locked::locked;
 use assay_run::engine::{EngineError, Progress};
 use assay_run::stop::Stop;
 use assay_run::threads::spawn;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Largest request, and the file alignment pieces are cut at.
@@ -194,7 +195,7 @@ fn pump<I: Iterator<Item = Piece>>(shared: &Shared<'_, I>, depth: usize) -> Resu
     let next = || match shared.halt.load(Ordering::Acquire) {
         true => None,
         false => {
-            let mut pieces = shared.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut pieces = locked(&shared.pieces);
             pieces.next()
         }
     };

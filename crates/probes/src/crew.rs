@@ -1,6 +1,7 @@
 //! Threads that work together: each kept on a CPU, started at once; and the clock that their CPUs run at.
 
 use assay_measure::clock::Clock;
+use assay_measure::locked::locked;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -62,7 +63,7 @@ impl Gate {
     /// Waits; whether to work.
     pub(crate) fn wait(&self) -> bool {
         self.there.fetch_add(1, Ordering::AcqRel);
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = locked(&self.open);
         loop {
             if let Some(work) = *open {
                 return work;
@@ -76,7 +77,7 @@ impl Gate {
         while work && self.there.load(Ordering::Acquire) < threads {
             std::thread::sleep(Duration::from_micros(50));
         }
-        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(work);
+        *locked(&self.open) = Some(work);
         self.changed.notify_all();
     }
 }

@@ -1,6 +1,7 @@
 //! A probe's scratch file: where it may be, how it is known for ours, and that it goes away.
 
 use assay_block::{BlockError, BlockingWriter};
+use assay_measure::locked::locked;
 use assay_run::dataset::room::Room;
 use assay_run::engine::{EngineError, Line, LineValue};
 use assay_run::left::{self, Kind, Mark};
@@ -11,7 +12,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// After the id in the name of a scratch file in a directory; `assay-PROBE-` stands before it.
 const ENDING: &str = ".scratch";
@@ -112,7 +113,7 @@ struct Promise {
 }
 
 fn promised() -> MutexGuard<'static, BTreeMap<u64, u64>> {
-    PROMISED.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&PROMISED)
 }
 
 impl Promise {

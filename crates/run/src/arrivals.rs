@@ -6,10 +6,11 @@
 
 use crate::plan::{Arrivals, Plan};
 use assay_measure::clock::{NS_PER_S, Ns};
+use assay_measure::locked::locked;
 use assay_measure::prng::{Purpose, Stream};
 use assay_measure::schedule::Schedule;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// See the module. Its lock is taken once an operation, under a rate with a shared queue alone.
 #[derive(Debug)]
@@ -72,7 +73,7 @@ impl Queue {
 
     /// Poison is ignored: each value behind the lock is replaced whole.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     /// Lets arrivals until an instant wait, as far as there is room.

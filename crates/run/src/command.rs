@@ -6,6 +6,7 @@
 //! command leaves running on purpose (a monitor that a later one ends) lives until the [`Guards`] are dropped in
 //! order, and is then left alone.
 
+use assay_measure::locked::locked;
 use assay_measure::timeline::CommandEnd;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
@@ -35,7 +36,7 @@ struct Kept(Mutex<Vec<Guard>>);
 
 impl Guards {
     fn keep(&self, guard: Guard) {
-        let mut kept = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(&self.0.0);
         kept.push(guard);
     }
 }

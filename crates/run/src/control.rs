@@ -8,6 +8,7 @@ use crate::arrivals::Queue;
 use crate::engine::EngineError;
 use crate::history::Board;
 use assay_measure::clock::{Clock, Ns};
+use assay_measure::locked::locked;
 use assay_measure::snapshot::{DriverReading, SessionReading, StatSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -103,12 +104,6 @@ pub(crate) struct Control {
     sessions: usize,
 }
 
-/// A panic of a thread must not hide what the others measured: poison is ignored,
-/// because every value behind these locks is replaced whole.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Control {
     /// For `threads` driver threads and their `sessions`; the calling thread is the collector.
     pub(crate) fn new(clock: &Clock, threads: usize, sessions: usize, errors_fatal: u64) -> Self {
@@ -137,19 +132,19 @@ impl Control {
 
     /// Lets everybody start at `at`.
     pub(crate) fn open_gate(&self, at: Ns) {
-        *lock(&self.gate) = Gate::Open(at);
+        *locked(&self.gate) = Gate::Open(at);
         self.gate_moved.notify_all();
     }
 
     /// Sends everybody home without a single operation.
     pub(crate) fn cancel_gate(&self) {
-        *lock(&self.gate) = Gate::Cancelled;
+        *locked(&self.gate) = Gate::Cancelled;
         self.gate_moved.notify_all();
     }
 
     /// Blocks until the gate's instant; `None` when the start was called off.
     pub(crate) fn wait_gate(&self) -> Option<Ns> {
-        let mut gate = lock(&self.gate);
+        let mut gate = locked(&self.gate);
         let at = loop {
             match *gate {
                 Gate::Shut => {
@@ -184,13 +179,13 @@ impl Control {
 
     /// Publishes into this thread's slot and wakes the collector.
     pub(crate) fn publish(&self, thread: usize, put: impl FnOnce(&mut Slot)) {
-        put(&mut lock(&self.slots[thread]));
+        put(&mut locked(&self.slots[thread]));
         self.collector.unpark();
     }
 
     /// One thread's slot.
     pub(crate) fn slot(&self, thread: usize) -> MutexGuard<'_, Slot> {
-        lock(&self.slots[thread])
+        locked(&self.slots[thread])
     }
 
     /// Sessions of all threads.
@@ -210,7 +205,7 @@ impl Control {
 
     /// The collector has dealt with mark `epoch` (and with the end mark).
     pub(crate) fn answer(&self, epoch: u64, end: bool) {
-        *lock(&self.answered) = Answered { epoch, end };
+        *locked(&self.answered) = Answered { epoch, end };
         self.answered_more.notify_all();
     }
 
@@ -220,7 +215,7 @@ impl Control {
         if !self.clock.is_simulated() {
             return;
         }
-        let mut answered = lock(&self.answered);
+        let mut answered = locked(&self.answered);
         while !answered.end && epoch.is_none_or(|epoch| answered.epoch < epoch) {
             answered = self.answered_more.wait(answered).unwrap_or_else(PoisonError::into_inner);
         }
@@ -256,7 +251,7 @@ impl Control {
     pub(crate) fn count_error(&self, text: &dyn Fn() -> String, now_ns: Ns) {
         let before = self.errors.fetch_add(1, Ordering::AcqRel);
         if before < ERROR_TEXTS_MAX as u64 {
-            lock(&self.error_texts).push(text());
+            locked(&self.error_texts).push(text());
         }
         if before >= self.errors_fatal {
             self.stop_at(now_ns);
@@ -272,6 +267,6 @@ impl Control {
 
     /// The first failures' texts.
     pub(crate) fn error_texts(&self) -> Vec<String> {
-        lock(&self.error_texts).clone()
+        locked(&self.error_texts).clone()
     }
 }

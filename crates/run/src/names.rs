@@ -31,7 +31,7 @@ fn wait(
     mut go_on: impl FnMut() -> Result<()>,
 ) -> Result<Vec<SocketAddr>> {
     let (told, answer) = channel();
-    thread::spawn(move || told.send(look_up()));
+    thread::Builder::new().spawn(move || told.send(look_up()))?;
     let begun = Instant::now();
     while begun.elapsed() < most {
         if let Ok(found) = answer.recv_timeout(PIECE) {

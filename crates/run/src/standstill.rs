@@ -7,10 +7,11 @@
 
 use crate::thread_clock;
 use assay_measure::clock::Ns;
+use assay_measure::locked::locked;
 use assay_measure::record::Advice;
 use assay_measure::units::fixed;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -55,7 +56,7 @@ impl Standstill {
     #[must_use]
     pub fn finding(self) -> Option<Advice> {
         let watched_s = self.begun.elapsed().as_secs_f64();
-        let seen = self.shared.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let seen = locked(&self.shared.seen).clone();
         finding(&seen, watched_s)
     }
 }
@@ -78,7 +79,7 @@ fn look(shared: &Shared, begun: Instant) {
         std::thread::park_timeout(LOOK);
         let after = now();
         let still = still(before, after);
-        shared.seen.lock().unwrap_or_else(PoisonError::into_inner).extend(still);
+        locked(&shared.seen).extend(still);
         before = after;
     }
 }

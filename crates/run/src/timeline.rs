@@ -5,12 +5,13 @@
 //! snapshot and tells the observer, so a killed run loses a second of it at most.
 
 use crate::command::{Job, LOOK, Running, not_started};
-use crate::control::{Control, lock};
+use crate::control::Control;
 use crate::engine::Engine;
 use crate::history::Sampler;
 use crate::host::limits::{Change, Limit, Watch};
 use assay_measure::clock::Ns;
 use assay_measure::history::{ActivityHistory, INTERVAL_NS};
+use assay_measure::locked::locked;
 use assay_measure::prng::SplitMix64;
 use assay_measure::timeline::{TimelineEvent, TimelineKind};
 use std::path::Path;
@@ -90,7 +91,7 @@ impl<'a> TimeLine<'a> {
 
     /// What was seen since the last call.
     pub(crate) fn news(&self) -> News {
-        std::mem::take(&mut *lock(&self.news))
+        std::mem::take(&mut *locked(&self.news))
     }
 
     /// Thousandths of CPUs the driver threads can use, if known.
@@ -152,7 +153,7 @@ impl<'a> TimeLine<'a> {
         let changes = turn.watch.as_mut().map_or_else(Vec::new, Watch::changes);
         self.note_usable(turn);
         let part = turn.sampler.take();
-        lock(&self.news).activity.append(part);
+        locked(&self.news).activity.append(part);
         for change in changes {
             let event = described(change);
             self.note(turn, at_ns, event);
@@ -171,7 +172,7 @@ impl<'a> TimeLine<'a> {
         event.number = turn.number;
         event.at_ns = at_ns;
         event.wall = jiff::Timestamp::now().to_string();
-        lock(&self.news).events.push(event.clone());
+        locked(&self.news).events.push(event.clone());
         event
     }
 
@@ -200,7 +201,7 @@ impl<'a> TimeLine<'a> {
         turn.started.retain_mut(|started| {
             started.event.end = started.running.ended();
             if started.event.end.is_some() {
-                lock(&self.news).events.push(started.event.clone());
+                locked(&self.news).events.push(started.event.clone());
             }
             started.event.end.is_none()
         });
@@ -216,7 +217,7 @@ impl<'a> TimeLine<'a> {
         let why = format!("killed: it was still running {} s after the run", over.elapsed().as_secs());
         for Started { mut event, running } in turn.started.drain(..) {
             event.end = Some(running.kill(&why));
-            lock(&self.news).events.push(event);
+            locked(&self.news).events.push(event);
         }
         while let Some(planned) = turn.waiting.pop() {
             let mut event = of_command(&planned);

@@ -7,12 +7,13 @@
 //! close) is a phase that ends at its deadline, whatever the server says. Sockets wait in short pieces, so that a request
 //! to stop is heard. The hot path pays nothing: only a piece that ended without an answer comes here.
 
+use assay_measure::locked::locked;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
 use std::io::{Error, ErrorKind};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// A socket waits no longer than this before somebody looks at the clock and at requests to stop.
@@ -91,13 +92,13 @@ impl Patience {
     /// takes as long as the server works.
     pub(crate) fn phase(&self, name: &'static str, within: Option<Duration>) {
         let phase = within.map(|limit| Phase { name, limit, ends: Instant::now() + limit });
-        *self.shared.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
+        *locked(&self.shared.phase) = phase;
         self.shared.in_phase.store(phase.is_some(), Release);
     }
 
     fn present(&self) -> Option<Phase> {
         let there = self.shared.in_phase.load(Acquire);
-        there.then(|| *self.shared.phase.lock().unwrap_or_else(PoisonError::into_inner)).flatten()
+        there.then(|| *locked(&self.shared.phase)).flatten()
     }
 
     /// For sessions whose answers never take longer than this from a server that is well.
@@ -213,7 +214,7 @@ impl Patience {
 
     /// A sign of life not long ago, or now. Sessions that ask together are told together.
     fn lives(&self, within: Duration, peer: &impl Peer) -> bool {
-        let mut life = self.shared.life.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut life = locked(&self.shared.life);
         if life.is_some_and(|seen| seen.elapsed() < within) {
             return true;
         }

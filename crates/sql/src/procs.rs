@@ -7,6 +7,7 @@
 //! at each is kept instead.
 //! Formats: the kernel's `Documentation/filesystems/proc.rst` and `Documentation/scheduler/sched-stats.rst`.
 
+use assay_measure::locked::locked;
 use assay_run::host::text::{self, keyed};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// A reading during which a process ended is repeated so many times.
 const TRIES: u32 = 4;
@@ -169,7 +170,7 @@ impl ProcReader {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     fn read(&self, pid: i32, file: &str) -> std::io::Result<String> {

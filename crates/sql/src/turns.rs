@@ -1,8 +1,9 @@
 //! When the next session may connect (CONNECT_RATE).
 
+use assay_measure::locked::locked;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Between two looks at a stop request.
@@ -30,7 +31,7 @@ impl Turns {
     /// `Interrupted`: the user asked to stop.
     pub(crate) fn wait(&self, stop: &Stop) -> Result<(), EngineError> {
         let turn = {
-            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut next = locked(&self.next);
             let turn = (*next).max(Instant::now());
             *next = turn + self.gap;
             turn

@@ -3,10 +3,11 @@
 //! A blocking session cannot look up while the server works for it. When the user abandons a run, or the last
 //! sessions wait for something that does not come (a lock of a stranger), this thread asks the server to cancel.
 
+use assay_measure::locked::locked;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -52,17 +53,17 @@ impl<T: Cancel> Backends<T> {
     pub(crate) fn connected(&self, session: u32, pid: i32, token: T) {
         let index = session as usize - 1;
         self.pids[index].store(pid, Ordering::Release);
-        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(token);
+        locked(&self.tokens)[index] = Some(token);
     }
 
     /// Session `session` (from 1) is closed; its process stays known.
     pub(crate) fn closed(&self, session: u32) {
-        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)[session as usize - 1] = None;
+        locked(&self.tokens)[session as usize - 1] = None;
     }
 
     /// Every session that connected is closed, and there was one.
     pub(crate) fn all_closed(&self) -> bool {
-        let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        let tokens = locked(&self.tokens);
         tokens.iter().all(Option::is_none) && !self.pids().is_empty()
     }
 
@@ -84,8 +85,7 @@ impl<T: Cancel> Backends<T> {
 
     fn cancel_all(&self) {
         self.cancelled.store(true, Ordering::Release);
-        let tokens: Vec<T> =
-            self.tokens.lock().unwrap_or_else(PoisonError::into_inner).iter().flatten().cloned().collect();
+        let tokens: Vec<T> = locked(&self.tokens).iter().flatten().cloned().collect();
         for token in tokens {
             // A server that is gone has nothing left to cancel, and one that does not answer does not answer the next.
             if token.cancel().is_err() {

@@ -13,10 +13,11 @@ use crate::block_format::word;
 use crate::crash_rules::{CrashRule, CrashRules};
 use crate::layout::Page;
 use assay_block::{BlockError, Exclusive, Pool, Shared};
+use assay_measure::locked::locked;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// A session anywhere in the engine, and which of its waits is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,11 +121,6 @@ pub(crate) struct Cache {
     /// A seek gives up once so many percent of a partition turned out dirty.
     scan_pct: usize,
     rules: CrashRules,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A thread that panicked while it held the lock ends the run as a bug; what it left is still readable for the report.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Cache {

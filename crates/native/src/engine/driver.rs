@@ -7,13 +7,14 @@
 
 use super::context::{Shell, Slot, State, TAG_LOG, TAG_READ};
 use super::counters::{C, Request, export_ring};
-use super::instance::{Instance, failed, locked};
+use super::instance::{Instance, failed};
 use super::redo::{ANY_PROGRESS, FLUSH_BYTES, Flush, NO_WAITER, Step};
 use super::session::Session;
 use crate::block_format::{self, Kind};
 use crate::layout::{Class, Page};
 use assay_block::{Completion as RingCompletion, CompletionLease, Exclusive, Ring};
 use assay_measure::clock::Ns;
+use assay_measure::locked::locked;
 use assay_measure::snapshot::StatSet;
 use assay_run::engine::{Assignment, Completion, Driver, EngineError, Op, Outcome, Submit, Tag};
 use std::cell::{Cell, RefCell};

@@ -15,11 +15,12 @@ use crate::layout::{Geometry, Page, PageMap};
 use crate::redo_format::LOG_HEADER_BYTES;
 use assay_block::Waker;
 use assay_measure::clock::{Clock, Ns};
+use assay_measure::locked::locked;
 use assay_measure::permutation::Permutation;
 use assay_run::engine::{EngineError, OpError};
 use assay_run::plan::RedoStress;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Driver threads an instance serves at most.
@@ -104,10 +105,6 @@ pub(crate) struct Instance {
     transactions: AtomicU64,
     failure: OnceLock<String>,
     permutations: Vec<Permutation>,
-}
-
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Private redo of one session, bytes: 64 KiB, or less where so many sessions could not

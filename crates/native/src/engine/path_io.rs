@@ -6,9 +6,10 @@
 use crate::control_file::ControlFile;
 use crate::files::Files;
 use assay_block::FileCounters;
+use assay_measure::locked::locked;
 use assay_measure::snapshot::{PathReading, StatSet, merge_rows};
 use std::path::Path;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 /// A row of the table: one path and one type of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +81,7 @@ impl PathIo {
 
     /// A write that went past the rings.
     pub(crate) fn wrote(&self, row: Row, bytes: u64) {
-        let mut blocking = self.blocking.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut blocking = locked(&self.blocking);
         blocking[row.0].write_requests += 1;
         blocking[row.0].write_bytes += bytes;
     }
@@ -100,7 +101,7 @@ impl PathIo {
 
     /// Adds the writes that went past the rings.
     pub(crate) fn export_blocking(&self, into: &mut StatSet) {
-        let blocking = self.blocking.lock().unwrap_or_else(PoisonError::into_inner);
+        let blocking = locked(&self.blocking);
         self.add(&blocking, into);
     }
 

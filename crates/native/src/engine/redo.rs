@@ -12,9 +12,10 @@
 //! The bytes on disk are those of [`redo_format`].
 
 use crate::redo_format::{self, FileHeader, LOG_HEADER_BYTES, LogBlock};
+use assay_measure::locked::locked;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Most bytes one flush writes.
 pub(crate) const FLUSH_BYTES: usize = 1 << 20;
@@ -208,7 +209,7 @@ impl Redo {
     }
 
     fn position(&self) -> MutexGuard<'_, Position> {
-        self.position.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.position)
     }
 
     /// End of everything reserved.

@@ -7,8 +7,9 @@
 use super::cache::SessionRef;
 use super::page_table::mix;
 use crate::layout::Page;
+use assay_measure::locked::locked;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 const SHARDS: usize = 64;
 
@@ -40,7 +41,7 @@ impl RowLocks {
     }
 
     fn shard(&self, page: Page) -> std::sync::MutexGuard<'_, HashMap<Page, Lock>> {
-        self.shards[(mix(page) >> 40) as usize % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.shards[(mix(page) >> 40) as usize % SHARDS])
     }
 
     /// Asks for the lock; `queue` decides whether to wait for it.

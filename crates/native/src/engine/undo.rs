@@ -5,8 +5,9 @@
 //! the file be overwritten round-robin, as a real undo tablespace is.
 
 use crate::layout::{Geometry, Page};
+use assay_measure::locked::locked;
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Blocks of one extent.
 pub(crate) const EXTENT_BLOCKS: u64 = 8;
@@ -29,7 +30,7 @@ impl UndoSpace {
 
     /// Extents not in use.
     pub(crate) fn free_extents(&self) -> usize {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).len()
+        locked(&self.free).len()
     }
 
     /// The transaction header of a session (numbered from 1).
@@ -44,12 +45,12 @@ impl UndoSpace {
 
     /// Takes the extent that was free longest.
     pub(crate) fn take(&self) -> Option<u32> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        locked(&self.free).pop_front()
     }
 
     /// Gives extents back.
     pub(crate) fn give_back(&self, extents: impl IntoIterator<Item = u32>) {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = locked(&self.free);
         for extent in extents {
             debug_assert!(!free.contains(&extent), "U2: an extent has one owner; extent {extent} is given back twice");
             free.push_back(extent);

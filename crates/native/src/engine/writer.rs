@@ -15,7 +15,7 @@
 use super::cache::Copied;
 use super::checkpoint::Target;
 use super::counters::{C, Event, Io, Request as Requested};
-use super::instance::{Instance, WriterOrders, locked};
+use super::instance::{Instance, WriterOrders};
 use super::options::ChecksumMode;
 use super::redo::{FLUSH_BYTES, Step};
 use crate::block_format;
@@ -23,6 +23,7 @@ use crate::control::State;
 use crate::crash_rules::CrashRule;
 use crate::layout::UNDO_BASE;
 use assay_block::{Backend, Buffer, Ring, RingOptions};
+use assay_measure::locked::locked;
 use assay_run::engine::EngineError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

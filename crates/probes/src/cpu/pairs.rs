@@ -3,6 +3,7 @@
 use super::reading::{PairKind, PairReading};
 use crate::crew::{Gate, pin};
 use assay_measure::clock::Clock;
+use assay_measure::locked::locked;
 use assay_measure::sample::median;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
@@ -10,8 +11,8 @@ use assay_run::threads;
 use rustix::io::{read, write};
 use rustix::pipe::pipe;
 use std::os::fd::OwnedFd;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -90,7 +91,7 @@ fn failed(error: rustix::io::Errno) -> EngineError {
 
 impl Ball for Pipes {
     fn ping(&self, _: u64) -> Result<(), EngineError> {
-        let there = self.there.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let there = locked(&self.there.1);
         if let Some(there) = there.as_ref() {
             write(there, &[1]).map_err(failed)?;
             read(&self.back.0, &mut [0; 1]).map_err(failed)?;
@@ -107,7 +108,7 @@ impl Ball for Pipes {
     }
 
     fn end(&self) {
-        *self.there.1.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *locked(&self.there.1) = None;
     }
 }
 
@@ -122,7 +123,7 @@ impl Sleepers {
     fn other(&self, first: bool) -> &Thread {
         let known = self.known.get_or_init(|| {
             loop {
-                let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+                let threads = locked(&self.threads);
                 if let [Some(one), Some(two)] = &*threads {
                     break [one.clone(), two.clone()];
                 }
@@ -168,7 +169,7 @@ impl Ball for Sleepers {
     }
 
     fn meet(&self, first: bool) {
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = locked(&self.threads);
         threads[usize::from(!first)] = Some(std::thread::current());
     }
 }

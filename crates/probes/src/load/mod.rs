@@ -10,6 +10,7 @@ pub(crate) use sections::{Words, block, charts, sections, steadiness};
 use crate::crew::{Gate, effective_mhz, pin};
 use crate::host::{self, CpuTimes};
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
+use assay_measure::locked::locked;
 use assay_measure::units::many;
 use assay_run::engine::EngineError;
 use assay_run::host::Sampler;
@@ -184,7 +185,7 @@ impl<L: Labour> Load<'_, L> {
             let (done, result) = self.labour.turn(&mut own, turn);
             if let Err(wrong) = result {
                 shared.errors.fetch_add(1, Ordering::AcqRel);
-                let mut told = shared.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut told = locked(&shared.wrong);
                 if told.len() < WRONG_MOST {
                     told.push(wrong);
                 }

@@ -7,6 +7,7 @@ use crate::load::{Labour, Load};
 use assay_block::Pages;
 use assay_block::memory::{Area, Kernel, Stores, write};
 use assay_measure::clock::Clock;
+use assay_measure::locked::locked;
 use assay_measure::prng::scramble;
 use assay_measure::record::Figure;
 use assay_run::engine::EngineError;
@@ -131,7 +132,7 @@ impl Verifier {
         let Some((first, found)) = piece.iter().enumerate().find(is_wrong) else {
             return Ok(());
         };
-        let mut by_region = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut by_region = locked(&self.wrong);
         let mut count = 0;
         for (nth, _) in piece.iter().enumerate().filter(is_wrong) {
             let region = ((at + nth) * 8 / REGION) as u64;

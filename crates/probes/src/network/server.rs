@@ -19,6 +19,7 @@ use crate::peer::hello::{MAGIC, welcome};
 use crate::peer::line::Line as Peer;
 use crate::peer::listen::Listener;
 use crate::peer::secret::Secret;
+use assay_measure::locked::locked;
 use assay_run::engine::{EngineError, Line, LineValue};
 use assay_run::probe::Serving;
 use assay_run::stop::Stop;
@@ -28,7 +29,7 @@ use std::io::Write;
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Connections at once: the streams of the largest test, its control connection and a few strangers.
@@ -150,7 +151,7 @@ impl Shared<'_> {
     }
 
     fn running(&self) -> MutexGuard<'_, Option<Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.running)
     }
 
     /// A client that begins again as soon as it has its results is faster than the end of its test here: it is no second one.

@@ -2,12 +2,13 @@
 //! its clients did.
 
 use super::line::{Line, is_wait};
+use assay_measure::locked::locked;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// How often a server without clients looks whether it may go.
@@ -48,7 +49,7 @@ impl Places {
     }
 
     fn count(&self) -> MutexGuard<'_, Count> {
-        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.count)
     }
 
     /// A place; where all are taken, one that an idle client leaves soon.

@@ -17,13 +17,14 @@ use crate::peer::line::Line as Peer;
 use crate::peer::listen::{Listener, Place, Places, survives};
 use crate::peer::secret::Secret;
 use assay_measure::clock::Clock;
+use assay_measure::locked::locked;
 use assay_run::engine::{EngineError, Line, LineValue};
 use assay_run::host::random_u64;
 use assay_run::probe::Serving;
 use assay_run::stop::Stop;
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// What both ends greet each other by.
@@ -91,7 +92,7 @@ struct Tokens(Mutex<BTreeMap<u64, Instant>>);
 
 impl Tokens {
     fn all(&self) -> MutexGuard<'_, BTreeMap<u64, Instant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 
     fn give(&self) -> Token<'_> {

@@ -8,6 +8,7 @@ use super::reading::SyncMethod;
 use super::streams::{Offsets, ended, merged, stamp, started};
 use super::{Bench, Outcome};
 use assay_block::{BlockError, BlockingWriter};
+use assay_measure::locked::locked;
 use assay_measure::prng::SplitMix64;
 use std::sync::{Condvar, Mutex, MutexGuard, RwLock};
 
@@ -84,7 +85,7 @@ pub(super) fn run(bench: &Bench<'_>) -> Result<(Outcome, Option<String>), BlockE
 impl Together<'_> {
     fn lock(&self) -> MutexGuard<'_, Log> {
         // A stream that panicked ends the probe by its join.
-        self.log.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        locked(&self.log)
     }
 
     fn stream(&self) -> Result<Outcome, BlockError> {

@@ -6,10 +6,11 @@ use super::address::Address;
 use super::conn::{Connection, MyError};
 use super::host::Host;
 use crate::looks::Looks;
+use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, WaitClass};
 use assay_run::engine::{Doing, EngineError};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// No look may hold the time line longer.
@@ -46,7 +47,7 @@ impl Activity {
         let Some(state) = &self.state else {
             return false;
         };
-        let mut state = lock(state);
+        let mut state = locked(state);
         if !state.looks.due() {
             return false;
         }
@@ -93,16 +94,12 @@ impl Activity {
     /// For the report: how often it looked and what that took.
     pub(super) fn facts(&self) -> Vec<Fact> {
         vec![match &self.state {
-            Some(state) => lock(state).looks.fact("the server's sessions"),
+            Some(state) => locked(state).looks.fact("the server's sessions"),
             None => {
                 Fact::new("activity_sampling", "n/a (the server's threads cannot be seen from this host)".to_owned())
             }
         }]
     }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a session does that is inside an operation of ours: the server's words, and the kernel's letter for its thread.

@@ -1,7 +1,8 @@
 //! Statements that take as long as they take (a load's, a check's): ended when the user wants to stop.
 
 use super::conn::Connection;
-use std::sync::{Mutex, PoisonError};
+use assay_measure::locked::locked;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Between two looks at a request to stop.
@@ -14,7 +15,7 @@ pub(super) struct Waiting(Mutex<Vec<u32>>);
 impl Waiting {
     /// Another one.
     pub(super) fn add(&self, connection: &Connection) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(connection.id());
+        locked(&self.0).push(connection.id());
     }
 }
 
@@ -35,7 +36,7 @@ impl<'a> Guard<'a> {
         if self.ended.is_some_and(|at| at.elapsed() < TICK) {
             return;
         }
-        let all = waiting.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let all = locked(&waiting.0).clone();
         for id in all {
             // One that has just ended has nothing to be ended.
             let _ = self.keeper.run(&format!("kill query {id}"));

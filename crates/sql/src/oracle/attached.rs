@@ -13,12 +13,13 @@ use crate::turns::Turns;
 use crate::watch::{Backends, Cancel, Watch};
 use assay_measure::clock::Clock;
 use assay_measure::config::Settings;
+use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, StatSet};
 use assay_run::engine::{Doing, EngineError, Remarks};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// No run ends in the midst of what it has just begun.
@@ -58,11 +59,6 @@ impl Cancel for Token {
         let _ = session.run(&self.sql, &[]);
         Ok(())
     }
-}
-
-/// Values behind these locks are replaced whole: a panic elsewhere leaves them usable.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// See the module.

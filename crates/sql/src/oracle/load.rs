@@ -4,7 +4,7 @@
 //! goes when the next prepare begins. Rows are inserted in arrays; where all columns are alike only the keys travel.
 
 use super::address::Address;
-use super::attached::{Token, locked};
+use super::attached::Token;
 use super::check;
 use super::marker;
 use super::plan::LoadPlan;
@@ -14,6 +14,7 @@ use crate::checked::{Findings, Level};
 use crate::threads::gather;
 use crate::wanted::Start;
 use crate::watch::Cancel;
+use assay_measure::locked::locked;
 use assay_measure::permutation::Permutation;
 use assay_run::dataset::lines::{decimal, text};
 use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS, FILL, Random};

@@ -10,13 +10,14 @@ use super::session::{Rows, Session, Way, told};
 use super::sql::{ACTIVITY, Views};
 use crate::claim::Company;
 use crate::published::readings;
+use assay_measure::locked::locked;
 use assay_measure::snapshot::{
     Actor, BUCKETS, BucketReading, Fact, IoReading, Reading, StatSet, TimedReading, WaitClass,
 };
 use assay_measure::stats::{self, Stat};
 use assay_run::engine::{Doing, EngineError, Remarks};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// No reading may hold the collector longer.
@@ -165,10 +166,6 @@ pub(super) struct ServerStats {
     log_block_bytes: Option<u64>,
     state: Mutex<State>,
     look: Mutex<Looker>,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A name in the first column and a number in the second.

@@ -4,6 +4,7 @@
 use super::marker::{LOADED, Marker};
 use super::{Talk, all, line, text_line};
 use assay_measure::config::{Origin, Settings};
+use assay_measure::locked::locked;
 use assay_measure::units;
 use assay_orders::checks::{self, STATIC, Words};
 use assay_orders::generate::Generator;
@@ -243,7 +244,7 @@ impl<C: Copies> Load<'_, C> {
             for _ in 0..self.threads {
                 scope.spawn(|| {
                     if let Err(error) = one() {
-                        failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+                        locked(&failed).get_or_insert(error);
                     }
                 });
             }

@@ -2,6 +2,7 @@
 //! keeps its books. How a server is spoken to is its [`Wire`]'s; a thread drives one or some of them.
 
 use crate::lost::{closed, lost};
+use assay_measure::locked::locked;
 use assay_measure::prng::{GOLDEN_GAMMA, scramble};
 use assay_measure::snapshot::StatSet;
 use assay_measure::stats;
@@ -14,7 +15,7 @@ use assay_orders::program::{self, Effects, Row, Statement, Value};
 use assay_orders::workload::tx_of;
 use assay_run::engine::{Completion, Driver, EngineError, Op, OpError, Outcome, Submit, Tag};
 use std::borrow::Cow;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// What all sessions share.
@@ -295,7 +296,7 @@ impl<W: Wire> Driver for Sessions<'_, W> {
 /// However the thread ends, its sessions log off and hand their books over.
 impl<W: Wire> Drop for Sessions<'_, W> {
     fn drop(&mut self) {
-        let mut books = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut books = locked(self.ledger);
         for session in &mut self.sessions {
             session.wire = None;
             self.around.closed(session.number);

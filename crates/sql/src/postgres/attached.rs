@@ -11,13 +11,14 @@ use crate::turns::Turns;
 use crate::watch::{Backends, Cancel, Watch};
 use assay_measure::clock::Clock;
 use assay_measure::config::Settings;
+use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, StatSet};
 use assay_run::engine::EngineError;
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// No run ends in the midst of what it has just begun.
@@ -32,11 +33,6 @@ impl Cancel for CancelToken {
     fn cancel(&self) -> std::io::Result<()> {
         Self::cancel(self).map_err(std::io::Error::other)
     }
-}
-
-/// Values behind these locks are replaced whole: a panic elsewhere leaves them usable.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// See the module.

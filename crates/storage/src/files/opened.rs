@@ -8,6 +8,7 @@ use super::plan::{FilePlan, Fill, PlannedFile, Target};
 use super::{bytes_text, cannot, failed};
 use crate::readings::StorageLive;
 use assay_block::{DeviceClaim, DirectFile, DirectIo, FileOptions, WriteThrough, claim_device};
+use assay_measure::locked::locked;
 use assay_run::dataset::rows::drawn_id;
 use assay_run::engine::EngineError;
 use assay_run::lock::{Locked, is_held};
@@ -119,7 +120,7 @@ impl Opened {
         self.finished = true;
         let (mut outcome, mut closed) = (Ok(()), false);
         for (file, held) in self.plan.files.iter().zip(&self.held) {
-            let held = held.lock().unwrap_or_else(PoisonError::into_inner);
+            let held = locked(held);
             let Some(kept) = &held.file else { continue };
             let done = if !file.is_ours() {
                 Ok(())
@@ -280,7 +281,7 @@ impl Opened {
     /// What the file must be, made now if it was left for now.
     fn identity_of(&self, place: usize) -> Result<Option<(u64, u64)>, EngineError> {
         let file = &self.plan.files[place];
-        let mut held = self.held[place].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = locked(&self.held[place]);
         if file.fill == Fill::AtOpen && held.file.is_none() {
             *held = create(file)?;
             if let Some(kept) = &held.file {

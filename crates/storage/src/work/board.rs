@@ -4,15 +4,10 @@
 use crate::readings::{CloneReading, DIRECTIONS};
 use assay_measure::clock::Ns;
 use assay_measure::histogram::Histogram;
+use assay_measure::locked::locked;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
-
-/// Locks what a panicked clone may have left locked: every value under these locks is whole at
-/// any time, since it is only replaced.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// What one clone did in one second of its group.
 #[derive(Clone, Debug, Default)]
@@ -63,21 +58,21 @@ impl Card {
 
     /// Answers request `number` with a reading.
     pub(super) fn hand_copy(&self, number: u32, reading: CloneReading) {
-        *lock(&self.copy) = (number, Some(Box::new(reading)));
+        *locked(&self.copy) = (number, Some(Box::new(reading)));
     }
 
     /// The last copy, and the request it answered.
     pub(super) fn copy(&self) -> (u32, Option<CloneReading>) {
-        let copy = lock(&self.copy);
+        let copy = locked(&self.copy);
         (copy.0, copy.1.as_deref().cloned())
     }
 
     pub(super) fn hand_second(&self, part: SecondPart) {
-        lock(&self.seconds).push(part);
+        locked(&self.seconds).push(part);
     }
 
     pub(super) fn take_seconds(&self) -> Vec<SecondPart> {
-        std::mem::take(&mut lock(&self.seconds))
+        std::mem::take(&mut locked(&self.seconds))
     }
 
     /// It ended, with an error or without.
@@ -144,7 +139,7 @@ impl Board {
     /// Called once by each clone when it is set up (or cannot be); waits for the gate.
     /// Returns whether to go.
     pub(super) fn ready(&self) -> bool {
-        let mut gate = lock(&self.gate);
+        let mut gate = locked(&self.gate);
         gate.ready += 1;
         self.moved.notify_all();
         while gate.open.is_none() {
@@ -155,7 +150,7 @@ impl Board {
 
     /// Waits until `clones` are ready.
     pub(super) fn wait_ready(&self, clones: usize) {
-        let mut gate = lock(&self.gate);
+        let mut gate = locked(&self.gate);
         while gate.ready < clones {
             gate = self.moved.wait(gate).unwrap_or_else(PoisonError::into_inner);
         }
@@ -163,7 +158,7 @@ impl Board {
 
     /// Lets the clones go, or sends them home.
     pub(super) fn open(&self, go: bool) {
-        lock(&self.gate).open = Some(go);
+        locked(&self.gate).open = Some(go);
         self.moved.notify_all();
     }
 
@@ -175,13 +170,13 @@ impl Board {
     /// A clone ended.
     pub(super) fn end(&self, clone: usize, now: Ns) {
         self.cards[clone].ended_ns.store(now.max(1), Ordering::Release);
-        lock(&self.gate).ended += 1;
+        locked(&self.gate).ended += 1;
         self.moved.notify_all();
     }
 
     /// Waits at most so long for all of `clones` to end; whether they have.
     pub(super) fn wait_ended(&self, clones: usize, at_most: Duration) -> bool {
-        let gate = lock(&self.gate);
+        let gate = locked(&self.gate);
         if gate.ended >= clones {
             return true;
         }

@@ -1,6 +1,7 @@
 use super::compat;
 use super::info::{RedoInfo, SecondRow, StandbyInfo};
-use super::{RedoRecords, integrity};
+use super::{RedoRecords, integrity, merge};
+use crate::redo::wire::Found;
 use assay_measure::kind::Kind;
 use assay_measure::record::{Figure, Record, Truth};
 
@@ -197,4 +198,12 @@ fn what_is_left_of_the_last_second_is_drawn_as_no_rate() {
         assert_eq!(inside.len(), count);
         assert_eq!(inside.iter().filter(|is| **is).count(), whole, "{elapsed_s}");
     }
+}
+
+#[test]
+fn what_standbys_say_of_themselves_does_not_wrap() {
+    let boast = || Found { messages: u64::MAX, bytes: u64::MAX, cpu_ns: u64::MAX, ..Found::default() };
+    let mut found = boast();
+    merge(&mut found, &boast());
+    assert_eq!(found, boast());
 }

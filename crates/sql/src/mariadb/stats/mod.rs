@@ -15,11 +15,12 @@ use super::conn::{Connection, MyError, told};
 use super::server::Server;
 use crate::claim::Company;
 use crate::published::readings;
+use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
 use assay_measure::stats;
 use assay_run::engine::{EngineError, Remarks};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tables::{ABSENT, COUNTERS, GAUGES, NEVER, RENAMED};
 pub(super) use timing::INSTRUMENT;
@@ -261,7 +262,7 @@ impl ServerStats {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 }
 

@@ -14,7 +14,7 @@ mod slices;
 #[cfg(test)]
 mod tests;
 
-use super::attached::{Attached, locked};
+use super::attached::Attached;
 use super::check::nothing_here;
 use super::claim::{self, Purpose};
 use super::growth;
@@ -24,6 +24,7 @@ use super::site::Guard;
 use super::wire::Connection;
 use crate::place::Place;
 use assay_measure::config::Settings;
+use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, StatSet};
 use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Progress, Remarks};
 use assay_run::plan::Plan;

@@ -17,6 +17,7 @@ use crate::place::Place;
 use crate::procs::ProcReader;
 use assay_measure::config::Settings;
 use assay_measure::facts;
+use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
 use assay_measure::stats;
 use assay_run::engine::EngineError;
@@ -24,7 +25,7 @@ use evict::{Evicted, Ground, Mode};
 use files::{Asked, DataDirectory};
 use host::{Claims, Whereabouts};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 const PROC: &str = "/proc";
 
@@ -157,7 +158,7 @@ impl TrueReads {
         // No view and no file tells how long a server's own processes were awake.
         into.put(stats::BACKGROUND_TIME, Reading::Na("unknowable".to_owned()), SOURCE);
         into.gauges.insert("server_processes_count".to_owned(), sum.processes as u64);
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = locked(&self.held);
         if let Some(dropper) = &held.dropper {
             into.gauges.insert("evict_rounds_count".to_owned(), dropper.rounds());
         }
@@ -178,7 +179,7 @@ impl TrueReads {
     /// # Errors
     /// What is left behind, and how to remove it.
     pub(super) fn close(&self) -> Result<(), EngineError> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = locked(&self.held);
         drop(held.dropper.take());
         match held.confined.take() {
             Some(confined) => confined.end().map_err(EngineError::Unusable),

@@ -7,11 +7,12 @@ use crate::postgres::conninfo::ConnectOptions;
 use crate::postgres::own::PINNED;
 use crate::postgres::wire::{Connection, PgError, Prepared};
 use assay_measure::facts::WAITS_ARE;
+use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, WaitClass};
 use assay_run::engine::{Doing, EngineError};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 /// Backend pids by session number, from 1.
@@ -79,7 +80,7 @@ impl Activity {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     /// What each session does, entry k for session k + 1; those the server does not know keep what they came with.

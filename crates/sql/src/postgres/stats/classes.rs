@@ -1,7 +1,8 @@
 //! Wait classes of PostgreSQL's wait events, and their names kept for good.
 
+use assay_measure::locked::locked;
 use assay_measure::snapshot::WaitClass;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Names kept at most; extensions can invent them.
 const NAMES_MAX: usize = 400;
@@ -50,7 +51,7 @@ pub(super) fn class(kind: &str, event: &str) -> WaitClass {
 /// `Type:Event`, kept for the life of the process: there are a few dozen.
 pub(super) fn intern(kind: &str, event: &str) -> &'static str {
     static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut names = locked(&NAMES);
     intern_in(&mut names, kind, event)
 }
 

@@ -24,13 +24,14 @@ use super::growth::{Sizes, Watched};
 use super::own::PINNED;
 use super::wire::{Connection, PgError, Prepared};
 use about::About;
+use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
 use assay_measure::stats;
 use assay_run::engine::{EngineError, Remarks};
 use mapping::{Mapper, Own};
 use raw::{Epoch, Raw};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// No reading may hold the collector longer; the server ends it then.
@@ -265,7 +266,7 @@ impl ServerStats {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     /// Statements each session of the run executes once, when it has logged in.

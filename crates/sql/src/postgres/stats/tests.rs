@@ -5,6 +5,7 @@ use super::*;
 use crate::place::Place;
 use crate::postgres::own;
 use crate::testing::until;
+use assay_measure::locked::locked;
 use assay_measure::snapshot::{Reading, WaitClass};
 use assay_measure::stats::{self as dictionary, Stat};
 use assay_run::engine::Doing;
@@ -16,7 +17,7 @@ const ROWS: u64 = 2000;
 /// the end of old row versions, and writes log that is counted late.
 fn at_rest() -> MutexGuard<'static, Vec<Server>> {
     static SERVERS: Mutex<Vec<Server>> = Mutex::new(Vec::new());
-    let mut servers = SERVERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut servers = locked(&SERVERS);
     if servers.is_empty() {
         let versions = testing::servers().into_iter().map(|server| server.version);
         servers.extend(versions.filter_map(|version| testing::own(version, "fsync=off; autovacuum=off")));
