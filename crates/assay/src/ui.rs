@@ -5,6 +5,7 @@ use assay_measure::config::Problem;
 use assay_measure::plain::plain;
 use assay_run::left;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::pipe::PIPE_BUF;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -70,15 +71,18 @@ pub(crate) fn be_quiet() {
 /// Whether nobody reads what is said: a pipe that stays full would hold whoever says something, a server's clients among them.
 static IS_UNHEARD: AtomicBool = AtomicBool::new(false);
 
-/// Puts it on stderr; where that takes nothing within a second, it is left out, and so is what follows until it does.
+/// Puts it on stderr; where that takes nothing within a second, the rest is left out, and so is what follows until it does.
 fn heard(text: &str) {
     let mut stderr = io::stderr().lock();
-    let patience = Timespec { tv_sec: i64::from(!IS_UNHEARD.load(Ordering::Relaxed)), tv_nsec: 0 };
-    let is_full = poll(&mut [PollFd::new(&stderr, PollFlags::OUT)], Some(&patience)) == Ok(0);
-    IS_UNHEARD.store(is_full, Ordering::Relaxed);
-    if !is_full {
+    // A pipe that takes anything takes so much of it at once.
+    for part in text.as_bytes().chunks(PIPE_BUF) {
+        let patience = Timespec { tv_sec: i64::from(!IS_UNHEARD.load(Ordering::Relaxed)), tv_nsec: 0 };
+        let is_full = poll(&mut [PollFd::new(&stderr, PollFlags::OUT)], Some(&patience)) == Ok(0);
+        IS_UNHEARD.store(is_full, Ordering::Relaxed);
         // Nothing can be done about one that is closed.
-        let _ = stderr.write_all(text.as_bytes());
+        if is_full || stderr.write_all(part).is_err() {
+            return;
+        }
     }
 }
 
