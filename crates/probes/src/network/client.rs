@@ -490,7 +490,7 @@ impl Moving {
         if let Some(why) = crew.streams.iter().find_map(|stream| stream.failed.get()) {
             return Err(format!("a data stream broke: {why}"));
         }
-        let bytes = crew.streams.iter().map(|stream| stream.seen.bytes.load(std::sync::atomic::Ordering::Relaxed));
+        let bytes = crew.streams.iter().map(|stream| stream.counts().bytes);
         let bytes = bytes.sum();
         if bytes != self.bytes {
             (self.bytes, self.since) = (bytes, Instant::now());
@@ -510,7 +510,8 @@ fn progress(meter: &Meter) -> String {
     let [.., before, last] = meter.ticks.as_slice() else {
         return "measuring".to_owned();
     };
-    let bytes: u64 = last.streams.iter().zip(&before.streams).map(|(now, then)| now.bytes - then.bytes).sum();
+    let bytes: u64 =
+        last.streams.iter().zip(&before.streams).map(|(now, then)| now.counts.bytes - then.counts.bytes).sum();
     let bits = 8.0 * bytes as f64 / (last.at_s - before.at_s).max(1e-9);
     format!("{:.1} Mbit/s", bits / 1e6)
 }

@@ -32,11 +32,12 @@ pub(crate) fn read(from: &[u8], is_wide: bool) -> Option<(u64, u64)> {
 /// Datagrams behind the highest number that are told apart.
 const WINDOW: u64 = 1 << 16;
 
-/// What has arrived on a stream.
-#[derive(Clone, Debug)]
-pub(crate) struct Arrivals {
-    /// The highest number: what iperf3 calls the packets of a receiver.
-    pub(crate) highest: u64,
+/// What a stream has done since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Counts {
+    pub(crate) bytes: u64,
+    /// Sent, or the highest number that came: what iperf3 calls the packets of a receiver.
+    pub(crate) datagrams: u64,
     /// Lost as iperf3 counts: a late one takes one back, and so does one that comes twice.
     pub(crate) lost: u64,
     /// Below the highest number when they came, those that came twice among them.
@@ -47,6 +48,12 @@ pub(crate) struct Arrivals {
     pub(crate) duplicates: u64,
     /// RFC 1889, us.
     pub(crate) jitter_us: f64,
+}
+
+/// What has arrived on a stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrivals {
+    pub(crate) counts: Counts,
     transit_us: Option<f64>,
     /// A bit for each of the last numbers.
     seen: Vec<u64>,
@@ -54,45 +61,37 @@ pub(crate) struct Arrivals {
 
 impl Default for Arrivals {
     fn default() -> Self {
-        Self {
-            highest: 0,
-            lost: 0,
-            out_of_order: 0,
-            unique: 0,
-            duplicates: 0,
-            jitter_us: 0.0,
-            transit_us: None,
-            seen: vec![0; (WINDOW / 64) as usize],
-        }
+        Self { counts: Counts::default(), transit_us: None, seen: vec![0; (WINDOW / 64) as usize] }
     }
 }
 
 impl Arrivals {
     /// One more, sent and come at these instants of two clocks.
     pub(crate) fn count(&mut self, number: u64, sent_us: u64, come_us: f64) {
-        if number > self.highest {
-            self.lost += number - 1 - self.highest;
+        let highest = self.counts.datagrams;
+        if number > highest {
+            self.counts.lost += number - 1 - highest;
             self.forget(number);
-            self.highest = number;
+            self.counts.datagrams = number;
         } else {
-            self.out_of_order += 1;
-            self.lost = self.lost.saturating_sub(1);
+            self.counts.out_of_order += 1;
+            self.counts.lost = self.counts.lost.saturating_sub(1);
         }
         self.tell_apart(number);
         let transit = come_us - sent_us as f64;
         if let Some(before) = self.transit_us.replace(transit) {
             let moved = (transit - before).abs();
-            self.jitter_us += (moved - self.jitter_us) / 16.0;
+            self.counts.jitter_us += (moved - self.counts.jitter_us) / 16.0;
         }
     }
 
     /// Numbers that the window has not reached yet are clean when it does.
     fn forget(&mut self, number: u64) {
-        if number - self.highest >= WINDOW {
+        if number - self.counts.datagrams >= WINDOW {
             self.seen.fill(0);
             return;
         }
-        for new in self.highest + 1..=number {
+        for new in self.counts.datagrams + 1..=number {
             let bit = new % WINDOW;
             self.seen[(bit / 64) as usize] &= !(1 << (bit % 64));
         }
@@ -100,15 +99,15 @@ impl Arrivals {
 
     fn tell_apart(&mut self, number: u64) {
         // One that is later than the window is not told from one that comes again: it is rarer.
-        if self.highest - number >= WINDOW {
-            self.unique += 1;
+        if self.counts.datagrams - number >= WINDOW {
+            self.counts.unique += 1;
             return;
         }
         let bit = number % WINDOW;
         let word = &mut self.seen[(bit / 64) as usize];
         match *word & 1 << (bit % 64) {
-            0 => self.unique += 1,
-            _ => self.duplicates += 1,
+            0 => self.counts.unique += 1,
+            _ => self.counts.duplicates += 1,
         }
         *word |= 1 << (bit % 64);
     }
@@ -135,12 +134,14 @@ mod tests {
         for number in [1, 2, 4, 3, 6] {
             arrivals.count(number, 0, 0.0);
         }
-        assert_eq!((arrivals.lost, arrivals.out_of_order, arrivals.highest), (1, 1, 6));
+        let counts = arrivals.counts;
+        assert_eq!((counts.lost, counts.out_of_order, counts.datagrams), (1, 1, 6));
         // Of 8 that were sent, 7 and 8 are lost too.
-        assert_eq!((arrivals.unique, 8 - arrivals.unique), (5, 3));
+        assert_eq!((counts.unique, 8 - counts.unique), (5, 3));
         arrivals.count(6, 0, 0.0);
         // One that comes twice hides a loss of iperf3's count, and none of ours.
-        assert_eq!((arrivals.lost, arrivals.duplicates, arrivals.unique), (0, 1, 5));
+        let counts = arrivals.counts;
+        assert_eq!((counts.lost, counts.duplicates, counts.unique), (0, 1, 5));
     }
 
     #[test]
@@ -149,7 +150,7 @@ mod tests {
         for number in [1, 2, 3, 3 + WINDOW, 2 + WINDOW, 2 + 3 * WINDOW, 2 + 3 * WINDOW] {
             arrivals.count(number, 0, 0.0);
         }
-        assert_eq!((arrivals.unique, arrivals.duplicates), (6, 1));
+        assert_eq!((arrivals.counts.unique, arrivals.counts.duplicates), (6, 1));
     }
 
     #[test]
@@ -165,6 +166,6 @@ mod tests {
                 wanted += (moved.abs() - wanted) / 16.0;
             }
         }
-        assert!((arrivals.jitter_us - wanted).abs() < 1e-9);
+        assert!((arrivals.counts.jitter_us - wanted).abs() < 1e-9);
     }
 }

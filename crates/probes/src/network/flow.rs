@@ -1,8 +1,10 @@
 //! The data streams: a thread each, that sends or receives until it is told to stop, and shows what it has done.
 
-use super::datagram::{self, Arrivals, HEADER_BYTES};
+use super::datagram::{self, Arrivals, Counts, HEADER_BYTES};
 use super::params::Params;
 use assay_measure::clock::Clock;
+use assay_measure::counters::CachePadded;
+use assay_measure::locked::locked;
 use assay_run::engine::EngineError;
 use assay_run::host::random_u64;
 use assay_run::threads::refused;
@@ -10,8 +12,8 @@ use rustix::fs::{MemfdFlags, memfd_create, sendfile};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -69,30 +71,16 @@ impl Socket {
     }
 }
 
-/// What the thread of a stream shows, on lines of its own. It alone writes.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub(crate) struct Seen {
-    pub(crate) bytes: AtomicU64,
-    /// Sent, or the highest number that came.
-    pub(crate) datagrams: AtomicU64,
-    pub(crate) lost: AtomicU64,
-    pub(crate) out_of_order: AtomicU64,
-    pub(crate) unique: AtomicU64,
-    pub(crate) duplicates: AtomicU64,
-    /// The bits of a decimal, us.
-    pub(crate) jitter_us: AtomicU64,
-    /// The kernel's number of the thread; 0 before it runs.
-    pub(crate) thread: AtomicI32,
-}
-
 /// A stream of a test.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) id: i64,
     pub(crate) is_sender: bool,
     pub(crate) socket: Socket,
-    pub(crate) seen: Seen,
+    /// What its thread shows, which alone writes. Behind a lock: what is read while it works belongs together.
+    pub(crate) seen: CachePadded<Mutex<Counts>>,
+    /// The kernel's number of the thread; 0 before it runs.
+    pub(crate) thread: AtomicI32,
     /// Why it ended before it was told to.
     pub(crate) failed: OnceLock<String>,
     /// Its thread is through.
@@ -101,7 +89,24 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub(crate) fn new(id: i64, is_sender: bool, socket: Socket) -> Self {
-        Self { id, is_sender, socket, seen: Seen::default(), failed: OnceLock::new(), is_idle: AtomicBool::new(false) }
+        Self {
+            id,
+            is_sender,
+            socket,
+            seen: CachePadded::default(),
+            thread: AtomicI32::new(0),
+            failed: OnceLock::new(),
+            is_idle: AtomicBool::new(false),
+        }
+    }
+
+    /// What it has done until now.
+    pub(crate) fn counts(&self) -> Counts {
+        *locked(&self.seen)
+    }
+
+    fn show(&self, counts: Counts) {
+        *locked(&self.seen) = counts;
     }
 }
 
@@ -163,7 +168,7 @@ impl Crew {
             let work = move || {
                 let stream = &streams[at];
                 let tid = rustix::thread::gettid().as_raw_nonzero().get();
-                stream.seen.thread.store(tid, Ordering::Relaxed);
+                stream.thread.store(tid, Ordering::Relaxed);
                 // A thread that works to a schedule is woken when it asked to be.
                 let _ = assay_block::set_timer_slack(1);
                 if let Some(cpu) = cpu.filter(|cpu| !crate::crew::pin(*cpu)) {
@@ -203,7 +208,7 @@ impl Crew {
         let arrived = || -> u64 {
             let mut seen = all().filter(|stream| !stream.is_sender);
             let udp = seen.by_ref().filter(|stream| stream.socket.as_tcp().is_none());
-            udp.map(|stream| stream.seen.bytes.load(Ordering::Relaxed)).sum()
+            udp.map(|stream| stream.counts().bytes).sum()
         };
         let mut before = None;
         while Instant::now() < until {
@@ -229,7 +234,7 @@ impl Crew {
     /// Bytes that were handed to the kernel in all.
     pub(crate) fn sent(&self) -> u64 {
         let senders = self.streams.iter().filter(|stream| stream.is_sender);
-        senders.map(|stream| stream.seen.bytes.load(Ordering::Relaxed)).sum()
+        senders.map(|stream| stream.counts().bytes).sum()
     }
 
     /// Ends all threads.
@@ -320,7 +325,7 @@ fn send_tcp(
             match call(((until - sent) as usize).min(block)) {
                 Ok(count) => {
                     sent += count as u64;
-                    stream.seen.bytes.store(sent, Ordering::Relaxed);
+                    stream.show(Counts { bytes: sent, ..Counts::default() });
                 }
                 Err(error) if is_early(&error) => {}
                 // The other end may close before it says that the test is over.
@@ -340,7 +345,7 @@ fn receive_tcp(stream: &Stream, mut socket: &TcpStream, params: &Params, orders:
             Ok(0) => return Ok(()),
             Ok(count) => {
                 got += count as u64;
-                stream.seen.bytes.store(got, Ordering::Relaxed);
+                stream.show(Counts { bytes: got, ..Counts::default() });
             }
             Err(error) if is_early(&error) => {}
             Err(_) if orders.level() > 0 => return Ok(()),
@@ -375,8 +380,7 @@ fn send_udp(
                 Ok(count) => {
                     number += 1;
                     sent += count as u64;
-                    stream.seen.bytes.store(sent, Ordering::Relaxed);
-                    stream.seen.datagrams.store(number, Ordering::Relaxed);
+                    stream.show(Counts { bytes: sent, datagrams: number, ..Counts::default() });
                 }
                 Err(error) if is_early(&error) => {}
                 Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NOBUFS.raw_os_error()) => {
@@ -397,22 +401,15 @@ fn send_udp(
 fn receive_udp(stream: &Stream, socket: &UdpSocket, params: &Params, orders: &Orders, clock: &Clock) -> io::Result<()> {
     let mut into = vec![0; 64 << 10];
     let mut arrivals = Arrivals::default();
-    let (mut got, seen) = (0_u64, &stream.seen);
     while orders.level() < 2 {
         match socket.recv(&mut into) {
             Ok(count) => {
                 let Some((sent_us, number)) = datagram::read(&into[..count], params.wide_counters) else {
                     continue;
                 };
-                got += count as u64;
+                arrivals.counts.bytes += count as u64;
                 arrivals.count(number, sent_us, clock.now_ns() as f64 / 1e3);
-                seen.bytes.store(got, Ordering::Relaxed);
-                seen.datagrams.store(arrivals.highest, Ordering::Relaxed);
-                seen.lost.store(arrivals.lost, Ordering::Relaxed);
-                seen.out_of_order.store(arrivals.out_of_order, Ordering::Relaxed);
-                seen.unique.store(arrivals.unique, Ordering::Relaxed);
-                seen.duplicates.store(arrivals.duplicates, Ordering::Relaxed);
-                seen.jitter_us.store(arrivals.jitter_us.to_bits(), Ordering::Relaxed);
+                stream.show(arrivals.counts);
             }
             Err(error) if is_early(&error) => {}
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
@@ -502,6 +499,26 @@ mod tests {
         };
         assert_eq!(count(true), 1);
         assert!((100..=101).contains(&count(false)));
+    }
+
+    #[test]
+    fn net_08_what_is_read_while_datagrams_come_belongs_together() {
+        let stream = Stream::new(1, false, Socket::Udp(UdpSocket::bind("127.0.0.1:0").unwrap()));
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                let mut arrivals = Arrivals::default();
+                // Every third is lost.
+                for at in 1..=1_000_000 {
+                    arrivals.counts.bytes += 1000;
+                    arrivals.count(at + at / 2, 0, 0.0);
+                    stream.show(arrivals.counts);
+                }
+            });
+            while !thread.is_finished() {
+                let now = stream.counts();
+                assert_eq!((now.bytes, now.lost), (now.unique * 1000, now.datagrams - now.unique), "{now:?}");
+            }
+        });
     }
 
     #[test]

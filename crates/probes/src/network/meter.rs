@@ -1,5 +1,6 @@
 //! What the streams of a test have done, read at the ends of its intervals.
 
+use super::datagram::Counts;
 use super::flow::{Crew, Stream};
 use super::results::{CpuPct, StreamEnd};
 use crate::host::{ThreadTimes, process_times};
@@ -10,13 +11,7 @@ use std::time::Instant;
 /// A stream at an instant; counts are since it began.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamTick {
-    pub(crate) bytes: u64,
-    pub(crate) datagrams: u64,
-    pub(crate) lost: u64,
-    pub(crate) out_of_order: u64,
-    pub(crate) unique: u64,
-    pub(crate) duplicates: u64,
-    pub(crate) jitter_us: f64,
+    pub(crate) counts: Counts,
     pub(crate) info: Option<TcpInfo>,
     pub(crate) times: Option<ThreadTimes>,
 }
@@ -51,17 +46,10 @@ fn times(thread: i32) -> Option<ThreadTimes> {
 }
 
 fn look(stream: &Stream) -> StreamTick {
-    let seen = &stream.seen;
     StreamTick {
-        bytes: seen.bytes.load(Relaxed),
-        datagrams: seen.datagrams.load(Relaxed),
-        lost: seen.lost.load(Relaxed),
-        out_of_order: seen.out_of_order.load(Relaxed),
-        unique: seen.unique.load(Relaxed),
-        duplicates: seen.duplicates.load(Relaxed),
-        jitter_us: f64::from_bits(seen.jitter_us.load(Relaxed)),
+        counts: stream.counts(),
         info: stream.socket.as_tcp().and_then(|tcp| TcpInfo::of(tcp).ok()),
-        times: Some(seen.thread.load(Relaxed)).filter(|tid| *tid > 0).and_then(times),
+        times: Some(stream.thread.load(Relaxed)).filter(|tid| *tid > 0).and_then(times),
     }
 }
 
@@ -71,7 +59,7 @@ impl Meter {
         let mut meter = Self { begun: crew.begun, ticks: Vec::new(), base: 0, settled: Vec::new() };
         meter.tick(crew);
         for stream in meter.ticks.iter_mut().flat_map(|tick| &mut tick.streams) {
-            *stream = StreamTick { info: stream.info, times: stream.times, ..StreamTick::default() };
+            stream.counts = Counts::default();
         }
         meter
     }
@@ -96,7 +84,7 @@ impl Meter {
 
     /// Drops the readings behind the last movement; whether anything moved in what is measured.
     pub(crate) fn ends_with_movement(&mut self) -> bool {
-        let bytes = |tick: &Tick| tick.streams.iter().map(|stream| stream.bytes).sum::<u64>();
+        let bytes = |tick: &Tick| tick.streams.iter().map(|stream| stream.counts.bytes).sum::<u64>();
         let moved = |pair: &[Tick]| bytes(&pair[1]) > bytes(&pair[0]);
         let last = self.ticks.windows(2).rposition(moved);
         self.ticks.truncate(last.map_or(1, |at| at + 2));
@@ -119,7 +107,7 @@ impl Meter {
                 all.saturating_sub(info.bytes_retrans + before)
             });
             if stream.is_sender {
-                (tick.bytes, tick.datagrams) = (now.bytes, now.datagrams);
+                tick.counts = now.counts;
             }
             self.settled.push((now, kernel));
         }
@@ -134,7 +122,7 @@ impl Meter {
         let base = &self.ticks[self.base];
         let streams = crew.streams.iter().zip(&base.streams);
         let streams = streams.filter(|(stream, _)| stream.is_sender == is_sender);
-        streams.map(|(stream, base)| stream.seen.bytes.load(Relaxed) - base.bytes).sum()
+        streams.map(|(stream, base)| stream.counts().bytes - base.counts.bytes).sum()
     }
 
     /// CPU of the process while it was measured.
@@ -170,13 +158,14 @@ impl Meter {
         });
         let is_udp = stream.socket.as_tcp().is_none();
         let settled = self.settled.get(at);
-        let in_all = settled.map_or(now, |(all, _)| all);
+        let in_all = settled.map_or(now, |(all, _)| all).counts;
         let spent = then.times.zip(now.times).map(|(then, now)| now.since(&then));
+        let (before, done) = (then.counts, now.counts);
         let counted = |count: u64| (is_udp && !stream.is_sender).then_some(count);
         StreamEnd {
             id: stream.id,
             is_sender: stream.is_sender,
-            bytes: now.bytes - then.bytes,
+            bytes: done.bytes - before.bytes,
             seconds: last.at_s - base.at_s,
             retransmits: rose(|info| u64::from(info.total_retrans)),
             bytes_retransmitted: rose(|info| info.bytes_retrans),
@@ -187,13 +176,13 @@ impl Meter {
             busy_us: limited(|info| info.busy_time),
             rwnd_limited_us: limited(|info| info.rwnd_limited),
             sndbuf_limited_us: limited(|info| info.sndbuf_limited),
-            datagrams: now.datagrams - then.datagrams,
-            lost: now.lost.saturating_sub(then.lost),
-            out_of_order: now.out_of_order - then.out_of_order,
-            unique: counted(now.unique - then.unique),
-            duplicates: counted(now.duplicates - then.duplicates),
-            jitter_s: now.jitter_us / 1e6,
-            bytes_in_all: settled.map_or(now.bytes, |(all, _)| all.bytes),
+            datagrams: done.datagrams - before.datagrams,
+            lost: done.lost.saturating_sub(before.lost),
+            out_of_order: done.out_of_order - before.out_of_order,
+            unique: counted(done.unique - before.unique),
+            duplicates: counted(done.duplicates - before.duplicates),
+            jitter_s: done.jitter_us / 1e6,
+            bytes_in_all: in_all.bytes,
             kernel_bytes_in_all: settled.and_then(|(_, kernel)| *kernel),
             datagrams_in_all: (is_udp && stream.is_sender).then_some(in_all.datagrams),
             unique_in_all: counted(in_all.unique),

@@ -482,7 +482,7 @@ impl Test<'_> {
                 let _ = self.control.send_state(State::ServerTerminate);
                 return Err(End::Told("stopped while a test was running".to_owned()));
             }
-            let bytes = crew.streams.iter().map(|stream| stream.seen.bytes.load(Ordering::Relaxed)).sum();
+            let bytes = crew.streams.iter().map(|stream| stream.counts().bytes).sum();
             if bytes != moved.0 {
                 moved = (bytes, Instant::now());
             }

@@ -215,11 +215,11 @@ fn intervals(meter: &Meter) -> Vec<IntervalInfo> {
 }
 
 fn between(then: &StreamTick, now: &StreamTick) -> IntervalStream {
-    let info = now.info;
+    let (before, did, info) = (then.counts, now.counts, now.info);
     let rose = then.info.zip(now.info);
     let spent = then.times.zip(now.times);
     IntervalStream {
-        bytes: now.bytes - then.bytes,
+        bytes: did.bytes - before.bytes,
         retransmits: rose.map(|(then, now)| u64::from(now.total_retrans - then.total_retrans)),
         cwnd_bytes: info.map(|info| info.cwnd_bytes()),
         window_bytes: info.map(|info| u64::from(info.snd_wnd)),
@@ -227,9 +227,9 @@ fn between(then: &StreamTick, now: &StreamTick) -> IntervalStream {
         rttvar_us: info.map(|info| u64::from(info.rttvar)),
         mtu_bytes: info.map(|info| u64::from(info.pmtu)),
         delivery_bytes_per_s: info.map(|info| info.delivery_rate),
-        datagrams: now.datagrams - then.datagrams,
-        lost: now.lost.saturating_sub(then.lost),
-        jitter_us: now.jitter_us,
+        datagrams: did.datagrams - before.datagrams,
+        lost: did.lost.saturating_sub(before.lost),
+        jitter_us: did.jitter_us,
         cpu_s: spent.map(|(then, now)| now.since(&then).cpu_ns as f64 / 1e9),
     }
 }
