@@ -138,19 +138,13 @@ fn said(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let kind = *u.choose(b"RSKZZZENATTDDDDCC12nsIGHWv?")?;
     let mut body = match kind {
         b'R' => authentication(u)?,
-        b'S' => match u.ratio(1, 2)? {
-            true => [b"server_version\0".to_vec(), text(u)?].concat(),
-            false => [text(u)?, text(u)?].concat(),
-        },
+        b'S' => if u.ratio(1, 2)? { [b"server_version\0".to_vec(), text(u)?].concat() } else { [text(u)?, text(u)?].concat() },
         b'K' => [u.arbitrary::<[u8; 4]>()?.to_vec(), some(u)?].concat(),
         b'Z' => vec![*u.choose(b"IIITEQ")?],
         b'E' | b'N' => fields(u)?,
         b'T' => description(u)?,
         b'D' => row(u)?,
-        b'C' => match u.ratio(1, 2)? {
-            true => format!("UPDATE {}\0", u.arbitrary::<u64>()?).into_bytes(),
-            false => text(u)?,
-        },
+        b'C' => if u.ratio(1, 2)? { format!("UPDATE {}\0", u.arbitrary::<u64>()?).into_bytes() } else { text(u)? },
         b'v' => [u.arbitrary::<[u8; 4]>()?.to_vec(), vec![0; 4]].concat(),
         b'1' | b'2' | b'n' | b's' | b'I' => Vec::new(),
         _ => some(u)?,

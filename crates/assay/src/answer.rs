@@ -23,10 +23,8 @@ pub(crate) fn product(faces: &Faces, product: Product, place: &Path) -> Result<(
 /// The record as the tool prints it that its kind of test stands in for.
 pub(crate) fn in_words_of_tool(record: &Record, is_json: bool) -> Result<String, Failure> {
     let kind = assay_report::kinds::of(record);
-    let (text, format) = match is_json {
-        false => (kind.in_words_of_tool(record), "tool"),
-        true => (kind.in_json_of_tool(record), "tool-json"),
-    };
+    let (text, format) =
+        if is_json { (kind.in_json_of_tool(record), "tool-json") } else { (kind.in_words_of_tool(record), "tool") };
     text.ok_or_else(|| {
         let kind = &record.kind;
         Failure::usage(format!("--format {format}: a record of kind {kind} stands in for no tool that prints so"))

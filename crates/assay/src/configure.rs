@@ -103,13 +103,14 @@ impl Configured {
 
     /// Refuses a command that would leave or look for something on a server that is gone when it ends.
     pub(crate) fn refuse_temporary(&self, command: &str) -> Result<(), Failure> {
-        match self.is_temporary() {
-            false => Ok(()),
-            true => Err(Failure::usage(format!(
+        if self.is_temporary() {
+            Err(Failure::usage(format!(
                 "{0}: a temporary server and its data exist only during one command, so there is nothing to \
                  {command}; `assay run --target {0}` starts it, prepares it, runs the load and removes it",
                 self.shown()
-            ))),
+            )))
+        } else {
+            Ok(())
         }
     }
 

@@ -67,10 +67,7 @@ impl Held {
     /// A path that leads into this directory for as long as it is held.
     pub(crate) fn lasting_path(&self) -> PathBuf {
         let lasting = PathBuf::from(format!("/proc/self/fd/{}", self.fd.as_raw_fd()));
-        match lasting.exists() {
-            true => lasting,
-            false => std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()),
-        }
+        if lasting.exists() { lasting } else { std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()) }
     }
 
     /// A plain file in it, open for reading; a link, a pipe and the like are `InvalidInput`.
@@ -80,10 +77,7 @@ impl Held {
             Err(Errno::LOOP) => return Err(not_plain()),
             opened => opened?,
         };
-        match is_plain(&fstat(&fd)?) {
-            true => Ok(File::from(fd)),
-            false => Err(not_plain()),
-        }
+        if is_plain(&fstat(&fd)?) { Ok(File::from(fd)) } else { Err(not_plain()) }
     }
 
     /// Its text, if it is no larger than its kind.

@@ -47,10 +47,7 @@ pub(crate) fn assets(args: &ReportArgs, run: Option<&Path>) -> Result<Assets, Fa
 /// Where the script of a page is, and how the page names it: above the run directory for a page in it, so that all
 /// runs beside it can use it, unless it is in it already; else beside the page.
 fn place(output: &Path, run: Option<&Path>) -> (PathBuf, String) {
-    let here = |path: &Path| match path.as_os_str().is_empty() {
-        true => PathBuf::from("."),
-        false => path.to_path_buf(),
-    };
+    let here = |path: &Path| if path.as_os_str().is_empty() { PathBuf::from(".") } else { path.to_path_buf() };
     let beside = here(output.parent().unwrap_or(Path::new("")));
     let same = |run: &Path| {
         let (left, right) = (fs::canonicalize(&beside), fs::canonicalize(here(run)));
@@ -58,9 +55,10 @@ fn place(output: &Path, run: Option<&Path>) -> (PathBuf, String) {
     };
     let is_run = |dir: &Path| dir.join(rundir::RECORD).is_file();
     let is_there = is_ours(&beside.join(SHARED));
-    match !is_there && run.is_some_and(|run| same(run) && is_run(run)) {
-        true => (beside.join("..").join(SHARED), format!("../{SHARED}")),
-        false => (beside.join(SHARED), SHARED.to_owned()),
+    if !is_there && run.is_some_and(|run| same(run) && is_run(run)) {
+        (beside.join("..").join(SHARED), format!("../{SHARED}"))
+    } else {
+        (beside.join(SHARED), SHARED.to_owned())
     }
 }
 

@@ -61,11 +61,10 @@ pub(crate) fn whole(configured: &Configured, plan: &Plan, data: &DataSet, prepar
     out.push(row("target", &configured.shown()));
     out.push(row("data set", &data.state));
     // Rows of a workload that works on blocks; another's settings below say what it does.
-    let rows = match configured.target.heeds("SCALE") {
-        true => workload(plan),
-        false => {
-            vec![("sessions", plan.sessions().to_string()), ("duration", duration(plan)), ("schedule", schedule(plan))]
-        }
+    let rows = if configured.target.heeds("SCALE") {
+        workload(plan)
+    } else {
+        vec![("sessions", plan.sessions().to_string()), ("duration", duration(plan)), ("schedule", schedule(plan))]
     };
     for (label, value) in rows {
         out.push(row(label, &value));

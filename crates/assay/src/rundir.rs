@@ -86,10 +86,7 @@ pub(crate) fn place(output: Option<&Path>, workload: &str, id: &str) -> PathBuf 
 /// The record of a run directory, whether it is there or not.
 pub(crate) fn record_in(dir: &Path) -> PathBuf {
     let old = dir.join(OLD_SWEEP);
-    match old.is_file() {
-        true => old,
-        false => dir.join(RECORD),
-    }
+    if old.is_file() { old } else { dir.join(RECORD) }
 }
 
 /// Refuses a directory that holds anything, before any work is done.
@@ -183,15 +180,16 @@ impl RunDir {
 /// # Errors
 /// Another process writes there.
 pub(crate) fn claim(held: &Held, patience: Duration) -> Result<(), Failure> {
-    match held.claim(patience) {
-        true => Ok(()),
-        false => Err(Failure::new(
+    if held.claim(patience) {
+        Ok(())
+    } else {
+        Err(Failure::new(
             Code::Unusable,
             format!(
                 "{}: another assay is writing there; wait until it ends, or stop it with Ctrl-C",
                 held.path().display()
             ),
-        )),
+        ))
     }
 }
 

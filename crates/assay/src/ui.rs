@@ -17,10 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) fn product(text: &str) -> Result<(), Failure> {
     // A page is for a browser, and its script has every character there is. No other product begins like one.
     let page = text.starts_with("<!DOCTYPE html>");
-    let printed = match page {
-        true => Cow::Borrowed(text),
-        false => plain(text),
-    };
+    let printed = if page { Cow::Borrowed(text) } else { plain(text) };
     terminal(&printed)
 }
 

@@ -571,9 +571,10 @@ impl Drop for Ring {
 /// Memory for the buffers of a ring over these files. Over those of a backend its pages come when they are touched: rings of tests
 /// are many and short.
 fn slab_memory(files: &[Arc<DirectFile>], bytes: usize, what: &'static str) -> Result<Mapping, BlockError> {
-    match files.iter().any(|file| file.backed().is_some()) {
-        true => Mapping::untouched(bytes, what),
-        false => Mapping::new(bytes, false, what),
+    if files.iter().any(|file| file.backed().is_some()) {
+        Mapping::untouched(bytes, what)
+    } else {
+        Mapping::new(bytes, false, what)
     }
 }
 

@@ -345,10 +345,7 @@ fn contradiction(files: &[ImportedFile], first: &ImportedValue, second: &Importe
         line: value.line,
         printed: value.printed.clone(),
     };
-    let name = match first.scope.is_empty() {
-        true => first.name.clone(),
-        false => format!("{} of {}", first.name, first.scope),
-    };
+    let name = if first.scope.is_empty() { first.name.clone() } else { format!("{} of {}", first.name, first.scope) };
     ImportError::Contradiction { name, first: Box::new(place(first)), second: Box::new(place(second)) }
 }
 

@@ -123,10 +123,7 @@ fn reports(text: &Text) -> usize {
     let lines = || text.lines.iter().map(|line| line.text.trim());
     let iostat = lines().filter(|line| line.starts_with("avg-cpu:")).count();
     let rows = |line: &&str| line.split_whitespace().all(|word| word.parse::<f64>().is_ok());
-    match lines().any(is_vmstat) {
-        true => lines().filter(|line| !line.is_empty()).filter(rows).count(),
-        false => iostat,
-    }
+    if lines().any(is_vmstat) { lines().filter(|line| !line.is_empty()).filter(rows).count() } else { iostat }
 }
 
 impl Reader {

@@ -133,10 +133,7 @@ fn banner(at: At, name: &str, value: &str, draft: &mut Draft) {
     if let Some((_, key)) = NUMBERS.iter().find(|(known, _)| *known == name)
         && !draft.has("", key)
     {
-        let printed = match key.ends_with("_count") {
-            true => number::count(bare),
-            false => number::measure(bare),
-        };
+        let printed = if key.ends_with("_count") { number::count(bare) } else { number::measure(bare) };
         alone(draft, at, key, name, "", printed);
     }
 }

@@ -154,10 +154,7 @@ fn row(at: At, rest: &str, era: &Era, draft: &mut Draft) {
         return;
     }
     for (column, cell) in COLUMNS.into_iter().zip(&cells) {
-        let printed = match column.0.ends_with("_count") {
-            true => number::count(cell),
-            false => number::measure(cell),
-        };
+        let printed = if column.0.ends_with("_count") { number::count(cell) } else { number::measure(cell) };
         put_alone(draft, at, column, &scope, printed);
     }
     if stressor == "cpu" {
@@ -197,10 +194,7 @@ fn yaml(text: &Text, era: &Era, draft: &mut Draft) {
             value.replace(':', "-").clone_into(&mut draft.record.run.started);
         } else if let (Some((_, column)), false) = (YAML.iter().find(|(yaml, _)| *yaml == name), scope.is_empty()) {
             let column = COLUMNS[*column];
-            let printed = match column.0.ends_with("_count") {
-                true => number::count(value),
-                false => number::measure(value),
-            };
+            let printed = if column.0.ends_with("_count") { number::count(value) } else { number::measure(value) };
             put_alone(draft, line.at, column, &scope, printed);
         }
     }

@@ -182,10 +182,7 @@ fn rows(text: &Text, draft: &mut Draft) -> Vec<Row> {
             is_flat = true;
             draft.recognised("", "vdbench flat file");
         } else if !columns.is_empty() {
-            let found = match is_flat {
-                true => flat_row(line, &columns),
-                false => table_row(line, &columns, &run),
-            };
+            let found = if is_flat { flat_row(line, &columns) } else { table_row(line, &columns, &run) };
             rows.extend(found);
         }
     }

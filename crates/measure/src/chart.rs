@@ -53,18 +53,12 @@ impl Axis {
     pub fn spanning(title: &str, unit: &str, values: &[f64]) -> Self {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(0.0, f64::max);
-        match low > 0.0 && high > 100.0 * low {
-            true => Self::log(title, unit),
-            false => Self::of(title, unit),
-        }
+        if low > 0.0 && high > 100.0 * low { Self::log(title, unit) } else { Self::of(title, unit) }
     }
 
     /// Title with unit.
     pub fn label(&self) -> String {
-        match self.unit.is_empty() {
-            true => self.title.clone(),
-            false => format!("{} ({})", self.title, self.unit),
-        }
+        if self.unit.is_empty() { self.title.clone() } else { format!("{} ({})", self.title, self.unit) }
     }
 }
 
@@ -202,9 +196,10 @@ impl Drawn {
     /// The chart without its empty traces; missing for this reason if none is left.
     pub fn or(mut chart: Chart, reason: &str) -> Self {
         chart.traces.retain(Trace::has_data);
-        match chart.traces.is_empty() && chart.heat.is_none() {
-            true => Self::missing(&chart.title, reason),
-            false => Self::Chart(Box::new(chart)),
+        if chart.traces.is_empty() && chart.heat.is_none() {
+            Self::missing(&chart.title, reason)
+        } else {
+            Self::Chart(Box::new(chart))
         }
     }
 }

@@ -344,14 +344,12 @@ impl Histogram {
         let (Some(&(first, _)), Some(&(last, _))) = (slots.first(), slots.last()) else {
             return (count == 0 && sum_ns == 0).then(Self::default);
         };
-        let min_ns = match self.min_ns < earlier.min_ns {
-            true => self.min_ns,
-            false => slot_low_and_width_ns(first as usize).0.max(self.min_ns),
+        let min_ns = if self.min_ns < earlier.min_ns {
+            self.min_ns
+        } else {
+            slot_low_and_width_ns(first as usize).0.max(self.min_ns)
         };
-        let max_ns = match self.max_ns > earlier.max_ns {
-            true => self.max_ns,
-            false => highest_of(last).min(self.max_ns),
-        };
+        let max_ns = if self.max_ns > earlier.max_ns { self.max_ns } else { highest_of(last).min(self.max_ns) };
         Some(Self::compact(slots, count, sum_ns, min_ns, max_ns))
     }
 }
@@ -455,10 +453,7 @@ fn check_scalars(slots: &[(u32, u64)], sum_ns: u64, min_ns: u64, max_ns: u64) ->
     let most = sum_with(highest_of);
     // A sum that reached its end stays there, whatever the slots say.
     let ended = sum_ns == u64::MAX && least >= u128::from(u64::MAX);
-    match ended || (least..=most).contains(&u128::from(sum_ns)) {
-        true => Ok(()),
-        false => Err(HistogramError::Sum { sum_ns }),
-    }
+    if ended || (least..=most).contains(&u128::from(sum_ns)) { Ok(()) } else { Err(HistogramError::Sum { sum_ns }) }
 }
 
 #[cfg(test)]

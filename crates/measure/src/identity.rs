@@ -93,14 +93,13 @@ impl Rule {
             (Relation::AtMost, false) => "is above",
         };
         let largest = lhs.abs().max(rhs.abs());
-        let off = match holds {
-            true => String::new(),
-            false => format!(", off by {} ({} %)", number(over.abs()), fixed(100.0 * over.abs() / largest, 3)),
+        let off = if holds {
+            String::new()
+        } else {
+            format!(", off by {} ({} %)", number(over.abs()), fixed(100.0 * over.abs() / largest, 3))
         };
-        let allowed = match self.tolerance > 0.0 {
-            true => format!(", {} allowed", number(self.tolerance)),
-            false => String::new(),
-        };
+        let allowed =
+            if self.tolerance > 0.0 { format!(", {} allowed", number(self.tolerance)) } else { String::new() };
         let sentence = format!("{} {sign} {}{off}{allowed}", number(lhs), number(rhs));
         let ok = if holds { Truth::Holds } else { Truth::Violated };
         Identity {

@@ -26,10 +26,7 @@ pub fn given(record: &Record) -> Vec<&SettingLine> {
         ["cli", "command line", "env"].contains(&origin) || origin.starts_with("file ")
     };
     let all: Vec<&SettingLine> = record.plan.settings.iter().filter(is_given).collect();
-    match record.import.is_some() || all.iter().any(|line| line.value.contains("***")) {
-        true => Vec::new(),
-        false => all,
-    }
+    if record.import.is_some() || all.iter().any(|line| line.value.contains("***")) { Vec::new() } else { all }
 }
 
 /// The command of a probe with what was set: its place, then its options.
@@ -233,10 +230,7 @@ impl Next {
     pub fn after_invalid(command: &str, target: &str) -> Vec<Self> {
         let check = Self::new(format!("{command} check{target}"), "says whether the data set is whole");
         let again = Self::new(format!("{command} run{target}"), "once the cause is gone");
-        match target.contains(" temp:") {
-            true => vec![again],
-            false => vec![check, again],
-        }
+        if target.contains(" temp:") { vec![again] } else { vec![check, again] }
     }
 }
 

@@ -17,9 +17,10 @@ pub fn is_unprintable(c: char) -> bool {
 /// The text with U+FFFD for every character that must not reach a terminal.
 #[must_use]
 pub fn plain(text: &str) -> Cow<'_, str> {
-    match text.contains(is_unprintable) {
-        true => Cow::Owned(text.replace(is_unprintable, &SHOWN.to_string())),
-        false => Cow::Borrowed(text),
+    if text.contains(is_unprintable) {
+        Cow::Owned(text.replace(is_unprintable, &SHOWN.to_string()))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 
@@ -29,14 +30,8 @@ pub fn csv_field(text: &str) -> String {
     let begins = |signs: &[char]| text.trim_start_matches(' ').starts_with(signs);
     let calculates =
         begins(&['=', '@', '\t', '\r', '\n']) || begins(&['+', '-']) && !text.parse().is_ok_and(f64::is_finite);
-    let safe = match calculates {
-        true => Cow::Owned(format!("'{text}")),
-        false => Cow::Borrowed(text),
-    };
-    match safe.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", safe.replace('"', "\"\"")),
-        false => safe.into_owned(),
-    }
+    let safe = if calculates { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) };
+    if safe.contains([',', '"', '\n', '\r']) { format!("\"{}\"", safe.replace('"', "\"\"")) } else { safe.into_owned() }
 }
 
 /// A word as a shell reads it back.

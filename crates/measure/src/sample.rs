@@ -270,9 +270,10 @@ impl Difference {
     /// The interval that holds the true difference with the given confidence, e.g. 0.95.
     #[must_use]
     pub fn interval(&self, confidence: f64) -> (f64, f64) {
-        let reach = match self.standard_error > 0.0 {
-            true => self.standard_error * t_quantile(0.5 + confidence / 2.0, self.degrees),
-            false => 0.0,
+        let reach = if self.standard_error > 0.0 {
+            self.standard_error * t_quantile(0.5 + confidence / 2.0, self.degrees)
+        } else {
+            0.0
         };
         (self.estimate - reach, self.estimate + reach)
     }

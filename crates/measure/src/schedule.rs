@@ -114,10 +114,7 @@ mod tests {
                 let mut to = per_s * seconds + 1;
                 while from < to {
                     let middle = from + (to - from) / 2;
-                    match schedule.next_start(middle).unwrap() < horizon_ns {
-                        true => from = middle + 1,
-                        false => to = middle,
-                    }
+                    if schedule.next_start(middle).unwrap() < horizon_ns { from = middle + 1 } else { to = middle }
                 }
                 started += from;
             }

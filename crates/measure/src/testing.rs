@@ -21,10 +21,7 @@ pub(crate) fn histogram() -> impl Strategy<Value = Histogram> {
     (durations(0..20), any::<bool>()).prop_map(|(durations, compact)| {
         let mut histogram = Histogram::new();
         durations.into_iter().for_each(|ns| histogram.record(ns));
-        match compact {
-            true => histogram.clone(),
-            false => histogram,
-        }
+        if compact { histogram.clone() } else { histogram }
     })
 }
 
@@ -54,10 +51,7 @@ fn events() -> impl Strategy<Value = Vec<EventReading>> {
         let row = |((name, foreground), (timeouts, waits, class))| EventReading {
             name,
             class: [WaitClass::UserIo, WaitClass::Commit, WaitClass::Idle][class],
-            actor: match foreground {
-                true => Actor::Foreground,
-                false => Actor::Background,
-            },
+            actor: if foreground { Actor::Foreground } else { Actor::Background },
             timeouts,
             waits,
         };
@@ -81,10 +75,7 @@ fn timed() -> impl Strategy<Value = Vec<TimedReading>> {
         let row = |((name, foreground), (waits, wait_ns, class, source)): (_, (_, _, usize, usize))| TimedReading {
             name,
             class: [WaitClass::UserIo, WaitClass::Commit, WaitClass::SystemIo][class],
-            actor: match foreground {
-                true => Actor::Foreground,
-                false => Actor::Background,
-            },
+            actor: if foreground { Actor::Foreground } else { Actor::Background },
             waits,
             wait_ns,
             source: SOURCES[source].to_owned(),
@@ -143,10 +134,7 @@ fn requests() -> impl Strategy<Value = Vec<RequestReading>> {
     btree_map(key, (n(), histogram()), 0..3).prop_map(|rows| {
         let row = |((event, read), (bytes, completions))| RequestReading {
             event,
-            direction: match read {
-                true => Direction::Read,
-                false => Direction::Write,
-            },
+            direction: if read { Direction::Read } else { Direction::Write },
             bytes,
             completions,
         };

@@ -75,10 +75,7 @@ pub fn ratio(numerator: u128, denominator: u128, decimals: usize) -> Option<Stri
 #[must_use]
 pub fn six(value: f64) -> String {
     let text = significant(value, 6);
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// A value for a sentence, as [`six`] with its unit: `553.9/s` of `1/s`, `89.6 us`.
@@ -216,10 +213,7 @@ fn round(value: f64, decimals: usize) -> String {
         increment(&mut digits);
     }
     let text: String = digits.into_iter().map(char::from).collect();
-    match value < 0.0 && !is_zero(&text) {
-        true => format!("-{text}"),
-        false => text,
-    }
+    if value < 0.0 && !is_zero(&text) { format!("-{text}") } else { text }
 }
 
 /// Adds one to the last place of a decimal number.
@@ -243,10 +237,7 @@ fn is_zero(text: &str) -> bool {
 
 /// Drops zeros after the decimal point, and the point if nothing is left after it.
 fn trim_zeros(text: &str) -> &str {
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.'),
-        false => text,
-    }
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
 /// Puts commas between groups of three whole digits.

@@ -192,9 +192,10 @@ pub(super) fn transfer(
 /// One thread: moves pieces until they run out or somebody says halt.
 fn pump<I: Iterator<Item = Piece>>(shared: &Shared<'_, I>, depth: usize) -> Result<(), EngineError> {
     let mut pump = Pump::open(shared.files, Backend::Auto, depth, PIECE_BYTES as usize)?;
-    let next = || match shared.halt.load(Ordering::Acquire) {
-        true => None,
-        false => {
+    let next = || {
+        if shared.halt.load(Ordering::Acquire) {
+            None
+        } else {
             let mut pieces = locked(&shared.pieces);
             pieces.next()
         }

@@ -150,10 +150,7 @@ impl Control {
             }
             // Room for a whole data file, so that added schemas move nothing; the last one may be short.
             let last = file + self.geometry.stripes >= undo;
-            let room = match file < undo && !last {
-                true => self.geometry.full_file_bytes(),
-                false => self.file_bytes(file),
-            };
+            let room = if file < undo && !last { self.geometry.full_file_bytes() } else { self.file_bytes(file) };
             list.push((file, at, room));
             at += whole(room);
         }

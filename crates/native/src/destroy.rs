@@ -75,9 +75,10 @@ fn remove(ours: &Ours) -> Result<Vec<Line>, EngineError> {
     let mut outcomes = Vec::new();
     for (place, present) in ours.places.list().iter().zip(&ours.present) {
         if *present {
-            let outcome = match place.device {
-                true => "no longer marked; its content was not wiped".to_owned(),
-                false => leave(&place.path)?,
+            let outcome = if place.device {
+                "no longer marked; its content was not wiped".to_owned()
+            } else {
+                leave(&place.path)?
             };
             outcomes.push((place.path.display(), outcome));
         }
@@ -137,10 +138,7 @@ fn lines(ours: &Ours) -> Result<Vec<Line>, EngineError> {
     }
     for (file, path) in &files {
         let is_control = *file == u16::MAX;
-        let number = match is_control {
-            true => 0,
-            false => usize::from(control.path_of_file(*file)),
-        };
+        let number = if is_control { 0 } else { usize::from(control.path_of_file(*file)) };
         if !ours.present[number] {
             continue;
         }
@@ -191,10 +189,7 @@ fn foreign_files(ours: &Ours, files: &[(u16, PathBuf)]) -> Result<String, Engine
             }
         }
     }
-    Ok(match foreign.is_empty() {
-        true => "none".to_owned(),
-        false => foreign.join(", "),
-    })
+    Ok(if foreign.is_empty() { "none".to_owned() } else { foreign.join(", ") })
 }
 
 /// Removes every file a control file names, except itself, from the paths that are marked as its own;

@@ -130,9 +130,12 @@ pub(super) struct Claim {
 pub(super) fn claim(places: &Places) -> Result<Vec<Claim>, EngineError> {
     let others = places.list().iter().skip(1);
     others
-        .map(|place| match place.device {
-            true => Ok(Claim { _device: Some(claim_device(&place.path).map_err(engine_error)?), _marker: None }),
-            false => Ok(Claim { _device: None, _marker: lock_marker(&place.path.join(MARKER_NAME))? }),
+        .map(|place| {
+            if place.device {
+                Ok(Claim { _device: Some(claim_device(&place.path).map_err(engine_error)?), _marker: None })
+            } else {
+                Ok(Claim { _device: None, _marker: lock_marker(&place.path.join(MARKER_NAME))? })
+            }
         })
         .collect()
 }

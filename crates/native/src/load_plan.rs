@@ -350,9 +350,10 @@ fn spaces(start: &Start, control: &Control, places: &Places) -> Result<Vec<Space
     let mut keys = Vec::new();
     let mut spaces: Vec<Space> = Vec::new();
     for (number, place) in (0..).zip(places.list()) {
-        let room = match place.device {
-            true => Room { free_bytes: device::capacity(&place.path)?, keep_bytes: 0 },
-            false => Room::of(&place.path)?,
+        let room = if place.device {
+            Room { free_bytes: device::capacity(&place.path)?, keep_bytes: 0 }
+        } else {
+            Room::of(&place.path)?
         };
         let key = file_system_of(&place.path, place.device)?;
         let at = keys.iter().position(|other| *other == key).unwrap_or_else(|| {

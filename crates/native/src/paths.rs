@@ -243,10 +243,7 @@ pub(super) fn same(one: &Path, other: &Path) -> bool {
 fn number_of(path: &Path) -> Option<(bool, u64, u64)> {
     use std::os::unix::fs::{FileTypeExt, MetadataExt};
     let meta = std::fs::metadata(path).ok()?;
-    Some(match meta.file_type().is_block_device() {
-        true => (true, meta.rdev(), 0),
-        false => (false, meta.dev(), meta.ino()),
-    })
+    Some(if meta.file_type().is_block_device() { (true, meta.rdev(), 0) } else { (false, meta.dev(), meta.ino()) })
 }
 
 /// The name of a place that means the same from anywhere: links are followed as far as it exists.

@@ -130,9 +130,12 @@ impl Check {
         let broken: Vec<String> = rows
             .iter()
             .filter(|[found, least, most]| found < least || found > most)
-            .map(|[found, least, most]| match least == most {
-                true => format!("{found} where {least} was expected"),
-                false => format!("{found} where {least} to {most} was expected"),
+            .map(|[found, least, most]| {
+                if least == most {
+                    format!("{found} where {least} was expected")
+                } else {
+                    format!("{found} where {least} to {most} was expected")
+                }
             })
             .collect();
         let verdict = match (rows.is_empty(), broken.is_empty()) {
@@ -140,10 +143,7 @@ impl Check {
             (false, true) => HOLDS,
             (false, false) => BROKEN,
         };
-        let found = match rows.is_empty() {
-            true => "the server gave no answer".to_owned(),
-            false => broken.join("; "),
-        };
+        let found = if rows.is_empty() { "the server gave no answer".to_owned() } else { broken.join("; ") };
         self.told(verdict, found)
     }
 

@@ -312,12 +312,11 @@ impl Generator {
         out.int(self.any(d, self.counts.customers));
         out.time(d.range(day::Y2000 * 86_400..day::MADE_LAST * 86_400) as i64);
         let mut word = Vec::with_capacity(64);
-        match d.odds(1, 10) {
-            true => out.null(),
-            false => {
-                d.characters(1..4, &DIGITS[1..], &mut word);
-                out.text(&word);
-            }
+        if d.odds(1, 10) {
+            out.null()
+        } else {
+            d.characters(1..4, &DIGITS[1..], &mut word);
+            out.text(&word);
         }
         word.clear();
         word.extend_from_slice(d.some_of(&lists.last).as_bytes());
@@ -328,12 +327,11 @@ impl Generator {
         out.text(d.some_of(&lists.countries).as_bytes());
         for alphabet in [ANY, DIGITS] {
             word.clear();
-            match d.odds(1, 2) {
-                true => out.null(),
-                false => {
-                    d.characters(6..7, alphabet, &mut word);
-                    out.text(&word);
-                }
+            if d.odds(1, 2) {
+                out.null()
+            } else {
+                d.characters(6..7, alphabet, &mut word);
+                out.text(&word);
             }
         }
         out.end();
@@ -442,9 +440,10 @@ impl Generator {
             out.int(d.bell(0..2000));
             out.int(d.bell(0..10));
             out.date(d.range(day::Y2012..day::SENT_LAST) as i64);
-            match d.odds(97, 100) {
-                true => out.null(),
-                false => out.date(d.range(day::Y2012..day::SENT_LAST) as i64),
+            if d.odds(97, 100) {
+                out.null()
+            } else {
+                out.date(d.range(day::Y2012..day::SENT_LAST) as i64)
             }
             out.text(d.of(&PAPERS).as_bytes());
             out.text(d.of(&CONDITIONS).as_bytes());

@@ -131,9 +131,10 @@ fn own_metrics(record: &Record, info: &OrdersInfo, all: &mut Vec<Metric>) {
     let most = results::per_minute_max(record);
     let (key, name) = ("transactions_per_min_max", "Most transactions of a minute");
     all.push(counted(key, name, Better::Higher, most));
-    let broken = match info.known.checks.is_empty() {
-        true => Figure::na("not checked"),
-        false => Figure::Count(info.verdicts(BROKEN).len() as u64),
+    let broken = if info.known.checks.is_empty() {
+        Figure::na("not checked")
+    } else {
+        Figure::Count(info.verdicts(BROKEN).len() as u64)
     };
     all.push(plain(
         Group::Operation,
@@ -321,10 +322,7 @@ fn consistency(page: &mut Sections, info: &OrdersInfo) {
         page.line(&format!("n/a ({})", info.known.unchecked));
         return;
     }
-    let weight = match info.verdicts(BROKEN).is_empty() {
-        true => Weight::Plain,
-        false => Weight::Bad,
-    };
+    let weight = if info.verdicts(BROKEN).is_empty() { Weight::Plain } else { Weight::Bad };
     page.finding(weight, "", &info.consistency());
     const COLUMNS: [Column; 3] = [left("Check", 6), left(" Verdict", 9), wrapped(" What holds, or what was found")];
     page.columns(&COLUMNS);

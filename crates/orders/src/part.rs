@@ -176,27 +176,26 @@ impl OrdersInfo {
     /// When a logon is committed.
     #[must_use]
     pub fn logon_commit(&self) -> &'static str {
-        match self.asked().is_some_and(|asked| asked.commit_logon) {
-            true => "on its own",
-            false => "with its transaction",
-        }
+        if self.asked().is_some_and(|asked| asked.commit_logon) { "on its own" } else { "with its transaction" }
     }
 
     /// How the mix is drawn.
     #[must_use]
     pub fn draw(&self) -> &'static str {
-        match self.asked().is_some_and(|asked| asked.deck) {
-            true => "a shuffled deck for each session",
-            false => "each transaction by itself",
+        if self.asked().is_some_and(|asked| asked.deck) {
+            "a shuffled deck for each session"
+        } else {
+            "each transaction by itself"
         }
     }
 
     /// How they are performed.
     #[must_use]
     pub fn form(&self) -> &'static str {
-        match self.asked().is_some_and(|asked| asked.client_side) {
-            true => "client side: a statement at a time",
-            false => "server side: a function a transaction",
+        if self.asked().is_some_and(|asked| asked.client_side) {
+            "client side: a statement at a time"
+        } else {
+            "server side: a function a transaction"
         }
     }
 

@@ -140,9 +140,10 @@ impl Steps for Terminal {
     fn next(&mut self, plan: &Plan) -> Step {
         let tx = self.draw();
         let op = Op::Call { kind: tx.index() as u8, number: self.inputs.next_u64() };
-        let pause = match std::mem::take(&mut self.first) {
-            true => (self.ramp_ns > 0).then_some(self.ramp_ns),
-            false => self.asked.inter.is_some().then(|| self.asked.inter.length(self.pauses.next_u64())),
+        let pause = if std::mem::take(&mut self.first) {
+            (self.ramp_ns > 0).then_some(self.ramp_ns)
+        } else {
+            self.asked.inter.is_some().then(|| self.asked.inter.length(self.pauses.next_u64()))
         };
         let start_ns = self.gap_ns.map(|gap_ns| {
             // Exponential distances: 1 - u is above 0.

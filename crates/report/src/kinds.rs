@@ -26,10 +26,7 @@ pub(crate) fn all() -> &'static [&'static dyn Kind] {
 #[must_use]
 pub fn of(record: &Record) -> &'static dyn Kind {
     let kinds = all();
-    let found = match record.kind.is_empty() {
-        true => kinds.first().copied(),
-        false => kind::of(kinds, record),
-    };
+    let found = if record.kind.is_empty() { kinds.first().copied() } else { kind::of(kinds, record) };
     found.unwrap_or(&Unknown)
 }
 

@@ -323,9 +323,12 @@ fn on_axis(point: &TrendPoint) -> String {
 
 /// The value's place between the least and the most, and the usual range around it.
 fn drawing(point: &TrendPoint, value: f64, low: f64, high: f64) -> String {
-    let place = |value: f64| match high > low {
-        true => ((value - low) / (high - low) * (DRAWN - 1) as f64).round().clamp(0.0, (DRAWN - 1) as f64) as usize,
-        false => DRAWN / 2,
+    let place = |value: f64| {
+        if high > low {
+            ((value - low) / (high - low) * (DRAWN - 1) as f64).round().clamp(0.0, (DRAWN - 1) as f64) as usize
+        } else {
+            DRAWN / 2
+        }
     };
     let mut cells = vec![' '; DRAWN];
     if let Some((from, to)) = point.usual {

@@ -80,9 +80,10 @@ impl Queue {
     fn until(&self, state: &mut State, now_ns: Ns) {
         while state.next_ns <= now_ns {
             let due = state.come();
-            match self.waiting_max == 0 || (state.waiting.len() as u64) < self.waiting_max {
-                true => state.waiting.push_back(due),
-                false => state.dropped += 1,
+            if self.waiting_max == 0 || (state.waiting.len() as u64) < self.waiting_max {
+                state.waiting.push_back(due)
+            } else {
+                state.dropped += 1
             }
         }
     }
@@ -104,13 +105,14 @@ enum Coming {
 
 impl Coming {
     fn new(plan: &Plan, at_random: bool) -> Self {
-        match at_random {
-            true => Self::AtRandom {
+        if at_random {
+            Self::AtRandom {
                 random: Stream::new(plan.seed, 0, Purpose::Arrivals),
                 gap_ns: NS_PER_S as f64 / plan.rate_per_s as f64,
                 due_ns: 0.0,
-            },
-            false => Self::Even { schedule: Schedule::rate(plan.rate_per_s, 1, 1), number: 0 },
+            }
+        } else {
+            Self::Even { schedule: Schedule::rate(plan.rate_per_s, 1, 1), number: 0 }
         }
     }
 

@@ -127,9 +127,10 @@ pub fn stream(from: impl Read, kind: Kind) -> io::Result<String> {
 
 fn append(from: impl Read, kind: Kind, bytes: &mut Vec<u8>) -> io::Result<()> {
     from.take(kind.most_bytes.saturating_add(1)).read_to_end(bytes)?;
-    match bytes.len() as u64 > kind.most_bytes {
-        true => Err(kind.too_large(&format!("more than {}", size(kind.most_bytes)))),
-        false => Ok(()),
+    if bytes.len() as u64 > kind.most_bytes {
+        Err(kind.too_large(&format!("more than {}", size(kind.most_bytes))))
+    } else {
+        Ok(())
     }
 }
 

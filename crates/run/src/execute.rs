@@ -169,16 +169,15 @@ pub fn execute(
 
 /// The CPU that each driver thread keeps to, and the word on it; none where its engine works elsewhere.
 fn homes(engine: &dyn Engine, clock: &Clock, threads: usize) -> (Vec<usize>, Fact) {
-    let homes = match clock.is_simulated() || !engine.works_in_driver_threads() {
-        true => Vec::new(),
-        false => threads::homes(threads),
-    };
+    let homes =
+        if clock.is_simulated() || !engine.works_in_driver_threads() { Vec::new() } else { threads::homes(threads) };
     let named: Vec<String> = homes.iter().map(usize::to_string).collect();
     let told = Fact {
         name: "driver_threads_place".to_owned(),
-        value: match named.is_empty() {
-            true => "the kernel's choice".to_owned(),
-            false => format!("a CPU each: {}", named.join(", ")),
+        value: if named.is_empty() {
+            "the kernel's choice".to_owned()
+        } else {
+            format!("a CPU each: {}", named.join(", "))
         },
     };
     (homes, told)
@@ -532,9 +531,10 @@ impl Judge<'_> {
         let (mut invalid, lost) = self.failures(&mut data, drained.failures, drained.unanswered, closed, &last);
         data.warnings.extend(remarks.warnings);
         // What ended the run took more with it: the first reason stands for the rest.
-        match invalid.is_empty() {
-            true => invalid.extend(remarks.invalid),
-            false => data.warnings.extend(remarks.invalid),
+        if invalid.is_empty() {
+            invalid.extend(remarks.invalid)
+        } else {
+            data.warnings.extend(remarks.invalid)
         }
         let (_, fatal) = self.control.errors();
         let early = self.incomplete(&marks, &drained.sessions, fatal);
@@ -597,10 +597,8 @@ impl Judge<'_> {
         invalid.extend(all_lost(&lost_sessions, unanswered));
         let (errors, _) = self.control.errors();
         // An operation that ended with its connection is told with the session.
-        let told = match lost_sessions.is_empty() {
-            true => 0,
-            false => last.driver.errors.get(CONNECTION_LOST).copied().unwrap_or(0),
-        };
+        let told =
+            if lost_sessions.is_empty() { 0 } else { last.driver.errors.get(CONNECTION_LOST).copied().unwrap_or(0) };
         if errors.saturating_sub(told) > self.errors_tolerated {
             invalid.push(format!("{errors} operations failed; at most {} are tolerated", self.errors_tolerated));
             data.warnings.extend(self.control.error_texts());

@@ -174,10 +174,7 @@ pub fn command(left: &[Left]) -> Option<String> {
     };
     let things = || left.iter().filter_map(|left| left.thing.as_ref());
     // A program that was killed a moment ago may take its own files away meanwhile: what is gone is no failure.
-    let recursive = match things().any(|(_, kind)| *kind == Kind::Directory) {
-        true => " -rf",
-        false => "",
-    };
+    let recursive = if things().any(|(_, kind)| *kind == Kind::Directory) { " -rf" } else { "" };
     let things = words(&mut things().map(|(path, _)| path));
     let marks = words(&mut left.iter().map(|left| &left.mark));
     match (things.is_empty(), marks.is_empty()) {

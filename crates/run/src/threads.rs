@@ -53,10 +53,7 @@ pub(crate) fn homes(count: usize) -> Vec<usize> {
         return Vec::new();
     };
     let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect();
-    match cpus.len() == count && count > 1 {
-        true => cpus,
-        false => Vec::new(),
-    }
+    if cpus.len() == count && count > 1 { cpus } else { Vec::new() }
 }
 
 /// Keeps the calling thread on a CPU. Where that is refused it stays where the kernel likes.

@@ -192,10 +192,7 @@ impl<X: Own> Marked<X> {
         if fits && alike {
             return Ok(());
         }
-        let of = |bytes: u64| match alike {
-            true => String::new(),
-            false => format!(" of {bytes} bytes"),
-        };
+        let of = |bytes: u64| if alike { String::new() } else { format!(" of {bytes} bytes") };
         Err(EngineError::Unusable(format!(
             "the data set in {place} has changed since assay checked it: it has {} SLOB schemas of {} rows and {} scan \
              {unit}s{}, but {} of {} and {}{} were planned; run again",

@@ -126,10 +126,7 @@ impl Patience {
 
     /// The failure of a command that its user has asked to end is that end, once the server was given up.
     pub(crate) fn failed(&self, error: EngineError) -> EngineError {
-        match self.is_over() && self.hurries() {
-            true => EngineError::Interrupted,
-            false => error,
-        }
+        if self.is_over() && self.hurries() { EngineError::Interrupted } else { error }
     }
 
     /// How long something may take that a server which is well does in seconds, however many answers it has.
@@ -155,19 +152,17 @@ impl Patience {
             return Ok(());
         }
         let since = *wait.abandoned.get_or_insert_with(Instant::now);
-        match since.elapsed() < HURRY {
-            true => Ok(()),
-            false => Err(gone("the wait was abandoned on request".to_owned())),
-        }
+        if since.elapsed() < HURRY { Ok(()) } else { Err(gone("the wait was abandoned on request".to_owned())) }
     }
 
     /// A login has waited for another piece: whoever asks for the end is not kept by it.
     pub(crate) fn entering(&self, wait: &mut Wait) -> std::io::Result<()> {
         self.ended(wait)?;
         let now = Instant::now();
-        match self.hurries() && now - *wait.hurried.get_or_insert(now) >= HURRY {
-            false => Ok(()),
-            true => Err(gone(format!("the server did not answer within {} s of the request to stop", HURRY.as_secs()))),
+        if self.hurries() && now - *wait.hurried.get_or_insert(now) >= HURRY {
+            Err(gone(format!("the server did not answer within {} s of the request to stop", HURRY.as_secs())))
+        } else {
+            Ok(())
         }
     }
 
@@ -181,9 +176,10 @@ impl Patience {
         if !in_hurry && now - begun < self.answer {
             return Ok(());
         }
-        let (waited, life) = match in_hurry {
-            true => (format!("{} s of the request to stop", HURRY.as_secs()), HURRY),
-            false => (format!("{} s", self.answer.as_secs()), self.answer.min(LIFE_MAX)),
+        let (waited, life) = if in_hurry {
+            (format!("{} s of the request to stop", HURRY.as_secs()), HURRY)
+        } else {
+            (format!("{} s", self.answer.as_secs()), self.answer.min(LIFE_MAX))
         };
         let late = format!("the server did not answer within {waited}");
         if in_hurry && self.present().is_some() {

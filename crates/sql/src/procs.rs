@@ -318,10 +318,7 @@ impl ProcReader {
             return Role::Background;
         }
         let title = self.read(pid, "cmdline").unwrap_or_default();
-        match is_background(&title) {
-            true => Role::Background,
-            false => Role::Other,
-        }
+        if is_background(&title) { Role::Background } else { Role::Other }
     }
 }
 

@@ -157,11 +157,12 @@ fn certificates(path: &Path, parameter: &str) -> Result<Vec<CertificateDer<'stat
 fn private_key(path: &Path, parameter: &str) -> Result<PrivateKeyDer<'static>, String> {
     let shown = path.display();
     let pem = bounded::read(path, bounded::CERTIFICATES).map_err(|error| format!("{parameter} {shown}: {error}"))?;
-    PrivateKeyDer::from_pem_slice(&pem).map_err(|error| match String::from_utf8_lossy(&pem).contains("ENCRYPTED") {
-        true => {
+    PrivateKeyDer::from_pem_slice(&pem).map_err(|error| {
+        if String::from_utf8_lossy(&pem).contains("ENCRYPTED") {
             format!("{parameter} {shown}: the key is encrypted; decrypt it with openssl pkey -in {shown} -out PLAIN")
+        } else {
+            format!("{parameter} {shown}: {error}; it must be a PEM file with a private key")
         }
-        false => format!("{parameter} {shown}: {error}; it must be a PEM file with a private key"),
     })
 }
 

@@ -122,10 +122,7 @@ impl Wanted {
                 format!("nothing: {all} there already")
             }
             Start::Add(marked) => {
-                let resume = match marked.loading.is_empty() {
-                    true => "",
-                    false => "resume: an earlier prepare did not finish; ",
-                };
+                let resume = if marked.loading.is_empty() { "" } else { "resume: an earlier prepare did not finish; " };
                 let more = many(self.load.len() as u64, "SLOB schema");
                 format!("{resume}load {more}, so that there are {}", self.schemas)
             }

@@ -244,9 +244,10 @@ pub(crate) fn us_text(us: f64) -> String {
 
 /// What follows where no step breaks the goal.
 fn unbroken(all_judged: bool) -> &'static str {
-    match all_judged {
-        true => "no step breaks it; the limit is beyond",
-        false => "no step breaks it; higher loads had too few operations for a p99",
+    if all_judged {
+        "no step breaks it; the limit is beyond"
+    } else {
+        "no step breaks it; higher loads had too few operations for a p99"
     }
 }
 
@@ -287,9 +288,10 @@ fn goal_of((load, per_s): (&str, &str), points: &[Point], steps: &[&Step], goal_
             let first = above.next().map_or(String::new(), |broken| {
                 format!("{} takes {}", amount(load, broken.load), us_text(broken.p99_us.unwrap_or(0.0)))
             });
-            let again = match above.any(|point| point.p99_us.is_some_and(|us| us <= goal_us)) {
-                true => ", although a higher load keeps the goal again",
-                false => "",
+            let again = if above.any(|point| point.p99_us.is_some_and(|us| us <= goal_us)) {
+                ", although a higher load keeps the goal again"
+            } else {
+                ""
             };
             (at, format!("{first}{again}"))
         }
@@ -422,10 +424,7 @@ fn described(load: &str, points: &[Point], redrawn: &Redrawn, law: Law, rms: f64
 }
 
 fn estimate(interval: Interval, unbounded: &str) -> Estimate {
-    let figure = |value: f64| match value.is_finite() {
-        true => Figure::decimal(value),
-        false => Figure::na(unbounded),
-    };
+    let figure = |value: f64| if value.is_finite() { Figure::decimal(value) } else { Figure::na(unbounded) };
     Estimate { value: figure(interval.value), low: figure(interval.low), high: figure(interval.high) }
 }
 

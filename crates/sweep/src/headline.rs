@@ -68,10 +68,7 @@ fn limit(info: &SweepInfo) -> Limit {
         evidence.push_str(&format!(
             " In {which} the CPUs were {} % busy{}.",
             fixed(busy, 0),
-            match busy >= BUSY_PCT {
-                true => ", so CPU is the limit there",
-                false => "",
-            }
+            if busy >= BUSY_PCT { ", so CPU is the limit there" } else { "" }
         ));
     }
     if !step.top_event.is_empty() {
@@ -134,10 +131,11 @@ fn steadiness(info: &SweepInfo) -> String {
     let told = [("never settled", never), ("settled only inside the window", late), ("too short to judge", unknown)];
     let told = told.iter().filter(|(_, steps)| !steps.is_empty());
     let told: Vec<String> = told
-        .map(|(what, steps)| match steps.contains(',') {
-            true => format!("steps {steps}: {what}"),
-            false => format!("step {steps}: {what}"),
-        })
+        .map(
+            |(what, steps)| {
+                if steps.contains(',') { format!("steps {steps}: {what}") } else { format!("step {steps}: {what}") }
+            },
+        )
         .collect();
     format!("not shown for every step ({})", told.join("; "))
 }

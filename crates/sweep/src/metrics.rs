@@ -23,9 +23,10 @@ pub(crate) fn all(info: &SweepInfo) -> Vec<Metric> {
         }
         all.extend(found.into_iter().map(|metric| Metric { scope: scope.clone(), ..metric }));
         for step in info.members(curve) {
-            let load = match is_load(&curve.load) && curve.load != RATE {
-                true => amount(&curve.load, load_of(&curve.load, step)),
-                false => format!("{}={}", curve.load, load_text(curve, step)),
+            let load = if is_load(&curve.load) && curve.load != RATE {
+                amount(&curve.load, load_of(&curve.load, step))
+            } else {
+                format!("{}={}", curve.load, load_text(curve, step))
             };
             let parts: Vec<&str> = [scope.as_str(), &load].into_iter().filter(|part| !part.is_empty()).collect();
             let scope = parts.join(", ");
@@ -80,10 +81,7 @@ fn read_off(info: &SweepInfo, curve: &Curve) -> Vec<Metric> {
 /// Coefficients of the law: computed, so none of them is one to be judged by.
 fn fitted(usl: &Usl) -> Vec<Metric> {
     let coefficient = |key: &str, name: &str, unit: &str, better, estimate: &Estimate| {
-        let known = |figure: &Figure| match usl.fitted {
-            true => figure.clone(),
-            false => Figure::na("no law fits"),
-        };
+        let known = |figure: &Figure| if usl.fitted { figure.clone() } else { Figure::na("no law fits") };
         let ends = (estimate.low.value(), estimate.high.value());
         let name = format!("{name}, computed from the fitted law");
         let figure = known(&estimate.value);

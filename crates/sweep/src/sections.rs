@@ -73,10 +73,7 @@ fn findings(page: &mut Sections, info: &SweepInfo, curve: &Curve) {
     if !curve.goal.sentence.is_empty() {
         page.wrapped("", &curve.goal.sentence);
     }
-    let lead = match curve.usl.fitted {
-        true => "Universal Scalability Law: ",
-        false => "",
-    };
+    let lead = if curve.usl.fitted { "Universal Scalability Law: " } else { "" };
     page.wrapped(lead, &curve.usl.sentence);
     if let Some(sentence) = active_data(curve, &info.members(curve)) {
         page.wrapped("", &sentence);

@@ -112,9 +112,10 @@ impl Step {
         let cpu_us = record.os.process.cpu_s.scaled(1e6);
         // A server's work is done by its own processes, and costs beside ours.
         let model = &record.instance.time_model;
-        let work_us = match record.instance.server.is_some() {
-            true => cpu_us.plus(&model.db_cpu_us).plus(&model.bg_cpu_us),
-            false => cpu_us.clone(),
+        let work_us = if record.instance.server.is_some() {
+            cpu_us.plus(&model.db_cpu_us).plus(&model.bg_cpu_us)
+        } else {
+            cpu_us.clone()
         };
         let ops = record.interval.ops_count.value().unwrap_or(0.0);
         let ios = match ios.value() {

@@ -72,17 +72,14 @@ impl UnderWay {
     /// Takes in a step that was measured.
     pub fn measured(&mut self, place: Place, record: &Record) -> &Step {
         let run = &mut self.run;
-        match self.info.steps.iter().any(|step| step.verdict != "failed") {
-            true => {
-                merge(&mut run.settings, &record.plan.settings);
-                keep_common(&mut run.engine_facts, &record.plan.engine_facts);
-                keep_common(&mut run.host, &record.host.facts);
-            }
-            false => {
-                run.settings.clone_from(&record.plan.settings);
-                run.engine_facts.clone_from(&record.plan.engine_facts);
-                run.host.clone_from(&record.host.facts);
-            }
+        if self.info.steps.iter().any(|step| step.verdict != "failed") {
+            merge(&mut run.settings, &record.plan.settings);
+            keep_common(&mut run.engine_facts, &record.plan.engine_facts);
+            keep_common(&mut run.host, &record.host.facts);
+        } else {
+            run.settings.clone_from(&record.plan.settings);
+            run.engine_facts.clone_from(&record.plan.engine_facts);
+            run.host.clone_from(&record.host.facts);
         }
         for text in &record.warnings {
             self.warn(place.step, text);

@@ -25,10 +25,7 @@ pub(crate) fn check(tree: &Tree, violations: &mut Vec<Violation>) {
         let mut is_code = false;
         for (index, line) in text.lines().enumerate() {
             is_code ^= line.trim_start().starts_with("```");
-            let links = match path.ends_with(".md") && !is_code {
-                true => links(line),
-                false => Vec::new(),
-            };
+            let links = if path.ends_with(".md") && !is_code { links(line) } else { Vec::new() };
             let from_here = links.iter().map(|link| (*link, resolved(path, link)));
             let named = named(line).map(|name| (name, Some(name.to_owned())));
             for (shown, target) in from_here.chain(named) {

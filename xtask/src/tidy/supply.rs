@@ -25,10 +25,8 @@ pub(crate) fn check(tree: &Tree, violations: &mut Vec<Violation>) {
     };
     for found in &tree.crates {
         let Crate { name, version, .. } = found;
-        let licence = match found.licence.is_empty() {
-            true => clarified(&rules, name).unwrap_or_default(),
-            false => &found.licence,
-        };
+        let licence =
+            if found.licence.is_empty() { clarified(&rules, name).unwrap_or_default() } else { &found.licence };
         if let Some(why) = unlicensed(licence, &allowed) {
             tell(LOCK, "licences", format!("`{name}` {version}: {why}"));
         }

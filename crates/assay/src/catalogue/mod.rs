@@ -90,9 +90,10 @@ impl Catalogue {
             let word = words.into_iter().find(holding);
             near.extend(names().filter(|name| word.is_some_and(|w| name.contains(w))).take(8));
         }
-        let hint = match near.is_empty() {
-            true => "`assay report RUN --format csv-summary` lists the metrics of a run".to_owned(),
-            false => format!("near it: {}", near.join(", ")),
+        let hint = if near.is_empty() {
+            "`assay report RUN --format csv-summary` lists the metrics of a run".to_owned()
+        } else {
+            format!("near it: {}", near.join(", "))
         };
         Failure::usage(format!("no run in {dir} has a metric {key}; {hint}"))
     }

@@ -23,9 +23,12 @@ impl Change {
     /// Reads one word of the command line.
     pub(crate) fn parse(word: &str) -> Result<Self, Failure> {
         let bad = |what: &str| Failure::usage(format!("{word}: {what}; give +NAME, -NAME or KEY=VALUE"));
-        let name = |name: &str| match is_name(name) {
-            true => Ok(name.to_owned()),
-            false => Err(bad("a tag consists of letters, digits and - _ . : /")),
+        let name = |name: &str| {
+            if is_name(name) {
+                Ok(name.to_owned())
+            } else {
+                Err(bad("a tag consists of letters, digits and - _ . : /"))
+            }
         };
         if let Some(added) = word.strip_prefix('+') {
             return Ok(Self::Add(name(added)?));

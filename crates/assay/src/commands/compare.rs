@@ -125,9 +125,10 @@ fn refuse_mixed(sides: &[Side]) -> Result<(), Failure> {
 impl Side {
     fn read(name: &str, dir: &Path) -> Result<Self, Failure> {
         // A path may have a comma in it; a list has paths between its commas.
-        let parts: Vec<&str> = match name.contains(',') && !Path::new(name).exists() {
-            true => name.split(',').filter(|part| !part.is_empty()).collect(),
-            false => vec![name],
+        let parts: Vec<&str> = if name.contains(',') && !Path::new(name).exists() {
+            name.split(',').filter(|part| !part.is_empty()).collect()
+        } else {
+            vec![name]
         };
         let mut records = Vec::new();
         let mut dirs = Vec::new();
@@ -137,9 +138,10 @@ impl Side {
                 dirs.push(path.parent().unwrap_or(Path::new("")).to_path_buf());
             }
         }
-        match records.is_empty() {
-            true => Err(Failure::usage(format!("{name}: there is no such run"))),
-            false => Ok(Self { name: name.to_owned(), records, dirs }),
+        if records.is_empty() {
+            Err(Failure::usage(format!("{name}: there is no such run")))
+        } else {
+            Ok(Self { name: name.to_owned(), records, dirs })
         }
     }
 

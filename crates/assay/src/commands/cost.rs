@@ -19,10 +19,7 @@ pub(super) fn cost(args: &CostArgs) -> Result<Code, Failure> {
         return Err(Failure::usage("cost needs --prices FILE; --example prints one to start from"));
     };
     let prices = read_prices(path)?;
-    let costs = match args.runs.is_empty() {
-        true => alone(&prices, &args.platform)?,
-        false => of_runs(&prices, args)?,
-    };
+    let costs = if args.runs.is_empty() { alone(&prices, &args.platform)? } else { of_runs(&prices, args)? };
     let costs: Vec<&Cost> = costs.iter().collect();
     let text = match args.format {
         Format::Text => cost::render(&costs),

@@ -41,10 +41,8 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
         }
     }
     // Nothing is created before everything was read.
-    let groups: Vec<Vec<Source>> = match args.each {
-        true => sources.into_iter().map(|source| vec![source]).collect(),
-        false => vec![sources],
-    };
+    let groups: Vec<Vec<Source>> =
+        if args.each { sources.into_iter().map(|source| vec![source]).collect() } else { vec![sources] };
     let mut records = Records { args, first: None, count: 0, known: None };
     for group in groups {
         let ways_out: Vec<Option<Failure>> = group.iter().map(configuration).collect();
@@ -64,10 +62,7 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
         }
     }
     records.end()?;
-    match refused.is_empty() {
-        true => Ok(Code::Good),
-        false => said(refused),
-    }
+    if refused.is_empty() { Ok(Code::Good) } else { said(refused) }
 }
 
 /// Everything that was refused, as one failure.
@@ -130,16 +125,14 @@ fn too_little(room: &host::memory::Room, bytes: u64) -> String {
 /// Reads a file, as far as the budget goes.
 fn source(path: &Path, budget: &mut Budget) -> Result<Source, Failure> {
     let bad = |why: &dyn std::fmt::Display| Failure::usage(format!("{}: {why}", path.display()));
-    let bytes = match path == Path::new("-") {
-        true => lines_of(&mut io::stdin().lock(), 0, budget),
-        false => bounded::open(path, OUTPUT).and_then(|mut file| {
+    let bytes = if path == Path::new("-") {
+        lines_of(&mut io::stdin().lock(), 0, budget)
+    } else {
+        bounded::open(path, OUTPUT).and_then(|mut file| {
             let length = file.metadata()?.len();
             // Known before anything is read; a pipe tells no length.
-            match length > budget.most {
-                true => Err(budget.exceeded()),
-                false => lines_of(&mut file, length, budget),
-            }
-        }),
+            if length > budget.most { Err(budget.exceeded()) } else { lines_of(&mut file, length, budget) }
+        })
     };
     let bytes = bytes.map_err(|error| bad(&error))?;
     budget.most -= budget.most.min(bytes.len() as u64);
@@ -162,10 +155,7 @@ fn lines_of(from: &mut dyn Read, length: u64, budget: &Budget) -> io::Result<Vec
             return Err(budget.exceeded());
         }
         let part = &bytes[seen..];
-        unbroken = match part.contains(&b'\n') || part.contains(&b'\r') {
-            true => 0,
-            false => unbroken + part.len(),
-        };
+        unbroken = if part.contains(&b'\n') || part.contains(&b'\r') { 0 } else { unbroken + part.len() };
         if unbroken >= LONGEST_LINE_BYTES {
             return Err(io::Error::other(
                 "a line is longer than 64 MB, so this is not a report; give the tool's own output",

@@ -70,10 +70,7 @@ pub(super) fn run(
         Product::Json => plan_text::pretty(&running.repeats),
     })?;
     ui::say(&format!("repeats: {}", place.display()));
-    Ok(match stop.requested() {
-        true => Code::Interrupted,
-        false => running.worst,
-    })
+    Ok(if stop.requested() { Code::Interrupted } else { running.worst })
 }
 
 impl Running {

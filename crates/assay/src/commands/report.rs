@@ -30,10 +30,7 @@ pub(super) fn rendered(args: &ReportArgs) -> Result<String, Failure> {
     if found.join(REPEAT).is_file() || found.ends_with(REPEAT) {
         return repeated(args, &found);
     }
-    let path = match found.is_dir() {
-        true => rundir::record_in(&found),
-        false => found,
-    };
+    let path = if found.is_dir() { rundir::record_in(&found) } else { found };
     if !path.exists() {
         let dir = path.parent().unwrap_or(Path::new("."));
         let none = || format!("{}: there is no such record", path.display());
@@ -127,10 +124,7 @@ fn repeated(args: &ReportArgs, found: &Path) -> Result<String, Failure> {
 
 /// The file that was named, or that of the directory that was.
 fn within(found: &Path, file: &str) -> PathBuf {
-    match found.is_dir() {
-        true => found.join(file),
-        false => found.to_path_buf(),
-    }
+    if found.is_dir() { found.join(file) } else { found.to_path_buf() }
 }
 
 /// The head of a summary and a line for each run below `dir`.

@@ -70,10 +70,7 @@ pub(super) fn records_of(name: &str, dir: &Path) -> Result<Vec<PathBuf>, Failure
     if !found.is_dir() && !found.ends_with(REPEAT) {
         return Ok(vec![found]);
     }
-    let at = match found.is_dir() {
-        false => found.parent().unwrap_or(Path::new(".")).to_path_buf(),
-        true => found,
-    };
+    let at = if found.is_dir() { found } else { found.parent().unwrap_or(Path::new(".")).to_path_buf() };
     if at.join(REPEAT).is_file() {
         let repeats = stored::read_repeats(&at.join(REPEAT))?;
         let runs = repeats.runs.iter();
@@ -89,12 +86,13 @@ pub(super) fn records_of(name: &str, dir: &Path) -> Result<Vec<PathBuf>, Failure
 
 /// Why a directory has no record: it may be one of a run that was killed, else it is what the caller says.
 pub(super) fn missing(dir: &Path, else_said: impl Fn() -> String) -> Failure {
-    Failure::usage(match dir.join(SERIES).is_file() {
-        true => format!(
+    Failure::usage(if dir.join(SERIES).is_file() {
+        format!(
             "{0} has no record: the run was killed or is still running; `assay runs recover {0}` rebuilds the record",
             dir.display()
-        ),
-        false => else_said(),
+        )
+    } else {
+        else_said()
     })
 }
 
@@ -192,9 +190,10 @@ fn steps(above: &Held) -> Result<Vec<Held>, Failure> {
 /// Files of a run or a sweep, and nothing else.
 fn remove_one(run: &Held) -> Result<(), Failure> {
     let left = rundir::remove(run).map_err(|error| rundir::cannot(run.path(), &error))?;
-    match left.is_empty() {
-        true => ui::say(&format!("removed {}", run.path().display())),
-        false => rundir::tell_left(run, &left),
+    if left.is_empty() {
+        ui::say(&format!("removed {}", run.path().display()))
+    } else {
+        rundir::tell_left(run, &left)
     }
     Ok(())
 }

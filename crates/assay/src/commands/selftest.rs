@@ -346,10 +346,7 @@ fn quotient(
 }
 
 fn above_nothing(count: f64) -> Result<f64, String> {
-    match count > 0.0 {
-        true => Ok(count),
-        false => Err("the run did nothing of it".to_owned()),
-    }
+    if count > 0.0 { Ok(count) } else { Err("the run did nothing of it".to_owned()) }
 }
 
 fn claims(script: &Script<'_>) -> Vec<Claim> {
@@ -403,9 +400,10 @@ fn agreement(name: &str, record: &Record) -> Claim {
     Claim {
         text: "the figures of a run agree with each other",
         held: Some(wrong.is_empty()),
-        evidence: match wrong.is_empty() {
-            true => format!("{name}: {held} of {} identities hold, the others are n/a", record.integrity.len()),
-            false => format!("{name}: {}", wrong.join("; ")),
+        evidence: if wrong.is_empty() {
+            format!("{name}: {held} of {} identities hold, the others are n/a", record.integrity.len())
+        } else {
+            format!("{name}: {}", wrong.join("; "))
         },
     }
 }

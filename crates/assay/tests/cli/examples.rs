@@ -64,10 +64,7 @@ fn masked(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let words = line.split(' ').map(|word| {
             let bare = word.trim_end_matches([':', ',']);
-            match is_id(bare) {
-                true => word.replace(bare, "xxxxxxxx"),
-                false => word.to_owned(),
-            }
+            if is_id(bare) { word.replace(bare, "xxxxxxxx") } else { word.to_owned() }
         });
         words.collect::<Vec<_>>().join(" ")
     });

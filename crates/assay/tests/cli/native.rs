@@ -8,10 +8,7 @@ use std::time::Duration;
 /// A run that ends soon; its figures are not the point.
 fn short(place: &Place, more: &[&str]) -> Ran {
     let args = ["run", "--set", "WORK_LOOP=50", "--set", "CACHE_MB=4"];
-    let report = match more.contains(&"--format") {
-        true => &[][..],
-        false => &["--format", "full"],
-    };
+    let report = if more.contains(&"--format") { &[][..] } else { &["--format", "full"] };
     place.assay(&with(&with(&args, report), more))
 }
 

@@ -101,10 +101,7 @@ fn net_01_every_row_against_a_stock_server() {
         let record = place.record(&run);
         assert_eq!(record["run"]["verdict"], "complete", "{ours:?}");
         assert_eq!(violated(&record), 0, "{ours:?}: {}", record["integrity"]);
-        let roles = match ours.contains(&"--bidir") {
-            true => &["TX-C ", "RX-C "][..],
-            false => &[""],
-        };
+        let roles = if ours.contains(&"--bidir") { &["TX-C ", "RX-C "][..] } else { &[""] };
         for role in roles {
             let of = |side: &str| metric(&record, &format!("{role}{side}"), &format!("{proto}_moved_bytes"));
             let (sent, got) = (of("sender"), of("receiver"));

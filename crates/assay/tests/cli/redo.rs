@@ -390,9 +390,10 @@ fn a_standby_that_hangs_or_dies_leaves_what_was_measured_and_one_error() {
         if mode == "async" {
             std::thread::sleep(Duration::from_millis(2500));
         }
-        match is_hung {
-            true => relay.stall(true),
-            false => standby.started.kill(),
+        if is_hung {
+            relay.stall(true)
+        } else {
+            standby.started.kill()
         }
         let done = running.ended().code(4);
         let said: Vec<&str> = done.err.lines().filter(|line| line.contains("invalid: ")).collect();

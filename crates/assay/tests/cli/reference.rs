@@ -26,9 +26,10 @@ fn wrong(schema: &Value, whole: &Value, value: &Value, at: &str) -> Vec<String> 
     }
     if let Some(choices) = schema["anyOf"].as_array().or(schema["oneOf"].as_array()) {
         let fits = |one: &Value| wrong(one, whole, value, at).is_empty();
-        return match choices.iter().any(fits) {
-            true => Vec::new(),
-            false => vec![format!("{at}: {value} is none of {choices:?}")],
+        return if choices.iter().any(fits) {
+            Vec::new()
+        } else {
+            vec![format!("{at}: {value} is none of {choices:?}")]
         };
     }
     let is = |kind: &Value| match kind.as_str().expect("a type") {

@@ -62,13 +62,14 @@ pub(super) fn log_switches(record: &Record) -> Judged {
     let fast = switches >= 2.0 && per_hour > PER_HOUR;
     let sustained = fast && is_rate;
     if incomplete == 0.0 && !sustained {
-        return match fast {
-            true => Err(Missing(format!(
+        return if fast {
+            Err(Missing(format!(
                 "log switches per hour: {} switches in {} s give no hourly rate, which needs 15 min",
                 fixed(switches, 0),
                 fixed(elapsed, 0)
-            ))),
-            false => Ok(None),
+            )))
+        } else {
+            Ok(None)
         };
     }
     let wanted = stat(record, "redo_size_bytes")? / elapsed * 900.0;
@@ -76,10 +77,7 @@ pub(super) fn log_switches(record: &Record) -> Judged {
         "Log files are small for this redo rate: {} switches{}, {} wait{} for an incomplete checkpoint. \
          For four switches per hour each file should hold {}.",
         fixed(switches, 0),
-        match is_rate {
-            true => format!(" ({} per hour)", fixed(per_hour, 0)),
-            false => format!(" in {} s", fixed(elapsed, 0)),
-        },
+        if is_rate { format!(" ({} per hour)", fixed(per_hour, 0)) } else { format!(" in {} s", fixed(elapsed, 0)) },
         fixed(incomplete, 0),
         if incomplete == 1.0 { "" } else { "s" },
         size(wanted as u64)

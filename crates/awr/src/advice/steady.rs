@@ -76,14 +76,15 @@ pub(super) fn warm_up_or_tail(record: &Record) -> Judged {
     });
     let (first_off, last_off) =
         edges.map_or((false, false), |(first, last, all)| (off(first, all) > DEVIATION, off(last, all) > DEVIATION));
-    let idle_text = match fraction < ACTIVE {
-        true => format!(
+    let idle_text = if fraction < ACTIVE {
+        format!(
             " Sessions were active for {} % of it: {} operations per second, or {} corrected for idle sessions.",
             fixed(100.0 * fraction, 1),
             fixed(rate, 1),
             fixed(corrected, 1)
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     };
     let way_out = match (first_off, last_off) {
         (true, false) => "Lengthen WARMUP.",

@@ -88,10 +88,7 @@ pub(super) fn storage_bound(record: &Record) -> Judged {
         fixed(pct, 1),
         fixed(busy, 1),
         read.name,
-        match figures.is_empty() {
-            true => " accounts for most of it".to_owned(),
-            false => format!(": {}", figures.join(", ")),
-        },
+        if figures.is_empty() { " accounts for most of it".to_owned() } else { format!(": {}", figures.join(", ")) },
     );
     finding("R3", pct, THRESHOLD, text, &evidence)
 }

@@ -110,9 +110,10 @@ pub(super) fn amplification(record: &Record) -> Judged {
     if ratio < THRESHOLD {
         return Ok(None);
     }
-    let (more, checkpoints) = match record.instance.server.is_some() {
-        true => (" and page images in the log", ", rarer checkpoints"),
-        false => (", undo and redo", ""),
+    let (more, checkpoints) = if record.instance.server.is_some() {
+        (" and page images in the log", ", rarer checkpoints")
+    } else {
+        (", undo and redo", "")
     };
     let text = format!(
         "Write amplification: {} wrote {} bytes for each byte that the sessions changed{}. Each small change writes \

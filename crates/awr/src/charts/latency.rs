@@ -76,10 +76,7 @@ fn percentiles(record: &Record, name: &str, stem: &str, layer: &str) -> Drawn {
             chart.traces.push(Trace::new(name, kind, color, y));
         }
     }
-    let reason = match record.series.t_s.is_empty() {
-        true => NO_SERIES,
-        false => "no step has enough samples for a percentile",
-    };
+    let reason = if record.series.t_s.is_empty() { NO_SERIES } else { "no step has enough samples for a percentile" };
     Drawn::or(chart, reason)
 }
 
@@ -134,10 +131,7 @@ fn heat_map(row: &HeatRow) -> Drawn {
 
 /// Buckets of an event: as imported, else the sum of the fine histogram.
 pub(crate) fn buckets(event: &EventRow) -> Vec<u64> {
-    match event.hist_us.is_empty() {
-        true => event.hist_ns.pow2_us().to_vec(),
-        false => event.hist_us.clone(),
-    }
+    if event.hist_us.is_empty() { event.hist_ns.pow2_us().to_vec() } else { event.hist_us.clone() }
 }
 
 /// Histograms of the leading events: where the waits are, and where the time is.

@@ -23,9 +23,10 @@ pub(super) fn chart(record: &Record, id: &str, title: &str, y: Axis, note: &str)
     let mut marks: Vec<Mark> = (record.timeline.iter())
         .filter_map(|row| {
             let at = row.at_s.value()?;
-            let change = match row.from.is_empty() && row.to.is_empty() {
-                true => String::new(),
-                false => format!(" from {} to {}", row.from, row.to),
+            let change = if row.from.is_empty() && row.to.is_empty() {
+                String::new()
+            } else {
+                format!(" from {} to {}", row.from, row.to)
             };
             let text = format!("{at:.1} s: {}: {}{change}", row.kind, row.text);
             Some(Mark { at: at / unit, text })
@@ -49,10 +50,7 @@ pub(super) fn chart(record: &Record, id: &str, title: &str, y: Axis, note: &str)
 
 /// Time, in the unit that suits its length.
 pub(super) fn axis(t_s: &[f64]) -> Axis {
-    match unit_s(t_s) > 1.0 {
-        true => Axis::of("time after the gate", "h"),
-        false => Axis::of("time after the gate", "s"),
-    }
+    if unit_s(t_s) > 1.0 { Axis::of("time after the gate", "h") } else { Axis::of("time after the gate", "s") }
 }
 
 /// Which steps the figures of the report are of.

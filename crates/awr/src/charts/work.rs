@@ -43,10 +43,8 @@ pub(super) fn cache(record: &Record) -> Vec<Drawn> {
     let mut all = Vec::new();
     for (id, title, key, name, unit, color) in gauges {
         let Some(y) = time::column(record, key) else {
-            let reason = match record.series.t_s.is_empty() {
-                true => NO_SERIES,
-                false => "this target does not report it per step",
-            };
+            let reason =
+                if record.series.t_s.is_empty() { NO_SERIES } else { "this target does not report it per step" };
             all.push(Drawn::missing(title, reason));
             continue;
         };

@@ -204,10 +204,7 @@ fn io_profile(record: &Record) -> Vec<Metric> {
             let key = format!("io_{}{suffix}_per_s", slug(&row.name));
             let name = format!("{}{}", row.name, suffix.replace('_', " "));
             // AWR's MB are 2^20 bytes.
-            let unit = match row.name.ends_with("(MB)") {
-                true => "MiB/s",
-                false => "1/s",
-            };
+            let unit = if row.name.ends_with("(MB)") { "MiB/s" } else { "1/s" };
             let better = Better::Neither;
             all.push(plain(Group::IoProfile, &key, &name, unit, better, figure.clone()));
         }

@@ -97,10 +97,7 @@ fn work(record: &Record) -> String {
     let scale = setting("SCALE").map(|scale| format!("SCALE {scale}"));
     let cache = setting("CACHE_MB").map(|mb| format!("cache {mb} MiB"));
     let what: Vec<String> = [share, unit, scale, cache].into_iter().flatten().collect();
-    match what.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", what.join(", ")),
-    }
+    if what.is_empty() { String::new() } else { format!(" ({})", what.join(", ")) }
 }
 
 fn window(record: &Record) -> String {
@@ -129,10 +126,8 @@ fn imported_load(record: &Record, info: &ImportInfo) -> String {
         format!(" ({begin} at the begin, {end} at the end)")
     });
     let what = work(record);
-    let untold = match is_named && record.run.sessions == 0 && what.is_empty() {
-        true => "; what they did is not told",
-        false => "",
-    };
+    let untold =
+        if is_named && record.run.sessions == 0 && what.is_empty() { "; what they did is not told" } else { "" };
     format!("{who}{count}{what}{}{untold}.", window(record))
 }
 
@@ -262,22 +257,18 @@ fn others(record: &Record) -> Vec<Line> {
             scope => format!("{scope}: "),
         };
         let title = if at == 0 { "Figures" } else { "" };
-        let key = match value.name == value.key {
-            true => String::new(),
-            false => format!(" ({})", value.key),
-        };
+        let key = if value.name == value.key { String::new() } else { format!(" ({})", value.key) };
         let text = format!("{scope}{} = {}{key}", value.name, value.printed);
         Line::of(title, Vec::new(), &text)
     };
     let lines: Vec<Line> = known.take(OTHERS).enumerate().map(line).collect();
-    match lines.is_empty() {
-        true => {
-            let settings = many(record.plan.settings.len() as u64, "setting");
-            let facts = many(record.host.facts.len() as u64, "fact");
-            let text = format!("none; it tells {facts} of the host and {settings}");
-            vec![Line::of("Figures", Vec::new(), &text)]
-        }
-        false => lines,
+    if lines.is_empty() {
+        let settings = many(record.plan.settings.len() as u64, "setting");
+        let facts = many(record.host.facts.len() as u64, "fact");
+        let text = format!("none; it tells {facts} of the host and {settings}");
+        vec![Line::of("Figures", Vec::new(), &text)]
+    } else {
+        lines
     }
 }
 
@@ -296,9 +287,10 @@ fn steadiness(record: &Record) -> String {
     };
     let held = |ratio: f64, most: f64| {
         let (told, most_pct) = (fixed(100.0 * ratio, 1), fixed(100.0 * most, 0));
-        match ratio > most {
-            true => format!("{told} % of the mean, more than the {most_pct} % allowed"),
-            false => format!("{told} % of the mean ({most_pct} % allowed)"),
+        if ratio > most {
+            format!("{told} % of the mean, more than the {most_pct} % allowed")
+        } else {
+            format!("{told} % of the mean ({most_pct} % allowed)")
         }
     };
     format!(

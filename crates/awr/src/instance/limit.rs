@@ -164,9 +164,10 @@ fn has_all_classes(record: &Record) -> bool {
 
 /// What the share on CPUs holds: only who counts a run queue knows who waited for a CPU.
 fn on_cpu_words(record: &Record) -> &'static str {
-    match record.import.is_some() && record.instance.time_model.run_queue_us.value().is_none() {
-        true => "on a CPU",
-        false => "on a CPU or waiting for one",
+    if record.import.is_some() && record.instance.time_model.run_queue_us.value().is_none() {
+        "on a CPU"
+    } else {
+        "on a CPU or waiting for one"
     }
 }
 
@@ -185,10 +186,7 @@ fn told(event: &EventRow) -> String {
     // Waits that began before the window are counted whole in it, so that long ones can come to more than the time there was.
     let pct = event.db_time_pct.value().unwrap_or(0.0).min(100.0);
     let each = event.avg_us.value().map_or_else(String::new, |us| {
-        let each = match us < SECOND_US {
-            true => format!("{} us", short(us)),
-            false => format!("{} s", short(us / SECOND_US)),
-        };
+        let each = if us < SECOND_US { format!("{} us", short(us)) } else { format!("{} s", short(us / SECOND_US)) };
         format!(", {each} each on average")
     });
     format!("{} is {} % of the sessions' time{each}.", event.name, fixed(pct, 0))
@@ -221,9 +219,10 @@ fn reads(record: &Record, _: &Share) -> Limit {
         fixed(busy, 0),
         fixed(depth(disk), 1)
     );
-    let what = match busy < DEVICE_BUSY_PCT {
-        true => "the latency of single reads: more sessions would bring more",
-        false => "the device: reads wait for it",
+    let what = if busy < DEVICE_BUSY_PCT {
+        "the latency of single reads: more sessions would bring more"
+    } else {
+        "the device: reads wait for it"
     };
     Limit::new(what, format!("{event}{in_flight}{room}"))
 }
@@ -238,12 +237,13 @@ fn cache_share(record: &Record) -> Option<f64> {
 fn log(record: &Record, _: &Share) -> Limit {
     let event = largest(record, is_log);
     let text = event.map_or_else(String::new, told);
-    match event.is_some_and(|event| event.name.starts_with("log file switch")) {
-        true => Limit::new(
+    if event.is_some_and(|event| event.name.starts_with("log file switch")) {
+        Limit::new(
             "the size of the redo log files",
             format!("{text} Sessions wait until a log file can be reused; larger log files avoid this."),
-        ),
-        false => Limit::new("the redo log: commits wait until it is durable", text),
+        )
+    } else {
+        Limit::new("the redo log: commits wait until it is durable", text)
     }
 }
 

@@ -115,10 +115,7 @@ fn redo(deltas: &Deltas<'_>) -> Vec<Identity> {
         .filter(|event| event.name == "log file sync")
         .map(|event| event.waits.count())
         .sum();
-    let sync_waits = match deltas.is_server() {
-        true => Err("unsupported".to_owned()),
-        false => Ok(sync_waits as f64),
-    };
+    let sync_waits = if deltas.is_server() { Err("unsupported".to_owned()) } else { Ok(sync_waits as f64) };
     vec![
         Rule::exact("I8", Scope::Quiet, "all bytes written - data bytes written = log + control file bytes").judge(
             deltas,
@@ -235,20 +232,26 @@ const FUNCTIONS_RATIO: f64 = 0.005;
 
 fn io_rows(deltas: &Deltas<'_>) -> Vec<Identity> {
     let s = &deltas.whole;
-    let sum = |field: fn(&IoReading) -> u64| match s.stats.io.is_empty() {
-        true => Err("no I/O by function".to_owned()),
-        false => Ok(s.stats.io.iter().map(field).sum::<u64>() as f64),
+    let sum = |field: fn(&IoReading) -> u64| {
+        if s.stats.io.is_empty() {
+            Err("no I/O by function".to_owned())
+        } else {
+            Ok(s.stats.io.iter().map(field).sum::<u64>() as f64)
+        }
     };
     // A server's views of functions and of totals are read one after the other, and count bytes in coarse units.
     let is_foreign = deltas.is_server();
-    let rule = |id, text, total: &Side, unit: f64| match is_foreign {
-        true => Rule::within(
-            id,
-            Scope::Quiet,
-            text,
-            FUNCTIONS_RATIO * total.clone().unwrap_or(0.0) + unit * s.stats.io.len() as f64,
-        ),
-        false => Rule::exact(id, Scope::Quiet, text),
+    let rule = |id, text, total: &Side, unit: f64| {
+        if is_foreign {
+            Rule::within(
+                id,
+                Scope::Quiet,
+                text,
+                FUNCTIONS_RATIO * total.clone().unwrap_or(0.0) + unit * s.stats.io.len() as f64,
+            )
+        } else {
+            Rule::exact(id, Scope::Quiet, text)
+        }
     };
     let judge = |id, text, by_function: Side, total, unit| {
         let total = moved(s, total);

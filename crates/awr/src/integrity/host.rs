@@ -87,10 +87,7 @@ fn columns(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let counted: f64 =
         columns.filter(|(column, _)| !column.starts_with("guest")).filter_map(|(_, figure)| figure.value()).sum();
     // Where not even idle time passes, nothing is counted.
-    let counted: Side = match counted > 0.0 {
-        true => Ok(counted),
-        false => Err("host CPU absent".to_owned()),
-    };
+    let counted: Side = if counted > 0.0 { Ok(counted) } else { Err("host CPU absent".to_owned()) };
     // Busy columns counted by ticks miss bursts (see above): an eighth of all CPU time where one session and its server
     // took turns on two CPUs.
     let slack = (0.2 + skewed(w, record)) * expected.clone().unwrap_or(0.0) + HOST_SLACK_S;
@@ -116,9 +113,10 @@ fn device_queue(deltas: &Deltas<'_>) -> Identity {
     let w = &deltas.window;
     let devices = disk_deltas(&w.from.host, &w.to.host);
     let sum = |field: fn(&assay_measure::snapshot::DiskReading) -> u64| -> Side {
-        match devices.is_empty() || w.elapsed_s == 0.0 {
-            true => Err("no device known".to_owned()),
-            false => Ok(devices.iter().map(field).sum::<u64>() as f64 / 1e9 / w.elapsed_s),
+        if devices.is_empty() || w.elapsed_s == 0.0 {
+            Err("no device known".to_owned())
+        } else {
+            Ok(devices.iter().map(field).sum::<u64>() as f64 / 1e9 / w.elapsed_s)
         }
     };
     // A file that somebody deletes on a file system mounted with `discard` is work of the device too.

@@ -47,9 +47,10 @@ fn undisturbed(deltas: &Deltas<'_>) -> Result<(), String> {
 /// Operations are ranges of rows: those of another workload touch what their data says.
 pub(super) fn by_ranges(deltas: &Deltas<'_>) -> Result<(), String> {
     let mut ops = deltas.whole.driver.ops.iter();
-    match ops.all(|op| [SELECT, UPDATE, SCAN].contains(&op.kind.as_str())) {
-        true => Ok(()),
-        false => Err("the operations are no ranges of rows".to_owned()),
+    if ops.all(|op| [SELECT, UPDATE, SCAN].contains(&op.kind.as_str())) {
+        Ok(())
+    } else {
+        Err("the operations are no ranges of rows".to_owned())
     }
 }
 
@@ -79,10 +80,7 @@ fn gets(deltas: &Deltas<'_>) -> Vec<Identity> {
     let s = &deltas.whole;
     let (rows, ops) = rows_and_ops(deltas, SELECT);
     // The operation each session tries out before the gate may be published after it.
-    let before = match ops > 0.0 {
-        true => deltas.data.sessions as f64 * (rows / ops + 4.0) / ops,
-        false => 0.0,
-    };
+    let before = if ops > 0.0 { deltas.data.sessions as f64 * (rows / ops + 4.0) / ops } else { 0.0 };
     vec![
         rule("S1", "logical reads = blocks hit + blocks read", 0.0).judge(
             deltas,
@@ -166,10 +164,7 @@ fn log(deltas: &Deltas<'_>) -> Identity {
     let size = moved(s, stats::REDO_SIZE);
     let known = size.clone().unwrap_or(0.0);
     // Headers of whole files, and what was published late.
-    let late = match s.elapsed_s > 0.0 {
-        true => known / s.elapsed_s,
-        false => 0.0,
-    };
+    let late = if s.elapsed_s > 0.0 { known / s.elapsed_s } else { 0.0 };
     let counted = moved(s, stats::WAL_BYTES).map(|bytes| bytes * WITH_PAGE_HEADERS);
     rule("S9", "distance of log positions = log bytes counted, with page headers", 0.01 * known + late + 1_048_576.0)
         .judge(deltas, size, counted)

@@ -43,9 +43,10 @@ fn histograms(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
             let (from, width) = slot_low_and_width_ns(slot as usize);
             low += u128::from(from) * u128::from(n);
             // The last slot is open above; nothing bounds its waits but the longest.
-            let to = match slot as usize == SLOTS - 1 {
-                true => histogram.max_ns().unwrap_or(u64::MAX).saturating_add(1),
-                false => from + width,
+            let to = if slot as usize == SLOTS - 1 {
+                histogram.max_ns().unwrap_or(u64::MAX).saturating_add(1)
+            } else {
+                from + width
             };
             high += u128::from(to) * u128::from(n);
         }
@@ -274,20 +275,14 @@ fn sampled(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let idle = crate::readings::class_name(WaitClass::Idle);
     // Of a server's session that has its page and waits for a CPU, its own clock says that it waits for the page, the
     // kernel that it could work.
-    let queued = match record.instance.server.is_some() {
-        true => ash.run_queue_count.value().unwrap_or(0.0),
-        false => 0.0,
-    };
+    let queued = if record.instance.server.is_some() { ash.run_queue_count.value().unwrap_or(0.0) } else { 0.0 };
     let foreground = counted(record).filter(|event| event.actor == "foreground" && event.class != idle);
     let verdicts = foreground.map(|event| {
         let row = crate::readings::sampled_of(ash, &deltas.data.engine_facts, &event.name);
         let sampled = row.map_or(0.0, |row| row.active);
         let count = event.count.value().unwrap_or(0.0);
         let little = count / elapsed_s * event.avg_us.value().unwrap_or(0.0) / 1e6;
-        let beyond = match little > sampled {
-            true => (little - sampled - queued).max(0.0),
-            false => sampled - little,
-        };
+        let beyond = if little > sampled { (little - sampled - queued).max(0.0) } else { sampled - little };
         let agrees = beyond <= allowed * active.max(little);
         (event.name.clone(), agrees)
     });

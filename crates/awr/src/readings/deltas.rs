@@ -93,9 +93,10 @@ impl<'a> Span<'a> {
     /// is one, else what the sessions asked for.
     pub(crate) fn transactions(&self) -> Figure {
         let server = self.stats.get(stats::SERVER_COMMITS).is_some();
-        let (commits, rollbacks) = match server {
-            true => (stats::SERVER_COMMITS, stats::SERVER_ROLLBACKS),
-            false => (stats::USER_COMMITS, stats::USER_ROLLBACKS),
+        let (commits, rollbacks) = if server {
+            (stats::SERVER_COMMITS, stats::SERVER_ROLLBACKS)
+        } else {
+            (stats::USER_COMMITS, stats::USER_ROLLBACKS)
         };
         match (self.get(commits), self.get(rollbacks)) {
             (commits, Figure::Na(_)) => commits,

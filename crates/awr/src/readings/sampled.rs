@@ -41,10 +41,7 @@ pub(crate) fn sampled<'a>(ash: &'a AshInfo, facts: &'a [Fact]) -> BTreeMap<&'a s
         let is_new = !lines.contains_key(line);
         let sum = lines.entry(line).or_default();
         let variance = row.share_error_pct.value().map(|pct| (pct / 100.0).powi(2));
-        sum.share_variance = match is_new {
-            true => variance,
-            false => sum.share_variance.zip(variance).map(|(a, b)| a + b),
-        };
+        sum.share_variance = if is_new { variance } else { sum.share_variance.zip(variance).map(|(a, b)| a + b) };
         sum.class.clone_from(&row.class);
         sum.active += active;
         if line != name {

@@ -18,9 +18,8 @@ pub(crate) fn row(io: &IoReading, source: &str) -> IoRow {
         None => Figure::Count(n),
     };
     let is_ours = source == OWN;
-    let by_size = |column: &str, n: u64| match is_ours || io.na.contains_key(column) {
-        true => known(column, n),
-        false => Figure::na(NOT_BY_SIZE),
+    let by_size = |column: &str, n: u64| {
+        if is_ours || io.na.contains_key(column) { known(column, n) } else { Figure::na(NOT_BY_SIZE) }
     };
     let (small_reads, large_reads) = (io.small_read_requests, io.large_read_requests);
     let (small_writes, large_writes) = (io.small_write_requests, io.large_write_requests);
@@ -138,9 +137,10 @@ pub(super) fn profile(deltas: &Deltas<'_>) -> Vec<IoProfileRow> {
             let is_log = |io: &&IoReading| io.file_type == "Log File";
             let mut log = w.stats.io.iter().filter(is_log).peekable();
             // Only an engine of its own is known to have read none where it has no row.
-            match log.peek().is_none() && deltas.is_server() {
-                true => Figure::na("unknowable"),
-                false => Figure::Count(log.map(field).sum()).per(w.elapsed_s, NO_WINDOW),
+            if log.peek().is_none() && deltas.is_server() {
+                Figure::na("unknowable")
+            } else {
+                Figure::Count(log.map(field).sum()).per(w.elapsed_s, NO_WINDOW)
             }
         }
     };

@@ -52,9 +52,10 @@ pub(super) fn profile(deltas: &Deltas<'_>) -> Vec<LoadRow> {
     let row = |name: &str, unit: &str, total: Figure, source: String| load_row(w, name, unit, total, source);
     // A server's own count of transactions has those that were rolled back by themselves too.
     let is_counted = |stat: Stat| w.count(stat).is_some();
-    let (commits, rollbacks) = match is_counted(stats::SERVER_COMMITS) {
-        true => (stats::SERVER_COMMITS, stats::SERVER_ROLLBACKS),
-        false => (stats::USER_COMMITS, stats::USER_ROLLBACKS),
+    let (commits, rollbacks) = if is_counted(stats::SERVER_COMMITS) {
+        (stats::SERVER_COMMITS, stats::SERVER_ROLLBACKS)
+    } else {
+        (stats::USER_COMMITS, stats::USER_ROLLBACKS)
     };
     let mut rows = vec![row("DB Time(s)", "s", w.db_time_ns().scaled(S_PER_NS), deltas.source(stats::DB_TIME))];
     for (name, unit, stat, factor) in ROWS {
@@ -105,10 +106,7 @@ pub(super) fn efficiency(deltas: &Deltas<'_>) -> Vec<PercentRow> {
     };
     let row = |name: &str, value_pct: Figure| PercentRow { name: name.to_owned(), value_pct };
     // A server keeps no count of such waits.
-    let busy_waits = match deltas.is_server() {
-        true => Figure::na("unknowable"),
-        false => event_count(w, "buffer busy waits"),
-    };
+    let busy_waits = if deltas.is_server() { Figure::na("unknowable") } else { event_count(w, "buffer busy waits") };
     vec![
         row("Buffer Nowait %", miss_pct(&busy_waits, &gets)),
         row("Redo NoWait %", miss_pct(&w.get(stats::REDO_LOG_SPACE_REQUESTS), &w.get(stats::REDO_ENTRIES))),
@@ -197,10 +195,7 @@ fn wait_us(deltas: &Deltas<'_>, events: &[EventRow], actor: Actor) -> Figure {
         .filter(|event| event.actor == actor_name(actor) && event.class != idle)
         .filter_map(|event| event.total_us.value())
         .collect();
-    match known.is_empty() {
-        true => Figure::na("no event has a time"),
-        false => Figure::decimal(known.iter().sum()),
-    }
+    if known.is_empty() { Figure::na("no event has a time") } else { Figure::decimal(known.iter().sum()) }
 }
 
 const US_PER_NS: f64 = 1e-3;
@@ -209,9 +204,12 @@ pub(super) fn time_model(deltas: &Deltas<'_>, ash: &AshInfo, events: &[EventRow]
     let w = &deltas.window;
     let (run_queue, run_queue_source) = run_queue_us(deltas, ash);
     let waits = |actor| wait_us(deltas, events, actor);
-    let of_waits = |actor: Actor| match deltas.is_server() {
-        true => super::events::sources(events.iter().filter(|e| e.actor == actor_name(actor))),
-        false => "sysstat".to_owned(),
+    let of_waits = |actor: Actor| {
+        if deltas.is_server() {
+            super::events::sources(events.iter().filter(|e| e.actor == actor_name(actor)))
+        } else {
+            "sysstat".to_owned()
+        }
     };
     let stat = |stat: Stat| deltas.source(stat);
     let sources = [

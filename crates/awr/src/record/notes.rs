@@ -19,10 +19,8 @@ pub(super) fn checks(deltas: &Deltas<'_>, record: &Record) -> Checks {
     let (from, to) = (&deltas.data.begin.host, &deltas.data.end.host);
     let w = &deltas.window;
     let devices = disk_deltas(from, to);
-    let device_bytes = |bytes: u64| match devices.is_empty() {
-        true => Figure::na("no device known"),
-        false => Figure::Count(bytes),
-    };
+    let device_bytes =
+        |bytes: u64| if devices.is_empty() { Figure::na("no device known") } else { Figure::Count(bytes) };
     let active = active_blocks(deltas);
     let cache = match deltas.fact("cache_blocks") {
         Some(blocks) => Figure::Count(blocks),
@@ -34,12 +32,10 @@ pub(super) fn checks(deltas: &Deltas<'_>, record: &Record) -> Checks {
     };
     let (little, expected) = little(deltas);
     // A server's processes do the work that is assay's own elsewhere.
-    let (process_read_bytes, process_write_bytes) = match super::reads::is_server(deltas) {
-        true => (w.get(stats::SERVER_DEVICE_READ_BYTES), w.get(stats::SERVER_DIRTIED_BYTES)),
-        false => (
-            delta(from.process_read_bytes, to.process_read_bytes),
-            delta(from.process_write_bytes, to.process_write_bytes),
-        ),
+    let (process_read_bytes, process_write_bytes) = if super::reads::is_server(deltas) {
+        (w.get(stats::SERVER_DEVICE_READ_BYTES), w.get(stats::SERVER_DIRTIED_BYTES))
+    } else {
+        (delta(from.process_read_bytes, to.process_read_bytes), delta(from.process_write_bytes, to.process_write_bytes))
     };
     let (engine_read_bytes, engine_write_bytes) = w.moved_bytes();
     Checks {
@@ -317,9 +313,10 @@ fn driver(record: &Record, out: &mut Vec<String>) {
         ));
     }
     if let Some(share) = record.driver.thread_cpu_pct.value().filter(|pct| *pct >= 95.0) {
-        let way_out = match is_server {
-            true => "Increase WORK_UNIT, use LOOP=server, or use more DRIVER_THREADS if CPUs are free.",
-            false => "More sessions will not raise throughput; more DRIVER_THREADS may, if CPUs are free.",
+        let way_out = if is_server {
+            "Increase WORK_UNIT, use LOOP=server, or use more DRIVER_THREADS if CPUs are free."
+        } else {
+            "More sessions will not raise throughput; more DRIVER_THREADS may, if CPUs are free."
         };
         out.push(format!(
             "The driver threads used {} % of {} CPUs: this run measures CPU, not storage. {way_out}",
@@ -426,10 +423,7 @@ fn host(record: &Record, out: &mut Vec<String>) {
             "The host swapped {} pages during the window: memory was short, and latencies include paging. Use a \
              smaller {}.",
             fixed(swapped, 0),
-            match record.instance.server.is_some() {
-                true => cache_parameter(record),
-                false => "CACHE_MB",
-            }
+            if record.instance.server.is_some() { cache_parameter(record) } else { "CACHE_MB" }
         ));
     }
 }

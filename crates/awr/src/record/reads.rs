@@ -24,10 +24,7 @@ pub(super) fn sources(deltas: &Deltas<'_>, checks: &Checks) -> Option<ReadSource
     let w = &deltas.window;
     let get = |stat: Stat| w.get(stat);
     let disks = disk_deltas(&deltas.data.begin.host, &deltas.data.end.host);
-    let device = |sum: u64| match disks.is_empty() {
-        true => Figure::na(NO_DEVICE),
-        false => Figure::Count(sum),
-    };
+    let device = |sum: u64| if disks.is_empty() { Figure::na(NO_DEVICE) } else { Figure::Count(sum) };
     let mut reads = ReadSources {
         engine_blocks_count: get(stats::PHYSICAL_READS),
         engine_bytes: checks.engine_read_bytes.clone(),

@@ -70,10 +70,7 @@ fn layout(deltas: &Deltas<'_>) -> (Figure, Figure) {
         return (none(), none());
     };
     let even = sessions.values().all(|n| *n == first);
-    let threads = match even {
-        true => Figure::Count(first),
-        false => Figure::na("not the same in every schema"),
-    };
+    let threads = if even { Figure::Count(first) } else { Figure::na("not the same in every schema") };
     (Figure::Count(sessions.len() as u64), threads)
 }
 

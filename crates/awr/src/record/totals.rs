@@ -108,10 +108,7 @@ fn seen_as(sampled: &Sampled) -> String {
         return "inside an operation of assay: the answer or the next request is in transit, or the driver has no CPU"
             .to_owned();
     }
-    match sampled.names.is_empty() {
-        true => String::new(),
-        false => format!("seen as {}", sampled.names.join(", ")),
-    }
+    if sampled.names.is_empty() { String::new() } else { format!("seen as {}", sampled.names.join(", ")) }
 }
 
 fn sampled_row(deltas: &Deltas<'_>, ash: &AshInfo, line: &str, sampled: &Sampled) -> EventRow {

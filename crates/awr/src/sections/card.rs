@@ -73,10 +73,7 @@ fn device(record: &Record) -> String {
     }
     let parts = [facts::DISK, facts::DISK_MODEL, facts::DISK_SCHEDULER];
     let parts: Vec<&str> = parts.iter().filter_map(|key| key.find(engine)).collect();
-    match parts.is_empty() {
-        true => "n/a (absent)".to_owned(),
-        false => parts.join(", "),
-    }
+    if parts.is_empty() { "n/a (absent)".to_owned() } else { parts.join(", ") }
 }
 
 fn work(record: &Record) -> Vec<(String, String)> {

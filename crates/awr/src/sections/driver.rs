@@ -204,10 +204,7 @@ pub(super) fn cost(page: &mut Sections, record: &Record) {
         Some(bytes) => size(bytes as u64),
         None => number_or_reason(figure, 0),
     };
-    let whose = match record.instance.server.is_some() {
-        true => "server processes",
-        false => "process",
-    };
+    let whose = if record.instance.server.is_some() { "server processes" } else { "process" };
     for (name, engine, process, device) in [
         ("Bytes read", &checks.engine_read_bytes, &checks.process_read_bytes, &checks.device_read_bytes),
         ("Bytes written", &checks.engine_write_bytes, &checks.process_write_bytes, &checks.device_write_bytes),

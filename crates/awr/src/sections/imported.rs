@@ -159,10 +159,7 @@ fn sections(page: &mut Sections, record: &Record, own: &dyn Fn(&mut Sections)) -
         if *name == PER_SECOND {
             own(page);
         }
-        match has_data(record) {
-            true => write(page, record),
-            false => missing.push(*name),
-        }
+        if has_data(record) { write(page, record) } else { missing.push(*name) }
     }
     missing
 }

@@ -22,9 +22,8 @@ pub(super) fn load_profile(page: &mut Sections, record: &Record) {
     for row in &record.instance.load_profile {
         let is_time = row.unit == "s";
         let only_rate = row.name == "Transactions";
-        let cell = |shown: bool, figure: &Figure, decimals: usize| match shown {
-            true => number(figure, decimals),
-            false => String::new(),
+        let cell = |shown: bool, figure: &Figure, decimals: usize| {
+            if shown { number(figure, decimals) } else { String::new() }
         };
         page.row(
             &PROFILE,
@@ -140,10 +139,7 @@ fn accounts(page: &mut Sections, record: &Record) {
     };
     let sum = all * window;
     let off = 100.0 * (sum - db).abs() / db;
-    let agrees = match off <= 100.0 * allowed {
-        true => "within",
-        false => "BEYOND",
-    };
+    let agrees = if off <= 100.0 * allowed { "within" } else { "BEYOND" };
     page.wrapped(
         "",
         &format!(

@@ -53,10 +53,8 @@ pub(super) fn per_second(page: &mut Sections, record: &Record) {
         page.row(&columns, &cells);
     }
     let span_s = series.step_s.value().unwrap_or(1.0) * step as f64;
-    let span = match span_s > 1.0 {
-        false => String::new(),
-        true => format!(" Each line is the mean of {} seconds.", fixed(span_s, 0)),
-    };
+    let span =
+        if span_s > 1.0 { format!(" Each line is the mean of {} seconds.", fixed(span_s, 0)) } else { String::new() };
     page.line(&format!("Seconds after the gate; - marks seconds outside the measured window.{span}"));
 }
 
@@ -87,9 +85,10 @@ fn summary(page: &mut Sections, record: &Record) {
     ));
     let changes: Vec<String> = s.change_points_s.iter().map(|at| fixed(*at, 0)).collect();
     if s.mean_per_s.value().is_some() {
-        page.line(&match changes.is_empty() {
-            true => "No change of level found.".to_owned(),
-            false => format!("Changes of level after second {}.", changes.join(", ")),
+        page.line(&if changes.is_empty() {
+            "No change of level found.".to_owned()
+        } else {
+            format!("Changes of level after second {}.", changes.join(", "))
         });
     }
 }

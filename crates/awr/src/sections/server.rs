@@ -29,15 +29,16 @@ pub(super) fn result(page: &mut Sections, record: &Record) {
         let pct = fixed(pct, 1);
         page.wrapped(
             "",
-            &match server.published_late {
-                true => format!(
+            &if server.published_late {
+                format!(
                     "The server's sessions publish their counters up to a second late: at each end of the window a \
                      counter can be off by at most {pct} % of the window. Totals of the whole run are exact."
-                ),
-                false => format!(
+                )
+            } else {
+                format!(
                     "Every session published its counters at both ends of the window: the error is at most the \
                      duration of the snapshots, {pct} % of the window."
-                ),
+                )
             },
         );
     }

@@ -43,10 +43,7 @@ impl DirectFile {
         if self.room.is_some() {
             // A part of a device is all there or it is not.
             let free = self.len()?;
-            return match len <= free {
-                true => Ok(()),
-                false => Err(self.no_space(len, free)),
-            };
+            return if len <= free { Ok(()) } else { Err(self.no_space(len, free)) };
         }
         // A refused fallocate may have filled the file system before it gave up (ext4 does), which would hurt
         // everyone else on it: so the space is compared first, and what came of a refusal is given back.

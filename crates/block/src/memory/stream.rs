@@ -40,10 +40,7 @@ pub const fn has_streaming_stores() -> bool {
 #[must_use]
 pub fn path() -> &'static str {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    return match is_x86_feature_detected!("avx") {
-        true => "AVX",
-        false => "SSE2",
-    };
+    return if is_x86_feature_detected!("avx") { "AVX" } else { "SSE2" };
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     return "portable";
 }
@@ -105,11 +102,12 @@ fn sum_avx(of: &[f64]) -> f64 {
 #[inline]
 fn run<const KERNEL: u8, const STREAMING: bool>(a: &mut [f64], b: &[f64], c: &[f64], s: f64) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    match is_x86_feature_detected!("avx") {
+    if is_x86_feature_detected!("avx") {
         // SAFETY: the processor has AVX; lengths and the alignment of `a` were checked by the only caller.
-        true => unsafe { avx::run::<KERNEL, STREAMING>(a, b, c, s) },
+        unsafe { avx::run::<KERNEL, STREAMING>(a, b, c, s) }
+    } else {
         // SAFETY: every x86-64 has SSE2; the rest as above.
-        false => unsafe { sse2::run::<KERNEL, STREAMING>(a, b, c, s) },
+        unsafe { sse2::run::<KERNEL, STREAMING>(a, b, c, s) }
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     portable::<KERNEL>(a, b, c, s);
@@ -170,9 +168,10 @@ macro_rules! vectors {
                             3 => $add($load(b.add(at)), $mul(s, $load(c.add(at)))),
                             _ => s,
                         };
-                        match STREAMING {
-                            true => $stream(to.add(at), value),
-                            false => $store(to.add(at), value),
+                        if STREAMING {
+                            $stream(to.add(at), value)
+                        } else {
+                            $store(to.add(at), value)
                         }
                         // The compiler may not see that a loop copies: a call of `memcpy` chooses its stores by itself.
                         asm!("", options(nostack, preserves_flags));

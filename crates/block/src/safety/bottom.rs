@@ -92,10 +92,10 @@ impl Walked {
         if self.below.contains(&other.number) {
             return Some(if self.disk == Some(other.number) { Kinship::Disk } else { Kinship::Below });
         }
-        self.extents.iter().any(meets).then(|| match other.disk == Some(self.number) {
-            true => Kinship::Partition,
-            false => Kinship::Beside,
-        })
+        self.extents
+            .iter()
+            .any(meets)
+            .then(|| if other.disk == Some(self.number) { Kinship::Partition } else { Kinship::Beside })
     }
 
     /// Whether it is this device or one on its way down.

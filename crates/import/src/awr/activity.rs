@@ -244,10 +244,7 @@ fn alike_of(name: &str, release: &str) -> Option<&'static [&'static str]> {
     // A column may be wider than the letters that are the same.
     let is_cut = |cut: &str| name.len() >= CUT_FROM && (cut.starts_with(name) || name.starts_with(cut));
     let (_, old, new) = CUT_ALIKE.iter().find(|(cut, ..)| is_cut(cut))?;
-    match release.starts_with("10.") || release.starts_with("11.") {
-        true => Some(old),
-        false => Some(new),
-    }
+    if release.starts_with("10.") || release.starts_with("11.") { Some(old) } else { Some(new) }
 }
 
 /// Those of the names that a row's may be the beginning of.
@@ -278,9 +275,10 @@ pub(super) fn finish(reader: &mut Reader<'_>) {
         let of_name = &alike[&(row.at.file, row.name.as_str())];
         let is_cut = !row.is_whole && row.name.len() >= CUT_FROM && of_name.len() > 1;
         if !is_cut {
-            match fine.contains(row.name.as_str()) {
-                true => coarse(reader, row),
-                false => keep(reader, row),
+            if fine.contains(row.name.as_str()) {
+                coarse(reader, row)
+            } else {
+                keep(reader, row)
             }
             continue;
         }
@@ -336,10 +334,7 @@ fn kept(row: &Row) -> Kept<'_> {
     // Our own report prints times in us and says so; Oracle's newer names do so too.
     let in_us = [" (us)", " (usec)"].iter().find_map(|unit| row.name.strip_suffix(unit));
     let name = in_us.unwrap_or(&row.name);
-    let stat = match row.is_whole {
-        true => DICTIONARY.iter().find(|stat| stat.name == name),
-        false => statistic(name),
-    };
+    let stat = if row.is_whole { DICTIONARY.iter().find(|stat| stat.name == name) } else { statistic(name) };
     let name = stat.map_or(row.name.as_str(), |stat| stat.name);
     let (unit, factor) = unit_of(stat, in_us.is_some());
     // Bounds are part of a name.
@@ -358,9 +353,10 @@ fn keep(reader: &mut Reader<'_>, row: &Row) {
         ..StatRow::default()
     });
     // A time in us may have been measured finer than that.
-    let total = match is_in_us {
-        true => number::measure(&row.total.text).unwrap_or_else(|| row.total.clone()),
-        false => row.total.clone(),
+    let total = if is_in_us {
+        number::measure(&row.total.text).unwrap_or_else(|| row.total.clone())
+    } else {
+        row.total.clone()
     };
     let base = format!("/instance/stats/{}", step(&key));
     let reading = |column: &str, printed: Printed| {

@@ -88,10 +88,8 @@ fn transactions(draft: &mut Draft, elapsed_s: Option<f64>) {
         return;
     };
     let count = rate.value * elapsed_s;
-    draft.record.interval.tx_count = match rate.error * elapsed_s < 0.5 {
-        true => Figure::Count(count.round() as u64),
-        false => Figure::decimal(count),
-    };
+    draft.record.interval.tx_count =
+        if rate.error * elapsed_s < 0.5 { Figure::Count(count.round() as u64) } else { Figure::decimal(count) };
 }
 
 fn transaction_rate(draft: &Draft) -> Option<Known> {

@@ -209,10 +209,7 @@ fn cpu(reader: &mut Reader<'_>, row: &Row, figures: Figures) {
         put!(reader.draft, reading, instance.time_model.db_cpu_us);
     }
     if let Some(share) = figures.share {
-        let key = match figures.is_of_calls {
-            true => "db_cpu_call_time_pct",
-            false => "db_cpu_db_time_pct",
-        };
+        let key = if figures.is_of_calls { "db_cpu_call_time_pct" } else { "db_cpu_db_time_pct" };
         let reading = Reading::new(row.at, key, share).name("DB CPU");
         reader.draft.alone(reading.again());
     }
@@ -321,9 +318,10 @@ fn finish_classes(reader: &mut Reader<'_>) {
                         foreground's alone";
             reader.draft.note(both.at, text);
         }
-        match is_only {
-            true => class(reader, both.at, &both.printed, both.figures.clone()),
-            false => alone(reader, both, &both.printed, "wait class, foreground and background"),
+        if is_only {
+            class(reader, both.at, &both.printed, both.figures.clone())
+        } else {
+            alone(reader, both, &both.printed, "wait class, foreground and background")
         }
     }
 }

@@ -195,13 +195,14 @@ pub(super) fn hosts(reader: &mut Reader<'_>, part: &Part<'_>) {
             }
         }
     }
-    match is_apart && cpus > 0.0 {
+    if is_apart && cpus > 0.0 {
         // Of all hosts: it is derived, so no value of it is listed as imported.
-        true => reader.draft.record.os.cpus_count = Figure::Count(cpus as u64),
-        false => reader.draft.note(
+        reader.draft.record.os.cpus_count = Figure::Count(cpus as u64)
+    } else {
+        reader.draft.note(
             part.heading.at,
             "instances share a host, or their hosts are not known: CPUs and CPU time of all hosts are n/a",
-        ),
+        )
     }
 }
 

@@ -109,9 +109,10 @@ fn facts(reader: &mut Reader<'_>, ruler: &Ruler, row: &Row) {
         }
         let is_host = ["host name", "platform", "cpus", "cores", "sockets", "memory(gb)", "memory (gb)"];
         let record = &mut reader.draft.record;
-        let facts = match is_host.contains(&column.title.as_str()) {
-            true => &mut record.host.facts,
-            false => &mut record.plan.engine_facts,
+        let facts = if is_host.contains(&column.title.as_str()) {
+            &mut record.host.facts
+        } else {
+            &mut record.plan.engine_facts
         };
         if !facts.iter().any(|known| known.name == fact.name) {
             facts.push(fact);
@@ -165,9 +166,10 @@ fn snapshot_row(reader: &mut Reader<'_>, ruler: &Ruler, row: &Row, is_begin: boo
 
 fn began(reader: &mut Reader<'_>, when: String, is_begin: bool) {
     let record = &mut reader.draft.record;
-    match is_begin {
-        true => record.interval.begin.clone_from(&when),
-        false => record.interval.end.clone_from(&when),
+    if is_begin {
+        record.interval.begin.clone_from(&when)
+    } else {
+        record.interval.end.clone_from(&when)
     }
     if is_begin && record.run.started.is_empty() {
         record.run.started = when;
@@ -180,9 +182,10 @@ fn sessions_at(reader: &mut Reader<'_>, at: At, sessions: Option<number::Printed
     };
     let key = if is_begin { "sessions_begin_count" } else { "sessions_end_count" };
     let reading = Reading::new(at, key, sessions).name("Sessions");
-    match is_begin {
-        true => put!(reader.draft, reading, interval.sessions_begin_count),
-        false => put!(reader.draft, reading, interval.sessions_end_count),
+    if is_begin {
+        put!(reader.draft, reading, interval.sessions_begin_count)
+    } else {
+        put!(reader.draft, reading, interval.sessions_end_count)
     }
 }
 

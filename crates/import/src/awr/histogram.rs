@@ -20,10 +20,7 @@ fn bucket(bound_us: f64) -> Option<usize> {
 
 /// Rows of event, upper bound, count: as the view has them, and as our own report prints them.
 pub(super) fn micro(reader: &mut Reader<'_>, part: &Part<'_>) {
-    let bound_us = match part.heading.text.contains("MILLI") {
-        true => 1000.0,
-        false => 1.0,
-    };
+    let bound_us = if part.heading.text.contains("MILLI") { 1000.0 } else { 1.0 };
     for table in part.tables(1, 1).iter() {
         let bound = table.ruler.find(&["wait_time_mi"], &[]).or_else(|| table.ruler.find(&["below"], &[]));
         let count = table.ruler.find(&["wait_count"], &[]).or_else(|| table.ruler.find(&["waits"], &[]));
@@ -43,10 +40,7 @@ pub(super) fn micro(reader: &mut Reader<'_>, part: &Part<'_>) {
 fn counted(reader: &mut Reader<'_>, row: &Row, (event, bound, count): (usize, usize, usize), bound_us: f64) {
     let is_last = row.cells[bound] == "more";
     let at_us = number::count(&row.cells[bound]).and_then(|printed| printed.number());
-    let index = match is_last {
-        true => Some(BUCKETS - 1),
-        false => at_us.and_then(|us| bucket(us * bound_us)),
-    };
+    let index = if is_last { Some(BUCKETS - 1) } else { at_us.and_then(|us| bucket(us * bound_us)) };
     let waits = number::count(&row.cells[count]);
     let (Some(index), Some(waits)) = (index, waits) else {
         return;
@@ -158,18 +152,12 @@ fn share_row(reader: &mut Reader<'_>, row: &Row, bounds: &[Option<Bound>], waits
         let Some(index) = bucket(bound.us) else {
             continue;
         };
-        let (begin, to) = match bound.is_above {
-            true => (index, BUCKETS - 1),
-            false => (from, index),
-        };
+        let (begin, to) = if bound.is_above { (index, BUCKETS - 1) } else { (from, index) };
         let begin_us = std::mem::replace(&mut from_us, bound.us);
         from = index;
         // Oracle prints nothing for no waits, and `0.0(6)` for six of them.
         let (cell, _) = cell.split_once('(').unwrap_or((cell, ""));
-        let share = match cell.is_empty() {
-            true => None,
-            false => number::measure(cell),
-        };
+        let share = if cell.is_empty() { None } else { number::measure(cell) };
         let pct = share.as_ref().map_or(Some(0.0), Printed::number);
         if let (Some(pct), true) = (pct, begin < to || begin == 0) {
             spans.push(Span { from: begin, to, pct });

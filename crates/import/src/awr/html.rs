@@ -258,10 +258,7 @@ impl Page {
         self.flow.clear();
         if !text.is_empty() {
             let line = Line { at: At { file: self.file, line: self.flow_line }, text, is_cut: false };
-            self.blocks.push(match self.in_item {
-                true => Block::Item(line),
-                false => Block::Name(line),
-            });
+            self.blocks.push(if self.in_item { Block::Item(line) } else { Block::Name(line) });
         }
         self.in_item &= keeps_item;
     }

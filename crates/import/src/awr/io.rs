@@ -292,9 +292,10 @@ impl Reader<'_> {
         let is_data = !matches!(io, Io::Waits | Io::ReadRequests | Io::WriteRequests);
         let text = printed.text.clone();
         let has_letter = text.ends_with(|c: char| c.is_ascii_alphabetic());
-        let is_cut = match is_data {
-            true => !has_letter && printed.number().is_some_and(|number| number != 0.0),
-            false => text.ends_with('.'),
+        let is_cut = if is_data {
+            !has_letter && printed.number().is_some_and(|number| number != 0.0)
+        } else {
+            text.ends_with('.')
         };
         if self.is_assay || !is_cut {
             return printed;
@@ -344,10 +345,8 @@ impl Reader<'_> {
         };
         let is_rate = matches!(io, Io::ReadRate | Io::WriteRate);
         let (rate, total) = if is_rate { (value, known) } else { (known, value) };
-        let (of_rate, of_total) = match is_rate {
-            true => (printed.rounding, other.rounding),
-            false => (other.rounding, printed.rounding),
-        };
+        let (of_rate, of_total) =
+            if is_rate { (printed.rounding, other.rounding) } else { (other.rounding, printed.rounding) };
         // Oracle cuts these figures as well as it rounds them; a unit more or less is 1,000 times.
         (rate * elapsed - total).abs() <= 2.0 * (of_rate * elapsed + of_total) + 0.05 * total
     }

@@ -129,10 +129,7 @@ fn rate(reader: &mut Reader<'_>, line: &Line, (name, unit): (&str, &str), per: P
 /// What the keys of a row begin with: its label, and its unit where that does not say it.
 pub(super) fn stem(name: &str, unit: &str) -> String {
     let stem = slug(name);
-    match stem.ends_with(unit) || unit == "count" {
-        true => stem,
-        false => format!("{stem}_{unit}"),
-    }
+    if stem.ends_with(unit) || unit == "count" { stem } else { format!("{stem}_{unit}") }
 }
 
 /// A rate of a cluster, or of one of its instances by number. Those of an instance stand alone.

@@ -250,16 +250,10 @@ const TITLE_LINES: usize = 200;
 /// What a text is that is no report of one run, with its line.
 fn not_a_run(text: &Text) -> Option<(u64, &'static str, &'static str)> {
     let is_page = html::is_html(text);
-    let lines = match is_page {
-        true => &text.lines[..text.lines.len().min(TITLE_LINES)],
-        false => text.head(),
-    };
+    let lines = if is_page { &text.lines[..text.lines.len().min(TITLE_LINES)] } else { text.head() };
     for line in lines {
         let upper = line.text.trim_start().to_ascii_uppercase();
-        let says = |begin: &str| match is_page {
-            true => upper.contains(begin),
-            false => upper.starts_with(begin),
-        };
+        let says = |begin: &str| if is_page { upper.contains(begin) } else { upper.starts_with(begin) };
         // A report on an instance may have others appended.
         if says("WORKLOAD REPOSITORY REPORT") || says("WORKLOAD REPOSITORY PDB REPORT") {
             return None;
@@ -352,10 +346,7 @@ fn read_as(texts: &[Text], draft: &mut Draft, is_assay: bool) {
         reader.path.clone_from(&text.path);
         reader.is_html = html::is_html(text);
         reader.is_global = is_global(text);
-        match reader.is_html {
-            true => page(&mut reader, text),
-            false => sections(&mut reader, text),
-        }
+        if reader.is_html { page(&mut reader, text) } else { sections(&mut reader, text) }
     }
     activity::finish(&mut reader);
     events::finish(&mut reader);
@@ -384,10 +375,7 @@ fn is_global(text: &Text) -> bool {
 
 impl Reader<'_> {
     fn sections(&self) -> &'static [Section] {
-        match self.is_global {
-            true => global::SECTIONS,
-            false => SECTIONS,
-        }
+        if self.is_global { global::SECTIONS } else { SECTIONS }
     }
 }
 
@@ -515,10 +503,7 @@ fn heading(lines: &[Line], i: usize, reader: &Reader<'_>) -> Heading {
     if let Some(section) = section_of(&line.text, reader.sections()) {
         // `Reads:` and `Writes:` stand above the titles of an IOStat table, and belong to them.
         let is_below = |section: &Section| section.with == "per sec" && i > 0 && lines[i - 1].text.contains("Reads:");
-        return match is_below(section) {
-            true => Heading::None,
-            false => Heading::Known(section),
-        };
+        return if is_below(section) { Heading::None } else { Heading::Known(section) };
     }
     if line.text.contains("Reads:")
         && let Some(below) = lines.get(i + 1)

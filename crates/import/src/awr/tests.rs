@@ -191,9 +191,12 @@ fn pasted_damage_is_tolerated_and_noted() {
     // Blanks lost on the way: numbers in order.
     let squeezed: String = text
         .lines()
-        .map(|line| match line.starts_with("db file sequential read     ") {
-            true => line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n",
-            false => format!("{line}\n"),
+        .map(|line| {
+            if line.starts_with("db file sequential read     ") {
+                line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n"
+            } else {
+                format!("{line}\n")
+            }
         })
         .collect();
     let record = read(&[source("squeezed.txt", &squeezed)]);

@@ -289,10 +289,7 @@ fn kind_of(stem: &str) -> &str {
 /// `p50`, `p995` for 99.5, `p0_1` for 0.1.
 fn percentile(percent: f64) -> String {
     let text = format!("{percent}");
-    match percent < 10.0 {
-        true => format!("p{}", text.replace('.', "_")),
-        false => format!("p{}", text.replace('.', "")),
-    }
+    if percent < 10.0 { format!("p{}", text.replace('.', "_")) } else { format!("p{}", text.replace('.', "")) }
 }
 
 /// The bins of json+; sum and extremes are those that were printed, as far as they fit.

@@ -385,10 +385,8 @@ impl Reader<'_> {
             ("majf", "major_faults_count", "cpu majf"),
             ("minf", "minor_faults_count", "cpu minf"),
         ] {
-            let printed = after(rest, label).and_then(|token| match key.ends_with("_pct") {
-                true => number::measure(token),
-                false => number::count(token),
-            });
+            let printed = after(rest, label)
+                .and_then(|token| if key.ends_with("_pct") { number::measure(token) } else { number::count(token) });
             if let Some(seen) = Seen::some(at, printed) {
                 job.rest.push((key, name, seen));
             }
@@ -475,10 +473,8 @@ impl Reader<'_> {
         }
         for (label, key) in [("in_queue", "disk_in_queue_ms"), ("util", "disk_busy_pct")] {
             let token = after(rest, label).and_then(|token| token.split(' ').next());
-            let printed = token.and_then(|token| match key.ends_with("_pct") {
-                true => number::measure(token),
-                false => number::count(token),
-            });
+            let printed = token
+                .and_then(|token| if key.ends_with("_pct") { number::measure(token) } else { number::count(token) });
             if let Some(seen) = Seen::some(at, printed) {
                 figures.push((key, label, seen));
             }
@@ -611,8 +607,5 @@ fn block(part: &str) -> Option<String> {
     };
     let (least, most) = bare.split_once('-').unwrap_or((bare, bare));
     let (least, most) = (bytes(least)?, bytes(most)?);
-    match least == most {
-        true => Some(least),
-        false => Some(format!("{least}-{most}")),
-    }
+    if least == most { Some(least) } else { Some(format!("{least}-{most}")) }
 }

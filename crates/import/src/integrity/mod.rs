@@ -273,10 +273,7 @@ fn functions(p: &Printed<'_>, all: &mut Vec<Identity>) {
         let of_profile = p.io_profile("Total Requests").map(|both| both[way]);
         let sides = sum(key).zip(of_profile);
         // Oracle keeps the two in different places, which it does not read together.
-        let allowed = match p.is_own() {
-            true => part(sides, 0.005),
-            false => part(sides, 0.05) + 2.0,
-        };
+        let allowed = if p.is_own() { part(sides, 0.005) } else { part(sides, 0.05) + 2.0 };
         judge(all, profile, with_profile, Must::Equal, sides, allowed);
     }
 }
@@ -420,9 +417,10 @@ fn wait_statistics(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let allowed = sides.map_or(0.0, |(left, _)| 0.01 * left.value + 20_000.0);
     // Oracle's statistic counts other waits for room in the log too.
     let sides = sides.map(|(statistic, events)| (events, statistic));
-    let (text, must) = match p.is_own() {
-        true => ("log file switch events = redo log space wait time", Must::Equal),
-        false => ("log file switch events <= redo log space wait time", Must::NotAbove),
+    let (text, must) = if p.is_own() {
+        ("log file switch events = redo log space wait time", Must::Equal)
+    } else {
+        ("log file switch events <= redo log space wait time", Must::NotAbove)
     };
     judge(all, "I23", text, must, sides, allowed);
     // Oracle counts it in hundredths of a second.

@@ -98,10 +98,7 @@ pub(super) fn read(text: &Text, draft: &mut Draft) {
         has_sum: text.lines.iter().any(|line| line.text.starts_with("[SUM]")),
         is_udp: text.head_has("UDP port"),
         wholes: wholes(text),
-        side: match text.head_begins("Server listening on ") {
-            true => "receiver",
-            false => "sender",
-        },
+        side: if text.head_begins("Server listening on ") { "receiver" } else { "sender" },
         ..Reader::default()
     };
     draft.recognised("", "iperf3 text");

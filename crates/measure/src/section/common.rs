@@ -67,10 +67,8 @@ pub fn integrity(page: &mut Sections, record: &Record) {
         violations.len(),
     ));
     for identity in violations {
-        let (weight, word) = match identity.exact {
-            true => (Weight::Bad, "VIOLATED, A BUG IN ASSAY"),
-            false => (Weight::Warning, "violated"),
-        };
+        let (weight, word) =
+            if identity.exact { (Weight::Bad, "VIOLATED, A BUG IN ASSAY") } else { (Weight::Warning, "violated") };
         page.finding(
             weight,
             &format!("{:<5} ", identity.id),

@@ -11,9 +11,10 @@ fn sequence() -> impl Strategy<Value = Vec<Snapshot>> {
     prop::collection::vec(step, 1..5).prop_map(|steps| {
         let mut now = Snapshot::default();
         let grown = steps.into_iter().map(|(step, reset)| {
-            match reset {
-                true => now = step,
-                false => now.merge(&step),
+            if reset {
+                now = step
+            } else {
+                now.merge(&step)
             }
             now.clone()
         });

@@ -267,10 +267,7 @@ impl<'a> Shell<'a> {
 
     /// Queues a read in the ring, or behind those that wait for room there.
     fn read(&self, read: Deferred) {
-        let left = match self.deferred.borrow().is_empty() {
-            true => self.queue(read),
-            false => Some(read),
-        };
+        let left = if self.deferred.borrow().is_empty() { self.queue(read) } else { Some(read) };
         if let Some(read) = left {
             self.deferred.borrow_mut().push_back(read);
         }

@@ -669,9 +669,10 @@ mod tests {
         ask(&mut driver, SESSIONS / 2..SESSIONS - 1);
         for at in 1..SESSIONS - 1 {
             let (completion, stamp) = driver.next_completion().unwrap();
-            match at < SESSIONS / 2 {
-                true => assert_eq!(stamp, arrived),
-                false => assert!(stamp >= before && stamp > arrived),
+            if at < SESSIONS / 2 {
+                assert_eq!(stamp, arrived)
+            } else {
+                assert!(stamp >= before && stamp > arrived)
             }
             driver.finish_read(completion, stamp);
         }

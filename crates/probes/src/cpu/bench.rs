@@ -60,10 +60,7 @@ pub(super) fn steps(kernels: &[&'static Kernel], placement: &Placement) -> Vec<S
     let all = placement.cpus.len();
     for repetition in 0..REPETITIONS {
         for kernel in kernels {
-            let mut counts = match SCALED.contains(&kernel.name) {
-                true => placement.counts(),
-                false => vec![1, all],
-            };
+            let mut counts = if SCALED.contains(&kernel.name) { placement.counts() } else { vec![1, all] };
             counts.dedup();
             steps.extend(counts.iter().map(|n| Step::Shot(kernel.name, *n, repetition)));
         }

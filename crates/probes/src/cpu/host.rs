@@ -50,9 +50,10 @@ fn words(command_line: &str) -> String {
     const NAMES: [&str; 7] = ["isolcpus", "nohz_full", "rcu_nocbs", "mitigations", "nosmt", "idle", "intel_pstate"];
     let matters = |word: &&str| NAMES.contains(&word.split('=').next().unwrap_or(word));
     let found: Vec<&str> = command_line.split_ascii_whitespace().filter(matters).collect();
-    match found.is_empty() {
-        true => "none of isolcpus, nohz_full, rcu_nocbs, mitigations, nosmt, idle, intel_pstate".to_owned(),
-        false => found.join(" "),
+    if found.is_empty() {
+        "none of isolcpus, nohz_full, rcu_nocbs, mitigations, nosmt, idle, intel_pstate".to_owned()
+    } else {
+        found.join(" ")
     }
 }
 

@@ -124,11 +124,10 @@ impl Aimed for Aim {
             line("cpus", "CPUs, in the order of placement", LineValue::Text(listed(&self.placement.cpus))),
             line("data_bytes", "data in memory", LineValue::Count(bytes)),
         ];
-        lines.push(match self.is_soak {
-            true => line("workers", "workers", LineValue::Count(self.workers as u64)),
-            false => {
-                line("steps", "steps", LineValue::Count(bench::steps(&self.kernels, &self.placement).len() as u64))
-            }
+        lines.push(if self.is_soak {
+            line("workers", "workers", LineValue::Count(self.workers as u64))
+        } else {
+            line("steps", "steps", LineValue::Count(bench::steps(&self.kernels, &self.placement).len() as u64))
         });
         lines.extend(
             self.left_out
@@ -141,10 +140,8 @@ impl Aimed for Aim {
 
     fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Box<dyn Measured>, EngineError> {
         let clock = Clock::real();
-        let of = match self.is_soak {
-            true => load::seconds(self.time),
-            false => bench::steps(&self.kernels, &self.placement).len(),
-        };
+        let of =
+            if self.is_soak { load::seconds(self.time) } else { bench::steps(&self.kernels, &self.placement).len() };
         steps.step(0, of, "making the data of the kernels");
         let mut readings = CpuReadings {
             cpus: self.placement.cpus.clone(),
@@ -162,22 +159,21 @@ impl Aimed for Aim {
         let times = CpuTimes::read();
         readings.host_before = sampler.sample();
         let begun = clock.now_ns();
-        match self.is_soak {
-            true => {
-                let load = Load {
-                    workers: self.workers,
-                    labour: &kernels::ByTurns(&ready),
-                    cpus: &self.placement.cpus,
-                    time: self.time,
-                    clock: &clock,
-                    stop,
-                };
-                readings.is_pinned = load.is_pinned();
-                readings.soak = load.run(steps)?;
-                let wrong = readings.soak.iter().flat_map(|load| load.wrong.clone());
-                readings.wrong.extend(wrong);
-            }
-            false => bench::run(&ready, self.time, &clock, stop, steps, &mut readings)?,
+        if self.is_soak {
+            let load = Load {
+                workers: self.workers,
+                labour: &kernels::ByTurns(&ready),
+                cpus: &self.placement.cpus,
+                time: self.time,
+                clock: &clock,
+                stop,
+            };
+            readings.is_pinned = load.is_pinned();
+            readings.soak = load.run(steps)?;
+            let wrong = readings.soak.iter().flat_map(|load| load.wrong.clone());
+            readings.wrong.extend(wrong);
+        } else {
+            bench::run(&ready, self.time, &clock, stop, steps, &mut readings)?
         }
         readings.elapsed_ns = clock.now_ns() - begun;
         readings.host_after = sampler.sample();

@@ -25,10 +25,7 @@ pub(crate) fn block(rows: &[(&str, &LoadInfo)]) -> Vec<String> {
 fn row(stressor: &str, load: &LoadInfo) -> String {
     let rounded = |seconds: f64| (seconds * 100.0).round() / 100.0;
     let (real, user, system) = (rounded(load.real_s), rounded(load.user_s), rounded(load.system_s));
-    let rate = |seconds: f64| match seconds > 0.0 {
-        true => load.ops_count as f64 / seconds,
-        false => 0.0,
-    };
+    let rate = |seconds: f64| if seconds > 0.0 { load.ops_count as f64 / seconds } else { 0.0 };
     format!(
         "{stressor:<13} {:>9} {real:>9.2} {user:>9.2} {system:>9.2} {:>12.2} {:>14.2}",
         load.ops_count,

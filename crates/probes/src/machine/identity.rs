@@ -99,10 +99,7 @@ impl Identity {
             .to_owned(),
             architecture: architecture.to_owned(),
             family: said("cpu family"),
-            model: match is_x86 {
-                true => said("model"),
-                false => said("CPU variant"),
-            },
+            model: if is_x86 { said("model") } else { said("CPU variant") },
             model_name: match arm {
                 Some((.., name)) => (*name).to_owned(),
                 None if is_x86 => said("model name"),

@@ -164,10 +164,8 @@ pub(crate) fn hybrid() -> TempDir {
         let siblings = if is_fast { pair } else { own.as_str() };
         let model = (151, "12th Gen Intel(R) Core(TM) i9-12900K");
         cpuinfo.push(intel(number, 0, core, model, "fpu lm vmx avx2"));
-        let (data, l2, shares) = match is_fast {
-            true => ("48K", "1280K", pair.to_owned()),
-            false => ("32K", "2048K", "4-7".to_owned()),
-        };
+        let (data, l2, shares) =
+            if is_fast { ("48K", "1280K", pair.to_owned()) } else { ("32K", "2048K", "4-7".to_owned()) };
         let of = Of {
             package: 0,
             core,

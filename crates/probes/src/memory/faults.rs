@@ -62,9 +62,12 @@ fn row(work: &Work<'_>, pages: Pages, count: usize, rounds: &[Round]) -> FaultRo
         let all: Vec<f64> = rounds.iter().map(of).collect();
         median(&all).map_or_else(|| Figure::na("no round"), Figure::decimal)
     };
-    let known = |of: &dyn Fn(&Round) -> f64| match rounds.iter().any(|round| round.faults == 0) {
-        true => Figure::na("the kernel counted no fault"),
-        false => middle(of),
+    let known = |of: &dyn Fn(&Round) -> f64| {
+        if rounds.iter().any(|round| round.faults == 0) {
+            Figure::na("the kernel counted no fault")
+        } else {
+            middle(of)
+        }
     };
     let ns = |ns: Ns| ns.max(1) as f64;
     FaultRow {

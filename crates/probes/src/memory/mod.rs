@@ -106,12 +106,13 @@ fn kinds_of_pages(ask: &Ask, machine: &Machine, sizes: &Sizes) -> Result<(Vec<Pa
     }
     all.extend(ask.huge);
     if ask.huge == Some(Pages::Transparent) {
-        match free(Pages::Pool2M) >= sizes.ladder_bytes {
-            true => all.push(Pages::Pool2M),
-            false => left_out.push((
+        if free(Pages::Pool2M) >= sizes.ladder_bytes {
+            all.push(Pages::Pool2M)
+        } else {
+            left_out.push((
                 "ladder in 2 MiB pages of a pool".to_owned(),
                 format!("the pool has {} free", assay_measure::units::size(free(Pages::Pool2M))),
-            )),
+            ))
         }
     }
     if !sizes.ladder_why.is_empty() {

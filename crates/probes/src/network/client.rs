@@ -126,10 +126,7 @@ impl Client<'_> {
     /// The next state is this one, or the server has said why not.
     fn expect(&mut self, wanted: State) -> Result<(), Problem> {
         let state = self.control.state()?;
-        match state == wanted {
-            true => Ok(()),
-            false => Err(self.surprise(state, wanted)),
-        }
+        if state == wanted { Ok(()) } else { Err(self.surprise(state, wanted)) }
     }
 
     fn surprise(&mut self, state: State, wanted: State) -> Problem {
@@ -169,10 +166,7 @@ impl Client<'_> {
         let mut streams = Vec::new();
         let sends = params.client_sends();
         for (id, is_sender) in stream_ids(sends.len()).zip(sends) {
-            let socket = match params.is_udp {
-                true => self.open_udp()?,
-                false => self.open_tcp(cookie)?,
-            };
+            let socket = if params.is_udp { self.open_udp()? } else { self.open_tcp(cookie)? };
             streams.push(Stream::new(id, is_sender, socket));
         }
         self.expect(State::TestStart)?;
@@ -369,10 +363,11 @@ impl Client<'_> {
             (0, blocks) => (blocks * self.block, blocks * self.block),
             (bytes, _) => (bytes, bytes.next_multiple_of(self.block)),
         };
-        match params.is_reverse {
-            true => meter.moved(crew, false) >= wanted,
+        if params.is_reverse {
+            meter.moved(crew, false) >= wanted
+        } else {
             // Who sends stops by itself after the last block.
-            false => crew.sent() >= whole,
+            crew.sent() >= whole
         }
     }
 
@@ -451,18 +446,16 @@ struct Edges {
 impl Edges {
     fn next(&self) -> f64 {
         let next = self.base + f64::from(self.count + 1) * self.interval;
-        match self.base < self.omit {
-            true => next.min(self.omit),
-            false => next,
-        }
+        if self.base < self.omit { next.min(self.omit) } else { next }
     }
 
     /// The next one has passed; whether what is measured begins with it.
     fn passed(&mut self) -> bool {
         let begins = self.base < self.omit && self.next() >= self.omit;
-        match begins {
-            true => (self.base, self.count) = (self.omit, 0),
-            false => self.count += 1,
+        if begins {
+            (self.base, self.count) = (self.omit, 0)
+        } else {
+            self.count += 1
         }
         begins
     }
@@ -495,12 +488,10 @@ impl Moving {
         if bytes != self.bytes {
             (self.bytes, self.since) = (bytes, Instant::now());
         }
-        match self.since.elapsed() < self.patience {
-            true => Ok(()),
-            false => Err(format!(
-                "nothing moved for {} s: the other end or the way to it is gone",
-                self.patience.as_secs_f64()
-            )),
+        if self.since.elapsed() < self.patience {
+            Ok(())
+        } else {
+            Err(format!("nothing moved for {} s: the other end or the way to it is gone", self.patience.as_secs_f64()))
         }
     }
 }

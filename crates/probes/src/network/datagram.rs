@@ -12,9 +12,10 @@ pub(crate) const OLD_ANSWER: [u8; 4] = [0xb1, 0x68, 0xde, 0x3a];
 pub(crate) fn write(into: &mut [u8], now_us: u64, number: u64, is_wide: bool) {
     into[0..4].copy_from_slice(&((now_us / 1_000_000) as u32).to_be_bytes());
     into[4..8].copy_from_slice(&((now_us % 1_000_000) as u32).to_be_bytes());
-    match is_wide {
-        true => into[8..16].copy_from_slice(&number.to_be_bytes()),
-        false => into[8..12].copy_from_slice(&(number as u32).to_be_bytes()),
+    if is_wide {
+        into[8..16].copy_from_slice(&number.to_be_bytes())
+    } else {
+        into[8..12].copy_from_slice(&(number as u32).to_be_bytes())
     }
 }
 
@@ -22,10 +23,7 @@ pub(crate) fn write(into: &mut [u8], now_us: u64, number: u64, is_wide: bool) {
 pub(crate) fn read(from: &[u8], is_wide: bool) -> Option<(u64, u64)> {
     let word = |at: usize| Some(u32::from_be_bytes(from.get(at..at + 4)?.try_into().ok()?));
     let (seconds, micros) = (u64::from(word(0)?), u64::from(word(4)?));
-    let number = match is_wide {
-        true => u64::from(word(8)?) << 32 | u64::from(word(12)?),
-        false => u64::from(word(8)?),
-    };
+    let number = if is_wide { u64::from(word(8)?) << 32 | u64::from(word(12)?) } else { u64::from(word(8)?) };
     Some((seconds * 1_000_000 + micros, number))
 }
 

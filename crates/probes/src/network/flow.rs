@@ -313,9 +313,10 @@ fn send_tcp(
     let block = params.block as usize;
     let mut sent = 0_u64;
     while orders.level() == 0 {
-        let granted = match pace.green(sent, orders, clock) {
-            true => orders.take(params.burst),
-            false => continue,
+        let granted = if pace.green(sent, orders, clock) {
+            orders.take(params.burst)
+        } else {
+            continue;
         };
         if granted == 0 {
             std::thread::sleep(LOOK / 10);
@@ -367,9 +368,10 @@ fn send_udp(
     block.truncate(params.block as usize);
     let (mut sent, mut number) = (0_u64, 0_u64);
     while orders.level() == 0 {
-        let granted = match pace.green(sent, orders, clock) {
-            true => orders.take(params.burst),
-            false => continue,
+        let granted = if pace.green(sent, orders, clock) {
+            orders.take(params.burst)
+        } else {
+            continue;
         };
         if granted == 0 {
             std::thread::sleep(LOOK / 10);

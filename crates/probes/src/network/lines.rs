@@ -66,10 +66,7 @@ fn two_digits(value: f64) -> String {
     }
     let decimals = (1 - exponent).max(0) as usize;
     let text = format!("{rounded:.decimals$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// Who a row is of: a descriptor, or the sum, and the role where both send.

@@ -66,10 +66,7 @@ impl Meter {
 
     /// One more reading.
     pub(crate) fn tick(&mut self, crew: &Crew) {
-        let at_s = match self.ticks.is_empty() {
-            true => 0.0,
-            false => self.begun.elapsed().as_secs_f64(),
-        };
+        let at_s = if self.ticks.is_empty() { 0.0 } else { self.begun.elapsed().as_secs_f64() };
         self.ticks.push(Tick { at_s, streams: crew.streams.iter().map(look).collect(), process: process_times() });
     }
 

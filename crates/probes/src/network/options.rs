@@ -184,12 +184,11 @@ fn affinity(request: &Request) -> Result<(Option<u32>, Option<u32>), EngineError
         cpu.ok_or_else(|| AFFINITY.refused(text, "a CPU's number, or two: here,there"))
     };
     let (here, there) = (cpu(here)?, there.map(cpu).transpose()?);
-    match may_run_on(here) {
-        true => Ok((Some(here), there)),
-        false => {
-            let why = format!("this process may not run on CPU {here} (see taskset -cp)");
-            Err(AFFINITY.refused(text, why))
-        }
+    if may_run_on(here) {
+        Ok((Some(here), there))
+    } else {
+        let why = format!("this process may not run on CPU {here} (see taskset -cp)");
+        Err(AFFINITY.refused(text, why))
     }
 }
 
@@ -252,10 +251,8 @@ fn params(request: &Request) -> Result<Params, EngineError> {
     if is_udp && request.is_on(&ZERO_COPY) {
         return Err(EngineError::Usage("--zerocopy is for TCP".to_owned()));
     }
-    let block = match is_udp {
-        true => request.size_bytes(&LENGTH, DATAGRAM)?,
-        false => request.size_bytes(&LENGTH, 1..=BLOCK_MOST)?,
-    };
+    let block =
+        if is_udp { request.size_bytes(&LENGTH, DATAGRAM)? } else { request.size_bytes(&LENGTH, 1..=BLOCK_MOST)? };
     let omit = seconds(request, &OMIT)?;
     if omit > OMIT_MOST as f64 || omit.fract() != 0.0 {
         return Err(OMIT.refused(request.option(&OMIT), "whole seconds, 600 at most"));

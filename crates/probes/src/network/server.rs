@@ -328,10 +328,7 @@ impl Test<'_> {
             ..SocketWords::default()
         };
         // Bound before the client is told to come.
-        let udp = match params.is_udp {
-            true => Some(dial::udp_at(self.shared.at)),
-            false => None,
-        };
+        let udp = if params.is_udp { Some(dial::udp_at(self.shared.at)) } else { None };
         let udp = match udp.transpose() {
             Ok(udp) => udp,
             Err(error) => {
@@ -411,10 +408,7 @@ impl Test<'_> {
         if let Some(state) = self.control.state_within(Duration::ZERO)? {
             return Err(End::Told(format!("the client is at {state:?} before its streams are open")));
         }
-        match Instant::now() < until {
-            true => Ok(()),
-            false => Err(Broken::Silent(self.control.patience).into()),
-        }
+        if Instant::now() < until { Ok(()) } else { Err(Broken::Silent(self.control.patience).into()) }
     }
 
     fn measure(&mut self, streams: Vec<Stream>, params: &Params) -> Result<String, End> {

@@ -14,9 +14,10 @@ pub(crate) const PATIENCE: ProbeOption =
 /// The host, without the brackets of an IPv6 address.
 pub(crate) fn host(request: &Request) -> Result<String, EngineError> {
     let place = request.place.to_string_lossy();
-    match place.starts_with('-') || place.is_empty() {
-        true => Err(EngineError::Usage(format!("{place}: this is no host"))),
-        false => Ok(place.trim_matches(['[', ']']).to_owned()),
+    if place.starts_with('-') || place.is_empty() {
+        Err(EngineError::Usage(format!("{place}: this is no host")))
+    } else {
+        Ok(place.trim_matches(['[', ']']).to_owned())
     }
 }
 

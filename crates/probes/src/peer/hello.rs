@@ -128,9 +128,10 @@ pub(crate) fn greet(line: &mut Line, service: Service, secret: Option<&Secret>) 
                 verdict => return Err(refused(verdict, service, &theirs)),
             }
             let parts: [&[u8]; 3] = [b"server", &mine.0, &theirs.0];
-            match secret.is_proof(&parts, &answer[2..]) {
-                true => Ok(()),
-                false => Err(PeerError::Refused("the server does not know the secret of --secret-file".to_owned())),
+            if secret.is_proof(&parts, &answer[2..]) {
+                Ok(())
+            } else {
+                Err(PeerError::Refused("the server does not know the secret of --secret-file".to_owned()))
             }
         }
         (verdict, _) => Err(refused(verdict, service, &theirs)),
@@ -169,10 +170,7 @@ pub(crate) fn welcome(
     secret: Option<&Secret>,
     mut has_place: impl FnMut() -> bool,
 ) -> Result<(), PeerError> {
-    let mut seated = || match has_place() {
-        true => Verdict::Welcome,
-        false => Verdict::Busy,
-    };
+    let mut seated = || if has_place() { Verdict::Welcome } else { Verdict::Busy };
     let theirs = Hello::read(line)?;
     let has_secret = theirs.word() & HAS_SECRET != 0;
     let verdict = match secret {
@@ -195,10 +193,7 @@ pub(crate) fn welcome(
     let mut proof = [0; PROOF_BYTES];
     line.read(&mut proof, WHAT)?;
     let parts: [&[u8]; 3] = [b"client", &theirs.0, &mine.0];
-    let verdict = match secret.is_proof(&parts, &proof) {
-        true => seated(),
-        false => Verdict::WrongSecret,
-    };
+    let verdict = if secret.is_proof(&parts, &proof) { seated() } else { Verdict::WrongSecret };
     let mut answer = [0; 2 + PROOF_BYTES];
     answer[..2].copy_from_slice(&(verdict as u16).to_le_bytes());
     if verdict == Verdict::Welcome {

@@ -79,10 +79,7 @@ impl Line {
     /// Connects, to the first address of a name that answers.
     pub(crate) fn connect(host: &str, port: u16, patience: Duration, stop: &Stop) -> Result<Self, EngineError> {
         let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let peer = match bare.contains(':') {
-            true => format!("[{bare}]:{port}"),
-            false => format!("{bare}:{port}"),
-        };
+        let peer = if bare.contains(':') { format!("[{bare}]:{port}") } else { format!("{bare}:{port}") };
         let mut refused = "the name has no address".to_owned();
         for address in dial::addresses(bare, port, stop)? {
             match dial::connect(address, &SocketWords::default(), patience.max(LEAST)) {
@@ -115,10 +112,7 @@ impl Line {
     /// Whether that is over.
     pub(crate) fn in_time(&self, what: &str) -> Result<(), PeerError> {
         let (begun, most) = self.lasts;
-        match begun.elapsed() < most {
-            true => Ok(()),
-            false => Err(PeerError::Late(most, what.to_owned())),
-        }
+        if begun.elapsed() < most { Ok(()) } else { Err(PeerError::Late(most, what.to_owned())) }
     }
 
     /// As the listener counted it.
@@ -206,10 +200,7 @@ impl Line {
         }
         // The first piece is over when it is first looked at.
         let begun = *wait.0.get_or_insert_with(|| Instant::now() - PIECE);
-        match begun.elapsed() >= self.patience {
-            true => Err(PeerError::Silent(self.patience, what.to_owned())),
-            false => Ok(()),
-        }
+        if begun.elapsed() >= self.patience { Err(PeerError::Silent(self.patience, what.to_owned())) } else { Ok(()) }
     }
 
     /// Another handle of the same connection, for a thread that only reads or only writes.

@@ -72,9 +72,10 @@ pub(super) fn run(ask: &Ask, port: u16, way: &mut dyn Way, rate: f64, stop: &Sto
             std::thread::sleep(LOOK);
             waited += LOOK;
         }
-        let tally = match flows.load(Ordering::Acquire) {
-            true => measure::run(ask, way, rate, stop, steps, steps.of - steps.before),
-            false => Tally { is_stopped: stop.requested(), ..Tally::default() },
+        let tally = if flows.load(Ordering::Acquire) {
+            measure::run(ask, way, rate, stop, steps, steps.of - steps.before)
+        } else {
+            Tally { is_stopped: stop.requested(), ..Tally::default() }
         };
         // One that was begun ends by itself, so that both ends tell what they counted.
         if stop.requested() || !flows.load(Ordering::Acquire) || !tally.gone.is_empty() {

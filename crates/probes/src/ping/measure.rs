@@ -165,10 +165,7 @@ pub(super) fn run(ask: &Ask, way: &mut dyn Way, rate: f64, stop: &Stop, steps: &
     let before = way::retransmits(way);
     let (mut step, mut errors, mut answered, mut seq) = (0, 0, 0, 0_u64);
     loop {
-        let due = match ask.is_flood {
-            true => now(),
-            false => (seq as f64 * 1e9 / rate) as Ns,
-        };
+        let due = if ask.is_flood { now() } else { (seq as f64 * 1e9 / rate) as Ns };
         let is_over = |at: Ns| at >= end || ask.count.is_some_and(|count| seq >= count);
         if is_over(due) || is_over(now()) || !sleep_until(due.min(end), &now, stop) {
             break;

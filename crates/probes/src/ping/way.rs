@@ -154,12 +154,11 @@ fn checksum(bytes: &[u8]) -> u16 {
 
 /// The echo reply in a packet: its id, its number and the time to live.
 fn echo_reply(packet: &[u8], has_ip: bool, is_v6: bool) -> Option<(u16, u16, Option<u8>)> {
-    let (ttl, icmp) = match has_ip {
-        true => {
-            let words = usize::from(*packet.first()? & 15) * 4;
-            (packet.get(8).copied(), packet.get(words..)?)
-        }
-        false => (None, packet),
+    let (ttl, icmp) = if has_ip {
+        let words = usize::from(*packet.first()? & 15) * 4;
+        (packet.get(8).copied(), packet.get(words..)?)
+    } else {
+        (None, packet)
     };
     let kind = if is_v6 { 129 } else { 0 };
     let word = |at: usize| Some(u16::from_be_bytes([*icmp.get(at)?, *icmp.get(at + 1)?]));
@@ -176,10 +175,7 @@ impl Way for Icmp {
     }
 
     fn usual_rate(&self) -> f64 {
-        match rustix::process::geteuid().is_root() {
-            true => RAW_RATE,
-            false => PLAIN_RATE,
-        }
+        if rustix::process::geteuid().is_root() { RAW_RATE } else { PLAIN_RATE }
     }
 
     fn exchange(&mut self, seq: u64, timeout: Duration) -> io::Result<Option<Reply>> {

@@ -242,9 +242,10 @@ impl<'a, 'b> Alone<'a, 'b> {
             if left == 0 || self.work.stop.requested() {
                 return;
             }
-            match left > LATE_NS {
-                true => std::thread::sleep(Duration::from_nanos((left - LATE_NS).min(100_000_000))),
-                false => std::hint::spin_loop(),
+            if left > LATE_NS {
+                std::thread::sleep(Duration::from_nanos((left - LATE_NS).min(100_000_000)))
+            } else {
+                std::hint::spin_loop()
             }
         }
     }

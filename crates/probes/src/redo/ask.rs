@@ -209,12 +209,13 @@ impl Ask {
                  --connections, --inflight, --standby, --rate, --commit-rate, --delay, --local and --alone",
             );
         }
-        match self.commits.is_some() && !is_one_writer {
-            true => usage(
+        if self.commits.is_some() && !is_one_writer {
+            usage(
                 "--commit-rate is one log writer with one message under way: leave out --mode async, --connections, \
                  --inflight, --standby, --rate and --delay",
-            ),
-            false => Ok(()),
+            )
+        } else {
+            Ok(())
         }
     }
 

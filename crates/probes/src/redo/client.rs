@@ -76,9 +76,12 @@ impl Aimed for Aim {
         let live = AtomicU64::new(0);
         let work = Work { ask, clock: &clock, stop, live: &live };
         // A commit that waits for several standbys is one thread's work; who waits for nobody sends to each at its own speed.
-        watched(&work, steps, seconds, || match ask.is_async || ask.standbys.len() == 1 {
-            true => apart(&work, &mut links, (pool, scribe), &mut readings),
-            false => several(&work, links, (pool, scribe), &mut readings),
+        watched(&work, steps, seconds, || {
+            if ask.is_async || ask.standbys.len() == 1 {
+                apart(&work, &mut links, (pool, scribe), &mut readings)
+            } else {
+                several(&work, links, (pool, scribe), &mut readings)
+            }
         })?;
         readings.ended_ns = clock.now_ns();
         readings.host.1 = sampler.sample();

@@ -298,9 +298,10 @@ impl<'a> Crowd<'a> {
             }
         }
         let lag = (issued - member.acked).saturating_sub(1) * whole as u64;
-        match lag > self.work.ask.max_lag {
-            true => Err(PeerError::Gone(format!("it is {lag} bytes behind, more than --max-lag"))),
-            false => Ok(()),
+        if lag > self.work.ask.max_lag {
+            Err(PeerError::Gone(format!("it is {lag} bytes behind, more than --max-lag")))
+        } else {
+            Ok(())
         }
     }
 
@@ -313,10 +314,7 @@ impl<'a> Crowd<'a> {
                 .iter()
                 .map(|at| {
                     let member = &self.members[*at];
-                    let flags = match member.sent < issued {
-                        true => PollFlags::IN | PollFlags::OUT,
-                        false => PollFlags::IN,
-                    };
+                    let flags = if member.sent < issued { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
                     PollFd::from_borrowed_fd(member.link.peer.stream().as_fd(), flags)
                 })
                 .collect();
@@ -330,10 +328,7 @@ impl<'a> Crowd<'a> {
         let now = self.work.clock.now_ns();
         let patience = self.work.ask.timeout;
         for (at, is_ready) in here.into_iter().zip(ready) {
-            let heard = match is_ready {
-                true => self.hear(at, now),
-                false => Ok(()),
-            };
+            let heard = if is_ready { self.hear(at, now) } else { Ok(()) };
             let member = &self.members[at];
             let waited = Duration::from_nanos(now.saturating_sub(member.owes_ns));
             let owes = member.acked < issued && waited > patience;

@@ -99,9 +99,10 @@ impl Link {
     /// Reads what the standby found.
     pub(super) fn found(&mut self) -> Result<Found, PeerError> {
         let found: Found = self.peer.hear(RESULT_MAX, "while its result was awaited")?;
-        match found.failed.is_empty() {
-            true => Ok(found),
-            false => Err(PeerError::Refused(format!("it failed: {}", found.failed))),
+        if found.failed.is_empty() {
+            Ok(found)
+        } else {
+            Err(PeerError::Refused(format!("it failed: {}", found.failed)))
         }
     }
 

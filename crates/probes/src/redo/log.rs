@@ -124,9 +124,10 @@ impl Log {
         let writer = writer.map_err(failed)?;
         let (mut mode, mut why) = (shape.mode, String::new());
         if wants_direct && !writer.is_direct() {
-            why = match facts.is_tmpfs {
-                true => "the file system is in memory (tmpfs): there is no direct I/O".to_owned(),
-                false => "the file system refuses direct I/O".to_owned(),
+            why = if facts.is_tmpfs {
+                "the file system is in memory (tmpfs): there is no direct I/O".to_owned()
+            } else {
+                "the file system refuses direct I/O".to_owned()
             };
             if !shape.falls_back {
                 return Err(EngineError::Unusable(format!(

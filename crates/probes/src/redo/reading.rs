@@ -244,10 +244,8 @@ impl Stream {
     /// A commit with its local and its remote part: as it was, and as it would be the other way round.
     pub(super) fn here(&mut self, is_serial: bool, local_ns: Ns, remote_ns: Ns, total_ns: Ns) {
         self.local.record(local_ns);
-        let (serial, parallel) = match is_serial {
-            true => (total_ns, remote_ns.max(local_ns)),
-            false => (local_ns + remote_ns, total_ns),
-        };
+        let (serial, parallel) =
+            if is_serial { (total_ns, remote_ns.max(local_ns)) } else { (local_ns + remote_ns, total_ns) };
         self.serial.record(serial);
         self.parallel.record(parallel);
     }

@@ -225,9 +225,10 @@ impl Server {
         drop(log);
         found.failed = failed;
         peer.tell(&found, "in the result")?;
-        match found.failed.is_empty() {
-            true => Ok(format!("{} messages of up to {}", found.messages, size(wanted.length))),
-            false => Ok(format!("ended: {}", found.failed)),
+        if found.failed.is_empty() {
+            Ok(format!("{} messages of up to {}", found.messages, size(wanted.length)))
+        } else {
+            Ok(format!("ended: {}", found.failed))
         }
     }
 
@@ -382,9 +383,10 @@ impl Session<'_> {
                 Some(_) => saturated(self.clock.now_ns() - received_ns),
                 None => 0,
             };
-            let took = match header.is_unwritten {
-                true => Took::default(),
-                false => log.write(length, self.clock).map_err(Ended::Log)?,
+            let took = if header.is_unwritten {
+                Took::default()
+            } else {
+                log.write(length, self.clock).map_err(Ended::Log)?
             };
             let apply_ns = self.apply(header);
             let mut ack = Ack {
@@ -464,10 +466,7 @@ impl Session<'_> {
     fn message(&mut self, buffer: &mut [u8]) -> Result<(Header, u64), PeerError> {
         const FROM: usize = PAYLOAD_AT - HEADER_BYTES;
         // Behind a message shorter than the longest the next may be, and must stay there.
-        let mut wanted = match self.wanted.is_varied {
-            true => HEADER_BYTES,
-            false => HEADER_BYTES + self.wanted.length as usize,
-        };
+        let mut wanted = if self.wanted.is_varied { HEADER_BYTES } else { HEADER_BYTES + self.wanted.length as usize };
         let mut done = 0;
         let mut first_ns = 0;
         let mut header = Header::default();
@@ -476,10 +475,7 @@ impl Session<'_> {
             self.peer.in_time(WHILE_READY)?;
             let lacks = wanted - done;
             let is_streamed = self.wanted.is_async && done >= HEADER_BYTES && lacks >= SEGMENT_BYTES;
-            let flags = match done < HEADER_BYTES || is_streamed {
-                true => RecvFlags::empty(),
-                false => RecvFlags::WAITALL,
-            };
+            let flags = if done < HEADER_BYTES || is_streamed { RecvFlags::empty() } else { RecvFlags::WAITALL };
             // Never more than the message still lacks, so that no end and no smaller message is held back.
             self.wake_at(if is_streamed { lacks.min(WAKE_BYTES) } else { 1 });
             let room = &mut buffer[FROM + done..FROM + wanted];
@@ -523,9 +519,10 @@ impl Session<'_> {
             return Err(PeerError::Silent(patience, WHILE_READY.to_owned()));
         }
         let silent = Duration::from_secs(silent.as_secs());
-        match (self.is_wanted)(silent) {
-            true => Err(PeerError::Silent(silent, format!("{WHILE_READY}, and another client waits"))),
-            false => Ok(()),
+        if (self.is_wanted)(silent) {
+            Err(PeerError::Silent(silent, format!("{WHILE_READY}, and another client waits")))
+        } else {
+            Ok(())
         }
     }
 
@@ -556,13 +553,12 @@ impl Session<'_> {
 /// Brings a payload to where it is written from; its bytes.
 fn unpacked(header: Header, came: &[u8], unpacker: &mut Unpacker, room: &mut [u8]) -> Result<usize, PeerError> {
     let came = &came[..header.length as usize];
-    match header.is_packed {
-        true => unpacker
+    if header.is_packed {
+        unpacker
             .unpack(came, room)
-            .map_err(|why| PeerError::Foreign(format!("message {} cannot be unpacked: {why}", header.sequence))),
-        false => {
-            room[..came.len()].copy_from_slice(came);
-            Ok(came.len())
-        }
+            .map_err(|why| PeerError::Foreign(format!("message {} cannot be unpacked: {why}", header.sequence)))
+    } else {
+        room[..came.len()].copy_from_slice(came);
+        Ok(came.len())
     }
 }

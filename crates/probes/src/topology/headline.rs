@@ -74,10 +74,7 @@ fn caches(machine: &Machine) -> String {
     let levels = machine.levels();
     let each = levels.iter().map(|level| format!("{} {} x {}", level.name, size(level.bytes), level.count));
     let each: Vec<String> = each.collect();
-    match each.is_empty() {
-        true => "n/a (not exposed)".to_owned(),
-        false => each.join(", "),
-    }
+    if each.is_empty() { "n/a (not exposed)".to_owned() } else { each.join(", ") }
 }
 
 fn memory(machine: &Machine) -> String {

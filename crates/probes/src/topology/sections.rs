@@ -68,12 +68,11 @@ pub(super) fn render(record: &Record, info: &TopologyInfo) -> Sections {
     ));
     common::warnings(&mut page, record);
     let tiles = picture::of(&info.machine);
-    match tiles.is_empty() {
-        true => page.missing("Picture", "no CPU is exposed"),
-        false => {
-            page.heading("Picture");
-            page.picture(tiles);
-        }
+    if tiles.is_empty() {
+        page.missing("Picture", "no CPU is exposed")
+    } else {
+        page.heading("Picture");
+        page.picture(tiles);
     }
     caches(&mut page, info);
     nodes(&mut page, info);
@@ -122,10 +121,7 @@ fn nodes(page: &mut Sections, info: &TopologyInfo) {
     page.heading("NUMA Nodes");
     let bytes = |bytes: Option<u64>| bytes.map_or_else(|| lscpu::NOT_EXPOSED.to_owned(), size);
     let rows = info.machine.nodes.iter().map(|node| {
-        let cpus = match node.cpus.is_empty() {
-            true => "none".to_owned(),
-            false => ranges(&node.cpus),
-        };
+        let cpus = if node.cpus.is_empty() { "none".to_owned() } else { ranges(&node.cpus) };
         let distances: Vec<String> = node.distances.iter().map(u32::to_string).collect();
         vec![
             Cell::from(node.number.to_string()),
@@ -143,10 +139,7 @@ fn memory(page: &mut Sections, info: &TopologyInfo) {
     let machine = &info.machine;
     page.heading("Memory and Pages");
     for (name, value) in &machine.memory {
-        let told = match name.starts_with("HugePages") {
-            true => value.to_string(),
-            false => size(*value),
-        };
+        let told = if name.starts_with("HugePages") { value.to_string() } else { size(*value) };
         page.named(name, 22, told);
     }
     page.named("Huge pages", 22, headline::huge(machine));

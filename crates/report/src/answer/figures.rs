@@ -42,10 +42,7 @@ pub(super) fn number_of(figure: &Figure) -> fn(f64) -> String {
 }
 
 fn counted(value: f64) -> String {
-    match value.fract() == 0.0 {
-        true => fixed(value, 0),
-        false => short(value),
-    }
+    if value.fract() == 0.0 { fixed(value, 0) } else { short(value) }
 }
 
 /// `5,996`, or of repeats `5,996 (5,812 to 6,104)`; what some repeat has not is not there.

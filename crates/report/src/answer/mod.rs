@@ -145,10 +145,7 @@ impl Answer {
             page.line("");
         }
         for said in &self.said {
-            match said.is_command {
-                true => page.command(said.title, &said.text),
-                false => page.item(said.title, &said.text),
-            }
+            if said.is_command { page.command(said.title, &said.text) } else { page.item(said.title, &said.text) }
         }
         let text = page.finish(LINES, "(cut here; see the report for the rest)");
         let mut classes = self.said.iter().filter(|said| !said.title.is_empty());

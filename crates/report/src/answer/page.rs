@@ -66,10 +66,7 @@ impl Page {
     /// A command to be typed, which is never wrapped nor cut; what it is for is left out where it does not fit.
     pub(crate) fn command(&mut self, title: &str, text: &str) {
         let whole = format!("{title:<LEFT$}{text}");
-        let line = match whole.chars().count() > WIDTH {
-            true => whole.split("   # ").next().unwrap_or_default(),
-            false => &whole,
-        };
+        let line = if whole.chars().count() > WIDTH { whole.split("   # ").next().unwrap_or_default() } else { &whole };
         self.lines.push(plain(line.trim_end()).into_owned());
     }
 

@@ -54,16 +54,17 @@ pub(super) fn section(page: &mut Page, cost: &Cost) {
 /// Each input as in the price file, so that the line can be computed again; support by the year.
 fn inputs(item: &CostItem) -> String {
     let text = crate::cost::inputs(item);
-    match item.one_off > 0.0 {
+    if item.one_off > 0.0 {
         // What it is spread over does not matter here.
-        true => text.split_once(" / ").map_or_else(
+        text.split_once(" / ").map_or_else(
             || text.clone(),
             |(once, rest)| match rest.split_once(" + ") {
                 Some((_, support)) => format!("{once} + {support}"),
                 None => once.to_owned(),
             },
-        ),
-        false => format!("{text} x {} months", fixed(MONTHS, 0)),
+        )
+    } else {
+        format!("{text} x {} months", fixed(MONTHS, 0))
     }
 }
 

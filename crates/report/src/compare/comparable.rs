@@ -153,9 +153,8 @@ pub(super) fn shared(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<String>
 /// An imported result is of the kind of test that its tool did, and compares with our own of that kind.
 fn workload(a: &Record, b: &Record) -> Check {
     let is_imported = [a, b].iter().any(|record| record.import.is_some());
-    let told = |record: &'_ Record| match is_imported && !record.kind.is_empty() {
-        true => record.kind.clone(),
-        false => record.run.workload.clone(),
+    let told = |record: &'_ Record| {
+        if is_imported && !record.kind.is_empty() { record.kind.clone() } else { record.run.workload.clone() }
     };
     Check::text("workload", &told(a), &told(b), Finding::Forbids)
 }

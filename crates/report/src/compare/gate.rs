@@ -176,9 +176,10 @@ impl Gate {
                 let told = |value: f64| with_unit(value, &row.unit);
                 let bound = if self.is_below { "at least" } else { "at most" };
                 let said = format!("is {}, limit {bound} {}", told(value), told(limit));
-                match self.is_beyond(value, limit) {
-                    true => (GateOutcome::Fires, format!("{said}: failed")),
-                    false => (GateOutcome::Holds, format!("{said}: passed")),
+                if self.is_beyond(value, limit) {
+                    (GateOutcome::Fires, format!("{said}: failed"))
+                } else {
+                    (GateOutcome::Holds, format!("{said}: passed"))
                 }
             }
             Limit::Change(_) if pair.forbids_faster => not_judged("the two sides did not run the same test"),
@@ -190,9 +191,10 @@ impl Gate {
                     if !self.is_beyond(change, limit) {
                         return (GateOutcome::Holds, format!("{said}: passed"));
                     }
-                    match self.is_shown(against, limit) {
-                        true => (GateOutcome::Fires, format!("{said}: failed")),
-                        false => (
+                    if self.is_shown(against, limit) {
+                        (GateOutcome::Fires, format!("{said}: failed"))
+                    } else {
+                        (
                             GateOutcome::Unsure,
                             format!(
                                 "{said}: beyond the limit, but the change is not {}",
@@ -201,7 +203,7 @@ impl Gate {
                                     _ => "statistically shown",
                                 }
                             ),
-                        ),
+                        )
                     }
                 }
             },

@@ -108,12 +108,13 @@ impl Repeats {
             return Err(bounds::TOO_DENSE.to_owned());
         }
         let repeats: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        match repeats.schema == REPEAT_SCHEMA {
-            true => Ok(repeats),
-            false => Err(format!(
+        if repeats.schema == REPEAT_SCHEMA {
+            Ok(repeats)
+        } else {
+            Err(format!(
                 "schema {:?} where {REPEAT_SCHEMA:?} is needed; did a later version of assay write it?",
                 repeats.schema
-            )),
+            ))
         }
     }
 
@@ -230,10 +231,8 @@ fn noise_row(metric: &Metric, values: &[f64], family: usize) -> NoiseRow {
     let most = values.iter().copied().fold(0.0, f64::max);
     let side = Sample::independent(&logs);
     let alpha = ALPHA / family as f64;
-    let enough = |figure: Figure| match values.len() < REPEATS {
-        true => Figure::na("at least three runs are needed"),
-        false => figure,
-    };
+    let enough =
+        |figure: Figure| if values.len() < REPEATS { Figure::na("at least three runs are needed") } else { figure };
     let needed = |share: f64| {
         let found = repeats_for(variance(&logs), alpha, share);
         enough(found.map_or_else(|| Figure::na("more than a thousand"), |n| (n as u64).into()))

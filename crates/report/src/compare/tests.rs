@@ -52,9 +52,8 @@ pub(super) fn set_seconds(record: &mut Record, shape: &[f64]) {
     let names: Vec<String> = record.series.metrics.keys().cloned().collect();
     let metrics = names.iter().map(|name| {
         let level = of(name).and_then(|figure| figure.value()).unwrap_or(0.0);
-        let at = |factor: &f64| match name.ends_with("_us") {
-            true => Figure::decimal(level / factor),
-            false => Figure::decimal(level * factor),
+        let at = |factor: &f64| {
+            if name.ends_with("_us") { Figure::decimal(level / factor) } else { Figure::decimal(level * factor) }
         };
         (name.clone(), shape.iter().map(at).collect())
     });
@@ -367,9 +366,10 @@ fn sentences_agree_with_the_interval_beside_them() {
             }
             seen += 1;
             let change = |ratio: f64| format!("{:+.1}", 100.0 * (ratio - 1.0));
-            let wanted = match against.verdict.is_shown() {
-                true => format!("95 % interval {low:.3} to {high:.3}"),
-                false => format!("{} {} to {} %", row.name, change(low), change(high)),
+            let wanted = if against.verdict.is_shown() {
+                format!("95 % interval {low:.3} to {high:.3}")
+            } else {
+                format!("{} {} to {} %", row.name, change(low), change(high))
             };
             assert!(text.contains(&wanted), "{wanted}: {text}");
             // What such runs show surely is never less than half of what the interval leaves open.

@@ -99,10 +99,7 @@ impl Judgement<'_> {
             let mut all = self.pair.disturbances.iter();
             let found = all.find(|disturbance| disturbance.group == letter);
             let share = found.map_or(0.0, |disturbance| disturbance.lost_pct / 100.0);
-            match share > 0.0 && is_tail(&self.row.key) {
-                true => f64::INFINITY,
-                false => -(1.0 - share).ln(),
-            }
+            if share > 0.0 && is_tail(&self.row.key) { f64::INFINITY } else { -(1.0 - share).ln() }
         };
         let (mut a, mut b) = (lost(&self.pair.baseline), lost(&self.pair.candidate));
         if method == "repeats" {
@@ -192,9 +189,10 @@ fn left_open(low: f64, high: f64) -> String {
     // Below it the arithmetic itself is rough.
     const NOTHING: f64 = 1e-9;
     let change = |ratio: f64| signed(100.0 * (ratio - 1.0));
-    match (low - 1.0).abs().max((high - 1.0).abs()) < NOTHING {
-        true => "nothing varied at all".to_owned(),
-        false => format!("{} to {} %", change(low), change(high)),
+    if (low - 1.0).abs().max((high - 1.0).abs()) < NOTHING {
+        "nothing varied at all".to_owned()
+    } else {
+        format!("{} to {} %", change(low), change(high))
     }
 }
 
@@ -212,10 +210,7 @@ pub(super) fn percent(value: f64) -> String {
 }
 
 fn signed(value: f64) -> String {
-    match value < 0.0 {
-        true => percent(value),
-        false => format!("+{}", percent(value)),
-    }
+    if value < 0.0 { percent(value) } else { format!("+{}", percent(value)) }
 }
 
 /// A ratio with as many decimals as tell it from 1.
@@ -316,10 +311,7 @@ fn of_pair(comparison: &Comparison, at: usize, pair: &Pair) -> Vec<(Weight, Stri
 
 /// What is said before the figures of which nothing can be said now.
 fn not_measurable(pair: &Pair) -> String {
-    let others = match pair.disturbances.is_empty() {
-        true => "",
-        false => " and other work",
-    };
+    let others = if pair.disturbances.is_empty() { "" } else { " and other work" };
     format!(
         "Not measurable now: a change of {MATTERS_PCT} % between {} and {} could be hidden or feigned by noise{others} (in \
          brackets: the change that the 95 % interval leaves open)",

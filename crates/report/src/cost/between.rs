@@ -37,10 +37,7 @@ pub fn between(from: &Cost, to: &Cost) -> Between {
     let ratio = |a: f64, b: f64, why: &str| Figure::decimal(b).per(a, why);
     let unit = |cost: &Cost, whole: bool| {
         let unit = cost.unit(READ_IOPS)?;
-        match whole {
-            true => unit.total.value(),
-            false => unit.platform.value(),
-        }
+        if whole { unit.total.value() } else { unit.platform.value() }
     };
     let of_units = |whole| match (unit(from, whole), unit(to, whole)) {
         (Some(a), Some(b)) => ratio(a, b, "no cost"),
@@ -74,10 +71,7 @@ pub fn between(from: &Cost, to: &Cost) -> Between {
 
 fn monthly(from: &Cost, to: &Cost) -> String {
     let (currency, a, b) = (&from.currency, from.monthly, to.monthly);
-    let times = match a > 0.0 && b > 0.0 {
-        true => format!(", {} times", fixed(b / a, 2)),
-        false => String::new(),
-    };
+    let times = if a > 0.0 && b > 0.0 { format!(", {} times", fixed(b / a, 2)) } else { String::new() };
     let licences = match (from.licences_one_off, to.licences_one_off) {
         (0.0, 0.0) => String::new(),
         (a, b) => {

@@ -37,10 +37,7 @@ fn used(cost: &Cost) -> String {
 /// R28.
 fn apart(a: &Cost, b: &Cost) -> Option<Advice> {
     let ratio = between(a, b).read_iops_ratio.value()?;
-    let (cheap, dear, times) = match ratio >= 1.0 {
-        true => (a, b, ratio),
-        false => (b, a, 1.0 / ratio),
-    };
+    let (cheap, dear, times) = if ratio >= 1.0 { (a, b, ratio) } else { (b, a, 1.0 / ratio) };
     if times < APART {
         return None;
     }

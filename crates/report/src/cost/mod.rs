@@ -352,9 +352,10 @@ fn unmatched(prices: &Prices, marks: &[(&str, &str)], run: String) -> CostError 
     CostError::Unmatched {
         file: prices.file.clone(),
         run,
-        seen: match seen.is_empty() {
-            true => "it has no label and no host name".to_owned(),
-            false => format!("it has {}", seen.join(" and ")),
+        seen: if seen.is_empty() {
+            "it has no label and no host name".to_owned()
+        } else {
+            format!("it has {}", seen.join(" and "))
         },
         known: known(prices),
     }

@@ -104,9 +104,10 @@ impl Reader<'_> {
             }
             prices.platforms.push(platform);
         }
-        match prices.platforms.is_empty() {
-            true => Err(table.missing("platform", "at least one table [[platform]] with a name and prices")),
-            false => Ok(prices),
+        if prices.platforms.is_empty() {
+            Err(table.missing("platform", "at least one table [[platform]] with a name and prices"))
+        } else {
+            Ok(prices)
         }
     }
 

@@ -79,9 +79,10 @@ const ITEMS: [Column; 6] = [
 fn items(page: &mut Sections, cost: &Cost) {
     page.columns(&ITEMS);
     for item in &cost.items {
-        let share = match cost.total_monthly > 0.0 {
-            true => format!("{} %", fixed(100.0 * item.monthly / cost.total_monthly, 1)),
-            false => "n/a".to_owned(),
+        let share = if cost.total_monthly > 0.0 {
+            format!("{} %", fixed(100.0 * item.monthly / cost.total_monthly, 1))
+        } else {
+            "n/a".to_owned()
         };
         let cells =
             [item.name.clone(), inputs(item), fixed(item.monthly, 2), once(item.one_off), share, item.date.to_string()];
@@ -223,9 +224,10 @@ fn rates(cost: &Cost) -> String {
         .map_or_else(|| "a window of unknown length".to_owned(), |s| format!("a window of {} s", fixed(s, 0)));
     format!(
         "{}. Rates of {window}, assumed for the whole month: a projection, untested.",
-        match known.is_empty() {
-            true => "The run has no figure for any provisioned rate".to_owned(),
-            false => format!("Delivered: {}", known.join(", ")),
+        if known.is_empty() {
+            "The run has no figure for any provisioned rate".to_owned()
+        } else {
+            format!("Delivered: {}", known.join(", "))
         }
     )
 }

@@ -68,10 +68,7 @@ fn is_cloud(chart: &Chart) -> bool {
 /// What stands at the pointer: a value with its unit, rounded.
 fn hover(chart: &Chart) -> String {
     let unit = escaped(&chart.y.unit);
-    match is_cloud(chart) {
-        true => format!("%{{x:{HOVER}}}: %{{y:{HOVER}}} {unit}"),
-        false => format!("%{{y:{HOVER}}} {unit}"),
-    }
+    if is_cloud(chart) { format!("%{{x:{HOVER}}}: %{{y:{HOVER}}} {unit}") } else { format!("%{{y:{HOVER}}} {unit}") }
 }
 
 /// A trace as the script takes it.
@@ -152,19 +149,18 @@ fn layout(chart: &Chart) -> Value {
     let bars = chart.traces.iter().any(|trace| trace.kind == Stroke::Bar);
     let named = !numbers && chart.heat.is_none();
     let lies = chart.traces.iter().any(|trace| trace.kind == Stroke::Span);
-    let (across, up) = match lies {
-        true => {
-            let mut names = axis(&chart.x, true);
-            names["title"] = json!({});
-            // The first row at the top.
-            names["range"] = json!([chart.rows.len() as f64 - 0.5, -0.5]);
-            // A bar's figures stand behind it where they do not fit in.
-            let longest = chart.traces.iter().flat_map(|trace| trace.y.iter().flatten()).copied().fold(0.0, f64::max);
-            let mut values = axis(&chart.y, false);
-            values["range"] = json!([0.0, 1.35 * longest]);
-            (values, names)
-        }
-        false => (axis(&chart.x, named), axis(&chart.y, chart.heat.is_some())),
+    let (across, up) = if lies {
+        let mut names = axis(&chart.x, true);
+        names["title"] = json!({});
+        // The first row at the top.
+        names["range"] = json!([chart.rows.len() as f64 - 0.5, -0.5]);
+        // A bar's figures stand behind it where they do not fit in.
+        let longest = chart.traces.iter().flat_map(|trace| trace.y.iter().flatten()).copied().fold(0.0, f64::max);
+        let mut values = axis(&chart.y, false);
+        values["range"] = json!([0.0, 1.35 * longest]);
+        (values, names)
+    } else {
+        (axis(&chart.x, named), axis(&chart.y, chart.heat.is_some()))
     };
     let closest = chart.heat.is_some() || lies || is_cloud(chart);
     let mut layout = json!({

@@ -10,10 +10,7 @@ use assay_measure::units::fixed;
 pub(crate) fn wall(rfc3339: &str) -> String {
     let (day, rest) = rfc3339.split_once('T').unwrap_or((rfc3339, ""));
     let time: String = rest.chars().take(8).collect();
-    match rest.ends_with('Z') {
-        true => format!("{day} {time} UTC"),
-        false => rfc3339.to_owned(),
-    }
+    if rest.ends_with('Z') { format!("{day} {time} UTC") } else { rfc3339.to_owned() }
 }
 
 /// What was run on what, for the head of the page.

@@ -92,10 +92,7 @@ impl Page {
         let answer = answer::of(&[record], context);
         let verdict_class = answer.trust().word();
         // A run of the same workload is another thing.
-        let kind = match crate::kinds::stands_above_runs(record) {
-            true => format!(" {}", record.kind),
-            false => String::new(),
-        };
+        let kind = if crate::kinds::stands_above_runs(record) { format!(" {}", record.kind) } else { String::new() };
         Self {
             title: format!("{}{label}: {}{kind} on {}", run.id, run.workload, run.engine),
             version: run.version.clone(),
@@ -231,9 +228,10 @@ fn tiles(record: &Record) -> Vec<Tile> {
             break;
         }
         // Some names say whose figure it is.
-        let scope = match metric.scope.is_empty() || metric.name.contains(&metric.scope) {
-            true => String::new(),
-            false => format!("{}: ", metric.scope),
+        let scope = if metric.scope.is_empty() || metric.name.contains(&metric.scope) {
+            String::new()
+        } else {
+            format!("{}: ", metric.scope)
         };
         let unit = match metric.value.value() {
             Some(value) => prefix(value, &metric.unit),
@@ -269,10 +267,7 @@ fn prefix(value: f64, unit: &str) -> (f64, String) {
 
 /// Four digits, all whole digits kept.
 pub(crate) fn headline(value: f64) -> String {
-    match value.abs() >= 1000.0 || value == 0.0 {
-        true => fixed(value, 0),
-        false => significant(value, 4),
-    }
+    if value.abs() >= 1000.0 || value == 0.0 { fixed(value, 0) } else { significant(value, 4) }
 }
 
 #[cfg(test)]

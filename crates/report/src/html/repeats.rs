@@ -12,13 +12,11 @@ use assay_measure::record::Figure;
 /// The page of a directory of repeats.
 #[must_use]
 pub fn repeats(repeats: &Repeats, assets: &Assets) -> String {
-    let label = match repeats.label.is_empty() {
-        true => String::new(),
-        false => format!(" \"{}\"", repeats.label),
-    };
-    let reasons = match repeats.verdict_reasons.is_empty() {
-        true => String::new(),
-        false => format!(": {}", repeats.verdict_reasons.join("; ")),
+    let label = if repeats.label.is_empty() { String::new() } else { format!(" \"{}\"", repeats.label) };
+    let reasons = if repeats.verdict_reasons.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", repeats.verdict_reasons.join("; "))
     };
     let charts = [rates(repeats), noise(repeats)];
     let page = Page {

@@ -120,13 +120,7 @@ fn close(blocks: &mut Vec<Block>, named: &mut Vec<Vec<Cell>>, section: &Section)
 
 fn folded(table: Table) -> Block {
     let count = table.rows.len();
-    Block::Table {
-        folded: match count > ROWS_OPEN {
-            true => format!("{count} rows"),
-            false => String::new(),
-        },
-        table,
-    }
+    Block::Table { folded: if count > ROWS_OPEN { format!("{count} rows") } else { String::new() }, table }
 }
 
 /// A table, and folded what text leaves out of it.
@@ -138,10 +132,7 @@ fn tables(table: &section::Table, title: &str) -> Vec<Block> {
     let mut others = first.clone();
     others.rows = first.rows.split_off(rest.first.min(first.rows.len()));
     let others = Block::Table { folded: rest.what.clone(), table: others };
-    match first.rows.is_empty() {
-        true => vec![others],
-        false => vec![folded(first), others],
-    }
+    if first.rows.is_empty() { vec![others] } else { vec![folded(first), others] }
 }
 
 fn sentence(part: &Part) -> Block {

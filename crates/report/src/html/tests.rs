@@ -36,10 +36,8 @@ fn markup(page: &str) -> String {
     let mut text = String::new();
     let mut rest = page;
     while let Some(at) = rest.find("<script>").into_iter().chain(rest.find("<style>")).min() {
-        let (open, close) = match rest[at..].starts_with("<script>") {
-            true => ("<script>", "</script>"),
-            false => ("<style>", "</style>"),
-        };
+        let (open, close) =
+            if rest[at..].starts_with("<script>") { ("<script>", "</script>") } else { ("<style>", "</style>") };
         let end = rest[at..].find(close).expect("every script ends") + at;
         text.push_str(&rest[..at + open.len()]);
         rest = &rest[end..];

@@ -212,10 +212,7 @@ fn v1_quota(dir: &Path) -> Option<Quota> {
     let period = fs::read_to_string(dir.join("cpu.cfs_period_us")).ok()?;
     let (quota, period) = (quota.trim(), period.trim());
     // Version 1 writes -1 where version 2 writes "max".
-    let text = match quota.starts_with('-') {
-        true => format!("max {period}"),
-        false => format!("{quota} {period}"),
-    };
+    let text = if quota.starts_with('-') { format!("max {period}") } else { format!("{quota} {period}") };
     Some(Quota { millicpus: text::cpu_max_millis(&text)?, words: words_of(&text) })
 }
 

@@ -79,9 +79,8 @@ const V1: Names = Names { limit: "memory.limit_in_bytes", counted: &["total_rss"
 fn room_in(root: &Path, membership: &str) -> Option<Room> {
     let v2 = text::cgroup_path(membership, "").map(|path| (path, &V2));
     let v1 = text::cgroup_path(membership, "memory").map(|path| (path, &V1));
-    let roots = |names: &Names| match names.limit == V2.limit {
-        true => vec![root.to_path_buf(), root.join("unified")],
-        false => vec![root.join("memory")],
+    let roots = |names: &Names| {
+        if names.limit == V2.limit { vec![root.to_path_buf(), root.join("unified")] } else { vec![root.join("memory")] }
     };
     let groups = [v2, v1].into_iter().flatten().flat_map(|(path, names)| {
         let each = roots(names).into_iter();

@@ -59,12 +59,11 @@ impl Request {
     pub fn size_bytes(&self, option: &ProbeOption, range: RangeInclusive<u64>) -> Result<Option<u64>, EngineError> {
         let read = |text: &str| {
             let bytes = parse_size_bytes(text).map_err(|error| option.refused(text, error))?;
-            match range.contains(&bytes) {
-                true => Ok(bytes),
-                false => {
-                    let (least, most) = (size(*range.start()), size(*range.end()));
-                    Err(option.refused(text, format!("{least} to {most} is taken")))
-                }
+            if range.contains(&bytes) {
+                Ok(bytes)
+            } else {
+                let (least, most) = (size(*range.start()), size(*range.end()));
+                Err(option.refused(text, format!("{least} to {most} is taken")))
             }
         };
         self.said(option).map(read).transpose()

@@ -35,9 +35,10 @@ impl Activity {
     /// The server refuses the connection.
     pub(super) fn open(address: &Address, host: &Host) -> Result<Self, EngineError> {
         let address = address.brief(ANSWER_MAX);
-        let state = match host.sees_threads() {
-            false => None,
-            true => Some(Mutex::new(State { connection: Some(Connection::open(&address)?), looks: Looks::default() })),
+        let state = if host.sees_threads() {
+            Some(Mutex::new(State { connection: Some(Connection::open(&address)?), looks: Looks::default() }))
+        } else {
+            None
         };
         Ok(Self { address, state })
     }

@@ -141,9 +141,10 @@ impl Attached {
 
     /// Sessions are still at work so long after they were told to end.
     pub(super) fn overdue(&self, late: Duration) {
-        let (limit, after) = match self.stop.requested() {
-            true => (self.grace.min(GRACE_STOPPED), "the request to stop"),
-            false => (self.grace, "the end of the run (MYSQL_GRACE)"),
+        let (limit, after) = if self.stop.requested() {
+            (self.grace.min(GRACE_STOPPED), "the request to stop")
+        } else {
+            (self.grace, "the end of the run (MYSQL_GRACE)")
         };
         if late >= limit {
             let why = format!("the server did not answer within {} s after {after}", limit.as_secs());

@@ -124,19 +124,17 @@ pub(super) fn told(doing: &str) -> impl Fn(MyError) -> EngineError + '_ {
             Some(1021 | 1114) => "; make room, or use fewer schemas or a smaller SCALE",
             _ => "",
         };
-        let lost = match error.is_lost() {
-            true => "the connection was lost: ",
-            false => "",
-        };
+        let lost = if error.is_lost() { "the connection was lost: " } else { "" };
         EngineError::Unusable(format!("{doing}: {lost}{error}{way_out}"))
     }
 }
 
 /// An operation's failure by what the server said.
 pub(super) fn op_error(error: &MyError) -> OpError {
-    match error.is_fatal() {
-        true => OpError { class: "connection lost", text: error.to_string(), retryable: false },
-        false => op_error_of(error.code().unwrap_or(0), &error.to_string()),
+    if error.is_fatal() {
+        OpError { class: "connection lost", text: error.to_string(), retryable: false }
+    } else {
+        op_error_of(error.code().unwrap_or(0), &error.to_string())
     }
 }
 

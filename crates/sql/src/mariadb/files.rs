@@ -152,10 +152,7 @@ impl Options {
         };
         match key {
             "ssl" => {
-                self.tls.mode = Some(match on()? && !off {
-                    true => Mode::Required,
-                    false => Mode::Disabled,
-                });
+                self.tls.mode = Some(if on()? && !off { Mode::Required } else { Mode::Disabled });
             }
             "ssl-verify-server-cert" => self.tls.verify = Some(on()? && !off),
             _ => return self.tls.set(key, value),

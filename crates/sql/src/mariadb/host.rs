@@ -149,10 +149,7 @@ fn reach(proc: &Path, pid: i32, path: &Path) -> PathBuf {
         use std::os::unix::fs::MetadataExt;
         fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
     };
-    match file(&inside).is_some() && file(&inside) != file(path) {
-        true => inside,
-        false => path.to_path_buf(),
-    }
+    if file(&inside).is_some() && file(&inside) != file(path) { inside } else { path.to_path_buf() }
 }
 
 /// The server's process here, and why it is this one.
@@ -190,13 +187,14 @@ fn find(proc: &Path, claims: &Claims) -> Result<(i32, String), String> {
             return Ok((pid, format!("assay's session is thread {thread} of process {pid}; {proofs}")));
         }
     }
-    Err(match seen {
-        true => format!(
+    Err(if seen {
+        format!(
             "a server on this host has a thread {}, but neither the socket nor its start time shows that it is \
              the one of assay's session",
             claims.thread
-        ),
-        false => format!("the server's thread {} of assay's session is not on this host", claims.thread),
+        )
+    } else {
+        format!("the server's thread {} of assay's session is not on this host", claims.thread)
     })
 }
 

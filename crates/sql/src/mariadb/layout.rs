@@ -110,10 +110,7 @@ pub(super) fn create_index(n: u32, unique: bool) -> String {
 /// A text value for SQL, whatever `sql_mode` is.
 pub(super) fn literal(text: &str) -> String {
     let hex: String = text.bytes().map(|byte| format!("{byte:02X}")).collect();
-    match text.is_empty() {
-        true => "''".to_owned(),
-        false => format!("x'{hex}'"),
-    }
+    if text.is_empty() { "''".to_owned() } else { format!("x'{hex}'") }
 }
 
 #[cfg(test)]

@@ -140,10 +140,7 @@ impl<'a> Job<'a> {
             Ok(())
         };
         let done = side_by_side(threads, &self.ended, |_| self.thread(), Findings::merge, watch);
-        done.map_err(|error| match self.stop.requested() {
-            true => EngineError::Interrupted,
-            false => error,
-        })
+        done.map_err(|error| if self.stop.requested() { EngineError::Interrupted } else { error })
     }
 
     fn thread(&self) -> Result<Findings, EngineError> {

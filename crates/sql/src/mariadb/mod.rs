@@ -86,10 +86,8 @@ fn address_of(place: &Place, settings: &Settings) -> Result<Address, EngineError
     let (url, patience) = place.server()?;
     let usage = |why| EngineError::Usage(format!("target mysql: {why}"));
     // A server of one's own is reached as it was started.
-    let files = match place.is_throw_away() {
-        true => Options::default(),
-        false => Options::read(settings.text(FILES)).map_err(usage)?,
-    };
+    let files =
+        if place.is_throw_away() { Options::default() } else { Options::read(settings.text(FILES)).map_err(usage)? };
     let address = Address::parse(url, files).map_err(usage)?;
     Ok(Address { patience: patience.clone(), ..address })
 }

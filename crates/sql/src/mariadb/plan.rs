@@ -124,8 +124,5 @@ pub(super) fn imagined(settings: &Settings, schemas: u32) -> Result<Vec<Line>, E
 
 /// The page of a server that is started for this command.
 pub(super) fn page_bytes(settings: &Settings) -> u64 {
-    match settings.is_given("BLOCK_SZ") {
-        true => settings.int("BLOCK_SZ"),
-        false => super::PAGE_BYTES,
-    }
+    if settings.is_given("BLOCK_SZ") { settings.int("BLOCK_SZ") } else { super::PAGE_BYTES }
 }

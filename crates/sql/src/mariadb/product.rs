@@ -12,10 +12,7 @@ use Product::{MariaDb, MySql};
 impl Product {
     /// By what `select version()` says: MariaDB names itself there, MySQL does not.
     pub(super) fn of(version: &str) -> Self {
-        match version.contains("MariaDB") {
-            true => MariaDb,
-            false => MySql,
-        }
+        if version.contains("MariaDB") { MariaDb } else { MySql }
     }
 
     /// By what follows `temp:`.

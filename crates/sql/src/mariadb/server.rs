@@ -78,12 +78,13 @@ impl Server {
     /// # Errors
     /// `Unusable`: nothing can be written here.
     pub(super) fn refuse_read_only(&self) -> Result<(), EngineError> {
-        match self.read_only {
-            false => Ok(()),
-            true => Err(EngineError::Unusable(
+        if self.read_only {
+            Err(EngineError::Unusable(
                 "the server is read-only (read_only is on, as on a replica): connect to the one that takes writes"
                     .to_owned(),
-            )),
+            ))
+        } else {
+            Ok(())
         }
     }
 

@@ -221,9 +221,10 @@ fn flush_log(settings: &Settings, asked: &[Setting]) -> Result<Option<&'static s
         "none" => "0",
         _ => return Ok(None),
     };
-    match asked.iter().any(|(name, _)| name == FLUSH_LOG) {
-        false => Ok(Some(value)),
-        true => Err(EngineError::Usage(format!("COMMIT_MODE and MYSQL_SET both say {FLUSH_LOG}; keep one of them"))),
+    if asked.iter().any(|(name, _)| name == FLUSH_LOG) {
+        Err(EngineError::Usage(format!("COMMIT_MODE and MYSQL_SET both say {FLUSH_LOG}; keep one of them")))
+    } else {
+        Ok(Some(value))
     }
 }
 

@@ -290,9 +290,10 @@ impl Packets {
     /// So much more of the answer is kept in memory.
     fn keep(&mut self, bytes: usize) -> Result<(), MyError> {
         self.received += bytes;
-        match self.received <= ANSWER_BYTES_MAX {
-            true => Ok(()),
-            false => Err(MyError::odd(&format!("an answer of more than {} MiB", ANSWER_BYTES_MAX >> 20))),
+        if self.received <= ANSWER_BYTES_MAX {
+            Ok(())
+        } else {
+            Err(MyError::odd(&format!("an answer of more than {} MiB", ANSWER_BYTES_MAX >> 20)))
         }
     }
 
@@ -543,10 +544,7 @@ fn value<'a>(kind: &Kind, bytes: &'a [u8]) -> Option<(Value<'a>, &'a [u8])> {
     let mut bytes = [if negative { 0xff } else { 0 }; 8];
     bytes[..wide].copy_from_slice(number);
     let number = i64::from_le_bytes(bytes);
-    let value = match kind.unsigned && number < 0 {
-        true => Value::Other,
-        false => Value::Int(number),
-    };
+    let value = if kind.unsigned && number < 0 { Value::Other } else { Value::Int(number) };
     Some((value, after))
 }
 
@@ -608,10 +606,7 @@ pub fn read_rows(bytes: &[u8], piece: usize) -> Result<usize, String> {
         let (mut packets, mut from) = (Packets::new(Duration::MAX), Script { bytes, piece });
         packets.number = 1;
         let mut taken = |packet: &[u8], kinds: &[Kind]| {
-            values += match binary {
-                true => binary_row(packet, kinds)?.len(),
-                false => text_row(packet, kinds.len())?.len(),
-            };
+            values += if binary { binary_row(packet, kinds)?.len() } else { text_row(packet, kinds.len())?.len() };
             Some(())
         };
         let first = packets.next(&mut from);

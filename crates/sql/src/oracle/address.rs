@@ -175,12 +175,13 @@ fn admin(
 /// Tables of a test do not belong beside the server's own.
 fn refuse_own_schemas(user: &str) -> Result<(), String> {
     const OWN: [&str; 4] = ["sys", "system", "sysman", "dbsnmp"];
-    match OWN.contains(&user.to_ascii_lowercase().as_str()) {
-        true => Err(format!(
+    if OWN.contains(&user.to_ascii_lowercase().as_str()) {
+        Err(format!(
             "user {user} owns the server's own tables: make a user for the test (CREATE USER slob ...) and name it in \
              the URL; {user} can be DBA_PRIV_USER"
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 

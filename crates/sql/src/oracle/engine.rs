@@ -89,13 +89,12 @@ fn facts(on: &Attached, server: &Server, marked: &Marked, (batched, in_server): 
         text("tablespace", format!("{} ({})", server.tablespace.name, server.tablespace.logging)),
         text(
             "read_mode",
-            match batched {
-                true => "batched (BATCH_TABLE_ACCESS_BY_ROWID)".to_owned(),
-                false => {
-                    "single (NO_BATCH_TABLE_ACCESS_BY_ROWID); the instance may still read ahead: see db file parallel \
+            if batched {
+                "batched (BATCH_TABLE_ACCESS_BY_ROWID)".to_owned()
+            } else {
+                "single (NO_BATCH_TABLE_ACCESS_BY_ROWID); the instance may still read ahead: see db file parallel \
                           read, and _db_block_prefetch_limit"
-                        .to_owned()
-                }
+                    .to_owned()
             },
         ),
         text("loop", if in_server { "server" } else { "client" }.to_owned()),

@@ -168,10 +168,8 @@ impl Job {
             }
             Ok(())
         };
-        gather(threads, &told, Findings::merge, watch).map_err(|error| match stop.requested() && !gone {
-            true => EngineError::Interrupted,
-            false => error,
-        })
+        gather(threads, &told, Findings::merge, watch)
+            .map_err(|error| if stop.requested() && !gone { EngineError::Interrupted } else { error })
     }
 
     /// Ends what the sessions do; nobody waits for that.
@@ -255,9 +253,10 @@ impl Job {
                 return Err(EngineError::Interrupted);
             }
             let slots = first..(first + step).min(rows);
-            let contents: Vec<Vec<String>> = match marker.obfuscate {
-                true => slots.clone().map(|slot| self.columns(schema, slot)).collect(),
-                false => Vec::new(),
+            let contents: Vec<Vec<String>> = if marker.obfuscate {
+                slots.clone().map(|slot| self.columns(schema, slot)).collect()
+            } else {
+                Vec::new()
             };
             let values: Vec<Vec<Bind<'_>>> = slots
                 .clone()

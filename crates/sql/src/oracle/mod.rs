@@ -239,9 +239,10 @@ fn verify(
     let stopped = stop.clone();
     std::thread::spawn(move || {
         for n in loaded {
-            let found = match stopped.requested() {
-                true => Err(EngineError::Interrupted),
-                false => check::schema(&mut *reader, &marker, n, level),
+            let found = if stopped.requested() {
+                Err(EngineError::Interrupted)
+            } else {
+                check::schema(&mut *reader, &marker, n, level)
             };
             let ends = found.is_err();
             // Nobody may wait any more.

@@ -74,9 +74,12 @@ pub(super) fn one_row_a_block(table: &str) -> [String; 3] {
 pub(super) fn insert(table: &str, with_content: bool) -> String {
     let names: Vec<String> = column_names().collect();
     let values: Vec<String> = (0..COLUMNS)
-        .map(|column| match with_content {
-            true => format!(":{}", column + 2),
-            false => format!("rpad('{0}', {COLUMN_BYTES}, '{0}')", char::from(FILL)),
+        .map(|column| {
+            if with_content {
+                format!(":{}", column + 2)
+            } else {
+                format!("rpad('{0}', {COLUMN_BYTES}, '{0}')", char::from(FILL))
+            }
         })
         .collect();
     format!("insert into {table} (custid, {}) values (:1, {})", names.join(", "), values.join(", "))
@@ -319,9 +322,10 @@ pub(super) const FORGET_PLAN: &str = "delete from plan_table where statement_id 
 /// Ends what a session does.
 pub(super) fn cancel(sid: u32, serial: u32, major: u32) -> String {
     // From 18 on the statement can be ended alone.
-    match major >= 18 {
-        true => format!("alter system cancel sql '{sid}, {serial}'"),
-        false => format!("alter system disconnect session '{sid},{serial}' immediate"),
+    if major >= 18 {
+        format!("alter system cancel sql '{sid}, {serial}'")
+    } else {
+        format!("alter system disconnect session '{sid},{serial}' immediate")
     }
 }
 /// A sign of life.
@@ -379,9 +383,10 @@ impl Views {
 
     /// Statistics by name, what the asking session itself added taken off.
     pub(super) fn statistics(self) -> String {
-        let own = match self.global {
-            true => "case when s.inst_id = to_number(sys_context('userenv', 'instance')) then m.value end",
-            false => "m.value",
+        let own = if self.global {
+            "case when s.inst_id = to_number(sys_context('userenv', 'instance')) then m.value end"
+        } else {
+            "m.value"
         };
         format!(
             "select s.name, to_char(sum(s.value - nvl({own}, 0))) from {} s left join v$mystat m on m.statistic# = \

@@ -375,9 +375,10 @@ impl ServerStats {
     /// For the report: what a reading costs, and what it covers.
     pub(super) fn facts(&self) -> Vec<Fact> {
         let longest = locked(&self.state).longest;
-        let scope = match self.views.global {
-            true => "all instances (GV$): other databases and clients are in its counters",
-            false => "the instance or, inside one, the pluggable database: other clients are in its counters",
+        let scope = if self.views.global {
+            "all instances (GV$): other databases and clients are in its counters"
+        } else {
+            "the instance or, inside one, the pluggable database: other clients are in its counters"
         };
         readings("V$ views, their own work taken off V$SYSSTAT", longest, scope)
     }

@@ -65,13 +65,14 @@ pub(crate) fn already(place: &str, found: &Marker) -> EngineError {
 /// Refuses a place with something in it that a data set does not have.
 pub(crate) fn refuse_strangers(place: &str, strange: Rows) -> Result<(), EngineError> {
     let strange: Vec<String> = strange.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect();
-    match strange.is_empty() {
-        true => Ok(()),
-        false => Err(EngineError::Unusable(format!(
+    if strange.is_empty() {
+        Ok(())
+    } else {
+        Err(EngineError::Unusable(format!(
             "{place} holds what assay did not make there: {}; move it elsewhere, since assay neither executes nor \
              removes it",
             strange.join(", ")
-        ))),
+        )))
     }
 }
 
@@ -87,10 +88,7 @@ pub(crate) fn checked_lines(place: &str, found: &Marker, checked: Vec<Checked>) 
     }
     let mut lines = vec![text_line("scale", "scale", found.scale())];
     lines.extend(checked.into_iter().map(|one| {
-        let verdict = match one.found.is_empty() {
-            true => one.verdict,
-            false => format!("{} ({})", one.verdict, one.found),
-        };
+        let verdict = if one.found.is_empty() { one.verdict } else { format!("{} ({})", one.verdict, one.found) };
         text_line("check", &format!("{} {}", one.id, one.what), verdict)
     }));
     Ok(lines)

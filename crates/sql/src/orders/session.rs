@@ -67,9 +67,10 @@ impl<W: Wire> Session<W> {
             return Err(closed(self.number));
         };
         let pause = common.asked.intra;
-        let done = match common.asked.client_side {
-            false => called(wire, &inputs, pause),
-            true => whole(wire, &inputs, (pause, number), common.asked.commit_logon),
+        let done = if common.asked.client_side {
+            whole(wire, &inputs, (pause, number), common.asked.commit_logon)
+        } else {
+            called(wire, &inputs, pause)
         };
         match done {
             Ok(effects) => {
@@ -166,10 +167,7 @@ impl<W: Wire> program::Session for ByOne<'_, W> {
     }
 
     fn logged_on(&mut self) -> Result<(), W::Error> {
-        match self.commit_logon {
-            true => self.wire.commit().and_then(|()| self.wire.begin()),
-            false => Ok(()),
-        }
+        if self.commit_logon { self.wire.commit().and_then(|()| self.wire.begin()) } else { Ok(()) }
     }
 }
 

@@ -95,10 +95,7 @@ fn in_use(connection: &mut Connection, names: &Names) -> Result<EngineError, Eng
             format!("{program} (server process {pid}, role {role})")
         })
         .collect();
-    let who = match who.is_empty() {
-        true => "another assay process that has just ended".to_owned(),
-        false => who.join("; "),
-    };
+    let who = if who.is_empty() { "another assay process that has just ended".to_owned() } else { who.join("; ") };
     Ok(EngineError::Unusable(format!(
         "the data set in schema {} is in use by {who}; wait until it ends, then try again",
         names.schema()

@@ -241,10 +241,7 @@ impl Guard {
         }
         let doing = format!("locking the tables of role {}", owner.role);
         let mut connection = connect(options).map_err(told("connecting"))?;
-        let mode = match writes {
-            true => "row exclusive",
-            false => "access share",
-        };
+        let mode = if writes { "row exclusive" } else { "access share" };
         let mut all = vec![names.relation("assay_data_set"), names.relation("assay_schemas")];
         all.extend_from_slice(tables);
         // It waits in its transaction for as long as the command takes.
@@ -266,14 +263,15 @@ impl Guard {
             .map_err(told(&doing))?;
         let schema = schema.rows.into_iter().flatten().flatten().next();
         let again = examine(&mut connection, names, &schema.unwrap_or_default())?;
-        match again.role == owner.role {
-            true => Ok(Self(Some(connection))),
-            false => Err(EngineError::Unusable(format!(
+        if again.role == owner.role {
+            Ok(Self(Some(connection)))
+        } else {
+            Err(EngineError::Unusable(format!(
                 "the data set in schema {} belonged to role {} and now belongs to {}; nothing was done",
                 names.schema(),
                 owner.role,
                 again.role
-            ))),
+            )))
         }
     }
 

@@ -72,12 +72,10 @@ impl Home {
     pub(crate) fn file_system(&self) -> String {
         let kind = known(&self.facts.fs_type);
         let device = known(&self.facts.kernel_name);
-        match self.facts.is_tmpfs {
-            true => format!(
-                "{kind}: memory, so no figure describes a disk; use {} to name another place",
-                self.brand.directory
-            ),
-            false => format!("{kind} on {device}"),
+        if self.facts.is_tmpfs {
+            format!("{kind}: memory, so no figure describes a disk; use {} to name another place", self.brand.directory)
+        } else {
+            format!("{kind} on {device}")
         }
     }
 

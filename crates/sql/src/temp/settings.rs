@@ -68,20 +68,14 @@ pub(crate) fn complaint(log: &str, words: &[String]) -> String {
         told = lines[last..].iter().map(|line| line.trim().to_owned()).collect();
     }
     told.dedup();
-    match told.is_empty() {
-        true => "nothing".to_owned(),
-        false => told.join("; "),
-    }
+    if told.is_empty() { "nothing".to_owned() } else { told.join("; ") }
 }
 
 /// Settings for people: `name=value, name=value`.
 pub(crate) fn listed(settings: &[Setting]) -> String {
     let each: Vec<String> = settings
         .iter()
-        .map(|(name, value)| match value.is_empty() {
-            true => format!("{name}=''"),
-            false => format!("{name}={value}"),
-        })
+        .map(|(name, value)| if value.is_empty() { format!("{name}=''") } else { format!("{name}={value}") })
         .collect();
     each.join(", ")
 }

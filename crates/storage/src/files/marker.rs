@@ -89,10 +89,7 @@ pub(super) fn whose(path: &Path, found: &Metadata, held: Option<&File>) -> Whose
     };
     let Some(mark) = parse(&text).filter(|mark| mark.inode == found.ino()) else {
         // Marks of the first version prove nothing.
-        return match text.starts_with("assay-io 1 ") {
-            true => Whose::Unproven,
-            false => Whose::Foreign,
-        };
+        return if text.starts_with("assay-io 1 ") { Whose::Unproven } else { Whose::Foreign };
     };
     if let State::Closed { changed, marked } = mark.state {
         if found.len() != mark.bytes || change_ns(found) != changed {

@@ -62,10 +62,7 @@ fn as_writes(options: &Options) -> Cow<'_, Options> {
 }
 
 fn names_of(pattern: &PatternOptions) -> [Way; WAYS] {
-    match pattern.mode.goes(Way::Trim) {
-        true => [Way::Read, Way::Trim],
-        false => [Way::Read, Way::Write],
-    }
+    if pattern.mode.goes(Way::Trim) { [Way::Read, Way::Trim] } else { [Way::Read, Way::Write] }
 }
 
 /// The smallest block of any direction that the job has, bytes.

@@ -180,15 +180,12 @@ impl View<'_> {
             _ => "response latency",
         };
         let rose = group.analysed == "IOPS" && group.changes.len() == 1 && value(&last.median) > least;
-        let meaning = match rose {
-            true => {
-                "it rose: a warm-up (a cache filled, a clock sped up), or other load ended. Discard the first part \
+        let meaning = if rose {
+            "it rose: a warm-up (a cache filled, a clock sped up), or other load ended. Discard the first part \
                  with ramp_time"
-            }
-            false => {
-                "the mean mixes different states of the platform. Use the levels, and compare them with the device \
+        } else {
+            "the mean mixes different states of the platform. Use the levels, and compare them with the device \
                  in the per-second series"
-            }
         };
         let text = format!(
             "{}{what} changed its level {} time(s), first {} s after the start ({}), between {} and {}: {meaning}.",

@@ -88,18 +88,16 @@ fn verdict(readings: &StorageReadings) -> Verdict {
         })
         .collect();
     if readings.stopped {
-        return match reasons.is_empty() {
-            true => Verdict::Incomplete("stopped on request".to_owned()),
-            false => Verdict::Invalid(reasons),
+        return if reasons.is_empty() {
+            Verdict::Incomplete("stopped on request".to_owned())
+        } else {
+            Verdict::Invalid(reasons)
         };
     }
     if !readings.running {
         reasons.extend((0..readings.jobs.len()).filter_map(|job| missed_rate(readings, job)));
     }
-    match reasons.is_empty() {
-        true => Verdict::Complete,
-        false => Verdict::Invalid(reasons),
-    }
+    if reasons.is_empty() { Verdict::Complete } else { Verdict::Invalid(reasons) }
 }
 
 /// `clone 3: Input/output error (errno 5)`.
@@ -233,10 +231,7 @@ fn in_flight(clones: &[&CloneReading]) -> (Figure, Figure) {
     let mean = |amount: &dyn Fn(&CloneReading) -> f64| -> Figure {
         let per_clone = clones.iter().filter(|clone| clone.runtime_ns > 0);
         let sum: f64 = per_clone.map(|clone| amount(clone) / clone.runtime_ns as f64).sum();
-        match sum > 0.0 {
-            true => Figure::decimal(sum),
-            false => Figure::na("not taken"),
-        }
+        if sum > 0.0 { Figure::decimal(sum) } else { Figure::na("not taken") }
     };
     let lat_ns = |clone: &CloneReading| -> f64 {
         let ways = clone.ways.iter();
@@ -260,10 +255,7 @@ fn cpu(clones: &[&CloneReading]) -> StorageCpu {
         user_us_per_io: per_io(sum(|clone| clone.user_ns) as f64 / 1e3),
         system_us_per_io: per_io(sum(|clone| clone.system_ns) as f64 / 1e3),
         thread_cpu_pct: Figure::decimal(100.0 * cpu_ns).per(runtime_ns, NO_TIME),
-        thread_cpu_max_pct: match runtime_ns > 0.0 {
-            true => busiest.into(),
-            false => Figure::na(NO_TIME),
-        },
+        thread_cpu_max_pct: if runtime_ns > 0.0 { busiest.into() } else { Figure::na(NO_TIME) },
         kernel_entries_per_io: per_io(sum(|clone| clone.kernel_entries) as f64),
         context_switches_per_io: per_io(sum(|clone| clone.context_switches) as f64),
         major_faults_count: sum(|clone| clone.major_faults),
@@ -274,10 +266,7 @@ fn cpu(clones: &[&CloneReading]) -> StorageCpu {
 fn block_sizes(job: &JobReading) -> String {
     let of = |way: Way| {
         let (least, most) = job.label.block_bytes[way.index()];
-        match least == most {
-            true => size(least),
-            false => format!("{}-{}", size(least), size(most)),
-        }
+        if least == most { size(least) } else { format!("{}-{}", size(least), size(most)) }
     };
     let reads = of(Way::Read);
     let writes = of(Way::Write);
@@ -313,9 +302,12 @@ fn settings(readings: &StorageReadings, job: &JobReading) -> Vec<SettingLine> {
 fn devices(readings: &StorageReadings) -> StorageDevices {
     let jobs = ways(readings, |_| true);
     let bytes = |way: Way| jobs[way.index()].0.bytes;
-    let device = |of: fn(&assay_measure::snapshot::DiskReading) -> u64| match readings.disks.is_empty() {
-        true => Figure::na("the device below the files is unknown"),
-        false => Figure::Count(readings.disks.iter().map(of).sum()),
+    let device = |of: fn(&assay_measure::snapshot::DiskReading) -> u64| {
+        if readings.disks.is_empty() {
+            Figure::na("the device below the files is unknown")
+        } else {
+            Figure::Count(readings.disks.iter().map(of).sum())
+        }
     };
     let read = device(|disk| disk.read_bytes);
     let write = device(|disk| disk.write_bytes);

@@ -49,9 +49,10 @@ pub(super) fn host_limit(view: &View<'_>, group: &StorageGroup) -> Option<Advice
     let mut near = limits.filter_map(|(name, limit, by)| {
         let way = ["read", "write"].into_iter().find(|way| name.contains(way))?;
         let row = group.ways.iter().find(|row| row.way == way)?;
-        let (found, unit) = match name.ends_with("bytes") {
-            true => (value(&row.mb_per_s) * 1e6, "bytes"),
-            false => (value(&row.ios_per_s), "I/Os"),
+        let (found, unit) = if name.ends_with("bytes") {
+            (value(&row.mb_per_s) * 1e6, "bytes")
+        } else {
+            (value(&row.ios_per_s), "I/Os")
         };
         ((found / limit - 1.0).abs() <= NEAR).then_some((way, found, limit, unit, by))
     });

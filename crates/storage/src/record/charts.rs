@@ -21,9 +21,10 @@ pub(super) fn all(record: &Record, info: &StorageInfo) -> Vec<Drawn> {
         for way in &job.ways {
             let id = format!("c-hist-{}-{}", assay_measure::plain::slug(&job.name).replace('_', "-"), way.way);
             let title = format!("Histogram: {} of {} (lat, layer {})", way.way, job.name, info.layer);
-            all.push(match way.lat.hist_ns.is_empty() {
-                true => Drawn::missing(&title, "no distribution"),
-                false => of_buckets(&id, &title, &way.lat.hist_ns.pow2_us()),
+            all.push(if way.lat.hist_ns.is_empty() {
+                Drawn::missing(&title, "no distribution")
+            } else {
+                of_buckets(&id, &title, &way.lat.hist_ns.pow2_us())
             });
         }
     }
@@ -149,10 +150,7 @@ fn over_time(record: &Record, group: &StorageGroup, several: bool) -> Vec<Drawn>
         record,
         group,
         rows: rows_of(record, group.group),
-        of: match several {
-            true => format!(": group {} ({})", group.group, group.jobs.join(", ")),
-            false => String::new(),
-        },
+        of: if several { format!(": group {} ({})", group.group, group.jobs.join(", ")) } else { String::new() },
     };
     let disks = disks(record);
     let charts = [seconds.iops(&disks), seconds.bytes(), seconds.latency(), seconds.busy(&disks)];

@@ -26,9 +26,10 @@ pub(super) fn search(job: &JobReading, clones: &[&CloneReading]) -> Option<Stora
         adapts: goal.adapts,
         depths_count: found().map(|search| search.depth.into()).collect(),
         windows_count: found().map(|search| search.windows.into()).max().unwrap_or(0),
-        searched_s: match goal.adapts {
-            true => Figure::na("the depth was adapted to the end"),
-            false => seconds(found().map(|search| search.searched_ns).max().unwrap_or(0)),
+        searched_s: if goal.adapts {
+            Figure::na("the depth was adapted to the end")
+        } else {
+            seconds(found().map(|search| search.searched_ns).max().unwrap_or(0))
         },
         attained: share.value().is_some_and(|share| share >= goal.percentile),
         within_target_pct: share,

@@ -53,10 +53,7 @@ fn group(readings: &StorageReadings, id: u32) -> StorageGroup {
     let bytes: Vec<f64> = whole.iter().map(|s| rate(s, &s.bytes)).collect();
     let mib: Vec<f64> = bytes.iter().map(|bytes| bytes / MIB).collect();
     let rated = rated(readings, id);
-    let values = match rated {
-        true => response_us(&whole),
-        false => iops.clone(),
-    };
+    let values = if rated { response_us(&whole) } else { iops.clone() };
     let mut found = StorageGroup {
         group: id,
         jobs: jobs().map(|job| job.name.clone()).collect(),

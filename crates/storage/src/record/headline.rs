@@ -71,18 +71,19 @@ fn goal_limit(info: &StorageInfo) -> Option<Limit> {
     let kept = |job: &&StorageJob| job.search.as_ref().is_some_and(|search| search.attained);
     let job = info.jobs.iter().find(kept)?;
     let (found, asked) = (job.in_flight_most_count(), job.iodepth_count * job.numjobs_count.max(1));
-    Some(match found < asked {
-        true => Limit::new(
+    Some(if found < asked {
+        Limit::new(
             "the latency target asked for",
             format!("{}: the search found that more than {found} in flight miss it.", job.name),
-        ),
-        false => Limit::new(
+        )
+    } else {
+        Limit::new(
             "the depth asked for",
             format!(
                 "{}: iodepth={} keeps the latency target; a higher one may keep it too.",
                 job.name, job.iodepth_count
             ),
-        ),
+        )
     })
 }
 
@@ -107,9 +108,10 @@ fn device(info: &StorageInfo) -> Limit {
         fixed(busy, 0),
         fixed(in_flight, 1)
     );
-    match busy < USED_UP_PCT {
-        true => Limit::new("the latency of single requests: more requests in flight would give more", evidence),
-        false => Limit::new("the device at this depth", evidence),
+    if busy < USED_UP_PCT {
+        Limit::new("the latency of single requests: more requests in flight would give more", evidence)
+    } else {
+        Limit::new("the device at this depth", evidence)
     }
 }
 
@@ -162,9 +164,10 @@ fn tested(info: &StorageInfo) -> String {
             };
             // Some formats of other tools tell nothing of it.
             let told: Vec<String> = [what, depth].into_iter().filter(|word| !word.is_empty()).collect();
-            match told.is_empty() {
-                true => format!("{} (access, block size and depth are not told)", job.name),
-                false => format!("{} ({})", job.name, told.join(", ")),
+            if told.is_empty() {
+                format!("{} (access, block size and depth are not told)", job.name)
+            } else {
+                format!("{} ({})", job.name, told.join(", "))
             }
         })
         .collect();

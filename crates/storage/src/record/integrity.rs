@@ -210,9 +210,8 @@ fn syncs(job: &Job<'_>, rule: Rule) -> Identity {
 
 /// IO7: both sides are means over the same time, from counters kept apart.
 fn little(job: &Job<'_>, rule: Rule) -> Identity {
-    let lat = |way: &WayReading| match way.lat.histogram.is_empty() {
-        true => way.clat.histogram.sum_ns(),
-        false => way.lat.histogram.sum_ns(),
+    let lat = |way: &WayReading| {
+        if way.lat.histogram.is_empty() { way.clat.histogram.sum_ns() } else { way.lat.histogram.sum_ns() }
     };
     let in_flight_ns: f64 = job.clones.iter().map(|c| c.in_flight_ns as f64).sum();
     let runtime_ns = job.runtime_ns();

@@ -73,10 +73,7 @@ fn jobs(info: &StorageInfo) -> Vec<Metric> {
     for (i, job) in info.jobs.iter().enumerate() {
         // Several jobs may have one name; from the second on their place tells them apart.
         let is_second = info.jobs[..i].iter().any(|other| other.name == job.name);
-        let scope = match is_second {
-            true => format!("{} {}", job.name, i + 1),
-            false => job.name.clone(),
-        };
+        let scope = if is_second { format!("{} {}", job.name, i + 1) } else { job.name.clone() };
         all.extend(job.search.as_ref().map(|search| Metric {
             scope: scope.clone(),
             ..plain(
@@ -85,9 +82,10 @@ fn jobs(info: &StorageInfo) -> Vec<Metric> {
                 "I/Os in flight within latency_target",
                 "",
                 Better::Higher,
-                match search.attained {
-                    true => Figure::Count(search.depths_count.iter().sum()),
-                    false => Figure::na("no depth was shown to keep it"),
+                if search.attained {
+                    Figure::Count(search.depths_count.iter().sum())
+                } else {
+                    Figure::na("no depth was shown to keep it")
                 },
             )
         }));

@@ -90,10 +90,7 @@ impl Kind for Storage {
 
     fn delivered(&self, record: &Record) -> Delivered {
         let info = Self::info(record);
-        match info.groups.is_empty() {
-            true => Delivered::sustained(record),
-            false => delivered::of(&info.groups),
-        }
+        if info.groups.is_empty() { Delivered::sustained(record) } else { delivered::of(&info.groups) }
     }
 
     fn conditions(&self, baseline: &Record, candidate: &Record) -> Vec<Check> {

@@ -89,10 +89,7 @@ impl<'a> Options<'a> {
 
     /// I/Os in flight per clone that the engine can have.
     pub(super) fn depth(self) -> u64 {
-        match self.job.label.synchronous {
-            true => 1,
-            false => u64::from(self.job.label.iodepth.max(1)),
-        }
+        if self.job.label.synchronous { 1 } else { u64::from(self.job.label.iodepth.max(1)) }
     }
 }
 
@@ -149,8 +146,5 @@ pub(super) fn achieved(readings: &StorageReadings, devices: &StorageDevices) -> 
     };
     let beside: Vec<String> =
         [seen(&devices.read_ratio, "read"), seen(&devices.write_ratio, "wrote")].into_iter().flatten().collect();
-    match beside.is_empty() {
-        true => mode.to_owned(),
-        false => format!("{mode}; {}", beside.join(", ")),
-    }
+    if beside.is_empty() { mode.to_owned() } else { format!("{mode}; {}", beside.join(", ")) }
 }

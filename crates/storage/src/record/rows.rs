@@ -27,9 +27,10 @@ impl Missing {
         Self {
             lat: label.no_lat.then_some(ASKED),
             clat: label.no_clat.then_some(ASKED),
-            slat: match label.synchronous {
-                true => Some("submission and completion are one call"),
-                false => label.no_slat.then_some(ASKED),
+            slat: if label.synchronous {
+                Some("submission and completion are one call")
+            } else {
+                label.no_slat.then_some(ASKED)
             },
         }
     }
@@ -98,10 +99,7 @@ pub(super) fn way_rows(
 pub(super) fn latency(latency: &Latency, missing: Option<&str>) -> StorageLatency {
     let histogram: &Histogram = &latency.histogram;
     let reason = missing.unwrap_or("nothing counted");
-    let or_reason = |figure: Figure| match histogram.is_empty() {
-        true => Figure::na(reason),
-        false => figure,
-    };
+    let or_reason = |figure: Figure| if histogram.is_empty() { Figure::na(reason) } else { figure };
     let us = |ns: Option<f64>| or_reason(Figure::decimal(ns.unwrap_or(0.0) / 1e3));
     let percentile = |q: f64| or_reason(percentile_us(histogram, q));
     StorageLatency {

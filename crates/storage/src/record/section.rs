@@ -129,9 +129,10 @@ pub(crate) fn seed(job: &StorageJob) -> String {
     let mut given = job.options.iter().rev();
     let repeat = given.find(|option| option.name == "randrepeat");
     let repeats = repeat.is_none_or(|option| !matches!(option.value.as_str(), "0" | "false"));
-    match repeats && is_random(&job.rw) {
-        true => format!("seed {}, so every run uses the same blocks (randrepeat=0: different ones)", job.seed),
-        false => format!("seed {}", job.seed),
+    if repeats && is_random(&job.rw) {
+        format!("seed {}, so every run uses the same blocks (randrepeat=0: different ones)", job.seed)
+    } else {
+        format!("seed {}", job.seed)
     }
 }
 

@@ -133,10 +133,7 @@ fn before(page: &mut Sections, info: &StorageInfo) {
                 rates(&before.fill_mib_per_s),
                 size(before.block_bytes),
                 number(&before.round_s, 1),
-                match before.round_ios_per_s.is_empty() {
-                    true => "none".to_owned(),
-                    false => rates(&before.round_ios_per_s),
-                },
+                if before.round_ios_per_s.is_empty() { "none".to_owned() } else { rates(&before.round_ios_per_s) },
                 before.window_rounds_count,
                 number_or_reason(&before.excursion_pct, 1),
                 number_or_reason(&before.slope_pct, 1)

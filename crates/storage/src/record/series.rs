@@ -20,10 +20,7 @@ pub(super) fn series(readings: &StorageReadings) -> Series {
     let disks: BTreeSet<&str> =
         (seconds.iter()).flat_map(|second| second.disks.iter().map(|disk| disk.name.as_str())).collect();
     let mut series = Series {
-        step_s: match seconds.is_empty() {
-            true => Figure::na("no whole second"),
-            false => Figure::Decimal(1.0),
-        },
+        step_s: if seconds.is_empty() { Figure::na("no whole second") } else { Figure::Decimal(1.0) },
         t_s: seconds.iter().map(|s| s.end_ns as f64 / NS_PER_S).collect(),
         in_window: vec![true; seconds.len()],
         ..Series::default()

@@ -85,15 +85,12 @@ impl Run<'_> {
         }
         let jobs = self.readings.jobs.iter();
         let direct = jobs.clone().all(|job| Options::of(self.readings, job).direct());
-        let cause = match direct {
-            true => {
-                "although the jobs asked for direct I/O: the file has holes or unwritten extents, or the file system \
+        let cause = if direct {
+            "although the jobs asked for direct I/O: the file has holes or unwritten extents, or the file system \
                  answers from memory. Lay out the file with real data"
-            }
-            false => {
-                "the page cache answered the rest. These figures describe memory; use direct=1, or a region several \
+        } else {
+            "the page cache answered the rest. These figures describe memory; use direct=1, or a region several \
                  times as large as memory"
-            }
         };
         Some(format!(
             "The jobs read {}, the devices delivered {}: {cause}.",
@@ -205,9 +202,10 @@ impl Run<'_> {
             return None;
         }
         let (reads, _) = goes(&job.label.rw);
-        let effect = match reads {
-            true => "only the first clone that reaches a block surely reads it; the others may find it in a cache",
-            false => "each clone writes each block, and the last write stays",
+        let effect = if reads {
+            "only the first clone that reaches a block surely reads it; the others may find it in a cache"
+        } else {
+            "each clone writes each block, and the last write stays"
         };
         Some(format!(
             "{} clones access the same file sequentially from the same offset: {effect}. Set offset_increment, or \

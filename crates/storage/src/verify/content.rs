@@ -39,10 +39,7 @@ impl Content {
         let payload = &options.payload;
         // Without files there is nothing to come back.
         let fileless = matches!(options.engine, IoEngine::Null | IoEngine::Nop);
-        let verifier = match fileless {
-            true => None,
-            false => Verifier::new(payload, run)?,
-        };
+        let verifier = if fileless { None } else { Verifier::new(payload, run)? };
         let writes = options.pattern.mode.goes(Way::Write);
         if let Some(verifier) = &verifier {
             for way in [Way::Read, Way::Write] {

@@ -144,10 +144,8 @@ fn effective(options: &Options) -> BTreeMap<String, String> {
         0 => format!("{}k", bytes / 1024),
         _ => bytes.to_string(),
     };
-    let bs = match blocks.min == blocks.max {
-        true => size(blocks.max),
-        false => format!("{}-{}", size(blocks.min), size(blocks.max)),
-    };
+    let bs =
+        if blocks.min == blocks.max { size(blocks.max) } else { format!("{}-{}", size(blocks.min), size(blocks.max)) };
     [
         ("rw", options.pattern.mode.name().to_owned()),
         ("iodepth", options.pace.depth.to_string()),

@@ -139,9 +139,10 @@ fn wanted(measure: &MeasureOptions) -> Vec<(Quantity, &str)> {
 fn path(options: &Options, name: &str, number: u32, quantity: Quantity, prefix: &str) -> PathBuf {
     let prefix = if prefix.is_empty() { name } else { prefix };
     let kind = quantity.name();
-    PathBuf::from(match options.measure.per_job_logs {
-        true => format!("{prefix}_{kind}.{}.log", number + 1),
-        false => format!("{prefix}_{kind}.log"),
+    PathBuf::from(if options.measure.per_job_logs {
+        format!("{prefix}_{kind}.{}.log", number + 1)
+    } else {
+        format!("{prefix}_{kind}.log")
     })
 }
 

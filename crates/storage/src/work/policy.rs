@@ -72,10 +72,7 @@ pub(super) fn is_synchronous(options: &Options) -> bool {
 impl Policy {
     pub(super) fn of(options: &Options) -> Self {
         let pace = &options.pace;
-        let depth = match is_positional(options.engine) || only_trims(options) {
-            true => 1,
-            false => pace.depth.max(1),
-        };
+        let depth = if is_positional(options.engine) || only_trims(options) { 1 } else { pace.depth.max(1) };
         let given = [pace.batch_submit, pace.batch_complete_min, pace.batch_complete_max, pace.depth_low];
         if given.iter().any(Option::is_some) {
             return Self::as_given(pace, depth);

@@ -153,9 +153,10 @@ impl Search {
 
     fn verdict(&self) -> Verdict {
         let kept = self.reading.ios - self.reading.slow_ios;
-        match 100.0 * kept as f64 / self.reading.ios as f64 >= self.goal.percentile {
-            true => Verdict::Kept,
-            false => Verdict::Missed,
+        if 100.0 * kept as f64 / self.reading.ios as f64 >= self.goal.percentile {
+            Verdict::Kept
+        } else {
+            Verdict::Missed
         }
     }
 
@@ -193,10 +194,7 @@ impl Search {
             None => self.depth.saturating_mul(2),
         };
         let next = next.min(self.most);
-        match next == self.depth && !self.goal.adapts {
-            true => Step::Measure(next),
-            false => Step::Try(next),
-        }
+        if next == self.depth && !self.goal.adapts { Step::Measure(next) } else { Step::Try(next) }
     }
 
     fn missed(&mut self) -> Step {

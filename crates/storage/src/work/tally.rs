@@ -57,10 +57,7 @@ struct WayTally {
 
 impl WayTally {
     fn new(used: bool, rated: bool, stamps: Stamps) -> Self {
-        let latency = |wanted: bool| match wanted && used {
-            true => Latency::new(),
-            false => Latency::default(),
-        };
+        let latency = |wanted: bool| if wanted && used { Latency::new() } else { Latency::default() };
         Self {
             ios: 0,
             bytes: 0,

@@ -187,9 +187,10 @@ fn place(options: &Options, clone: u32) -> Result<(), EngineError> {
     let placement = &options.placement;
     if let Some(cpus) = placement.cpus.as_ref().filter(|cpus| !cpus.is_empty()) {
         let mut set = CpuSet::new();
-        match placement.split {
-            true => set.set(cpus[clone as usize % cpus.len()] as usize),
-            false => cpus.iter().for_each(|&cpu| set.set(cpu as usize)),
+        if placement.split {
+            set.set(cpus[clone as usize % cpus.len()] as usize)
+        } else {
+            cpus.iter().for_each(|&cpu| set.set(cpu as usize))
         }
         sched_setaffinity(None, &set).map_err(|error| EngineError::Io {
             what: format!("cannot run on the processors of cpus_allowed={cpus:?}"),

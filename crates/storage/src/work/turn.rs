@@ -14,10 +14,7 @@ impl Worker<'_> {
         if let Some(io) = self.held.take() {
             return Some(io);
         }
-        let next = match self.mixed_rate {
-            true => self.draw_by_rate(),
-            false => self.pattern.next(),
-        };
+        let next = if self.mixed_rate { self.draw_by_rate() } else { self.pattern.next() };
         match next {
             Next::Io(io) => Some(io),
             Next::Done => self.draw_again(),

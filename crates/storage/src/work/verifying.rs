@@ -31,10 +31,8 @@ impl Worker<'_> {
     }
 
     fn verify(&mut self, slot: &Slot, lane: u32) {
-        let expected = match self.read_back.under_way {
-            true => self.read_back.expected[lane as usize],
-            false => Expected::default(),
-        };
+        let expected =
+            if self.read_back.under_way { self.read_back.expected[lane as usize] } else { Expected::default() };
         let path = match self.files.get(usize::from(slot.file)) {
             Some(file) => file.path().display().to_string(),
             None => String::new(),

@@ -401,10 +401,7 @@ impl<'a> Worker<'a> {
                 self.begin_measuring();
             }
         }
-        let mut next = match now < self.ramp_ends_ns {
-            true => self.ramp_ends_ns,
-            false => Ns::MAX,
-        };
+        let mut next = if now < self.ramp_ends_ns { self.ramp_ends_ns } else { Ns::MAX };
         if self.measuring {
             if now >= self.tally.second_ends_ns() {
                 self.tally.turn_second(now, self.card);
@@ -519,10 +516,7 @@ impl<'a> Worker<'a> {
 
     /// The clone's reading up to `now`.
     pub(super) fn reading(&mut self, now: Ns) -> CloneReading {
-        let mut reading = match self.measuring {
-            true => self.tally.reading(now),
-            false => CloneReading::default(),
-        };
+        let mut reading = if self.measuring { self.tally.reading(now) } else { CloneReading::default() };
         if self.read_back.spent_ns > 0 {
             // Reading back is a phase of its own, with a time of its own.
             let [read, write, _] = &mut reading.ways;

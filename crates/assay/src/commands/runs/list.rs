@@ -150,10 +150,11 @@ fn aligned(entries: &[Entry], columns: &[Column<'_>]) -> String {
     for row in &rows {
         let cells = row.iter().zip(&widths).zip(columns);
         let cells: Vec<String> = cells
-            .map(|((cell, width), (_, is_number, _))| match is_number {
-                true => format!("{cell:>width$}"),
-                false => format!("{cell:<width$}"),
-            })
+            .map(
+                |((cell, width), (_, is_number, _))| {
+                    if *is_number { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+                },
+            )
             .collect();
         out.push_str(cells.join("  ").trim_end());
         out.push('\n');

@@ -13,10 +13,7 @@ pub(super) fn tag(run: &str, words: &[String], dir: &Path) -> Result<Code, Failu
     if !Held::open(&path).is_ok_and(|held| is_ours(&held)) {
         return Err(Failure::usage(format!("{} contains no run of assay; it is not tagged", path.display())));
     }
-    let tags = match changes.is_empty() {
-        true => tags_of(&path),
-        false => change_tags(&path, &changes)?,
-    };
+    let tags = if changes.is_empty() { tags_of(&path) } else { change_tags(&path, &changes)? };
     let lines: String = tags.iter().map(|tag| format!("{tag}\n")).collect();
     ui::product(&lines)?;
     if tags.is_empty() {

@@ -210,10 +210,7 @@ impl Running<'_> {
         answer::product(&faces, self.args.format, dir.path())?;
         written?;
         ui::say(&format!("sweep: {}", dir.path().display()));
-        Ok(match self.stop.requested() {
-            true => Code::Interrupted,
-            false => self.worst,
-        })
+        Ok(if self.stop.requested() { Code::Interrupted } else { self.worst })
     }
 
     /// The next load of the automatic curve whose first step is at `begun`.

@@ -70,9 +70,10 @@ impl Attacked<'_> {
             let which = random.below(COMMANDS.len() as u64) as usize;
             let (command, harm) = (COMMANDS[which], random.pick(&HARMS));
             let is_first = command[0] == "prepare";
-            match is_first {
-                true => drop(self.directly(&["destroy"])),
-                false => self.whole(),
+            if is_first {
+                drop(self.directly(&["destroy"]))
+            } else {
+                self.whole()
             }
             // More often where it is told who we are, what is there and what is laid.
             let end = random.pick(&[spans[which], spans[which].min(4000)]);

@@ -133,10 +133,7 @@ pub(crate) fn held(command: &mut Command) -> Result<(Started, serde_json::Value)
     let output = started.child().stdout.take().expect("piped");
     let mut line = String::new();
     let _ = BufReader::new(output).read_line(&mut line);
-    match line.is_empty() {
-        true => Err(started.ended().err),
-        false => Ok((started, json(&line))),
-    }
+    if line.is_empty() { Err(started.ended().err) } else { Ok((started, json(&line))) }
 }
 
 /// Tells what is left out.

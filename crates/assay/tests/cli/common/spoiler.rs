@@ -178,10 +178,8 @@ impl State {
         let mut buffer = [0; 1 << 16];
         while let Ok(length @ 1..) = from.read(&mut buffer) {
             let bytes = &buffer[..length];
-            let goes_on = match speaker == self.attack.speaker {
-                true => self.spoil(to, bytes),
-                false => to.write_all(bytes).map(|()| true),
-            };
+            let goes_on =
+                if speaker == self.attack.speaker { self.spoil(to, bytes) } else { to.write_all(bytes).map(|()| true) };
             if !goes_on.unwrap_or(false) {
                 break;
             }

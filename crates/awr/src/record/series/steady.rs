@@ -70,10 +70,7 @@ fn change_points(t: &[f64], rates: &[f64]) -> Vec<f64> {
         let error = (within * (1.0 / left + 1.0 / right)).sqrt();
         // Perfectly flat sides have no scatter: a tenth of a percent stands in for it.
         let score = (a - b).abs() / error.max(1e-3 * a.max(b));
-        match (a - b).abs() >= LEVEL_RATIO * a.max(b) {
-            true => score,
-            false => 0.0,
-        }
+        if (a - b).abs() >= LEVEL_RATIO * a.max(b) { score } else { 0.0 }
     };
     let mut split = |from, to| {
         let best = sums.best_split((from, to), LEVEL_SECONDS, score);

@@ -158,10 +158,7 @@ fn shares(read: &Read<'_>) -> Option<Identity> {
             let sum: f64 = all.iter().map(|(_, num)| num.value).sum();
             let sum = Num { value: sum, off: rounding };
             let name = format!("{scope}, {key}");
-            cases.push(match is_cut {
-                true => at_most(name, sum, hundred, 0.0),
-                false => equal(name, sum, hundred, 0.0),
-            });
+            cases.push(if is_cut { at_most(name, sum, hundred, 0.0) } else { equal(name, sum, hundred, 0.0) });
         }
     }
     judge(rule("IO16", "shares of latencies, depths and batches sum to 100 %"), cases)
@@ -207,10 +204,7 @@ fn classes(read: &Read<'_>) -> Option<Identity> {
             let least = until(low);
             let next = below.iter().find(|(bound, _)| *bound >= high);
             let most = next.map_or(100.0, |(bound, _)| until(*bound));
-            let (side, is_low) = match percent < least {
-                true => (least, true),
-                false => (most, false),
-            };
+            let (side, is_low) = if percent < least { (least, true) } else { (most, false) };
             let clamped = if is_low { percent.max(side) } else { percent.min(side) };
             cases.push(Case {
                 name: format!("{scope}, p{percent}"),

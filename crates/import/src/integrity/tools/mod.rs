@@ -226,10 +226,7 @@ impl<'a> Read<'a> {
             let depth = self.value(&scope, "in_flight_mean_count");
             let depth = depth.map_or(0.0, |value| value.rounding);
             let expected = rhs.clone().unwrap_or(0.0);
-            let share = match lhs.is_some_and(|lhs| lhs < expected) && counted.is_none() {
-                true => NOT_KEPT,
-                false => LITTLE,
-            };
+            let share = if lhs.is_some_and(|lhs| lhs < expected) && counted.is_none() { NOT_KEPT } else { LITTLE };
             Case {
                 tolerance: (share + rounding) * expected + depth,
                 lhs: lhs.ok_or_else(|| "IOPS or mean latency was not printed".to_owned()),

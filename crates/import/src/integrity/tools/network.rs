@@ -74,10 +74,7 @@ fn whole(read: &Read<'_>) -> Option<Identity> {
             let (Some(all), Some(last)) = (sum(&steps), steps.last()) else {
                 continue;
             };
-            let all = match is_rate {
-                true => mean(&steps, last.end_s),
-                false => all,
-            };
+            let all = if is_rate { mean(&steps, last.end_s) } else { all };
             let ends = sides(role);
             let found = ends.iter().filter_map(|side| {
                 let whole = read.num(side, &format!("{protocol}_{total}"))?;
@@ -269,10 +266,7 @@ fn redo(read: &Read<'_>) -> Option<Identity> {
             continue;
         };
         let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
-        let near = match is_cut {
-            true => whole.value.clamp(least, most),
-            false => values().sum::<f64>() / steps.len() as f64,
-        };
+        let near = if is_cut { whole.value.clamp(least, most) } else { values().sum::<f64>() / steps.len() as f64 };
         let near = Num { value: near, ..whole };
         // Means of latencies weigh by messages, those of rates by time.
         let loose = if is_cut { OFF } else { 0.1 };

@@ -91,24 +91,15 @@ macro_rules! has {
 }
 
 pub(super) fn crc_path() -> &'static str {
-    match has!("sse4.2", "crc") {
-        true => "CRC instruction",
-        false => "no instruction",
-    }
+    if has!("sse4.2", "crc") { "CRC instruction" } else { "no instruction" }
 }
 
 pub(super) fn sha_path() -> &'static str {
-    match has!("sha", "sha2") {
-        true => "SHA instructions",
-        false => "no instructions",
-    }
+    if has!("sha", "sha2") { "SHA instructions" } else { "no instructions" }
 }
 
 pub(super) fn aes_path() -> &'static str {
-    match has!("aes", "aes") {
-        true => "AES instructions",
-        false => "no instructions",
-    }
+    if has!("aes", "aes") { "AES instructions" } else { "no instructions" }
 }
 
 /// The polynomial of CRC-32C, reflected (RFC 3720, appendix B.4).

@@ -187,10 +187,7 @@ pub(super) fn utf8_like() -> Box<dyn Work> {
         while text.len() < end {
             let drawn = random.next_u64();
             let is_wide = number % 8 == 0 && drawn >> 8 & 3 == 0 && text.len() + 2 <= end;
-            match is_wide {
-                true => text.extend("\u{e9}".as_bytes()),
-                false => text.push(b"abcdefgh"[(drawn & 7) as usize]),
-            }
+            if is_wide { text.extend("\u{e9}".as_bytes()) } else { text.push(b"abcdefgh"[(drawn & 7) as usize]) }
         }
     }
     Box::new(Utf8Like { text })

@@ -83,9 +83,10 @@ fn whose(info: &CpuInfo) -> String {
             fixed(pct, 1)
         ));
     }
-    match takers.is_empty() {
-        true => "No counter of the kernel shows who used the rest.".to_owned(),
-        false => format!("The rest: {}.", takers.join(", ")),
+    if takers.is_empty() {
+        "No counter of the kernel shows who used the rest.".to_owned()
+    } else {
+        format!("The rest: {}.", takers.join(", "))
     }
 }
 

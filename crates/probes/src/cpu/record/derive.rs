@@ -175,10 +175,7 @@ fn curve(readings: &CpuReadings, kernel: &Kernel, counts: &[usize]) -> Vec<Scali
     let is_ours = |row: &ScalingRow| row.given_pct.value().is_some_and(|pct| pct >= OURS_PCT);
     let is_quiet = curve.iter().all(is_ours);
     let pays = |row: &ScalingRow| {
-        let ratio = match is_quiet {
-            true => &row.efficiency_ratio,
-            false => &row.per_cpu_s_ratio,
-        };
+        let ratio = if is_quiet { &row.efficiency_ratio } else { &row.per_cpu_s_ratio };
         ratio.value().is_some_and(|ratio| ratio >= KNEE)
     };
     if let Some(knee) = curve.iter_mut().rev().find(|row| pays(row)) {

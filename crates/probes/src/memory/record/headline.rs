@@ -109,8 +109,8 @@ fn limit(record: &Record, info: &MemoryInfo) -> Limit {
         return Limit::unknown("the bandwidth was not measured");
     };
     let rate = row.gb_per_s_p50.value().unwrap_or(0.0);
-    match row.threads_count < row.threads_most_count {
-        true => Limit::new(
+    if row.threads_count < row.threads_most_count {
+        Limit::new(
             "the way to memory that all CPUs share",
             format!(
                 "Reading reaches {} GB/s with {} of {} threads; more bring less than 5 %.",
@@ -118,15 +118,14 @@ fn limit(record: &Record, info: &MemoryInfo) -> Limit {
                 row.threads_count,
                 row.threads_most_count
             ),
-        ),
-        false => {
-            let one = info.bandwidth.iter().find(|row| row.kernel == "read" && row.threads_count == 1);
-            let gain = one.and_then(|one| Some(rate / one.gb_per_s_p50.value()?));
-            let gain = gain.map_or_else(String::new, |gain| {
-                format!(" {} threads read {} times as much as one.", row.threads_most_count, fixed(gain, 2))
-            });
-            Limit::new("what each CPU can have under way", format!("Reading still grows with the last thread.{gain}"))
-        }
+        )
+    } else {
+        let one = info.bandwidth.iter().find(|row| row.kernel == "read" && row.threads_count == 1);
+        let gain = one.and_then(|one| Some(rate / one.gb_per_s_p50.value()?));
+        let gain = gain.map_or_else(String::new, |gain| {
+            format!(" {} threads read {} times as much as one.", row.threads_most_count, fixed(gain, 2))
+        });
+        Limit::new("what each CPU can have under way", format!("Reading still grows with the last thread.{gain}"))
     }
 }
 

@@ -67,13 +67,14 @@ const STOPPED: &str = "the probe was stopped before";
 
 fn bandwidth(page: &mut Sections, info: &MemoryInfo) {
     page.heading("Bandwidth, GB/s");
-    let met = match info.arrays.is_met {
-        true => "which meets the rule of four times the last-level caches".to_owned(),
-        false => format!(
+    let met = if info.arrays.is_met {
+        "which meets the rule of four times the last-level caches".to_owned()
+    } else {
+        format!(
             "less than the {} of the rule of four times the last-level caches ({})",
             size(info.arrays.wanted_bytes),
             info.arrays.why
-        ),
+        )
     };
     page.wrapped(
         "",

@@ -167,10 +167,7 @@ fn streams(readings: &NetReadings) -> Vec<StreamInfo> {
     let all = seen.own.streams.iter().zip(&seen.connected);
     all.map(|(own, (socket, local, remote))| {
         let theirs = of_peer(own.id).map(|theirs| timed(theirs, own));
-        let (sent, received) = match own.is_sender {
-            true => (Some(own.clone()), theirs),
-            false => (theirs, Some(own.clone())),
-        };
+        let (sent, received) = if own.is_sender { (Some(own.clone()), theirs) } else { (theirs, Some(own.clone())) };
         let (local, remote) = (plain(*local), plain(*remote));
         StreamInfo {
             id: own.id,
@@ -189,10 +186,7 @@ fn streams(readings: &NetReadings) -> Vec<StreamInfo> {
 
 /// Some versions do not tell how long they counted: then it is as long as we did.
 fn timed(theirs: StreamEnd, own: &StreamEnd) -> StreamEnd {
-    match theirs.seconds > 0.0 {
-        true => theirs,
-        false => StreamEnd { seconds: own.seconds, ..theirs },
-    }
+    if theirs.seconds > 0.0 { theirs } else { StreamEnd { seconds: own.seconds, ..theirs } }
 }
 
 fn intervals(meter: &Meter) -> Vec<IntervalInfo> {

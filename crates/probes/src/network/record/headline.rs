@@ -26,10 +26,8 @@ pub(super) fn test(info: &NetworkInfo) -> String {
 
 /// The headline of a network.
 pub(super) fn of(record: &Record, info: &NetworkInfo) -> Headline {
-    let place = match info.host == info.address {
-        true => info.address.clone(),
-        false => format!("{} ({})", info.host, info.address),
-    };
+    let place =
+        if info.host == info.address { info.address.clone() } else { format!("{} ({})", info.host, info.address) };
     let loop_back = if info.is_loopback { ", on this host's loopback" } else { "" };
     let mut rows = Vec::new();
     for way in info.ways() {
@@ -37,10 +35,7 @@ pub(super) fn of(record: &Record, info: &NetworkInfo) -> Headline {
     }
     for way in info.ways() {
         let streams: Vec<&StreamInfo> = info.way(way).map(|(_, stream)| stream).collect();
-        match info.is_udp() {
-            true => rows.push(lost(info, way, &streams)),
-            false => rows.push(sent(info, way, &streams)),
-        }
+        if info.is_udp() { rows.push(lost(info, way, &streams)) } else { rows.push(sent(info, way, &streams)) }
     }
     rows.push(cpus(info));
     Headline {
@@ -154,10 +149,7 @@ fn steadiness(record: &Record) -> String {
         fixed(100.0 * cv, 1),
         fixed(100.0 * trend, 0)
     );
-    match cv <= 0.05 && (0.9..=1.1).contains(&trend) {
-        true => format!("steady: {told}"),
-        false => format!("not steady: {told}"),
-    }
+    if cv <= 0.05 && (0.9..=1.1).contains(&trend) { format!("steady: {told}") } else { format!("not steady: {told}") }
 }
 
 fn next(record: &Record, info: &NetworkInfo) -> Vec<Next> {

@@ -112,18 +112,16 @@ fn starting(info: &NetworkInfo) -> String {
 /// What `-V` tells behind the summary: CPU of both ends, and congestion control.
 fn after(info: &NetworkInfo, lines: &mut Vec<String>) {
     let told = |cpu: CpuPct| format!("{:.1}% ({:.1}%u/{:.1}%s)", cpu.total, cpu.user, cpu.system);
-    let (here, there) = match info.is_reverse {
-        true => ("receiver", "sender"),
-        false => ("sender", "receiver"),
-    };
+    let (here, there) = if info.is_reverse { ("receiver", "sender") } else { ("sender", "receiver") };
     lines.push(format!(
         "CPU Utilization: local/{here} {}, remote/{there} {}",
         told(info.cpu_local),
         told(info.cpu_remote.unwrap_or_default())
     ));
-    let (sends, receives) = match info.is_reverse {
-        true => (&info.congestion_remote, &info.congestion_local),
-        false => (&info.congestion_local, &info.congestion_remote),
+    let (sends, receives) = if info.is_reverse {
+        (&info.congestion_remote, &info.congestion_local)
+    } else {
+        (&info.congestion_local, &info.congestion_remote)
     };
     for (side, name) in [("snd", sends), ("rcv", receives)] {
         if !name.is_empty() {
@@ -208,10 +206,7 @@ fn sums(info: &NetworkInfo, way: bool) -> [StreamEnd; 2] {
 }
 
 fn summary(info: &NetworkInfo, lines: &mut Vec<String>) {
-    let behind = match info.is_udp() {
-        true => "         Jitter    Lost/Total Datagrams",
-        false => "         Retr",
-    };
+    let behind = if info.is_udp() { "         Jitter    Lost/Total Datagrams" } else { "         Retr" };
     lines.push(title(info.is_bidirectional, behind));
     for stream in &info.streams {
         let head = head(Some(stream.socket), role(info, stream.is_sent_here));
@@ -335,14 +330,17 @@ fn lost_percent(lost: u64, all: u64) -> f64 {
 fn interval(info: &NetworkInfo, interval: &IntervalInfo) -> Value {
     let times = (interval.start_s, interval.end_s);
     let is_omitted = interval.is_omitted;
-    let of_udp = |seen: &IntervalStream, is_sender: bool| match is_sender {
-        true => json!({"packets": seen.datagrams}),
-        false => json!({
-            "jitter_ms": seen.jitter_us / 1e3,
-            "lost_packets": seen.lost,
-            "packets": seen.datagrams,
-            "lost_percent": lost_percent(seen.lost, seen.datagrams),
-        }),
+    let of_udp = |seen: &IntervalStream, is_sender: bool| {
+        if is_sender {
+            json!({"packets": seen.datagrams})
+        } else {
+            json!({
+                "jitter_ms": seen.jitter_us / 1e3,
+                "lost_packets": seen.lost,
+                "packets": seen.datagrams,
+                "lost_percent": lost_percent(seen.lost, seen.datagrams),
+            })
+        }
     };
     let streams = info.streams.iter().zip(&interval.streams).map(|(stream, seen)| {
         let mut all = Map::new();

@@ -25,10 +25,7 @@ const FLAT_CV: f64 = 0.1;
 const QUEUE_RATIO: f64 = 2.0;
 
 fn mbit(bits: f64) -> String {
-    match bits < 1e9 {
-        true => format!("{} Mbit/s", fixed(bits / 1e6, 1)),
-        false => format!("{} Gbit/s", fixed(bits / 1e9, 2)),
-    }
+    if bits < 1e9 { format!("{} Mbit/s", fixed(bits / 1e6, 1)) } else { format!("{} Gbit/s", fixed(bits / 1e9, 2)) }
 }
 
 /// What was the limit of a test.
@@ -40,10 +37,7 @@ pub(super) fn of(record: &Record, info: &NetworkInfo) -> Limit {
     let streams: Vec<&StreamInfo> = info.way(way).map(|(_, stream)| stream).collect();
     let sent = side_of(&streams, true);
     let got = side_of(&streams, false);
-    let (from, to) = match way {
-        true => ("this host", "the other host"),
-        false => ("the other host", "this host"),
-    };
+    let (from, to) = if way { ("this host", "the other host") } else { ("the other host", "this host") };
     asked(info, got.as_ref())
         .or_else(|| udp_loss(info, &streams, way, got.as_ref()))
         .or_else(|| one_cpu(record, info, way))

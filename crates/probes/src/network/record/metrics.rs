@@ -38,10 +38,7 @@ pub(super) fn all(info: &NetworkInfo) -> Vec<Metric> {
 
 /// All streams of a side as one; nothing where one is not known.
 pub(super) fn side_of(streams: &[&StreamInfo], is_sender: bool) -> Option<StreamEnd> {
-    let of = |stream: &&StreamInfo| match is_sender {
-        true => stream.sent.clone(),
-        false => stream.received.clone(),
-    };
+    let of = |stream: &&StreamInfo| if is_sender { stream.sent.clone() } else { stream.received.clone() };
     let all: Option<Vec<StreamEnd>> = streams.iter().map(of).collect();
     let all = all.filter(|all| !all.is_empty())?;
     Some(sum(&all.iter().collect::<Vec<_>>()))
@@ -80,10 +77,7 @@ impl Side<'_> {
 }
 
 fn of_side(info: &NetworkInfo, scope: &str, end: &StreamEnd, way: bool) -> Vec<Metric> {
-    let group = match end.is_sender {
-        true => Group::Imported,
-        false => Group::Primary,
-    };
+    let group = if end.is_sender { Group::Imported } else { Group::Primary };
     let mut side = Side { info, scope, all: Vec::new() };
     let bits = Figure::decimal(rate(end.bytes, end.seconds));
     side.put(group, "throughput_bits_per_s_mean", "rate", bits);

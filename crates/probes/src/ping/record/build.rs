@@ -199,9 +199,8 @@ fn integrity(info: &PingInfo) -> Vec<Identity> {
     let whole = Scope::Whole;
     let count = |count: u64| Ok(count as f64);
     let sums = |latency: &Latency| Ok(latency.hist_ns.sum_ns() as f64);
-    let echo = |side: Result<f64, String>| match info.server.hist_ns.is_empty() {
-        true => Err("of an echo alone".to_owned()),
-        false => side,
+    let echo = |side: Result<f64, String>| {
+        if info.server.hist_ns.is_empty() { Err("of an echo alone".to_owned()) } else { side }
     };
     let both = info.server.hist_ns.sum_ns() as f64 + info.network.hist_ns.sum_ns() as f64;
     let of_load = |of: fn(&LoadedInfo) -> u64| {

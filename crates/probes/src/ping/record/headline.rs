@@ -13,10 +13,8 @@ fn words(title: &'static str, text: String) -> Line {
 
 /// The method, and where it goes.
 pub(super) fn method(info: &PingInfo) -> String {
-    let place = match info.host == info.address {
-        true => info.address.clone(),
-        false => format!("{} ({})", info.host, info.address),
-    };
+    let place =
+        if info.host == info.address { info.address.clone() } else { format!("{} ({})", info.host, info.address) };
     match info.port {
         0 => format!("{} to {place}", info.method),
         port => format!("{} to {place}, port {port}", info.method),
@@ -130,9 +128,10 @@ fn steadiness(record: &Record, info: &PingInfo) -> String {
         (Some(most), Some(middle)) if most > 20.0 * middle => "; single ones take far longer",
         _ => "",
     };
-    match cv <= 0.10 && (0.9..=1.1).contains(&trend) {
-        true => format!("steady: {told}{spikes}"),
-        false => format!("not steady: {told}{spikes}"),
+    if cv <= 0.10 && (0.9..=1.1).contains(&trend) {
+        format!("steady: {told}{spikes}")
+    } else {
+        format!("not steady: {told}{spikes}")
     }
 }
 

@@ -17,14 +17,16 @@ pub(super) fn render(record: &Record, info: &PingInfo) -> Sections {
     percentiles(&mut page, info);
     worst(&mut page, info);
     page.heading("Distribution of the Round Trips");
-    match info.service.hist_ns.is_empty() {
-        true => page.line("n/a (no request was answered)"),
-        false => page.histogram(&info.service.hist_ns, right("Replies", 14)),
+    if info.service.hist_ns.is_empty() {
+        page.line("n/a (no request was answered)")
+    } else {
+        page.histogram(&info.service.hist_ns, right("Replies", 14))
     }
     page.heading("Distribution of the Times since Each Was Due");
-    match info.response.hist_ns.is_empty() {
-        true => page.line("n/a (nothing was sent)"),
-        false => page.histogram(&info.response.hist_ns, right("Requests", 14)),
+    if info.response.hist_ns.is_empty() {
+        page.line("n/a (nothing was sent)")
+    } else {
+        page.histogram(&info.response.hist_ns, right("Requests", 14))
     }
     page.heading("Whose the Host Was");
     let shown = info.conditions.shown();

@@ -143,13 +143,14 @@ fn sums(info: &RedoInfo) -> Option<Advice> {
         if off >= 0.0 { "more" } else { "less" }
     );
     let evidence = [("disk_us", disk), ("network_us", network), ("both_us", both)];
-    Some(match off > SUM_RATIO {
-        true => Advice::of(
+    Some(if off > SUM_RATIO {
+        Advice::of(
             "RT4",
             true,
             format!("{told}: the rest is CPU, or waiting in a queue, at one of the ends."),
             &evidence,
-        ),
-        false => Advice::of("RT4", false, format!("{told}."), &evidence),
+        )
+    } else {
+        Advice::of("RT4", false, format!("{told}."), &evidence)
     })
 }

@@ -30,10 +30,7 @@ pub(super) fn find(seconds: &[SecondRow], elapsed_s: f64) -> Option<Cap> {
         let ((left, right), (a, b)) = (sides.counts, sides.means);
         let within = sides.squares / (left + right - 2.0);
         let error = (within * (1.0 / left + 1.0 / right)).sqrt();
-        match a - b >= FALL_RATIO * a {
-            true => (a - b) / error.max(1e-3 * a),
-            false => 0.0,
-        }
+        if a - b >= FALL_RATIO * a { (a - b) / error.max(1e-3 * a) } else { 0.0 }
     };
     // A burst may be over within a second or two; what follows has to last.
     let mut split = |from: usize, to: usize| {
@@ -65,9 +62,10 @@ fn still(level: &[f64], middle: f64) -> usize {
     let (mut still, mut at) = (0, 0);
     while let Some(rate) = level.get(at) {
         let off = rate - middle;
-        let together = match off < -STILL_RATIO * middle {
-            true => made_up(&level[at..], middle),
-            false => (off <= STILL_RATIO * middle).then_some(1),
+        let together = if off < -STILL_RATIO * middle {
+            made_up(&level[at..], middle)
+        } else {
+            (off <= STILL_RATIO * middle).then_some(1)
         };
         still += together.unwrap_or(0);
         at += together.unwrap_or(1);

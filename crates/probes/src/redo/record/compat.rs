@@ -124,10 +124,7 @@ impl Row {
     }
 
     pub(super) fn mbytes_per_s(&self) -> f64 {
-        match self.elapsed_s > 0.0 {
-            true => self.bytes as f64 / MBYTE / self.elapsed_s,
-            false => 0.0,
-        }
+        if self.elapsed_s > 0.0 { self.bytes as f64 / MBYTE / self.elapsed_s } else { 0.0 }
     }
 
     fn ms(&self, us: f64) -> f64 {

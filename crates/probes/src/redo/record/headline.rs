@@ -34,9 +34,10 @@ fn tested(info: &RedoInfo) -> String {
         Some(rate) => format!("{rate} commits/s of {}", size(info.commit_bytes)),
         None => format!("messages of {}", size(info.length_bytes)),
     };
-    let compress = match super::demand::is_packed(info) {
-        true => format!(" ({} by {})", info.content, info.compress),
-        false => String::new(),
+    let compress = if super::demand::is_packed(info) {
+        format!(" ({} by {})", info.content, info.compress)
+    } else {
+        String::new()
     };
     format!("Redo transport {} to {}: {what}{compress}, {write}{rule}.", info.mode.to_uppercase(), names.join(", "))
 }
@@ -193,9 +194,10 @@ fn limit(record: &Record, info: &RedoInfo) -> Limit {
     let (network, disk) = (mean(&standby.network.avg_us), mean(&standby.disk.avg_us));
     let (queue, apply) = (mean(&standby.queue.avg_us), mean(&standby.apply.avg_us));
     let (pack, unpack) = (mean(&standby.pack.avg_us), mean(&standby.unpack.avg_us));
-    let packing = match super::demand::is_packed(info) {
-        true => format!("{} in compression here, {} in decompression there, ", fixed(pack, 0), fixed(unpack, 0)),
-        false => String::new(),
+    let packing = if super::demand::is_packed(info) {
+        format!("{} in compression here, {} in decompression there, ", fixed(pack, 0), fixed(unpack, 0))
+    } else {
+        String::new()
     };
     let evidence = format!(
         "Of {} us a message spends {packing}{} in the network, {} at the standby's disk, {} in its apply and {} waiting \
@@ -210,9 +212,10 @@ fn limit(record: &Record, info: &RedoInfo) -> Limit {
     if let Some(rate) = asked.or(info.asked_commits_per_s.value())
         && info.backlog_count.value().unwrap_or(0.0) <= rate * 0.01
     {
-        let all = match super::demand::is_grouped(info) {
-            true => "All commits that were due went with the next message.",
-            false => "All messages went at their due times.",
+        let all = if super::demand::is_grouped(info) {
+            "All commits that were due went with the next message."
+        } else {
+            "All messages went at their due times."
         };
         let text = format!("{all} {evidence}");
         return Limit::new("the rate asked for", text);
@@ -237,9 +240,10 @@ fn largest(record: &Record, standby: &StandbyInfo, evidence: String) -> Limit {
     if let Some(host) = cpu::limit(record) {
         return Limit::new(host.what, format!("{evidence} {}", host.evidence));
     }
-    match network >= queue {
-        true => Limit::new("the network, both hosts' network stacks included", evidence),
-        false => Limit::new("the standby's CPU", evidence),
+    if network >= queue {
+        Limit::new("the network, both hosts' network stacks included", evidence)
+    } else {
+        Limit::new("the standby's CPU", evidence)
     }
 }
 

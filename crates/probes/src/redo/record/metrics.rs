@@ -24,10 +24,8 @@ pub(super) fn all(info: &RedoInfo) -> Vec<Metric> {
     let mut all = rates(info);
     if info.mode != "async" {
         // Where commits share messages, a message's time is not a commit's.
-        let (stem, name) = match demand::is_grouped(info) {
-            true => ("redo_commit", "commit"),
-            false => ("redo_transport", "message"),
-        };
+        let (stem, name) =
+            if demand::is_grouped(info) { ("redo_commit", "commit") } else { ("redo_transport", "message") };
         if let Some(standby) = info.standbys.first().filter(|_| stem == "redo_commit") {
             let of = &standby.total;
             all.extend(latency(Group::Operation, "redo_transport", "message", of));
@@ -89,10 +87,7 @@ fn rates(info: &RedoInfo) -> Vec<Metric> {
             "message payload",
             "bytes",
             Better::Neither,
-            match demand::is_grouped(info) {
-                true => info.group_bytes_avg.clone(),
-                false => Figure::Count(info.length_bytes),
-            },
+            if demand::is_grouped(info) { info.group_bytes_avg.clone() } else { Figure::Count(info.length_bytes) },
         ),
     ]
 }

@@ -344,14 +344,14 @@ fn standby(reading: &StandbyReading, is_async: bool) -> StandbyInfo {
     };
     let pct = |value: Option<f64>| told(value.map_or_else(|| Figure::na(NOT_TOLD), Figure::decimal));
     let elapsed_s = reading.elapsed_ns as f64 / 1e9;
-    let streamed = |count: u64| match is_async {
-        true => Figure::Count(count).per(elapsed_s, "nothing was consumed"),
-        false => Figure::na("of ASYNC"),
+    let streamed = |count: u64| {
+        if is_async { Figure::Count(count).per(elapsed_s, "nothing was consumed") } else { Figure::na("of ASYNC") }
     };
     // A streamed message has no acknowledgement of its own: what the standby saw is all there is.
-    let (assembly, write, sync, disk, server) = match is_async {
-        true => (&found.assembly, &found.write, &found.sync, &found.disk, &found.total),
-        false => (&parts.assembly, &parts.write, &parts.sync, &parts.disk, &parts.server),
+    let (assembly, write, sync, disk, server) = if is_async {
+        (&found.assembly, &found.write, &found.sync, &found.disk, &found.total)
+    } else {
+        (&parts.assembly, &parts.write, &parts.sync, &parts.disk, &parts.server)
     };
     StandbyInfo {
         name: reading.name.clone(),
@@ -365,10 +365,7 @@ fn standby(reading: &StandbyReading, is_async: bool) -> StandbyInfo {
         disk: Latency::of(disk),
         apply: Latency::of(&parts.apply),
         pack: Latency::of(&parts.pack),
-        unpack: Latency::of(match is_async {
-            true => &found.unpack,
-            false => &parts.unpack,
-        }),
+        unpack: Latency::of(if is_async { &found.unpack } else { &parts.unpack }),
         queue: Latency::of(&parts.queue),
         negative_count: parts.negative,
         messages_count: found.messages.max(parts.total.count()).max(reading.consumed.0),
@@ -398,10 +395,7 @@ fn connection(reading: &StandbyReading) -> StandbyInfo {
         cwnd_bytes: tcp(TcpInfo::cwnd_bytes),
         tcp_seconds: reading.tcp_seconds.iter().map(tcp_row).collect(),
         lost: reading.lost.clone(),
-        lost_s: match reading.lost.is_empty() {
-            true => Figure::na("it was not"),
-            false => Figure::decimal(reading.lost_s),
-        },
+        lost_s: if reading.lost.is_empty() { Figure::na("it was not") } else { Figure::decimal(reading.lost_s) },
         ..StandbyInfo::default()
     }
 }

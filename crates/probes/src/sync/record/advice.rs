@@ -277,9 +277,10 @@ impl Curve<'_> {
         let shared = steps.find(|step| step.method == SyncMethod::Group && step.streams > 1)?;
         let [group_low, group, group_high] = interval(&step(shared))?;
         let whole = |rate: f64| thousands(rate.round() as u64);
-        let against_one = match many_low > single_high || many_high < single_low {
-            true => format!("{} times one stream", fixed(many / single, 1)),
-            false => format!("and one stream {}: the 95 % intervals overlap", whole(single)),
+        let against_one = if many_low > single_high || many_high < single_low {
+            format!("{} times one stream", fixed(many / single, 1))
+        } else {
+            format!("and one stream {}: the 95 % intervals overlap", whole(single))
         };
         let then = if group_low > many_high {
             "A shared flush gives more, so one log writer with group commit is enough"

@@ -56,8 +56,9 @@ fn limit(info: &SyncInfo) -> Limit {
         info.f0_us.value().map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0)),
         info.unsynced_us.value().map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0)),
     );
-    match ratio >= 1.5 {
-        true => Limit::new("the flush: waiting until the device has stored the data durably", evidence),
-        false => Limit::new("the write itself: the flush costs almost nothing", evidence),
+    if ratio >= 1.5 {
+        Limit::new("the flush: waiting until the device has stored the data durably", evidence)
+    } else {
+        Limit::new("the write itself: the flush costs almost nothing", evidence)
     }
 }

@@ -60,9 +60,10 @@ pub(super) fn facts(
         text(facts::GETS.name, "each page on the way to a row, from the root of its index".to_owned()),
         text(
             "read_mode",
-            match batched {
-                true => "batched, in the order of pages (MRR)".to_owned(),
-                false => "single, by the index (MRR off)".to_owned(),
+            if batched {
+                "batched, in the order of pages (MRR)".to_owned()
+            } else {
+                "single, by the index (MRR off)".to_owned()
             },
         ),
         text(
@@ -97,12 +98,11 @@ pub(crate) fn settings(control: &mut Connection) -> Result<Vec<Fact>, EngineErro
         let value = asked.into_iter().next().and_then(|row| row.into_iter().nth(1));
         let value = value.flatten().unwrap_or_default();
         if name == "innodb_flush_method" {
-            let mode = match value.contains("O_DIRECT") {
-                true => "direct",
-                false => {
-                    facts.push(facts::DEVICE_READS.fact("innodb_flush_method=O_DIRECT"));
-                    "buffered (through the page cache)"
-                }
+            let mode = if value.contains("O_DIRECT") {
+                "direct"
+            } else {
+                facts.push(facts::DEVICE_READS.fact("innodb_flush_method=O_DIRECT"));
+                "buffered (through the page cache)"
             };
             let mode = format!("{mode}, by innodb_flush_method={value}");
             facts.push(facts::IO_MODE_ACHIEVED.fact(mode));
@@ -110,13 +110,7 @@ pub(crate) fn settings(control: &mut Connection) -> Result<Vec<Fact>, EngineErro
         if name == "innodb_flush_log_at_trx_commit" {
             facts.push(text("commit_mode", commits(&value).to_owned()));
         }
-        facts.push(text(
-            fact,
-            match value.is_empty() {
-                true => "n/a (absent in this version)".to_owned(),
-                false => value,
-            },
-        ));
+        facts.push(text(fact, if value.is_empty() { "n/a (absent in this version)".to_owned() } else { value }));
     }
     Ok(facts)
 }

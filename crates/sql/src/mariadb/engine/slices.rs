@@ -55,10 +55,7 @@ enum Work {
 
 /// Contents that an update carries: the same in all columns, or one for each.
 fn contents_of(plan: &Plan) -> usize {
-    match plan.obfuscate {
-        false => 1,
-        true => changed_columns(plan.redo_stress).len(),
-    }
+    if plan.obfuscate { changed_columns(plan.redo_stress).len() } else { 1 }
 }
 
 impl Sliced {

@@ -198,15 +198,14 @@ pub(super) fn sequences_and_views(names: &Named, product: Product, counts: Count
         .into_iter()
         .flat_map(|(sequence, table, _)| {
             let (sequence, first) = (names.relation(sequence), counts.units(table) + 1);
-            match product.has_sequences() {
-                true => {
-                    vec![format!("create or replace sequence {sequence} start with {first} cache {SEQUENCE_CACHE}")]
-                }
-                false => vec![
+            if product.has_sequences() {
+                vec![format!("create or replace sequence {sequence} start with {first} cache {SEQUENCE_CACHE}")]
+            } else {
+                vec![
                     format!("drop table if exists {sequence}"),
                     format!("create table {sequence} (next_not_cached_value bigint not null) {KIND}"),
                     format!("insert into {sequence} values ({first})"),
-                ],
+                ]
             }
         })
         .collect();

@@ -215,10 +215,7 @@ impl Copying<'_> {
                 sql.truncate(head.len());
             }
         }
-        match sql.len() > head.len() {
-            true => connection.run(&sql),
-            false => Ok(()),
-        }
+        if sql.len() > head.len() { connection.run(&sql) } else { Ok(()) }
     }
 }
 

@@ -22,34 +22,37 @@ fn comment(marker: &Marker) -> String {
 /// what a prepare that was killed left.
 pub(super) fn create_sql(marker: &Marker, names: &Named, product: Product) -> Vec<String> {
     let (database, comment) = (quote(&names.database), comment(marker));
-    match product.comments_databases() {
-        true => vec![format!("create database {database} character set latin1 comment = {comment}")],
-        false => vec![
+    if product.comments_databases() {
+        vec![format!("create database {database} character set latin1 comment = {comment}")]
+    } else {
+        vec![
             format!("create database if not exists {database} character set latin1"),
             format!("{} comment = {comment}", ddl::create_metadata(names)),
-        ],
+        ]
     }
 }
 
 /// Changes the marker.
 pub(super) fn write_sql(marker: &Marker, names: &Named, product: Product) -> String {
-    let of = match product.comments_databases() {
-        true => format!("database {}", quote(&names.database)),
-        false => format!("table {}", names.relation(METADATA)),
+    let of = if product.comments_databases() {
+        format!("database {}", quote(&names.database))
+    } else {
+        format!("table {}", names.relation(METADATA))
     };
     format!("alter {of} comment = {}", comment(marker))
 }
 
 /// The query for the comment of a marker: no row where there is no database, or none that holds anything.
 fn comment_sql(database: &str, product: Product) -> String {
-    match product.comments_databases() {
-        true => format!("select schema_comment from information_schema.schemata where schema_name = {database}"),
-        false => format!(
+    if product.comments_databases() {
+        format!("select schema_comment from information_schema.schemata where schema_name = {database}")
+    } else {
+        format!(
             "select max(if(name = '{METADATA}', said, '')) from (select table_name as name, table_comment as said from \
              information_schema.tables where table_schema = {database} union all select '', '' from \
              information_schema.routines where routine_schema = {database} union all select '', '' from \
              information_schema.events where event_schema = {database}) as content having count(*) > 0"
-        ),
+        )
     }
 }
 

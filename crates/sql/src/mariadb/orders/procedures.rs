@@ -233,14 +233,8 @@ fn nextval(sequence: &str) -> String {
 
 fn one(name: &str, procedure: &Procedure, product: Product) -> String {
     // A new customer is known within alone.
-    let customer = match procedure.arguments.contains("p_customer") {
-        true => "",
-        false => "declare p_customer bigint; ",
-    };
-    let (begin, commit) = match procedure.tx.reads_only() {
-        true => ("", ""),
-        false => ("start transaction;", "commit;"),
-    };
+    let customer = if procedure.arguments.contains("p_customer") { "" } else { "declare p_customer bigint; " };
+    let (begin, commit) = if procedure.tx.reads_only() { ("", "") } else { ("start transaction;", "commit;") };
     let text = format!(
         "create procedure {name}({}, {PAUSE}{{DRAWN}}) sql security invoker modifies sql data begin {customer}\
          declare v_n, v_i int default 0; declare v_id bigint; \

@@ -51,18 +51,15 @@ pub(super) fn open(on: &Attached, common: &Common, number: u32) -> Result<Sessio
     let product = connection.product;
     let mut prepare = |sql: &str| connection.prepare(sql).map_err(told("preparing a statement"));
     let (mut procedures, mut statements) = (Vec::new(), Vec::new());
-    match common.asked.client_side {
-        true => {
-            for one in STATEMENTS {
-                let (sql, values) = statement(one, product);
-                statements.push((prepare(&sql)?, values));
-            }
+    if common.asked.client_side {
+        for one in STATEMENTS {
+            let (sql, values) = statement(one, product);
+            statements.push((prepare(&sql)?, values));
         }
-        false => {
-            for tx in ALL {
-                let prepared = prepare(&procedures::call(tx, product))?;
-                procedures.push((prepared, procedures::drawn(tx, product)));
-            }
+    } else {
+        for tx in ALL {
+            let prepared = prepare(&procedures::call(tx, product))?;
+            procedures.push((prepared, procedures::drawn(tx, product)));
         }
     }
     let link = Link { connection, procedures, statements, reserved: Default::default() };

@@ -168,10 +168,7 @@ pub(super) fn indexes(names: &Named, indexes: Indexes) -> Vec<String> {
     }
     let place = names.whereabouts();
     let of = |index: &assay_orders::model::Index| {
-        let column = |name: &&str| match index.lower {
-            true => format!("lower({name})"),
-            false => (*name).to_owned(),
-        };
+        let column = |name: &&str| if index.lower { format!("lower({name})") } else { (*name).to_owned() };
         let columns: Vec<String> = index.columns.iter().map(column).collect();
         format!("create index {} on {} ({}){place}", index.name, index.table.name(), columns.join(", "))
     };

@@ -37,10 +37,7 @@ impl Talk for Link {
     fn tell(&mut self, sql: &str, doing: &str) -> Result<(), EngineError> {
         match self.0.run(sql, &[]) {
             Err(error) if sql.starts_with("create") || sql.starts_with("alter table") => {
-                match error.code.is_some_and(|code| THERE.contains(&code)) {
-                    true => Ok(()),
-                    false => Err(told(doing)(error)),
-                }
+                if error.code.is_some_and(|code| THERE.contains(&code)) { Ok(()) } else { Err(told(doing)(error)) }
             }
             Err(error) => Err(told(doing)(error)),
             Ok(_) => self.0.commit().map_err(told(doing)),

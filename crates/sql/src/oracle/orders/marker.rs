@@ -59,10 +59,7 @@ pub(super) fn find(session: &mut dyn Session, names: &Named) -> Result<Option<Ma
         return Ok(None);
     }
     let has = content.iter().any(|(name, _)| name == DATA_SET);
-    let marker = match has {
-        true => session.rows(READ, &[]).map_err(&doing)?,
-        false => Vec::new(),
-    };
+    let marker = if has { session.rows(READ, &[]).map_err(&doing)? } else { Vec::new() };
     let marks = [DATA_SET, CLAIM];
     match marker.into_iter().flatten().flatten().next() {
         None if content.iter().all(|(name, _)| marks.contains(&name.as_str())) => Ok(None),

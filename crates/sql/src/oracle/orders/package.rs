@@ -232,10 +232,7 @@ end;
 pub(super) fn create(major: u32) -> [String; 2] {
     let heads: Vec<String> = PROCEDURES.iter().map(|one| head(one) + ";\n").collect();
     let bodies: Vec<String> = PROCEDURES.iter().map(whole).collect();
-    let sleep = match major >= SLEEPS {
-        true => "dbms_session.sleep",
-        false => "dbms_lock.sleep",
-    };
+    let sleep = if major >= SLEEPS { "dbms_session.sleep" } else { "dbms_lock.sleep" };
     [
         format!(
             "create or replace package {PACKAGE} authid definer as\ncommits_logons boolean := false;\n{}end {PACKAGE};",
@@ -255,10 +252,11 @@ fn head(one: &Procedure) -> String {
 }
 
 fn whole(one: &Procedure) -> String {
-    let commit = match one.tx.reads_only() {
-        true => "",
+    let commit = if one.tx.reads_only() {
+        ""
+    } else {
         // Without the word a block does not wait for the log.
-        false => "\n  commit write wait;",
+        "\n  commit write wait;"
     };
     format!(
         "{} is\n  v_n pls_integer := 0; v_p number; v_w number; o_selects number := 0; o_inserts number := 0; o_updates number := 0; \

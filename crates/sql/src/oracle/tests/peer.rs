@@ -70,9 +70,10 @@ fn redirect(text: &str) -> Vec<u8> {
 fn read_packet(stream: &mut TcpStream, long: bool) -> Option<u8> {
     let mut header = [0; 8];
     stream.read_exact(&mut header).ok()?;
-    let len = match long {
-        true => u32::from_be_bytes([header[0], header[1], header[2], header[3]]) as usize,
-        false => usize::from(u16::from_be_bytes([header[0], header[1]])),
+    let len = if long {
+        u32::from_be_bytes([header[0], header[1], header[2], header[3]]) as usize
+    } else {
+        usize::from(u16::from_be_bytes([header[0], header[1]]))
     };
     let mut rest = vec![0; len.saturating_sub(8)];
     stream.read_exact(&mut rest).ok()?;

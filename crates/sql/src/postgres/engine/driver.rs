@@ -40,10 +40,7 @@ impl<'a> PgDriver<'a> {
             sessions.push(session);
         }
         let alone = sessions.len() == 1 || engine.options.run_loop == Loop::Server;
-        let many = match alone {
-            true => None,
-            false => Some(Many::open(&sessions)?),
-        };
+        let many = if alone { None } else { Some(Many::open(&sessions)?) };
         Ok(Self { engine, sessions, sliced, many })
     }
 

@@ -232,9 +232,12 @@ fn select(options: &Options, plan: &Plan, schema: u32) -> String {
 
 fn update(options: &Options, plan: &Plan, schema: u32) -> String {
     let (last, beyond) = ranges(plan, plan.update_width());
-    let value = |i: usize| match plan.obfuscate {
-        false => "contents[u]".to_owned(),
-        true => format!("substr(contents[u], {}, {COLUMN_BYTES})", 1 + i * COLUMN_BYTES),
+    let value = |i: usize| {
+        if plan.obfuscate {
+            format!("substr(contents[u], {}, {COLUMN_BYTES})", 1 + i * COLUMN_BYTES)
+        } else {
+            "contents[u]".to_owned()
+        }
     };
     let change = |first: &str, last: &str, target: &str| {
         format!("{}; get diagnostics {target} = row_count;", update_sql(options, plan, schema, [first, last], value))

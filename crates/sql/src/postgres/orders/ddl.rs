@@ -156,12 +156,7 @@ pub(super) fn indexes(names: &Named, indexes: Indexes) -> Vec<String> {
     if indexes != Indexes::All {
         return Vec::new();
     }
-    let column = |lower: bool| {
-        move |name: &&str| match lower {
-            true => format!("lower({})", quote(name)),
-            false => quote(name),
-        }
-    };
+    let column = |lower: bool| move |name: &&str| if lower { format!("lower({})", quote(name)) } else { quote(name) };
     INDEXES
         .iter()
         .map(|index| {

@@ -113,10 +113,7 @@ impl Base for Run {
         let ways = (self.names.schema.as_str(), self.commit_mode.as_str());
         let sessions: Result<Vec<_>, _> = numbers.map(|number| Session::open(&self.on, common, ways, number)).collect();
         let sessions = sessions?;
-        let many = match self.client_side {
-            true => None,
-            false => Some(Many::open(&sessions)?),
-        };
+        let many = if self.client_side { None } else { Some(Many::open(&sessions)?) };
         Ok(Box::new(OrdersDriver { on: &self.on, common, ledger, sessions, many }))
     }
 

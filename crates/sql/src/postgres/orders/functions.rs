@@ -262,9 +262,10 @@ pub(super) fn call(tx: Tx, early: bool) -> String {
     let arguments = function.arguments.split(", ").count() + 2;
     let marks: Vec<String> = (1..=arguments).map(|at| format!("${at}")).collect();
     let marks = marks.join(", ");
-    match early && tx.logs_on() {
-        true => format!("call {}({marks}, null, null, null, null, null, null)", early_name(tx)),
-        false => format!("select * from {}({marks})", name(tx)),
+    if early && tx.logs_on() {
+        format!("call {}({marks}, null, null, null, null, null, null)", early_name(tx))
+    } else {
+        format!("select * from {}({marks})", name(tx))
     }
 }
 

@@ -71,21 +71,18 @@ impl Session {
         for sql in on.server.session_sql() {
             connection.query(sql).map_err(errors::unusable)?;
         }
-        let form = match common.asked.client_side {
-            true => {
-                let mut prepare = |statement| {
-                    let sql = functions::statement(statement);
-                    connection.prepare(&sql, &functions::statement_types(statement, &sql))
-                };
-                let all: Result<Vec<_>, _> = STATEMENTS.into_iter().map(&mut prepare).collect();
-                Form::Statements(all.map_err(errors::unusable)?)
-            }
-            false => {
-                let early = common.asked.commit_logon;
-                let mut prepare = |tx| connection.prepare(&functions::call(tx, early), &functions::call_types(tx));
-                let all: Result<Vec<_>, _> = ALL.into_iter().map(&mut prepare).collect();
-                Form::Functions(all.map_err(errors::unusable)?)
-            }
+        let form = if common.asked.client_side {
+            let mut prepare = |statement| {
+                let sql = functions::statement(statement);
+                connection.prepare(&sql, &functions::statement_types(statement, &sql))
+            };
+            let all: Result<Vec<_>, _> = STATEMENTS.into_iter().map(&mut prepare).collect();
+            Form::Statements(all.map_err(errors::unusable)?)
+        } else {
+            let early = common.asked.commit_logon;
+            let mut prepare = |tx| connection.prepare(&functions::call(tx, early), &functions::call_types(tx));
+            let all: Result<Vec<_>, _> = ALL.into_iter().map(&mut prepare).collect();
+            Form::Functions(all.map_err(errors::unusable)?)
         };
         Ok(Self {
             number,
@@ -335,10 +332,7 @@ impl program::Session for ByOne<'_> {
     }
 
     fn logged_on(&mut self) -> Result<(), PgError> {
-        match self.commit_logon {
-            true => self.connection.query("commit; begin").map(drop),
-            false => Ok(()),
-        }
+        if self.commit_logon { self.connection.query("commit; begin").map(drop) } else { Ok(()) }
     }
 }
 

@@ -180,9 +180,10 @@ fn leave_site(plan: &LoadPlan, keeper: &mut Connection, error: EngineError) -> E
     let loading: Vec<u32> = ours.marked.loading.iter().copied().collect();
     let mut removed = drop_schemas(&plan.names, keeper, &loading);
     if removed.is_ok() {
-        let schema = match plan.marker.own.made_schema {
-            true => format!("; drop schema {}", plan.names.schema_sql()),
-            false => String::new(),
+        let schema = if plan.marker.own.made_schema {
+            format!("; drop schema {}", plan.names.schema_sql())
+        } else {
+            String::new()
         };
         let script = format!("begin; {}{schema}; commit", marker::drop_tables(&plan.names));
         removed = in_transaction(keeper, &script, "removing the marker");
@@ -338,10 +339,7 @@ impl<'a> Job<'a> {
         }
         self.pids[thread].store(0, Ordering::Release);
         connection.close();
-        match self.ended.load(Ordering::Acquire) {
-            true => Err(EngineError::Interrupted),
-            false => Ok(findings),
-        }
+        if self.ended.load(Ordering::Acquire) { Err(EngineError::Interrupted) } else { Ok(findings) }
     }
 
     /// The error of a statement: on request to stop, that; else with what was being done.
@@ -412,9 +410,10 @@ impl<'a> Job<'a> {
     ) -> Result<(), EngineError> {
         let marker = &self.plan.marker;
         let fail = |error| self.failure(n, "loading", error);
-        let mut batch = Batch::new(match marker.obfuscate {
-            false => Fill::Constant,
-            true => Fill::Random { data_set: marker.data_set, compress_pct: marker.compress_pct },
+        let mut batch = Batch::new(if marker.obfuscate {
+            Fill::Random { data_set: marker.data_set, compress_pct: marker.compress_pct }
+        } else {
+            Fill::Constant
         });
         let sql = format!("copy {} from stdin with (format binary, freeze)", table.name);
         let together = self.plan.server.rows_a_copy();
@@ -465,11 +464,8 @@ impl<'a> Job<'a> {
             vacuumed.map_err(|error| self.failure(n, "vacuuming", error))?;
         }
         let subject = check::Subject { names, marker, n, work_unit: plan.work_unit, level: Level::Loaded };
-        let findings =
-            check::verify(connection, &subject).map_err(|error| match self.ended.load(Ordering::Acquire) {
-                true => EngineError::Interrupted,
-                false => error,
-            })?;
+        let findings = check::verify(connection, &subject)
+            .map_err(|error| if self.ended.load(Ordering::Acquire) { EngineError::Interrupted } else { error })?;
         let noted = connection.query(&marker::note_loaded(names, n));
         noted.map_err(|error| self.failure(n, "marking as loaded", error))?;
         guard.end();

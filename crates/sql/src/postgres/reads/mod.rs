@@ -35,10 +35,7 @@ const PROC: &str = "/proc";
 /// `EVICT` is not one of its words.
 pub(super) fn server_settings(settings: &Settings) -> Result<Vec<(&'static str, String)>, EngineError> {
     let modes = evict::modes(settings)?;
-    Ok(match modes.contains(&Mode::Direct) {
-        true => vec![("debug_io_direct", "data".to_owned())],
-        false => Vec::new(),
-    })
+    Ok(if modes.contains(&Mode::Direct) { vec![("debug_io_direct", "data".to_owned())] } else { Vec::new() })
 }
 
 /// A directory of the server as it is reached from here: its data directory, which the server may have `told`, or
@@ -123,9 +120,10 @@ impl TrueReads {
         )?;
         facts.extend(held.facts.iter().cloned());
         let reach = directory.as_ref().map(DataDirectory::reach);
-        facts.push(facts::IO_MODE_ACHIEVED.fact(match direct.contains("data") {
-            true => "direct (debug_io_direct)",
-            false => "buffered (through the page cache)",
+        facts.push(facts::IO_MODE_ACHIEVED.fact(if direct.contains("data") {
+            "direct (debug_io_direct)"
+        } else {
+            "buffered (through the page cache)"
         }));
         facts.extend(here::device_facts(reach.ok_or(missing)));
         Ok(Self {
@@ -209,9 +207,10 @@ fn facts(whereabouts: &Whereabouts, directory: Option<&DataDirectory>, modes: &[
             },
         ),
     ];
-    let way = match modes.is_empty() {
-        true => "--evict direct (PostgreSQL 16+), --evict continuous or --evict cgroup:SIZE",
-        false => "--evict continuous, a smaller --evict cgroup:SIZE",
+    let way = if modes.is_empty() {
+        "--evict direct (PostgreSQL 16+), --evict continuous or --evict cgroup:SIZE"
+    } else {
+        "--evict continuous, a smaller --evict cgroup:SIZE"
     };
     facts.push(facts::DEVICE_READS.fact(way));
     if modes.is_empty() {

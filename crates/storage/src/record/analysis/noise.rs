@@ -50,10 +50,7 @@ impl Noise {
             steps += side.len() - 1;
         }
         let (one, two) = (qn(&one), qn(&two));
-        let carry = match one > 0.0 {
-            true => (two * two / (one * one) - 1.0).clamp(0.0, MOST_CARRY),
-            false => 0.0,
-        };
+        let carry = if one > 0.0 { (two * two / (one * one) - 1.0).clamp(0.0, MOST_CARRY) } else { 0.0 };
         // Var(y[t] - y[t-1]) = 2 sigma^2 / (1 + carry).
         let square = squares / steps.max(1) as f64;
         let sigma = (square * (1.0 + carry) / 2.0).sqrt().max(LEAST_SIGMA);
@@ -63,10 +60,7 @@ impl Noise {
 
     /// The larger of two, by what it does to a mean.
     pub(super) fn larger(self, other: Self) -> Self {
-        match other.long_run() > self.long_run() {
-            true => other,
-            false => self,
-        }
+        if other.long_run() > self.long_run() { other } else { self }
     }
 
     /// Standard deviation of a long mean times the root of its length.
@@ -90,10 +84,7 @@ fn sides(series: &[f64], at: usize) -> Vec<&[f64]> {
         let (a, b) = (step_sigma(left), step_sigma(right));
         a.max(b) >= UNLIKE * a.min(b)
     };
-    match left.len().min(right.len()) >= LEAST_SIDE && apart() {
-        true => vec![left, right],
-        false => vec![series],
-    }
+    if left.len().min(right.len()) >= LEAST_SIDE && apart() { vec![left, right] } else { vec![series] }
 }
 
 /// The series with values far from their neighbours drawn in, each side of a border for itself.

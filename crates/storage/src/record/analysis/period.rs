@@ -63,9 +63,6 @@ fn whitened(values: &[f64]) -> Vec<f64> {
     let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
     let pairs = || centred.windows(2);
     let squares: f64 = pairs().map(|pair| pair[0] * pair[0]).sum();
-    let carry = match squares > 0.0 {
-        true => pairs().map(|pair| pair[0] * pair[1]).sum::<f64>() / squares,
-        false => 0.0,
-    };
+    let carry = if squares > 0.0 { pairs().map(|pair| pair[0] * pair[1]).sum::<f64>() / squares } else { 0.0 };
     pairs().map(|pair| pair[1] - carry * pair[0]).collect()
 }

@@ -174,10 +174,7 @@ fn put_way(text: &mut String, entries: &[Entry<'_>], entry: &Entry<'_>, way: Way
 fn put_samples(text: &mut String, figures: &WayEntry, percent: f64) {
     let bw = &figures.bw;
     if bw.count > 0 {
-        let (unit, scale) = match bw.mean > 1_048_576.0 {
-            true => ("MiB/s", 1024),
-            false => ("KiB/s", 1),
-        };
+        let (unit, scale) = if bw.mean > 1_048_576.0 { ("MiB/s", 1024) } else { ("KiB/s", 1) };
         put(
             text,
             format_args!(

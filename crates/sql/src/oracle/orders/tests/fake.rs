@@ -201,10 +201,11 @@ fn said(code: u32, what: &str) -> OraError {
 impl From<rusqlite::Error> for OraError {
     fn from(error: rusqlite::Error) -> Self {
         let text = error.to_string();
-        match text.contains("no such table") {
-            true => said(942, &text),
+        if text.contains("no such table") {
+            said(942, &text)
+        } else {
             // Nothing here may pass for a failure that is expected.
-            false => panic!("{text}"),
+            panic!("{text}")
         }
     }
 }
@@ -222,10 +223,7 @@ impl Db {
 
     fn make(&mut self, name: &str, kind: &'static str, again: bool) -> Result<(), OraError> {
         let new = self.objects.insert((name.to_owned(), kind));
-        match new || again {
-            true => Ok(()),
-            false => Err(said(955, "name is already used by an existing object")),
-        }
+        if new || again { Ok(()) } else { Err(said(955, "name is already used by an existing object")) }
     }
 
     fn create(&mut self, statement: &str) -> Result<(), OraError> {

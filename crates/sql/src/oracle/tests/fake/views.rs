@@ -112,9 +112,10 @@ pub(super) fn instance(db: &Db, statement: &str) -> Rows {
 }
 
 pub(super) fn plan(db: &Db) -> Rows {
-    let (table, is_scan) = match db.plan_of.starts_with("update") {
-        true => (word_after(&db.plan_of, "*/ "), false),
-        false => (word_after(&db.plan_of, " from "), !db.plan_of.contains("between")),
+    let (table, is_scan) = if db.plan_of.starts_with("update") {
+        (word_after(&db.plan_of, "*/ "), false)
+    } else {
+        (word_after(&db.plan_of, " from "), !db.plan_of.contains("between"))
     };
     let upper = table.to_ascii_uppercase();
     let index = db.tables.get(table).and_then(|table| table.index.clone());

@@ -54,10 +54,7 @@ fn by_us(home: &Path, variables: &[(String, String)], url: &str) -> Option<Strin
         made = made.set(name, value);
     }
     // The one difference meant: what we call ourselves.
-    let made = match variables.iter().any(|(name, _)| name == "PGAPPNAME") {
-        true => made,
-        false => made.set("PGAPPNAME", "psql"),
-    };
+    let made = if variables.iter().any(|(name, _)| name == "PGAPPNAME") { made } else { made.set("PGAPPNAME", "psql") };
     let location = url.strip_prefix("postgres:").unwrap_or(url);
     let options = conninfo::options(location, &Told(made, home)).ok()?;
     let mut session = Connection::open(&options).ok()?;
