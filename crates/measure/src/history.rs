@@ -6,6 +6,7 @@
 //! time and never in number: no average wait comes from samples.
 
 use crate::class::WaitClass;
+use crate::figures::figures;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -46,8 +47,8 @@ pub struct ActivityKey {
 /// One tick, or several merged.
 ///
 /// Identity: a merged step is the sum of its ticks, but `active_max`, which is their largest.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
+#[derive(Eq)]
 pub struct ActivityStep {
     /// Instant of the (last) tick, ns after the gate.
     pub at_ns: u64,
@@ -96,8 +97,8 @@ impl ActivityStep {
 }
 
 /// The history of a run, or the part of it since an earlier part.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
+#[derive(Eq)]
 pub struct ActivityHistory {
     /// Nominal distance of two ticks, ns.
     pub interval_ns: u64,

@@ -8,6 +8,7 @@ mod own;
 pub use own::OwnKind;
 
 use crate::chart::Drawn;
+use crate::figures::figures;
 use crate::plain::shell_word;
 use crate::record::metric::{find, ordered};
 use crate::record::{Advice, Figure, Metric, Record};
@@ -288,8 +289,7 @@ pub struct Members {
 }
 
 /// Rates of the measured window; of a probe whose level fell, those of its last level.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Delivered {
     /// Read requests per second.
     pub reads_per_s: Figure,
@@ -350,8 +350,7 @@ impl Delivered {
 }
 
 /// Something that two groups should have in common.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Check {
     /// What, in the operator's words.
     pub what: String,

@@ -5,6 +5,9 @@
 //! may depend on it; it depends on none of ours.
 #![forbid(unsafe_code)]
 
+// The attribute `figures` names this crate so, wherever its struct is.
+extern crate self as assay_measure;
+
 pub mod chart;
 pub mod class;
 pub mod clock;
@@ -13,6 +16,7 @@ pub mod counters;
 pub mod cpu;
 mod defaults;
 pub mod facts;
+pub mod figures;
 pub mod histogram;
 pub mod history;
 pub mod identity;

@@ -6,8 +6,8 @@
 //! not know and take `n/a (absent)` for keys they miss, so old and new versions read each other's records; those of
 //! `assay/1` are brought into this shape by [`upgrade()`].
 
+use crate::figures::figures;
 use crate::snapshot::{Fact, SettingLine};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 mod activity;
@@ -53,9 +53,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 /// One run, complete and self-sufficient.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Record {
     /// [`SCHEMA`].
     pub schema: String,
@@ -107,9 +106,8 @@ pub struct Record {
 }
 
 /// What ran and how it ended.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct RunInfo {
     /// Short random id, also in the directory's name.
     pub id: String,
@@ -136,9 +134,8 @@ pub struct RunInfo {
 }
 
 /// The measured window and what rates divide by.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Interval {
     /// RFC 3339 wall time of the begin snapshot, a label.
     pub begin: String,
@@ -171,9 +168,8 @@ pub struct Interval {
 }
 
 /// What was to run, as resolved.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct PlanInfo {
     /// Every effective parameter with its origin; secrets are `***`.
     pub settings: Vec<SettingLine>,
@@ -182,18 +178,16 @@ pub struct PlanInfo {
 }
 
 /// What the run ran on.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct HostInfo {
     /// Kernel, CPU, memory, device, file system, ...
     pub facts: Vec<Fact>,
 }
 
 /// One gauge at both ends of the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct GaugeRow {
     /// At the begin snapshot.
     pub begin: Figure,
@@ -202,9 +196,8 @@ pub struct GaugeRow {
 }
 
 /// The host during the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct OsInfo {
     /// Online CPUs.
     pub cpus_count: Figure,
@@ -238,9 +231,8 @@ pub struct OsInfo {
 }
 
 /// Pressure stall time of one resource.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct PsiRow {
     /// Stalled, us.
     pub total_us: Figure,
@@ -249,9 +241,8 @@ pub struct PsiRow {
 }
 
 /// One block device during the window (`/proc/diskstats`).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct DiskRow {
     /// Kernel name, e.g. `vda`.
     pub name: String,
@@ -282,9 +273,8 @@ pub struct DiskRow {
 }
 
 /// One network interface during the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct NetRow {
     /// Interface name.
     pub name: String,
@@ -301,9 +291,8 @@ pub struct NetRow {
 }
 
 /// This process during the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct ProcessInfo {
     /// Bytes this process caused to be read from devices.
     pub read_bytes: Figure,
@@ -316,9 +305,8 @@ pub struct ProcessInfo {
 }
 
 /// What the load generator itself measured, layer `client`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct DriverInfo {
     /// Threads that drove sessions.
     pub threads_count: u64,
@@ -371,9 +359,8 @@ pub struct DriverInfo {
 }
 
 /// One kind of operation in the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct OpRow {
     /// `select`, `update` or `scan`.
     pub kind: String,
@@ -390,9 +377,8 @@ pub struct OpRow {
 }
 
 /// How evenly the sessions got along, by operations over the whole run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct SessionSpread {
     /// Operations of the slowest session.
     pub min_count: Figure,
@@ -405,9 +391,8 @@ pub struct SessionSpread {
 }
 
 /// One session over the whole run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct SessionRow {
     /// 1-based.
     pub session: u64,
@@ -428,9 +413,8 @@ pub struct SessionRow {
 }
 
 /// What has to be said beside the numbers (DESIGN section 8).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Checks {
     /// Hit ratio that cache, active blocks and index predict, 0..100.
     pub hit_expected_pct: Figure,
@@ -463,9 +447,8 @@ pub struct Checks {
 }
 
 /// How steady ops/s was over the seconds of the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Steadiness {
     /// Whole steps of the series looked at.
     pub steps_count: Figure,

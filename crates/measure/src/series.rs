@@ -8,6 +8,7 @@
 //! Between the snapshots stand lines that begin with their `kind`: what the sessions did
 //! since the line before (`activity`) and events on the time line (`event`).
 
+use crate::figures::figures;
 use crate::histogram::{Histogram, HistogramError};
 use crate::history::ActivityHistory;
 use crate::snapshot::{
@@ -119,8 +120,8 @@ pub struct OpStep {
 }
 
 /// A histogram relative to the one of the line before.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
+#[derive(Eq)]
 pub struct HistogramStep {
     /// The slots are all there are, not an increase: the source was reset.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

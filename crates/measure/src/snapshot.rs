@@ -10,6 +10,7 @@ mod json;
 pub use crate::class::{SCAN, SELECT, UPDATE, WaitClass};
 pub use algebra::merge_rows;
 
+use crate::figures::figures;
 use crate::histogram::Histogram;
 use crate::history::ActivityHistory;
 use crate::stats::Stat;
@@ -80,8 +81,7 @@ pub struct BucketReading {
 pub const BUCKETS: usize = 34;
 
 /// One row of "IOStat by function and file type", cumulative.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct IoReading {
     /// `Buffer Cache Reads`, `Direct Reads`, `DBWR`, `Direct Writes`, `LGWR`, `Others`.
     pub function: String,
@@ -111,8 +111,7 @@ pub struct IoReading {
 
 /// What was read and written at one place of a target that is made of several, cumulative. Counted when a
 /// request completes; the same requests as in [`IoReading`], told apart by where they went.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct PathReading {
     /// Directory or block device.
     pub path: String,
@@ -143,8 +142,7 @@ pub enum Direction {
 
 /// Requests as the thread that issued them saw them (layer `syscall`), cumulative: from the call
 /// that gave a request to the kernel to the call that took its completion.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct RequestReading {
     /// The event whose waits these requests ended, e.g. `db file sequential read`.
     pub event: String,
@@ -166,8 +164,7 @@ pub enum Reading {
 }
 
 /// Everything counted by one engine or one of its threads, cumulative since it opened.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct StatSet {
     /// Counters by [`Stat::name`].
     pub counters: BTreeMap<String, Reading>,
@@ -259,8 +256,7 @@ pub struct OpReading {
 }
 
 /// What the load generator itself counted, cumulative since the gate, all threads.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct DriverReading {
     /// By kind; kinds never run are absent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -315,8 +311,7 @@ fn is_none(count: &u64) -> bool {
 }
 
 /// One consistent reading of everything, taken while the sessions work.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Snapshot {
     /// Monotonic instant, ns since the gate opened (0 at the gate).
     pub at_ns: u64,
@@ -333,8 +328,7 @@ pub struct Snapshot {
 }
 
 /// Cumulative readings of one block device (`/proc/diskstats`).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct DiskReading {
     /// Kernel name, e.g. `vda`.
     pub name: String,
@@ -369,8 +363,7 @@ pub struct DiskReading {
 }
 
 /// Cumulative readings of one network interface.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct NetReading {
     /// Interface name.
     pub name: String,
@@ -387,8 +380,7 @@ pub struct NetReading {
 }
 
 /// The host at one instant. Absent sources leave `None` and are n/a, never 0.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct HostReading {
     /// Hosts merged into this reading; 0 in an empty one, and also allowed for one host.
     pub hosts: u64,
@@ -440,9 +432,9 @@ pub struct HostReading {
 }
 
 /// A name and a printable value.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[figures]
+#[derive(Eq)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Fact {
     /// Snake case or the field's own spelling.
     pub name: String,
@@ -459,9 +451,9 @@ impl Fact {
 }
 
 /// One effective parameter with where it came from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[figures]
+#[derive(Eq)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct SettingLine {
     /// Parameter name as in slob.conf.
     pub name: String,
@@ -472,8 +464,7 @@ pub struct SettingLine {
 }
 
 /// One session's totals over the whole run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct SessionReading {
     /// 1-based.
     pub session: u64,
@@ -509,8 +500,7 @@ pub enum Verdict {
 }
 
 /// Everything one run measured, before any derivation: what readers start from.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct RunData {
     /// Short random id, also in the directory's name.
     pub run_id: String,

@@ -1,5 +1,6 @@
 //! Events on the time line: what was done to the run or to its platform, and when.
 
+use crate::figures::figures;
 use serde::{Deserialize, Serialize};
 
 /// What happened.
@@ -33,8 +34,8 @@ impl TimelineKind {
 }
 
 /// How a command ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
+#[derive(Eq)]
 pub struct CommandEnd {
     /// `exit 0`, `killed by signal 9`, `could not be started: ...`.
     pub status: String,

@@ -6,7 +6,7 @@
 
 use crate::ledger::{BASELINE, ENTRIES, LEDGER, OPEN_RUNS};
 use crate::model::{Column, SEQUENCES, Table};
-use serde::{Deserialize, Serialize};
+use assay_measure::figures::figures;
 
 /// What a server's SQL says in its own words.
 pub trait Words {
@@ -110,8 +110,8 @@ pub struct Check {
 }
 
 /// What came of a check.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
+#[derive(Eq)]
 pub struct Checked {
     /// `C1` to `C17`
     pub id: String,

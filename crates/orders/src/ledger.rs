@@ -2,7 +2,7 @@
 
 use crate::mix::Tx;
 use crate::program::Effects;
-use serde::{Deserialize, Serialize};
+use assay_measure::figures::figures;
 use std::collections::BTreeMap;
 
 /// The table of the books: a key, what was acknowledged, what is in doubt.
@@ -15,8 +15,8 @@ pub const OPEN_RUNS: &str = "open_runs";
 pub const ENTRIES: [&str; 6] = ["OP", "NCR", "UCD", "BO", "PO", "logon"];
 
 /// What sessions did over a whole run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
+#[derive(Eq)]
 pub struct Ledger {
     /// SELECT statements.
     pub selects: u64,

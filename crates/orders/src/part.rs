@@ -5,15 +5,14 @@ use crate::ledger::Ledger;
 use crate::mix::{ALL, Tx};
 use crate::params::Asked;
 use crate::workload::NAME;
+use assay_measure::figures::figures;
 use assay_measure::record::{Part, Record};
 use assay_measure::snapshot::RunData;
 use assay_measure::units::thousands;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What the target knows of a run: its engine hands it over as it is.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct FromEngine {
     /// What was asked for.
     pub asked: Option<Asked>,
@@ -40,8 +39,7 @@ pub struct FromEngine {
 }
 
 /// A transaction's part of a run, in its window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct TxRow {
     /// As the records call it.
     pub kind: String,
@@ -54,8 +52,7 @@ pub struct TxRow {
 }
 
 /// The part.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct OrdersInfo {
     /// What the target knows.
     #[serde(flatten)]

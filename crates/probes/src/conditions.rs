@@ -1,16 +1,15 @@
 //! Whose the host was while something was measured: what others took, what a quota withheld.
 
 use assay_measure::clock::Ns;
+use assay_measure::figures::figures;
 use assay_measure::record::Figure;
 use assay_measure::section::{number, number_or_reason};
 use assay_measure::snapshot::HostReading;
-use serde::{Deserialize, Serialize};
 
 pub(crate) const NOT_EXPOSED: &str = "not exposed";
 
 /// Whose the host was while it was measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct Conditions {
     /// CPU time the hypervisor gave to others, %.
     pub steal_pct: Figure,

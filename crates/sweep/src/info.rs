@@ -1,13 +1,12 @@
 //! A sweep in a record.
 
 use crate::step::Step;
+use assay_measure::figures::figures;
 use assay_measure::record::{Figure, Part};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What `assay sweep` measured: steps, the curves they make, and the rules both are judged by.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct SweepInfo {
     /// Target URL, without a password.
     pub target: String,
@@ -46,8 +45,8 @@ impl SweepInfo {
 }
 
 /// Something that varied.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
+#[derive(Eq)]
 pub struct Axis {
     /// `sessions`, `cpus` or a parameter.
     pub name: String,
@@ -56,8 +55,7 @@ pub struct Axis {
 }
 
 /// Throughput over one load.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Curve {
     /// What is held, by name: parameters, `cpus`, `sessions`.
     pub held: BTreeMap<String, String>,
@@ -76,8 +74,7 @@ pub struct Curve {
 }
 
 /// Where throughput stops to rise.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Knee {
     /// The load of the last step with a gain; n/a (why).
     pub load: Figure,
@@ -92,8 +89,7 @@ pub struct Knee {
 }
 
 /// The highest load that keeps the latency goal.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Goal {
     /// The load; n/a (why).
     pub load: Figure,
@@ -106,8 +102,7 @@ pub struct Goal {
 }
 
 /// A value with its 95 % interval.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Estimate {
     /// From the fit.
     pub value: Figure,
@@ -118,8 +113,7 @@ pub struct Estimate {
 }
 
 /// The Universal Scalability Law of a curve.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Usl {
     /// Whether the law describes the curve.
     pub fitted: bool,
@@ -144,8 +138,7 @@ pub struct Usl {
 }
 
 /// A point of the law that was not measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Projection {
     /// The load.
     pub load: u64,

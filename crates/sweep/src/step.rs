@@ -1,9 +1,9 @@
 //! One step of a sweep: the figures of its record that curves are made of.
 
+use assay_measure::figures::figures;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::steady::{self, Steady};
 use assay_measure::record::{EventRow, Figure, Latency, Record};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Little's law has to account for the sessions within this part of them.
@@ -12,8 +12,7 @@ pub(crate) const LITTLE: f64 = 0.05;
 const LEAST_IO: f64 = 0.1;
 
 /// Where a step stands in its sweep.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Place {
     /// From 1, in the order they ran.
     pub step: u64,
@@ -28,8 +27,7 @@ pub struct Place {
 }
 
 /// One step with its figures. Rates are those of the measured window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Step {
     /// Which step.
     pub place: Place,
@@ -80,8 +78,7 @@ pub struct Step {
 }
 
 /// The usual figures of a latency, us.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct StepLatency {
     /// What was timed.
     pub name: String,

@@ -13,8 +13,9 @@ const FEATURE: &[&str] = &["assay-run", "assay-awr", "assay-measure", "assay-blo
 const SERVER: &[&str] = &["assay-run", "assay-awr", "assay-measure", "assay-block", "assay-orders"];
 
 /// Which of our crates each crate may depend on.
-const LAYERS: [(&str, &[&str]); 16] = [
-    ("assay-measure", &[]),
+const LAYERS: [(&str, &[&str]); 17] = [
+    ("assay-derive", &[]),
+    ("assay-measure", &["assay-derive"]),
     ("assay-block", &[]),
     ("assay-run", &["assay-measure"]),
     ("assay-awr", &["assay-measure"]),

@@ -13,7 +13,7 @@ fn measured(place: &Place) -> (Ran, Value) {
         let args = ["sync", "disk", "-o", "run", "--format", "full", "--time", time];
         let done = place.assay(&args).code(0);
         let record: Value = serde_json::from_str(&place.read("run/record.json")).expect("JSON");
-        let f0 = &record["parts"]["sync"]["f0_us"];
+        let f0 = &record["parts"]["sync"]["durable_write_us_p50"];
         if f0.is_number() {
             return (done, record);
         }
@@ -33,7 +33,7 @@ fn it_measures_reports_and_leaves_only_its_record() {
     assert_eq!(place.read("run/report.txt"), done.out);
     assert_eq!(record["schema"], "assay/2");
     assert_eq!(record["run"]["workload"], "sync");
-    let f0 = record["parts"]["sync"]["f0_us"].as_f64().expect("F0 is a number");
+    let f0 = record["parts"]["sync"]["durable_write_us_p50"].as_f64().expect("F0 is a number");
     assert!(f0 > 0.0);
     let steps = record["parts"]["sync"]["steps"].as_array().expect("steps");
     for streams in [1, 2, 4, 8, 16, 32] {

@@ -1,13 +1,12 @@
 //! What the sessions did over time, and what happened meanwhile.
 
 use super::Figure;
-use serde::{Deserialize, Serialize};
+use crate::figures::figures;
 use std::collections::BTreeMap;
 
 /// Active session history over the measured window: sessions inside a call, looked at by ticks.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct AshInfo {
     /// Nominal distance of two ticks, ms.
     pub interval_ms: Figure,
@@ -47,9 +46,8 @@ pub struct AshInfo {
 }
 
 /// One class, event or kind of operation of the history.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct AshRow {
     /// `CPU`, `Run queue` or the wait class; empty for a kind of operation.
     pub class: String,
@@ -65,9 +63,8 @@ pub struct AshRow {
 }
 
 /// One event on the time line.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct TimelineRow {
     /// Its instant, s after the gate.
     pub at_s: Figure,

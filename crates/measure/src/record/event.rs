@@ -1,13 +1,12 @@
 //! Wait events and wait classes.
 
 use super::Figure;
+use crate::figures::figures;
 use crate::histogram::Histogram;
-use serde::{Deserialize, Serialize};
 
 /// One wait class of the foreground.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct WaitClassRow {
     /// `User I/O`, `Commit`, ...; `DB CPU` is a row of its own.
     pub class: String,
@@ -26,9 +25,8 @@ pub struct WaitClassRow {
 }
 
 /// One event over the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct EventRow {
     /// Event name, e.g. `db file sequential read`.
     pub name: String,

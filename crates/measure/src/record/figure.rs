@@ -1,5 +1,6 @@
 //! The leaves of a record: a number or a verdict, or the reason why there is none.
 
+use crate::figures::figures;
 use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -141,9 +142,8 @@ impl<'de> Visitor<'de> for FigureVisitor {
 }
 
 /// A named percentage.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct PercentRow {
     /// The report's label, e.g. `Buffer Hit %`.
     pub name: String,

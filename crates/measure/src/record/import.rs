@@ -1,14 +1,13 @@
 //! Where the figures of a record came from when assay did not measure them.
 
 use super::Figure;
-use serde::{Deserialize, Serialize};
+use crate::figures::figures;
 
 /// What another tool's output said; only in a record of `assay import`.
 ///
 /// Every figure of such a record that was read, and not derived, has its line here.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct ImportInfo {
     /// `awr`, `statspack`, `fio`, `iperf3`, `ping`, `oratcptest`, `stress-ng`, `swingbench`, `slob`, `pgio`,
     /// `pgbench`, `sysbench`, `vdbench` or `assay`.
@@ -26,9 +25,9 @@ pub struct ImportInfo {
 }
 
 /// One file that was read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[figures]
+#[derive(Eq)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct ImportedFile {
     /// Path as given; `-` for standard input.
     pub path: String,
@@ -39,9 +38,8 @@ pub struct ImportedFile {
 }
 
 /// One value as it was printed, and what it was taken for.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct ImportedValue {
     /// Our name with unit last, e.g. `tcp_throughput_bits_per_s_mean`; unique among the values that share `scope`.
     pub key: String,
@@ -66,9 +64,9 @@ pub struct ImportedValue {
 }
 
 /// Damage that was tolerated, or a part that was left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[figures]
+#[derive(Eq)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct ImportNote {
     /// Index into [`ImportInfo::files`].
     pub file: u64,

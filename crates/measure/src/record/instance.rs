@@ -4,13 +4,12 @@ use super::{
     AshInfo, EventRow, Figure, GaugeRow, IoProfileRow, IoRow, Latency, PathRow, PercentRow, ReadSources, ServerInfo,
     WaitClassRow,
 };
-use serde::{Deserialize, Serialize};
+use crate::figures::figures;
 use std::collections::BTreeMap;
 
 /// An instance over the measured window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Instance {
     /// The rows of "Load Profile", in report order.
     pub load_profile: Vec<LoadRow>,
@@ -47,9 +46,8 @@ pub struct Instance {
 }
 
 /// One row of "Load Profile". Totals are window deltas in `unit`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct LoadRow {
     /// The report's label without its colon, e.g. `Redo size (bytes)`.
     pub name: String,
@@ -72,9 +70,8 @@ pub struct LoadRow {
 }
 
 /// One counter over the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct StatRow {
     /// The field's name, as in `V$SYSSTAT`.
     pub name: String,
@@ -95,9 +92,8 @@ pub struct StatRow {
 }
 
 /// Where the time went, window deltas in us.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct TimeModel {
     /// Foreground wall time in calls, idle waits excluded.
     pub db_time_us: Figure,
@@ -124,9 +120,8 @@ pub struct TimeModel {
 }
 
 /// One kind of request at each layer it passes, window deltas. "Latency by layer".
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct RequestLayers {
     /// What is requested, in words: `single-block read`, `log write`, ...
     pub request: String,
@@ -156,9 +151,8 @@ pub struct RequestLayers {
 }
 
 /// One layer of a [`RequestLayers`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct LayerRow {
     /// `engine`, `syscall` or `device`.
     pub layer: String,
@@ -173,9 +167,8 @@ pub struct LayerRow {
 }
 
 /// What scans delivered in the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct ScanInfo {
     /// Scans ended.
     pub scans_count: Figure,

@@ -1,12 +1,11 @@
 //! I/O by function and file type, and the I/O profile.
 
 use super::Figure;
-use serde::{Deserialize, Serialize};
+use crate::figures::figures;
 
 /// One row of "IOStat by function and file type", window deltas.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct IoRow {
     /// `Buffer Cache Reads`, `Direct Reads`, `DBWR`, `Direct Writes`, `LGWR`, `Others`.
     pub function: String,
@@ -37,9 +36,8 @@ pub struct IoRow {
 }
 
 /// One row of "IO Profile", per second of the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct IoProfileRow {
     /// The report's label without its colon, e.g. `Total Requests`.
     pub name: String,

@@ -1,13 +1,12 @@
 //! What was judged of a run: identities and rules of advice.
 
 use super::{Figure, Truth};
-use serde::{Deserialize, Serialize};
+use crate::figures::figures;
 use std::collections::BTreeMap;
 
 /// One identity of awr-statistics 2.3, evaluated.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Identity {
     /// `I1` ... `I44`, with a letter where one identity has several parts.
     pub id: String,
@@ -32,9 +31,8 @@ pub struct Identity {
 }
 
 /// One finding of the advice rules.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Advice {
     /// `R1` ... `R30`.
     pub id: String,

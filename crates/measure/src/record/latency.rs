@@ -1,28 +1,32 @@
 //! A latency distribution in a record.
 
 use super::figure::Figure;
+use crate::figures::figures;
 use crate::histogram::Histogram;
-use serde::{Deserialize, Serialize};
 
 /// A latency distribution with its usual percentiles; a percentile with fewer
 /// than ten samples beyond it is n/a.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Latency {
     /// Mean, us.
     pub avg_us: Figure,
     /// Smallest, us.
     pub min_us: Figure,
     /// Median, us.
+    #[column("p50 us", 1)]
     pub p50_us: Figure,
     /// 90th percentile, us.
+    #[column("p90 us", 1)]
     pub p90_us: Figure,
     /// 99th percentile, us.
+    #[column("p99 us", 1)]
     pub p99_us: Figure,
     /// 99.9th percentile, us.
+    #[column("p99.9 us", 1)]
     pub p999_us: Figure,
     /// Largest, us.
+    #[column("max us", 1)]
     pub max_us: Figure,
     /// All of it.
     pub hist_ns: Histogram,

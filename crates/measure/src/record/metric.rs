@@ -7,15 +7,15 @@
 
 use super::figure::Figure;
 use super::series::Series;
+use crate::figures::figures;
 use crate::plain::slug;
 use crate::sample::{batch_means, half_width};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// One figure of a record.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Metric {
     /// Stable name, unit and statistic last.
     pub key: String,
@@ -49,9 +49,8 @@ pub struct Metric {
 }
 
 /// The columns of a counter, window deltas.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Counted {
     /// Over the window.
     pub total: Figure,
@@ -206,12 +205,13 @@ pub fn stem(key: &str) -> &str {
 /// Unit and better way of a key, by its ending with the statistic left out.
 #[must_use]
 pub fn of_key(key: &str) -> (&'static str, Better) {
-    const UNITS: [(&str, &str, Better); 17] = [
+    const UNITS: [(&str, &str, Better); 18] = [
         ("_kib_per_s", "KiB/s", Better::Higher),
         ("_bits_per_s", "bits/s", Better::Higher),
         ("_bytes_per_s", "bytes/s", Better::Higher),
         ("_mib_per_s", "MiB/s", Better::Higher),
         ("_mb_per_s", "MB/s", Better::Higher),
+        ("_gb_per_s", "GB/s", Better::Higher),
         ("_blocks_per_s", "blocks/s", Better::Higher),
         ("_per_min", "1/min", Better::Higher),
         ("_per_s", "1/s", Better::Higher),
@@ -226,7 +226,7 @@ pub fn of_key(key: &str) -> (&'static str, Better) {
         ("_ratio", "ratio", Better::Neither),
     ];
     let stem = stem(key);
-    let found = UNITS.iter().find(|(ending, ..)| stem.ends_with(ending));
+    let found = UNITS.iter().find(|(ending, ..)| stem.ends_with(ending) || *stem == ending[1..]);
     found.map_or(("", Better::Neither), |(_, unit, better)| (unit, *better))
 }
 

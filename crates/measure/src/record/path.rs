@@ -1,12 +1,11 @@
 //! What went to which path of the target.
 
 use super::Figure;
-use serde::{Deserialize, Serialize};
+use crate::figures::figures;
 
 /// One row of "I/O by Path", window deltas.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct PathRow {
     /// Directory or block device.
     pub path: String,

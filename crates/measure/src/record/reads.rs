@@ -1,14 +1,13 @@
 //! Where a server's reads came from.
 
 use super::Figure;
-use serde::{Deserialize, Serialize};
+use crate::figures::figures;
 
 /// The same reads at each layer below a server's buffers, window deltas. Each layer counts what it can see: the
 /// engine the blocks it asked the operating system for, the kernel the calls of the server's processes and what they
 /// made it fetch, the devices whatever anybody asked of them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct ReadSources {
     /// Blocks the engine asked for: misses of its buffers.
     pub engine_blocks_count: Figure,

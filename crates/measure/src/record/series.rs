@@ -1,13 +1,12 @@
 //! Figures step by step.
 
 use super::figure::Figure;
-use serde::{Deserialize, Serialize};
+use crate::figures::figures;
 use std::collections::BTreeMap;
 
 /// Per-second figures from the gate on. Row i of every metric belongs to `t_s[i]`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Series {
     /// Nominal step, s: 1, or more where only every second, fourth ... snapshot of a long run was there.
     pub step_s: Figure,
@@ -45,9 +44,8 @@ impl Series {
 const BUCKETS: u8 = 34;
 
 /// How the waits of one event, or the operations of one kind, were distributed from step to step.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct HeatRow {
     /// Event or kind of operation, e.g. `db file sequential read`.
     pub name: String,

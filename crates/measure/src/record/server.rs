@@ -1,12 +1,11 @@
 //! The server the sessions worked on.
 
 use super::{Figure, PercentRow};
-use serde::{Deserialize, Serialize};
+use crate::figures::figures;
 
 /// What only a database server's run has.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct ServerInfo {
     /// Its version as it says it; empty if it did not.
     pub version: String,
@@ -35,9 +34,8 @@ pub struct ServerInfo {
 }
 
 /// Counters of one instant, as the server keeps them since its own reset.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct ServerRow {
     /// `BEFORE` or `AFTER` the window.
     pub when: String,

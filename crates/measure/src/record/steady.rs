@@ -3,9 +3,9 @@
 //! The rule of [`crate::steady`], for seconds instead of hours.
 
 use super::{Figure, Record};
+use crate::figures::figures;
 use crate::sample::{batch_means, mean, variance};
 use crate::steady::{ROUNDS, Window};
-use serde::{Deserialize, Serialize};
 
 /// The rule in words.
 pub const RULE: &str = "over the last half of the measured window (at least 5 s), divided into five rounds, \
@@ -13,8 +13,7 @@ pub const RULE: &str = "over the last half of the measured window (at least 5 s)
     that reaches this only inside its measured window is late";
 
 /// Whether a step settled, and how the last window looked.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Steady {
     /// `yes`, `late` (only inside the measured window), `no`, or `n/a` (too few seconds).
     pub state: String,

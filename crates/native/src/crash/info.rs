@@ -1,11 +1,10 @@
 //! Recovery as a figure in a record.
 
+use assay_measure::figures::figures;
 use assay_measure::record::{Figure, Part};
-use serde::{Deserialize, Serialize};
 
 /// What `assay recovery` measured: kills of a loaded data set and what came after.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct RecoveryInfo {
     /// Sessions that updated, each in a schema of its own.
     pub sessions_count: u64,
@@ -30,8 +29,7 @@ pub struct RecoveryInfo {
 }
 
 /// One kill and what came after.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct RecoveryStep {
     /// Checkpoint distance asked for, bytes of log.
     pub distance_bytes: u64,

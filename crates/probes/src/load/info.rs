@@ -1,13 +1,12 @@
 //! A load in a record.
 
 use super::LoadReading;
+use assay_measure::figures::figures;
 use assay_measure::record::Figure;
 use assay_measure::sample::mean;
-use serde::{Deserialize, Serialize};
 
 /// A load for a time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct LoadInfo {
     /// This process, as the metrics block names it.
     pub pid: u32,
@@ -32,8 +31,7 @@ pub(crate) struct LoadInfo {
 }
 
 /// One second of a load.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct LoadSecond {
     /// Its end, s after the begin.
     pub t_s: f64,

@@ -1,12 +1,11 @@
 //! Whose CPUs they are: vendor, model, flags, and the hypervisor above them.
 
 use super::Tree;
+use assay_measure::figures::figures;
 use assay_run::host::text;
-use serde::{Deserialize, Serialize};
 
 /// What `/proc/cpuinfo` says of the first CPU, and what else names the machine. What is empty is not exposed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct Identity {
     /// `x86_64`, `aarch64`.
     pub architecture: String,

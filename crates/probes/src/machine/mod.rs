@@ -12,13 +12,12 @@ pub(crate) mod trees;
 pub(crate) use identity::Identity;
 pub(crate) use tree::Tree;
 
-use serde::{Deserialize, Serialize};
+use assay_measure::figures::figures;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// A whole machine.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct Machine {
     /// Whose CPUs they are.
     pub identity: Identity,
@@ -45,8 +44,7 @@ pub(crate) struct Machine {
 }
 
 /// One CPU, as the operating system counts them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct Cpu {
     pub number: u32,
     /// Socket.
@@ -71,8 +69,8 @@ pub(crate) struct Cpu {
 }
 
 /// One cache.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
+#[derive(Eq, PartialOrd, Ord)]
 pub(crate) struct Cache {
     pub level: u32,
     /// `Data`, `Instruction` or `Unified`.
@@ -83,8 +81,7 @@ pub(crate) struct Cache {
 }
 
 /// One NUMA node.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct Node {
     pub number: u32,
     /// None of a node that is memory alone (CXL).
@@ -99,8 +96,7 @@ pub(crate) struct Node {
 }
 
 /// Huge pages of one size that are kept ready.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct Pool {
     pub page_bytes: u64,
     pub pages: u64,

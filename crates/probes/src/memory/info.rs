@@ -2,15 +2,14 @@
 
 use crate::conditions::Conditions;
 use crate::load::LoadInfo;
+use assay_measure::figures::figures;
 use assay_measure::record::{Figure, Part};
-use serde::{Deserialize, Serialize};
 
 /// Version of the loops, the chain and the patterns: figures of different versions do not compare.
 pub(super) const SET: &str = "mem-v1";
 
 /// The part of a record.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct MemoryInfo {
     /// Version of what was measured.
     pub kernel_set: String,
@@ -69,8 +68,7 @@ impl Part for MemoryInfo {
 }
 
 /// Caches of one level.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct CacheRow {
     pub name: String,
     /// Of one.
@@ -81,8 +79,7 @@ pub(crate) struct CacheRow {
 }
 
 /// The size of the arrays (cpu-memory-probe 5.1): at least four times all last-level caches, and 64 MiB.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct ArrayRule {
     pub last_level_bytes: Figure,
     /// What the rule asks of each array.
@@ -95,8 +92,7 @@ pub(crate) struct ArrayRule {
 }
 
 /// A kernel with so many threads.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct BandwidthRow {
     /// `copy`, `scale`, `add`, `triad`, `read` or `fill`.
     pub kernel: String,
@@ -119,8 +115,7 @@ pub(crate) struct BandwidthRow {
 }
 
 /// How many threads a kernel needs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct SaturationRow {
     pub kernel: String,
     pub stores: String,
@@ -132,8 +127,7 @@ pub(crate) struct SaturationRow {
 }
 
 /// One step of a ladder.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct LadderRow {
     /// `4k`, `thp`, `2m` or `1g`.
     pub pages: String,
@@ -149,8 +143,7 @@ pub(crate) struct LadderRow {
 }
 
 /// A flat part of a ladder.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct PlateauRow {
     pub pages: String,
     /// `L1d`, `L2`, `L3`, `memory`, or `?` where no level is near.
@@ -164,8 +157,7 @@ pub(crate) struct PlateauRow {
 }
 
 /// What came of asking for pages.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct PagesRow {
     pub pages: String,
     /// What they were for.
@@ -176,8 +168,7 @@ pub(crate) struct PagesRow {
 }
 
 /// Chains of one thread side by side.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct ChainRow {
     pub chains_count: u64,
     /// Between two steps of any of them.
@@ -189,8 +180,7 @@ pub(crate) struct ChainRow {
 }
 
 /// The latency while others read.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct LoadedRow {
     pub readers_count: u64,
     /// Of all readers.
@@ -199,8 +189,7 @@ pub(crate) struct LoadedRow {
 }
 
 /// First touch of fresh memory.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct FaultRow {
     pub pages: String,
     pub threads_count: u64,
@@ -213,8 +202,7 @@ pub(crate) struct FaultRow {
 }
 
 /// CPUs of one node, memory of another.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct NumaRow {
     pub cpu_node: u32,
     /// A node, or `interleaved`.
@@ -229,8 +217,7 @@ pub(crate) struct NumaRow {
 }
 
 /// What a load wrote and read back.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct Soaked {
     pub worker_bytes: u64,
     pub total_bytes: u64,

@@ -1,12 +1,11 @@
 //! What each side measured, as it tells the other when a test is over.
 
 use super::params::VERSION;
-use serde::{Deserialize, Serialize};
+use assay_measure::figures::figures;
 use serde_json::{Map, Value, json};
 
 /// What one side knows of one stream at the end of a test. Counts are of the measured time, without what was left out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct StreamEnd {
     /// On the wire: 1, 3, 4, ...
     pub(crate) id: i64,
@@ -49,8 +48,8 @@ pub(crate) struct StreamEnd {
 }
 
 /// CPU of a side, % of one CPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
+#[derive(Copy)]
 pub(crate) struct CpuPct {
     pub(crate) total: f64,
     pub(crate) user: f64,
@@ -70,8 +69,7 @@ pub(crate) struct Results {
 }
 
 /// What iperf3 has no place for.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct Native {
     /// assay's version.
     pub(crate) version: String,
@@ -85,8 +83,8 @@ pub(crate) struct Native {
 }
 
 /// Of `/proc/net/snmp`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
+#[derive(Copy, Eq)]
 pub(crate) struct UdpErrors {
     /// Datagrams that came and went to nobody.
     pub(crate) in_errors: u64,

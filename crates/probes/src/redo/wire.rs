@@ -16,6 +16,7 @@
 
 use super::pack::Compress;
 use crate::peer::hello::Service;
+use assay_measure::figures::figures;
 use assay_measure::histogram::Histogram;
 use assay_measure::snapshot::Fact;
 use serde::{Deserialize, Serialize};
@@ -183,8 +184,7 @@ impl WriteMode {
 }
 
 /// What a client wants.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct Wanted {
     /// No acknowledgement for each message.
     pub(crate) is_async: bool,
@@ -226,8 +226,7 @@ impl Wanted {
 }
 
 /// What the server says while it prepares, and then that it is ready.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct Ready {
     /// Why it will not; empty where it will.
     pub(crate) refused: String,
@@ -250,8 +249,7 @@ pub(crate) struct Ready {
 }
 
 /// What the server found, at the end.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct Found {
     pub(crate) messages: u64,
     /// Payload and header, as they came.

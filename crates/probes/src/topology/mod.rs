@@ -12,6 +12,7 @@ mod tests;
 
 use crate::machine::Machine;
 use assay_measure::chart::Drawn;
+use assay_measure::figures::figures;
 use assay_measure::kind::{Finding, Headline, OwnKind, figure};
 use assay_measure::record::metric::{Better, Group, plain};
 use assay_measure::record::{Figure, Metric, Part, Record};
@@ -20,7 +21,6 @@ use assay_measure::snapshot::RunData;
 use assay_run::engine::{EngineError, Line, LineValue};
 use assay_run::probe::{Aimed, Measured, Probe, ProbeFacts, ProbeOption, Request, Steps, Takes};
 use assay_run::stop::Stop;
-use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// The probe, and the kind of its records.
@@ -36,8 +36,7 @@ const SYSROOT: ProbeOption = ProbeOption {
 };
 
 /// The part of a record.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct TopologyInfo {
     /// Where it was read: `/` is this machine.
     pub sysroot: String,

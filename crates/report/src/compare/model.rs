@@ -1,6 +1,7 @@
 //! What a comparison says: the structure that text, JSON and HTML are faces of (schema `assay-compare/1`).
 
 use crate::cost::Cost;
+use assay_measure::figures::figures;
 pub use assay_measure::kind::{Check, Finding};
 use assay_measure::record::{Advice, Figure};
 use serde::{Deserialize, Serialize};
@@ -9,8 +10,7 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA: &str = "assay-compare/1";
 
 /// Two or more groups of runs, each against the first.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Comparison {
     /// [`SCHEMA`].
     pub schema: String,
@@ -34,8 +34,7 @@ pub struct Comparison {
 }
 
 /// One group: a run, or several repeats of one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct GroupInfo {
     /// `A`, `B`, ...: how the group is called in tables.
     pub letter: String,
@@ -46,8 +45,7 @@ pub struct GroupInfo {
 }
 
 /// One run of a group, to be recognised by.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct RunCard {
     /// Short id.
     pub id: String,
@@ -68,8 +66,7 @@ pub struct RunCard {
 }
 
 /// One thing about a run that does not agree with itself.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Doubt {
     /// Letter of the group.
     pub group: String,
@@ -80,8 +77,7 @@ pub struct Doubt {
 }
 
 /// A group against the baseline.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Pair {
     /// Letter of the baseline.
     pub baseline: String,
@@ -106,8 +102,7 @@ pub struct Pair {
 }
 
 /// What others did to the runs of one side.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Disturbance {
     /// Letter of the group.
     pub group: String,
@@ -120,8 +115,7 @@ pub struct Disturbance {
 }
 
 /// One figure of every group.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Row {
     /// Stable key, as gates name it.
     pub key: String,
@@ -147,8 +141,7 @@ pub struct Row {
 }
 
 /// A figure of one group: of its run, or the geometric mean of its repeats.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Cell {
     /// The figure: per second for a counter.
     pub value: Figure,
@@ -165,8 +158,7 @@ pub struct Cell {
 }
 
 /// A figure of one group against the baseline's.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Against {
     /// `repeats`, `within-run`, `values` or empty where nothing could be compared.
     pub method: String,
@@ -226,8 +218,7 @@ pub enum Verdict {
 }
 
 /// Waits of one event in several groups, side by side.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct SharedHistogram {
     /// Event.
     pub event: String,
@@ -236,8 +227,7 @@ pub struct SharedHistogram {
 }
 
 /// How the waits of an event, and their time, are spread over power-of-two buckets.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct WaitShares {
     /// Waits in all.
     pub waits_count: u64,

@@ -2,13 +2,13 @@
 
 use super::sides::REPEATS;
 use super::verdict::{pct, percent};
+use assay_measure::figures::figures;
 use assay_measure::record::bounds;
 use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Metric, Record};
 use assay_measure::sample::{ALPHA, Difference, Sample, mean, stddev, t_quantile, variance};
 use assay_measure::section::{Sections, left, number, right};
 use assay_measure::units::significant;
-use serde::{Deserialize, Serialize};
 
 /// The value of [`Repeats::schema`] this version writes.
 pub const REPEAT_SCHEMA: &str = "assay-repeat/1";
@@ -16,8 +16,7 @@ pub const REPEAT_SCHEMA: &str = "assay-repeat/1";
 const MOST: usize = 1000;
 
 /// Several runs of one and the same test, in one directory.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Repeats {
     /// [`REPEAT_SCHEMA`].
     pub schema: String,
@@ -46,8 +45,7 @@ pub struct Repeats {
 }
 
 /// One of the runs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct RepeatRun {
     /// Directory under that of the repeats.
     pub directory: String,
@@ -62,8 +60,7 @@ pub struct RepeatRun {
 }
 
 /// How one figure varied between the runs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct NoiseRow {
     /// Key of the figure.
     pub key: String,

@@ -1,13 +1,12 @@
 //! Two platforms side by side: where they cost the same.
 
 use super::{Cost, money, unit_money};
+use assay_measure::figures::figures;
 use assay_measure::record::Figure;
 use assay_measure::units::{fixed, thousands};
-use serde::{Deserialize, Serialize};
 
 /// Where the costs of two platforms meet.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Between {
     /// The one that is compared with.
     pub from: String,

@@ -21,12 +21,13 @@ pub use text::render;
 pub(crate) use text::{inputs, sections};
 
 use crate::kinds;
+use assay_measure::figures::figures;
 use assay_measure::identity::{Rule, Scope};
 use assay_measure::record::Metric;
 use assay_measure::record::metric::{Better, Group, plain};
 use assay_measure::record::{Figure, Identity, Record};
 use assay_measure::units::fixed;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The value of `schema` in the JSON of [`json`].
 pub const SCHEMA: &str = "assay-cost/1";
@@ -81,8 +82,7 @@ pub enum CostError {
 }
 
 /// What one platform costs a month, and what a run on it delivered for that.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Cost {
     /// The platform's name in the price file.
     pub platform: String,
@@ -139,8 +139,7 @@ pub struct Cost {
 }
 
 /// One price with its inputs and what it comes to.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct CostItem {
     /// `hourly`, `core_licence`, ...
     pub kind: String,
@@ -165,8 +164,7 @@ pub struct CostItem {
 }
 
 /// One factor of an item.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct CostInput {
     /// Its key in the price file.
     pub name: String,
@@ -177,8 +175,7 @@ pub struct CostInput {
 }
 
 /// Cost per unit of delivered work.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct UnitCost {
     /// Stable name, e.g. `cost_per_1000_read_iops_month`.
     pub key: String,
@@ -191,8 +188,7 @@ pub struct UnitCost {
 }
 
 /// What a price does to the cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct Sensitivity {
     /// The item.
     pub item: String,

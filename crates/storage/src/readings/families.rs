@@ -5,7 +5,7 @@
 //! cannot be had from it without a guess.
 
 use assay_measure::clock::Ns;
-use serde::{Deserialize, Serialize};
+use assay_measure::figures::figures;
 
 /// Ranges counted: ten of nanoseconds, ten of microseconds, twelve of milliseconds.
 pub const FAMILIES: usize = 32;
@@ -15,8 +15,8 @@ pub const FAMILIES: usize = 32;
 pub const FAMILY_BOUNDS_NS: [Ns; FAMILIES - 1] = bounds();
 
 /// Latencies by range, exact.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
+#[derive(Copy, Eq)]
 pub struct FamilyCounts {
     /// `[i]`: at least bound i - 1 and below bound i of [`FAMILY_BOUNDS_NS`]; the last: 2 s and more.
     pub counts: [u64; FAMILIES],

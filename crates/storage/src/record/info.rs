@@ -1,14 +1,13 @@
 //! The storage probe in a record.
 
+use assay_measure::figures::figures;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{DiskRow, Figure, Part, Steadiness};
 use assay_measure::snapshot::SettingLine;
-use serde::{Deserialize, Serialize};
 
 /// What `assay io` measured. Layer of every latency and rate: `syscall`, that is between the
 /// preparation of a request and the reaping of its completion.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct StorageInfo {
     /// `syscall`.
     pub layer: String,
@@ -31,8 +30,7 @@ pub struct StorageInfo {
 }
 
 /// One job: its clones taken together.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct StorageJob {
     /// `--name` or the section.
     pub name: String,
@@ -91,8 +89,8 @@ pub struct StorageJob {
 }
 
 /// A feature that was asked for, or would have helped, and was refused.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
+#[derive(Eq)]
 pub struct StorageRefusal {
     /// `IORING_SETUP_IOPOLL`, `registered buffers`, ...
     pub feature: String,
@@ -101,8 +99,7 @@ pub struct StorageRefusal {
 }
 
 /// How files or devices were brought into the state of long use.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct StoragePrecondition {
     /// The job that asked for it.
     pub job: String,
@@ -135,8 +132,7 @@ pub struct StoragePrecondition {
 }
 
 /// One direction of a job or a group.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct StorageWay {
     /// `read`, `write` or `trim`.
     pub way: String,
@@ -167,8 +163,7 @@ pub struct StorageWay {
 }
 
 /// A latency distribution; a percentile with fewer than ten samples beyond it is n/a.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct StorageLatency {
     /// Samples.
     pub count: u64,
@@ -199,8 +194,7 @@ pub struct StorageLatency {
 }
 
 /// What driving the I/O cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct StorageCpu {
     /// User time of the clones per I/O, us.
     pub user_us_per_io: Figure,
@@ -220,8 +214,7 @@ pub struct StorageCpu {
 
 /// The search of a job for the highest depth that keeps a latency (`latency_target`). The figures of the job are of one window at
 /// that depth, unless `adapts`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct StorageSearch {
     /// The latency to be kept, us.
     pub target_us: Figure,
@@ -244,8 +237,7 @@ pub struct StorageSearch {
 }
 
 /// Steady-state detection of a job.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct StorageSteady {
     /// As given: `iops:0.3%`, `bw_slope:1`, ...
     pub criterion: String,
@@ -268,8 +260,7 @@ pub struct StorageSteady {
 }
 
 /// Jobs of one report group together.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct StorageGroup {
     /// From 0.
     pub group: u32,
@@ -303,8 +294,7 @@ pub struct StorageGroup {
 }
 
 /// Mean and spread of per-second figures.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct StorageSpread {
     /// Seconds looked at.
     pub samples_count: u64,
@@ -321,8 +311,7 @@ pub struct StorageSpread {
 }
 
 /// A change of level in the per-second series.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct StorageChange {
     /// End of the last second of the level before, s since the group's first measured instant.
     pub at_s: Figure,
@@ -337,8 +326,7 @@ pub struct StorageChange {
 }
 
 /// A stretch between changes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct StorageLevel {
     /// Its begin, s.
     pub from_s: Figure,
@@ -354,8 +342,7 @@ pub struct StorageLevel {
 
 /// The devices beside our own counts. Reported, never asserted: others use a device too, and what goes
 /// through the page cache reaches it at another time or never.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub struct StorageDevices {
     /// Bytes the jobs read.
     pub job_read_bytes: u64,

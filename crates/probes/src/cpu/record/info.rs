@@ -2,12 +2,11 @@
 
 use crate::conditions::Conditions;
 use crate::load::LoadInfo;
+use assay_measure::figures::figures;
 use assay_measure::record::{Figure, Part};
-use serde::{Deserialize, Serialize};
 
 /// The part of a record.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct CpuInfo {
     /// Version of the kernels: figures of different sets do not compare.
     pub kernel_set: String,
@@ -59,8 +58,7 @@ impl Part for CpuInfo {
 }
 
 /// A kernel with so many threads.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct KernelRow {
     /// Its name in the set.
     pub kernel: String,
@@ -100,8 +98,7 @@ pub(crate) struct KernelRow {
 }
 
 /// One point of the scaling curve.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct ScalingRow {
     /// The kernel.
     pub kernel: String,
@@ -134,8 +131,7 @@ pub(crate) struct ScalingRow {
 }
 
 /// A pair of CPUs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct PairRow {
     /// `line`, `switch` or `wake`.
     pub what: String,
@@ -152,8 +148,7 @@ pub(crate) struct PairRow {
 }
 
 /// The clock of a CPU, MHz.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct ClockRow {
     /// Which.
     pub cpu: u32,
@@ -166,8 +161,7 @@ pub(crate) struct ClockRow {
 }
 
 /// The clock at an instant.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct ClockPoint {
     /// After the begin, s.
     pub t_s: f64,

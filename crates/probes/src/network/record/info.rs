@@ -2,12 +2,11 @@
 
 use crate::conditions::Conditions;
 use crate::network::results::{CpuPct, Native, StreamEnd};
+use assay_measure::figures::figures;
 use assay_measure::record::Part;
-use serde::{Deserialize, Serialize};
 
 /// The part of a record.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct NetworkInfo {
     /// As it was asked for, and what that was.
     pub host: String,
@@ -72,8 +71,7 @@ impl Part for NetworkInfo {
 }
 
 /// A stream, from both ends.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct StreamInfo {
     pub id: i64,
     /// The client's descriptor, which iperf3 shows.
@@ -89,8 +87,7 @@ pub(crate) struct StreamInfo {
 }
 
 /// Between two readings.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct IntervalInfo {
     pub start_s: f64,
     pub end_s: f64,
@@ -101,8 +98,7 @@ pub(crate) struct IntervalInfo {
 }
 
 /// What this side saw of a stream between two readings.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct IntervalStream {
     pub bytes: u64,
     pub retransmits: Option<u64>,

@@ -1,12 +1,11 @@
 //! What only a record of round trips has.
 
 use crate::conditions::Conditions;
+use assay_measure::figures::figures;
 use assay_measure::record::{Figure, Latency, Part};
-use serde::{Deserialize, Serialize};
 
 /// The part of a record.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct PingInfo {
     pub host: String,
     pub address: String,
@@ -60,8 +59,7 @@ pub(crate) struct PingInfo {
 }
 
 /// Requests beside a stream that fills the way.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct LoadedInfo {
     pub sent_count: u64,
     pub lost_count: u64,
@@ -78,8 +76,7 @@ impl Part for PingInfo {
 }
 
 /// One of the slowest.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct WorstRow {
     pub seq: u64,
     /// When it was due, after the begin, s.
@@ -90,8 +87,7 @@ pub(crate) struct WorstRow {
 }
 
 /// One reply, as ping prints it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct ReplyRow {
     pub seq: u64,
     pub ttl: Option<u8>,
@@ -99,8 +95,7 @@ pub(crate) struct ReplyRow {
 }
 
 /// A second of the test.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct SecondRow {
     pub replies_count: u64,
     pub lost_count: u64,

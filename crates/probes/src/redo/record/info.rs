@@ -1,12 +1,11 @@
 //! A redo test in a record.
 
+use assay_measure::figures::figures;
 use assay_measure::record::{Figure, Latency, Part};
 use assay_measure::snapshot::Fact;
-use serde::{Deserialize, Serialize};
 
 /// What `assay redo` measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct RedoInfo {
     /// `sync` or `async`.
     pub mode: String,
@@ -124,8 +123,7 @@ impl Part for RedoInfo {
 }
 
 /// One second.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct SecondRow {
     /// Messages that ended in it.
     pub messages_count: u64,
@@ -143,8 +141,7 @@ pub(crate) struct SecondRow {
 }
 
 /// Latency under one commit rule.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct RuleRow {
     /// `any 2`, `first 1`, `all`.
     pub rule: String,
@@ -153,8 +150,7 @@ pub(crate) struct RuleRow {
 }
 
 /// One way to write.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct ModeRow {
     /// `fdatasync`, `dsync`, ...
     pub mode: String,
@@ -165,8 +161,7 @@ pub(crate) struct ModeRow {
 }
 
 /// One standby.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct StandbyInfo {
     /// As it was named.
     pub name: String,
@@ -237,8 +232,7 @@ pub(crate) struct StandbyInfo {
 }
 
 /// What the kernel said of a connection.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct TcpRow {
     /// Its smoothed round trip.
     pub rtt_us: Figure,
@@ -251,8 +245,7 @@ pub(crate) struct TcpRow {
 }
 
 /// A cap on messages per second.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct Cap {
     /// Messages per second from then on.
     pub per_s: f64,
@@ -265,8 +258,7 @@ pub(crate) struct Cap {
 }
 
 /// A message that took long.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[figures]
 pub(crate) struct WorstRow {
     /// When it ended, s after the start.
     pub at_s: f64,

@@ -137,7 +137,7 @@ impl Curve<'_> {
         if self.readings.is_memory {
             return None;
         }
-        let f0 = self.info.f0_us.value()?;
+        let f0 = self.info.durable_write_us_p50.value()?;
         let ratio = self.info.sync_over_unsynced_ratio.value()?;
         let why = if f0 < LEAST_US {
             format!("a durable 4 KiB write takes {} us, which is faster than any storage medium", fixed(f0, 1))
@@ -145,7 +145,7 @@ impl Curve<'_> {
             format!(
                 "the device announces a volatile write cache, yet a flush adds nothing (durable {} us, unflushed {} us)",
                 fixed(f0, 0),
-                fixed(self.info.unsynced_us.value()?, 0)
+                fixed(self.info.unsynced_write_us_p50.value()?, 0)
             )
         } else if self.readings.rotational == Some(true) && f0 < PLATTER_US {
             format!(
@@ -166,7 +166,7 @@ impl Curve<'_> {
             "Suspiciously fast: {why}. {verdict}: check the cache mode of the hypervisor or the controller before \
              you trust a commit to this device."
         );
-        Some(Advice::of("S1", high, text, &[("f0_us", f0), ("sync_over_unsynced_ratio", ratio)]))
+        Some(Advice::of("S1", high, text, &[("durable_write_us_p50", f0), ("sync_over_unsynced_ratio", ratio)]))
     }
 
     /// S2: what the ratio and the announcements say about power-loss protection.
@@ -211,7 +211,7 @@ impl Curve<'_> {
     /// S3: above 2 / F0 commits per second a delay only adds latency.
     fn commit_delay(&self) -> Option<Advice> {
         let limit = self.info.commit_delay_limit_per_s.value()?;
-        let f0 = self.info.f0_us.value()?;
+        let f0 = self.info.durable_write_us_p50.value()?;
         let text = format!(
             "A commit delay is useless above {} commits/s (2 / F0, F0 = {} us): above this rate a log writer that \
              flushes as soon as the device is free forms the same groups without a delay. Below this rate a delay \
@@ -219,7 +219,7 @@ impl Curve<'_> {
             thousands(limit.round() as u64),
             fixed(f0, 0)
         );
-        let evidence = [("commit_delay_limit_per_s", limit), ("f0_us", f0)];
+        let evidence = [("commit_delay_limit_per_s", limit), ("durable_write_us_p50", f0)];
         Some(Advice::of("S3", false, text, &evidence))
     }
 

@@ -98,8 +98,8 @@ fn safety(info: &SyncInfo) -> Drawn {
         y: Axis::log("commits", "1/s"),
         rows: Rows::Names(info.safety.iter().map(|row| row.level.clone()).collect()),
         traces: vec![
-            Trace::new("one stream", Stroke::Bar, BLUE, column(&|at| info.safety[at].single_per_s.value())),
-            Trace::new("many streams", Stroke::Bar, ORANGE, column(&|at| info.safety[at].many_per_s.value())),
+            Trace::new("one stream", Stroke::Bar, BLUE, column(&|at| info.safety[at].single_commits_per_s.value())),
+            Trace::new("many streams", Stroke::Bar, ORANGE, column(&|at| info.safety[at].many_commits_per_s.value())),
         ],
         ..Chart::default()
     };

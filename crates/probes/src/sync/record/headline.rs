@@ -23,7 +23,7 @@ pub(super) fn of(record: &Record, info: &SyncInfo) -> Headline {
         rows: vec![
             line("Rate", &flush(|step| &step.per_s), "durable writes/s by one stream"),
             line("p99 at that rate", &flush(|step| &step.latency.p99_us), "us"),
-            line("F0", &info.f0_us, "us, median of one durable 4 KiB write"),
+            line("F0", &info.durable_write_us_p50, "us, median of one durable 4 KiB write"),
         ],
         steadiness: format!("n/a (a curve of short steps, no window){spread}"),
         verbatim: Vec::new(),
@@ -53,8 +53,8 @@ fn limit(info: &SyncInfo) -> Limit {
     let evidence = format!(
         "A durable write takes {} times as long as a write without a flush ({} us against {} us).",
         fixed(ratio, 1),
-        info.f0_us.value().map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0)),
-        info.unsynced_us.value().map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0)),
+        info.durable_write_us_p50.value().map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0)),
+        info.unsynced_write_us_p50.value().map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0)),
     );
     if ratio >= 1.5 {
         Limit::new("the flush: waiting until the device has stored the data durably", evidence)

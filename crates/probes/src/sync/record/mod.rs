@@ -4,7 +4,6 @@ mod advice;
 mod charts;
 mod headline;
 mod info;
-mod metrics;
 mod sections;
 
 #[cfg(test)]
@@ -12,6 +11,7 @@ mod tests;
 
 use super::reading::{SyncMethod, SyncPart, SyncReading, SyncReadings};
 use assay_measure::chart::Drawn;
+use assay_measure::figures::of_layer;
 use assay_measure::kind::{Headline, OwnKind, figure};
 use assay_measure::record::{Figure, Latency, Metric, Record};
 use assay_measure::sample::median;
@@ -30,7 +30,7 @@ impl OwnKind for SyncRecords {
     type Info = SyncInfo;
 
     fn metrics(info: &SyncInfo) -> Vec<Metric> {
-        metrics::all(info)
+        of_layer(&info.layer, info)
     }
 
     fn sections(record: &Record, info: &SyncInfo) -> Sections {
@@ -76,24 +76,24 @@ fn info(readings: &SyncReadings) -> SyncInfo {
         let step = readings.steps.iter().find(|step| step.part == part);
         step.map_or_else(|| Figure::na(STOPPED), |step| Latency::of(&step.latency).p50_us)
     };
-    let f0_us = median(SyncPart::Flush);
-    let unsynced_us = median(SyncPart::Unsynced);
-    let inverse = |factor: f64| match f0_us.value() {
+    let durable_write_us_p50 = median(SyncPart::Flush);
+    let unsynced_write_us_p50 = median(SyncPart::Unsynced);
+    let inverse = |factor: f64| match durable_write_us_p50.value() {
         Some(us) if us > 0.0 => Figure::decimal(factor * 1e6 / us),
-        _ => f0_us.clone(),
+        _ => durable_write_us_p50.clone(),
     };
     SyncInfo {
         path: readings.path.clone(),
         file_bytes: readings.file_bytes,
         direct: readings.direct,
         layer: "syscall".to_owned(),
-        sync_over_unsynced_ratio: match unsynced_us.value() {
-            Some(us) => f0_us.per(us, "the write took no time"),
-            None => unsynced_us.clone(),
+        sync_over_unsynced_ratio: match unsynced_write_us_p50.value() {
+            Some(us) => durable_write_us_p50.per(us, "the write took no time"),
+            None => unsynced_write_us_p50.clone(),
         },
         commit_delay_limit_per_s: inverse(2.0),
-        f0_us,
-        unsynced_us,
+        durable_write_us_p50,
+        unsynced_write_us_p50,
         steps: readings.steps.iter().map(step).collect(),
         safety: safety(readings),
     }
@@ -185,16 +185,16 @@ fn safety(readings: &SyncReadings) -> Vec<SafetyRow> {
         SafetyRow {
             level: level.to_owned(),
             meaning: meaning.to_owned(),
-            single_per_s: rate(method, false),
-            many_per_s: rate(method, true),
+            single_commits_per_s: rate(method, false),
+            many_commits_per_s: rate(method, true),
             many_streams_count: many.map_or(0, |step| u64::from(step.streams)),
             many_commits_per_flush: match many {
                 Some(step) if step.flushes > 0 => Figure::decimal(step.latency.count() as f64 / step.flushes as f64),
                 Some(_) => Figure::na(NO_FLUSH),
                 None => Figure::na(STOPPED),
             },
-            single_p50_us: latency(false).p50_us,
-            many_p99_us: latency(true).p99_us,
+            single_commit_us_p50: latency(false).p50_us,
+            many_commit_us_p99: latency(true).p99_us,
             single_cost_pct: cost(method, false),
             many_cost_pct: cost(method, true),
         }

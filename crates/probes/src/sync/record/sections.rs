@@ -37,39 +37,8 @@ pub(super) fn render(record: &Record, info: &SyncInfo) -> Sections {
 
 fn flush(page: &mut Sections, info: &SyncInfo) {
     page.heading("F0: One 4 KiB Overwrite Made Durable, One Stream");
-    const TABLE: [Column; 9] = [
-        left("", 20),
-        right("n", 11),
-        right("s", 8),
-        right("p50 us", 11),
-        right("p90 us", 11),
-        right("p99 us", 11),
-        right("p99.9 us", 11),
-        right("max us", 12),
-        right("per s", 12),
-    ];
-    page.columns(&TABLE);
-    for (part, name) in [("flush", "durable (fdatasync)"), ("unsynced", "not flushed")] {
-        let Some(step) = info.steps.iter().find(|step| step.part == part) else {
-            page.line(&format!("{name:<20} n/a (the probe was stopped before)"));
-            continue;
-        };
-        let latency = &step.latency;
-        page.row(
-            &TABLE,
-            &[
-                name.to_owned().into(),
-                Cell::figure(&step.writes_count, 0),
-                Cell::figure(&step.elapsed_s, 2),
-                Cell::figure(&latency.p50_us, 1),
-                Cell::figure(&latency.p90_us, 1),
-                Cell::figure(&latency.p99_us, 1),
-                Cell::figure(&latency.p999_us, 1),
-                Cell::figure(&latency.max_us, 1),
-                Cell::figure(&step.per_s, 0),
-            ],
-        );
-    }
+    page.line("flush: made durable by fdatasync; unsynced: the same write without it.");
+    page.rows(info.steps.iter().filter(|step| ["flush", "unsynced"].contains(&step.part.as_str())));
     page.line(&format!(
         "Durable over unflushed, medians: {}.   A commit delay is useless above 2 / F0 = {} commits/s.",
         number_or_reason(&info.sync_over_unsynced_ratio, 2),
@@ -85,34 +54,7 @@ fn safety(page: &mut Sections, info: &SyncInfo) {
          Many: {} streams.",
         streams.unwrap_or(0)
     ));
-    const TABLE: [Column; 9] = [
-        left("Level", 15),
-        right("1 stream/s", 12),
-        right("cost %", 8),
-        right("p50 us", 10),
-        right("many/s", 12),
-        right("cost %", 8),
-        right("p99 us", 11),
-        right("per flush", 10),
-        left("Meaning", 60),
-    ];
-    page.columns(&TABLE);
-    for row in &info.safety {
-        page.row(
-            &TABLE,
-            &[
-                row.level.clone().into(),
-                Cell::figure(&row.single_per_s, 0),
-                Cell::figure(&row.single_cost_pct, 1),
-                Cell::figure(&row.single_p50_us, 1),
-                Cell::figure(&row.many_per_s, 0),
-                Cell::figure(&row.many_cost_pct, 1),
-                Cell::figure(&row.many_p99_us, 1),
-                Cell::figure(&row.many_commits_per_flush, 2),
-                row.meaning.clone().into(),
-            ],
-        );
-    }
+    page.rows(&info.safety);
 }
 
 /// Rates by method and streams.
@@ -155,54 +97,11 @@ fn curve(page: &mut Sections, info: &SyncInfo, file: &str) {
     }
 }
 
+/// Those of one part, or all.
 fn steps(page: &mut Sections, info: &SyncInfo, part: &str, title: &str) {
     page.heading(title);
     page.line("n: writes; s: length of the step; +-%: half the 95 % confidence interval of the rate, from its tenths.");
-    const TABLE: [Column; 14] = [
-        left("Part", 9),
-        left("Method", 19),
-        left("File", 14),
-        right("Streams", 8),
-        right("Bytes", 8),
-        right("n", 11),
-        right("s", 7),
-        right("per s", 12),
-        right("+-%", 7),
-        right("p50 us", 11),
-        right("p90 us", 11),
-        right("p99 us", 11),
-        right("p99.9 us", 11),
-        right("max us", 12),
-    ];
-    page.columns(&TABLE);
-    for step in &info.steps {
-        if !part.is_empty() && step.part != part {
-            continue;
-        }
-        let latency = &step.latency;
-        page.row(
-            &TABLE,
-            &[
-                step.part.clone().into(),
-                step.method.clone().into(),
-                step.file.clone().into(),
-                step.streams_count.to_string().into(),
-                step.bytes.to_string().into(),
-                Cell::figure(&step.writes_count, 0),
-                Cell::figure(&step.elapsed_s, 2),
-                Cell::figure(&step.per_s, 0),
-                Cell::figure(&step.per_s_ci95_pct, 1),
-                Cell::figure(&latency.p50_us, 1),
-                Cell::figure(&latency.p90_us, 1),
-                Cell::figure(&latency.p99_us, 1),
-                Cell::figure(&latency.p999_us, 1),
-                Cell::figure(&latency.max_us, 1),
-            ],
-        );
-        if let (Figure::Na(why), true) = (&step.writes_count, !part.is_empty()) {
-            page.wrapped("          ", &format!("n/a ({why})"));
-        }
-    }
+    page.rows(info.steps.iter().filter(|step| part.is_empty() || step.part == part));
 }
 
 /// F0 by powers of two of a microsecond.

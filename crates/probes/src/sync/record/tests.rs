@@ -80,14 +80,14 @@ fn f0_the_ratio_and_the_limit_of_a_commit_delay_are_derived() {
         let value = figure.value().unwrap();
         assert!((value / wanted - 1.0).abs() < 0.01, "{value} for {wanted}");
     };
-    near(&info.f0_us, 100.0);
+    near(&info.durable_write_us_p50, 100.0);
     near(&info.sync_over_unsynced_ratio, 2.5);
     near(&info.commit_delay_limit_per_s, 20_000.0);
     assert_eq!(record.run.verdict, "complete");
     assert_eq!((record.schema.as_str(), record.kind.as_str()), ("assay/2", "sync"));
     let group = &info.safety[1];
     near(&group.many_commits_per_flush, 10.0);
-    near(&group.many_per_s, 160_000.0);
+    near(&group.many_commits_per_s, 160_000.0);
     near(&group.many_cost_pct, 50.0);
 }
 
@@ -111,9 +111,9 @@ fn a_stopped_probe_is_incomplete_and_what_is_missing_is_n_a() {
     let record = built(&readings);
     assert_eq!(record.run.verdict, "incomplete");
     let info = record.parts.get::<SyncInfo>().unwrap();
-    assert_eq!(info.unsynced_us, Figure::na(STOPPED));
+    assert_eq!(info.unsynced_write_us_p50, Figure::na(STOPPED));
     assert_eq!(info.sync_over_unsynced_ratio, Figure::na(STOPPED));
-    assert_eq!(info.safety[0].single_per_s, Figure::na(STOPPED));
+    assert_eq!(info.safety[0].single_commits_per_s, Figure::na(STOPPED));
 }
 
 #[test]
