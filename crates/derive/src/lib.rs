@@ -10,7 +10,9 @@
 //! | `#[columns]` | the columns of a field that has figures itself |
 //! | `#[metric("commits of one stream")]` | a metric under the name of the field, which tells its unit |
 //! | `#[metric("triad", Primary, half_width = field)]` | one of this group, whose 95 % interval is so wide on each side |
-//! | `#[metrics]` | the metrics of each row of a field |
+//! | `#[metric("wrong words", Lower)]` | one of which less is better, where the name of the field does not tell |
+//! | `#[metrics]` | the metrics of a field that has figures itself, of each of its rows |
+//! | `#[metrics(is_known)]` | of the rows for which `is_known(&row)` |
 //!
 //! At the struct: `group = Storage` for its metrics, and `scope = "{level} {pages}"`, which tells its rows apart.
 #![forbid(unsafe_code)]
@@ -19,7 +21,7 @@ use proc_macro::TokenStream;
 use proc_macro2::{Ident, Span, TokenStream as Code};
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, Data, DeriveInput, Error, Field, LitInt, LitStr, Path, Token, parse_macro_input};
+use syn::{Attribute, Data, DeriveInput, Error, Field, LitInt, LitStr, Meta, Path, Token, parse_macro_input};
 
 /// See the crate.
 #[proc_macro_attribute]
@@ -88,16 +90,21 @@ impl Parse for Column {
 struct Metric {
     name: LitStr,
     group: Option<Ident>,
+    better: Option<Ident>,
     half_width: Option<Ident>,
 }
 
 impl Parse for Metric {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let mut metric = Self { name: input.parse()?, group: None, half_width: None };
+        let mut metric = Self { name: input.parse()?, group: None, better: None, half_width: None };
         while comma(input).is_ok() && !input.is_empty() {
             match word(input)? {
                 Some(_) => metric.half_width = Some(input.parse()?),
-                None => metric.group = Some(input.parse()?),
+                None => {
+                    let word: Ident = input.parse()?;
+                    let is_way = word == "Higher" || word == "Lower";
+                    *(if is_way { &mut metric.better } else { &mut metric.group }) = Some(word);
+                }
             }
         }
         Ok(metric)
@@ -129,16 +136,23 @@ impl Said {
             self.columns.extend(quote!(all.extend(<#of as Figures>::columns());));
             self.cells.extend(quote!(all.extend(self.#name.cells());));
         } else if path.is_ident("metric") {
-            let Metric { name: title, group, half_width } = attribute.parse_args()?;
+            let Metric { name: title, group, better, half_width } = attribute.parse_args()?;
             let group = group.as_ref().or(args.group.as_ref());
             let group = group.ok_or_else(|| Error::new_spanned(attribute, "a metric has a group"))?;
-            let half_width = half_width.iter();
+            let (better, half_width) = (better.iter(), half_width.iter());
             self.metrics.extend(quote! {
                 all.push(metric(Group::#group, #key, #title, &scope, self.#name.clone().into()));
+                #(better(&mut all, Better::#better);)*
                 #(between(&mut all, &self.#half_width);)*
             });
         } else if path.is_ident("metrics") {
-            self.metrics.extend(quote!(all.extend(self.#name.iter().flat_map(|row| row.metrics()));));
+            self.metrics.extend(match &attribute.meta {
+                Meta::Path(_) => quote!(all.extend(self.#name.metrics());),
+                _ => {
+                    let wanted: Path = attribute.parse_args()?;
+                    quote!(all.extend(self.#name.iter().filter(|row| #wanted(row)).flat_map(Figures::metrics));)
+                }
+            });
         } else {
             return Ok(false);
         }

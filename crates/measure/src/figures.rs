@@ -1,13 +1,14 @@
 //! Figures that are written once: what the attribute [`figures`] makes of the fields of a struct, and who draws and lists them.
 
 pub use crate::record::Metric;
-pub use crate::record::metric::Group;
+pub use crate::record::metric::{Better, Group};
 pub use crate::section::{Align, Cell};
 pub use assay_derive::figures;
 
 use crate::record::Figure;
 use crate::record::metric::{of_key, plain};
-use crate::section::Sections;
+use crate::section::{Sections, number_or_reason};
+use crate::units::size;
 
 /// A struct whose fields are figures: a row of a table, and what compares.
 pub trait Figures {
@@ -62,6 +63,33 @@ impl Shown for Option<String> {
     }
 }
 
+/// Rows have the metrics of each.
+impl<T: Figures> Figures for Vec<T> {
+    fn columns() -> Vec<(&'static str, Align)> {
+        T::columns()
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        self.iter().flat_map(T::cells).collect()
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        self.iter().flat_map(T::metrics).collect()
+    }
+}
+
+/// A size in a cell.
+#[must_use]
+pub fn sized(bytes: &u64) -> String {
+    size(*bytes)
+}
+
+/// A whole figure in a cell, or why there is none.
+#[must_use]
+pub fn or_reason(figure: &Figure) -> String {
+    number_or_reason(figure, 0)
+}
+
 /// The words of a text, one blank apart.
 #[must_use]
 pub fn words(text: &str) -> String {
@@ -73,6 +101,13 @@ pub fn words(text: &str) -> String {
 pub fn metric(group: Group, key: &str, name: &str, scope: &str, value: Figure) -> Metric {
     let (unit, better) = of_key(key);
     Metric { scope: scope.to_owned(), ..plain(group, key, name, unit, better, value) }
+}
+
+/// This way the last metric is better, whatever its key tells.
+pub fn better(all: &mut [Metric], way: Better) {
+    if let Some(metric) = all.last_mut() {
+        metric.better = way;
+    }
 }
 
 /// The mean of the last metric lies so far on both sides with 95 % confidence.
@@ -127,7 +162,7 @@ mod tests {
         level: String,
         #[column("threads")]
         threads_count: u64,
-        #[column("size", with = kib)]
+        #[column("size", with = sized)]
         bytes: u64,
         /// The median.
         #[column("GB/s", 1)]
@@ -146,14 +181,10 @@ mod tests {
 
     #[figures(group = Host)]
     struct Part {
-        #[metric("errors", Primary)]
+        #[metric("errors", Primary, Lower)]
         errors_count: u64,
         #[metrics]
         rows: Vec<Row>,
-    }
-
-    fn kib(bytes: &u64) -> String {
-        format!("{}K", bytes >> 10)
     }
 
     fn row() -> Row {
@@ -172,13 +203,14 @@ mod tests {
         let titles: Vec<_> = Row::columns().into_iter().map(|(title, _)| title).collect();
         assert_eq!(titles, ["Level", "threads", "size", "GB/s", "note"]);
         let cells: Vec<_> = row().cells().into_iter().map(|cell| cell.text).collect();
-        assert_eq!(cells, ["L1 ", "2", "4K", "2.5", ""]);
+        assert_eq!(cells, ["L1 ", "2", "4 KiB", "2.5", ""]);
         let part = Part { errors_count: 3, rows: vec![row(), Row::default()] };
         let all = of_layer("cpu", &part);
         let told: Vec<_> = all.iter().map(|m| (m.full_key(), m.name.as_str(), m.unit.as_str(), m.interval)).collect();
         assert_eq!(told[0], ("errors_count".to_owned(), "errors", "count", None));
         assert_eq!(told[1], ("l1_2_cpu.gb_per_s_p50".to_owned(), "read", "GB/s", Some((1.5, 3.5))));
         assert_eq!((all[0].is_primary, all[1].group, all[2].interval), (true, Group::Storage, None));
+        assert_eq!((all[0].better, all[1].better), (Better::Lower, Better::Higher));
         assert!(all.iter().all(|metric| metric.layer == "cpu"));
     }
 

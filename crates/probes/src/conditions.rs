@@ -9,15 +9,18 @@ use assay_measure::snapshot::HostReading;
 pub(crate) const NOT_EXPOSED: &str = "not exposed";
 
 /// Whose the host was while it was measured.
-#[figures]
+#[figures(group = Host)]
 pub(crate) struct Conditions {
     /// CPU time the hypervisor gave to others, %.
+    #[metric("CPU time given to other guests", Lower)]
     pub steal_pct: Figure,
     /// CPU time our threads were given, of their windows, %.
+    #[metric("CPU time given to the threads of assay")]
     pub given_pct: Figure,
     /// Time they could run and had no CPU, of their windows, %.
     pub run_delay_pct: Figure,
     /// Time a quota held this control group back, s.
+    #[metric("time throttled by a quota", Lower)]
     pub throttled_s: Figure,
     /// Share of the time in which some task waited for a CPU, %.
     pub cpu_pressure_pct: Figure,

@@ -205,7 +205,7 @@ pub fn stem(key: &str) -> &str {
 /// Unit and better way of a key, by its ending with the statistic left out.
 #[must_use]
 pub fn of_key(key: &str) -> (&'static str, Better) {
-    const UNITS: [(&str, &str, Better); 18] = [
+    const UNITS: [(&str, &str, Better); 19] = [
         ("_kib_per_s", "KiB/s", Better::Higher),
         ("_bits_per_s", "bits/s", Better::Higher),
         ("_bytes_per_s", "bytes/s", Better::Higher),
@@ -215,6 +215,7 @@ pub fn of_key(key: &str) -> (&'static str, Better) {
         ("_blocks_per_s", "blocks/s", Better::Higher),
         ("_per_min", "1/min", Better::Higher),
         ("_per_s", "1/s", Better::Higher),
+        ("_mhz", "MHz", Better::Higher),
         ("_us", "us", Better::Lower),
         ("_ms", "ms", Better::Lower),
         ("_ns", "ns", Better::Lower),

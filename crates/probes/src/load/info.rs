@@ -1,7 +1,7 @@
 //! A load in a record.
 
 use super::LoadReading;
-use assay_measure::figures::figures;
+use assay_measure::figures::{Group, Metric, figures, metric};
 use assay_measure::record::Figure;
 use assay_measure::sample::mean;
 
@@ -28,6 +28,17 @@ pub(crate) struct LoadInfo {
     pub mhz_mean: Figure,
     /// Every second.
     pub seconds: Vec<LoadSecond>,
+}
+
+impl LoadInfo {
+    /// Its metrics; `ops`: what an operation is, in the plural.
+    pub(crate) fn metrics(&self, ops: &str) -> [Metric; 2] {
+        let rate = Figure::Count(self.ops_count).per(self.real_s, "no time passed");
+        [
+            metric(Group::Primary, "soak_ops_per_s", ops, "", rate),
+            metric(Group::Host, "soak_cpus_busy_count", "CPUs kept busy", "", self.cpus_busy.clone()),
+        ]
+    }
 }
 
 /// One second of a load.

@@ -73,8 +73,8 @@ fn row(work: &Work<'_>, pages: Pages, count: usize, rounds: &[Round]) -> FaultRo
     FaultRow {
         pages: word(pages).to_owned(),
         threads_count: count as u64,
-        faults_per_s: known(&|round| round.faults as f64 * 1e9 / ns(round.elapsed_ns)),
-        gb_per_s: middle(&|round| bytes / ns(round.elapsed_ns)),
+        page_faults_per_s: known(&|round| round.faults as f64 * 1e9 / ns(round.elapsed_ns)),
+        first_touch_gb_per_s: middle(&|round| bytes / ns(round.elapsed_ns)),
         us_per_fault: known(&|round| round.busy_ns as f64 / 1e3 / round.faults.max(1) as f64),
         unmap_gb_per_s: middle(&|round| bytes / ns(round.unmap_ns)),
     }

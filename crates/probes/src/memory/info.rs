@@ -9,7 +9,7 @@ use assay_measure::record::{Figure, Part};
 pub(super) const SET: &str = "mem-v1";
 
 /// The part of a record.
-#[figures]
+#[figures(group = Host)]
 pub(crate) struct MemoryInfo {
     /// Version of what was measured.
     pub kernel_set: String,
@@ -31,24 +31,33 @@ pub(crate) struct MemoryInfo {
     pub caches: Vec<CacheRow>,
     /// How large the arrays were, and by what.
     pub arrays: ArrayRule,
+    #[metrics]
     pub bandwidth: Vec<BandwidthRow>,
     pub saturation: Vec<SaturationRow>,
     pub ladder: Vec<LadderRow>,
     /// Flat parts of the ladders, by change of slope.
+    #[metrics(PlateauRow::is_known)]
     pub plateaus: Vec<PlateauRow>,
     /// What came of asking for pages.
+    #[metrics]
     pub got: Vec<PagesRow>,
     /// Several chains side by side.
+    #[metrics]
     pub chains: Vec<ChainRow>,
     /// The latency beside others that read.
+    #[metrics]
     pub loaded: Vec<LoadedRow>,
     /// First touch of fresh memory.
+    #[metrics]
     pub faults: Vec<FaultRow>,
     /// NUMA nodes with memory.
     pub nodes: Vec<u32>,
+    #[metrics]
     pub numa: Vec<NumaRow>,
     /// Median effective clock while chasing, MHz.
+    #[metric("effective clock")]
     pub effective_mhz: Figure,
+    #[metrics]
     pub conditions: Conditions,
     /// The load, of `--soak`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,6 +65,7 @@ pub(crate) struct MemoryInfo {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soaked: Option<Soaked>,
     /// Memory that did not hold what was written.
+    #[metric("wrong words", Lower)]
     pub verification_errors_count: u64,
     /// The first of them, in words.
     pub verification_errors: Vec<String>,
@@ -92,37 +102,54 @@ pub(crate) struct ArrayRule {
 }
 
 /// A kernel with so many threads.
-#[figures]
+#[figures(group = Host, scope = "{kernel} {stores} {threads_count} cpu")]
 pub(crate) struct BandwidthRow {
     /// `copy`, `scale`, `add`, `triad`, `read` or `fill`.
+    #[column("Kernel")]
     pub kernel: String,
     /// `normal` or `non-temporal`; empty of a kernel that stores nothing.
+    #[column("stores")]
     pub stores: String,
+    #[column("threads")]
     pub threads_count: u64,
-    pub passes_count: u64,
     /// Named bytes per second, 10^9: median of the passes.
+    #[column("median", 2)]
+    #[metric("median pass", half_width = gb_per_s_half_width)]
     pub gb_per_s_p50: Figure,
     /// Of the best pass: what STREAM prints.
+    #[column("best", 2)]
+    #[metric("best pass")]
     pub gb_per_s_max: Figure,
     /// With the lines that normal stores read first: median.
+    #[column("bus, median", 2)]
+    #[metric("median pass, on the bus")]
     pub bus_gb_per_s_p50: Figure,
     /// Coefficient of variation of the passes, %.
+    #[column("CV %", 1)]
     pub cv_pct: Figure,
+    #[column("passes")]
+    pub passes_count: u64,
+    /// CPU time the threads were given, of what their passes took, %.
+    #[column("given %", 1)]
+    pub given_pct: Figure,
     /// Half width of the 95 % interval of their mean.
     pub gb_per_s_half_width: Figure,
-    /// CPU time the threads were given, of what their passes took, %.
-    pub given_pct: Figure,
 }
 
 /// How many threads a kernel needs.
 #[figures]
 pub(crate) struct SaturationRow {
+    #[column("Kernel")]
     pub kernel: String,
+    #[column("stores")]
     pub stores: String,
     /// The fewest with at least 95 % of the best rate.
+    #[column("threads")]
     pub threads_count: u64,
     /// The most that were tried.
+    #[column("of")]
     pub threads_most_count: u64,
+    #[column("GB/s", 2)]
     pub gb_per_s_p50: Figure,
 }
 
@@ -143,7 +170,7 @@ pub(crate) struct LadderRow {
 }
 
 /// A flat part of a ladder.
-#[figures]
+#[figures(group = Host, scope = "{level} {pages}")]
 pub(crate) struct PlateauRow {
     pub pages: String,
     /// `L1d`, `L2`, `L3`, `memory`, or `?` where no level is near.
@@ -151,68 +178,112 @@ pub(crate) struct PlateauRow {
     pub from_bytes: u64,
     /// The largest size that is still on it.
     pub to_bytes: u64,
-    pub ns_p50: Figure,
+    #[metric("latency")]
+    #[serde(alias = "ns_p50")]
+    pub latency_ns_p50: Figure,
     /// Of one such cache, as the kernel tells.
     pub cache_bytes: Figure,
 }
 
+impl PlateauRow {
+    /// Of a cache that the kernel reports, or of memory.
+    fn is_known(&self) -> bool {
+        self.level != "?"
+    }
+}
+
 /// What came of asking for pages.
-#[figures]
+#[figures(group = Host, scope = "{what} {pages}")]
 pub(crate) struct PagesRow {
-    pub pages: String,
     /// What they were for.
+    #[column("Memory")]
     pub what: String,
+    #[column("pages asked for")]
+    pub pages: String,
+    #[column("size", with = sized)]
     pub bytes: u64,
     /// The share that really is huge, by the kernel's own books.
+    #[column("huge %", with = or_reason)]
+    #[metric("really huge")]
     pub huge_pct: Figure,
 }
 
 /// Chains of one thread side by side.
-#[figures]
+#[figures(group = Host, scope = "{chains_count} chains")]
 pub(crate) struct ChainRow {
+    #[column("Chains")]
     pub chains_count: u64,
     /// Between two steps of any of them.
+    #[column("ns per step", 1)]
     pub ns_p50: Figure,
     /// Steps under way at once: the latency of one chain over that.
+    #[column("times one chain", 2)]
+    #[metric("steps under way at once", Higher)]
     pub parallel_ratio: Figure,
     /// 64 bytes a step, 10^9.
+    #[column("GB/s of lines", 2)]
     pub gb_per_s: Figure,
 }
 
 /// The latency while others read.
-#[figures]
+#[figures(group = Host, scope = "{readers_count} readers")]
 pub(crate) struct LoadedRow {
+    #[column("Readers")]
     pub readers_count: u64,
     /// Of all readers.
+    #[column("GB/s they read", 2)]
     pub gb_per_s: Figure,
-    pub ns_p50: Figure,
+    #[column("ns per step", 1)]
+    #[metric("latency beside readers")]
+    #[serde(alias = "ns_p50")]
+    pub loaded_latency_ns_p50: Figure,
 }
 
 /// First touch of fresh memory.
-#[figures]
+#[figures(group = Host, scope = "{pages} {threads_count} cpu")]
 pub(crate) struct FaultRow {
+    #[column("Pages")]
     pub pages: String,
+    #[column("threads")]
     pub threads_count: u64,
-    pub faults_per_s: Figure,
-    pub gb_per_s: Figure,
+    #[column("GB/s", 2)]
+    #[metric("first touch")]
+    #[serde(alias = "gb_per_s")]
+    pub first_touch_gb_per_s: Figure,
+    #[column("faults/s")]
+    #[metric("page faults")]
+    #[serde(alias = "faults_per_s")]
+    pub page_faults_per_s: Figure,
     /// Of a thread, per fault.
+    #[column("us per fault", 2)]
     pub us_per_fault: Figure,
     /// Giving it back.
+    #[column("unmap GB/s", 1)]
     pub unmap_gb_per_s: Figure,
 }
 
 /// CPUs of one node, memory of another.
-#[figures]
+#[figures(group = Host, scope = "node {cpu_node} to {memory}")]
 pub(crate) struct NumaRow {
+    #[column("CPUs of node")]
     pub cpu_node: u32,
     /// A node, or `interleaved`.
+    #[column("memory of node")]
     pub memory: String,
     /// The firmware's.
+    #[column("distance")]
     pub distance: Figure,
-    pub ns_p50: Figure,
+    #[column("ns per step", 1)]
+    #[metric("latency")]
+    #[serde(alias = "ns_p50")]
+    pub numa_latency_ns_p50: Figure,
     /// All CPUs of the node read.
-    pub gb_per_s: Figure,
+    #[column("read GB/s", 2)]
+    #[metric("read")]
+    #[serde(alias = "gb_per_s")]
+    pub numa_gb_per_s: Figure,
     /// Pages that lie where they were asked for, %.
+    #[column("pages there %")]
     pub placed_pct: Figure,
 }
 

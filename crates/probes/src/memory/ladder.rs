@@ -329,7 +329,7 @@ fn loaded(chase: &mut Chase<'_>, readings: &mut MemoryReadings) -> Result<(), En
         readings.info.loaded.push(LoadedRow {
             readers_count: count as u64,
             gb_per_s: Figure::decimal(gb_per_s),
-            ns_p50: median(&batches).map_or_else(|| Figure::na("no batch"), Figure::decimal),
+            loaded_latency_ns_p50: median(&batches).map_or_else(|| Figure::na("no batch"), Figure::decimal),
         });
     }
     Ok(())

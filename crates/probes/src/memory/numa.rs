@@ -77,8 +77,8 @@ fn matrix(work: &Work<'_>, readings: &mut MemoryReadings) -> Result<(), EngineEr
                     cpu_node: node.number,
                     memory,
                     distance,
-                    ns_p50: Figure::decimal(ns),
-                    gb_per_s: Figure::decimal(gb_per_s),
+                    numa_latency_ns_p50: Figure::decimal(ns),
+                    numa_gb_per_s: Figure::decimal(gb_per_s),
                     placed_pct: placed,
                 }),
                 // A node may have no room left, or a container forbid the call: that pair is not known.
@@ -225,8 +225,8 @@ mod tests {
         let mut readings = MemoryReadings::default();
         matrix(&work, &mut readings).unwrap();
         for row in &readings.info.numa {
-            assert!(row.ns_p50.value().unwrap() > 0.0, "{row:?}");
-            assert!(row.gb_per_s.value().unwrap() > 0.0, "{row:?}");
+            assert!(row.numa_latency_ns_p50.value().unwrap() > 0.0, "{row:?}");
+            assert!(row.numa_gb_per_s.value().unwrap() > 0.0, "{row:?}");
             assert!(row.placed_pct.value().is_none_or(|pct| pct >= 99.0), "{row:?}");
         }
         let known = readings.info.numa.len() + readings.info.left_out.len();

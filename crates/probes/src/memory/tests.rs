@@ -46,7 +46,7 @@ fn memory_04_a_short_measurement_moves_nothing_wrong_and_measures_every_part() {
     let small = info.got.iter().find(|row| row.pages == "4k").unwrap();
     assert_eq!(small.huge_pct, Figure::decimal(0.0));
     let of_fresh = info.faults.iter().find(|row| row.pages == "4k").unwrap();
-    assert!(of_fresh.faults_per_s.value().unwrap() > 0.0);
+    assert!(of_fresh.page_faults_per_s.value().unwrap() > 0.0);
     assert!(!info.arrays.is_met && info.arrays.why.contains("--time"), "{:?}", info.arrays);
 }
 

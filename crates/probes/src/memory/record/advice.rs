@@ -158,9 +158,9 @@ fn false_cache(info: &MemoryInfo) -> Option<Advice> {
 
 /// M4: what an access costs while others use the memory.
 fn loaded(info: &MemoryInfo) -> Option<Advice> {
-    let idle = info.loaded.first()?.ns_p50.value()?;
+    let idle = info.loaded.first()?.loaded_latency_ns_p50.value()?;
     let row = info.loaded.last()?;
-    let (busy, rate) = (row.ns_p50.value()?, row.gb_per_s.value()?);
+    let (busy, rate) = (row.loaded_latency_ns_p50.value()?, row.gb_per_s.value()?);
     let text = format!(
         "Beside {} reader{} ({} GB/s) an access takes {} ns instead of {} ns: scans of other sessions slow index \
          lookups by that much.",
@@ -182,7 +182,7 @@ fn fresh_memory(info: &MemoryInfo) -> Option<Advice> {
     };
     let small = of(&|row| row.pages == "4k")?;
     let large = of(&|row| row.pages != "4k")?;
-    let (rate, huge) = (small.gb_per_s.value()?, large.gb_per_s.value()?);
+    let (rate, huge) = (small.first_touch_gb_per_s.value()?, large.first_touch_gb_per_s.value()?);
     let text = format!(
         "First touch of fresh memory takes {} s for each GiB in 4 KiB pages and {} s in huge pages: a database that \
          allocates its caches at start, or a session that sorts, waits that long.",

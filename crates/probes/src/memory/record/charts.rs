@@ -104,7 +104,7 @@ fn chains(info: &MemoryInfo) -> Drawn {
 
 fn loaded(info: &MemoryInfo) -> Drawn {
     let mut rows: Vec<(f64, Option<f64>)> =
-        info.loaded.iter().filter_map(|row| Some((row.gb_per_s.value()?, row.ns_p50.value()))).collect();
+        info.loaded.iter().filter_map(|row| Some((row.gb_per_s.value()?, row.loaded_latency_ns_p50.value()))).collect();
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (x, y) = rows.into_iter().unzip();
     let chart = Chart {

@@ -82,7 +82,7 @@ fn caches(info: &MemoryInfo) -> Line {
     let known = of.filter(|row| row.level.starts_with('L'));
     let told = known.map(|row| {
         let unit = format!("ns {} (to {})", row.level, size(row.to_bytes));
-        Told::new(&row.ns_p50, &unit)
+        Told::new(&row.latency_ns_p50, &unit)
     });
     Line::of("Caches", told.collect(), "n/a (no flat part was found)")
 }
@@ -91,7 +91,7 @@ fn faults(info: &MemoryInfo) -> Line {
     let one = info.faults.iter().filter(|row| row.threads_count == 1);
     let told = one.map(|row| {
         let unit = format!("GB/s of fresh memory by one CPU in {} pages", row.pages);
-        Told::new(&row.gb_per_s, &unit)
+        Told::new(&row.first_touch_gb_per_s, &unit)
     });
     Line::of("First touch", told.take(2).collect(), "n/a (absent)")
 }

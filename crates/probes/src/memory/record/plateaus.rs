@@ -73,7 +73,7 @@ fn named(pages: &str, runs: &[(u64, u64, f64)], caches: &[CacheRow], most: u64) 
             level,
             from_bytes: *from,
             to_bytes: *to,
-            ns_p50: Figure::decimal(*ns),
+            latency_ns_p50: Figure::decimal(*ns),
             cache_bytes: bytes,
         }
     });
@@ -126,7 +126,7 @@ mod tests {
             let ratio = row.to_bytes as f64 / size as f64;
             assert!((1.0 / 1.5..=1.5).contains(&ratio), "{row:?}");
         }
-        assert_eq!(found[3].ns_p50, Figure::decimal(110.0));
+        assert_eq!(found[3].latency_ns_p50, Figure::decimal(110.0));
     }
 
     #[test]

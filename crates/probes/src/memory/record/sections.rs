@@ -46,8 +46,6 @@ fn measured(page: &mut Sections, info: &MemoryInfo) {
     plateaus(page, info);
     ladder(page, info);
     chains(page, info);
-    under_load(page, info);
-    faults(page, info);
     pages(page, info);
     numa(page, info);
     if !info.left_out.is_empty() {
@@ -56,11 +54,6 @@ fn measured(page: &mut Sections, info: &MemoryInfo) {
             page.wrapped("  - ", &format!("{what}: {why}."));
         }
     }
-}
-
-/// The kind of stores; a kernel that reads has none.
-fn stores(word: &str) -> Cell {
-    if word.is_empty() { "-" } else { word }.into()
 }
 
 const STOPPED: &str = "the probe was stopped before";
@@ -86,51 +79,16 @@ fn bandwidth(page: &mut Sections, info: &MemoryInfo) {
             info.path
         ),
     );
-    let rows = info.bandwidth.iter().map(|row| {
-        vec![
-            row.kernel.as_str().into(),
-            stores(&row.stores),
-            row.threads_count.to_string().into(),
-            Cell::figure(&row.gb_per_s_p50, 2),
-            Cell::figure(&row.gb_per_s_max, 2),
-            Cell::figure(&row.bus_gb_per_s_p50, 2),
-            Cell::figure(&row.cv_pct, 1),
-            row.passes_count.to_string().into(),
-            Cell::figure(&row.given_pct, 1),
-        ]
-    });
-    let titles = [
-        ("Kernel", Left),
-        ("stores", Left),
-        ("threads", Right),
-        ("median", Right),
-        ("best", Right),
-        ("bus, median", Right),
-        ("CV %", Right),
-        ("passes", Right),
-        ("given %", Right),
-    ];
-    page.fitted(&titles, rows.collect());
+    page.rows(&info.bandwidth);
 }
 
 fn saturation(page: &mut Sections, info: &MemoryInfo) {
-    if info.cpus.len() < 2 || info.saturation.is_empty() {
-        let why = if info.cpus.len() < 2 { "there is one CPU" } else { STOPPED };
-        page.missing("Threads to Saturate", why);
+    if info.cpus.len() < 2 {
+        page.missing("Threads to Saturate", "there is one CPU");
         return;
     }
-    page.heading("Threads to Saturate");
-    page.line("The fewest threads that reach 95 % of the best rate of any number of threads.");
-    let rows = info.saturation.iter().map(|row| {
-        vec![
-            row.kernel.as_str().into(),
-            stores(&row.stores),
-            format!("{} of {}", row.threads_count, row.threads_most_count).into(),
-            Cell::figure(&row.gb_per_s_p50, 2),
-        ]
-    });
-    let titles = [("Kernel", Left), ("stores", Left), ("threads", Right), ("GB/s", Right)];
-    page.fitted(&titles, rows.collect());
+    let about = "The fewest threads that reach 95 % of the best rate of any number of threads.";
+    page.table_of("Threads to Saturate", about, &info.saturation, STOPPED);
 }
 
 fn plateaus(page: &mut Sections, info: &MemoryInfo) {
@@ -148,7 +106,7 @@ fn plateaus(page: &mut Sections, info: &MemoryInfo) {
         vec![
             Cell::from(row.level.clone()),
             row.pages.clone().into(),
-            Cell::figure(&row.ns_p50, 1),
+            Cell::figure(&row.latency_ns_p50, 1),
             span(row).into(),
             cache(&|cache| format!("{} x {}", size(cache.bytes), cache.count)).into(),
             cache(&|cache| cache.shared_by.clone()).into(),
@@ -215,63 +173,16 @@ fn ladder(page: &mut Sections, info: &MemoryInfo) {
 }
 
 fn chains(page: &mut Sections, info: &MemoryInfo) {
-    if info.chains.is_empty() {
-        page.missing("Several Chains of One Thread", STOPPED);
-        return;
-    }
-    page.heading("Several Chains of One Thread");
-    page.line("How many misses a core has under way: chains side by side in the largest memory of the ladder.");
-    let rows = info.chains.iter().map(|row| {
-        vec![
-            row.chains_count.to_string().into(),
-            Cell::figure(&row.ns_p50, 1),
-            Cell::figure(&row.parallel_ratio, 2),
-            Cell::figure(&row.gb_per_s, 2),
-        ]
-    });
-    let titles = [("Chains", Right), ("ns per step", Right), ("times one chain", Right), ("GB/s of lines", Right)];
-    page.fitted(&titles, rows.collect());
-}
-
-fn under_load(page: &mut Sections, info: &MemoryInfo) {
-    if info.loaded.is_empty() {
-        page.missing("Latency under Load", STOPPED);
-        return;
-    }
-    page.heading("Latency under Load");
-    page.line("The chase of one CPU while others read memory as fast as they can.");
-    let rows = info.loaded.iter().map(|row| {
-        vec![row.readers_count.to_string().into(), Cell::figure(&row.gb_per_s, 2), Cell::figure(&row.ns_p50, 1)]
-    });
-    page.fitted(&[("Readers", Right), ("GB/s they read", Right), ("ns per step", Right)], rows.collect());
-}
-
-fn faults(page: &mut Sections, info: &MemoryInfo) {
-    if info.faults.is_empty() {
-        page.missing("First Touch of Fresh Memory", STOPPED);
-        return;
-    }
-    page.heading("First Touch of Fresh Memory");
-    page.line("One write in each 4 KiB: the kernel finds and clears a page. Unmapping gives it back.");
-    let rows = info.faults.iter().map(|row| {
-        vec![
-            row.pages.as_str().into(),
-            row.threads_count.to_string().into(),
-            Cell::figure(&row.gb_per_s, 2),
-            Cell::figure(&row.faults_per_s, 0),
-            Cell::figure(&row.us_per_fault, 2),
-            Cell::figure(&row.unmap_gb_per_s, 1),
-        ]
-    });
-    let titles = [
-        ("Pages", Left),
-        ("threads", Right),
-        ("GB/s", Right),
-        ("faults/s", Right),
-        ("us per fault", Right),
-        ("unmap GB/s", Right),
-    ];
-    page.fitted(&titles, rows.collect());
+    page.table_of(
+        "Several Chains of One Thread",
+        "How many misses a core has under way: chains side by side in the largest memory of the ladder.",
+        &info.chains,
+        STOPPED,
+    );
+    let about = "The chase of one CPU while others read memory as fast as they can.";
+    page.table_of("Latency under Load", about, &info.loaded, STOPPED);
+    let about = "One write in each 4 KiB: the kernel finds and clears a page. Unmapping gives it back.";
+    page.table_of("First Touch of Fresh Memory", about, &info.faults, STOPPED);
 }
 
 fn pages(page: &mut Sections, info: &MemoryInfo) {
@@ -281,16 +192,7 @@ fn pages(page: &mut Sections, info: &MemoryInfo) {
         word => word,
     };
     page.line(&format!("By the kernel's own books (smaps). Transparent huge pages are set to: {thp}."));
-    let rows = info.got.iter().map(|row| {
-        vec![
-            row.what.as_str().into(),
-            row.pages.as_str().into(),
-            size(row.bytes).into(),
-            number_or_reason(&row.huge_pct, 0).into(),
-        ]
-    });
-    let titles = [("Memory", Left), ("pages asked for", Left), ("size", Right), ("huge %", Right)];
-    page.fitted(&titles, rows.collect());
+    page.rows(&info.got);
 }
 
 fn numa(page: &mut Sections, info: &MemoryInfo) {
@@ -307,25 +209,7 @@ fn numa(page: &mut Sections, info: &MemoryInfo) {
         return;
     }
     page.line("From the CPUs of a node to memory of another; pages are verified to lie there.");
-    let rows = info.numa.iter().map(|row| {
-        vec![
-            row.cpu_node.to_string().into(),
-            row.memory.as_str().into(),
-            Cell::figure(&row.distance, 0),
-            Cell::figure(&row.ns_p50, 1),
-            Cell::figure(&row.gb_per_s, 2),
-            Cell::figure(&row.placed_pct, 0),
-        ]
-    });
-    let titles = [
-        ("CPUs of node", Right),
-        ("memory of node", Right),
-        ("distance", Right),
-        ("ns per step", Right),
-        ("read GB/s", Right),
-        ("pages there %", Right),
-    ];
-    page.fitted(&titles, rows.collect());
+    page.rows(&info.numa);
 }
 
 fn conditions(page: &mut Sections, info: &MemoryInfo) {

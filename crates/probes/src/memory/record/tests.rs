@@ -81,13 +81,13 @@ fn readings() -> MemoryReadings {
             .map(|(readers, rate, ns)| LoadedRow {
                 readers_count: readers,
                 gb_per_s: Figure::decimal(rate),
-                ns_p50: Figure::decimal(ns),
+                loaded_latency_ns_p50: Figure::decimal(ns),
             })
             .to_vec(),
         faults: vec![FaultRow {
             pages: "4k".to_owned(),
             threads_count: 1,
-            gb_per_s: Figure::decimal(1.5),
+            first_touch_gb_per_s: Figure::decimal(1.5),
             ..FaultRow::default()
         }],
         nodes: vec![0],
