@@ -46,6 +46,14 @@ impl Shown for u32 {
     }
 }
 
+impl Shown for bool {
+    const ALIGN: Align = Align::Left;
+
+    fn cell(&self, _decimals: usize) -> Cell {
+        if *self { "yes" } else { "" }.into()
+    }
+}
+
 /// An empty word is shown as `-`: a cell without anything looks like a mistake.
 impl Shown for String {
     const ALIGN: Align = Align::Left;

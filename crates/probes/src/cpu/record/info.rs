@@ -4,9 +4,10 @@ use crate::conditions::Conditions;
 use crate::load::LoadInfo;
 use assay_measure::figures::figures;
 use assay_measure::record::{Figure, Part};
+use assay_measure::section::Cell;
 
 /// The part of a record.
-#[figures]
+#[figures(group = Host)]
 pub(crate) struct CpuInfo {
     /// Version of the kernels: figures of different sets do not compare.
     pub kernel_set: String,
@@ -43,11 +44,13 @@ pub(crate) struct CpuInfo {
     /// The clock over time.
     pub clock_series: Vec<ClockPoint>,
     /// Whose the host was.
+    #[metrics]
     pub conditions: Conditions,
     /// The load, of `--soak`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soak: Option<LoadInfo>,
     /// Results that were not what they must be.
+    #[metric("wrong results", Lower)]
     pub verification_errors_count: u64,
     /// The first of them, in words.
     pub verification_errors: Vec<String>,
@@ -101,49 +104,71 @@ pub(crate) struct KernelRow {
 #[figures]
 pub(crate) struct ScalingRow {
     /// The kernel.
+    #[column("Kernel")]
     pub kernel: String,
     /// What is counted.
     pub unit: String,
     /// What limits it on most machines.
+    #[column("bound by")]
     pub bound: String,
     /// Threads.
+    #[column("Threads")]
     pub threads_count: u64,
     /// Where they were.
     pub cpus: Vec<u32>,
     /// Units per second, all threads: median.
+    #[column("M/s or MB/s", with = millions)]
     pub per_s: Figure,
     /// Of the slowest thread, in the repetition of the median.
+    #[column("slowest", with = millions)]
     pub thread_per_s_min: Figure,
     /// Of the quickest.
+    #[column("quickest", with = millions)]
     pub thread_per_s_max: Figure,
     /// Rate over threads times the rate of one thread; 1 is perfect.
+    #[column("efficiency", 2)]
     pub efficiency_ratio: Figure,
     /// Effective clock over that of one thread: the part of the loss that is the clock's.
+    #[column("clock", 2)]
     pub clock_ratio: Figure,
     /// Efficiency over the clock's part: what sharing costs.
+    #[column("shared", 2)]
     pub shared_ratio: Figure,
     /// Rate per CPU second over that of one thread: the efficiency without what others took.
+    #[column("per CPU s", 2)]
     pub per_cpu_s_ratio: Figure,
     /// CPU time given, %: what is missing was somebody else's.
+    #[column("given %", 1)]
     pub given_pct: Figure,
     /// Whether it is the largest number of threads with an efficiency of at least 0.8.
+    #[column("knee")]
     pub is_knee: bool,
+}
+
+fn millions(figure: &Figure) -> Cell {
+    Cell::figure(&figure.scaled(1e-6), 2)
 }
 
 /// A pair of CPUs.
 #[figures]
 pub(crate) struct PairRow {
     /// `line`, `switch` or `wake`.
+    #[column("What")]
     pub what: String,
     /// The first CPU.
+    #[column("from CPU")]
     pub from: u32,
     /// The other.
+    #[column("to CPU")]
     pub to: u32,
     /// One way, ns: median of the batches.
+    #[column("ns")]
     pub ns: Figure,
     /// Of the quickest batch, ns.
+    #[column("quickest")]
     pub ns_min: Figure,
     /// Batches.
+    #[column("batches")]
     pub batches_count: u64,
 }
 
@@ -151,12 +176,16 @@ pub(crate) struct PairRow {
 #[figures]
 pub(crate) struct ClockRow {
     /// Which.
+    #[column("CPU")]
     pub cpu: u32,
     /// Effective, alone, before everything.
+    #[column("before")]
     pub before_mhz: Figure,
     /// The same after everything.
+    #[column("after")]
     pub after_mhz: Figure,
     /// What the frequency driver told right after that.
+    #[column("told", with = or_reason)]
     pub told_mhz: Figure,
 }
 

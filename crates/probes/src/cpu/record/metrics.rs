@@ -1,7 +1,8 @@
 //! The metrics of the CPUs. No sum over kernels: a figure is of one kernel, in its own unit.
 
 use super::info::{CpuInfo, KernelRow};
-use assay_measure::record::metric::{Better, Group, plain};
+use assay_measure::figures::{Figures as _, Group, metric};
+use assay_measure::record::metric::{Better, plain};
 use assay_measure::record::{Figure, Metric};
 
 /// The few that a comparison is judged by, all of all CPUs: kernel and name for people.
@@ -15,52 +16,26 @@ const PRIMARY: [(&str, &str); 4] = [
 /// All of them.
 pub(super) fn all(info: &CpuInfo) -> Vec<Metric> {
     let mut all = Vec::new();
-    let mhz = info.effective_mhz.clone();
     if !info.kernel_set.is_empty() {
-        all.push(plain(Group::Primary, "effective_mhz", "effective clock", "MHz", Better::Higher, mhz));
+        all.push(metric(Group::Primary, "effective_mhz", "effective clock", "", info.effective_mhz.clone()));
     }
     let most = info.kernels.iter().map(|row| row.threads_count).max().unwrap_or(0);
     for row in info.kernels.iter().filter(|row| row.threads_count > 0) {
         all.extend(of_kernel(row, row.threads_count == most));
     }
     all.extend(info.pairs.iter().map(pair));
-    all.extend(of_host(info));
-    all.extend(of_load(info));
+    all.extend(info.metrics());
+    match &info.soak {
+        Some(soak) => all.extend(soak.metrics("kernel calls of the load")),
+        None => {
+            let ns = info.misprediction_ns.clone();
+            all.push(metric(Group::Host, "misprediction_ns", "mispredicted branch", "", ns));
+        }
+    }
     for metric in &mut all {
         "cpu".clone_into(&mut metric.layer);
     }
     all
-}
-
-/// What the host gave, and what it computed wrongly.
-fn of_host(info: &CpuInfo) -> Vec<Metric> {
-    let of = &info.conditions;
-    let metric = |key, name, unit, better, figure: &Figure| plain(Group::Host, key, name, unit, better, figure.clone());
-    let errors = Figure::Count(info.verification_errors_count);
-    let mut all = vec![
-        metric("steal_pct", "CPU time given to other guests", "%", Better::Lower, &of.steal_pct),
-        metric("given_pct", "CPU time given to the threads of assay", "%", Better::Neither, &of.given_pct),
-        metric("throttled_s", "time throttled by a quota", "s", Better::Lower, &of.throttled_s),
-        metric("verification_errors_count", "wrong results", "count", Better::Lower, &errors),
-    ];
-    if info.soak.is_none() {
-        let ns = &info.misprediction_ns;
-        all.push(metric("misprediction_ns", "mispredicted branch", "ns", Better::Lower, ns));
-    }
-    all
-}
-
-fn of_load(info: &CpuInfo) -> Vec<Metric> {
-    let Some(soak) = &info.soak else {
-        return Vec::new();
-    };
-    let rate = Figure::Count(soak.ops_count).per(soak.real_s, "no time passed");
-    let (key, name) = ("soak_ops_per_s", "kernel calls of the load");
-    let busy = soak.cpus_busy.clone();
-    vec![
-        plain(Group::Primary, key, name, "1/s", Better::Higher, rate),
-        plain(Group::Host, "soak_cpus_busy_count", "CPUs kept busy", "count", Better::Neither, busy),
-    ]
 }
 
 fn of_kernel(row: &KernelRow, is_widest: bool) -> Vec<Metric> {
@@ -106,8 +81,6 @@ fn pair(row: &super::info::PairRow) -> Metric {
         "switch" => "switch through a pipe",
         _ => "wake-up",
     };
-    Metric {
-        scope: format!("cpu {} to {}", row.from, row.to),
-        ..plain(Group::Host, &format!("{}_ns_p50", row.what), name, "ns", Better::Lower, row.ns.clone())
-    }
+    let scope = format!("cpu {} to {}", row.from, row.to);
+    metric(Group::Host, &format!("{}_ns_p50", row.what), name, &scope, row.ns.clone())
 }

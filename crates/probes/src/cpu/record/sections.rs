@@ -193,41 +193,7 @@ fn scaling(page: &mut Sections, info: &CpuInfo) {
             listed(&info.cpus)
         ),
     );
-    const TABLE: [Column; 12] = [
-        left("Kernel", 18),
-        left("bound by", 9),
-        right("Threads", 8),
-        right("M/s or MB/s", 13),
-        right("slowest", 10),
-        right("quickest", 10),
-        right("efficiency", 11),
-        right("clock", 8),
-        right("shared", 8),
-        right("per CPU s", 11),
-        right("given %", 8),
-        left("", 6),
-    ];
-    page.columns(&TABLE);
-    for row in &info.scaling {
-        let million = |figure: &Figure| Cell::figure(&figure.scaled(1e-6), 2);
-        page.row(
-            &TABLE,
-            &[
-                row.kernel.clone().into(),
-                row.bound.clone().into(),
-                row.threads_count.to_string().into(),
-                million(&row.per_s),
-                million(&row.thread_per_s_min),
-                million(&row.thread_per_s_max),
-                Cell::figure(&row.efficiency_ratio, 2),
-                Cell::figure(&row.clock_ratio, 2),
-                Cell::figure(&row.shared_ratio, 2),
-                Cell::figure(&row.per_cpu_s_ratio, 2),
-                Cell::figure(&row.given_pct, 1),
-                if row.is_knee { "knee" } else { "" }.into(),
-            ],
-        );
-    }
+    page.rows(&info.scaling);
     smt(page, info);
 }
 
@@ -294,22 +260,7 @@ fn switches(page: &mut Sections, info: &CpuInfo) {
         "From one thread to another, ns: a byte through a pipe, and a thread woken from a futex. The times \
         include mitigations and virtualisation.",
     );
-    const TABLE: [Column; 5] =
-        [left("What", 30), right("CPUs", 10), right("ns", 10), right("quickest", 10), right("batches", 9)];
-    page.columns(&TABLE);
-    for row in info.pairs.iter().filter(|row| row.what != "line") {
-        let what = if row.what == "switch" { "switch through a pipe" } else { "wake-up" };
-        page.row(
-            &TABLE,
-            &[
-                what.into(),
-                if row.from == row.to { format!("{}", row.from) } else { format!("{}, {}", row.from, row.to) }.into(),
-                Cell::figure(&row.ns, 0),
-                Cell::figure(&row.ns_min, 0),
-                row.batches_count.to_string().into(),
-            ],
-        );
-    }
+    page.rows(info.pairs.iter().filter(|row| row.what != "line"));
 }
 
 fn clocks(page: &mut Sections, info: &CpuInfo) {
@@ -320,19 +271,7 @@ fn clocks(page: &mut Sections, info: &CpuInfo) {
          alone, the best of three. Told: the clock that the frequency driver reports right after. The rate of the \
          time stamp counter (the nominal clock) is a different figure.",
     );
-    const TABLE: [Column; 4] = [right("CPU", 6), right("before", 10), right("after", 10), right("told", 16)];
-    page.columns(&TABLE);
-    for row in &info.clocks {
-        page.row(
-            &TABLE,
-            &[
-                row.cpu.to_string().into(),
-                Cell::figure(&row.before_mhz, 0),
-                Cell::figure(&row.after_mhz, 0),
-                number_or_reason(&row.told_mhz, 0).into(),
-            ],
-        );
-    }
+    page.rows(&info.clocks);
 }
 
 fn about(page: &mut Sections, info: &CpuInfo) {
