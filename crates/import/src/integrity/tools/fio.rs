@@ -12,19 +12,7 @@ const CLOCK: f64 = 0.002;
 const BUCKET: f64 = 0.02;
 
 pub(super) fn identities(read: &Read<'_>) -> Vec<Option<Identity>> {
-    vec![
-        sizes(read),
-        rates(read),
-        parts(read),
-        shares(read),
-        classes(read),
-        cpu(read),
-        samples(read),
-        groups(read),
-        intervals(read),
-        mixed(read),
-        bins(read),
-    ]
+    vec![shares(read), classes(read), samples(read), groups(read), intervals(read), bins(read)]
 }
 
 fn rule(id: &'static str, text: &'static str) -> Rule {
@@ -43,7 +31,7 @@ fn ways<'r>(read: &'r Read<'_>) -> Vec<(String, &'r StorageJob, &'r str)> {
 }
 
 /// Bytes of a block, where all have one size: `8 KiB`, `8k`, `4096`.
-fn block(job: &StorageJob) -> Option<f64> {
+pub(super) fn block(job: &StorageJob) -> Option<f64> {
     let text = job.block_sizes.to_ascii_lowercase();
     let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
     let unit = text[digits.len()..].trim().trim_end_matches("ib");
@@ -54,73 +42,6 @@ fn block(job: &StorageJob) -> Option<f64> {
         _ => return None,
     };
     Some(digits.parse::<f64>().ok()? * factor)
-}
-
-/// IO13: bytes are I/Os times their size, less what short ones lacked.
-fn sizes(read: &Read<'_>) -> Option<Identity> {
-    let mut cases = Vec::new();
-    for (scope, job, way) in ways(read) {
-        let num = |what: &str| read.num(&scope, &format!("{way}_{what}"));
-        let (Some(ios), Some(bytes), Some(block)) = (num("ios_count"), num("moved_bytes"), block(job)) else {
-            continue;
-        };
-        let short = num("short_ios_count").map_or(0.0, |short| short.value * block);
-        let mut case = equal(format!("{scope}, {way}"), bytes, ios.times(block), 1e-6);
-        case.tolerance += short;
-        cases.push(case);
-    }
-    judge(rule("IO13", "bytes = I/Os x block size"), cases)
-}
-
-/// IO14: what was done, over the run time, is the rate.
-fn rates(read: &Read<'_>) -> Option<Identity> {
-    let mut cases = Vec::new();
-    for (scope, _, way) in ways(read) {
-        let num = |what: &str| read.num(&scope, &format!("{way}_{what}"));
-        let Some(time) = num("runtime_s").filter(|time| time.value > 0.0) else {
-            continue;
-        };
-        for (total, rate, unit) in [
-            (num("ios_count"), num("ios_per_s"), 1.0),
-            (num("moved_bytes"), num("mib_per_s"), 1.0 / MIB),
-            (num("moved_bytes"), num("mb_per_s"), 1e-6),
-        ] {
-            if let (Some(total), Some(rate)) = (total, rate) {
-                let by_time = total.times(unit).over(time);
-                cases.push(equal(format!("{scope}, {way}"), rate, by_time, CLOCK));
-            }
-        }
-    }
-    judge(rule("IO14", "I/Os and bytes / run time = IOPS and bytes per second"), cases)
-}
-
-/// IO15: a latency is the time to submit and the time to complete.
-fn parts(read: &Read<'_>) -> Option<Identity> {
-    let mut cases = Vec::new();
-    for (scope, _, way) in ways(read) {
-        let num = |what: &str| read.num(&scope, &format!("{way}_{what}"));
-        // Versions that count whole microseconds cut each of the three.
-        let cut = |case: Case| Case { tolerance: case.tolerance + 1.0, ..case };
-        let name = |what: &str| format!("{scope}, {way} {what}");
-        if let (Some(lat), Some(slat), Some(clat)) = (num("lat_us_avg"), num("slat_us_avg"), num("clat_us_avg")) {
-            cases.push(cut(equal(name("avg"), lat, slat.plus(clat), 0.005)));
-        }
-        for what in ["avg", "min", "max"] {
-            for part in ["clat", "slat"] {
-                let sides = num(&format!("{part}_us_{what}")).zip(num(&format!("lat_us_{what}")));
-                cases.extend(sides.map(|(part, whole)| cut(part_of(name(what), part, whole))));
-            }
-        }
-        if let (Some(lat), Some(slat), Some(clat)) = (num("lat_us_max"), num("slat_us_max"), num("clat_us_max")) {
-            cases.push(cut(part_of(name("max"), lat, slat.plus(clat))));
-        }
-    }
-    judge(rule("IO15", "slat + clat = lat, of the means and within the extremes"), cases)
-}
-
-/// What may not be above another, as an equality with the part that is above.
-fn part_of(name: String, part: Num, whole: Num) -> Case {
-    at_most(name, part, whole, 0.0)
 }
 
 /// Scopes of a job that name a slot of it: `job, below 100 us`.
@@ -217,43 +138,12 @@ fn classes(read: &Read<'_>) -> Option<Identity> {
     judge(rule("IO17", "percentiles agree with the shares of the latency classes"), cases)
 }
 
-/// IO18: a clone cannot use more than one CPU, a device not be busy for more than all the time.
-fn cpu(read: &Read<'_>) -> Option<Identity> {
-    const ROOM: f64 = 0.02;
-    let hundred = Num { value: 100.0, off: 0.0 };
-    let mut cases = Vec::new();
-    for scope in read.scopes("cpu_user_pct") {
-        let sides = read.num(scope, "cpu_user_pct").zip(read.num(scope, "cpu_system_pct"));
-        let sum = sides.map(|(user, system)| user.plus(system));
-        cases.extend(sum.map(|sum| at_most(format!("{scope}, cpu"), sum, hundred, ROOM)));
-    }
-    for key in ["disk_busy_pct", "cpu_busy_pct"] {
-        for scope in read.scopes(key) {
-            let busy = read.num(scope, key);
-            cases.extend(busy.map(|busy| at_most(format!("{scope}, {key}"), busy, hundred, 0.001)));
-        }
-    }
-    for scope in read.scopes("cpu_busy_pct") {
-        let sides = read.num(scope, "cpu_system_pct").zip(read.num(scope, "cpu_busy_pct"));
-        cases.extend(sides.map(|(system, all)| at_most(format!("{scope}, cpu"), system, all, 0.0)));
-    }
-    judge(rule("IO18", "CPU of a clone, busy time of a device <= 100 %"), cases)
-}
-
-/// IO19: the samples of a rate lie between their extremes, and are the share of the group that is printed.
+/// IO19: the samples of a rate are the share of the group that is printed.
 fn samples(read: &Read<'_>) -> Option<Identity> {
     let mut cases = Vec::new();
     for (scope, job, way) in ways(read) {
         let num = |what: &str| read.num(&scope, &format!("{way}_{what}"));
         let name = format!("{scope}, {way}");
-        for stem in ["bw_kib_per_s", "iops_per_s"] {
-            let of = |what: &str| num(&format!("{stem}_{what}"));
-            let (Some(min), Some(avg), Some(max)) = (of("min"), of("avg"), of("max")) else {
-                continue;
-            };
-            cases.push(at_most(format!("{name} {stem} min"), min, avg, 0.001));
-            cases.push(at_most(format!("{name} {stem} max"), avg, max, 0.001));
-        }
         let (Some(kib), group) = (num("bw_kib_per_s_avg"), format!("group {}", job.group)) else {
             continue;
         };
@@ -273,7 +163,7 @@ fn samples(read: &Read<'_>) -> Option<Identity> {
         }
         cases.extend(of_whole(&name, job, kib, num("mib_per_s"), num("runtime_s")));
     }
-    judge(rule("IO19", "samples of a rate agree with their extremes and the whole"), cases)
+    judge(rule("IO19", "samples of a rate agree with the whole"), cases)
 }
 
 /// The mean of the samples is the rate, of each clone or of all; the beginning and the end are in no sample.
@@ -348,54 +238,11 @@ fn intervals(read: &Read<'_>) -> Option<Identity> {
     judge(rule("IO21", "averages of the run = means of its intervals"), cases)
 }
 
-/// IO22: a response time of both directions is theirs, by the share of reads, and no longer than the longest.
-fn mixed(read: &Read<'_>) -> Option<Identity> {
-    if read.info.tool != "vdbench" {
-        return None;
-    }
-    let mut cases = Vec::new();
-    for job in read.jobs() {
-        let num = |key: &str| read.num(&job.name, key);
-        let zero = Num { value: 0.0, off: 0.0 };
-        let (of_reads, of_writes) = (num("read_lat_us_avg").unwrap_or(zero), num("write_lat_us_avg").unwrap_or(zero));
-        if let (Some(lat), Some(pct)) = (num("lat_us_avg"), num("read_share_pct"))
-            && of_reads.value + of_writes.value > 0.0
-        {
-            let reads = pct.times(0.01);
-            let writes = Num { value: 1.0 - reads.value, ..reads };
-            let sum = reads.by(of_reads).plus(writes.by(of_writes));
-            cases.push(equal(job.name.clone(), lat, sum, 0.005));
-        }
-        for (avg, max) in [
-            ("lat_us_avg", "lat_us_max"),
-            ("read_lat_us_avg", "read_lat_us_max"),
-            ("write_lat_us_avg", "write_lat_us_max"),
-            ("lat_us_stddev", "lat_us_max"),
-        ] {
-            let sides = num(avg).zip(num(max)).filter(|(_, max)| max.value > 0.0);
-            cases.extend(sides.map(|(avg, max)| at_most(job.name.clone(), avg, max, 0.0)));
-        }
-    }
-    judge(rule("IO22", "response time = that of reads and writes by their shares, <= the longest"), cases)
-}
-
-/// IO23: the bins of json+ give the percentiles and the mean, and every I/O has its latency.
+/// IO23: the bins of json+ give the percentiles and the mean.
 fn bins(read: &Read<'_>) -> Option<Identity> {
     let mut cases = Vec::new();
     for (scope, job) in read.job_scopes() {
         for way in &job.ways {
-            let num = |what: &str| read.num(&scope, &format!("{}_{what}", way.way));
-            for what in ["lat", "clat", "slat"] {
-                let sides = num(&format!("{what}_count")).zip(num("ios_count"));
-                let name = format!("{scope}, {} {what} N", way.way);
-                // Short I/Os are counted once and timed twice.
-                let short = num("short_ios_count").map_or(0.0, |short| short.value);
-                cases.extend(sides.map(|(timed, ios)| {
-                    let mut case = equal(name, timed, ios, 0.001);
-                    case.tolerance += short;
-                    case
-                }));
-            }
             let all = &way.clat.hist_ns;
             if all.count() == 0 {
                 continue;
@@ -416,7 +263,7 @@ fn bins(read: &Read<'_>) -> Option<Identity> {
             }
         }
     }
-    judge(rule("IO23", "percentiles are those of the bins; every I/O has a latency"), cases)
+    judge(rule("IO23", "percentiles are those of the bins"), cases)
 }
 
 fn us_of(value: f64, off: f64) -> Num {

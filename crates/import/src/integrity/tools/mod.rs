@@ -3,8 +3,10 @@
 //! Each is judged for every job, stream or transaction it applies to; the one furthest off stands for all and is named.
 
 mod fio;
+mod formula;
 mod loads;
 mod network;
+mod printed;
 mod steps;
 
 #[cfg(test)]
@@ -43,12 +45,9 @@ pub(super) fn identities(record: &Record) -> Vec<Identity> {
         read.percentiles(),
         read.closed_loop(),
         read.synchronous_stream(),
-        read.transfers(),
-        read.losses(),
-        read.stressors(),
-        read.counters(),
     ]
     .to_vec();
+    all.extend(printed::identities(&read));
     all.extend(fio::identities(&read));
     all.extend(network::identities(&read));
     all.extend(loads::identities(&read));
@@ -64,6 +63,8 @@ struct Read<'a> {
     named: HashMap<(&'a str, &'a str), &'a ImportedValue>,
     /// Their places in the order of their scopes, those of one scope as they were printed.
     by_scope: Vec<usize>,
+    /// Bytes of a block of each job that has blocks of one size, by its scope.
+    blocks: HashMap<String, f64>,
 }
 
 /// What an identity is judged of, its sides, and what may be off.
@@ -119,7 +120,11 @@ impl<'a> Read<'a> {
         let names = values.iter().rev().map(|value| ((value.scope.as_str(), value.key.as_str()), value));
         let mut by_scope: Vec<usize> = (0..values.len()).collect();
         by_scope.sort_by_key(|at| values[*at].scope.as_str());
-        Self { record, storage, info, named: names.collect(), by_scope }
+        let named = names.collect();
+        let mut read = Self { record, storage, info, named, by_scope, blocks: HashMap::new() };
+        let blocks = read.job_scopes().into_iter().filter_map(|(scope, job)| Some((scope, fio::block(job)?)));
+        read.blocks = blocks.collect();
+        read
     }
 
     /// Values of the scopes that begin so and are `wanted`, as they were printed.
@@ -462,91 +467,6 @@ impl<'a> Read<'a> {
         let off = self.share("", key) + self.share("", "redo_transport_bytes_per_s");
         let rhs = streams * (size + FRAMING) / latency * 1e6;
         Some(rule.tolerating((0.002 + off) * rate).compare(Ok(rate), Ok(rhs)))
-    }
-
-    /// NET1: what was moved, over the time, is the rate.
-    fn transfers(&self) -> Option<Identity> {
-        let rule = Rule::within("NET1", Scope::Window, "bytes x 8 / time = bits per second", 0.0);
-        let mut cases = Vec::new();
-        for protocol in ["tcp", "udp"] {
-            let key = |what: &str| format!("{protocol}_{what}");
-            for scope in self.scopes(&key("throughput_bits_per_s_mean")) {
-                let of = |what: &str| self.number(scope, &key(what));
-                let (Some(rate), Some(bytes), Some(time)) =
-                    (of("throughput_bits_per_s_mean"), of("moved_bytes"), of("interval_s").filter(|time| *time > 0.0))
-                else {
-                    continue;
-                };
-                let keys = ["throughput_bits_per_s_mean", "moved_bytes", "interval_s"];
-                let off: f64 = keys.iter().map(|what| self.share(scope, &key(what))).sum();
-                cases.push(Case {
-                    name: scope.to_owned(),
-                    lhs: Ok(rate),
-                    rhs: Ok(bytes * 8.0 / time),
-                    // A whole of several streams is over the longest; the receiver's time may be the sender's.
-                    tolerance: (0.002 + off) * rate,
-                });
-            }
-        }
-        judge(rule, cases)
-    }
-
-    /// NET2: what was lost is what was sent and not received.
-    fn losses(&self) -> Option<Identity> {
-        let rule = Rule::within("NET2", Scope::Window, "lost percent = (sent - received) / sent", 0.0);
-        let sent = self.number("", "packets_sent_count").filter(|sent| *sent > 0.0)?;
-        let received = self.number("", "packets_received_count")?;
-        let lost = self.value("", "packets_lost_pct")?;
-        // Some print the share cut, not rounded.
-        let tolerance = lost.rounding * 2.0 + 1e-6;
-        let rhs = 100.0 * (sent - received) / sent;
-        let lhs = lost.value.value()?;
-        (lhs != 0.0 || rhs != 0.0).then(|| rule.tolerating(tolerance).compare(Ok(lhs), Ok(rhs)))
-    }
-
-    /// CPU1: operations over the mean wall time, and over the CPU time of all instances.
-    fn stressors(&self) -> Option<Identity> {
-        let rule =
-            Rule::within("CPU1", Scope::Window, "bogo ops / time = bogo ops per second, of wall and of CPU time", 0.0);
-        let mut cases = Vec::new();
-        for scope in self.scopes("stress_ops_count") {
-            let of = |key: &str| self.number(scope, key);
-            let Some(ops) = of("stress_ops_count") else {
-                continue;
-            };
-            let cpu = of("stress_user_s").zip(of("stress_system_s")).map(|(user, system)| user + system);
-            let cpu_off = ["stress_user_s", "stress_system_s"]
-                .iter()
-                .filter_map(|key| self.value(scope, key))
-                .map(|value| value.rounding)
-                .sum::<f64>();
-            let real_off = self.value(scope, "stress_real_s").map_or(0.0, |value| value.rounding);
-            for (time, off, key) in
-                [(of("stress_real_s"), real_off, "stress_ops_per_s"), (cpu, cpu_off, "stress_cpu_ops_per_s")]
-            {
-                let (Some(time), Some(rate)) = (time.filter(|time| *time > 0.0), of(key)) else {
-                    continue;
-                };
-                let rounding = off / time + self.share(scope, key);
-                cases.push(Case {
-                    name: format!("{scope}, {key}"),
-                    lhs: Ok(rate),
-                    rhs: Ok(ops / time),
-                    tolerance: (1e-4 + rounding) * rate.max(ops / time),
-                });
-            }
-        }
-        judge(rule, cases)
-    }
-
-    /// PG1: pgio reads its counters before the sessions start and its clock after: the rate says which was meant.
-    fn counters(&self) -> Option<Identity> {
-        let rule = Rule::within("PG1", Scope::Window, "RIOPS = increase of blks_read / run time", 0.0);
-        let rate = self.number("", "physical_read_blocks_per_s")?;
-        let key = "pgio_blocks_read_count";
-        let moved = self.number("after", key)? - self.number("before", key)?;
-        let elapsed = self.record.interval.elapsed_s.value().filter(|elapsed| *elapsed > 0.0)?;
-        Some(rule.tolerating(0.02 * rate).compare(Ok(rate), Ok(moved / elapsed)))
     }
 }
 

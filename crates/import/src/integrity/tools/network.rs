@@ -2,7 +2,7 @@
 
 use super::super::Side as Num;
 use super::steps::{Step, sum};
-use super::{Case, FRAMING, Read, at_most, equal, judge};
+use super::{Case, Read, at_most, equal, judge};
 use assay_measure::identity::{Rule, Scope};
 use assay_measure::record::Identity;
 
@@ -11,17 +11,7 @@ const CLOCK: f64 = 0.01;
 const PROTOCOLS: [&str; 2] = ["tcp", "udp"];
 
 pub(super) fn identities(read: &Read<'_>) -> Vec<Option<Identity>> {
-    vec![
-        intervals(read),
-        whole(read),
-        streams(read),
-        both_ends(read),
-        datagrams(read),
-        extremes(read),
-        cpu(read),
-        replies(read),
-        redo(read),
-    ]
+    vec![intervals(read), whole(read), streams(read), both_ends(read), datagrams(read), replies(read), redo(read)]
 }
 
 fn rule(id: &'static str, text: &'static str) -> Rule {
@@ -142,21 +132,9 @@ fn both_ends(read: &Read<'_>) -> Option<Identity> {
     judge(rule("NET6", "received <= sent, and nearly all of it over TCP"), cases)
 }
 
-/// NET7: lost datagrams and their share; the size of a datagram is one.
+/// NET7: the size of a datagram is one.
 fn datagrams(read: &Read<'_>) -> Option<Identity> {
     let mut cases = Vec::new();
-    for scope in read.scopes("udp_lost_pct") {
-        let of = |what: &str| read.num(scope, &format!("udp_{what}"));
-        let (Some(pct), Some(lost), Some(all)) = (of("lost_pct"), of("lost_count"), of("datagrams_count")) else {
-            continue;
-        };
-        cases.push(at_most(format!("{scope} lost"), lost, all, 0.0));
-        if all.value > 0.0 {
-            let share = lost.times(100.0).over(all);
-            // Two digits are printed of a share.
-            cases.push(equal(scope.to_owned(), pct, share, 0.06));
-        }
-    }
     for role in ROLES {
         let of = |what: &str| read.steps(&format!("udp_{what}"), role);
         let (bytes, counts) = (of("moved_bytes"), of("datagrams_count"));
@@ -173,49 +151,7 @@ fn datagrams(read: &Read<'_>) -> Option<Identity> {
             cases.push(equal(name, moved.num, size.by(count.num), CLOCK));
         }
     }
-    judge(rule("NET7", "lost percent = lost / all; datagrams are of one size"), cases)
-}
-
-/// NET8: window and round trip of the whole lie around those of the intervals; the deviation is one there can be.
-fn extremes(read: &Read<'_>) -> Option<Identity> {
-    let mut cases = Vec::new();
-    let mut order = |scope: &str, low: &str, high: &str| {
-        let both = read.num(scope, low).zip(read.num(scope, high));
-        let name = format!("{scope} {low}").trim().to_owned();
-        cases.extend(both.map(|(low, high)| at_most(name, low, high, 0.0)));
-    };
-    for scope in read.scopes("tcp_rtt_us_avg") {
-        order(scope, "tcp_rtt_us_min", "tcp_rtt_us_avg");
-        order(scope, "tcp_rtt_us_avg", "tcp_rtt_us_max");
-    }
-    order("", "rtt_us_min", "rtt_us_avg");
-    order("", "rtt_us_avg", "rtt_us_max");
-    let of = |what: &str| read.num("", &format!("rtt_us_{what}"));
-    if let (Some(min), Some(avg), Some(max), Some(mdev)) = (of("min"), of("avg"), of("max"), of("mdev")) {
-        let most = ((max.value + max.off - avg.value + avg.off) * (avg.value + avg.off - min.value + min.off)).max(0.0);
-        let most = Num { value: most.sqrt(), off: mdev.off };
-        // BSD prints the deviation of a sample, which is a little more.
-        cases.push(at_most("mdev".to_owned(), mdev, most, 0.1));
-    }
-    let windows = read.steps("tcp_cwnd_bytes", "");
-    let widest = windows.iter().map(|step| step.num.value).fold(0.0, f64::max);
-    if let Some(max) = read.num("sender", "tcp_cwnd_bytes_max").filter(|_| widest > 0.0) {
-        let widest = Num { value: widest, ..max };
-        cases.push(at_most("cwnd".to_owned(), widest, max, 0.0));
-    }
-    judge(rule("NET8", "minimum <= mean <= maximum, of round trips and windows"), cases)
-}
-
-/// NET9: CPU of a side is that of the program and of the kernel.
-fn cpu(read: &Read<'_>) -> Option<Identity> {
-    let mut cases = Vec::new();
-    for scope in read.scopes("network_cpu_pct") {
-        let of = |key: &str| read.num(scope, key);
-        let parts = of("network_cpu_user_pct").zip(of("network_cpu_system_pct"));
-        let both = of("network_cpu_pct").zip(parts);
-        cases.extend(both.map(|(all, (user, system))| equal(scope.to_owned(), all, user.plus(system), 0.01)));
-    }
-    judge(rule("NET9", "CPU = user + system"), cases)
+    judge(rule("NET7", "datagrams are of one size"), cases)
 }
 
 /// NET10: what `ping` says of all replies is what it printed of each.
@@ -238,27 +174,12 @@ fn replies(read: &Read<'_>) -> Option<Identity> {
     judge(rule("NET10", "minimum, mean and maximum = those of the replies"), cases.collect())
 }
 
-/// RED1: of each row and of the whole the disk's part is a part, and a message at a time gives the rate; the means are
-/// those of the rows.
+/// RED1: the means are those of the rows.
 fn redo(read: &Read<'_>) -> Option<Identity> {
     const OFF: f64 = 0.01;
     let (rate, us, disk) = ("redo_transport_bytes_per_s", "redo_transport_us_avg", "redo_transport_disk_write_us_avg");
     let mut cases: Vec<Case> = Vec::new();
-    let whole = read.num("", disk).zip(read.num("", us));
-    cases.extend(whole.map(|(disk, us)| at_most("disk write".to_owned(), disk, us, 0.0)));
     let (rates, times, disks) = (read.steps(rate, ""), read.steps(us, ""), read.steps(disk, ""));
-    let name = |step: &Step| format!("row at {} s", step.end_s);
-    for (disk, us) in disks.iter().zip(&times) {
-        cases.push(at_most(name(us), disk.num, us.num, 0.0));
-    }
-    let size = read.num("", "redo_transport_message_bytes");
-    let streams = read.num("", "connections_count").map_or(1.0, |streams| streams.value);
-    for (us, rate) in times.iter().zip(&rates) {
-        if let Some(size) = size.filter(|_| us.num.value > 0.0 && us.end_s == rate.end_s) {
-            let moved = Num { value: (size.value + FRAMING) * streams * 1e6, off: 0.0 };
-            cases.push(equal(name(us), rate.num, moved.over(us.num), OFF));
-        }
-    }
     for (key, steps) in [(rate, &rates), (us, &times), (disk, &disks)] {
         let values = || steps.iter().map(|step| step.num.value);
         let is_cut = read.info.notes.iter().any(|note| note.text.contains("cut out"));
@@ -272,5 +193,5 @@ fn redo(read: &Read<'_>) -> Option<Identity> {
         let loose = if is_cut { OFF } else { 0.1 };
         cases.push(equal(format!("mean of {key}"), whole, near, loose));
     }
-    judge(rule("RED1", "disk write <= latency; rate of a row = message / latency; means are those of the rows"), cases)
+    judge(rule("RED1", "means are those of the rows"), cases)
 }

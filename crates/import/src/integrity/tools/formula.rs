@@ -1,0 +1,193 @@
+//! An identity as a line of text: `transactions_per_s = transactions_count / .elapsed_s ~ 0.02 if 0 < .elapsed_s`.
+//!
+//! Two sides that must be equal (`=`), or of which the first is at most the second (`<=`); behind `~` the share of the larger
+//! side that they may be apart beyond the rounding of what was printed; behind `if` when that can be asked at all.
+//!
+//! | term | what it is |
+//! |---|---|
+//! | `lat_us_avg` | the figure of this key, of the scope in which the line is judged: each that has its first term |
+//! | `.elapsed_s` | of the source as a whole |
+//! | `after:hits_count` | of the scope of that name |
+//! | `*_us_avg` | of each stem for which the first term is there; the same stem in all terms |
+//! | `retries_count?` | 0 where it was not printed |
+//! | `sum(key)`, `most(key)`, `mean(key)` | of the steps of a series; the mean by their lengths |
+//! | `all(key)` | the sum over all scopes |
+//! | `cut(key)` | a figure whose last digit was cut, not rounded |
+//! | `whole`, `power` | right of `=`: the nearest whole number, the nearest power of two of the left side |
+
+use super::super::Side as Num;
+
+/// What a term is worth; the first word is the function it stands in, or empty.
+pub(super) type Terms<'a> = dyn Fn(&str, &str) -> Option<Num> + 'a;
+
+/// A line, taken apart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Formula<'a> {
+    left: &'a str,
+    right: &'a str,
+    is_at_most: bool,
+    share: &'a str,
+    condition: Option<(&'a str, &'a str)>,
+}
+
+/// Both sides, and the share of the larger that they may be apart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sides {
+    pub(super) left: Num,
+    pub(super) right: Num,
+    pub(super) is_at_most: bool,
+    pub(super) share: f64,
+}
+
+impl<'a> Formula<'a> {
+    pub(super) fn of(text: &'a str) -> Option<Self> {
+        let (text, condition) = text.split_once(" if ").unwrap_or((text, ""));
+        let (sides, share) = text.split_once(" ~ ").unwrap_or((text, "0"));
+        let (left, right, is_at_most) = match sides.split_once(" <= ") {
+            Some((left, right)) => (left, right, true),
+            None => sides.split_once(" = ").map(|(left, right)| (left, right, false))?,
+        };
+        Some(Self { left, right, is_at_most, share, condition: condition.split_once(" < ") })
+    }
+
+    /// The term that says where the line is judged.
+    pub(super) fn first(&self) -> &'a str {
+        let left = self.left.trim_start_matches('(');
+        left.split([' ', ')']).next().unwrap_or_default()
+    }
+
+    /// What it says of these terms; `None` where one of them is not there.
+    pub(super) fn sides(&self, terms: &Terms<'_>) -> Option<Sides> {
+        let value = |text: &str| Reader { rest: text, terms }.sum();
+        if let Some((low, high)) = self.condition {
+            (value(low)?.value < value(high)?.value).then_some(())?;
+        }
+        let left = value(self.left)?;
+        let exact = |value: f64| Some(Num { value, off: 0.0 });
+        let right = match self.right {
+            "whole" => exact(left.value.round().max(1.0)),
+            "power" => exact(2_f64.powf(left.value.log2().round())),
+            right => value(right),
+        };
+        Some(Sides { left, right: right?, is_at_most: self.is_at_most, share: value(self.share)?.value })
+    }
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+    terms: &'a Terms<'a>,
+}
+
+impl<'a> Reader<'a> {
+    /// Whether this comes next; then it is behind us.
+    fn has(&mut self, sign: &str) -> bool {
+        let rest = self.rest.trim_start().strip_prefix(sign);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    fn sum(&mut self) -> Option<Num> {
+        let mut sum = self.product()?;
+        loop {
+            if self.has("+ ") {
+                sum = sum.plus(self.product()?);
+            } else if self.has("- ") {
+                sum = sum.plus(self.product()?.times(-1.0));
+            } else {
+                return Some(sum);
+            }
+        }
+    }
+
+    fn product(&mut self) -> Option<Num> {
+        let mut product = self.factor()?;
+        loop {
+            if self.has("* ") {
+                product = product.by(self.factor()?);
+            } else if self.has("/ ") {
+                let by = self.factor()?;
+                (by.value != 0.0).then_some(())?;
+                product = product.over(by);
+            } else {
+                return Some(product);
+            }
+        }
+    }
+
+    fn word(&mut self) -> &'a str {
+        let rest = self.rest.trim_start();
+        let is_of_it = |c: char| c.is_ascii_alphanumeric() || "_.:*?".contains(c);
+        // The sign of `2e-6` is of the number.
+        let is_exponent = |at: usize| rest.starts_with(|c: char| c.is_ascii_digit()) && rest[..at].ends_with('e');
+        let end = rest.char_indices().find(|(at, c)| !(is_of_it(*c) || *c == '-' && is_exponent(*at)));
+        let end = end.map_or(rest.len(), |(at, _)| at);
+        let (word, rest) = rest.split_at(end);
+        self.rest = rest;
+        word
+    }
+
+    fn factor(&mut self) -> Option<Num> {
+        if self.has("(") {
+            let inner = self.sum()?;
+            return self.has(")").then_some(inner);
+        }
+        let word = self.word();
+        if let Ok(value) = word.parse() {
+            return Some(Num { value, off: 0.0 });
+        }
+        if self.has("(") {
+            let of = self.word();
+            return self.has(")").then(|| (self.terms)(word, of))?;
+        }
+        match word.strip_suffix('?') {
+            Some(word) => Some((self.terms)("", word).unwrap_or(Num { value: 0.0, off: 0.0 })),
+            None => (self.terms)("", word),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Option<Sides> {
+        let terms = |function: &str, name: &str| {
+            let value = match (function, name) {
+                ("", "a") => 2.0,
+                ("", ".b") => 8.0,
+                ("sum", "c_us") => 3.0,
+                ("", "after:d") => 0.0,
+                _ => return None,
+            };
+            Some(Num { value, off: 0.5 })
+        };
+        Formula::of(text)?.sides(&terms)
+    }
+
+    #[test]
+    fn a_line_is_read_by_the_rules_of_arithmetic() {
+        for (text, left, right, share) in [
+            ("a + .b * a = 18", 18.0, 18.0, 0.0),
+            ("(a + .b) * a - 1 <= sum(c_us) ~ 0.1 * a", 19.0, 3.0, 0.2),
+            (".b / a = whole", 4.0, 4.0, 0.0),
+            (".b - sum(c_us) = power", 5.0, 4.0, 0.0),
+            ("a = after:d + gone? if 1 < .b", 2.0, 0.0, 0.0),
+            ("a * 1e-3 = 0.002", 0.002, 0.002, 0.0),
+        ] {
+            let sides = of(text).unwrap_or_else(|| panic!("{text}"));
+            assert!((sides.left.value - left).abs() < 1e-12, "{text}: {sides:?}");
+            assert_eq!((sides.right.value, sides.share), (right, share), "{text}");
+            assert_eq!(sides.is_at_most, text.contains("<="));
+        }
+        // The rounding of both.
+        assert_eq!(of("a * .b = 1").unwrap().left.off, 5.25);
+    }
+
+    #[test]
+    fn what_is_not_there_or_cannot_be_is_not_judged() {
+        for text in ["gone = a", "a = a / after:d", "a = a if 9 < .b", "a", "(a = a", "a = most(c_us)"] {
+            assert!(of(text).is_none(), "{text}");
+        }
+        assert_eq!(Formula::of("(.b + a) = 1").unwrap().first(), ".b");
+    }
+}
