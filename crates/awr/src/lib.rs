@@ -7,6 +7,7 @@
 
 pub mod advice;
 pub mod charts;
+pub mod identities;
 mod instance;
 pub mod integrity;
 mod readings;

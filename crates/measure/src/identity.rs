@@ -2,8 +2,67 @@
 //!
 //! What was not counted is n/a with its reason, never "holds".
 
+pub mod formula;
+
 use crate::record::{Figure, Identity, Record, Truth};
 use crate::units::fixed;
+
+/// A figure with what rounding may have done to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounded {
+    /// As it was printed.
+    pub value: f64,
+    /// What rounding may have done, either way.
+    pub off: f64,
+}
+
+impl Rounded {
+    /// One that nothing was done to.
+    #[must_use]
+    pub fn exact(value: f64) -> Self {
+        Self { value, off: 0.0 }
+    }
+
+    /// So many times it.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        Self { value: self.value * factor, off: self.off * factor.abs() }
+    }
+
+    /// The sum.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { value: self.value + other.value, off: self.off + other.off }
+    }
+
+    /// As printed by a source that rounds to one digit more first: 0.2464 is printed 0.3, by way of 0.25.
+    #[must_use]
+    pub fn twice_rounded(self) -> Self {
+        Self { off: 1.1 * self.off, ..self }
+    }
+
+    /// So many millionths of it.
+    #[must_use]
+    pub fn share(self, ppm: f64) -> f64 {
+        1e-6 * ppm * self.value.abs()
+    }
+
+    /// The quotient, with what both roundings may do to it.
+    #[must_use]
+    pub fn over(self, other: Self) -> Self {
+        let value = self.value / other.value;
+        Self { value, off: (self.off + value.abs() * other.off) / other.value.abs() }
+    }
+
+    /// The product, with what both roundings may do to it.
+    #[must_use]
+    pub fn by(self, other: Self) -> Self {
+        Self {
+            value: self.value * other.value,
+            off: self.value.abs() * other.off + other.value.abs() * self.off + self.off * other.off,
+        }
+    }
+}
 
 /// One side of an identity, or the reason it is unknown.
 pub type Side = Result<f64, String>;

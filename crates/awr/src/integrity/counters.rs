@@ -1,115 +1,23 @@
 //! Identities between counters.
 
-use super::{Judge as _, Rule, Scope, Side, moved, moved_difference, moved_sum};
+use super::{Judge as _, Rule, Scope, Side, judged, moved, moved_difference, moved_sum};
+use crate::identities::COUNTERS;
 use crate::readings::Deltas;
 use assay_measure::record::Identity;
 use assay_measure::snapshot::{Actor, IoReading};
 use assay_measure::stats;
 
 pub(super) fn identities(deltas: &Deltas<'_>) -> Vec<Identity> {
-    let mut all = blocks_and_bytes(deltas);
-    all.extend(requests(deltas));
+    let mut all: Vec<Identity> = COUNTERS.iter().map(|line| judged(deltas, *line)).collect();
     all.extend(redo(deltas));
-    all.extend(cache(deltas));
+    all.push(dirty(deltas));
     all.extend(io_rows(deltas));
-    all.extend(ring(deltas));
     all.extend(rows(deltas));
     all
 }
 
-fn fact(deltas: &Deltas<'_>, name: &str) -> Side {
-    match deltas.fact(name) {
-        Some(value) => Ok(value as f64),
-        None => Err(format!("engine fact {name} absent")),
-    }
-}
-
-fn blocks_and_bytes(deltas: &Deltas<'_>) -> Vec<Identity> {
-    let s = &deltas.whole;
-    let block = || fact(deltas, "block_bytes");
-    let times_block = |stat| Ok::<f64, String>(moved(s, stat)? * block()?);
-    let rule = |id, text| Rule::exact(id, Scope::Whole, text);
-    vec![
-        rule("I1", "physical reads = cache + direct").judge(
-            deltas,
-            moved(s, stats::PHYSICAL_READS),
-            moved_sum(s, &[stats::PHYSICAL_READS_CACHE, stats::PHYSICAL_READS_DIRECT]),
-        ),
-        rule("I2", "physical writes = from cache + direct").judge(
-            deltas,
-            moved(s, stats::PHYSICAL_WRITES),
-            moved_sum(s, &[stats::PHYSICAL_WRITES_FROM_CACHE, stats::PHYSICAL_WRITES_DIRECT]),
-        ),
-        rule("I3", "read bytes of data = physical reads x block size").judge(
-            deltas,
-            moved(s, stats::PHYSICAL_READ_BYTES),
-            times_block(stats::PHYSICAL_READS),
-        ),
-        rule("I4", "write bytes of data = physical writes x block size").judge(
-            deltas,
-            moved(s, stats::PHYSICAL_WRITE_BYTES),
-            times_block(stats::PHYSICAL_WRITES),
-        ),
-        rule("I5", "session logical reads = db block gets + consistent gets").judge(
-            deltas,
-            moved(s, stats::SESSION_LOGICAL_READS),
-            moved_sum(s, &[stats::DB_BLOCK_GETS, stats::CONSISTENT_GETS]),
-        ),
-    ]
-}
-
-fn requests(deltas: &Deltas<'_>) -> Vec<Identity> {
-    let s = &deltas.whole;
-    let rule = |id, text| Rule::exact(id, Scope::Whole, text).at_most();
-    vec![
-        rule("I6a", "read requests of data <= physical reads").judge(
-            deltas,
-            moved(s, stats::PHYSICAL_READ_REQUESTS),
-            moved(s, stats::PHYSICAL_READS),
-        ),
-        rule("I6b", "physical reads - read requests <= prefetched + direct blocks").judge(
-            deltas,
-            moved_difference(s, stats::PHYSICAL_READS, stats::PHYSICAL_READ_REQUESTS),
-            moved_sum(s, &[stats::PHYSICAL_READS_CACHE_PREFETCH, stats::PHYSICAL_READS_DIRECT]),
-        ),
-        rule("I7a", "read requests of data <= all read requests").judge(
-            deltas,
-            moved(s, stats::PHYSICAL_READ_REQUESTS),
-            moved(s, stats::PHYSICAL_READ_TOTAL_REQUESTS),
-        ),
-        rule("I7b", "read bytes of data <= all bytes read").judge(
-            deltas,
-            moved(s, stats::PHYSICAL_READ_BYTES),
-            moved(s, stats::PHYSICAL_READ_TOTAL_BYTES),
-        ),
-        rule("I7c", "write requests of data <= all write requests").judge(
-            deltas,
-            moved(s, stats::PHYSICAL_WRITE_REQUESTS),
-            moved(s, stats::PHYSICAL_WRITE_TOTAL_REQUESTS),
-        ),
-        rule("I7d", "write bytes of data <= all bytes written").judge(
-            deltas,
-            moved(s, stats::PHYSICAL_WRITE_BYTES),
-            moved(s, stats::PHYSICAL_WRITE_TOTAL_BYTES),
-        ),
-        rule("I12", "physical writes non checkpoint <= physical writes").judge(
-            deltas,
-            moved(s, stats::PHYSICAL_WRITES_NON_CHECKPOINT),
-            moved(s, stats::PHYSICAL_WRITES),
-        ),
-    ]
-}
-
 fn redo(deltas: &Deltas<'_>) -> Vec<Identity> {
     let s = &deltas.whole;
-    let written = || {
-        let blocks = moved(s, stats::REDO_BLOCKS_WRITTEN)?;
-        Ok::<f64, String>(blocks * fact(deltas, "log_block_bytes")?)
-    };
-    let placed = || {
-        let placed = moved_sum(s, &[stats::REDO_SIZE, stats::REDO_WASTAGE, stats::REDO_HEADER_BYTES])?;
-        Ok::<f64, String>(placed - gauge_change(deltas, "redo_buffer_unflushed_bytes")?)
-    };
     let sync_waits: u64 = s
         .busy_events(Actor::Foreground)
         .filter(|event| event.name == "log file sync")
@@ -117,27 +25,11 @@ fn redo(deltas: &Deltas<'_>) -> Vec<Identity> {
         .sum();
     let sync_waits = if deltas.is_server() { Err("unsupported".to_owned()) } else { Ok(sync_waits as f64) };
     vec![
-        Rule::exact("I8", Scope::Quiet, "all bytes written - data bytes written = log + control file bytes").judge(
+        Rule::exact("I36a", Scope::Quiet, "log file sync waits <= commits requested").at_most().judge(
             deltas,
-            moved_difference(
-                s,
-                stats::PHYSICAL_WRITE_TOTAL_BYTES,
-                stats::PHYSICAL_WRITE_BYTES,
-            ),
-            moved_sum(
-                s,
-                &[stats::REDO_BYTES_WRITTEN, stats::CONTROL_BYTES_WRITTEN],
-            ),
+            sync_waits,
+            moved(s, stats::USER_COMMITS),
         ),
-        Rule::exact("I9", Scope::Quiet, "redo blocks written x log block size = redo size + wastage + block headers - change of the unflushed bytes")
-            .judge(deltas, written(), placed()),
-        Rule::exact("I36a", Scope::Quiet, "log file sync waits <= commits requested")
-            .at_most()
-            .judge(
-                deltas,
-                sync_waits,
-                moved(s, stats::USER_COMMITS),
-            ),
         Rule::within("I36b", Scope::Quiet, "redo writes <= commits + timer, size, switch and writer triggers", 0.0)
             .at_most()
             .judge(deltas, moved(s, stats::REDO_WRITES), redo_triggers(deltas)),
@@ -156,37 +48,6 @@ fn redo_triggers(deltas: &Deltas<'_>) -> Side {
     )?;
     let by_size = moved(s, stats::REDO_SIZE)? / THRESHOLD_BYTES;
     Ok(asked + (by_size + s.elapsed_s / TIMER_S).ceil() + 1.0)
-}
-
-/// A gauge at the end of the drain less the gauge at the gate.
-fn gauge_change(deltas: &Deltas<'_>, name: &str) -> Side {
-    let read = |span: &assay_measure::snapshot::Snapshot| {
-        let value = span.stats.gauges.get(name).copied();
-        value.ok_or_else(|| format!("gauge {name} absent"))
-    };
-    Ok(read(deltas.whole.to)? as f64 - read(deltas.whole.from)? as f64)
-}
-
-fn cache(deltas: &Deltas<'_>) -> Vec<Identity> {
-    let s = &deltas.whole;
-    vec![
-        Rule::exact("I10a", Scope::Quiet, "physical reads cache = demand misses + prefetched blocks").judge(
-            deltas,
-            moved(s, stats::PHYSICAL_READS_CACHE),
-            moved_sum(s, &[stats::CACHE_DEMAND_MISSES, stats::PHYSICAL_READS_CACHE_PREFETCH]),
-        ),
-        Rule::exact(
-            "I10b",
-            Scope::Quiet,
-            "gets from cache = hits + demand misses + gets that waited for another session's read",
-        )
-        .judge(
-            deltas,
-            moved(s, stats::GETS_FROM_CACHE),
-            moved_sum(s, &[stats::CACHE_HITS, stats::CACHE_DEMAND_MISSES, stats::CACHE_SHARED_MISSES]),
-        ),
-        dirty(deltas),
-    ]
 }
 
 fn dirty(deltas: &Deltas<'_>) -> Identity {
@@ -286,33 +147,6 @@ fn io_rows(deltas: &Deltas<'_>) -> Vec<Identity> {
             sum(|io| io.write_bytes),
             stats::PHYSICAL_WRITE_TOTAL_BYTES,
             MIB,
-        ),
-    ]
-}
-
-fn ring(deltas: &Deltas<'_>) -> Vec<Identity> {
-    let s = &deltas.whole;
-    let rule = |id, text| Rule::exact(id, Scope::Quiet, text);
-    vec![
-        rule("I41a", "all bytes read = bytes counted at completion").judge(
-            deltas,
-            moved(s, stats::PHYSICAL_READ_TOTAL_BYTES),
-            moved(s, stats::RING_READ_BYTES),
-        ),
-        rule("I41b", "all read requests = requests counted at completion").judge(
-            deltas,
-            moved(s, stats::PHYSICAL_READ_TOTAL_REQUESTS),
-            moved(s, stats::RING_READ_REQUESTS),
-        ),
-        rule("I41c", "all bytes written = bytes counted at completion").judge(
-            deltas,
-            moved(s, stats::PHYSICAL_WRITE_TOTAL_BYTES),
-            moved(s, stats::RING_WRITE_BYTES),
-        ),
-        rule("I41d", "all write requests = requests counted at completion").judge(
-            deltas,
-            moved(s, stats::PHYSICAL_WRITE_TOTAL_REQUESTS),
-            moved(s, stats::RING_WRITE_REQUESTS),
         ),
     ]
 }

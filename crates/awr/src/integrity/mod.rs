@@ -12,10 +12,12 @@ mod times;
 #[cfg(test)]
 mod tests;
 
+use crate::identities::Line;
 use crate::readings::{Deltas, Rises, Span};
-use assay_measure::identity::{Rule, Scope, Side, known, number_of};
+use assay_measure::identity::formula::Formula;
+use assay_measure::identity::{Rounded, Rule, Scope, Side, known, number_of};
 use assay_measure::record::{Identity, Record, Truth};
-use assay_measure::stats::Stat;
+use assay_measure::stats::{self, Stat};
 
 /// Judging by the readings of a run.
 trait Judge {
@@ -66,6 +68,38 @@ fn moved_sum(span: &Span<'_>, stats: &[Stat]) -> Side {
 /// The difference of two counters' deltas.
 fn moved_difference(span: &Span<'_>, from: Stat, less: Stat) -> Side {
     Ok(moved(span, from)? - moved(span, less)?)
+}
+
+/// By the counters from the gate to the drain.
+fn judged(deltas: &Deltas<'_>, (id, scope, text, line): Line) -> Identity {
+    let terms = |_: &str, name: &str| match name.split_once(':') {
+        Some(("fact", name)) => {
+            let value = deltas.fact(name).ok_or_else(|| format!("engine fact {name} absent"));
+            value.map(|value| Rounded::exact(value as f64))
+        }
+        Some((_, name)) => gauge_change(deltas, name).map(Rounded::exact),
+        None => {
+            let stat = stats::DICTIONARY.iter().find(|stat| stat.key == name);
+            let stat = stat.ok_or_else(|| format!("no statistic {name}"))?;
+            moved(&deltas.whole, *stat).map(Rounded::exact)
+        }
+    };
+    let rule = Rule::exact(id, scope, text);
+    let Some(formula) = Formula::of(line) else {
+        return rule.unknown("the line has no two sides");
+    };
+    let (left, right) = formula.each(&terms);
+    let rule = if formula.is_at_most { rule.at_most() } else { rule };
+    rule.judge(deltas, left.map(|left| left.value), right.map(|right| right.value))
+}
+
+/// A gauge at the end of the drain less the gauge at the gate.
+fn gauge_change(deltas: &Deltas<'_>, name: &str) -> Side {
+    let read = |span: &assay_measure::snapshot::Snapshot| {
+        let value = span.stats.gauges.get(name).copied();
+        value.ok_or_else(|| format!("gauge {name} absent"))
+    };
+    Ok(read(deltas.whole.to)? as f64 - read(deltas.whole.from)? as f64)
 }
 
 /// All identities in the order of their numbers.

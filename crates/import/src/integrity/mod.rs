@@ -10,6 +10,7 @@ mod redundant;
 mod tools;
 mod warnings;
 
+pub(super) use assay_measure::identity::Rounded as Side;
 use assay_measure::identity::{Rule, Scope, known, number_of};
 use assay_measure::record::{EventRow, Figure, Identity, Record, Truth};
 use assay_measure::stats::{self, Stat};
@@ -40,47 +41,6 @@ pub(super) fn imported(record: &Record) -> Vec<Identity> {
     all
 }
 
-/// A figure with what rounding may have done to it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Side {
-    value: f64,
-    off: f64,
-}
-
-impl Side {
-    pub(super) fn times(self, factor: f64) -> Self {
-        Self { value: self.value * factor, off: self.off * factor.abs() }
-    }
-
-    pub(super) fn plus(self, other: Self) -> Self {
-        Self { value: self.value + other.value, off: self.off + other.off }
-    }
-
-    /// As printed by a source that rounds to one digit more first: 0.2464 is printed 0.3, by way of 0.25.
-    pub(super) fn twice_rounded(self) -> Self {
-        Self { off: 1.1 * self.off, ..self }
-    }
-
-    /// So many millionths of it.
-    pub(super) fn share(self, ppm: f64) -> f64 {
-        1e-6 * ppm * self.value.abs()
-    }
-
-    /// The quotient, with what both roundings may do to it.
-    pub(super) fn over(self, other: Self) -> Self {
-        let value = self.value / other.value;
-        Self { value, off: (self.off + value.abs() * other.off) / other.value.abs() }
-    }
-
-    /// The product, with what both roundings may do to it.
-    pub(super) fn by(self, other: Self) -> Self {
-        Self {
-            value: self.value * other.value,
-            off: self.value.abs() * other.off + other.value.abs() * self.off + self.off * other.off,
-        }
-    }
-}
-
 /// The record with the rounding of each figure by its place.
 pub(super) struct Printed<'a> {
     record: &'a Record,
@@ -106,8 +66,12 @@ impl<'a> Printed<'a> {
     }
 
     pub(super) fn total(&self, stat: Stat) -> Option<Side> {
-        let row = self.record.instance.stats.get(stat.key)?;
-        self.side(&row.total, &format!("/instance/stats/{}/total", stat.key))
+        self.total_of(stat.key)
+    }
+
+    fn total_of(&self, key: &str) -> Option<Side> {
+        let row = self.record.instance.stats.get(key)?;
+        self.side(&row.total, &format!("/instance/stats/{key}/total"))
     }
 
     pub(super) fn load(&self, name: &str, column: &str) -> Option<Side> {
@@ -312,7 +276,7 @@ fn events(p: &Printed<'_>, all: &mut Vec<Identity>) {
         if count.is_none() && SINGLE_READS.contains(&name.as_str()) {
             let waits = reads_waited(p);
             let sum: u64 = event.hist_us.iter().sum();
-            let of_buckets = Side { value: sum as f64, off: 0.0 };
+            let of_buckets = Side::exact(sum as f64);
             let allowed = waits.map_or(0.0, |waits| 0.02 * waits.value);
             let sides = waits.map(|waits| (of_buckets, waits));
             let text = "sum of the histogram <= waits of Buffer Cache Reads";
@@ -334,7 +298,7 @@ fn reads_waited(p: &Printed<'_>) -> Option<Side> {
 fn histogram(all: &mut Vec<Identity>, event: &EventRow, count: Option<Side>, total: Option<Side>) {
     let name = &event.name;
     let sum: u64 = event.hist_us.iter().sum();
-    let of_buckets = Side { value: sum as f64, off: 0.0 };
+    let of_buckets = Side::exact(sum as f64);
     let allowed = count.map_or(0.0, |count| 0.02 * count.value);
     judge_of(
         all,
@@ -362,7 +326,7 @@ fn histogram(all: &mut Vec<Identity>, event: &EventRow, count: Option<Side>, tot
                     edge / 2.0
                 }
         });
-        Side { value: each.sum(), off: 0.0 }
+        Side::exact(each.sum())
     };
     judge_of(
         all,
@@ -491,7 +455,7 @@ fn cpu(p: &Printed<'_>, all: &mut Vec<Identity>) {
     };
     let idle =
         share("idle_awr").filter(|_| share("idle").is_none()).or_else(|| Some(share("idle")?.plus(share("iowait")?)));
-    let hundred = Side { value: 100.0, off: 0.0 };
+    let hundred = Side::exact(100.0);
     let sum = || {
         let used = share("user")?.plus(share("system")?).plus(idle?);
         Some(share("steal").map_or(used, |steal| used.plus(steal)))

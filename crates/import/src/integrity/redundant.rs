@@ -68,7 +68,7 @@ fn shares(p: &Printed<'_>, all: &mut Vec<Identity>) {
         let line = lines.entry((value.file, value.line));
         line.and_modify(|(_, sum)| *sum = sum.plus(side)).or_insert((value.name.as_str(), side));
     }
-    let hundred = Side { value: 100.0, off: 0.0 };
+    let hundred = Side::exact(100.0);
     for (name, sum) in lines.into_values() {
         let text = "shares of the wait histogram <= 100 %";
         judge_of(all, name, "AWR3", text, Must::NotAbove, Some((sum, hundred)), 0.0);

@@ -59,7 +59,7 @@ fn slots<'a>(read: &'a Read<'_>, scope: &str, key: &str) -> Vec<(&'a str, Num)> 
 /// IO16: shares of all I/Os sum to 100 %; below where something was cut out of the text.
 fn shares(read: &Read<'_>) -> Option<Identity> {
     let is_cut = read.info.notes.iter().any(|note| note.text.contains("cut out"));
-    let hundred = Num { value: 100.0, off: 0.0 };
+    let hundred = Num::exact(100.0);
     let mut cases = Vec::new();
     for (scope, job) in read.job_scopes() {
         // Syncs are counted at depth 1 without being I/Os.

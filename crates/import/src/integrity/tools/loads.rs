@@ -62,7 +62,7 @@ fn each_step(read: &Read<'_>) -> Option<Identity> {
     let pairs = rates.iter().zip(&times).filter(|(rate, time)| rate.end_s == time.end_s);
     let cases = pairs.map(|(rate, time)| {
         let found = rate.num.by(time.num).times(1e-6);
-        let there = Num { value: sessions, off: 0.0 };
+        let there = Num::exact(sessions);
         let name = format!("{} s", rate.end_s);
         // A step shorter than a few transactions holds parts of others.
         let part = 2e-6 * time.num.value / rate.length_s;

@@ -3,7 +3,6 @@
 //! Each is judged for every job, stream or transaction it applies to; the one furthest off stands for all and is named.
 
 mod fio;
-mod formula;
 mod loads;
 mod network;
 mod printed;

@@ -84,7 +84,7 @@ fn whole(read: &Read<'_>) -> Option<Identity> {
 
 fn mean(steps: &[Step], time_s: f64) -> Num {
     let all = steps.iter().map(|step| step.num.times(step.length_s / time_s));
-    let zero = Num { value: 0.0, off: 0.0 };
+    let zero = Num::exact(0.0);
     all.reduce(Num::plus).unwrap_or(zero)
 }
 
@@ -161,7 +161,7 @@ fn replies(read: &Read<'_>) -> Option<Identity> {
     let all = &op.service.hist_ns;
     let received = read.num("", "packets_received_count")?;
     (all.count() > 0 && all.count() as f64 == received.value).then_some(())?;
-    let us = |ns: Option<u64>| Some(Num { value: ns? as f64 / 1e3, off: 0.0 });
+    let us = |ns: Option<u64>| Some(Num::exact(ns? as f64 / 1e3));
     let mean = all.sum_ns() / all.count();
     let found = [("rtt_us_min", us(all.min_ns())), ("rtt_us_avg", us(Some(mean))), ("rtt_us_max", us(all.max_ns()))];
     let cases = found.into_iter().filter_map(|(key, replies)| {

@@ -1,8 +1,8 @@
-//! What sources print twice, a line for each (`formula` says how to read them), by the identity that they stand under.
+//! What sources print twice, a line for each (`assay_measure::identity::formula` says how to read them), by the identity that they stand under.
 
-use super::formula::{Formula, Sides};
 use super::{Case, Read, at_most, equal, judge};
 use crate::integrity::Side as Num;
+use assay_measure::identity::formula::{Formula, Sides};
 use assay_measure::identity::{Rule, Scope};
 use assay_measure::record::Identity;
 
@@ -191,32 +191,33 @@ impl Read<'_> {
             None => places.extend(self.scopes(first).into_iter().map(|scope| (scope, ""))),
         }
         let case = |(scope, stem): (&str, &str)| {
-            let terms = |function: &str, name: &str| self.term(function, &name.replace('*', stem), scope);
-            let Sides { left, right, is_at_most, share } = formula.sides(&terms)?;
+            let terms = |function: &str, name: &str| {
+                self.term(function, &name.replace('*', stem), scope).ok_or_else(|| "not printed".to_owned())
+            };
+            let Sides { left, right, share } = formula.sides(&terms)?;
             let name = format!("{scope} {}", first.replace('*', stem)).trim().to_owned();
-            Some(if is_at_most { at_most(name, left, right, share) } else { equal(name, left, right, share) })
+            Some(if formula.is_at_most { at_most(name, left, right, share) } else { equal(name, left, right, share) })
         };
         places.into_iter().filter_map(case).collect()
     }
 
     fn term(&self, function: &str, name: &str, scope: &str) -> Option<Num> {
-        let exact = |value: f64| Num { value, off: 0.0 };
         let (scope, key) = match name.strip_prefix('.') {
             Some(key) => ("", key),
             None => name.split_once(':').unwrap_or((scope, name)),
         };
         match (function, key) {
             ("sum", key) => super::steps::sum(&self.steps(key, "")),
-            ("most", key) => self.steps(key, "").iter().map(|step| step.num.value).reduce(f64::max).map(exact),
+            ("most", key) => self.steps(key, "").iter().map(|step| step.num.value).reduce(f64::max).map(Num::exact),
             ("mean", key) => self.mean_rate(key, self.elapsed()?.value),
             ("all", key) => self.scopes(key).iter().filter_map(|scope| self.num(scope, key)).reduce(Num::plus),
             // Of no weight itself, but as wide again as what was rounded.
             ("cut", key) => Some(Num { value: 0.0, off: self.num(scope, key)?.off + 1e-6 }),
             ("", "sessions") => {
-                Some(self.record.run.sessions).filter(|count| *count > 0).map(|count| exact(count as f64))
+                Some(self.record.run.sessions).filter(|count| *count > 0).map(|count| Num::exact(count as f64))
             }
-            ("", "streams") => Some(self.num("", "connections_count").unwrap_or(exact(1.0))),
-            ("", "block") => self.blocks.get(scope).copied().map(exact),
+            ("", "streams") => Some(self.num("", "connections_count").unwrap_or(Num::exact(1.0))),
+            ("", "block") => self.blocks.get(scope).copied().map(Num::exact),
             ("", key) => self.num(scope, key),
             _ => None,
         }
@@ -232,7 +233,7 @@ mod tests {
         for (id, _, lines) in IDENTITIES {
             for line in lines {
                 let formula = Formula::of(line).unwrap_or_else(|| panic!("{id}: {line}"));
-                let one = |_: &str, _: &str| Some(Num { value: 1.0, off: 0.0 });
+                let one = |_: &str, _: &str| Ok(Num::exact(1.0));
                 assert!(formula.sides(&one).is_some() || line.contains(" if "), "{id}: {line}");
             }
         }

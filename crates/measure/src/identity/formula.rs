@@ -15,32 +15,40 @@
 //! | `cut(key)` | a figure whose last digit was cut, not rounded |
 //! | `whole`, `power` | right of `=`: the nearest whole number, the nearest power of two of the left side |
 
-use super::super::Side as Num;
+use super::Rounded as Num;
 
-/// What a term is worth; the first word is the function it stands in, or empty.
-pub(super) type Terms<'a> = dyn Fn(&str, &str) -> Option<Num> + 'a;
+/// What a term is worth, or why it is not known; the first word is the function it stands in, or empty.
+pub type Terms<'a> = dyn Fn(&str, &str) -> Worth + 'a;
+
+/// A figure, or why there is none.
+pub type Worth = Result<Num, String>;
 
 /// A line, taken apart.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Formula<'a> {
+pub struct Formula<'a> {
     left: &'a str,
     right: &'a str,
-    is_at_most: bool,
+    /// Whether the left side may be below the right one.
+    pub is_at_most: bool,
     share: &'a str,
     condition: Option<(&'a str, &'a str)>,
 }
 
 /// Both sides, and the share of the larger that they may be apart.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sides {
-    pub(super) left: Num,
-    pub(super) right: Num,
-    pub(super) is_at_most: bool,
-    pub(super) share: f64,
+pub struct Sides {
+    /// Left of the sign.
+    pub left: Num,
+    /// Right of it.
+    pub right: Num,
+    /// Of the larger.
+    pub share: f64,
 }
 
 impl<'a> Formula<'a> {
-    pub(super) fn of(text: &'a str) -> Option<Self> {
+    /// Takes a line apart; `None` of one without two sides.
+    #[must_use]
+    pub fn of(text: &'a str) -> Option<Self> {
         let (text, condition) = text.split_once(" if ").unwrap_or((text, ""));
         let (sides, share) = text.split_once(" ~ ").unwrap_or((text, "0"));
         let (left, right, is_at_most) = match sides.split_once(" <= ") {
@@ -51,25 +59,34 @@ impl<'a> Formula<'a> {
     }
 
     /// The term that says where the line is judged.
-    pub(super) fn first(&self) -> &'a str {
+    #[must_use]
+    pub fn first(&self) -> &'a str {
         let left = self.left.trim_start_matches('(');
         left.split([' ', ')']).next().unwrap_or_default()
     }
 
+    /// Its sides, each by itself.
+    pub fn each(&self, terms: &Terms<'_>) -> (Worth, Worth) {
+        let value = |text: &'a str| Reader { rest: text, terms }.sum();
+        let left = value(self.left);
+        let near = |near: fn(f64) -> f64| left.clone().map(|left| Num::exact(near(left.value)));
+        let right = match self.right {
+            "whole" => near(|left| left.round().max(1.0)),
+            "power" => near(|left| 2_f64.powf(left.log2().round())),
+            right => value(right),
+        };
+        (left, right)
+    }
+
     /// What it says of these terms; `None` where one of them is not there.
-    pub(super) fn sides(&self, terms: &Terms<'_>) -> Option<Sides> {
-        let value = |text: &str| Reader { rest: text, terms }.sum();
+    #[must_use]
+    pub fn sides(&self, terms: &Terms<'_>) -> Option<Sides> {
+        let value = |text: &'a str| Reader { rest: text, terms }.sum().ok();
         if let Some((low, high)) = self.condition {
             (value(low)?.value < value(high)?.value).then_some(())?;
         }
-        let left = value(self.left)?;
-        let exact = |value: f64| Some(Num { value, off: 0.0 });
-        let right = match self.right {
-            "whole" => exact(left.value.round().max(1.0)),
-            "power" => exact(2_f64.powf(left.value.log2().round())),
-            right => value(right),
-        };
-        Some(Sides { left, right: right?, is_at_most: self.is_at_most, share: value(self.share)?.value })
+        let (left, right) = self.each(terms);
+        Some(Sides { left: left.ok()?, right: right.ok()?, share: value(self.share)?.value })
     }
 }
 
@@ -86,7 +103,7 @@ impl<'a> Reader<'a> {
         rest.is_some()
     }
 
-    fn sum(&mut self) -> Option<Num> {
+    fn sum(&mut self) -> Worth {
         let mut sum = self.product()?;
         loop {
             if self.has("+ ") {
@@ -94,22 +111,24 @@ impl<'a> Reader<'a> {
             } else if self.has("- ") {
                 sum = sum.plus(self.product()?.times(-1.0));
             } else {
-                return Some(sum);
+                return Ok(sum);
             }
         }
     }
 
-    fn product(&mut self) -> Option<Num> {
+    fn product(&mut self) -> Worth {
         let mut product = self.factor()?;
         loop {
             if self.has("* ") {
                 product = product.by(self.factor()?);
             } else if self.has("/ ") {
                 let by = self.factor()?;
-                (by.value != 0.0).then_some(())?;
+                if by.value == 0.0 {
+                    return Err("divided by 0".to_owned());
+                }
                 product = product.over(by);
             } else {
-                return Some(product);
+                return Ok(product);
             }
         }
     }
@@ -126,23 +145,27 @@ impl<'a> Reader<'a> {
         word
     }
 
-    fn factor(&mut self) -> Option<Num> {
+    fn factor(&mut self) -> Worth {
         if self.has("(") {
             let inner = self.sum()?;
-            return self.has(")").then_some(inner);
+            return self.closed(inner);
         }
         let word = self.word();
         if let Ok(value) = word.parse() {
-            return Some(Num { value, off: 0.0 });
+            return Ok(Num::exact(value));
         }
         if self.has("(") {
-            let of = self.word();
-            return self.has(")").then(|| (self.terms)(word, of))?;
+            let found = (self.terms)(word, self.word())?;
+            return self.closed(found);
         }
         match word.strip_suffix('?') {
-            Some(word) => Some((self.terms)("", word).unwrap_or(Num { value: 0.0, off: 0.0 })),
+            Some(word) => Ok((self.terms)("", word).unwrap_or(Num::exact(0.0))),
             None => (self.terms)("", word),
         }
+    }
+
+    fn closed(&mut self, found: Num) -> Worth {
+        if self.has(")") { Ok(found) } else { Err("a bracket is open".to_owned()) }
     }
 }
 
@@ -157,9 +180,9 @@ mod tests {
                 ("", ".b") => 8.0,
                 ("sum", "c_us") => 3.0,
                 ("", "after:d") => 0.0,
-                _ => return None,
+                _ => return Err("not there".to_owned()),
             };
-            Some(Num { value, off: 0.5 })
+            Ok(Num { value, off: 0.5 })
         };
         Formula::of(text)?.sides(&terms)
     }
@@ -177,7 +200,7 @@ mod tests {
             let sides = of(text).unwrap_or_else(|| panic!("{text}"));
             assert!((sides.left.value - left).abs() < 1e-12, "{text}: {sides:?}");
             assert_eq!((sides.right.value, sides.share), (right, share), "{text}");
-            assert_eq!(sides.is_at_most, text.contains("<="));
+            assert_eq!(Formula::of(text).unwrap().is_at_most, text.contains("<="));
         }
         // The rounding of both.
         assert_eq!(of("a * .b = 1").unwrap().left.off, 5.25);
