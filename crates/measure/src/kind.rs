@@ -256,6 +256,14 @@ impl Line {
     pub fn of(title: &'static str, told: Vec<Told>, otherwise: &str) -> Self {
         Self { title, lead: String::new(), told, glue: ", ", otherwise: otherwise.to_owned() }
     }
+
+    /// Figures under a title; where none is known, why the first is not.
+    #[must_use]
+    pub fn told(title: &'static str, told: Vec<Told>) -> Self {
+        let why = told.first().and_then(|told| told.value.reason());
+        let otherwise = format!("n/a ({})", why.unwrap_or("absent"));
+        Self::of(title, told, &otherwise)
+    }
 }
 
 /// One figure of a [`Line`].

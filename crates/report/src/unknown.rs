@@ -59,7 +59,7 @@ impl Kind for Unknown {
             first.take(FEW).map(|metric| Told::new(&metric.value, &format!("{} ({})", metric.unit, metric.name)));
         Headline {
             tested: format!("A test of kind \"{}\", which is unknown to this version of assay.", record.kind),
-            rows: vec![Line::of("Figures", told.collect(), "n/a (absent)")],
+            rows: vec![Line::told("Figures", told.collect())],
             steadiness: "n/a (the kind is not known)".to_owned(),
             verbatim: Vec::new(),
             again: String::new(),

@@ -12,7 +12,7 @@ pub(super) fn of(record: &Record, info: &RecoveryInfo) -> Headline {
         let known = info.steps.iter().filter_map(|step| get(step).value());
         known.reduce(f64::max).map_or_else(Figure::default, Figure::decimal)
     };
-    let line = |title, figure: &Figure, unit| Line::of(title, vec![Told::new(figure, unit)], "n/a (absent)");
+    let line = |title, figure: &Figure, unit| Line::told(title, vec![Told::new(figure, unit)]);
     Headline {
         tested: format!(
             "Crash and recovery: {} kills of a data set under load by {} sessions.",

@@ -47,7 +47,7 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
         };
         let all = (widest > 1).then(|| told(widest, "by all"));
         let told = std::iter::once(told(1, "by one CPU")).chain(all).collect();
-        Line::of(title, told, "n/a (absent)")
+        Line::told(title, told)
     };
     Headline {
         tested: format!("{cpus} CPU{s} ({model}), kernels {}.", info.kernel_set),
@@ -98,7 +98,7 @@ fn switch(info: &CpuInfo) -> Figure {
 }
 
 fn line(title: &'static str, figure: &Figure, unit: &str) -> Line {
-    Line::of(title, vec![Told::new(figure, unit)], "n/a (absent)")
+    Line::told(title, vec![Told::new(figure, unit)])
 }
 
 fn steadiness(info: &CpuInfo) -> String {

@@ -60,7 +60,7 @@ fn bandwidth(info: &MemoryInfo, title: &'static str, kernel: &str, stores: &str)
         told.push(Told::new(&all, &format!("GB/s by all {widest} CPUs")));
     }
     told.push(Told::new(&of(&|row| row.threads_count == 1), &format!("GB/s by one{what}")));
-    Line::of(title, told, "n/a (absent)")
+    Line::told(title, told)
 }
 
 fn latency(info: &MemoryInfo) -> Line {
@@ -72,7 +72,7 @@ fn latency(info: &MemoryInfo) -> Line {
     };
     let mut told = vec![of("4k", "4 KiB pages")];
     told.extend(huge(info).map(|pages| of(pages, &format!("huge pages ({pages})"))));
-    Line::of("Latency", told, "n/a (absent)")
+    Line::told("Latency", told)
 }
 
 /// Latencies of the caches, in huge pages where there are any.
@@ -93,7 +93,7 @@ fn faults(info: &MemoryInfo) -> Line {
         let unit = format!("GB/s of fresh memory by one CPU in {} pages", row.pages);
         Told::new(&row.first_touch_gb_per_s, &unit)
     });
-    Line::of("First touch", told.take(2).collect(), "n/a (absent)")
+    Line::told("First touch", told.take(2).collect())
 }
 
 /// The host's share first; then what more threads bring.
@@ -152,7 +152,7 @@ fn steadiness(info: &MemoryInfo) -> String {
 fn of_load(record: &Record, info: &MemoryInfo, host: &str) -> Headline {
     let soaked = info.soaked.clone().unwrap_or_default();
     let errors = Figure::Count(info.verification_errors_count);
-    let one = |title, figure: &Figure, unit: &str| Line::of(title, vec![Told::new(figure, unit)], "n/a (absent)");
+    let one = |title, figure: &Figure, unit: &str| Line::told(title, vec![Told::new(figure, unit)]);
     let mut headline = Headline {
         rows: vec![one("Wrong words", &errors, "")],
         again: again(record),

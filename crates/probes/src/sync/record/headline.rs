@@ -17,7 +17,7 @@ pub(super) fn of(record: &Record, info: &SyncInfo) -> Headline {
     let spread = flush(|step| &step.per_s_ci95_pct).value();
     let spread =
         spread.map_or_else(String::new, |pct| format!("; F0's rate is known to within {} % (95 %)", fixed(pct, 1)));
-    let line = |title, figure: &Figure, unit| Line::of(title, vec![Told::new(figure, unit)], "n/a (absent)");
+    let line = |title, figure: &Figure, unit| Line::told(title, vec![Told::new(figure, unit)]);
     Headline {
         tested: format!("Durable writes, the cost of a commit, on {}.", info.path),
         rows: vec![

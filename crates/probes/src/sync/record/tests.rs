@@ -275,3 +275,13 @@ fn there_is_a_section_for_every_part_and_the_record_reads_back() {
     let back: Record = serde_json::from_str(&json).unwrap();
     assert_eq!(back, record);
 }
+
+#[test]
+fn what_the_answer_lacks_has_its_reason() {
+    let mut few = readings();
+    few.steps[0].latency = Histogram::default();
+    (0..50).for_each(|_| few.steps[0].latency.record(100_000));
+    let record = built(&few);
+    let rows = headline::of(&record, &record.parts.get().unwrap()).rows;
+    assert_eq!(rows[1].otherwise, "n/a (too few samples)");
+}
