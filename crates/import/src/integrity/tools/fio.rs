@@ -1,8 +1,7 @@
 //! What fio and vdbench print twice: I/Os, bytes, time and their rates; latencies and their parts; shares.
 
 use super::super::Side as Num;
-use super::{Case, MIB, Read, at_most, equal, judge};
-use assay_measure::identity::{Rule, Scope};
+use super::{Case, MIB, Read, at_most, equal, judge, rule};
 use assay_measure::record::Identity;
 use assay_storage::record::info::StorageJob;
 
@@ -13,10 +12,6 @@ const BUCKET: f64 = 0.02;
 
 pub(super) fn identities(read: &Read<'_>) -> Vec<Option<Identity>> {
     vec![shares(read), classes(read), samples(read), groups(read), intervals(read), bins(read)]
-}
-
-fn rule(id: &'static str, text: &'static str) -> Rule {
-    Rule::within(id, Scope::Window, text, 0.0)
 }
 
 /// Every job with each of its ways.

@@ -1,16 +1,11 @@
 //! What pgbench, sysbench and SLOB's scripts print twice, as far as no line of `printed` can say it.
 
 use super::super::Side as Num;
-use super::{Read, at_most, equal, judge};
-use assay_measure::identity::{Rule, Scope};
+use super::{Read, at_most, equal, judge, rule};
 use assay_measure::record::Identity;
 
 pub(super) fn identities(read: &Read<'_>) -> Vec<Option<Identity>> {
     vec![sums(read), steps(read), each_step(read), statements(read), generated(read)]
-}
-
-fn rule(id: &'static str, text: &'static str) -> Rule {
-    Rule::within(id, Scope::Window, text, 0.0)
 }
 
 /// TX2: kinds of transactions add up to all.

@@ -74,6 +74,11 @@ struct Case {
     tolerance: f64,
 }
 
+/// Of the measured window; what may be off is said of each case.
+fn rule(id: &'static str, text: &'static str) -> Rule {
+    Rule::within(id, Scope::Window, text, 0.0)
+}
+
 /// The case that stands for all: the one furthest off among the violated, else the first that could be judged.
 fn judge(rule: Rule, cases: Vec<Case>) -> Option<Identity> {
     let several = cases.len() > 1;
@@ -208,7 +213,7 @@ impl<'a> Read<'a> {
 
     /// I27: IOPS x mean latency is what was in flight.
     fn in_flight(&self) -> Option<Identity> {
-        let rule = Rule::within("I27", Scope::Window, "IOPS x mean latency = I/Os in flight (Little's law)", 0.0);
+        let rule = rule("I27", "IOPS x mean latency = I/Os in flight (Little's law)");
         let case = |(scope, job): (String, &StorageJob)| {
             let asked = (job.iodepth_count * job.numjobs_count) as f64;
             let counted = job.in_flight_mean_count.value();
@@ -243,7 +248,7 @@ impl<'a> Read<'a> {
 
     /// I30: bytes per second are I/Os per second times their size.
     fn throughput(&self) -> Option<Identity> {
-        let rule = Rule::within("I30", Scope::Window, "bytes per second = IOPS x request size", 0.0);
+        let rule = rule("I30", "bytes per second = IOPS x request size");
         let mut cases = Vec::new();
         for (scope, job) in self.job_scopes() {
             for way in &job.ways {
@@ -275,7 +280,7 @@ impl<'a> Read<'a> {
 
     /// IO12: the group's line is the sum of its jobs.
     fn group_sums(&self) -> Option<Identity> {
-        let rule = Rule::within("IO12", Scope::Window, "bytes of a group = sum over its jobs", 0.0);
+        let rule = rule("IO12", "bytes of a group = sum over its jobs");
         let mut cases = Vec::new();
         let by_group = self.jobs_by_group();
         for group in &self.storage.groups {
@@ -303,12 +308,7 @@ impl<'a> Read<'a> {
 
     /// I37: percentiles rise, are not all the same, and the mean lies between the extremes.
     fn percentiles(&self) -> Option<Identity> {
-        let rule = Rule::within(
-            "I37",
-            Scope::Window,
-            "percentiles rise and are not all equal; the mean lies between minimum and maximum",
-            0.0,
-        );
+        let rule = rule("I37", "percentiles rise and are not all equal; the mean lies between minimum and maximum");
         let mut of: BTreeMap<(&str, &str), Vec<(f64, &ImportedValue)>> = BTreeMap::new();
         for value in &self.info.values {
             let Some((stem, percent)) = value.key.rsplit_once("_us_p") else {
@@ -396,12 +396,7 @@ impl<'a> Read<'a> {
 
     /// I38: sessions that never wait end as many operations as their mean time allows.
     fn closed_loop(&self) -> Option<Identity> {
-        let rule = Rule::within(
-            "I38",
-            Scope::Window,
-            "closed loop: sessions / operations per second = mean response (us)",
-            0.0,
-        );
+        let rule = rule("I38", "closed loop: sessions / operations per second = mean response (us)");
         let kinds = ["swingbench", "pgbench", "sysbench"];
         let rate = self.record.instance.load_profile.iter().find(|row| row.name == "Operations")?;
         let rate = rate.per_s.value().filter(|rate| *rate > 0.0)?;
@@ -450,12 +445,7 @@ impl<'a> Read<'a> {
 
     /// I39: one message at a time.
     fn synchronous_stream(&self) -> Option<Identity> {
-        let rule = Rule::within(
-            "I39",
-            Scope::Window,
-            "synchronous stream: bytes per second = (message + 12 bytes of framing) / latency",
-            0.0,
-        );
+        let rule = rule("I39", "synchronous stream: bytes per second = (message + 12 bytes of framing) / latency");
         let rate = self.number("", "redo_transport_bytes_per_s")?;
         let key = "redo_transport_us_avg";
         let Some(latency) = self.number("", key).filter(|latency| *latency > 0.0) else {

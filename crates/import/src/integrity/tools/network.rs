@@ -2,8 +2,7 @@
 
 use super::super::Side as Num;
 use super::steps::{Step, sum};
-use super::{Case, Read, at_most, equal, judge};
-use assay_measure::identity::{Rule, Scope};
+use super::{Case, Read, at_most, equal, judge, rule};
 use assay_measure::record::Identity;
 
 /// Times of intervals have two decimals, and the last bit of a test may lie after its last interval.
@@ -12,10 +11,6 @@ const PROTOCOLS: [&str; 2] = ["tcp", "udp"];
 
 pub(super) fn identities(read: &Read<'_>) -> Vec<Option<Identity>> {
     vec![intervals(read), whole(read), streams(read), both_ends(read), datagrams(read), replies(read), redo(read)]
-}
-
-fn rule(id: &'static str, text: &'static str) -> Rule {
-    Rule::within(id, Scope::Window, text, 0.0)
 }
 
 /// Roles that steps of a test have.

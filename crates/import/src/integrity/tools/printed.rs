@@ -1,9 +1,8 @@
 //! What sources print twice, a line for each (`assay_measure::identity::formula` says how to read them), by the identity that they stand under.
 
-use super::{Case, Read, at_most, equal, judge};
+use super::{Case, Read, at_most, equal, judge, rule};
 use crate::integrity::Side as Num;
 use assay_measure::identity::formula::{Formula, Sides};
-use assay_measure::identity::{Rule, Scope};
 use assay_measure::record::Identity;
 
 type Entry = (&'static str, &'static str, &'static [&'static str]);
@@ -170,7 +169,7 @@ const IDENTITIES: [Entry; 26] = [
 pub(super) fn identities(read: &Read<'_>) -> Vec<Option<Identity>> {
     let judged = |(id, text, lines): &Entry| {
         let cases = lines.iter().filter_map(|line| Formula::of(line)).flat_map(|formula| read.cases(&formula));
-        judge(Rule::within(id, Scope::Window, text, 0.0), cases.collect())
+        judge(rule(id, text), cases.collect())
     };
     IDENTITIES.iter().map(judged).collect()
 }
