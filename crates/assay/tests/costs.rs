@@ -149,7 +149,9 @@ fn a_crafted_record_costs_eight_times_its_size_and_what_a_small_one_may() {
     let old = "{\"schema\":\"assay/1\",\"x\":[";
     let jobs = "{\"schema\":\"assay/2\",\"kind\":\"storage\",\"parts\":{\"storage\":{\"jobs\":[";
     type Unit<'a> = &'a dyn Fn(usize) -> String;
-    let shapes: [(&str, &str, Unit<'_>, &str, bool); 6] = [
+    let series = "{\"schema\":\"assay/2\",\"series\":{\"metrics\":{\"a\":[";
+    let shapes: [(&str, &str, Unit<'_>, &str, bool); 7] = [
+        ("figures not available", series, &|_| "{\"na\":\"\"},".to_owned(), "0]}}}", true),
         ("values", values, &value, "{}]}}", true),
         (
             "words",
