@@ -79,7 +79,8 @@ impl Parse for Column {
         let mut column = Self { title, decimals: LitInt::new("0", Span::call_site()), with: None };
         while comma(input).is_ok() && !input.is_empty() {
             match word(input)? {
-                Some(_) => column.with = Some(input.parse()?),
+                Some(name) if name == "with" => column.with = Some(input.parse()?),
+                Some(name) => return Err(Error::new_spanned(name, "a column knows `with`")),
                 None => column.decimals = input.parse()?,
             }
         }
@@ -99,7 +100,8 @@ impl Parse for Metric {
         let mut metric = Self { name: input.parse()?, group: None, better: None, half_width: None };
         while comma(input).is_ok() && !input.is_empty() {
             match word(input)? {
-                Some(_) => metric.half_width = Some(input.parse()?),
+                Some(name) if name == "half_width" => metric.half_width = Some(input.parse()?),
+                Some(name) => return Err(Error::new_spanned(name, "a metric knows `half_width`")),
                 None => {
                     let word: Ident = input.parse()?;
                     let is_way = word == "Higher" || word == "Lower";
@@ -139,12 +141,14 @@ impl Said {
             let Metric { name: title, group, better, half_width } = attribute.parse_args()?;
             let group = group.as_ref().or(args.group.as_ref());
             let group = group.ok_or_else(|| Error::new_spanned(attribute, "a metric has a group"))?;
-            let (better, half_width) = (better.iter(), half_width.iter());
-            self.metrics.extend(quote! {
-                all.push(metric(Group::#group, #key, #title, &scope, self.#name.clone().into()));
-                #(better(&mut all, Better::#better);)*
-                #(between(&mut all, &self.#half_width);)*
-            });
+            let mut made = quote!(metric(Group::#group, #key, #title, &scope, self.#name.clone().into()));
+            if let Some(better) = better {
+                made = quote!(Metric { better: Better::#better, ..#made });
+            }
+            if let Some(half_width) = half_width {
+                made = quote!(between(#made, &self.#half_width));
+            }
+            self.metrics.extend(quote!(all.push(#made);));
         } else if path.is_ident("metrics") {
             self.metrics.extend(match &attribute.meta {
                 Meta::Path(_) => quote!(all.extend(self.#name.metrics());),

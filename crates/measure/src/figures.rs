@@ -111,19 +111,11 @@ pub fn metric(group: Group, key: &str, name: &str, scope: &str, value: Figure) -
     Metric { scope: scope.to_owned(), ..plain(group, key, name, unit, better, value) }
 }
 
-/// This way the last metric is better, whatever its key tells.
-pub fn better(all: &mut [Metric], way: Better) {
-    if let Some(metric) = all.last_mut() {
-        metric.better = way;
-    }
-}
-
-/// The mean of the last metric lies so far on both sides with 95 % confidence.
-pub fn between(all: &mut [Metric], half_width: &Figure) {
-    if let Some(metric) = all.last_mut() {
-        let interval = metric.value.value().zip(half_width.value());
-        metric.interval = interval.map(|(value, half)| ((value - half).max(0.0), value + half));
-    }
+/// A metric whose mean lies so far on both sides with 95 % confidence.
+#[must_use]
+pub fn between(metric: Metric, half_width: &Figure) -> Metric {
+    let interval = metric.value.value().zip(half_width.value());
+    Metric { interval: interval.map(|(value, half)| ((value - half).max(0.0), value + half)), ..metric }
 }
 
 /// The metrics of a part of a record, measured at this layer.

@@ -1,7 +1,8 @@
 //! An identity as a line of text: `transactions_per_s = transactions_count / .elapsed_s ~ 0.02 if 0 < .elapsed_s`.
 //!
 //! Two sides that must be equal (`=`), or of which the first is at most the second (`<=`); behind `~` the share of the larger
-//! side that they may be apart beyond the rounding of what was printed; behind `if` when that can be asked at all.
+//! side that they may be apart beyond the rounding of what was printed, behind `+-` what they may be apart in their own unit; behind `if`
+//! when that can be asked at all.
 //!
 //! | term | what it is |
 //! |---|---|
@@ -31,10 +32,11 @@ pub struct Formula<'a> {
     /// Whether the left side may be below the right one.
     pub is_at_most: bool,
     share: &'a str,
+    apart: &'a str,
     condition: Option<(&'a str, &'a str)>,
 }
 
-/// Both sides, and the share of the larger that they may be apart.
+/// Both sides, and what they may be apart.
 #[derive(Clone, Copy, Debug)]
 pub struct Sides {
     /// Left of the sign.
@@ -43,6 +45,8 @@ pub struct Sides {
     pub right: Num,
     /// Of the larger.
     pub share: f64,
+    /// And in their unit.
+    pub apart: f64,
 }
 
 impl<'a> Formula<'a> {
@@ -50,12 +54,13 @@ impl<'a> Formula<'a> {
     #[must_use]
     pub fn of(text: &'a str) -> Option<Self> {
         let (text, condition) = text.split_once(" if ").unwrap_or((text, ""));
+        let (text, apart) = text.split_once(" +- ").unwrap_or((text, "0"));
         let (sides, share) = text.split_once(" ~ ").unwrap_or((text, "0"));
         let (left, right, is_at_most) = match sides.split_once(" <= ") {
             Some((left, right)) => (left, right, true),
             None => sides.split_once(" = ").map(|(left, right)| (left, right, false))?,
         };
-        Some(Self { left, right, is_at_most, share, condition: condition.split_once(" < ") })
+        Some(Self { left, right, is_at_most, share, apart, condition: condition.split_once(" < ") })
     }
 
     /// The term that says where the line is judged.
@@ -86,7 +91,8 @@ impl<'a> Formula<'a> {
             (value(low)?.value < value(high)?.value).then_some(())?;
         }
         let (left, right) = self.each(terms);
-        Some(Sides { left: left.ok()?, right: right.ok()?, share: value(self.share)?.value })
+        let (share, apart) = (value(self.share)?.value, value(self.apart)?.value);
+        Some(Sides { left: left.ok()?, right: right.ok()?, share, apart })
     }
 }
 
@@ -202,6 +208,8 @@ mod tests {
             assert_eq!((sides.right.value, sides.share), (right, share), "{text}");
             assert_eq!(Formula::of(text).unwrap().is_at_most, text.contains("<="));
         }
+        let apart = of("a = .b ~ 0.01 +- 2 * a if a < .b").unwrap();
+        assert_eq!((apart.share, apart.apart), (0.01, 4.0));
         // The rounding of both.
         assert_eq!(of("a * .b = 1").unwrap().left.off, 5.25);
     }

@@ -8,13 +8,13 @@ use assay_measure::record::Identity;
 type Entry = (&'static str, &'static str, &'static [&'static str]);
 
 #[rustfmt::skip]
-const IDENTITIES: [Entry; 26] = [
+const IDENTITIES: [Entry; 27] = [
     // A run by time ends with the transactions that were under way, and pgbench leaves connecting out of the rate. The fullest
     // minute has at least the mean, if the run has whole minutes.
     ("TX1", "counts / elapsed time = their rates", &[
         ".*_per_s = .*_count / .elapsed_s ~ 0.02 + (2e-6 * .transaction_us_avg? + 1e-6 * .connect_us?) / .elapsed_s",
-        ".ops_per_s = .events_count / .elapsed_s ~ 0.02",
-        ".requests_per_s = .events_count / .elapsed_s ~ 0.02",
+        ".ops_per_s = .events_count / .elapsed_s ~ 0.02 + (2e-6 * .transaction_us_avg? + 1e-6 * .connect_us?) / .elapsed_s",
+        ".requests_per_s = .events_count / .elapsed_s ~ 0.02 + (2e-6 * .transaction_us_avg? + 1e-6 * .connect_us?) / .elapsed_s",
         ".transactions_with_connecting_per_s <= .transactions_per_s",
         // Connecting takes next to nothing of a run that says anything.
         ".transactions_with_connecting_per_s = .transactions_per_s ~ 0.2",
@@ -43,7 +43,7 @@ const IDENTITIES: [Entry; 26] = [
     ]),
     ("TX4", "mean time x count = time of all <= sessions x elapsed time", &[
         ".*_us_sum = .*_us_avg * .*_count ~ 0.001",
-        ".*_us_sum = .*_us_avg * .events_count ~ 0.001",
+        ".*_us_sum = .*_us_avg * .events_count ~ 0.001 if .*_count? < 1",
         ".*_us_sum <= .elapsed_s * 1e6 * .sessions ~ 0.02",
         ".*_us_sum = .session_execution_s_avg * 1e6 * .sessions ~ 0.002",
     ]),
@@ -92,7 +92,7 @@ const IDENTITIES: [Entry; 26] = [
         "(stress_user_s + stress_system_s) * 100 / stress_real_s / stress_cpu_per_instance_pct = whole ~ 0.02",
     ]),
     ("HOST1", "CPU columns of a step sum to 100 %", &[
-        "host_idle_pct + host_user_pct? + host_nice_pct? + host_system_pct? + host_iowait_pct? + host_irq_pct? \
+        "host_idle_pct + host_user_pct + host_nice_pct? + host_system_pct? + host_iowait_pct? + host_irq_pct? \
          + host_softirq_pct? + host_steal_pct? + host_guest_pct? + host_guest_nice_pct? = 100 ~ 0.005",
     ]),
     // A whole of several streams is over the longest; the receiver's time may be the sender's.
@@ -121,7 +121,7 @@ const IDENTITIES: [Entry; 26] = [
     ]),
     // Less what short ones lacked.
     ("IO13", "bytes = I/Os x block size", &[
-        "*_moved_bytes = *_ios_count * block ~ 1e-6 + *_short_ios_count? * block / *_moved_bytes",
+        "*_moved_bytes = *_ios_count * block ~ 1e-6 +- *_short_ios_count? * block",
     ]),
     // What a clock's whole milliseconds and the begin of clones one after the other may do to a rate.
     ("IO14", "I/Os and bytes / run time = IOPS and bytes per second", &[
@@ -137,20 +137,20 @@ const IDENTITIES: [Entry; 26] = [
     ]),
     // Short I/Os are counted once and timed twice.
     ("IO23", "every I/O has a latency", &[
-        "*_lat_count = *_ios_count ~ 0.001 + *_short_ios_count? / *_ios_count",
-        "*_clat_count = *_ios_count ~ 0.001 + *_short_ios_count? / *_ios_count",
-        "*_slat_count = *_ios_count ~ 0.001 + *_short_ios_count? / *_ios_count",
+        "*_lat_count = *_ios_count ~ 0.001 +- *_short_ios_count?",
+        "*_clat_count = *_ios_count ~ 0.001 +- *_short_ios_count?",
+        "*_slat_count = *_ios_count ~ 0.001 +- *_short_ios_count?",
     ]),
     // Versions that count whole microseconds cut each of the three.
     ("IO15", "slat + clat = lat, of the means and within the extremes", &[
-        "*_lat_us_avg = *_slat_us_avg + *_clat_us_avg ~ 0.005 + 1 / *_lat_us_avg",
-        "*_clat_us_avg <= *_lat_us_avg ~ 1 / *_clat_us_avg",
-        "*_slat_us_avg <= *_lat_us_avg ~ 1 / *_slat_us_avg",
-        "*_clat_us_min <= *_lat_us_min ~ 1 / *_clat_us_min",
-        "*_slat_us_min <= *_lat_us_min ~ 1 / *_slat_us_min",
-        "*_clat_us_max <= *_lat_us_max ~ 1 / *_clat_us_max",
-        "*_slat_us_max <= *_lat_us_max ~ 1 / *_slat_us_max",
-        "*_lat_us_max <= *_slat_us_max + *_clat_us_max ~ 1 / *_lat_us_max",
+        "*_lat_us_avg = *_slat_us_avg + *_clat_us_avg ~ 0.005 +- 1",
+        "*_clat_us_avg <= *_lat_us_avg +- 1",
+        "*_slat_us_avg <= *_lat_us_avg +- 1",
+        "*_clat_us_min <= *_lat_us_min +- 1",
+        "*_slat_us_min <= *_lat_us_min +- 1",
+        "*_clat_us_max <= *_lat_us_max +- 1",
+        "*_slat_us_max <= *_lat_us_max +- 1",
+        "*_lat_us_max <= *_slat_us_max + *_clat_us_max +- 1",
     ]),
     ("IO18", "CPU of a clone, busy time of a device <= 100 %", &[
         "cpu_user_pct + cpu_system_pct <= 100 ~ 0.02",
@@ -158,9 +158,11 @@ const IDENTITIES: [Entry; 26] = [
         "cpu_busy_pct <= 100 ~ 0.001",
         "cpu_system_pct <= cpu_busy_pct",
     ]),
-    ("IO22", "response time = that of reads and writes by their shares, <= the longest", &[
+    ("IO22", "response time = that of reads and writes by their shares", &[
         "lat_us_avg = read_share_pct * 0.01 * read_lat_us_avg? + (1 - read_share_pct * 0.01) * write_lat_us_avg? ~ 0.005 \
          if 0 < read_lat_us_avg? + write_lat_us_avg?",
+    ]),
+    ("IO22", "mean and deviation of a response time <= the longest", &[
         "*lat_us_avg <= *lat_us_max if 0 < *lat_us_max",
         "lat_us_stddev <= lat_us_max if 0 < lat_us_max",
     ]),
@@ -193,9 +195,11 @@ impl Read<'_> {
             let terms = |function: &str, name: &str| {
                 self.term(function, &name.replace('*', stem), scope).ok_or_else(|| "not printed".to_owned())
             };
-            let Sides { left, right, share } = formula.sides(&terms)?;
+            let Sides { left, right, share, apart } = formula.sides(&terms)?;
             let name = format!("{scope} {}", first.replace('*', stem)).trim().to_owned();
-            Some(if formula.is_at_most { at_most(name, left, right, share) } else { equal(name, left, right, share) })
+            let judged = if formula.is_at_most { at_most } else { equal };
+            let case = judged(name, left, right, share);
+            Some(Case { tolerance: case.tolerance + apart, ..case })
         };
         places.into_iter().filter_map(case).collect()
     }
@@ -207,7 +211,10 @@ impl Read<'_> {
         };
         match (function, key) {
             ("sum", key) => super::steps::sum(&self.steps(key, "")),
-            ("most", key) => self.steps(key, "").iter().map(|step| step.num.value).reduce(f64::max).map(Num::exact),
+            ("most", key) => {
+                let steps = self.steps(key, "").into_iter().map(|step| step.num);
+                steps.max_by(|a, b| a.value.total_cmp(&b.value))
+            }
             ("mean", key) => self.mean_rate(key, self.elapsed()?.value),
             ("all", key) => self.scopes(key).iter().filter_map(|scope| self.num(scope, key)).reduce(Num::plus),
             // Of no weight itself, but as wide again as what was rounded.

@@ -26,9 +26,7 @@ pub(super) fn widest<'a>(info: &'a MemoryInfo, kernel: &str, stores: &str) -> Op
 fn primary(info: &MemoryInfo) -> Vec<Metric> {
     let of = |kernel: &str, stores: &str, key: &str, name: &str| {
         let row = widest(info, kernel, stores).cloned().unwrap_or_default();
-        let mut all = vec![metric(Group::Primary, key, name, "", row.gb_per_s_p50)];
-        between(&mut all, &row.gb_per_s_half_width);
-        all.remove(0)
+        between(metric(Group::Primary, key, name, "", row.gb_per_s_p50), &row.gb_per_s_half_width)
     };
     let latency =
         |pages: &str, key: &str, name: &str| metric(Group::Primary, key, name, "", super::latency(info, pages));
