@@ -144,8 +144,17 @@ pub(crate) enum Command {
         /// Which shell
         shell: clap_complete::Shell,
     },
+    /// What a rule (R14), an identity (I13), a figure's key, a parameter, an exit code or a word of the reports means
+    Explain(ExplainArgs),
     /// Write the manual: a page for the program and one for each command
     Man(ManArgs),
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// As the report prints it, in capitals or not
+    #[arg(value_name = "WORD", required = true)]
+    pub(crate) word: Vec<String>,
 }
 
 #[derive(Clone, Debug, Args)]

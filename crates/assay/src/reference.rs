@@ -7,6 +7,7 @@ use assay_measure::config::{ParamDef, SLOB_PARAMS};
 use assay_measure::kind::{figure, of};
 use assay_measure::record::Metric;
 use assay_measure::record::metric::{Better, stem};
+use assay_measure::rule::Rule;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -76,6 +77,16 @@ fn the_reference_of_parameters_is_their_tables() {
 fn the_reference_of_exit_codes_is_their_meanings() {
     let rows = MEANINGS.map(|(code, _, meaning)| vec![(code as u8).to_string(), meaning.to_owned()]);
     check("exit-codes.md", &table(&["code", "meaning"], &rows));
+}
+
+#[test]
+fn the_reference_of_findings_is_the_headings_of_the_rules() {
+    let one = |rule: &Rule| {
+        let texts = rule.headings().map(|(heading, text)| format!("**{heading}**: {text}\n\n")).concat();
+        let weight = if rule.changes_figures { "It changes what the figures mean: a warning.\n\n" } else { "" };
+        format!("## {}: {}\n\n{texts}{weight}", rule.id, rule.title)
+    };
+    check("findings.md", &registry::rules().iter().map(one).collect::<String>());
 }
 
 /// Records of every kind that assay measures: frozen ones, and those that the fuzzer edits.

@@ -2,6 +2,7 @@
 
 use assay_measure::config::Scheme;
 use assay_measure::kind::Kind;
+use assay_measure::rule::Rule;
 use assay_native::Native;
 use assay_native::crash::Recovery;
 use assay_orders::kind::Orders;
@@ -40,6 +41,19 @@ pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
     let workloads = assay_awr::KINDS.iter().copied().chain(above);
     let of_probes = PROBES.iter().filter_map(|probe| probe.facts().kind);
     workloads.chain(of_probes).collect()
+}
+
+/// The rules of all kinds, each once, by number.
+#[must_use]
+pub(crate) fn rules() -> Vec<Rule> {
+    let mut all: Vec<Rule> = kinds().iter().flat_map(|kind| kind.rules()).collect();
+    let number = |rule: &Rule| {
+        let digits = rule.id.trim_start_matches(char::is_alphabetic);
+        (rule.id.len() - digits.len(), rule.id.split(digits).next(), digits.parse::<u32>().ok())
+    };
+    all.sort_by(|a, b| number(a).cmp(&number(b)));
+    all.dedup_by_key(|rule| rule.id);
+    all
 }
 
 /// The probe of this name, which is also its command.

@@ -5,7 +5,6 @@
 //! has the same sections, charts, figures and rules. Nothing here does I/O or prints.
 #![forbid(unsafe_code)]
 
-pub mod advice;
 pub mod charts;
 pub mod identities;
 mod instance;
@@ -14,7 +13,9 @@ mod readings;
 pub mod record;
 pub mod recover;
 pub mod result_line;
+pub mod rules;
 pub mod sections;
+mod waits;
 
 #[cfg(test)]
 mod testing;
@@ -22,9 +23,17 @@ mod testing;
 pub use instance::{Workload, figures};
 
 use assay_measure::kind::Kind;
+use assay_measure::record::Identity;
+use assay_measure::snapshot::RunData;
 
 /// Runs of a workload on a target.
 pub const SLOB: Workload = Workload("slob");
+
+/// Every identity that a run is judged by, none of them judged: its number, what must hold, where, and whether exactly.
+#[must_use]
+pub fn unjudged_identities() -> Vec<Identity> {
+    record::build(&RunData::default()).integrity
+}
 
 /// The kinds whose records show an instance, or figures of a workload. Those behind the first two come from imports, of
 /// which some have a kind of their own too: it tells those that have its part.

@@ -67,7 +67,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-use assay_awr::advice::{advise, unjudged};
+use assay_awr::rules::{advise, unjudged};
 use assay_measure::kind::{self, Kind};
 use assay_measure::record::{Record, SCHEMA};
 use assay_storage::record::Storage;

@@ -12,6 +12,7 @@ use crate::figures::figures;
 use crate::plain::shell_word;
 use crate::record::metric::{find, ordered};
 use crate::record::{Advice, Figure, Metric, Record};
+use crate::rule::Rule;
 use crate::section::Sections;
 use crate::snapshot::{RunData, SettingLine};
 use crate::units::{fixed, six};
@@ -81,6 +82,11 @@ pub trait Kind: Sync {
     /// Whether it can tell a record of this name: what a tool printed may lack the part that a probe's own records have.
     fn tells(&self, _record: &Record) -> bool {
         true
+    }
+
+    /// The rules that find something in its records.
+    fn rules(&self) -> Vec<Rule> {
+        Vec::new()
     }
 
     /// Adds what the readings of a run tell this kind alone to its record, which has everything else.

@@ -27,6 +27,7 @@ pub mod permutation;
 pub mod plain;
 pub mod prng;
 pub mod record;
+pub mod rule;
 pub mod sample;
 pub mod schedule;
 pub mod section;

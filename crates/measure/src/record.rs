@@ -87,9 +87,10 @@ pub struct Record {
     pub checks: Checks,
     /// The identities of awr-statistics 2.3, in order.
     pub integrity: Vec<Identity>,
-    /// Warnings in full sentences: what it may have done to the number and what to try.
+    /// What the run remarked that may have changed its figures, in sentences. Findings may say so too: see
+    /// [`Record::doubts`].
     pub warnings: Vec<String>,
-    /// Findings of the advice rules.
+    /// Findings of the rules.
     pub advice: Vec<Advice>,
     /// Rules that could not be judged, each with the figure that is missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -103,6 +104,21 @@ pub struct Record {
     /// What only one kind of test has, by the kind's name.
     #[serde(skip_serializing_if = "is_default")]
     pub parts: Parts,
+}
+
+impl Record {
+    /// All that may change what the figures mean, each with the rule that found it (empty for a remark of the run): what
+    /// is a warning for every reader.
+    pub fn doubts(&self) -> impl Iterator<Item = (&str, &str)> {
+        let remarks = self.warnings.iter().map(|text| ("", text.as_str()));
+        let findings = self.advice.iter().filter(|advice| advice.changes_figures);
+        remarks.chain(findings.map(|advice| (advice.id.as_str(), advice.text.as_str())))
+    }
+
+    /// The findings that leave the figures what they are.
+    pub fn hints(&self) -> impl Iterator<Item = &Advice> {
+        self.advice.iter().filter(|advice| !advice.changes_figures)
+    }
 }
 
 /// What ran and how it ended.

@@ -238,6 +238,7 @@ fn advice(id: &str, text: String, evidence: Vec<(&'static str, Figure)>) -> Advi
     Advice {
         id: id.to_owned(),
         severity: "note".to_owned(),
+        changes_figures: false,
         text,
         evidence: evidence.into_iter().map(|(name, figure)| (name.to_owned(), figure)).collect(),
     }

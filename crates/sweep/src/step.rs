@@ -155,7 +155,7 @@ impl Step {
             top_event: top_event(record),
             active_blocks: checks.active_blocks.clone(),
             steady: steady::steady(record),
-            warnings_count: record.warnings.len() as u64,
+            warnings_count: record.doubts().count() as u64,
             place,
         }
     }

@@ -81,7 +81,7 @@ impl UnderWay {
             run.engine_facts.clone_from(&record.plan.engine_facts);
             run.host.clone_from(&record.host.facts);
         }
-        for text in &record.warnings {
+        for (_, text) in record.doubts() {
             self.warn(place.step, text);
         }
         self.data(&record.checks);

@@ -5,6 +5,7 @@ mod compare;
 mod config;
 mod cost;
 mod data;
+mod explain;
 mod import;
 mod io;
 mod man;
@@ -51,6 +52,7 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
         Command::ServerKeep => temp_server::keep(),
         Command::ServerBecome { part, command } => temp_server::become_server(&part, &command),
         Command::Completions { shell } => completions(shell),
+        Command::Explain(args) => explain::explain(&args),
         Command::Man(args) => man::man(&args),
     }
 }

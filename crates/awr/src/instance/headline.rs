@@ -2,7 +2,7 @@
 
 use super::figures::READ_EVENTS;
 use super::limit;
-use crate::advice::setting;
+use crate::rules::setting;
 use assay_measure::histogram::Histogram;
 use assay_measure::kind::{Delivered, Headline, Line, Next, Told, given};
 use assay_measure::plain::shell_word;

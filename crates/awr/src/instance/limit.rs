@@ -4,7 +4,8 @@
 //! longer, so the host comes next; a limit somebody set comes before what it makes slow. Only then the largest share of the
 //! sessions' time tells.
 
-use crate::advice;
+use crate::rules;
+use crate::waits::{is_lock, is_log, is_read, is_writer};
 use assay_measure::cpu;
 use assay_measure::kind::Limit;
 use assay_measure::record::metric::find;
@@ -73,7 +74,7 @@ fn hardly_any(record: &Record) -> Option<Limit> {
 
 /// A load below what the platform can do: a rate that was kept, or sessions that mostly think.
 fn asked(record: &Record) -> Option<Limit> {
-    let rate = advice::setting(record, "RATE").and_then(|value| value.parse::<f64>().ok());
+    let rate = rules::setting(record, "RATE").and_then(|value| value.parse::<f64>().ok());
     let done = find(&record.metrics, "ops_per_s").and_then(|metric| metric.value.value());
     if let (Some(rate), Some(done)) = (rate.filter(|rate| *rate > 0.0), done)
         && done >= 0.98 * rate
@@ -120,34 +121,16 @@ const SORTS: [Sort; 6] = [
     ("waiting for other instances of the cluster", |event| event.class == "Cluster", cluster),
 ];
 
-fn is_log(event: &EventRow) -> bool {
-    event.class == "Commit" || event.name.starts_with("log ")
-}
-
-fn is_lock(event: &EventRow) -> bool {
-    let classes = ["Application", "Concurrency"];
-    let is_hot = ["buffer busy waits", "read by other session"].contains(&event.name.as_str());
-    is_hot || classes.contains(&event.class.as_str()) || event.name.starts_with("enq:")
-}
-
-fn is_writer(event: &EventRow) -> bool {
-    ["free buffer waits", "write complete waits"].contains(&event.name.as_str())
-}
-
-fn is_read(event: &EventRow) -> bool {
-    event.class == "User I/O" && !is_lock(event) && !is_log(event)
-}
-
 /// Shares of DB time, CPU first; `None` where no DB time is known.
 fn shares(record: &Record) -> Option<Vec<Share>> {
-    let (on_cpu, _) = advice::on_cpu(record).ok()??;
+    let (on_cpu, _) = rules::on_cpu(record).ok()??;
     let mut all = vec![Share { name: on_cpu_words(record), pct: on_cpu, told: cpu_time }];
     for (name, is_it, told) in SORTS {
-        let pct = advice::share(record, is_it).ok()?;
+        let pct = rules::share(record, is_it).ok()?;
         all.push(Share { name, pct, told });
     }
     if has_all_classes(record) {
-        let waited = advice::share(record, |event| event.class != "Idle").ok()?;
+        let waited = rules::share(record, |event| event.class != "Idle").ok()?;
         all.push(Share {
             name: "neither on a CPU nor in a wait that is printed",
             pct: 100.0 - on_cpu - waited,
@@ -174,7 +157,7 @@ fn on_cpu_words(record: &Record) -> &'static str {
 /// The event of a sort with most time.
 fn largest(record: &Record, is_it: fn(&EventRow) -> bool) -> Option<&EventRow> {
     let pct = |event: &&EventRow| event.db_time_pct.value().unwrap_or(0.0);
-    let events = advice::foreground(record, is_it);
+    let events = rules::foreground(record, is_it);
     events.max_by(|a, b| pct(a).total_cmp(&pct(b)))
 }
 

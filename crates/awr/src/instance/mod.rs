@@ -7,12 +7,13 @@ mod limit;
 #[cfg(test)]
 mod tests;
 
-use crate::advice;
 use crate::charts;
+use crate::rules;
 use crate::sections;
 use assay_measure::chart::Drawn;
 use assay_measure::kind::{Headline, Kind};
 use assay_measure::record::{Advice, Metric, Record};
+use assay_measure::rule::Rule;
 use assay_measure::section::Sections;
 
 pub use figures::all as figures;
@@ -24,6 +25,10 @@ pub struct Workload(pub &'static str);
 impl Kind for Workload {
     fn name(&self) -> &'static str {
         self.0
+    }
+
+    fn rules(&self) -> Vec<Rule> {
+        rules::rules()
     }
 
     fn metrics(&self, record: &Record) -> Vec<Metric> {
@@ -46,6 +51,6 @@ impl Kind for Workload {
     }
 
     fn several(&self, records: &[&Record]) -> Vec<Advice> {
-        advice::settings_differ(records).into_iter().collect()
+        rules::settings_differ(records).into_iter().collect()
     }
 }

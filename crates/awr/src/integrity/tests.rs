@@ -327,7 +327,7 @@ fn identity_i38_littles_law_accounts_for_the_sessions() {
     run.end.driver.busy_ns -= 8_000_000_000;
     assert!(!holds(&run, "I38"));
     let record = build(&run);
-    assert!(record.warnings.iter().any(|text| text.contains("Little's law")));
+    assert!(record.doubts().any(|(rule, text)| rule == "R33" && text.contains("Little's law")));
     // It is accounted for where the sessions waited for their client that long.
     let mut waits = Histogram::new();
     (0..8).for_each(|_| waits.record(1_000_000_000));
@@ -453,7 +453,7 @@ fn a_violated_exact_identity_is_loud() {
     let record = build(&run);
     let ids: Vec<&str> = violated_exact(&record).iter().map(|i| i.id.as_str()).collect();
     assert_eq!(ids, ["I1", "I3", "I6b"]);
-    assert!(record.warnings[0].contains("bug of assay"), "{:?}", record.warnings);
+    assert!(record.doubts().any(|(rule, text)| rule == "R30" && text.contains("bug of assay")), "{:?}", record.advice);
     let text = crate::testing::text(&record);
     assert!(text.contains("VIOLATED, A BUG IN ASSAY: physical reads = cache + direct"));
     assert_eq!(record.run.verdict, "complete");

@@ -1,13 +1,13 @@
 //! From raw readings to the record: every derived figure is made here, once.
 
 mod activity;
+mod checks;
 mod driver;
 mod events;
 mod host;
 mod io;
 mod layers;
 mod load;
-mod notes;
 mod reads;
 mod series;
 mod server;
@@ -18,7 +18,6 @@ mod tests;
 
 pub(crate) use assay_measure::plain::slug;
 pub use load::ROWS as LOAD_ROWS;
-pub(crate) use notes::HIT_POINTS;
 pub use series::{SeriesBuilder, steadiness_of};
 
 use crate::readings::{Deltas, NO_WINDOW, Rises, seconds};
@@ -80,13 +79,13 @@ fn derive(deltas: &Deltas<'_>, series: Series, rises: &Rises) -> Record {
         timeline: activity::timeline(&data.timeline),
         ..Record::labelled(data)
     };
-    record.checks = notes::checks(deltas, &record);
+    record.checks = checks::checks(deltas, &record);
     record.instance.reads = reads::sources(deltas, &record.checks);
     record.instance.server = server::server(deltas, &record);
     record.integrity = crate::integrity::evaluate(deltas, &record, rises);
-    record.warnings = notes::warnings(deltas, &record);
-    record.advice = crate::advice::advise(&record);
-    record.advice_unjudged = crate::advice::unjudged(&record);
+    record.warnings = checks::warnings(deltas);
+    record.advice = crate::rules::advise(&record);
+    record.advice_unjudged = crate::rules::unjudged(&record);
     assay_measure::kind::figure(&crate::SLOB, &mut record);
     record
 }

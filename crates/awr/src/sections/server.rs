@@ -134,7 +134,7 @@ fn hit_ratio(page: &mut Sections, record: &Record) {
         (Some(expected), Some(measured)) => {
             // A tenth is what is shown; less is nothing, and has no sign.
             let off = ((measured - expected) * 10.0).round() / 10.0 + 0.0;
-            let flag = if off.abs() > crate::record::HIT_POINTS { " - see the warnings" } else { "" };
+            let flag = if off.abs() > crate::rules::HIT_POINTS { " - see the warnings" } else { "" };
             format!("; {} points apart{flag}", fixed(off, 1))
         }
         _ => String::new(),

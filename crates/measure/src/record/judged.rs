@@ -38,6 +38,9 @@ pub struct Advice {
     pub id: String,
     /// `note` or `high`.
     pub severity: String,
+    /// Whether it says that figures mean something else than they seem to: then it is a warning.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub changes_figures: bool,
     /// The finding with its numbers.
     pub text: String,
     /// The numbers, by name with unit last.
@@ -51,6 +54,7 @@ impl Advice {
         Self {
             id: id.to_owned(),
             severity: if high { "high" } else { "note" }.to_owned(),
+            changes_figures: false,
             text,
             evidence: evidence.iter().map(|(name, value)| ((*name).to_owned(), Figure::decimal(*value))).collect(),
         }

@@ -80,24 +80,25 @@ pub fn integrity(page: &mut Sections, record: &Record) {
 /// What may change what the figures mean.
 pub fn warnings(page: &mut Sections, record: &Record) {
     page.judgement("Warnings");
-    if record.warnings.is_empty() {
+    if record.doubts().next().is_none() {
         page.line("none");
     }
-    for warning in &record.warnings {
-        page.finding(Weight::Warning, "  - ", warning);
+    for (rule, warning) in record.doubts() {
+        let lead = if rule.is_empty() { "  - ".to_owned() } else { format!("  - {rule}: ") };
+        page.finding(Weight::Warning, &lead, warning);
     }
 }
 
 /// The findings, and the rules that could not be judged.
 pub fn advice(page: &mut Sections, record: &Record) {
-    if record.advice.is_empty() && record.advice_unjudged.is_empty() {
+    if record.hints().next().is_none() && record.advice_unjudged.is_empty() {
         return;
     }
     page.judgement("Advice");
-    if record.advice.is_empty() {
+    if record.hints().next().is_none() {
         page.line("none");
     }
-    for advice in record.advice.iter().take(10) {
+    for advice in record.hints().take(10) {
         let lead = format!("{:<4} {:<5} ", advice.id, advice.severity);
         let weight = match advice.severity.as_str() {
             "high" => Weight::Warning,

@@ -293,7 +293,7 @@ fn limits(records: &[&Record], headlines: &[Headline]) -> Vec<Said> {
             all.push(Said::new("Limited by", text));
         }
     }
-    let high = |record: &&Record| record.advice.iter().find(|advice| advice.severity == "high").cloned();
+    let high = |record: &&Record| record.hints().find(|advice| advice.severity == "high").cloned();
     let found: Option<Advice> = records.iter().find_map(high);
     if let Some(advice) = found {
         let text = trust::clause(&advice.text, LONG);

@@ -47,7 +47,7 @@ fn is_finished(record: &Record) -> bool {
 fn class(record: &Record) -> Class {
     let is_doubtful = !is_finished(record)
         || !violated(record).is_empty()
-        || !record.warnings.is_empty()
+        || record.doubts().next().is_some()
         || cpu::disturbed(record).is_some();
     match () {
         () if record.run.verdict == "invalid" || !violated_exact(record).is_empty() => Class::Bad,
@@ -89,9 +89,9 @@ fn checks(records: &[&Record]) -> String {
 
 /// The first sentence of the first warning, and how many there are.
 fn warnings(records: &[&Record]) -> Option<String> {
-    let all = || records.iter().flat_map(|record| &record.warnings);
-    let first = all().next()?;
-    let first = first.split_once(". ").map_or(first.as_str(), |(first, _)| first);
+    let all = || records.iter().flat_map(|record| record.doubts());
+    let (_, first) = all().next()?;
+    let first = first.split_once(". ").map_or(first, |(first, _)| first);
     let first = clause(first.trim_end_matches('.'), LONG);
     Some(match all().count() {
         1 => format!("Warning: {first}."),

@@ -37,7 +37,7 @@ pub use section::section;
 
 pub use build::load as load_of;
 
-use assay_awr::advice::settings_differ;
+use assay_awr::rules::settings_differ;
 use assay_awr::sections::imported;
 use assay_measure::chart::Drawn;
 use assay_measure::kind::{Check, Delivered, Headline, Kind};

@@ -78,8 +78,8 @@ fn advice_r13_counts_a_neighbours_reads_for_nobody_and_names_the_way_out() {
     let said = advice(&record, "R13").expect("a tenth is less than half");
     let way = "For a test of storage: --evict continuous, or data several times larger";
     assert!(said.contains(way), "{said}");
-    let warned = record.warnings.join(" ");
-    assert!(warned.contains("the server's processes") && !warned.contains("IO_MODE"), "{warned}");
+    assert!(said.contains("the server's processes") && !said.contains("IO_MODE"), "{said}");
+    assert!(record.doubts().any(|(rule, _)| rule == "R13"), "{:?}", record.advice);
 }
 
 #[test]

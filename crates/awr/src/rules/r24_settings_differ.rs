@@ -1,8 +1,20 @@
-//! Rules over several records: R24.
+//! R24: settings that decide what is measured differ.
 
-use super::setting;
-use assay_measure::facts::IO_MODE_ACHIEVED;
-use assay_measure::record::{Advice, Record};
+use super::*;
+use facts::IO_MODE_ACHIEVED;
+
+pub(super) const RULE: Rule = Rule {
+    id: "R24",
+    title: "Settings that decide what is measured differ",
+    changes_figures: false,
+    fires_when: || {
+        "Compared runs differ in checksums, prefetching, think time or the I/O mode set or achieved".to_owned()
+    },
+    why: "The runs did not do the same work, so their figures cannot show that one is faster.",
+    what_to_do: "Repeat one of them with the settings of the other.",
+    cannot_judge_when: "Never: a setting that no record states is left out.",
+    source: "Published comparisons that did so.",
+};
 
 /// What decides which work a figure is of.
 const DECIDING: [(&str, &str); 7] = [
@@ -18,9 +30,9 @@ const DECIDING: [(&str, &str); 7] = [
 /// Settings that have no effect while think time is off.
 const THINKING: [&str; 2] = ["THINK_TM_MIN", "THINK_TM_MAX"];
 
-/// R24: settings that decide what is measured are not the same.
+/// The finding over runs that are compared.
 #[must_use]
-pub fn settings_differ(records: &[&Record]) -> Option<Advice> {
+pub fn judge(records: &[&Record]) -> Option<Advice> {
     let thinks = |record: &Record| setting(record, "THINK_TM_FREQUENCY") != Some("0");
     let mut differing = Vec::new();
     for (name, what) in DECIDING {
@@ -41,7 +53,7 @@ pub fn settings_differ(records: &[&Record]) -> Option<Advice> {
         differing.join("; ")
     );
     let evidence = [("settings_differing_count", differing.len() as f64)];
-    Some(Advice::of("R24", true, text, &evidence))
+    Some(RULE.finding(true, text, &evidence))
 }
 
 /// `single, batched` where records that know it differ.

@@ -1,7 +1,7 @@
 //! Reads: each rule fires and is silent.
 
 use super::*;
-use crate::advice::reads::modes;
+use crate::rules::r08_bimodal_reads::modes;
 
 #[test]
 fn advice_r08_fires_with_both_modes() {

@@ -53,7 +53,7 @@ fn advice_r1_reads_a_load_profile_that_stands_alone() {
     is_silent(&profile(42.9, 5.6), "R1");
     is_silent(&profile(0.0, 0.0), "R1");
     // One of the two is wrong.
-    assert!(crate::advice::time::cpu_bound(&profile(10.3, 19.8)).is_err());
+    assert!(crate::rules::r01_cpu_bound::judge(&profile(10.3, 19.8)).is_err());
 }
 
 #[test]

@@ -1,0 +1,74 @@
+//! R8: read latency has two populations.
+
+use super::*;
+
+const LEAST_PCT: f64 = 1.0;
+const HEAVY_PCT: f64 = 50.0;
+
+pub(super) const RULE: Rule = Rule {
+    id: "R8",
+    title: "Read latency has two populations",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "The histogram of single reads has two maxima with a valley of at most half the lower one between them, and the smaller part has at least {LEAST_PCT} % of the waits; high where the slow part takes {HEAVY_PCT} % of the time"
+        )
+    },
+    why: "A cache tier or a second class of device answers part of the reads; the average describes neither part.",
+    what_to_do: "Quote both populations, or enlarge the data until the faster tier stops answering.",
+    cannot_judge_when: "Never: without a histogram of single reads the rule is silent.",
+    source: "Published load tests of the method: 3.3 % of reads took 58 % of the time.",
+};
+
+pub(super) fn judge(record: &Record) -> Judged {
+    let names = ["db file sequential read", "cell single block physical read"];
+    let mut named = names.into_iter().filter_map(|name| named(record, name, "foreground"));
+    let Some(reads) = named.find(|event| event.hist_us.iter().any(|count| *count > 0)) else {
+        return Ok(None);
+    };
+    let waits: u64 = reads.hist_us.iter().sum();
+    let Some((low, valley, high)) = modes(&reads.hist_us) else {
+        return Ok(None);
+    };
+    let slow: u64 = reads.hist_us[valley..].iter().sum();
+    let pct = 100.0 * slow.min(waits - slow) as f64 / waits as f64;
+    if pct < LEAST_PCT {
+        return Ok(None);
+    }
+    // Bucket i holds 2^(i-1) to 2^i us: its middle stands for its waits.
+    let time = |buckets: std::ops::Range<usize>| -> f64 {
+        buckets.map(|i| reads.hist_us[i] as f64 * 0.75 * (1_u64 << i) as f64).sum()
+    };
+    let all = time(0..reads.hist_us.len());
+    let slow_time = 100.0 * time(valley..reads.hist_us.len()) / all;
+    let slow_waits = 100.0 * slow as f64 / waits as f64;
+    let fast_mean = time(0..valley) / (waits - slow) as f64;
+    let text = format!(
+        "Read latency has two populations, around {} us and {} us: this shows a cache tier or a second device class. \
+         The slow population is {} % of waits and {} % of the time; the fast one averages {} us. The average of all \
+         reads describes neither.",
+        thousands(1 << low),
+        thousands(1 << high),
+        fixed(slow_waits, 1),
+        fixed(slow_time, 0),
+        fixed(fast_mean, 0)
+    );
+    let evidence = [("slow_waits_pct", slow_waits), ("slow_time_pct", slow_time), ("fast_avg_us", fast_mean)];
+    fired(&RULE, slow_time, HEAVY_PCT / 2.0, text, &evidence)
+}
+
+/// Lower mode, valley and upper mode of a log2 histogram.
+pub(super) fn modes(buckets: &[u64]) -> Option<(usize, usize, usize)> {
+    let all: u64 = buckets.iter().sum();
+    let mut best = None;
+    for low in 0..buckets.len() {
+        for high in low + 2..buckets.len() {
+            let (valley, least) = (low + 1..high).map(|i| (i, buckets[i])).min_by_key(|(_, n)| *n)?;
+            let lower = buckets[low].min(buckets[high]);
+            if 2 * least <= lower && 100 * lower >= all && best.is_none_or(|(l, _)| lower > l) {
+                best = Some((lower, (low, valley, high)));
+            }
+        }
+    }
+    best.map(|(_, modes)| modes)
+}

@@ -1,0 +1,33 @@
+//! R17: sessions contend.
+
+use super::*;
+
+const THRESHOLD: f64 = 5.0;
+
+pub(super) const RULE: Rule = Rule {
+    id: "R17",
+    title: "Sessions contend",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "Waits for other sessions (reads of theirs, busy buffers, locks, latches) take at least {THRESHOLD} % of DB time; high from twice that"
+        )
+    },
+    why: "Sessions wait for each other, not for the storage.",
+    what_to_do: "Use one session per schema for a test of I/O alone.",
+    cannot_judge_when: "DB time is n/a.",
+    source: "Published notes on threads per schema.",
+};
+
+pub(super) fn judge(record: &Record) -> Judged {
+    let pct = share(record, is_lock)?;
+    if pct < THRESHOLD {
+        return Ok(None);
+    }
+    let text = format!(
+        "Sessions contend: {} % of DB time waits for another session. A test of I/O \
+         alone needs one session per schema.",
+        fixed(pct, 1)
+    );
+    fired(&RULE, pct, THRESHOLD, text, &[("shared_block_waits_pct", pct)])
+}

@@ -1,0 +1,41 @@
+//! R19: checkpoints cause the writes.
+
+use super::*;
+
+const THRESHOLD: f64 = 60.0;
+
+pub(super) const RULE: Rule = Rule {
+    id: "R19",
+    title: "Checkpoints cause the writes",
+    changes_figures: false,
+    fires_when: || {
+        format!("Less than {THRESHOLD} % of at least 1000 blocks were written for another reason than a checkpoint")
+    },
+    why: "The size of the log files limits how long a block can stay dirty.",
+    what_to_do: "Use larger log files, so that the cache absorbs repeated changes.",
+    cannot_judge_when: "Physical writes are n/a.",
+    source: "Published load tests of the method: 56 %.",
+};
+
+pub(super) fn judge(record: &Record) -> Judged {
+    let writes = stat(record, "physical_writes_blocks")?;
+    if writes < 1000.0 || only_reads(record) {
+        return Ok(None);
+    }
+    let pct = 100.0 * stat(record, "physical_writes_non_checkpoint_blocks")? / writes;
+    if pct >= THRESHOLD {
+        return Ok(None);
+    }
+    let driven = 100.0 - pct;
+    let log = match setting(record, "REDO_LOG_MB") {
+        Some(mb) => format!(" (REDO_LOG_MB {mb}, a checkpoint within 90 % of one log)"),
+        None => String::new(),
+    };
+    let text = format!(
+        "Checkpoints cause {} % of the writes: the log file size limits how long a block can stay dirty{log}. With \
+         larger log files the cache absorbs repeated changes.",
+        fixed(driven, 1)
+    );
+    let evidence = [("checkpoint_writes_pct", driven)];
+    fired(&RULE, driven, 100.0 - THRESHOLD, text, &evidence)
+}
