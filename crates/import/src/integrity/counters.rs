@@ -1,6 +1,6 @@
 //! Identities between imported counters, and between the rates that are printed of them.
 
-use super::{MIB, Must, Printed, Side, judge};
+use super::{Must, Printed, Side, judge};
 use assay_awr::identities::{COUNTERS, Line};
 use assay_measure::identity::Scope;
 use assay_measure::identity::formula::Formula;
@@ -11,9 +11,6 @@ const ALONG_PPM: f64 = 100_000.0;
 
 /// What the statistics of one snapshot may be apart: of genuine reports up to 300.
 const SKEW_PPM: f64 = 500.0;
-
-/// Two rows of the load profile.
-type Rows = (&'static str, &'static str, &'static str, &'static str);
 
 /// What the source may have read at two instants, of the left side in parts per million, and at least so many blocks; of the others
 /// nothing. The statistics of a snapshot are read one after the other while the instance works on. On storage that answers part of
@@ -27,17 +24,6 @@ const ALLOWED: [(&str, f64, f64); 6] = [
     ("I6b", ALONG_PPM, 0.0),
 ];
 
-/// The same of the load profile.
-const MEGABYTES: [Rows; 2] = [
-    ("I3b", "Read IO (MB) = Physical read (blocks) x block size, per second", "Read IO (MB)", "Physical read (blocks)"),
-    (
-        "I4b",
-        "Write IO (MB) = Physical write (blocks) x block size, per second",
-        "Write IO (MB)",
-        "Physical write (blocks)",
-    ),
-];
-
 /// No identity of ours: a server's writes need not be of blocks.
 const WRITES: Line = (
     "I6c",
@@ -45,16 +31,6 @@ const WRITES: Line = (
     "write requests of data <= physical writes",
     "physical_write_io_requests_count <= physical_writes_blocks",
 );
-
-const RATES_AT_MOST: [Rows; 2] = [
-    ("I6d", "Read IO requests <= Physical read (blocks), per second", "Read IO requests", "Physical read (blocks)"),
-    ("I6e", "Write IO requests <= Physical write (blocks), per second", "Write IO requests", "Physical write (blocks)"),
-];
-
-const OF_THE_PROFILE: [(&str, &str, usize); 2] = [
-    ("I7e", "Database Requests <= Total Requests of the I/O profile, reads", 0),
-    ("I7f", "Database Requests <= Total Requests of the I/O profile, writes", 1),
-];
 
 pub(super) fn counters(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let block = p.block().filter(|_| !p.has_several_block_sizes());
@@ -73,30 +49,4 @@ pub(super) fn counters(p: &Printed<'_>, all: &mut Vec<Identity>) {
         let allowed = sides.left.share(ppm).max(least * unit);
         judge(all, id, text, must, Some((sides.left, sides.right)), allowed);
     }
-    for (id, text, mib, count) in MEGABYTES {
-        let blocks = || Some(p.load(count, "per_s")?.times(block? / MIB));
-        let sides = p.load(mib, "per_s").zip(blocks());
-        judge(all, id, text, Must::Equal, sides, 0.05);
-    }
-}
-
-pub(super) fn requests(p: &Printed<'_>, all: &mut Vec<Identity>) {
-    for (id, text, requests, blocks) in RATES_AT_MOST {
-        let sides = p.load(requests, "per_s").zip(p.load(blocks, "per_s"));
-        judge(all, id, text, Must::NotAbove, sides, 0.0);
-    }
-    for (id, text, way) in OF_THE_PROFILE {
-        let rows = p.io_profile("Database Requests");
-        let sides = rows.zip(p.io_profile("Total Requests"));
-        let sides = sides.map(|(data, all)| (data[way], all[way]));
-        judge(all, id, text, Must::NotAbove, sides, 0.1);
-    }
-    let least = || {
-        let least = p.load("Read IO requests", "per_s")?;
-        let least = least.times(p.block()? / MIB);
-        Some((least, p.load("Read IO (MB)", "per_s")?))
-    };
-    let allowed = least().map_or(0.0, |(left, _)| left.share(1000.0) + 0.05);
-    let text = "read requests x block size <= Read IO (MB), per second";
-    judge(all, "I30", text, Must::NotAbove, least(), allowed);
 }

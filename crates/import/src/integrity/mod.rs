@@ -5,13 +5,14 @@
 //! violation says that the source disagrees with itself, never that assay is wrong.
 
 mod counters;
+mod lines;
 mod profile;
 mod redundant;
 mod tools;
 mod warnings;
 
 pub(super) use assay_measure::identity::Rounded as Side;
-use assay_measure::identity::{Rule, Scope, known, number_of};
+use assay_measure::identity::{Rule, Scope, number_of};
 use assay_measure::record::{EventRow, Figure, Identity, Record, Truth};
 use assay_measure::stats::{self, Stat};
 use std::collections::HashMap;
@@ -26,16 +27,12 @@ pub(super) fn imported(record: &Record) -> Vec<Identity> {
     let printed = Printed::new(record);
     let mut all = Vec::new();
     counters::counters(&printed, &mut all);
-    counters::requests(&printed, &mut all);
-    functions(&printed, &mut all);
     events(&printed, &mut all);
     classes(&printed, &mut all);
-    times(&printed, &mut all);
-    cpu(&printed, &mut all);
     rates(&printed, &mut all);
-    update(&printed, &mut all);
     redundant::identities(&printed, &mut all);
-    profile::identities(&printed, &mut all);
+    profile::totals(&printed, &mut all);
+    all.extend(lines::identities(&printed));
     all.extend(tools::identities(record));
     all.sort_by_key(|identity| (number_of(&identity.id), identity.id.clone()));
     all
@@ -60,9 +57,12 @@ impl<'a> Printed<'a> {
     }
 
     fn side(&self, figure: &Figure, at: &str) -> Option<Side> {
-        let value = known(figure.clone()).ok()?;
-        let off = self.rounding.get(at).copied().unwrap_or(1e-9 * value.abs());
-        Some(Side { value, off })
+        Some(self.rounded(figure.value()?, at))
+    }
+
+    /// With the rounding of what was printed there.
+    fn rounded(&self, value: f64, at: &str) -> Side {
+        Side { value, off: self.rounding.get(at).copied().unwrap_or(1e-9 * value.abs()) }
     }
 
     pub(super) fn total(&self, stat: Stat) -> Option<Side> {
@@ -99,14 +99,6 @@ impl<'a> Printed<'a> {
     pub(super) fn printed(&self, figure: &Figure, at: &str) -> Option<Side> {
         let side = self.side(figure, at);
         side.filter(|_| self.rounding.contains_key(at))
-    }
-
-    pub(super) fn io_profile(&self, name: &str) -> Option<[Side; 2]> {
-        let rows = &self.record.instance.io_profile;
-        let i = rows.iter().position(|row| row.name == name)?;
-        let read = self.side(&rows[i].read_per_s, &format!("/instance/io_profile/{i}/read_per_s"))?;
-        let write = self.side(&rows[i].write_per_s, &format!("/instance/io_profile/{i}/write_per_s"))?;
-        Some([read, write])
     }
 
     fn alone(&self, scope: &str, key: &str) -> Option<Side> {
@@ -204,41 +196,6 @@ fn judge_of(
     judge(all, id, text, must, sides, allowed);
     for identity in &mut all[before..] {
         identity.rule = format!("{name}: {}", identity.rule);
-    }
-}
-
-/// I/O by function: the sum, the total, and the I/O profile.
-fn functions(p: &Printed<'_>, all: &mut Vec<Identity>) {
-    let sum = |key: &str| {
-        let rows = p.record.instance.io_functions.iter();
-        rows.filter_map(|row| p.alone(&row.function, key)).reduce(Side::plus)
-    };
-    for (id, profile, text, with_profile, key, way) in [
-        (
-            "I13a",
-            "I13c",
-            "read requests/s by function = TOTAL",
-            "read requests/s by function = Total Requests of the I/O profile",
-            "iostat_read_requests_per_s",
-            0,
-        ),
-        (
-            "I13b",
-            "I13d",
-            "write requests/s by function = TOTAL",
-            "write requests/s by function = Total Requests of the I/O profile",
-            "iostat_write_requests_per_s",
-            1,
-        ),
-    ] {
-        let part = |side: Option<(Side, Side)>, of: f64| side.map_or(0.0, |(left, _)| of * left.value);
-        let sides = sum(key).zip(p.alone("TOTAL", key));
-        judge(all, id, text, Must::Equal, sides, part(sides, 0.005));
-        let of_profile = p.io_profile("Total Requests").map(|both| both[way]);
-        let sides = sum(key).zip(of_profile);
-        // Oracle keeps the two in different places, which it does not read together.
-        let allowed = if p.is_own() { part(sides, 0.005) } else { part(sides, 0.05) + 2.0 };
-        judge(all, profile, with_profile, Must::Equal, sides, allowed);
     }
 }
 
@@ -367,134 +324,6 @@ fn classes(p: &Printed<'_>, all: &mut Vec<Identity>) {
             1000.0,
         );
     }
-    wait_statistics(p, all);
-}
-
-/// Statistics that count the time of some events.
-fn wait_statistics(p: &Printed<'_>, all: &mut Vec<Identity>) {
-    let us = |stat: Stat| Some(p.total(stat)?.times(1e-3));
-    // Oracle's statistics count more than the events' time: how long a request took from the first to the last step.
-    if p.is_own() {
-        log_times(p, all);
-    }
-    let sides = us(stats::REDO_LOG_SPACE_TIME).zip(p.waited(|row| row.name.starts_with("log file switch")));
-    let allowed = sides.map_or(0.0, |(left, _)| 0.01 * left.value + 20_000.0);
-    // Oracle's statistic counts other waits for room in the log too.
-    let sides = sides.map(|(statistic, events)| (events, statistic));
-    let (text, must) = if p.is_own() {
-        ("log file switch events = redo log space wait time", Must::Equal)
-    } else {
-        ("log file switch events <= redo log space wait time", Must::NotAbove)
-    };
-    judge(all, "I23", text, must, sides, allowed);
-    // Oracle counts it in hundredths of a second.
-    let user_io = p.record.instance.stats.get("user_i_o_wait_time_count");
-    let user_io = user_io.and_then(|row| p.side(&row.total, "")).map(|side| side.times(1e4));
-    let sides = user_io.zip(p.waited(|event| event.class == "User I/O"));
-    let allowed = sides.map_or(0.0, |(left, _)| 0.01 * left.value + 20_000.0);
-    // Reports leave out events of hardly any time, and classes of events that assay does not know.
-    let sides = sides.map(|(statistic, events)| (events, statistic));
-    judge(all, "I21", "User I/O events <= user I/O wait time", Must::NotAbove, sides, allowed);
-}
-
-/// Statistics of the log that are the time of an event.
-fn log_times(p: &Printed<'_>, all: &mut Vec<Identity>) {
-    let us = |stat: Stat| Some(p.total(stat)?.times(1e-3));
-    for (id, text, stat, event) in [
-        ("I22a", "redo synch time = log file sync", stats::REDO_SYNCH_TIME, "log file sync"),
-        ("I22b", "redo write time = log file parallel write", stats::REDO_WRITE_TIME, "log file parallel write"),
-    ] {
-        let sides = us(stat).zip(p.waited(|row| row.name == event));
-        let allowed = sides.map_or(0.0, |(left, _)| 0.01 * left.value + 20_000.0);
-        judge(all, id, text, Must::Equal, sides, allowed);
-    }
-}
-
-fn times(p: &Printed<'_>, all: &mut Vec<Identity>) {
-    let interval = &p.record.interval;
-    let begin = p.side(&interval.sessions_begin_count, "/interval/sessions_begin_count");
-    let end = p.side(&interval.sessions_end_count, "/interval/sessions_end_count");
-    let sessions = begin.zip(end).map(|(a, b)| if a.value > b.value { a } else { b });
-    let db_time = p.load("DB Time(s)", "per_s");
-    judge(all, "I24", "average active sessions <= sessions", Must::NotAbove, db_time.zip(sessions), 0.0);
-    let cpus = p.side(&p.record.os.cpus_count, "/os/cpus_count");
-    let db_cpu = p.load("DB CPU(s)", "per_s");
-    judge(all, "I25a", "DB CPU per second <= CPUs", Must::NotAbove, db_cpu.zip(cpus), 0.05);
-    let model = &p.record.instance.time_model;
-    let on_cpu = p.side(&model.db_cpu_us, "/instance/time_model/db_cpu_us");
-    let all_time = p.side(&model.db_time_us, "/instance/time_model/db_time_us");
-    judge(
-        all,
-        "I25c",
-        "DB CPU <= DB time",
-        Must::NotAbove,
-        on_cpu.zip(all_time),
-        all_time.map_or(0.0, |all| 0.1 * all.value),
-    );
-    let busy = p.record.os.cpu_pct.get("busy").and_then(|figure| p.side(figure, "/os/cpu_pct/busy"));
-    let used = db_cpu.map(|cpu| p.load("Background CPU(s)", "per_s").map_or(cpu, |more| cpu.plus(more)));
-    let busy_cpus = busy.zip(cpus).map(|(busy, cpus)| Side { off: 0.1, ..busy }.by(cpus).times(0.01));
-    let allowed = busy_cpus.map_or(0.0, |busy| 0.02 * busy.value);
-    judge(
-        all,
-        "I25b",
-        "DB CPU + background CPU <= busy CPUs of the host",
-        Must::NotAbove,
-        used.zip(busy_cpus),
-        allowed,
-    );
-}
-
-/// Shares of CPU time as printed.
-fn cpu(p: &Printed<'_>, all: &mut Vec<Identity>) {
-    let share = |name: &str| {
-        let at = format!("/os/cpu_pct/{name}");
-        let is_printed = p.rounding.contains_key(at.as_str());
-        let figure = p.record.os.cpu_pct.get(name).filter(|_| is_printed)?;
-        p.side(figure, &at)
-    };
-    let idle =
-        share("idle_awr").filter(|_| share("idle").is_none()).or_else(|| Some(share("idle")?.plus(share("iowait")?)));
-    let hundred = Side::exact(100.0);
-    let sum = || {
-        let used = share("user")?.plus(share("system")?).plus(idle?);
-        Some(share("steal").map_or(used, |steal| used.plus(steal)))
-    };
-    // AWR prints no column of nice, of interrupts, of steal: the busy time that is neither user nor system, if the
-    // statistics of the operating system stand there too, else a few percent.
-    let seconds = |name: &str| p.record.os.cpu_s.get(name).and_then(Figure::value);
-    let unprinted = || {
-        let (busy, idle) = (seconds("busy")?, seconds("idle_awr")?);
-        let other = busy - seconds("user")? - seconds("system")?;
-        Some(100.0 * other.max(0.0) / (busy + idle).max(1e-9))
-    };
-    let missing = if p.is_own() { 0.0 } else { unprinted().unwrap_or(5.0) };
-    judge(
-        all,
-        "I31",
-        "CPU columns sum to 100 %",
-        Must::NotAbove,
-        sum().map(|sum| (Side { off: 0.0, ..sum }, hundred)),
-        0.5,
-    );
-    judge(
-        all,
-        "I31b",
-        "CPU columns, and what has no column, sum to 100 %",
-        Must::NotAbove,
-        sum().map(|sum| (hundred, Side { off: 0.0, ..sum })),
-        0.5 + missing,
-    );
-    judge(
-        all,
-        "I32a",
-        "I/O wait <= idle time that holds it",
-        Must::NotAbove,
-        share("iowait").zip(share("idle_awr")),
-        0.0,
-    );
-    let both = || Some(share("busy")?.plus(share("idle_awr")?));
-    judge(all, "I32b", "busy + idle (with I/O wait) = 100 %", Must::Equal, both().map(|sum| (sum, hundred)), 0.1);
 }
 
 /// How many rows of a table agree, and the first that does not.
@@ -548,16 +377,4 @@ fn rates(p: &Printed<'_>, all: &mut Vec<Identity>) {
     }
     let text = "total = per second x elapsed time, of every statistic";
     tally.judge(all, "I26", text);
-}
-
-/// A transaction that changes 131 blocks is one SLOB update of 64: its redo is known.
-fn update(p: &Printed<'_>, all: &mut Vec<Identity>) {
-    let changes = p.load("Block changes", "per_tx");
-    if changes.is_none_or(|side| (side.value - 131.0).abs() > 2.0) {
-        return;
-    }
-    let redo = p.load("Redo size (bytes)", "per_tx");
-    let standard = Side { value: 51_700.0, off: 0.02 * 51_700.0 };
-    let text = "redo of one SLOB update of 64 blocks (131 block changes) = 51.7 KB";
-    judge(all, "I34", text, Must::Equal, redo.map(|redo| (redo, standard)), 0.0);
 }
