@@ -6,23 +6,16 @@ use assay_measure::rule::Rule;
 use assay_native::Native;
 use assay_native::crash::Recovery;
 use assay_orders::kind::Orders;
-use assay_probes::cpu::CpuKernels;
-use assay_probes::memory::Memory;
-use assay_probes::network::Network;
-use assay_probes::ping::Ping;
-use assay_probes::redo::RedoTransport;
-use assay_probes::sync::DurableWrites;
-use assay_probes::topology::Topology;
+use assay_probes::{cpu, memory, network, ping, redo, sync, topology};
 use assay_run::engine::Target;
 use assay_run::null::Null;
-use assay_run::probe::Probe;
+use assay_run::probe::ProbeSpec;
 use assay_sql::mariadb::Mariadb;
 use assay_sql::mariadb::orders::MariadbOrders;
 use assay_sql::oracle::Oracle;
 use assay_sql::oracle::orders::OracleOrders;
 use assay_sql::postgres::Postgres;
 use assay_sql::postgres::orders::PostgresOrders;
-use assay_storage::StorageProbe;
 use assay_sweep::Sweep;
 
 /// The targets, in the order of their help.
@@ -32,14 +25,14 @@ pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Mariadb, &Ora
 pub(crate) static OF_WORKLOADS: &[&dyn Target] = &[PostgresOrders::TARGET, MariadbOrders::TARGET, OracleOrders::TARGET];
 
 /// The probes, in the order of their help.
-pub(crate) static PROBES: &[&dyn Probe] =
-    &[&DurableWrites, &CpuKernels, &Memory, &Topology, &Network, &Ping, &RedoTransport, &StorageProbe];
+pub(crate) static PROBES: &[ProbeSpec] =
+    &[sync::SPEC, cpu::SPEC, memory::SPEC, topology::SPEC, network::SPEC, ping::SPEC, redo::SPEC, assay_storage::SPEC];
 
 /// The kinds of records: of workloads, of recovery, of sweeps, and what the probes bring, which come last and so are asked first.
 pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
     let above: [&dyn Kind; 3] = [&Orders, &Recovery, &Sweep];
     let workloads = assay_awr::KINDS.iter().copied().chain(above);
-    let of_probes = PROBES.iter().filter_map(|probe| probe.facts().kind);
+    let of_probes = PROBES.iter().map(|probe| probe.kind);
     workloads.chain(of_probes).collect()
 }
 
@@ -58,8 +51,8 @@ pub(crate) fn rules() -> Vec<Rule> {
 
 /// The probe of this name, which is also its command.
 #[must_use]
-pub(crate) fn probe(name: &str) -> Option<&'static dyn Probe> {
-    PROBES.iter().copied().find(|probe| probe.facts().name == name)
+pub(crate) fn probe(name: &str) -> Option<&'static ProbeSpec> {
+    PROBES.iter().find(|probe| probe.name == name)
 }
 
 /// The target of this name, which is also its URL scheme.

@@ -340,9 +340,9 @@ impl Loader<'_> {
                 "load_io",
                 "Loaded by",
                 match (device_facts(self.plan.places.home()).is_tmpfs, self.files.all_direct()) {
-                    (true, _) => "writes to memory: the file system is a tmpfs".into(),
-                    (false, true) => "direct path write (O_DIRECT)".into(),
-                    (false, false) => "buffered write: the file system refuses O_DIRECT".into(),
+                    (true, _) => "writes to memory: the file system is a tmpfs".to_owned(),
+                    (false, true) => "direct path write (O_DIRECT)".to_owned(),
+                    (false, false) => "buffered write: the file system refuses O_DIRECT".to_owned(),
                 },
             ),
         ]

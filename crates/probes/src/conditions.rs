@@ -1,12 +1,57 @@
 //! Whose the host was while something was measured: what others took, what a quota withheld.
 
+use crate::host::CpuTimes;
 use assay_measure::clock::Ns;
 use assay_measure::figures::figures;
-use assay_measure::record::Figure;
+use assay_measure::record::{Figure, Record};
 use assay_measure::section::{number, number_or_reason};
-use assay_measure::snapshot::HostReading;
+use assay_measure::snapshot::{HostReading, RunData};
+use assay_run::host::Sampler;
+use std::time::Instant;
 
 pub(crate) const NOT_EXPOSED: &str = "not exposed";
+
+/// The host as it was when a measurement began.
+pub(crate) struct Around {
+    sampler: Sampler,
+    before: HostReading,
+    cpus: Option<CpuTimes>,
+    begun: Instant,
+}
+
+/// The host before and after a measurement.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct HostWindow {
+    pub(crate) before: HostReading,
+    pub(crate) after: HostReading,
+    /// CPU time the hypervisor gave to others, %.
+    pub(crate) steal_pct: Option<f64>,
+    pub(crate) elapsed_ns: Ns,
+}
+
+impl Around {
+    pub(crate) fn begin() -> Self {
+        let mut sampler = Sampler::new(Vec::new());
+        Self { before: sampler.sample(), sampler, cpus: CpuTimes::read(), begun: Instant::now() }
+    }
+
+    pub(crate) fn end(mut self) -> HostWindow {
+        HostWindow {
+            elapsed_ns: self.begun.elapsed().as_nanos() as Ns,
+            steal_pct: self.cpus.zip(CpuTimes::read()).and_then(|(before, after)| after.steal_pct(&before)),
+            before: self.before,
+            after: self.sampler.sample(),
+        }
+    }
+}
+
+/// The record of a run that took so long, without figures.
+pub(crate) fn labelled(run: &RunData, elapsed_ns: Ns) -> Record {
+    let mut record = Record::labelled(run);
+    record.interval.elapsed_s = Figure::decimal(elapsed_ns as f64 / 1e9);
+    record.interval.whole_run_s.clone_from(&record.interval.elapsed_s);
+    record
+}
 
 /// Whose the host was while it was measured.
 #[figures(group = Host)]
@@ -29,22 +74,16 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    /// Of two readings so far apart, with what the threads themselves were given of their windows.
-    pub(crate) fn of(
-        (before, after): (&HostReading, &HostReading),
-        elapsed_ns: Ns,
-        steal_pct: Option<f64>,
-        given_pct: Figure,
-        run_delay_pct: Figure,
-    ) -> Self {
-        let seconds = elapsed_ns as f64 / 1e9;
+    /// Of a window, with what the threads themselves were given of their windows.
+    pub(crate) fn of(host: &HostWindow, given_pct: Figure, run_delay_pct: Figure) -> Self {
+        let seconds = host.elapsed_ns as f64 / 1e9;
         let known = |value: Option<f64>| value.map_or_else(|| Figure::na(NOT_EXPOSED), Figure::decimal);
         let risen = |get: fn(&HostReading) -> Option<u64>| {
-            let both = get(before).zip(get(after));
+            let both = get(&host.before).zip(get(&host.after));
             known(both.map(|(before, after)| after.saturating_sub(before) as f64))
         };
         Self {
-            steal_pct: known(steal_pct),
+            steal_pct: known(host.steal_pct),
             given_pct,
             run_delay_pct,
             throttled_s: risen(|host| host.cgroup_throttled_ns).scaled(1e-9),

@@ -1,7 +1,9 @@
 //! What the host says beside what is measured: CPUs and where they lie, steal, what a thread was given.
 
 use assay_measure::clock::Ns;
-use assay_run::host::text;
+use assay_run::dataset::lines::text;
+use assay_run::engine::Line;
+use assay_run::host;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,7 +102,8 @@ pub(crate) fn process_times() -> (Ns, Ns) {
     let total = ns(ClockId::ProcessCPUTime);
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // Fields 14 and 15 of proc(5), of which the third comes first.
-    let ticks: Vec<u64> = text::process_stat(&stat).skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
+    let ticks: Vec<u64> =
+        host::text::process_stat(&stat).skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
     let [user, system] = ticks[..] else {
         return (total, 0);
     };
@@ -116,6 +119,12 @@ pub(crate) fn allowed() -> Vec<u32> {
     };
     let all = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
     all.map(|cpu| cpu as u32).collect()
+}
+
+/// CPUs as a list for people: `0, 2, 1, 3`.
+pub(crate) fn listed(cpus: &[u32]) -> String {
+    let names: Vec<String> = cpus.iter().map(u32::to_string).collect();
+    names.join(", ")
 }
 
 /// The CPUs in the order in which threads are put on them.
@@ -151,6 +160,11 @@ impl Placement {
             fs::read_to_string(path).ok()?.trim().parse().ok()
         };
         Self::of(&allowed(), |cpu| Some((number(cpu, "physical_package_id")?, number(cpu, "core_id")?)))
+    }
+
+    /// For the plan.
+    pub(crate) fn line(&self) -> Line {
+        text("cpus", "CPUs, in the order of placement", listed(&self.cpus))
     }
 
     /// Numbers of threads to try: doubling, half of all, all cores, all CPUs.

@@ -2,8 +2,9 @@
 
 use assay_block::{BlockError, BlockingWriter};
 use assay_measure::locked::locked;
+use assay_run::dataset::lines::text;
 use assay_run::dataset::room::Room;
-use assay_run::engine::{EngineError, Line, LineValue};
+use assay_run::engine::{EngineError, Line};
 use assay_run::left::{self, Kind, Mark};
 use assay_run::owned;
 use std::collections::BTreeMap;
@@ -101,8 +102,7 @@ impl Place {
 pub(crate) fn left_behind(place: &Path) -> Option<Line> {
     let directory = if place.is_dir() { place } else { directory_of(place) };
     let command = left::command(&left::found(directory))?;
-    let label = "left by a killed command, remove with".to_owned();
-    Some(Line { key: "left_behind", label, value: LineValue::Text(command) })
+    Some(text("left_behind", "left by a killed command, remove with", command))
 }
 
 /// Room that is kept for a file until the bytes are written or the file is gone.
@@ -336,7 +336,7 @@ mod tests {
         let why = Place::find(&left, "redo").unwrap_err().to_string();
         assert!(why.contains("remove it with: rm -- "), "{why}");
         let line = left_behind(&dir.path().join("beside")).unwrap();
-        let LineValue::Text(command) = line.value else { panic!("{line:?}") };
+        let assay_run::engine::LineValue::Text(command) = line.value else { panic!("{line:?}") };
         let next = Place::find(dir.path(), "redo").unwrap();
         drop(Scratch::create(&next, (1 << 20, 0), &mut |_| true).unwrap());
         assert!(left.exists(), "nobody removes it unasked");

@@ -3,7 +3,9 @@
 //! A [`Target`](crate::engine::Target) lives on: it is prepared, run and destroyed. A probe is
 //! aimed at a place, measures, and leaves that place as it found it.
 
-mod words;
+mod option;
+
+pub use option::ProbeOption;
 
 use crate::engine::{EngineError, Line};
 use crate::stop::Stop;
@@ -23,28 +25,16 @@ pub struct Request {
     /// About how long to measure.
     pub time: Duration,
     /// The probe's own language, a word each (fio's options and job files; `NAME=VALUE` or `NAME` for one of
-    /// [`ProbeFacts::options`]); empty: measure `place` for `time` in the probe's usual way.
+    /// [`ProbeSpec::options`]); empty: measure `place` for `time` in the probe's usual way.
     pub words: Vec<String>,
 }
 
-/// An option of a probe's own: its command makes a flag of it, the record a setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProbeOption {
-    /// The flag without its dashes, and the word's name.
-    pub name: &'static str,
-    /// Other spellings: of one letter a short flag (`-b`), of more a flag that is taken and not shown.
-    pub also: &'static [&'static str],
-    /// What help calls its value; empty for a switch.
-    pub value: &'static str,
-    /// What holds where nobody says, as it would be typed; empty: it is off.
-    pub default: &'static str,
-    /// One line for help; one without is taken and not shown.
-    pub help: &'static str,
+crate::probe_options! {
+    /// Of a probe whose tool has it.
+    pub OF_TOOL:
+    /// What would be printed is appended to a file.
+    LOGFILE: "logfile" ["FILE"], "Append what would be printed (see --format) to FILE";
 }
-
-/// `--logfile`, of a probe whose tool has it: what would be printed is appended to a file.
-pub const LOGFILE: ProbeOption =
-    ProbeOption::new("logfile", &[], "FILE", "", "Append what would be printed (see --format) to FILE");
 
 impl Request {
     /// Measure there, for so long, in the usual way.
@@ -65,20 +55,21 @@ impl Request {
 }
 
 /// What a probe measures against.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Takes {
     /// A directory or file, so that its command takes a PATH.
-    #[default]
     Place,
-    /// Another host, so that its command takes that in place of a PATH, or the word [`SERVER`].
-    Peer,
+    /// Another host, so that its command takes that in place of a PATH, or the word [`SERVER`]: what makes ready to answer there. It
+    /// refuses an address that cannot be bound, and words that a server does not have.
+    Peer(fn(&Request) -> Result<Box<dyn Serving>, EngineError>),
     /// This host.
     Nothing,
 }
 
-/// What a probe is called, and what its command says and takes.
-#[derive(Clone, Copy, Default)]
-pub struct ProbeFacts {
+/// A kind of probe: one constant of its folder, one line in the registry of the program. Its command, the help and the manual page of
+/// it, the plan's command line and the settings of its records come from here.
+#[derive(Clone, Copy)]
+pub struct ProbeSpec {
     /// `sync`, ...: also the command's name and the record's workload.
     pub name: &'static str,
     /// One line for help.
@@ -87,39 +78,51 @@ pub struct ProbeFacts {
     pub more: &'static str,
     /// What it measures against.
     pub takes: Takes,
-    /// How long it measures where nobody says, as the command line has it; `None` of a probe with words of its own.
+    /// How long it measures where nobody says, as the command line has it; `None` of one that measures nothing which takes time, so that
+    /// its command has no `--time`.
     pub usual_time: Option<&'static str>,
     /// Other spellings of `--time` that its command takes and does not show: those of the tool it stands in for.
     pub time_also: &'static [&'static str],
-    /// Whether it measures nothing that takes time, so that its command has no `--time`.
-    pub only_looks: bool,
+    /// Whether its words are a language of their own, for which the program has a command of its own.
+    pub has_own_command: bool,
     /// Whether its command also takes its long flags with one dash (`-port=5555`), as the tool does that it stands in for.
     pub has_long_flags_with_one_dash: bool,
-    /// Options of its own.
-    pub options: &'static [ProbeOption],
-    /// The kind of its records; `None` where another probe or workload brings it.
-    pub kind: Option<&'static dyn Kind>,
+    /// Options of its own, in the order of help: lists one after the other, of which several probes may share one.
+    pub options: &'static [&'static [ProbeOption]],
+    /// The kind of its records.
+    pub kind: &'static dyn Kind,
+    /// Aims at a place and plans for about the time asked. Looks without touching. It refuses a place that must not or cannot be used
+    /// (somebody else's file, no such directory, too little space), and words that the probe's language does not have.
+    pub aim: fn(&Request) -> Result<Box<dyn Aimed>, EngineError>,
 }
 
-/// A kind of probe: one crate or folder, one line in the registry of the program.
-pub trait Probe: Sync {
-    /// What it is called, says and takes.
-    fn facts(&self) -> ProbeFacts;
-
-    /// What answers on the other host, for a probe with a peer.
-    ///
-    /// # Errors
-    /// An address that cannot be bound; words that a server does not have.
-    fn server(&self, _request: &Request) -> Result<Box<dyn Serving>, EngineError> {
-        Err(EngineError::Usage(format!("{} has no server", self.facts().name)))
+impl ProbeSpec {
+    /// One that looks at this host, and takes no time worth a word; what a probe has beside that is said by name.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        kind: &'static dyn Kind,
+        aim: fn(&Request) -> Result<Box<dyn Aimed>, EngineError>,
+    ) -> Self {
+        Self {
+            name,
+            about: "",
+            more: "",
+            takes: Takes::Nothing,
+            usual_time: None,
+            time_also: &[],
+            has_own_command: false,
+            has_long_flags_with_one_dash: false,
+            options: &[],
+            kind,
+            aim,
+        }
     }
 
-    /// Aims at a place and plans for about the time asked. Looks without touching.
-    ///
-    /// # Errors
-    /// A place that must not or cannot be used: somebody else's file, no such directory, too
-    /// little space; words that the probe's language does not have.
-    fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError>;
+    /// All options of its own.
+    pub fn options(&self) -> impl Iterator<Item = &'static ProbeOption> + use<> {
+        self.options.iter().flat_map(|list| list.iter())
+    }
 }
 
 /// A probe aimed at a place.
@@ -132,7 +135,7 @@ pub trait Aimed {
     /// files by name.
     ///
     /// # Errors
-    /// I/O errors, a full disk, or [`EngineError::Interrupted`] when nothing was measured yet.
+    /// I/O errors, a full disk, or [`EngineError::Interrupted`] when nothing was measured yet: what is returned has figures.
     fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Box<dyn Measured>, EngineError>;
 }
 
@@ -165,9 +168,6 @@ pub trait Steps: Sync {
 
 /// What a probe measured. Who knows the probe may ask for its own type ([`Any`]).
 pub trait Measured: Any + Debug {
-    /// Whether anything was.
-    fn is_empty(&self) -> bool;
-
     /// Whether a stop request ended it before its time.
     fn was_stopped(&self) -> bool;
 

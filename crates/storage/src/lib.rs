@@ -30,7 +30,7 @@ pub use usual::engine as usual_engine;
 
 use crate::readings::StorageReadings;
 use assay_run::engine::{EngineError, Line};
-use assay_run::probe::{Aimed, Measured, Probe, ProbeFacts, Request, Steps};
+use assay_run::probe::{Aimed, Measured, ProbeSpec, Request, Steps, Takes};
 use assay_run::stop::Stop;
 use assay_run::threads;
 use files::FilePlan;
@@ -39,29 +39,21 @@ use spec::Invocation;
 use std::collections::BTreeMap;
 
 /// The probe.
-#[derive(Clone, Copy, Debug)]
-pub struct StorageProbe;
+pub const SPEC: ProbeSpec = ProbeSpec {
+    about: "the bare storage, with fio's options, job files and reports",
+    takes: Takes::Place,
+    has_own_command: true,
+    ..ProbeSpec::new("io", &record::Storage, |request| aim(invocation(request)?))
+};
 
-impl Probe for StorageProbe {
-    fn facts(&self) -> ProbeFacts {
-        ProbeFacts {
-            name: "io",
-            about: "the bare storage, with fio's options, job files and reports",
-            kind: Some(&record::Storage),
-            ..ProbeFacts::default()
-        }
+fn invocation(request: &Request) -> Result<Invocation, EngineError> {
+    if request.words.is_empty() {
+        return usual::jobs(&request.place, request.time);
     }
-
-    fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
-        if request.words.is_empty() {
-            return aim(usual::jobs(&request.place, request.time)?);
-        }
-        let invocation = language::parse(&request.words, &World::here()).map_err(|errors| {
-            let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            EngineError::Usage(lines.join("\n"))
-        })?;
-        aim(invocation)
-    }
+    language::parse(&request.words, &World::here()).map_err(|errors| {
+        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        EngineError::Usage(lines.join("\n"))
+    })
 }
 
 /// Aims at what the jobs name, looking without touching.

@@ -8,11 +8,6 @@ use assay_run::probe::Measured;
 pub struct StorageMeasured(pub StorageReadings);
 
 impl Measured for StorageMeasured {
-    fn is_empty(&self) -> bool {
-        let mut ways = self.0.clones.iter().flat_map(|clone| &clone.ways);
-        ways.all(|way| way.ios == 0)
-    }
-
     fn was_stopped(&self) -> bool {
         self.0.stopped
     }

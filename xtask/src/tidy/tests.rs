@@ -240,11 +240,11 @@ fn targets_are_listed_described_and_tested() {
 #[test]
 fn every_target_and_probe_has_a_folder_of_its_own() {
     let broken = |more: (&str, &str)| {
-        let registry = "use x::{Disk, Null};";
+        let registry = "use x::{Disk, Null, assay_run};";
         let readme = "crates/run/src/null/README.md";
         broken_by_target(registry, readme, "use assay_testkit::conformance;", more)
     };
-    let probe = "impl Probe for Disk {}\n#[cfg(test)]\nuse assay_testkit::conformance;";
+    let probe = "pub const SPEC: ProbeSpec = ProbeSpec {};\n#[cfg(test)]\nuse assay_testkit::conformance;";
     // In the crate itself it has neither a README nor the crate to itself.
     assert_eq!(broken(("crates/run/src/more.rs", probe)), ["targets", "targets"]);
     let of_a_test = format!("#[cfg(test)]\nmod tests {{\n{probe}\n}}\n");

@@ -1,7 +1,7 @@
 //! A command for each probe of the registry that is just given a place and a time.
 
 use crate::registry::PROBES;
-use assay_run::probe::{ProbeFacts, ProbeOption, SERVER, Takes};
+use assay_run::probe::{ProbeOption, ProbeSpec, SERVER, Takes};
 use clap::builder::PathBufValueParser;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -64,9 +64,9 @@ pub(crate) struct ProbeArgs {
     pub(crate) dry_run: bool,
 }
 
-/// The probes that have such a command, with their usual times.
-fn probes() -> impl Iterator<Item = (ProbeFacts, &'static str)> {
-    PROBES.iter().filter_map(|probe| Some((probe.facts(), probe.facts().usual_time?)))
+/// The probes that have such a command.
+fn probes() -> impl Iterator<Item = &'static ProbeSpec> {
+    PROBES.iter().filter(|probe| !probe.has_own_command)
 }
 
 const PATH: &str = "path";
@@ -102,7 +102,7 @@ fn spelled(arg: Arg, also: &'static [&'static str]) -> Arg {
 
 const TIME: &str = "time";
 
-fn time(probe: &ProbeFacts, usual: &'static str) -> Arg {
+fn time(probe: &ProbeSpec, usual: &'static str) -> Arg {
     spelled(Arg::new(TIME).long(TIME), probe.time_also)
         .value_name("DURATION")
         .default_value(usual)
@@ -145,8 +145,8 @@ pub(crate) fn with_two_dashes(words: impl Iterator<Item = OsString>) -> Vec<OsSt
     let Some(command) = command.map(|at| at + 1) else {
         return words;
     };
-    let probe = probes().find(|(probe, _)| words[command].to_str() == Some(probe.name));
-    if !probe.is_some_and(|(probe, _)| probe.has_long_flags_with_one_dash) {
+    let probe = probes().find(|probe| words[command].to_str() == Some(probe.name));
+    if !probe.is_some_and(|probe| probe.has_long_flags_with_one_dash) {
         return words;
     }
     for word in &mut words[command + 1..] {
@@ -170,16 +170,16 @@ impl FromArgMatches for ProbeCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let (name, matches) = matches.subcommand().ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
         let mut args = ProbeArgs::from_arg_matches(matches)?;
-        if let Some((probe, _)) = probes().find(|(probe, _)| probe.name == name) {
-            let has_place = probe.takes != Takes::Nothing;
-            let path = has_place.then(|| matches.get_one(PATH).cloned());
-            args.path = path.flatten();
-            if !probe.only_looks {
+        if let Some(probe) = probes().find(|probe| probe.name == name) {
+            if !matches!(probe.takes, Takes::Nothing) {
+                args.path = matches.get_one(PATH).cloned();
+            }
+            if probe.usual_time.is_some() {
                 args.time = matches.get_one(TIME).cloned();
                 args.time_is_given = matches.value_source(TIME) == Some(ValueSource::CommandLine);
             }
             let said = |option| said(matches, option);
-            args.words = probe.options.iter().filter_map(said).collect();
+            args.words = probe.options().filter_map(said).collect();
             // iperf3's own way to ask for its JSON.
             if args.words.iter().any(|word| word == "json") {
                 args.format = ProbeFace::ToolJson;
@@ -197,17 +197,20 @@ impl FromArgMatches for ProbeCommand {
 
 impl Subcommand for ProbeCommand {
     fn augment_subcommands(mut command: Command) -> Command {
-        for (probe, time) in probes() {
+        for probe in probes() {
             let name = probe.name;
             let output = format!("Run directory, new or empty [default: ./assay-runs/TIME-{name}-ID, UTC]");
             let of_probe = ProbeArgs::augment_args(Command::new(name))
                 .about(probe.about)
                 .long_about(format!("{}\n\n{}", probe.about, probe.more))
                 .mut_arg("output", |arg| arg.help(output))
-                .args((probe.takes == Takes::Peer).then(peer))
-                .args((probe.takes == Takes::Place).then(path))
-                .args((!probe.only_looks).then(|| self::time(&probe, time)))
-                .args(probe.options.iter().map(flag));
+                .args(match probe.takes {
+                    Takes::Peer(_) => Some(peer()),
+                    Takes::Place => Some(path()),
+                    Takes::Nothing => None,
+                })
+                .args(probe.usual_time.map(|usual| time(probe, usual)))
+                .args(probe.options().map(flag));
             command = command.subcommand(of_probe);
         }
         command
@@ -218,6 +221,6 @@ impl Subcommand for ProbeCommand {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        probes().any(|(probe, _)| probe.name == name)
+        probes().any(|probe| probe.name == name)
     }
 }

@@ -11,7 +11,7 @@ use assay_measure::snapshot::{RunData, SettingLine};
 use assay_measure::units;
 use assay_run::engine::Line;
 use assay_run::host;
-use assay_run::probe::{LOGFILE, Probe, Request, SERVER, Steps, Takes};
+use assay_run::probe::{LOGFILE, ProbeSpec, Request, SERVER, Serving, Steps, Takes};
 use assay_run::standstill::Standstill;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
@@ -31,10 +31,12 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
     }
     let probe = registry::probe(name).expect("the command line is made of the registry");
     let request = Request { place: args.path.clone().unwrap_or_default(), time, words: args.words.clone() };
-    if probe.facts().takes == Takes::Peer && request.place.as_os_str() == SERVER {
-        return serve(probe, args, &request);
+    if let Takes::Peer(server) = probe.takes
+        && request.place.as_os_str() == SERVER
+    {
+        return serve(&*server(&request)?, args);
     }
-    let aimed = probe.aim(&request)?;
+    let aimed = (probe.aim)(&request)?;
     if args.dry_run {
         return dry_run(args, &aimed.plan());
     }
@@ -88,8 +90,7 @@ fn dry_run(args: &ProbeArgs, plan: &[Line]) -> Result<Code, Failure> {
 }
 
 /// The other end, until somebody stops it: that is its good end.
-fn serve(probe: &dyn Probe, args: &ProbeArgs, request: &Request) -> Result<Code, Failure> {
-    let server = probe.server(request)?;
+fn serve(server: &dyn Serving, args: &ProbeArgs) -> Result<Code, Failure> {
     if args.dry_run {
         return dry_run(args, &server.plan());
     }
@@ -110,7 +111,7 @@ fn time(text: &str) -> Result<Duration, Failure> {
 }
 
 /// What the record says beside the measurements.
-fn labels(probe: &dyn Probe, args: &ProbeArgs, request: &Request, id: String, started: String) -> RunData {
+fn labels(probe: &ProbeSpec, args: &ProbeArgs, request: &Request, id: String, started: String) -> RunData {
     let setting = |name: &str, value: String, default: bool| SettingLine {
         name: name.to_owned(),
         value,
@@ -119,14 +120,14 @@ fn labels(probe: &dyn Probe, args: &ProbeArgs, request: &Request, id: String, st
     let path = args.path.as_ref().map(|path| path.display().to_string());
     let mut settings: Vec<SettingLine> = path
         .into_iter()
-        .map(|path| match probe.facts().takes {
-            Takes::Peer => setting("PEER", path, false),
+        .map(|path| match probe.takes {
+            Takes::Peer(_) => setting("PEER", path, false),
             _ => setting("PATH", path.clone(), path == "."),
         })
         .collect();
     let time = args.time.iter().cloned();
     settings.extend(time.map(|time| setting("TIME", time, !args.time_is_given)));
-    for option in probe.facts().options {
+    for option in probe.options() {
         let value = request.option(option);
         if !value.is_empty() {
             let name = option.name.to_uppercase().replace('-', "_");
@@ -136,7 +137,7 @@ fn labels(probe: &dyn Probe, args: &ProbeArgs, request: &Request, id: String, st
     RunData {
         run_id: id,
         label: args.label.clone(),
-        workload: probe.facts().name.to_owned(),
+        workload: probe.name.to_owned(),
         engine: "probe".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started,

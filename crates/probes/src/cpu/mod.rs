@@ -15,14 +15,16 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-use crate::host::{CpuTimes, Placement};
+use crate::conditions::Around;
+use crate::host::Placement;
 use crate::load::{self, Load};
 use assay_measure::clock::Clock;
 use assay_measure::record::Record;
 use assay_measure::snapshot::RunData;
-use assay_run::engine::{EngineError, Line, LineValue};
-use assay_run::host::{Sampler, usable_millicpus};
-use assay_run::probe::{Aimed, Measured, Probe, ProbeFacts, Request, Steps, Takes};
+use assay_run::dataset::lines::{count, measuring, text};
+use assay_run::engine::{EngineError, Line};
+use assay_run::host::usable_millicpus;
+use assay_run::probe::{Aimed, Measured, ProbeSpec, Request, Steps};
 use assay_run::stop::Stop;
 use assay_run::threads;
 use kernels::{KERNELS, Kernel, LARGE, Ready, SET};
@@ -30,40 +32,29 @@ use options::{Ask, OPTIONS};
 use reading::CpuReadings;
 use std::time::Duration;
 
-/// The probe, and the kind of its records.
-#[derive(Clone, Copy, Debug)]
-pub struct CpuKernels;
+/// The probe.
+pub const SPEC: ProbeSpec = ProbeSpec {
+    about: "Measure the CPUs with the computations of a database, per core and on all cores",
+    more: "This takes about a minute. assay measures index lookups, hash joins, sorts, row decoding, checksums, encryption, copies \
+           and others, each five times on one CPU and on all CPUs; the effective clock; the scaling curve; and the time to pass a \
+           cache line, to switch and to wake a thread. With --soak, assay loads the CPUs for the given time instead and prints the \
+           metrics of `stress-ng --cpu N --timeout T --metrics-brief` in the same layout; assay also accepts those spellings.",
+    usual_time: Some("60s"),
+    time_also: &["timeout"],
+    options: &[OPTIONS],
+    ..ProbeSpec::new("cpu", &record::CpuRecords, aim)
+};
 
-impl Probe for CpuKernels {
-    fn facts(&self) -> ProbeFacts {
-        ProbeFacts {
-            name: "cpu",
-            about: "Measure the CPUs with the computations of a database, per core and on all cores",
-            more: "This takes about a minute. assay measures index lookups, hash joins, sorts, row decoding, checksums, \
-                   encryption, copies and others, each five times on one CPU and on all CPUs; the effective clock; the scaling \
-                   curve; and the time to pass a cache line, to switch and to wake a thread. With --soak, assay loads the CPUs \
-                   for the given time instead and prints the metrics of `stress-ng --cpu N --timeout T --metrics-brief` in the \
-                   same layout; assay also accepts those spellings.",
-            usual_time: Some("60s"),
-            time_also: &["timeout"],
-            options: OPTIONS,
-            kind: Some(&record::CpuRecords),
-            takes: Takes::Nothing,
-            ..ProbeFacts::default()
-        }
-    }
-
-    fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
-        let ask = Ask::of(request)?;
-        let placement = Placement::here();
-        let workers = ask.workers(placement.cpus.len());
-        threads::check_room(workers as u64, "threads at once")?;
-        let (kernels, left_out) = match ask.soak {
-            Some(_) => (KERNELS.iter().filter(|kernel| kernel.in_soak).collect(), Vec::new()),
-            None => chosen(&ask),
-        };
-        Ok(Box::new(Aim { workers, is_soak: ask.soak.is_some(), time: request.time, placement, kernels, left_out }))
-    }
+fn aim(request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
+    let ask = Ask::of(request)?;
+    let placement = Placement::here();
+    let workers = ask.workers(placement.cpus.len());
+    threads::check_room(workers as u64, "threads at once")?;
+    let (kernels, left_out) = match ask.soak {
+        Some(_) => (KERNELS.iter().filter(|kernel| kernel.in_soak).collect(), Vec::new()),
+        None => chosen(&ask),
+    };
+    Ok(Box::new(Aim { workers, is_soak: ask.soak.is_some(), time: request.time, placement, kernels, left_out }))
 }
 
 type LeftOut = Vec<(&'static str, String)>;
@@ -90,10 +81,6 @@ fn chosen(ask: &Ask) -> (Vec<&'static Kernel>, LeftOut) {
 }
 
 impl Measured for CpuReadings {
-    fn is_empty(&self) -> bool {
-        self.shots.is_empty() && self.soak.is_none()
-    }
-
     fn was_stopped(&self) -> bool {
         self.is_stopped
     }
@@ -116,25 +103,21 @@ struct Aim {
 
 impl Aimed for Aim {
     fn plan(&self) -> Vec<Line> {
-        let line = |key, label: &str, value| Line { key, label: label.to_owned(), value };
         let bytes: u64 = self.kernels.iter().map(|kernel| kernel.set_bytes()).sum();
         let mut lines = vec![
-            line("kernel_set", "kernels", LineValue::Text(SET.to_owned())),
-            line("kernels", "how many of them", LineValue::Count(self.kernels.len() as u64)),
-            line("cpus", "CPUs, in the order of placement", LineValue::Text(listed(&self.placement.cpus))),
-            line("data_bytes", "data in memory", LineValue::Count(bytes)),
+            text("kernel_set", "kernels", SET),
+            count("kernels", "how many of them", self.kernels.len() as u64),
+            self.placement.line(),
+            count("data_bytes", "data in memory", bytes),
         ];
         lines.push(if self.is_soak {
-            line("workers", "workers", LineValue::Count(self.workers as u64))
+            count("workers", "workers", self.workers as u64)
         } else {
-            line("steps", "steps", LineValue::Count(bench::steps(&self.kernels, &self.placement).len() as u64))
+            count("steps", "steps", bench::steps(&self.kernels, &self.placement).len() as u64)
         });
-        lines.extend(
-            self.left_out
-                .iter()
-                .map(|(name, why)| line("left_out", "left out", LineValue::Text(format!("{name}: {why}")))),
-        );
-        lines.push(line("estimated_s", "measuring", LineValue::Decimal(self.time.as_secs_f64())));
+        let left_out = self.left_out.iter();
+        lines.extend(left_out.map(|(name, why)| text("left_out", "left out", format!("{name}: {why}"))));
+        lines.push(measuring(self.time));
         lines
     }
 
@@ -155,10 +138,7 @@ impl Aimed for Aim {
             ..CpuReadings::default()
         };
         let ready = self.prepared(&mut readings, stop)?;
-        let mut sampler = Sampler::new(Vec::new());
-        let times = CpuTimes::read();
-        readings.host_before = sampler.sample();
-        let begun = clock.now_ns();
+        let around = Around::begin();
         if self.is_soak {
             let load = Load {
                 workers: self.workers,
@@ -175,11 +155,9 @@ impl Aimed for Aim {
         } else {
             bench::run(&ready, self.time, &clock, stop, steps, &mut readings)?
         }
-        readings.elapsed_ns = clock.now_ns() - begun;
-        readings.host_after = sampler.sample();
-        readings.steal_pct = times.zip(CpuTimes::read()).and_then(|(before, after)| after.steal_pct(&before));
+        readings.host = around.end();
         readings.is_stopped = stop.requested();
-        if readings.is_empty() && readings.wrong.is_empty() {
+        if readings.shots.is_empty() && readings.soak.is_none() && readings.wrong.is_empty() {
             return Err(EngineError::Interrupted);
         }
         Ok(Box::new(readings))
@@ -205,10 +183,4 @@ impl Aim {
         }
         Ok(all)
     }
-}
-
-/// CPUs as a list for people: `0, 2, 1, 3`.
-fn listed(cpus: &[u32]) -> String {
-    let names: Vec<String> = cpus.iter().map(u32::to_string).collect();
-    names.join(", ")
 }

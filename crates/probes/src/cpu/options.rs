@@ -1,29 +1,21 @@
 //! The probe's own options.
 
 use assay_run::engine::EngineError;
-use assay_run::probe::{ProbeOption, Request};
+use assay_run::probe::Request;
+use assay_run::probe_options;
 
 /// Workers that anybody could mean.
 const MOST: usize = 100_000;
 
-const SOAK: ProbeOption = ProbeOption {
-    name: "soak",
-    also: &["cpu"],
-    value: "N",
-    default: "",
-    help: "Load the CPUs with N workers for the given time instead of measuring; 0: one worker for each usable CPU",
-};
-
-const LARGE: ProbeOption =
-    ProbeOption { name: "large", also: &[], value: "", default: "", help: "Also measure the 1 GiB data sets" };
-
-/// `stress-ng --metrics-brief --verbose`: the metrics are always printed.
-const fn taken(name: &'static str) -> ProbeOption {
-    ProbeOption { name, also: &[], value: "", default: "", help: "" }
+probe_options! {
+    /// All of them. `stress-ng --metrics-brief --verbose` are taken: the metrics are always printed.
+    pub(super) OPTIONS:
+    SOAK: "soak" | "cpu" ["N"],
+        "Load the CPUs with N workers for the given time instead of measuring; 0: one worker for each usable CPU";
+    LARGE: "large", "Also measure the 1 GiB data sets";
+    METRICS_BRIEF: "metrics-brief", "";
+    VERBOSE: "verbose", "";
 }
-
-/// All of them.
-pub(super) const OPTIONS: &[ProbeOption] = &[SOAK, LARGE, taken("metrics-brief"), taken("verbose")];
 
 /// What was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +28,8 @@ pub(super) struct Ask {
 
 impl Ask {
     pub(super) fn of(request: &Request) -> Result<Self, EngineError> {
-        let soak = match request.option(&SOAK) {
-            "" => None,
-            text => Some(count(text)?),
-        };
-        let is_large = !request.option(&LARGE).is_empty();
+        let soak = request.number(&SOAK, 0..=MOST)?;
+        let is_large = request.is_on(&LARGE);
         if soak.is_some() && is_large {
             let text = "--large applies only to measuring: --soak has no 1 GiB data sets";
             return Err(EngineError::Usage(text.to_owned()));
@@ -55,11 +44,6 @@ impl Ask {
             Some(workers) => workers,
         }
     }
-}
-
-fn count(text: &str) -> Result<usize, EngineError> {
-    let count = text.parse().ok().filter(|count| *count <= MOST);
-    count.ok_or_else(|| EngineError::Usage(format!("--soak {text}: 0 to {MOST} workers")))
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! What the probe measured: raw readings, before anything is derived.
 
+use crate::conditions::HostWindow;
 use crate::load::LoadReading;
 use assay_measure::clock::Ns;
-use assay_measure::snapshot::{Fact, HostReading};
+use assay_measure::snapshot::Fact;
 
 /// One thread of a shot.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -85,9 +86,6 @@ pub(super) struct CpuReadings {
     pub(super) left_out: Vec<(&'static str, String)>,
     /// The first few results that were not what they must be.
     pub(super) wrong: Vec<String>,
-    pub(super) host_before: HostReading,
-    pub(super) host_after: HostReading,
-    pub(super) steal_pct: Option<f64>,
-    pub(super) elapsed_ns: Ns,
+    pub(super) host: HostWindow,
     pub(super) is_stopped: bool,
 }

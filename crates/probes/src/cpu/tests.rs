@@ -19,7 +19,7 @@ fn request(words: &[&str], ms: u64) -> Request {
 }
 
 fn measured(words: &[&str], ms: u64) -> Box<CpuReadings> {
-    let aimed = CpuKernels.aim(&request(words, ms)).unwrap();
+    let aimed = (SPEC.aim)(&request(words, ms)).unwrap();
     let readings: Box<dyn Any> = aimed.measure(&Stop::new(), &Silent).unwrap();
     readings.downcast().unwrap()
 }
@@ -27,7 +27,7 @@ fn measured(words: &[&str], ms: u64) -> Box<CpuReadings> {
 #[test]
 fn it_passes_the_suite() {
     let dir = tempfile::tempdir().unwrap();
-    let violations = probe_suite(&CpuKernels, dir.path());
+    let violations = probe_suite(&SPEC, dir.path());
     assert!(violations.is_empty(), "{violations:#?}");
 }
 
@@ -86,7 +86,7 @@ fn cpu_02_user_and_system_time_are_those_of_the_process() {
     assert_eq!((soak.workers, soak.errors), (2, 0));
     assert!(soak.ops > 0 && soak.real_ns >= 300_000_000);
     // Other tests of this process may work meanwhile: no less than the workers', whose time can be no more than theirs.
-    let usable = readings.cpus.len() as u64 * readings.elapsed_ns;
+    let usable = readings.cpus.len() as u64 * readings.host.elapsed_ns;
     assert!(soak.user_ns + soak.system_ns > 0);
     assert!(soak.user_ns + soak.system_ns <= usable + usable / 10);
     assert_eq!(soak.seconds.len(), 1);

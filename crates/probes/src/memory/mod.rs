@@ -17,17 +17,19 @@ mod soak;
 #[cfg(test)]
 mod tests;
 
+use crate::conditions::{Around, HostWindow};
 use crate::crew::effective_mhz;
-use crate::host::{CpuTimes, Placement};
+use crate::host::Placement;
 use crate::load;
 use crate::machine::{Machine, ranges};
 use assay_block::{BlockError, Pages};
 use assay_measure::clock::Clock;
 use assay_measure::record::{Figure, Record};
-use assay_measure::snapshot::{HostReading, RunData};
-use assay_run::engine::{EngineError, Line, LineValue};
-use assay_run::host::{Sampler, memory};
-use assay_run::probe::{Aimed, Measured, Probe, ProbeFacts, Request, Steps, Takes};
+use assay_measure::snapshot::RunData;
+use assay_run::dataset::lines::{count, measuring, text};
+use assay_run::engine::{EngineError, Line};
+use assay_run::host::memory;
+use assay_run::probe::{Aimed, Measured, ProbeSpec, Request, Steps};
 use assay_run::stop::Stop;
 use assay_run::threads;
 use info::{CacheRow, MemoryInfo, SET};
@@ -37,45 +39,35 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// The probe, and the kind of its records.
-#[derive(Clone, Copy, Debug)]
-pub struct Memory;
+/// The probe.
+pub const SPEC: ProbeSpec = ProbeSpec {
+    about: "Measure memory: bandwidth, the latency of every cache level, huge pages, page faults, NUMA",
+    more: "This takes about 40 seconds. assay measures copy, scale, add, triad, read and fill with normal and non- temporal stores \
+           on 1, 2, 4 ... CPUs; the latency of dependent loads from 4 KiB to beyond the last cache, in 4 KiB and in huge pages; \
+           parallel and loaded latency; page faults; and every pair of NUMA nodes. With --soak, assay writes and verifies memory \
+           for the given time instead and prints the metrics of `stress-ng --vm N --vm-bytes SIZE --timeout T --metrics-brief` in \
+           the same layout; assay also accepts those spellings.",
+    usual_time: Some("30s"),
+    time_also: &["timeout"],
+    options: &[OPTIONS],
+    ..ProbeSpec::new("memory", &record::MemoryRecords, aim)
+};
 
-impl Probe for Memory {
-    fn facts(&self) -> ProbeFacts {
-        ProbeFacts {
-            name: "memory",
-            about: "Measure memory: bandwidth, the latency of every cache level, huge pages, page faults, NUMA",
-            more: "This takes about 40 seconds. assay measures copy, scale, add, triad, read and fill with normal and non- \
-                   temporal stores on 1, 2, 4 ... CPUs; the latency of dependent loads from 4 KiB to beyond the last cache, in \
-                   4 KiB and in huge pages; parallel and loaded latency; page faults; and every pair of NUMA nodes. With \
-                   --soak, assay writes and verifies memory for the given time instead and prints the metrics of `stress-ng \
-                   --vm N --vm-bytes SIZE --timeout T --metrics-brief` in the same layout; assay also accepts those spellings.",
-            usual_time: Some("30s"),
-            time_also: &["timeout"],
-            options: OPTIONS,
-            kind: Some(&record::MemoryRecords),
-            takes: Takes::Nothing,
-            ..ProbeFacts::default()
+fn aim(request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
+    let placement = Placement::here();
+    let ask = Ask::of(request, placement.cpus.len())?;
+    let room = memory::room();
+    if let Some(soak) = &ask.soak {
+        threads::check_room(soak.workers as u64, "threads at once")?;
+        if !soak.is_forced {
+            sizes::check_load(soak.total_bytes(), room.as_ref())?;
         }
     }
-
-    fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
-        let placement = Placement::here();
-        let ask = Ask::of(request, placement.cpus.len())?;
-        let room = memory::room();
-        if let Some(soak) = &ask.soak {
-            threads::check_room(soak.workers as u64, "threads at once")?;
-            if !soak.is_forced {
-                sizes::check_load(soak.total_bytes(), room.as_ref())?;
-            }
-        }
-        let machine = Machine::read(Path::new("/"));
-        let last_level = machine.last_level_bytes();
-        let sizes = Sizes::of(last_level, room.as_ref(), request.time, ask.array_bytes)?;
-        let (pages, left_out) = kinds_of_pages(&ask, &machine, &sizes)?;
-        Ok(Box::new(Aim { ask, time: request.time, placement, machine, sizes, pages, left_out }))
-    }
+    let machine = Machine::read(Path::new("/"));
+    let last_level = machine.last_level_bytes();
+    let sizes = Sizes::of(last_level, room.as_ref(), request.time, ask.array_bytes)?;
+    let (pages, left_out) = kinds_of_pages(&ask, &machine, &sizes)?;
+    Ok(Box::new(Aim { ask, time: request.time, placement, machine, sizes, pages, left_out }))
 }
 
 /// What was not measured, and why.
@@ -125,11 +117,9 @@ fn kinds_of_pages(ask: &Ask, machine: &Machine, sizes: &Sizes) -> Result<(Vec<Pa
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemoryReadings {
     pub(crate) info: MemoryInfo,
-    pub(crate) host: (HostReading, HostReading),
-    pub(crate) steal_pct: Option<f64>,
+    pub(crate) host: HostWindow,
     /// What threads were given of their passes, and waited for a CPU within them, ns.
     pub(crate) time: Times,
-    pub(crate) elapsed_ns: u64,
     pub(crate) is_stopped: bool,
 }
 
@@ -142,11 +132,6 @@ pub(crate) struct Times {
 }
 
 impl Measured for MemoryReadings {
-    fn is_empty(&self) -> bool {
-        let info = &self.info;
-        info.bandwidth.is_empty() && info.ladder.is_empty() && info.soak.is_none()
-    }
-
     fn was_stopped(&self) -> bool {
         self.is_stopped
     }
@@ -289,48 +274,31 @@ impl Aim {
 
 impl Aimed for Aim {
     fn plan(&self) -> Vec<Line> {
-        let line = |key, label: &str, value| Line { key, label: label.to_owned(), value };
-        let text = |text: &str| LineValue::Text(text.to_owned());
-        let mut lines = vec![
-            line("kernel_set", "kernels", text(SET)),
-            line(
-                "cpus",
-                "CPUs, in the order of placement",
-                text(&{
-                    let cpus: Vec<String> = self.placement.cpus.iter().map(u32::to_string).collect();
-                    cpus.join(", ")
-                }),
-            ),
-        ];
+        let mut lines = vec![text("kernel_set", "kernels", SET), self.placement.line()];
         if let Some(soak) = &self.ask.soak {
             lines.extend([
-                line("workers", "workers", LineValue::Count(soak.workers as u64)),
-                line("worker_bytes", "memory of each", LineValue::Count(soak.worker_bytes)),
-                line("total_bytes", "memory of all", LineValue::Count(soak.total_bytes())),
+                count("workers", "workers", soak.workers as u64),
+                count("worker_bytes", "memory of each", soak.worker_bytes),
+                count("total_bytes", "memory of all", soak.total_bytes()),
             ]);
         } else {
             let arrays = &self.sizes.arrays;
-            lines.push(line("array_bytes", "each of three arrays", LineValue::Count(arrays.bytes)));
+            lines.push(count("array_bytes", "each of three arrays", arrays.bytes));
             if !arrays.is_met {
-                let told = format!(
-                    "{} for each array cannot be had: {}",
-                    assay_measure::units::size(arrays.wanted_bytes),
-                    arrays.why
-                );
-                lines.push(line("array_rule", "rule of four caches", text(&told)));
+                let wanted = assay_measure::units::size(arrays.wanted_bytes);
+                let told = format!("{wanted} for each array cannot be had: {}", arrays.why);
+                lines.push(text("array_rule", "rule of four caches", told));
             }
             let pages: Vec<&str> = self.pages.iter().map(|pages| word(*pages)).collect();
             lines.extend([
-                line("ladder_bytes", "ladder of latencies up to", LineValue::Count(self.sizes.ladder_bytes)),
-                line("pages", "pages", text(&pages.join(", "))),
-                line("steps", "steps", LineValue::Count(self.steps() as u64)),
+                count("ladder_bytes", "ladder of latencies up to", self.sizes.ladder_bytes),
+                text("pages", "pages", pages.join(", ")),
+                count("steps", "steps", self.steps() as u64),
             ]);
-            lines.extend(
-                self.left_out.iter().map(|(what, why)| line("left_out", "left out", text(&format!("{what}: {why}")))),
-            );
+            let left_out = self.left_out.iter();
+            lines.extend(left_out.map(|(what, why)| text("left_out", "left out", format!("{what}: {why}"))));
         }
-        let seconds = LineValue::Decimal(self.time.as_secs_f64());
-        lines.push(line("estimated_s", "measuring", seconds));
+        lines.push(measuring(self.time));
         lines
     }
 
@@ -338,10 +306,7 @@ impl Aimed for Aim {
         let clock = Clock::real();
         be_the_first_to_go();
         let mut readings = MemoryReadings { info: self.info(), ..MemoryReadings::default() };
-        let mut sampler = Sampler::new(Vec::new());
-        let times = CpuTimes::read();
-        readings.host.0 = sampler.sample();
-        let begun = clock.now_ns();
+        let around = Around::begin();
         match &self.ask.soak {
             Some(soak) => {
                 steps.step(0, load::seconds(self.time), "taking memory");
@@ -349,11 +314,10 @@ impl Aimed for Aim {
             }
             None => self.bench(&mut readings, &clock, stop, steps)?,
         }
-        readings.elapsed_ns = clock.now_ns() - begun;
-        readings.host.1 = sampler.sample();
-        readings.steal_pct = times.zip(CpuTimes::read()).and_then(|(before, after)| after.steal_pct(&before));
+        readings.host = around.end();
         readings.is_stopped = stop.requested();
-        if readings.is_empty() {
+        let info = &readings.info;
+        if info.bandwidth.is_empty() && info.ladder.is_empty() && info.soak.is_none() {
             return Err(EngineError::Interrupted);
         }
         if readings.info.effective_mhz.value().is_none() {

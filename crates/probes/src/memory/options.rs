@@ -3,64 +3,36 @@
 use assay_block::Pages;
 use assay_run::engine::EngineError;
 use assay_run::probe::{ProbeOption, Request};
+use assay_run::probe_options;
 
 /// Memory of a worker where nobody says.
 const USUAL_BYTES: u64 = 256 << 20;
 /// Workers that anybody could mean.
 const MOST: usize = 100_000;
 
-const HUGE: ProbeOption = ProbeOption::new(
-    "huge",
-    &[],
-    "KIND",
-    "thp",
-    "Huge pages to measure beside 4 KiB pages: thp (transparent), 2m or 1g (of a reserved pool), off",
-);
-const ARRAY: ProbeOption = ProbeOption::new(
-    "array",
-    &[],
-    "SIZE",
-    "",
-    "Size of each of the three arrays of the bandwidth; by default four times all last-level caches, as far as memory and time allow",
-);
-const SOAK: ProbeOption = ProbeOption::new(
-    "soak",
-    &["vm"],
-    "N",
-    "",
-    "Write and verify memory with N workers for the given time instead of measuring; 0: one worker for each usable CPU",
-);
-const SOAK_BYTES: ProbeOption = ProbeOption::new(
-    "soak-bytes",
-    &["vm-bytes"],
-    "SIZE",
-    "",
-    "Memory of each worker of --soak; by default 256M, as of stress-ng",
-);
-const SOAK_TOTAL: ProbeOption = ProbeOption::new(
-    "soak-bytes-total",
-    &["vm-bytes-total"],
-    "SIZE",
-    "",
-    "Memory of all workers of --soak together, in place of --soak-bytes",
-);
-const FORCE: ProbeOption =
-    ProbeOption::new("force", &[], "", "", "Let --soak take more memory than the host can spare");
-/// A test of the test: the first worker spoils one bit of its memory.
-const FLIP: ProbeOption = ProbeOption::new("flip-bit", &[], "", "", "");
+probe_options! {
+    /// All of them. `stress-ng --metrics-brief --verbose` are taken: the metrics are always printed.
+    pub(super) OPTIONS:
+    HUGE: "huge" ["KIND"] = "thp",
+        "Huge pages to measure beside 4 KiB pages: thp (transparent), 2m or 1g (of a reserved pool), off";
+    ARRAY: "array" ["SIZE"],
+        "Size of each of the three arrays of the bandwidth; by default four times all last-level caches, as far as \
+         memory and time allow";
+    SOAK: "soak" | "vm" ["N"],
+        "Write and verify memory with N workers for the given time instead of measuring; 0: one worker for each \
+         usable CPU";
+    SOAK_BYTES: "soak-bytes" | "vm-bytes" ["SIZE"], "Memory of each worker of --soak; by default 256M, as of stress-ng";
+    SOAK_TOTAL: "soak-bytes-total" | "vm-bytes-total" ["SIZE"],
+        "Memory of all workers of --soak together, in place of --soak-bytes";
+    FORCE: "force", "Let --soak take more memory than the host can spare";
+    /// A test of the test: the first worker spoils one bit of its memory.
+    FLIP: "flip-bit", "";
+    METRICS_BRIEF: "metrics-brief", "";
+    VERBOSE: "verbose", "";
+}
 
-/// All of them. `stress-ng --metrics-brief --verbose` are taken: the metrics are always printed.
-pub(super) const OPTIONS: &[ProbeOption] = &[
-    HUGE,
-    ARRAY,
-    SOAK,
-    SOAK_BYTES,
-    SOAK_TOTAL,
-    FORCE,
-    FLIP,
-    ProbeOption::new("metrics-brief", &[], "", "", ""),
-    ProbeOption::new("verbose", &[], "", "", ""),
-];
+const KINDS: [(&str, Option<Pages>); 4] =
+    [("thp", Some(Pages::Transparent)), ("2m", Some(Pages::Pool2M)), ("1g", Some(Pages::Pool1G)), ("off", None)];
 
 /// What was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,10 +67,7 @@ impl Ask {
             request.words.iter().any(is_it)
         };
         let bytes = |option: &ProbeOption| request.size_bytes(option, 4096..=u64::MAX);
-        let soak = match request.option(&SOAK) {
-            "" => None,
-            text => Some(workers(text, cpus)?),
-        };
+        let soak = request.number(&SOAK, 0..=MOST)?.map(|workers| if workers == 0 { cpus } else { workers });
         let of_soak = [SOAK_BYTES, SOAK_TOTAL, FORCE, FLIP];
         if let Some(option) = of_soak.iter().find(|o| soak.is_none() && said(o)) {
             let text = format!("--{} applies only to --soak: add --soak N", option.name);
@@ -120,25 +89,7 @@ impl Ask {
                 flips: request.is_on(&FLIP),
             })
         });
-        Ok(Self { huge: huge(request.option(&HUGE))?, array_bytes: bytes(&ARRAY)?, soak: soak.transpose()? })
-    }
-}
-
-fn huge(text: &str) -> Result<Option<Pages>, EngineError> {
-    match text {
-        "off" => Ok(None),
-        "thp" => Ok(Some(Pages::Transparent)),
-        "2m" => Ok(Some(Pages::Pool2M)),
-        "1g" => Ok(Some(Pages::Pool1G)),
-        other => Err(EngineError::Usage(format!("--huge {other}: thp, 2m, 1g or off"))),
-    }
-}
-
-fn workers(text: &str, cpus: usize) -> Result<usize, EngineError> {
-    match text.parse() {
-        Ok(0) => Ok(cpus),
-        Ok(count) if count <= MOST => Ok(count),
-        _ => Err(EngineError::Usage(format!("--soak {text}: 0 to {MOST} workers"))),
+        Ok(Self { huge: request.choice(&HUGE, &KINDS)?, array_bytes: bytes(&ARRAY)?, soak: soak.transpose()? })
     }
 }
 

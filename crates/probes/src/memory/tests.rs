@@ -14,7 +14,7 @@ fn measured(words: &[&str], ms: u64) -> Box<MemoryReadings> {
         words: words.iter().map(|word| (*word).to_owned()).collect(),
         ..Request::default()
     };
-    let aimed = Memory.aim(&request).unwrap();
+    let aimed = (SPEC.aim)(&request).unwrap();
     let readings: Box<dyn Any> = aimed.measure(&Stop::new(), &Silent).unwrap();
     readings.downcast().unwrap()
 }
@@ -22,7 +22,7 @@ fn measured(words: &[&str], ms: u64) -> Box<MemoryReadings> {
 #[test]
 fn it_passes_the_suite() {
     let dir = tempfile::tempdir().unwrap();
-    let violations = probe_suite(&Memory, dir.path());
+    let violations = probe_suite(&SPEC, dir.path());
     assert!(violations.is_empty(), "{violations:#?}");
 }
 
@@ -77,6 +77,6 @@ fn a_load_beyond_the_host_is_refused_before_anything_is_taken() {
         words: vec!["soak=1000".to_owned(), "soak-bytes=1T".to_owned()],
         ..Request::default()
     };
-    let refused = Memory.aim(&request).err().unwrap();
+    let refused = (SPEC.aim)(&request).err().unwrap();
     assert!(matches!(refused, EngineError::Unusable(_)), "{refused}");
 }

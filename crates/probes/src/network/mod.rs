@@ -18,48 +18,32 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
+use crate::conditions::{Around, HostWindow};
 use crate::load;
+use crate::peer::asked;
 use assay_measure::record::Record;
-use assay_measure::snapshot::{HostReading, RunData};
-use assay_run::engine::{EngineError, Line, LineValue};
-use assay_run::host::Sampler;
-use assay_run::probe::{Aimed, Measured, Probe, ProbeFacts, Request, SERVER, Serving, Steps, Takes};
+use assay_measure::snapshot::RunData;
+use assay_run::dataset::lines::{count, measuring, text};
+use assay_run::engine::{EngineError, Line};
+use assay_run::probe::{Aimed, Measured, OF_TOOL, ProbeSpec, Steps, Takes};
 use assay_run::stop::Stop;
 use options::{Ask, OPTIONS};
-use std::path::PathBuf;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The probe, and the kind of its records.
-#[derive(Clone, Copy, Debug)]
-pub struct Network;
-
-impl Probe for Network {
-    fn facts(&self) -> ProbeFacts {
-        ProbeFacts {
-            name: "net",
-            about: "Measure how much the network between two hosts carries, against assay or iperf3",
-            more: "Start `assay net server --bind ADDR` (or `iperf3 -s`) on one host, then `assay net HOST` on the other: both \
-                   speak iperf3's protocol and take its options. The report adds what held the sender back, the exact loss and \
-                   the CPU of both ends. --format tool prints what iperf3 prints, --format tool-json (--json) its JSON.",
-            usual_time: Some("10s"),
-            time_also: &["t"],
-            options: OPTIONS,
-            kind: Some(&record::NetworkRecords),
-            takes: Takes::Peer,
-            ..ProbeFacts::default()
-        }
-    }
-
-    fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
-        let ask = Ask::of(request)?;
-        Ok(Box::new(Aim { ask, time: request.time }))
-    }
-
-    fn server(&self, request: &Request) -> Result<Box<dyn Serving>, EngineError> {
-        let request = Request { place: PathBuf::from(SERVER), ..request.clone() };
-        Ok(Box::new(server::Server::new(&Ask::of(&request)?)?))
-    }
-}
+/// The probe.
+pub const SPEC: ProbeSpec = ProbeSpec {
+    about: "Measure how much the network between two hosts carries, against assay or iperf3",
+    more: "Start `assay net server --bind ADDR` (or `iperf3 -s`) on one host, then `assay net HOST` on the other: both speak iperf3's \
+           protocol and take its options. The report adds what held the sender back, the exact loss and the CPU of both ends. \
+           --format tool prints what iperf3 prints, --format tool-json (--json) its JSON.",
+    usual_time: Some("10s"),
+    time_also: &["t"],
+    options: &[OPTIONS, asked::OPTIONS, OF_TOOL],
+    takes: Takes::Peer(|request| Ok(Box::new(server::Server::new(&Ask::of(request)?)?))),
+    ..ProbeSpec::new("net", &record::NetworkRecords, |request| {
+        Ok(Box::new(Aim { ask: Ask::of(request)?, time: request.time }))
+    })
+};
 
 struct Aim {
     ask: Ask,
@@ -71,9 +55,7 @@ struct Aim {
 pub(crate) struct NetReadings {
     ask: Ask,
     seen: client::Seen,
-    host_before: HostReading,
-    host_after: HostReading,
-    elapsed_ns: u64,
+    host: HostWindow,
     /// s since 1970.
     started_s: u64,
     system: String,
@@ -82,31 +64,28 @@ pub(crate) struct NetReadings {
 impl Aimed for Aim {
     fn plan(&self) -> Vec<Line> {
         let params = &self.ask.params;
-        let line = |key, label: &str, value| Line { key, label: label.to_owned(), value };
-        let text = |text: String| LineValue::Text(text);
         let way = match (params.is_bidirectional, params.is_reverse) {
             (true, _) => "both ways at once",
             (false, true) => "the server sends",
             (false, false) => "this host sends",
         };
         let mut lines = vec![
-            line("server", "server", text(format!("{}, port {}", self.ask.host, self.ask.port))),
-            line("protocol", "protocol", text(if params.is_udp { "udp" } else { "tcp" }.to_owned())),
-            line("direction", "direction", text(way.to_owned())),
-            line("streams", "streams of each direction", LineValue::Count(params.streams)),
+            text("server", "server", format!("{}, port {}", self.ask.host, self.ask.port)),
+            text("protocol", "protocol", if params.is_udp { "udp" } else { "tcp" }),
+            text("direction", "direction", way),
+            count("streams", "streams of each direction", params.streams),
         ];
         if params.rate > 0 {
-            let bits = params.rate * params.streams;
-            lines.push(line("rate_bits_per_s", "bits per second", LineValue::Count(bits)));
+            lines.push(count("rate_bits_per_s", "bits per second", params.rate * params.streams));
         }
         if params.omit > 0 {
-            lines.push(line("omit_s", "left out at the begin, s", LineValue::Count(params.omit)));
+            lines.push(count("omit_s", "left out at the begin, s", params.omit));
         }
-        match (params.bytes, params.blocks) {
-            (0, 0) => lines.push(line("estimated_s", "measuring", LineValue::Decimal(params.time as f64))),
-            (0, blocks) => lines.push(line("blocks", "blocks to send", LineValue::Count(blocks))),
-            (bytes, _) => lines.push(line("bytes", "bytes to send", LineValue::Count(bytes))),
-        }
+        lines.push(match (params.bytes, params.blocks) {
+            (0, 0) => measuring(Duration::from_secs(params.time)),
+            (0, blocks) => count("blocks", "blocks to send", blocks),
+            (bytes, _) => count("bytes", "bytes to send", bytes),
+        });
         lines
     }
 
@@ -116,24 +95,14 @@ impl Aimed for Aim {
             0 => 1,
             _ => load::seconds(self.time) + params.omit as usize,
         };
-        let mut sampler = Sampler::new(Vec::new());
-        let host_before = sampler.sample();
-        let begun = Instant::now();
+        let around = Around::begin();
         let started_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         let seen = client::run(&self.ask, stop, steps, of)?;
-        let elapsed_ns = begun.elapsed().as_nanos() as u64;
+        let host = around.end();
         if seen.is_stopped && seen.own.streams.iter().all(|stream| stream.bytes == 0) {
             return Err(EngineError::Interrupted);
         }
-        Ok(Box::new(NetReadings {
-            ask: self.ask.clone(),
-            seen,
-            host_before,
-            host_after: sampler.sample(),
-            elapsed_ns,
-            started_s,
-            system: system(),
-        }))
+        Ok(Box::new(NetReadings { ask: self.ask.clone(), seen, host, started_s, system: system() }))
     }
 }
 
@@ -145,10 +114,6 @@ fn system() -> String {
 }
 
 impl Measured for NetReadings {
-    fn is_empty(&self) -> bool {
-        self.seen.own.streams.is_empty()
-    }
-
     fn was_stopped(&self) -> bool {
         self.seen.is_stopped
     }

@@ -3,118 +3,54 @@
 use super::params::{
     BLOCK_MOST, BURST_MOST, DATAGRAM, OMIT_MOST, Params, STREAMS_MOST, TCP_BLOCK, TIME_MOST, UDP_RATE, WINDOW_MOST,
 };
-use super::wire::PORT;
 use crate::dial::Family;
-use crate::peer::asked::{self, PATIENCE, V4, V6};
+use crate::peer::asked::{self, PATIENCE};
 use assay_measure::units::parse_duration_ns;
 use assay_run::engine::EngineError;
-use assay_run::probe::{LOGFILE, ProbeOption, Request};
+use assay_run::probe::{ProbeOption, Request};
+use assay_run::probe_options;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-const PORT_OPTION: ProbeOption = ProbeOption::new("port", &["p"], "N", "5201", "The server's port");
-const UDP: ProbeOption = ProbeOption::new("udp", &["u"], "", "", "UDP instead of TCP");
-const RATE: ProbeOption = ProbeOption::new(
-    "bitrate",
-    &["b", "bandwidth"],
-    "RATE[/N]",
-    "",
-    "Bits per second of each stream (10M = 10^7), N blocks at once; 0: as fast as it goes, which is TCP's default; UDP: 1.05M",
-);
-const PACE: ProbeOption = ProbeOption::new(
-    "pace",
-    &[],
-    "HOW",
-    "mean",
-    "How --bitrate is kept: mean catches up after a stall, as iperf3 does; strict never does",
-);
-const REVERSE: ProbeOption = ProbeOption::new("reverse", &["R"], "", "", "The server sends");
-const BIDIR: ProbeOption = ProbeOption::new("bidir", &[], "", "", "Both send at once");
-const PARALLEL: ProbeOption = ProbeOption::new("parallel", &["P"], "N", "1", "Streams of each direction");
-const OMIT: ProbeOption = ProbeOption::new("omit", &["O"], "DURATION", "0s", "Leave out so much at the begin");
-const BYTES: ProbeOption = ProbeOption::new("bytes", &["n"], "SIZE", "", "End after so many bytes instead of --time");
-const BLOCKS: ProbeOption =
-    ProbeOption::new("blockcount", &["k"], "N", "", "End after so many blocks instead of --time");
-const LENGTH: ProbeOption =
-    ProbeOption::new("length", &["l"], "SIZE", "", "Bytes of a block; TCP: 128K, UDP: what fits a packet");
-const WINDOW: ProbeOption = ProbeOption::new("window", &["w"], "SIZE", "", "Bytes of the sockets' buffers");
-const CONGESTION: ProbeOption =
-    ProbeOption::new("congestion", &["C"], "NAME", "", "Congestion control of TCP: cubic, bbr, reno");
-const MSS: ProbeOption = ProbeOption::new("set-mss", &["M"], "SIZE", "", "Largest TCP segment");
-const NO_DELAY: ProbeOption = ProbeOption::new("no-delay", &["N"], "", "", "No Nagle algorithm");
-const ZERO_COPY: ProbeOption = ProbeOption::new("zerocopy", &["Z"], "", "", "Send without copying (sendfile)");
-const TOS: ProbeOption = ProbeOption::new("tos", &["S"], "N", "", "Type of service, 0 to 255");
-const FQ_RATE: ProbeOption =
-    ProbeOption::new("fq-rate", &[], "RATE", "", "Pace each socket in the kernel, bits per second");
-const INTERVAL: ProbeOption =
-    ProbeOption::new("interval", &["i"], "DURATION", "1s", "A reading every so often, 100ms to 60s; 0: none");
-const BIND: ProbeOption = ProbeOption::new(
-    "bind",
-    &["B"],
-    "ADDR",
-    "",
-    "Local address; a server without it is reached from this host alone (0.0.0.0 or :: for all)",
-);
-const SECRET: ProbeOption = ProbeOption::new(
-    "secret-file",
-    &[],
-    "FILE",
-    "",
-    "A secret that both ends know; a server with one serves assay alone",
-);
-const AFFINITY: ProbeOption =
-    ProbeOption::new("affinity", &["A"], "N[,M]", "", "Keep the streams on CPU N here, and on CPU M there");
-const VERBOSE: ProbeOption =
-    ProbeOption::new("verbose", &["V"], "", "", "With --format tool: what iperf3 tells with -V");
-const UNITS: ProbeOption = ProbeOption::new(
-    "units",
-    &["f"],
-    "LETTER",
-    "",
-    "With --format tool: rates in k, m, g, t (bits) or K, M, G, T (bytes), as iperf3's -f",
-);
-const ONE_OFF: ProbeOption = ProbeOption::new("one-off", &["1"], "", "", "A server ends after one test");
-const OUTPUT: ProbeOption = ProbeOption::new("get-server-output", &[], "", "", "Bring the server's own text along");
-const JSON: ProbeOption = ProbeOption::new("json", &["J"], "", "", "The same as --format tool-json");
-const WIDE: ProbeOption = ProbeOption::new("udp-counters-64bit", &[], "", "", "");
-
-/// All of them, in the order of help.
-pub(super) const OPTIONS: &[ProbeOption] = &[
-    PORT_OPTION,
-    UDP,
-    RATE,
-    PACE,
-    REVERSE,
-    BIDIR,
-    PARALLEL,
-    OMIT,
-    BYTES,
-    BLOCKS,
-    LENGTH,
-    WINDOW,
-    CONGESTION,
-    MSS,
-    NO_DELAY,
-    ZERO_COPY,
-    TOS,
-    FQ_RATE,
-    INTERVAL,
-    V4,
-    V6,
-    BIND,
-    SECRET,
-    PATIENCE,
-    AFFINITY,
-    VERBOSE,
-    UNITS,
-    LOGFILE,
-    ONE_OFF,
-    OUTPUT,
-    JSON,
-    WIDE,
-];
+probe_options! {
+    /// All of them, in the order of help.
+    pub(super) OPTIONS:
+    PORT: "port" | "p" ["N"] = "5201", "The server's port";
+    UDP: "udp" | "u", "UDP instead of TCP";
+    RATE: "bitrate" | "b" | "bandwidth" ["RATE[/N]"],
+        "Bits per second of each stream (10M = 10^7), N blocks at once; 0: as fast as it goes, which is TCP's \
+         default; UDP: 1.05M";
+    PACE: "pace" ["HOW"] = "mean",
+        "How --bitrate is kept: mean catches up after a stall, as iperf3 does; strict never does";
+    REVERSE: "reverse" | "R", "The server sends";
+    BIDIR: "bidir", "Both send at once";
+    PARALLEL: "parallel" | "P" ["N"] = "1", "Streams of each direction";
+    OMIT: "omit" | "O" ["DURATION"] = "0s", "Leave out so much at the begin";
+    BYTES: "bytes" | "n" ["SIZE"], "End after so many bytes instead of --time";
+    BLOCKS: "blockcount" | "k" ["N"], "End after so many blocks instead of --time";
+    LENGTH: "length" | "l" ["SIZE"], "Bytes of a block; TCP: 128K, UDP: what fits a packet";
+    WINDOW: "window" | "w" ["SIZE"], "Bytes of the sockets' buffers";
+    CONGESTION: "congestion" | "C" ["NAME"], "Congestion control of TCP: cubic, bbr, reno";
+    MSS: "set-mss" | "M" ["SIZE"], "Largest TCP segment";
+    NO_DELAY: "no-delay" | "N", "No Nagle algorithm";
+    ZERO_COPY: "zerocopy" | "Z", "Send without copying (sendfile)";
+    TOS: "tos" | "S" ["N"], "Type of service, 0 to 255";
+    FQ_RATE: "fq-rate" ["RATE"], "Pace each socket in the kernel, bits per second";
+    INTERVAL: "interval" | "i" ["DURATION"] = "1s", "A reading every so often, 100ms to 60s; 0: none";
+    BIND: "bind" | "B" ["ADDR"],
+        "Local address; a server without it is reached from this host alone (0.0.0.0 or :: for all)";
+    SECRET: "secret-file" ["FILE"], "A secret that both ends know; a server with one serves assay alone";
+    AFFINITY: "affinity" | "A" ["N[,M]"], "Keep the streams on CPU N here, and on CPU M there";
+    VERBOSE: "verbose" | "V", "With --format tool: what iperf3 tells with -V";
+    UNITS: "units" | "f" ["LETTER"],
+        "With --format tool: rates in k, m, g, t (bits) or K, M, G, T (bytes), as iperf3's -f";
+    ONE_OFF: "one-off" | "1", "A server ends after one test";
+    OUTPUT: "get-server-output", "Bring the server's own text along";
+    JSON: "json" | "J", "The same as --format tool-json";
+    WIDE: "udp-counters-64bit", "";
+}
 
 /// What was asked.
 #[derive(Clone, Debug)]
@@ -140,9 +76,8 @@ pub(super) struct Ask {
 
 /// A time whose nought means something, s.
 fn seconds(request: &Request, option: &ProbeOption) -> Result<f64, EngineError> {
-    let text = request.option(option);
-    let ns = parse_duration_ns(text).map_err(|error| option.refused(text, error))?;
-    Ok(ns as f64 / 1e9)
+    let ns = request.read(option, parse_duration_ns)?;
+    Ok(ns.unwrap_or_default() as f64 / 1e9)
 }
 
 /// `10M`, `1.5G/20`: decimal, with blocks at once.
@@ -204,11 +139,6 @@ impl Ask {
         if interval_s != 0.0 && !(0.1..=60.0).contains(&interval_s) {
             return Err(INTERVAL.refused(request.option(&INTERVAL), "100ms to 60s, or 0 for none"));
         }
-        let is_strict = match request.option(&PACE) {
-            "strict" => true,
-            "mean" => false,
-            other => return Err(PACE.refused(other, "mean or strict")),
-        };
         let units = request.option(&UNITS);
         if !units.is_empty() && !["k", "m", "g", "t", "K", "M", "G", "T"].contains(&units) {
             return Err(UNITS.refused(units, "one of k, m, g, t, K, M, G, T is taken"));
@@ -218,7 +148,7 @@ impl Ask {
         params.server_cpu = server_cpu;
         Ok(Self {
             host: asked::host(request)?,
-            port: request.number(&PORT_OPTION, 1..=65_535)?.map_or(PORT, |port| port as u16),
+            port: asked::port(request, &PORT)?,
             family: asked::family(request)?,
             bind: asked::local_address(request, &BIND)?,
             secret: request.said(&SECRET).map(PathBuf::from),
@@ -226,7 +156,7 @@ impl Ask {
                 .duration(&PATIENCE, Duration::from_millis(100)..=Duration::from_secs(3600))?
                 .unwrap_or_default(),
             is_one_off: request.is_on(&ONE_OFF),
-            is_strict,
+            is_strict: request.choice(&PACE, &[("mean", false), ("strict", true)])?,
             cpu,
             is_verbose: request.is_on(&VERBOSE),
             units: units.to_owned(),
@@ -279,7 +209,7 @@ fn params(request: &Request) -> Result<Params, EngineError> {
         max_segment: request.size_bytes(&MSS, 88..=32_767)?.map(|mss| mss as u32),
         no_delay: request.is_on(&NO_DELAY),
         congestion: request.said(&CONGESTION).map(str::to_owned),
-        tos: request.number(&TOS, 0..=255)?.map(|tos| tos as u8),
+        tos: request.number(&TOS, 0..=u8::MAX)?,
         pacing: bitrate(request, &FQ_RATE)?.map(|(rate, _)| rate),
         // 32 bits wrap within the hour on a quick link.
         wide_counters: is_udp,

@@ -20,7 +20,8 @@ use crate::peer::line::Line as Peer;
 use crate::peer::listen::Listener;
 use crate::peer::secret::Secret;
 use assay_measure::locked::locked;
-use assay_run::engine::{EngineError, Line, LineValue};
+use assay_run::dataset::lines::text;
+use assay_run::engine::{EngineError, Line};
 use assay_run::probe::Serving;
 use assay_run::stop::Stop;
 use rustix::io::Errno;
@@ -99,13 +100,11 @@ impl Server {
 
 impl Serving for Server {
     fn plan(&self) -> Vec<Line> {
-        let line =
-            |key, label: &str, value: String| Line { key, label: label.to_owned(), value: LineValue::Text(value) };
         let whom = match self.secret {
             Some(_) => "assay with the same --secret-file; not iperf3",
             None => "any iperf3 or assay that reaches this address",
         };
-        vec![line("listens", "listening on", self.listener.address()), line("serves", "serving", whom.to_owned())]
+        vec![text("listens", "listening on", self.listener.address()), text("serves", "serving", whom)]
     }
 
     fn serve(&self, stop: &Stop, say: &(dyn Fn(&str) + Sync)) -> Result<(), EngineError> {

@@ -1,21 +1,21 @@
 use super::wire::{Control, Cookie, State};
 use super::*;
-use crate::peer::testing::{Against, Served, against, figure};
+use crate::peer::testing::{Served, against, figure};
 use assay_measure::kind::Kind as _;
 use assay_run::engine::EngineError;
 use assay_testkit::conformance::probe_suite;
 use assay_testkit::port::free_port;
 use std::net::{TcpListener, TcpStream};
 use std::sync::Mutex;
+use std::time::Instant;
 
 /// No answer takes so long, however busy the machine is.
 const LONG: Duration = Duration::from_secs(120);
 
 #[test]
 fn it_passes_the_suite() {
-    let served = Served::new(&Network, &[]);
     let dir = tempfile::tempdir().unwrap();
-    let violations = probe_suite(&Against(&served, &[]), dir.path());
+    let violations = probe_suite(&SPEC, dir.path());
     assert!(violations.is_empty(), "{violations:#?}");
 }
 
@@ -28,7 +28,7 @@ fn dropped(record: &Record) -> f64 {
 
 #[test]
 fn both_ends_agree_on_what_was_moved_in_every_mode() {
-    let served = Served::new(&Network, &[]);
+    let served = Served::new(&SPEC, &[]);
     for more in [
         &[][..],
         &["reverse"],
@@ -59,7 +59,7 @@ fn both_ends_agree_on_what_was_moved_in_every_mode() {
 
 #[test]
 fn net_11_what_is_left_out_counts_nowhere() {
-    let served = Served::new(&Network, &[]);
+    let served = Served::new(&SPEC, &[]);
     let record = served.run(3, &["omit=2s", "bitrate=80M"]).unwrap();
     let part = serde_json::to_value(&record).unwrap()["parts"]["network"].clone();
     let rows = part["intervals"].as_array().unwrap();
@@ -84,7 +84,7 @@ fn net_11_what_is_left_out_counts_nowhere() {
 
 #[test]
 fn a_number_of_bytes_or_blocks_ends_a_test() {
-    let served = Served::new(&Network, &[]);
+    let served = Served::new(&SPEC, &[]);
     for (more, bytes) in [
         (&["bytes=10M"][..], 10 << 20),
         (&["blockcount=100"], 100 << 17),
@@ -100,7 +100,7 @@ fn a_number_of_bytes_or_blocks_ends_a_test() {
 /// A script that calls one test after the other meets no busy server.
 #[test]
 fn a_client_that_begins_again_at_once_is_served() {
-    let served = Served::new(&Network, &[]);
+    let served = Served::new(&SPEC, &[]);
     let quick = ["blockcount=1"];
     for _ in 0..10 {
         served.run(60, &quick).unwrap();
@@ -109,7 +109,7 @@ fn a_client_that_begins_again_at_once_is_served() {
 
 #[test]
 fn net_07_a_busy_server_refuses_a_second_client_and_goes_on() {
-    let served = Served::new(&Network, &[]);
+    let served = Served::new(&SPEC, &[]);
     let stream = TcpStream::connect(("127.0.0.1", served.port)).unwrap();
     let mut first = Control::new(stream, LONG).unwrap();
     first.send(&Cookie::new().0).unwrap();
@@ -123,7 +123,7 @@ fn net_07_a_busy_server_refuses_a_second_client_and_goes_on() {
 
 #[test]
 fn a_server_outlives_clients_that_say_nothing_nonsense_or_too_much() {
-    let served = Served::new(&Network, &["patience=1s"]);
+    let served = Served::new(&SPEC, &["patience=1s"]);
     let dial = || TcpStream::connect(("127.0.0.1", served.port)).unwrap();
     let silent = dial();
     // The server may still be busy with the one before.
@@ -168,7 +168,7 @@ fn told_of(answer: &'static [u8]) -> String {
             std::io::Write::write_all(&mut stream, answer).unwrap();
             held.lock().unwrap().push(stream);
         });
-        against(&Network, port, 1, &["patience=500ms"]).unwrap_err().to_string()
+        against(&SPEC, port, 1, &["patience=500ms"]).unwrap_err().to_string()
     })
 }
 
@@ -185,7 +185,7 @@ fn a_peer_that_is_silent_or_no_peer_ends_in_one_sentence_within_the_patience() {
         let told = told_of(answer);
         assert!(told.contains(wanted), "{answer:?}: {told}");
     }
-    let told = against(&Network, free_port(), 1, &[]).unwrap_err().to_string();
+    let told = against(&SPEC, free_port(), 1, &[]).unwrap_err().to_string();
     assert!(told.contains("cannot connect") && told.contains("assay net server"), "{told}");
 }
 
@@ -195,7 +195,7 @@ fn who_knows_the_secret_is_served_and_an_iperf3_is_told_why_not() {
     let file = dir.path().join("secret");
     std::fs::write(&file, "a secret of ours").unwrap();
     let secret = format!("secret-file={}", file.display());
-    let served = Served::new(&Network, &[&secret]);
+    let served = Served::new(&SPEC, &[&secret]);
     let record = served.run(1, &[&secret, "parallel=2", "bitrate=10M"]).unwrap();
     assert_eq!(record.run.verdict, "complete");
     let refused = served.run(1, &[]).unwrap_err().to_string();
@@ -203,7 +203,7 @@ fn who_knows_the_secret_is_served_and_an_iperf3_is_told_why_not() {
     std::fs::write(&file, "another secret").unwrap();
     let refused = served.run(1, &[&secret]).unwrap_err().to_string();
     assert!(refused.contains("secret"), "{refused}");
-    let open = Served::new(&Network, &[]);
+    let open = Served::new(&SPEC, &[]);
     let refused = open.run(1, &[&secret]).unwrap_err().to_string();
     assert!(refused.contains("without --secret-file"), "{refused}");
 }
@@ -227,7 +227,7 @@ fn words_that_contradict_or_exceed_are_told_before_anything_is_sent() {
         (&["bind=nowhere"], "--bind nowhere"),
         (&["patience=0s"], "--patience 0s"),
     ] {
-        let error = against(&Network, 1, 1, more).unwrap_err();
+        let error = against(&SPEC, 1, 1, more).unwrap_err();
         let told = error.to_string();
         assert!(matches!(error, EngineError::Usage(_)) && told.contains(wanted), "{more:?}: {told}");
     }

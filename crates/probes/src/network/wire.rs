@@ -8,8 +8,6 @@ use std::io::{self, Read};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// The port that everybody knows.
-pub(crate) const PORT: u16 = 5201;
 /// Characters of a cookie and the NUL behind them.
 pub(crate) const COOKIE_BYTES: usize = 37;
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";

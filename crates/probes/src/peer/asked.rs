@@ -4,12 +4,20 @@ use super::secret::Secret;
 use crate::dial::Family;
 use assay_run::engine::EngineError;
 use assay_run::probe::{ProbeOption, Request};
+use assay_run::probe_options;
 use std::net::IpAddr;
 
-pub(crate) const V4: ProbeOption = ProbeOption::new("version4", &["4"], "", "", "IPv4 only");
-pub(crate) const V6: ProbeOption = ProbeOption::new("version6", &["6"], "", "", "IPv6 only");
-pub(crate) const PATIENCE: ProbeOption =
-    ProbeOption::new("patience", &[], "DURATION", "10s", "How long the other end may be silent");
+probe_options! {
+    pub(crate) OPTIONS:
+    V4: "version4" | "4", "IPv4 only";
+    V6: "version6" | "6", "IPv6 only";
+    PATIENCE: "patience" ["DURATION"] = "10s", "How long the other end may be silent";
+}
+
+/// A port.
+pub(crate) fn port(request: &Request, option: &ProbeOption) -> Result<u16, EngineError> {
+    Ok(request.number(option, 1..=u16::MAX)?.unwrap_or_default())
+}
 
 /// The host, without the brackets of an IPv6 address.
 pub(crate) fn host(request: &Request) -> Result<String, EngineError> {
@@ -43,8 +51,7 @@ pub(crate) fn word_of(family: Family) -> Option<&'static str> {
 /// The local address.
 pub(crate) fn local_address(request: &Request, option: &ProbeOption) -> Result<Option<IpAddr>, EngineError> {
     const NEEDED: &str = "an address of this host is needed, such as 127.0.0.1 or ::1; 0.0.0.0 is all of them";
-    let read = |text: &str| text.parse().map_err(|_| option.refused(text, NEEDED));
-    request.said(option).map(read).transpose()
+    request.read(option, |text| text.parse().map_err(|_| NEEDED))
 }
 
 /// The secret of a file.

@@ -3,7 +3,7 @@
 use assay_measure::record::Record;
 use assay_measure::snapshot::RunData;
 use assay_run::engine::EngineError;
-use assay_run::probe::{Aimed, Probe, ProbeFacts, Request, Steps, Takes};
+use assay_run::probe::{ProbeSpec, Request, Steps, Takes};
 use assay_run::stop::Stop;
 use assay_testkit::port::free_port;
 use std::net::TcpStream;
@@ -20,21 +20,22 @@ fn request(port: u16, seconds: u64, more: &[&str]) -> Request {
 
 /// A server of a probe; gone with it.
 pub(crate) struct Served {
-    probe: &'static dyn Probe,
+    probe: &'static ProbeSpec,
     pub(crate) port: u16,
     stop: Stop,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Served {
-    pub(crate) fn new(probe: &'static dyn Probe, more: &[&str]) -> Self {
+    pub(crate) fn new(probe: &'static ProbeSpec, more: &[&str]) -> Self {
         let port = free_port();
         let request = request(port, 0, more);
         let stop = Stop::new();
         let watched = stop.clone();
         // What is boxed may not leave its thread: the server is made where it serves.
         let thread = std::thread::spawn(move || {
-            let server = probe.server(&request).expect("a server");
+            let Takes::Peer(server) = probe.takes else { panic!("{} has no server", probe.name) };
+            let server = server(&request).expect("a server");
             server.serve(&watched, &|_| ()).expect("it ends well");
         });
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
@@ -70,26 +71,10 @@ impl Steps for Quiet {
 }
 
 /// The probe against whoever listens there.
-pub(crate) fn against(probe: &dyn Probe, port: u16, seconds: u64, more: &[&str]) -> Result<Record, EngineError> {
-    let aimed = probe.aim(&request(port, seconds, more))?;
+pub(crate) fn against(probe: &ProbeSpec, port: u16, seconds: u64, more: &[&str]) -> Result<Record, EngineError> {
+    let aimed = (probe.aim)(&request(port, seconds, more))?;
     let measured = aimed.measure(&Stop::new(), &Quiet)?;
     Ok(measured.record(&RunData::default()).expect("a record"))
-}
-
-/// A probe that finds its server by itself, as the suite of all probes wants it.
-pub(crate) struct Against<'a>(pub(crate) &'a Served, pub(crate) &'static [&'static str]);
-
-impl Probe for Against<'_> {
-    fn facts(&self) -> ProbeFacts {
-        ProbeFacts { takes: Takes::Nothing, ..self.0.probe.facts() }
-    }
-
-    fn aim(&self, asked: &Request) -> Result<Box<dyn Aimed>, EngineError> {
-        let mut request = request(self.0.port, 0, self.1);
-        request.time = asked.time;
-        request.words.extend_from_slice(&asked.words);
-        self.0.probe.aim(&request)
-    }
 }
 
 /// A figure of a record.

@@ -18,7 +18,8 @@ use crate::peer::listen::{Listener, Place, Places, survives};
 use crate::peer::secret::Secret;
 use assay_measure::clock::Clock;
 use assay_measure::locked::locked;
-use assay_run::engine::{EngineError, Line, LineValue};
+use assay_run::dataset::lines::text;
+use assay_run::engine::{EngineError, Line};
 use assay_run::host::random_u64;
 use assay_run::probe::Serving;
 use assay_run::stop::Stop;
@@ -236,15 +237,13 @@ impl Server {
 
 impl Serving for Server {
     fn plan(&self) -> Vec<Line> {
-        let line =
-            |key, label: &str, value: String| Line { key, label: label.to_owned(), value: LineValue::Text(value) };
         let whom = match self.secret {
             Some(_) => "assay with the same --secret-file",
             None => "any assay that reaches this address",
         };
         vec![
-            line("listens", "listening on", format!("{}, TCP and UDP", self.listener.address())),
-            line("serves", "serving", whom.to_owned()),
+            text("listens", "listening on", format!("{}, TCP and UDP", self.listener.address())),
+            text("serves", "serving", whom),
         ]
     }
 

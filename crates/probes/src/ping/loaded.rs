@@ -3,12 +3,12 @@
 use super::measure::{self, Tally};
 use super::options::Ask;
 use super::way::Way;
-use crate::network::Network;
+use crate::network;
 use crate::peer::asked;
 use assay_measure::record::Record;
 use assay_measure::snapshot::RunData;
 use assay_run::engine::EngineError;
-use assay_run::probe::{Probe, Request, Steps};
+use assay_run::probe::{Request, Steps};
 use assay_run::stop::Stop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -63,7 +63,7 @@ pub(super) fn run(ask: &Ask, port: u16, way: &mut dyn Way, rate: f64, stop: &Sto
     let (flows, until) = (AtomicBool::new(false), Stop::new());
     std::thread::scope(|scope| {
         let stream = scope.spawn(|| {
-            let aimed = Network.aim(&request(ask, port))?;
+            let aimed = (network::SPEC.aim)(&request(ask, port))?;
             let measured = aimed.measure(&until, &Flowing(&flows))?;
             Ok(measured.record(&RunData::default()).map(Box::new))
         });

@@ -13,52 +13,34 @@ mod way;
 #[cfg(test)]
 mod tests;
 
+use crate::conditions::{Around, HostWindow};
 use crate::dial;
-use crate::host::{CpuTimes, thread_times};
+use crate::host::thread_times;
 use crate::load;
+use crate::peer::asked;
 use assay_measure::record::Record;
-use assay_measure::snapshot::{HostReading, RunData};
-use assay_run::engine::{EngineError, Line, LineValue};
-use assay_run::host::Sampler;
-use assay_run::probe::{Aimed, Measured, Probe, ProbeFacts, Request, SERVER, Serving, Steps, Takes};
+use assay_measure::snapshot::RunData;
+use assay_run::dataset::lines::{count, decimal, measuring, text};
+use assay_run::engine::{EngineError, Line};
+use assay_run::probe::{Aimed, Measured, ProbeSpec, Steps, Takes};
 use assay_run::stop::Stop;
 use loaded::{Loaded, Part};
 use measure::Tally;
 use options::{Ask, Method, OPTIONS};
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
-/// The probe, and the kind of its records.
-#[derive(Clone, Copy, Debug)]
-pub struct Ping;
-
-impl Probe for Ping {
-    fn facts(&self) -> ProbeFacts {
-        ProbeFacts {
-            name: "ping",
-            about: "Measure how long a request takes to another host and back, with its percentiles",
-            more: "Without options it asks by ICMP where that is allowed, else by TCP. `assay ping server --bind ADDR` on the \
-                   other host answers --method tcp-echo and udp-echo, which tell the server's time apart. Requests go on a \
-                   schedule; each has its round trip, and the time since it was due, which a stall makes longer for all that \
-                   waited. --format tool prints what ping prints.",
-            usual_time: Some("10s"),
-            time_also: &["w", "deadline"],
-            options: OPTIONS,
-            kind: Some(&record::PingRecords),
-            takes: Takes::Peer,
-            ..ProbeFacts::default()
-        }
-    }
-
-    fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
-        Ok(Box::new(Aim(Ask::of(request)?)))
-    }
-
-    fn server(&self, request: &Request) -> Result<Box<dyn Serving>, EngineError> {
-        let request = Request { place: PathBuf::from(SERVER), ..request.clone() };
-        Ok(Box::new(echo::Server::new(&Ask::of(&request)?)?))
-    }
-}
+/// The probe.
+pub const SPEC: ProbeSpec = ProbeSpec {
+    about: "Measure how long a request takes to another host and back, with its percentiles",
+    more: "Without options it asks by ICMP where that is allowed, else by TCP. `assay ping server --bind ADDR` on the other host \
+           answers --method tcp-echo and udp-echo, which tell the server's time apart. Requests go on a schedule; each has its round \
+           trip, and the time since it was due, which a stall makes longer for all that waited. --format tool prints what ping prints.",
+    usual_time: Some("10s"),
+    time_also: &["w", "deadline"],
+    options: &[OPTIONS, asked::OPTIONS],
+    takes: Takes::Peer(|request| Ok(Box::new(echo::Server::new(&Ask::of(request)?)?))),
+    ..ProbeSpec::new("ping", &record::PingRecords, |request| Ok(Box::new(Aim(Ask::of(request)?))))
+};
 
 struct Aim(Ask);
 
@@ -73,17 +55,13 @@ pub(crate) struct PingReadings {
     rate: f64,
     tally: Tally,
     loaded: Option<Loaded>,
-    host_before: HostReading,
-    host_after: HostReading,
-    steal_pct: Option<f64>,
+    host: HostWindow,
     run_delay_s: Option<f64>,
 }
 
 impl Aimed for Aim {
     fn plan(&self) -> Vec<Line> {
         let ask = &self.0;
-        let line = |key, label: &str, value| Line { key, label: label.to_owned(), value };
-        let text = |text: &str| LineValue::Text(text.to_owned());
         let method = match ask.method {
             None => "icmp where it is allowed, else the echo, else tcp-connect",
             Some(Method::Icmp) => "icmp",
@@ -92,24 +70,22 @@ impl Aimed for Aim {
             Some(Method::UdpEcho) => "udp-echo",
         };
         let mut lines = vec![
-            line("host", "host", text(&ask.host)),
-            line("method", "method", text(method)),
-            line("port", "port of the echo or connect", text(&ask.port.to_string())),
-            line("payload_bytes", "payload, bytes", LineValue::Count(ask.size)),
+            text("host", "host", &*ask.host),
+            text("method", "method", method),
+            text("port", "port of the echo or connect", ask.port.to_string()),
+            count("payload_bytes", "payload, bytes", ask.size),
+            match ask.rate {
+                _ if ask.is_flood => text("pace", "pace", "the next when the reply is there"),
+                Some(rate) => decimal("rate_per_s", "requests per second", rate),
+                None => text("pace", "pace", "the method's usual"),
+            },
+            match ask.count {
+                Some(requests) => count("count", "requests", requests),
+                None => measuring(ask.time),
+            },
         ];
-        match (ask.is_flood, ask.rate) {
-            (true, _) => lines.push(line("pace", "pace", text("the next when the reply is there"))),
-            (false, Some(rate)) => lines.push(line("rate_per_s", "requests per second", LineValue::Decimal(rate))),
-            (false, None) => lines.push(line("pace", "pace", text("the method's usual"))),
-        }
-        match ask.count {
-            Some(count) => lines.push(line("count", "requests", LineValue::Count(count))),
-            None => lines.push(line("estimated_s", "measuring", LineValue::Decimal(ask.time.as_secs_f64()))),
-        }
-        if let Some(port) = ask.load {
-            let words = format!("a TCP stream to port {port}");
-            lines.push(line("load", "then once more beside", text(&words)));
-        }
+        lines
+            .extend(ask.load.map(|port| text("load", "then once more beside", format!("a TCP stream to port {port}"))));
         lines
     }
 
@@ -128,10 +104,9 @@ impl Aimed for Aim {
         let to = dial::resolve(&ask.host, ask.port, ask.family, stop)?;
         let (mut way, why_not) = way::open(ask, to, stop)?;
         let rate = ask.rate.unwrap_or(way.usual_rate());
-        let mut sampler = Sampler::new(Vec::new());
-        let (host_before, cpus, thread) = (sampler.sample(), CpuTimes::read(), thread_times());
+        let (around, thread) = (Around::begin(), thread_times());
         let tally = measure::run(ask, way.as_mut(), rate, stop, &part(0), each);
-        let steal = cpus.zip(CpuTimes::read());
+        let host = around.end();
         if tally.sent == 0 {
             return Err(EngineError::Interrupted);
         }
@@ -139,7 +114,6 @@ impl Aimed for Aim {
             return Err(EngineError::Unusable(tally.gone));
         }
         let run_delay = thread_times().since(&thread).run_delay_ns;
-        let host_after = sampler.sample();
         let load = (ask.load).filter(|_| !tally.is_stopped && tally.gone.is_empty());
         let loaded = load.map(|port| loaded::run(ask, port, way.as_mut(), rate, stop, &part(each)));
         Ok(Box::new(PingReadings {
@@ -151,19 +125,13 @@ impl Aimed for Aim {
             rate,
             tally,
             loaded,
-            host_before,
-            host_after,
-            steal_pct: steal.and_then(|(then, now)| now.steal_pct(&then)),
+            host,
             run_delay_s: run_delay.map(|ns| ns as f64 / 1e9),
         }))
     }
 }
 
 impl Measured for PingReadings {
-    fn is_empty(&self) -> bool {
-        self.tally.sent == 0
-    }
-
     fn was_stopped(&self) -> bool {
         self.tally.is_stopped
     }

@@ -1,22 +1,21 @@
 use super::*;
-use crate::peer::testing::{Against, Served, against, figure};
+use crate::peer::testing::{Served, against, figure};
 use assay_measure::kind::Kind as _;
-use assay_testkit::conformance::probe_suite;
+use assay_testkit::conformance::probe_suite_with;
 use assay_testkit::port::free_port;
 use std::net::TcpListener;
 use std::time::Duration;
 
 #[test]
 fn it_passes_the_suite() {
-    let served = Served::new(&Ping, &[]);
     let dir = tempfile::tempdir().unwrap();
-    let violations = probe_suite(&Against(&served, &["method=tcp-echo"]), dir.path());
+    let violations = probe_suite_with(&SPEC, &["method=tcp-echo"], dir.path());
     assert!(violations.is_empty(), "{violations:#?}");
 }
 
 #[test]
 fn every_echo_answers_and_the_record_holds_together() {
-    let served = Served::new(&Ping, &[]);
+    let served = Served::new(&SPEC, &[]);
     for more in [
         &["method=tcp-echo"][..],
         &["method=udp-echo"],
@@ -46,8 +45,8 @@ fn every_echo_answers_and_the_record_holds_together() {
 
 #[test]
 fn the_same_beside_a_stream_and_without_one() {
-    let echo = Served::new(&Ping, &[]);
-    let net = Served::new(&crate::network::Network, &[]);
+    let echo = Served::new(&SPEC, &[]);
+    let net = Served::new(&crate::network::SPEC, &[]);
     let port = format!("load={}", net.port);
     let record = echo.run(2, &["method=tcp-echo", &port]).unwrap();
     assert_eq!(record.run.verdict, "complete");
@@ -67,7 +66,7 @@ fn the_same_beside_a_stream_and_without_one() {
 
 #[test]
 fn ping_17_without_a_privilege_it_falls_back_and_says_so() {
-    let served = Served::new(&Ping, &[]);
+    let served = Served::new(&SPEC, &[]);
     let record = served.run(1, &["count=5"]).unwrap();
     let part = serde_json::to_value(&record).unwrap()["parts"]["ping"].clone();
     let method = part["method"].as_str().unwrap();
@@ -84,8 +83,8 @@ fn ping_17_without_a_privilege_it_falls_back_and_says_so() {
 
 #[test]
 fn ping_18_the_time_in_the_server_is_told_apart() {
-    let quick = Served::new(&Ping, &[]);
-    let slow = Served::new(&Ping, &["reply-after=5ms"]);
+    let quick = Served::new(&SPEC, &[]);
+    let slow = Served::new(&SPEC, &["reply-after=5ms"]);
     for method in ["method=tcp-echo", "method=udp-echo"] {
         let words = [method, "rate=100"];
         let (a, b) = (quick.run(1, &words).unwrap(), slow.run(1, &words).unwrap());
@@ -113,7 +112,7 @@ fn a_lost_datagram_is_counted_and_waited_for() {
             let mut byte = [0];
             let _ = peer.read(&mut byte, "the end");
         });
-        let record = against(&Ping, port, 1, &["method=udp-echo", "count=3", "timeout=50ms"]).unwrap();
+        let record = against(&SPEC, port, 1, &["method=udp-echo", "count=3", "timeout=50ms"]).unwrap();
         assert_eq!(record.run.verdict, "invalid");
         assert_eq!(figure(&record, "packets_lost_pct"), 100.0);
         assert!(figure(&record, "rtt_response_us_max") >= 50_000.0);
@@ -139,23 +138,23 @@ fn a_server_that_floods_holds_nobody_beyond_the_time_of_a_request() {
             while begun.elapsed() < long && peer.write(&replies, "in a test").is_ok() {}
         });
         let words = ["method=tcp-echo", "count=3", "timeout=50ms", "size=0"];
-        let record = against(&Ping, port, 1, &words).unwrap();
+        let record = against(&SPEC, port, 1, &words).unwrap();
         assert_eq!(figure(&record, "packets_lost_pct"), 100.0);
     });
 }
 
 #[test]
 fn peers_that_are_none_and_words_that_contradict_are_told() {
-    let told = against(&Ping, free_port(), 1, &["method=tcp-echo"]).unwrap_err().to_string();
+    let told = against(&SPEC, free_port(), 1, &["method=tcp-echo"]).unwrap_err().to_string();
     assert!(told.contains("cannot connect") && told.contains("assay ping server"), "{told}");
-    let served = Served::new(&Ping, &[]);
+    let served = Served::new(&SPEC, &[]);
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("secret");
     std::fs::write(&file, "a secret of ours").unwrap();
     let secret = format!("secret-file={}", file.display());
     let told = served.run(1, &["method=tcp-echo", &secret]).unwrap_err().to_string();
     assert!(told.contains("--secret-file"), "{told}");
-    let closed = Served::new(&Ping, &[&secret]);
+    let closed = Served::new(&SPEC, &[&secret]);
     assert!(closed.run(1, &["method=udp-echo"]).is_err());
     assert_eq!(closed.run(1, &["method=udp-echo", &secret, "count=5"]).unwrap().run.verdict, "complete");
     for (more, wanted) in [
@@ -168,7 +167,7 @@ fn peers_that_are_none_and_words_that_contradict_are_told() {
         (&["load=0"], "--load 0"),
         (&["load=5201", "count=5"], "--count and --load"),
     ] {
-        let error = against(&Ping, 1, 1, more).unwrap_err();
+        let error = against(&SPEC, 1, 1, more).unwrap_err();
         assert!(matches!(&error, EngineError::Usage(why) if why.contains(wanted)), "{more:?}: {error}");
     }
 }

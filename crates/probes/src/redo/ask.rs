@@ -12,14 +12,15 @@ use crate::peer::asked;
 use crate::peer::secret::Secret;
 use crate::scratch::left_behind;
 use assay_measure::units::{parse_duration_ns, size};
-use assay_run::engine::{EngineError, Line, LineValue};
+use assay_run::dataset::lines::{measuring, text};
+use assay_run::engine::{EngineError, Line};
 use assay_run::probe::Request;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Threads that anybody could mean.
-const CONNECTIONS_MAX: u64 = 256;
-const INFLIGHT_MAX: u64 = 1024;
+const CONNECTIONS_MAX: usize = 256;
+const INFLIGHT_MAX: usize = 1024;
 /// A disk that writes a log more slowly makes no standby.
 const SLOW_LOG_BYTES_PER_S: u64 = 4 << 20;
 /// Standbys at once.
@@ -35,6 +36,8 @@ pub(super) enum Local {
     /// While the standby is under way.
     Parallel,
 }
+
+const LOCALS: [(&str, Local); 3] = [("none", Local::None), ("serial", Local::Serial), ("parallel", Local::Parallel)];
 
 /// One standby: its name and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,11 +91,7 @@ pub(super) struct Ask {
 impl Ask {
     pub(super) fn of(request: &Request) -> Result<Self, EngineError> {
         let usage = |text: String| Err(EngineError::Usage(text));
-        let is_async = match request.option(&o::MODE).to_lowercase().as_str() {
-            "sync" => false,
-            "async" => true,
-            other => return usage(format!("--mode {other}: sync or async")),
-        };
+        let is_async = request.choice(&o::MODE, &[("sync", false), ("async", true)])?;
         let (write, apply_us, falls_back) = writes(request)?;
         let before = match request.option(&o::WRITE_MODE) {
             "all" => vec![WriteMode::Pagecache, WriteMode::Fdatasync, WriteMode::Dsync],
@@ -100,12 +99,6 @@ impl Ask {
         };
         let standbys = standbys(request)?;
         let (rule, grace) = rule(request, standbys.len())?;
-        let local = match request.option(&o::LOCAL) {
-            "none" => Local::None,
-            "serial" => Local::Serial,
-            "parallel" => Local::Parallel,
-            other => return usage(format!("--local {other}: none, serial or parallel")),
-        };
         let Demand { commits, workload, length } = Demand::of(request)?;
         if !matches!(request.option(&o::FREQ).to_lowercase().as_str(), "" | "no") {
             let text = "-freq: assay does not repeat a test by itself; let cron or a timer do it, and assay runs trend \
@@ -122,19 +115,19 @@ impl Ask {
             before,
             apply_us,
             falls_back,
-            connections: o::number(request, &o::CONNECTIONS, 1..=CONNECTIONS_MAX)? as usize,
+            connections: request.number(&o::CONNECTIONS, 1..=CONNECTIONS_MAX)?.unwrap_or_default(),
             sockbuf: request.size_bytes(&o::SOCKBUF, 0..=u64::MAX)?,
             content: Content::parse(request.option(&o::CONTENT), length)?,
             compress: Compress::parse(request.option(&o::COMPRESS))?,
             commits,
             workload,
             delay: delay(request)?,
-            inflight: o::number(request, &o::INFLIGHT, 1..=INFLIGHT_MAX)? as usize,
-            rate: rate(request)?,
+            inflight: request.number(&o::INFLIGHT, 1..=INFLIGHT_MAX)?.unwrap_or_default(),
+            rate: request.number(&o::RATE, o::RATES)?,
             rule,
             max_lag: o::size_bytes(request, &o::MAX_LAG)?,
             grace,
-            local,
+            local: request.choice(&o::LOCAL, &LOCALS)?,
             local_file: PathBuf::from(request.option(&o::LOCAL_FILE)),
             slow_local: o::duration(request, &o::SLOW_LOCAL)?,
             alone: o::duration(request, &o::ALONE)?,
@@ -275,13 +268,11 @@ impl Ask {
     }
 
     pub(super) fn plan(&self) -> Vec<Line> {
-        let text =
-            |key, label: &str, value: String| Line { key, label: label.to_owned(), value: LineValue::Text(value) };
         let names: Vec<&str> = self.standbys.iter().map(|s| s.name.as_str()).collect();
         let mode = if self.is_async { "ASYNC" } else { "SYNC" };
         let mut lines = vec![
             text("standbys", "messages go to", names.join(", ")),
-            text("mode", "transport mode", mode.to_owned()),
+            text("mode", "transport mode", mode),
             text("length", "payload of a message", self.payload()),
             text("write", "the standby writes", self.write_name()),
         ];
@@ -297,11 +288,7 @@ impl Ask {
         if self.standbys.len() > 1 && !self.is_async {
             lines.push(text("ack", "a commit waits for", self.rule.to_string()));
         }
-        lines.push(Line {
-            key: "estimated_s",
-            label: "measuring".to_owned(),
-            value: LineValue::Decimal((self.whole_time() + 2 * self.alone).as_secs_f64()),
-        });
+        lines.push(measuring(self.whole_time() + 2 * self.alone));
         lines
     }
 }
@@ -320,7 +307,7 @@ fn writes(request: &Request) -> Result<(WriteMode, u64, bool), EngineError> {
 
 /// The other end and those of `--standby`; `HOST`, `HOST:PORT` or `[ADDRESS]:PORT` each.
 fn standbys(request: &Request) -> Result<Vec<Standby>, EngineError> {
-    let port = o::number(request, &o::PORT, 1..=65_535)? as u16;
+    let port = asked::port(request, &o::PORT)?;
     let first = request.place.to_string_lossy().into_owned();
     let more = request.option(&o::STANDBY).to_owned();
     let mut all = Vec::new();
@@ -366,30 +353,16 @@ fn interval(request: &Request) -> Result<u64, EngineError> {
     let interval = o::duration(request, &o::INTERVAL)?;
     match interval.as_secs() {
         seconds @ 1..=3600 if interval.subsec_nanos() == 0 => Ok(seconds),
-        _ => Err(EngineError::Usage(format!("--interval {}: whole seconds, 1s to 1h", request.option(&o::INTERVAL)))),
+        _ => Err(o::INTERVAL.refused(request.option(&o::INTERVAL), "whole seconds, 1s to 1h")),
     }
 }
 
 /// A bare number is milliseconds, as in oratcptest.
 fn delay(request: &Request) -> Result<Duration, EngineError> {
-    let text = request.option(&o::DELAY);
-    if matches!(text.to_lowercase().as_str(), "" | "no") {
-        return Ok(Duration::ZERO);
-    }
-    if let Ok(ms) = text.parse::<u64>() {
-        return Ok(Duration::from_millis(ms.min(3_600_000)));
-    }
-    parse_duration_ns(text)
-        .map(Duration::from_nanos)
-        .map_err(|error| EngineError::Usage(format!("--delay {text}: {error}")))
-}
-
-fn rate(request: &Request) -> Result<Option<f64>, EngineError> {
-    let text = request.option(&o::RATE);
-    if text.is_empty() {
-        return Ok(None);
-    }
-    let rate = text.parse().ok();
-    let rate = rate.filter(|rate: &f64| (0.001..=1e7).contains(rate));
-    rate.map(Some).ok_or_else(|| EngineError::Usage(format!("--rate {text}: 0.001 to 10000000 messages a second")))
+    let delay = request.read(&o::DELAY, |text| match text.parse::<u64>() {
+        _ if text.eq_ignore_ascii_case("no") => Ok(Duration::ZERO),
+        Ok(ms) => Ok(Duration::from_millis(ms.min(3_600_000))),
+        Err(_) => parse_duration_ns(text).map(Duration::from_nanos),
+    })?;
+    Ok(delay.unwrap_or_default())
 }

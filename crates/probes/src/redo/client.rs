@@ -23,10 +23,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 impl Measured for Readings {
-    fn is_empty(&self) -> bool {
-        self.stream.sent == 0
-    }
-
     fn was_stopped(&self) -> bool {
         self.is_stopped
     }
@@ -87,7 +83,7 @@ impl Aimed for Aim {
         readings.host.1 = sampler.sample();
         readings.cpu_mhz = effective_mhz(&clock);
         readings.is_stopped = stop.requested();
-        if readings.is_empty() && readings.failed.is_empty() {
+        if readings.stream.sent == 0 && readings.failed.is_empty() {
             return Err(EngineError::Interrupted);
         }
         Ok(Box::new(readings))

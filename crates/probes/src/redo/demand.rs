@@ -104,12 +104,9 @@ fn needs(there: &ProbeOption, missing: &ProbeOption) -> EngineError {
 }
 
 fn commits(request: &Request) -> Result<Commits, EngineError> {
-    let text = request.option(&o::COMMIT_RATE);
-    let rate = text.parse().ok();
-    let rate = rate.filter(|rate: &f64| (0.001..=1e7).contains(rate));
-    let why = "0.001 to 10000000 commits a second";
+    let rate = request.number(&o::COMMIT_RATE, o::RATES)?;
     let size = request.size_bytes(&o::COMMIT_SIZE, 1..=GROUP_BYTES)?;
-    Ok(Commits { rate: rate.ok_or_else(|| o::COMMIT_RATE.refused(text, why))?, size: size.unwrap_or(1) })
+    Ok(Commits { rate: rate.unwrap_or_default(), size: size.unwrap_or(1) })
 }
 
 fn workload(request: &Request) -> Result<Workload, EngineError> {

@@ -24,40 +24,22 @@ mod wire;
 mod tests;
 
 use ask::Ask;
-use assay_run::engine::EngineError;
-use assay_run::probe::{Aimed, Probe, ProbeFacts, Request, Serving, Takes};
+use assay_run::probe::{ProbeSpec, Takes};
 
-/// The probe, and the kind of its records.
-#[derive(Clone, Copy, Debug)]
-pub struct RedoTransport;
-
-impl Probe for RedoTransport {
-    fn facts(&self) -> ProbeFacts {
-        ProbeFacts {
-            name: "redo",
-            about: "Measure redo transport to a standby: what it adds to a commit, network and disk apart",
-            more: "Start `assay redo server --bind ADDR --allow-write DIR` on the standby, then `assay redo STANDBY --length 8k \
-                   --write` here. assay takes oratcptest's options in its own spelling too (-port=5555 -mode=sync -length=4k \
-                   -duration=60s -interval=1s -write); --format tool prints its report. The protocol is assay's own: both ends \
-                   have to be assay. The test may fill the network and the standby's disk.",
-            usual_time: Some("10s"),
-            time_also: &["duration"],
-            has_long_flags_with_one_dash: true,
-            options: options::OPTIONS,
-            kind: Some(&record::RedoRecords),
-            takes: Takes::Peer,
-            ..ProbeFacts::default()
-        }
-    }
-
-    fn server(&self, request: &Request) -> Result<Box<dyn Serving>, EngineError> {
-        Ok(Box::new(server::Server::of(request)?))
-    }
-
-    fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
-        Ok(Box::new(client::Aim(Ask::of(request)?)))
-    }
-}
+/// The probe.
+pub const SPEC: ProbeSpec = ProbeSpec {
+    about: "Measure redo transport to a standby: what it adds to a commit, network and disk apart",
+    more: "Start `assay redo server --bind ADDR --allow-write DIR` on the standby, then `assay redo STANDBY --length 8k --write` \
+           here. assay takes oratcptest's options in its own spelling too (-port=5555 -mode=sync -length=4k -duration=60s \
+           -interval=1s -write); --format tool prints its report. The protocol is assay's own: both ends have to be assay. The test \
+           may fill the network and the standby's disk.",
+    usual_time: Some("10s"),
+    time_also: &["duration"],
+    has_long_flags_with_one_dash: true,
+    options: &[options::OPTIONS],
+    takes: Takes::Peer(|request| Ok(Box::new(server::Server::of(request)?))),
+    ..ProbeSpec::new("redo", &record::RedoRecords, |request| Ok(Box::new(client::Aim(Ask::of(request)?))))
+};
 
 /// What a standby does with bytes of anybody's: as a header, as an acknowledgement, as parameters it then judges. For tests;
 /// it never panics.

@@ -23,7 +23,8 @@ use assay_measure::clock::Clock;
 use assay_measure::histogram::Histogram;
 use assay_measure::snapshot::Fact;
 use assay_measure::units::{duration, size};
-use assay_run::engine::{EngineError, Line, LineValue};
+use assay_run::dataset::lines::text;
+use assay_run::engine::{EngineError, Line};
 use assay_run::host;
 use assay_run::probe::{Request, Serving};
 use assay_run::stop::Stop;
@@ -58,26 +59,17 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn of(request: &Request) -> Result<Self, EngineError> {
-        let allow_write = match request.option(&options::ALLOW_WRITE) {
-            "" => None,
-            dir => {
-                let dir = PathBuf::from(dir);
-                if !dir.is_dir() {
-                    return Err(EngineError::Usage(format!(
-                        "--allow-write {}: no such directory; make it first",
-                        dir.display()
-                    )));
-                }
-                Some(dir)
-            }
-        };
+        let allow_write = request.read(&options::ALLOW_WRITE, |dir| {
+            let dir = Some(PathBuf::from(dir)).filter(|dir| dir.is_dir());
+            dir.ok_or("no such directory; make it first")
+        })?;
         Ok(Self {
             bind: request.option(&options::BIND).to_owned(),
-            port: options::number(request, &options::PORT, 0..=65_535)? as u16,
+            port: request.number(&options::PORT, 0..=u16::MAX)?.unwrap_or_default(),
             allow_write,
             max_log: options::size_bytes(request, &options::MAX_LOG)?,
             max_time: options::duration(request, &options::MAX_TIME)?,
-            clients: options::number(request, &options::CLIENTS, 1..=1024)? as usize,
+            clients: request.number(&options::CLIENTS, 1..=1024)?.unwrap_or_default(),
             secret: asked::secret(request, &options::SECRET_FILE)?,
             slowed: slowed(request)?,
         })
@@ -113,22 +105,16 @@ fn shape(wanted: &Wanted) -> Shape {
 
 fn slowed(request: &Request) -> Result<Slowed, EngineError> {
     let each = options::duration(request, &options::SLOW_WRITE)?;
-    let limit = match request.option(&options::LIMIT_WRITES) {
-        "" => None,
-        text => {
-            let (rate, burst) = text.split_once(',').unwrap_or((text, "1"));
-            let of = |word: &str| word.parse().ok().filter(|number: &f64| *number >= 1.0);
-            let both = of(rate).zip(of(burst));
-            Some(both.ok_or_else(|| EngineError::Usage(format!("--limit-writes {text}: RATE or RATE,BURST")))?)
-        }
-    };
+    let limit = request.read(&options::LIMIT_WRITES, |text| {
+        let (rate, burst) = text.split_once(',').unwrap_or((text, "1"));
+        let of = |word: &str| word.parse().ok().filter(|number: &f64| *number >= 1.0);
+        of(rate).zip(of(burst)).ok_or("RATE or RATE,BURST")
+    })?;
     Ok(Slowed { each, limit })
 }
 
 impl Serving for Server {
     fn plan(&self) -> Vec<Line> {
-        let text =
-            |key, label: &str, value: String| Line { key, label: label.to_owned(), value: LineValue::Text(value) };
         let allowed = match &self.allow_write {
             Some(dir) => format!("{}, up to {} each", dir.display(), size(self.max_log)),
             None => "nowhere (--allow-write DIR lets them)".to_owned(),
@@ -140,7 +126,7 @@ impl Serving for Server {
         let most = self.max_time.as_nanos() as u64;
         let mut lines = vec![
             text("listens", "listens on", format!("{} port {}", self.bind, self.port)),
-            text("serves", "serves", who.to_owned()),
+            text("serves", "serves", who),
             text("connections", "connections at once", self.clients.to_string()),
             text("logs", "clients may have logs written in", allowed),
             text("longest", "longest test", duration(most)),

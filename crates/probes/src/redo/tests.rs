@@ -1,9 +1,9 @@
 use super::wire::{ACK_BYTES, Ack, END, Found, HEADER_BYTES, Header, Ready, SERVICE, Wanted};
-use super::{RedoTransport, hear_a_stranger};
+use super::{SPEC, hear_a_stranger, server};
 use crate::peer::hello::{greet, welcome};
 use crate::peer::line::Line;
 use crate::peer::testing::{Served, against};
-use assay_run::probe::{Probe, Request};
+use assay_run::probe::{Request, Serving as _};
 use assay_run::stop::Stop;
 use assay_testkit::conformance;
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ const LONG: Duration = Duration::from_secs(180);
 #[test]
 fn it_passes_the_conformance_suite() {
     let dir = tempfile::tempdir().expect("a directory");
-    let found = conformance::probe_suite(&RedoTransport, dir.path());
+    let found = conformance::probe_suite(&SPEC, dir.path());
     assert!(found.is_empty(), "{found:#?}");
 }
 
@@ -75,13 +75,13 @@ fn what_a_standby_fails_of_is_told_and_what_came_before_is_kept() {
     for (mode, more) in [("sync", 0), ("async", 0), ("sync", 1)] {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("known").port();
-        let served: Vec<_> = (0..more).map(|_| Served::new(&RedoTransport, &[])).collect();
+        let served: Vec<_> = (0..more).map(|_| Served::new(&SPEC, &[])).collect();
         let others = served.iter().map(|one| format!("127.0.0.1:{}", one.port));
         let standby = format!("standby={}", others.collect::<Vec<_>>().join(","));
         let record = std::thread::scope(|scope| {
             scope.spawn(|| fails_after_three(&listener, mode == "async"));
             let mode = format!("mode={mode}");
-            against(&RedoTransport, port, 30, &["length=64", &mode, &standby]).expect("a record")
+            against(&SPEC, port, 30, &["length=64", &mode, &standby]).expect("a record")
         });
         assert_eq!(record.run.verdict, "invalid", "{mode}");
         let told = record.run.verdict_reasons.join("; ");
@@ -109,7 +109,7 @@ fn asked(port: u16, wanted: &serde_json::Value) -> (Line, Ready) {
 fn redo_18_parameters_at_every_edge_are_refused_or_served_and_the_server_ends_well() {
     let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a directory");
     let words = [format!("allow-write={}", dir.path().display()), "max-log=1m".to_owned()];
-    let served = Served::new(&RedoTransport, &words.each_ref().map(String::as_str));
+    let served = Served::new(&SPEC, &words.each_ref().map(String::as_str));
     let (huge, most) = (u64::MAX, 1_u64 << 20);
     for (key, values, taken) in [
         ("length", &[0, 1, 4095, 4096, 4097, most, huge][..], 0..=4097),
@@ -147,7 +147,7 @@ fn redo_18_parameters_at_every_edge_are_refused_or_served_and_the_server_ends_we
 
 #[test]
 fn who_holds_every_place_in_silence_gives_one_to_who_wants_it() {
-    let served = Served::new(&RedoTransport, &["clients=2"]);
+    let served = Served::new(&SPEC, &["clients=2"]);
     let patient = serde_json::json!({ "length": 64, "patience_ms": u64::MAX });
     let held = [asked(served.port, &patient), asked(served.port, &patient)];
     let begun = std::time::Instant::now();
@@ -180,7 +180,7 @@ fn told_of(more: &[&str], serve: impl FnOnce(&mut Line) + Send) -> String {
             let _: Wanted = line.hear(1 << 16, "in a test").expect("it asks");
             serve(&mut line);
         });
-        match against(&RedoTransport, port, 1, more) {
+        match against(&SPEC, port, 1, more) {
             Ok(record) => record.run.verdict_reasons.join("; "),
             Err(error) => error.to_string(),
         }
@@ -226,7 +226,7 @@ fn redo_18_a_server_outlives_clients_that_greet_well_and_then_talk_nonsense() {
     let stop = Stop::new();
     std::thread::scope(|scope| {
         let served = scope.spawn(|| {
-            let server = RedoTransport.server(&request).expect("a server");
+            let server = server::Server::of(&request).expect("a server");
             server.serve(&stop, &|_| {}).map_err(|e| e.to_string())
         });
         while TcpStream::connect(("127.0.0.1", port)).is_err() {

@@ -18,9 +18,10 @@ use assay_block::{BlockError, DeviceFacts, device_facts};
 use assay_measure::clock::Clock;
 use assay_measure::record::Record;
 use assay_measure::snapshot::{Fact, RunData};
-use assay_run::engine::{EngineError, Line, LineValue};
-use assay_run::host::text;
-use assay_run::probe::{Aimed, Measured, Probe, ProbeFacts, Request, Steps};
+use assay_run::dataset::lines::{count, measuring, text};
+use assay_run::engine::{EngineError, Line};
+use assay_run::host;
+use assay_run::probe::{Aimed, Measured, ProbeSpec, Request, Steps, Takes};
 use assay_run::stop::Stop;
 use plan::Step;
 use reading::{SyncMethod, SyncReading, SyncReadings};
@@ -40,40 +41,27 @@ const REPEATS: f64 = 0.2;
 /// Rounds disagree where half the 95 % interval of their rate is more than this part of it.
 const DISAGREE: f64 = 0.1;
 
-/// The probe, and the kind of its records.
-#[derive(Clone, Copy, Debug)]
-pub struct DurableWrites;
+/// The probe.
+pub const SPEC: ProbeSpec = ProbeSpec {
+    about: "Measure durable writes: the lowest cost of a commit on this storage",
+    more: "This takes about a minute. assay measures the time of one flush and its tail, flushes per second by method and number of \
+           parallel streams, and the cost of each level of commit safety. It removes its scratch file at the end.",
+    takes: Takes::Place,
+    usual_time: Some("60s"),
+    ..ProbeSpec::new("sync", &record::SyncRecords, aim)
+};
 
-impl Probe for DurableWrites {
-    fn facts(&self) -> ProbeFacts {
-        ProbeFacts {
-            name: "sync",
-            about: "Measure durable writes: the lowest cost of a commit on this storage",
-            more: "This takes about a minute. assay measures the time of one flush and its tail, flushes per second by method \
-                   and number of parallel streams, and the cost of each level of commit safety. It removes its scratch file at \
-                   the end.",
-            usual_time: Some("60s"),
-            kind: Some(&record::SyncRecords),
-            ..ProbeFacts::default()
-        }
-    }
-
-    fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
-        let place = Place::find(&request.place, self.facts().name)?;
-        let time = request.time;
-        place.check_space(FILE_BYTES + GROWTH_BYTES)?;
-        let facts = device_facts(place.path());
-        let steps = plan::steps(facts.logical_block_bytes.as_ref().ok().copied());
-        let free_bytes = place.room()?.free_bytes;
-        Ok(Box::new(Aim { place, facts, time, steps, free_bytes, file_bytes: FILE_BYTES, growth_bytes: GROWTH_BYTES }))
-    }
+fn aim(request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
+    let place = Place::find(&request.place, SPEC.name)?;
+    let time = request.time;
+    place.check_space(FILE_BYTES + GROWTH_BYTES)?;
+    let facts = device_facts(place.path());
+    let steps = plan::steps(facts.logical_block_bytes.as_ref().ok().copied());
+    let free_bytes = place.room()?.free_bytes;
+    Ok(Box::new(Aim { place, facts, time, steps, free_bytes, file_bytes: FILE_BYTES, growth_bytes: GROWTH_BYTES }))
 }
 
 impl Measured for SyncReadings {
-    fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-    }
-
     fn was_stopped(&self) -> bool {
         self.stopped
     }
@@ -96,21 +84,13 @@ struct Aim {
 
 impl Aimed for Aim {
     fn plan(&self) -> Vec<Line> {
-        let text =
-            |key, label: &str, value: String| Line { key, label: label.to_owned(), value: LineValue::Text(value) };
-        let count =
-            |key, label: &str, value: u64| Line { key, label: label.to_owned(), value: LineValue::Count(value) };
         let mut lines = vec![
             text("scratch_file", "scratch file, removed at the end", self.place.path().display().to_string()),
             count("file_bytes", "preallocated", self.file_bytes),
             count("growth_bytes", "growth at most", self.growth_bytes),
             count("free_bytes", "free there", self.free_bytes),
             count("steps", "steps", self.steps.len() as u64),
-            Line {
-                key: "estimated_s",
-                label: "measuring".to_owned(),
-                value: LineValue::Decimal(self.time.as_secs_f64()),
-            },
+            measuring(self.time),
         ];
         lines.extend(left_behind(self.place.directory()));
         lines
@@ -250,7 +230,7 @@ impl Bench<'_> {
     fn written(&self) -> Option<u64> {
         let disk = self.disk?;
         let text = std::fs::read_to_string("/proc/diskstats").ok()?;
-        let mut disks = text::diskstats(&text).into_iter();
+        let mut disks = host::text::diskstats(&text).into_iter();
         Some(disks.find(|reading| reading.name == disk)?.write_bytes)
     }
 

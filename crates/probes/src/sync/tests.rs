@@ -35,7 +35,7 @@ fn aimed(dir: &Path, time: Duration) -> Aim {
 #[test]
 fn it_passes_the_suite() {
     let dir = directory();
-    let violations = probe_suite(&DurableWrites, dir.path());
+    let violations = probe_suite(&SPEC, dir.path());
     assert!(violations.is_empty(), "{violations:#?}");
 }
 

@@ -18,22 +18,17 @@ use assay_measure::record::metric::{Better, Group, plain};
 use assay_measure::record::{Figure, Metric, Part, Record};
 use assay_measure::section::Sections;
 use assay_measure::snapshot::RunData;
-use assay_run::engine::{EngineError, Line, LineValue};
-use assay_run::probe::{Aimed, Measured, Probe, ProbeFacts, ProbeOption, Request, Steps, Takes};
+use assay_run::dataset::lines::text;
+use assay_run::engine::{EngineError, Line};
+use assay_run::probe::{Aimed, Measured, ProbeSpec, Request, Steps};
+use assay_run::probe_options;
 use assay_run::stop::Stop;
 use std::path::PathBuf;
 
-/// The probe, and the kind of its records.
-#[derive(Clone, Copy, Debug)]
-pub struct Topology;
-
-const SYSROOT: ProbeOption = ProbeOption {
-    name: "sysroot",
-    also: &[],
-    value: "DIR",
-    default: "/",
-    help: "Read DIR/proc and DIR/sys, captured on another machine, instead of this machine's",
-};
+probe_options! {
+    OPTIONS:
+    SYSROOT: "sysroot" ["DIR"] = "/", "Read DIR/proc and DIR/sys, captured on another machine, instead of this machine's";
+}
 
 /// The part of a record.
 #[figures]
@@ -47,31 +42,21 @@ impl Part for TopologyInfo {
     const NAME: &str = "topology";
 }
 
-impl Probe for Topology {
-    fn facts(&self) -> ProbeFacts {
-        ProbeFacts {
-            name: "topology",
-            about: "Show what this machine is made of: sockets, cores, threads, caches, NUMA nodes",
-            more: "Everything comes from /proc and /sys; nothing is measured. --format tool prints the layout of lscpu that \
-                   scripts read, --format tool-json lscpu's JSON.",
-            usual_time: Some("1s"),
-            options: &[SYSROOT],
-            kind: Some(&TopologyRecords),
-            only_looks: true,
-            takes: Takes::Nothing,
-            ..ProbeFacts::default()
-        }
-    }
+/// The probe.
+pub const SPEC: ProbeSpec = ProbeSpec {
+    about: "Show what this machine is made of: sockets, cores, threads, caches, NUMA nodes",
+    more: "Everything comes from /proc and /sys; nothing is measured. --format tool prints the layout of lscpu that scripts read, \
+           --format tool-json lscpu's JSON.",
+    options: &[OPTIONS],
+    ..ProbeSpec::new("topology", &TopologyRecords, aim)
+};
 
-    fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
-        let root = PathBuf::from(request.option(&SYSROOT));
-        if !root.is_dir() {
-            return Err(EngineError::Usage(format!(
-                "--sysroot {}: no such directory; it is to hold proc/ and sys/",
-                root.display()
-            )));
-        }
+fn aim(request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
+    let root = PathBuf::from(request.option(&SYSROOT));
+    if root.is_dir() {
         Ok(Box::new(Aim(root)))
+    } else {
+        Err(SYSROOT.refused(&root.to_string_lossy(), "no such directory; it is to hold proc/ and sys/"))
     }
 }
 
@@ -79,11 +64,7 @@ struct Aim(PathBuf);
 
 impl Aimed for Aim {
     fn plan(&self) -> Vec<Line> {
-        vec![Line {
-            key: "sysroot",
-            label: "reading /proc and /sys below".to_owned(),
-            value: LineValue::Text(self.0.display().to_string()),
-        }]
+        vec![text("sysroot", "reading /proc and /sys below", self.0.to_string_lossy())]
     }
 
     fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Box<dyn Measured>, EngineError> {
@@ -98,11 +79,6 @@ impl Aimed for Aim {
 }
 
 impl Measured for TopologyInfo {
-    /// A tree without a file is told as it is.
-    fn is_empty(&self) -> bool {
-        false
-    }
-
     fn was_stopped(&self) -> bool {
         false
     }

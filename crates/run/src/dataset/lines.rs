@@ -1,10 +1,11 @@
-//! Lines of plans and summaries, said the same way by every target.
+//! Lines of plans and summaries, said the same way by every target and every probe.
 
 use crate::engine::{EngineError, Line, LineValue};
+use std::time::Duration;
 
 /// A text as it is.
-pub fn text(key: &'static str, label: &str, value: String) -> Line {
-    Line { key, label: label.to_owned(), value: LineValue::Text(value) }
+pub fn text(key: &'static str, label: &str, value: impl Into<String>) -> Line {
+    Line { key, label: label.to_owned(), value: LineValue::Text(value.into()) }
 }
 
 /// A number as it is.
@@ -20,6 +21,11 @@ pub fn bytes(key: &'static str, label: &str, value: u64) -> Line {
 /// Rounded to three digits after the point.
 pub fn decimal(key: &'static str, label: &str, value: f64) -> Line {
     Line { key, label: label.to_owned(), value: LineValue::Decimal((value * 1000.0).round() / 1000.0) }
+}
+
+/// How long a probe is about to measure.
+pub fn measuring(time: Duration) -> Line {
+    decimal("estimated_s", "measuring", time.as_secs_f64())
 }
 
 /// A byte count for people.

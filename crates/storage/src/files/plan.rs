@@ -8,7 +8,8 @@ use super::regions::{self, Known};
 use super::space::{self, Space};
 use super::{bytes_text, cannot, content, names};
 use crate::readings::Way;
-use assay_run::engine::{EngineError, Line, LineValue};
+use assay_run::dataset::lines::{count, text};
+use assay_run::engine::{EngineError, Line};
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -194,20 +195,12 @@ impl FilePlan {
     /// The plan for people: a verdict for each file, then the space.
     #[must_use]
     pub fn lines(&self) -> Vec<Line> {
-        let line = |key, label: String, value| Line { key, label, value };
-        let mut lines: Vec<Line> = self
-            .files
-            .iter()
-            .map(|file| {
-                let label = file.path.display().to_string();
-                line("file", label, LineValue::Text(file.verdict()))
-            })
-            .collect();
+        let verdict = |file: &PlannedFile| text("file", &file.path.display().to_string(), file.verdict());
+        let mut lines: Vec<Line> = self.files.iter().map(verdict).collect();
         for space in self.spaces.iter().filter(|space| space.needed > 0) {
-            let label = |what: &str| format!("{what} in {}", space.directory.display());
-            let count = |key, what, bytes| line(key, label(what), LineValue::Count(bytes));
-            lines.push(count("needed_bytes", "space needed", space.needed));
-            lines.push(count("free_bytes", "space free", space.room.free_bytes));
+            let place = space.directory.display();
+            lines.push(count("needed_bytes", &format!("space needed in {place}"), space.needed));
+            lines.push(count("free_bytes", &format!("space free in {place}"), space.room.free_bytes));
         }
         lines
     }

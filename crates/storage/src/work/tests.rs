@@ -178,7 +178,7 @@ fn every_engine_reads_and_counts() {
 #[test]
 fn the_probe_keeps_its_promises() {
     let dir = directory();
-    let violations = assay_testkit::conformance::probe_suite(&crate::StorageProbe, dir.path());
+    let violations = assay_testkit::conformance::probe_suite(&crate::SPEC, dir.path());
     assert!(violations.is_empty(), "{violations:#?}");
 }
 

@@ -10,7 +10,7 @@ mod probe;
 mod script;
 
 pub use claims::{Ground, claims_suite, claims_suite_of_nothing};
-pub use probe::probe_suite;
+pub use probe::{probe_suite, probe_suite_with};
 
 use assay_measure::clock::Clock;
 use assay_measure::snapshot::{RunData, SCAN, SELECT, UPDATE, Verdict};

@@ -1,8 +1,9 @@
 //! What every probe promises: it says its plan, measures, and leaves its place as it found it.
 
 use super::expect;
+use assay_measure::snapshot::RunData;
 use assay_run::engine::EngineError;
-use assay_run::probe::{Probe, Request, SERVER, Steps, Takes};
+use assay_run::probe::{ProbeSpec, Request, SERVER, Serving, Steps, Takes};
 use assay_run::stop::Stop;
 use std::net::TcpStream;
 use std::path::Path;
@@ -14,16 +15,26 @@ use std::time::Duration;
 /// # Panics
 /// Where the directory itself cannot be used.
 #[must_use]
-pub fn probe_suite(probe: &dyn Probe, dir: &Path) -> Vec<String> {
+pub fn probe_suite(probe: &ProbeSpec, dir: &Path) -> Vec<String> {
+    probe_suite_with(probe, &[], dir)
+}
+
+/// The same with words in every request.
+///
+/// # Panics
+/// Where the directory itself cannot be used.
+#[must_use]
+pub fn probe_suite_with(probe: &ProbeSpec, words: &[&str], dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
-    if probe.facts().takes == Takes::Peer {
-        with_its_server(probe, dir, &mut found);
-        return found;
-    }
-    let at = &|| Request::at(dir, SHORT);
-    all(probe, dir, at, &mut found);
-    if probe.facts().takes == Takes::Place {
-        foreign_files_are_refused(probe, dir, &mut found);
+    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    let at = &|| Request { words: words.clone(), ..Request::at(dir, SHORT) };
+    match probe.takes {
+        Takes::Peer(server) => with_its_server(probe, server, &words, dir, &mut found),
+        Takes::Nothing => all(probe, dir, at, &mut found),
+        Takes::Place => {
+            all(probe, dir, at, &mut found);
+            foreign_files_are_refused(probe, dir, &mut found);
+        }
     }
     found
 }
@@ -31,7 +42,7 @@ pub fn probe_suite(probe: &dyn Probe, dir: &Path) -> Vec<String> {
 /// A request as the probe is asked, in a place or of a peer.
 type Asked<'a> = &'a dyn Fn() -> Request;
 
-fn all(probe: &dyn Probe, dir: &Path, at: Asked<'_>, found: &mut Vec<String>) {
+fn all(probe: &ProbeSpec, dir: &Path, at: Asked<'_>, found: &mut Vec<String>) {
     a_plan_touches_nothing(probe, dir, at, found);
     it_measures_and_leaves_nothing(probe, dir, at, found);
     a_stop_leaves_nothing(probe, dir, at, found);
@@ -39,14 +50,21 @@ fn all(probe: &dyn Probe, dir: &Path, at: Asked<'_>, found: &mut Vec<String>) {
 }
 
 /// The same against the probe's own server, on a port of loopback that was free a moment ago.
-fn with_its_server(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>) {
+fn with_its_server(
+    probe: &ProbeSpec,
+    server: fn(&Request) -> Result<Box<dyn Serving>, EngineError>,
+    words: &[String],
+    dir: &Path,
+    found: &mut Vec<String>,
+) {
     let port = crate::port::free_port();
-    let request = |place: &str| Request { place: place.into(), time: SHORT, words: vec![format!("port={port}")] };
+    let words = [words, &[format!("port={port}")]].concat();
+    let request = |place: &str| Request { place: place.into(), time: SHORT, words: words.clone() };
     let stop = Stop::new();
     std::thread::scope(|scope| {
         let (request, stop) = (&request, &stop);
         let served = scope.spawn(move || {
-            let server = probe.server(&request(SERVER)).map_err(|e| e.to_string())?;
+            let server = server(&request(SERVER)).map_err(|e| e.to_string())?;
             if server.plan().is_empty() {
                 return Err("plan of the server: empty".to_owned());
             }
@@ -98,20 +116,21 @@ fn leaves_nothing(when: &str, dir: &Path, found: &mut Vec<String>) {
     expect(found, names.is_empty(), || format!("{when}: {names:?} is left behind"));
 }
 
-fn a_plan_touches_nothing(probe: &dyn Probe, dir: &Path, at: Asked<'_>, found: &mut Vec<String>) {
-    match probe.aim(&at()) {
+fn a_plan_touches_nothing(probe: &ProbeSpec, dir: &Path, at: Asked<'_>, found: &mut Vec<String>) {
+    match (probe.aim)(&at()) {
         Ok(aimed) => expect(found, !aimed.plan().is_empty(), || "plan: empty".to_owned()),
         Err(error) => found.push(format!("aim: {error}")),
     }
     leaves_nothing("plan", dir, found);
 }
 
-fn it_measures_and_leaves_nothing(probe: &dyn Probe, dir: &Path, at: Asked<'_>, found: &mut Vec<String>) {
+fn it_measures_and_leaves_nothing(probe: &ProbeSpec, dir: &Path, at: Asked<'_>, found: &mut Vec<String>) {
     let heard = Heard::default();
-    let measured = probe.aim(&at()).and_then(|aimed| aimed.measure(&Stop::new(), &heard));
+    let measured = (probe.aim)(&at()).and_then(|aimed| aimed.measure(&Stop::new(), &heard));
     match measured {
         Ok(readings) => {
-            expect(found, !readings.is_empty(), || "measure: nothing".to_owned());
+            let is_empty = readings.record(&RunData::default()).is_some_and(|record| record.metrics.is_empty());
+            expect(found, !is_empty, || "measure: nothing".to_owned());
             expect(found, !readings.was_stopped(), || "measure: stopped".to_owned());
         }
         Err(error) => found.push(format!("measure: {error}")),
@@ -123,11 +142,11 @@ fn it_measures_and_leaves_nothing(probe: &dyn Probe, dir: &Path, at: Asked<'_>, 
     leaves_nothing("measure", dir, found);
 }
 
-fn a_stop_leaves_nothing(probe: &dyn Probe, dir: &Path, at: Asked<'_>, found: &mut Vec<String>) {
+fn a_stop_leaves_nothing(probe: &ProbeSpec, dir: &Path, at: Asked<'_>, found: &mut Vec<String>) {
     for stop_at in [0, 2] {
         let stop = Stop::new();
         let heard = Heard { stop_at: Some((stop_at, stop.clone())), ..Heard::default() };
-        let ended = probe.aim(&at()).and_then(|aimed| aimed.measure(&stop, &heard));
+        let ended = (probe.aim)(&at()).and_then(|aimed| aimed.measure(&stop, &heard));
         // One that was through before that step was not stopped.
         if !stop.requested() {
             continue;
@@ -141,29 +160,29 @@ fn a_stop_leaves_nothing(probe: &dyn Probe, dir: &Path, at: Asked<'_>, found: &m
     }
 }
 
-fn every_default_is_taken(probe: &dyn Probe, at: Asked<'_>, found: &mut Vec<String>) {
-    for option in probe.facts().options.iter().filter(|o| !o.default.is_empty()) {
+fn every_default_is_taken(probe: &ProbeSpec, at: Asked<'_>, found: &mut Vec<String>) {
+    for option in probe.options().filter(|o| !o.default.is_empty()) {
         let mut request = at();
         request.words.push(format!("{}={}", option.name, option.default));
-        if let Err(error) = probe.aim(&request) {
+        if let Err(error) = (probe.aim)(&request) {
             let (name, default) = (option.name, option.default);
             found.push(format!("its own default, {name}={default}: {error}"));
         }
     }
 }
 
-fn foreign_files_are_refused(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>) {
+fn foreign_files_are_refused(probe: &ProbeSpec, dir: &Path, found: &mut Vec<String>) {
     let file = dir.join("theirs");
     std::fs::write(&file, "theirs").expect("the directory is writable");
     let refused =
-        probe.aim(&Request::at(&file, SHORT)).and_then(|aimed| aimed.measure(&Stop::new(), &Heard::default()));
+        (probe.aim)(&Request::at(&file, SHORT)).and_then(|aimed| aimed.measure(&Stop::new(), &Heard::default()));
     expect(found, refused.is_err(), || "a foreign file: it is not refused".to_owned());
     let kept = std::fs::read_to_string(&file).unwrap_or_default();
     expect(found, kept == "theirs", || "a foreign file: it was changed".to_owned());
     let _ = std::fs::remove_file(&file);
     leaves_nothing("a foreign file", dir, found);
     let absent = dir.join("no/such/file");
-    expect(found, probe.aim(&Request::at(&absent, SHORT)).is_err(), || {
+    expect(found, (probe.aim)(&Request::at(&absent, SHORT)).is_err(), || {
         "a directory that is not there: it is not refused".to_owned()
     });
     leaves_nothing("a directory that is not there", dir, found);

@@ -265,11 +265,5 @@ fn conditions(readings: &CpuReadings) -> Conditions {
         (0, _) => Figure::na("no windows"),
         (elapsed, delay) => known(delay.map(|delay| 100.0 * delay as f64 / elapsed as f64)),
     };
-    Conditions::of(
-        (&readings.host_before, &readings.host_after),
-        readings.elapsed_ns,
-        readings.steal_pct,
-        figure(given),
-        delay_pct,
-    )
+    Conditions::of(&readings.host, figure(given), delay_pct)
 }

@@ -13,9 +13,10 @@ mod steadiness;
 mod tests;
 
 use super::reading::CpuReadings;
+use crate::conditions::labelled;
 use assay_measure::chart::Drawn;
 use assay_measure::kind::{Finding, Headline, OwnKind, figure};
-use assay_measure::record::{Figure, Metric, Record};
+use assay_measure::record::{Metric, Record};
 use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
 use info::CpuInfo;
@@ -78,10 +79,7 @@ pub(super) fn build(run: &RunData, readings: &CpuReadings) -> Record {
     if !readings.wrong.is_empty() {
         run.verdict = Verdict::Invalid(readings.wrong.clone());
     }
-    let mut record = Record::labelled(&run);
-    let elapsed = Figure::decimal(readings.elapsed_ns as f64 / 1e9);
-    record.interval.elapsed_s = elapsed.clone();
-    record.interval.whole_run_s = elapsed;
+    let mut record = labelled(&run, readings.host.elapsed_ns);
     record.warnings = advice::warnings(&info);
     record.advice = advice::advise(&record, &info);
     record.parts.put(&info);

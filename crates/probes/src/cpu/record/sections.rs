@@ -1,7 +1,7 @@
 //! The report of the CPUs.
 
 use super::info::{CpuInfo, KernelRow, PairRow};
-use crate::cpu::listed;
+use crate::host::listed;
 use crate::load::{self, LoadInfo};
 use assay_measure::record::{Figure, Part, Record};
 use assay_measure::section::common;

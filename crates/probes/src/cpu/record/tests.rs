@@ -1,9 +1,10 @@
 use super::super::reading::{PairKind, PairReading, ShotReading, ThreadReading};
 use super::info::{KernelRow, ScalingRow};
 use super::*;
+use crate::conditions::HostWindow;
 use crate::load::{LoadInfo, LoadReading, SecondReading};
 use assay_measure::kind::Kind as _;
-use assay_measure::record::Advice;
+use assay_measure::record::{Advice, Figure};
 use assay_measure::section::Part as Piece;
 use assay_measure::snapshot::{Fact, HostReading};
 
@@ -55,10 +56,12 @@ fn readings(given_pct: u64) -> CpuReadings {
         mhz_told: vec![Some(2995.0), None],
         shots,
         pairs: vec![PairReading { kind: PairKind::Line, from: 0, to: 1, ns: 40.0, ns_min: 38.0, batches: 9 }],
-        host_before: HostReading { cgroup_throttled_ns: Some(0), ..HostReading::default() },
-        host_after: HostReading { cgroup_throttled_ns: Some(0), ..HostReading::default() },
-        steal_pct: Some(0.1),
-        elapsed_ns: 10_000_000_000,
+        host: HostWindow {
+            before: HostReading { cgroup_throttled_ns: Some(0), ..HostReading::default() },
+            after: HostReading { cgroup_throttled_ns: Some(0), ..HostReading::default() },
+            steal_pct: Some(0.1),
+            elapsed_ns: 10_000_000_000,
+        },
         ..CpuReadings::default()
     }
 }
@@ -115,7 +118,7 @@ fn cpu_14_efficiency_of_one_is_one_and_threads_add_up_to_the_total() {
 #[test]
 fn cpu_07_half_a_share_halves_rates_and_leaves_those_per_cpu_second() {
     let mut half = readings(50);
-    half.host_after.cgroup_throttled_ns = Some(5_000_000_000);
+    half.host.after.cgroup_throttled_ns = Some(5_000_000_000);
     half.usable_millicpus = Some(2000);
     let (whole, record) = (built(&readings(100)), built(&half));
     let (a, b) = (info(&whole), info(&record));
@@ -191,7 +194,7 @@ fn advice_p2_and_p6_fire_on_steal_and_on_clocks_apart() {
     let quiet = built(&readings(100));
     assert_eq!((advice(&quiet, "P2"), advice(&quiet, "P6")), (None, None));
     let mut host = readings(100);
-    host.steal_pct = Some(7.0);
+    host.host.steal_pct = Some(7.0);
     host.mhz_before[1].1 = 1500.0;
     let record = built(&host);
     assert_eq!(advice(&record, "P2").unwrap().severity, "high");
@@ -226,8 +229,8 @@ fn cpu_19_a_record_carries_its_set_and_another_set_forbids_a_comparison() {
 #[test]
 fn what_is_missing_is_n_a_with_its_reason_and_never_zero() {
     let mut bare = readings(100);
-    bare.steal_pct = None;
-    bare.host_after = HostReading::default();
+    bare.host.steal_pct = None;
+    bare.host.after = HostReading::default();
     bare.usable_millicpus = None;
     bare.cores = None;
     for thread in bare.shots.iter_mut().flat_map(|shot| &mut shot.threads) {

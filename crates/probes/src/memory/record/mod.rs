@@ -12,7 +12,7 @@ mod tests;
 
 use super::MemoryReadings;
 use super::info::{LadderRow, MemoryInfo};
-use crate::conditions::Conditions;
+use crate::conditions::{Conditions, labelled};
 use assay_measure::chart::Drawn;
 use assay_measure::kind::{Finding, Headline, OwnKind, figure};
 use assay_measure::record::{Figure, Metric, Record};
@@ -82,13 +82,7 @@ pub(super) fn build(run: &RunData, readings: &MemoryReadings) -> Record {
     let time = readings.time;
     let pct = |part: u64| Figure::decimal(100.0 * part as f64).per(time.elapsed_ns as f64, "no pass");
     let delay = time.run_delay_ns.map_or_else(|| Figure::na(crate::conditions::NOT_EXPOSED), pct);
-    info.conditions = Conditions::of(
-        (&readings.host.0, &readings.host.1),
-        readings.elapsed_ns,
-        readings.steal_pct,
-        pct(time.cpu_ns),
-        delay,
-    );
+    info.conditions = Conditions::of(&readings.host, pct(time.cpu_ns), delay);
     info.plateaus = plateaus::all(&info.ladder, &info.caches);
     let mut run = run.clone();
     run.sessions = match &info.soak {
@@ -105,10 +99,7 @@ pub(super) fn build(run: &RunData, readings: &MemoryReadings) -> Record {
     if info.verification_errors_count > 0 {
         run.verdict = Verdict::Invalid(info.verification_errors.clone());
     }
-    let mut record = Record::labelled(&run);
-    let elapsed = Figure::decimal(readings.elapsed_ns as f64 / 1e9);
-    record.interval.elapsed_s = elapsed.clone();
-    record.interval.whole_run_s = elapsed;
+    let mut record = labelled(&run, readings.host.elapsed_ns);
     record.warnings = advice::warnings(&info);
     record.advice = advice::advise(&info);
     record.parts.put(&info);

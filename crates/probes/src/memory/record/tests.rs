@@ -1,6 +1,7 @@
 use super::super::info::{ArrayRule, BandwidthRow, CacheRow, ChainRow, FaultRow, LadderRow, LoadedRow, PagesRow};
 use super::super::sizes::steps;
 use super::*;
+use crate::conditions::HostWindow;
 use assay_measure::kind::Kind as _;
 use assay_measure::section::Part as Piece;
 
@@ -99,7 +100,7 @@ fn readings() -> MemoryReadings {
     MemoryReadings {
         info,
         time: super::super::Times { elapsed_ns: 1000, cpu_ns: 1000, run_delay_ns: Some(0) },
-        elapsed_ns: 30_000_000_000,
+        host: HostWindow { elapsed_ns: 30_000_000_000, ..HostWindow::default() },
         ..MemoryReadings::default()
     }
 }

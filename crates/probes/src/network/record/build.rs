@@ -40,13 +40,13 @@ pub(in crate::network) fn build(run: &RunData, readings: &NetReadings) -> Record
         host: host.clone(),
         ..Snapshot::default()
     };
-    run.begin = at(0, &readings.host_before);
-    run.end = at(readings.elapsed_ns, &readings.host_after);
+    run.begin = at(0, &readings.host.before);
+    run.end = at(readings.host.elapsed_ns, &readings.host.after);
     let mut record = Record::labelled(&run);
     record.os = os(&run);
     own_cpu(&mut record, &info);
     record.interval.elapsed_s = Figure::decimal(elapsed_ns as f64 / 1e9);
-    record.interval.whole_run_s = Figure::decimal(readings.elapsed_ns as f64 / 1e9);
+    record.interval.whole_run_s = Figure::decimal(readings.host.elapsed_ns as f64 / 1e9);
     record.series = series(&info);
     steadiness(&mut record, &info);
     record.integrity = integrity(&info);
@@ -149,13 +149,7 @@ fn conditions(readings: &NetReadings, elapsed_s: f64) -> Conditions {
         Some(s) => Figure::decimal(100.0 * s).per(elapsed_s, "no time passed"),
         None => Figure::na(crate::conditions::NOT_EXPOSED),
     };
-    Conditions::of(
-        (&readings.host_before, &readings.host_after),
-        readings.elapsed_ns,
-        own.native.as_ref().and_then(|native| native.steal_pct),
-        Figure::na("threads of this test wait for the network"),
-        run_delay,
-    )
+    Conditions::of(&readings.host, Figure::na("threads of this test wait for the network"), run_delay)
 }
 
 fn streams(readings: &NetReadings) -> Vec<StreamInfo> {

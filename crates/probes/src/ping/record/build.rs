@@ -3,7 +3,7 @@
 use super::PingRecords;
 use super::info::{LoadedInfo, PingInfo, ReplyRow, SecondRow, WorstRow};
 use super::warnings;
-use crate::conditions::Conditions;
+use crate::conditions::{Conditions, labelled};
 use crate::dial::plain;
 use crate::ping::PingReadings;
 use crate::ping::loaded::Loaded;
@@ -37,12 +37,10 @@ pub(in crate::ping) fn build(run: &RunData, readings: &PingReadings) -> Record {
         let reason = format!("the stream of --load failed, so nothing was measured beside it: {failed}");
         run.verdict = Verdict::Invalid(vec![reason]);
     }
-    run.begin = at(0, &readings.host_before);
-    run.end = at(readings.tally.elapsed_ns, &readings.host_after);
-    let mut record = Record::labelled(&run);
+    run.begin = at(0, &readings.host.before);
+    run.end = at(readings.tally.elapsed_ns, &readings.host.after);
+    let mut record = labelled(&run, readings.tally.elapsed_ns);
     record.os = os(&run);
-    record.interval.elapsed_s = Figure::decimal(info.elapsed_s);
-    record.interval.whole_run_s = Figure::decimal(info.elapsed_s);
     record.series = series(&info);
     steadiness(&mut record, &info);
     record.integrity = integrity(&info);
@@ -132,13 +130,7 @@ fn conditions(readings: &PingReadings) -> Conditions {
         Some(s) => Figure::decimal(100.0 * s).per(tally.elapsed_ns as f64 / 1e9, "no time passed"),
         None => Figure::na(crate::conditions::NOT_EXPOSED),
     };
-    Conditions::of(
-        (&readings.host_before, &readings.host_after),
-        tally.elapsed_ns,
-        readings.steal_pct,
-        Figure::na("this test waits for the network"),
-        run_delay,
-    )
+    Conditions::of(&readings.host, Figure::na("this test waits for the network"), run_delay)
 }
 
 fn worst(slow: &crate::ping::measure::Slow) -> WorstRow {

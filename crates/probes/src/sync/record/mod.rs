@@ -10,6 +10,7 @@ mod sections;
 mod tests;
 
 use super::reading::{SyncMethod, SyncPart, SyncReading, SyncReadings};
+use crate::conditions::labelled;
 use assay_measure::chart::Drawn;
 use assay_measure::figures::of_layer;
 use assay_measure::kind::{Headline, OwnKind, figure};
@@ -56,9 +57,7 @@ pub(super) fn build(run: &RunData, readings: &SyncReadings) -> Record {
     if readings.stopped {
         run.verdict = Verdict::Incomplete(format!("stopped on request after {} steps", readings.steps.len()));
     }
-    let mut record = Record::labelled(&run);
-    record.interval.elapsed_s = seconds(readings.elapsed_ns);
-    record.interval.whole_run_s = seconds(readings.elapsed_ns);
+    let mut record = labelled(&run, readings.elapsed_ns);
     let info = info(readings);
     record.advice = advice::advise(readings, &info);
     record.warnings = advice::warnings(readings);
