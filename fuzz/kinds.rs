@@ -1,21 +1,14 @@
 //! Every kind of record there is, so that each edited record is drawn by its own.
 
 use assay_measure::kind::Kind;
-use assay_probes::{cpu, memory, network, ping, redo, sync, topology};
 
 pub(crate) fn all() -> Vec<&'static dyn Kind> {
-    let own: [&dyn Kind; 11] = [
+    let own: [&dyn Kind; 4] = [
         &assay_orders::kind::Orders,
         &assay_storage::record::Storage,
         &assay_native::crash::Recovery,
         &assay_sweep::Sweep,
-        sync::SPEC.kind,
-        cpu::SPEC.kind,
-        memory::SPEC.kind,
-        topology::SPEC.kind,
-        network::SPEC.kind,
-        ping::SPEC.kind,
-        redo::SPEC.kind,
     ];
-    [assay_awr::KINDS, &own].concat()
+    let of_probes = assay_probes::PROBES.iter().map(|probe| probe.kind);
+    [assay_awr::KINDS, &own].concat().into_iter().chain(of_probes).collect()
 }

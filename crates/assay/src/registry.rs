@@ -1,4 +1,4 @@
-//! Every target and every probe, one line each: adding one touches its folder and this list.
+//! Every target and every workload, one line each: adding one touches its folder and this list. `assay_probes` lists its probes itself.
 
 use assay_measure::config::Scheme;
 use assay_measure::kind::Kind;
@@ -6,7 +6,6 @@ use assay_measure::rule::Rule;
 use assay_native::Native;
 use assay_native::crash::Recovery;
 use assay_orders::kind::Orders;
-use assay_probes::{cpu, memory, network, ping, redo, sync, topology};
 use assay_run::engine::Target;
 use assay_run::null::Null;
 use assay_run::probe::ProbeSpec;
@@ -25,14 +24,15 @@ pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Mariadb, &Ora
 pub(crate) static OF_WORKLOADS: &[&dyn Target] = &[PostgresOrders::TARGET, MariadbOrders::TARGET, OracleOrders::TARGET];
 
 /// The probes, in the order of their help.
-pub(crate) static PROBES: &[ProbeSpec] =
-    &[sync::SPEC, cpu::SPEC, memory::SPEC, topology::SPEC, network::SPEC, ping::SPEC, redo::SPEC, assay_storage::SPEC];
+pub(crate) fn probes() -> impl Iterator<Item = &'static ProbeSpec> {
+    assay_probes::PROBES.iter().chain([&assay_storage::SPEC])
+}
 
 /// The kinds of records: of workloads, of recovery, of sweeps, and what the probes bring, which come last and so are asked first.
 pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
     let above: [&dyn Kind; 3] = [&Orders, &Recovery, &Sweep];
     let workloads = assay_awr::KINDS.iter().copied().chain(above);
-    let of_probes = PROBES.iter().map(|probe| probe.kind);
+    let of_probes = probes().map(|probe| probe.kind);
     workloads.chain(of_probes).collect()
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn rules() -> Vec<Rule> {
 /// The probe of this name, which is also its command.
 #[must_use]
 pub(crate) fn probe(name: &str) -> Option<&'static ProbeSpec> {
-    PROBES.iter().find(|probe| probe.name == name)
+    probes().find(|probe| probe.name == name)
 }
 
 /// The target of this name, which is also its URL scheme.

@@ -26,30 +26,16 @@ static FROZEN: LazyLock<Vec<Value>> = LazyLock::new(|| {
     recovered.parts.put(&RecoveryInfo::default());
     recovered.kind = "recovery".to_owned();
     crate::kinds::figure(&mut recovered);
-    [
+    let built = [
         assay_awr::record::build(&assay_testkit::fixtures::run()),
         assay_awr::record::build(&assay_testkit::fixtures::postgres(15)),
         probe,
         recovered,
         import("fio", include_str!("../../../testdata/import/fio-3.33-mixed.json")),
         import("iperf3", include_str!("../../../testdata/import/iperf3-3.12-tcp.json")),
-    ]
-    .iter()
-    .map(|record| serde_json::to_value(record).expect("JSON"))
-    .chain(
-        [
-            include_str!("../../../fuzz/records/sync.json"),
-            include_str!("../../../fuzz/records/cpu.json"),
-            include_str!("../../../fuzz/records/memory.json"),
-            include_str!("../../../fuzz/records/topology.json"),
-            include_str!("../../../fuzz/records/network.json"),
-            include_str!("../../../fuzz/records/ping.json"),
-            include_str!("../../../fuzz/records/redo.json"),
-            include_str!("../../../fuzz/records/sweep.json"),
-        ]
-        .map(|text| serde_json::from_str(text).expect("a record is JSON")),
-    )
-    .collect()
+    ];
+    let built = built.iter().map(|record| serde_json::to_value(record).expect("JSON"));
+    built.chain(crate::testing::of_the_fuzzer()).collect()
 });
 
 fn edit() -> impl Strategy<Value = Edit> {
@@ -74,7 +60,7 @@ proptest! {
 
     #[test]
     fn no_edit_of_a_record_makes_a_face_panic(
-        which in 0..9_usize,
+        which in 0..64_usize,
         edits in proptest::collection::vec(edit(), 1..5),
     ) {
         let frozen = &FROZEN[which % FROZEN.len()];

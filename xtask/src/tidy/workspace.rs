@@ -55,8 +55,9 @@ const LAYERS: [(&str, &[&str]); 17] = [
 /// The one crate that may name an asynchronous runtime.
 const RUNTIME_CRATE: &str = "assay-control";
 const DEPENDENCIES: &str = "docs/DEPENDENCIES.md";
-/// Where every target and probe has its line.
+/// Where every target and every other probe than those of `PROBES` has its line.
 const REGISTRY: &str = "crates/assay/src/registry.rs";
+const PROBES: &str = "crates/probes/src/lib.rs";
 
 /// Every rule of this module.
 pub(crate) fn check(tree: &Tree, files: &[RustFile<'_>], violations: &mut Vec<Violation>) {
@@ -124,7 +125,12 @@ fn dependency_lines(tree: &Tree, violations: &mut Vec<Violation>) {
 /// The list of targets that bear another workload than SLOB. They lie in the folder of their server, and the suite, whose
 /// operations are SLOB's, is not theirs to run.
 fn listed_for_workloads(registry: &str) -> &str {
-    let list = registry.split_once("static OF_WORKLOADS");
+    list_of(registry, "static OF_WORKLOADS")
+}
+
+/// A list of a source, from its name to its end.
+fn list_of<'a>(source: &'a str, name: &str) -> &'a str {
+    let list = source.split_once(name);
     list.and_then(|(_, rest)| rest.split_once("];")).map_or("", |(list, _)| list)
 }
 
@@ -132,7 +138,8 @@ fn listed_for_workloads(registry: &str) -> &str {
 /// registry and tests that run the conformance suite.
 fn targets(tree: &Tree, files: &[RustFile<'_>], violations: &mut Vec<Violation>) {
     let registry = tree.files.get(REGISTRY).map_or("", String::as_str);
-    let named = names(registry);
+    let probes = list_of(tree.files.get(PROBES).map_or("", String::as_str), "const PROBES");
+    let named = &names(registry) | &names(probes);
     let of_workloads = names(listed_for_workloads(registry));
     let is_slobs = |name: &str| !of_workloads.contains(name);
     let made: Vec<Made<'_>> = files.iter().flat_map(made_in).collect();

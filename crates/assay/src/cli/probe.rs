@@ -1,6 +1,6 @@
 //! A command for each probe of the registry that is just given a place and a time.
 
-use crate::registry::PROBES;
+use crate::registry;
 use assay_run::probe::{ProbeOption, ProbeSpec, SERVER, Takes};
 use clap::builder::PathBufValueParser;
 use clap::error::ErrorKind;
@@ -66,7 +66,7 @@ pub(crate) struct ProbeArgs {
 
 /// The probes that have such a command.
 fn probes() -> impl Iterator<Item = &'static ProbeSpec> {
-    PROBES.iter().filter(|probe| !probe.has_own_command)
+    registry::probes().filter(|probe| !probe.has_own_command)
 }
 
 const PATH: &str = "path";

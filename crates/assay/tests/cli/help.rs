@@ -12,13 +12,6 @@ fn help_texts_are_as_reviewed() {
         &["sweep", "-h"],
         &["compare", "-h"],
         &["prepare", "-h"],
-        &["sync", "-h"],
-        &["cpu", "-h"],
-        &["memory", "-h"],
-        &["topology", "-h"],
-        &["net", "-h"],
-        &["ping", "-h"],
-        &["redo", "-h"],
         &["io", "-h"],
         &["recovery", "-h"],
         &["import", "-h"],
@@ -26,8 +19,12 @@ fn help_texts_are_as_reviewed() {
         &["cost", "-h"],
         &["runs", "-h"],
         &["config", "show", "-h"],
-    ] {
-        let done = place.assay(args).code(0);
+    ]
+    .map(<[_]>::to_vec)
+    .into_iter()
+    .chain(assay_probes::PROBES.iter().map(|probe| vec![probe.name, "-h"]))
+    {
+        let done = place.assay(&args).code(0);
         assert_eq!(done.err, "");
         let name = args.join("_").replace('-', "");
         insta::assert_snapshot!(name, done.out);
