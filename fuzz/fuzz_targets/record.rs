@@ -22,9 +22,9 @@ static RECORDS: LazyLock<Vec<Value>> = LazyLock::new(|| {
         include_str!("../records/native.json"),
         include_str!("../records/io.json"),
         include_str!("../records/sync.json"),
-        include_str!("../records/cpu.json"),
-        include_str!("../records/memory.json"),
-        include_str!("../records/topology.json"),
+        include_str!("../../testdata/frozen/cpu/record.json"),
+        include_str!("../../testdata/frozen/memory/record.json"),
+        include_str!("../../testdata/frozen/topology/record.json"),
         include_str!("../records/sweep.json"),
     ]
     .iter()

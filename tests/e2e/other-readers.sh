@@ -28,7 +28,7 @@ def group(letter, n, spread, shift):
     for i in range(n):
         rows = [{"name": name, "unit": "count", "per_s": math.exp(logs[key][i])} for key, name in KEYS.items()]
         with open(f"{letter}{i}.json", "w") as file:
-            json.dump({"schema": "assay/1", "run": {"id": f"{letter}{i}"}, "load_profile": rows}, file)
+            json.dump({"schema": "assay/2", "kind": "slob", "run": {"id": f"{letter}{i}"}, "instance": {"load_profile": rows}}, file)
     return logs, ",".join(f"{letter}{i}.json" for i in range(n))
 
 def welch(a, b):

@@ -21,8 +21,6 @@ pub(crate) const REPORT: &str = "report.txt";
 pub(crate) const REPORT_HTML: &str = "report.html";
 /// The series, appended to while the run goes on.
 pub(crate) const SERIES: &str = "series.jsonl";
-/// What a sweep of earlier versions left in place of a record.
-pub(crate) const OLD_SWEEP: &str = "sweep.json";
 /// The summary of repeats, above their runs.
 pub(crate) const REPEAT: &str = "repeat.json";
 /// The same as text.
@@ -44,21 +42,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 const PATIENCE_OF_TAGS: Duration = Duration::from_secs(5);
 
 /// What may be in the directory of a run or a sweep, beside outputs of commands and `config`.
-pub(crate) const FILES: [&str; 13] = [
-    TAGS,
-    REPEAT,
-    REPEAT_TEXT,
-    RECORD,
-    REPORT,
-    REPORT_HTML,
-    FIO_JSON,
-    SERIES,
-    OLD_SWEEP,
-    "sweep.txt",
-    "sweep.html",
-    JOURNAL,
-    assay_report::html::SHARED,
-];
+pub(crate) const FILES: [&str; 10] =
+    [TAGS, REPEAT, REPEAT_TEXT, RECORD, REPORT, REPORT_HTML, FIO_JSON, SERIES, JOURNAL, assay_report::html::SHARED];
 
 /// The directory of one run.
 #[derive(Debug)]
@@ -81,12 +66,6 @@ pub(crate) fn place(output: Option<&Path>, workload: &str, id: &str) -> PathBuf 
         },
         Path::to_path_buf,
     )
-}
-
-/// The record of a run directory, whether it is there or not.
-pub(crate) fn record_in(dir: &Path) -> PathBuf {
-    let old = dir.join(OLD_SWEEP);
-    if old.is_file() { old } else { dir.join(RECORD) }
 }
 
 /// Refuses a directory that holds anything, before any work is done.
@@ -234,7 +213,7 @@ fn remove_files(held: &Held, ours: fn(&str) -> bool) -> io::Result<Vec<String>> 
     let mut left = Vec::new();
     let mut names = held.names()?;
     // What says that this is a run of ours goes last: a removal that is cut short can be repeated.
-    names.sort_by_key(|(name, _)| [RECORD, SERIES, OLD_SWEEP, REPEAT].contains(&name.as_str()));
+    names.sort_by_key(|(name, _)| [RECORD, SERIES, REPEAT].contains(&name.as_str()));
     for (name, kind) in names {
         let gone = kind == FileType::RegularFile && ours(&name);
         match gone.then(|| held.remove_file(&name)) {

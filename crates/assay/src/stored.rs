@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use crate::held::Held;
-use crate::rundir::{OLD_SWEEP, RECORD, REPEAT};
+use crate::rundir::{RECORD, REPEAT};
 use assay_measure::record::Record;
 use assay_report::compare::Repeats;
 use assay_run::bounded;
@@ -30,5 +30,5 @@ pub(crate) fn is_in(dir: &Held) -> bool {
     let holds =
         |name, readable: &dyn Fn(&str) -> bool| dir.read(name, bounded::RECORD).is_ok_and(|text| readable(&text));
     let is_record = |text: &str| assay_report::json::read(text).is_ok();
-    holds(RECORD, &is_record) || holds(OLD_SWEEP, &is_record) || holds(REPEAT, &|text| Repeats::read(text).is_ok())
+    holds(RECORD, &is_record) || holds(REPEAT, &|text| Repeats::read(text).is_ok())
 }

@@ -1,7 +1,6 @@
 //! The framework: recognition, provenance, contradictions, errors.
 
 use super::*;
-use assay_measure::record::upgrade;
 use assay_testkit::places::misplaced;
 
 const LOAD_PROFILE: &str = include_str!("../../../testdata/awr/load-profile-bm.txt");
@@ -77,20 +76,6 @@ fn names_that_differ_in_signs_alone_do_not_take_each_others_place() {
     let info = record.import.expect("an import");
     let printed = |printed: &str| info.values.iter().filter(|v| v.printed.contains(printed)).count();
     assert_eq!((printed("9.23 Gbits"), printed("11.1 Gbits")), (1, 1));
-}
-
-#[test]
-fn a_record_of_the_first_schema_gets_the_kind_that_its_tool_has_today() {
-    // Tools that no version read into that schema.
-    let later = [Tool::HammerDb, Tool::Host, Tool::Card];
-    for parser in PARSERS.iter().filter(|parser| !later.contains(&parser.tool)) {
-        let mut record = serde_json::json!({"schema": "assay/1", "import": {"tool": parser.tool.key()}});
-        if parser.kind == "storage" {
-            record["storage"] = serde_json::json!({});
-        }
-        upgrade(&mut record);
-        assert_eq!(record["kind"], parser.kind, "{:?}", parser.tool);
-    }
 }
 
 #[test]

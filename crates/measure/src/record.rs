@@ -3,8 +3,7 @@
 //! Schema `assay/2`: an envelope that every kind of test shares, `instance` for what a database shows of itself, and
 //! `parts` for what only one kind has. Every face reads this and nothing else, so every derived figure is already
 //! here, unrounded. Keys end in their unit; a figure is a number or `{"na": "reason"}`. Readers ignore keys they do
-//! not know and take `n/a (absent)` for keys they miss, so old and new versions read each other's records; those of
-//! `assay/1` are brought into this shape by [`upgrade()`].
+//! not know and take `n/a (absent)` for keys they miss, so old and new versions of this schema read each other's records.
 
 use crate::figures::figures;
 use crate::snapshot::{Fact, SettingLine};
@@ -27,7 +26,6 @@ mod reads;
 mod series;
 mod server;
 pub mod steady;
-mod upgrade;
 
 pub use activity::{AshInfo, AshRow, TimelineRow};
 pub use event::{EventRow, SAMPLED, WaitClassRow};
@@ -43,7 +41,6 @@ pub use path::PathRow;
 pub use reads::ReadSources;
 pub use series::{HeatRow, Series};
 pub use server::{ServerInfo, ServerRow};
-pub use upgrade::upgrade;
 
 /// The value of [`Record::schema`] this version writes.
 pub const SCHEMA: &str = "assay/2";

@@ -4,7 +4,7 @@ use crate::kinds;
 use assay_measure::plain::is_unprintable;
 use assay_measure::record::bounds;
 use assay_measure::record::metric::ordered;
-use assay_measure::record::{Record, SCHEMA, upgrade};
+use assay_measure::record::{Record, SCHEMA};
 use serde::{Deserialize, Serialize};
 use serde_json::ser::Formatter;
 use std::io::{Result as IoResult, Write};
@@ -24,7 +24,7 @@ pub enum RecordError {
     #[error("not a record: {}", bounds::TOO_DENSE)]
     Dense,
     /// A record of another schema.
-    #[error("schema \"{found}\" where \"{SCHEMA}\" is needed; did a later version of assay write it?")]
+    #[error("its schema is \"{found}\"; this version of assay reads \"{SCHEMA}\" only")]
     Schema {
         /// What its `schema` key says.
         found: String,
@@ -134,7 +134,7 @@ struct Envelope {
     schema: String,
 }
 
-/// Reads a record of this schema or of an earlier one; unknown keys are ignored, missing ones are n/a (absent).
+/// Reads a record of this schema; unknown keys are ignored, missing ones are n/a (absent).
 ///
 /// # Errors
 /// When the text is not JSON of this shape, or of another schema.
@@ -142,17 +142,11 @@ pub fn read(text: &str) -> Result<Record, RecordError> {
     if bounds::is_too_dense(text.as_bytes()) {
         return Err(RecordError::Dense);
     }
-    let mut record: Record = if serde_json::from_str::<Envelope>(text)?.schema == SCHEMA {
-        serde_json::from_str(text)?
-    } else {
-        let mut value = serde_json::from_str(text)?;
-        upgrade(&mut value);
-        // As text again: another source of values would be another copy of all that reads one, a megabyte of the program.
-        serde_json::from_str(&value.to_string())?
-    };
-    if record.schema != SCHEMA {
-        return Err(RecordError::Schema { found: record.schema });
+    let found = serde_json::from_str::<Envelope>(text)?.schema;
+    if found != SCHEMA {
+        return Err(RecordError::Schema { found });
     }
+    let mut record: Record = serde_json::from_str(text)?;
     if bounds::are_broken(text.as_bytes()) {
         return Err(RecordError::Bounds);
     }
@@ -201,7 +195,7 @@ mod tests {
 
     #[test]
     fn unknown_keys_are_ignored_and_missing_ones_are_absent() {
-        let record = read(r#"{"schema":"assay/1","later":{"x":[1]},"interval":{"new_s":1}}"#).unwrap();
+        let record = read(r#"{"schema":"assay/2","later":{"x":[1]},"interval":{"new_s":1}}"#).unwrap();
         assert_eq!(record.interval.elapsed_s.reason(), Some("absent"));
     }
 
@@ -216,7 +210,10 @@ mod tests {
 
     #[test]
     fn another_schema_is_refused_by_name() {
-        let error = read(r#"{"schema":"assay/9"}"#).unwrap_err();
-        assert!(error.to_string().contains("assay/9"), "{error}");
+        for found in ["assay/9", "assay/1", "assay-sweep/1"] {
+            // Of another schema nothing else is looked at.
+            let error = read(&format!(r#"{{"schema":"{found}","run":[1]}}"#)).unwrap_err().to_string();
+            assert_eq!(error, format!("its schema is \"{found}\"; this version of assay reads \"assay/2\" only"));
+        }
     }
 }

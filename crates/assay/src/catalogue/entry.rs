@@ -2,7 +2,7 @@
 
 use super::tags;
 use crate::exit::Failure;
-use crate::rundir::{self, OLD_SWEEP, RECORD, REPEAT, SERIES, TAGS, killed_io};
+use crate::rundir::{self, RECORD, REPEAT, SERIES, TAGS, killed_io};
 use crate::stored;
 use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Metric, Record};
@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Files that say what a directory is once its run has ended.
-const FACES: [&str; 3] = [OLD_SWEEP, REPEAT, RECORD];
+const FACES: [&str; 2] = [REPEAT, RECORD];
 
 /// What tells whether a directory changed since it was read: its record's and its tags' time and size.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ fn look_at(path: PathBuf) -> Option<Found> {
     let name = path.file_name().unwrap_or_default().to_str()?.to_owned();
     let about = |file: &str| fs::metadata(path.join(file)).ok().filter(fs::Metadata::is_file);
     let of = |file: &str| about(file).map(|about| (file.to_owned(), about));
-    let (file, about_it) = [OLD_SWEEP, REPEAT, RECORD, SERIES]
+    let (file, about_it) = [REPEAT, RECORD, SERIES]
         .iter()
         .find_map(|file| of(file))
         .or_else(|| of("config/given").filter(|_| killed_io(&path)))?;
@@ -113,7 +113,7 @@ pub(super) fn read(found: &Found) -> (Entry, Vec<Metric>) {
             Ok(repeats) => of_repeats(found, &repeats),
             Err(_) => unrecorded(found, "unreadable"),
         },
-        OLD_SWEEP | RECORD => match stored::read(&path) {
+        RECORD => match stored::read(&path) {
             Ok(record) => of_record(&record),
             Err(_) => unrecorded(found, "unreadable"),
         },

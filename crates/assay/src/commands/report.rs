@@ -30,7 +30,7 @@ pub(super) fn rendered(args: &ReportArgs) -> Result<String, Failure> {
     if found.join(REPEAT).is_file() || found.ends_with(REPEAT) {
         return repeated(args, &found);
     }
-    let path = if found.is_dir() { rundir::record_in(&found) } else { found };
+    let path = if found.is_dir() { found.join(RECORD) } else { found };
     if !path.exists() {
         let dir = path.parent().unwrap_or(Path::new("."));
         let none = || format!("{}: there is no such record", path.display());

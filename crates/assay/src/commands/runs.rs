@@ -76,7 +76,7 @@ pub(super) fn records_of(name: &str, dir: &Path) -> Result<Vec<PathBuf>, Failure
         let runs = repeats.runs.iter();
         return Ok(runs.map(|run| at.join(&run.directory).join(RECORD)).collect());
     }
-    let path = rundir::record_in(&at);
+    let path = at.join(RECORD);
     if path.exists() {
         return Ok(vec![path]);
     }
@@ -118,7 +118,7 @@ fn show(path: &Path) -> Result<Code, Failure> {
         out.push_str(&format!("{label:<14} {value}\n"));
     }
     out.push_str(&format!("{:<14} {}\n", "directory", dir.display()));
-    if let Ok(record) = stored::read(&rundir::record_in(&dir)) {
+    if let Ok(record) = stored::read(&dir.join(RECORD)) {
         out.push_str(&format!("{:<14} {}\n", "seed", record.run.seed));
         for reason in &record.run.verdict_reasons {
             out.push_str(&format!("{:<14} {reason}\n", "reason"));
@@ -170,7 +170,7 @@ fn remove(runs: &[String], dir: &Path) -> Result<Code, Failure> {
 
 /// Whether runs below a directory are part of what it holds.
 fn stands_above_runs(dir: &Held) -> bool {
-    let record = stored::read(&rundir::record_in(dir.path()));
+    let record = stored::read(&dir.path().join(RECORD));
     dir.has(REPEAT) || record.is_ok_and(|record| kinds::stands_above_runs(&record))
 }
 

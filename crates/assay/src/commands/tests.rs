@@ -1,12 +1,13 @@
-//! Records of schema `assay/1` are read for good: real ones of every kind, made by the version that wrote them last, and
-//! every face that the commands make of them, in this process. A face that changes on purpose is written anew
-//! (`INSTA_UPDATE=always`) and looked at as a difference.
+//! Records of this schema are read for good: real ones of every kind, and every face that the commands make of them, in
+//! this process. A face that changes on purpose is written anew (`INSTA_UPDATE=always`) and looked at as a difference.
 
 use super::{compare, cost, report};
 use crate::cli::{Cli, Command};
 use crate::registry;
+use crate::rundir::RECORD;
 use assay_measure::plain::plain;
 use clap::Parser;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Faces of one record by the names of `--format`.
@@ -23,7 +24,7 @@ fn names(beginning: &str) -> Vec<String> {
         .expect("the frozen records")
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("a plain name"))
         .filter(|name| name.starts_with(beginning))
-        .filter(|name| ["record.json", "sweep.json"].iter().any(|file| frozen().join(name).join(file).exists()))
+        .filter(|name| frozen().join(name).join(RECORD).exists())
         .collect();
     names.sort();
     assert!(!names.is_empty(), "{beginning}: nothing is frozen");
@@ -155,8 +156,29 @@ fn storage_probes_look_as_frozen() {
 }
 
 #[test]
-fn sync_looks_as_frozen() {
-    faces_of("sync");
+fn probes_look_as_frozen() {
+    for name in ["sync", "cpu", "memory", "topology", "network", "ping", "redo"] {
+        faces_of(name);
+    }
+}
+
+#[test]
+fn order_entry_looks_as_frozen() {
+    faces_of("orders");
+}
+
+#[test]
+fn every_kind_has_a_frozen_record_whose_kept_figures_are_those_of_its_kind() {
+    assay_report::kinds::install(registry::kinds());
+    let mut missing: BTreeSet<&str> = registry::kinds().iter().map(|kind| kind.name()).collect();
+    for name in names("") {
+        let kept = crate::stored::read(&frozen().join(&name).join(RECORD)).expect("a record");
+        let mut drawn = kept.clone();
+        assay_report::kinds::figure(&mut drawn);
+        assert_eq!(kept.metrics, drawn.metrics, "{name}");
+        missing.remove(kept.kind.as_str());
+    }
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 #[test]

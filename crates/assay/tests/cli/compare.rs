@@ -7,15 +7,16 @@ use serde_json::{Value, json};
 fn record(place: &Place, name: &str, ops_per_s: f64, work_unit: &str) {
     let row = |name: &str, per_s: f64| json!({"name": name, "unit": "count", "total": per_s * 60.0, "per_s": per_s, "per_op": per_s / ops_per_s});
     let record = json!({
-        "schema": "assay/1",
+        "schema": "assay/2",
+        "kind": "slob",
         "run": {"id": name, "workload": "slob", "engine": "native", "version": "0.1.0", "verdict": "complete", "sessions": 4},
         "interval": {"elapsed_s": 60.0, "begin_s": 6.0},
         "plan": {"settings": [{"name": "WORK_UNIT", "value": work_unit, "origin": "cli"}]},
-        "load_profile": [
+        "instance": {"load_profile": [
             row("Operations", ops_per_s),
             row("Read IO requests", ops_per_s * 60.0),
             row("Logical read (blocks)", ops_per_s * 67.0),
-        ],
+        ]},
     });
     std::fs::create_dir_all(place.path(name)).expect("made");
     place.write(&format!("{name}/record.json"), &record.to_string());

@@ -12,7 +12,7 @@ fn frozen() -> PathBuf {
 fn copied(place: &Place) {
     for entry in std::fs::read_dir(frozen()).expect("the frozen records") {
         let run = entry.expect("an entry").path();
-        if ["record.json", "sweep.json"].iter().any(|file| run.join(file).exists()) {
+        if run.join("record.json").exists() {
             copy(&run, &place.path(run.file_name().and_then(|name| name.to_str()).expect("a plain name")));
         }
     }
