@@ -20,14 +20,14 @@ pub(crate) fn product(faces: &Faces, product: Product, place: &Path) -> Result<(
     }
 }
 
-/// The record as the tool prints it that its kind of test stands in for.
+/// The record in the format of the tool that its kind of test replaces.
 pub(crate) fn in_words_of_tool(record: &Record, is_json: bool) -> Result<String, Failure> {
     let kind = assay_report::kinds::of(record);
     let (text, format) =
         if is_json { (kind.in_json_of_tool(record), "tool-json") } else { (kind.in_words_of_tool(record), "tool") };
     text.ok_or_else(|| {
         let kind = &record.kind;
-        Failure::usage(format!("--format {format}: a record of kind {kind} stands in for no tool that prints so"))
+        Failure::usage(format!("--format {format}: kind {kind} has no equivalent tool output"))
     })
 }
 

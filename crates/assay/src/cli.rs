@@ -543,7 +543,7 @@ pub(crate) enum Face {
     Summary,
     /// pgio's result line and rows, for a run against a server
     Pgio,
-    /// As the tool prints it that the test stands in for (lscpu, stress-ng), where it stands in for one
+    /// In the format of the tool it replaces, if any (lscpu, stress-ng)
     Tool,
     /// The same as that tool's JSON
     ToolJson,

@@ -247,7 +247,7 @@ fn not_borne(workload: &str, url: &str) -> Failure {
     ))
 }
 
-/// Parameters that somebody gave and the workload does not heed.
+/// Parameters that the user gave and the workload ignores.
 fn without_effect(settings: &Settings, target: &dyn Target) -> Vec<Problem> {
     let given = settings
         .iter()

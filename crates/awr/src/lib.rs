@@ -35,8 +35,8 @@ pub fn unjudged_identities() -> Vec<Identity> {
     record::build(&RunData::default()).integrity
 }
 
-/// The kinds whose records show an instance, or figures of a workload. Those behind the first two come from imports, of
-/// which some have a kind of their own too: it tells those that have its part.
+/// The kinds whose records show an instance, or figures of a workload. All but the first two come from imports. Some
+/// imports also have a kind of their own: that kind handles records with its part.
 pub static KINDS: &[&dyn Kind] = &[
     &SLOB,
     &Workload("instance"),

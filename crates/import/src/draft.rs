@@ -82,7 +82,7 @@ pub(crate) trait Slot: Sized {
     /// What it holds of a figure; none where it cannot hold it.
     fn of(figure: &Figure) -> Option<Self>;
 
-    /// The place of a reading that goes here; what cannot be held stands by itself.
+    /// The place of a reading that goes here; what cannot be held is listed separately.
     fn place(&self, reading: &Reading, at: String) -> String {
         if Self::of(&reading.value.value).is_some() { at } else { String::new() }
     }
@@ -189,13 +189,12 @@ impl Draft {
         let index = *self.seen.entry(name).or_insert(next);
         match self.info.values.get_mut(index) {
             None => {
-                // Names that differ in signs alone have one place: the first has it, the others are values by themselves.
+                // Names that differ in signs alone have one place: the first takes it, the others are listed
+                // separately.
                 let is_taken = !value.at.is_empty() && !self.placed.insert(value.at.clone());
                 if is_taken {
-                    let text = format!(
-                        "{} {} stands by itself: the place of its name has another figure",
-                        value.scope, value.name
-                    );
+                    let text =
+                        format!("{} {} is listed separately: that name already has a value", value.scope, value.name);
                     let (file, line) = (value.file, value.line);
                     value.at.clear();
                     self.info.values.push(value);

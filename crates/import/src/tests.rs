@@ -93,7 +93,7 @@ fn the_first_screen_of_an_import_tells_what_the_source_tells() {
         ("hammerdb-timing.json", "p99 6,200 us of neword (client)"),
         ("hammerdb.log", "Tested 16 sessions on postgresql for 300 s."),
         ("hammerdb-timing.json", "Tested The work of hammerdb."),
-        ("card-lscpu.txt", "Tested No run: no operation, no rate and no time is told."),
+        ("card-lscpu.txt", "Tested No run: the source contains no operations, rates or times."),
         ("slob-banner-2.5.4.txt", "% updates"),
         ("hammerdb.log", "Steadiness n/a (no seconds were printed)"),
         ("hammerdb.log", "consistent: all 3 checks of printed figures against each other hold"),

@@ -20,7 +20,7 @@ pub struct Shares {
     pub busy: f64,
     /// Of this test: its process, and the server it drove on this host.
     pub own: f64,
-    /// Of everybody else, the kernel's own work for nobody in particular included.
+    /// Of other processes, plus unattributed kernel time.
     pub others: f64,
     /// Taken by the hypervisor.
     pub steal: f64,

@@ -104,7 +104,7 @@ pub trait Kind: Sync {
     /// The answer: what was tested, the few figures, and whether they are steady.
     fn headline(&self, record: &Record) -> Headline;
 
-    /// The record as the tool prints it that the test stands in for; `None` where it stands in for none.
+    /// The record in the format of the tool that the test replaces; `None` where it replaces none.
     fn in_words_of_tool(&self, record: &Record) -> Option<String> {
         self.headline(record).in_words()
     }
@@ -177,7 +177,7 @@ pub struct Headline {
     pub steadiness: String,
     /// What kept the figures from being better.
     pub limit: Limit,
-    /// Lines in the words of the tool that the test stands in for, as scripts read them; few kinds have any.
+    /// Lines in the format of the tool that the test replaces, as scripts read them; few kinds have any.
     pub verbatim: Vec<String>,
     /// Commands worth trying next, each with its reason.
     pub next: Vec<Next>,
@@ -186,7 +186,7 @@ pub struct Headline {
 }
 
 impl Headline {
-    /// Its lines in the words of the tool that the test stands in for.
+    /// Its lines in the format of the tool that the test replaces.
     fn in_words(&self) -> Option<String> {
         (!self.verbatim.is_empty()).then(|| self.verbatim.join("\n") + "\n")
     }

@@ -129,7 +129,7 @@ pub struct Rest {
     pub first: usize,
     /// How many there are of what, in words: `34 conditions are the same`.
     pub what: String,
-    /// How somebody who reads the text gets to see them.
+    /// Command that shows the hidden rows.
     pub how: String,
 }
 

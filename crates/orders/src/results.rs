@@ -1,4 +1,4 @@
-//! The results of a run in the words of the tool that order entry stands in for: its results file, and the table that the
+//! The results of a run in the format of the tool that order entry replaces: its results file, and the table that the
 //! field's script makes of such files.
 
 use crate::mix::{ALL, Tx};

@@ -1,4 +1,4 @@
-//! Whose the host was while something was measured: what others took, what a quota withheld.
+//! Who else used the host while something was measured: what others took, what a quota withheld.
 
 use crate::host::CpuTimes;
 use assay_measure::clock::Ns;
@@ -53,7 +53,7 @@ pub(crate) fn labelled(run: &RunData, elapsed_ns: Ns) -> Record {
     record
 }
 
-/// Whose the host was while it was measured.
+/// Who else used the host while it was measured.
 #[figures(group = Host)]
 pub(crate) struct Conditions {
     /// CPU time the hypervisor gave to others, %.

@@ -81,11 +81,11 @@ pub struct ProbeSpec {
     /// How long it measures where nobody says, as the command line has it; `None` of one that measures nothing which takes time, so that
     /// its command has no `--time`.
     pub usual_time: Option<&'static str>,
-    /// Other spellings of `--time` that its command takes and does not show: those of the tool it stands in for.
+    /// Other spellings of `--time` that its command takes and does not show: those of the tool it replaces.
     pub time_also: &'static [&'static str],
     /// Whether its words are a language of their own, for which the program has a command of its own.
     pub has_own_command: bool,
-    /// Whether its command also takes its long flags with one dash (`-port=5555`), as the tool does that it stands in for.
+    /// Whether its command also takes its long flags with one dash (`-port=5555`), as the tool that it replaces does.
     pub has_long_flags_with_one_dash: bool,
     /// Options of its own, in the order of help: lists one after the other, of which several probes may share one.
     pub options: &'static [&'static [ProbeOption]],

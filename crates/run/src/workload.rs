@@ -22,7 +22,7 @@ pub trait Steps: Debug + Send {
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "SLOB's session lies in the loop's slot: its million operations a second follow no pointer"
+    reason = "SLOB's session is stored inline to avoid virtual dispatch at a million operations a second"
 )]
 pub enum Source {
     /// SLOB's.

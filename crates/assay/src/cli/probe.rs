@@ -28,7 +28,7 @@ pub(crate) enum ProbeFace {
     Full,
     /// record.json
     Json,
-    /// As the tool prints it that the test stands in for (lscpu, stress-ng, iperf3), where it stands in for one
+    /// In the format of the tool it replaces, if any (lscpu, stress-ng, iperf3)
     #[value(alias = "iperf3", alias = "ping")]
     Tool,
     /// The same as that tool's JSON

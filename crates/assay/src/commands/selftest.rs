@@ -102,7 +102,7 @@ fn order_entry(settings: &SettingArgs, url: &str) -> Result<Option<&'static dyn 
     settings.workload = Some(ORDERS);
     settings.set.retain(|set| target.heeds(name_of(set)));
     let Ok(configured) = configure::configure(&settings, Vec::new()) else {
-        ui::say("self-test: order entry is n/a: it does not heed these settings");
+        ui::say("self-test: order entry is n/a: it ignores these settings");
         return Ok(None);
     };
     let there = configured.target.inspect(&configured.location, &configured.settings);
@@ -126,7 +126,8 @@ fn refuse_present(configured: &Configured) -> Result<(), Failure> {
         Presence::Present(_) => Err(Failure::new(
             Code::Unusable,
             format!(
-                "there is a data set at {}: the self-test makes and removes one of its own; remove yours, or name another place",
+                "there is a data set at {}: the self-test makes and removes one of its own; remove yours, or name \
+                 another place",
                 configured.shown()
             ),
         )),

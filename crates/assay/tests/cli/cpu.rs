@@ -9,9 +9,12 @@ use std::time::Duration;
 fn it_measures_every_kernel_and_its_report_says_what_and_how_steadily() {
     let place = Place::new();
     let done = place.assay(&["cpu", "--time", "1s", "-o", "run", "--format", "full"]).code(0);
-    for wanted in
-        ["Kernels: Rates of One CPU and of All", "Scaling Curve", "Effective Clock of Each CPU", "Whose the Host Was"]
-    {
+    for wanted in [
+        "Kernels: Rates of One CPU and of All",
+        "Scaling Curve",
+        "Effective Clock of Each CPU",
+        "Who Else Used the Host",
+    ] {
         assert!(done.out.contains(wanted), "no {wanted}:\n{}", done.out);
     }
     assert_eq!(place.files(), ["run/record.json", "run/report.html", "run/report.txt"]);

@@ -16,7 +16,7 @@ fn it_measures_every_part_and_says_that_a_short_run_is_not_enough_for_the_rule()
         "First Touch of Fresh Memory",
         "Pages That Are Really Huge",
         "NUMA",
-        "Whose the Host Was",
+        "Who Else Used the Host",
     ] {
         assert!(done.out.contains(wanted), "no {wanted}:\n{}", done.out);
     }

@@ -26,8 +26,8 @@ pub(super) fn throughput(record: &Record) -> Drawn {
 /// What was due and waited for a free session; only where arrivals have a queue.
 pub(super) fn queue(record: &Record) -> Option<Drawn> {
     let waiting = time::column(record, ARRIVALS_WAITING)?;
-    let note = "Due and not yet taken by a session, at the end of each step (layer client). It grows while operations \
-        come faster than they are performed.";
+    let note = "Arrivals waiting for a session, at the end of each step (layer client). It grows while operations come \
+        faster than they are performed.";
     let y = Axis::of("arrivals waiting", "count");
     let mut chart = time::chart(record, "c-queue", "Queue of arrivals", y, note);
     chart.traces = vec![Trace::new("waiting", Stroke::Line, ORANGE, waiting)];

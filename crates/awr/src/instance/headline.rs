@@ -110,7 +110,7 @@ fn imported_load(record: &Record, info: &ImportInfo) -> String {
     let engine = record.run.engine.as_str();
     let is_named = !engine.is_empty() && engine != info.tool;
     if !is_named && tells_of_no_work(record, info) {
-        return "No run: no operation, no rate and no time is told.".to_owned();
+        return "No run: the source contains no operations, rates or times.".to_owned();
     }
     let sessions = sessions(record);
     let who = match (is_named, record.run.sessions) {
@@ -123,11 +123,14 @@ fn imported_load(record: &Record, info: &ImportInfo) -> String {
     let borders = begin.zip(interval.sessions_end_count.value());
     let count = borders.map_or_else(String::new, |(begin, end)| {
         let (begin, end) = (fixed(begin, 0), fixed(end, 0));
-        format!(" ({begin} at the begin, {end} at the end)")
+        format!(" ({begin} at the start, {end} at the end)")
     });
     let what = work(record);
-    let untold =
-        if is_named && record.run.sessions == 0 && what.is_empty() { "; what they did is not told" } else { "" };
+    let untold = if is_named && record.run.sessions == 0 && what.is_empty() {
+        "; the source does not say what they did"
+    } else {
+        ""
+    };
     format!("{who}{count}{what}{}{untold}.", window(record))
 }
 
@@ -191,7 +194,7 @@ fn p99(record: &Record) -> Line {
         told.splice(..1, printed_p99(record));
     }
     let why = match record.import {
-        Some(_) => "the source tells none of operations",
+        Some(_) => "the source has no rate of operations",
         None => "no distribution of latency is known",
     };
     let otherwise = format!("n/a ({why}){average}");
@@ -265,7 +268,7 @@ fn others(record: &Record) -> Vec<Line> {
     if lines.is_empty() {
         let settings = many(record.plan.settings.len() as u64, "setting");
         let facts = many(record.host.facts.len() as u64, "fact");
-        let text = format!("none; it tells {facts} of the host and {settings}");
+        let text = format!("none; it contains {facts} about the host and {settings}");
         vec![Line::of("Figures", Vec::new(), &text)]
     } else {
         lines

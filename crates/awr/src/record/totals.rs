@@ -139,8 +139,10 @@ impl Joined for EventRow {
         match own {
             None => self.note = format!("also sampled, not added: {seconds:.3} s{seen}"),
             Some(reason) => {
-                self.note =
-                    format!("count from {}, which has no time ({reason}); the time is sampled{seen}", self.source);
+                self.note = format!(
+                    "count from {}, which does not report time ({reason}); the time is sampled{seen}",
+                    self.source
+                );
                 self.total_us = total_us;
                 self.total_error_us = total_error_us;
                 self.avg_us = Figure::na("count and time come from different sources");

@@ -291,8 +291,7 @@ pub(super) fn finish(reader: &mut Reader<'_>) {
             (_, Some(0)) => reader.draft.note(
                 row.at,
                 format!(
-                    "{} statistics are cut to {:?}, the column's width: which is which is not known, so they are left \
-                     out",
+                    "{} statistics are cut to {:?}, the column's width: the names are ambiguous; omitted",
                     of_name.len(),
                     row.name
                 ),

@@ -189,10 +189,8 @@ pub(super) fn doubled(reader: &mut Reader<'_>, tables: &[Table], name: impl Fn(&
     for (row, name) in rows {
         let printed = row.cells[name].trim();
         if printed.len() >= names::CUT_FROM && !seen.insert(printed) {
-            let text = format!(
-                "several events are cut to {printed:?}, the column's width: which is which is not known, so they are \
-                 left out"
-            );
+            let text =
+                format!("several events are cut to {printed:?}, the column's width: the names are ambiguous; omitted");
             if !found.iter().any(|known| known == printed) {
                 reader.draft.note(row.at, text);
                 found.push(printed.to_owned());

@@ -312,14 +312,14 @@ impl Reader<'_> {
                 self.draft.note(
                     at,
                     format!(
-                        "{what} lacks its unit, for which the column was too narrow; the same row's other figures \
-                         show that it is {letter}"
+                        "{what} lost its unit to the width of the column; the row's other figures show that it is \
+                         {letter}"
                     ),
                 );
                 printed.scaled(*factor)
             }
             _ => {
-                let why = "lacks its unit, for which the column was too narrow, and no other figure tells it: n/a";
+                let why = "is n/a: the unit was cut off, and no other figure of the row shows it";
                 self.draft.note(at, format!("{what} {why}"));
                 Printed::na(NO_UNIT, &text)
             }

@@ -229,7 +229,7 @@ fn kibibytes(bytes: u64) -> String {
     }
 }
 
-/// One notice for all settings that the target does not heed.
+/// One notice for all settings that the target ignores.
 fn foreign_to(target: &str, resolved: &mut Resolved) {
     let mut by_kind: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut place = BTreeMap::new();

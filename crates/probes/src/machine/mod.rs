@@ -174,7 +174,7 @@ impl Machine {
         threads.max().filter(|threads| *threads > 0)
     }
 
-    /// CPUs that are there and do not run.
+    /// CPUs that are offline.
     pub(crate) fn offline(&self) -> Vec<u32> {
         let runs = |cpu: &&u32| self.online.binary_search(cpu).is_ok();
         self.present.iter().filter(|cpu| !runs(cpu)).copied().collect()

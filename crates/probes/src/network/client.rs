@@ -289,7 +289,8 @@ impl Client<'_> {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(self.refuse(format!(
-                    "the server did not answer over UDP within {} s, but does over TCP: a firewall that blocks UDP is likely",
+                    "the server did not answer over UDP within {} s, but does over TCP: a firewall that blocks UDP is \
+                     likely",
                     self.ask.patience.as_secs_f64()
                 )));
             }
@@ -510,7 +511,7 @@ fn progress(meter: &Meter) -> String {
 /// Words for the error numbers of iperf3 that a server is likely to send.
 fn error_text(code: i32) -> String {
     match code {
-        NOT_AUTHORIZED => "test authorization failed: it serves only who knows its secret (--secret-file)".to_owned(),
+        NOT_AUTHORIZED => "test authorization failed: the server requires --secret-file".to_owned(),
         BAD_PARAMETERS => "it does not take these parameters".to_owned(),
         other => format!("error {other} of iperf3"),
     }

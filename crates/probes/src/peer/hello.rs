@@ -149,9 +149,7 @@ fn refused(verdict: Option<Verdict>, service: Service, theirs: &Hello) -> PeerEr
             theirs.version(),
             service.version
         ),
-        Some(Verdict::NeedsSecret) => {
-            "it serves only who knows its secret; give --secret-file with the same content".to_owned()
-        }
+        Some(Verdict::NeedsSecret) => "the server requires --secret-file; give a file with the same content".to_owned(),
         Some(Verdict::NoSecretHere) => {
             "it was started without --secret-file; leave it out here, or start the server with it".to_owned()
         }
@@ -250,7 +248,7 @@ mod tests {
         assert_eq!(meet((SERVICE, None), (SERVICE, None), false), content);
         assert_eq!(meet((SERVICE, known), (SERVICE, known), false), content);
         for (mine, theirs, told) in [
-            (None, known, "serves only who knows its secret"),
+            (None, known, "the server requires --secret-file"),
             (known, None, "started without --secret-file"),
             (Some("another secret"), known, "its secret is another"),
         ] {

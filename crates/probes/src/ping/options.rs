@@ -31,7 +31,7 @@ probe_options! {
     REPLY: "reply" ["SIZE"], "Bytes of payload of an echo's reply [default: as the request]";
     TIMEOUT: "timeout" | "W" ["DURATION"] = "1s", "A reply that takes longer is lost";
     LOAD: "load" ["PORT"],
-        "The same once more beside a TCP stream to this port, where `assay net server` or `iperf3 -s` listens (5201)";
+        "Repeat under a TCP load stream to this port (needs `assay net server` or `iperf3 -s` there; usually 5201)";
     BIND: "bind" | "I" ["ADDR"],
         "Local address; a server without it is reached from this host alone (0.0.0.0 or :: for all)";
     SECRET: "secret-file" ["FILE"], "A secret that both ends of an echo know";

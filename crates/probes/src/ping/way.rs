@@ -294,7 +294,7 @@ impl Way for TcpEcho {
     }
 
     fn holds(&self) -> &'static str {
-        "two programs are woken, there and here; what the server took is told apart"
+        "wakes a program on each host; server time is shown separately"
     }
 
     fn usual_rate(&self) -> f64 {
@@ -367,7 +367,7 @@ impl Way for UdpEcho {
     }
 
     fn holds(&self) -> &'static str {
-        "two programs are woken, there and here; what the server took is told apart"
+        "wakes a program on each host; server time is shown separately"
     }
 
     fn usual_rate(&self) -> f64 {

@@ -31,8 +31,8 @@ probe_options! {
         "Commits per second by schedule; those that come while a message is under way share the next one";
     COMMIT_SIZE: "commit-size" ["SIZE"], "Redo of one such commit; as many as fit into 1m share a message";
     REDO_RATE: "redo-rate" | "redo-size" ["SIZE"],
-        "Redo of your database in a second (AWR: redo size): whether this way carries it";
-    REDO_WRITES: "redo-writes" ["N"], "Its log writes in a second (AWR: redo writes); their average is the message";
+        "Redo bytes/s of your database (AWR redo size); tests whether this link can carry them";
+    REDO_WRITES: "redo-writes" ["N"], "Log writes/s (AWR redo writes); redo rate divided by this sets the message size";
     STANDBY: "standby" ["HOST[:PORT],..."], "More standbys: every message goes to all of them";
     ACK: "ack" ["RULE"] = "all", "Acknowledgements a commit waits for: all, \"any K\", \"first K\"";
     MAX_LAG: "max-lag" ["SIZE"] = "64m", "A standby that is so far behind counts as disconnected";

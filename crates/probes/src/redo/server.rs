@@ -240,10 +240,14 @@ impl Server {
             return None;
         }
         if self.allow_write.is_none() {
-            return Some("it writes for nobody: start it with --allow-write DIR, or test without --write".to_owned());
+            return Some(
+                "this server does not allow writes: start it with --allow-write DIR, or test without \
+                --write"
+                    .to_owned(),
+            );
         }
         if !(512..=1 << 20).contains(&wanted.log_block) || !wanted.log_block.is_power_of_two() {
-            return Some(format!("a log block of {} bytes is no such thing", wanted.log_block));
+            return Some(format!("a log block cannot be {} bytes", wanted.log_block));
         }
         let bytes = wanted.log_bytes.max(shape(wanted).log_bytes());
         (bytes > self.max_log).then(|| {

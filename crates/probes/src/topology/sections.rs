@@ -13,12 +13,12 @@ pub(super) fn warnings(info: &TopologyInfo) -> Vec<String> {
     let machine = &info.machine;
     let mut found = Vec::new();
     if machine.online.is_empty() {
-        found.push("Neither /proc/cpuinfo nor /sys tells of a CPU: little can be said of this machine.".to_owned());
+        found.push("Neither /proc/cpuinfo nor /sys lists a CPU: little is known about this machine.".to_owned());
     }
     let offline = machine.offline();
     if !offline.is_empty() {
         found.push(format!(
-            "CPUs {} are there and do not run: capacity is missing, or hyperthreads were switched off.",
+            "CPUs {} are offline: capacity is missing, or hyperthreads were switched off.",
             ranges(&offline)
         ));
     }

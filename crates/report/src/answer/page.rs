@@ -82,7 +82,7 @@ impl Page {
     }
 }
 
-/// A page never carries the name of a council's metric: a run of ours, or of a tool alike, is not one of theirs.
+/// Replaces the names of TPC and SPC metrics: these are not official results.
 fn plain_words(line: &str) -> String {
     const NAMES: [(&str, &str); 6] = [
         ("tpmc", "new orders/min"),

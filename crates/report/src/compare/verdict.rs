@@ -313,8 +313,8 @@ fn of_pair(comparison: &Comparison, at: usize, pair: &Pair) -> Vec<(Weight, Stri
 fn not_measurable(pair: &Pair) -> String {
     let others = if pair.disturbances.is_empty() { "" } else { " and other work" };
     format!(
-        "Not measurable now: a change of {MATTERS_PCT} % between {} and {} could be hidden or feigned by noise{others} (in \
-         brackets: the change that the 95 % interval leaves open)",
+        "Not measurable now: a change of {MATTERS_PCT} % between {} and {} could be masked or mimicked by \
+         noise{others} (in brackets: the change that the 95 % interval leaves open)",
         pair.baseline, pair.candidate
     )
 }
@@ -375,8 +375,8 @@ fn disturbed(pair: &Pair) -> Option<String> {
         .collect();
     (!told.is_empty()).then(|| {
         format!(
-            "Other work slowed these runs. On the host {}. assay calls nothing different that this could explain; \
-             repeat both sides on a host that does nothing else.",
+            "Other work slowed these runs. On the host {}. assay reports no difference that this load could explain; \
+             repeat both sides on an otherwise idle host.",
             told.join("; on that ")
         )
     })

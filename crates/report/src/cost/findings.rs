@@ -87,9 +87,8 @@ fn pinned(cost: &Cost) -> Option<Advice> {
             let gbit = cost.delivered.mb_per_s.value()? * 8.0 / 1000.0;
             let link = LINKS_GBIT.into_iter().find(|link| (gbit / link - 1.0).abs() <= LINK)?;
             let text = format!(
-                "A network link may be the limit: {} moved {} MB/s = {} Gbit/s, the rate of a {} Gbit/s link, and \
-                 used only {} % of the provisioned IOPS. Test with smaller I/Os: if the link is the limit, the \
-                 platform does more of them.",
+                "A network link may be the limit: {} moved {} MB/s = {} Gbit/s, the rate of a {} Gbit/s link, and used \
+                 only {} % of the provisioned IOPS. Test with smaller I/Os: if the link is the limit, IOPS will rise.",
                 cost.platform,
                 fixed(gbit * 125.0, 1),
                 fixed(gbit, 2),

@@ -80,7 +80,7 @@ fn answer_of(asked: usize, (counts, ends): (&str, &str), failed: &str) -> Result
     let (rows, ends_us) = (numbers(counts)?, numbers(ends)?);
     if rows.len() != ends_us.len() || ends_us.len() > asked {
         return Err(OraError::broken(format!(
-            "the block told of {} operations and {} instants, but {asked} were asked for",
+            "the server returned {} results and {} times for {asked} operations",
             rows.len(),
             ends_us.len()
         )));

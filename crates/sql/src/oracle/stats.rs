@@ -114,10 +114,7 @@ const HOST: &[(Stat, &str)] = &[
 
 /// Statistics that the server cannot tell; why.
 const NEVER: &[(Stat, &str)] = &[
-    (
-        stats::SERVER_ROLLBACKS,
-        "unsupported: the server counts what was asked for alone, and no operation that only reads",
-    ),
+    (stats::SERVER_ROLLBACKS, "unsupported: only requested operations are counted, not read-only ones"),
     (stats::STATEMENT_CALLS, "unsupported: a block and the statements in it are counted alike; see server executions"),
     (stats::INDEX_GETS, UNSUPPORTED),
     (stats::INDEX_HITS, UNSUPPORTED),

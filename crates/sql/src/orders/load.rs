@@ -127,7 +127,7 @@ pub(crate) fn note_sql(words: &dyn Words, piece: &Piece, rows: u64, sum: i128) -
 fn kept(error: EngineError) -> EngineError {
     match error {
         EngineError::Unusable(text) => EngineError::Unusable(format!(
-            "loading order entry: {text}; what is loaded stays: when this is mended, `assay orders prepare` finishes it"
+            "loading order entry: {text}; loaded rows stay: once fixed, `assay orders prepare` finishes the load"
         )),
         other => other,
     }

@@ -127,7 +127,7 @@ impl Axes {
                 self.goal_us = Some(ns as f64 / 1e3);
                 Ok(())
             }
-            Ok(_) => Err(format!("--p99 {text}: a goal of 0 cannot be kept; write, for example, --p99 5ms")),
+            Ok(_) => Err(format!("--p99 {text}: the goal must be above 0; write, for example, --p99 5ms")),
             Err(error) => Err(format!("--p99 {text}: {error}; write --p99 5ms")),
         }
     }

@@ -43,7 +43,7 @@ pub(crate) struct CpuInfo {
     pub clocks: Vec<ClockRow>,
     /// The clock over time.
     pub clock_series: Vec<ClockPoint>,
-    /// Whose the host was.
+    /// Who else used the host.
     #[metrics]
     pub conditions: Conditions,
     /// The load, of `--soak`.

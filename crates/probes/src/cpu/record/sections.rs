@@ -285,7 +285,7 @@ fn about(page: &mut Sections, info: &CpuInfo) {
 }
 
 fn conditions(page: &mut Sections, info: &CpuInfo) {
-    page.heading("Whose the Host Was");
+    page.heading("Who Else Used the Host");
     let told = |figure: &Figure, decimals| number_or_reason(figure, decimals);
     let own = [
         ("CPUs that can be used at the same time", told(&info.usable_cpus, 2)),

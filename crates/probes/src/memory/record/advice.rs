@@ -149,7 +149,7 @@ fn false_cache(info: &MemoryInfo) -> Option<Advice> {
     };
     let text = format!(
         "The kernel reports an {} of {}, but {found}: this machine has a share of a cache that others use too, or the \
-         hypervisor reports another one. Do not size anything by that figure.",
+         hypervisor reports another one. Do not use that cache size for sizing.",
         last.name,
         size(last.bytes)
     );

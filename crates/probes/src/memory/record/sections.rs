@@ -213,7 +213,7 @@ fn numa(page: &mut Sections, info: &MemoryInfo) {
 }
 
 fn conditions(page: &mut Sections, info: &MemoryInfo) {
-    page.heading("Whose the Host Was");
+    page.heading("Who Else Used the Host");
     let pinned = if info.is_pinned { "yes" } else { "no" };
     let own = [
         ("Threads kept on their CPUs", pinned.to_owned()),

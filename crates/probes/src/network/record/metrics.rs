@@ -7,7 +7,7 @@ use assay_measure::plain::slug;
 use assay_measure::record::metric::{Better, Group, of_key, plain};
 use assay_measure::record::{Figure, Metric};
 
-/// All of them, the receivers' rates first: what arrived is what counts.
+/// All of them, the receivers' rates first: only received data counts.
 pub(super) fn all(info: &NetworkInfo) -> Vec<Metric> {
     let mut all = Vec::new();
     for way in info.ways() {

@@ -22,7 +22,7 @@ pub(super) fn render(record: &Record, info: &NetworkInfo) -> Sections {
     held(&mut page, info);
     intervals(&mut page, info);
     udp(&mut page, info);
-    page.heading("Whose the Host Was");
+    page.heading("Who Else Used the Host");
     let shown = info.conditions.shown();
     let pairs: Vec<(String, String)> = shown.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     page.pairs(&pairs);
@@ -39,8 +39,8 @@ pub(super) fn render(record: &Record, info: &NetworkInfo) -> Sections {
 }
 
 const PITFALLS: [&str; 5] = [
-    "What arrived is what counts; what was sent includes what still lay in a buffer or was lost.",
-    "A rate says nothing of a commit: a commit waits for round trips. `assay ping` measures those.",
+    "Rates count received data; sent data may still be buffered or lost.",
+    "A rate says nothing about commits: a commit waits for round trips, which `assay ping` measures.",
     "Clouds cap a single stream below the whole instance: compare one stream with four.",
     "A rate of one TCP stream is at most its window over the round trip; the report names the window when that was so.",
     "iperf3 takes the highest number of a UDP datagram that arrived for the number sent, and a datagram that comes \
@@ -230,7 +230,8 @@ fn udp(page: &mut Sections, info: &NetworkInfo) {
     for (host, native) in [("This host", &info.native_local), ("The other host", &info.native_remote)] {
         if let Some(udp) = native.as_ref().and_then(|native: &Native| native.udp) {
             page.line(&format!(
-                "{host} dropped {} datagrams on arrival ({} for want of room in a socket), {} on sending; all programs.",
+                "{host} dropped {} datagrams on arrival ({} for want of room in a socket), {} on sending; all \
+                 programs.",
                 udp.in_errors, udp.receive_buffer, udp.send_buffer
             ));
         }

@@ -28,7 +28,7 @@ pub(super) fn render(record: &Record, info: &PingInfo) -> Sections {
     } else {
         page.histogram(&info.response.hist_ns, right("Requests", 14))
     }
-    page.heading("Whose the Host Was");
+    page.heading("Who Else Used the Host");
     let shown = info.conditions.shown();
     let pairs: Vec<(String, String)> = shown.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     page.pairs(&pairs);
@@ -41,13 +41,14 @@ pub(super) fn render(record: &Record, info: &PingInfo) -> Sections {
 }
 
 const PITFALLS: [&str; 5] = [
-    "Two times are told of each request: the round trip runs from its sending, the time since due from the instant at \
-     which the schedule wanted it sent. A stall of a second is one slow round trip and, at 1000 per second, a thousand \
-     late requests: whoever waits in a queue sees the second kind.",
-    "A lost request counts among the times since due with the time it was waited for, and not among the round trips.",
-    "mdev is the standard deviation of all round trips: two outliers make it, and it says nothing of the bulk.",
-    "\"Loaded\" is beside a stream of `assay net` over the same way. What it adds is the queue that the stream fills: a \
-     commit that waits for a standby waits in it while a backup runs.",
+    "Each request has two times: the round trip starts when it is sent, the time since due starts when the schedule \
+     wanted it sent. A stall of a second is one slow round trip and, at 1000 per second, a thousand late requests: a \
+     user who waits in a queue sees the second kind.",
+    "A lost request counts among the times since due with the time that was spent waiting for it; it does not count \
+     among the round trips.",
+    "mdev is the standard deviation of all round trips: a few outliers dominate it; prefer percentiles.",
+    "\"Loaded\" is measured beside a stream of `assay net` over the same route. The difference is the queue that the \
+     stream fills: while a backup runs, a commit that waits for a standby waits in that queue too.",
     "Over TCP a lost segment shows as a round trip of 200 ms and more, never as a loss.",
 ];
 

@@ -33,15 +33,15 @@ pub(super) fn all(record: &Record, info: &PingInfo) -> Vec<String> {
     let ideal = info.elapsed_s * rate;
     if rate > 0.0 && (info.sent_count as f64) < 0.95 * ideal.floor() {
         all.push(format!(
-            "Only {} of {} requests per second went: each waits for the reply before it, and the round trip is longer than \
-             the gap. Ask for a lower --rate.",
+            "Sent only {} of {} requests/s: each waits for the previous reply, and the round trip is longer than the \
+             gap. Ask for a lower --rate.",
             fixed(info.sent_count as f64 / info.elapsed_s, 0),
             fixed(rate, 0)
         ));
     } else if info.late_p99_us.value().is_some_and(|late| late > LATE_US) && rate > 0.0 {
         all.push(format!(
-            "One request in a hundred went more than {} us after it was due: a stall before it, or no CPU for this \
-             test. The times since they were due hold that, the round trips do not.",
+            "One request in a hundred was sent more than {} us after it was due: an earlier request stalled, or this \
+             test had no CPU. Response times since due include this delay; round trips do not.",
             number(&info.late_p99_us, 0)
         ));
     }
@@ -55,14 +55,14 @@ pub(super) fn all(record: &Record, info: &PingInfo) -> Vec<String> {
             None => String::new(),
         };
         all.push(format!(
-            "{tcp} of the worst took about 200 ms: a lost segment that TCP sent again after its shortest timeout is the \
-             usual reason{sent_again}."
+            "{tcp} of the worst took about 200 ms: a lost segment that TCP sent again after its shortest timeout is \
+             the usual reason{sent_again}."
         ));
     }
     if let delayed @ 1.. = within(&DELAYED_ACK_US) {
         all.push(format!(
-            "{delayed} of the worst took about 40 ms: an acknowledgement held back, with a sender that waits for it, is \
-             the usual reason."
+            "{delayed} of the worst took about 40 ms: an acknowledgement held back, with a sender that waits for it, \
+             is the usual reason."
         ));
     }
     if !info.first_error.is_empty() {

@@ -27,20 +27,19 @@ pub(super) fn warnings(record: &Record, info: &RedoInfo) -> Vec<String> {
     }
     if info.standbys.iter().any(|one| super::is_here(&one.name)) {
         found.push(
-            "The standby is this very host: there is no network in these figures, and both ends share the CPUs."
-                .to_owned(),
+            "The standby is this host: these figures include no network, and both ends share the CPUs.".to_owned(),
         );
     }
     if info.inflight_count > 1 {
         found.push(format!(
-            "{} messages were under way at once: one log writer has one, so this latency is no commit's.",
+            "{} messages were in flight at once: a log writer has only one, so this is not a commit latency.",
             info.inflight_count
         ));
     }
     if let Some(count) = info.backlog_count.value().filter(|count| *count >= 1.0) {
         found.push(format!(
-            "{} {} were due and not sent when the time was over: the rate cannot be kept, and latencies grow with the \
-             time of the test.",
+            "{} {} were still unsent at the end: the rate cannot be kept, and latencies grow with the length of the \
+             test.",
             thousands(count as u64),
             if demand::is_grouped(info) { "commits" } else { "messages" }
         ));
@@ -98,8 +97,8 @@ fn distance(info: &RedoInfo) -> Option<Advice> {
         "RT2",
         rtt >= 2.0 * SYNC_RTT_US,
         format!(
-            "The round trip takes at least {} ms. SYNC transport succeeds most often below 5 ms; beyond 10 ms ASYNC, or \
-             a relay near the primary (Far Sync), does better.",
+            "The round trip takes at least {} ms. SYNC transport succeeds most often below 5 ms; beyond 10 ms ASYNC, \
+             or a relay near the primary (Far Sync), does better.",
             fixed(rtt / 1e3, 1)
         ),
         &[("min_rtt_us", rtt)],

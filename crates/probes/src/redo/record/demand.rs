@@ -310,13 +310,13 @@ impl Verdict {
     /// What to do where it does not fit.
     pub(super) fn advice(&self, info: &RedoInfo) -> Advice {
         let told = format!(
-            "Redo of {} /s in {} writes/s is {}: {} messages/s of {} went through, and a link of {} Mbit/s is needed.",
+            "This redo is {}: {} /s in {} writes/s needs a link of {} Mbit/s, and {} messages/s of {} were carried.",
+            self.word(),
             size(self.redo_bytes_per_s as u64),
             thousands(self.writes_per_s as u64),
-            self.word(),
+            fixed(self.required_mbit_per_s, 1),
             thousands(self.messages_per_s as u64),
-            size(info.length_bytes),
-            fixed(self.required_mbit_per_s, 1)
+            size(info.length_bytes)
         );
         let way_out = match (self.carried_ratio < 1.0, info.mode.as_str()) {
             (false, _) => "",

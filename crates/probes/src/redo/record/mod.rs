@@ -28,8 +28,8 @@ use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
 use info::{ModeRow, RedoInfo, RuleRow, SecondRow, StandbyInfo, TcpRow, WorstRow};
 
-const NOT_TOLD: &str = "the kernel does not tell it";
-const LOST: &str = "the standby was lost before it told";
+const NOT_TOLD: &str = "the kernel does not report it";
+const LOST: &str = "the standby was lost before it reported";
 
 /// The kind of its records.
 #[derive(Debug)]
