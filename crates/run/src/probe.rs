@@ -78,8 +78,8 @@ pub struct ProbeSpec {
     pub more: &'static str,
     /// What it measures against.
     pub takes: Takes,
-    /// How long it measures where nobody says, as the command line has it; `None` of one that measures nothing which takes time, so that
-    /// its command has no `--time`.
+    /// How long it measures by default, as typed; `None` for a probe that measures nothing which takes time: its command has
+    /// no `--time`.
     pub usual_time: Option<&'static str>,
     /// Other spellings of `--time` that its command takes and does not show: those of the tool it replaces.
     pub time_also: &'static [&'static str],
