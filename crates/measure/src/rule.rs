@@ -24,11 +24,17 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// A finding with its numbers.
+    /// A finding with its numbers, whose text has a way out of its own.
     #[must_use]
     pub fn finding(&self, high: bool, text: String, evidence: &[(&str, f64)]) -> Advice {
         let evidence = evidence.iter().map(|(name, value)| (*name, Figure::decimal(*value)));
         self.of_figures(high, text, evidence)
+    }
+
+    /// A finding that ends with the way out.
+    #[must_use]
+    pub fn advise(&self, high: bool, text: String, evidence: &[(&str, f64)]) -> Advice {
+        self.finding(high, format!("{text} {}", self.what_to_do), evidence)
     }
 
     /// A finding with figures, of which some may be n/a.

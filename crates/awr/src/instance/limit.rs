@@ -56,7 +56,7 @@ pub(super) fn of(record: &Record) -> Limit {
     (most.told)(record, most)
 }
 
-/// An imported instance whose sessions were hardly ever at work: what they waited for then limits nothing.
+/// An imported instance whose sessions were almost always idle: what they waited for then limits nothing.
 fn hardly_any(record: &Record) -> Option<Limit> {
     const FEW: f64 = 0.5;
     record.import.as_ref()?;
@@ -66,7 +66,7 @@ fn hardly_any(record: &Record) -> Option<Limit> {
     // One session that works all the time is a test of its own.
     (active < FEW && mean > 1.0).then(|| {
         Limit::new(
-            "nothing: the sessions were hardly ever at work",
+            "nothing: the sessions were almost always idle",
             format!("{} of {} sessions were active on average.", fixed(active, 2), fixed(mean, 0)),
         )
     })
@@ -203,7 +203,7 @@ fn reads(record: &Record, _: &Share) -> Limit {
         fixed(depth(disk), 1)
     );
     let what = if busy < DEVICE_BUSY_PCT {
-        "the latency of single reads: more sessions would bring more"
+        "the latency of single reads: add sessions to raise throughput"
     } else {
         "the device: reads wait for it"
     };
@@ -277,7 +277,7 @@ fn cpu_time(record: &Record, share: &Share) -> Limit {
         return Limit::new(
             "the driver threads: each keeps one CPU busy",
             format!(
-                "{said}; {threads} driver threads on {} CPUs were busy {} % of the time. More DRIVER_THREADS would bring more.",
+                "{said}; {threads} driver threads on {} CPUs were busy {} % of the time. Add DRIVER_THREADS to raise throughput.",
                 fixed(cpus, 0),
                 fixed(busy, 0)
             ),
@@ -287,7 +287,7 @@ fn cpu_time(record: &Record, share: &Share) -> Limit {
         return Limit::new(
             "the number of sessions: each can use one CPU",
             format!(
-                "{said}; there were {} sessions on {} CPUs. More sessions would bring more.",
+                "{said}; there were {} sessions on {} CPUs. Add sessions to raise throughput.",
                 thousands(sessions),
                 fixed(cpus, 0)
             ),

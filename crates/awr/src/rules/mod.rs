@@ -144,7 +144,7 @@ pub fn unjudged(record: &Record) -> Vec<String> {
 
 /// A finding that fired at `value` of `threshold`: high from twice the threshold on.
 fn fired(rule: &Rule, value: f64, threshold: f64, text: String, evidence: &[(&str, f64)]) -> Judged {
-    Ok(Some(rule.finding(value >= 2.0 * threshold, text, evidence)))
+    Ok(Some(rule.advise(value >= 2.0 * threshold, text, evidence)))
 }
 
 /// What is known of some figures as a sentence of its own, with a blank before it; nothing of nothing.

@@ -51,12 +51,12 @@ pub(super) fn judge(record: &Record) -> Judged {
     let high = queue.is_some_and(|queue| queue >= 2.0 * QUEUE) || per_cpu.is_some_and(|load| load >= 2.0 * LOAD);
     let text = format!(
         "The host's CPUs are saturated: {} % busy{}{}. \
-         Wait times include scheduling delay: do not read them as device latency.",
+         Wait times include scheduling delay.",
         fixed(busy, 1),
         queue
             .filter(|queue| *queue > QUEUE)
             .map_or_else(String::new, |queue| format!(", {} % of DB time in the run queue", fixed(queue, 1))),
         per_cpu.map_or_else(String::new, |load| format!(", load {} per CPU", fixed(load, 1)))
     );
-    Ok(Some(RULE.finding(high, text, &evidence)))
+    Ok(Some(RULE.advise(high, text, &evidence)))
 }

@@ -26,7 +26,7 @@ pub(super) fn judge(record: &Record) -> Judged {
     }
     let mut text = format!(
         "Writer-bound: {} % of DB time waits for the database writers: sessions wait until they have cleaned \
-         buffers. Use a larger CACHE_MB, more DB_WRITERS or faster writes.",
+         buffers.",
         fixed(pct, 1)
     );
     let mut evidence = vec![("writer_waits_pct", pct)];

@@ -29,10 +29,7 @@ pub(super) fn judge(record: &Record) -> Judged {
     if pct < THRESHOLD {
         return Ok(None);
     }
-    let text = format!(
-        "{} % of free buffer waits last 8 to 16 ms: this is the re-check timer, not a latency. Use the count and \
-         share of these waits, not their average.",
-        fixed(pct, 1)
-    );
+    let text =
+        format!("{} % of free buffer waits last 8 to 16 ms: this is the re-check timer, not a latency.", fixed(pct, 1));
     fired(&RULE, pct, THRESHOLD, text, &[("timer_bucket_pct", pct)])
 }

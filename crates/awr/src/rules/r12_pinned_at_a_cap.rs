@@ -65,7 +65,7 @@ pub(super) fn judge(record: &Record) -> Judged {
         );
         let evidence = [("cap_used_ratio", share), ("cap_per_s", cap.per_s)];
         let high = (share - 1.0).abs() <= WITHIN / 2.0;
-        return Ok(Some(RULE.finding(high, text, &evidence)));
+        return Ok(Some(RULE.advise(high, text, &evidence)));
     }
     Ok(None)
 }

@@ -57,7 +57,7 @@ pub(super) fn judge(record: &Record) -> Judged {
         [("max_over_mean_ratio", max), ("deviation_over_mean_ratio", deviation), ("slowest_thousandth_time_pct", tail)];
     // One wait of a run may be long; it weighs where such waits take a part of the time.
     let is_high = excess >= 2.0 && tail >= HEAVY_PCT;
-    Ok(Some(RULE.finding(is_high, text, &evidence)))
+    Ok(Some(RULE.advise(is_high, text, &evidence)))
 }
 
 /// Middle and count of the histogram's slots, the slowest first.

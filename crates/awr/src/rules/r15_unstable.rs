@@ -32,13 +32,12 @@ pub(super) fn judge(record: &Record) -> Judged {
         format!(", the last quarter of the window ran at {} % of the first quarter", fixed(100.0 * trend, 0))
     });
     let text = format!(
-        "Unstable or cache-backed storage: throughput per second varies by {} % of its mean{trend_text}. Increase \
-         RUN_TIME until the rate is level.",
+        "Unstable or cache-backed storage: throughput per second varies by {} % of its mean{trend_text}.",
         fixed(100.0 * variation, 0)
     );
     let mut evidence = vec![("variation_ratio", variation)];
     evidence.extend(trend.map(|trend| ("last_over_first_ratio", trend)));
     // A fall of 60 % is twice one of 30 %.
     let high = variation >= 2.0 * VARIATION || trend.is_some_and(|trend| trend <= 0.4);
-    Ok(Some(RULE.finding(high, text, &evidence)))
+    Ok(Some(RULE.advise(high, text, &evidence)))
 }

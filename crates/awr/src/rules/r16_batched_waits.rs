@@ -29,8 +29,7 @@ pub(super) fn judge(record: &Record) -> Judged {
     // Of a batch one block is the one asked for, the others came along.
     let per_wait = (prefetched + waits) / waits;
     let text = format!(
-        "{} % of the blocks were read in batches: one wait for db file parallel read covers {} blocks, not one I/O. \
-         Do not use it as the time of one request; Latency by Layer has that.",
+        "{} % of the blocks were read in batches: one wait for db file parallel read covers {} blocks, not one I/O.",
         fixed(pct, 1),
         fixed(per_wait, 1)
     );

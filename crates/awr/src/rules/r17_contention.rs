@@ -24,10 +24,6 @@ pub(super) fn judge(record: &Record) -> Judged {
     if pct < THRESHOLD {
         return Ok(None);
     }
-    let text = format!(
-        "Sessions contend: {} % of DB time waits for another session. A test of I/O \
-         alone needs one session per schema.",
-        fixed(pct, 1)
-    );
+    let text = format!("Sessions contend: {} % of DB time waits for another session.", fixed(pct, 1));
     fired(&RULE, pct, THRESHOLD, text, &[("shared_block_waits_pct", pct)])
 }

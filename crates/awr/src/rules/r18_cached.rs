@@ -48,7 +48,7 @@ pub(super) fn judge(record: &Record) -> Judged {
              storage make {cache} smaller or SCALE larger.",
             fixed(pct, 2)
         );
-        return fired(&RULE, pct, ALL, text, &evidence);
+        return Ok(Some(RULE.finding(pct >= 2.0 * ALL, text, &evidence)));
     }
     if pct <= SOME {
         return Ok(None);
@@ -58,5 +58,5 @@ pub(super) fn judge(record: &Record) -> Judged {
          of storage make {cache} smaller or SCALE larger.",
         fixed(pct, 1)
     );
-    fired(&RULE, pct, SOME, text, &evidence)
+    Ok(Some(RULE.finding(pct >= 2.0 * SOME, text, &evidence)))
 }

@@ -32,8 +32,7 @@ pub(super) fn judge(record: &Record) -> Judged {
         None => String::new(),
     };
     let text = format!(
-        "Checkpoints cause {} % of the writes: the log file size limits how long a block can stay dirty{log}. With \
-         larger log files the cache absorbs repeated changes.",
+        "Checkpoints cause {} % of the writes: the log file size limits how long a block can stay dirty{log}.",
         fixed(driven, 1)
     );
     let evidence = [("checkpoint_writes_pct", driven)];

@@ -58,5 +58,5 @@ pub(super) fn judge(record: &Record) -> Judged {
     let evidence = [("redo_bytes_per_row", redo), ("block_changes_per_row", changes)];
     // As far outside as the range is wide.
     let high = off(redo, &REDO) > 120.0 || off(changes, &CHANGES) > 0.3;
-    Ok(Some(RULE.finding(high, text, &evidence)))
+    Ok(Some(RULE.advise(high, text, &evidence)))
 }

@@ -47,10 +47,6 @@ pub(super) fn judge(record: &Record) -> Judged {
     evidence.extend(throttled_s.map(|seconds| ("throttled_s", seconds)));
     let share = throttled_s.unwrap_or(0.0) / elapsed(record)?;
     let high = steal >= 2.0 * STEAL || share >= 0.02 || (sum - 100.0).abs() > 2.0 * HOLE;
-    let text = format!(
-        "The host was noisy or capped: {}. Compare this run only with runs on the same kind of host, or repeat it on \
-         another host.",
-        said.join("; ")
-    );
-    Ok(Some(RULE.finding(high, text, &evidence)))
+    let text = format!("The host was noisy or capped: {}.", said.join("; "));
+    Ok(Some(RULE.advise(high, text, &evidence)))
 }

@@ -52,14 +52,14 @@ pub(super) fn judge(record: &Record) -> Judged {
     if let Some(room) = full_queue(record, row) {
         evidence.push(("reads_in_flight_max_count", room));
         let text = format!(
-            "The device's queue was full: it takes {} reads of this run, and the others waited for room. A {} took {} us \
-             for the waiting session, {} us of them in the device. Fewer sessions would read as much.",
+            "The device's queue was full: it accepts {} reads of this run at once, and the others waited for room. A {} took {} us \
+             for the waiting session, {} us of them in the device. Fewer sessions would reach the same rate.",
             fixed(room, 0),
             row.request,
             fixed(engine, 0),
             fixed(device, 0)
         );
-        return fired(&RULE, ratio, THRESHOLD, text, &evidence);
+        return Ok(Some(RULE.finding(ratio >= 2.0 * THRESHOLD, text, &evidence)));
     }
     let text = format!(
         "Time is lost above the device: a {} takes {} us for the waiting session, {}{} us in the device. The rest is \
@@ -69,7 +69,7 @@ pub(super) fn judge(record: &Record) -> Judged {
         ring.map_or_else(String::new, |us| format!("{} us in the ring, ", fixed(us, 0))),
         fixed(device, 0)
     );
-    fired(&RULE, ratio, THRESHOLD, text, &evidence)
+    Ok(Some(RULE.finding(ratio >= 2.0 * THRESHOLD, text, &evidence)))
 }
 
 /// The reads that the device's queue takes of all driver threads, where as many were in flight on average (Little's law

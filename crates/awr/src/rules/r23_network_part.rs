@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule {
         format!("The remote call without its disk write takes at least {THRESHOLD} % of the call; high from twice that")
     },
     why: "A faster disk on the remote side would not help much.",
-    what_to_do: "Improve the network: distance, switches, socket buffers, interrupts.",
+    what_to_do: "Improve the network (distance, switches, socket buffers, interrupts) before you buy a faster disk for the remote side.",
     cannot_judge_when: "The call or its disk write is n/a.",
     source: "Published load tests: 0.644 ms of 2.532 ms.",
 };
@@ -32,9 +32,7 @@ pub(super) fn judge(record: &Record) -> Judged {
     }
     let pct = 100.0 * network / call;
     let text = format!(
-        "The network is {} % of a remote call: {} us of {} us, {} us is the disk write of the remote side. Improve \
-         the network (distance, switches, socket buffers, interrupts) before you buy a faster disk for the remote \
-         side.",
+        "The network is {} % of a remote call: {} us of {} us, {} us is the disk write of the remote side.",
         fixed(pct, 0),
         fixed(network, 0),
         fixed(call, 0),

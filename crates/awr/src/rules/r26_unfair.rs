@@ -28,12 +28,11 @@ pub(super) fn judge(record: &Record) -> Judged {
     }
     let ratio = slowest / median;
     let text = format!(
-        "The target did not serve all sessions alike: the slowest did {} operations, the median session {} ({} %). \
-         The cause is unfair scheduling or uneven data.",
+        "The target did not serve all sessions alike: the slowest did {} operations, the median session {} ({} %).",
         fixed(slowest, 0),
         fixed(median, 0),
         fixed(100.0 * ratio, 0)
     );
     let evidence = [("slowest_over_median_ratio", ratio), ("slowest_ops_count", slowest), ("median_ops_count", median)];
-    Ok(Some(RULE.finding(ratio <= THRESHOLD / 2.0, text, &evidence)))
+    Ok(Some(RULE.advise(ratio <= THRESHOLD / 2.0, text, &evidence)))
 }

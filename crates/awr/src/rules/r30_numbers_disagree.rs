@@ -39,7 +39,7 @@ pub(super) fn judge(record: &Record) -> Judged {
     let ids: Vec<&str> = exact.iter().map(|identity| identity.id.as_str()).collect();
     let side = |figure: &Figure| figure.value().unwrap_or(f64::NAN);
     let text = format!(
-        "Numbers do not agree: {} violated ({}){}. {}: {}. Draw no conclusion from the figures that Integrity names.",
+        "Numbers do not agree: {} violated ({}){}. {}: {}.",
         match ids.len() {
             1 => format!("an identity of {kind} figures is"),
             count => format!("{count} identities of {kind} figures are"),

@@ -21,9 +21,8 @@ pub(super) fn judge(record: &Record) -> Judged {
         return Ok(None);
     }
     let text = format!(
-        "{} operations failed: throughput does not include them, and latency may include the short path of an error. \
-         Driver Statistics lists the error classes.",
+        "{} operations failed: throughput does not include them, and latency may include the short path of an error.",
         thousands(failed)
     );
-    Ok(Some(RULE.finding(true, text, &[("failed_ops_count", failed as f64)])))
+    Ok(Some(RULE.advise(true, text, &[("failed_ops_count", failed as f64)])))
 }

@@ -38,5 +38,9 @@ pub(super) fn judge(record: &Record) -> Judged {
         fixed(measured, 1),
         fixed(expected, 1),
     );
-    fired(&RULE, apart, HIT_POINTS, text, &[("buffer_hit_pct", measured), ("buffer_hit_expected_pct", expected)])
+    Ok(Some(RULE.finding(
+        apart >= 2.0 * HIT_POINTS,
+        text,
+        &[("buffer_hit_pct", measured), ("buffer_hit_expected_pct", expected)],
+    )))
 }

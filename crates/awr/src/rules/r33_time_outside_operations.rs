@@ -31,8 +31,7 @@ pub(super) fn judge(record: &Record) -> Judged {
     }
     let text = format!(
         "Little's law accounts for {} of {} sessions: operation times and throughput do not describe the same load. \
-         Time is lost outside operations (driver loop, late dispatch); increase WORK_UNIT or use fewer sessions per \
-         driver thread.",
+         Time is lost outside operations (driver loop, late dispatch).",
         fixed(found, 2),
         fixed(there, 0)
     );

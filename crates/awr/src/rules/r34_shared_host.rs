@@ -31,8 +31,7 @@ pub(super) fn judge(record: &Record) -> Judged {
     }
     let text = format!(
         "The host's CPUs were {} % busy and the driver threads took {} % of them: a server on this host had less CPU, \
-         and the load generator limits throughput in part. Drive the server from another host, increase WORK_UNIT, or \
-         use LOOP=server.",
+         and the load generator limits throughput in part.",
         fixed(busy, 1),
         fixed(driver, 1)
     );

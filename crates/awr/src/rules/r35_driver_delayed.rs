@@ -35,7 +35,7 @@ pub(super) fn judge(record: &Record) -> Judged {
         "The driver threads were ready but without a CPU for {} % of the window, and wait times include that delay: {who}.",
         fixed(pct, 1)
     );
-    fired(&RULE, part, DELAY, text, &[("thread_run_delay_pct", pct)])
+    Ok(Some(RULE.finding(part >= 2.0 * DELAY, text, &[("thread_run_delay_pct", pct)])))
 }
 
 /// Whose work kept the driver threads from a CPU, and the way out; `None` where nobody's did: one thread on a host with

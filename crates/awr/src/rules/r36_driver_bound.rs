@@ -29,5 +29,5 @@ pub(super) fn judge(record: &Record) -> Judged {
         fixed(pct, 1),
         record.driver.threads_count
     );
-    fired(&RULE, pct, THRESHOLD, text, &[("thread_cpu_pct", pct)])
+    Ok(Some(RULE.finding(pct >= 2.0 * THRESHOLD, text, &[("thread_cpu_pct", pct)])))
 }

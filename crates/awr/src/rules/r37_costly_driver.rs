@@ -24,8 +24,7 @@ pub(super) fn judge(record: &Record) -> Judged {
         return Ok(None);
     };
     let text = format!(
-        "The load generator uses {} % of the CPU time of an operation: the figures include the cost of assay itself. \
-         Increase WORK_UNIT, so that an operation does more work.",
+        "The load generator uses {} % of the CPU time of an operation: the figures include the cost of assay itself.",
         fixed(pct, 1)
     );
     fired(&RULE, pct, THRESHOLD, text, &[("floor_pct", pct)])

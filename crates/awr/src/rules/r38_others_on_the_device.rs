@@ -31,7 +31,7 @@ pub(super) fn judge(record: &Record) -> Judged {
     let whose = if record.instance.reads.is_some() { "the server's processes" } else { "this process" };
     let text = format!(
         "The devices under the data read {} while {whose} asked for {}: other processes used the devices. Latency \
-         includes this load; repeat the run on idle devices.",
+         includes this load.",
         size(device as u64),
         size(process as u64)
     );

@@ -20,9 +20,9 @@ pub(super) fn judge(record: &Record) -> Judged {
     };
     let text = format!(
         "Throughput changed its level {} time(s), first {} s after the gate: the window mixes different states of the \
-         platform. The per-second section shows the levels.",
+         platform.",
         points.len(),
         fixed(*first, 0)
     );
-    Ok(Some(RULE.finding(false, text, &[("change_points_count", points.len() as f64), ("first_change_s", *first)])))
+    Ok(Some(RULE.advise(false, text, &[("change_points_count", points.len() as f64), ("first_change_s", *first)])))
 }

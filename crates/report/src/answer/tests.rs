@@ -143,7 +143,7 @@ fn each_cause_is_named() {
                 waits_for(r, "db file sequential read", "User I/O");
                 r.os.disk[0].busy_pct = Figure::decimal(60.0);
             },
-            "more sessions would bring more",
+            "add sessions to raise throughput",
         ),
         ("commits", |r| waits_for(r, "log file sync", "Commit"), "the redo log: commits wait"),
         (

@@ -94,7 +94,7 @@ fn advice_r22_names_a_full_queue_of_the_device() {
         said
     };
     let full = with_room("240");
-    assert!(full.contains("takes 240 reads"), "{full}");
+    assert!(full.contains("accepts 240 reads"), "{full}");
     assert!(!full.contains("above the device"), "{full}");
     assert!(with_room("1000").contains("above the device"));
 }

@@ -51,7 +51,7 @@ fn an_idle_instance_has_no_limit_and_few_digits_are_made_finer() {
         .replace("Transactions:            10.0", "Transactions:             0.7")
         .replace(commits, "user commits                                    400            0.7           1.0");
     let screen = screen(&idle);
-    let nothing = "nothing: the sessions were hardly ever at work. 0.05 of 61 sessions";
+    let nothing = "nothing: the sessions were almost always idle. 0.05 of 61 sessions";
     assert!(screen.contains(nothing), "{screen}");
     assert!(screen.contains("Rate 0.67 transactions/s 5,000 reads/s, 633 writes/s"), "{screen}");
 }
