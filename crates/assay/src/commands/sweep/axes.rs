@@ -336,7 +336,7 @@ mod tests {
             (&["--set", "UPDATE_PCT=5,"], "empty"),
             (&["--set", "SESSIONS=1,2"], "--sessions"),
             (&["--set", "UPDATE_PCT=1,2", "--set", "UPDATE_PCT=3,4"], "already"),
-            (&["--p99", "0ms"], "goal of 0"),
+            (&["--p99", "0ms"], "the goal must be above 0"),
         ] {
             let lines = read(args).expect_err("a mistake");
             assert!(lines[0].contains(part), "{lines:?}");
