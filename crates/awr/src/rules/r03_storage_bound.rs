@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
         format!("User I/O takes at least {THRESHOLD} % of DB time while the host is less than {IDLE} % busy")
     },
     why: "The latency of reads limits the rate, so the figures describe the storage.",
-    what_to_do: "Add sessions to raise throughput until the device is busy, or use storage with a lower latency.",
+    what_to_do: "Use storage with a lower latency; while the device has room, add sessions to raise throughput.",
     cannot_judge_when: "DB time or host CPU use is n/a.",
     source: "Published load tests of the method: 94.9 %.",
 };
