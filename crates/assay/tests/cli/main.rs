@@ -41,6 +41,7 @@ mod postgres_failures;
 mod postgres_frozen;
 mod postgres_moods;
 mod postgres_temp;
+mod probes;
 mod recovery;
 mod redo;
 mod redo_demand;

@@ -1,0 +1,36 @@
+//! What every probe that needs no other host does as a command, whichever it is: it measures, answers on one screen, and its record is
+//! drawn by every face.
+
+use crate::common::Place;
+use assay_run::probe::Takes;
+
+/// Columns of a screen, and lines of an answer with a list of caches.
+const COLUMNS: usize = 100;
+const LINES: usize = 40;
+
+#[test]
+fn each_probe_answers_on_one_screen_and_its_record_is_drawn_by_every_face() {
+    let place = Place::new();
+    for probe in assay_probes::PROBES.iter().filter(|probe| !matches!(probe.takes, Takes::Peer(_))) {
+        let name = probe.name;
+        let time: &[&str] = if probe.usual_time.is_some() { &["--time", "1s"] } else { &[] };
+        let plan = place.assay(&[&[name, "--dry-run", "--format", "json"], time].concat()).code(0).out;
+        let plan: serde_json::Value = serde_json::from_str(&plan).expect("JSON");
+        assert!(plan.as_object().is_some_and(|lines| !lines.is_empty()), "{name}: {plan}");
+        let answer = place.assay(&[&[name, "-o", name], time].concat()).code(0).out;
+        assert!(answer.lines().count() <= LINES, "{name}:\n{answer}");
+        assert!(answer.lines().all(|line| line.chars().count() <= COLUMNS), "{name}:\n{answer}");
+        for row in ["Tested", "Steadiness", "Trust"] {
+            assert!(answer.lines().any(|line| line.starts_with(row)), "{name}, {row}:\n{answer}");
+        }
+        let record = place.record(name);
+        assert_eq!((&record["kind"], &record["run"]["verdict"]), (&probe.kind.name().into(), &"complete".into()));
+        let metrics = record["metrics"].as_array().expect("metrics");
+        assert!(metrics.iter().any(|metric| metric["value"].is_number()), "{name}: {metrics:?}");
+        let full = place.assay(&["report", name, "--format", "full"]).code(0).out;
+        assert!(full.contains("ASSAY ") && full.ends_with("End of Report\n"), "{name}:\n{full}");
+        for format in ["answer", "html", "csv", "openmetrics", "summary"] {
+            assert!(!place.assay(&["report", name, "--format", format]).code(0).out.is_empty(), "{name}: {format}");
+        }
+    }
+}
