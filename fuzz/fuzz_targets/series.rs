@@ -8,11 +8,12 @@
 mod bytes;
 #[path = "../edit.rs"]
 mod edit;
+#[path = "../faces.rs"]
+mod faces;
 #[path = "../kinds.rs"]
 mod kinds;
 
 use assay_awr::{record, recover};
-use assay_report::faces;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use std::sync::LazyLock;

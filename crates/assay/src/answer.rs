@@ -1,54 +1,55 @@
-//! The answer on stdout: where the record lies, how it compares with the run before it, and colours for a terminal.
+//! The product of a command that makes a record: the record in the format that was asked for.
 
 use crate::before;
-use crate::cli::Product;
+use crate::cli::format::ANSWER;
 use crate::exit::Failure;
-use crate::record::Faces;
-use crate::rundir::{REPORT, REPORT_HTML};
-use crate::ui;
+use crate::rundir::{RECORD, REPORT, REPORT_HTML};
+use crate::{stored, ui};
 use assay_measure::plain::shell_word;
 use assay_measure::record::Record;
-use assay_report::answer::{self, Class, Context};
+use assay_report::answer::Context;
+use assay_report::formats::{Format, FormatError, Input};
+use assay_report::kinds;
 use std::path::Path;
 
-/// Prints what was asked for of a record that was written to `place`.
-pub(crate) fn product(faces: &Faces, product: Product, place: &Path) -> Result<(), Failure> {
-    match product {
-        Product::Answer => ui::terminal(&of_run(&faces.record, place)),
-        Product::Full => ui::product(&faces.text),
-        Product::Json => ui::product(&faces.json),
+/// Prints a record that was written to `place`.
+pub(crate) fn product(record: &Record, format: &Format, place: &Path) -> Result<(), Failure> {
+    let is_answer = format.name == ANSWER;
+    let records = [record];
+    let below = || below(record, place);
+    let mut input = Input { below: &below, ..Input::of(&records) };
+    if is_answer {
+        input.context = Context {
+            run: shell_word(&place.display().to_string()),
+            files: vec![REPORT.to_owned(), REPORT_HTML.to_owned()],
+            previous: before::previous(record, place),
+            is_coloured: ui::is_watched() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+        };
     }
+    let text = written(format, &input, place)?;
+    if is_answer { ui::terminal(&text) } else { ui::product(&text) }
 }
 
-/// The record in the format of the tool that its kind of test replaces.
-pub(crate) fn in_words_of_tool(record: &Record, is_json: bool) -> Result<String, Failure> {
-    let kind = assay_report::kinds::of(record);
-    let (text, format) =
-        if is_json { (kind.in_json_of_tool(record), "tool-json") } else { (kind.in_words_of_tool(record), "tool") };
-    text.ok_or_else(|| {
-        let kind = &record.kind;
-        Failure::usage(format!("--format {format}: kind {kind} has no equivalent tool output"))
+/// What a format makes of the record, or the repeats, in a directory.
+pub(crate) fn written(format: &Format, input: &Input<'_>, dir: &Path) -> Result<String, Failure> {
+    format.text(input).map_err(|error| match error {
+        FormatError::Several => {
+            let mut below = input.records.iter().flat_map(|record| kinds::of(record).members(record));
+            let one = below.next().unwrap_or_else(|| "repeat-1".to_owned());
+            Failure::usage(format!(
+                "{} contains several runs, but this format shows one run: name one of them, such as {}",
+                dir.display(),
+                dir.join(one).display()
+            ))
+        }
+        error => Failure::usage(format!("{}: {error}", dir.join(RECORD).display())),
     })
 }
 
-/// The answer of a record that was written to `place`.
-fn of_run(record: &Record, place: &Path) -> String {
-    let context = Context {
-        run: shell_word(&place.display().to_string()),
-        files: vec![REPORT.to_owned(), REPORT_HTML.to_owned()],
-        previous: before::previous(record, place),
-    };
-    coloured(record, &context)
-}
-
-/// The answer of a record, coloured where somebody looks at it.
-fn coloured(record: &Record, context: &Context) -> String {
-    let is_seen = ui::is_watched() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-    let paint = |class: Class, title: &str| match (is_seen, class) {
-        (true, Class::Good) => format!("\u{1b}[32m{title}\u{1b}[0m"),
-        (true, Class::Doubtful) => format!("\u{1b}[33m{title}\u{1b}[0m"),
-        (true, Class::Bad) => format!("\u{1b}[31m{title}\u{1b}[0m"),
-        _ => title.to_owned(),
-    };
-    answer::of(&[record], context).text(&paint)
+/// The runs that a record was made of, as far as they lie below its directory.
+pub(crate) fn below(record: &Record, dir: &Path) -> Result<Vec<Record>, FormatError> {
+    let members = kinds::of(record).members(record);
+    let kept = members.iter().map(|run| dir.join(run).join(RECORD)).filter(|path| path.is_file());
+    let read = kept.map(|path| stored::read(&path).map_err(|failure| FormatError::Unsuited(failure.lines.join("; "))));
+    read.collect()
 }

@@ -11,18 +11,21 @@ mod import;
 
 pub(crate) use import::ImportArgs;
 
+use assay_report::formats::Format;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use format::{JSON, SLOB_CONF, TEXT};
 use std::path::PathBuf;
 
 mod compare;
+pub(crate) mod format;
 mod orders;
 mod probe;
 mod runs;
 
-pub(crate) use compare::{CompareArgs, CompareFace};
+pub(crate) use compare::CompareArgs;
 pub(crate) use orders::{OrdersArgs, OrdersCommand};
-pub(crate) use probe::{ProbeArgs, ProbeCommand, ProbeFace, with_two_dashes};
-pub(crate) use runs::{ListFormat, RunsArgs, RunsCommand, TrendFormat, WhichArgs};
+pub(crate) use probe::{ProbeArgs, ProbeCommand, with_two_dashes};
+pub(crate) use runs::{RunsArgs, RunsCommand, WhichArgs};
 
 /// Assays the platform for a database.
 #[derive(Debug, Parser)]
@@ -244,8 +247,8 @@ pub(crate) struct RunOnlyArgs {
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// What to print
-    #[arg(long, value_enum, default_value_t = Product::Answer)]
-    pub(crate) format: Product,
+    #[arg(long, value_parser = format::of_record(), default_value = format::ANSWER)]
+    pub(crate) format: &'static Format,
     /// Run a command during the load, this long after its start; repeatable: --at 30s 'sync'
     ///
     /// The command is a line for sh -c; the load never waits for it. assay keeps its output in the run
@@ -299,8 +302,8 @@ pub(crate) struct SweepArgs {
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// What to print
-    #[arg(long, value_enum, default_value_t = Product::Answer)]
-    pub(crate) format: Product,
+    #[arg(long, value_parser = format::of_record(), default_value = format::ANSWER)]
+    pub(crate) format: &'static Format,
     /// Print the plan and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -326,8 +329,8 @@ pub(crate) struct PrepareArgs {
     #[arg(long, value_name = "PATH_OR_DEVICE")]
     pub(crate) destroy: Vec<PathBuf>,
     /// How to print the load summary
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    #[arg(long, value_parser = format::of_others(&[TEXT, JSON]), default_value = TEXT)]
+    pub(crate) format: &'static str,
     /// Print the plan and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -350,8 +353,8 @@ pub(crate) struct DataArgs {
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
     /// How to print the result
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    #[arg(long, value_parser = format::of_others(&[TEXT, JSON]), default_value = TEXT)]
+    pub(crate) format: &'static str,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -384,8 +387,8 @@ pub(crate) struct RecoveryArgs {
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// What to print
-    #[arg(long, value_enum, default_value_t = Product::Answer)]
-    pub(crate) format: Product,
+    #[arg(long, value_parser = format::of_record(), default_value = format::ANSWER)]
+    pub(crate) format: &'static Format,
     /// Print the plan and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -422,9 +425,9 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "DIR", default_value = "assay-runs")]
     pub(crate) dir: PathBuf,
     /// Form of the output
-    #[arg(long, value_enum, default_value_t = Face::Full)]
-    pub(crate) format: Face,
-    /// Price file for --format brief, as for `assay cost`
+    #[arg(long, value_parser = format::of_record(), default_value = format::FULL)]
+    pub(crate) format: &'static Format,
+    /// Price file for --format answer, as for `assay cost`
     #[arg(long = "prices", alias = "cost", value_name = "FILE")]
     pub(crate) cost: Option<PathBuf>,
     /// The platform in the price file [default: by label or host name]
@@ -489,76 +492,6 @@ pub(crate) struct ShowArgs {
     #[arg(long)]
     pub(crate) all: bool,
     /// Format: a table, JSON, or a slob.conf
-    #[arg(long, value_enum, default_value_t = ShowFormat::Text)]
-    pub(crate) format: ShowFormat,
-}
-
-/// Formats of most commands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people
-    #[default]
-    Text,
-    /// For programs
-    Json,
-}
-
-/// What a command that leaves a record prints.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Product {
-    /// How much, how steady, what limits it, how far to trust it, what to do next
-    #[default]
-    Answer,
-    /// The whole report, as in report.txt
-    #[value(alias = "text")]
-    Full,
-    /// record.json
-    Json,
-}
-
-/// Faces of a record.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Face {
-    /// The whole report, AWR-style
-    #[default]
-    #[value(alias = "text")]
-    Full,
-    /// The answer on one screen, as the command that made the record printed it
-    Answer,
-    /// record.json
-    Json,
-    /// One page with charts that opens offline
-    Html,
-    /// One page for a manager; for a sweep, the step at its goal or knee
-    Brief,
-    /// The per-second series
-    Csv,
-    /// Every figure of the summary, one per line, with unit and reason
-    CsvSummary,
-    /// The summary for a monitoring system: OpenMetrics text, in seconds and bytes
-    Openmetrics,
-    /// The series as OpenMetrics text with times, for backfilling a time series database
-    OpenmetricsSeries,
-    /// One pipe-separated line below its header and units
-    Summary,
-    /// pgio's result line and rows, for a run against a server
-    Pgio,
-    /// In the format of the tool it replaces, if any (lscpu, stress-ng)
-    Tool,
-    /// The same as that tool's JSON
-    ToolJson,
-    /// The results file of order entry, which its field's parse_results reads: XML
-    Swingbench,
-}
-
-/// Formats of `config show`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ShowFormat {
-    /// A table
-    #[default]
-    Text,
-    /// For programs
-    Json,
-    /// A file with the same settings that assay can read
-    SlobConf,
+    #[arg(long, value_parser = format::of_others(&[TEXT, JSON, SLOB_CONF]), default_value = TEXT)]
+    pub(crate) format: &'static str,
 }

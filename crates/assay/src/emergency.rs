@@ -43,7 +43,7 @@ pub(crate) fn after_panic() -> Code {
     if let Some(dir) = running().take() {
         let saved = RunDir::existing(&dir).and_then(|dir| {
             let run = recover::recover(dir.held())?;
-            record::write(&dir, &record::faces(&run.data, run.series)?)
+            record::write(&dir, &record::of(&run.data, run.series))
         });
         match saved {
             Ok(()) => ui::say(&format!("the measured figures are saved and marked incomplete: {}", dir.display())),

@@ -2,25 +2,21 @@
 
 use crate::cli::{AssetsChoice, ReportArgs};
 use crate::exit::Failure;
-use crate::rundir::{self, REPORT_HTML, RunDir};
-use assay_measure::record::Record;
-use assay_report::answer::Context;
+use crate::rundir::{self, RunDir};
 use assay_report::html::{self, Assets, SHARED};
 use assay_run::bounded;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// `report.html` of a run. Where the script lies beside it already, because runs lie below, or above the run directory,
-/// because somebody asked for it there or the run is a step of a sweep, the page uses it.
-pub(crate) fn write_report(dir: &RunDir, record: &Record) -> Result<(), Failure> {
+/// The script of `report.html` of a run. Where it lies beside it already, because runs lie below, or above the run
+/// directory, because somebody asked for it there or the run is a step of a sweep, the page uses it.
+pub(crate) fn beside(dir: &RunDir) -> Assets {
     let holds = |place: &Path| is_ours(&place.join(SHARED));
-    let assets = match dir.path() {
+    match dir.path() {
         here if holds(here) => Assets::Shared(SHARED.to_owned()),
         here if here.parent().is_some_and(holds) => Assets::Shared(format!("../{SHARED}")),
         _ => Assets::Embedded,
-    };
-    let context = Context { previous: crate::before::previous(record, dir.path()), ..Context::default() };
-    dir.write(REPORT_HTML, &html::page_in(record, &context, &assets))
+    }
 }
 
 /// Puts the script where the pages of a directory and of all runs below it find it.

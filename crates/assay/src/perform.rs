@@ -4,14 +4,14 @@ use crate::beside::Beside;
 use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure, code_of};
 use crate::observer::RunObserver;
-use crate::record::{self, Faces};
+use crate::record;
 use crate::rundir::{self, RunDir};
 use crate::{emergency, plan_text, progress, ui};
 use assay_awr::record::SeriesBuilder;
 use assay_measure::clock::Clock;
 use assay_measure::config::{self, Settings};
 use assay_measure::plain::shell_word;
-use assay_measure::record::Advice;
+use assay_measure::record::{Advice, Record};
 use assay_measure::snapshot::RunData;
 use assay_measure::units;
 use assay_run::engine::{DataSet, Engine, EngineError, Line};
@@ -27,7 +27,7 @@ use std::path::PathBuf;
 const MEMORY_BESIDE_BYTES: u64 = 128 << 20;
 
 /// What is done with a record before the run's directory is named: printing it, reading it.
-pub(crate) type Deliver<'a> = dyn FnMut(&Faces) -> Result<(), Failure> + 'a;
+pub(crate) type Deliver<'a> = dyn FnMut(&Record) -> Result<(), Failure> + 'a;
 
 /// The data set that is there, or `None` where making one harms nothing; an error elsewhere.
 pub(crate) fn data_set(configured: &Configured) -> Result<Option<DataSet>, Failure> {
@@ -273,26 +273,27 @@ fn leave(
     stop: &Stop,
     deliver: &mut Deliver<'_>,
 ) -> Result<Code, Failure> {
-    let faces = record::faces(data, series)?.finding(found)?;
-    let written = record::write(dir, &faces);
-    deliver(&faces)?;
+    let mut record = record::of(data, series);
+    record.advice.splice(0..0, found);
+    let written = record::write(dir, &record);
+    deliver(&record)?;
     written?;
     ui::say(&format!("record: {}", dir.path().display()));
-    Ok(code_of_run(&faces, stop))
+    Ok(code_of_run(&record, stop))
 }
 
 /// What the shell is told of a run that was recorded: its kind may have found more than the run itself knew.
-fn code_of_run(faces: &Faces, stop: &Stop) -> Code {
+fn code_of_run(record: &Record, stop: &Stop) -> Code {
     if stop.requested() {
         return Code::Interrupted;
     }
-    let run = &faces.record.run;
+    let (run, violations) = (&record.run, record::violations(record));
     let is_invalid = run.verdict == "invalid";
     let invalid = run.verdict_reasons.iter().filter(|_| is_invalid);
-    for reason in invalid.chain(&faces.void) {
+    for reason in invalid.chain(&violations) {
         ui::say(&format!("error: the run is invalid: {reason}"));
     }
-    if is_invalid || !faces.void.is_empty() {
+    if is_invalid || !violations.is_empty() {
         return Code::Invalid;
     }
     for reason in &run.verdict_reasons {

@@ -1,40 +1,21 @@
-//! The record of a run and its faces, from raw measurements to files.
+//! The record of a run, from raw measurements to files.
 
-use crate::exit::{Code, Failure};
-use crate::rundir::{RECORD, REPORT, RunDir};
+use crate::answer;
+use crate::before;
+use crate::exit::Failure;
+use crate::html;
+use crate::rundir::{RECORD, REPORT, REPORT_HTML, RunDir};
 use assay_awr::record::SeriesBuilder;
-use assay_measure::record::{Advice, Record};
+use assay_measure::record::Record;
 use assay_measure::snapshot::RunData;
+use assay_report::answer::Context;
+use assay_report::formats::{Input, find};
 
-/// A record as it is printed and kept.
-pub(crate) struct Faces {
-    /// `report.txt`.
-    pub(crate) text: String,
-    /// `record.json`.
-    pub(crate) json: String,
-    /// Exact identities that do not hold: the run cannot be trusted.
-    pub(crate) void: Vec<String>,
-    /// What both are faces of.
-    pub(crate) record: Record,
-}
-
-impl Faces {
-    /// With what was found before all that the record says.
-    pub(crate) fn finding(self, found: Option<Advice>) -> Result<Self, Failure> {
-        let Some(found) = found else { return Ok(self) };
-        let mut record = self.record;
-        record.advice.insert(0, found);
-        Ok(Self { void: self.void, ..Self::of(record)? })
-    }
-
-    /// Of a record that is not held to its identities.
-    pub(crate) fn of(record: Record) -> Result<Self, Failure> {
-        Ok(Self { text: assay_report::text::render(&record), json: json(&record)?, void: Vec::new(), record })
-    }
-}
+/// The files of a record, and the format of each.
+const FILES: [(&str, &str); 3] = [(RECORD, "json"), (REPORT, "full"), (REPORT_HTML, "html")];
 
 /// Derives everything from what was measured, the series from the snapshots as they came.
-pub(crate) fn faces(data: &RunData, series: SeriesBuilder) -> Result<Faces, Failure> {
+pub(crate) fn of(data: &RunData, series: SeriesBuilder) -> Record {
     let mut record = assay_awr::record::build_with(data, series);
     if data.part.is_some() {
         for kind in crate::registry::kinds() {
@@ -44,22 +25,22 @@ pub(crate) fn faces(data: &RunData, series: SeriesBuilder) -> Result<Faces, Fail
         }
         assay_measure::kind::figure(assay_report::kinds::of(&record), &mut record);
     }
-    let mut faces = Faces::of(record)?;
-    faces.void = assay_measure::identity::violated_exact(&faces.record)
-        .iter()
-        .map(|identity| format!("identity {} does not hold: {}", identity.id, identity.rule))
-        .collect();
-    Ok(faces)
+    record
 }
 
-/// `record.json` with its final line end.
-pub(crate) fn json(record: &Record) -> Result<String, Failure> {
-    assay_report::json::write(record).map_err(|error| Failure::new(Code::Bug, format!("record.json: {error}")))
+/// Exact identities that do not hold: the run cannot be trusted.
+pub(crate) fn violations(record: &Record) -> Vec<String> {
+    let violated = assay_measure::identity::violated_exact(record);
+    violated.iter().map(|identity| format!("identity {} does not hold: {}", identity.id, identity.rule)).collect()
 }
 
-/// Writes `record.json`, `report.txt` and `report.html`.
-pub(crate) fn write(dir: &RunDir, faces: &Faces) -> Result<(), Failure> {
-    dir.write(RECORD, &faces.json)?;
-    dir.write(REPORT, &faces.text)?;
-    crate::html::write_report(dir, &faces.record)
+/// Writes the files of a record.
+pub(crate) fn write(dir: &RunDir, record: &Record) -> Result<(), Failure> {
+    let records = [record];
+    let context = Context { previous: before::previous(record, dir.path()), ..Context::default() };
+    let input = Input { assets: html::beside(dir), context, ..Input::of(&records) };
+    for (file, name) in FILES {
+        dir.write(file, &answer::written(find(name).unwrap_or_default(), &input, dir.path())?)?;
+    }
+    Ok(())
 }

@@ -8,6 +8,7 @@ use assay_measure::kind::{figure, of};
 use assay_measure::record::Metric;
 use assay_measure::record::metric::{Better, stem};
 use assay_measure::rule::Rule;
+use assay_report::formats::{FORMATS, Format};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -71,6 +72,17 @@ fn the_reference_of_parameters_is_their_tables() {
         made.push_str(&format!("\n## Workload `{workload}` on `{name}:`\n\n{}", parameters(&own)));
     }
     check("parameters.md", &made);
+}
+
+#[test]
+fn the_reference_of_formats_is_their_list() {
+    let row = |format: &Format| {
+        let names = [&[format.name], format.also].concat();
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        vec![names.join(", "), format.media_type.to_owned(), format.help.to_owned()]
+    };
+    let rows: Vec<Vec<String>> = FORMATS.iter().map(row).collect();
+    check("formats.md", &table(&["format", "media type", "what it holds"], &rows));
 }
 
 #[test]

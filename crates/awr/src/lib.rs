@@ -12,7 +12,7 @@ pub mod integrity;
 mod readings;
 pub mod record;
 pub mod recover;
-pub mod result_line;
+mod result_line;
 pub mod rules;
 pub mod sections;
 mod waits;

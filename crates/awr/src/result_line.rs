@@ -10,7 +10,7 @@ use assay_measure::units::fixed;
 
 /// The lines of a record; `None` where the target is no server.
 #[must_use]
-pub fn render(record: &Record) -> Option<String> {
+pub(crate) fn render(record: &Record) -> Option<String> {
     let server = record.instance.server.as_ref()?;
     Some(lines(record, server).join("\n") + "\n")
 }

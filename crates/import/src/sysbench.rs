@@ -416,8 +416,8 @@ mod tests {
         let mut drawn = Vec::new();
         assay_report::kinds::of(&record).charts(&record, &mut |chart| drawn.push(chart));
         assert!(!drawn.is_empty(), "charts, or why each is none");
-        let brief = assay_report::brief::render(&[&record], None);
-        assert!(!brief.contains("database: ."), "{brief}");
+        let answer = assay_report::answer::of(&[&record], &Default::default()).text();
+        assert!(!answer.contains("database: ."), "{answer}");
         assert_eq!(imported("sysbench-1.0-cpu.txt").kind, "cpu");
         assert_eq!(imported("sysbench-1.0-memory.txt").kind, "memory");
         assert_eq!(imported("sysbench-1.0-oltp.txt").kind, "transactions");

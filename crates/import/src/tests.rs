@@ -83,7 +83,7 @@ fn the_first_screen_of_an_import_tells_what_the_source_tells() {
     let screen = |name: &str| {
         let record = crate::testing::imported(name);
         let answer = assay_report::answer::of(&[&record], &Default::default());
-        let words: Vec<String> = (answer.plain().split_whitespace()).map(str::to_owned).collect();
+        let words: Vec<String> = (answer.text().split_whitespace()).map(str::to_owned).collect();
         words.join(" ")
     };
     for (name, told) in [

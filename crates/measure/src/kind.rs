@@ -114,8 +114,8 @@ pub trait Kind: Sync {
         None
     }
 
-    /// The same as that tool's file of results, which its own scripts read.
-    fn in_file_of_tool(&self, _record: &Record) -> Option<String> {
+    /// The record as this tool prints its results for scripts; `None` where it has none of that tool's.
+    fn in_file_of_tool(&self, _record: &Record, _tool: &str) -> Option<String> {
         None
     }
 
@@ -129,9 +129,10 @@ pub trait Kind: Sync {
         Vec::new()
     }
 
-    /// The runs that the record was made of, where it stands above several.
-    fn members(&self, _record: &Record) -> Members {
-        Members::default()
+    /// The directories of the runs that the record was made of, relative to its own, in the order they ran; none where it is
+    /// of one run.
+    fn members(&self, _record: &Record) -> Vec<String> {
+        Vec::new()
     }
 
     /// What several records say taken together, beyond what each says alone; there may be some of other kinds.
@@ -289,17 +290,6 @@ impl Told {
     pub fn new(value: &Figure, unit: &str) -> Self {
         Self { value: value.clone(), unit: unit.to_owned(), otherwise: String::new() }
     }
-}
-
-/// Runs of their own that a record was made of, each in a directory below its own.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Members {
-    /// Their directories, relative to the record's, in the order they ran; none where the record is of one run.
-    pub directories: Vec<String>,
-    /// The one to look at where one run is asked for; none where none of them counts.
-    pub foremost: Option<String>,
-    /// Which one that is, in words.
-    pub why: String,
 }
 
 /// Rates of the measured window; of a probe whose level fell, those of its last level.

@@ -87,8 +87,11 @@ impl Kind for Orders {
         OrdersInfo::part_of(record).map(|info| results::table(record, &info))
     }
 
-    fn in_file_of_tool(&self, record: &Record) -> Option<String> {
-        OrdersInfo::part_of(record).map(|info| results::file(record, &info))
+    fn in_file_of_tool(&self, record: &Record, tool: &str) -> Option<String> {
+        match tool {
+            "swingbench" => OrdersInfo::part_of(record).map(|info| results::file(record, &info)),
+            _ => BASE.in_file_of_tool(record, tool),
+        }
     }
 
     fn conditions(&self, baseline: &Record, candidate: &Record) -> Vec<Check> {

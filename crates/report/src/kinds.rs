@@ -38,7 +38,7 @@ pub fn figure(record: &mut Record) {
 /// Whether a record was made of runs that lie below it.
 #[must_use]
 pub fn stands_above_runs(record: &Record) -> bool {
-    !of(record).members(record).directories.is_empty()
+    !of(record).members(record).is_empty()
 }
 
 /// The sections of a record, measured here or imported.

@@ -1,4 +1,4 @@
-//! Faces of records, one or several, of any kind: text, page, JSON, CSV, OpenMetrics; comparison, trend, cost.
+//! Records of any kind in all [`formats`]; of several: comparison, repeats, trend, cost.
 //!
 //! Knows no kind: what a record has to say is asked of its [`Kind`](assay_measure::kind::Kind), which the program
 //! brings ([`kinds::install`]). A report never needs the run. Nothing here does I/O or prints.
@@ -6,19 +6,18 @@
 
 pub mod advice;
 pub mod answer;
-pub mod brief;
 pub mod compare;
 pub mod cost;
-pub mod csv;
-pub mod export;
-pub mod faces;
+pub mod formats;
 pub mod html;
 pub mod json;
 pub mod kinds;
-pub mod summary;
 pub mod text;
 pub mod trend;
 mod unknown;
+
+#[cfg(test)]
+extern crate self as assay_report;
 
 #[cfg(test)]
 mod edited;

@@ -71,7 +71,7 @@ impl Kind for Unknown {
 
 #[cfg(test)]
 mod tests {
-    use crate::{brief, html, json, text};
+    use crate::{answer, html, json, text};
     use assay_awr::record;
     use assay_testkit::fixtures;
 
@@ -86,8 +86,8 @@ mod tests {
         let figure = |line: &str| line.contains("Operations") && line.contains("100.0");
         assert!(report.lines().any(figure), "{report}");
         assert!(!report.contains("Load Profile"), "{report}");
-        let page = html::page(&read, &html::Assets::Shared("plot.js".to_owned()));
+        let page = html::page(&read, &Default::default(), &html::Assets::Shared("plot.js".to_owned()));
         assert!(page.contains("tidal"));
-        assert!(brief::render(&[&read], None).contains("unknown to this version"));
+        assert!(answer::of(&[&read], &answer::Context::default()).text().contains("unknown to this version"));
     }
 }

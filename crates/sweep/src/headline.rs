@@ -4,7 +4,7 @@ use crate::curve::{amount, held_text, is_load, load_of};
 use crate::info::{Curve, SweepInfo};
 use crate::metrics::fastest;
 use crate::step::Step;
-use assay_measure::kind::{Delivered, Headline, Limit, Line, Members, Told};
+use assay_measure::kind::{Delivered, Headline, Limit, Line, Told};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::fixed;
 
@@ -159,28 +159,15 @@ fn foremost(info: &SweepInfo) -> Option<(&Step, &'static str)> {
     by_curve.or_else(|| most.map(|step| (step, "the fastest")))
 }
 
-/// The runs of the steps.
-pub(crate) fn members(info: &SweepInfo) -> Members {
-    let of = |step: &Step| step.place.directory.clone();
-    let foremost = foremost(info);
-    Members {
-        directories: info.steps.iter().map(of).collect(),
-        foremost: foremost.map(|(step, _)| of(step)),
-        why: foremost.map_or_else(String::new, |(step, what)| {
-            let sessions = amount("sessions", step.place.sessions);
-            format!("the step with {sessions}, {what}")
-        }),
-    }
-}
-
 /// What the step that the sweep is about delivered.
 pub(crate) fn delivered(info: &SweepInfo) -> Delivered {
-    let Some((step, _)) = foremost(info) else {
+    let Some((step, what)) = foremost(info) else {
         return Delivered::default();
     };
+    let sessions = amount("sessions", step.place.sessions);
     let slope = step.steady.slope_ratio.value();
     let trend = slope.filter(|_| step.steady.state == "no");
-    let mut notes = vec![format!("This is {} of the sweep.", members(info).why)];
+    let mut notes = vec![format!("This is the step with {sessions}, {what} of the sweep.")];
     if let Some(slope) = trend {
         notes.push(format!(
             "That step never settled: over its last half the rate moved by {} %. Run it longer before you quote it.",

@@ -30,7 +30,7 @@ pub use step::{Place, Step, StepLatency};
 pub use under_way::UnderWay;
 
 use assay_measure::chart::Drawn;
-use assay_measure::kind::{Check, Delivered, Headline, Kind, Members};
+use assay_measure::kind::{Check, Delivered, Headline, Kind};
 use assay_measure::record::{Advice, Metric, Part, Record};
 use assay_measure::section::Sections;
 
@@ -79,8 +79,8 @@ impl Kind for Sweep {
         advice::over_records(&steps)
     }
 
-    fn members(&self, record: &Record) -> Members {
-        headline::members(&Self::info(record))
+    fn members(&self, record: &Record) -> Vec<String> {
+        Self::info(record).steps.into_iter().map(|step| step.place.directory).collect()
     }
 
     fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {

@@ -474,18 +474,16 @@ fn each_of_several_curves_has_figures_and_a_line_of_its_own() {
 
 #[test]
 fn the_run_a_sweep_is_about_is_the_goals_the_knees_or_the_fastest() {
-    let foremost = |swept: &Swept| Sweep.members(&record(swept)).foremost;
+    let note = |swept: &Swept| Sweep.delivered(&record(swept)).notes.swap_remove(0);
     let mut with_goal = info(&[SESSIONS]);
     with_goal.goal_p99_us = 3500.0.into();
     let swept = build(with_goal, saturating());
-    assert_eq!(foremost(&swept).as_deref(), Some("step-03"));
+    assert_eq!(note(&swept), "This is the step with 3 sessions, the highest load that keeps the goal of the sweep.");
     let swept = build(info(&[SESSIONS]), saturating());
-    assert_eq!(foremost(&swept).as_deref(), Some("step-04"));
+    assert_eq!(note(&swept), "This is the step with 4 sessions, the knee of the sweep.");
     let swept = build(info(&[SESSIONS]), saturating()[..2].to_vec());
-    assert_eq!(foremost(&swept).as_deref(), Some("step-02"));
-    let members = Sweep.members(&record(&swept));
-    assert_eq!(members.directories, ["step-01", "step-02"]);
-    assert_eq!(members.why, "the step with 2 sessions, the fastest");
+    assert_eq!(note(&swept), "This is the step with 2 sessions, the fastest of the sweep.");
+    assert_eq!(Sweep.members(&record(&swept)), ["step-01", "step-02"]);
 }
 
 /// Its load is no number of sessions: the step must not be looked for by that.
@@ -500,7 +498,6 @@ fn the_run_at_a_knee_over_cpus_is_found_by_its_cpus() {
     let steps = vec![confined(1, 1, 1000.0), confined(2, 2, 1900.0), confined(3, 4, 1910.0)];
     let record = record(&build(info(&axes), steps));
     assert_eq!(metric(&record, "knee_cpus"), Figure::Count(2));
-    assert_eq!(Sweep.members(&record).foremost.as_deref(), Some("step-02"));
     let delivered = Sweep.delivered(&record);
     assert_eq!(delivered.ops_per_s.value(), Some(1900.0));
 }
@@ -552,5 +549,5 @@ fn a_sweep_under_way_has_what_its_steps_have_in_common() {
     assert_eq!(record.warnings, ["Steps 2, 3 (figures of step 2): Without a CPU for 1.5 % of it."]);
     assert_eq!(record.interval.whole_run_s.value(), Some(9.0));
     assert!(record.interval.elapsed_s.reason().is_some());
-    assert_eq!(Sweep.members(&record).directories.len(), 3);
+    assert_eq!(Sweep.members(&record).len(), 3);
 }

@@ -91,7 +91,7 @@ impl Catalogue {
             near.extend(names().filter(|name| word.is_some_and(|w| name.contains(w))).take(8));
         }
         let hint = if near.is_empty() {
-            "`assay report RUN --format csv-summary` lists the metrics of a run".to_owned()
+            "`assay report RUN --format metrics-csv` lists the metrics of a run".to_owned()
         } else {
             format!("near it: {}", near.join(", "))
         };

@@ -127,7 +127,7 @@ fn an_unknown_metric_is_refused_with_what_is_near() {
         assert!(failure.lines[0].contains("near it: ops_per_s"), "{:?}", failure.lines);
     }
     let failure = catalogue.metric("xyz").expect_err("unknown");
-    assert!(failure.lines[0].contains("csv-summary"), "{:?}", failure.lines);
+    assert!(failure.lines[0].contains("metrics-csv"), "{:?}", failure.lines);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The command line of `compare`.
 
-use clap::{Args, ValueEnum};
+use super::format::{self, HTML, JSON, TEXT};
+use clap::Args;
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, Args)]
@@ -34,21 +35,9 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "NAME", requires = "cost")]
     pub(crate) platform: Vec<String>,
     /// Form of the comparison
-    #[arg(long, value_enum, default_value_t = CompareFace::Text)]
-    pub(crate) format: CompareFace,
+    #[arg(long, value_parser = format::of_others(&[TEXT, JSON, HTML]), default_value = TEXT)]
+    pub(crate) format: &'static str,
     /// Write to a file instead of standard output
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-}
-
-/// Faces of a comparison.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CompareFace {
-    /// Tables for people
-    #[default]
-    Text,
-    /// For programs: schema assay-compare/1
-    Json,
-    /// One page with charts that opens offline
-    Html,
 }

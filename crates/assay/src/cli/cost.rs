@@ -1,6 +1,6 @@
 //! `cost` at the command line.
 
-use super::Format;
+use super::format::{self, JSON, TEXT};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -20,8 +20,8 @@ pub(crate) struct CostArgs {
     #[arg(long, value_name = "DIR", default_value = "assay-runs")]
     pub(crate) dir: PathBuf,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    #[arg(long, value_parser = format::of_others(&[TEXT, JSON]), default_value = TEXT)]
+    pub(crate) format: &'static str,
     /// Print a commented price file to start from
     #[arg(long, conflicts_with_all = ["runs", "prices", "platform"])]
     pub(crate) example: bool,

@@ -1,6 +1,7 @@
 //! Arguments of `import`.
 
-use super::Product;
+use super::format;
+use assay_report::formats::Format;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -21,6 +22,6 @@ pub(crate) struct ImportArgs {
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// What to print
-    #[arg(long, value_enum, default_value_t = Product::Answer)]
-    pub(crate) format: Product,
+    #[arg(long, value_parser = format::of_record(), default_value = format::ANSWER)]
+    pub(crate) format: &'static Format,
 }

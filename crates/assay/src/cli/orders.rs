@@ -1,6 +1,8 @@
 //! `orders`: order entry, with the options that apply to it.
 
-use super::{DataArgs, DestroyArgs, Format, PrepareArgs, Product, RunArgs, RunOnlyArgs, SettingArgs, SweepArgs};
+use super::format::{self, JSON, TEXT};
+use super::{DataArgs, DestroyArgs, PrepareArgs, RunArgs, RunOnlyArgs, SettingArgs, SweepArgs};
+use assay_report::formats::Format;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -128,8 +130,8 @@ pub(crate) struct OrdersPrepareArgs {
     #[arg(long, value_name = "N")]
     seed: Option<String>,
     /// How to print the load summary
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_parser = format::of_others(&[TEXT, JSON]), default_value = TEXT)]
+    format: &'static str,
     /// Print the plan and touch nothing
     #[arg(long)]
     dry_run: bool,
@@ -178,8 +180,8 @@ pub(crate) struct OrdersRunArgs {
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     output: Option<PathBuf>,
     /// What to print
-    #[arg(long, value_enum, default_value_t = Product::Answer)]
-    format: Product,
+    #[arg(long, value_parser = format::of_record(), default_value = format::ANSWER)]
+    format: &'static Format,
     /// Run a command during the load, this long after its start; repeatable: --at 30s 'sync'
     #[arg(long = "at", num_args = 2, value_names = ["TIME", "COMMAND"])]
     at: Vec<String>,
@@ -244,8 +246,8 @@ pub(crate) struct OrdersSweepArgs {
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     output: Option<PathBuf>,
     /// What to print
-    #[arg(long, value_enum, default_value_t = Product::Answer)]
-    format: Product,
+    #[arg(long, value_parser = format::of_record(), default_value = format::ANSWER)]
+    format: &'static Format,
     /// Print the plan and touch nothing
     #[arg(long)]
     dry_run: bool,
@@ -276,8 +278,8 @@ pub(crate) struct OrdersDataArgs {
     #[command(flatten)]
     place: OrdersPlace,
     /// How to print the result
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_parser = format::of_others(&[TEXT, JSON]), default_value = TEXT)]
+    format: &'static str,
 }
 
 impl From<OrdersDataArgs> for DataArgs {

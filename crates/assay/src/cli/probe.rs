@@ -1,11 +1,13 @@
 //! A command for each probe of the registry that is just given a place and a time.
 
+use super::format;
 use crate::registry;
+use assay_report::formats::{Format, find};
 use assay_run::probe::{ProbeOption, ProbeSpec, SERVER, Takes};
 use clap::builder::PathBufValueParser;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -15,25 +17,6 @@ pub(crate) struct ProbeCommand {
     /// Which.
     pub(crate) name: String,
     pub(crate) args: ProbeArgs,
-}
-
-/// What the command of a probe prints.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProbeFace {
-    /// How much, how steady, what limits it, how far to trust it, what to do next
-    #[default]
-    Answer,
-    /// The whole report, as in report.txt
-    #[value(alias = "text")]
-    Full,
-    /// record.json
-    Json,
-    /// In the format of the tool it replaces, if any (lscpu, stress-ng, iperf3)
-    #[value(alias = "iperf3", alias = "ping")]
-    Tool,
-    /// The same as that tool's JSON
-    #[value(alias = "iperf3-json")]
-    ToolJson,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -57,8 +40,8 @@ pub(crate) struct ProbeArgs {
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// What to print
-    #[arg(long, value_enum, default_value_t = ProbeFace::Answer)]
-    pub(crate) format: ProbeFace,
+    #[arg(long, value_parser = format::of_record(), default_value = format::ANSWER)]
+    pub(crate) format: &'static Format,
     /// Print the plan and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -182,7 +165,7 @@ impl FromArgMatches for ProbeCommand {
             args.words = probe.options().filter_map(said).collect();
             // iperf3's own way to ask for its JSON.
             if args.words.iter().any(|word| word == "json") {
-                args.format = ProbeFace::ToolJson;
+                args.format = find(format::TOOL_JSON).unwrap_or_default();
             }
         }
         let name = name.to_owned();

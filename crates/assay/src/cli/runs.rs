@@ -1,6 +1,7 @@
 //! The command line of `runs`.
 
-use clap::{Args, Subcommand, ValueEnum};
+use super::format::{self, CSV, HTML, JSON, TEXT};
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, Args)]
@@ -16,12 +17,12 @@ pub(crate) enum RunsCommand {
         #[command(flatten)]
         which: WhichArgs,
         /// A figure to show beside each run, repeatable: reads_per_s, op_us_p99; the keys of
-        /// `assay report RUN --format csv-summary`
+        /// `assay report RUN --format metrics-csv`
         #[arg(long, value_name = "KEY")]
         metric: Vec<String>,
         /// Format of the list
-        #[arg(long, value_enum, default_value_t = ListFormat::Text)]
-        format: ListFormat,
+        #[arg(long, value_parser = format::of_others(&[TEXT, JSON, CSV, HTML]), default_value = TEXT)]
+        format: &'static str,
         /// Write the list to this file; the links of a page are relative to it
         #[arg(short = 'o', long = "output", value_name = "FILE")]
         output: Option<PathBuf>,
@@ -65,8 +66,8 @@ pub(crate) enum RunsCommand {
         #[command(flatten)]
         which: WhichArgs,
         /// Output format
-        #[arg(long, value_enum, default_value_t = TrendFormat::Text)]
-        format: TrendFormat,
+        #[arg(long, value_parser = format::of_others(&[TEXT, JSON, CSV, HTML]), default_value = TEXT)]
+        format: &'static str,
     },
     /// Read every record again; needed only if you do not trust the catalogue
     Rebuild {
@@ -120,32 +121,4 @@ pub(crate) struct WhichArgs {
     /// The newest N of them
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
-}
-
-/// Formats of `runs list`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ListFormat {
-    /// For people
-    #[default]
-    Text,
-    /// For programs
-    Json,
-    /// For spreadsheets
-    Csv,
-    /// For a browser: a row with the answer of each run and a link to its page
-    Html,
-}
-
-/// Formats of `runs trend`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TrendFormat {
-    /// A table with a chart
-    #[default]
-    Text,
-    /// For programs
-    Json,
-    /// For spreadsheets
-    Csv,
-    /// A page with a chart
-    Html,
 }

@@ -1,7 +1,8 @@
 //! `compare`: runs and groups of repeats against the first of them, and the gates on what came out.
 
 use super::runs::records_of;
-use crate::cli::{CompareArgs, CompareFace};
+use crate::cli::CompareArgs;
+use crate::cli::format::{HTML, JSON};
 use crate::exit::{Code, Failure};
 use crate::stored;
 use crate::{plan_text, rundir, ui};
@@ -53,12 +54,12 @@ pub(super) fn comparison(args: &CompareArgs, gates: &[Gate]) -> Result<Compariso
     Ok(comparison)
 }
 
-/// The face that was asked for.
+/// The format that was asked for.
 pub(super) fn face(args: &CompareArgs, comparison: &Comparison) -> String {
     match args.format {
-        CompareFace::Text => compare::render(comparison, args.same),
-        CompareFace::Json => plan_text::pretty(comparison),
-        CompareFace::Html => html::comparison(comparison, &Assets::Embedded),
+        JSON => plan_text::pretty(comparison),
+        HTML => html::comparison(comparison, &Assets::Embedded),
+        _ => compare::render(comparison, args.same),
     }
 }
 
@@ -105,7 +106,7 @@ fn refuse_mixed(sides: &[Side]) -> Result<(), Failure> {
     let mut alone = None;
     for side in sides {
         for (record, dir) in side.records.iter().zip(&side.dirs) {
-            match kinds::of(record).members(record).directories.first() {
+            match kinds::of(record).members(record).first() {
                 Some(first) => above = Some((dir, &record.kind, dir.join(first))),
                 None => alone = Some(dir),
             }

@@ -1,6 +1,7 @@
 //! `config show`: effective values and where they came from.
 
-use crate::cli::{ConfigCommand, ShowFormat};
+use crate::cli::ConfigCommand;
+use crate::cli::format::{JSON, SLOB_CONF};
 use crate::configure::{self, said, said_list};
 use crate::exit::{Code, Failure};
 use crate::{plan_text, run_plan, ui};
@@ -19,16 +20,16 @@ pub(super) fn config(command: &ConfigCommand) -> Result<Code, Failure> {
     let configured = configure::configure(settings, options.into_iter().flatten().collect())?;
     let settings = &configured.settings;
     let text = match more.format {
-        ShowFormat::Text if more.all => {
+        JSON => plan_text::pretty(&run_plan::settings_json(&configured)),
+        SLOB_CONF => config::slob_conf(settings),
+        _ if more.all => {
             let help = |name: &str| Some(settings.get(name).def.help);
             run_plan::settings_table(&config::setting_lines(settings), help)
         }
-        ShowFormat::Text => {
+        _ => {
             ui::say("parameters that are not listed have their defaults; --all lists every parameter");
             run_plan::settings_table(&config::given_lines(settings), |_| None)
         }
-        ShowFormat::Json => plan_text::pretty(&run_plan::settings_json(&configured)),
-        ShowFormat::SlobConf => config::slob_conf(settings),
     };
     ui::product(&text)?;
     Ok(Code::Good)

@@ -1,7 +1,8 @@
 //! `cost`: what runs and their platforms cost by the user's own prices.
 
 use super::runs::records_of;
-use crate::cli::{CostArgs, Format};
+use crate::cli::CostArgs;
+use crate::cli::format::JSON;
 use crate::exit::{Code, Failure};
 use crate::stored;
 use crate::ui;
@@ -22,8 +23,8 @@ pub(super) fn cost(args: &CostArgs) -> Result<Code, Failure> {
     let costs = if args.runs.is_empty() { alone(&prices, &args.platform)? } else { of_runs(&prices, args)? };
     let costs: Vec<&Cost> = costs.iter().collect();
     let text = match args.format {
-        Format::Text => cost::render(&costs),
-        Format::Json => cost::json(&costs).map_err(|error| Failure::new(Code::Bug, format!("cost: {error}")))?,
+        JSON => cost::json(&costs).map_err(|error| Failure::new(Code::Bug, format!("cost: {error}")))?,
+        _ => cost::render(&costs),
     };
     ui::product(&text)?;
     Ok(Code::Good)

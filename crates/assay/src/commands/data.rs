@@ -1,6 +1,7 @@
 //! The data set's life: `prepare`, `check`, `destroy`.
 
-use crate::cli::{DataArgs, DestroyArgs, Format, PrepareArgs, SetupArgs};
+use crate::cli::format::JSON;
+use crate::cli::{DataArgs, DestroyArgs, PrepareArgs, SetupArgs};
 use crate::configure::{self, Configured, said};
 use crate::exit::{Code, Failure};
 use crate::{perform, plan_text, progress, signals, ui};
@@ -90,19 +91,16 @@ pub(super) fn destroy(args: &DestroyArgs) -> Result<Code, Failure> {
 }
 
 /// The last part for people, all parts for programs.
-fn print(format: Format, parts: &[(&str, &[Line])]) -> Result<Code, Failure> {
-    let text = match format {
-        Format::Text => {
-            let (_, lines) = parts.last().copied().unwrap_or_default();
-            plan_text::lines(lines) + "\n"
+fn print(format: &str, parts: &[(&str, &[Line])]) -> Result<Code, Failure> {
+    let text = if format == JSON {
+        let mut whole = json!({});
+        for (name, lines) in parts {
+            whole[*name] = plan_text::lines_json(lines);
         }
-        Format::Json => {
-            let mut whole = json!({});
-            for (name, lines) in parts {
-                whole[*name] = plan_text::lines_json(lines);
-            }
-            plan_text::pretty(&whole)
-        }
+        plan_text::pretty(&whole)
+    } else {
+        let (_, lines) = parts.last().copied().unwrap_or_default();
+        plan_text::lines(lines) + "\n"
     };
     ui::product(&text)?;
     Ok(Code::Good)

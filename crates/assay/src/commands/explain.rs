@@ -19,7 +19,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<Code, Failure> {
     if found.is_empty() {
         return Err(unknown(&word));
     }
-    let texts: Vec<String> = found.iter().map(|answer| answer.text(&|_, title| title.to_owned())).collect();
+    let texts: Vec<String> = found.iter().map(Answer::text).collect();
     ui::product(&texts.join("\n"))?;
     Ok(Code::Good)
 }
@@ -40,7 +40,9 @@ fn unknown(word: &str) -> Failure {
 fn answer(first: String, said: Vec<(&'static str, String)>) -> Answer {
     let said = said.into_iter().filter(|(_, text)| !text.is_empty());
     let said = said.map(|(title, text)| Said { title, text, ..Said::default() });
-    Answer { first, said: said.collect(), ..Answer::default() }
+    let mut answer = Answer::default();
+    (answer.first, answer.said) = (first, said.collect());
+    answer
 }
 
 fn rule(word: &str) -> Option<Answer> {
@@ -172,8 +174,7 @@ mod tests {
             ("average active sessions", "average active sessions", "elapsed"),
         ] {
             let places = [rule, identity, exit_code, parameter, metric, term];
-            let found: Vec<String> =
-                (places.iter()).filter_map(|of| Some(of(word)?.text(&|_, title| title.to_owned()))).collect();
+            let found: Vec<String> = (places.iter()).filter_map(|of| Some(of(word)?.text())).collect();
             let [text] = found.as_slice() else { panic!("{word}: {found:?}") };
             assert!(text.starts_with(place) && text.contains(said), "{word}: {text}");
         }

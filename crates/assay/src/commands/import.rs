@@ -4,7 +4,7 @@ use crate::answer;
 use crate::catalogue::{Catalogue, path_of};
 use crate::cli::ImportArgs;
 use crate::exit::{Code, Failure};
-use crate::record::{self, Faces};
+use crate::record;
 use crate::rundir::{self, RECORD, RUNS_DIR, RunDir};
 use crate::{stored, ui};
 use assay_import::{COST, Source, import_all};
@@ -244,8 +244,7 @@ impl Records<'_> {
         };
         record.run.id = id;
         record.run.label.clone_from(&self.args.label);
-        let faces = Faces::of(record)?;
-        if let Some(earlier) = self.imported_before(&faces.record, &place) {
+        if let Some(earlier) = self.imported_before(&record, &place) {
             ui::say(&format!(
                 "notice: {} already has the same figures; this is a second record of them",
                 earlier.display()
@@ -253,10 +252,10 @@ impl Records<'_> {
         }
         let written = RunDir::create(place.clone()).and_then(|dir| {
             dir.write("config/given", &command())?;
-            record::write(&dir, &faces)?;
+            record::write(&dir, &record)?;
             Ok(dir)
         });
-        answer::product(&faces, self.args.format, &place)?;
+        answer::product(&record, self.args.format, &place)?;
         ui::say(&format!("record: {}", written?.path().display()));
         Ok(())
     }

@@ -1,6 +1,5 @@
 //! One file per command group; each returns how it ended.
 
-mod brief;
 mod compare;
 mod config;
 mod cost;

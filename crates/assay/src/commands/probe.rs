@@ -1,12 +1,14 @@
 //! A probe that is given a place and a time: aim, plan, measure, record, report.
 
-use crate::cli::{ProbeArgs, ProbeCommand, ProbeFace, Product};
+use crate::cli::format::{TOOL_JSON, is_json};
+use crate::cli::{ProbeArgs, ProbeCommand};
 use crate::exit::{Code, Failure};
 use crate::progress;
-use crate::record::{self, Faces};
+use crate::record;
 use crate::registry;
 use crate::rundir::{self, RunDir};
 use crate::{answer, plan_text, signals, ui};
+use assay_measure::record::Record;
 use assay_measure::snapshot::{RunData, SettingLine};
 use assay_measure::units;
 use assay_run::engine::Line;
@@ -52,7 +54,7 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
         Ok(measured) => measured,
         Err(error) => {
             // Who asked for JSON reads JSON of a failure too.
-            if args.format == ProbeFace::ToolJson {
+            if args.format.name == TOOL_JSON {
                 let told = serde_json::json!({"error": error.to_string()});
                 ui::product(&plan_text::pretty(&told))?;
             }
@@ -61,13 +63,13 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
     };
     let found = standstill.finding();
     drop(progress);
-    let Some(record) = measured.record(&labels(probe, args, &request, id, started)) else {
+    let Some(mut record) = measured.record(&labels(probe, args, &request, id, started)) else {
         let what = format!("the probe {name} brought no record");
         return Err(Failure::new(Code::Bug, what));
     };
-    let faces = Faces::of(record)?.finding(found)?;
-    leave(args, place, &faces)?;
-    let run = &faces.record.run;
+    record.advice.splice(0..0, found);
+    leave(args, place, &record)?;
+    let run = &record.run;
     if run.verdict == "invalid" {
         let said = run.verdict_reasons.iter();
         said.for_each(|reason| ui::say(&format!("invalid: {reason}")));
@@ -81,9 +83,10 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
 
 /// The plan and nothing else.
 fn dry_run(args: &ProbeArgs, plan: &[Line]) -> Result<Code, Failure> {
-    let text = match args.format {
-        ProbeFace::Answer | ProbeFace::Full | ProbeFace::Tool => plan_text::lines(plan) + "\n",
-        ProbeFace::Json | ProbeFace::ToolJson => plan_text::pretty(&plan_text::lines_json(plan)),
+    let text = if is_json(args.format) {
+        plan_text::pretty(&plan_text::lines_json(plan))
+    } else {
+        plan_text::lines(plan) + "\n"
     };
     ui::product(&text)?;
     Ok(Code::Good)
@@ -148,19 +151,12 @@ fn labels(probe: &ProbeSpec, args: &ProbeArgs, request: &Request, id: String, st
 }
 
 /// Writes the record and prints the product; the record's failure is told after the product.
-fn leave(args: &ProbeArgs, place: std::path::PathBuf, faces: &Faces) -> Result<(), Failure> {
+fn leave(args: &ProbeArgs, place: std::path::PathBuf, record: &Record) -> Result<(), Failure> {
     let written = RunDir::create(place.clone()).and_then(|dir| {
-        record::write(&dir, faces)?;
+        record::write(&dir, record)?;
         Ok(dir)
     });
-    let of_tool = |is_json| answer::in_words_of_tool(&faces.record, is_json);
-    match args.format {
-        ProbeFace::Answer => answer::product(faces, Product::Answer, &place)?,
-        ProbeFace::Full => answer::product(faces, Product::Full, &place)?,
-        ProbeFace::Json => answer::product(faces, Product::Json, &place)?,
-        ProbeFace::Tool => ui::product(&of_tool(false)?)?,
-        ProbeFace::ToolJson => ui::product(&of_tool(true)?)?,
-    }
+    answer::product(record, args.format, &place)?;
     ui::say(&format!("record: {}", written?.path().display()));
     Ok(())
 }

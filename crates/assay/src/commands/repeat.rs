@@ -1,6 +1,8 @@
 //! `run --repeat`: the same run several times over, and how much its figures differ with nothing changed.
 
-use crate::cli::{Product, RunArgs};
+use super::report::of_repeats;
+use crate::cli::RunArgs;
+use crate::cli::format::{ANSWER, FULL};
 use crate::configure::Configured;
 use crate::exit::{Code, Failure};
 use crate::perform;
@@ -8,16 +10,27 @@ use crate::rundir::{self, REPEAT, REPEAT_TEXT, RunDir};
 use crate::{plan_text, ui};
 use assay_measure::record::Record;
 use assay_report::compare::{REPEAT_SCHEMA, RepeatRun, Repeats};
+use assay_report::formats::{Format, find};
+use assay_report::html::Assets;
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use std::path::{Path, PathBuf};
 
 /// What cannot be repeated, told before anything is made.
-pub(super) fn refuse(configured: &Configured) -> Result<(), Failure> {
+pub(super) fn refuse(configured: &Configured, format: &'static Format) -> Result<(), Failure> {
+    if of_repeats(told(format), &Repeats::default(), &Assets::Embedded).is_none() {
+        let name = format.name;
+        return Err(Failure::usage(format!("--format {name} shows one run: it cannot be printed of --repeat")));
+    }
     match configured.settings.text("TRACE") {
         "" => Ok(()),
         _ => Err(Failure::usage("TRACE belongs to one run: every repeat would write the same file; leave it out")),
     }
+}
+
+/// What repeats are for is their noise, which the whole report has.
+fn told(format: &'static Format) -> &'static Format {
+    if format.name == ANSWER { find(FULL).unwrap_or_default() } else { format }
 }
 
 /// The repeats under way.
@@ -65,10 +78,8 @@ pub(super) fn run(
         running.settle(wanted, stop);
         write(&dir, &running.repeats)?;
     }
-    ui::product(&match args.more.format {
-        Product::Answer | Product::Full => running.repeats.render(),
-        Product::Json => plan_text::pretty(&running.repeats),
-    })?;
+    let text = of_repeats(told(args.more.format), &running.repeats, &Assets::Embedded);
+    ui::product(&text.unwrap_or_default())?;
     ui::say(&format!("repeats: {}", place.display()));
     Ok(if stop.requested() { Code::Interrupted } else { running.worst })
 }
@@ -85,8 +96,8 @@ impl Running {
     ) -> Result<(), Failure> {
         let directory = format!("repeat-{number}");
         let mut found = None;
-        let ended = perform::perform(configured, plan, stop, rundir::new_id(), place.join(&directory), &mut |faces| {
-            found = Some(faces.record.clone());
+        let ended = perform::perform(configured, plan, stop, rundir::new_id(), place.join(&directory), &mut |record| {
+            found = Some(record.clone());
             Ok(())
         });
         let code = match ended {

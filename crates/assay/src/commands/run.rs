@@ -1,11 +1,12 @@
 //! `run`: plan, prepare where that harms nothing, run, record, report.
 
-use crate::cli::{Product, RunArgs, RunOnlyArgs, RunitArgs};
+use crate::cli::format::is_json;
+use crate::cli::{RunArgs, RunOnlyArgs, RunitArgs};
 use crate::configure::{self, Configured, Said, said, said_list};
 use crate::exit::{Code, Failure};
 use crate::perform;
-use crate::record::Faces;
 use crate::{answer, beside, plan_text, run_plan, rundir, signals, ui};
+use assay_measure::record::Record;
 use assay_run::engine::{DataSet, Line};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
@@ -24,7 +25,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
     beside::script(&configured)?;
     configure::draw_seed(&mut configured.settings);
     if args.more.repeat > 1 {
-        super::repeat::refuse(&configured)?;
+        super::repeat::refuse(&configured, args.more.format)?;
     }
     let id = rundir::new_id();
     let place = rundir::place(args.more.output.as_deref(), configured.target.workload(), &id);
@@ -63,7 +64,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
         return super::repeat::run(args, &configured, &plan, &stop, id, place);
     }
     let kept = place.clone();
-    let mut deliver = |faces: &Faces| answer::product(faces, args.more.format, &kept);
+    let mut deliver = |record: &Record| answer::product(record, args.more.format, &kept);
     perform::perform(&configured, &plan, &stop, id, place, &mut deliver)
 }
 
@@ -90,9 +91,10 @@ fn dry_run(
     data: &DataSet,
     prepare: Option<&[Line]>,
 ) -> Result<Code, Failure> {
-    let text = match args.more.format {
-        Product::Answer | Product::Full => run_plan::whole(configured, plan, data, prepare),
-        Product::Json => plan_text::pretty(&run_plan::json(configured, plan, data, prepare)),
+    let text = if is_json(args.more.format) {
+        plan_text::pretty(&run_plan::json(configured, plan, data, prepare))
+    } else {
+        run_plan::whole(configured, plan, data, prepare)
     };
     ui::product(&text)?;
     Ok(Code::Good)

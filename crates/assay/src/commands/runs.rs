@@ -6,7 +6,7 @@ mod tag;
 mod trend;
 
 use crate::catalogue::{self, Catalogue};
-use crate::cli::{Product, RunsCommand};
+use crate::cli::RunsCommand;
 use crate::exit::{Code, Failure};
 use crate::held::Held;
 use crate::rundir::{self, PATIENCE, RECORD, REPEAT, RunDir, SERIES};
@@ -19,11 +19,11 @@ use std::path::{Path, PathBuf};
 
 pub(super) fn runs(command: &RunsCommand) -> Result<Code, Failure> {
     match command {
-        RunsCommand::List { which, metric, format, output } => list::list(which, metric, *format, output.as_deref()),
+        RunsCommand::List { which, metric, format, output } => list::list(which, metric, format, output.as_deref()),
         RunsCommand::Show { run, dir } => show(&find(run, dir)?),
         RunsCommand::Rm { runs, dir } => remove(runs, dir),
         RunsCommand::Tag { run, changes, dir } => tag::tag(run, changes, dir),
-        RunsCommand::Trend { metric, which, format } => trend::trend(metric, which, *format),
+        RunsCommand::Trend { metric, which, format } => trend::trend(metric, which, format),
         RunsCommand::Rebuild { dir } => anew(dir),
         RunsCommand::Recover { run, dir } => rebuild(&find(run, dir)?),
     }
@@ -230,9 +230,9 @@ fn rebuild(path: &Path) -> Result<Code, Failure> {
         return Err(Failure::usage(format!("{path} already has its record; there is nothing to recover")));
     }
     let recovered = recover::recover(dir.held())?;
-    let faces = record::faces(&recovered.data, recovered.series)?;
-    record::write(&dir, &faces)?;
-    answer::product(&faces, Product::Answer, dir.path())?;
+    let record = record::of(&recovered.data, recovered.series);
+    record::write(&dir, &record)?;
+    answer::product(&record, Default::default(), dir.path())?;
     ui::say(&format!("recovered: {path}"));
     Ok(Code::Good)
 }

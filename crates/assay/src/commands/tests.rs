@@ -11,8 +11,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Faces of one record by the names of `--format`.
-const FACES: &[&str] =
-    &["text", "html", "brief", "csv", "csv-summary", "openmetrics", "openmetrics-series", "summary", "pgio"];
+const FACES: &[&str] = &["text", "html", "answer", "csv", "metrics-csv", "openmetrics", "summary", "pgio"];
 
 fn frozen() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/frozen")
@@ -114,7 +113,7 @@ fn face(run: &str, format: &str, page: &str) -> String {
     }
     match made(&words) {
         Ok(page) if format == "html" => visible(&page),
-        Ok(text) if ["csv", "openmetrics", "openmetrics-series"].contains(&format) => condensed(&text),
+        Ok(text) if ["csv", "openmetrics"].contains(&format) => condensed(&text),
         Ok(text) => text,
         Err(errors) => format!("exit 2: {errors}"),
     }

@@ -140,7 +140,7 @@ fn what_a_record_says_does_not_reach_the_terminal_as_commands_nor_a_spreadsheet_
     record["run"]["verdict_reasons"] = serde_json::json!([evil]);
     place.write("assay-runs/one/record.json", &record.to_string());
     let mut seen = Vec::new();
-    for format in ["text", "json", "csv", "csv-summary", "openmetrics", "summary", "brief"] {
+    for format in ["text", "json", "csv", "metrics-csv", "openmetrics", "summary", "answer"] {
         seen.push(place.assay(&["report", "last", "--format", format]).code(0));
     }
     // Without its script, which has every character there is.

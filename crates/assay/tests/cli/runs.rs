@@ -300,7 +300,7 @@ fn runs_are_labelled_tagged_filtered_and_followed() {
     assert!(wrong.err.contains("near it: ops_per_s"), "{}", wrong.err);
     let wrong = place.assay(&["runs", "tag", "last", "plain"]).code(2);
     assert!(wrong.err.contains("+NAME"), "{}", wrong.err);
-    for format in ["csv-summary", "openmetrics", "openmetrics-series"] {
+    for format in ["metrics-csv", "openmetrics"] {
         let face = place.assay(&["report", "last", "--dir", "assay-runs", "--format", format]);
         assert!(!face.code(0).out.is_empty(), "{format}");
     }

@@ -134,10 +134,14 @@ fn sweeps_are_compared_with_sweeps_and_their_steps_with_steps() {
     let told = place.assay(&["compare", "a", step]).code(2);
     assert!(told.err.contains("name the step to compare, such as a/step-001-sessions-1"), "{}", told.err);
     place.assay(&["compare", "a/step-002-sessions-2", step]).code(0);
-    let csv = place.assay(&["report", "a", "--format", "csv-summary"]);
+    let csv = place.assay(&["report", "a", "--format", "metrics-csv"]);
     assert!(csv.code(0).out.contains("ops_per_s,2 sessions,"));
-    let brief = place.assay(&["report", "a", "--format", "brief"]).code(0);
-    assert!(brief.err.contains("this is the step with"));
+    let answer = place.assay(&["report", "a", "--format", "answer"]).code(0);
+    assert!(answer.out.contains("operations/s at the fastest step"), "{}", answer.out);
+    let lines = place.assay(&["report", "a", "--format", "summary"]).code(0).out.lines().count();
+    assert_eq!(lines, 4, "a line for each step below names and units");
+    let refused = place.assay(&["report", "a", "--format", "csv"]).code(2);
+    assert!(refused.err.contains("name one of them, such as a/step-001-sessions-1"), "{}", refused.err);
 }
 
 #[test]

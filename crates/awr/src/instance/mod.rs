@@ -8,6 +8,7 @@ mod limit;
 mod tests;
 
 use crate::charts;
+use crate::result_line;
 use crate::rules;
 use crate::sections;
 use assay_measure::chart::Drawn;
@@ -48,6 +49,10 @@ impl Kind for Workload {
 
     fn headline(&self, record: &Record) -> Headline {
         headline::of(record)
+    }
+
+    fn in_file_of_tool(&self, record: &Record, tool: &str) -> Option<String> {
+        (tool == "pgio").then(|| result_line::render(record))?
     }
 
     fn several(&self, records: &[&Record]) -> Vec<Advice> {

@@ -1,7 +1,7 @@
 //! The answer: what a command says first. How much, how steady, what limits it, how far to trust it, what next.
 //!
 //! One run or repeats of one run, of any kind: the words are the kind's headline. It stands alone on a terminal, before the
-//! report, at the head of the page, and is the core of the page a manager reads.
+//! report and at the head of the page.
 
 mod figures;
 mod page;
@@ -51,6 +51,17 @@ impl Class {
             Self::Bad => "bad",
         }
     }
+
+    /// Text in the colour for it, as a terminal takes it.
+    fn painted(self, text: &str) -> String {
+        let colour = match self {
+            Self::Plain => return text.to_owned(),
+            Self::Good => 32,
+            Self::Doubtful => 33,
+            Self::Bad => 31,
+        };
+        format!("\u{1b}[{colour}m{text}\u{1b}[0m")
+    }
 }
 
 /// One line of an answer.
@@ -67,7 +78,7 @@ pub struct Said {
 }
 
 impl Said {
-    fn new(title: &'static str, text: impl Into<String>) -> Self {
+    pub(crate) fn new(title: &'static str, text: impl Into<String>) -> Self {
         Self { title, text: text.into(), ..Self::default() }
     }
 
@@ -85,6 +96,8 @@ pub struct Context {
     pub files: Vec<String>,
     /// How it compares with the previous run of the same test, and whether that is good.
     pub previous: Option<(String, Class)>,
+    /// Whether titles have the colours of a terminal.
+    pub is_coloured: bool,
 }
 
 /// An answer.
@@ -98,6 +111,7 @@ pub struct Answer {
     pub said: Vec<Said>,
     /// The command that repeats the test; empty where it is not known.
     pub again: String,
+    is_coloured: bool,
 }
 
 /// The answer of a run, or of repeats of one run: then a figure is the median with its range.
@@ -124,6 +138,7 @@ pub fn of(records: &[&Record], context: &Context) -> Answer {
     }
     said.extend(next(&headlines[0]));
     Answer {
+        is_coloured: context.is_coloured,
         first: lead(records, first, &headlines),
         verbatim: headlines[0].verbatim.clone(),
         again: headlines[0].again.clone(),
@@ -132,9 +147,9 @@ pub fn of(records: &[&Record], context: &Context) -> Answer {
 }
 
 impl Answer {
-    /// As text of at most [`LINES`] lines of [`WIDTH`] columns; `paint` may colour a title by what it stands for.
+    /// As text of at most [`LINES`] lines of [`WIDTH`] columns.
     #[must_use]
-    pub fn text(&self, paint: &dyn Fn(Class, &str) -> String) -> String {
+    pub fn text(&self) -> String {
         let mut page = Page::default();
         page.paragraph(&self.first);
         page.line("");
@@ -148,6 +163,9 @@ impl Answer {
             if said.is_command { page.command(said.title, &said.text) } else { page.item(said.title, &said.text) }
         }
         let text = page.finish(LINES, "(cut here; see the report for the rest)");
+        if !self.is_coloured {
+            return text;
+        }
         let mut classes = self.said.iter().filter(|said| !said.title.is_empty());
         let mut wanted = classes.next();
         let mut painted = String::with_capacity(text.len());
@@ -155,7 +173,7 @@ impl Answer {
             match wanted {
                 Some(said) if line.starts_with(said.title) => {
                     let (title, rest) = line.split_at(said.title.len());
-                    painted.push_str(&paint(said.class, title));
+                    painted.push_str(&said.class.painted(title));
                     painted.push_str(rest);
                     wanted = classes.next();
                 }
@@ -171,12 +189,6 @@ impl Answer {
     pub fn trust(&self) -> Class {
         let trust = self.said.iter().find(|said| said.title == trust::TITLE);
         trust.map_or(Class::Plain, |said| said.class)
-    }
-
-    /// As text without colours.
-    #[must_use]
-    pub fn plain(&self) -> String {
-        self.text(&|_, title| title.to_owned())
     }
 }
 

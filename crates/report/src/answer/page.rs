@@ -21,12 +21,6 @@ impl Page {
         self.lines.push(plain(&text).into_owned());
     }
 
-    /// A title at the left, its sentences wrapped at the right, below an empty line.
-    pub(crate) fn part(&mut self, title: &str, text: &str) {
-        self.line("");
-        self.item(title, text);
-    }
-
     /// A title at the left, its sentences wrapped at the right.
     pub(crate) fn item(&mut self, title: &str, text: &str) {
         self.wrapped(title, LEFT, text);

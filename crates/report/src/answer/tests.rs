@@ -7,7 +7,7 @@ fn run() -> Record {
 }
 
 fn answer(record: &Record) -> String {
-    of(&[record], &Context::default()).plain()
+    of(&[record], &Context::default()).text()
 }
 
 /// A line with those that go on from it, as one text.
@@ -68,11 +68,10 @@ fn the_answer_fits_one_screen_and_says_what_is_asked() {
 #[test]
 fn a_title_is_coloured_by_what_its_line_says() {
     let record = run();
-    let paint = |class: Class, title: &str| format!("<{}>{title}", class.word());
-    let text = of(&[&record], &Context::default()).text(&paint);
-    assert!(text.contains("<good>Trust"), "{text}");
-    assert!(text.contains("<good>Steadiness"), "{text}");
-    assert_eq!(text.matches('<').count(), text.matches('>').count());
+    let text = of(&[&record], &Context { is_coloured: true, ..Context::default() }).text();
+    assert!(text.contains("\u{1b}[32mTrust\u{1b}[0m"), "{text}");
+    assert!(text.contains("\u{1b}[32mSteadiness\u{1b}[0m"), "{text}");
+    assert_eq!(text.matches("\u{1b}[3").count(), text.matches("\u{1b}[0m").count());
 }
 
 type Change = fn(&mut Record);
@@ -180,7 +179,7 @@ fn an_invalid_run_is_not_to_be_used() {
     record.run.verdict_reasons = vec!["the rate was missed".to_owned()];
     let answer = of(&[&record], &Context::default());
     assert_eq!(answer.trust(), Class::Bad);
-    let text = answer.plain();
+    let text = answer.text();
     assert!(
         line(&text, "Trust").contains("do not use these figures: the run is invalid (the rate was missed)"),
         "{text}"

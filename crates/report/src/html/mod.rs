@@ -30,13 +30,7 @@ use assay_measure::record::Record;
 
 /// The page of a record of any kind: its charts, and the sections of its text.
 #[must_use]
-pub fn page(record: &Record, assets: &Assets) -> String {
-    page_in(record, &Context::default(), assets)
-}
-
-/// The page of a record of which more is known than it says itself.
-#[must_use]
-pub fn page_in(record: &Record, context: &Context, assets: &Assets) -> String {
+pub fn page(record: &Record, context: &Context, assets: &Assets) -> String {
     let mut views = Vec::new();
     kinds::of(record).charts(record, &mut |drawn| views.push(page::view(drawn)));
     let mut page = page::Page::of(record, context, views);

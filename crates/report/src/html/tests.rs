@@ -110,7 +110,7 @@ fn outline(page: &str) -> String {
 
 #[test]
 fn the_first_screen_has_courses_and_the_active_sessions_beside_events_and_load() {
-    let page = page(&frozen(), &shared());
+    let page = page(&frozen(), &Default::default(), &shared());
     with_page(&page, |document| {
         let of_class = |name: &'static str| {
             let nodes = document.descendants();
@@ -132,7 +132,7 @@ fn charts_of_nothing_are_told_of_in_one_line_and_steady_ones_are_drawn() {
     for (_, column) in column.filter(|(key, _)| key.starts_with("psi_")) {
         column.fill(Figure::Count(0));
     }
-    let page = page(&record, &shared());
+    let page = page(&record, &Default::default(), &shared());
     assert_eq!(page.matches("Not drawn: ").count(), 1);
     assert!(page.contains("every value is 0: Pressure (PSI)"));
     assert!(!page.contains(r#"id="c-pressure""#));
@@ -147,29 +147,32 @@ fn the_page_repeats_the_run_by_its_settings_and_tells_of_the_run_before() {
         previous: Some(("as fast as before".to_owned(), crate::answer::Class::Good)),
         ..Default::default()
     };
-    let page = page_in(&record, &context, &shared());
+    let page = page(&record, &context, &shared());
     assert!(page.contains("--set RUN_TIME=20") && page.contains(&format!("--seed {}", record.run.seed)));
     assert!(page.contains("<dt>Before</dt><dd>as fast as before</dd>"));
     let line = record.plan.settings.iter_mut().find(|line| line.origin == "cli");
     line.expect("a setting").value = "postgres://u:***@h/db".to_owned();
-    assert!(!super::page(&record, &shared()).contains("The same again"), "a starred value repeats nothing");
+    assert!(
+        !super::page(&record, &Default::default(), &shared()).contains("The same again"),
+        "a starred value repeats nothing"
+    );
 }
 
 #[test]
 fn the_page_of_the_frozen_run_is_as_reviewed() {
-    insta::assert_snapshot!(outline(&page(&frozen(), &shared())));
+    insta::assert_snapshot!(outline(&page(&frozen(), &Default::default(), &shared())));
 }
 
 #[test]
 fn the_page_of_a_frozen_server_run_is_as_reviewed() {
     let record = record::build(&fixtures::postgres(18));
-    insta::assert_snapshot!(outline(&page(&record, &shared())));
+    insta::assert_snapshot!(outline(&page(&record, &Default::default(), &shared())));
 }
 
 #[test]
 fn the_page_of_a_frozen_storage_probe_is_as_reviewed() {
     let record = probed();
-    insta::assert_snapshot!(outline(&page(&record, &shared())));
+    insta::assert_snapshot!(outline(&page(&record, &Default::default(), &shared())));
 }
 
 /// Headings and cells that text and page both have; those that text leaves out are on the page.
@@ -211,7 +214,7 @@ fn same_on(page: &str, text: &str, sections: &Sections) -> (usize, usize) {
 #[test]
 fn text_and_page_have_the_same_sections_and_cells() {
     for record in [frozen(), record::build(&fixtures::postgres(18)), probed()] {
-        let page = page(&record, &shared());
+        let page = page(&record, &Default::default(), &shared());
         let text = crate::text::render(&record);
         let (headings, seen) = same_on(&page, &text, &crate::kinds::sections(&record));
         assert!(headings > 10 && seen > 100, "{headings} {seen}");
@@ -249,7 +252,7 @@ fn the_head_of_a_page_names_the_host() {
     let mut record = frozen();
     let facts = [(facts::CPUS, "2"), (facts::MEMORY_BYTES, "1073741824"), (facts::VIRTUALISATION, "kvm")];
     record.host.facts = facts.map(|(key, value)| key.fact(value)).to_vec();
-    let page = page(&record, &shared());
+    let page = page(&record, &Default::default(), &shared());
     for pair in ["CPUs</dt><dd>2<", "Memory</dt><dd>1 GiB<", "Virtualisation</dt><dd>kvm<"] {
         assert!(page.contains(pair), "{pair}");
     }
@@ -258,7 +261,7 @@ fn the_head_of_a_page_names_the_host() {
 #[test]
 fn every_page_is_well_formed_with_unique_ids_and_a_table_behind_every_chart() {
     for record in [frozen(), record::build(&fixtures::postgres(15)), probed(), Record::default()] {
-        let page = page(&record, &shared());
+        let page = page(&record, &Default::default(), &shared());
         with_page(&page, |document| {
             let mut ids = BTreeSet::new();
             for node in document.descendants().filter(|node| node.is_element()) {
@@ -283,7 +286,7 @@ fn every_page_is_well_formed_with_unique_ids_and_a_table_behind_every_chart() {
 #[test]
 fn charts_carry_the_record_s_numbers() {
     let record = frozen();
-    let page = page(&record, &shared());
+    let page = page(&record, &Default::default(), &shared());
     let chart = drawing(&page, "c-iops");
     let reads = &chart["data"][0];
     assert_eq!(reads["name"], "reads, engine");
@@ -311,7 +314,7 @@ fn heat_maps_carry_the_counts_of_every_step() {
         t_s: vec![1.0, 2.0],
         buckets: vec![vec![(7, 100), (9, 1)], vec![(8, 10)]],
     }];
-    let chart = drawing(&page(&record, &shared()), "c-heat-client-operations");
+    let chart = drawing(&page(&record, &Default::default(), &shared()), "c-heat-client-operations");
     let heat = &chart["data"][0];
     assert_eq!(heat["y"], serde_json::json!(["128 us", "256 us", "512 us"]));
     assert_eq!(heat["z"], serde_json::json!([[2.0, null], [null, 1.0], [0.0, null]]));
@@ -328,7 +331,7 @@ fn what_a_user_named_is_text_and_never_markup() {
     record.instance.events[0].name = EVIL.to_owned();
     record.timeline[0].text = EVIL.to_owned();
     record.os.disk.iter_mut().for_each(|disk| disk.name = EVIL.to_owned());
-    let evil = page(&record, &shared());
+    let evil = page(&record, &Default::default(), &shared());
     assert!(!evil.contains("<script>alert"), "a script of the label's");
     assert!(!evil.contains("<!-- &"), "a comment of the label's");
     assert!(evil.contains("&#60;script&#62;alert"));
@@ -347,10 +350,10 @@ fn what_a_user_named_is_text_and_never_markup() {
 #[test]
 fn the_script_is_there_once_or_named() {
     let record = frozen();
-    let whole = page(&record, &Assets::Embedded);
+    let whole = page(&record, &Default::default(), &Assets::Embedded);
     assert_eq!(whole.matches("id=\"packed\"").count(), 1);
     assert!(whole.len() < 2_000_000, "{} bytes", whole.len());
-    let named = page(&record, &Assets::Shared("../assay-plotly.js".to_owned()));
+    let named = page(&record, &Default::default(), &Assets::Shared("../assay-plotly.js".to_owned()));
     assert!(!named.contains("id=\"packed\""));
     assert!(named.contains("<script src=\"../assay-plotly.js\"></script>"));
     for address in ["http://", "https://", "//cdn"] {
@@ -382,7 +385,7 @@ fn a_spike_second_of_a_day_is_on_the_chart_and_in_its_table() {
     let record = day();
     let keys: Vec<&String> = record.series.metrics.keys().collect();
     let at = keys.iter().position(|key| *key == "ops_count_per_s").expect("it is there");
-    let page = page(&record, &shared());
+    let page = page(&record, &Default::default(), &shared());
     let chart = drawing(&page, "c-operations");
     let operations = &chart["data"][0];
     let y = operations["y"].as_array().expect("points");

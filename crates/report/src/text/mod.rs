@@ -19,7 +19,7 @@ const WIDTH: usize = 116;
 /// Renders a record as text: the answer, then its sections, each line at most as wide as its longest name or sentence.
 #[must_use]
 pub fn render(record: &Record) -> String {
-    let mut text = answer::of(&[record], &answer::Context::default()).plain();
+    let mut text = answer::of(&[record], &answer::Context::default()).text();
     text.push('\n');
     text.push_str(&write(&kinds::sections(record)));
     text.push_str("\nEnd of Report\n");

@@ -314,6 +314,7 @@ fn a_small_value_is_never_printed_as_zero() {
 /// What the summariser of the field takes from a report, by the same greps and columns.
 mod gold {
     use super::*;
+    use crate::formats;
     use assay_measure::histogram::Histogram;
     use assay_measure::snapshot::{Actor, EventReading, Reading, RunData, WaitClass};
     use assay_measure::stats::{self, Stat};
@@ -401,7 +402,10 @@ mod gold {
 
     #[test]
     fn the_summary_line_says_the_same() {
-        let line = crate::summary::line(&build(&published()));
+        let published = build(&published());
+        let summary = formats::find("summary").unwrap();
+        let text = summary.text(&formats::Input::of(&[&published])).unwrap();
+        let line = text.lines().last().unwrap();
         let cells: Vec<&str> = line.split('|').collect();
         assert_eq!(
             cells[1..],

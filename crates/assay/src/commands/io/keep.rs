@@ -3,7 +3,7 @@
 use super::NAME;
 use crate::exit::Failure;
 use crate::record;
-use crate::rundir::{FIO_JSON, RECORD, REPORT, RunDir, job_file};
+use crate::rundir::{FIO_JSON, RunDir, job_file};
 use assay_measure::plain::shell_word;
 use assay_measure::record::Record;
 use assay_measure::snapshot::{RunData, SettingLine};
@@ -72,8 +72,6 @@ pub(super) fn labels(given: &Given, id: String, started: String) -> RunData {
 
 /// The record, its text, and fio's JSON with every bin.
 pub(super) fn write(dir: &RunDir, readings: &StorageReadings, record: &Record) -> Result<(), Failure> {
-    dir.write(RECORD, &record::json(record)?)?;
-    dir.write(REPORT, &assay_report::text::render(record))?;
-    crate::html::write_report(dir, record)?;
+    record::write(dir, record)?;
     dir.write(FIO_JSON, &fio::json(readings, true, None))
 }

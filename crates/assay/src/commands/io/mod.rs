@@ -197,7 +197,7 @@ fn reports(options: &OutputOptions, readings: &StorageReadings, record: Option<&
         out.push_str(&fio::text(readings));
         if let Some(record) = record {
             let below = text::write(&assay_storage::record::section(record));
-            let answer = answer::of(&[record], &answer::Context::default()).plain();
+            let answer = answer::of(&[record], &answer::Context::default()).text();
             let _ = write!(out, "\n{}\n{answer}", below.trim_start());
         }
     }

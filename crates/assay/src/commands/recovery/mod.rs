@@ -2,10 +2,11 @@
 
 mod child;
 
-use crate::cli::{Product, RecoveryArgs, SettingArgs};
+use crate::cli::format::is_json;
+use crate::cli::{RecoveryArgs, SettingArgs};
 use crate::configure::{self, Configured, Said};
 use crate::exit::{Code, Failure};
-use crate::record::{self, Faces};
+use crate::record;
 use crate::rundir::{self, RunDir};
 use crate::{answer, perform, plan_text, progress, signals, ui};
 use assay_measure::clock::{Clock, NS_PER_S};
@@ -155,9 +156,10 @@ fn dry_run(args: &RecoveryArgs, configured: &Configured, distances: &[u64]) -> R
         text("distances", "checkpoint distances", sizes.join(", ")),
         text("load", "maximum load before each kill", args.time.clone()),
     ];
-    ui::product(&match args.format {
-        Product::Answer | Product::Full => plan_text::lines(&lines) + "\n",
-        Product::Json => plan_text::pretty(&plan_text::lines_json(&lines)),
+    ui::product(&if is_json(args.format) {
+        plan_text::pretty(&plan_text::lines_json(&lines))
+    } else {
+        plan_text::lines(&lines) + "\n"
     })?;
     Ok(Code::Good)
 }
@@ -344,19 +346,18 @@ impl Bench<'_> {
             ..RunData::default()
         };
         let record = assay_native::crash::build(&run, info);
-        let faces = Faces::of(record)?;
         let written =
-            dir.write("config/effective", &config::slob_conf(settings)).and_then(|()| record::write(dir, &faces));
-        answer::product(&faces, self.args.format, dir.path())?;
+            dir.write("config/effective", &config::slob_conf(settings)).and_then(|()| record::write(dir, &record));
+        answer::product(&record, self.args.format, dir.path())?;
         written?;
         ui::say(&format!("record: {}", dir.path().display()));
-        for reason in &faces.record.run.verdict_reasons {
+        for reason in &record.run.verdict_reasons {
             ui::say(&format!("error: the run is invalid: {reason}"));
         }
         if self.stop.requested() {
             return Ok(Code::Interrupted);
         }
-        match faces.record.run.verdict.as_str() {
+        match record.run.verdict.as_str() {
             "invalid" => Ok(Code::Invalid),
             _ => Ok(Code::Good),
         }

@@ -2,7 +2,8 @@
 
 use super::index;
 use crate::catalogue::{Catalogue, Entry, Filter, IMPORT, IMPORTED, Value, instant, path_of};
-use crate::cli::{ListFormat, WhichArgs};
+use crate::cli::WhichArgs;
+use crate::cli::format::{CSV, HTML, JSON};
 use crate::exit::{Code, Failure};
 use crate::{plan_text, registry, rundir, ui};
 pub(super) use assay_measure::plain::csv_field as field;
@@ -59,7 +60,7 @@ type Columns = Vec<(String, BTreeMap<String, Value>)>;
 pub(super) fn list(
     which: &WhichArgs,
     metrics: &[String],
-    format: ListFormat,
+    format: &str,
     output: Option<&Path>,
 ) -> Result<Code, Failure> {
     let catalogue = Catalogue::open(&which.dir)?;
@@ -74,13 +75,13 @@ pub(super) fn list(
         ui::say(&format!("{}: none of {} runs matches", which.dir.display(), catalogue.entries.len()));
     }
     let text = match format {
-        ListFormat::Text => table(&which.dir, &entries, &columns),
-        ListFormat::Json => {
+        JSON => {
             let objects = entries.iter().map(|entry| object(&which.dir, entry, &columns));
             plan_text::pretty(&Json::Array(objects.collect()))
         }
-        ListFormat::Csv => csv(&which.dir, &entries, &columns),
-        ListFormat::Html => index::page(&which.dir, &entries, output),
+        CSV => csv(&which.dir, &entries, &columns),
+        HTML => index::page(&which.dir, &entries, output),
+        _ => table(&which.dir, &entries, &columns),
     };
     match output {
         Some(path) => rundir::write_file(path, &text)?,

@@ -2,14 +2,15 @@
 
 use super::list::chosen;
 use crate::catalogue::Catalogue;
-use crate::cli::{TrendFormat, WhichArgs};
+use crate::cli::WhichArgs;
+use crate::cli::format::{CSV, HTML, JSON};
 use crate::exit::{Code, Failure};
 use crate::{plan_text, ui};
 use assay_measure::record::Figure;
 use assay_report::html::{self, Assets};
 use assay_report::trend::{Trend, TrendPoint};
 
-pub(super) fn trend(key: &str, which: &WhichArgs, format: TrendFormat) -> Result<Code, Failure> {
+pub(super) fn trend(key: &str, which: &WhichArgs, format: &str) -> Result<Code, Failure> {
     let catalogue = Catalogue::open(&which.dir)?;
     let (info, values) = catalogue.metric(key)?;
     let runs = chosen(&catalogue, which)?.into_iter();
@@ -34,10 +35,10 @@ pub(super) fn trend(key: &str, which: &WhichArgs, format: TrendFormat) -> Result
         ui::say(&format!("{}: no matching run has {key}", which.dir.display()));
     }
     ui::product(&match format {
-        TrendFormat::Text => trend.render(),
-        TrendFormat::Json => plan_text::pretty(&trend.json()),
-        TrendFormat::Csv => trend.csv(),
-        TrendFormat::Html => html::trend(&trend, &Assets::Embedded),
+        JSON => plan_text::pretty(&trend.json()),
+        CSV => trend.csv(),
+        HTML => html::trend(&trend, &Assets::Embedded),
+        _ => trend.render(),
     })?;
     Ok(Code::Good)
 }

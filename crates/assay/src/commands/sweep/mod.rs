@@ -3,14 +3,15 @@
 mod axes;
 
 use crate::affinity::Confined;
-use crate::cli::{Product, SweepArgs};
+use crate::cli::SweepArgs;
+use crate::cli::format::is_json;
 use crate::configure::{self, Configured, Said, said, said_list};
 use crate::exit::{Code, Failure};
 use crate::perform;
-use crate::record::{self, Faces};
+use crate::record;
 use crate::rundir::{self, RunDir};
 use crate::{answer, plan_text, progress, run_plan, signals, ui};
-use assay_measure::record::Figure;
+use assay_measure::record::{Figure, Record};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units;
 use assay_run::engine::{DataSet, Line};
@@ -205,9 +206,9 @@ impl Running<'_> {
                 }
             }
         }
-        let faces = self.faces(self.stop.requested())?;
-        let written = record::write(&dir, &faces);
-        answer::product(&faces, self.args.format, dir.path())?;
+        let record = self.record(self.stop.requested());
+        let written = record::write(&dir, &record);
+        answer::product(&record, self.args.format, dir.path())?;
         written?;
         ui::say(&format!("sweep: {}", dir.path().display()));
         Ok(if self.stop.requested() { Code::Interrupted } else { self.worst })
@@ -233,8 +234,8 @@ impl Running<'_> {
             over: held.over.clone(),
         };
         let mut found = None;
-        let ended = self.perform(held, sessions, &dir.path().join(directory), &mut |faces| {
-            found = Some(faces.record.clone());
+        let ended = self.perform(held, sessions, &dir.path().join(directory), &mut |record| {
+            found = Some(record.clone());
             Ok(())
         });
         let mut failed = |code: Code| {
@@ -265,7 +266,7 @@ impl Running<'_> {
         };
         let counts = step.counts();
         self.step_s = begun.elapsed().as_secs_f64();
-        record::write(dir, &self.faces(true)?)?;
+        record::write(dir, &self.record(true))?;
         Ok(counts)
     }
 
@@ -300,8 +301,8 @@ impl Running<'_> {
         perform::perform(&configured, &plan, &self.stop, rundir::new_id(), place.to_path_buf(), deliver)
     }
 
-    /// The record of the steps so far, and its faces.
-    fn faces(&self, incomplete: bool) -> Result<Faces, Failure> {
+    /// The record of the steps so far.
+    fn record(&self, incomplete: bool) -> Record {
         let verdict = match (self.stop.requested(), incomplete) {
             (true, _) => Verdict::Incomplete(format!("stopped on request after {} step(s)", self.swept.steps().len())),
             (false, true) => Verdict::Incomplete(PENDING.to_owned()),
@@ -309,7 +310,7 @@ impl Running<'_> {
         };
         let now = jiff::Timestamp::now().to_string();
         let elapsed_s = self.begun.elapsed().as_secs_f64();
-        Faces::of(self.swept.record(verdict, &now, elapsed_s))
+        self.swept.record(verdict, &now, elapsed_s)
     }
 }
 
@@ -340,31 +341,27 @@ fn dry_run(
         .flat_map(|held| loads.iter().map(move |load| held.text(*load)))
         .map(|text| if automatic { format!("from {text}") } else { text })
         .collect();
-    let text = match running.args.format {
-        Product::Json => {
-            let first = run_plan::json(configured, plan, &running.data, prepare);
-            plan_text::pretty(&json!({
-                "sweep": {
-                    "axes": running.axes.listed(),
-                    "goal_p99_us": running.axes.goal(),
-                    "steps": listed,
-                    "steps_count": steps,
-                    "estimated_s": steps as f64 * each_ns as f64 / 1e9,
-                },
-                "first_step": first,
-            }))
+    let text = if is_json(running.args.format) {
+        let first = run_plan::json(configured, plan, &running.data, prepare);
+        plan_text::pretty(&json!({
+            "sweep": {
+                "axes": running.axes.listed(),
+                "goal_p99_us": running.axes.goal(),
+                "steps": listed,
+                "steps_count": steps,
+                "estimated_s": steps as f64 * each_ns as f64 / 1e9,
+            },
+            "first_step": first,
+        }))
+    } else {
+        let about = if automatic { "about " } else { "" };
+        let mut out = format!("Sweep of {about}{steps} steps, about {} in all\n\n", units::duration(steps * each_ns));
+        for text in listed {
+            out.push_str(&format!("  {text}\n"));
         }
-        Product::Answer | Product::Full => {
-            let about = if automatic { "about " } else { "" };
-            let mut out =
-                format!("Sweep of {about}{steps} steps, about {} in all\n\n", units::duration(steps * each_ns));
-            for text in listed {
-                out.push_str(&format!("  {text}\n"));
-            }
-            out.push_str("\nThe first step:\n\n");
-            out.push_str(&run_plan::whole(configured, plan, &running.data, prepare));
-            out
-        }
+        out.push_str("\nThe first step:\n\n");
+        out.push_str(&run_plan::whole(configured, plan, &running.data, prepare));
+        out
     };
     ui::product(&text)?;
     Ok(Code::Good)

@@ -5,7 +5,7 @@ use super::{read, sample, source};
 fn screen(text: &str) -> String {
     let record = read(&[source("awr.txt", text)]);
     let answer = assay_report::answer::of(&[&record], &Default::default());
-    let text = answer.plain();
+    let text = answer.text();
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ")
 }

@@ -1,0 +1,51 @@
+//! `--format`: what a command offers of the list of formats.
+
+use assay_report::formats::{FORMATS, Format, find};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+/// What a command that makes a record prints.
+pub(crate) const ANSWER: &str = "answer";
+/// The whole report.
+pub(crate) const FULL: &str = "full";
+/// A tool's own JSON.
+pub(crate) const TOOL_JSON: &str = "tool-json";
+/// For people.
+pub(crate) const TEXT: &str = "text";
+/// For programs.
+pub(crate) const JSON: &str = "json";
+/// For spreadsheets.
+pub(crate) const CSV: &str = "csv";
+/// For browsers.
+pub(crate) const HTML: &str = "html";
+/// The format of `config show` that reads back as the same settings.
+pub(crate) const SLOB_CONF: &str = "slob-conf";
+
+/// Every format of a record.
+pub(crate) fn of_record() -> impl TypedValueParser<Value = &'static Format> {
+    let value = |format: &'static Format| {
+        PossibleValue::new(format.name).help(format.help).aliases(format.also.iter().copied())
+    };
+    let values: Vec<PossibleValue> = FORMATS.iter().map(value).collect();
+    PossibleValuesParser::new(values).map(|name| find(&name).unwrap_or_default())
+}
+
+/// Some formats of what is no record, by their names in the list.
+pub(crate) fn of_others(names: &'static [&'static str]) -> impl TypedValueParser<Value = &'static str> {
+    let value = |name: &&'static str| {
+        let kind = find(name).map(|format| format.media_type);
+        PossibleValue::new(*name).help(match kind {
+            Some("application/json") => "For programs",
+            Some("text/csv") => "For spreadsheets",
+            Some("text/html") => "For a browser",
+            Some(_) => "For people",
+            None => "A file with the same settings that assay can read",
+        })
+    };
+    let parser = PossibleValuesParser::new(names.iter().map(value).collect::<Vec<_>>());
+    parser.map(move |given| names.iter().copied().find(|name| *name == given).unwrap_or_default())
+}
+
+/// Whether a format is for programs: its plan and its errors are JSON too.
+pub(crate) fn is_json(format: &Format) -> bool {
+    format.media_type == "application/json"
+}
