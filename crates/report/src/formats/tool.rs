@@ -28,7 +28,7 @@ pub(super) const PGIO: Format = Format {
 pub(super) const TOOL: Format = Format {
     name: "tool",
     also: &["iperf3", "ping"],
-    help: "As the tool prints it that the test stands in for (lscpu, stress-ng, iperf3), where it stands in for one",
+    help: "In the format of the tool it replaces, if any (lscpu, stress-ng, iperf3)",
     write: |input, out| put(input, out, |kind, record| kind.in_words_of_tool(record), no_tool),
     ..TEXT
 };
