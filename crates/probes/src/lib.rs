@@ -10,6 +10,7 @@ mod machine;
 mod peer;
 mod scratch;
 
+pub mod clock;
 pub mod cpu;
 pub mod memory;
 pub mod network;
@@ -20,4 +21,4 @@ pub mod topology;
 
 /// Every probe of this crate, in the order of their help: adding one touches its folder and this file.
 pub const PROBES: &[assay_run::probe::ProbeSpec] =
-    &[sync::SPEC, cpu::SPEC, memory::SPEC, topology::SPEC, network::SPEC, ping::SPEC, redo::SPEC];
+    &[sync::SPEC, cpu::SPEC, memory::SPEC, topology::SPEC, clock::SPEC, network::SPEC, ping::SPEC, redo::SPEC];

@@ -1,0 +1,209 @@
+//! The record of a clock: its kind, and how its figures follow from the readings.
+
+use super::info::{ClockInfo, ClockRow, PairRow, StepRow, TimedRow};
+use super::reading::{CLOCKS, ClockReading, Offset, RAW, Walk};
+use super::{ClockReadings, findings, page};
+use crate::conditions::{Conditions, NOT_EXPOSED, labelled};
+use assay_measure::chart::Drawn;
+use assay_measure::figures::of_layer;
+use assay_measure::identity::{Rule, Scope};
+use assay_measure::kind::{Finding, Headline, OwnKind, figure};
+use assay_measure::record::{Figure, Identity, Metric, Record};
+use assay_measure::sample::{half_width, mean, median, stddev};
+use assay_measure::section::Sections;
+use assay_measure::snapshot::{RunData, Snapshot, Verdict};
+use assay_measure::units::many;
+
+/// From this share of the cheapest system call on, a read is one; up to the other, it is none.
+const CALLS: f64 = 0.9;
+const CALLS_NOT: f64 = 0.5;
+/// Reads of a step that is timed: at its begin and at its end.
+const READS: f64 = 2.0;
+
+/// The kind of its records.
+#[derive(Debug)]
+pub(super) struct ClockRecords;
+
+impl OwnKind for ClockRecords {
+    type Info = ClockInfo;
+
+    fn metrics(info: &ClockInfo) -> Vec<Metric> {
+        of_layer("cpu", info)
+    }
+
+    fn sections(record: &Record, info: &ClockInfo) -> Sections {
+        page::render(record, info)
+    }
+
+    fn charts(info: &ClockInfo) -> Vec<Drawn> {
+        vec![page::chart(info)]
+    }
+
+    fn headline(record: &Record, info: &ClockInfo) -> Headline {
+        page::headline(record, info)
+    }
+
+    fn conditions(info: &ClockInfo) -> Vec<(&'static str, String, Finding)> {
+        vec![
+            ("clock source", info.source.clone(), Finding::Tolerable),
+            ("optimised build", info.is_optimised.to_string(), Finding::Forbids),
+        ]
+    }
+
+    fn in_words_of_tool(info: &ClockInfo) -> Option<String> {
+        Some(page::of_pg_test_timing(info))
+    }
+}
+
+/// Builds the record. `run` brings the labels and the host's facts; of the measurements in it nothing is read.
+pub(super) fn build(run: &RunData, readings: &ClockReadings) -> Record {
+    let (info, host) = (info(readings), &readings.host);
+    let mut run = run.clone();
+    run.sessions = 1;
+    if readings.is_stopped {
+        let rounds = many(readings.system_call_ns.len() as u64, "round");
+        run.verdict = Verdict::Incomplete(format!("stopped on request after {rounds}"));
+    }
+    run.begin = Snapshot { host: host.before.clone(), ..Snapshot::default() };
+    run.end = Snapshot { at_ns: host.elapsed_ns, host: host.after.clone(), ..Snapshot::default() };
+    let mut record = labelled(&run, host.elapsed_ns);
+    record.os = assay_awr::record::os(&run);
+    record.integrity = integrity(readings);
+    record.warnings = findings::warnings(&info);
+    record.advice = findings::advise(&info);
+    record.parts.put(&info);
+    figure(&ClockRecords, &mut record);
+    record
+}
+
+/// Clocks may run apart by so much of the time: NTP slews by a twentieth of that, and threads lose their CPUs between two readings.
+const DRIFT: f64 = 0.01;
+
+fn integrity(readings: &ClockReadings) -> Vec<Identity> {
+    let sum = |of: &dyn Fn(&Walk) -> u64| Ok(readings.clocks.iter().map(|clock| of(&clock.walk)).sum::<u64>() as f64);
+    let raw = readings.clocks.get(RAW).map_or_else(Walk::default, |clock| clock.walk.clone());
+    let elapsed = raw.elapsed_ns as f64;
+    vec![
+        Rule::exact("K1", Scope::Whole, "steps of every size = readings")
+            .compare(sum(&Walk::count), sum(&|walk| walk.readings)),
+        Rule::within("K2", Scope::Whole, "time by MONOTONIC_RAW = time by MONOTONIC, ns", DRIFT * elapsed)
+            .compare(Ok(raw.own_ns as f64), Ok(elapsed)),
+    ]
+}
+
+fn known(value: Option<f64>) -> Figure {
+    value.map_or_else(|| Figure::na("not measured"), Figure::decimal)
+}
+
+fn info(readings: &ClockReadings) -> ClockInfo {
+    let clocks: Vec<ClockRow> =
+        readings.clocks.iter().zip(CLOCKS).map(|(of, (name, _, about))| row(of, name, about)).collect();
+    let monotonic = clocks.first().cloned().unwrap_or_default();
+    let reading = readings.clocks.first().cloned().unwrap_or_default();
+    let system_call_ns_p50 = known(median(&readings.system_call_ns));
+    let ratio = monotonic.read_ns_p50.value().zip(system_call_ns_p50.value()).map(|(read, call)| read / call);
+    let path = match ratio {
+        Some(ratio) if ratio <= CALLS_NOT => "user space",
+        Some(ratio) if ratio >= CALLS => "system call",
+        _ => "not clear",
+    };
+    let pairs: Vec<PairRow> = readings.offsets.iter().map(pair).collect();
+    let farthest = |of: fn(&PairRow) -> &Figure| match pairs.iter().filter_map(|row| of(row).value()).reduce(f64::max) {
+        Some(ns) => Figure::decimal(ns),
+        None => pairs.first().map_or_else(|| Figure::na("there is one CPU"), |row| of(row).clone()),
+    };
+    let pct = |part: u64| Figure::decimal(100.0 * part as f64).per(readings.host.elapsed_ns as f64, "no time passed");
+    let rounds = &reading.rounds_ns;
+    let steps = steps(&reading);
+    ClockInfo {
+        source: readings.source.current.clone(),
+        available: readings.source.available.clone(),
+        path: path.to_owned(),
+        read_cv_pct: Figure::decimal(100.0 * stddev(rounds)).per(mean(rounds), "not measured"),
+        system_call_ns_p50,
+        below_1us_pct: steps.first().map_or_else(Figure::default, |row| row.share_pct.clone()),
+        backwards_count: clocks.iter().map(|row| row.backwards_count).sum(),
+        clocks_apart_ns_max: farthest(|row| &row.apart_ns_max),
+        clocks_apart_ns_min: farthest(|row| &row.apart_ns_min),
+        timed: TIMED.map(|step| timed(step, &monotonic.read_ns_p50)).into(),
+        clock_read_ns_p50: monotonic.read_ns_p50,
+        read_ns_half_width: monotonic.read_ns_half_width,
+        loop_ns_avg: monotonic.loop_ns_avg,
+        loop_cpu_ns_avg: monotonic.loop_cpu_ns_avg,
+        step_ns_min: monotonic.step_ns_min,
+        conditions: Conditions::of(
+            &readings.host,
+            Figure::na("two threads that exchange readings had their CPUs too"),
+            readings.thread.run_delay_ns.map_or_else(|| Figure::na(NOT_EXPOSED), pct),
+        ),
+        // Profiles of this workspace that keep debug assertions do not optimise.
+        is_optimised: !cfg!(debug_assertions),
+        loop_s: reading.walk.elapsed_ns as f64 / 1e9,
+        rounds_ns: reading.rounds_ns,
+        clocks,
+        pairs,
+        steps,
+    }
+}
+
+fn row(of: &ClockReading, name: &str, about: &str) -> ClockRow {
+    let walk = &of.walk;
+    let each = |ns: u64| Figure::decimal(ns as f64).per(walk.count() as f64, "not measured");
+    ClockRow {
+        clock: name.to_owned(),
+        read_ns_p50: known(median(&of.rounds_ns)),
+        read_ns_half_width: known(half_width(&of.rounds_ns)),
+        loop_ns_avg: each(walk.elapsed_ns),
+        loop_cpu_ns_avg: each(walk.cpu_ns),
+        step_ns_min: match walk.least_ns {
+            u64::MAX => Figure::na("it did not move"),
+            ns => Figure::Count(ns),
+        },
+        backwards_count: walk.backwards,
+        backwards_ns_max: Figure::Count(walk.back_ns),
+        about: about.to_owned(),
+    }
+}
+
+fn steps(of: &ClockReading) -> Vec<StepRow> {
+    let (buckets, all) = (&of.walk.buckets, of.walk.count() as f64);
+    let used = buckets.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
+    let row = |(at, count): (usize, &u64)| StepRow {
+        below_us: 1 << at,
+        share_pct: Figure::decimal(100.0 * *count as f64).per(all, "no step"),
+        steps_count: *count,
+    };
+    buckets.iter().take(used).enumerate().map(row).collect()
+}
+
+/// Steps of databases: what, how long it takes in us, and who times it.
+const TIMED: [(&str, f64, &str); 3] = [
+    ("row of 1 us", 1.0, "EXPLAIN ANALYZE, each row at each node of the plan"),
+    ("page of 10 us", 10.0, "track_io_timing, a page that the operating system has"),
+    ("read of 100 us", 100.0, "track_io_timing, wait events: a page from an SSD"),
+];
+
+fn timed((step, us, by): (&str, f64, &str), read_ns: &Figure) -> TimedRow {
+    let longer_pct = read_ns.scaled(READS / (10.0 * us));
+    TimedRow { step: step.to_owned(), longer_pct, by: by.to_owned() }
+}
+
+/// What the exchanges say of two CPUs, and no more.
+fn pair(of: &Offset) -> PairRow {
+    let (low, high) = (of.low_ns as f64, of.high_ns as f64);
+    let of_pair = |value: f64| match of.exchanges {
+        0 => Figure::na("no exchange: stopped before, or the kernel keeps no threads on these CPUs"),
+        _ if low > high => Figure::na("it moved while it was measured"),
+        _ => Figure::decimal(value),
+    };
+    PairRow {
+        from: of.from,
+        to: of.to,
+        offset_ns: of_pair(f64::midpoint(low, high)),
+        bound_ns: of_pair((high - low) / 2.0),
+        apart_ns_max: of_pair(high.max(-low)),
+        apart_ns_min: of_pair(low.max(-high).max(0.0)),
+        trip_ns_min: if of.exchanges > 0 { Figure::Count(of.trip_ns) } else { of_pair(0.0) },
+        exchanges_count: of.exchanges,
+    }
+}
