@@ -38,7 +38,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     emergency::install_hook();
-    assay_report::kinds::install(registry::kinds());
+    registry::install();
     signals::fail_writes_at_the_size_limit();
     let code = std::panic::catch_unwind(|| match parse() {
         Ok(Some(cli)) if cli.quiet => {

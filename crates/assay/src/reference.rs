@@ -151,7 +151,7 @@ impl Row {
 #[test]
 fn the_reference_of_metrics_is_what_the_kinds_list() {
     let kinds = registry::kinds();
-    assay_report::kinds::install(registry::kinds());
+    registry::install();
     let mut found: Vec<(&str, Vec<Row>)> = Vec::new();
     for path in records() {
         let mut record = crate::stored::read(&path).expect("a record");

@@ -49,6 +49,13 @@ pub(crate) fn rules() -> Vec<Rule> {
     all
 }
 
+/// Makes the program's kinds and parameters known to whoever reads a record.
+pub(crate) fn install() {
+    let targets = TARGETS.iter().chain(OF_WORKLOADS);
+    assay_measure::config::install(targets.map(|target| target.params()).collect());
+    assay_report::kinds::install(kinds());
+}
+
 /// The probe of this name, which is also its command.
 #[must_use]
 pub(crate) fn probe(name: &str) -> Option<&'static ProbeSpec> {
@@ -132,6 +139,18 @@ mod tests {
             assert_eq!(find(name).map(Target::name), Some(name));
         }
         assert!(find("absent").is_none());
+    }
+
+    #[test]
+    fn a_parameter_of_one_name_has_one_effect_wherever_it_is() {
+        install();
+        for def in TARGETS.iter().chain(OF_WORKLOADS).flat_map(|target| target.params()) {
+            let known = assay_measure::config::known_params();
+            let found = known.iter().find(|known| known.name == def.name).expect("it is known");
+            assert_eq!((found.effect, found.idle_with), (def.effect, def.idle_with), "{}", def.name);
+            let is_known = |name: &str| known.iter().any(|known| known.name == name);
+            assert!(def.idle_with.is_none_or(|(other, _)| is_known(other)), "{}", def.name);
+        }
     }
 
     #[test]

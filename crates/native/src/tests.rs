@@ -56,8 +56,15 @@ const WORKLOAD: &[(&str, ParamKind, &str)] = &[
 /// Small defaults for these tests and what `given` says, as the command line would.
 pub(super) fn settings(given: &[(&str, &str)]) -> Settings {
     let small = [("REDO_LOGS", "2"), ("REDO_LOG_MB", "4"), ("UNDO_MB", "4")];
-    let workload =
-        WORKLOAD.iter().map(|(name, kind, default)| ParamDef { name, kind: *kind, default, aliases: &[], help: "" });
+    let workload = WORKLOAD.iter().map(|(name, kind, default)| ParamDef {
+        name,
+        kind: *kind,
+        default,
+        aliases: &[],
+        help: "",
+        effect: Default::default(),
+        idle_with: None,
+    });
     let mut settings = Settings::default();
     for def in workload.chain(PARAMS.iter().copied()) {
         let said = given.iter().find(|(name, _)| *name == def.name);

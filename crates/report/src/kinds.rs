@@ -17,7 +17,7 @@ pub fn install(kinds: Vec<&'static dyn Kind>) {
 /// All of them.
 pub(crate) fn all() -> &'static [&'static dyn Kind] {
     #[cfg(test)]
-    install(crate::testing::kinds());
+    crate::testing::install();
     KINDS.get().map_or(&[][..], Vec::as_slice)
 }
 

@@ -4,8 +4,6 @@
 #[path = "../../../fuzz/kinds.rs"]
 mod every;
 
-pub(crate) use every::all as kinds;
-
 /// The records that the fuzzer edits, among them one of each probe, which may be a frozen one.
 pub(crate) fn of_the_fuzzer() -> impl Iterator<Item = serde_json::Value> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -21,4 +19,10 @@ pub(crate) fn of_the_fuzzer() -> impl Iterator<Item = serde_json::Value> {
     let read =
         |path| serde_json::from_str(&std::fs::read_to_string(&path).expect("a record")).expect("a record is JSON");
     paths.into_iter().map(read)
+}
+
+/// Makes all kinds known, and the parameters of a target.
+pub(crate) fn install() {
+    assay_measure::config::install(vec![assay_native::params::PARAMS]);
+    crate::kinds::install(every::all());
 }

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 /// A run directory with a record of so many operations a second.
 fn run(dir: &TempDir, name: &str, ops_per_s: f64) {
-    assay_report::kinds::install(crate::registry::kinds());
+    crate::registry::install();
     let mut record = Record { schema: assay_measure::record::SCHEMA.to_owned(), ..Record::default() };
     record.run.id = name.rsplit('-').next().unwrap_or_default().to_owned();
     record.run.verdict = "complete".to_owned();

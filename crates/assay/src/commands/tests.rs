@@ -86,7 +86,7 @@ fn condensed(text: &str) -> String {
 
 /// What a command makes for these words, given among the records; or the errors it ends with.
 fn made(words: &[&str]) -> Result<String, String> {
-    assay_report::kinds::install(registry::kinds());
+    registry::install();
     let dir = format!("{}/", frozen().display());
     let words = ["assay"].iter().chain(words).copied().chain(["--dir", &dir]);
     let made = match Cli::try_parse_from(words).expect("a command line").command {
@@ -168,7 +168,7 @@ fn order_entry_looks_as_frozen() {
 
 #[test]
 fn every_kind_has_a_frozen_record_whose_kept_figures_are_those_of_its_kind() {
-    assay_report::kinds::install(registry::kinds());
+    registry::install();
     let mut missing: BTreeSet<&str> = registry::kinds().iter().map(|kind| kind.name()).collect();
     for name in names("") {
         let kept = crate::stored::read(&frozen().join(&name).join(RECORD)).expect("a record");

@@ -5,6 +5,7 @@
 
 mod banner;
 mod file;
+mod known;
 mod layer;
 mod line;
 mod nearest;
@@ -24,13 +25,14 @@ mod toml_file;
 mod value;
 
 pub use file::{Format, format_of, parse, redact};
+pub use known::{install, known_params};
 pub use layer::{ENVIRONMENT_PREFIX, Given, Layer, command_line, environment};
 pub use nearest::nearest;
 pub use print::{given_lines, setting_lines, slob_conf};
 pub use resolve::{Tables, all_params, is_secret, resolve};
 pub use rules::{LEAST_SCALE_BLOCKS, USUAL_LEAST_SCALE_BLOCKS};
 pub use secrets::{looks_secret, mask, mask_url_password};
-pub use settings::{Effective, Origin, ParamDef, ParamKind, Problem, Resolved, Settings, Value, place_of};
+pub use settings::{Effect, Effective, Origin, ParamDef, ParamKind, Problem, Resolved, Settings, Value, place_of};
 pub use slob::PARAMS as SLOB_PARAMS;
 pub use target::{Scheme, target};
 pub use value::{duration_ns, seconds_text};

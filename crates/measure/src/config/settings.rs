@@ -37,18 +37,58 @@ pub struct ParamDef {
     pub aliases: &'static [&'static str],
     /// One line: meaning, unit, range.
     pub help: &'static str,
+    /// What a difference in it does to a comparison.
+    pub effect: Effect,
+    /// Another parameter and its value under which this one has no effect.
+    pub idle_with: Option<(&'static str, &'static str)>,
 }
 
-/// Lines of a table of parameters: `name = alias, kind, default, help`.
+/// What a parameter changes, and so what a difference in it does to a comparison of two runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Effect {
+    /// The work that is measured: a difference makes it another test. What it decides, in a word or two; may be empty.
+    Work(&'static str),
+    /// The platform under test, or how it is driven: a difference is told and tolerated.
+    Platform,
+    /// Neither; or a condition of its own tells of it (sessions, window, cache to data).
+    #[default]
+    Presentation,
+}
+
+impl ParamDef {
+    /// Whether it has no effect beside these settings.
+    pub fn is_idle<'a>(&self, setting: impl Fn(&str) -> Option<&'a str>) -> bool {
+        self.idle_with.is_some_and(|(other, idle)| setting(other) == Some(idle))
+    }
+
+    /// What it decides, with its name.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match self.effect {
+            Effect::Work(what) if !what.is_empty() => format!("{what} ({})", self.name),
+            _ => self.name.to_owned(),
+        }
+    }
+}
+
+/// Lines of a table of parameters: `name = alias, kind, default, help => effect, idle with name = value`, of which the first name,
+/// kind, default and help are needed.
 #[macro_export]
 macro_rules! params {
-    ($($name:literal $(= $alias:literal)*, $kind:expr, $default:literal, $help:literal;)*) => {
+    (@effect) => { $crate::config::Effect::Presentation };
+    (@effect $effect:expr) => { $effect };
+    (@idle) => { None };
+    (@idle $other:literal $idle:literal) => { Some(($other, $idle)) };
+    ($($name:literal $(= $alias:literal)*, $kind:expr, $default:literal, $help:literal
+        $(=> $effect:expr $(, idle with $other:literal = $idle:literal)?)?;)*) => {
         &[$($crate::config::ParamDef {
             name: $name,
             kind: $kind,
             default: $default,
             aliases: &[$($alias),*],
             help: $help,
+            effect: $crate::params!(@effect $($effect)?),
+            idle_with: $crate::params!(@idle $($($other $idle)?)?),
         }),*]
     };
 }

@@ -1,5 +1,6 @@
 //! The parameters of the SLOB workload and of a run as such. Engines bring their own tables.
 
+use super::settings::Effect::Work;
 use super::settings::ParamDef;
 use super::settings::ParamKind::{Blocks, Bool, Choice, Int, Mebibytes, Seconds, Secret, Text};
 
@@ -15,41 +16,41 @@ pub const PARAMS: &[ParamDef] = crate::params! {
     "THREADS_PER_SCHEMA", Int(1, 65_536), "1", "sessions per schema (-t)";
     "SESSIONS", Int(1, 1 << 20), "", "total number of sessions, assigned to the schemas in turn; default SCHEMAS x \
      THREADS_PER_SCHEMA";
-    "UPDATE_PCT", Int(0, 100), "10", "percent of operations that are updates";
-    "SCAN_PCT", Int(0, 100), "0", "percent of selects that scan the scan table";
+    "UPDATE_PCT", Int(0, 100), "10", "percent of operations that are updates" => Work("update share");
+    "SCAN_PCT", Int(0, 100), "0", "percent of selects that scan the scan table" => Work("scan share");
     "RUN_TIME", Seconds, "30", "measured window, s (--time); at least 1";
     "WARMUP", Seconds, "", "load before the window, s; default a tenth of RUN_TIME, at most 30";
-    "WORK_LOOP", Int(0, ANY), "0", "operations per session; 0: a timed run";
+    "WORK_LOOP", Int(0, ANY), "0", "operations per session; 0: a timed run" => Work("");
     "MAX_RUN_TIME", Seconds, "", "cap on a WORK_LOOP run, s; default none";
-    "RATE", Int(0, ANY), "0", "operations per second in total; 0: a closed loop";
+    "RATE", Int(0, ANY), "0", "operations per second in total; 0: a closed loop" => Work("rate asked for");
     "SCALE", Blocks, "256M", "blocks (= rows) per schema, or a size";
     "SCAN_TABLE_SZ" = "SHORT_TABLE_SZ", Blocks, "1M", "blocks of each schema's scan table, or a size; 0 for none";
-    "BLOCK_SZ", Int(4096, 65_536), "8192", "bytes of a block; a power of two";
-    "WORK_UNIT", Int(1, 65_536), "64", "blocks per select";
-    "UPDATE_WORK_UNIT", Int(1, 65_536), "", "blocks per update; default WORK_UNIT";
-    "REDO_STRESS", Choice(&["LITE", "HEAVY"]), "LITE", "columns changed per row: LITE 256 bytes, HEAVY 2432 bytes";
-    "SCAN_PARALLEL" = "PARALLEL_DEGREE" = "DEGREE", Int(1, 256), "1", "streams that read one scan table together (--parallel)";
+    "BLOCK_SZ", Int(4096, 65_536), "8192", "bytes of a block; a power of two" => Work("block size");
+    "WORK_UNIT", Int(1, 65_536), "64", "blocks per select" => Work("");
+    "UPDATE_WORK_UNIT", Int(1, 65_536), "", "blocks per update; default WORK_UNIT" => Work(""), idle with "UPDATE_PCT" = "0";
+    "REDO_STRESS", Choice(&["LITE", "HEAVY"]), "LITE", "columns changed per row: LITE 256 bytes, HEAVY 2432 bytes" => Work(""), idle with "UPDATE_PCT" = "0";
+    "SCAN_PARALLEL" = "PARALLEL_DEGREE" = "DEGREE", Int(1, 256), "1", "streams that read one scan table together (--parallel)" => Work("");
     "LOAD_PARALLEL_DEGREE", Int(1, 256), "2", "number of threads that load data";
     "OBFUSCATE_COLUMNS", Bool, "FALSE", "random content instead of one repeated letter";
-    "COMPRESS_PCT", Int(0, 100), "0", "compressible percent of each column with OBFUSCATE_COLUMNS";
+    "COMPRESS_PCT", Int(0, 100), "0", "compressible percent of each column with OBFUSCATE_COLUMNS" => Work("");
     "UNIQUE_INDEX", Bool, "FALSE", "unique index on the key (SQL targets)";
-    "DO_HOTSPOT", Bool, "FALSE", "whether HOTSPOT_FREQUENCY applies";
-    "HOTSPOT_MB", Mebibytes, "8", "hot window of each schema, MiB";
-    "HOTSPOT_OFFSET_MB", Mebibytes, "16", "start of the hot window, MiB";
-    "HOTSPOT_FREQUENCY", Int(0, ANY), "3", "one operation in N goes to the hot window";
-    "UPDATE_HOTSPOT" = "DO_UPDATE_HOTSPOT", Bool, "FALSE", "confine updates to the first HOTSPOT_PCT percent of the keys";
-    "HOTSPOT_PCT", Int(1, 100), "10", "percent of the keys that updates may change with UPDATE_HOTSPOT";
-    "HOT_SCHEMA_FREQUENCY" = "SHARED_DATA_MODULUS", Int(0, ANY), "0", "one operation in N goes to schema 1; 0 is off";
+    "DO_HOTSPOT", Bool, "FALSE", "whether HOTSPOT_FREQUENCY applies" => Work("hot spot");
+    "HOTSPOT_MB", Mebibytes, "8", "hot window of each schema, MiB" => Work("hot spot"), idle with "DO_HOTSPOT" = "FALSE";
+    "HOTSPOT_OFFSET_MB", Mebibytes, "16", "start of the hot window, MiB" => Work("hot spot"), idle with "DO_HOTSPOT" = "FALSE";
+    "HOTSPOT_FREQUENCY", Int(0, ANY), "3", "one operation in N goes to the hot window" => Work("hot spot"), idle with "DO_HOTSPOT" = "FALSE";
+    "UPDATE_HOTSPOT" = "DO_UPDATE_HOTSPOT", Bool, "FALSE", "confine updates to the first HOTSPOT_PCT percent of the keys" => Work("hot spot of updates"), idle with "UPDATE_PCT" = "0";
+    "HOTSPOT_PCT", Int(1, 100), "10", "percent of the keys that updates may change with UPDATE_HOTSPOT" => Work("hot spot of updates"), idle with "UPDATE_HOTSPOT" = "FALSE";
+    "HOT_SCHEMA_FREQUENCY" = "SHARED_DATA_MODULUS", Int(0, ANY), "0", "one operation in N goes to schema 1; 0 is off" => Work("");
     "THINK_TM_FREQUENCY" = "THINK_TM_MODULUS" = "THINK_TIME_FREQUENCY", Int(0, ANY), "0", "one operation in N is \
-     preceded by think time; 0 is off";
-    "THINK_TM_MIN", Seconds, ".1", "shortest think time, s";
-    "THINK_TM_MAX", Seconds, ".5", "longest think time, s";
-    "COMMIT_EVERY", Int(1, ANY), "1", "updates of a session per commit";
+     preceded by think time; 0 is off" => Work("think time");
+    "THINK_TM_MIN", Seconds, ".1", "shortest think time, s" => Work("think time"), idle with "THINK_TM_FREQUENCY" = "0";
+    "THINK_TM_MAX", Seconds, ".5", "longest think time, s" => Work("think time"), idle with "THINK_TM_FREQUENCY" = "0";
+    "COMMIT_EVERY", Int(1, ANY), "1", "updates of a session per commit" => Work("");
     "SEED", Int(0, ANY), "", "master seed of all random streams; default random, printed";
-    "MIX", Choice(&["exact", "bernoulli", "slob253"]), "exact", "how the positions of updates are chosen";
+    "MIX", Choice(&["exact", "bernoulli", "slob253"]), "exact", "how the positions of updates are chosen" => Work("");
     "EDGE", Choice(&["clamp", "wrap"]), "clamp", "key ranges at the ends of the table";
-    "COMPAT", Choice(&["none", "slob253"]), "none", "workload rules of an earlier tool";
-    "LOOP", Choice(&["client", "server"]), "client", "where the session loop runs (SQL targets)";
+    "COMPAT", Choice(&["none", "slob253"]), "none", "workload rules of an earlier tool" => Work("");
+    "LOOP", Choice(&["client", "server"]), "client", "where the session loop runs (SQL targets)" => Work("");
     "TRACE", Text, "", "CSV file for a trace of every operation";
     "EXTERNAL_SCRIPT", Text, "", "executable that assay calls with pre, post and end: before the gate, after the \
      last operation, after the reports";

@@ -5,7 +5,7 @@ use super::model::{Check, Finding};
 use super::sides::Group;
 use super::{allowed, host};
 use crate::kinds;
-use assay_measure::config::nearest;
+use assay_measure::config::{Effect, ParamDef, known_params, nearest};
 use assay_measure::record::{Figure, Record};
 
 /// Work per operation may differ by so much: what the published pair of runs kept (51,700.6 and 51,713.3 bytes of redo a
@@ -13,60 +13,6 @@ use assay_measure::record::{Figure, Record};
 const WORK_RATIO: f64 = 0.05;
 /// Windows within this of each other count as equally long.
 const LENGTH_RATIO: f64 = 0.02;
-
-/// Settings of a run that make it another test: their names, what they are called.
-const FORBIDDING: [(&str, &str); 26] = [
-    ("BLOCK_SZ", "block size"),
-    ("WORK_UNIT", "WORK_UNIT"),
-    ("UPDATE_PCT", "update share (UPDATE_PCT)"),
-    ("UPDATE_WORK_UNIT", "UPDATE_WORK_UNIT"),
-    ("SCAN_PCT", "scan share (SCAN_PCT)"),
-    ("SCAN_PARALLEL", "SCAN_PARALLEL"),
-    ("REDO_STRESS", "REDO_STRESS"),
-    ("DB_BLOCK_CHECKSUM", "checksum (DB_BLOCK_CHECKSUM)"),
-    ("READ_MODE", "prefetch (READ_MODE)"),
-    ("CACHE_PREFETCH", "prefetch (CACHE_PREFETCH)"),
-    ("THINK_TM_FREQUENCY", "think time (THINK_TM_FREQUENCY)"),
-    ("THINK_TM_MIN", "think time (THINK_TM_MIN)"),
-    ("THINK_TM_MAX", "think time (THINK_TM_MAX)"),
-    ("RATE", "rate asked for (RATE)"),
-    ("IO_MODE", "I/O mode (IO_MODE)"),
-    ("COMMIT_MODE", "durability (COMMIT_MODE)"),
-    ("COMMIT_EVERY", "COMMIT_EVERY"),
-    ("DO_HOTSPOT", "hot spot (DO_HOTSPOT)"),
-    ("HOT_SCHEMA_FREQUENCY", "HOT_SCHEMA_FREQUENCY"),
-    ("INDEX", "INDEX"),
-    ("LOOP", "LOOP"),
-    ("EVICT", "EVICT"),
-    ("COMPAT", "COMPAT"),
-    ("MIX", "MIX"),
-    ("COMPRESS_PCT", "COMPRESS_PCT"),
-    ("WORK_LOOP", "WORK_LOOP"),
-];
-
-/// Settings that matter only while another is not at its idle value.
-const ONLY_WITH: [(&str, &str, &str); 4] = [
-    ("THINK_TM_MIN", "THINK_TM_FREQUENCY", "0"),
-    ("THINK_TM_MAX", "THINK_TM_FREQUENCY", "0"),
-    ("UPDATE_WORK_UNIT", "UPDATE_PCT", "0"),
-    ("REDO_STRESS", "UPDATE_PCT", "0"),
-];
-
-/// Settings that belong to the platform under test or to how it is driven: a difference is told and tolerated.
-const TOLERATED: [&str; 12] = [
-    "CACHE_READ",
-    "DB_WRITERS",
-    "DB_WRITER_BATCH",
-    "DRIVER_THREADS",
-    "FREE_WAIT",
-    "HUGE_PAGES",
-    "IO_DEPTH",
-    "LOG_BUFFER_MB",
-    "REDO_LOGS",
-    "REDO_LOG_MB",
-    "REDO_DIR",
-    "PG_SET",
-];
 
 /// Every check of two groups, conditions first, the work per operation last; `allow` names what differs on purpose.
 pub(super) fn checks(baseline: &Group<'_>, candidate: &Group<'_>, allow: &[String]) -> Vec<Check> {
@@ -182,23 +128,23 @@ fn setting<'a>(record: &'a Record, name: &str) -> Option<&'a str> {
     Some(line.value.as_str())
 }
 
+/// What settings come to, each as its parameter's entry says.
 fn settings(a: &Record, b: &Record) -> Vec<Check> {
-    let idle = |record: &Record, name: &str| {
-        let mut with = ONLY_WITH.iter().filter(|(only, ..)| *only == name);
-        with.any(|(_, other, idle)| setting(record, other) == Some(idle))
-    };
-    let told = |name: &str, what: &str, otherwise: Finding| {
-        let (left, right) = (setting(a, name), setting(b, name));
-        if (left.is_none() && right.is_none()) || (idle(a, name) && idle(b, name)) {
+    let idle = |def: &ParamDef, record| def.is_idle(|name| setting(record, name));
+    let told = |def: &ParamDef, otherwise| {
+        let (left, right) = (setting(a, def.name), setting(b, def.name));
+        if (left.is_none() && right.is_none()) || (idle(def, a) && idle(def, b)) {
             return None;
         }
-        Some(Check::text(what, left.unwrap_or(""), right.unwrap_or(""), otherwise))
+        Some(Check::text(&def.title(), left.unwrap_or(""), right.unwrap_or(""), otherwise))
     };
-    let mut all: Vec<Check> = FORBIDDING.iter().filter_map(|(name, what)| told(name, what, Finding::Forbids)).collect();
+    let known = known_params();
+    let decide = known.iter().filter(|def| matches!(def.effect, Effect::Work(_)));
+    let platform = known.iter().filter(|def| def.effect == Effect::Platform);
     // Of what may differ, only what does is worth a line.
-    let tolerated = TOLERATED.iter().filter_map(|name| told(name, name, Finding::Tolerable));
-    all.extend(tolerated.filter(|check| check.finding == Finding::Tolerable));
-    all
+    let differ =
+        platform.filter_map(|def| told(def, Finding::Tolerable)).filter(|check| check.finding == Finding::Tolerable);
+    decide.filter_map(|def| told(def, Finding::Forbids)).chain(differ).collect()
 }
 
 fn sessions(a: &Record, b: &Record) -> Check {

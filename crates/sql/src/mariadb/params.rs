@@ -1,5 +1,6 @@
 //! The MariaDB target's own parameters; the workload's are in `assay_measure::config`.
 
+use assay_measure::config::Effect::{Platform, Work};
 use assay_measure::config::ParamDef;
 use assay_measure::config::ParamKind::{Choice, Int, Seconds, Text};
 use assay_measure::params;
@@ -7,12 +8,12 @@ use assay_measure::params;
 /// Every parameter of the MariaDB target.
 pub(super) const PARAMS: &[ParamDef] = params! {
     "READ_MODE", Choice(&["single", "batched"]), "single", "single: one page at a time, by the index; batched: rows in \
-     the order of their pages (MRR)";
+     the order of their pages (MRR)" => Work("prefetch");
     "DRIVER_THREADS", Int(0, 1024), "0", "threads that drive the sessions of LOOP=client; 0: one per session, \
-     at most one per CPU";
+     at most one per CPU" => Platform;
     "COMMIT_MODE", Choice(&["default", "sync", "write", "none"]), "default", "of a throw-away server: sync, each commit \
      is durable; write, written at each commit and synced once a second; none, both once a second \
-     (innodb_flush_log_at_trx_commit 1, 2, 0); default: as the server is set. Another server is left as it is";
+     (innodb_flush_log_at_trx_commit 1, 2, 0); default: as the server is set. Another server is left as it is" => Work("durability");
     "MYSQL_DEFAULTS_FILE", Text, "", "file of options (groups client and assay) that says what the URL does not; default: \
      /etc/my.cnf, /etc/mysql/my.cnf, ~/.my.cnf";
     "MYSQL_LOAD", Choice(&["auto", "local", "insert"]), "auto", "how rows are loaded: local, LOAD DATA LOCAL from memory; \
@@ -23,7 +24,7 @@ pub(super) const PARAMS: &[ParamDef] = params! {
      progress: after two thirds assay cancels them; at the end it gives them up, and the run is invalid";
     "CHECK", Choice(&["full", "sampled"]), "full", "what `assay check` reads: every row, or the index and the first \
      rows of each table";
-    "MYSQL_SET", Text, "", "settings of a temp:mariadb or temp:mysql server, NAME=VALUE, separated by semicolons";
+    "MYSQL_SET", Text, "", "settings of a temp:mariadb or temp:mysql server, NAME=VALUE, separated by semicolons" => Platform;
     "MYSQL_BIN", Text, "", "directories of mariadbd and mariadb-install-db for temp:mariadb, of mysqld for temp:mysql, separated by colons; \
      default: where packages install them";
     "MYSQL_DIR", Text, "", "where assay makes the private directory of a temp:mariadb or temp:mysql server; default: TMPDIR, else \

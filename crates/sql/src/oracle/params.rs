@@ -1,5 +1,6 @@
 //! The Oracle target's own parameters; SLOB's are in `assay_measure::config`.
 
+use assay_measure::config::Effect::Work;
 use assay_measure::config::ParamDef;
 use assay_measure::config::ParamKind::{Bool, Choice, Seconds, Secret, Text};
 use assay_measure::params;
@@ -7,7 +8,7 @@ use assay_measure::params;
 /// Every parameter of the Oracle target.
 pub(super) const PARAMS: &[ParamDef] = params! {
     "READ_MODE", Choice(&["single", "batched"]), "single", "single: one row at a time, by the index; batched: rows of an \
-     index block together (TABLE ACCESS BY INDEX ROWID BATCHED)";
+     index block together (TABLE ACCESS BY INDEX ROWID BATCHED)" => Work("prefetch");
     "ORACLE_PASSWORD", Secret, "", "password of the URL's user where the URL has none: from a file or \
      ASSAY_ORACLE_PASSWORD, never on the command line";
     "ORACLE_TABLESPACE", Text, "", "tablespace of the tables and indexes; default: the user's own";

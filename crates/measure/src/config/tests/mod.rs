@@ -7,17 +7,11 @@ mod targets;
 
 use super::*;
 
-const NATIVE: &[ParamDef] = &[
-    ParamDef { name: "CACHE_MB", kind: ParamKind::Mebibytes, default: "64", aliases: &[], help: "" },
-    ParamDef {
-        name: "IO_MODE",
-        kind: ParamKind::Choice(&["none", "directio", "asynch", "setall"]),
-        default: "setall",
-        aliases: &["DIRECT_IO", "FILESYSTEMIO_OPTIONS"],
-        help: "",
-    },
-    ParamDef { name: "IO_DEPTH", kind: ParamKind::Int(1, 1024), default: "", aliases: &[], help: "" },
-];
+const NATIVE: &[ParamDef] = crate::params! {
+    "CACHE_MB", ParamKind::Mebibytes, "64", "";
+    "IO_MODE" = "DIRECT_IO" = "FILESYSTEMIO_OPTIONS", ParamKind::Choice(&["none", "directio", "asynch", "setall"]), "setall", "";
+    "IO_DEPTH", ParamKind::Int(1, 1024), "", "";
+};
 
 const TABLES: Tables<'static> = Tables { target: "native", params: NATIVE, others: &[] };
 
