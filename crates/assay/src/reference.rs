@@ -115,6 +115,16 @@ fn records() -> Vec<PathBuf> {
     all.filter(|path| path.extension().is_some_and(|end| end == "json") && path.is_file()).collect()
 }
 
+#[test]
+fn every_finding_of_a_kept_record_has_its_rule() {
+    let rules = registry::rules();
+    for path in records() {
+        for found in crate::stored::read(&path).expect("a record").advice {
+            assert!(rules.iter().any(|rule| rule.id == found.id), "{}: {}", path.display(), found.id);
+        }
+    }
+}
+
 /// Figures that differ in their statistic alone, as one row.
 struct Row {
     metric: Metric,

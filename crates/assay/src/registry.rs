@@ -36,16 +36,18 @@ pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
     workloads.chain(of_probes).collect()
 }
 
-/// The rules of all kinds, each once, by number.
+/// The rules of all kinds, of prices and of a standstill, each once, by number. What is paid for caps figures like what is set on
+/// a device, so R12 is two rules.
 #[must_use]
 pub(crate) fn rules() -> Vec<Rule> {
-    let mut all: Vec<Rule> = kinds().iter().flat_map(|kind| kind.rules()).collect();
+    let of_kinds = kinds().into_iter().flat_map(|kind| kind.rules());
+    let mut all: Vec<Rule> = of_kinds.chain(assay_report::cost::RULES).chain([assay_run::standstill::RULE]).collect();
     let number = |rule: &Rule| {
         let digits = rule.id.trim_start_matches(char::is_alphabetic);
         (rule.id.len() - digits.len(), rule.id.split(digits).next(), digits.parse::<u32>().ok())
     };
     all.sort_by(|a, b| number(a).cmp(&number(b)));
-    all.dedup_by_key(|rule| rule.id);
+    all.dedup_by_key(|rule| (rule.id, rule.title));
     all
 }
 

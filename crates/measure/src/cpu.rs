@@ -85,6 +85,15 @@ pub fn limit(record: &Record) -> Option<Limit> {
     Some(Limit::new(what, format!("{told} Wait times include the time until a CPU was free.")))
 }
 
+/// When [`disturbed`] says something, for the rules that repeat it.
+#[must_use]
+pub fn disturbs() -> String {
+    format!(
+        "Other processes used at least {OTHERS_PCT} % of the host's CPU time, or the hypervisor withheld at least \
+         {STEAL_PCT} %"
+    )
+}
+
 /// What others did to the figures, in one sentence; nothing where the host was left to the test.
 #[must_use]
 pub fn disturbed(record: &Record) -> Option<String> {

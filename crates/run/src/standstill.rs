@@ -9,6 +9,7 @@ use crate::thread_clock;
 use assay_measure::clock::Ns;
 use assay_measure::locked::locked;
 use assay_measure::record::Advice;
+use assay_measure::rule::Rule;
 use assay_measure::units::fixed;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,6 +20,24 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(100);
 /// Shorter gaps are nobody's finding.
 const LEAST_NS: Ns = 1_000_000_000;
+
+/// Of the records of every kind that this program measured.
+pub const RULE: Rule = Rule {
+    id: "H1",
+    title: "The process stood still",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "A thread that sleeps {} s at a time comes at least {} s late, less the time for which the kernel kept it from a CPU; always high",
+            LOOK.as_secs_f64(),
+            LEAST_NS / 1_000_000_000
+        )
+    },
+    why: "A signal (SIGSTOP), a frozen control group or a paused machine does that, not the platform. Under a rate the latency from the intended start holds the gap; in a closed loop only the operations under way do.",
+    what_to_do: "Run the test again.",
+    cannot_judge_when: "The kernel does not count the delay of threads, or the host had no thread left: then the rule is silent.",
+    source: "Decided here.",
+};
 
 /// A time without life, s after the begin of the watch.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,12 +128,13 @@ fn finding(seen: &[Still], watched_s: f64) -> Option<Advice> {
     );
     let evidence =
         [("stood_still_s", all_s), ("stood_still_s_max", longest.length_s), ("stood_still_count", seen.len() as f64)];
-    Some(Advice::of("H1", true, text, &evidence))
+    Some(RULE.finding(true, text, &evidence))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_measure::record::Record;
 
     const S: Ns = 1_000_000_000;
 
@@ -127,6 +147,18 @@ mod tests {
         assert!((stopped.at_s - 2.0).abs() < 1e-9 && (stopped.length_s - 7.4).abs() < 1e-6, "{stopped:?}");
         // Nobody knows.
         assert_eq!(still((2 * S, 0), (10 * S, 0)), None);
+    }
+
+    const CASES: &[assay_testkit::rules::Case] = &[("H1", |fires| {
+        let gap = if fires { S } else { S - 1 };
+        let found = still((0, 5), (gap + LOOK.as_nanos() as Ns, 5));
+        let advice = finding(&found.into_iter().collect::<Vec<_>>(), 20.0).into_iter().collect();
+        Record { advice, ..Record::default() }
+    })];
+
+    #[test]
+    fn the_rule_just_fires_and_just_does_not() {
+        assay_testkit::rules::just_fire(&[RULE], CASES);
     }
 
     #[test]

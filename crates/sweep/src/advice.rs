@@ -1,9 +1,10 @@
-//! R9 and R10 of awr-statistics 9: saturated, and by what.
+//! R9 and R10: saturated, and by what; R29: loads that were not measured.
 
 use crate::curve::{amount, held_text};
 use crate::info::{Curve, SweepInfo};
 use crate::step::{Place, Step};
 use assay_measure::record::{Advice, Figure, Record};
+use assay_measure::rule::Rule;
 use assay_measure::units::fixed;
 use std::collections::BTreeMap;
 
@@ -17,6 +18,57 @@ const PROPORTION: f64 = 0.25;
 const BUSY: f64 = 95.0;
 /// Growth of system CPU per I/O that speaks of contention in the kernel.
 const KERNEL: f64 = 0.30;
+
+const SATURATED: Rule = Rule {
+    id: "R9",
+    title: "Saturated",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "Between two runs that differ in sessions alone, the sessions rise {LOAD} times or more, throughput stays within {} %, and latency rises within {} % of the growth of the load; in a sweep from the knee on",
+            100.0 * LEVEL,
+            100.0 * PROPORTION
+        )
+    },
+    why: "More sessions add latency and no throughput: the knee is at the smaller load or below.",
+    what_to_do: "Use no more sessions than that, or remove the limit that another finding names.",
+    cannot_judge_when: "Throughput or latency of either run is n/a, or other settings differ too: then the rule is silent.",
+    source: "Decided here.",
+};
+
+const AMBIGUOUS: Rule = Rule {
+    id: "R10",
+    title: "Saturated by storage or by CPU",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "As R9, or added CPUs gain less than {} %, while the CPUs are at least {BUSY} % busy at both ends and there is I/O; contention in the kernel is named where system CPU per I/O rises by {} % or more",
+            100.0 * LEVEL,
+            100.0 * KERNEL
+        )
+    },
+    why: "Busy CPUs and waiting for storage look alike.",
+    what_to_do: "Repeat with fewer or more CPUs (--cpus), or with cheaper I/O, to tell them apart.",
+    cannot_judge_when: "CPU use is n/a: then R9 fires.",
+    source: "Decided here.",
+};
+
+const PROJECTED: Rule = Rule {
+    id: "R29",
+    title: "A projection is no measurement",
+    changes_figures: false,
+    fires_when: || {
+        "A curve has a fit of the Universal Scalability Law, which is computed at loads beyond the last step too"
+            .to_owned()
+    },
+    why: "Throughput at those loads is computed from a fit, not measured.",
+    what_to_do: "Do not quote it without the words projection, untested, or measure the load.",
+    cannot_judge_when: "There is no fit: then the rule is silent.",
+    source: "Decided here.",
+};
+
+/// The rules of sweeps.
+pub(crate) const RULES: [Rule; 3] = [SATURATED, AMBIGUOUS, PROJECTED];
 
 /// At most one finding for each curve, then those over CPUs.
 pub(crate) fn advise(info: &SweepInfo) -> Vec<Advice> {
@@ -104,7 +156,7 @@ fn projected(curve: &Curve) -> Option<Advice> {
         curve.load
     );
     let evidence = vec![("load", Figure::Count(first.load)), ("ops_per_s", first.ops_per_s.value.clone())];
-    Some(advice("R29", text, evidence))
+    Some(PROJECTED.of_figures(false, text, evidence))
 }
 
 /// The first stretch from `knee` on with more load, the same throughput, and latency in proportion.
@@ -196,13 +248,13 @@ impl<'a> Pair<'a> {
             amount("sessions", self.from.place.sessions),
         );
         if self.busy().is_none_or(|busy| busy < BUSY) {
-            return advice("R9", lead, self.evidence());
+            return SATURATED.of_figures(false, lead, self.evidence());
         }
         if self.does_io() {
             return self.ambiguous(&lead);
         }
         let text = format!("{lead} The CPUs were busy and there was hardly any I/O: the limit is CPU.");
-        advice("R9", text, self.evidence())
+        SATURATED.of_figures(false, text, self.evidence())
     }
 
     fn ambiguous(&self, lead: &str) -> Advice {
@@ -210,8 +262,8 @@ impl<'a> Pair<'a> {
         let kernel = kernel.map_or(String::new(), |growth| {
             format!(" System CPU per I/O rose by {} %: contention in the kernel is likely.", fixed(100.0 * growth, 0))
         });
-        advice(
-            "R10",
+        AMBIGUOUS.of_figures(
+            false,
             format!(
                 "{lead} The CPUs were {} % and {} % busy, so the limit is ambiguous: storage or CPU. \
                  Repeat with fewer or more CPUs (--cpus) or with cheaper I/O to tell them apart.{kernel}",
@@ -232,16 +284,6 @@ fn busy_figure(step: &Step) -> Figure {
 
 fn number(figure: &Figure) -> String {
     figure.value().map_or_else(|| "n/a".to_owned(), |value| fixed(value, 0))
-}
-
-fn advice(id: &str, text: String, evidence: Vec<(&'static str, Figure)>) -> Advice {
-    Advice {
-        id: id.to_owned(),
-        severity: "note".to_owned(),
-        changes_figures: false,
-        text,
-        evidence: evidence.into_iter().map(|(name, figure)| (name.to_owned(), figure)).collect(),
-    }
 }
 
 /// R9, or R10 where the CPUs may be the limit: the first level stretch from the knee on.

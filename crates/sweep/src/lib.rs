@@ -32,6 +32,7 @@ pub use under_way::UnderWay;
 use assay_measure::chart::Drawn;
 use assay_measure::kind::{Check, Delivered, Headline, Kind};
 use assay_measure::record::{Advice, Metric, Part, Record};
+use assay_measure::rule::Rule;
 use assay_measure::section::Sections;
 
 /// The kind of `assay sweep`.
@@ -47,6 +48,10 @@ impl Sweep {
 impl Kind for Sweep {
     fn name(&self) -> &'static str {
         SweepInfo::NAME
+    }
+
+    fn rules(&self) -> Vec<Rule> {
+        advice::RULES.to_vec()
     }
 
     fn metrics(&self, record: &Record) -> Vec<Metric> {

@@ -551,3 +551,36 @@ fn a_sweep_under_way_has_what_its_steps_have_in_common() {
     assert!(record.interval.elapsed_s.reason().is_some());
     assert_eq!(Sweep.members(&record).len(), 3);
 }
+
+fn found(steps: Vec<Step>) -> Record {
+    let advice = build(info(&[SESSIONS]), steps).advice;
+    Record { advice, ..Record::default() }
+}
+
+/// The frozen sweep saturates at 8 sessions; the step beyond has so many times its throughput.
+fn beyond_the_knee(times: f64, busy_pct: f64) -> Record {
+    let mut steps: Vec<Step> = saturating().into_iter().take(5).collect();
+    steps[4].ops_per_s = steps[3].ops_per_s.scaled(times);
+    steps[4].op.avg_us = steps[3].op.avg_us.scaled(2.0);
+    steps.iter_mut().for_each(|step| step.host_busy_pct = busy_pct.into());
+    found(steps)
+}
+
+const CASES: &[assay_testkit::rules::Case] = &[
+    ("R9", |fires| beyond_the_knee(if fires { 0.951 } else { 0.949 }, 50.0)),
+    ("R10", |fires| beyond_the_knee(1.0, if fires { 95.0 } else { 94.9 })),
+    // The law is fitted from four loads on.
+    ("R29", |fires| {
+        let steps = (0..if fires { 4 } else { 3 }).map(|at| {
+            let sessions = 1_u64 << at;
+            let n = sessions as f64;
+            step(at + 1, sessions, 1000.0 * n / (1.0 + 0.05 * (n - 1.0)))
+        });
+        found(steps.collect())
+    }),
+];
+
+#[test]
+fn each_rule_just_fires_and_just_does_not() {
+    assay_testkit::rules::just_fire(&Sweep.rules(), CASES);
+}

@@ -6,6 +6,7 @@ pub mod conformance;
 pub mod fixtures;
 pub mod places;
 pub mod port;
+pub mod rules;
 pub mod sim;
 pub mod sim_engine;
 pub mod trace;

@@ -6,6 +6,7 @@ use crate::{registry, ui};
 use assay_awr::unjudged_identities;
 use assay_measure::config::{ParamDef, SLOB_PARAMS, nearest};
 use assay_measure::record::metric::stem;
+use assay_measure::rule::Rule;
 use assay_report::answer::{Answer, Said};
 use std::collections::BTreeSet;
 
@@ -45,11 +46,19 @@ fn answer(first: String, said: Vec<(&'static str, String)>) -> Answer {
     answer
 }
 
+/// An id that stands for two rules prints both.
 fn rule(word: &str) -> Option<Answer> {
-    let rule = registry::rules().into_iter().find(|rule| rule.id.eq_ignore_ascii_case(word))?;
-    let weight = if rule.changes_figures { "It changes what the figures mean, so it is a warning." } else { "" };
-    let said = rule.headings().into_iter().chain([("Weight", weight.to_owned())]);
-    Some(answer(format!("Rule {}: {}", rule.id, rule.title), said.collect()))
+    let rules = registry::rules().into_iter().filter(|rule| rule.id.eq_ignore_ascii_case(word)).collect::<Vec<Rule>>();
+    let first = rules.first()?;
+    let mut said = Vec::new();
+    for rule in &rules {
+        let other = if rule.title == first.title { "" } else { rule.title };
+        let weight = if rule.changes_figures { "It changes what the figures mean, so it is a warning." } else { "" };
+        said.push(("Also", other.to_owned()));
+        said.extend(rule.headings());
+        said.push(("Weight", weight.to_owned()));
+    }
+    Some(answer(format!("Rule {}: {}", first.id, first.title), said))
 }
 
 /// One that has parts, `I6a` and `I6b`, by its number too.
@@ -186,10 +195,37 @@ mod tests {
         assert!(failure.lines[0].contains("did you mean WORK_UNIT?"), "{:?}", failure.lines);
     }
 
+    /// But for R12, which a price file has too.
     #[test]
     fn rules_have_numbers_of_their_own() {
         let rules = registry::rules();
         let ids: BTreeSet<&str> = rules.iter().map(|rule| rule.id).collect();
-        assert_eq!(ids.len(), rules.len());
+        assert_eq!(ids.len() + 1, rules.len());
+        assert_eq!(rules.iter().filter(|rule| rule.id == "R12").count(), 2);
+    }
+
+    /// Whoever adds a rule adds it to the list of its kind: each that a source defines is known here.
+    #[test]
+    fn every_rule_of_the_sources_is_known() {
+        let rules = registry::rules();
+        let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut found = 0;
+        let mut look = vec![crates];
+        while let Some(place) = look.pop() {
+            if place.is_dir() {
+                let entries = std::fs::read_dir(&place).expect("a folder");
+                look.extend(entries.map(|entry| entry.expect("an entry").path()));
+                continue;
+            }
+            let is_source = place.extension().is_some_and(|end| end == "rs") && !place.ends_with("explain.rs");
+            let text = if is_source { std::fs::read_to_string(&place).expect("a source") } else { String::new() };
+            for entry in text.split(": Rule = Rule {").skip(1) {
+                let field = |name: &str| entry.split(name).nth(1)?.split('"').nth(1);
+                let (id, title) = (field("id: ").expect("an id"), field("title: ").expect("a title"));
+                assert!(rules.iter().any(|rule| (rule.id, rule.title) == (id, title)), "{id}: {title} is in no list");
+                found += 1;
+            }
+        }
+        assert_eq!(found, rules.len());
     }
 }

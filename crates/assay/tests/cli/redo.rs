@@ -403,7 +403,7 @@ fn a_standby_that_hangs_or_dies_leaves_what_was_measured_and_one_error() {
         assert_eq!(record["run"]["verdict"], "invalid");
         assert!(figure(&record, "redo_transport_per_s") > 0.0);
         identities_hold(&record);
-        assert!(record["warnings"].to_string().contains("was lost"), "{run}");
+        assert!(record["advice"].to_string().contains("was lost"), "{run}");
         // Nobody told what the standby's CPU did: that is not 0.
         let standby = &record["parts"]["redo"]["standbys"][0];
         assert!(standby["cpu_s"]["na"].is_string(), "{}", standby["cpu_s"]);
@@ -488,6 +488,6 @@ fn two_machines() {
     let record = place.record("run");
     identities_hold(&record);
     assert!(figure(&record, "redo_transport_per_s") > 1.0);
-    let warnings = record["warnings"].to_string();
+    let warnings = record["advice"].to_string();
     assert!(!warnings.contains("this very host"), "{warnings}");
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::time::Duration;
 
 fn warns(record: &Value, told: &str) -> bool {
-    record["warnings"].to_string().contains(told)
+    record["advice"].to_string().contains(told)
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn redo_14_a_lost_standby_is_an_event_where_a_quorum_remains_and_the_end_where_n
         let lost = standbys.iter().filter(|one| one["lost"] != "").count();
         assert_eq!(lost, 1, "{rule}: {}", ran.err);
         match code {
-            0 => assert!(record["warnings"].to_string().contains("was lost"), "{rule}"),
+            0 => assert!(record["advice"].to_string().contains("was lost"), "{rule}"),
             _ => {
                 assert!(ran.err.contains("commit rule \"all\" cannot be kept"), "{}", ran.err);
                 assert!(ran.err.contains("127.0.0.1:"), "{}", ran.err);

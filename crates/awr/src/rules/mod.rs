@@ -113,6 +113,12 @@ pub fn rules() -> Vec<Rule> {
     RULES.iter().map(|(rule, _)| *rule).chain([r24_settings_differ::RULE]).collect()
 }
 
+/// R30 of a record of any kind.
+#[must_use]
+pub fn numbers_disagree(record: &Record) -> Option<Advice> {
+    r30_numbers_disagree::judge(record).ok().flatten()
+}
+
 /// Fewer bytes read say nothing of where reads came from.
 const SOME_BYTES: f64 = 16_777_216.0;
 /// A rate per hour of a shorter interval is an accident, s.

@@ -3,6 +3,7 @@
 use super::{Check, Finding, Headline, Kind};
 use crate::chart::Drawn;
 use crate::record::{Metric, Part, Record};
+use crate::rule::Rule;
 use crate::section::Sections;
 
 /// A kind that tells its part of a record and needs nothing of others: it is a [`Kind`] by that. Records that another tool
@@ -10,6 +11,11 @@ use crate::section::Sections;
 pub trait OwnKind: Sync {
     /// What the record keeps of it.
     type Info: Part + Default;
+
+    /// As [`Kind::rules`].
+    fn rules() -> Vec<Rule> {
+        Vec::new()
+    }
 
     /// THE list of its figures.
     fn metrics(info: &Self::Info) -> Vec<Metric>;
@@ -51,6 +57,10 @@ impl<K: OwnKind> Kind for K {
 
     fn tells(&self, record: &Record) -> bool {
         record.import.is_none()
+    }
+
+    fn rules(&self) -> Vec<Rule> {
+        K::rules()
     }
 
     fn metrics(&self, record: &Record) -> Vec<Metric> {

@@ -34,7 +34,7 @@ pub struct Identity {
 #[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Advice {
-    /// `R1` ... `R30`.
+    /// The number of its rule, `R14`.
     pub id: String,
     /// `note` or `high`.
     pub severity: String,
@@ -45,18 +45,4 @@ pub struct Advice {
     pub text: String,
     /// The numbers, by name with unit last.
     pub evidence: BTreeMap<String, Figure>,
-}
-
-impl Advice {
-    /// A finding with its numbers.
-    #[must_use]
-    pub fn of(id: &str, high: bool, text: String, evidence: &[(&str, f64)]) -> Self {
-        Self {
-            id: id.to_owned(),
-            severity: if high { "high" } else { "note" }.to_owned(),
-            changes_figures: false,
-            text,
-            evidence: evidence.iter().map(|(name, value)| ((*name).to_owned(), Figure::decimal(*value))).collect(),
-        }
-    }
 }

@@ -12,6 +12,7 @@ mod tests;
 use assay_measure::chart::Drawn;
 use assay_measure::kind::{Headline, OwnKind, figure};
 use assay_measure::record::{Advice, Figure, Metric, Record};
+use assay_measure::rule::Rule;
 use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units::{fixed, size, thousands};
@@ -25,6 +26,10 @@ pub struct Recovery;
 
 impl OwnKind for Recovery {
     type Info = RecoveryInfo;
+
+    fn rules() -> Vec<Rule> {
+        RULES.iter().map(|(rule, _)| *rule).collect()
+    }
 
     fn metrics(info: &RecoveryInfo) -> Vec<Metric> {
         metrics::all(info)
@@ -121,11 +126,29 @@ fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     (slope > 0.0).then(|| ((y - slope * x).max(0.0), slope))
 }
 
+/// What judges by a rule.
+type Judge = fn(&RecoveryInfo) -> Option<Advice>;
+
+/// The rules with what judges them, in the order in which findings are read.
+const RULES: &[(Rule, Judge)] = &[(LOST, lost), (DISTANCE, recommendation), (COLD, cold), (NOT_KEPT, not_kept)];
+
 fn advise(info: &RecoveryInfo) -> Vec<Advice> {
-    [lost(info), recommendation(info), cold(info), not_kept(info)].into_iter().flatten().collect()
+    RULES.iter().filter_map(|(_, judge)| judge(info)).collect()
 }
 
-/// V1: what must never happen, or what COMMIT_MODE none costs.
+const LOST: Rule = Rule {
+    id: "V1",
+    title: "Acknowledged commits were lost",
+    changes_figures: false,
+    fires_when: || {
+        "A commit that was acknowledged is not there after the restart; high, and the run invalid, unless COMMIT_MODE is none".to_owned()
+    },
+    why: "No crash may cause it; COMMIT_MODE=none allows it.",
+    what_to_do: "Report a bug of assay, or replace a device that does not keep acknowledged writes.",
+    cannot_judge_when: "Never: every acknowledged commit is looked for.",
+    source: "The promise of the commit modes.",
+};
+
 fn lost(info: &RecoveryInfo) -> Option<Advice> {
     let lost: u64 = info.steps.iter().map(|step| step.lost_count).sum();
     let all: u64 = info.steps.iter().map(|step| step.acknowledged_count).sum();
@@ -144,10 +167,22 @@ fn lost(info: &RecoveryInfo) -> Option<Advice> {
     );
     let evidence = [("lost_count", lost as f64), ("acknowledged_count", all as f64)];
     let high = info.commit_mode != "none";
-    Some(Advice::of("V1", high, text, &evidence))
+    Some(LOST.finding(high, text, &evidence))
 }
 
-/// V2: the checkpoint distance for the wanted time.
+const DISTANCE: Rule = Rule {
+    id: "V2",
+    title: "The checkpoint distance for the wanted time",
+    changes_figures: false,
+    fires_when: || {
+        "A time is wanted (--rto) and recovery takes longer the more log there is; high where opening alone takes longer than the time wanted".to_owned()
+    },
+    why: "The distance of the checkpoint decides how much log a recovery replays.",
+    what_to_do: "Set LOG_CHECKPOINT_INTERVAL as the finding says.",
+    cannot_judge_when: "Fewer than two volumes of log were replayed, or time does not grow with them: then the rule is silent.",
+    source: "Least squares of the time of the first commit over the log replayed, over all kills.",
+};
+
 fn recommendation(info: &RecoveryInfo) -> Option<Advice> {
     let wanted = info.rto_wanted_s.value()?;
     let fixed_s = info.fixed_s.value()?;
@@ -159,7 +194,7 @@ fn recommendation(info: &RecoveryInfo) -> Option<Advice> {
             fixed(wanted, 1),
             fixed(fixed_s, 1)
         );
-        return Some(Advice::of("V2", true, text, &evidence));
+        return Some(DISTANCE.finding(true, text, &evidence));
     };
     let blocks = info.recommended_interval_blocks.value()?;
     evidence.push(("recommended_distance_bytes", bytes));
@@ -173,19 +208,35 @@ fn recommendation(info: &RecoveryInfo) -> Option<Advice> {
         fixed(fixed_s, 1),
         fixed(per_mib * 1024.0, 1)
     );
-    Some(Advice::of("V2", false, text, &evidence))
+    Some(DISTANCE.finding(false, text, &evidence))
 }
 
-/// V3: the service is back long before it is as quick as it was.
+/// Time until 95 % of the rate over that of the first commit.
+const COLD_RATIO: f64 = 2.0;
+
+const COLD: Rule = Rule {
+    id: "V3",
+    title: "The cache is cold after the restart",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "95 % of the old rate is back after at least {COLD_RATIO} times the time of the first commit; high from twice that"
+        )
+    },
+    why: "This time is also part of the outage.",
+    what_to_do: "Warm the cache before sessions are let in, or plan for the longer time.",
+    cannot_judge_when: "The rate did not come back within --time: then the rule is silent.",
+    source: "Decided here.",
+};
+
 fn cold(info: &RecoveryInfo) -> Option<Advice> {
-    const RATIO: f64 = 2.0;
     let ratio = |step: &RecoveryStep| {
         let first = step.first_commit_s.value().filter(|s| *s > 0.0)?;
         Some((step.rate_95_s.value()? / first, first, step.rate_95_s.value()?))
     };
     let worst = info.steps.iter().filter_map(ratio);
     let (ratio, first, full) = worst.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    if ratio < RATIO {
+    if ratio < COLD_RATIO {
         return None;
     }
     let text = format!(
@@ -195,17 +246,29 @@ fn cold(info: &RecoveryInfo) -> Option<Advice> {
         fixed(full, 1)
     );
     let evidence = [("first_commit_s", first), ("rate_95_s", full)];
-    Some(Advice::of("V3", ratio >= 2.0 * RATIO, text, &evidence))
+    Some(COLD.finding(ratio >= 2.0 * COLD_RATIO, text, &evidence))
 }
 
-/// V4: the writers did not keep the checkpoint as near as they were told.
+/// Log replayed over the distance asked for.
+const KEPT_RATIO: f64 = 1.5;
+
+const NOT_KEPT: Rule = Rule {
+    id: "V4",
+    title: "Checkpoints did not keep their distance",
+    changes_figures: false,
+    fires_when: || format!("At least {KEPT_RATIO} times the distance asked for was replayed; high from twice that"),
+    why: "The database writers are too slow for this load, so a shorter distance does not help.",
+    what_to_do: "Give them more to write with (DB_WRITERS, a faster device), or less to write.",
+    cannot_judge_when: "The log replayed is not known: then the rule is silent.",
+    source: "Decided here.",
+};
+
 fn not_kept(info: &RecoveryInfo) -> Option<Advice> {
-    const RATIO: f64 = 1.5;
     let known = info.steps.iter().filter_map(|step| Some((step.replayed_bytes.value()?, step)));
     let ratio = |replayed: f64, step: &RecoveryStep| replayed / step.distance_bytes.max(1) as f64;
     let (replayed, step) = known.max_by(|a, b| ratio(a.0, a.1).total_cmp(&ratio(b.0, b.1)))?;
     let ratio = ratio(replayed, step);
-    if ratio < RATIO {
+    if ratio < KEPT_RATIO {
         return None;
     }
     let text = format!(
@@ -220,5 +283,5 @@ fn not_kept(info: &RecoveryInfo) -> Option<Advice> {
         ("distance_bytes", step.distance_bytes as f64),
         ("replayed_bytes", replayed),
     ];
-    Some(Advice::of("V4", ratio >= 2.0 * RATIO, text, &evidence))
+    Some(NOT_KEPT.finding(ratio >= 2.0 * KEPT_RATIO, text, &evidence))
 }

@@ -117,3 +117,28 @@ fn the_text_has_the_table_and_the_record_reads_back() {
     let json = assay_report::json::write(&record).unwrap();
     assert_eq!(assay_report::json::read(&json).unwrap(), record);
 }
+
+fn with(change: impl FnOnce(&mut RecoveryInfo)) -> Record {
+    let mut info = info();
+    change(&mut info);
+    built(info)
+}
+
+const CASES: &[assay_testkit::rules::Case] = &[
+    ("V1", |fires| with(|info| info.steps[1].lost_count = u64::from(fires))),
+    ("V2", |fires| with(|info| info.steps.truncate(if fires { 2 } else { 1 }))),
+    ("V3", |fires| {
+        with(|info| {
+            info.steps.truncate(1);
+            info.steps[0].rate_95_s = Figure::Decimal(if fires { 1.2 } else { 1.19 });
+        })
+    }),
+    ("V4", |fires| {
+        with(|info| info.steps[2].replayed_bytes = Figure::Count(if fires { 300 << 20 } else { 299 << 20 }))
+    }),
+];
+
+#[test]
+fn each_rule_just_fires_and_just_does_not() {
+    assay_testkit::rules::just_fire(&<Recovery as OwnKind>::rules(), CASES);
+}

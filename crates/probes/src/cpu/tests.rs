@@ -115,7 +115,8 @@ fn cpu_15_a_flipped_bit_is_an_error_with_its_place_and_makes_the_record_invalid(
     assert!(readings.wrong[0].contains("chunk 0 of xxh64 computed"), "{:?}", readings.wrong);
     let record = record::build(&RunData::default(), &readings);
     assert_eq!(record.run.verdict, "invalid");
-    assert!(record.warnings[0].contains("has a fault"), "{:?}", record.warnings);
+    let wrong = record.doubts().next();
+    assert!(wrong.is_some_and(|(_, text)| text.contains("has a fault")), "{:?}", record.advice);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The first things to know of a machine.
 
 use super::{TopologyInfo, count};
-use crate::machine::{Machine, ranges};
+use crate::machine::Machine;
 use assay_measure::kind::{Headline, Limit, Line, Next, Told, again};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::size;
@@ -100,20 +100,4 @@ pub(super) fn huge(machine: &Machine) -> String {
     };
     let all: Vec<String> = std::iter::once(format!("transparent: {thp}")).chain(pools).collect();
     all.join("; ")
-}
-
-/// What differs between CPUs, in one sentence each.
-pub(super) fn kinds_of_cpus(machine: &Machine) -> Vec<String> {
-    let classes = machine.classes();
-    if classes.len() < 2 {
-        return Vec::new();
-    }
-    let each = classes.iter().map(|(figure, cpus)| format!("CPUs {} ({figure})", ranges(cpus)));
-    let each: Vec<String> = each.collect();
-    vec![format!(
-        "CPUs are of {} kinds, by their highest clock in MHz or the scheduler's capacity: {}. The slowest worker of a \
-         database determines its speed.",
-        classes.len(),
-        each.join("; ")
-    )]
 }

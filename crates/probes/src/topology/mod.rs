@@ -2,6 +2,7 @@
 //!
 //! `crate::machine` reads; here is what is said of it: lscpu's layout (`lscpu`), a picture (`picture`), the report.
 
+mod advice;
 mod headline;
 mod lscpu;
 mod picture;
@@ -16,6 +17,7 @@ use assay_measure::figures::figures;
 use assay_measure::kind::{Finding, Headline, OwnKind, figure};
 use assay_measure::record::metric::{Better, Group, plain};
 use assay_measure::record::{Figure, Metric, Part, Record};
+use assay_measure::rule::Rule;
 use assay_measure::section::Sections;
 use assay_measure::snapshot::RunData;
 use assay_run::dataset::lines::text;
@@ -88,7 +90,7 @@ impl Measured for TopologyInfo {
         labels.sessions = self.machine.online.len() as u64;
         let mut record = Record::labelled(&labels);
         record.parts.put(self);
-        record.warnings = sections::warnings(self);
+        record.advice = advice::advise(self);
         figure(&TopologyRecords, &mut record);
         Some(record)
     }
@@ -105,6 +107,10 @@ struct TopologyRecords;
 
 impl OwnKind for TopologyRecords {
     type Info = TopologyInfo;
+
+    fn rules() -> Vec<Rule> {
+        advice::rules()
+    }
 
     fn metrics(info: &TopologyInfo) -> Vec<Metric> {
         let machine = &info.machine;

@@ -1,58 +1,12 @@
 //! The report of a machine.
 
 use super::{TopologyInfo, headline, lscpu, picture};
-use crate::machine::{Machine, ranges};
+use crate::machine::ranges;
 use assay_measure::record::Record;
 use assay_measure::section::{Align, Cell, Sections, common};
 use assay_measure::units::size;
 
 use Align::{Left, Right};
-
-/// What a database's operator has to know of it.
-pub(super) fn warnings(info: &TopologyInfo) -> Vec<String> {
-    let machine = &info.machine;
-    let mut found = Vec::new();
-    if machine.online.is_empty() {
-        found.push("Neither /proc/cpuinfo nor /sys lists a CPU: little is known about this machine.".to_owned());
-    }
-    let offline = machine.offline();
-    if !offline.is_empty() {
-        found.push(format!(
-            "CPUs {} are offline: capacity is missing, or hyperthreads were switched off.",
-            ranges(&offline)
-        ));
-    }
-    if !machine.usable.is_empty() && machine.usable.len() < machine.online.len() {
-        found.push(format!(
-            "This process may use CPUs {} only, of those that run ({}): an affinity mask or a cpuset.",
-            ranges(&machine.usable),
-            ranges(&machine.online)
-        ));
-    }
-    let empty = machine.nodes.iter().filter(|node| node.memory_bytes == Some(0));
-    let empty: Vec<u32> = empty.map(|node| node.number).collect();
-    if !empty.is_empty() {
-        found.push(format!("NUMA node {} has no memory: all memory is remote to its CPUs.", ranges(&empty)));
-    }
-    found.extend(memory_not_of_its_nodes(machine));
-    found.extend(headline::kinds_of_cpus(machine));
-    found
-}
-
-/// The kernel's two figures of the memory, where they differ by more than a twentieth.
-fn memory_not_of_its_nodes(machine: &Machine) -> Option<String> {
-    let total = *machine.memory.get("MemTotal")?;
-    let nodes = machine.nodes.iter().map(|node| node.memory_bytes);
-    let of_nodes = nodes.sum::<Option<u64>>().filter(|bytes| *bytes > 0)?;
-    (of_nodes.abs_diff(total) > total / 20).then(|| {
-        format!(
-            "The kernel counts {} of memory in its NUMA nodes and {} in all: memory that came or went while the \
-             system was running, as a hypervisor's balloon does, can be missing in the nodes' figures.",
-            size(of_nodes),
-            size(total)
-        )
-    })
-}
 
 /// The whole report.
 pub(super) fn render(record: &Record, info: &TopologyInfo) -> Sections {

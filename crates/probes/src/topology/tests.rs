@@ -139,7 +139,7 @@ fn topology_16_a_guest_of_amd_a_hybrid_an_offline_and_a_memoryless_machine_agree
     let dir = trees::hybrid();
     assert_eq!(field(dir.path(), "CPU max MHz").unwrap(), "5200.0000");
     assert_eq!(field(dir.path(), "Core(s) per socket").unwrap(), "6");
-    assert!(record(dir.path()).warnings[0].contains("of 2 kinds"));
+    assert!(record(dir.path()).advice[0].text.contains("of 2 kinds"));
     // lscpu divides the CPUs of a socket by the threads of a core, which a hybrid has no single number of.
     let _ = agrees(dir.path(), &["Core(s) per socket"]);
     let dir = trees::offline();
@@ -148,8 +148,8 @@ fn topology_16_a_guest_of_amd_a_hybrid_an_offline_and_a_memoryless_machine_agree
     let _ = agrees(dir.path(), &["Core(s) per socket", "Off-line CPU(s) list"]);
     let dir = trees::memoryless_node();
     assert_eq!(field(dir.path(), "NUMA node2 CPU(s)").unwrap(), "");
-    let warnings = record(dir.path()).warnings;
-    assert!(warnings[0].contains("node 1 has no memory"), "{warnings:?}");
+    let found = record(dir.path()).advice;
+    assert!(found[0].text.contains("node 1 has no memory"), "{found:?}");
     let _ = agrees(dir.path(), &[]);
 }
 
@@ -159,7 +159,8 @@ fn memory_that_the_nodes_do_not_have_is_told() {
     let node = |memory_bytes| crate::machine::Node { memory_bytes, ..Default::default() };
     info.machine.memory.insert("MemTotal".to_owned(), 24 << 30);
     info.machine.nodes = vec![node(Some(10 << 30)), node(Some(6 << 30))];
-    let told = |info: &TopologyInfo| sections::warnings(info).join(" ");
+    let told =
+        |info: &TopologyInfo| advice::advise(info).into_iter().map(|found| found.text).collect::<Vec<_>>().join(" ");
     assert!(told(&info).contains("16 GiB of memory in its NUMA nodes and 24 GiB in all"));
     info.machine.nodes[1].memory_bytes = Some((14 << 30) - 4096);
     assert!(!told(&info).contains("NUMA nodes and"), "rounding is not told");
@@ -208,4 +209,40 @@ fn the_picture_has_every_cpu_exactly_once_below_its_caches() {
     let dir = trees::memoryless_node();
     let alone = picture::of(&Machine::read(dir.path()));
     assert!(alone.iter().any(|tile| tile.title == "NUMA node 2" && tile.lines[1] == "no CPUs"));
+}
+
+fn advised(change: impl FnOnce(&mut Machine)) -> Record {
+    let mut info = TopologyInfo::default();
+    info.machine.online = vec![0, 1];
+    change(&mut info.machine);
+    Record { advice: advice::advise(&info), ..Record::default() }
+}
+
+fn node(memory_bytes: u64) -> crate::machine::Node {
+    crate::machine::Node { memory_bytes: Some(memory_bytes), ..Default::default() }
+}
+
+const CASES: &[assay_testkit::rules::Case] = &[
+    ("T1", |fires| advised(|machine| machine.online.retain(|_| !fires))),
+    ("T2", |fires| advised(|machine| machine.present = if fires { vec![0, 1, 2] } else { vec![0, 1] })),
+    ("T3", |fires| advised(|machine| machine.usable = if fires { vec![0] } else { vec![0, 1] })),
+    ("T4", |fires| advised(|machine| machine.nodes = vec![node(1 << 30), node(u64::from(!fires))])),
+    ("T5", |fires| {
+        advised(|machine| {
+            machine.memory.insert("MemTotal".to_owned(), 1000);
+            machine.nodes = vec![node(if fires { 949 } else { 950 })];
+        })
+    }),
+    ("T6", |fires| {
+        advised(|machine| {
+            let cpu =
+                |number, mhz: u64| crate::machine::Cpu { number, max_khz: Some(mhz * 1000), ..Default::default() };
+            machine.cpus = vec![cpu(0, 3000), cpu(1, if fires { 3001 } else { 3000 })];
+        })
+    }),
+];
+
+#[test]
+fn each_rule_just_fires_and_just_does_not() {
+    assay_testkit::rules::just_fire(&advice::rules(), CASES);
 }

@@ -2,10 +2,14 @@
 
 use super::{Cost, between};
 use assay_measure::record::Advice;
+use assay_measure::rule::Rule;
 use assay_measure::units::{fixed, thousands};
 
 /// Cost per delivered IOPS apart by so much is said.
 const APART: f64 = 2.0;
+
+/// The rules of prices.
+pub const RULES: [Rule; 2] = [PINNED, COSTS_APART];
 
 /// Findings over the cost of one or several runs, the weightiest first.
 #[must_use]
@@ -34,7 +38,21 @@ fn used(cost: &Cost) -> String {
     }
 }
 
-/// R28.
+const COSTS_APART: Rule = Rule {
+    id: "R28",
+    title: "One platform costs more for what it delivers",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "The cost per delivered read IOPS and month, without licences, of two platforms is at least {APART} times apart; high from twice that"
+        )
+    },
+    why: "What is paid for and what is delivered are not the same.",
+    what_to_do: "Choose the cheaper platform, or buy what the load can use.",
+    cannot_judge_when: "The read IOPS or the price of either is not known: then the rule is silent.",
+    source: "Decided here.",
+};
+
 fn apart(a: &Cost, b: &Cost) -> Option<Advice> {
     let ratio = between(a, b).read_iops_ratio.value()?;
     let (cheap, dear, times) = if ratio >= 1.0 { (a, b, ratio) } else { (b, a, 1.0 / ratio) };
@@ -64,18 +82,39 @@ fn apart(a: &Cost, b: &Cost) -> Option<Advice> {
         ("cost_per_1000_read_iops_month_low", low),
     ];
     evidence.extend(dear.iops_used_pct.value().map(|pct| ("iops_used_pct", pct)));
-    Some(Advice::of("R28", times >= 2.0 * APART, text, &evidence))
+    Some(COSTS_APART.finding(times >= 2.0 * APART, text, &evidence))
 }
 
 /// Rates of links that a throughput stops at, Gbit/s.
 const LINKS_GBIT: [f64; 12] = [1.0, 2.0, 4.0, 5.0, 8.0, 10.0, 16.0, 20.0, 25.0, 32.0, 40.0, 100.0];
 
-/// R12 by what was paid for: one rate at its limit while the other has room; or less used of the IOPS than was paid for,
-/// with a throughput that is a link's.
+/// A rate within so many % of what is paid for is at it.
+const WITHIN: f64 = 3.0;
+/// Below this share of what is paid for there is room, %.
+const ROOM: f64 = 90.0;
+/// A throughput this near to the size of a link is the link's.
+const LINK: f64 = 0.01;
+
+const PINNED: Rule = Rule {
+    id: "R12",
+    title: "What is paid for is used up",
+    changes_figures: false,
+    fires_when: || {
+        let links = LINKS_GBIT.map(|gbit| gbit.to_string()).join(", ");
+        format!(
+            "IOPS or MB/s are within {WITHIN} % of what a price file says is paid for while the other is below {ROOM} %; or less than {ROOM} % of the IOPS are used and the throughput is within {} % of a link of {links} Gbit/s; high within {} % of what is paid for",
+            100.0 * LINK,
+            WITHIN / 2.0
+        )
+    },
+    why: "The figures show this limit; a higher rate has to be bought.",
+    what_to_do: "Buy a higher rate, or test with smaller I/Os where a link is the limit.",
+    cannot_judge_when: "The price file provisions no rate: then the rule is silent.",
+    source: "Published load tests of the method: 237.2 MiB/s on a link of 2 Gbit/s.",
+};
+
+/// One rate at its limit while the other has room; or less used of the IOPS than was paid for, with a throughput that is a link's.
 fn pinned(cost: &Cost) -> Option<Advice> {
-    const WITHIN: f64 = 3.0;
-    const ROOM: f64 = 90.0;
-    const LINK: f64 = 0.01;
     let (iops, mbps) = (cost.iops_used_pct.value(), cost.mbps_used_pct.value());
     let at_limit = |share: Option<f64>| share.is_some_and(|share| (share - 100.0).abs() <= WITHIN);
     let has_room = |share: Option<f64>| share.is_none_or(|share| share < ROOM);
@@ -96,7 +135,7 @@ fn pinned(cost: &Cost) -> Option<Advice> {
                 fixed(share, 0)
             );
             let evidence = [("gbit_per_s", gbit), ("iops_used_pct", share)];
-            return Some(Advice::of("R12", false, text, &evidence));
+            return Some(PINNED.finding(false, text, &evidence));
         }
     };
     let other = match (what, iops, mbps) {
@@ -112,5 +151,5 @@ fn pinned(cost: &Cost) -> Option<Advice> {
         thousands(paid as u64)
     );
     let evidence = [("limit_used_pct", share), ("limit_per_s", paid)];
-    Some(Advice::of("R12", (share - 100.0).abs() <= WITHIN / 2.0, text, &evidence))
+    Some(PINNED.finding((share - 100.0).abs() <= WITHIN / 2.0, text, &evidence))
 }

@@ -14,7 +14,7 @@ mod tests;
 
 pub use assay_measure::kind::Delivered;
 pub use between::{Between, between};
-pub use findings::findings;
+pub use findings::{RULES, findings};
 pub use parse::{PriceError, parse};
 pub use prices::{Day, Default as FieldDefault, Field, Item, KINDS, Kind, Nature, Platform, Prices};
 pub use text::render;

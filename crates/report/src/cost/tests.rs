@@ -335,3 +335,25 @@ proptest! {
         }
     }
 }
+
+/// A platform with what is paid for, and what a run on it delivered.
+fn used(ios_per_s: f64, mb_per_s: f64) -> Cost {
+    let text = of_item("provisioned_iops = 10000\n[[platform.per_mbps]]\nname = \"mb\"\nprice = 1\nmbps = 105\n");
+    of(&price(&text), None, &published("p", ios_per_s, mb_per_s, None)).unwrap()
+}
+
+const CASES: &[assay_testkit::rules::Case] = &[
+    ("R12", |fires| {
+        let advice = super::findings(&[&used(if fires { 9701.0 } else { 9699.0 }, 50.0)]);
+        Record { advice, ..Record::default() }
+    }),
+    ("R28", |fires| {
+        let (cheap, dear) = (used(8000.0, 50.0), used(if fires { 3999.0 } else { 4001.0 }, 50.0));
+        Record { advice: super::findings(&[&cheap, &dear]), ..Record::default() }
+    }),
+];
+
+#[test]
+fn each_rule_just_fires_and_just_does_not() {
+    assay_testkit::rules::just_fire(&super::RULES, CASES);
+}

@@ -1,13 +1,17 @@
-//! What follows from the figures of a storage probe: what is seen, how sure, what to try. Rules,
-//! thresholds and sources: docs/design/io-record.md.
+//! What follows from the figures of a storage probe: what is seen, how sure, what to try. One sign alone is worded as
+//! "perhaps" or "likely": a shape is no proof of its cause, so each finding says which measurement would tell.
 
-use super::caps;
+use super::analysis::LEAST_CHANGE;
+use super::caps::{self, FLAT_TOP, HOST_LIMIT};
+use super::limits::TWO_LIMITS;
 use super::options::Options;
 use super::options::{in_memory, no_file};
-use super::view::{SUSTAINED_S, View, is_flat, lead, length, value};
+use super::view::{FLAT, SUSTAINED_S, View, is_flat, lead, length, value};
+use super::warnings;
 use crate::readings::StorageReadings;
 use crate::record::info::{StorageChange, StorageGroup, StorageInfo, StorageJob, StorageLevel, StoragePrecondition};
 use assay_measure::record::{Advice, Record};
+use assay_measure::rule::Rule;
 use assay_measure::units::{fixed, size, thousands};
 
 /// A level below this share of the one before is a fall worth a cause.
@@ -15,10 +19,228 @@ const FALL: f64 = 0.8;
 /// Share of bytes written from which on a group counts as writing.
 const WRITES: f64 = 0.5;
 
+/// The deepest dip leaves less of the mean where it is serious.
+const DIP_HIGH: f64 = 0.5;
+/// A drift beyond this is serious.
+const DRIFT_HIGH: f64 = 0.3;
+/// Of the seconds' IOPS.
+const VARIATION: f64 = 0.3;
+/// Tail over median.
+const TAIL_RATIO: f64 = 20.0;
+/// I/Os that p99.9 needs.
+const NEEDED: f64 = 10_000.0;
+/// Time from the due time over service time.
+const LATE_RATIO: f64 = 2.0;
+const LATE_HIGH: f64 = 10.0;
+
+const CACHE_FILLED: Rule = Rule {
+    id: "A1",
+    title: "A write cache was full",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "IOPS fall for good to {} % of the level before or less, at least half of the bytes are written, and the later level is not flat (A2); high at {} % or less",
+            100.0 * FALL,
+            50.0 * FALL
+        )
+    },
+    why: "The level before is that of a cache; the device keeps the later one.",
+    what_to_do: "Quote the later level as the sustained rate; to measure only this level, fill the cache first (ramp_time, or --precondition).",
+    cannot_judge_when: "The group ran for fewer than ten seconds: then the rule is silent.",
+    source: "Decided here.",
+};
+
+const CREDIT_SPENT: Rule = Rule {
+    id: "A2",
+    title: "A burst credit was spent",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "IOPS fall for good to {} % of the level before or less, the level before lasted {SUSTAINED_S} s or more, and the later one is flat: it varies by at most {} % for that long; high at {} % or less",
+            100.0 * FALL,
+            100.0 * FLAT,
+            50.0 * FALL
+        )
+    },
+    why: "A platform gives the first level for a while only.",
+    what_to_do: "Plan with the later level; a credit that refills at the sustained rate needs rest for the next burst.",
+    cannot_judge_when: "The group ran for fewer than ten seconds: then the rule is silent.",
+    source: "The credit is (before - after) x duration of the level before.",
+};
+
+const READS_FELL: Rule = Rule {
+    id: "A3",
+    title: "Reads became slower",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "IOPS fall for good to {} % of the level before or less, less than half of the bytes are written, and the later level is not flat (A2); high at {} % or less",
+            100.0 * FALL,
+            50.0 * FALL
+        )
+    },
+    why: "Other load used the device, or a cache held the data at first.",
+    what_to_do: "Repeat the run, and check the figures of the device in the per-second series.",
+    cannot_judge_when: "The group ran for fewer than ten seconds: then the rule is silent.",
+    source: "Decided here.",
+};
+
+const LEVEL_CHANGED: Rule = Rule {
+    id: "A4",
+    title: "The level changed",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "IOPS, or the response latency where a rate fixes those, change their level by at least {} % in another way than A1 to A3; high where the lowest level is below {} % of the highest",
+            100.0 * LEAST_CHANGE,
+            50.0 * FALL
+        )
+    },
+    why: "The mean mixes a warm-up, or different states of the platform.",
+    what_to_do: "Discard the first part with ramp_time, or use the levels.",
+    cannot_judge_when: "The group ran for fewer than ten seconds: then the rule is silent.",
+    source: "A split is kept if at most 1 % of drawn series of the same noise show one as large.",
+};
+
+const STALLS: Rule = Rule {
+    id: "A7",
+    title: "Throughput dips periodically",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "The seconds dip at regular distances, by their autocorrelation with a chance of at most 1 %; high where less than {} % of the mean is left in the deepest dip",
+            100.0 * DIP_HIGH
+        )
+    },
+    why: "Something uses the device or the CPU periodically, such as journal commits, write-back, garbage collection or a backup.",
+    what_to_do: "Compare with the seconds of the device and with what the host runs at this interval.",
+    cannot_judge_when: "The group ran for fewer than ten seconds: then the rule is silent.",
+    source: "Bartlett's bound with Bonferroni's correction.",
+};
+
+const DRIFT: Rule = Rule {
+    id: "A8",
+    title: "The figures drift",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "A straight line describes the seconds better than levels; high where it moves by more than {} % from begin to end",
+            100.0 * DRIFT_HIGH
+        )
+    },
+    why: "The mean describes no steady state: a warm-up that has not ended, a drive that runs out of free blocks, or a growing queue.",
+    what_to_do: "Run until the rate is level (steadystate, ramp_time).",
+    cannot_judge_when: "The group ran for fewer than ten seconds: then the rule is silent.",
+    source: "Schwarz's criterion, and a slope of at least 4 standard errors.",
+};
+
+const UNEVEN: Rule = Rule {
+    id: "A9",
+    title: "The seconds scatter",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "IOPS vary by more than {} % from second to second, and no change of level or drift explains it; high from twice that",
+            100.0 * VARIATION
+        )
+    },
+    why: "The mean describes no typical second of the run.",
+    what_to_do: "Run longer, and read the percentiles.",
+    cannot_judge_when: "A rate fixes the IOPS: then the rule is silent.",
+    source: "Decided here.",
+};
+
+const NOT_STEADY: Rule = Rule {
+    id: "A10",
+    title: "The steady state was not reached",
+    changes_figures: false,
+    fires_when: || "A steady state was asked for and not reached within its window; always high".to_owned(),
+    why: "The figures describe a device that was still changing.",
+    what_to_do: "Run longer, or precondition the device.",
+    cannot_judge_when: "No steady state was asked for: then the rule is silent.",
+    source: "The criterion that was asked for.",
+};
+
+const TAIL: Rule = Rule {
+    id: "A11",
+    title: "The tail of latency is long",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "p99.99 (p99.9 where there are too few samples) is at least {TAIL_RATIO} times the median; high from 5 times that"
+        )
+    },
+    why: "If a log write takes that long, it stalls all commits that wait for it.",
+    what_to_do: "Look at the second of the longest I/O in the series, and at what else used the device then.",
+    cannot_judge_when: "There are too few samples for p99.9, or the files are in memory: then the rule is silent.",
+    source: "Decided here.",
+};
+
+const FEW_SAMPLES: Rule = Rule {
+    id: "A12",
+    title: "Too few I/Os for the tail",
+    changes_figures: false,
+    fires_when: || format!("A job has fewer I/Os than p99.9 needs, {}", thousands(NEEDED as u64)),
+    why: "The tail is what a database waits for.",
+    what_to_do: "Run for as long as the finding says.",
+    cannot_judge_when: "Latencies were not taken: then the rule is silent.",
+    source: "Ten samples beyond a percentile.",
+};
+
+const LATE: Rule = Rule {
+    id: "A13",
+    title: "The service time hides queueing",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "With a rate, p99 from the due time is at least {LATE_RATIO} times that of the service time; high from {LATE_HIGH} times"
+        )
+    },
+    why: "Requests queue before they are sent, and a user sees that time.",
+    what_to_do: "Use the time from the due time, or a lower rate.",
+    cannot_judge_when: "No rate was asked for: then the rule is silent.",
+    source: "Decided here.",
+};
+
+const NOT_PRECONDITIONED: Rule = Rule {
+    id: "A14",
+    title: "Preconditioning did not settle",
+    changes_figures: false,
+    fires_when: || "Preconditioning ended before its last rounds were alike; always high".to_owned(),
+    why: "The device had not reached a steady state when the jobs measured it.",
+    what_to_do: "Allow more rounds.",
+    cannot_judge_when: "No preconditioning by rounds was asked for: then the rule is silent.",
+    source: "The SNIA performance test specification: rounds within a spread and a slope.",
+};
+
+/// The rules of what follows from the figures, by number; those of what makes them doubtful are the warnings.
+const RULES: [Rule; 15] = [
+    CACHE_FILLED,
+    CREDIT_SPENT,
+    READS_FELL,
+    LEVEL_CHANGED,
+    HOST_LIMIT,
+    FLAT_TOP,
+    STALLS,
+    DRIFT,
+    UNEVEN,
+    NOT_STEADY,
+    TAIL,
+    FEW_SAMPLES,
+    LATE,
+    NOT_PRECONDITIONED,
+    TWO_LIMITS,
+];
+
+/// The rules of storage.
+pub(super) fn rules() -> Vec<Rule> {
+    RULES.into_iter().chain(warnings::RULES).collect()
+}
+
 /// All findings, the weightiest first, then in the order of the rules.
 pub(super) fn advise(readings: &StorageReadings, info: &StorageInfo, record: &Record) -> Vec<Advice> {
     let view = View { readings, info, record };
-    let mut found = Vec::new();
+    let mut found = warnings::all(&view);
     for group in &info.groups {
         found.extend(view.fall(group));
         found.extend(view.other_change(group));
@@ -48,7 +270,6 @@ fn chance(change: &StorageChange) -> String {
     format!("probability in steady noise at most {} %", fixed(100.0 * value(&change.chance_ratio), 1))
 }
 
-/// A14: preconditioning ended before its rounds were alike.
 fn precondition(before: &StoragePrecondition) -> Option<Advice> {
     if before.attained {
         return None;
@@ -69,7 +290,7 @@ fn precondition(before: &StoragePrecondition) -> Option<Advice> {
         percent(&before.excursion_pct),
         percent(&before.slope_pct)
     );
-    Some(Advice::of("A14", true, text, &[]))
+    Some(NOT_PRECONDITIONED.finding(true, text, &[]))
 }
 
 impl View<'_> {
@@ -82,7 +303,6 @@ impl View<'_> {
         bytes("write") / (bytes("write") + bytes("read")).max(1.0)
     }
 
-    /// A1, A2: throughput fell for good: a write cache filled, or a credit was spent.
     fn fall(&self, group: &StorageGroup) -> Option<Advice> {
         if group.analysed != "IOPS" || no_file(self.readings) {
             return None;
@@ -125,7 +345,7 @@ impl View<'_> {
                 size(change.written_bytes),
                 fixed(100.0 * value(&after.variation_ratio), 1)
             );
-            return Some(Advice::of("A1", lasting <= FALL / 2.0, text, &evidence));
+            return Some(CACHE_FILLED.finding(lasting <= FALL / 2.0, text, &evidence));
         }
         let text = format!(
             "{seen}, after {} had been read. The later level is not flat, so a limit is unlikely; more likely other \
@@ -133,10 +353,9 @@ impl View<'_> {
              in the per-second series.",
             size(change.read_bytes)
         );
-        Some(Advice::of("A3", lasting <= FALL / 2.0, text, &evidence))
+        Some(READS_FELL.finding(lasting <= FALL / 2.0, text, &evidence))
     }
 
-    /// A2: what was spent is the part above the later level.
     fn credit(
         &self,
         seen: &str,
@@ -163,10 +382,9 @@ impl View<'_> {
         let lasting = value(&after.median) / value(&before.median).max(f64::MIN_POSITIVE);
         let mut evidence = evidence.to_vec();
         evidence.push(("credit_ios_count", spent));
-        Advice::of("A2", lasting <= FALL / 2.0, text, &evidence)
+        CREDIT_SPENT.finding(lasting <= FALL / 2.0, text, &evidence)
     }
 
-    /// A4: any other change of level.
     fn other_change(&self, group: &StorageGroup) -> Option<Advice> {
         let first = group.changes.first()?;
         if self.fall(group).is_some() {
@@ -197,10 +415,9 @@ impl View<'_> {
             thousands(most.round() as u64)
         );
         let evidence = [("first_at_s", value(&first.at_s)), ("least", least), ("most", most)];
-        Some(Advice::of("A4", least < FALL / 2.0 * most, text, &evidence))
+        Some(LEVEL_CHANGED.finding(least < FALL / 2.0 * most, text, &evidence))
     }
 
-    /// A7: dips at regular distances.
     fn stalls(&self, group: &StorageGroup) -> Option<Advice> {
         let period = group.stall_period_s.value()?;
         let least = group.iops_total_per_s.min.value()?;
@@ -216,10 +433,9 @@ impl View<'_> {
             fixed(100.0 * left, 0)
         );
         let evidence = [("period_s", period), ("least_over_mean_ratio", left)];
-        Some(Advice::of("A7", left < 0.5, text, &evidence))
+        Some(STALLS.finding(left < DIP_HIGH, text, &evidence))
     }
 
-    /// A8: a straight line from end to end.
     fn drift(&self, group: &StorageGroup) -> Option<Advice> {
         let drift = group.drift_ratio.value()?;
         let (word, meaning) = match (drift > 0.0, group.analysed.as_str()) {
@@ -238,12 +454,10 @@ impl View<'_> {
             group.analysed,
             fixed(100.0 * drift.abs(), 0)
         );
-        Some(Advice::of("A8", drift.abs() > 0.3, text, &[("drift_ratio", drift)]))
+        Some(DRIFT.finding(drift.abs() > DRIFT_HIGH, text, &[("drift_ratio", drift)]))
     }
 
-    /// A9: the seconds scatter, and no change of level explains it.
     fn uneven(&self, group: &StorageGroup) -> Option<Advice> {
-        const VARIATION: f64 = 0.3;
         let variation = group.iops_total_per_s.variation_ratio.value()?;
         let explained = !group.changes.is_empty() || group.drift_ratio.value().is_some();
         if variation <= VARIATION || explained || group.analysed != "IOPS" {
@@ -256,10 +470,9 @@ impl View<'_> {
             fixed(100.0 * variation, 0)
         );
         let evidence = [("variation_ratio", variation)];
-        Some(Advice::of("A9", variation > 2.0 * VARIATION, text, &evidence))
+        Some(UNEVEN.finding(variation > 2.0 * VARIATION, text, &evidence))
     }
 
-    /// A10: steady state was asked for and not attained.
     fn steady(&self, job: &StorageJob) -> Option<Advice> {
         let steady = job.steady.as_ref().filter(|steady| !steady.attained)?;
         let text = format!(
@@ -267,12 +480,10 @@ impl View<'_> {
              still changing. Run longer or precondition the device.",
             job.name, steady.criterion, steady.window_s
         );
-        Some(Advice::of("A10", true, text, &[]))
+        Some(NOT_STEADY.finding(true, text, &[]))
     }
 
-    /// A11: a tail far from the body.
     fn tail(&self, job: &StorageJob) -> Option<Advice> {
-        const RATIO: f64 = 20.0;
         if in_memory(self.readings) || no_file(self.readings) {
             return None;
         }
@@ -286,7 +497,7 @@ impl View<'_> {
             Some((tail / p50, name, tail, p50, way))
         });
         let (ratio, name, tail, p50, way) = worst.max_by(|a, b| a.0.total_cmp(&b.0))?;
-        if ratio < RATIO {
+        if ratio < TAIL_RATIO {
             return None;
         }
         let when = self.worst_second(job.group);
@@ -301,7 +512,7 @@ impl View<'_> {
             fixed(value(&way.lat.max_us), 0)
         );
         let evidence = [("tail_over_median_ratio", ratio), ("p50_us", p50)];
-        Some(Advice::of("A11", ratio >= 5.0 * RATIO, text, &evidence))
+        Some(TAIL.finding(ratio >= 5.0 * TAIL_RATIO, text, &evidence))
     }
 
     /// `, in second 12 of the group`
@@ -317,9 +528,7 @@ impl View<'_> {
         })
     }
 
-    /// A12: too few I/Os for the percentiles that matter.
     fn short(&self, job: &StorageJob) -> Option<Advice> {
-        const NEEDED: f64 = 10_000.0;
         let way = job.ways.iter().max_by_key(|way| way.ios_count)?;
         let ios = way.lat.count as f64;
         if ios == 0.0 || way.lat.p999_us.value().is_some() {
@@ -334,16 +543,14 @@ impl View<'_> {
             thousands(NEEDED as u64),
             thousands(seconds.ceil() as u64)
         );
-        Some(Advice::of("A12", false, text, &[("ios_count", ios)]))
+        Some(FEW_SAMPLES.finding(false, text, &[("ios_count", ios)]))
     }
 
-    /// A13: a rate that hides queueing in its service times.
     fn late(&self, job: &StorageJob) -> Option<Advice> {
-        const RATIO: f64 = 2.0;
         let rated = job.ways.iter().filter_map(|way| {
             let service = way.lat.p99_us.value()?;
             let response = way.response.p99_us.value()?;
-            (response >= RATIO * service).then_some((way, service, response))
+            (response >= LATE_RATIO * service).then_some((way, service, response))
         });
         let (way, service, response) = rated.max_by(|a, b| a.2.total_cmp(&b.2))?;
         let rate = value(&way.target_ios_per_s);
@@ -362,6 +569,6 @@ impl View<'_> {
             fixed(service, 0)
         );
         let evidence = [("response_p99_us", response), ("lat_p99_us", service)];
-        Some(Advice::of("A13", response >= 10.0 * service, text, &evidence))
+        Some(LATE.finding(response >= LATE_HIGH * service, text, &evidence))
     }
 }

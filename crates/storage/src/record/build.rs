@@ -2,7 +2,7 @@
 
 use super::options;
 use super::rows::{Missing, NO_TIME, NS_PER_S, ios_of, latency, seconds, way_rows, ways};
-use super::{advice, goal, groups, integrity, series, warnings};
+use super::{advice, goal, groups, integrity, series};
 use crate::readings::{CloneReading, JobReading, Latency, PreconditionReading, StorageReadings, Way};
 use crate::record::info::{
     StorageCpu, StorageDevices, StorageInfo, StorageJob, StoragePrecondition, StorageRefusal, StorageSteady, StorageWay,
@@ -42,7 +42,6 @@ pub fn build(run: &RunData, readings: &StorageReadings) -> Record {
     record.series = series::series(readings);
     load(&mut record, &info);
     record.integrity = integrity::evaluate(readings);
-    record.warnings = warnings::warnings(readings, &info, &record);
     record.advice = advice::advise(readings, &info, &record);
     record.parts.put(&info);
     figure(&super::Storage, &mut record);

@@ -5,6 +5,7 @@ use super::options::{in_memory, no_file};
 use super::view::{FLAT, SUSTAINED_S, View, is_flat, lead, length, value};
 use crate::record::info::StorageGroup;
 use assay_measure::record::Advice;
+use assay_measure::rule::Rule;
 use assay_measure::units::{fixed, thousands};
 
 /// A level held by a limit varies by no more than this.
@@ -36,9 +37,26 @@ fn depth(view: &View<'_>, group: &StorageGroup) -> u64 {
     of_group.map(|(reading, job)| Options::of(view.readings, reading).depth() * job.numjobs_count.max(1)).sum()
 }
 
-/// A5: the control group's own limit on the device, which the host's facts name.
+/// A rate this near to a limit is at it.
+const NEAR: f64 = 0.03;
+
+pub(super) const HOST_LIMIT: Rule = Rule {
+    id: "A5",
+    title: "A limit of the control group is reached",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "A rate of the group is within {} % of a limit that its control group sets on the device; always high",
+            100.0 * NEAR
+        )
+    },
+    why: "The figures show this limit, not the device.",
+    what_to_do: "Raise the limit to measure the device.",
+    cannot_judge_when: "The host names no limit: then the rule is silent.",
+    source: "Decided here.",
+};
+
 pub(super) fn host_limit(view: &View<'_>, group: &StorageGroup) -> Option<Advice> {
-    const NEAR: f64 = 0.03;
     let facts = view.record.host.facts.iter();
     let facts = facts.chain(&view.readings.facts);
     let limits = facts.filter_map(|fact| {
@@ -65,10 +83,33 @@ pub(super) fn host_limit(view: &View<'_>, group: &StorageGroup) -> Option<Advice
         thousands(limit as u64)
     );
     let evidence = [("found_per_s", found), ("limit_per_s", limit)];
-    Some(Advice::of("A5", true, text, &evidence))
+    Some(HOST_LIMIT.finding(true, text, &evidence))
 }
 
-/// A6 from one group: a top too flat for a device, with requests queueing below it.
+/// I/Os in flight from which on requests can queue at a limit.
+const LEAST_DEPTH: u64 = 4;
+/// Block sizes so many times apart tell I/Os from bytes.
+const BLOCKS_APART: f64 = 2.0;
+
+pub(super) const FLAT_TOP: Rule = Rule {
+    id: "A6",
+    title: "The same flat top: a limit",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "With direct I/O, a depth of at least {LEAST_DEPTH} and CPU left, the last level varies by at most {} % for {} s while the mean latency is at least {QUEUED} times the quickest I/O; or, which is high, two groups whose block sizes are {BLOCKS_APART} times apart end at the same flat IOPS or MiB/s within {} %",
+            100.0 * HELD,
+            2.0 * SUSTAINED_S,
+            100.0 * SAME
+        )
+    },
+    why: "A provider, a hypervisor, an array or a control group sets the rate, and a device varies more.",
+    what_to_do: "Measure at twice the block size and at half the depth: a limit on I/Os stays the same, a device does not.",
+    cannot_judge_when: "The jobs do not saturate, or the CPU is the limit: then the rule is silent.",
+    source: "Decided here.",
+};
+
+/// From one group: a top too flat for a device, with requests queueing below it.
 pub(super) fn flat_top(view: &View<'_>, group: &StorageGroup) -> Option<Advice> {
     let level = group.levels.last()?;
     let queue = depth(view, group);
@@ -76,7 +117,7 @@ pub(super) fn flat_top(view: &View<'_>, group: &StorageGroup) -> Option<Advice> 
         || !device_bound(view, group)
         || length(level) < 2.0 * SUSTAINED_S
         || level.variation_ratio.value()? > HELD
-        || queue < 4
+        || queue < LEAST_DEPTH
         || same_top(view).is_some()
         || host_limit(view, group).is_some()
     {
@@ -112,7 +153,7 @@ pub(super) fn flat_top(view: &View<'_>, group: &StorageGroup) -> Option<Advice> 
         fixed(quick, 0)
     );
     let evidence = [("iops_per_s", iops), ("mean_us", mean)];
-    Some(Advice::of("A6", false, text, &evidence))
+    Some(FLAT_TOP.finding(false, text, &evidence))
 }
 
 /// The number of two digits and zeroes that this is, nearly.
@@ -125,11 +166,11 @@ fn round_number(value: f64) -> Option<f64> {
     ((value / round - 1.0).abs() <= ROUND).then_some(round)
 }
 
-/// A6 from several groups: the same flat top at block sizes at least a factor of two apart.
+/// From several groups: the same flat top at block sizes at least a factor of two apart.
 pub(super) fn same_top(view: &View<'_>) -> Option<Advice> {
     let tops: Vec<&StorageGroup> = (view.info.groups.iter())
         .filter(|group| group.analysed == "IOPS" && device_bound(view, group))
-        .filter(|group| depth(view, group) >= 4)
+        .filter(|group| depth(view, group) >= LEAST_DEPTH)
         .filter(|group| group.levels.last().is_some_and(is_flat))
         .collect();
     let top = |group: &StorageGroup| {
@@ -148,7 +189,7 @@ pub(super) fn same_top(view: &View<'_>) -> Option<Advice> {
     pairs.filter(|(a, b)| ways(a) == ways(b)).find_map(|(a, b)| {
         let ((a_iops, a_mib), (b_iops, b_mib)) = (top(a), top(b));
         let blocks = (a_mib / a_iops) / (b_mib / b_iops);
-        if !(blocks >= 2.0 || blocks <= 0.5) {
+        if !(blocks >= BLOCKS_APART || blocks <= 1.0 / BLOCKS_APART) {
             return None;
         }
         let (what, top, meaning) = if same(a_iops, b_iops) {
@@ -178,6 +219,6 @@ pub(super) fn same_top(view: &View<'_>) -> Option<Advice> {
             thousands(top as u64),
             fixed(100.0 * FLAT, 0)
         );
-        Some(Advice::of("A6", true, text, &[("top_per_s", top)]))
+        Some(FLAT_TOP.finding(true, text, &[("top_per_s", top)]))
     })
 }

@@ -1,7 +1,8 @@
-//! Whether requests of several sizes show two limits: R11.
+//! Whether requests of several sizes show two limits.
 
 use super::info::{StorageGroup, StorageInfo};
 use assay_measure::record::{Advice, Record};
+use assay_measure::rule::Rule;
 use assay_measure::units::{fixed, size, thousands};
 
 /// Rates within this part of each other are the same.
@@ -49,7 +50,22 @@ fn points(groups: &[StorageGroup], way: &str) -> Vec<Point> {
     points
 }
 
-/// R11: as many requests at one size and its double, and as many bytes from there to the next.
+pub(super) const TWO_LIMITS: Rule = Rule {
+    id: "R11",
+    title: "Two limits, of I/Os and of bytes",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "For one direction, IOPS agree within {} % at two sizes of request at least {APART} times apart, and bytes per second at two sizes from there on; always high",
+            100.0 * SAME
+        )
+    },
+    why: "Both figures are limits that somebody set, and neither is the device.",
+    what_to_do: "Compare both with what the provider promises.",
+    cannot_judge_when: "Each group moves both directions at once, or there are fewer than two sizes: then the rule is silent.",
+    source: "Published load tests of the method: 14,500, 14,500 and 7,200 IOPS at 4, 8 and 16 KiB.",
+};
+
 pub(super) fn two_limits(groups: &[StorageGroup]) -> Option<Advice> {
     let same = |a: f64, b: f64| (a / b - 1.0).abs() <= SAME;
     for way in ["read", "write"] {
@@ -83,7 +99,7 @@ pub(super) fn two_limits(groups: &[StorageGroup]) -> Option<Advice> {
                 kib(from)
             );
             let evidence = [("ios_limit_per_s", middle.ios_per_s), ("bytes_limit_mib_per_s", mib)];
-            return Some(Advice::of("R11", true, text, &evidence));
+            return Some(TWO_LIMITS.finding(true, text, &evidence));
         }
     }
     None

@@ -2,7 +2,7 @@
 //!
 //! `fio` renders raw readings word for word where scripts and plotters read them. `build` turns
 //! them into the record; `native` is that record's part of fio's JSON, `section` what stands below
-//! fio's text. Rules and thresholds: docs/design/io-record.md.
+//! fio's text. Rules: `advice`, `warnings`, `caps`, `limits`.
 
 mod advice;
 mod analysis;
@@ -42,6 +42,7 @@ use assay_awr::sections::imported;
 use assay_measure::chart::Drawn;
 use assay_measure::kind::{Check, Delivered, Headline, Kind};
 use assay_measure::record::{Advice, Metric, Part, Record};
+use assay_measure::rule::Rule;
 use assay_measure::section::Sections;
 use info::StorageInfo;
 
@@ -63,6 +64,10 @@ impl Kind for Storage {
     /// A tool that told sums alone, without jobs, is told like a workload.
     fn tells(&self, record: &Record) -> bool {
         record.import.is_none() || record.parts.get::<StorageInfo>().is_some()
+    }
+
+    fn rules(&self) -> Vec<Rule> {
+        advice::rules()
     }
 
     fn metrics(&self, record: &Record) -> Vec<Metric> {

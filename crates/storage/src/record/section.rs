@@ -215,13 +215,12 @@ fn integrity(page: &mut Sections, record: &Record) {
 
 fn sentences(page: &mut Sections, record: &Record, info: &StorageInfo) {
     let advice = |high: bool| {
-        let of_weight = record.advice.iter();
-        of_weight
+        record
+            .hints()
             .filter(move |advice| (advice.severity == "high") == high)
             .map(|advice| ("advice: ", advice.text.clone()))
     };
-    let warnings = record.warnings.iter();
-    let warnings = warnings.map(|text| ("warning: ", text.clone()));
+    let warnings = record.doubts().map(|(_, text)| ("warning: ", text.to_owned()));
     let notes = notes(info).into_iter().map(|text| ("note: ", text));
     let all: Vec<(&str, String)> = advice(true).chain(warnings).chain(notes).chain(advice(false)).collect();
     for (kind, text) in all.iter().take(MOST_SENTENCES) {

@@ -3,9 +3,11 @@
 use super::options::Options;
 use super::options::{fact, goes, in_memory, is_random, no_file};
 use super::rows::ios_of;
-use crate::readings::{JobReading, StorageReadings};
-use crate::record::info::{StorageInfo, StorageJob};
-use assay_measure::record::{Figure, Record};
+use super::view::View;
+use crate::readings::JobReading;
+use crate::record::info::StorageJob;
+use assay_measure::record::{Advice, Figure};
+use assay_measure::rule::Rule;
 use assay_measure::units::{fixed, size};
 
 /// Fewer bytes than this say nothing of where they came from.
@@ -17,70 +19,236 @@ const CPU_BOUND_PCT: f64 = 90.0;
 /// Less of the depth asked for than this was not reached.
 const DEPTH_REACHED: f64 = 0.9;
 
-struct Run<'a> {
-    readings: &'a StorageReadings,
-    info: &'a StorageInfo,
-    record: &'a Record,
-}
+/// The devices delivered less than this part of what the jobs read.
+const DELIVERED_RATIO: f64 = 0.5;
+/// What the devices moved beyond the jobs' bytes, as a part of them, is another's load.
+const FOREIGN_RATIO: f64 = 0.2;
+/// Steal that slows the driver, %.
+const STEAL_PCT: f64 = 1.0;
+/// The host's CPUs are busy from here on, %.
+const BUSY_PCT: f64 = 95.0;
 
-/// All warnings, the weightiest first.
-pub(super) fn warnings(readings: &StorageReadings, info: &StorageInfo, record: &Record) -> Vec<String> {
-    let run = Run { readings, info, record };
-    let mut found = Vec::new();
-    found.extend(violations(record));
-    found.extend(run.memory());
-    found.extend(run.below_our_reads());
-    found.extend(run.others());
-    for (reading, job) in readings.jobs.iter().zip(&info.jobs) {
-        let several = info.jobs.len() > 1;
-        let lead = if several { format!("{}: ", job.name) } else { String::new() };
+const IN_MEMORY: Rule = Rule {
+    id: "A15",
+    title: "The files are in memory",
+    changes_figures: true,
+    fires_when: || "The files lie on a file system in memory (tmpfs); always high".to_owned(),
+    why: "No figure describes a device.",
+    what_to_do: "Name a file on the disk that you want to measure.",
+    cannot_judge_when: "Never: the file system is known.",
+    source: "Decided here.",
+};
+
+const ANSWERED_ABOVE: Rule = Rule {
+    id: "A16",
+    title: "The device did not deliver what was read",
+    changes_figures: true,
+    fires_when: || {
+        format!(
+            "The devices delivered less than {} % of what the jobs read, of at least {}; high below half of that",
+            100.0 * DELIVERED_RATIO,
+            size(SOME_BYTES)
+        )
+    },
+    why: "The page cache answered, or with direct I/O holes and unwritten extents: the figures describe memory.",
+    what_to_do: "Use direct=1, a region several times as large as memory, or a file laid out with real data.",
+    cannot_judge_when: "The devices of the files are not known: then the rule is silent.",
+    source: "Decided here.",
+};
+
+const OTHERS_ON_THE_DEVICE: Rule = Rule {
+    id: "A17",
+    title: "Other processes used the devices",
+    changes_figures: true,
+    fires_when: || {
+        format!(
+            "With direct I/O, the devices moved more than {} % and {} beyond what the jobs asked for in a direction",
+            100.0 * FOREIGN_RATIO,
+            size(SOME_BYTES)
+        )
+    },
+    why: "Latencies include this load.",
+    what_to_do: "Measure again when the devices are quiet.",
+    cannot_judge_when: "A job is buffered, warms up (ramp_time) or searches for a latency goal: then the rule is silent.",
+    source: "Decided here.",
+};
+
+const ERRORS: Rule = Rule {
+    id: "A18",
+    title: "I/Os failed",
+    changes_figures: true,
+    fires_when: || "An I/O of the job failed; high where that ended the run".to_owned(),
+    why: "Rates and latencies cover the time before the error, or do not include the I/Os that failed.",
+    what_to_do: "Remove the cause and repeat the run.",
+    cannot_judge_when: "Never: every I/O is counted.",
+    source: "Decided here.",
+};
+
+const BUFFERED: Rule = Rule {
+    id: "A19",
+    title: "Asynchronous I/O went through the page cache",
+    changes_figures: true,
+    fires_when: || "libaio or io_uring without direct=1".to_owned(),
+    why: "A buffered submission blocks, or the kernel hands it to helper threads.",
+    what_to_do: "Use direct=1 to measure the device.",
+    cannot_judge_when: "Never: the options are known.",
+    source: "Decided here.",
+};
+
+const DEPTH_NOT_REACHED: Rule = Rule {
+    id: "A20",
+    title: "The depth was not reached",
+    changes_figures: true,
+    fires_when: || {
+        format!("A saturating job had less than {} % of the I/Os in flight that it asked for", 100.0 * DEPTH_REACHED)
+    },
+    why: "The device saw the smaller load.",
+    what_to_do: "Give the driver more CPU, direct I/O or smaller batches.",
+    cannot_judge_when: "The job does not saturate by its options: then the rule is silent.",
+    source: "Decided here.",
+};
+
+const CPU_BOUND: Rule = Rule {
+    id: "A21",
+    title: "A clone used up its CPU",
+    changes_figures: true,
+    fires_when: || format!("A clone of the job used at least {CPU_BOUND_PCT} % of a CPU"),
+    why: "The run measures the CPU, not the storage.",
+    what_to_do: "Use more clones (numjobs) where CPUs are free.",
+    cannot_judge_when: "The engine does no I/O (null, nop): then the rule is silent.",
+    source: "Decided here.",
+};
+
+const SAME_OFFSETS: Rule = Rule {
+    id: "A22",
+    title: "Clones access the same blocks in the same order",
+    changes_figures: true,
+    fires_when: || "Clones of a sequential job share a file without offset_increment".to_owned(),
+    why: "Only the first clone that reaches a block surely reads it, and the last write stays.",
+    what_to_do: "Set offset_increment, or use random access.",
+    cannot_judge_when: "Never: the options are known.",
+    source: "Decided here.",
+};
+
+const SMALL_REGION: Rule = Rule {
+    id: "A23",
+    title: "The region fits into a cache",
+    changes_figures: true,
+    fires_when: || {
+        format!(
+            "The region is smaller than {} with direct I/O, or than the memory of this host with buffered I/O",
+            size(CACHE_BYTES)
+        )
+    },
+    why: "Arrays, controllers, drives and the page cache answer from memory.",
+    what_to_do: "Use a region at least as large as the future data.",
+    cannot_judge_when: "The region, or for buffered I/O the memory of the host, is not known: then the rule is silent.",
+    source: "Decided here.",
+};
+
+const SAME_BLOCKS: Rule = Rule {
+    id: "A24",
+    title: "A later job reads the blocks of an earlier one",
+    changes_figures: true,
+    fires_when: || "Random reads of two groups have the same files and the same seed".to_owned(),
+    why: "A cache in the array or drive makes the later job look faster.",
+    what_to_do: "Set randrepeat=0 or another randseed.",
+    cannot_judge_when: "Never: files and seeds are known.",
+    source: "Decided here.",
+};
+
+const STOLEN: Rule = Rule {
+    id: "A25",
+    title: "The hypervisor withheld CPU time",
+    changes_figures: true,
+    fires_when: || format!("Steal is at least {STEAL_PCT} %"),
+    why: "Another guest or a cap slowed the driver.",
+    what_to_do: "Compare only with runs of equal steal.",
+    cannot_judge_when: "The kernel exposes no steal: then the rule is silent.",
+    source: "Decided here.",
+};
+
+const THROTTLED: Rule = Rule {
+    id: "A26",
+    title: "A CPU limit throttled the process",
+    changes_figures: true,
+    fires_when: || "The CPU limit of the control group throttled the process at all".to_owned(),
+    why: "Latencies include this time.",
+    what_to_do: "Raise the limit, or state it beside the figures.",
+    cannot_judge_when: "The kernel exposes no throttled time: then the rule is silent.",
+    source: "Decided here.",
+};
+
+const CPUS_BUSY: Rule = Rule {
+    id: "A27",
+    title: "The host's CPUs were busy",
+    changes_figures: true,
+    fires_when: || format!("The CPUs were at least {BUSY_PCT} % busy with no more clones than CPUs"),
+    why: "Latencies include waiting for a CPU.",
+    what_to_do: "Measure on an idle host.",
+    cannot_judge_when: "The CPU use of the host is n/a: then the rule is silent.",
+    source: "Decided here.",
+};
+
+/// The rules of what makes the figures doubtful, by number.
+pub(super) const RULES: [Rule; 13] = [
+    IN_MEMORY,
+    ANSWERED_ABOVE,
+    OTHERS_ON_THE_DEVICE,
+    ERRORS,
+    BUFFERED,
+    DEPTH_NOT_REACHED,
+    CPU_BOUND,
+    SAME_OFFSETS,
+    SMALL_REGION,
+    SAME_BLOCKS,
+    STOLEN,
+    THROTTLED,
+    CPUS_BUSY,
+];
+
+/// All that makes the figures doubtful.
+pub(super) fn all(view: &View<'_>) -> Vec<Advice> {
+    let mut found: Vec<Advice> = assay_awr::rules::numbers_disagree(view.record).into_iter().collect();
+    found.extend(view.memory());
+    found.extend(view.below_our_reads());
+    found.extend(view.others());
+    for (reading, job) in view.readings.jobs.iter().zip(&view.info.jobs) {
+        let lead = if view.info.jobs.len() > 1 { format!("{}: ", job.name) } else { String::new() };
         let of_job = [
-            run.errors(job),
-            run.buffered(reading),
-            run.depth(reading, job),
-            run.cpu_bound(job),
-            run.same_offsets(reading),
-            run.small_region(reading, job),
+            view.errors(job),
+            view.buffered(reading),
+            view.depth(reading, job),
+            view.cpu_bound(job),
+            view.same_offsets(reading),
+            view.small_region(reading, job),
         ];
-        found.extend(of_job.into_iter().flatten().map(|text| lead.clone() + &text));
+        found.extend(of_job.into_iter().flatten().map(|found| Advice { text: lead.clone() + &found.text, ..found }));
     }
-    found.extend(run.same_blocks());
-    found.extend(run.host());
+    found.extend([view.same_blocks(), view.stolen(), view.throttled(), view.cpus_busy()].into_iter().flatten());
     let mut seen = std::collections::BTreeSet::new();
-    found.retain(|text| seen.insert(text.clone()));
+    found.retain(|found| seen.insert(found.text.clone()));
     found
 }
 
-fn violations(record: &Record) -> Option<String> {
-    let violated = assay_measure::identity::violated_exact(record);
-    let ids: Vec<&str> = violated.iter().map(|identity| identity.id.as_str()).collect();
-    (!ids.is_empty()).then(|| {
-        format!(
-            "Numbers do not agree: exact identities {} are violated, which is a bug in assay. Do not use the figures \
-             that they name.",
-            ids.join(", ")
-        )
-    })
-}
-
-impl Run<'_> {
-    fn memory(&self) -> Option<String> {
+impl View<'_> {
+    fn memory(&self) -> Option<Advice> {
         let in_memory = in_memory(self.readings) && !no_file(self.readings);
         in_memory.then(|| {
-            "The files are in memory (tmpfs): no figure describes a device. Name a file on the disk that you want to \
-             measure."
-                .to_owned()
+            let text = "The files are in memory (tmpfs): no figure describes a device. Name a file on the disk that you \
+                        want to measure.";
+            IN_MEMORY.finding(true, text.to_owned(), &[])
         })
     }
 
     /// The devices delivered less than the jobs read: something above them answered.
-    fn below_our_reads(&self) -> Option<String> {
+    fn below_our_reads(&self) -> Option<Advice> {
         let devices = &self.info.devices;
         let ratio = devices.read_ratio.value()?;
         if in_memory(self.readings) || no_file(self.readings) {
             return None;
         }
-        if devices.job_read_bytes < SOME_BYTES || ratio >= 0.5 {
+        if devices.job_read_bytes < SOME_BYTES || ratio >= DELIVERED_RATIO {
             return None;
         }
         let jobs = self.readings.jobs.iter();
@@ -92,15 +260,16 @@ impl Run<'_> {
             "the page cache answered the rest. These figures describe memory; use direct=1, or a region several \
                  times as large as memory"
         };
-        Some(format!(
+        let text = format!(
             "The jobs read {}, the devices delivered {}: {cause}.",
             size(devices.job_read_bytes),
             size(devices.device_read_bytes.value()? as u64)
-        ))
+        );
+        Some(ANSWERED_ABOVE.finding(ratio < DELIVERED_RATIO / 2.0, text, &[("device_read_ratio", ratio)]))
     }
 
     /// Somebody else used the device; only direct I/O can be compared.
-    fn others(&self) -> Option<String> {
+    fn others(&self) -> Option<Advice> {
         let mut jobs = self.readings.jobs.iter();
         if !jobs.all(|job| Options::of(self.readings, job).direct()) {
             return None;
@@ -115,7 +284,7 @@ impl Run<'_> {
         let foreign = |device: &Figure, ours: u64| {
             let device = device.value()? as u64;
             let more = device.saturating_sub(ours);
-            (more > SOME_BYTES && more > ours / 5).then_some(more)
+            (more > SOME_BYTES && more as f64 > FOREIGN_RATIO * ours as f64).then_some(more)
         };
         let read = foreign(&devices.device_read_bytes, devices.job_read_bytes);
         let written = foreign(&devices.device_write_bytes, devices.job_write_bytes);
@@ -124,35 +293,37 @@ impl Run<'_> {
             .filter_map(|(bytes, word)| Some(format!("{} {word}", size(bytes?))))
             .collect();
         (!what.is_empty()).then(|| {
-            format!(
+            let text = format!(
                 "The devices moved more than the jobs asked for ({}): other processes used them, or the figure \
                  includes the layout of the files. Latencies include this load; measure again when the devices are \
                  quiet.",
                 what.join(", ")
-            )
+            );
+            OTHERS_ON_THE_DEVICE.finding(false, text, &[])
         })
     }
 
-    fn errors(&self, job: &StorageJob) -> Option<String> {
+    fn errors(&self, job: &StorageJob) -> Option<Advice> {
         if let Some(first) = job.errors.first() {
             let more = match job.errors.len() {
                 1 => String::new(),
                 n => format!(" and {} more", n - 1),
             };
-            return Some(format!(
-                "An error ended the run: {first}{more}. Rates and latencies cover the time before the error."
-            ));
+            let text =
+                format!("An error ended the run: {first}{more}. Rates and latencies cover the time before the error.");
+            return Some(ERRORS.finding(true, text, &[]));
         }
         (job.errors_count > 0).then(|| {
-            format!(
+            let text = format!(
                 "{} I/Os failed, and the jobs continued: rates and latencies do not include these I/Os.",
                 job.errors_count
-            )
+            );
+            ERRORS.finding(false, text, &[("errors_count", job.errors_count as f64)])
         })
     }
 
     /// Asynchronous submission through the page cache is not asynchronous.
-    fn buffered(&self, job: &JobReading) -> Option<String> {
+    fn buffered(&self, job: &JobReading) -> Option<Advice> {
         let engine = job.label.ioengine.as_str();
         if Options::of(self.readings, job).direct() || !matches!(engine, "libaio" | "io_uring") {
             return None;
@@ -161,12 +332,13 @@ impl Run<'_> {
             "libaio" => "a buffered submission blocks until the I/O is done, so the effective depth is 1",
             _ => "the kernel hands uncached requests to helper threads, whose CPU time no clone's figures include",
         };
-        Some(format!(
+        let text = format!(
             "{engine} without direct=1 goes through the page cache: {blocks}. Use direct=1 to measure the device."
-        ))
+        );
+        Some(BUFFERED.finding(false, text, &[]))
     }
 
-    fn depth(&self, reading: &JobReading, job: &StorageJob) -> Option<String> {
+    fn depth(&self, reading: &JobReading, job: &StorageJob) -> Option<Advice> {
         let options = Options::of(self.readings, reading);
         options.saturating().ok()?;
         let asked = (options.depth() * job.numjobs_count.max(1)) as f64;
@@ -174,28 +346,30 @@ impl Run<'_> {
         if reached >= DEPTH_REACHED * asked {
             return None;
         }
-        Some(format!(
+        let text = format!(
             "{} I/Os were in flight on average where {} were asked for: the driver could not keep the depth (because \
              of CPU, buffered I/O, or completions taken in large batches). The device saw the smaller load.",
             fixed(reached, 1),
             fixed(asked, 0)
-        ))
+        );
+        Some(DEPTH_NOT_REACHED.finding(false, text, &[("in_flight_count", reached), ("depth_count", asked)]))
     }
 
-    fn cpu_bound(&self, job: &StorageJob) -> Option<String> {
+    fn cpu_bound(&self, job: &StorageJob) -> Option<Advice> {
         let share = job.cpu.thread_cpu_max_pct.value()?;
         if share < CPU_BOUND_PCT || matches!(job.ioengine.as_str(), "null" | "nop") {
             return None;
         }
-        Some(format!(
+        let text = format!(
             "A clone used {} % of a CPU: this run measures the CPU, not the storage. More clones may give more if \
              CPUs are free.",
             fixed(share, 0)
-        ))
+        );
+        Some(CPU_BOUND.finding(false, text, &[("thread_cpu_pct_max", share)]))
     }
 
     /// Clones of a sequential job on one file walk the same blocks side by side.
-    fn same_offsets(&self, job: &JobReading) -> Option<String> {
+    fn same_offsets(&self, job: &JobReading) -> Option<Advice> {
         let options = Options::of(self.readings, job);
         let shared = options.has(&["filename"]) && job.label.numjobs > 1;
         if is_random(&job.label.rw) || !shared || options.has(&["offset_increment"]) {
@@ -207,14 +381,15 @@ impl Run<'_> {
         } else {
             "each clone writes each block, and the last write stays"
         };
-        Some(format!(
+        let text = format!(
             "{} clones access the same file sequentially from the same offset: {effect}. Set offset_increment, or \
              use random access.",
             job.label.numjobs
-        ))
+        );
+        Some(SAME_OFFSETS.finding(false, text, &[]))
     }
 
-    fn small_region(&self, reading: &JobReading, job: &StorageJob) -> Option<String> {
+    fn small_region(&self, reading: &JobReading, job: &StorageJob) -> Option<Advice> {
         if in_memory(self.readings) || matches!(job.ioengine.as_str(), "null" | "nop") {
             return None;
         }
@@ -227,20 +402,22 @@ impl Run<'_> {
             && region < memory
             && region > 0
         {
-            return Some(format!(
+            let text = format!(
                 "The region of {} fits into this host's memory of {}, and the I/O is buffered: a longer run is \
                  answered by the page cache.",
                 size(region),
                 size(memory)
-            ));
+            );
+            return Some(SMALL_REGION.finding(false, text, &[("region_bytes", region as f64)]));
         }
         let small = region > 0 && region < CACHE_BYTES;
         (direct && small).then(|| {
-            format!(
+            let text = format!(
                 "The region of {} fits into the caches that arrays, controllers and drives have: use a region at \
                  least as large as the future data.",
                 size(region)
-            )
+            );
+            SMALL_REGION.finding(false, text, &[("region_bytes", region as f64)])
         })
     }
 
@@ -251,7 +428,7 @@ impl Run<'_> {
     }
 
     /// Jobs one after the other that read the same blocks, because they share file and seed.
-    fn same_blocks(&self) -> Option<String> {
+    fn same_blocks(&self) -> Option<Advice> {
         let jobs = &self.readings.jobs;
         let reads = |job: &JobReading| is_random(&job.label.rw) && goes(&job.label.rw).0;
         let alike = |a: &JobReading, b: &JobReading| {
@@ -263,42 +440,48 @@ impl Run<'_> {
             Some((a.name.as_str(), b.name.as_str()))
         });
         pair.map(|(a, b)| {
-            format!(
+            let text = format!(
                 "{b} reads the blocks that {a} read before, in the same order (same file, same seed): a cache in the \
                  array or drive makes the later job look faster. Set randrepeat=0 or another randseed."
-            )
+            );
+            SAME_BLOCKS.finding(false, text, &[])
         })
     }
 
-    fn host(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        let pct = |name: &str| self.record.os.cpu_pct.get(name).and_then(Figure::value);
-        if let Some(steal) = pct("steal").filter(|pct| *pct >= 1.0) {
-            found.push(format!(
-                "The hypervisor withheld {} % of CPU time (steal): another guest or a cap slowed the driver. Compare \
-                 only with runs of equal steal.",
-                fixed(steal, 1)
-            ));
-        }
-        let throttled = self.record.os.cgroup_throttled_us.value();
-        if let Some(us) = throttled.filter(|us| *us > 0.0) {
-            found.push(format!(
-                "The CPU limit of this cgroup throttled the process for {} s: latencies include this time. Raise the \
-                 limit, or state it beside the figures.",
-                fixed(us / 1e6, 2)
-            ));
-        }
+    fn cpu_pct(&self, name: &str) -> Option<f64> {
+        self.record.os.cpu_pct.get(name).and_then(Figure::value)
+    }
+
+    fn stolen(&self) -> Option<Advice> {
+        let steal = self.cpu_pct("steal").filter(|pct| *pct >= STEAL_PCT)?;
+        let text = format!(
+            "The hypervisor withheld {} % of CPU time (steal): another guest or a cap slowed the driver. Compare \
+             only with runs of equal steal.",
+            fixed(steal, 1)
+        );
+        Some(STOLEN.finding(false, text, &[("steal_pct", steal)]))
+    }
+
+    fn throttled(&self) -> Option<Advice> {
+        let s = self.record.os.cgroup_throttled_us.value().filter(|us| *us > 0.0)? / 1e6;
+        let text = format!(
+            "The CPU limit of this cgroup throttled the process for {} s: latencies include this time. Raise the \
+             limit, or state it beside the figures.",
+            fixed(s, 2)
+        );
+        Some(THROTTLED.finding(false, text, &[("throttled_s", s)]))
+    }
+
+    fn cpus_busy(&self) -> Option<Advice> {
+        let busy = self.cpu_pct("busy").filter(|pct| *pct >= BUSY_PCT)?;
         let cpus = self.record.os.cpus_count.value().unwrap_or(0.0);
-        let driving: f64 = self.readings.clones.iter().map(|_| 1.0).sum();
-        if let Some(busy) = pct("busy").filter(|pct| *pct >= 95.0)
-            && driving <= cpus
-            && self.readings.clones.iter().any(|clone| ios_of(clone) > 0)
-        {
-            found.push(format!(
+        let clones = &self.readings.clones;
+        (clones.len() as f64 <= cpus && clones.iter().any(|clone| ios_of(clone) > 0)).then(|| {
+            let text = format!(
                 "The host's CPUs were {} % busy: latencies include waiting for a CPU. Measure on an idle host.",
                 fixed(busy, 0)
-            ));
-        }
-        found
+            );
+            CPUS_BUSY.finding(false, text, &[("busy_pct", busy)])
+        })
     }
 }

@@ -1,64 +1,139 @@
-//! What follows from the figures of the CPUs, in plain words. The rules, their thresholds and where they come from are
-//! listed in docs/design/cpu.md.
+//! What follows from the figures of the CPUs, in plain words.
 
-use super::derive::OURS_PCT;
+use super::derive::{KNEE_RATIO, OURS_PCT};
 use super::info::{CpuInfo, KernelRow, ScalingRow};
 use super::steadiness::UNSTEADY_PCT;
 use assay_measure::facts::VIRTUALISATION;
-use assay_measure::record::{Advice, Record};
+use assay_measure::record::{Advice, Figure, Record};
+use assay_measure::rule::Rule;
 use assay_measure::units::fixed;
+
+/// What judges by a rule.
+type Judge = fn(&Record, &CpuInfo) -> Option<Advice>;
+
+/// The rules with what judges them, in the order in which findings are read.
+const RULES: &[(Rule, Judge)] = &[
+    (WRONG_RESULTS, wrong_results),
+    (NOT_OPTIMISED, not_optimised),
+    (NOT_GIVEN, not_given),
+    (NOT_PINNED, not_pinned),
+    (THROTTLED, throttled),
+    (STOLEN, stolen),
+    (SIBLINGS, siblings),
+    (KNEE, knee),
+    (UNSTEADY, unsteady),
+    (CLOCKS_APART, clocks_apart),
+    (SHARED_CORE, shared_core),
+];
+
+/// The rules of the CPUs.
+pub(super) fn rules() -> Vec<Rule> {
+    RULES.iter().map(|(rule, _)| *rule).collect()
+}
+
+/// All findings, in the order they are read.
+pub(super) fn advise(record: &Record, info: &CpuInfo) -> Vec<Advice> {
+    RULES.iter().filter_map(|(_, judge)| judge(record, info)).collect()
+}
+
+const WRONG_RESULTS: Rule = Rule {
+    id: "P8",
+    title: "Results were wrong",
+    changes_figures: true,
+    fires_when: || "A kernel computed something else than it computes everywhere; always high".to_owned(),
+    why: "This CPU or its memory has a fault.",
+    what_to_do: "Do not trust any result of this host; take it out of service.",
+    cannot_judge_when: "Never: every result is checked.",
+    source: "Decided here.",
+};
+
+fn wrong_results(_: &Record, info: &CpuInfo) -> Option<Advice> {
+    let count = info.verification_errors_count;
+    (count > 0).then(|| {
+        let text = format!(
+            "{count} results were wrong: this CPU or its memory has a fault. Do not trust any result of this host; take \
+             it out of service."
+        );
+        WRONG_RESULTS.finding(true, text, &[("verification_errors_count", count as f64)])
+    })
+}
+
+const NOT_OPTIMISED: Rule = Rule {
+    id: "P9",
+    title: "The build is not optimised",
+    changes_figures: true,
+    fires_when: || "assay was built without optimisation; always high".to_owned(),
+    why: "The rates of portable kernels do not describe the CPU.",
+    what_to_do: "Use a release build (cargo build --release).",
+    cannot_judge_when: "Never: the build is known.",
+    source: "Decided here.",
+};
+
+fn not_optimised(_: &Record, info: &CpuInfo) -> Option<Advice> {
+    (!info.is_optimised).then(|| {
+        let text = "This assay was built without optimisation: the rates of portable kernels do not describe the \
+                    CPU. Use a release build (cargo build --release).";
+        NOT_OPTIMISED.finding(true, text.to_owned(), &[])
+    })
+}
+
+const NOT_GIVEN: Rule = Rule {
+    id: "P10",
+    title: "The threads were not given all of their time",
+    changes_figures: true,
+    fires_when: || format!("The threads had a CPU for less than {OURS_PCT} % of their time"),
+    why: "Rates per second show what was left of this host; rates per CPU second show what its CPUs can do.",
+    what_to_do: "Measure on a host without other load, or read the rates per CPU second.",
+    cannot_judge_when: "The kernel exposes no CPU time of threads: then the rule is silent.",
+    source: "Decided here.",
+};
+
+fn not_given(_: &Record, info: &CpuInfo) -> Option<Advice> {
+    let given = given(info)?;
+    let text = format!(
+        "The threads got a CPU for {} % of their time: rates per second show what was left of this host, rates \
+         per CPU second show what its CPUs can do. {}",
+        fixed(given, 1),
+        whose(info)
+    );
+    Some(NOT_GIVEN.finding(false, text, &[("given_pct", given)]))
+}
+
+const NOT_PINNED: Rule = Rule {
+    id: "P11",
+    title: "Threads were not kept on their CPUs",
+    changes_figures: true,
+    fires_when: || {
+        "The kernel refused to keep a thread on its CPU, and CPUs are measured rather than loaded".to_owned()
+    },
+    why: "A figure for one CPU may come from several.",
+    what_to_do: "Run without a cpuset or policy that forbids it.",
+    cannot_judge_when: "Never: the call tells.",
+    source: "Decided here.",
+};
+
+fn not_pinned(_: &Record, info: &CpuInfo) -> Option<Advice> {
+    (!info.is_pinned && info.mode == "kernels").then(|| {
+        let text = "assay could not keep threads on their CPUs: a figure for one CPU may come from several CPUs.";
+        NOT_PINNED.finding(false, text.to_owned(), &[])
+    })
+}
 
 /// All CPUs over half of them: below, the second half are siblings rather than cores.
 const SIBLING_RATIO: f64 = 1.35;
-/// Threads held back longer than this share of the time: a quota works.
+/// Threads held back longer than this share of the time: a database there has to be told.
 const THROTTLED_SHARE: f64 = 0.01;
+/// Steal from which on others are worth a word, and from which on it is much, %.
+const STEAL_PCT: f64 = 1.0;
+const STEAL_HIGH_PCT: f64 = 5.0;
+/// Efficiency of all CPUs below which half of them are lost.
+const EFFICIENCY_HIGH: f64 = 0.5;
 /// How far what a CPU second brings may move where its clock does not, %.
 const WORTH_PCT: f64 = 5.0;
 /// How little the clock then moves, %.
 const CLOCK_PCT: f64 = 2.0;
 /// Clocks of CPUs that lie further apart.
-const CLOCKS_APART: f64 = 0.1;
-
-/// What makes the figures doubtful.
-pub(super) fn warnings(info: &CpuInfo) -> Vec<String> {
-    let mut found = Vec::new();
-    let of = &info.conditions;
-    if info.verification_errors_count > 0 {
-        found.push(format!(
-            "{} results were wrong: this CPU or its memory has a fault. Do not trust any result of this host; take \
-             it out of service.",
-            info.verification_errors_count
-        ));
-    }
-    if !info.is_optimised {
-        found.push(
-            "This assay was built without optimisation: the rates of portable kernels do not describe the \
-            CPU. Use a release build (cargo build --release)."
-                .to_owned(),
-        );
-    }
-    if let Some(given) = given(info) {
-        found.push(format!(
-            "The threads got a CPU for {} % of their time: rates per second show what was left of this host, rates \
-             per CPU second show what its CPUs can do. {}",
-            fixed(given, 1),
-            whose(info)
-        ));
-    }
-    if !info.is_pinned && info.mode == "kernels" {
-        found.push(
-            "assay could not keep threads on their CPUs: a figure for one CPU may come from several CPUs.".to_owned(),
-        );
-    }
-    if let Some(throttled) = of.throttled_s.value().filter(|s| *s > 0.0) {
-        found.push(format!(
-            "A CPU quota throttled this control group for {} s in total: rates per second show the quota, rates per \
-             CPU second show the CPU.",
-            fixed(throttled, 2)
-        ));
-    }
-    found
-}
+const CLOCKS_RATIO: f64 = 0.1;
 
 /// The share of their time that the threads were given, where it was not all of it.
 fn given(info: &CpuInfo) -> Option<f64> {
@@ -69,7 +144,7 @@ fn given(info: &CpuInfo) -> Option<f64> {
 /// Who had the rest.
 fn whose(info: &CpuInfo) -> String {
     let of = &info.conditions;
-    let share = |figure: &assay_measure::record::Figure| figure.value().filter(|pct| *pct >= 0.5);
+    let share = |figure: &Figure| figure.value().filter(|pct| *pct >= 0.5);
     let mut takers = Vec::new();
     if of.throttled_s.value().is_some_and(|s| s > 0.0) {
         takers.push("a quota (throttling)".to_owned());
@@ -90,43 +165,69 @@ fn whose(info: &CpuInfo) -> String {
     }
 }
 
-/// All findings, in the order they are read.
-pub(super) fn advise(record: &Record, info: &CpuInfo) -> Vec<Advice> {
-    let rules: [fn(&Record, &CpuInfo) -> Option<Advice>; 7] =
-        [throttled, stolen, siblings, knee, unsteady, clocks_apart, shared_core];
-    rules.iter().filter_map(|rule| rule(record, info)).collect()
-}
+const THROTTLED: Rule = Rule {
+    id: "P1",
+    title: "Throttling: a CPU quota stops the threads",
+    changes_figures: true,
+    fires_when: || {
+        format!(
+            "A CPU quota of the control group stopped the threads at all; high from {} % of the time",
+            100.0 * THROTTLED_SHARE
+        )
+    },
+    why: "Rates per second show the quota, rates per CPU second show the CPU. It also stops a database that has a worker for each visible CPU in the middle of its work, with locks held.",
+    what_to_do: "Give the database whole CPUs (a cpuset), or set its parallelism to the quota.",
+    cannot_judge_when: "The kernel exposes no throttled time: then the rule is silent.",
+    source: "Decided here.",
+};
 
-/// P1: a quota, and what it leaves.
 fn throttled(record: &Record, info: &CpuInfo) -> Option<Advice> {
     let held = info.conditions.throttled_s.value()?;
     let elapsed = record.interval.elapsed_s.value()?;
-    if held < THROTTLED_SHARE * elapsed {
+    if held <= 0.0 {
         return None;
+    }
+    let what = "rates per second show the quota, rates per CPU second show the CPU.";
+    let evidence = [("throttled_s", held), ("elapsed_s", elapsed)];
+    if held < THROTTLED_SHARE * elapsed {
+        let text = format!("A CPU quota throttled this control group for {} s in total: {what}", fixed(held, 2));
+        return Some(THROTTLED.finding(false, text, &evidence));
     }
     let usable = info.usable_cpus.value();
     let left = usable.map_or_else(String::new, |cpus| {
         format!(" Only {} of the {} visible CPUs can be used.", fixed(cpus, 2), info.cpus.len())
     });
     let text = format!(
-        "Throttling: a CPU quota of the control group stopped the threads for {} s of {} s.{left} It also stops a \
+        "Throttling: a CPU quota of the control group stopped the threads for {} s of {} s: {what}{left} It also stops a \
          database that has a worker for each visible CPU in the middle of its work, with locks held: give the \
          database whole CPUs (a cpuset), or set its parallelism to the quota.",
         fixed(held, 1),
         fixed(elapsed, 1)
     );
-    Some(Advice::of("P1", true, text, &[("throttled_s", held), ("elapsed_s", elapsed)]))
+    Some(THROTTLED.finding(true, text, &evidence))
 }
 
-/// P2: the hypervisor has more guests than CPUs.
+const STOLEN: Rule = Rule {
+    id: "P2",
+    title: "Steal: other guests have the CPUs",
+    changes_figures: false,
+    fires_when: || {
+        format!("The hypervisor gave at least {STEAL_PCT} % of CPU time to other guests; high from {STEAL_HIGH_PCT} %")
+    },
+    why: "The hypervisor has more guests than CPUs, so this machine gets less than it shows.",
+    what_to_do: "Ask for dedicated CPUs, or size by the rates per second instead of the rates per CPU second.",
+    cannot_judge_when: "The kernel exposes no steal: then the rule is silent.",
+    source: "Decided here.",
+};
+
 fn stolen(_: &Record, info: &CpuInfo) -> Option<Advice> {
-    let steal = info.conditions.steal_pct.value().filter(|pct| *pct >= 1.0)?;
+    let steal = info.conditions.steal_pct.value().filter(|pct| *pct >= STEAL_PCT)?;
     let text = format!(
         "Steal: the hypervisor gave {} % of this machine's CPU time to other guests during the measurement. Ask for \
          dedicated CPUs, or size by the rates per second instead of the rates per CPU second.",
         fixed(steal, 1)
     );
-    Some(Advice::of("P2", steal >= 5.0, text, &[("steal_pct", steal)]))
+    Some(STOLEN.finding(steal >= STEAL_HIGH_PCT, text, &[("steal_pct", steal)]))
 }
 
 /// The curve's row of a kernel with so many threads.
@@ -134,7 +235,21 @@ fn at<'a>(info: &'a CpuInfo, bound: &str, threads: u64) -> Option<&'a ScalingRow
     info.scaling.iter().find(|row| row.bound == bound && row.threads_count == threads)
 }
 
-/// P3: in a virtual machine, CPUs that behave as the two threads of one core.
+const SIBLINGS: Rule = Rule {
+    id: "P3",
+    title: "Each CPU is one hyperthread",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "In a guest whose topology claims as many cores as CPUs, the core-bound kernel on all CPUs does less than {SIBLING_RATIO} times the work of half of them; always high"
+        )
+    },
+    why: "Licences and costs are counted by core, and these CPUs are half a core each.",
+    what_to_do: "Count half as many cores.",
+    cannot_judge_when: "The threads were given less than their time, which would judge the neighbours, or the curve is missing: then the rule is silent.",
+    source: "Measured: two threads of a core gain 1.1 to 1.3 for integer code, two cores 2.0.",
+};
+
 fn siblings(record: &Record, info: &CpuInfo) -> Option<Advice> {
     let all = info.cpus.len() as u64;
     let guest = VIRTUALISATION.find(&record.host.facts)?.starts_with("guest");
@@ -153,10 +268,26 @@ fn siblings(record: &Record, info: &CpuInfo) -> Option<Advice> {
         fixed(ratio, 2),
         all.div_ceil(2)
     );
-    Some(Advice::of("P3", true, text, &[("all_over_half_ratio", ratio)]))
+    Some(SIBLINGS.finding(true, text, &[("all_over_half_ratio", ratio)]))
 }
 
-/// P4: where more threads stop to pay, and which loss it is.
+const KNEE: Rule = Rule {
+    id: "P4",
+    title: "More threads stop to pay",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "A kernel of the curve on all CPUs reaches less than {} % of their number times the rate of one; high below {} %",
+            100.0 * KNEE_RATIO,
+            100.0 * EFFICIENCY_HIGH
+        )
+    },
+    why: "The CPUs share clock, caches or memory, and work of this kind gains little from more of them.",
+    what_to_do: "Size such work by the knee rather than by the number of CPUs.",
+    cannot_judge_when: "The threads were given less than their time, or the curve is missing: then the rule is silent.",
+    source: "Decided here.",
+};
+
 fn knee(_: &Record, info: &CpuInfo) -> Option<Advice> {
     let all = info.cpus.len() as u64;
     if given(info).is_some() {
@@ -181,10 +312,20 @@ fn knee(_: &Record, info: &CpuInfo) -> Option<Advice> {
         fixed(100.0 * efficiency, 0),
         fixed(100.0 * clock, 0)
     );
-    Some(Advice::of("P4", efficiency < 0.5, text, &[("efficiency_ratio", efficiency), ("clock_ratio", clock)]))
+    Some(KNEE.finding(efficiency < EFFICIENCY_HIGH, text, &[("efficiency_ratio", efficiency), ("clock_ratio", clock)]))
 }
 
-/// P5: repetitions that do not agree.
+const UNSTEADY: Rule = Rule {
+    id: "P5",
+    title: "Repetitions do not agree",
+    changes_figures: false,
+    fires_when: || format!("The coefficient of variation of a rate over its repetitions exceeds {UNSTEADY_PCT} %"),
+    why: "Figures that move by themselves cannot be compared.",
+    what_to_do: "Measure again on a quiet host or with a longer --time.",
+    cannot_judge_when: "A kernel ran only once: then the rule is silent about it.",
+    source: "Decided here.",
+};
+
 fn unsteady(_: &Record, info: &CpuInfo) -> Option<Advice> {
     let is_unsteady = |row: &&KernelRow| row.cv_pct.value().is_some_and(|cv| cv > UNSTEADY_PCT);
     let rows: Vec<&KernelRow> = info.kernels.iter().filter(is_unsteady).collect();
@@ -200,7 +341,7 @@ fn unsteady(_: &Record, info: &CpuInfo) -> Option<Advice> {
     causes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let causes: Vec<String> = causes.iter().map(|(name, count)| format!("{name} ({count})")).collect();
     let text = format!(
-        "{} of {} rates varied by more than 3 % between repetitions, {} most ({} %). Steal, clock or run delay that \
+        "{} of {} rates varied by more than {UNSTEADY_PCT} % between repetitions, {} most ({} %). Steal, clock or run delay that \
          varied with them: {}. Measure again on a quiet host or with a longer --time before you compare figures.",
         rows.len(),
         info.kernels.iter().filter(|row| row.repetitions_count > 1).count(),
@@ -208,14 +349,26 @@ fn unsteady(_: &Record, info: &CpuInfo) -> Option<Advice> {
         fixed(cv(&worst), 1),
         causes.join(", ")
     );
-    Some(Advice::of("P5", false, text, &[("cv_pct_max", cv(&worst)), ("unsteady_count", rows.len() as f64)]))
+    Some(UNSTEADY.finding(false, text, &[("cv_pct_max", cv(&worst)), ("unsteady_count", rows.len() as f64)]))
 }
 
-/// P6: CPUs of one host with clocks of their own.
+const CLOCKS_APART: Rule = Rule {
+    id: "P6",
+    title: "CPUs of one host have clocks of their own",
+    changes_figures: false,
+    fires_when: || {
+        format!("Clocks of the CPUs, each measured alone, differ by at least {} % of the highest", 100.0 * CLOCKS_RATIO)
+    },
+    why: "The slowest worker of a database determines its speed.",
+    what_to_do: "Find out whether the host has cores of several kinds, or what slows some of them.",
+    cannot_judge_when: "The threads were given less than their time: then the rule is silent.",
+    source: "Decided here.",
+};
+
 fn clocks_apart(_: &Record, info: &CpuInfo) -> Option<Advice> {
     let clocks = || info.clocks.iter().filter_map(|row| row.before_mhz.value());
     let (least, most) = (clocks().reduce(f64::min)?, clocks().reduce(f64::max)?);
-    if most - least < CLOCKS_APART * most || given(info).is_some() {
+    if most - least < CLOCKS_RATIO * most || given(info).is_some() {
         return None;
     }
     let text = format!(
@@ -224,10 +377,24 @@ fn clocks_apart(_: &Record, info: &CpuInfo) -> Option<Advice> {
         fixed(least, 0),
         fixed(most, 0)
     );
-    Some(Advice::of("P6", false, text, &[("mhz_min", least), ("mhz_max", most)]))
+    Some(CLOCKS_APART.finding(false, text, &[("mhz_min", least), ("mhz_max", most)]))
 }
 
-/// P7: the clock stands still and a CPU second is worth less at times: somebody else uses the same core.
+const SHARED_CORE: Rule = Rule {
+    id: "P7",
+    title: "Others use the same cores",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "Over the repetitions the work of a dependent chain (add-dep) per CPU second varies by at most {CLOCK_PCT} %, and that of eight chains (alu-ilp) by at least {WORTH_PCT} %"
+        )
+    },
+    why: "At times another process or another guest of the host uses the other hyperthread; no counter shows this as steal.",
+    what_to_do: "Compare with a run at another time, or ask for dedicated cores.",
+    cannot_judge_when: "One of the two kernels was not repeated: then the rule is silent.",
+    source: "A dependent chain leaves its core idle enough for two; eight chains need all of it.",
+};
+
 fn shared_core(_: &Record, info: &CpuInfo) -> Option<Advice> {
     let moved = |name: &str| {
         let mut rows = info.kernels.iter();
@@ -247,5 +414,5 @@ fn shared_core(_: &Record, info: &CpuInfo) -> Option<Advice> {
         fixed(wide, 1)
     );
     let evidence = [("add_dep_per_cpu_s_cv_pct", chain), ("alu_ilp_per_cpu_s_cv_pct", wide)];
-    Some(Advice::of("P7", false, text, &evidence))
+    Some(SHARED_CORE.finding(false, text, &evidence))
 }

@@ -12,7 +12,7 @@ use assay_measure::sample::{half_width, mean, median, stddev};
 
 pub(super) const STOPPED: &str = "the probe was stopped before";
 /// Largest number of threads that still pays.
-const KNEE: f64 = 0.8;
+pub(super) const KNEE_RATIO: f64 = 0.8;
 /// Less CPU time than this share of the window: the host was not ours.
 pub(super) const OURS_PCT: f64 = 99.0;
 
@@ -176,7 +176,7 @@ fn curve(readings: &CpuReadings, kernel: &Kernel, counts: &[usize]) -> Vec<Scali
     let is_quiet = curve.iter().all(is_ours);
     let pays = |row: &ScalingRow| {
         let ratio = if is_quiet { &row.efficiency_ratio } else { &row.per_cpu_s_ratio };
-        ratio.value().is_some_and(|ratio| ratio >= KNEE)
+        ratio.value().is_some_and(|ratio| ratio >= KNEE_RATIO)
     };
     if let Some(knee) = curve.iter_mut().rev().find(|row| pays(row)) {
         knee.is_knee = true;

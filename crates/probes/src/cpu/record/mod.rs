@@ -17,6 +17,7 @@ use crate::conditions::labelled;
 use assay_measure::chart::Drawn;
 use assay_measure::kind::{Finding, Headline, OwnKind, figure};
 use assay_measure::record::{Metric, Record};
+use assay_measure::rule::Rule;
 use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
 use info::CpuInfo;
@@ -27,6 +28,10 @@ pub(super) struct CpuRecords;
 
 impl OwnKind for CpuRecords {
     type Info = CpuInfo;
+
+    fn rules() -> Vec<Rule> {
+        advice::rules()
+    }
 
     fn metrics(info: &CpuInfo) -> Vec<Metric> {
         metrics::all(info)
@@ -80,7 +85,6 @@ pub(super) fn build(run: &RunData, readings: &CpuReadings) -> Record {
         run.verdict = Verdict::Invalid(readings.wrong.clone());
     }
     let mut record = labelled(&run, readings.host.elapsed_ns);
-    record.warnings = advice::warnings(&info);
     record.advice = advice::advise(&record, &info);
     record.parts.put(&info);
     figure(&CpuRecords, &mut record);

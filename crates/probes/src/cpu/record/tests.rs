@@ -129,8 +129,8 @@ fn cpu_07_half_a_share_halves_rates_and_leaves_those_per_cpu_second() {
     let text = &advice(&record, "P1").unwrap().text;
     assert!(text.starts_with("Throttling: a CPU quota"), "{text}");
     assert!(text.contains("Only 2.00 of the 4 visible CPUs"), "{text}");
-    assert!(record.warnings.iter().any(|text| text.contains("throttling")));
-    assert_eq!(whole.warnings, Vec::<String>::new());
+    assert!(advice(&record, "P10").unwrap().text.contains("throttling"));
+    assert_eq!(whole.doubts().next(), None);
     assert_eq!(advice(&whole, "P1"), None);
 }
 
@@ -219,7 +219,7 @@ fn cpu_19_a_record_carries_its_set_and_another_set_forbids_a_comparison() {
     let mut slow = readings(100);
     slow.is_optimised = false;
     let slow = built(&slow);
-    assert!(slow.warnings[0].contains("without optimisation"));
+    assert!(advice(&slow, "P9").unwrap().text.contains("without optimisation"));
     assert_eq!(finding(&record, &slow, "optimised build"), Finding::Forbids);
     let mut other = record.clone();
     other.parts.put(&CpuInfo { kernel_set: "db-v2".to_owned(), ..info });
@@ -355,4 +355,58 @@ fn keys_of_metrics_are_unique_and_the_primary_ones_are_few() {
     near(&copied.value, 4.0 * 50_000.0 * 262_144.0 / 1e6);
     let by_cpu = find("memcpy_8k_256m_4_cpu.by_cpu_time_mb_per_s");
     near(&by_cpu.value, 50_000.0 * 262_144.0 / 1e6);
+}
+
+/// The windows of a kernel with so many threads, each call of them changed.
+fn with_calls(kernel: &str, threads: usize, change: impl Fn(u64, u32) -> u64) -> Record {
+    let mut readings = readings(100);
+    let is_it = |shot: &&mut ShotReading| shot.kernel == kernel && shot.threads.len() == threads;
+    for shot in readings.shots.iter_mut().filter(is_it) {
+        let repetition = shot.repetition;
+        shot.threads.iter_mut().for_each(|thread| thread.calls = change(thread.calls, repetition));
+    }
+    built(&readings)
+}
+
+const CASES: &[assay_testkit::rules::Case] = &[
+    ("P1", |fires| {
+        let mut readings = readings(100);
+        readings.host_after.cgroup_throttled_ns = Some(u64::from(fires));
+        built(&readings)
+    }),
+    ("P2", |fires| built(&CpuReadings { steal_pct: Some(if fires { 1.0 } else { 0.9 }), ..readings(100) })),
+    // Two CPUs make 19,200 calls.
+    ("P3", |fires| with_calls("tuple", 4, |_, _| if fires { 6479 } else { 6481 })),
+    ("P4", |fires| with_calls("memcpy-8k-256m", 4, |_, _| if fires { 7990 } else { 8010 })),
+    ("P5", |fires| {
+        let step = if fires { 184 } else { 181 };
+        with_calls("tuple", 1, move |calls, repetition| calls - u64::from(repetition) * step)
+    }),
+    ("P6", |fires| {
+        let mut readings = readings(100);
+        readings.mhz_before[1].1 = if fires { 2700.0 } else { 2701.0 };
+        built(&readings)
+    }),
+    ("P7", |fires| {
+        let mut readings = readings(100);
+        for repetition in 0..5 {
+            readings.shots.push(shot("add-dep", repetition, &[10_000], 100));
+            let moves = if fires { 900 } else { 850 };
+            readings.shots.push(shot("alu-ilp", repetition, &[10_000 - moves * u64::from(repetition % 2)], 100));
+        }
+        built(&readings)
+    }),
+    ("P8", |fires| {
+        let mut readings = load();
+        readings.soak.as_mut().unwrap().errors = u64::from(fires);
+        built(&readings)
+    }),
+    ("P9", |fires| built(&CpuReadings { is_optimised: !fires, ..readings(100) })),
+    ("P10", |fires| built(&readings(if fires { 98 } else { 99 }))),
+    ("P11", |fires| built(&CpuReadings { is_pinned: !fires, ..readings(100) })),
+];
+
+#[test]
+fn each_rule_just_fires_and_just_does_not() {
+    assay_testkit::rules::just_fire(&super::advice::rules(), CASES);
 }

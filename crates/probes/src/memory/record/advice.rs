@@ -1,64 +1,180 @@
-//! What follows from the figures of memory, in plain words. The rules, their thresholds and where they come from are
-//! listed in docs/design/memory.md.
+//! What follows from the figures of memory, in plain words.
 
 use super::super::info::{FaultRow, LadderRow, MemoryInfo};
-use super::{UNSTEADY_PCT, given, huge, latency};
-use assay_measure::record::Advice;
+use super::{OURS_PCT, UNSTEADY_PCT, given, huge, latency};
+use assay_measure::record::{Advice, Figure};
+use assay_measure::rule::Rule;
 use assay_measure::units::{fixed, size};
+
+/// What judges by a rule.
+type Judge = fn(&MemoryInfo) -> Option<Advice>;
+
+/// The rules of a measurement with what judges them, in the order in which findings are read.
+const RULES: &[(Rule, Judge)] = &[
+    (WRONG_WORDS, wrong_words),
+    (NOT_OPTIMISED, not_optimised),
+    (SMALL_ARRAYS, small_arrays),
+    (NOT_PINNED, not_pinned),
+    (NOT_GIVEN, not_given),
+    (LADDER_FALLS, ladder_falls),
+    (HUGE_PAGES, huge_pages),
+    (NOT_HUGE, not_huge),
+    (FALSE_CACHE, false_cache),
+    (LOADED_LATENCY, loaded_latency),
+    (FRESH_MEMORY, fresh_memory),
+    (UNSTEADY, unsteady),
+];
+/// Those of a load, which measures nothing.
+const OF_A_LOAD: &[(Rule, Judge)] =
+    &[(WRONG_WORDS, wrong_words), (NOT_OPTIMISED, not_optimised), (MODULE_FAILS, module_fails)];
+
+/// The rules of memory.
+pub(super) fn rules() -> Vec<Rule> {
+    RULES.iter().map(|(rule, _)| *rule).chain([MODULE_FAILS]).collect()
+}
+
+/// All findings, in the order they are read.
+pub(super) fn advise(info: &MemoryInfo) -> Vec<Advice> {
+    let rules = if info.mode == "soak" { OF_A_LOAD } else { RULES };
+    rules.iter().filter_map(|(_, judge)| judge(info)).collect()
+}
 
 /// From this gain on, huge pages are worth the work of configuring them.
 const GAIN: f64 = 1.15;
+const GAIN_HIGH: f64 = 1.5;
 /// Huge pages that were asked for: fewer is a refusal, %.
 const REALLY_HUGE_PCT: f64 = 90.0;
 /// A cache that ends so far from where it should is not the machine's own.
 const DISAGREES: f64 = 2.0;
+/// The ladder has to reach so many times the last cache.
+const REACHED: u64 = 2;
+/// Huge pages that are touched so many times as quickly.
+const TOUCHED: f64 = 2.0;
 /// A latency beside readers that is so many times the idle one.
 const LOADED: f64 = 2.0;
 /// How far a ladder may fall: below, something else took part in the larger or the smaller step.
 const FALLS: f64 = 0.95;
 
-/// What makes the figures doubtful.
-pub(super) fn warnings(info: &MemoryInfo) -> Vec<String> {
-    let mut found = Vec::new();
-    if info.verification_errors_count > 0 {
-        found.push(format!(
-            "{} words were not what had been written: this memory, its CPU or what lies between them has a fault. Do \
-             not trust any result of this host; take it out of service.",
-            info.verification_errors_count
-        ));
-    }
-    if !info.is_optimised {
-        found.push(
-            "This assay was built without optimisation: portable loops do not describe the memory. Use a release \
-             build (cargo build --release)."
-                .to_owned(),
+const WRONG_WORDS: Rule = Rule {
+    id: "M8",
+    title: "Words were wrong",
+    changes_figures: true,
+    fires_when: || "A word read back is not what had been written; always high".to_owned(),
+    why: "This memory, its CPU or what lies between them has a fault.",
+    what_to_do: "Do not trust any result of this host; take it out of service.",
+    cannot_judge_when: "Never: every word is checked.",
+    source: "Decided here.",
+};
+
+fn wrong_words(info: &MemoryInfo) -> Option<Advice> {
+    let count = info.verification_errors_count;
+    (count > 0).then(|| {
+        let text = format!(
+            "{count} words were not what had been written: this memory, its CPU or what lies between them has a fault. Do \
+             not trust any result of this host; take it out of service."
         );
-    }
-    if info.mode == "soak" {
-        return found;
-    }
-    if !info.arrays.is_met {
-        found.push(format!(
+        WRONG_WORDS.finding(true, text, &[("verification_errors_count", count as f64)])
+    })
+}
+
+const NOT_OPTIMISED: Rule = Rule {
+    id: "M9",
+    title: "The build is not optimised",
+    changes_figures: true,
+    fires_when: || "assay was built without optimisation; always high".to_owned(),
+    why: "Portable loops do not describe the memory.",
+    what_to_do: "Use a release build (cargo build --release).",
+    cannot_judge_when: "Never: the build is known.",
+    source: "Decided here.",
+};
+
+fn not_optimised(info: &MemoryInfo) -> Option<Advice> {
+    (!info.is_optimised).then(|| {
+        let text = "This assay was built without optimisation: portable loops do not describe the memory. Use a release \
+                    build (cargo build --release).";
+        NOT_OPTIMISED.finding(true, text.to_owned(), &[])
+    })
+}
+
+const SMALL_ARRAYS: Rule = Rule {
+    id: "M10",
+    title: "The arrays are smaller than the rule asks for",
+    changes_figures: true,
+    fires_when: || "An array is smaller than four times the last-level caches, or than 64 MiB".to_owned(),
+    why: "Part of the traffic may have come from the caches, so bandwidths may be too high.",
+    what_to_do: "Give the test more memory, or name the size of the arrays.",
+    cannot_judge_when: "Never: both sizes are known.",
+    source: "The rule of STREAM for the size of its arrays.",
+};
+
+fn small_arrays(info: &MemoryInfo) -> Option<Advice> {
+    let arrays = &info.arrays;
+    (!arrays.is_met).then(|| {
+        let text = format!(
             "The rule for array sizes could not be met: it asks for {} each (four times the last-level caches that the \
              kernel reports, and 64 MiB), the arrays had {}, because {}. Part of the traffic may have come from the \
              caches, so bandwidths may be too high.",
-            size(info.arrays.wanted_bytes),
-            size(info.arrays.bytes),
-            info.arrays.why
-        ));
-    }
-    if !info.is_pinned {
-        found.push(
-            "assay could not keep threads on their CPUs: a figure for one CPU may come from several CPUs.".to_owned(),
+            size(arrays.wanted_bytes),
+            size(arrays.bytes),
+            arrays.why
         );
-    }
-    found.extend(given(info));
-    found.extend(falls(info));
-    found
+        let evidence = [("wanted_bytes", arrays.wanted_bytes as f64), ("array_bytes", arrays.bytes as f64)];
+        SMALL_ARRAYS.finding(false, text, &evidence)
+    })
 }
 
-/// Steps that are quicker than a smaller one: something else took part.
-fn falls(info: &MemoryInfo) -> Option<String> {
+const NOT_PINNED: Rule = Rule {
+    id: "M11",
+    title: "Threads were not kept on their CPUs",
+    changes_figures: true,
+    fires_when: || "The kernel refused to keep a thread on its CPU".to_owned(),
+    why: "A figure for one CPU may come from several.",
+    what_to_do: "Run without a cpuset or policy that forbids it.",
+    cannot_judge_when: "Never: the call tells.",
+    source: "Decided here.",
+};
+
+fn not_pinned(info: &MemoryInfo) -> Option<Advice> {
+    (!info.is_pinned).then(|| {
+        let text = "assay could not keep threads on their CPUs: a figure for one CPU may come from several CPUs.";
+        NOT_PINNED.finding(false, text.to_owned(), &[])
+    })
+}
+
+const NOT_GIVEN: Rule = Rule {
+    id: "M12",
+    title: "The threads were not given all of their time",
+    changes_figures: true,
+    fires_when: || format!("The threads had a CPU for less than {OURS_PCT} % of their passes"),
+    why: "The median of the passes suffers, the best pass less.",
+    what_to_do: "Measure again on a host without other load.",
+    cannot_judge_when: "No pass was timed: then the rule is silent.",
+    source: "Decided here.",
+};
+
+fn not_given(info: &MemoryInfo) -> Option<Advice> {
+    let text = given(info)?;
+    let of_passes = info.conditions.given_pct.clone();
+    Some(NOT_GIVEN.of_figures(false, text, [("given_pct", of_passes)]))
+}
+
+const LADDER_FALLS: Rule = Rule {
+    id: "M13",
+    title: "The latency ladder falls",
+    changes_figures: true,
+    fires_when: || {
+        format!(
+            "A step of the latency ladder is more than {} % quicker than the smaller one before it, by their quickest batches",
+            fixed(100.0 * (1.0 - FALLS), 0)
+        )
+    },
+    why: "A larger memory cannot be quicker: others used the same caches meanwhile.",
+    what_to_do: "Measure again on a quiet host.",
+    cannot_judge_when: "Never: without two steps the rule is silent.",
+    source: "Decided here.",
+};
+
+fn ladder_falls(info: &MemoryInfo) -> Option<Advice> {
     let lines = || info.ladder.iter().filter(|row| row.spacing == "lines");
     let fell = lines().zip(lines().skip(1)).filter(|(small, large)| {
         let is_next = small.pages == large.pages;
@@ -69,26 +185,31 @@ fn falls(info: &MemoryInfo) -> Option<String> {
     let fell: Vec<(&LadderRow, &LadderRow)> = fell.collect();
     let (_, first) = fell.first()?;
     let steps = lines().count();
-    Some(format!(
+    let text = format!(
         "{} of {steps} steps of the latency ladder are more than 5 % quicker than the step before (first at {} in {} \
          pages), which a larger memory cannot be: others used the same caches meanwhile.",
         fell.len(),
         size(first.bytes),
         first.pages
-    ))
+    );
+    Some(LADDER_FALLS.finding(false, text, &[("fallen_steps_count", fell.len() as f64)]))
 }
 
-/// All findings, in the order they are read.
-pub(super) fn advise(info: &MemoryInfo) -> Vec<Advice> {
-    if info.mode == "soak" {
-        return corrected(info).into_iter().collect();
-    }
-    let rules: [fn(&MemoryInfo) -> Option<Advice>; 6] =
-        [huge_pages, not_huge, false_cache, loaded, fresh_memory, unsteady];
-    rules.iter().filter_map(|rule| rule(info)).collect()
-}
+const HUGE_PAGES: Rule = Rule {
+    id: "M1",
+    title: "Huge pages pay",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "A dependent access beyond the caches takes at least {GAIN} times as long in 4 KiB pages as in huge pages; high from {GAIN_HIGH} times"
+        )
+    },
+    why: "A large buffer cache is accessed like that.",
+    what_to_do: "Back the buffer cache of a database (SGA, shared_buffers, buffer pool) with huge pages.",
+    cannot_judge_when: "Huge pages did not come (M2) or were not measured: then the rule is silent.",
+    source: "Decided here.",
+};
 
-/// M1: what a large buffer cache gains from huge pages.
 fn huge_pages(info: &MemoryInfo) -> Option<Advice> {
     let pages = huge(info)?;
     if not_huge(info).is_some() {
@@ -104,10 +225,22 @@ fn huge_pages(info: &MemoryInfo) -> Option<Advice> {
         fixed(small, 0)
     );
     let evidence = [("small_ns", small), ("huge_ns", large), ("gain_ratio", gain)];
-    (gain >= GAIN).then(|| Advice::of("M1", gain >= 1.5, text, &evidence))
+    (gain >= GAIN).then(|| HUGE_PAGES.finding(gain >= GAIN_HIGH, text, &evidence))
 }
 
-/// M2: asking is not getting.
+const NOT_HUGE: Rule = Rule {
+    id: "M2",
+    title: "Pages asked for did not become huge",
+    changes_figures: false,
+    fires_when: || {
+        format!("Less than {REALLY_HUGE_PCT} % of the memory for which huge pages were asked became huge; always high")
+    },
+    why: "Asking is not getting: figures for huge pages are those of the mixture.",
+    what_to_do: "Let the kernel give them, or reserve a pool at boot where a database needs them.",
+    cannot_judge_when: "The kernel does not tell which pages it gave: then the rule is silent.",
+    source: "Decided here.",
+};
+
 fn not_huge(info: &MemoryInfo) -> Option<Advice> {
     let asked = info.got.iter().filter(|row| row.pages != "4k");
     let known = asked.filter_map(|row| Some((row, row.huge_pct.value()?)));
@@ -125,16 +258,30 @@ fn not_huge(info: &MemoryInfo) -> Option<Advice> {
         fixed(pct, 0),
         row.pages
     );
-    (pct < REALLY_HUGE_PCT).then(|| Advice::of("M2", true, text, &[("huge_pct", pct)]))
+    (pct < REALLY_HUGE_PCT).then(|| NOT_HUGE.finding(true, text, &[("huge_pct", pct)]))
 }
 
-/// M3: a cache that the kernel tells of and the ladder does not find.
+const FALSE_CACHE: Rule = Rule {
+    id: "M3",
+    title: "The last cache is not where the kernel reports it",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "A ladder to at least {REACHED} times the last cache that the kernel reports has no flat part for it, and the flat part before ends at its size divided by {DISAGREES} or below, if there is one"
+        )
+    },
+    why: "This machine has a share of a cache that others use too, or the hypervisor reports another one.",
+    what_to_do: "Do not size anything by the reported figure.",
+    cannot_judge_when: "The ladder is too short, or only one cache is reported: then the rule is silent.",
+    source: "Decided here.",
+};
+
 fn false_cache(info: &MemoryInfo) -> Option<Advice> {
     let pages = huge(info).unwrap_or("4k");
     let last = info.caches.last().filter(|_| info.caches.len() > 1)?;
     let of = || info.plateaus.iter().filter(|row| row.pages == pages);
     let reached = info.ladder.iter().filter(|row| row.pages == pages).map(|row| row.bytes).max()?;
-    if of().any(|row| row.level == last.name) || reached < 2 * last.bytes {
+    if of().any(|row| row.level == last.name) || reached < REACHED * last.bytes {
         return None;
     }
     // What ends far below where the cache should end; the caches before it are known.
@@ -153,11 +300,21 @@ fn false_cache(info: &MemoryInfo) -> Option<Advice> {
         last.name,
         size(last.bytes)
     );
-    Some(Advice::of("M3", false, text, &[("reported_bytes", last.bytes as f64)]))
+    Some(FALSE_CACHE.finding(false, text, &[("reported_bytes", last.bytes as f64)]))
 }
 
-/// M4: what an access costs while others use the memory.
-fn loaded(info: &MemoryInfo) -> Option<Advice> {
+const LOADED_LATENCY: Rule = Rule {
+    id: "M4",
+    title: "An access beside readers is slow",
+    changes_figures: false,
+    fires_when: || format!("An access beside the most readers takes at least {LOADED} times the idle one"),
+    why: "Scans of other sessions slow index lookups by that much.",
+    what_to_do: "Keep scans away from sessions that look up by index, or on another NUMA node.",
+    cannot_judge_when: "Readers were not measured: then the rule is silent.",
+    source: "Decided here.",
+};
+
+fn loaded_latency(info: &MemoryInfo) -> Option<Advice> {
     let idle = info.loaded.first()?.loaded_latency_ns_p50.value()?;
     let row = info.loaded.last()?;
     let (busy, rate) = (row.loaded_latency_ns_p50.value()?, row.gb_per_s.value()?);
@@ -171,10 +328,22 @@ fn loaded(info: &MemoryInfo) -> Option<Advice> {
         fixed(idle, 0)
     );
     let evidence = [("idle_ns", idle), ("loaded_ns", busy)];
-    (busy >= LOADED * idle).then(|| Advice::of("M4", false, text, &evidence))
+    (busy >= LOADED * idle).then(|| LOADED_LATENCY.finding(false, text, &evidence))
 }
 
-/// M5: fresh memory is dear in small pages.
+const FRESH_MEMORY: Rule = Rule {
+    id: "M5",
+    title: "Fresh memory is expensive in small pages",
+    changes_figures: false,
+    fires_when: || {
+        format!("The first touch of fresh memory is at least {TOUCHED} times as quick in huge pages as in 4 KiB pages")
+    },
+    why: "A database that allocates its caches at start, or a session that sorts, waits that long.",
+    what_to_do: "Use huge pages, or touch the memory before it is needed.",
+    cannot_judge_when: "One of the two was not measured: then the rule is silent.",
+    source: "Decided here.",
+};
+
 fn fresh_memory(info: &MemoryInfo) -> Option<Advice> {
     let of = |is: &dyn Fn(&&FaultRow) -> bool| {
         let mut rows = info.faults.iter().filter(|row| row.threads_count == 1);
@@ -190,29 +359,49 @@ fn fresh_memory(info: &MemoryInfo) -> Option<Advice> {
         fixed(1.073_741_824 / huge, 2)
     );
     let evidence = [("small_gb_per_s", rate), ("huge_gb_per_s", huge)];
-    (huge >= 2.0 * rate).then(|| Advice::of("M5", false, text, &evidence))
+    (huge >= TOUCHED * rate).then(|| FRESH_MEMORY.finding(false, text, &evidence))
 }
 
-/// M6: passes that do not agree.
+const UNSTEADY: Rule = Rule {
+    id: "M6",
+    title: "Passes do not agree",
+    changes_figures: false,
+    fires_when: || format!("The coefficient of variation of a bandwidth over its passes exceeds {UNSTEADY_PCT} %"),
+    why: "Memory is shared with other guests or processes, and figures that move by themselves cannot be compared.",
+    what_to_do: "Measure again on a quiet host, or with a longer --time.",
+    cannot_judge_when: "No bandwidth was measured: then the rule is silent.",
+    source: "Decided here.",
+};
+
 fn unsteady(info: &MemoryInfo) -> Option<Advice> {
     let cv = |row: &&super::super::info::BandwidthRow| row.cv_pct.value().unwrap_or(0.0);
     let count = info.bandwidth.iter().filter(|row| cv(row) > UNSTEADY_PCT).count();
     let worst = info.bandwidth.iter().max_by(|a, b| cv(a).total_cmp(&cv(b)))?;
     let text = format!(
-        "{count} of {} bandwidths varied by more than 5 % between passes, {} most ({} %): memory is shared with other \
+        "{count} of {} bandwidths varied by more than {UNSTEADY_PCT} % between passes, {} most ({} %): memory is shared with other \
          guests or processes. Measure again on a quiet host, or with a longer --time, before you compare figures.",
         info.bandwidth.len(),
         worst.kernel,
         fixed(cv(&worst), 1)
     );
     let evidence = [("cv_pct_max", cv(&worst)), ("unsteady_count", count as f64)];
-    (count > 0).then(|| Advice::of("M6", false, text, &evidence))
+    (count > 0).then(|| UNSTEADY.finding(false, text, &evidence))
 }
 
-/// M7: errors that nobody would have seen.
-fn corrected(info: &MemoryInfo) -> Option<Advice> {
+const MODULE_FAILS: Rule = Rule {
+    id: "M7",
+    title: "A memory module fails",
+    changes_figures: false,
+    fires_when: || "EDAC counted an error during a load, corrected or not; always high".to_owned(),
+    why: "Errors that are corrected today are not corrected for ever.",
+    what_to_do: "Replace the module before a database moves in.",
+    cannot_judge_when: "The kernel exposes no EDAC counters: then the rule is silent.",
+    source: "Decided here.",
+};
+
+fn module_fails(info: &MemoryInfo) -> Option<Advice> {
     let soaked = info.soaked.as_ref()?;
-    let count = |figure: &assay_measure::record::Figure| figure.value().unwrap_or(0.0);
+    let count = |figure: &Figure| figure.value().unwrap_or(0.0);
     let (corrected, not) = (count(&soaked.edac_corrected_count), count(&soaked.edac_uncorrected_count));
     let text = format!(
         "Memory controllers corrected {} errors during the load, and could not correct {}: a module is failing. \
@@ -221,5 +410,5 @@ fn corrected(info: &MemoryInfo) -> Option<Advice> {
         fixed(not, 0)
     );
     let evidence = [("corrected_count", corrected), ("uncorrected_count", not)];
-    (corrected + not > 0.0).then(|| Advice::of("M7", true, text, &evidence))
+    (corrected + not > 0.0).then(|| MODULE_FAILS.finding(true, text, &evidence))
 }

@@ -16,6 +16,7 @@ use crate::conditions::{Conditions, labelled};
 use assay_measure::chart::Drawn;
 use assay_measure::kind::{Finding, Headline, OwnKind, figure};
 use assay_measure::record::{Figure, Metric, Record};
+use assay_measure::rule::Rule;
 use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units::fixed;
@@ -31,6 +32,10 @@ pub(super) struct MemoryRecords;
 
 impl OwnKind for MemoryRecords {
     type Info = MemoryInfo;
+
+    fn rules() -> Vec<Rule> {
+        advice::rules()
+    }
 
     fn metrics(info: &MemoryInfo) -> Vec<Metric> {
         metrics::all(info)
@@ -100,7 +105,6 @@ pub(super) fn build(run: &RunData, readings: &MemoryReadings) -> Record {
         run.verdict = Verdict::Invalid(info.verification_errors.clone());
     }
     let mut record = labelled(&run, readings.host.elapsed_ns);
-    record.warnings = advice::warnings(&info);
     record.advice = advice::advise(&info);
     record.parts.put(&info);
     figure(&MemoryRecords, &mut record);

@@ -129,7 +129,7 @@ fn the_answer_has_bandwidth_latency_of_both_pages_and_what_saturates() {
     assert!(headline.steadiness.starts_with("steady"), "{}", headline.steadiness);
     let keys: Vec<&str> = record.metrics.iter().take(4).map(|m| m.key.as_str()).collect();
     assert_eq!(keys, ["triad_gb_per_s_p50", "read_gb_per_s_p50", "latency_4k_ns_p50", "latency_huge_ns_p50"]);
-    assert!(record.warnings.is_empty(), "{:?}", record.warnings);
+    assert_eq!(record.doubts().next(), None);
     let ids: Vec<&str> = record.advice.iter().map(|advice| advice.id.as_str()).collect();
     assert_eq!(ids, ["M1"], "{:?}", record.advice);
 }
@@ -159,8 +159,8 @@ fn memory_11_arrays_below_the_rule_are_a_warning_with_both_sizes() {
         ..ArrayRule::default()
     };
     let record = built(&small);
-    assert!(record.warnings[0].contains("could not be met"), "{:?}", record.warnings);
-    assert!(record.warnings[0].contains("a sixth of the memory"), "{:?}", record.warnings);
+    let (rule, text) = record.doubts().next().unwrap();
+    assert!(rule == "M10" && text.contains("could not be met") && text.contains("a sixth of the memory"), "{text}");
 }
 
 #[test]
@@ -178,11 +178,12 @@ fn memory_09_a_ladder_that_falls_is_doubted() {
     let mut odd = readings();
     odd.info.ladder[20].ns_min = Figure::decimal(90.0);
     let record = built(&odd);
-    assert!(record.warnings[0].contains("larger memory cannot be"), "{:?}", record.warnings);
+    let (rule, text) = record.doubts().next().unwrap();
+    assert!(rule == "M13" && text.contains("larger memory cannot be"), "{text}");
     // 5 % are noise.
     let mut noise = readings();
     noise.info.ladder[20].ns_min = noise.info.ladder[20].ns_min.scaled(1.04);
-    assert!(built(&noise).warnings.is_empty());
+    assert_eq!(built(&noise).doubts().next(), None);
 }
 
 #[test]
@@ -219,4 +220,64 @@ fn what_was_stopped_says_so_and_every_face_is_drawn() {
     let mut drawn = 0;
     MemoryRecords.charts(&record, &mut |_| drawn += 1);
     assert_eq!(drawn, 5);
+}
+
+fn with(change: impl FnOnce(&mut MemoryInfo)) -> Record {
+    let mut readings = readings();
+    change(&mut readings.info);
+    built(&readings)
+}
+
+const CASES: &[assay_testkit::rules::Case] = &[
+    ("M1", |fires| {
+        with(|info| {
+            let ns = if fires { 92.1 } else { 91.9 };
+            let small = info.ladder.iter_mut().filter(|row| row.pages == "4k" && row.bytes > 32 << 20);
+            small.for_each(|row| row.ns_p50 = Figure::decimal(ns));
+        })
+    }),
+    ("M2", |fires| with(|info| info.got[0].huge_pct = Figure::decimal(if fires { 89.9 } else { 90.0 }))),
+    ("M3", |fires| with(|info| info.caches[2].bytes = if fires { 512 << 20 } else { (512 << 20) + 1 })),
+    ("M4", |fires| {
+        with(|info| info.loaded[1].loaded_latency_ns_p50 = Figure::decimal(if fires { 160.0 } else { 159.0 }))
+    }),
+    ("M5", |fires| {
+        with(|info| {
+            let first_touch_gb_per_s = Figure::decimal(if fires { 3.0 } else { 2.9 });
+            info.faults.push(FaultRow {
+                pages: "thp".to_owned(),
+                threads_count: 1,
+                first_touch_gb_per_s,
+                ..FaultRow::default()
+            });
+        })
+    }),
+    ("M6", |fires| with(|info| info.bandwidth[0].cv_pct = Figure::decimal(if fires { 5.1 } else { 5.0 }))),
+    ("M7", |fires| {
+        with(|info| {
+            info.mode = "soak".to_owned();
+            let edac_corrected_count = Figure::Count(u64::from(fires));
+            info.soaked = Some(super::super::info::Soaked { edac_corrected_count, ..Default::default() });
+        })
+    }),
+    ("M8", |fires| with(|info| info.verification_errors_count = u64::from(fires))),
+    ("M9", |fires| with(|info| info.is_optimised = !fires)),
+    ("M10", |fires| with(|info| info.arrays.is_met = !fires)),
+    ("M11", |fires| with(|info| info.is_pinned = !fires)),
+    ("M12", |fires| {
+        let mut readings = readings();
+        readings.time.cpu_ns = if fires { 989 } else { 990 };
+        built(&readings)
+    }),
+    ("M13", |fires| {
+        with(|info| {
+            let before = info.ladder[19].ns_min.clone();
+            info.ladder[20].ns_min = before.scaled(if fires { 0.949 } else { 0.951 });
+        })
+    }),
+];
+
+#[test]
+fn each_rule_just_fires_and_just_does_not() {
+    assay_testkit::rules::just_fire(&advice::rules(), CASES);
 }

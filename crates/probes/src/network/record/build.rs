@@ -1,7 +1,7 @@
 //! From what the client has seen to the record.
 
+use super::advice;
 use super::info::{IntervalInfo, IntervalStream, NetworkInfo, StreamInfo, rate};
-use super::limit;
 use super::metrics::side_of;
 use crate::conditions::Conditions;
 use crate::dial::plain;
@@ -50,7 +50,7 @@ pub(in crate::network) fn build(run: &RunData, readings: &NetReadings) -> Record
     record.series = series(&info);
     steadiness(&mut record, &info);
     record.integrity = integrity(&info);
-    record.warnings = limit::warnings(&record, &info);
+    record.advice = advice::advise(&record, &info);
     record.parts.put(&info);
     figure(&super::NetworkRecords, &mut record);
     record

@@ -1,4 +1,4 @@
-//! What kept a test from being faster, by evidence; and what may change what its figures mean.
+//! What kept a test from being faster, by evidence.
 
 use super::info::{NetworkInfo, StreamInfo, rate};
 use super::metrics::{busiest, exact_loss, side_of};
@@ -211,46 +211,4 @@ fn shaper(info: &NetworkInfo, sent: Option<&StreamEnd>) -> Option<Limit> {
             ),
         )
     })
-}
-
-/// What may change what the figures mean.
-pub(super) fn warnings(record: &Record, info: &NetworkInfo) -> Vec<String> {
-    let mut all = Vec::new();
-    if info.is_loopback {
-        all.push(
-            "Both ends are this host: the packets never left it, and both ends share its CPUs. This measures the \
-             kernel's copies, not a network."
-                .to_owned(),
-        );
-    }
-    if info.elapsed_s < 5.0 && info.time_s > 0 {
-        all.push(
-            "The test was shorter than 5 s: a burst that a platform grants for some seconds would not show. Run 60 s \
-             or more before you quote a rate."
-                .to_owned(),
-        );
-    }
-    if let (local, remote) = (&info.congestion_local, &info.congestion_remote)
-        && !local.is_empty()
-        && !remote.is_empty()
-        && local != remote
-    {
-        all.push(format!(
-            "The hosts differ in congestion control, {local} here and {remote} there: under loss the two ways are not \
-             alike. Name one with --congestion."
-        ));
-    }
-    for (native, host) in [(&info.native_local, "this host"), (&info.native_remote, "the other host")] {
-        let steal = native.as_ref().and_then(|native| native.steal_pct);
-        if let Some(steal) = steal.filter(|steal| *steal >= cpu::STEAL_PCT) {
-            all.push(format!(
-                "The hypervisor withheld {} % of the CPU time of {host}: the rate may be that of the neighbours.",
-                fixed(steal, 1)
-            ));
-        }
-    }
-    if let Some(others) = cpu::disturbed(record) {
-        all.push(format!("While it was measured, {others}."));
-    }
-    all
 }

@@ -1,5 +1,6 @@
 //! The network record: from what the two ends have seen to what follows from it.
 
+mod advice;
 mod build;
 mod charts;
 mod headline;
@@ -15,6 +16,7 @@ mod tests;
 use assay_measure::chart::Drawn;
 use assay_measure::kind::{Finding, Headline, OwnKind};
 use assay_measure::record::{Metric, Record};
+use assay_measure::rule::Rule;
 use assay_measure::section::Sections;
 use info::NetworkInfo;
 
@@ -26,6 +28,10 @@ pub(super) struct NetworkRecords;
 
 impl OwnKind for NetworkRecords {
     type Info = NetworkInfo;
+
+    fn rules() -> Vec<Rule> {
+        advice::rules()
+    }
 
     fn metrics(info: &NetworkInfo) -> Vec<Metric> {
         metrics::all(info)

@@ -1,7 +1,7 @@
 //! What limits a test, by crafted records: each limit alone, and which of two is named first.
 
 use super::info::{IntervalInfo, IntervalStream, NetworkInfo, StreamInfo};
-use super::limit;
+use super::{advice, limit};
 use crate::network::results::{CpuPct, Native, StreamEnd, UdpErrors};
 use assay_measure::record::{Figure, Record};
 
@@ -208,7 +208,10 @@ fn datagrams_are_lost_on_the_way_or_at_the_receivers_socket() {
 
 #[test]
 fn warnings_name_what_changes_the_figures() {
-    let all = |info: &NetworkInfo| limit::warnings(&Record::default(), info).join("\n");
+    let all = |info: &NetworkInfo| {
+        let found = advice::advise(&Record::default(), info);
+        found.into_iter().map(|found| found.text).collect::<Vec<_>>().join("\n")
+    };
     assert_eq!(all(&sent(|_, _, _| {})), "");
     let told = all(&sent(|info, _, _| {
         info.is_loopback = true;
@@ -238,4 +241,33 @@ fn the_other_end_on_this_host_is_none_of_the_others_who_take_its_cpus() {
         super::build::own_cpu(&mut record, &info);
         assert_eq!(record.os.process.cpu_s.value(), Some(cpu_s));
     }
+}
+
+fn advised(change: impl FnOnce(&mut NetworkInfo)) -> Record {
+    let info = sent(|info, _, _| change(info));
+    Record { advice: advice::advise(&Record::default(), &info), ..Record::default() }
+}
+
+const CASES: &[assay_testkit::rules::Case] = &[
+    ("N1", |fires| advised(|info| info.is_loopback = fires)),
+    ("N2", |fires| advised(|info| info.elapsed_s = if fires { 4.9 } else { 5.0 })),
+    ("N3", |fires| {
+        advised(|info| {
+            info.congestion_local = "cubic".to_owned();
+            info.congestion_remote = if fires { "bbr" } else { "cubic" }.to_owned();
+        })
+    }),
+    ("N4", |fires| {
+        let steal_pct = Some(if fires { 5.0 } else { 4.9 });
+        advised(|info| info.native_local = Some(Native { steal_pct, ..Native::default() }))
+    }),
+    ("N5", |fires| {
+        let record = assay_testkit::rules::beside(if fires { 10.0 } else { 9.9 });
+        Record { advice: advice::advise(&record, &NetworkInfo::default()), ..Record::default() }
+    }),
+];
+
+#[test]
+fn each_rule_just_fires_and_just_does_not() {
+    assay_testkit::rules::just_fire(&advice::rules(), CASES);
 }

@@ -1,8 +1,8 @@
 //! From the tally to the record.
 
 use super::PingRecords;
+use super::advice;
 use super::info::{LoadedInfo, PingInfo, ReplyRow, SecondRow, WorstRow};
-use super::warnings;
 use crate::conditions::{Conditions, labelled};
 use crate::dial::plain;
 use crate::ping::PingReadings;
@@ -44,7 +44,7 @@ pub(in crate::ping) fn build(run: &RunData, readings: &PingReadings) -> Record {
     record.series = series(&info);
     steadiness(&mut record, &info);
     record.integrity = integrity(&info);
-    record.warnings = warnings::all(&record, &info);
+    record.advice = advice::advise(&record, &info);
     record.parts.put(&info);
     figure(&PingRecords, &mut record);
     record

@@ -1,5 +1,6 @@
 //! The record of round trips: from the tally to what follows from it.
 
+mod advice;
 mod build;
 mod charts;
 mod face;
@@ -7,11 +8,14 @@ mod headline;
 mod info;
 mod metrics;
 mod sections;
-mod warnings;
+
+#[cfg(test)]
+mod tests;
 
 use assay_measure::chart::Drawn;
 use assay_measure::kind::{Finding, Headline, OwnKind};
 use assay_measure::record::{Metric, Record};
+use assay_measure::rule::Rule;
 use assay_measure::section::Sections;
 use info::PingInfo;
 
@@ -23,6 +27,10 @@ pub(super) struct PingRecords;
 
 impl OwnKind for PingRecords {
     type Info = PingInfo;
+
+    fn rules() -> Vec<Rule> {
+        advice::rules()
+    }
 
     fn metrics(info: &PingInfo) -> Vec<Metric> {
         metrics::all(info)

@@ -1,53 +1,161 @@
 //! What follows from a redo test, in plain words.
 
-use super::demand::{self, Verdict};
+use super::cap::{FALL_RATIO, LEVEL_SECONDS, STILL_RATIO};
+use super::demand::{self, CARRIED, FILE_OF_ZEROS, NO_REDO, carried, file_of_zeros, no_redo};
 use super::info::{Cap, RedoInfo};
 use assay_measure::cpu;
 use assay_measure::record::{Advice, Figure, Record};
+use assay_measure::rule::Rule;
 use assay_measure::units::{fixed, size, thousands};
 
-/// SYNC transport works best below this round trip, us; beyond twice it ASYNC or a near relay does better.
-const SYNC_RTT_US: f64 = 5_000.0;
-/// Disk, network and both should add up within this part.
-const SUM_RATIO: f64 = 0.1;
+/// What judges by a rule.
+type Judge = fn(&Record, &RedoInfo) -> Option<Advice>;
 
-/// What makes the figures doubtful.
-pub(super) fn warnings(record: &Record, info: &RedoInfo) -> Vec<String> {
-    let mut found = demand::warnings(info);
-    if !info.write_why.is_empty() {
-        found.push(format!("The standby wrote by {} instead of direct-dsync: {}.", info.write, info.write_why));
-    }
-    for standby in info.standbys.iter().filter(|one| !one.lost.is_empty()) {
-        found.push(format!(
-            "{} was lost {} s after the start: {}.",
-            standby.name,
-            standby.lost_s.value().map_or_else(String::new, |s| fixed(s, 1)),
-            standby.lost
-        ));
-    }
-    if info.standbys.iter().any(|one| super::is_here(&one.name)) {
-        found.push(
-            "The standby is this host: these figures include no network, and both ends share the CPUs.".to_owned(),
+/// The rules with what judges them, in the order in which findings are read.
+const RULES: &[(Rule, Judge)] = &[
+    (NO_REDO, no_redo),
+    (FILE_OF_ZEROS, file_of_zeros),
+    (OTHER_WRITES, other_writes),
+    (STANDBY_LOST, standby_lost),
+    (ONE_HOST, one_host),
+    (SEVERAL_UNDER_WAY, several_under_way),
+    (BACKLOG, backlog),
+    (DISTURBED, disturbed),
+    (CAP, cap),
+    (DISTANCE, distance),
+    (SESSION, session),
+    (SUMS, sums),
+    (CARRIED, carried),
+];
+
+/// The rules of redo transport.
+pub(super) fn rules() -> Vec<Rule> {
+    RULES.iter().map(|(rule, _)| *rule).collect()
+}
+
+/// All findings, in the order they are read.
+pub(super) fn advise(record: &Record, info: &RedoInfo) -> Vec<Advice> {
+    RULES.iter().filter_map(|(_, judge)| judge(record, info)).collect()
+}
+
+const OTHER_WRITES: Rule = Rule {
+    id: "RT8",
+    title: "The standby wrote otherwise than asked",
+    changes_figures: true,
+    fires_when: || {
+        "The standby could not open its log for direct and synchronous writes, and wrote in another way".to_owned()
+    },
+    why: "The figures of its disk are those of that way.",
+    what_to_do: "Put the log of the standby on a file system with direct I/O.",
+    cannot_judge_when: "Never: the standby tells.",
+    source: "Decided here.",
+};
+
+fn other_writes(_: &Record, info: &RedoInfo) -> Option<Advice> {
+    (!info.write_why.is_empty()).then(|| {
+        let text = format!("The standby wrote by {} instead of direct-dsync: {}.", info.write, info.write_why);
+        OTHER_WRITES.finding(false, text, &[])
+    })
+}
+
+const STANDBY_LOST: Rule = Rule {
+    id: "RT9",
+    title: "A standby was lost",
+    changes_figures: true,
+    fires_when: || "A standby closed, was silent for --timeout, or fell --max-lag behind; always high".to_owned(),
+    why: "From then on nobody waited for it.",
+    what_to_do: "Find out why, and repeat the test.",
+    cannot_judge_when: "Never: every loss is told.",
+    source: "Decided here.",
+};
+
+fn standby_lost(_: &Record, info: &RedoInfo) -> Option<Advice> {
+    let lost = info.standbys.iter().filter(|one| !one.lost.is_empty());
+    let each: Vec<String> = lost
+        .map(|standby| {
+            let at_s = standby.lost_s.value().map_or_else(String::new, |s| fixed(s, 1));
+            format!("{} was lost {at_s} s after the start: {}.", standby.name, standby.lost)
+        })
+        .collect();
+    let evidence = [("lost_standbys_count", each.len() as f64)];
+    (!each.is_empty()).then(|| STANDBY_LOST.finding(true, each.join(" "), &evidence))
+}
+
+const ONE_HOST: Rule = Rule {
+    id: "RT10",
+    title: "The standby is this host",
+    changes_figures: true,
+    fires_when: || "The address of a standby is one of this host; always high".to_owned(),
+    why: "These figures include no network, and both ends share the CPUs.",
+    what_to_do: "Run the standby on another host.",
+    cannot_judge_when: "Never: the address is known.",
+    source: "Decided here.",
+};
+
+fn one_host(_: &Record, info: &RedoInfo) -> Option<Advice> {
+    info.standbys.iter().any(|one| super::is_here(&one.name)).then(|| {
+        let text = "The standby is this host: these figures include no network, and both ends share the CPUs.";
+        ONE_HOST.finding(true, text.to_owned(), &[])
+    })
+}
+
+const SEVERAL_UNDER_WAY: Rule = Rule {
+    id: "RT11",
+    title: "Several messages were under way",
+    changes_figures: true,
+    fires_when: || "More than one message was under way at once (--inflight)".to_owned(),
+    why: "One log writer has one message under way, so this latency is no commit's.",
+    what_to_do: "Read the throughput, or measure a commit with one message under way.",
+    cannot_judge_when: "Never: the number is known.",
+    source: "Decided here.",
+};
+
+fn several_under_way(_: &Record, info: &RedoInfo) -> Option<Advice> {
+    (info.inflight_count > 1).then(|| {
+        let count = info.inflight_count;
+        let text = format!(
+            "{count} messages were in flight at once: a log writer has only one, so this is not a commit latency."
         );
-    }
-    if info.inflight_count > 1 {
-        found.push(format!(
-            "{} messages were in flight at once: a log writer has only one, so this is not a commit latency.",
-            info.inflight_count
-        ));
-    }
-    if let Some(count) = info.backlog_count.value().filter(|count| *count >= 1.0) {
-        found.push(format!(
-            "{} {} were still unsent at the end: the rate cannot be kept, and latencies grow with the length of the \
-             test.",
-            thousands(count as u64),
-            if demand::is_grouped(info) { "commits" } else { "messages" }
-        ));
-    }
-    if let Some(how) = cpu::disturbed(record) {
-        found.push(format!("Meanwhile {how}: latencies include waiting for a CPU."));
-    }
-    found
+        SEVERAL_UNDER_WAY.finding(false, text, &[("inflight_count", count as f64)])
+    })
+}
+
+const BACKLOG: Rule = Rule {
+    id: "RT12",
+    title: "The rate cannot be kept",
+    changes_figures: true,
+    fires_when: || "A message or commit was due and not sent when the time was over".to_owned(),
+    why: "Latencies grow with the time of the test.",
+    what_to_do: "Ask for a lower rate.",
+    cannot_judge_when: "No rate was asked for: then the rule is silent.",
+    source: "Decided here.",
+};
+
+fn backlog(_: &Record, info: &RedoInfo) -> Option<Advice> {
+    let count = info.backlog_count.value().filter(|count| *count >= 1.0)?;
+    let text = format!(
+        "{} {} were still unsent at the end: the rate cannot be kept, and latencies grow with the length of the \
+         test.",
+        thousands(count as u64),
+        if demand::is_grouped(info) { "commits" } else { "messages" }
+    );
+    Some(BACKLOG.finding(false, text, &[("backlog_count", count)]))
+}
+
+const DISTURBED: Rule = Rule {
+    id: "RT13",
+    title: "Others used the CPUs of this host",
+    changes_figures: true,
+    fires_when: cpu::disturbs,
+    why: "Latencies include waiting for a CPU.",
+    what_to_do: "Measure again on an idle host.",
+    cannot_judge_when: "The CPU use of the host or of this process is n/a: then the rule is silent.",
+    source: "Decided here.",
+};
+
+fn disturbed(record: &Record, _: &RedoInfo) -> Option<Advice> {
+    let how = cpu::disturbed(record)?;
+    Some(DISTURBED.finding(false, format!("Meanwhile {how}: latencies include waiting for a CPU."), &[]))
 }
 
 /// The cap in a sentence.
@@ -64,37 +172,61 @@ pub(super) fn cap_text(info: &RedoInfo, cap: &Cap) -> String {
     )
 }
 
-pub(super) fn advise(info: &RedoInfo) -> Vec<Advice> {
-    let mut found = Vec::new();
-    if let Some(cap) = &info.cap {
-        found.push(Advice::of(
-            "RT1",
-            true,
-            format!(
-                "{} Burst credits that are used up, a volume's limit and an array's policy look like this; a disk or a \
-                 network does not. A test shorter than {} s does not see it.",
-                cap_text(info, cap),
-                fixed(cap.at_s + 10.0, 0)
-            ),
-            &[("cap_per_s", cap.per_s), ("at_s", cap.at_s)],
-        ));
-    }
-    found.extend(distance(info));
-    found.extend(session(info));
-    found.extend(sums(info));
-    found.extend(Verdict::of(info).map(|verdict| verdict.advice(info)));
-    found
+/// A test has to see the cap for so long, s.
+const SEEN_S: f64 = 10.0;
+
+const CAP: Rule = Rule {
+    id: "RT1",
+    title: "An IOPS cap",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "After the last change of level by at least {} %, at least {} seconds hold within {} % of one count, but for one in ten; always high",
+            100.0 * FALL_RATIO,
+            LEVEL_SECONDS,
+            100.0 * STILL_RATIO
+        )
+    },
+    why: "Burst credits that are used up, a volume's limit and an array's policy look like this; a disk or a network does not.",
+    what_to_do: "Raise the limit, or plan with the rate after the change.",
+    cannot_judge_when: "The test is too short for levels: then the rule is silent.",
+    source: "Decided here.",
+};
+
+fn cap(_: &Record, info: &RedoInfo) -> Option<Advice> {
+    let cap = info.cap.as_ref()?;
+    let text = format!(
+        "{} Burst credits that are used up, a volume's limit and an array's policy look like this; a disk or a \
+         network does not. A test shorter than {} s does not see it.",
+        cap_text(info, cap),
+        fixed(cap.at_s + SEEN_S, 0)
+    );
+    Some(CAP.finding(true, text, &[("cap_per_s", cap.per_s), ("at_s", cap.at_s)]))
 }
 
-/// How far away the standby is for SYNC.
-fn distance(info: &RedoInfo) -> Option<Advice> {
+/// SYNC transport works best below this round trip, us; beyond twice it ASYNC or a near relay does better.
+const SYNC_RTT_US: f64 = 5_000.0;
+
+const DISTANCE: Rule = Rule {
+    id: "RT2",
+    title: "How far the standby is for SYNC",
+    changes_figures: false,
+    fires_when: || {
+        format!("In SYNC the shortest round trip takes at least {} ms; high from twice that", SYNC_RTT_US / 1e3)
+    },
+    why: "SYNC transport succeeds most often below 5 ms.",
+    what_to_do: "Beyond 10 ms use ASYNC, or a relay near the primary (Far Sync).",
+    cannot_judge_when: "The kernel tells no shortest round trip, or the mode is ASYNC: then the rule is silent.",
+    source: "Oracle's advice for Data Guard.",
+};
+
+fn distance(_: &Record, info: &RedoInfo) -> Option<Advice> {
     let mut standbys = info.standbys.iter();
     let rtt = standbys.find_map(|one| one.min_rtt_us.value())?;
     if info.mode == "async" || rtt < SYNC_RTT_US {
         return None;
     }
-    Some(Advice::of(
-        "RT2",
+    Some(DISTANCE.finding(
         rtt >= 2.0 * SYNC_RTT_US,
         format!(
             "The round trip takes at least {} ms. SYNC transport succeeds most often below 5 ms; beyond 10 ms ASYNC, \
@@ -105,15 +237,24 @@ fn distance(info: &RedoInfo) -> Option<Advice> {
     ))
 }
 
-/// What one session can have.
-fn session(info: &RedoInfo) -> Option<Advice> {
+const SESSION: Rule = Rule {
+    id: "RT3",
+    title: "What one session can commit",
+    changes_figures: false,
+    fires_when: || "SYNC, without a rate and with one message under way".to_owned(),
+    why: "One session waits for each of its commits.",
+    what_to_do: "Let several sessions commit: group commit lifts the total of many sessions, not that of one.",
+    cannot_judge_when: "The mode is ASYNC, a rate was asked for, or several messages were under way: then the rule is silent.",
+    source: "1 / average latency of a commit.",
+};
+
+fn session(_: &Record, info: &RedoInfo) -> Option<Advice> {
     let is_scheduled = info.asked_per_s.value().is_some() || demand::is_grouped(info);
     if info.mode == "async" || is_scheduled || info.inflight_count > 1 {
         return None;
     }
     let us = info.commit.avg_us.value().filter(|us| *us > 0.0)?;
-    Some(Advice::of(
-        "RT3",
+    Some(SESSION.finding(
         false,
         format!(
             "A commit that waits for this takes at least {} us: one session makes at most {} commits/s. Group commit \
@@ -125,8 +266,26 @@ fn session(info: &RedoInfo) -> Option<Advice> {
     ))
 }
 
-/// Whether disk alone and network alone make both.
-fn sums(info: &RedoInfo) -> Option<Advice> {
+/// Disk, network and both should add up within this part.
+const SUM_RATIO: f64 = 0.1;
+
+const SUMS: Rule = Rule {
+    id: "RT4",
+    title: "Whether disk and network make up the whole",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "Disk and network were measured alone (--alone); high where both together take more than {} % longer than their sum",
+            100.0 * SUM_RATIO
+        )
+    },
+    why: "What exceeds the sum is CPU, or waiting in a queue, at one of the ends.",
+    what_to_do: "Look at the CPUs of both ends.",
+    cannot_judge_when: "One of the two was not measured alone: then the rule is silent.",
+    source: "Decided here.",
+};
+
+fn sums(_: &Record, info: &RedoInfo) -> Option<Advice> {
     let value = |figure: &Figure| figure.value();
     let disk = value(&info.disk_alone.avg_us)?;
     let network = value(&info.network_alone.avg_us)?;
@@ -143,13 +302,8 @@ fn sums(info: &RedoInfo) -> Option<Advice> {
     );
     let evidence = [("disk_us", disk), ("network_us", network), ("both_us", both)];
     Some(if off > SUM_RATIO {
-        Advice::of(
-            "RT4",
-            true,
-            format!("{told}: the rest is CPU, or waiting in a queue, at one of the ends."),
-            &evidence,
-        )
+        SUMS.finding(true, format!("{told}: the rest is CPU, or waiting in a queue, at one of the ends."), &evidence)
     } else {
-        Advice::of("RT4", false, format!("{told}."), &evidence)
+        SUMS.finding(false, format!("{told}."), &evidence)
     })
 }

@@ -5,11 +5,11 @@ use assay_measure::sample::{mean, median};
 use assay_measure::steady::{Sides, Sums, segments};
 
 /// Fewest seconds on either side of a change of level.
-const LEVEL_SECONDS: usize = 5;
+pub(super) const LEVEL_SECONDS: usize = 5;
 /// Smallest fall that counts: a fifth.
-const FALL_RATIO: f64 = 0.2;
+pub(super) const FALL_RATIO: f64 = 0.2;
 /// Seconds under a cap lie within this part of their mean.
-const STILL_RATIO: f64 = 0.01;
+pub(super) const STILL_RATIO: f64 = 0.01;
 /// A stall of the host takes messages from one second that the cap gives back in the next ones: so many seconds together.
 const MADE_UP_SECONDS: usize = 3;
 /// What was given back is what was taken, to this part of a second's messages: a cap is exact, chance is not.

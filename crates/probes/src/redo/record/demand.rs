@@ -3,7 +3,8 @@
 use super::info::RedoInfo;
 use assay_measure::kind::{Line, Told};
 use assay_measure::record::metric::{Better, Group, lower, plain};
-use assay_measure::record::{Advice, Figure, Metric};
+use assay_measure::record::{Advice, Figure, Metric, Record};
+use assay_measure::rule::Rule;
 use assay_measure::section::{Column, Sections, left, number, right, wrapped};
 use assay_measure::units::{fixed, size, thousands};
 
@@ -210,32 +211,53 @@ fn packed(info: &RedoInfo) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What makes these figures doubtful.
-pub(super) fn warnings(info: &RedoInfo) -> Vec<String> {
-    let mut found = Vec::new();
-    if is_packed(info) && info.content == "zeros" {
-        found.push(
-            "Zeros were compressed: the ratio, the CPU time and the throughput of them mean nothing. Use --content \
-             file:PATH with real redo, or mix:R."
-                .to_owned(),
-        );
-    } else if is_packed(info) && info.content == "random" {
-        found.push(
-            "Random bytes cannot be compressed: this shows what compression costs where it is of no use, not what it \
-             saves. Use --content file:PATH with real redo, or mix:R."
-                .to_owned(),
-        );
-    }
-    if info.content.starts_with("file:")
-        && let Some(pct) = info.zero_pct.value().filter(|pct| *pct >= 50.0)
-    {
-        found.push(format!(
-            "{} % of the file's bytes are zeros: a log that was made and not filled, or filled in part. Its compression is \
-             no measure of redo's.",
-            fixed(pct, 0)
-        ));
-    }
-    found
+const ZEROS: &str = "Zeros were compressed: the ratio, the CPU time and the throughput of them mean nothing. Use --content \
+                     file:PATH with real redo, or mix:R.";
+const RANDOM: &str = "Random bytes cannot be compressed: this shows what compression costs where it is of no use, not what it \
+                      saves. Use --content file:PATH with real redo, or mix:R.";
+
+pub(super) const NO_REDO: Rule = Rule {
+    id: "RT6",
+    title: "What was compressed is no redo",
+    changes_figures: true,
+    fires_when: || "Compressed messages held zeros or random bytes; always high".to_owned(),
+    why: "Zeros vanish and random bytes do not shrink: neither says what compression saves.",
+    what_to_do: "Use --content file:PATH with real redo, or mix:R.",
+    cannot_judge_when: "Never: the content is known.",
+    source: "Decided here.",
+};
+
+pub(super) fn no_redo(_: &Record, info: &RedoInfo) -> Option<Advice> {
+    let text = match info.content.as_str() {
+        "zeros" => ZEROS,
+        "random" => RANDOM,
+        _ => return None,
+    };
+    is_packed(info).then(|| NO_REDO.finding(true, text.to_owned(), &[]))
+}
+
+/// Zeros in a file of redo from this share on, %.
+const ZERO_PCT: f64 = 50.0;
+
+pub(super) const FILE_OF_ZEROS: Rule = Rule {
+    id: "RT7",
+    title: "The file of redo is not filled",
+    changes_figures: true,
+    fires_when: || format!("At least {ZERO_PCT} % of the bytes of --content file: are zeros"),
+    why: "The log was made and not filled, or filled in part: its compression is no measure of redo.",
+    what_to_do: "Take a log file that a database has filled.",
+    cannot_judge_when: "Other content was sent: then the rule is silent.",
+    source: "Decided here.",
+};
+
+pub(super) fn file_of_zeros(_: &Record, info: &RedoInfo) -> Option<Advice> {
+    let pct = info.zero_pct.value().filter(|pct| info.content.starts_with("file:") && *pct >= ZERO_PCT)?;
+    let text = format!(
+        "{} % of the file's bytes are zeros: a log that was made and not filled, or filled in part. Its compression is \
+         no measure of redo's.",
+        fixed(pct, 0)
+    );
+    Some(FILE_OF_ZEROS.finding(false, text, &[("zero_pct", pct)]))
 }
 
 /// What the measurement says of a workload.
@@ -306,31 +328,45 @@ impl Verdict {
         }
         pairs
     }
+}
 
-    /// What to do where it does not fit.
-    pub(super) fn advice(&self, info: &RedoInfo) -> Advice {
-        let told = format!(
-            "This redo is {}: {} /s in {} writes/s needs a link of {} Mbit/s, and {} messages/s of {} were carried.",
-            self.word(),
-            size(self.redo_bytes_per_s as u64),
-            thousands(self.writes_per_s as u64),
-            fixed(self.required_mbit_per_s, 1),
-            thousands(self.messages_per_s as u64),
-            size(info.length_bytes)
-        );
-        let way_out = match (self.carried_ratio < 1.0, info.mode.as_str()) {
-            (false, _) => "",
-            (true, "async") => " Nothing waits in ASYNC: the network or the standby's disk is too slow.",
-            (true, _) => {
-                " With SYNC a log writer would put more commits into each write and fall back to fewer, larger ones: see \
-                 --commit-rate, or what --mode async carries."
-            }
-        };
-        Advice::of(
-            "RT5",
-            self.carried_ratio < 1.0,
-            told + way_out,
-            &[("carried_ratio", self.carried_ratio), ("required_mbit_per_s", self.required_mbit_per_s)],
+pub(super) const CARRIED: Rule = Rule {
+    id: "RT5",
+    title: "Whether the workload is carried",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "A workload is named (--redo-rate and --redo-writes); high where fewer messages went through than it writes. From 1 / {LINK_FILL} of its writes it is carried with the usual reserve"
         )
-    }
+    },
+    why: "A standby that cannot take the redo of the workload slows its commits, or falls behind.",
+    what_to_do: "Use a quicker link or disk, or commits that share messages (--commit-rate).",
+    cannot_judge_when: "No workload is named, or nothing was measured: then the rule is silent.",
+    source: "Oracle's rule of thumb: redo fills 70 % of a link at most.",
+};
+
+pub(super) fn carried(_: &Record, info: &RedoInfo) -> Option<Advice> {
+    let verdict = Verdict::of(info)?;
+    let told = format!(
+        "This redo is {}: {} /s in {} writes/s needs a link of {} Mbit/s, and {} messages/s of {} were carried.",
+        verdict.word(),
+        size(verdict.redo_bytes_per_s as u64),
+        thousands(verdict.writes_per_s as u64),
+        fixed(verdict.required_mbit_per_s, 1),
+        thousands(verdict.messages_per_s as u64),
+        size(info.length_bytes)
+    );
+    let way_out = match (verdict.carried_ratio < 1.0, info.mode.as_str()) {
+        (false, _) => "",
+        (true, "async") => " Nothing waits in ASYNC: the network or the standby's disk is too slow.",
+        (true, _) => {
+            " With SYNC a log writer would put more commits into each write and fall back to fewer, larger ones: see \
+             --commit-rate, or what --mode async carries."
+        }
+    };
+    Some(CARRIED.finding(
+        verdict.carried_ratio < 1.0,
+        told + way_out,
+        &[("carried_ratio", verdict.carried_ratio), ("required_mbit_per_s", verdict.required_mbit_per_s)],
+    ))
 }

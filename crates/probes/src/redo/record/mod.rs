@@ -38,6 +38,10 @@ pub(super) struct RedoRecords;
 impl OwnKind for RedoRecords {
     type Info = RedoInfo;
 
+    fn rules() -> Vec<assay_measure::rule::Rule> {
+        advice::rules()
+    }
+
     fn metrics(info: &RedoInfo) -> Vec<Metric> {
         metrics::all(info)
     }
@@ -145,9 +149,8 @@ pub(super) fn build(run: &RunData, readings: &Readings) -> Record {
     let ends: Vec<f64> = (1..=whole.len()).map(|second| second as f64).collect();
     record.checks.steadiness = assay_awr::record::steadiness_of(&ends, &whole);
     let told = readings.standbys.iter();
-    let told = told.flat_map(|standby| standby.ready.warnings.iter().cloned());
-    record.warnings = told.chain(advice::warnings(&record, &info)).collect();
-    record.advice = advice::advise(&info);
+    record.warnings = told.flat_map(|standby| standby.ready.warnings.iter().cloned()).collect();
+    record.advice = advice::advise(&record, &info);
     record.integrity = integrity::judge(&info);
     record.parts.put(&info);
     figure(&RedoRecords, &mut record);

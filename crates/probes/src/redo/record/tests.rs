@@ -1,6 +1,6 @@
-use super::compat;
-use super::info::{RedoInfo, SecondRow, StandbyInfo};
+use super::info::{Cap, RedoInfo, SecondRow, StandbyInfo};
 use super::{RedoRecords, integrity, merge};
+use super::{advice, compat};
 use crate::redo::wire::Found;
 use assay_measure::kind::Kind;
 use assay_measure::record::{Figure, Record, Truth};
@@ -206,4 +206,82 @@ fn what_standbys_say_of_themselves_does_not_wrap() {
     let mut found = boast();
     merge(&mut found, &boast());
     assert_eq!(found, boast());
+}
+
+fn advised(change: impl FnOnce(&mut RedoInfo)) -> Record {
+    let mut info = published("sync", "direct-dsync");
+    info.content = "mix:2".to_owned();
+    change(&mut info);
+    Record { advice: advice::advise(&Record::default(), &info), ..Record::default() }
+}
+
+const CASES: &[assay_testkit::rules::Case] = &[
+    ("RT1", |fires| {
+        let cap = Cap { per_s: 1000.0, before_per_s: 3000.0, at_s: 20.0, spread_pct: 0.5 };
+        advised(|info| info.cap = fires.then_some(cap))
+    }),
+    ("RT2", |fires| advised(|info| info.standbys[0].min_rtt_us = Figure::decimal(if fires { 5000.0 } else { 4999.0 }))),
+    ("RT3", |fires| {
+        advised(|info| {
+            info.commit.avg_us = Figure::decimal(1000.0);
+            info.inflight_count = if fires { 1 } else { 2 };
+        })
+    }),
+    ("RT4", |fires| {
+        advised(|info| {
+            info.disk_alone.avg_us = Figure::decimal(500.0);
+            info.standbys[0].total.avg_us = Figure::decimal(1500.0);
+            info.network_alone.avg_us = if fires { Figure::decimal(900.0) } else { Figure::na("not alone") };
+        })
+    }),
+    ("RT5", |fires| {
+        advised(|info| {
+            *info = with_rows(info.clone(), &[(1.0, 0.5)]);
+            info.redo_bytes_per_s = Figure::decimal(1e6);
+            info.redo_writes_per_s = Figure::decimal(if fires { 500.0 } else { 0.0 });
+        })
+    }),
+    ("RT6", |fires| {
+        advised(|info| {
+            info.compress = "lz4".to_owned();
+            info.content = if fires { "zeros" } else { "mix:2" }.to_owned();
+        })
+    }),
+    ("RT7", |fires| {
+        advised(|info| {
+            info.content = "file:/redo".to_owned();
+            info.zero_pct = Figure::decimal(if fires { 50.0 } else { 49.9 });
+        })
+    }),
+    ("RT8", |fires| advised(|info| info.write_why = if fires { "no direct I/O" } else { "" }.to_owned())),
+    ("RT9", |fires| advised(|info| info.standbys[0].lost = if fires { "it closed" } else { "" }.to_owned())),
+    ("RT10", |fires| advised(|info| info.standbys[0].name = if fires { "127.0.0.1:5" } else { "db2:5" }.to_owned())),
+    ("RT11", |fires| advised(|info| info.inflight_count = if fires { 2 } else { 1 })),
+    ("RT12", |fires| advised(|info| info.backlog_count = Figure::Count(u64::from(fires)))),
+    ("RT13", |fires| {
+        let record = assay_testkit::rules::beside(if fires { 10.0 } else { 9.9 });
+        Record { advice: advice::advise(&record, &RedoInfo::default()), ..Record::default() }
+    }),
+];
+
+#[test]
+fn each_rule_just_fires_and_just_does_not() {
+    assay_testkit::rules::just_fire(&advice::rules(), CASES);
+}
+
+#[test]
+fn rt4_is_high_where_the_rest_is_more_than_a_tenth_and_rt2_from_twice_the_distance() {
+    let severity = |record: Record| record.advice.into_iter().map(|found| found.severity).collect::<Vec<_>>();
+    let sums = |both: f64| {
+        advised(|info| {
+            info.disk_alone.avg_us = Figure::decimal(500.0);
+            info.network_alone.avg_us = Figure::decimal(500.0);
+            info.standbys[0].total.avg_us = Figure::decimal(both);
+        })
+    };
+    assert_eq!(severity(sums(1101.0)), ["high"]);
+    assert_eq!(severity(sums(1099.0)), ["note"]);
+    let far = |us: f64| advised(|info| info.standbys[0].min_rtt_us = Figure::decimal(us));
+    assert_eq!(severity(far(10_000.0)), ["high"]);
+    assert_eq!(severity(far(9_999.0)), ["note"]);
 }

@@ -15,6 +15,7 @@ use assay_measure::chart::Drawn;
 use assay_measure::figures::of_layer;
 use assay_measure::kind::{Headline, OwnKind, figure};
 use assay_measure::record::{Figure, Latency, Metric, Record};
+use assay_measure::rule::Rule;
 use assay_measure::sample::median;
 use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
@@ -29,6 +30,10 @@ pub(super) struct SyncRecords;
 
 impl OwnKind for SyncRecords {
     type Info = SyncInfo;
+
+    fn rules() -> Vec<Rule> {
+        advice::rules()
+    }
 
     fn metrics(info: &SyncInfo) -> Vec<Metric> {
         of_layer(&info.layer, info)
@@ -60,7 +65,6 @@ pub(super) fn build(run: &RunData, readings: &SyncReadings) -> Record {
     let mut record = labelled(&run, readings.elapsed_ns);
     let info = info(readings);
     record.advice = advice::advise(readings, &info);
-    record.warnings = advice::warnings(readings);
     record.parts.put(&info);
     figure(&SyncRecords, &mut record);
     record

@@ -21,7 +21,7 @@ const DRAWS: u32 = 199;
 /// A split is kept if at most this share of the drawn series shows one as large.
 const CHANCE: f64 = 0.01;
 /// Smallest change of level worth a word.
-const LEAST_CHANGE: f64 = 0.05;
+pub(in crate::record) const LEAST_CHANGE: f64 = 0.05;
 /// Longer series are averaged to at most so many points.
 const MOST_POINTS: usize = 1000;
 /// A slope counts from so many of its standard errors on.

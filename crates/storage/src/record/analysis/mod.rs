@@ -12,6 +12,7 @@ mod tests;
 use crate::record::info::{StorageChange, StorageLevel};
 use assay_measure::record::Figure;
 use assay_measure::sample::{mean, stddev};
+pub(super) use change::LEAST_CHANGE;
 use change::LEAST_SECONDS;
 use noise::median;
 use period::Period;
