@@ -371,10 +371,14 @@ fn with_calls(kernel: &str, threads: usize, change: impl Fn(u64, u32) -> u64) ->
 const CASES: &[assay_testkit::rules::Case] = &[
     ("P1", |fires| {
         let mut readings = readings(100);
-        readings.host_after.cgroup_throttled_ns = Some(u64::from(fires));
+        readings.host.after.cgroup_throttled_ns = Some(u64::from(fires));
         built(&readings)
     }),
-    ("P2", |fires| built(&CpuReadings { steal_pct: Some(if fires { 1.0 } else { 0.9 }), ..readings(100) })),
+    ("P2", |fires| {
+        let mut readings = readings(100);
+        readings.host.steal_pct = Some(if fires { 1.0 } else { 0.9 });
+        built(&readings)
+    }),
     // Two CPUs make 19,200 calls.
     ("P3", |fires| with_calls("tuple", 4, |_, _| if fires { 6479 } else { 6481 })),
     ("P4", |fires| with_calls("memcpy-8k-256m", 4, |_, _| if fires { 7990 } else { 8010 })),
