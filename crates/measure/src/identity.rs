@@ -87,7 +87,7 @@ pub enum Scope {
 
 /// What is to be judged.
 #[derive(Clone, Copy, Debug)]
-pub struct Rule {
+pub struct IdentityRule {
     id: &'static str,
     text: &'static str,
     scope: Scope,
@@ -97,7 +97,7 @@ pub struct Rule {
     tolerance: f64,
 }
 
-impl Rule {
+impl IdentityRule {
     /// An equality that may not be off by one.
     #[must_use]
     pub fn exact(id: &'static str, scope: Scope, text: &'static str) -> Self {

@@ -1,6 +1,6 @@
 //! Identities between counters.
 
-use super::{Judge as _, Rule, Scope, Side, judged, moved, moved_difference, moved_sum};
+use super::{IdentityRule, Judge as _, Scope, Side, judged, moved, moved_difference, moved_sum};
 use crate::identities::COUNTERS;
 use crate::readings::Deltas;
 use assay_measure::record::Identity;
@@ -25,14 +25,19 @@ fn redo(deltas: &Deltas<'_>) -> Vec<Identity> {
         .sum();
     let sync_waits = if deltas.is_server() { Err("unsupported".to_owned()) } else { Ok(sync_waits as f64) };
     vec![
-        Rule::exact("I36a", Scope::Quiet, "log file sync waits <= commits requested").at_most().judge(
+        IdentityRule::exact("I36a", Scope::Quiet, "log file sync waits <= commits requested").at_most().judge(
             deltas,
             sync_waits,
             moved(s, stats::USER_COMMITS),
         ),
-        Rule::within("I36b", Scope::Quiet, "redo writes <= commits + timer, size, switch and writer triggers", 0.0)
-            .at_most()
-            .judge(deltas, moved(s, stats::REDO_WRITES), redo_triggers(deltas)),
+        IdentityRule::within(
+            "I36b",
+            Scope::Quiet,
+            "redo writes <= commits + timer, size, switch and writer triggers",
+            0.0,
+        )
+        .at_most()
+        .judge(deltas, moved(s, stats::REDO_WRITES), redo_triggers(deltas)),
     ]
 }
 
@@ -51,7 +56,8 @@ fn redo_triggers(deltas: &Deltas<'_>) -> Side {
 }
 
 fn dirty(deltas: &Deltas<'_>) -> Identity {
-    let rule = Rule::exact("I42", Scope::Quiet, "dirty buffers at the end = at the begin + newly dirtied - cleaned");
+    let rule =
+        IdentityRule::exact("I42", Scope::Quiet, "dirty buffers at the end = at the begin + newly dirtied - cleaned");
     let s = &deltas.whole;
     let read = |span: &assay_measure::snapshot::Snapshot| {
         let value = span.stats.gauges.get("dirty_buffers");
@@ -104,14 +110,14 @@ fn io_rows(deltas: &Deltas<'_>) -> Vec<Identity> {
     let is_foreign = deltas.is_server();
     let rule = |id, text, total: &Side, unit: f64| {
         if is_foreign {
-            Rule::within(
+            IdentityRule::within(
                 id,
                 Scope::Quiet,
                 text,
                 FUNCTIONS_RATIO * total.clone().unwrap_or(0.0) + unit * s.stats.io.len() as f64,
             )
         } else {
-            Rule::exact(id, Scope::Quiet, text)
+            IdentityRule::exact(id, Scope::Quiet, text)
         }
     };
     let judge = |id, text, by_function: Side, total, unit| {
@@ -169,12 +175,12 @@ fn rows(deltas: &Deltas<'_>) -> Vec<Identity> {
     };
     let read_rows = rows_of(&|kind| kind != UPDATE) as f64;
     vec![
-        Rule::exact("I40a", Scope::Quiet, "rows the operations report = table rows visited").judge(
+        IdentityRule::exact("I40a", Scope::Quiet, "rows the operations report = table rows visited").judge(
             deltas,
             undisturbed().map(|()| rows_of(&|_| true) as f64),
             moved(s, stats::ROWS_VISITED),
         ),
-        Rule::within(
+        IdentityRule::within(
             "I40b",
             Scope::Quiet,
             "rows of selects and scans = consistent gets - index gets",

@@ -1,6 +1,6 @@
 //! Identities that involve the host's own accounts, and those over the series.
 
-use super::{Judge as _, Rule, Scope, Side, known, moved, moved_sum};
+use super::{IdentityRule, Judge as _, Scope, Side, known, moved, moved_sum};
 use crate::readings::{Deltas, Rises, Span, delta, disk_deltas};
 use assay_measure::facts::PAST_PAGE_CACHE;
 use assay_measure::record::{Figure, Identity, Record};
@@ -27,7 +27,7 @@ pub(super) fn identities(deltas: &Deltas<'_>, record: &Record, rises: &Rises) ->
     all.extend(process_bytes(deltas));
     all.push(monotone(deltas, rises));
     all.push(
-        Rule::within("I39", Scope::Window, "throughput of a synchronous stream = message size / latency", 0.0)
+        IdentityRule::within("I39", Scope::Window, "throughput of a synchronous stream = message size / latency", 0.0)
             .unknown("no synchronous stream in this workload"),
     );
     all
@@ -40,12 +40,12 @@ fn cpu(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let ours = moved_sum(w, &[stats::DB_CPU, stats::BACKGROUND_CPU]).map(|ns| ns / 1e9);
     let (all_s, busy) = cpus_of_the_server(deltas).unwrap_or_else(|| cpus_of_this_host(w, record));
     vec![
-        Rule::within("I25a", Scope::Window, "DB CPU <= CPUs x elapsed (s)", slack(&all_s)).at_most().judge(
+        IdentityRule::within("I25a", Scope::Window, "DB CPU <= CPUs x elapsed (s)", slack(&all_s)).at_most().judge(
             deltas,
             moved(w, stats::DB_CPU).map(|ns| ns / 1e9),
             all_s.clone(),
         ),
-        Rule::within("I25b", Scope::Window, "DB CPU + background CPU <= host busy (s)", slack(&all_s))
+        IdentityRule::within("I25b", Scope::Window, "DB CPU + background CPU <= host busy (s)", slack(&all_s))
             .at_most()
             .judge(deltas, ours, busy),
     ]
@@ -91,7 +91,7 @@ fn columns(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     // Busy columns counted by ticks miss bursts (see above): an eighth of all CPU time where one session and its server
     // took turns on two CPUs.
     let slack = (0.2 + skewed(w, record)) * expected.clone().unwrap_or(0.0) + HOST_SLACK_S;
-    let rule = |id, text, tolerance| Rule::within(id, Scope::Window, text, tolerance);
+    let rule = |id, text, tolerance| IdentityRule::within(id, Scope::Window, text, tolerance);
     vec![
         rule("I31a", "CPU columns sum to 100 %", 0.5).judge(
             deltas,
@@ -122,18 +122,16 @@ fn device_queue(deltas: &Deltas<'_>) -> Identity {
     // A file that somebody deletes on a file system mounted with `discard` is work of the device too.
     let served = sum(|disk| disk.read_ns + disk.write_ns + disk.flush_ns + disk.discard_ns);
     let allowed = 0.05 * served.clone().unwrap_or(0.0) + 0.01;
-    Rule::within("I27", Scope::Window, "mean requests in flight at the devices = IOPS x mean latency", allowed).judge(
-        deltas,
-        sum(|disk| disk.weighted_ns),
-        served,
-    )
+    IdentityRule::within("I27", Scope::Window, "mean requests in flight at the devices = IOPS x mean latency", allowed)
+        .judge(deltas, sum(|disk| disk.weighted_ns), served)
 }
 
 /// Throughput = request size x requests: bytes and blocks are counted apart.
 fn throughput(deltas: &Deltas<'_>) -> Identity {
     let w = &deltas.window;
-    let rule =
-        |allowed| Rule::within("I30", Scope::Window, "read and write bytes/s of data = blocks/s x block size", allowed);
+    let rule = |allowed| {
+        IdentityRule::within("I30", Scope::Window, "read and write bytes/s of data = blocks/s x block size", allowed)
+    };
     let Some(block_bytes) = deltas.fact("block_bytes") else {
         return rule(0.0).unknown("engine fact block_bytes absent");
     };
@@ -156,7 +154,7 @@ fn process_bytes(deltas: &Deltas<'_>) -> Vec<Identity> {
     let judge = |id, text, stat, process: Figure| {
         let engine = moved(s, stat);
         let allowed = 0.01 * engine.clone().unwrap_or(0.0) + OTHER_BYTES;
-        let rule = Rule::within(id, Scope::Quiet, text, allowed);
+        let rule = IdentityRule::within(id, Scope::Quiet, text, allowed);
         match (bypassed, engine, process) {
             (false, ..) => rule.unknown("in this I/O mode the page cache may answer"),
             (_, Ok(bytes), _) if bytes < OTHER_BYTES => rule.unknown("too few bytes to judge"),
@@ -182,14 +180,15 @@ fn process_bytes(deltas: &Deltas<'_>) -> Vec<Identity> {
 /// Every counter rises from snapshot to snapshot, and its steps add up to its whole delta.
 fn monotone(deltas: &Deltas<'_>, rises: &Rises) -> Identity {
     let whole = &deltas.whole.stats.counters;
-    Rule::exact("I44", Scope::Whole, "no counter ever falls, and the sum of its steps is its whole delta").tally(
-        deltas,
-        rises.iter().map(|(name, rise)| {
-            let delta = match whole.get(name) {
-                Some(Reading::Count(delta)) => Some(*delta),
-                _ => None,
-            };
-            (name.to_owned(), rise.never_fell && delta == Some(rise.steps))
-        }),
-    )
+    IdentityRule::exact("I44", Scope::Whole, "no counter ever falls, and the sum of its steps is its whole delta")
+        .tally(
+            deltas,
+            rises.iter().map(|(name, rise)| {
+                let delta = match whole.get(name) {
+                    Some(Reading::Count(delta)) => Some(*delta),
+                    _ => None,
+                };
+                (name.to_owned(), rise.never_fell && delta == Some(rise.steps))
+            }),
+        )
 }

@@ -15,7 +15,7 @@ mod tests;
 use crate::identities::Line;
 use crate::readings::{Deltas, Rises, Span};
 use assay_measure::identity::formula::Formula;
-use assay_measure::identity::{Rounded, Rule, Scope, Side, known, number_of};
+use assay_measure::identity::{IdentityRule, Rounded, Scope, Side, known, number_of};
 use assay_measure::record::{Identity, Record, Truth};
 use assay_measure::stats::{self, Stat};
 
@@ -28,7 +28,7 @@ trait Judge {
     fn tally(self, deltas: &Deltas<'_>, verdicts: impl Iterator<Item = (String, bool)>) -> Identity;
 }
 
-impl Judge for Rule {
+impl Judge for IdentityRule {
     fn judge(self, deltas: &Deltas<'_>, lhs: Side, rhs: Side) -> Identity {
         if self.scope() == Scope::Quiet && !deltas.is_drained() {
             return self.unknown("operations were still in flight");
@@ -84,7 +84,7 @@ fn judged(deltas: &Deltas<'_>, (id, scope, text, line): Line) -> Identity {
             moved(&deltas.whole, *stat).map(Rounded::exact)
         }
     };
-    let rule = Rule::exact(id, scope, text);
+    let rule = IdentityRule::exact(id, scope, text);
     let Some(formula) = Formula::of(line) else {
         return rule.unknown("the line has no two sides");
     };

@@ -4,7 +4,7 @@
 //! and published what they counted. Others may use the server too, and its processes publish
 //! late: so none of them is exact, and each says what it allows.
 
-use super::{Judge as _, Rule, Scope, Side, judged, moved, moved_sum};
+use super::{IdentityRule, Judge as _, Scope, Side, judged, moved, moved_sum};
 use crate::identities::SERVER;
 use crate::readings::Deltas;
 use assay_measure::facts::READ_WITHOUT_CALLS;
@@ -34,8 +34,8 @@ pub(super) fn identities(deltas: &Deltas<'_>) -> Vec<Identity> {
     all
 }
 
-fn rule(id: &'static str, text: &'static str, tolerance: f64) -> Rule {
-    Rule::within(id, Scope::Quiet, text, tolerance)
+fn rule(id: &'static str, text: &'static str, tolerance: f64) -> IdentityRule {
+    IdentityRule::within(id, Scope::Quiet, text, tolerance)
 }
 
 /// Nothing failed or was tried again: else the server did work that no result counts.

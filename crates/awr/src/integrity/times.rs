@@ -1,6 +1,6 @@
 //! Identities between times, waits, histograms and rates.
 
-use super::{Judge as _, Rule, Scope, Side, known, moved};
+use super::{IdentityRule, Judge as _, Scope, Side, known, moved};
 use crate::readings::Deltas;
 use assay_measure::histogram::{Histogram, SLOTS, slot_low_and_width_ns};
 use assay_measure::record::{EventRow, Figure, Identity, LoadRow, Record};
@@ -53,7 +53,7 @@ fn histograms(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
         (low, high)
     };
     let total = |histogram: &Histogram| u128::from(histogram.sum_ns());
-    let rule = |id, text| Rule::exact(id, Scope::Whole, text);
+    let rule = |id, text| IdentityRule::exact(id, Scope::Whole, text);
     vec![
         rule("I15", "sum of histogram buckets = wait count, every event and kind of operation")
             .tally(deltas, all.iter().map(|(name, h)| (name.clone(), h.pow2_us().iter().sum::<u64>() == h.count()))),
@@ -68,25 +68,29 @@ fn histograms(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
                 (name.clone(), low <= total(h) && total(h) < high)
             }),
         ),
-        Rule::exact("I17", Scope::Window, "average = total / count, every event").tally(
+        IdentityRule::exact("I17", Scope::Window, "average = total / count, every event").tally(
             deltas,
             counted(record).map(|event| {
                 let product = event.avg_us.value().unwrap_or(f64::NAN) * event.count.value().unwrap_or(f64::NAN);
                 (event.name.clone(), close(Some(product), event.total_us.value(), FLOAT_RATIO))
             }),
         ),
-        Rule::exact("I28", Scope::Window, "average active sessions in an event = waits/s x average wait, every event")
-            .tally(
-                deltas,
-                counted(record).map(|event| {
-                    let elapsed_s = deltas.window.elapsed_s;
-                    let sessions = event.total_us.value().map(|us| us / 1e6 / elapsed_s);
-                    let product = (event.count.value().zip(event.avg_us.value()))
-                        .map(|(count, avg)| count / elapsed_s * avg / 1e6);
-                    (event.name.clone(), close(product, sessions, FLOAT_RATIO))
-                }),
-            ),
-        Rule::exact(
+        IdentityRule::exact(
+            "I28",
+            Scope::Window,
+            "average active sessions in an event = waits/s x average wait, every event",
+        )
+        .tally(
+            deltas,
+            counted(record).map(|event| {
+                let elapsed_s = deltas.window.elapsed_s;
+                let sessions = event.total_us.value().map(|us| us / 1e6 / elapsed_s);
+                let product =
+                    (event.count.value().zip(event.avg_us.value())).map(|(count, avg)| count / elapsed_s * avg / 1e6);
+                (event.name.clone(), close(product, sessions, FLOAT_RATIO))
+            }),
+        ),
+        IdentityRule::exact(
             "I37",
             Scope::Whole,
             "percentiles rise and the mean lies between minimum and maximum, every \
@@ -135,17 +139,19 @@ fn db_time(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     // The threads publish at their own instants, at most the skew apart.
     let skew_us = sessions * w.to.skew_ns.max(w.from.skew_ns) as f64 / 1e3;
     vec![
-        Rule::within("I18", Scope::Quiet, "DB time = foreground waits + on thread + run queue (ns)", allowed).judge(
-            deltas,
-            db_time.clone(),
-            parts(),
-        ),
-        Rule::within("I24a", Scope::Quiet, "DB time <= sessions x elapsed (ns)", TIME_RATIO * whole_ns)
+        IdentityRule::within("I18", Scope::Quiet, "DB time = foreground waits + on thread + run queue (ns)", allowed)
+            .judge(deltas, db_time.clone(), parts()),
+        IdentityRule::within("I24a", Scope::Quiet, "DB time <= sessions x elapsed (ns)", TIME_RATIO * whole_ns)
             .at_most()
             .judge(deltas, db_time, Ok(whole_ns)),
-        Rule::within("I24b", Scope::Window, "DB time <= sessions x elapsed (us)", TIME_RATIO * window_us + skew_us)
-            .at_most()
-            .judge(deltas, known(record.instance.time_model.db_time_us.clone()), Ok(window_us)),
+        IdentityRule::within(
+            "I24b",
+            Scope::Window,
+            "DB time <= sessions x elapsed (us)",
+            TIME_RATIO * window_us + skew_us,
+        )
+        .at_most()
+        .judge(deltas, known(record.instance.time_model.db_time_us.clone()), Ok(window_us)),
     ]
 }
 
@@ -161,15 +167,20 @@ fn wait_sums(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let class_us: f64 = classes.filter_map(|row| row.total_us.value()).sum();
     let model = &record.instance.time_model;
     vec![
-        Rule::within(
+        IdentityRule::within(
             "I19",
             Scope::Window,
             "sum of foreground events = sum of foreground wait classes (us)",
             ALLOWED_US,
         )
         .judge(deltas, Ok(foreground_us), Ok(class_us)),
-        Rule::within("I20", Scope::Window, "non-idle wait time = foreground + background waits (us)", ALLOWED_US)
-            .judge(deltas, Ok(all_us), known(model.fg_wait_us.plus(&model.bg_wait_us))),
+        IdentityRule::within(
+            "I20",
+            Scope::Window,
+            "non-idle wait time = foreground + background waits (us)",
+            ALLOWED_US,
+        )
+        .judge(deltas, Ok(all_us), known(model.fg_wait_us.plus(&model.bg_wait_us))),
     ]
 }
 
@@ -186,7 +197,7 @@ fn log_times(deltas: &Deltas<'_>) -> Vec<Identity> {
     let judge = |id, text, stat, waits: Side| {
         let counted = moved(s, stat);
         let allowed = TIME_NS + TIME_RATIO * counted.clone().unwrap_or(0.0);
-        Rule::within(id, Scope::Quiet, text, allowed).judge(deltas, counted, waits)
+        IdentityRule::within(id, Scope::Quiet, text, allowed).judge(deltas, counted, waits)
     };
     vec![
         judge(
@@ -225,7 +236,7 @@ fn rates(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
             })
             .collect::<Vec<_>>()
     };
-    let rule = |id, text| Rule::exact(id, Scope::Window, text);
+    let rule = |id, text| IdentityRule::exact(id, Scope::Window, text);
     vec![
         rule("I26a", "total = per second x elapsed, every row of the load profile")
             .tally(deltas, back(|row| &row.per_s, &interval.elapsed_s).into_iter()),
@@ -237,7 +248,7 @@ fn rates(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
 fn closed_loop(deltas: &Deltas<'_>, record: &Record) -> Identity {
     let sessions = known(record.checks.little_expected_sessions.clone());
     let allowed = 0.05 * sessions.clone().unwrap_or(0.0);
-    Rule::within(
+    IdentityRule::within(
         "I38",
         Scope::Window,
         "ops/s x (mean service + mean think) = sessions (Little's law, closed loop)",
@@ -252,13 +263,13 @@ fn sampled(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let ash = &record.instance.ash;
     let allowed = ash.db_time_allowed_ratio.value().unwrap_or(0.0);
     let measured = known(ash.db_time_measured_s.clone());
-    let little = Rule::within(
+    let little = IdentityRule::within(
         "I28b",
         Scope::Window,
         "sampled average active sessions in an event = waits/s x average wait, every foreground event",
         0.0,
     );
-    let rule = Rule::within(
+    let rule = IdentityRule::within(
         "ASH",
         Scope::Window,
         "sampled DB time = measured DB time (s), within the larger of 5 % and 3 / sqrt(ticks)",

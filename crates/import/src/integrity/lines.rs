@@ -14,7 +14,7 @@
 
 use super::{MIB, Printed, Side};
 use assay_measure::identity::formula::Formula;
-use assay_measure::identity::{Rule, Scope};
+use assay_measure::identity::{IdentityRule, Scope};
 use assay_measure::plain::slug;
 use assay_measure::record::{Identity, Truth};
 use serde_json::Value;
@@ -221,7 +221,7 @@ impl<'a> Tree<'a> {
         let terms = |function: &str, name: &str| self.term(function, name).ok_or_else(|| "not printed".to_owned());
         let sides = formula.sides(&terms)?;
         let (left, right) = (sides.left, sides.right);
-        let rule = Rule::within(id, Scope::Window, text, left.off + right.off + sides.apart);
+        let rule = IdentityRule::within(id, Scope::Window, text, left.off + right.off + sides.apart);
         let rule = if formula.is_at_most { rule.at_most() } else { rule };
         let identity = rule.compare(Ok(left.value), Ok(right.value));
         (!matches!(identity.ok, Truth::Na(_))).then_some(identity)

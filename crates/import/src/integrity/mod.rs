@@ -12,7 +12,7 @@ mod tools;
 mod warnings;
 
 pub(super) use assay_measure::identity::Rounded as Side;
-use assay_measure::identity::{Rule, Scope, number_of};
+use assay_measure::identity::{IdentityRule, Scope, number_of};
 use assay_measure::record::{EventRow, Figure, Identity, Record, Truth};
 use assay_measure::stats::{self, Stat};
 use std::collections::HashMap;
@@ -171,7 +171,7 @@ pub(super) fn judge(
     let Some((left, right)) = sides else {
         return;
     };
-    let rule = Rule::within(id, Scope::Window, text, left.off + right.off + allowed);
+    let rule = IdentityRule::within(id, Scope::Window, text, left.off + right.off + allowed);
     let rule = match must {
         Must::Equal => rule,
         Must::NotAbove => rule.at_most(),
@@ -349,7 +349,7 @@ impl Tally {
         if many == 0 {
             return;
         }
-        let rule = Rule::within(id, Scope::Window, text, 0.0);
+        let rule = IdentityRule::within(id, Scope::Window, text, 0.0);
         let mut identity = rule.compare(Ok(good as f64), Ok(many as f64));
         identity.sentence = match self.first {
             Some(name) => format!("{good} of {many} agree; the first that does not is {name}"),

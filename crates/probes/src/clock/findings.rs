@@ -2,6 +2,7 @@
 
 use super::info::ClockInfo;
 use assay_measure::record::Advice;
+use assay_measure::rule::Rule;
 use assay_measure::units::{fixed, many};
 
 /// What pg_test_timing's manual calls good: a loop below so many ns, and more than so many % of the steps below 1 us.
@@ -10,62 +11,131 @@ const GOOD_PCT: f64 = 90.0;
 /// Rounds that vary by more are not steady, %.
 pub(super) const UNSTEADY_PCT: f64 = 10.0;
 
-/// What makes the figures doubtful.
-pub(super) fn warnings(info: &ClockInfo) -> Vec<String> {
-    let mut found = Vec::new();
-    if !info.is_optimised {
-        found.push(
-            "This assay was built without optimisation, so its loops take longer than the clock. Use a release build (cargo build \
-             --release)."
-                .to_owned(),
-        );
-    }
-    let moved = info.pairs.iter().filter(|row| row.exchanges_count > 0 && row.offset_ns.value().is_none()).count();
-    if moved > 0 {
-        found.push(format!(
-            "Of {moved} of {} pairs the CPUs' clocks moved against each other while assay compared them, so they have no one \
-             offset: times taken on different CPUs cannot be subtracted.",
-            info.pairs.len()
-        ));
-    }
-    found
+/// What judges by a rule.
+type Judge = fn(&ClockInfo) -> Option<Advice>;
+
+/// The rules with what judges them, in the order in which findings are read.
+const RULES: &[(Rule, Judge)] = &[
+    (NOT_OPTIMISED, not_optimised),
+    (CPUS_MOVED, cpus_moved),
+    (BACKWARDS, backwards),
+    (APART, apart),
+    (SLOW_SOURCE, slow_source),
+    (DEAR, dear),
+];
+
+/// The rules of clocks.
+pub(super) fn rules() -> Vec<Rule> {
+    RULES.iter().map(|(rule, _)| *rule).collect()
 }
 
 /// All findings, in the order they are read.
 pub(super) fn advise(info: &ClockInfo) -> Vec<Advice> {
-    [backwards, apart, slow_source, dear].iter().filter_map(|rule| rule(info)).collect()
+    RULES.iter().filter_map(|(_, judge)| judge(info)).collect()
 }
 
-/// T1: time that goes back.
+const NOT_OPTIMISED: Rule = Rule {
+    id: "T5",
+    title: "Built without optimisation",
+    changes_figures: true,
+    fires_when: || "The program was built without optimisation".to_owned(),
+    why: "Its loops take longer than the clock.",
+    what_to_do: "Use a release build (cargo build --release).",
+    cannot_judge_when: "Never: the program knows how it was built.",
+    source: "Decided here.",
+};
+
+fn not_optimised(info: &ClockInfo) -> Option<Advice> {
+    let text = "This assay was built without optimisation, so its loops take longer than the clock.".to_owned();
+    (!info.is_optimised).then(|| NOT_OPTIMISED.advise(false, text, &[]))
+}
+
+const CPUS_MOVED: Rule = Rule {
+    id: "T6",
+    title: "The clocks of CPUs moved against each other",
+    changes_figures: true,
+    fires_when: || "The exchanges of a pair of CPUs leave no offset that fits all of them".to_owned(),
+    why: "The pair has no one offset: times taken on different CPUs cannot be subtracted.",
+    what_to_do: "Look in `dmesg` for clock messages, and measure again.",
+    cannot_judge_when: "Never: a pair without exchanges is left out.",
+    source: "Decided here.",
+};
+
+fn cpus_moved(info: &ClockInfo) -> Option<Advice> {
+    let moved = info.pairs.iter().filter(|row| row.exchanges_count > 0 && row.offset_ns.value().is_none()).count();
+    let text = format!(
+        "Of {moved} of {} pairs the CPUs' clocks moved against each other while assay compared them, so they have no one \
+         offset: times taken on different CPUs cannot be subtracted.",
+        info.pairs.len()
+    );
+    (moved > 0).then(|| CPUS_MOVED.advise(false, text, &[("pairs_moved_count", moved as f64)]))
+}
+
+const BACKWARDS: Rule = Rule {
+    id: "T1",
+    title: "A clock went back",
+    changes_figures: false,
+    fires_when: || "A clock gives an earlier time than before within one thread; high unless it is REALTIME".to_owned(),
+    why: "A step that is timed then may take less than no time.",
+    what_to_do: "Look for clock messages in `dmesg`, and let NTP slew instead of step.",
+    cannot_judge_when: "Never: every clock is read.",
+    source: "POSIX clock_gettime: only REALTIME may be set.",
+};
+
+/// Time that goes back.
 fn backwards(info: &ClockInfo) -> Option<Advice> {
     let rows = info.clocks.iter().filter(|row| row.backwards_count > 0);
     let worst = rows.max_by_key(|row| row.backwards_count)?;
     let text = format!(
         "CLOCK_{} went back {} within one thread, by up to {} ns: a step that is timed then may take less than no time. \
-         REALTIME goes back where somebody sets the time; the others never should. Look for clock messages in `dmesg`, and let \
-         NTP slew instead of step.",
+         REALTIME goes back where somebody sets the time; the others never should.",
         worst.clock,
         many(worst.backwards_count, "time"),
         worst.backwards_ns_max.value().map_or_else(String::new, |ns| fixed(ns, 0))
     );
-    Some(Advice::of("T1", worst.clock != "REALTIME", text, &[("backwards_count", worst.backwards_count as f64)]))
+    Some(BACKWARDS.advise(worst.clock != "REALTIME", text, &[("backwards_count", worst.backwards_count as f64)]))
 }
 
-/// T2: CPUs whose clocks are apart, as far as that is proved.
+const APART: Rule = Rule {
+    id: "T2",
+    title: "The clocks of two CPUs are apart",
+    changes_figures: false,
+    fires_when: || {
+        "The bounds of a pair's offset prove a difference above 0; high where it exceeds the time of a read".to_owned()
+    },
+    why: "A thread that moves between the CPUs while it times a step is wrong by that much.",
+    what_to_do: "Look in `dmesg` for why the kernel trusts this clock source, and compare with another one.",
+    cannot_judge_when: "Never: with one CPU the rule is silent.",
+    source: "Decided here.",
+};
+
+/// CPUs whose clocks are apart, as far as that is proved.
 fn apart(info: &ClockInfo) -> Option<Advice> {
     let least = info.clocks_apart_ns_min.value().filter(|ns| *ns > 0.0)?;
     let text = format!(
         "The clocks of two CPUs are apart by at least {} ns. A thread that moves between them while it times a step is wrong by \
-         that much, and so is any order of events by their time stamps. Look in `dmesg` for why the kernel trusts this clock \
-         source, and compare with another one of {}.",
+         that much, and so is any order of events by their time stamps. Sources here: {}.",
         fixed(least, 0),
         info.available
     );
     let read = info.clock_read_ns_p50.value().unwrap_or(0.0);
-    Some(Advice::of("T2", least > read, text, &[("clocks_apart_ns", least)]))
+    Some(APART.advise(least > read, text, &[("clocks_apart_ns", least)]))
 }
 
-/// T3: a source that needs the kernel, while there is one that does not.
+const SLOW_SOURCE: Rule = Rule {
+    id: "T3",
+    title: "The clock source needs a system call",
+    changes_figures: false,
+    fires_when: || "A read takes a system call, by its cost, while tsc is available and not in use".to_owned(),
+    why: "tsc is read in user space, in a fraction of the time.",
+    what_to_do: "Boot with clocksource=tsc (kernel-parameters in the kernel's documentation), or for a try write tsc to \
+                 /sys/devices/system/clocksource/clocksource0/current_clocksource. First look in `dmesg` for `TSC unstable`: the \
+                 kernel may have left it for a reason.",
+    cannot_judge_when: "Never: without the time of a read the rule is silent.",
+    source: "The kernel's documentation of kernel parameters.",
+};
+
+/// A source that needs the kernel, while there is one that does not.
 fn slow_source(info: &ClockInfo) -> Option<Advice> {
     let read = info.clock_read_ns_p50.value()?;
     let has_tsc = info.available.split_whitespace().any(|name| name == "tsc");
@@ -73,28 +143,37 @@ fn slow_source(info: &ClockInfo) -> Option<Advice> {
         return None;
     }
     let text = format!(
-        "The clock source is {}, which takes a system call of {} ns a read; tsc is there and is read in user space. Boot with \
-         clocksource=tsc (kernel-parameters in the kernel's documentation), or for a try write tsc to \
-         /sys/devices/system/clocksource/clocksource0/current_clocksource. First look in `dmesg` for `TSC unstable`: the \
-         kernel may have left it for a reason.",
+        "The clock source is {}, which takes a system call of {} ns a read; tsc is there and is read in user space.",
         info.source,
         fixed(read, 0)
     );
-    Some(Advice::of("T3", true, text, &[("clock_read_ns", read)]))
+    Some(SLOW_SOURCE.advise(true, text, &[("clock_read_ns", read)]))
 }
 
-/// T4: timing that a database feels.
+const DEAR: Rule = Rule {
+    id: "T4",
+    title: "Timing costs a database",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "A read takes {GOOD_NS} ns or more, or at most {GOOD_PCT} % of the steps are below 1 us; high from ten times that"
+        )
+    },
+    why: "A database that times each row or each I/O reads the clock twice for it.",
+    what_to_do: "Leave track_io_timing off, use EXPLAIN (ANALYZE, TIMING OFF), and read times of short steps with care.",
+    cannot_judge_when: "Never: without the time of a read the rule is silent.",
+    source: "The manual of pg_test_timing.",
+};
+
+/// Timing that a database feels.
 fn dear(info: &ClockInfo) -> Option<Advice> {
     let (read, below) = (info.clock_read_ns_p50.value()?, info.below_1us_pct.value()?);
     let text = format!(
-        "A read takes {} ns, and {} % of the steps are below 1 us; the manual of pg_test_timing asks for less than {} ns and more \
-         than {} %. Leave track_io_timing off, use EXPLAIN (ANALYZE, TIMING OFF), and read times of short steps with care.",
+        "A read takes {} ns, and {} % of the steps are below 1 us; the manual of pg_test_timing asks for less than {GOOD_NS} ns \
+         and more than {GOOD_PCT} %.",
         fixed(read, 0),
-        fixed(below, 1),
-        fixed(GOOD_NS, 0),
-        fixed(GOOD_PCT, 0)
+        fixed(below, 1)
     );
     let is_dear = read >= GOOD_NS || below <= GOOD_PCT;
-    is_dear
-        .then(|| Advice::of("T4", read >= 10.0 * GOOD_NS, text, &[("clock_read_ns", read), ("below_1us_pct", below)]))
+    is_dear.then(|| DEAR.advise(read >= 10.0 * GOOD_NS, text, &[("clock_read_ns", read), ("below_1us_pct", below)]))
 }

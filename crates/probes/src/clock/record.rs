@@ -6,9 +6,10 @@ use super::{ClockReadings, findings, page};
 use crate::conditions::{Conditions, NOT_EXPOSED, labelled};
 use assay_measure::chart::Drawn;
 use assay_measure::figures::of_layer;
-use assay_measure::identity::{Rule, Scope};
+use assay_measure::identity::{IdentityRule, Scope};
 use assay_measure::kind::{Finding, Headline, OwnKind, figure};
 use assay_measure::record::{Figure, Identity, Metric, Record};
+use assay_measure::rule::Rule;
 use assay_measure::sample::{half_width, mean, median, stddev};
 use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Snapshot, Verdict};
@@ -26,6 +27,10 @@ pub(super) struct ClockRecords;
 
 impl OwnKind for ClockRecords {
     type Info = ClockInfo;
+
+    fn rules() -> Vec<Rule> {
+        findings::rules()
+    }
 
     fn metrics(info: &ClockInfo) -> Vec<Metric> {
         of_layer("cpu", info)
@@ -69,7 +74,6 @@ pub(super) fn build(run: &RunData, readings: &ClockReadings) -> Record {
     let mut record = labelled(&run, host.elapsed_ns);
     record.os = assay_awr::record::os(&run);
     record.integrity = integrity(readings);
-    record.warnings = findings::warnings(&info);
     record.advice = findings::advise(&info);
     record.parts.put(&info);
     figure(&ClockRecords, &mut record);
@@ -84,9 +88,9 @@ fn integrity(readings: &ClockReadings) -> Vec<Identity> {
     let raw = readings.clocks.get(RAW).map_or_else(Walk::default, |clock| clock.walk.clone());
     let elapsed = raw.elapsed_ns as f64;
     vec![
-        Rule::exact("K1", Scope::Whole, "steps of every size = readings")
+        IdentityRule::exact("K1", Scope::Whole, "steps of every size = readings")
             .compare(sum(&Walk::count), sum(&|walk| walk.readings)),
-        Rule::within("K2", Scope::Whole, "time by MONOTONIC_RAW = time by MONOTONIC, ns", DRIFT * elapsed)
+        IdentityRule::within("K2", Scope::Whole, "time by MONOTONIC_RAW = time by MONOTONIC, ns", DRIFT * elapsed)
             .compare(Ok(raw.own_ns as f64), Ok(elapsed)),
     ]
 }

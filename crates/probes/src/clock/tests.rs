@@ -142,8 +142,8 @@ fn cpus_that_are_apart_are_said_to_be_so_by_what_is_proved() {
     );
     let found = info(&of);
     assert!(found.pairs.iter().all(|row| row.offset_ns.value().is_none() && row.apart_ns_max.value().is_none()));
-    let warnings = build(&RunData::default(), &of).warnings;
-    assert!(warnings.iter().any(|text| text.starts_with("Of 1 of 2 pairs")), "{warnings:?}");
+    let record = build(&RunData::default(), &of);
+    assert!(record.doubts().any(|(_, text)| text.starts_with("Of 1 of 2 pairs")), "{:?}", record.advice);
 }
 
 #[test]

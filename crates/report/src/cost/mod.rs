@@ -22,7 +22,7 @@ pub(crate) use text::{inputs, sections};
 
 use crate::kinds;
 use assay_measure::figures::figures;
-use assay_measure::identity::{Rule, Scope};
+use assay_measure::identity::{IdentityRule, Scope};
 use assay_measure::record::Metric;
 use assay_measure::record::metric::{Better, Group, plain};
 use assay_measure::record::{Figure, Identity, Record};
@@ -489,7 +489,7 @@ pub fn identity(cost: &Cost) -> Identity {
         Some(stated) => (stated, 0.5 * (cost.items.len() + 1) as f64),
         None => (cost.monthly, 1e-9 * cost.monthly),
     };
-    Rule::within("I43", Scope::Window, rule, tolerance).compare(Ok(from_inputs), Ok(rhs))
+    IdentityRule::within("I43", Scope::Window, rule, tolerance).compare(Ok(from_inputs), Ok(rhs))
 }
 
 /// What an item comes to each month, from its listed inputs alone.

@@ -6,7 +6,7 @@
 use super::options::Options;
 use super::rows::{ios_of, ways};
 use crate::readings::{CloneReading, DIRECTIONS, JobReading, StorageReadings, Way, WayReading};
-use assay_measure::identity::{Rule, Scope, Side};
+use assay_measure::identity::{IdentityRule, Scope, Side};
 use assay_measure::record::{Identity, Truth};
 
 /// Little's law must hold within this share.
@@ -29,29 +29,37 @@ type Verdict = (String, Identity);
 /// All rules, in order.
 pub(super) fn evaluate(readings: &StorageReadings) -> Vec<Identity> {
     let jobs: Vec<Job<'_>> = (0..readings.jobs.len()).map(|at| job(readings, at)).collect();
-    let each = |rule: Rule, sides: &dyn Fn(&Job<'_>, Rule) -> Identity| {
+    let each = |rule: IdentityRule, sides: &dyn Fn(&Job<'_>, IdentityRule) -> Identity| {
         let verdicts = jobs.iter();
         let named = verdicts.map(|job| (job.reading.name.clone(), sides(job, rule)));
         worst(rule, named.collect())
     };
     let whole = Scope::Whole;
     vec![
-        each(Rule::exact("IO1", whole, "latencies counted = I/Os ended"), &counted),
-        each(Rule::exact("IO2", whole, "sum of lat = sum of slat + sum of clat"), &parts),
-        each(Rule::exact("IO3", whole, "bytes = I/Os x block size"), &bytes),
+        each(IdentityRule::exact("IO1", whole, "latencies counted = I/Os ended"), &counted),
+        each(IdentityRule::exact("IO2", whole, "sum of lat = sum of slat + sum of clat"), &parts),
+        each(IdentityRule::exact("IO3", whole, "bytes = I/Os x block size"), &bytes),
         seconds(readings),
-        each(Rule::within("IO5", whole, "depths counted = I/Os submitted", 0.0), &depths),
-        each(Rule::within("IO6", whole, "syncs = writes / N", 0.0), &syncs),
-        each(Rule::within("IO7", whole, "I/Os in flight as counted = IOPS x mean lat (Little's law)", 0.0), &little),
+        each(IdentityRule::within("IO5", whole, "depths counted = I/Os submitted", 0.0), &depths),
+        each(IdentityRule::within("IO6", whole, "syncs = writes / N", 0.0), &syncs),
         each(
-            Rule::within("IO8", whole, "IOPS x mean lat = depth x clones of a saturating job (Little's law)", 0.0),
+            IdentityRule::within("IO7", whole, "I/Os in flight as counted = IOPS x mean lat (Little's law)", 0.0),
+            &little,
+        ),
+        each(
+            IdentityRule::within(
+                "IO8",
+                whole,
+                "IOPS x mean lat = depth x clones of a saturating job (Little's law)",
+                0.0,
+            ),
             &saturated,
         ),
         each(
-            Rule::within("IO9", whole, "time in lat <= time in response, from due to done", 0.0).at_most(),
+            IdentityRule::within("IO9", whole, "time in lat <= time in response, from due to done", 0.0).at_most(),
             &responses,
         ),
-        each(Rule::within("IO10", whole, "CPU of the clones <= their time", 0.0).at_most(), &cpu),
+        each(IdentityRule::within("IO10", whole, "CPU of the clones <= their time", 0.0).at_most(), &cpu),
         process(readings),
     ]
 }
@@ -68,7 +76,7 @@ fn job(readings: &StorageReadings, at: usize) -> Job<'_> {
 }
 
 /// The verdict that stands for all: the violated one furthest off, else one that holds, else n/a.
-fn worst(rule: Rule, verdicts: Vec<Verdict>) -> Identity {
+fn worst(rule: IdentityRule, verdicts: Vec<Verdict>) -> Identity {
     let rank = |identity: &Identity| match &identity.ok {
         Truth::Violated => 2,
         Truth::Holds => 1,
@@ -112,7 +120,7 @@ impl Job<'_> {
 }
 
 /// IO1: of each kind of latency that was taken.
-fn counted(job: &Job<'_>, rule: Rule) -> Identity {
+fn counted(job: &Job<'_>, rule: IdentityRule) -> Identity {
     let label = &job.reading.label;
     let ios = job.sum(|way| way.ios);
     let kinds = [
@@ -131,7 +139,7 @@ fn counted(job: &Job<'_>, rule: Rule) -> Identity {
 }
 
 /// IO2, in ns over all I/Os.
-fn parts(job: &Job<'_>, rule: Rule) -> Identity {
+fn parts(job: &Job<'_>, rule: IdentityRule) -> Identity {
     let label = &job.reading.label;
     if label.synchronous {
         return rule.unknown("submission and completion are one call");
@@ -145,7 +153,7 @@ fn parts(job: &Job<'_>, rule: Rule) -> Identity {
 }
 
 /// IO3, where a direction has one block size.
-fn bytes(job: &Job<'_>, rule: Rule) -> Identity {
+fn bytes(job: &Job<'_>, rule: IdentityRule) -> Identity {
     let (mut lhs, mut rhs) = (0.0, 0.0);
     for (way, (least, most)) in job.ways.iter().zip(job.reading.label.block_bytes) {
         if way.ios > 0 && least != most {
@@ -159,7 +167,7 @@ fn bytes(job: &Job<'_>, rule: Rule) -> Identity {
 
 /// IO4: the seconds of every group add up to its total.
 fn seconds(readings: &StorageReadings) -> Identity {
-    let rule = Rule::within("IO4", Scope::Whole, "sum of the I/Os of all seconds = I/Os ended", 0.0);
+    let rule = IdentityRule::within("IO4", Scope::Whole, "sum of the I/Os of all seconds = I/Os ended", 0.0);
     if readings.running {
         return rule.unknown("the last second is still open");
     }
@@ -183,7 +191,7 @@ fn seconds(readings: &StorageReadings) -> Identity {
 }
 
 /// IO5: what was under way at the ends, failed or was verified may be missing on one side.
-fn depths(job: &Job<'_>, rule: Rule) -> Identity {
+fn depths(job: &Job<'_>, rule: IdentityRule) -> Identity {
     let counted: u64 = job.clones.iter().flat_map(|clone| clone.depths).sum();
     let verified: u64 = job.clones.iter().map(|clone| clone.verified_ios).sum();
     let allowed = job.at_the_ends() + job.errors() + verified as f64;
@@ -195,7 +203,7 @@ fn depths(job: &Job<'_>, rule: Rule) -> Identity {
 }
 
 /// IO6: each clone may have begun and ended between two syncs, and may end with one.
-fn syncs(job: &Job<'_>, rule: Rule) -> Identity {
+fn syncs(job: &Job<'_>, rule: IdentityRule) -> Identity {
     let every = |name: &str| job.options.number(&[name]).filter(|n| *n > 0);
     let every = match (every("fsync"), every("fdatasync")) {
         (None, None) => return rule.unknown("no syncs asked for"),
@@ -209,7 +217,7 @@ fn syncs(job: &Job<'_>, rule: Rule) -> Identity {
 }
 
 /// IO7: both sides are means over the same time, from counters kept apart.
-fn little(job: &Job<'_>, rule: Rule) -> Identity {
+fn little(job: &Job<'_>, rule: IdentityRule) -> Identity {
     let lat = |way: &WayReading| {
         if way.lat.histogram.is_empty() { way.clat.histogram.sum_ns() } else { way.lat.histogram.sum_ns() }
     };
@@ -226,7 +234,7 @@ fn little(job: &Job<'_>, rule: Rule) -> Identity {
 }
 
 /// IO8: also the check that the depth asked for was reached.
-fn saturated(job: &Job<'_>, rule: Rule) -> Identity {
+fn saturated(job: &Job<'_>, rule: IdentityRule) -> Identity {
     if let Err(why) = job.options.saturating() {
         return rule.unknown(why);
     }
@@ -249,7 +257,7 @@ fn saturated(job: &Job<'_>, rule: Rule) -> Identity {
 }
 
 /// IO9, where a rate was asked for.
-fn responses(job: &Job<'_>, rule: Rule) -> Identity {
+fn responses(job: &Job<'_>, rule: IdentityRule) -> Identity {
     let rated = || job.ways.iter().filter(|way| way.response.is_some());
     if rated().next().is_none() {
         return rule.unknown("no rate was asked for");
@@ -263,7 +271,7 @@ fn responses(job: &Job<'_>, rule: Rule) -> Identity {
 }
 
 /// IO10, in ns.
-fn cpu(job: &Job<'_>, rule: Rule) -> Identity {
+fn cpu(job: &Job<'_>, rule: IdentityRule) -> Identity {
     let of = |pick: fn(&CloneReading) -> u64| job.clones.iter().map(|c| pick(c)).sum::<u64>();
     let runtime_ns = of(|clone| clone.runtime_ns) as f64;
     let allowed = 0.01 * runtime_ns + TICKS_NS * job.clones.len() as f64;
@@ -279,7 +287,7 @@ fn process(readings: &StorageReadings) -> Identity {
         0 => Err("CPU of the process was not read".to_owned()),
         ns => Ok(ns as f64),
     };
-    Rule::within("IO11", Scope::Whole, "CPU of the clones <= CPU of the process", allowed)
+    IdentityRule::within("IO11", Scope::Whole, "CPU of the clones <= CPU of the process", allowed)
         .at_most()
         .compare(Ok(clones_ns as f64), process)
 }

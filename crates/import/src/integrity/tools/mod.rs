@@ -14,7 +14,7 @@ mod mutation;
 mod tests;
 
 use super::Side as Num;
-use assay_measure::identity::{Rule, Scope, Side};
+use assay_measure::identity::{IdentityRule, Scope, Side};
 use assay_measure::record::{Identity, ImportInfo, ImportedValue, Record, Truth};
 use assay_storage::record::info::{StorageInfo, StorageJob};
 use std::collections::{BTreeMap, HashMap};
@@ -75,12 +75,12 @@ struct Case {
 }
 
 /// Of the measured window; what may be off is said of each case.
-fn rule(id: &'static str, text: &'static str) -> Rule {
-    Rule::within(id, Scope::Window, text, 0.0)
+fn rule(id: &'static str, text: &'static str) -> IdentityRule {
+    IdentityRule::within(id, Scope::Window, text, 0.0)
 }
 
 /// The case that stands for all: the one furthest off among the violated, else the first that could be judged.
-fn judge(rule: Rule, cases: Vec<Case>) -> Option<Identity> {
+fn judge(rule: IdentityRule, cases: Vec<Case>) -> Option<Identity> {
     let several = cases.len() > 1;
     let judged = cases.into_iter().map(|case| {
         let identity = rule.tolerating(case.tolerance).compare(case.lhs, case.rhs);
@@ -460,7 +460,7 @@ impl<'a> Read<'a> {
 }
 
 /// With the means of each kind but not how often each ran, the whole must lie between them.
-fn between_means(rule: Rule, lhs: f64, means: &[(u64, f64)]) -> Identity {
+fn between_means(rule: IdentityRule, lhs: f64, means: &[(u64, f64)]) -> Identity {
     let least = means.iter().map(|(_, mean)| *mean).fold(f64::INFINITY, f64::min);
     let most = means.iter().map(|(_, mean)| *mean).fold(0.0, f64::max);
     let mut identity = rule.tolerating(CLOSED_LOOP * lhs).compare(Ok(lhs), Ok(lhs.clamp(least, most)));

@@ -9,7 +9,7 @@ use crate::network::NetReadings;
 use crate::network::meter::{Meter, StreamTick};
 use crate::network::results::StreamEnd;
 use assay_awr::record::os;
-use assay_measure::identity::{Rule, Scope};
+use assay_measure::identity::{IdentityRule, Scope};
 use assay_measure::kind::figure;
 use assay_measure::plain::slug;
 use assay_measure::record::{Figure, Identity, Record, Series};
@@ -74,12 +74,12 @@ fn integrity(info: &NetworkInfo) -> Vec<Identity> {
     let kernel = kernel.filter(|_| !own.is_empty() && !info.is_udp());
     let kernel = kernel.map(|bytes| bytes as f64).ok_or_else(|| none.to_owned());
     let rule = "bytes sent by our count = first sent and not yet sent by the kernel's";
-    let mut all = vec![Rule::within("N1", Scope::Whole, rule, 0.0).compare(Ok(counted as f64), kernel)];
+    let mut all = vec![IdentityRule::within("N1", Scope::Whole, rule, 0.0).compare(Ok(counted as f64), kernel)];
     let in_flight = (info.block_bytes * 2).max(1 << 16) * info.streams_count;
     // Where the first seconds are left out, the two ends begin to count at instants of their own.
     let begin = if info.omit_s > 0 { rate(counted, info.elapsed_s).max(1e6) / 8.0 } else { 0.0 };
-    let rule =
-        Rule::within("N2", Scope::Window, "bytes that arrived <= bytes sent", in_flight as f64 + begin).at_most();
+    let rule = IdentityRule::within("N2", Scope::Window, "bytes that arrived <= bytes sent", in_flight as f64 + begin)
+        .at_most();
     for way in info.ways() {
         let streams: Vec<&StreamInfo> = info.way(way).map(|(_, stream)| stream).collect();
         let side = |is_sender| {

@@ -8,7 +8,7 @@ use crate::dial::plain;
 use crate::ping::PingReadings;
 use crate::ping::loaded::Loaded;
 use assay_awr::record::os;
-use assay_measure::identity::{Rule, Scope};
+use assay_measure::identity::{IdentityRule, Scope};
 use assay_measure::kind::figure;
 use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Identity, Latency, Record, Series, percentile_us};
@@ -201,17 +201,17 @@ fn integrity(info: &PingInfo) -> Vec<Identity> {
         known.ok_or_else(|| "of a test with --load".to_owned())
     };
     vec![
-        Rule::exact("P5", whole, "beside the stream: sent = answered + lost").compare(
+        IdentityRule::exact("P5", whole, "beside the stream: sent = answered + lost").compare(
             of_load(|loaded| loaded.sent_count),
             of_load(|loaded| loaded.service.hist_ns.count() + loaded.lost_count),
         ),
-        Rule::exact("P1", whole, "sent = answered + lost")
+        IdentityRule::exact("P1", whole, "sent = answered + lost")
             .compare(count(info.sent_count), count(info.received_count + info.lost_count)),
-        Rule::exact("P2", whole, "times counted = answered")
+        IdentityRule::exact("P2", whole, "times counted = answered")
             .compare(count(info.service.hist_ns.count()), count(info.received_count)),
-        Rule::within("P3", whole, "time in the server + network = round trip", 1e3)
+        IdentityRule::within("P3", whole, "time in the server + network = round trip", 1e3)
             .compare(echo(Ok(both)), echo(sums(&info.service))),
-        Rule::within("P4", whole, "round trip <= time since it was due", 0.0)
+        IdentityRule::within("P4", whole, "round trip <= time since it was due", 0.0)
             .at_most()
             .compare(sums(&info.service), sums(&info.response)),
     ]

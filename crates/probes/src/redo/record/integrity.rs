@@ -3,7 +3,7 @@
 use super::demand::is_grouped;
 use super::info::{RedoInfo, StandbyInfo};
 use crate::redo::wire::HEADER_BYTES;
-use assay_measure::identity::{Rule, Scope};
+use assay_measure::identity::{IdentityRule, Scope};
 use assay_measure::record::Identity;
 
 /// What of a second's rate may be off where a message goes over its end.
@@ -25,7 +25,7 @@ pub(super) fn judge(info: &RedoInfo) -> Vec<Identity> {
 
 /// Whatever was sent, the standbys have consumed.
 fn consumed(info: &RedoInfo) -> Identity {
-    let rule = Rule::exact("RI1", Scope::Whole, "messages consumed by each standby = messages sent");
+    let rule = IdentityRule::exact("RI1", Scope::Whole, "messages consumed by each standby = messages sent");
     if !info.failed.is_empty() {
         return rule.unknown(ENDED_EARLY);
     }
@@ -40,7 +40,7 @@ fn consumed(info: &RedoInfo) -> Identity {
 
 /// The seconds add up.
 fn seconds(info: &RedoInfo) -> Identity {
-    let rule = Rule::exact("RI2", Scope::Whole, "messages of all seconds = messages sent");
+    let rule = IdentityRule::exact("RI2", Scope::Whole, "messages of all seconds = messages sent");
     if !info.failed.is_empty() {
         return rule.unknown(ENDED_EARLY);
     }
@@ -52,7 +52,7 @@ fn seconds(info: &RedoInfo) -> Identity {
 
 /// Every commit is in one message.
 fn commits(info: &RedoInfo) -> Identity {
-    let rule = Rule::exact("RI4", Scope::Whole, "commits x bytes of a commit = payload of all messages");
+    let rule = IdentityRule::exact("RI4", Scope::Whole, "commits x bytes of a commit = payload of all messages");
     if !info.failed.is_empty() {
         return rule.unknown(ENDED_EARLY);
     }
@@ -62,7 +62,7 @@ fn commits(info: &RedoInfo) -> Identity {
 
 /// Nothing of a message's time is lost.
 fn parts(info: &RedoInfo) -> Identity {
-    let rule = Rule::exact(
+    let rule = IdentityRule::exact(
         "RI3",
         Scope::Whole,
         "time of compression + in the network + at the standby = time of all messages, ns",
@@ -78,7 +78,7 @@ fn parts(info: &RedoInfo) -> Identity {
 
 /// I39 of imports: one message at a time.
 fn stream(info: &RedoInfo) -> Identity {
-    let rule = Rule::within(
+    let rule = IdentityRule::within(
         "I39",
         Scope::Window,
         "synchronous stream: bytes per second = (message + 12 bytes of framing) / latency",
