@@ -14,11 +14,13 @@ pub(crate) use import::ImportArgs;
 use assay_report::formats::Format;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use format::{JSON, SLOB_CONF, TEXT};
+use params::Flags;
 use std::path::PathBuf;
 
 mod compare;
 pub(crate) mod format;
 mod orders;
+pub(crate) mod params;
 mod probe;
 mod runs;
 
@@ -218,31 +220,8 @@ pub(crate) struct RunArgs {
 /// Settings of a run alone.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RunOnlyArgs {
-    /// Sessions per schema (THREADS_PER_SCHEMA)
-    #[arg(short = 't', long, value_name = "N", allow_hyphen_values = true)]
-    pub(crate) threads: Option<String>,
-    /// Total number of sessions, assigned to the schemas in turn (SESSIONS)
-    #[arg(long, value_name = "N", allow_hyphen_values = true, conflicts_with = "threads")]
-    pub(crate) sessions: Option<String>,
-    /// Measured window: 30s, 5m, 1h (RUN_TIME)
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
-    pub(crate) time: Option<String>,
-    /// Load before the window (WARMUP) [default: a tenth of the time, at most 30s]
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
-    pub(crate) warmup: Option<String>,
-    /// Streams that read one scan table together (SCAN_PARALLEL)
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub(crate) parallel: Option<String>,
-    /// Master seed of all random streams (SEED) [default: random, printed]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub(crate) seed: Option<String>,
-    /// Make a database server's reads reach the device, repeatable: buffers, pagecache,
-    /// continuous[:MS], cgroup:SIZE, direct (EVICT)
-    #[arg(long, value_name = "MODE")]
-    pub(crate) evict: Vec<String>,
-    /// A name for the run in lists, reports and comparisons (LABEL)
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) label: Option<String>,
+    #[command(flatten)]
+    pub(crate) flags: Flags<{ params::RUN }>,
     /// Run directory, new or empty [default: ./assay-runs/TIME-slob-ID, UTC]
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
@@ -282,22 +261,8 @@ pub(crate) struct SweepArgs {
     pub(crate) p99: Option<String>,
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
-    /// Measured window of each step: 30s, 5m, 1h (RUN_TIME)
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
-    pub(crate) time: Option<String>,
-    /// Load before the window of each step (WARMUP) [default: a tenth of the time, at most 30s]
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
-    pub(crate) warmup: Option<String>,
-    /// Master seed of all random streams of every step (SEED) [default: random, printed]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub(crate) seed: Option<String>,
-    /// Make a database server's reads reach the device, repeatable: buffers, pagecache,
-    /// continuous[:MS], cgroup:SIZE, direct (EVICT)
-    #[arg(long, value_name = "MODE")]
-    pub(crate) evict: Vec<String>,
-    /// A name for the run in lists, reports and comparisons, the same for every step (LABEL)
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) label: Option<String>,
+    #[command(flatten)]
+    pub(crate) flags: Flags<{ params::SWEEP }>,
     /// The sweep's directory, new or empty [default: ./assay-runs/TIME-sweep-ID, UTC]
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
@@ -322,9 +287,8 @@ pub(crate) struct RunitArgs {
 pub(crate) struct PrepareArgs {
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
-    /// Master seed of the load (SEED) [default: random, printed]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub(crate) seed: Option<String>,
+    #[command(flatten)]
+    pub(crate) flags: Flags<{ params::PREPARE }>,
     /// Block device of the target whose whole content assay may overwrite, repeatable; never a device in use
     #[arg(long, value_name = "PATH_OR_DEVICE")]
     pub(crate) destroy: Vec<PathBuf>,
@@ -370,6 +334,8 @@ pub(crate) struct DestroyArgs {
 pub(crate) struct RecoveryArgs {
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
+    #[command(flatten)]
+    pub(crate) flags: Flags<{ params::RECOVERY }>,
     /// Checkpoint distances, one kill for each: 16M,64M,200M [default: a sixteenth, a quarter and half of
     /// what the log files allow]
     #[arg(long, value_name = "LIST")]
@@ -380,9 +346,6 @@ pub(crate) struct RecoveryArgs {
     /// Maximum load time before each kill, and maximum time for the old rate to come back
     #[arg(long, value_name = "DURATION", default_value = "15s")]
     pub(crate) time: String,
-    /// A name for the run in lists, reports and comparisons (LABEL)
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) label: Option<String>,
     /// Run directory, new or empty [default: ./assay-runs/TIME-recovery-ID, UTC]
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
@@ -470,24 +433,8 @@ pub(crate) enum ConfigCommand {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// Sessions per schema (THREADS_PER_SCHEMA)
-    #[arg(short = 't', long, value_name = "N", allow_hyphen_values = true)]
-    pub(crate) threads: Option<String>,
-    /// Measured window (RUN_TIME)
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
-    pub(crate) time: Option<String>,
-    /// Load before the window (WARMUP)
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
-    pub(crate) warmup: Option<String>,
-    /// Streams that read one scan table together (SCAN_PARALLEL)
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub(crate) parallel: Option<String>,
-    /// Master seed (SEED)
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub(crate) seed: Option<String>,
-    /// How to make a database server's reads reach the device (EVICT)
-    #[arg(long, value_name = "MODE")]
-    pub(crate) evict: Vec<String>,
+    #[command(flatten)]
+    pub(crate) flags: Flags<{ params::SHOW }>,
     /// Every parameter with its value, origin and meaning; JSON and slob.conf always have all
     #[arg(long)]
     pub(crate) all: bool,

@@ -1,6 +1,7 @@
 //! From what was said (command line, environment, file) to settings and a target.
 
 use crate::cli::SettingArgs;
+pub(crate) use crate::cli::params::{Said, said};
 use crate::exit::{Code, Failure};
 use crate::registry;
 use crate::{plan_text, progress, ui};
@@ -14,9 +15,6 @@ pub(crate) use assay_run::life::imagined;
 use assay_run::life::{self, Life, schemas_asked};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
-
-/// An option of the command line: as typed, the parameter it sets, its value.
-pub(crate) type Said = (String, String, String);
 
 /// A command of `--at`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,17 +123,6 @@ impl Configured {
             self.location = other.location.clone();
         }
     }
-}
-
-/// One option, if it was given.
-pub(crate) fn said(option: &str, name: &str, value: Option<&String>) -> Option<Said> {
-    value.map(|value| (option.to_owned(), name.to_owned(), value.clone()))
-}
-
-/// A repeatable option whose values make one list, if it was given.
-pub(crate) fn said_list(option: &str, name: &str, values: &[String]) -> Option<Said> {
-    let given = !values.is_empty();
-    given.then(|| (option.to_owned(), name.to_owned(), values.join(",")))
 }
 
 /// Reads everything and resolves it; notices go to stderr.

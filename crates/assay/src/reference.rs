@@ -52,10 +52,12 @@ fn parameters(defs: &[ParamDef]) -> String {
     let row = |def: &ParamDef| {
         let others = def.aliases.iter().map(|alias| format!(", `{alias}`"));
         let names = format!("`{}`{}", def.name, others.collect::<String>());
-        vec![names, code(def.default), def.kind.takes(), def.help.to_owned()]
+        let flags = def.flag.iter().filter(|name| **name != "...");
+        let flags = flags.map(|name| if name.len() == 1 { format!("`-{name}`") } else { format!("`--{name}`") });
+        vec![names, flags.collect::<Vec<_>>().join(", "), code(def.default), def.kind.takes(), def.help.to_owned()]
     };
     let rows: Vec<Vec<String>> = defs.iter().map(row).collect();
-    table(&["parameter", "default", "takes", "meaning"], &rows)
+    table(&["parameter", "flag", "default", "takes", "meaning"], &rows)
 }
 
 #[test]

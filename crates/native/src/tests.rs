@@ -62,6 +62,7 @@ pub(super) fn settings(given: &[(&str, &str)]) -> Settings {
         default,
         aliases: &[],
         help: "",
+        flag: &[],
         effect: Default::default(),
         idle_with: None,
     });

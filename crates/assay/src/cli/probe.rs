@@ -72,10 +72,11 @@ fn peer() -> Arg {
 }
 
 /// Spellings of one letter are short flags, of which the first is shown; longer ones are taken and not shown.
-fn spelled(arg: Arg, also: &'static [&'static str]) -> Arg {
+pub(super) fn spelled(arg: Arg, also: &'static [&'static str]) -> Arg {
     also.iter().fold(arg, |arg, name| {
         let mut letters = name.chars();
         match (letters.next(), letters.next()) {
+            (Some('.'), _) => arg,
             (Some(letter), None) if arg.get_short().is_none() => arg.short(letter),
             (Some(letter), None) => arg.short_alias(letter),
             _ => arg.alias(*name),

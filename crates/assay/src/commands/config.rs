@@ -2,22 +2,14 @@
 
 use crate::cli::ConfigCommand;
 use crate::cli::format::{JSON, SLOB_CONF};
-use crate::configure::{self, said, said_list};
+use crate::configure;
 use crate::exit::{Code, Failure};
 use crate::{plan_text, run_plan, ui};
 use assay_measure::config;
 
 pub(super) fn config(command: &ConfigCommand) -> Result<Code, Failure> {
     let ConfigCommand::Show { settings, more } = command;
-    let options = [
-        said("-t", "THREADS_PER_SCHEMA", more.threads.as_ref()),
-        said("--time", "RUN_TIME", more.time.as_ref()),
-        said("--warmup", "WARMUP", more.warmup.as_ref()),
-        said("--parallel", "SCAN_PARALLEL", more.parallel.as_ref()),
-        said("--seed", "SEED", more.seed.as_ref()),
-        said_list("--evict", "EVICT", &more.evict),
-    ];
-    let configured = configure::configure(settings, options.into_iter().flatten().collect())?;
+    let configured = configure::configure(settings, more.flags.said.clone())?;
     let settings = &configured.settings;
     let text = match more.format {
         JSON => plan_text::pretty(&run_plan::settings_json(&configured)),

@@ -2,7 +2,7 @@
 
 use crate::cli::format::JSON;
 use crate::cli::{DataArgs, DestroyArgs, PrepareArgs, SetupArgs};
-use crate::configure::{self, Configured, said};
+use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure};
 use crate::{perform, plan_text, progress, signals, ui};
 use assay_measure::config::{Effective, Origin, Value};
@@ -36,8 +36,7 @@ fn take_tablespace(configured: &mut Configured, name: &str) {
 }
 
 fn prepare_in(args: &PrepareArgs, tablespace: Option<&str>) -> Result<Code, Failure> {
-    let options = said("--seed", "SEED", args.seed.as_ref());
-    let mut configured = configure::configure(&args.settings, options.into_iter().collect())?;
+    let mut configured = configure::configure(&args.settings, args.flags.said.clone())?;
     configured.refuse_temporary("keep")?;
     if let Some(name) = tablespace {
         take_tablespace(&mut configured, name);

@@ -1,8 +1,8 @@
 //! `run`: plan, prepare where that harms nothing, run, record, report.
 
 use crate::cli::format::is_json;
-use crate::cli::{RunArgs, RunOnlyArgs, RunitArgs};
-use crate::configure::{self, Configured, Said, said, said_list};
+use crate::cli::{RunArgs, RunitArgs};
+use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure};
 use crate::perform;
 use crate::{answer, beside, plan_text, run_plan, rundir, signals, ui};
@@ -20,7 +20,7 @@ pub(super) fn runit(mut args: RunitArgs) -> Result<Code, Failure> {
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
-    let mut configured = configure::configure(&args.settings, options(&args.more))?;
+    let mut configured = configure::configure(&args.settings, args.more.flags.said.clone())?;
     configured.commands = beside::planned(&args.more.at)?;
     beside::script(&configured)?;
     configure::draw_seed(&mut configured.settings);
@@ -66,22 +66,6 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
     let kept = place.clone();
     let mut deliver = |record: &Record| answer::product(record, args.more.format, &kept);
     perform::perform(&configured, &plan, &stop, id, place, &mut deliver)
-}
-
-fn options(args: &RunOnlyArgs) -> Vec<Said> {
-    [
-        said("-t", "THREADS_PER_SCHEMA", args.threads.as_ref()),
-        said("--sessions", "SESSIONS", args.sessions.as_ref()),
-        said("--time", "RUN_TIME", args.time.as_ref()),
-        said("--warmup", "WARMUP", args.warmup.as_ref()),
-        said("--parallel", "SCAN_PARALLEL", args.parallel.as_ref()),
-        said("--seed", "SEED", args.seed.as_ref()),
-        said("--label", "LABEL", args.label.as_ref()),
-        said_list("--evict", "EVICT", &args.evict),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
 }
 
 fn dry_run(

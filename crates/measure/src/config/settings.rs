@@ -37,6 +37,8 @@ pub struct ParamDef {
     pub aliases: &'static [&'static str],
     /// One line: meaning, unit, range.
     pub help: &'static str,
+    /// Its flag without dashes: the long word, then a letter or other words; with `...` it may be repeated. Empty if it has none.
+    pub flag: &'static [&'static str],
     /// What a difference in it does to a comparison.
     pub effect: Effect,
     /// Another parameter and its value under which this one has no effect.
@@ -71,22 +73,25 @@ impl ParamDef {
     }
 }
 
-/// Lines of a table of parameters: `name = alias, kind, default, help => effect, idle with name = value`, of which the first name,
-/// kind, default and help are needed.
+/// Lines of a table of parameters: `name = alias, kind, default, help, flag [words] => effect, idle with name = value`, of which the
+/// first name, kind, default and help are needed.
 #[macro_export]
 macro_rules! params {
+    (@flag) => { &[] };
+    (@flag $flag:expr) => { &$flag };
     (@effect) => { $crate::config::Effect::Presentation };
     (@effect $effect:expr) => { $effect };
     (@idle) => { None };
     (@idle $other:literal $idle:literal) => { Some(($other, $idle)) };
     ($($name:literal $(= $alias:literal)*, $kind:expr, $default:literal, $help:literal
-        $(=> $effect:expr $(, idle with $other:literal = $idle:literal)?)?;)*) => {
+        $(, flag $flag:expr)? $(=> $effect:expr $(, idle with $other:literal = $idle:literal)?)?;)*) => {
         &[$($crate::config::ParamDef {
             name: $name,
             kind: $kind,
             default: $default,
             aliases: &[$($alias),*],
             help: $help,
+            flag: $crate::params!(@flag $($flag)?),
             effect: $crate::params!(@effect $($effect)?),
             idle_with: $crate::params!(@idle $($($other $idle)?)?),
         }),*]

@@ -28,6 +28,6 @@ pub(super) const PARAMS: &[ParamDef] = params! {
      /var/tmp";
     "TRACK_IO_TIMING", Choice(&["auto", "on", "off"]), "auto", "track_io_timing in assay's own sessions: on if the \
      role may set it (auto), on or refuse the run (on), off";
-    "EVICT", Text, "", "how to make reads reach the device, a list: buffers, pagecache, continuous[:MS], \
-     cgroup:SIZE, direct (--evict)" => Work("");
+    "EVICT", Text, "", "how to make reads reach the device, repeatable: buffers, pagecache, continuous[:MS], \
+     cgroup:SIZE, direct", flag ["evict", "..."] => Work("");
 };

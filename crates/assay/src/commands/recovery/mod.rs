@@ -58,7 +58,7 @@ pub(super) fn recovery(args: &RecoveryArgs) -> Result<Code, Failure> {
     }
     let seconds = time.as_secs().max(1).to_string();
     let mut said_too = load_settings("0", &seconds);
-    said_too.extend(configure::said("--label", "LABEL", args.label.as_ref()));
+    said_too.extend(args.flags.said.clone());
     let mut configured = configure::configure(&args.settings, said_too)?;
     configure::draw_seed(&mut configured.settings);
     let place = rundir::place(args.output.as_deref(), NAME, &rundir::new_id());

@@ -5,7 +5,7 @@ mod axes;
 use crate::affinity::Confined;
 use crate::cli::SweepArgs;
 use crate::cli::format::is_json;
-use crate::configure::{self, Configured, Said, said, said_list};
+use crate::configure::{self, Configured, Said};
 use crate::exit::{Code, Failure};
 use crate::perform;
 use crate::record;
@@ -99,17 +99,7 @@ impl SweepArgs {
 }
 
 fn options(args: &SweepArgs, held: &Held, sessions: u64) -> Vec<Said> {
-    [
-        said("--time", "RUN_TIME", args.time.as_ref()),
-        said("--warmup", "WARMUP", args.warmup.as_ref()),
-        said("--seed", "SEED", args.seed.as_ref()),
-        said("--label", "LABEL", args.label.as_ref()),
-        said_list("--evict", "EVICT", &args.evict),
-    ]
-    .into_iter()
-    .flatten()
-    .chain(held.options(sessions))
-    .collect()
+    args.flags.said.iter().cloned().chain(held.options(sessions)).collect()
 }
 
 fn first_load(axes: &Axes) -> u64 {
