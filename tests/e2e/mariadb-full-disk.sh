@@ -41,7 +41,7 @@ loading='[ "$(sql "select count(*) from assay_orders.soe_load" 2>/dev/null || ec
 echo "- order entry: the disk fills up while it loads"
 meets_end_of "$place/disk" "$loading" orders prepare "${orders[@]}"
 told_full 3
-grep "orders prepare. finishes it" err.txt || { cat err.txt; fail "the way out is missing"; }
+grep "orders prepare. finishes the load" err.txt || { cat err.txt; fail "the remedy is missing"; }
 rm "$place"/disk/ballast*
 
 echo "- with space again, the next prepare finishes it"

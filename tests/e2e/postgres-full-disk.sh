@@ -72,7 +72,7 @@ echo "- order entry: the disk fills up while it loads"
 sql -c "alter database postgres set default_tablespace = small"
 orders=(--target "$target" --scale .002)
 fills_up order_items orders prepare "${orders[@]}"
-grep "orders prepare. finishes it" err.txt || { cat err.txt; fail "the way out is missing"; }
+grep "orders prepare. finishes the load" err.txt || { cat err.txt; fail "the remedy is missing"; }
 rm "$place"/disk/ballast*
 
 echo "- with space again, the next prepare finishes it"
