@@ -1,4 +1,4 @@
-//! Who else used the host while something was measured: what others took, what a quota withheld.
+//! Who else used the host while something was measured: what other processes took, what a quota withheld.
 
 use crate::host::CpuTimes;
 use assay_measure::clock::Ns;
@@ -62,7 +62,7 @@ pub(crate) struct Conditions {
     /// CPU time our threads were given, of their windows, %.
     #[metric("CPU time given to the threads of assay")]
     pub given_pct: Figure,
-    /// Time they could run and had no CPU, of their windows, %.
+    /// Time in which they could run but had no CPU, of their windows, %.
     pub run_delay_pct: Figure,
     /// Time a quota held this control group back, s.
     #[metric("time throttled by a quota", Lower)]

@@ -80,8 +80,8 @@ pub(crate) fn dress(fd: impl AsFd + Copy, words: &SocketWords) -> io::Result<()>
         let granted = sockopt::socket_send_buffer_size(fd)?.min(sockopt::socket_recv_buffer_size(fd)?);
         if granted < window {
             return Err(io::Error::other(format!(
-                "the kernel grants {granted} bytes of the {window} asked for (--window); raise \
-                 net.core.wmem_max and net.core.rmem_max"
+                "the kernel grants {granted} of the {window} bytes requested (--window); raise net.core.wmem_max and \
+                 net.core.rmem_max"
             )));
         }
     }
@@ -104,8 +104,8 @@ pub(crate) fn dress_tcp(fd: impl AsFd + Copy, words: &SocketWords) -> io::Result
     if let Some(name) = &words.congestion {
         sockopt::set_tcp_congestion(fd, name).map_err(|error| {
             io::Error::other(format!(
-                "congestion control {name} is refused ({error}); \
-                 /proc/sys/net/ipv4/tcp_available_congestion_control lists what the kernel has"
+                "the kernel refuses congestion control {name} ({error}); \
+                 /proc/sys/net/ipv4/tcp_available_congestion_control lists those it has"
             ))
         })?;
     }

@@ -1,4 +1,4 @@
-//! What the host says beside what is measured: CPUs and where they lie, steal, what a thread was given.
+//! Host readings beside a measurement: CPUs and their placement, steal, CPU time of a thread.
 
 use assay_measure::clock::Ns;
 use assay_run::dataset::lines::text;

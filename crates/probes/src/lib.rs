@@ -1,4 +1,4 @@
-//! Probes of one part of the platform, that need no data set: a folder for each, and what several of them share.
+//! Probes of one part of the platform, which need no data set: a folder for each, and what several of them share.
 #![forbid(unsafe_code)]
 
 mod conditions;

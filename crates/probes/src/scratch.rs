@@ -30,7 +30,7 @@ pub(crate) const MARKER_BYTES: u64 = 4096;
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     path: PathBuf,
-    /// Whose it is.
+    /// Its owner.
     probe: &'static str,
 }
 
@@ -50,8 +50,8 @@ impl Place {
                 let why = match left::of(place).and_then(|left| left::command(&[left])) {
                     Some(command) => format!("a killed command left it; remove it with: {command}"),
                     None => format!(
-                        "it exists, and no killed assay {probe} left it: name a directory or a new file, or wait where \
-                         another one uses it"
+                        "it exists, and no killed assay {probe} left it: name a directory or a new file, or wait if \
+                         another command uses it"
                     ),
                 };
                 return Err(refuse(place, &why));
@@ -185,7 +185,7 @@ pub(crate) struct Scratch {
     file: File,
     bytes: u64,
     direct: bool,
-    /// Beside the file, and gone after it.
+    /// The mark beside the file, removed after it.
     mark: Option<Mark>,
     promise: Promise,
 }
@@ -232,7 +232,7 @@ impl Scratch {
             let room = Room::of(&self.path)?;
             place
                 .fits(&Room { keep_bytes: room.keep_bytes / 2, ..room }, len)
-                .map_err(|error| EngineError::Unusable(format!("others took the space meanwhile: {error}")))?;
+                .map_err(|error| EngineError::Unusable(format!("other programs took the space meanwhile: {error}")))?;
             writer.write(at, len as usize, false).map_err(failed)?;
             self.promise.kept(len);
             at += len;

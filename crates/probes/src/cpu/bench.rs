@@ -30,7 +30,7 @@ const WRONG_MOST: usize = 10;
 /// What is done at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
-    /// A kernel by its name, so many threads.
+    /// A kernel by its name, with this many threads.
     Shot(&'static str, usize, u32),
     /// Two CPUs by turns.
     Pair(PairKind, u32, u32),

@@ -1,4 +1,4 @@
-//! Switches of the platform that decide what a CPU does, and what reading the clock costs.
+//! Platform settings that affect the CPUs, and the cost of reading the clock.
 
 use assay_measure::clock::Clock;
 use assay_measure::snapshot::Fact;

@@ -1,7 +1,7 @@
-//! `assay cpu`: what the CPUs of this host do for a database, kernel by kernel, and how that grows with threads.
+//! `assay cpu`: the database work that this host's CPUs can do, kernel by kernel, and how it scales with threads.
 //!
-//! Owns the kernels (`kernels`), the threads that run them (`crew`, `pairs`, `soak`), what they read (`reading`, `host`) and
-//! its record with everything that is said of it (`record`). See `README.md`.
+//! Owns the kernels (`kernels`), the threads that run them (`crew`, `pairs`, `soak`), what they read (`reading`,
+//! `host`) and its record with its reports (`record`). See `README.md`.
 
 mod bench;
 mod crew;

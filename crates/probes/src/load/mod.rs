@@ -1,5 +1,5 @@
-//! A load for a time, as stress-ng makes one: so many workers, what they did and what they found wrong, second by second,
-//! and how it is told.
+//! A load for some time, like stress-ng's: workers, their operations and errors, second by second, and the reports on
+//! them.
 
 mod info;
 mod sections;
@@ -75,7 +75,7 @@ pub(crate) struct LoadReading {
     /// Runnable and on no CPU, all workers.
     pub(crate) run_delay_ns: Option<Ns>,
     pub(crate) seconds: Vec<SecondReading>,
-    /// Results that were not what they must be.
+    /// Wrong results.
     pub(crate) errors: u64,
     /// The first few of them, in words.
     pub(crate) wrong: Vec<String>,

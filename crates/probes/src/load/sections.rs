@@ -1,4 +1,4 @@
-//! How a load is told: the metrics block that scripts of stress-ng read, and what it does not say.
+//! The report of a load: the metrics block that stress-ng's scripts read, and what it leaves out.
 
 use super::{LoadInfo, LoadSecond};
 use assay_measure::chart::{Axis, Chart, Drawn, Rows, Stroke, Trace};

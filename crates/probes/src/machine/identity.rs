@@ -1,4 +1,4 @@
-//! Whose CPUs they are: vendor, model, flags, and the hypervisor above them.
+//! The identity of the CPUs: vendor, model, flags, and the hypervisor above them.
 
 use super::Tree;
 use assay_measure::figures::figures;

@@ -1,7 +1,7 @@
-//! What a machine is made of, from `/proc` and `/sys` alone: CPUs, cores, sockets, caches, NUMA nodes, memory.
+//! What a machine consists of, from `/proc` and `/sys` alone: CPUs, cores, sockets, caches, NUMA nodes, memory.
 //!
-//! Every file is optional, and all of them may lie below another root: a tree that somebody captured elsewhere. What a file
-//! does not tell is left out, never made up.
+//! Every file is optional, and all of them may be below another root: a tree captured on another machine. Missing
+//! information is left out, never made up.
 
 mod identity;
 mod tree;
@@ -19,11 +19,11 @@ use std::path::Path;
 /// A whole machine.
 #[figures]
 pub(crate) struct Machine {
-    /// Whose CPUs they are.
+    /// The identity of the CPUs.
     pub identity: Identity,
-    /// Numbers of CPUs that are there.
+    /// Numbers of the present CPUs.
     pub present: Vec<u32>,
-    /// Numbers of those that run; the same where the kernel does not tell them apart.
+    /// Numbers of the online CPUs; the same where the kernel does not distinguish them.
     pub online: Vec<u32>,
     /// Numbers of those that this process may use; empty of a captured tree.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -32,7 +32,7 @@ pub(crate) struct Machine {
     pub cpus: Vec<Cpu>,
     /// Each cache, the smallest level first.
     pub caches: Vec<Cache>,
-    /// NUMA nodes; empty where the kernel tells of none.
+    /// NUMA nodes; empty where the kernel reports none.
     pub nodes: Vec<Node>,
     /// Gauges of `/proc/meminfo` by its own names, bytes (`HugePages_*`: pages).
     pub memory: BTreeMap<String, u64>,
@@ -63,7 +63,7 @@ pub(crate) struct Cpu {
     pub max_khz: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_khz: Option<u64>,
-    /// What the scheduler thinks it can do, of 1024; hybrid machines differ in it.
+    /// The scheduler's capacity, of 1024; it differs between the CPUs of hybrid machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u64>,
 }
@@ -84,7 +84,7 @@ pub(crate) struct Cache {
 #[figures]
 pub(crate) struct Node {
     pub number: u32,
-    /// None of a node that is memory alone (CXL).
+    /// None for a node that has only memory (CXL).
     pub cpus: Vec<u32>,
     /// 0 of a node without memory; `None` where it is not exposed.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -271,7 +271,7 @@ fn with(
         if wrong > 0 {
             readings.info.verification_errors_count += wrong as u64;
             readings.info.verification_errors.push(format!(
-                "{} {}: {wrong} numbers are not what the formula makes",
+                "{} {}: {wrong} numbers differ from the formula's result",
                 what.name(),
                 what.stores()
             ));

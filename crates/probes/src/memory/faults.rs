@@ -1,4 +1,4 @@
-//! Page faults: what the first touch of fresh memory costs, and giving it back.
+//! Page faults: the cost of first touching fresh memory, and of releasing it.
 
 use super::info::FaultRow;
 use super::options::word;
@@ -64,7 +64,7 @@ fn row(work: &Work<'_>, pages: Pages, count: usize, rounds: &[Round]) -> FaultRo
     };
     let known = |of: &dyn Fn(&Round) -> f64| {
         if rounds.iter().any(|round| round.faults == 0) {
-            Figure::na("the kernel counted no fault")
+            Figure::na("the kernel counted no faults")
         } else {
             middle(of)
         }

@@ -11,7 +11,7 @@ pub(super) const SET: &str = "mem-v1";
 /// The part of a record.
 #[figures(group = Host)]
 pub(crate) struct MemoryInfo {
-    /// Version of what was measured.
+    /// Version of the kernel set.
     pub kernel_set: String,
     /// `bench` or `soak`.
     pub mode: String,
@@ -19,15 +19,15 @@ pub(crate) struct MemoryInfo {
     pub cpus: Vec<u32>,
     /// Whether every thread stayed on the CPU it was given.
     pub is_pinned: bool,
-    /// Whether the compiler made the loops as quick as it can (a release build).
+    /// Whether the compiler optimised the loops (a release build).
     pub is_optimised: bool,
     /// Instructions of the bandwidth loops: `AVX`, `SSE2`, `portable`.
     pub path: String,
-    /// Pages that the arrays were asked for in: `4k`, `thp`, `2m` or `1g`.
+    /// Pages requested for the arrays: `4k`, `thp`, `2m` or `1g`.
     pub pages: String,
     /// Transparent huge pages, as the kernel is set.
     pub transparent_huge_pages: String,
-    /// Caches that data pass, as the kernel tells them.
+    /// Data caches, as the kernel reports them.
     pub caches: Vec<CacheRow>,
     /// How large the arrays were, and by what.
     pub arrays: ArrayRule,
@@ -38,13 +38,13 @@ pub(crate) struct MemoryInfo {
     /// Flat parts of the ladders, by change of slope.
     #[metrics(PlateauRow::is_known)]
     pub plateaus: Vec<PlateauRow>,
-    /// What came of asking for pages.
+    /// The result of requesting pages.
     #[metrics]
     pub got: Vec<PagesRow>,
     /// Several chains side by side.
     #[metrics]
     pub chains: Vec<ChainRow>,
-    /// The latency beside others that read.
+    /// The latency beside readers.
     #[metrics]
     pub loaded: Vec<LoadedRow>,
     /// First touch of fresh memory.
@@ -64,7 +64,7 @@ pub(crate) struct MemoryInfo {
     pub soak: Option<LoadInfo>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soaked: Option<Soaked>,
-    /// Memory that did not hold what was written.
+    /// Memory that did not return what was written.
     #[metric("wrong words", Lower)]
     pub verification_errors_count: u64,
     /// The first of them, in words.
@@ -92,12 +92,12 @@ pub(crate) struct CacheRow {
 #[figures]
 pub(crate) struct ArrayRule {
     pub last_level_bytes: Figure,
-    /// What the rule asks of each array.
+    /// The size that the rule requires of each array.
     pub wanted_bytes: u64,
-    /// What each array had.
+    /// The size of each array.
     pub bytes: u64,
     pub is_met: bool,
-    /// What was done where it was not met; empty where it was.
+    /// Why the rule was not met; empty if it was.
     pub why: String,
 }
 
@@ -181,7 +181,7 @@ pub(crate) struct PlateauRow {
     #[metric("latency")]
     #[serde(alias = "ns_p50")]
     pub latency_ns_p50: Figure,
-    /// Of one such cache, as the kernel tells.
+    /// Size of one such cache, as the kernel reports it.
     pub cache_bytes: Figure,
 }
 
@@ -192,13 +192,13 @@ impl PlateauRow {
     }
 }
 
-/// What came of asking for pages.
+/// The result of requesting pages.
 #[figures(group = Host, scope = "{what} {pages}")]
 pub(crate) struct PagesRow {
     /// What they were for.
     #[column("Memory")]
     pub what: String,
-    #[column("pages asked for")]
+    #[column("pages requested")]
     pub pages: String,
     #[column("size", with = sized)]
     pub bytes: u64,
@@ -216,7 +216,7 @@ pub(crate) struct ChainRow {
     /// Between two steps of any of them.
     #[column("ns per step", 1)]
     pub ns_p50: Figure,
-    /// Steps under way at once: the latency of one chain over that.
+    /// Parallel steps: the latency of one chain over this one.
     #[column("times one chain", 2)]
     #[metric("steps under way at once", Higher)]
     pub parallel_ratio: Figure,
@@ -282,7 +282,7 @@ pub(crate) struct NumaRow {
     #[metric("read")]
     #[serde(alias = "gb_per_s")]
     pub numa_gb_per_s: Figure,
-    /// Pages that lie where they were asked for, %.
+    /// Pages in the requested place, %.
     #[column("pages there %")]
     pub placed_pct: Figure,
 }

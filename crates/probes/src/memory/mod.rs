@@ -1,8 +1,8 @@
-//! `assay memory`: how quickly this host moves memory, how long a dependent access takes, what huge pages gain, and
-//! whether memory holds what is written to it.
+//! `assay memory`: the memory bandwidth of this host, the latency of a dependent access, the gain of huge pages, and
+//! whether memory returns what was written.
 //!
-//! Owns the sizes (`sizes`), what is measured (`bandwidth`, `ladder`, `faults`, `numa`, `soak`) and its record with everything
-//! that is said of it (`record`). The loops themselves are in `assay_block::memory`. See `README.md`.
+//! Owns the sizes (`sizes`), the measurements (`bandwidth`, `ladder`, `faults`, `numa`, `soak`) and its record with its
+//! reports (`record`). The loops themselves are in `assay_block::memory`. See `README.md`.
 
 mod bandwidth;
 mod faults;

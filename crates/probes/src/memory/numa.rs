@@ -97,7 +97,7 @@ fn distance(machine: &Machine, from: &Node, to: u32) -> Figure {
     found.map_or_else(|| Figure::na(crate::conditions::NOT_EXPOSED), |distance| Figure::Count(u64::from(*distance)))
 }
 
-/// ns of a hop, GB/s of all CPUs of the node, and the share of pages where they were asked for.
+/// ns of a hop, GB/s of all CPUs of the node, and the share of pages if they were requested.
 fn pair(work: &Work<'_>, cpus: &[u32], policy: &Policy) -> Result<(f64, f64, Figure), EngineError> {
     let window = work.window_ns(SHARE, steps(work.machine));
     let bytes = work.sizes.ladder_bytes.min(CHASE_MOST) as usize;

@@ -74,7 +74,8 @@ impl Ask {
             return Err(EngineError::Usage(text));
         }
         if let Some(option) = [HUGE, ARRAY].iter().find(|o| soak.is_some() && said(o)) {
-            let text = format!("--{} applies only to measuring: leave out --soak, or --{}", option.name, option.name);
+            let text =
+                format!("--{} applies only to measuring: leave out either --soak or --{}", option.name, option.name);
             return Err(EngineError::Usage(text));
         }
         let soak = soak.map(|workers| {

@@ -1,4 +1,4 @@
-//! How much memory each part may take, decided before any is touched.
+//! How much memory each part may take, decided before memory is touched.
 
 use super::info::ArrayRule;
 use assay_measure::record::Figure;
@@ -40,7 +40,7 @@ pub(super) struct Sizes {
 fn capped(wanted: u64, room: u64, of: &str, by_time: u64, time: Duration) -> (u64, String) {
     match wanted {
         _ if wanted <= room.min(by_time) => (wanted, String::new()),
-        _ if room <= by_time => (room, format!("{of} of the memory that is left is {}", size(room))),
+        _ if room <= by_time => (room, format!("{of} of the available memory is {}", size(room))),
         _ => (
             by_time,
             format!(
@@ -91,15 +91,16 @@ impl Sizes {
 fn asked(bytes: u64, wanted: u64, free: u64) -> Result<(u64, String), EngineError> {
     if bytes < wanted {
         return Err(EngineError::Usage(format!(
-            "--array {}: each array needs at least {} on this host (four times all last-level caches, and 64 MiB), else \
-             the caches are measured; leave --array out, and assay does what memory and time allow and says so",
+            "--array {}: each array needs at least {} on this host (four times all last-level caches, and 64 MiB), \
+             otherwise assay would measure the caches; leave --array out, and assay uses what memory and time allow \
+             and says so",
             size(bytes),
             size(wanted)
         )));
     }
     if bytes.saturating_mul(3) > free {
         return Err(EngineError::Unusable(format!(
-            "--array {}: three arrays are {}, but only {} of memory are left",
+            "--array {}: three arrays are {}, but only {} of memory are available",
             size(bytes),
             size(bytes.saturating_mul(3)),
             size(free)
@@ -124,8 +125,8 @@ pub(super) fn check_load(total: u64, room: Option<&Room>) -> Result<(), EngineEr
         return Ok(());
     }
     Err(EngineError::Unusable(format!(
-        "the load asks for {} of memory, and {} can be spared ({} are left below the limit of {}, less a reserve of \
-         {}): ask for less with --soak-bytes, or say --force",
+        "the load asks for {} of memory, but only {} can be spared ({} available below the limit of {}, less a reserve \
+         of {}): ask for less with --soak-bytes, or give --force",
         size(total),
         size(most),
         size(room.free_bytes),

@@ -40,9 +40,9 @@ struct Own {
     worker: usize,
     /// `None` where the kernel did not give it.
     area: Result<Area, String>,
-    /// What is written around the caches is made here first.
+    /// Buffer for content that is written around the caches.
     pattern: Area,
-    /// How often all of it was written, or read back.
+    /// How often all memory was written, or read back.
     sweep: usize,
     at: usize,
     is_spoiled: bool,

@@ -132,7 +132,7 @@ impl Client<'_> {
     fn surprise(&mut self, state: State, wanted: State) -> Problem {
         match state {
             State::AccessDenied => {
-                self.refuse("the server is busy running a test, or denies this one; try again later".to_owned())
+                self.refuse("the server is busy with another test, or denies this one; try again later".to_owned())
             }
             State::ServerTerminate => self.refuse("the server was stopped".to_owned()),
             State::ServerError => match self.control.error() {
@@ -142,11 +142,11 @@ impl Client<'_> {
                         0 => String::new(),
                         errno => format!(" ({})", io::Error::from_raw_os_error(errno)),
                     };
-                    self.refuse(format!("the server says: {what}{errno}"))
+                    self.refuse(format!("the server reports: {what}{errno}"))
                 }
                 Err(broken) => broken.into(),
             },
-            _ => Problem::Peer(Broken::Garbage(format!("it is at {state:?}, not at {wanted:?}"))),
+            _ => Problem::Peer(Broken::Garbage(format!("it is in state {state:?}, not {wanted:?}"))),
         }
     }
 
@@ -329,7 +329,7 @@ impl Client<'_> {
             }
             let is_enough = self.is_enough(crew, meter);
             if !is_enough && params.time == 0 && now >= edges.end {
-                return Err(self.refuse(format!("it has not taken all in {time} s")));
+                return Err(self.refuse(format!("it did not accept all data within {time} s")));
             }
             if is_enough || now >= edges.end {
                 meter.tick(crew);
@@ -492,7 +492,10 @@ impl Moving {
         if self.since.elapsed() < self.patience {
             Ok(())
         } else {
-            Err(format!("nothing moved for {} s: the other end or the way to it is gone", self.patience.as_secs_f64()))
+            Err(format!(
+                "nothing moved for {} s: the other end or the route to it is gone",
+                self.patience.as_secs_f64()
+            ))
         }
     }
 }
@@ -512,7 +515,7 @@ fn progress(meter: &Meter) -> String {
 fn error_text(code: i32) -> String {
     match code {
         NOT_AUTHORIZED => "test authorization failed: the server requires --secret-file".to_owned(),
-        BAD_PARAMETERS => "it does not take these parameters".to_owned(),
-        other => format!("error {other} of iperf3"),
+        BAD_PARAMETERS => "it refuses these parameters".to_owned(),
+        other => format!("iperf3's error {other}"),
     }
 }

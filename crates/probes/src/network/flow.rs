@@ -1,4 +1,4 @@
-//! The data streams: a thread each, that sends or receives until it is told to stop, and shows what it has done.
+//! The data streams: one thread each, which sends or receives until it is asked to stop, and publishes its counters.
 
 use super::datagram::{self, Arrivals, Counts, HEADER_BYTES};
 use super::params::Params;
@@ -113,9 +113,9 @@ impl Stream {
 /// What all streams are told.
 #[derive(Debug)]
 struct Orders {
-    /// 0: work; 1: who sends stops, who receives drains; 2: go home.
+    /// 0: work; 1: senders stop, receivers drain; 2: end.
     level: AtomicU8,
-    /// Blocks that may still be sent, of a test that ends after so many.
+    /// Blocks that may still be sent, in a test with a number of blocks.
     left: Option<AtomicI64>,
 }
 
@@ -172,7 +172,7 @@ impl Crew {
                 // A thread that works to a schedule is woken when it asked to be.
                 let _ = assay_block::set_timer_slack(1);
                 if let Some(cpu) = cpu.filter(|cpu| !crate::crew::pin(*cpu)) {
-                    let _ = stream.failed.set(format!("CPU {cpu} (--affinity) is not to be had"));
+                    let _ = stream.failed.set(format!("CPU {cpu} (--affinity) is not available"));
                 } else if let Err(error) = turn(stream, &params, is_strict, &orders) {
                     let _ = stream.failed.set(error.to_string());
                 }

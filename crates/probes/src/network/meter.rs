@@ -33,7 +33,7 @@ pub(crate) struct Meter {
     pub(crate) ticks: Vec<Tick>,
     /// The tick from which on it counts.
     pub(crate) base: usize,
-    /// Of each stream once all was quiet: what it did in all, and the bytes by the kernel's count.
+    /// Each stream's totals once all were quiet, and the bytes by the kernel's count.
     settled: Vec<(StreamTick, Option<u64>)>,
 }
 

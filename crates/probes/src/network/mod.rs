@@ -1,7 +1,7 @@
-//! `assay net`: how much a way between two hosts carries, in iperf3's protocol and words.
+//! `assay net`: throughput between two hosts, with iperf3's protocol and options.
 //!
-//! Owns the protocol (`wire`, `params`, `results`, `datagram`), the streams (`flow`), what is read of them (`meter`), the
-//! two ends (`client`, `server`) and its record (`record`). See `README.md`.
+//! Owns the protocol (`wire`, `params`, `results`, `datagram`), the streams (`flow`), their readings (`meter`), the two
+//! ends (`client`, `server`) and its record (`record`). See `README.md`.
 
 mod client;
 mod datagram;
@@ -65,7 +65,7 @@ impl Aimed for Aim {
     fn plan(&self) -> Vec<Line> {
         let params = &self.ask.params;
         let way = match (params.is_bidirectional, params.is_reverse) {
-            (true, _) => "both ways at once",
+            (true, _) => "both directions at once",
             (false, true) => "the server sends",
             (false, false) => "this host sends",
         };

@@ -101,7 +101,7 @@ fn bitrate(request: &Request, option: &ProbeOption) -> Result<Option<(u64, u64)>
     let number = number.filter(|n| n * factor <= 1e15);
     let number = number.ok_or_else(|| option.refused(text, "bits per second, such as 500K, 10M or 2.5G"))?;
     let burst = burst.parse().ok().filter(|n| (1..=BURST_MOST).contains(n));
-    let burst = burst.ok_or_else(|| option.refused(text, "1 to 1000 blocks at once are taken"))?;
+    let burst = burst.ok_or_else(|| option.refused(text, "give 1 to 1000 blocks at once"))?;
     Ok(Some(((number * factor) as u64, burst)))
 }
 
@@ -141,7 +141,7 @@ impl Ask {
         }
         let units = request.option(&UNITS);
         if !units.is_empty() && !["k", "m", "g", "t", "K", "M", "G", "T"].contains(&units) {
-            return Err(UNITS.refused(units, "one of k, m, g, t, K, M, G, T is taken"));
+            return Err(UNITS.refused(units, "give one of k, m, g, t, K, M, G, T"));
         }
         let (cpu, server_cpu) = affinity(request)?;
         let mut params = params(request)?;
@@ -179,17 +179,17 @@ fn params(request: &Request) -> Result<Params, EngineError> {
         return Err(asked::exclusive("--bytes and --blockcount"));
     }
     if is_udp && request.is_on(&ZERO_COPY) {
-        return Err(EngineError::Usage("--zerocopy is for TCP".to_owned()));
+        return Err(EngineError::Usage("--zerocopy applies only to TCP".to_owned()));
     }
     let block =
         if is_udp { request.size_bytes(&LENGTH, DATAGRAM)? } else { request.size_bytes(&LENGTH, 1..=BLOCK_MOST)? };
     let omit = seconds(request, &OMIT)?;
     if omit > OMIT_MOST as f64 || omit.fract() != 0.0 {
-        return Err(OMIT.refused(request.option(&OMIT), "whole seconds, 600 at most"));
+        return Err(OMIT.refused(request.option(&OMIT), "give whole seconds, at most 600"));
     }
     let seconds = request.time.as_secs_f64().ceil() as u64;
     if seconds > TIME_MOST {
-        return Err(EngineError::Usage(format!("--time {seconds}s: 86400s at most")));
+        return Err(EngineError::Usage(format!("--time {seconds}s: give at most 86400s")));
     }
     let (rate, burst) = bitrate(request, &RATE)?.unwrap_or((if is_udp { UDP_RATE } else { 0 }, 1));
     let is_for_time = bytes.is_none() && blocks.is_none();

@@ -27,7 +27,7 @@ pub(crate) const TCP_BLOCK: u64 = 128 << 10;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Params {
     pub(crate) is_udp: bool,
-    /// Seconds left out at the begin.
+    /// Seconds left out at the start.
     pub(crate) omit: u64,
     /// Seconds; 0 where a number of bytes or blocks rules.
     pub(crate) time: u64,
@@ -122,7 +122,7 @@ impl Params {
             Some(value) => Err(format!("{key} {value} is neither true nor false")),
         };
         if is("sctp")? {
-            return Err("SCTP is not measured here; ask for TCP or UDP".to_owned());
+            return Err("assay does not measure SCTP; ask for TCP or UDP".to_owned());
         }
         if frame.get("authtoken").is_some() {
             return Err("RSA authentication is not supported; leave --username out".to_owned());

@@ -1,4 +1,4 @@
-//! What each side measured, as it tells the other when a test is over.
+//! The results that each side sends the other after a test.
 
 use super::params::VERSION;
 use assay_measure::figures::figures;
@@ -170,7 +170,7 @@ impl Results {
     pub(crate) fn read(frame: &Value, wanted: &[(i64, bool)]) -> Result<Self, String> {
         let cpu = |key: &str| number(frame, key);
         let streams = frame.get("streams").and_then(Value::as_array);
-        let streams = streams.ok_or("its results name no streams")?;
+        let streams = streams.ok_or("its results contain no streams")?;
         let read: Result<Vec<StreamEnd>, String> = streams.iter().map(|stream| self::stream(stream, wanted)).collect();
         let mut read = read?;
         for (id, _) in wanted {
@@ -216,7 +216,7 @@ pub(crate) fn count(of: &Value, key: &str) -> Result<Option<u64>, String> {
         return Ok((whole < 1 << 63).then_some(whole));
     }
     let decimal = value.as_f64().filter(|value| value.is_finite());
-    let decimal = decimal.ok_or_else(|| format!("{key} {value} in its results is no number"))?;
+    let decimal = decimal.ok_or_else(|| format!("{key} {value} in its results is not a number"))?;
     Ok((0.0..9.3e18).contains(&decimal).then_some(decimal as u64))
 }
 
@@ -224,7 +224,7 @@ fn stream(of: &Value, wanted: &[(i64, bool)]) -> Result<StreamEnd, String> {
     let id = of.get("id").and_then(Value::as_i64);
     let id = id.ok_or("a stream of its results has no id")?;
     let known = wanted.iter().find(|(known, _)| *known == id);
-    let (_, is_sender) = known.ok_or_else(|| format!("its results name stream {id}, which there is not"))?;
+    let (_, is_sender) = known.ok_or_else(|| format!("its results name stream {id}, which does not exist"))?;
     let known = |key: &str| count(of, key).map(|count| count.unwrap_or(0));
     let time = |key: &str| of.get(key).and_then(Value::as_f64).unwrap_or(0.0);
     let omitted = |key: &str| count(of, key).ok().flatten().unwrap_or(0);

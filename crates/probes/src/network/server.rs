@@ -1,7 +1,7 @@
 //! The server: one test at a time, whatever its clients do.
 //!
-//! Each connection has a thread of its own until its first bytes tell what it is: the control connection of a new
-//! test, a data stream of the one that runs, or something else. So nobody who says nothing keeps others waiting.
+//! Each connection has its own thread until its first bytes show what it is: the control connection of a new test, a
+//! data stream of the running one, or something else. So a silent client does not keep others waiting.
 
 use super::client::{Around, SERVICE, own};
 use super::datagram::{ANSWER, HELLO};
@@ -112,7 +112,7 @@ impl Serving for Server {
             .listener
             .address()
             .parse()
-            .map_err(|_| EngineError::Unusable("the address of the listening socket is not known".to_owned()))?;
+            .map_err(|_| EngineError::Unusable("the address of the listening socket is unknown".to_owned()))?;
         let shared = Shared {
             server: self,
             at,
@@ -204,7 +204,7 @@ impl Shared<'_> {
             }
             if self.server.secret.is_some() && !is_greeting {
                 let _ = control.send_error(NOT_AUTHORIZED, 0);
-                (self.say)(&format!("{}: refused, it does not know the secret", peer.peer()));
+                (self.say)(&format!("{}: refused, because it does not know the secret", peer.peer()));
                 return;
             }
             let (sender, receiver) = channel();
@@ -315,7 +315,7 @@ impl Test<'_> {
             Err(why) => return Err(self.turn_away(BAD_PARAMETERS, 0, why)),
         };
         if let Some(cpu) = params.server_cpu.filter(|cpu| !may_run_on(*cpu)) {
-            let why = format!("the client wants CPU {cpu}, which there is not for this process");
+            let why = format!("the client wants CPU {cpu}, which this process may not use");
             return Err(self.turn_away(BAD_PARAMETERS, Errno::INVAL.raw_os_error(), why));
         }
         let words = SocketWords {
@@ -405,7 +405,7 @@ impl Test<'_> {
             return Err(End::Told("stopped".to_owned()));
         }
         if let Some(state) = self.control.state_within(Duration::ZERO)? {
-            return Err(End::Told(format!("the client is at {state:?} before its streams are open")));
+            return Err(End::Told(format!("the client is in state {state:?} before its streams are open")));
         }
         if Instant::now() < until { Ok(()) } else { Err(Broken::Silent(self.control.patience).into()) }
     }
@@ -460,7 +460,7 @@ impl Test<'_> {
                 meter.tick(crew);
                 return match state {
                     State::TestEnd | State::ClientTerminate => Ok(state),
-                    other => Err(End::Told(format!("the client is at {other:?} while the test runs"))),
+                    other => Err(End::Told(format!("the client is in state {other:?} during the test"))),
                 };
             }
             let now = meter.elapsed_s();
@@ -480,7 +480,7 @@ impl Test<'_> {
                 moved = (bytes, Instant::now());
             }
             if now > longest || moved.1.elapsed() > NOTHING_MOVES {
-                return Err(End::Told("the client has forgotten its test".to_owned()));
+                return Err(End::Told("the client no longer knows its test".to_owned()));
             }
         }
     }

@@ -116,7 +116,7 @@ fn net_07_a_busy_server_refuses_a_second_client_and_goes_on() {
     // It has begun with this one.
     assert_eq!(first.state().unwrap(), State::ParamExchange);
     let refused = served.run(1, &[]).unwrap_err().to_string();
-    assert!(refused.contains("busy running a test"), "{refused}");
+    assert!(refused.contains("busy with another test"), "{refused}");
     first.send_json(&serde_json::json!({"tcp": true, "time": 1})).unwrap();
     assert_eq!(first.state().unwrap(), State::CreateStreams);
 }
@@ -175,10 +175,10 @@ fn told_of(answer: &'static [u8]) -> String {
 #[test]
 fn a_peer_that_is_silent_or_no_peer_ends_in_one_sentence_within_the_patience() {
     for (answer, wanted) in [
-        (&b""[..], "said nothing for 0.5 s"),
+        (&b""[..], "it was silent for 0.5 s"),
         (b"SSH-2.0-OpenSSH", "does not speak iperf3's protocol"),
-        (b"\x0d", "not at ParamExchange"),
-        (b"\xff", "busy running a test"),
+        (b"\x0d", "not ParamExchange"),
+        (b"\xff", "busy with another test"),
         (b"\xfe\0\0\0\x8e\0\0\0\0", "--secret-file"),
         (b"\x09\x0b", "the server was stopped"),
     ] {

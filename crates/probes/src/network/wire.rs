@@ -93,9 +93,9 @@ impl State {
 pub(crate) enum Broken {
     /// The other end closed the connection.
     Closed,
-    /// It said nothing for so long.
+    /// It was silent for this long.
     Silent(Duration),
-    /// What it said is not of this protocol.
+    /// What it sent is not of this protocol.
     Garbage(String),
     Io(io::Error),
 }
@@ -104,7 +104,7 @@ impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed => f.write_str("it closed the connection before the test was over"),
-            Self::Silent(wait) => write!(f, "it said nothing for {} s", wait.as_secs_f64()),
+            Self::Silent(wait) => write!(f, "it was silent for {} s", wait.as_secs_f64()),
             Self::Garbage(what) => write!(f, "it does not speak iperf3's protocol: {what}"),
             Self::Io(error) => write!(f, "the connection broke: {error}"),
         }
@@ -237,7 +237,7 @@ impl Control {
 pub(crate) fn frame_length(word: [u8; 4], most: u32) -> Result<usize, Broken> {
     let length = u32::from_be_bytes(word);
     if length == 0 || length > most {
-        return Err(Broken::Garbage(format!("a frame of {length} bytes is announced; 1 to {most} are taken")));
+        return Err(Broken::Garbage(format!("it announces a frame of {length} bytes; 1 to {most} are allowed")));
     }
     Ok(length as usize)
 }
@@ -249,8 +249,8 @@ pub(crate) fn frame(text: &[u8]) -> Result<Value, Broken> {
     let value: Result<Value, _> = serde_json::from_slice(text);
     match value {
         Ok(value) if value.is_object() => Ok(value),
-        Ok(_) => Err(Broken::Garbage("a frame is no JSON object".to_owned())),
-        Err(error) => Err(Broken::Garbage(format!("a frame is no JSON ({error})"))),
+        Ok(_) => Err(Broken::Garbage("a frame is not a JSON object".to_owned())),
+        Err(error) => Err(Broken::Garbage(format!("a frame is not JSON ({error})"))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What every test against another host is asked in the same words: which host, by which addresses, with which secret.
+//! Options that all tests against another host share: which host, by which addresses, with which secret.
 
 use super::secret::Secret;
 use crate::dial::Family;
@@ -23,7 +23,7 @@ pub(crate) fn port(request: &Request, option: &ProbeOption) -> Result<u16, Engin
 pub(crate) fn host(request: &Request) -> Result<String, EngineError> {
     let place = request.place.to_string_lossy();
     if place.starts_with('-') || place.is_empty() {
-        Err(EngineError::Usage(format!("{place}: this is no host")))
+        Err(EngineError::Usage(format!("{place}: this is not a host")))
     } else {
         Ok(place.trim_matches(['[', ']']).to_owned())
     }
@@ -50,7 +50,7 @@ pub(crate) fn word_of(family: Family) -> Option<&'static str> {
 
 /// The local address.
 pub(crate) fn local_address(request: &Request, option: &ProbeOption) -> Result<Option<IpAddr>, EngineError> {
-    const NEEDED: &str = "an address of this host is needed, such as 127.0.0.1 or ::1; 0.0.0.0 is all of them";
+    const NEEDED: &str = "give an address of this host, such as 127.0.0.1 or ::1, or 0.0.0.0 for all";
     request.read(option, |text| text.parse().map_err(|_| NEEDED))
 }
 

@@ -25,12 +25,12 @@ impl Line {
         let length = u32::from_le_bytes(length) as usize;
         if length > most {
             return Err(PeerError::Foreign(format!(
-                "it announces {length} bytes {what}, more than the {most} there may be"
+                "it announces {length} bytes {what}, more than the allowed {most}"
             )));
         }
         let mut text = vec![0; length];
         self.read(&mut text, what)?;
         serde_json::from_slice(&text)
-            .map_err(|error| PeerError::Foreign(format!("what it says {what} cannot be read: {error}")))
+            .map_err(|error| PeerError::Foreign(format!("its message {what} cannot be read: {error}")))
     }
 }

@@ -1,4 +1,4 @@
-//! The greeting: who speaks what, in which version, and whether both know the secret.
+//! The greeting: service, version, and whether both ends know the secret.
 //!
 //! All integers little-endian.
 //!
@@ -9,7 +9,7 @@
 //! server  34 bytes  verdict u16 | HMAC-SHA-256("server", client's 64, server's 64)    only after verdict 1
 //! ```
 //!
-//! The server proves itself after the client has: who does not know the secret learns nothing to guess it by.
+//! The server proves itself after the client has: a client without the secret learns nothing that helps to guess it.
 
 use super::line::{Line, PeerError};
 use super::secret::Secret;
@@ -89,7 +89,7 @@ impl Hello {
                 })
                 .collect();
             return Err(PeerError::Foreign(format!(
-                "this is no assay (it begins with \"{said}\"); is it the right port?"
+                "this is not assay (it begins with \"{said}\"); is it the right port?"
             )));
         }
         line.read(&mut bytes[8..], WHAT)?;
@@ -145,7 +145,7 @@ fn refused(verdict: Option<Verdict>, service: Service, theirs: &Hello) -> PeerEr
             format!("an assay server, but of {}; start `assay {name} server` there", theirs.service())
         }
         Some(Verdict::WrongVersion) => format!(
-            "it speaks version {} of the {name} protocol and this assay version {}; use the same assay on both hosts",
+            "it uses version {} of the {name} protocol, this assay version {}; use the same assay on both hosts",
             theirs.version(),
             service.version
         ),
@@ -153,11 +153,9 @@ fn refused(verdict: Option<Verdict>, service: Service, theirs: &Hello) -> PeerEr
         Some(Verdict::NoSecretHere) => {
             "it was started without --secret-file; leave it out here, or start the server with it".to_owned()
         }
-        Some(Verdict::WrongSecret) => "its secret is another than that of --secret-file".to_owned(),
-        Some(Verdict::Busy) => "it serves as many clients as it may; try again later".to_owned(),
-        Some(Verdict::Welcome | Verdict::Prove) | None => {
-            "it answers the greeting in a way that no assay does".to_owned()
-        }
+        Some(Verdict::WrongSecret) => "its secret differs from that of --secret-file".to_owned(),
+        Some(Verdict::Busy) => "all its places are taken; try again later".to_owned(),
+        Some(Verdict::Welcome | Verdict::Prove) | None => "its answer to the greeting is not assay's".to_owned(),
     })
 }
 
@@ -250,7 +248,7 @@ mod tests {
         for (mine, theirs, told) in [
             (None, known, "the server requires --secret-file"),
             (known, None, "started without --secret-file"),
-            (Some("another secret"), known, "its secret is another"),
+            (Some("another secret"), known, "its secret differs"),
         ] {
             let (client, server) = meet((SERVICE, mine), (SERVICE, theirs), false);
             assert!(client.contains(told), "{client}");
@@ -258,7 +256,7 @@ mod tests {
         }
         for secret in [None, known] {
             let (client, _) = meet((SERVICE, secret), (SERVICE, secret), true);
-            assert!(client.contains("as many clients as it may"), "{client}");
+            assert!(client.contains("all its places are taken"), "{client}");
         }
     }
 

@@ -18,17 +18,17 @@ const LEAST: Duration = Duration::from_millis(1);
 pub(crate) enum PeerError {
     /// It closed the connection, or is not there any more.
     Gone(String),
-    /// It showed no life for so long.
+    /// It showed no sign of life for this long.
     Silent(Duration, String),
-    /// It showed life, and was not through after so long.
+    /// It showed signs of life, but was not finished after this long.
     Late(Duration, String),
-    /// What it says is not what a peer of ours would say.
+    /// Its message is not one of our peer's.
     Foreign(String),
     /// It will not serve this, and says why.
     Refused(String),
-    /// This side cannot go on.
+    /// This side cannot continue.
     Own(String),
-    /// Somebody asked for the end meanwhile.
+    /// A stop was requested meanwhile.
     Stopped,
 }
 
@@ -65,10 +65,10 @@ pub(crate) struct Wait(Option<Instant>);
 #[derive(Debug)]
 pub(crate) struct Line {
     stream: TcpStream,
-    /// `host:port`, as it was asked for.
+    /// `host:port`, as requested.
     peer: String,
     patience: Duration,
-    /// Since when what is done now goes on, and how long it may: whoever says a byte now and then holds nobody for longer.
+    /// Start and limit of the current step: a peer that sends a byte now and then cannot hold this side for longer.
     lasts: (Instant, Duration),
     stop: Stop,
     /// Which of a listener's connections it is.

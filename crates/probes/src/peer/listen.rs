@@ -1,4 +1,4 @@
-//! A server's listener: where it listens, how many it serves at once, and that it ends well when it is asked to, whatever
+//! A server's listener: where it listens, how many clients it serves at once, and its orderly end on request, whatever
 //! its clients did.
 
 use super::line::{Line, is_wait};
@@ -97,7 +97,9 @@ impl Drop for Place<'_> {
 /// Does it; a panic ends it and nothing else. Whoever waits for threads would panic with one of them, and a server would end.
 pub(crate) fn survives(what: &str, say: &(dyn Fn(&str) + Sync), work: impl FnOnce()) {
     if catch_unwind(AssertUnwindSafe(work)).is_err() {
-        say(&format!("error: {what}: given up for the mistake of this program above; the others are served on"));
+        say(&format!(
+            "error: {what}: abandoned because of the bug in assay reported above; the server keeps serving the others"
+        ));
     }
 }
 
@@ -124,7 +126,7 @@ impl Listener {
             "" => Ipv4Addr::LOCALHOST.into(),
             given => given.parse().map_err(|_| {
                 EngineError::Usage(format!(
-                    "--bind {given}: an address of this host is needed, such as 127.0.0.1 or ::1; 0.0.0.0 is all of them"
+                    "--bind {given}: give an address of this host, such as 127.0.0.1 or ::1, or 0.0.0.0 for all"
                 ))
             })?,
         };
@@ -220,7 +222,7 @@ mod tests {
         });
         assert_eq!(served.into_inner(), 2);
         let said = said.into_inner().unwrap();
-        assert!(said.len() == 1 && said[0].contains("the others are served on"), "{said:?}");
+        assert!(said.len() == 1 && said[0].contains("the server keeps serving the others"), "{said:?}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Two ends of a test that talk to each other: how one finds, greets and trusts the other, and how each tells that the
-//! other is gone, hangs or is no peer at all.
+//! Two ends of a test that talk to each other: how one finds, greets and trusts the other, and how each notices that
+//! the other is gone, hangs or is not a peer at all.
 //!
 //! Owns the connection with its patience (`Line`), the greeting with versions and the shared secret (`hello`), JSON in
 //! frames (`frame`), the listener of a server (`listen`) and the options that every such test has (`asked`). Knows no test: a service has a name and a version.

@@ -1,4 +1,4 @@
-//! What both ends know and nobody else.
+//! The secret that both ends share.
 
 use assay_run::bounded;
 use assay_run::engine::EngineError;

@@ -1,14 +1,14 @@
 //! The echo between two assays, over TCP and UDP.
 //!
-//! After the greeting over TCP the server says a token of eight bytes. Little-endian:
+//! After the greeting over TCP the server sends a token of eight bytes. Little-endian:
 //!
 //! ```text
 //! request  32 bytes  "asECHO01" | seq u64 | token u64 | payload u32 | payload of the reply u32, then the payload
 //! reply    48 bytes  the same 32 | received ns u64 | sent ns u64 (the server's own clock), then the reply's payload
 //! ```
 //!
-//! Over UDP only datagrams with the token of a connection that is still open are answered, so nobody is answered who has
-//! not greeted, and nobody can be made to receive what he did not ask for.
+//! Over UDP the server answers only datagrams with the token of an open connection, so it answers only clients that
+//! have greeted it, and it cannot be made to send traffic to a third party.
 
 use super::options::PAYLOAD_MOST;
 use crate::dial;
@@ -147,7 +147,7 @@ impl Server {
         let at: SocketAddr = listener
             .address()
             .parse()
-            .map_err(|_| EngineError::Unusable("the address of the listening socket is not known".to_owned()))?;
+            .map_err(|_| EngineError::Unusable("the address of the listening socket is unknown".to_owned()))?;
         let udp = UdpSocket::bind(at)
             .map_err(|source| EngineError::Io { what: format!("cannot listen on {at} over UDP"), source })?;
         Ok(Self {

@@ -1,4 +1,5 @@
-//! The same requests once more beside a stream that fills the way: what a backup does to whoever waits for a reply.
+//! The same requests again beside a stream that saturates the link: what a backup does to a session that waits for a
+//! reply.
 
 use super::measure::{self, Tally};
 use super::options::Ask;

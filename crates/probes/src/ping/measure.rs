@@ -1,4 +1,4 @@
-//! Requests on a schedule, one at a time, and what came of each.
+//! Requests on a schedule, one at a time, and the result of each.
 
 use super::options::Ask;
 use super::way::{self, Way};

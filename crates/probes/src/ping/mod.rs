@@ -1,7 +1,7 @@
-//! `assay ping`: how long a request takes there and back, on a schedule that a stall does not hide.
+//! `assay ping`: round trips on a schedule, so that stalls show.
 //!
-//! Owns the ways to ask (`way`), the echo with its server (`echo`), the schedule (`measure`), the same beside a stream (`loaded`)
-//! and its record (`record`). See `README.md`.
+//! Owns the methods (`way`), the echo with its server (`echo`), the schedule (`measure`), the same beside a stream
+//! (`loaded`) and its record (`record`). See `README.md`.
 
 mod echo;
 mod loaded;
@@ -63,7 +63,7 @@ impl Aimed for Aim {
     fn plan(&self) -> Vec<Line> {
         let ask = &self.0;
         let method = match ask.method {
-            None => "icmp where it is allowed, else the echo, else tcp-connect",
+            None => "icmp where allowed, otherwise the echo, otherwise tcp-connect",
             Some(Method::Icmp) => "icmp",
             Some(Method::TcpConnect) => "tcp-connect",
             Some(Method::TcpEcho) => "tcp-echo",
@@ -97,7 +97,7 @@ impl Aimed for Aim {
         };
         let of = each * (1 + usize::from(ask.load.is_some()));
         let part = |before| Part { steps, before, of };
-        steps.step(0, of, &format!("finding a way to {}", ask.host));
+        steps.step(0, of, &format!("finding a method for {}", ask.host));
         if stop.requested() {
             return Err(EngineError::Interrupted);
         }

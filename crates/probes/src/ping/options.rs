@@ -20,7 +20,7 @@ probe_options! {
     /// All of them, in the order of help.
     pub(super) OPTIONS:
     METHOD: "method" ["HOW"] = "auto",
-        "icmp, tcp-connect (any open port), tcp-echo or udp-echo (`assay ping server` there); auto: icmp where it is \
+        "icmp, tcp-connect (any open port), tcp-echo or udp-echo (needs `assay ping server` there); auto: icmp where \
          allowed, then the echo, then tcp-connect";
     PORT: "port" | "p" ["N"] = "5202", "Port of the echo and of tcp-connect";
     COUNT: "count" | "c" ["N"], "End after so many requests instead of --time";

@@ -56,7 +56,7 @@ pub(super) trait Way {
     /// Its name with every figure.
     fn name(&self) -> &'static str;
 
-    /// What the time holds beside the network.
+    /// What the time includes besides the network.
     fn holds(&self) -> &'static str;
 
     /// Requests per second where nobody says.
@@ -171,7 +171,7 @@ impl Way for Icmp {
     }
 
     fn holds(&self) -> &'static str {
-        "the other kernel answers itself: no program is woken there, one is here"
+        "the other host's kernel answers: a program wakes on this host only"
     }
 
     fn usual_rate(&self) -> f64 {
@@ -221,7 +221,7 @@ impl Way for Connect {
     }
 
     fn holds(&self) -> &'static str {
-        "SYN to SYN-ACK or RST, from kernel to kernel, and making a socket here"
+        "SYN to SYN-ACK or RST, kernel to kernel, plus making a socket on this host"
     }
 
     fn usual_rate(&self) -> f64 {
@@ -264,7 +264,7 @@ struct TcpEcho {
     request: Vec<u8>,
     head: Head,
     into: Vec<u8>,
-    /// Of a reply that came too late, how much of it is still to come.
+    /// The missing bytes of a reply that came too late.
     got: usize,
 }
 
@@ -285,7 +285,7 @@ fn tcp_echo(ask: &Ask, to: SocketAddr, stop: &Stop) -> Result<Box<dyn Way>, Engi
 }
 
 fn garbage() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the server's reply is no reply")
+    io::Error::new(io::ErrorKind::InvalidData, "the server's reply is invalid")
 }
 
 impl Way for TcpEcho {

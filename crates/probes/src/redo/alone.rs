@@ -48,7 +48,7 @@ pub(super) struct Alone<'a, 'b> {
     pub(super) link: &'b mut Link,
     pool: Pool,
     packer: Packer,
-    /// Who writes the primary's own log.
+    /// Which thread writes the primary's own log.
     scribe: Scribe,
     sequence: u64,
     /// When the first message could go.
@@ -263,14 +263,14 @@ impl<'a, 'b> Alone<'a, 'b> {
         let ack = self.link.acknowledged()?;
         let now = self.work.clock.now_ns();
         let Some(sent) = under_way.pop_front() else {
-            return Err(PeerError::Foreign("it acknowledges what was not sent".to_owned()));
+            return Err(PeerError::Foreign("it acknowledges a message that was not sent".to_owned()));
         };
         let first = self.sequence - under_way.len() as u64;
         if ack.sequence == END {
             return Err(self.link.broke_off());
         }
         if ack.sequence != first {
-            return Err(PeerError::Foreign(format!("it acknowledges message {} where {first} was due", ack.sequence)));
+            return Err(PeerError::Foreign(format!("it acknowledges message {}, but {first} was due", ack.sequence)));
         }
         // In serial order the remote part begins when the local one ends; beside it both begin at once.
         let remote_ns = now - sent.start_ns - sent.local_ns;

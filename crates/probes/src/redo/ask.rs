@@ -1,4 +1,4 @@
-//! What the client was asked to do: its options, judged before anything is sent.
+//! The client's options, checked before anything is sent.
 
 pub(super) use super::demand::Commits;
 use super::demand::{Demand, Workload};
@@ -33,7 +33,7 @@ pub(super) enum Local {
     None,
     /// Before it sends: only what is locally durable is shipped.
     Serial,
-    /// While the standby is under way.
+    /// In parallel with the standby.
     Parallel,
 }
 
@@ -101,8 +101,8 @@ impl Ask {
         let (rule, grace) = rule(request, standbys.len())?;
         let Demand { commits, workload, length } = Demand::of(request)?;
         if !matches!(request.option(&o::FREQ).to_lowercase().as_str(), "" | "no") {
-            let text = "-freq: assay does not repeat a test by itself; let cron or a timer do it, and assay runs trend \
-                        compare";
+            let text = "-freq: assay does not repeat a test by itself; use cron or a timer, and compare with `assay \
+                runs trend`";
             return usage(text.to_owned());
         }
         let ask = Self {
@@ -146,7 +146,7 @@ impl Ask {
         let usage = |text: String| Err(EngineError::Usage(text));
         if self.length > MESSAGE_MAX {
             let (most, length) = (size(MESSAGE_MAX), self.length);
-            return usage(format!("--length {length}: a message has at most {most}"));
+            return usage(format!("--length {length}: a message can have at most {most}"));
         }
         if !matches!(self.log_block, 512 | 4096) {
             return usage(format!("--logblock {}: 512 or 4k", self.log_block));
@@ -154,8 +154,8 @@ impl Ask {
         self.schedule_fits()?;
         let is_plain = self.inflight == 1 && self.rate.is_none() && self.connections == 1;
         if self.standbys.len() > 1 && !is_plain {
-            let text = "several standbys are tested with one connection to each and one message under way: leave out \
-                        --connections, --inflight and --rate";
+            let text = "assay tests several standbys with one connection to each and one message in flight: leave out \
+                --connections, --inflight and --rate";
             return usage(text.to_owned());
         }
         if self.grace.is_some() && (self.standbys.len() == 1 || self.is_async) {
@@ -164,17 +164,17 @@ impl Ask {
             return usage(text.to_owned());
         }
         if self.standbys.len() > 1 && self.compress != Compress::None {
-            let text = "--compress: one standby at a time is tested with compressed messages";
+            let text = "--compress: assay tests compressed messages with one standby at a time";
             return usage(text.to_owned());
         }
         let waits = self.inflight > 1 || self.local != Local::None || self.rate.is_some();
         if self.is_async && (waits || self.rule != Rule::All) {
             let text =
-                "--mode async waits for no acknowledgement: --inflight, --rate, --ack and --local have no meaning";
+                "--mode async waits for no acknowledgement: --inflight, --rate, --ack and --local have no effect";
             return usage(text.to_owned());
         }
         if self.local != Local::None && (self.inflight > 1 || self.connections > 1) {
-            let text = "--local: the primary's log is written by one connection with one message under way";
+            let text = "--local: one connection with one message in flight writes the primary's log";
             return usage(text.to_owned());
         }
         Ok(())
@@ -187,7 +187,7 @@ impl Ask {
             return usage("--rate: a schedule leaves no room for --inflight and --delay");
         }
         if self.workload.is_some() && (self.rate.is_some() || !self.delay.is_zero()) {
-            return usage("--redo-rate asks what this way can carry at most: leave out --rate and --delay");
+            return usage("--redo-rate measures the most that this link can carry: leave out --rate and --delay");
         }
         let is_one_writer = !self.is_async
             && self.inflight == 1
@@ -204,8 +204,8 @@ impl Ask {
         }
         if self.commits.is_some() && !is_one_writer {
             usage(
-                "--commit-rate is one log writer with one message under way: leave out --mode async, --connections, \
-                 --inflight, --standby, --rate and --delay",
+                "--commit-rate simulates one log writer with one message in flight: leave out --mode async, \
+                 --connections, --inflight, --standby, --rate and --delay",
             )
         } else {
             Ok(())
@@ -278,11 +278,11 @@ impl Ask {
         ];
         if self.write != WriteMode::None {
             let log = size(self.log_bytes);
-            lines.push(text("log", "log on each standby, gone afterwards", log));
+            lines.push(text("log", "log on each standby, removed afterwards", log));
         }
         if self.local != Local::None {
             let path = self.local_file.display().to_string();
-            lines.push(text("local", "log here, gone afterwards, in", path));
+            lines.push(text("local", "log on this host, removed afterwards, in", path));
             lines.extend(left_behind(&self.local_file));
         }
         if self.standbys.len() > 1 && !self.is_async {
@@ -334,7 +334,7 @@ fn standbys(request: &Request) -> Result<Vec<Standby>, EngineError> {
         all.push(Standby { name: name.to_owned(), host: host.to_owned(), port });
     }
     if all.is_empty() || all.len() > STANDBYS_MAX {
-        let text = format!("{} standbys: 1 to {STANDBYS_MAX} can be tested", all.len());
+        let text = format!("{} standbys: assay can test 1 to {STANDBYS_MAX}", all.len());
         return Err(EngineError::Usage(text));
     }
     Ok(all)

@@ -44,7 +44,7 @@ impl Aimed for Aim {
         let ask = &self.0;
         let clock = Clock::real();
         let seconds = ask.whole_time().as_secs_f64().ceil().max(1.0) as usize;
-        steps.step(0, seconds, "the standby makes ready");
+        steps.step(0, seconds, "the standby prepares");
         if stop.requested() {
             return Err(EngineError::Interrupted);
         }

@@ -339,7 +339,7 @@ impl<'a> Crowd<'a> {
                 Ok(()) if owes => Some(PeerError::Silent(patience, AWAITED.to_owned()).to_string()),
                 // By the acknowledgements known before this look: what came meanwhile was heard above.
                 Ok(()) if member.acked < issued && grace_ends.is_some_and(|ends| now >= ends) => {
-                    Some("it had not acknowledged when --grace was over".to_owned())
+                    Some("it had not acknowledged when --grace ended".to_owned())
                 }
                 Ok(()) => None,
             };
@@ -381,7 +381,7 @@ impl<'a> Crowd<'a> {
         }
         if ack.sequence != member.acked + 1 || ack.sequence > member.sent {
             return Err(PeerError::Foreign(format!(
-                "it acknowledges message {} where {} was due",
+                "it acknowledges message {}, but {} was due",
                 ack.sequence,
                 member.acked + 1
             )));

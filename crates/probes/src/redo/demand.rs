@@ -1,4 +1,4 @@
-//! What a database asks of the way to its standby: commits by schedule, or the redo and log writes of a second.
+//! What a database requires of the link to its standby: commits on a schedule, or redo and log writes per second.
 
 use super::options as o;
 use assay_run::engine::EngineError;
@@ -71,14 +71,14 @@ impl Demand {
             (None, Some(workload)) => (workload.write_bytes(), "--redo-rate over --redo-writes"),
             (Some(_), Some(_)) => {
                 return usage(
-                    "--redo-rate asks what this way can carry at most, --commit-rate sends no more than it says: leave one \
-                     out"
+                    "--redo-rate measures the most that this link can carry, --commit-rate sends a fixed rate: leave \
+                     one out"
                         .to_owned(),
                 );
             }
         };
         if !said.is_empty() && is_said(&o::LENGTH) {
-            return usage(format!("--length: {said} says how long a message is; leave it out"));
+            return usage(format!("--length: {said} sets the length of a message; leave --length out"));
         }
         Ok(Self { commits, workload, length })
     }

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 const WHAT: &str = "while messages were sent";
 pub(super) const AWAITED: &str = "while an acknowledgement was awaited";
-const MAKING_READY: &str = "while it made ready (--timeout)";
+const MAKING_READY: &str = "while it prepared (--timeout)";
 
 /// A connection whose standby is ready.
 pub(super) struct Link {
@@ -84,14 +84,14 @@ impl Link {
     pub(super) fn ended(&mut self) -> Result<(), PeerError> {
         match self.acknowledged()?.sequence {
             END => Ok(()),
-            other => Err(PeerError::Foreign(format!("it acknowledges message {other} where the end was due"))),
+            other => Err(PeerError::Foreign(format!("it acknowledges message {other}, but the end was due"))),
         }
     }
 
     /// Why it says that all is consumed while messages are under way.
     pub(super) fn broke_off(&mut self) -> PeerError {
         match self.found() {
-            Ok(_) => PeerError::Foreign("it ended before it was told to".to_owned()),
+            Ok(_) => PeerError::Foreign("it ended before the client asked it to".to_owned()),
             Err(error) => error,
         }
     }

@@ -110,7 +110,7 @@ impl Log {
             && sector > shape.block
         {
             return Err(EngineError::Unusable(format!(
-                "the device writes at least {sector} bytes directly: --logblock {} is too small",
+                "direct writes of this device have at least {sector} bytes: --logblock {} is too small",
                 shape.block
             )));
         }
@@ -250,7 +250,7 @@ pub(super) fn mode_of(flag: &str, word: &str) -> Result<(WriteMode, u64), Engine
         return match us.parse() {
             Ok(us @ 1..=APPLY_MOST_US) => Ok((WriteMode::Dsync, us)),
             _ => Err(EngineError::Usage(format!(
-                "{flag} {word}: apply takes 1 to {APPLY_MOST_US} microseconds, as in apply:500"
+                "{flag} {word}: give 1 to {APPLY_MOST_US} microseconds, as in apply:500"
             ))),
         };
     }
@@ -258,7 +258,7 @@ pub(super) fn mode_of(flag: &str, word: &str) -> Result<(WriteMode, u64), Engine
     match modes.find(|(_, name)| *name == word) {
         Some((mode, _)) => Ok((*mode, 0)),
         None => Err(EngineError::Usage(format!(
-            "{flag} {word}: none, pagecache, fdatasync, dsync, direct-dsync or apply:MICROSECONDS"
+            "{flag} {word}: give none, pagecache, fdatasync, dsync, direct-dsync or apply:MICROSECONDS"
         ))),
     }
 }

@@ -1,7 +1,8 @@
-//! `assay redo`: what a commit waits for when its redo goes to a standby: network, standby and disk apart.
+//! `assay redo`: what a commit waits for when its redo goes to a standby: network, standby and disk separately.
 //!
-//! Owns the protocol (`wire`), what messages carry (`payload`, `pack`), the standby (`server`), the log that it writes
-//! (`log`), the primary (`client`, `alone`, `crowd`) and its own log (`scribe`), commit rules (`quorum`) and the record with everything that is said of it (`record`). See `README.md`.
+//! Owns the protocol (`wire`), the content of messages (`payload`, `pack`), the standby (`server`), the log that it
+//! writes (`log`), the primary (`client`, `alone`, `crowd`) and its own log (`scribe`), commit rules (`quorum`) and the
+//! record with its reports (`record`). See `README.md`.
 
 mod alone;
 mod ask;
@@ -41,8 +42,8 @@ pub const SPEC: ProbeSpec = ProbeSpec {
     ..ProbeSpec::new("redo", &record::RedoRecords, |request| Ok(Box::new(client::Aim(Ask::of(request)?))))
 };
 
-/// What a standby does with bytes of anybody's: as a header, as an acknowledgement, as parameters it then judges. For tests;
-/// it never panics.
+/// Parses arbitrary bytes as a standby does: as a header, as an acknowledgement, as parameters that it then checks. For
+/// tests; it never panics.
 #[doc(hidden)]
 pub fn hear_a_stranger(bytes: &[u8]) {
     let mut header = [0; wire::HEADER_BYTES];

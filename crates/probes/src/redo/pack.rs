@@ -86,7 +86,7 @@ impl Compress {
             "zstd" => Some(Self::Zstd(1)),
             other => other.strip_prefix("zstd:").and_then(level).map(Self::Zstd),
         }
-        .ok_or_else(|| COMPRESS.refused(text, "lz4, or zstd:LEVEL with a level of 1 to 19"))
+        .ok_or_else(|| COMPRESS.refused(text, "give lz4, or zstd:LEVEL with a level of 1 to 19"))
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) enum Content {
     #[default]
     Random,
     Zeros,
-    /// Compressible to one part in so many.
+    /// Compressible to one part in this many.
     Mix(f64),
     /// The bytes of a file.
     File(PathBuf),
@@ -48,11 +48,11 @@ impl Content {
             let is_regular = Path::new(path).metadata();
             let found = is_regular.map_err(|error| CONTENT.refused(text, error))?;
             if !found.is_file() {
-                return Err(CONTENT.refused(text, "a regular file is needed"));
+                return Err(CONTENT.refused(text, "give a regular file"));
             }
             if found.len() < length.max(1) {
                 let bytes = found.len();
-                let why = format!("its {bytes} bytes make no message of {length} (--length)");
+                let why = format!("its {bytes} bytes are fewer than a message of {length} (--length)");
                 return Err(CONTENT.refused(text, why));
             }
             return Ok(Self::File(path.into()));
@@ -60,13 +60,13 @@ impl Content {
         let word = text.to_lowercase();
         if let Some(ratio) = word.strip_prefix("mix:") {
             let ratio = ratio.parse().ok().filter(|ratio| (1.0..=100.0).contains(ratio));
-            let why = "mix takes 1 to 100, as in mix:2.5: compressible to 1/2.5";
+            let why = "give mix:1 to mix:100; mix:2.5 is compressible to 1/2.5";
             return ratio.map(Self::Mix).ok_or_else(|| CONTENT.refused(text, why));
         }
         match word.as_str() {
             "random" => Ok(Self::Random),
             "zeros" | "zeroes" => Ok(Self::Zeros),
-            _ => Err(CONTENT.refused(text, "random, zeros, mix:R or file:PATH")),
+            _ => Err(CONTENT.refused(text, "give random, zeros, mix:R or file:PATH")),
         }
     }
 

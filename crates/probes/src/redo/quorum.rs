@@ -10,9 +10,9 @@ pub(super) enum Rule {
     All,
     /// Every standby that is left, one at least: `all` with `--grace`.
     Left,
-    /// So many, whichever they are.
+    /// Any this many.
     Any(usize),
-    /// The first so many that are there, in the order they were named.
+    /// The first this many that are present, in the order they were named.
     First(usize),
 }
 
@@ -20,7 +20,7 @@ impl fmt::Display for Rule {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::All => out.write_str("all"),
-            Self::Left => out.write_str("all that are left"),
+            Self::Left => out.write_str("all that remain"),
             Self::Any(k) => write!(out, "any {k}"),
             Self::First(k) => write!(out, "first {k}"),
         }
@@ -32,7 +32,7 @@ impl Rule {
     pub(super) fn parse(text: &str, standbys: usize) -> Result<Self, EngineError> {
         let bad = || {
             EngineError::Usage(format!(
-                "--ack {text}: all, \"any K\" or \"first K\" with K from 1 to {standbys}, the number of standbys"
+                "--ack {text}: give all, \"any K\" or \"first K\" with K from 1 to {standbys}, the number of standbys"
             ))
         };
         let word = text.trim().to_lowercase();

@@ -1,4 +1,4 @@
-//! What a client measured, before it is a record.
+//! A client's raw measurements.
 
 use super::ask::Ask;
 use super::quorum::Rule;

@@ -1,7 +1,7 @@
-//! The primary's own log: written before a message is sent, or by a thread of its own while it is under way.
+//! The primary's own log: written before a message is sent, or by a separate thread while the message is in flight.
 //!
-//! Beside the messages it needs a thread: who writes cannot hear an acknowledgement meanwhile, and the standby would seem
-//! to be as slow as the disk here.
+//! In parallel it needs a thread: a thread that writes cannot receive acknowledgements, and the standby would seem as
+//! slow as the local disk.
 
 use super::ask::Local;
 use super::log::{Log, PAYLOAD_AT};
@@ -25,7 +25,7 @@ type Order = (u64, usize);
 pub(super) enum Scribe {
     /// Nobody.
     None,
-    /// Who sends, before it does.
+    /// The sending thread, before it sends.
     Before(Box<Pen>),
     /// A thread, meanwhile.
     Beside(Beside),

@@ -1,6 +1,6 @@
-//! The standby: receives messages, writes them as it was asked to, acknowledges, and says how long each part took.
+//! The standby: it receives messages, writes them as requested, acknowledges them, and reports how long each part took.
 //!
-//! Each connection is served by a thread of its own and has a log of its own, which is gone when the connection is.
+//! Each connection has its own thread and its own log, which is removed with the connection.
 
 use super::log::{APPLY_MOST_US, Log, PAYLOAD_AT, Shape, Slowed, Took};
 use super::options;
@@ -117,11 +117,11 @@ impl Serving for Server {
     fn plan(&self) -> Vec<Line> {
         let allowed = match &self.allow_write {
             Some(dir) => format!("{}, up to {} each", dir.display(), size(self.max_log)),
-            None => "nowhere (--allow-write DIR lets them)".to_owned(),
+            None => "nowhere (--allow-write DIR permits it)".to_owned(),
         };
         let who = match &self.secret {
-            Some(_) => "who knows the secret of --secret-file",
-            None => "anybody who reaches it (--secret-file FILE lets in who knows a secret)",
+            Some(_) => "clients that know the secret of --secret-file",
+            None => "anyone who reaches it (--secret-file FILE limits this to clients that know a secret)",
         };
         let most = self.max_time.as_nanos() as u64;
         let mut lines = vec![
@@ -222,19 +222,16 @@ impl Server {
     pub(super) fn refused(&self, wanted: &Wanted) -> Option<String> {
         let time = Duration::try_from_secs_f64(wanted.seconds).unwrap_or(Duration::MAX);
         if wanted.apply_us > APPLY_MOST_US {
-            return Some(format!(
-                "an apply of {} us is longer than the {APPLY_MOST_US} us there may be",
-                wanted.apply_us
-            ));
+            return Some(format!("an apply of {} us is longer than the allowed {APPLY_MOST_US} us", wanted.apply_us));
         }
         if wanted.length > MESSAGE_MAX {
             let (asked, most) = (wanted.length, size(MESSAGE_MAX));
-            return Some(format!("a message of {asked} bytes is longer than the {most} there may be"));
+            return Some(format!("a message of {asked} bytes is longer than the allowed {most}"));
         }
         let alone = Duration::from_millis(wanted.alone_ms);
         if time.max(alone) > self.max_time {
             let most = duration(self.max_time.as_nanos() as u64);
-            return Some(format!("the test is longer than the {most} it may take (--max-time)"));
+            return Some(format!("the test is longer than the allowed {most} (--max-time)"));
         }
         if wanted.write == WriteMode::None {
             return None;
@@ -252,7 +249,7 @@ impl Server {
         let bytes = wanted.log_bytes.max(shape(wanted).log_bytes());
         (bytes > self.max_log).then(|| {
             let (asked, most) = (size(bytes), size(self.max_log));
-            format!("a log of {asked} is larger than the {most} it may have (--max-log)")
+            format!("a log of {asked} is larger than the allowed {most} (--max-log)")
         })
     }
 
@@ -285,7 +282,7 @@ impl Server {
             let device = device_facts(&place);
             if device.is_tmpfs {
                 warnings.push(format!(
-                    "{} is in memory (tmpfs): the standby's disk figures are no device's.",
+                    "{} is in memory (tmpfs): the standby's disk figures do not describe a device.",
                     place.display()
                 ));
             }
@@ -327,7 +324,7 @@ impl From<PeerError> for Ended {
 /// One connection after it is ready.
 struct Session<'a> {
     peer: &'a mut Peer,
-    /// Whether its place is wanted once it has been silent for so long.
+    /// Whether another client needs its place once it has been silent for this long.
     is_wanted: &'a mut dyn FnMut(Duration) -> bool,
     wanted: &'a Wanted,
     clock: &'a Clock,
@@ -471,7 +468,7 @@ impl Session<'_> {
             let room = &mut buffer[FROM + done..FROM + wanted];
             match rustix::net::recv(self.peer.stream(), room, flags) {
                 Ok((_, 0)) => {
-                    return Err(PeerError::Gone("before the client said it was over".to_owned()));
+                    return Err(PeerError::Gone("before the client ended the test".to_owned()));
                 }
                 Ok((_, count)) => {
                     if done == 0 {
@@ -531,10 +528,7 @@ impl Session<'_> {
         let wanted = HEADER_BYTES + length as usize;
         let is_foreign = header.is_packed && self.wanted.compress == Compress::None;
         if length > self.wanted.length || done > wanted || is_foreign {
-            return Err(PeerError::Foreign(format!(
-                "message {} of {length} bytes is none that was agreed on",
-                header.sequence
-            )));
+            return Err(PeerError::Foreign(format!("message {} of {length} bytes was not agreed on", header.sequence)));
         }
         Ok(wanted)
     }
@@ -546,7 +540,7 @@ fn unpacked(header: Header, came: &[u8], unpacker: &mut Unpacker, room: &mut [u8
     if header.is_packed {
         unpacker
             .unpack(came, room)
-            .map_err(|why| PeerError::Foreign(format!("message {} cannot be unpacked: {why}", header.sequence)))
+            .map_err(|why| PeerError::Foreign(format!("message {} cannot be decompressed: {why}", header.sequence)))
     } else {
         room[..came.len()].copy_from_slice(came);
         Ok(came.len())

@@ -155,7 +155,7 @@ fn who_holds_every_place_in_silence_gives_one_to_who_wants_it() {
     let record = loop {
         match served.run(1, &["length=64"]) {
             Ok(record) => break record,
-            Err(error) => assert!(error.to_string().contains("as many clients"), "{error}"),
+            Err(error) => assert!(error.to_string().contains("places are taken"), "{error}"),
         }
         assert!(begun.elapsed() < LONG, "both are held for good");
     };
@@ -197,7 +197,7 @@ fn a_standby_that_makes_ready_for_ever_holds_nobody_beyond_the_time_out() {
         }
     };
     let told = told_of(&["timeout=300ms", "write"], for_ever);
-    assert!(told.ends_with("it took more than 0.3 s while it made ready (--timeout)"), "{told}");
+    assert!(told.ends_with("it took more than 0.3 s while it prepared (--timeout)"), "{told}");
 }
 
 #[test]

@@ -1,18 +1,19 @@
-//! What client and server of a redo test say to each other: parameters, messages, acknowledgements, results.
+//! The protocol between client and server of a redo test: parameters, messages, acknowledgements, results.
 //!
-//! After the greeting of [`crate::peer`] the client tells what it wants ([`Wanted`]); the server says [`Ready`], several
-//! times while it prepares its log; then messages go one way and acknowledgements the other. A connection is a session of
-//! its own. All integers little-endian.
+//! After the greeting of [`crate::peer`] the client sends its request ([`Wanted`]); the server sends [`Ready`],
+//! repeatedly while it prepares its log; then messages go one way and acknowledgements the other. Each connection is a
+//! separate session. All integers little-endian.
 //!
 //! ```text
 //! message          12 bytes  length u32 | sequence u64, then the payload; bits 31 to 29 of the length are flags
 //! acknowledgement  40 bytes  sequence u64 | assembly, write, sync, apply, total, unpack: u32 ns each | messages u64
 //! ```
 //!
-//! The durations are of the server's own clock: from the first byte to the last, of the write call, of the call that made
-//! it durable, of the emulated apply, from the last byte until the acknowledgement is sent, and of the decompression. In
-//! ASYNC an acknowledgement is cumulative, four times a second: the last sequence consumed. The last message has no payload
-//! and asks for the end. Bit 31: the payload is compressed as agreed on, and `length` is what crosses the wire.
+//! The durations are by the server's own clock: from the first byte to the last, of the write call, of the call that
+//! made it durable, of the emulated apply, from the last byte until the acknowledgement is sent, and of the
+//! decompression. In ASYNC an acknowledgement is cumulative and comes four times a second: the last sequence consumed.
+//! The last message has no payload and requests the end. Bit 31: the payload is compressed as agreed, and `length` is
+//! the length on the wire.
 
 use super::pack::Compress;
 use crate::peer::hello::Service;
@@ -240,7 +241,7 @@ pub(crate) struct Ready {
     pub(crate) log: String,
     /// While it prepares: so much of it is written.
     pub(crate) log_bytes: u64,
-    /// The log's writes alone, where they were asked for.
+    /// The log's writes alone, if they were requested.
     pub(crate) alone: Histogram,
     /// The host, the place and the device under the log.
     pub(crate) facts: Vec<Fact>,

@@ -1,7 +1,7 @@
-//! `assay sync`: what a durable write costs, and how many of them the device does.
+//! `assay sync`: the cost of a durable write, and how many of them the device performs.
 //!
-//! Owns the scratch file, the streams that write it, what they read (`reading`) and its record with everything that is
-//! said of it (`record`). See `README.md`.
+//! Owns the scratch file, the streams that write it, their readings (`reading`) and its record with its reports
+//! (`record`). See `README.md`.
 
 mod plan;
 mod reading;
@@ -191,7 +191,7 @@ struct Bench<'a> {
     file_bytes: u64,
     end_bytes: u64,
     step: &'a Step,
-    /// The device's kernel name, where there is one.
+    /// The device's kernel name, if there is one.
     disk: Option<&'a str>,
     budget: Duration,
     clock: &'a Clock,

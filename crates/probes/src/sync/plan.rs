@@ -60,7 +60,7 @@ pub(super) fn steps(logical_block_bytes: Option<u64>) -> Vec<Step> {
         let refused = logical_block_bytes.filter(|least| *least > bytes);
         steps.push(Step {
             bytes,
-            refused: refused.map(|least| format!("the device writes at least {least} bytes")),
+            refused: refused.map(|least| format!("direct writes of this device have at least {least} bytes")),
             ..Step::new(SyncPart::Sizes, Fdatasync, 1)
         });
     }

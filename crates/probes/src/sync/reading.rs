@@ -1,4 +1,4 @@
-//! What a probe of durable writes measured: raw readings, before anything is derived.
+//! Raw readings of the durable-write probe, before anything is derived.
 //!
 //! The probe fills these, [`record`](super::record) turns them into a record.
 
@@ -22,8 +22,7 @@ pub(crate) enum SyncMethod {
     Fsync,
     /// As [`SyncMethod::Dsync`], but queued through one io_uring by one thread.
     Ring,
-    /// Streams share one log: whoever comes while a flush is under way shares the next
-    /// (`pwrite`, then `fdatasync`).
+    /// Streams share one log: a stream that arrives during a flush shares the next (`pwrite`, then `fdatasync`).
     Group,
     /// Streams share one log, and each makes its own flush, one after the other.
     OneByOne,
@@ -57,7 +56,7 @@ pub(crate) enum SyncPart {
     Curve,
     /// Other sizes.
     Sizes,
-    /// What the safety levels cost.
+    /// The cost of the safety levels.
     Safety,
 }
 
@@ -78,13 +77,13 @@ pub(crate) struct SyncReading {
     pub elapsed_ns: Ns,
     /// From the start of each write to the end of what made it durable.
     pub latency: Histogram,
-    /// Flushes made; fewer than writes where they are shared, 0 where there is none.
+    /// Flushes made; fewer than writes if they are shared, 0 without flushes.
     pub flushes: u64,
     /// Writes per second of each round in which the step was made.
     pub rates: Vec<f64>,
-    /// Bytes the device wrote meanwhile, whoever asked; `None` where the kernel does not report it.
+    /// Bytes that the device wrote meanwhile, for all processes; `None` where the kernel does not report it.
     pub device_write_bytes: Option<u64>,
-    /// Why there is no figure, or a word on how it came about.
+    /// Why there is no figure, or a remark on how it was measured.
     pub note: Option<String>,
 }
 
@@ -113,11 +112,11 @@ pub(crate) struct SyncReadings {
     pub path: String,
     /// Its preallocated part.
     pub file_bytes: u64,
-    /// Direct I/O was asked for and accepted.
+    /// Direct I/O was requested and accepted.
     pub direct: bool,
     /// The file system lives in memory.
     pub is_memory: bool,
-    /// The device's cache mode as the kernel tells it (`write back`, `write through`).
+    /// The device's cache mode as the kernel reports it (`write back`, `write through`).
     pub write_cache: Option<String>,
     /// The device can force one write to stable media.
     pub fua: Option<bool>,

@@ -1,8 +1,8 @@
 //! Streams that share one log, as the sessions of a database do.
 //!
-//! Group: whoever finds no flush under way leads one for all that have come; the others wait and
-//! share the next. That is the timer-free group commit: it flushes as soon as the device is free.
-//! One by one: every commit writes and flushes for itself, one after the other.
+//! Group: a stream that finds no flush in progress leads one for all waiting streams; later streams wait and share the
+//! next. That is group commit without a timer: it flushes as soon as the device is free. One by one: every commit makes
+//! its own write and flush, one after the other.
 
 use super::reading::SyncMethod;
 use super::streams::{Offsets, ended, merged, stamp, started};
@@ -19,13 +19,13 @@ const WRITE_BYTES: u64 = 4096;
 
 /// The log all streams append to.
 struct Log {
-    /// Taken out by whoever writes.
+    /// Taken by the stream that writes.
     writer: Option<Writer>,
     /// Commits handed in.
     asked: u64,
     /// Commits that are durable.
     durable: u64,
-    /// A write or flush failed: nobody goes on.
+    /// A write or flush failed: all streams stop.
     failed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Streams of their own: each a thread that writes and waits, in a closed loop.
+//! Independent streams: each a thread that writes and waits, in a closed loop.
 
 use super::reading::SyncMethod;
 use super::{Bench, Outcome};
@@ -50,7 +50,7 @@ pub(super) fn stamp(buffer: &mut [u8], stream: u32, turn: u64) {
 /// What all streams of a step share.
 struct Together<'a> {
     bench: &'a Bench<'a>,
-    /// Held for writing until every stream is there.
+    /// Held for writing until every stream is ready.
     gate: RwLock<()>,
     /// Where a growing file ends.
     end: AtomicU64,

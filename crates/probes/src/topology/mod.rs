@@ -1,6 +1,6 @@
-//! `assay topology`: sockets, cores, threads, caches and NUMA nodes, as the kernel tells them.
+//! `assay topology`: sockets, cores, threads, caches and NUMA nodes, as the kernel reports them.
 //!
-//! `crate::machine` reads; here is what is said of it: lscpu's layout (`lscpu`), a picture (`picture`), the report.
+//! `crate::machine` reads them; this module reports them: lscpu's layout (`lscpu`), a picture (`picture`), the report.
 
 mod advice;
 mod headline;

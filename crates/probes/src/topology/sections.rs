@@ -52,7 +52,7 @@ fn caches(page: &mut Sections, info: &TopologyInfo) {
     page.heading("Caches");
     page.wrapped(
         "",
-        "As the kernel tells them; a hypervisor may report others. `assay memory` measures where they end.",
+        "As the kernel reports them; a hypervisor may report other caches. `assay memory` measures where they end.",
     );
     let rows = levels.iter().map(|level| {
         vec![

@@ -1,6 +1,6 @@
-//! The kernels: fixed work on fixed data whose result is known, each a small piece of what a database does with a CPU.
+//! The kernels: fixed work on fixed data with a known result, each a small piece of a database's CPU work.
 //!
-//! A call allocates nothing and asks the kernel nothing (but for the two whose work is that), and its result is
+//! A call allocates nothing and makes no system call (except in the two kernels that measure those), and its result is
 //! compared with the one computed when its data were made, whose sum is a constant of the set.
 
 mod bytes;
@@ -74,7 +74,7 @@ pub(super) struct Kernel {
     pub(super) checksum: u64,
     /// What limits it.
     pub(super) bound: Bound,
-    /// What of a database it stands for.
+    /// The database work that it represents.
     pub(super) about: &'static str,
     /// Which code path runs here.
     pub(super) path: fn() -> &'static str,

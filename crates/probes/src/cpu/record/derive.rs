@@ -1,4 +1,4 @@
-//! From raw readings to what a record says.
+//! From raw readings to a record's figures.
 
 use super::super::bench::SCALED;
 use super::super::kernels::{KERNELS, Kernel, SET};

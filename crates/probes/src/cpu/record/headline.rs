@@ -1,4 +1,4 @@
-//! The first things to know of the CPUs: how much, how steady, what limits.
+//! The headline of the CPUs: how fast, how steady, what limits.
 
 use super::info::{CpuInfo, KernelRow};
 use super::steadiness::UNSTEADY_PCT;

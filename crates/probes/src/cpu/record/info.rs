@@ -19,11 +19,11 @@ pub(crate) struct CpuInfo {
     pub cores_count: Figure,
     /// CPUs that could be used at once, by affinity and quota.
     pub usable_cpus: Figure,
-    /// Whether the compiler made the kernels as quick as it can (a release build).
+    /// Whether the compiler optimised the kernels (a release build).
     pub is_optimised: bool,
     /// Whether every thread stayed on the CPU it was given.
     pub is_pinned: bool,
-    /// Bytes of a page of the data: nothing larger was asked for.
+    /// Bytes of a page of the data: larger pages were not requested.
     pub page_bytes: u64,
     /// Length of one window, ms.
     pub window_ms: Figure,
@@ -31,7 +31,7 @@ pub(crate) struct CpuInfo {
     pub clock_read_ns: Figure,
     /// Median effective clock of all shots' threads, MHz.
     pub effective_mhz: Figure,
-    /// What a mispredicted branch costs, ns.
+    /// Cost of a mispredicted branch, ns.
     pub misprediction_ns: Figure,
     /// Every kernel, one CPU and all.
     pub kernels: Vec<KernelRow>,
@@ -49,7 +49,7 @@ pub(crate) struct CpuInfo {
     /// The load, of `--soak`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soak: Option<LoadInfo>,
-    /// Results that were not what they must be.
+    /// Wrong results.
     #[metric("wrong results", Lower)]
     pub verification_errors_count: u64,
     /// The first of them, in words.
@@ -71,15 +71,15 @@ pub(crate) struct KernelRow {
     pub bound: String,
     /// The code path that ran.
     pub path: String,
-    /// What of a database it stands for.
+    /// The database work that it represents.
     pub about: String,
-    /// Threads, each on a CPU of its own.
+    /// Threads, each on its own CPU.
     pub threads_count: u64,
     /// Repetitions made.
     pub repetitions_count: u64,
     /// Units per second of wall time, all threads: median of the repetitions.
     pub per_s: Figure,
-    /// The least of them.
+    /// The minimum.
     pub per_s_min: Figure,
     /// The most.
     pub per_s_max: Figure,
@@ -91,7 +91,7 @@ pub(crate) struct KernelRow {
     pub per_cpu_s: Figure,
     /// Coefficient of variation of that, %.
     pub per_cpu_s_cv_pct: Figure,
-    /// CPU time the threads were given, of what their windows had, %.
+    /// CPU time that the threads got, as a share of their windows, %.
     pub given_pct: Figure,
     /// Effective clock right after, MHz: median.
     pub mhz: Figure,
@@ -137,7 +137,7 @@ pub(crate) struct ScalingRow {
     /// Rate per CPU second over that of one thread: the efficiency without what others took.
     #[column("per CPU s", 2)]
     pub per_cpu_s_ratio: Figure,
-    /// CPU time given, %: what is missing was somebody else's.
+    /// CPU time that the threads got, %; other processes or guests had the rest.
     #[column("given %", 1)]
     pub given_pct: Figure,
     /// Whether it is the largest number of threads with an efficiency of at least 0.8.
@@ -184,8 +184,8 @@ pub(crate) struct ClockRow {
     /// The same after everything.
     #[column("after")]
     pub after_mhz: Figure,
-    /// What the frequency driver told right after that.
-    #[column("told", with = or_reason)]
+    /// What the frequency driver reported right after that.
+    #[column("reported", with = or_reason)]
     pub told_mhz: Figure,
 }
 

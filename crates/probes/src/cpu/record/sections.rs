@@ -268,7 +268,7 @@ fn clocks(page: &mut Sections, info: &CpuInfo) {
     page.wrapped(
         "",
         "The operations of a chain of additions and exclusive ors, one cycle each, divided by its time; each CPU \
-         alone, the best of three. Told: the clock that the frequency driver reports right after. The rate of the \
+         alone, the best of three. Reported: the clock that the frequency driver reports right after. The rate of the \
          time stamp counter (the nominal clock) is a different figure.",
     );
     page.rows(&info.clocks);

@@ -111,9 +111,9 @@ fn small_arrays(info: &MemoryInfo) -> Option<Advice> {
     let arrays = &info.arrays;
     (!arrays.is_met).then(|| {
         let text = format!(
-            "The rule for array sizes could not be met: it asks for {} each (four times the last-level caches that the \
-             kernel reports, and 64 MiB), the arrays had {}, because {}. Part of the traffic may have come from the \
-             caches, so bandwidths may be too high.",
+            "The rule for array sizes could not be met: it requires {} each (four times the last-level caches that the \
+             kernel reports, and 64 MiB), but the arrays had {}, because {}. Part of the traffic may have come from \
+             the caches, so bandwidths may be too high.",
             size(arrays.wanted_bytes),
             size(arrays.bytes),
             arrays.why
@@ -186,8 +186,9 @@ fn ladder_falls(info: &MemoryInfo) -> Option<Advice> {
     let (_, first) = fell.first()?;
     let steps = lines().count();
     let text = format!(
-        "{} of {steps} steps of the latency ladder are more than 5 % quicker than the step before (first at {} in {} \
-         pages), which a larger memory cannot be: others used the same caches meanwhile.",
+        "{} of {steps} steps of the latency ladder are more than 5 % faster than the step before (first at {} in {} \
+         pages), although a larger memory cannot be faster: others used the same caches during the \
+         measurement.",
         fell.len(),
         size(first.bytes),
         first.pages
@@ -218,7 +219,7 @@ fn huge_pages(info: &MemoryInfo) -> Option<Advice> {
     let (small, large) = (latency(info, "4k").value()?, latency(info, pages).value()?);
     let gain = small / large;
     let text = format!(
-        "Huge pages make a dependent access beyond the caches {} times as quick ({} ns instead of {} ns): back the \
+        "Huge pages make a dependent access beyond the caches {} times as fast ({} ns instead of {} ns): back the \
          buffer cache of a database (SGA, shared_buffers, buffer pool) with them.",
         fixed(gain, 2),
         fixed(large, 0),
@@ -246,16 +247,16 @@ fn not_huge(info: &MemoryInfo) -> Option<Advice> {
     let known = asked.filter_map(|row| Some((row, row.huge_pct.value()?)));
     let (row, pct) = known.min_by(|a, b| a.1.total_cmp(&b.1))?;
     let why = match info.transparent_huge_pages.as_str() {
-        "never" if row.pages == "thp" => " The kernel is set to give none \
-            (/sys/kernel/mm/transparent_hugepage/enabled is never)."
-            .to_owned(),
-        _ => " Memory may be fragmented: reserve a pool at boot, where a database needs them.".to_owned(),
+        "never" if row.pages == "thp" => {
+            " The kernel is set to provide none (/sys/kernel/mm/transparent_hugepage/enabled is never).".to_owned()
+        }
+        _ => " Memory may be fragmented: reserve a pool at boot if a database needs huge pages.".to_owned(),
     };
     let text = format!(
-        "Of the memory for {} only {} % became huge pages ({} asked for).{why} Figures for huge pages are those of \
-         the mixture.",
-        row.what,
+        "Only {} % of the memory for {} became huge pages ({} requested).{why} Figures for huge pages describe the \
+         mixture.",
         fixed(pct, 0),
+        row.what,
         row.pages
     );
     (pct < REALLY_HUGE_PCT).then(|| NOT_HUGE.finding(true, text, &[("huge_pct", pct)]))
@@ -295,8 +296,8 @@ fn false_cache(info: &MemoryInfo) -> Option<Advice> {
         None => "the latency has no flat part for it".to_owned(),
     };
     let text = format!(
-        "The kernel reports an {} of {}, but {found}: this machine has a share of a cache that others use too, or the \
-         hypervisor reports another one. Do not use that cache size for sizing.",
+        "The kernel reports an {} of {}, but {found}: this machine has a share of a cache that other machines also \
+         use, or the hypervisor reports a different cache. Do not use that cache size for sizing.",
         last.name,
         size(last.bytes)
     );

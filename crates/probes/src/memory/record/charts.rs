@@ -19,15 +19,15 @@ fn ladder(info: &MemoryInfo, spacing: &str) -> Drawn {
     let (id, title, note) = match spacing {
         "lines" => (
             "c-ladder",
-            "Latency of a dependent load by the memory it walks",
-            "A chain of pointers in random order, one in each cache line; the marks are the caches that the kernel \
+            "Latency of a dependent load by the size of the memory it walks",
+            "A chain of pointers in random order, one in each cache line; the marks show the caches that the kernel \
              reports.",
         ),
         _ => (
             "c-ladder-pages",
             "The same with one pointer in each 4 KiB",
-            "Few lines and many pages: what a step costs here beyond the chart of cache lines is the translation of \
-             addresses.",
+            "Few lines and many pages: the additional cost of a step, compared with the chart of cache lines, is \
+             address translation.",
         ),
     };
     let of = |row: &&LadderRow| row.spacing == spacing;
@@ -76,7 +76,7 @@ fn bandwidth(info: &MemoryInfo) -> Drawn {
     let chart = Chart {
         id: "c-bandwidth".to_owned(),
         title: "Bandwidth by threads".to_owned(),
-        note: "Bytes that the formula names, median of the passes; a normal store also reads the line that it writes."
+        note: "Bytes that the formula counts, median of the passes; a normal store also reads the line that it writes."
             .to_owned(),
         x: Axis::of("threads", ""),
         y: Axis::of("bandwidth", "GB/s"),
@@ -91,8 +91,9 @@ fn chains(info: &MemoryInfo) -> Drawn {
     let y = info.chains.iter().map(|row| row.parallel_ratio.value()).collect();
     let chart = Chart {
         id: "c-chains".to_owned(),
-        title: "Accesses under way at once".to_owned(),
-        note: "Steps of one thread that walks several chains, against one chain: how many misses a core has under way."
+        title: "Parallel accesses".to_owned(),
+        note: "Steps of one thread that walks several chains, against one chain: this shows how many misses a core \
+            keeps in flight."
             .to_owned(),
         x: Axis::of("chains", ""),
         y: Axis::of("times one chain", ""),
@@ -110,7 +111,7 @@ fn loaded(info: &MemoryInfo) -> Drawn {
     let chart = Chart {
         id: "c-loaded".to_owned(),
         title: "Latency under load".to_owned(),
-        note: "The chase of one CPU beside others that read: latency against what they read together.".to_owned(),
+        note: "The chase of one CPU while others read: latency against their total read rate.".to_owned(),
         x: Axis::of("read by others", "GB/s"),
         y: Axis::of("per step", "ns"),
         traces: vec![Trace::new("latency", Stroke::Joined, nth(0), y).at(x)],

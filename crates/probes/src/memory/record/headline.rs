@@ -1,4 +1,4 @@
-//! The first things to know of memory: how quick, how wide, how steady, what limits.
+//! The headline of memory: latency, bandwidth, steadiness, what limits.
 
 use super::super::info::{BandwidthRow, MemoryInfo, SaturationRow};
 use super::metrics::widest;
@@ -35,9 +35,9 @@ pub(super) fn of(record: &Record, info: &MemoryInfo) -> Headline {
 }
 
 fn next(info: &MemoryInfo) -> Vec<Next> {
-    let mut next = vec![Next::new("assay memory --soak 0 --time 15m", "shows whether memory holds what is written")];
+    let mut next = vec![Next::new("assay memory --soak 0 --time 15m", "shows whether memory returns what was written")];
     if !info.arrays.is_met && info.arrays.why.contains("--time") {
-        next.push(Next::new("assay memory --time 2m", "has the time for arrays that no cache holds"));
+        next.push(Next::new("assay memory --time 2m", "has time for arrays that no cache holds"));
     }
     next.push(Next::new("assay topology", "shows which CPUs share which cache and node"));
     next
@@ -84,7 +84,7 @@ fn caches(info: &MemoryInfo) -> Line {
         let unit = format!("ns {} (to {})", row.level, size(row.to_bytes));
         Told::new(&row.latency_ns_p50, &unit)
     });
-    Line::of("Caches", told.collect(), "n/a (no flat part was found)")
+    Line::of("Caches", told.collect(), "n/a (no flat part found)")
 }
 
 fn faults(info: &MemoryInfo) -> Line {
@@ -111,9 +111,9 @@ fn limit(record: &Record, info: &MemoryInfo) -> Limit {
     let rate = row.gb_per_s_p50.value().unwrap_or(0.0);
     if row.threads_count < row.threads_most_count {
         Limit::new(
-            "the way to memory that all CPUs share",
+            "the path to memory that all CPUs share",
             format!(
-                "Reading reaches {} GB/s with {} of {} threads; more bring less than 5 %.",
+                "Reading reaches {} GB/s with {} of {} threads; more threads add less than 5 %.",
                 fixed(rate, 1),
                 row.threads_count,
                 row.threads_most_count
@@ -125,7 +125,10 @@ fn limit(record: &Record, info: &MemoryInfo) -> Limit {
         let gain = gain.map_or_else(String::new, |gain| {
             format!(" {} threads read {} times as much as one.", row.threads_most_count, fixed(gain, 2))
         });
-        Limit::new("what each CPU can have under way", format!("Reading still grows with the last thread.{gain}"))
+        Limit::new(
+            "the accesses that each CPU can keep in flight",
+            format!("Reading still grew with the last thread.{gain}"),
+        )
     }
 }
 
@@ -156,7 +159,7 @@ fn of_load(record: &Record, info: &MemoryInfo, host: &str) -> Headline {
     let mut headline = Headline {
         rows: vec![one("Wrong words", &errors, "")],
         again: again(record),
-        limit: Limit::unknown("a load of memory is no measurement of its speed"),
+        limit: Limit::unknown("a memory load does not measure the speed of memory"),
         ..Headline::default()
     };
     if let Some(soak) = &info.soak {

@@ -60,7 +60,7 @@ impl OwnKind for MemoryRecords {
             ("measured or loaded", info.mode.clone(), Finding::Forbids),
             ("code path", info.path.clone(), Finding::Tolerable),
             ("pages of the arrays", info.pages.clone(), Finding::Forbids),
-            ("pages that are really huge", got(info), Finding::Forbids),
+            ("pages that became huge", got(info), Finding::Forbids),
             ("arrays beyond the caches", word(info.arrays.is_met), Finding::Tolerable),
             ("optimised build", word(info.is_optimised), Finding::Forbids),
             ("pinned threads", word(info.is_pinned), Finding::Tolerable),
@@ -68,7 +68,7 @@ impl OwnKind for MemoryRecords {
     }
 }
 
-/// `most`, `some` or `none` of the pages asked for came; empty where it is not known.
+/// `most`, `some` or `none` of the requested pages came; empty where it is unknown.
 fn got(info: &MemoryInfo) -> String {
     let of = info.got.iter().filter(|row| row.pages == info.pages);
     let least = of.filter_map(|row| row.huge_pct.value()).reduce(f64::min);
@@ -142,8 +142,8 @@ fn given(info: &MemoryInfo) -> Option<String> {
     let known = |figure: &Figure| figure.value().map_or_else(|| "n/a".to_owned(), |pct| format!("{} %", fixed(pct, 1)));
     (given < OURS_PCT).then(|| {
         format!(
-            "The threads had a CPU for {} % of their passes (steal {}, waiting for a CPU {}): the median of the \
-             passes suffers, the best pass less.",
+            "The threads had a CPU for {} % of their passes (steal {}, waiting for a CPU {}): this lowers the median \
+             of the passes, and the best pass less.",
             fixed(given, 1),
             known(&of.steal_pct),
             known(&of.run_delay_pct)

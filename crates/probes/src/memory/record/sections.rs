@@ -29,15 +29,16 @@ pub(super) fn render(record: &Record, info: &MemoryInfo) -> Sections {
 }
 
 const PITFALLS: [&str; 5] = [
-    "GB/s are 10^9 bytes that a kernel's formula names, as STREAM counts. A normal store reads its line first, so the \
-     bus carries more: 24 bytes instead of 16 for copy. Non-temporal stores do not, and leave nothing in the caches.",
+    "GB/s are 10^9 bytes that a kernel's formula counts, as in STREAM. A normal store reads its line first, so the bus \
+     carries more: 24 bytes instead of 16 for copy. Non-temporal stores do not read it, and leave nothing in the \
+     caches.",
     "The best pass is what STREAM prints; the median is what a database can count on.",
     "Every latency belongs to a page size: in 4 KiB pages each access beyond the reach of the TLB also waits for the \
      page table.",
-    "A cache that the kernel of a virtual machine reports may be another one, or shared with guests that nobody sees: \
-     the ladder shows what this machine gets of it.",
+    "The cache that the kernel of a virtual machine reports may not be the real one, or hidden guests may share it: \
+     the ladder shows the part that this machine gets.",
     "One thread may run at a higher clock than all threads together, and few threads may saturate memory: the rate of \
-     one CPU times the number of CPUs is no forecast.",
+     one CPU times the number of CPUs is not a forecast.",
 ];
 
 fn measured(page: &mut Sections, info: &MemoryInfo) {
@@ -95,8 +96,8 @@ fn plateaus(page: &mut Sections, info: &MemoryInfo) {
     page.heading("Latency: Flat Parts of the Ladder");
     page.wrapped(
         "",
-        "Where the ladder below is flat for at least an octave, with the cache whose size is nearest to its end; ? is a \
-         flat part that ends at no cache the kernel reports. Shared by: the CPUs of the first such cache.",
+        "Where the ladder below is flat for at least an octave, with the cache whose size is nearest to its end; ? \
+         marks a flat part that does not end at a reported cache. Shared by: the CPUs of the first such cache.",
     );
     let rows = info.plateaus.iter().map(|row| {
         let cache = |get: &dyn Fn(&super::super::info::CacheRow) -> String| {
@@ -175,30 +176,30 @@ fn ladder(page: &mut Sections, info: &MemoryInfo) {
 fn chains(page: &mut Sections, info: &MemoryInfo) {
     page.table_of(
         "Several Chains of One Thread",
-        "How many misses a core has under way: chains side by side in the largest memory of the ladder.",
+        "Parallel chains in the largest memory of the ladder: this shows how many misses a core keeps in flight.",
         &info.chains,
         STOPPED,
     );
-    let about = "The chase of one CPU while others read memory as fast as they can.";
+    let about = "The chase of one CPU while the other CPUs read memory as fast as they can.";
     page.table_of("Latency under Load", about, &info.loaded, STOPPED);
-    let about = "One write in each 4 KiB: the kernel finds and clears a page. Unmapping gives it back.";
+    let about = "One write in each 4 KiB: the kernel finds and clears a page. Unmapping releases it.";
     page.table_of("First Touch of Fresh Memory", about, &info.faults, STOPPED);
 }
 
 fn pages(page: &mut Sections, info: &MemoryInfo) {
-    page.heading("Pages That Are Really Huge");
+    page.heading("Pages That Became Huge");
     let thp = match info.transparent_huge_pages.as_str() {
         "" => "not exposed",
         word => word,
     };
-    page.line(&format!("By the kernel's own books (smaps). Transparent huge pages are set to: {thp}."));
+    page.line(&format!("From the kernel's accounts (smaps). Transparent huge pages are set to: {thp}."));
     page.rows(&info.got);
 }
 
 fn numa(page: &mut Sections, info: &MemoryInfo) {
     page.heading("NUMA");
     match info.nodes.len() {
-        0 => page.line("The kernel tells of no NUMA nodes: all memory is taken to be equally far."),
+        0 => page.line("The kernel reports no NUMA nodes: assay treats all memory as equally far."),
         1 => page.line("One node: all memory is equally far from all CPUs."),
         _ => {}
     }
@@ -208,7 +209,7 @@ fn numa(page: &mut Sections, info: &MemoryInfo) {
         }
         return;
     }
-    page.line("From the CPUs of a node to memory of another; pages are verified to lie there.");
+    page.line("From the CPUs of one node to the memory of another; assay verifies that the pages are in that node.");
     page.rows(&info.numa);
 }
 
@@ -230,9 +231,9 @@ fn loaded(page: &mut Sections, info: &MemoryInfo, soak: &load::LoadInfo) {
         stressor: "vm",
         ops: format!(
             "In stress-ng's layout. ops = {}: one operation is 4 KiB written or read back and compared. Each worker \
-             writes all of its {} ({} in total) with values that the address decides, then reads them back; values and \
-             their complement take turns, as do stores through the caches and around them. Compare ops only with ops \
-             of the same kernel set, never with bogo ops of stress-ng.",
+             writes all of its {} ({} in total) with values that depend on the address, then reads them back; values \
+             and their complement alternate, as do stores through the caches and around them. Compare ops only with \
+             ops of the same kernel set, never with bogo ops of stress-ng.",
             info.kernel_set,
             size(soaked.worker_bytes),
             size(soaked.total_bytes)

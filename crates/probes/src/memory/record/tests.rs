@@ -155,7 +155,7 @@ fn memory_11_arrays_below_the_rule_are_a_warning_with_both_sizes() {
         wanted_bytes: 1920 << 20,
         bytes: 1 << 30,
         is_met: false,
-        why: "a sixth of the memory that is left is 1 GiB".to_owned(),
+        why: "a sixth of the available memory is 1 GiB".to_owned(),
         ..ArrayRule::default()
     };
     let record = built(&small);

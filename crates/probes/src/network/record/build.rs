@@ -1,4 +1,4 @@
-//! From what the client has seen to the record.
+//! From the client's readings to the record.
 
 use super::advice;
 use super::info::{IntervalInfo, IntervalStream, NetworkInfo, StreamInfo, rate};
@@ -25,7 +25,7 @@ pub(in crate::network) fn build(run: &RunData, readings: &NetReadings) -> Record
         run.verdict = Verdict::Invalid(vec![info.failed.clone()]);
     } else if info.is_stopped {
         run.verdict = Verdict::Incomplete(format!(
-            "stopped on request after {} s; what the other end received is not known",
+            "stopped on request after {} s; the bytes that the other end received are unknown",
             assay_measure::units::fixed(info.elapsed_s, 1)
         ));
     } else if info.streams.iter().all(|stream| {
@@ -67,13 +67,13 @@ pub(super) fn own_cpu(record: &mut Record, info: &NetworkInfo) {
 
 /// Two ways to the same number: this side's count and its kernel's, one end and the other.
 fn integrity(info: &NetworkInfo) -> Vec<Identity> {
-    let none = "of TCP alone, and of streams that this host sends and that were at rest at the end";
+    let none = "only for TCP, and for streams that this host sends and that were idle at the end";
     let own: Vec<&StreamEnd> = info.way(true).filter_map(|(_, stream)| stream.sent.as_ref()).collect();
     let counted: u64 = own.iter().map(|end| end.bytes_in_all).sum();
     let kernel: Option<u64> = own.iter().map(|end| end.kernel_bytes_in_all).sum();
     let kernel = kernel.filter(|_| !own.is_empty() && !info.is_udp());
     let kernel = kernel.map(|bytes| bytes as f64).ok_or_else(|| none.to_owned());
-    let rule = "bytes sent by our count = first sent and not yet sent by the kernel's";
+    let rule = "bytes sent by our count = kernel's bytes sent + not yet sent";
     let mut all = vec![IdentityRule::within("N1", Scope::Whole, rule, 0.0).compare(Ok(counted as f64), kernel)];
     let in_flight = (info.block_bytes * 2).max(1 << 16) * info.streams_count;
     // Where the first seconds are left out, the two ends begin to count at instants of their own.
@@ -84,7 +84,7 @@ fn integrity(info: &NetworkInfo) -> Vec<Identity> {
         let streams: Vec<&StreamInfo> = info.way(way).map(|(_, stream)| stream).collect();
         let side = |is_sender| {
             let end = side_of(&streams, is_sender).map(|end| end.bytes as f64);
-            end.ok_or_else(|| "the other end has not told".to_owned())
+            end.ok_or_else(|| "the other end did not report it".to_owned())
         };
         all.push(rule.compare(side(false), side(true)));
     }

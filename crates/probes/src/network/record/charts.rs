@@ -50,7 +50,7 @@ fn of_tcp(
     get: &dyn Fn(&IntervalStream) -> Option<f64>,
 ) -> Drawn {
     let mut chart = over_time(info, id, title, Axis::of(&title.to_lowercase(), unit));
-    chart.note = "As the sender's kernel says at the end of each interval (TCP_INFO).".to_owned();
+    chart.note = "From the sender's kernel at the end of each interval (TCP_INFO).".to_owned();
     for (at, stream) in info.way(true).take(8) {
         let y = info.measured().map(|interval| get(interval.streams.get(at)?)).collect();
         chart.traces.push(Trace::new(&format!("stream {}", stream.id), Stroke::Line, nth(at), y));

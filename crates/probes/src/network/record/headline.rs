@@ -1,4 +1,4 @@
-//! The first things to know of a network: how much arrives, at what price, how steadily, what limits it.
+//! The headline of a network: the received rate, its CPU cost, its steadiness, what limits it.
 
 use super::info::{NetworkInfo, StreamInfo, rate};
 use super::limit;
@@ -7,7 +7,7 @@ use assay_measure::kind::{Headline, Line, Next, Told, again, beside};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::{fixed, size};
 
-const NOT_TOLD: &str = "n/a (the other end has not told)";
+const NOT_TOLD: &str = "n/a (the other end did not report it)";
 
 fn words(title: &'static str, text: String) -> Line {
     Line::of(title, Vec::new(), &text)
@@ -16,9 +16,9 @@ fn words(title: &'static str, text: String) -> Line {
 /// `TCP, 4 streams, both ways`
 pub(super) fn test(info: &NetworkInfo) -> String {
     let way = match (info.is_bidirectional, info.is_reverse) {
-        (true, _) => "both ways at once",
-        (false, true) => "from there to here",
-        (false, false) => "from here to there",
+        (true, _) => "both directions at once",
+        (false, true) => "from the other host to this one",
+        (false, false) => "from this host to the other",
     };
     let s = if info.streams_count == 1 { "" } else { "s" };
     format!("{}, {} stream{s} {way}", info.protocol.to_uppercase(), info.streams_count)
@@ -70,7 +70,7 @@ fn arrived(info: &NetworkInfo, way: bool) -> Line {
     });
     let otherwise = match sent {
         Some(sent) => format!(
-            "n/a (the other end has not told; {} Mbit/s were sent)",
+            "n/a (the other end did not report it; {} Mbit/s were sent)",
             fixed(rate(sent.bytes, sent.seconds) / 1e6, 1)
         ),
         None => NOT_TOLD.to_owned(),
@@ -85,7 +85,7 @@ fn sent(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> Line {
     };
     let mut parts = Vec::new();
     if let Some(again) = sent.retransmits {
-        parts.push(format!("{again} segments sent again"));
+        parts.push(format!("{again} segments retransmitted"));
     }
     if let Some([least, mean, most]) = sent.rtt_us {
         let ms = |us: u64| fixed(us as f64 / 1e3, 2);
@@ -158,15 +158,15 @@ fn next(record: &Record, info: &NetworkInfo) -> Vec<Next> {
     if info.streams_count == 1 && !info.is_udp() {
         all.push(Next::new(
             format!("{again} --parallel 4"),
-            "tells whether a platform caps each stream or all together",
+            "shows whether a platform caps each stream or all together",
         ));
     }
     if !info.is_bidirectional && !info.is_reverse {
-        all.push(Next::new(format!("{again} --reverse"), "measures the way back"));
+        all.push(Next::new(format!("{again} --reverse"), "measures the reverse direction"));
     }
     all.push(Next::new(
         beside(record, "ping", &info.host, &[]),
-        "tells what a commit waits for: the round trip, not the rate",
+        "measures what a commit waits for: the round trip, not the rate",
     ));
     all
 }

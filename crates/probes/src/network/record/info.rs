@@ -8,7 +8,7 @@ use assay_measure::record::Part;
 /// The part of a record.
 #[figures]
 pub(crate) struct NetworkInfo {
-    /// As it was asked for, and what that was.
+    /// The requested address, and its resolution.
     pub host: String,
     pub address: String,
     pub port: u16,
@@ -27,7 +27,7 @@ pub(crate) struct NetworkInfo {
     /// Bits per second of each stream; 0: as fast as it goes.
     pub rate_bits_per_s: u64,
     pub is_strict: bool,
-    /// Of the buffers, as asked for; 0: the kernel's own choice.
+    /// Requested buffer size; 0: the kernel's own choice.
     pub window_bytes: u64,
     pub send_buffer_bytes: u64,
     pub receive_buffer_bytes: u64,
@@ -52,15 +52,15 @@ pub(crate) struct NetworkInfo {
     pub intervals: Vec<IntervalInfo>,
     pub cpu_local: CpuPct,
     pub cpu_remote: Option<CpuPct>,
-    /// What only an assay tells, of this side and of the other.
+    /// What only assay reports, for this side and the other.
     pub native_local: Option<Native>,
     pub native_remote: Option<Native>,
     pub server_output: String,
     pub conditions: Conditions,
-    /// What was asked of iperf3's text: more of it, and the letter of a unit.
+    /// Options of iperf3's text: verbosity, and the letter of a unit.
     pub is_verbose: bool,
     pub units: String,
-    /// Stopped before its time: the other end has told nothing.
+    /// Stopped early: the other end reported nothing.
     pub is_stopped: bool,
     /// Why it ended early; empty where it did not.
     pub failed: String,
@@ -81,7 +81,7 @@ pub(crate) struct StreamInfo {
     pub remote_host: String,
     pub remote_port: u16,
     pub is_sent_here: bool,
-    /// What the sender knows, and the receiver; the side of a peer that has not told is missing.
+    /// The sender's figures, and the receiver's; the side of a peer that did not report is missing.
     pub sent: Option<StreamEnd>,
     pub received: Option<StreamEnd>,
 }
@@ -91,7 +91,7 @@ pub(crate) struct StreamInfo {
 pub(crate) struct IntervalInfo {
     pub start_s: f64,
     pub end_s: f64,
-    /// Before the measured time, and counted from the begin of what was left out.
+    /// Before the measured time, counted from the start of the omitted time.
     pub is_omitted: bool,
     /// In the order of the streams.
     pub streams: Vec<IntervalStream>,

@@ -48,8 +48,8 @@ pub(super) fn of(record: &Record, info: &NetworkInfo) -> Limit {
         .or_else(|| cpu::limit(record))
         .unwrap_or_else(|| {
             Limit::unknown(
-                "no CPU was full, no window and no loss held the sender back; the link, or a cap of the platform, is \
-                 what is left",
+                "no CPU was saturated, and no window or loss limited the sender; the link, or a cap of the platform, \
+                 remains",
             )
         })
 }
@@ -67,8 +67,8 @@ fn asked(info: &NetworkInfo, got: Option<&StreamEnd>) -> Option<Limit> {
     let got = got.map(|got| rate(got.bytes, got.seconds))?;
     (asked > 0.0 && got >= REACHED * asked).then(|| {
         Limit::new(
-            "the rate that was asked for",
-            format!("{} arrived of {} asked for: the way has at least that.", mbit(got), mbit(asked)),
+            "the requested rate",
+            format!("{} of the requested {} arrived: the network carries at least that.", mbit(got), mbit(asked)),
         )
     })
 }
@@ -88,13 +88,16 @@ fn udp_loss(info: &NetworkInfo, streams: &[&StreamInfo], way: bool, got: Option<
     Some(match full {
         Some(full) if full * 2 >= lost => Limit::new(
             "the receiver's socket buffer",
-            format!("{told}; its kernel dropped {full} for want of room. Give --window, or a lower --bitrate."),
+            format!(
+                "{told}; its kernel dropped {full} because the socket buffer was full. Give --window, or a lower \
+                 --bitrate."
+            ),
         ),
         Some(full) => Limit::new(
-            "the way, which loses datagrams",
+            "the network, which loses datagrams",
             format!("{told}; the receiver's kernel dropped {full} of them."),
         ),
-        None => Limit::new("datagrams are lost", format!("{told}; where, only an assay at the other end tells.")),
+        None => Limit::new("datagrams are lost", format!("{told}; only an assay at the other end can show where.")),
     })
 }
 
@@ -125,7 +128,7 @@ fn held(info: &NetworkInfo, sent: Option<&StreamEnd>, from: &str, to: &str) -> O
     let product = sent.min_rtt_us.map(|us| {
         let bits = rate(sent.bytes, sent.seconds);
         format!(
-            " This rate over the shortest round trip of {} ms needs {} under way.",
+            " This rate over the shortest round trip of {} ms needs {} in flight.",
             fixed(us as f64 / 1e3, 2),
             size((bits / 8.0 * us as f64 / 1e6) as u64)
         )
@@ -138,7 +141,7 @@ fn held(info: &NetworkInfo, sent: Option<&StreamEnd>, from: &str, to: &str) -> O
             format!("the receive window of {to}"),
             format!(
                 "The sender waited for it {} % of the time:{asked} the receiver does not read fast enough, or \
-                 net.ipv4.tcp_rmem is small.{product}",
+                 net.ipv4.tcp_rmem is too small.{product}",
                 fixed(100.0 * window, 0)
             ),
         ));
@@ -147,7 +150,7 @@ fn held(info: &NetworkInfo, sent: Option<&StreamEnd>, from: &str, to: &str) -> O
         Limit::new(
             format!("the send buffer of {from}"),
             format!(
-                "The connection was held back by it {} % of the time:{asked} net.ipv4.tcp_wmem is small.{product}",
+                "It limited the connection {} % of the time:{asked} net.ipv4.tcp_wmem is too small.{product}",
                 fixed(100.0 * buffer, 0)
             ),
         )
@@ -163,7 +166,8 @@ fn backed_up(info: &NetworkInfo, sent: Option<&StreamEnd>, got: Option<&StreamEn
         Limit::new(
             format!("the link of {from}, or a shaper on it"),
             format!(
-                "{} of {} asked for could be sent, and {} arrived: the socket's buffer stood full before the link.",
+                "{} of the requested {} could be sent, and {} arrived: the socket's buffer stayed full in front of the \
+                 link.",
                 mbit(bits),
                 mbit(asked),
                 mbit(rate(got.bytes, got.seconds))
@@ -181,7 +185,7 @@ fn loss(info: &NetworkInfo, sent: Option<&StreamEnd>) -> Option<Limit> {
         Limit::new(
             "lost segments, which keep the congestion window small",
             format!(
-                "{again} segments ({} % of the bytes) were sent again; the window reached {}.",
+                "{again} segments ({} % of the bytes) were retransmitted; the window reached {}.",
                 fixed(100.0 * share, 2),
                 size(sent.cwnd_max_bytes.unwrap_or(0))
             ),
@@ -202,8 +206,8 @@ fn shaper(info: &NetworkInfo, sent: Option<&StreamEnd>) -> Option<Limit> {
         Limit::new(
             "the link, or a shaper before it",
             format!(
-                "The rate is flat at {} ({} % between intervals) and a queue stands before it: the round trip is {} ms \
-                 under this load and {} ms without.",
+                "The rate is flat at {} ({} % between intervals), and there is a queue: the round trip is {} ms under \
+                 this load and {} ms without.",
                 mbit(mean(rates)),
                 fixed(100.0 * cv, 1),
                 fixed(middle as f64 / 1e3, 2),

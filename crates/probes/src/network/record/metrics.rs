@@ -51,7 +51,7 @@ fn metric(group: Group, scope: &str, key: &str, name: &str, value: Figure) -> Me
 
 fn missing(info: &NetworkInfo, scope: &str) -> Metric {
     let key = format!("{}_throughput_bits_per_s_mean", info.protocol);
-    let why = "the test was stopped before the other end told";
+    let why = "the test was stopped before the other end reported";
     metric(Group::Imported, scope, &key, &format!("rate, {scope}"), Figure::na(why))
 }
 
@@ -92,7 +92,7 @@ fn of_side(info: &NetworkInfo, scope: &str, end: &StreamEnd, way: bool) -> Vec<M
     let rtt = |at: usize| end.rtt_us.map(|rtt| rtt[at]);
     for (key, name, count) in [
         ("moved_bytes", "moved", Some(end.bytes)),
-        ("retransmits_count", "segments sent again", end.retransmits),
+        ("retransmits_count", "segments retransmitted", end.retransmits),
         ("cwnd_bytes_max", "largest congestion window", end.cwnd_max_bytes),
         ("rtt_us_min", "shortest sampled round trip", rtt(0)),
         ("rtt_us_avg", "mean sampled round trip", rtt(1)),
@@ -128,7 +128,7 @@ pub(super) fn exact_loss(streams: &[&StreamInfo]) -> Option<(u64, u64)> {
 }
 
 fn exact(streams: &[&StreamInfo], scope: &str) -> Vec<Metric> {
-    let why = "the other end is no assay, or was not asked";
+    let why = "the other end is not assay, or was not asked";
     let (lost, pct) = match exact_loss(streams) {
         Some((lost, sent)) => {
             (Figure::Count(lost), Figure::decimal(100.0 * lost as f64).per(sent as f64, "nothing was sent"))
@@ -155,7 +155,7 @@ pub(super) fn busiest(native: Option<&Native>) -> Option<f64> {
 
 fn of_cpus(info: &NetworkInfo) -> Vec<Metric> {
     let known = |value: Option<f64>, why: &str| value.map_or_else(|| Figure::na(why), Figure::decimal);
-    let told = "the other end has not told";
+    let told = "the other end did not report it";
     let remote = info.cpu_remote.map(|cpu| cpu.total);
     let mut all = Vec::new();
     for (scope, total, native) in

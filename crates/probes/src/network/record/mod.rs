@@ -1,4 +1,4 @@
-//! The network record: from what the two ends have seen to what follows from it.
+//! The network record: from the readings of both ends to its conclusions.
 
 mod advice;
 mod build;
@@ -54,7 +54,7 @@ impl OwnKind for NetworkRecords {
         vec![
             ("protocol", info.protocol.clone(), Finding::Forbids),
             ("streams", info.streams_count.to_string(), Finding::Forbids),
-            ("both ways at once", word(info.is_bidirectional), Finding::Forbids),
+            ("both directions at once", word(info.is_bidirectional), Finding::Forbids),
             ("the server sends", word(info.is_reverse), Finding::Tolerable),
             ("rate asked for", info.rate_bits_per_s.to_string(), Finding::Forbids),
             ("block, bytes", info.block_bytes.to_string(), Finding::Tolerable),

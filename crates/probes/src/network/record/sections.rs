@@ -42,19 +42,21 @@ const PITFALLS: [&str; 5] = [
     "Rates count received data; sent data may still be buffered or lost.",
     "A rate says nothing about commits: a commit waits for round trips, which `assay ping` measures.",
     "Clouds cap a single stream below the whole instance: compare one stream with four.",
-    "A rate of one TCP stream is at most its window over the round trip; the report names the window when that was so.",
-    "iperf3 takes the highest number of a UDP datagram that arrived for the number sent, and a datagram that comes \
-     twice for one that was not lost. The exact loss is what was sent less the different ones that arrived.",
+    "The rate of one TCP stream is at most its window over the round trip; the report names the window when it was the \
+     limit.",
+    "iperf3 takes the highest sequence number that arrived for the number of UDP datagrams sent, and counts a \
+     duplicate as one that was not lost. The exact loss is the number sent less the number of distinct datagrams \
+     received.",
 ];
 
 fn known<T>(value: Option<T>, figure: impl Fn(T) -> Figure, why: &str) -> Figure {
     value.map_or_else(|| Figure::na(why), figure)
 }
 
-const OF_OTHERS: &str = "the other end has not told";
+const OF_OTHERS: &str = "the other end did not report it";
 
 fn sides(page: &mut Sections, info: &NetworkInfo) {
-    page.heading("What Was Sent and What Arrived");
+    page.heading("Sent and Received");
     let mut rows = Vec::new();
     for way in info.ways() {
         let streams: Vec<&StreamInfo> = info.way(way).map(|(_, stream)| stream).collect();
@@ -84,7 +86,7 @@ fn ends(info: &NetworkInfo) -> impl Iterator<Item = (&StreamInfo, &StreamEnd)> {
 
 fn streams(page: &mut Sections, info: &NetworkInfo) {
     page.heading("Streams");
-    let why = "not of this side or protocol";
+    let why = "not available on this side or protocol";
     let rows = ends(info).map(|(stream, end)| {
         let at = if end.is_sender == stream.is_sent_here { "here" } else { "there" };
         let does = if end.is_sender { "sends" } else { "receives" };
@@ -118,11 +120,11 @@ fn held(page: &mut Sections, info: &NetworkInfo) {
     if busy.is_empty() {
         return;
     }
-    page.heading("What Held the Senders Back");
+    page.heading("What Limited the Senders");
     page.wrapped(
         "",
-        "The sender's kernel counts how long it had something to send, and how much of that it waited for the \
-         receiver's window or for room in its own buffer. The rest is the network and the CPUs.",
+        "The sender's kernel counts how long it had data to send, and for how much of this time it waited for the \
+         receiver's window or for space in its own buffer. The rest is the network and the CPUs.",
     );
     let rows = busy.iter().map(|(stream, end)| {
         let busy = end.busy_us.unwrap_or(0) as f64;
@@ -140,7 +142,7 @@ fn held(page: &mut Sections, info: &NetworkInfo) {
         ("had to send, s", Right),
         ("receiver's window %", Right),
         ("own buffer %", Right),
-        ("bytes sent again", Right),
+        ("bytes retransmitted", Right),
     ];
     page.fitted(&titles, rows.collect());
 }
@@ -151,7 +153,7 @@ fn intervals(page: &mut Sections, info: &NetworkInfo) {
         page.line("n/a (none ended)");
         return;
     }
-    let why = "not of this side or protocol";
+    let why = "not available on this side or protocol";
     let rows = info.intervals.iter().map(|interval| {
         let (first, mut cells) = (
             interval.streams.first(),
@@ -184,7 +186,7 @@ fn intervals(page: &mut Sections, info: &NetworkInfo) {
     ];
     page.fitted(&titles, rows.collect());
     if info.streams.len() > 1 {
-        page.line("Rates and retr are of all streams, cwnd and rtt of the first.");
+        page.line("Rates and retr cover all streams, cwnd and rtt the first.");
     }
 }
 
@@ -200,7 +202,7 @@ fn udp(page: &mut Sections, info: &NetworkInfo) {
         return;
     }
     page.heading("Datagrams");
-    let why = "the other end is no assay";
+    let why = "the other end is not assay";
     let rows = info.streams.iter().filter_map(|stream| {
         let got = stream.received.as_ref()?;
         let sent = stream.sent.as_ref().and_then(|sent| sent.datagrams_in_all);
@@ -230,8 +232,8 @@ fn udp(page: &mut Sections, info: &NetworkInfo) {
     for (host, native) in [("This host", &info.native_local), ("The other host", &info.native_remote)] {
         if let Some(udp) = native.as_ref().and_then(|native: &Native| native.udp) {
             page.line(&format!(
-                "{host} dropped {} datagrams on arrival ({} for want of room in a socket), {} on sending; all \
-                 programs.",
+                "{host} dropped {} datagrams on arrival ({} because a socket buffer was full), {} on sending; these \
+                 counts cover all programs.",
                 udp.in_errors, udp.receive_buffer, udp.send_buffer
             ));
         }
@@ -252,13 +254,13 @@ fn facts(info: &NetworkInfo) -> Vec<Fact> {
     };
     vec![
         fact("Block", format!("{} bytes", info.block_bytes)),
-        fact("Left out at the begin", format!("{} s", info.omit_s)),
-        fact("Rate asked for", or(info.rate_bits_per_s, "none", " bit/s a stream")),
-        fact("Buffers asked for", or(info.window_bytes, "the kernel's own", " bytes")),
+        fact("Left out at the start", format!("{} s", info.omit_s)),
+        fact("Requested rate", or(info.rate_bits_per_s, "none", " bit/s a stream")),
+        fact("Requested buffers", or(info.window_bytes, "the kernel's own", " bytes")),
         fact("Buffers granted", format!("{} / {} bytes", info.send_buffer_bytes, info.receive_buffer_bytes)),
         fact("TCP segment", or(info.max_segment_bytes, "not known", " bytes")),
-        fact("Congestion control here", of(&info.congestion_local)),
-        fact("Congestion control there", of(&info.congestion_remote)),
+        fact("Congestion control, this host", of(&info.congestion_local)),
+        fact("Congestion control, other host", of(&info.congestion_remote)),
         fact("Version here", version(&info.native_local)),
         fact("Version there", version(&info.native_remote)),
         fact("Cookie", info.cookie.clone()),

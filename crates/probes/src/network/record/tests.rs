@@ -170,7 +170,7 @@ fn of_a_test_whose_other_end_told_nothing_no_limit_says_what_arrived() {
         info.streams[0].received = None;
         let (what, evidence) = limit_of(&info);
         assert!(!evidence.contains("arrived"), "{what}: {evidence}");
-        assert!(!what.contains("asked for"), "{what}: {evidence}");
+        assert!(!what.contains("requested"), "{what}: {evidence}");
     }
 }
 
@@ -180,9 +180,9 @@ fn what_was_asked_for_and_arrived_is_the_limit_before_all_others() {
         info.rate_bits_per_s = 1_000_000_000;
         from.rwnd_limited_us = Some(5_000_000);
     });
-    assert_eq!(limit_of(&reached).0, "the rate that was asked for");
+    assert_eq!(limit_of(&reached).0, "the requested rate");
     let missed = sent(|info, _, _| info.rate_bits_per_s = 2_000_000_000);
-    assert_ne!(limit_of(&missed).0, "the rate that was asked for");
+    assert_ne!(limit_of(&missed).0, "the requested rate");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn datagrams_are_lost_on_the_way_or_at_the_receivers_socket() {
     let (what, evidence) = limit_of(&lost(Some(990)));
     assert_eq!(what, "the receiver's socket buffer");
     assert!(evidence.starts_with("1000 of 10000 datagrams (10.00 %)"), "{evidence}");
-    assert_eq!(limit_of(&lost(Some(3))).0, "the way, which loses datagrams");
+    assert_eq!(limit_of(&lost(Some(3))).0, "the network, which loses datagrams");
     assert_eq!(limit_of(&lost(None)).0, "datagrams are lost");
 }
 

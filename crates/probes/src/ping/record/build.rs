@@ -119,7 +119,7 @@ fn loaded(of: &Loaded) -> LoadedInfo {
         lost_count: of.tally.lost,
         service: Latency::of(&of.tally.service),
         response: Latency::of(&of.tally.response),
-        stream_bits_per_s: arrived.or_else(|| rate("sender")).unwrap_or_else(|| Figure::na("there was no stream")),
+        stream_bits_per_s: arrived.or_else(|| rate("sender")).unwrap_or_else(|| Figure::na("no stream was requested")),
         failed: stream.err().map(ToString::to_string).unwrap_or_default(),
     }
 }
@@ -192,13 +192,13 @@ fn integrity(info: &PingInfo) -> Vec<Identity> {
     let count = |count: u64| Ok(count as f64);
     let sums = |latency: &Latency| Ok(latency.hist_ns.sum_ns() as f64);
     let echo = |side: Result<f64, String>| {
-        if info.server.hist_ns.is_empty() { Err("of an echo alone".to_owned()) } else { side }
+        if info.server.hist_ns.is_empty() { Err("only for an echo".to_owned()) } else { side }
     };
     let both = info.server.hist_ns.sum_ns() as f64 + info.network.hist_ns.sum_ns() as f64;
     let of_load = |of: fn(&LoadedInfo) -> u64| {
         let loaded = info.loaded.as_ref();
         let known = loaded.map(|loaded| of(loaded) as f64);
-        known.ok_or_else(|| "of a test with --load".to_owned())
+        known.ok_or_else(|| "only for a test with --load".to_owned())
     };
     vec![
         IdentityRule::exact("P5", whole, "beside the stream: sent = answered + lost").compare(

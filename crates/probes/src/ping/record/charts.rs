@@ -36,7 +36,7 @@ fn above(info: &PingInfo) -> Drawn {
     let mut chart = Chart {
         id: "c-rtt-above".to_owned(),
         title: "Share of requests that took longer".to_owned(),
-        note: "Both axes are logarithmic: a long tail is a line that goes on to the right.".to_owned(),
+        note: "Both axes are logarithmic: a long tail is a line that extends to the right.".to_owned(),
         x: Axis::log("time", "us"),
         y: Axis::log("requests above it", "%"),
         ..Chart::default()

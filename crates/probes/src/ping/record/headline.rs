@@ -30,7 +30,7 @@ fn told(latency: &Latency) -> Vec<Told> {
 pub(super) fn of(record: &Record, info: &PingInfo) -> Headline {
     let none = "n/a (no request was answered)";
     let pace = match info.rate_per_s {
-        0.0 => "each when the one before was answered".to_owned(),
+        0.0 => "each after the previous reply".to_owned(),
         rate => format!("{} per second on schedule", fixed(rate, if rate < 10.0 { 1 } else { 0 })),
     };
     let mut rows = vec![Line::of("Round trip", told(&info.service), none)];
@@ -103,9 +103,9 @@ fn limit(record: &Record, info: &PingInfo) -> Limit {
             ),
         ),
         (Some(whole), _) => Limit::new(
-            "the way there and back",
+            "the network in both directions",
             format!(
-                "One waiter at a time gets at most {} round trips per second; {}.",
+                "One session at a time gets at most {} round trips per second; {}.",
                 fixed(1e6 / whole, 0),
                 info.holds
             ),
@@ -125,7 +125,7 @@ fn steadiness(record: &Record, info: &PingInfo) -> String {
         fixed(100.0 * trend, 0)
     );
     let spikes = match (info.service.max_us.value(), info.service.p50_us.value()) {
-        (Some(most), Some(middle)) if most > 20.0 * middle => "; single ones take far longer",
+        (Some(most), Some(middle)) if most > 20.0 * middle => "; single replies take far longer",
         _ => "",
     };
     if cv <= 0.10 && (0.9..=1.1).contains(&trend) {
@@ -143,21 +143,18 @@ fn next(record: &Record, info: &PingInfo) -> Vec<Next> {
     if !info.method.ends_with("echo") {
         all.push(Next::new(
             format!("{echo} --method tcp-echo --reply 0 --size 8192"),
-            "against `assay ping server` there: what a commit waits for",
+            "against `assay ping server` on that host: what a commit waits for",
         ));
     }
     if Figure::Count(info.sent_count).value() < Some(10_000.0) {
-        all.push(Next::new(
-            format!("{again} --time 60s"),
-            "tells the rare slow ones: p99.9 needs ten thousand replies",
-        ));
+        all.push(Next::new(format!("{again} --time 60s"), "shows the rare slow replies: p99.9 needs ten thousand"));
     }
     if info.loaded.is_none() {
         all.push(Next::new(
             format!("{again} --load 5201"),
-            "beside a stream to `assay net server` there: what a backup does to a commit",
+            "beside a stream to `assay net server` on that host: what a backup does to a commit",
         ));
     }
-    all.push(Next::new(beside(record, "net", &info.host, &[]), "measures how much the way carries"));
+    all.push(Next::new(beside(record, "net", &info.host, &[]), "measures the throughput of the network"));
     all
 }

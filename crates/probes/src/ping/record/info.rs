@@ -13,13 +13,13 @@ pub(crate) struct PingInfo {
     pub port: u16,
     /// `icmp-raw`, `icmp-dgram`, `tcp-connect`, `tcp-echo`, `udp-echo`.
     pub method: String,
-    /// What the time holds beside the network.
+    /// What the time includes besides the network.
     pub holds: String,
     /// Why a better method was not taken.
     pub why_not: Vec<String>,
     pub size_bytes: u64,
     pub reply_bytes: u64,
-    /// 0: the next goes when the reply is there.
+    /// 0: the next request follows the reply.
     pub rate_per_s: f64,
     pub timeout_s: f64,
     pub sent_count: u64,
@@ -52,7 +52,7 @@ pub(crate) struct PingInfo {
     pub retransmits_count: Option<u64>,
     pub conditions: Conditions,
     pub is_loopback: bool,
-    /// The same beside a stream, where that was asked for.
+    /// The same beside a stream, if requested.
     pub loaded: Option<LoadedInfo>,
     /// Why it ended early; empty where it did not.
     pub failed: String,
@@ -65,7 +65,7 @@ pub(crate) struct LoadedInfo {
     pub lost_count: u64,
     pub service: Latency,
     pub response: Latency,
-    /// What the stream carried meanwhile.
+    /// The stream's throughput meanwhile.
     pub stream_bits_per_s: Figure,
     /// Why there was no stream; empty where there was.
     pub failed: String,

@@ -121,15 +121,15 @@ fn facts(info: &PingInfo) -> Vec<Fact> {
     let fact = |name: &str, value: String| Fact { name: name.to_owned(), value };
     let again = match info.retransmits_count {
         Some(count) => count.to_string(),
-        None => "not of this method".to_owned(),
+        None => "not with this method".to_owned(),
     };
     vec![
         fact("Method", info.method.clone()),
-        fact("The time holds", info.holds.clone()),
+        fact("The time includes", info.holds.clone()),
         fact("Request, bytes of payload", info.size_bytes.to_string()),
         fact("Reply, bytes of payload", info.reply_bytes.to_string()),
         fact("Lost after", format!("{} s", info.timeout_s)),
         fact("Replies too late or twice", info.strays_count.to_string()),
-        fact("Segments sent again", again),
+        fact("Segments retransmitted", again),
     ]
 }

@@ -161,8 +161,8 @@ fn disturbed(record: &Record, _: &RedoInfo) -> Option<Advice> {
 /// The cap in a sentence.
 pub(super) fn cap_text(info: &RedoInfo, cap: &Cap) -> String {
     format!(
-        "It looks like an IOPS cap of {}/s starting at second {}: before it were {} messages/s, and every second since \
-         lies within {} % of the same count. Messages of {} make {} MB/s of it.",
+        "It looks like an IOPS cap of {}/s starting at second {}: before it there were {} messages/s, and every second \
+         since is within {} % of the same count. With messages of {} this is {} MB/s.",
         fixed(cap.per_s, 0),
         fixed(cap.at_s, 0),
         fixed(cap.before_per_s, 0),
@@ -258,7 +258,7 @@ fn session(_: &Record, info: &RedoInfo) -> Option<Advice> {
         false,
         format!(
             "A commit that waits for this takes at least {} us: one session makes at most {} commits/s. Group commit \
-             lifts the total of many sessions, not that of one.",
+             raises the total of many sessions, not that of one session.",
             fixed(us, 0),
             thousands((1e6 / us) as u64)
         ),

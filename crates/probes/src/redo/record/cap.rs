@@ -1,4 +1,4 @@
-//! Whether the messages ran into a cap: a count per second that holds still from one second on.
+//! Whether the messages ran into a cap: a count per second that stays constant from one second on.
 
 use super::info::{Cap, SecondRow};
 use assay_measure::sample::{mean, median};

@@ -44,7 +44,7 @@ fn latency(info: &RedoInfo) -> Drawn {
     let chart = Chart {
         id: "c-redo-latency".to_owned(),
         title: "Latency by second".to_owned(),
-        note: "Means of each second: the whole, and what of it the standby's disk took.".to_owned(),
+        note: "Means of each second: the whole latency, and the part that the standby's disk took.".to_owned(),
         x: Axis::of("time", "s"),
         y: Axis::of("latency", "us"),
         traces: vec![
@@ -66,7 +66,7 @@ fn parts(info: &RedoInfo) -> Drawn {
     let chart = Chart {
         id: "c-redo-parts".to_owned(),
         title: "Where the time of a message goes".to_owned(),
-        note: "Means. Network: all but the standby's own time, both network stacks included.".to_owned(),
+        note: "Means. Network: everything except the standby's own time; it includes both network stacks.".to_owned(),
         x: Axis::of("standby", ""),
         y: Axis::of("time", "us"),
         rows: assay_measure::chart::Rows::Names(names),

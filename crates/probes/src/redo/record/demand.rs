@@ -1,4 +1,4 @@
-//! What is said of compression, of commits that share messages, and of the workload asked about.
+//! The report on compression, on commits that share messages, and on the requested workload.
 
 use super::info::RedoInfo;
 use assay_measure::kind::{Line, Told};
@@ -53,7 +53,7 @@ pub(super) fn metrics(info: &RedoInfo) -> Vec<Metric> {
     let mut all = Vec::new();
     let of = |key: &str, name: &str, unit: &str, better, value| plain(Group::Operation, key, name, unit, better, value);
     if is_packed(info) {
-        let name = "payload over what crossed the wire for it";
+        let name = "payload over its bytes on the wire";
         all.push(of("redo_compression_ratio", name, "ratio", Better::Neither, ratio(info)));
         let name = "compressed payload on the wire";
         let rate = wire_bytes_per_s(info);
@@ -68,7 +68,7 @@ pub(super) fn metrics(info: &RedoInfo) -> Vec<Metric> {
         all.push(of(key, name, "ratio", Better::Neither, commits_per_message(info)));
     }
     if let Some(verdict) = Verdict::of(info) {
-        let (key, name) = ("redo_required_mbit_per_s", "link that the workload requires");
+        let (key, name) = ("redo_required_mbit_per_s", "bandwidth that the workload requires");
         let link = Figure::decimal(verdict.required_mbit_per_s);
         all.push(of(key, name, "Mbit/s", Better::Neither, link));
         let (key, name) = ("redo_carried_ratio", "messages over the workload's redo writes");
@@ -85,7 +85,7 @@ pub(super) fn rows(info: &RedoInfo) -> Vec<Line> {
     if let Some(verdict) = Verdict::of(info) {
         let told = vec![
             Told::new(&Figure::decimal(verdict.carried_ratio), "times its writes/s"),
-            Told::new(&Figure::decimal(verdict.required_mbit_per_s), "Mbit/s of link are needed"),
+            Told::new(&Figure::decimal(verdict.required_mbit_per_s), "Mbit/s of bandwidth are needed"),
             Told::new(&Figure::decimal(verdict.measured_mbit_per_s), "Mbit/s were moved"),
         ];
         let mut line = Line::of("Workload", told, nothing);
@@ -114,15 +114,15 @@ pub(super) fn rows(info: &RedoInfo) -> Vec<Line> {
 /// Sections of the report.
 pub(super) fn sections(page: &mut Sections, info: &RedoInfo) {
     if let Some(verdict) = Verdict::of(info) {
-        page.heading("Whether This Way Carries the Workload");
+        page.heading("Whether This Link Carries the Workload");
         page.untitled(&PAIRS);
         for (of, what) in verdict.pairs(info) {
             page.row(&PAIRS, &[of.to_owned(), what]);
         }
         page.wrapped(
             "",
-            "The link by Oracle's rule of thumb: redo in bytes/s / 0.7 x 8 / 1,000,000 Mbit/s. Take redo size and redo \
-             writes from AWR's busiest interval: means of a day hide the peak.",
+            "The bandwidth follows Oracle's rule of thumb: redo in bytes/s / 0.7 x 8 / 1,000,000 Mbit/s. Take redo \
+             size and redo writes from AWR's busiest interval: daily means hide the peak.",
         );
     }
     if is_grouped(info) {
@@ -141,14 +141,14 @@ fn groups(page: &mut Sections, info: &RedoInfo) {
     page.heading("Commits That Share Messages");
     page.wrapped(
         "",
-        "Commits come by schedule. Those that come while a message is under way share the next one, up to 1 MiB, as a log \
-         writer's do. A commit counts from the instant it was due until its message was acknowledged.",
+        "Commits follow a schedule. Commits due during a message share the next one, up to 1 MiB, as with a log \
+         writer. The time of a commit runs from the instant it was due until its message was acknowledged.",
     );
     page.untitled(&PAIRS);
     let bytes = |figure: &Figure| number(figure, 0);
     let (asked, count) = (number(&info.asked_commits_per_s, 1), info.commits_count);
     for (of, what) in [
-        ("commits asked for", format!("{asked} /s of {} bytes", info.commit_bytes)),
+        ("requested commits", format!("{asked} /s of {} bytes", info.commit_bytes)),
         ("commits", format!("{count}, {} /s", number(&commits_per_s(info), 1))),
         (
             "payload of a message, bytes",

@@ -1,4 +1,4 @@
-//! The first things to know of a redo test: what a commit waits for, and where.
+//! The headline of a redo test: what a commit waits for, and where.
 
 use super::info::{RedoInfo, StandbyInfo};
 use assay_measure::cpu;
@@ -62,7 +62,7 @@ fn rows(record: &Record, info: &RedoInfo) -> Vec<Line> {
             "Drain",
             vec![
                 Told::new(&info.sent_s, "s of sending"),
-                Told::new(&info.elapsed_s, "s until the standby had consumed it all"),
+                Told::new(&info.elapsed_s, "s until the standby had consumed everything"),
             ],
             "n/a (nothing was sent)",
         ));
@@ -165,7 +165,7 @@ fn mean(figure: &Figure) -> f64 {
 fn limit(record: &Record, info: &RedoInfo) -> Limit {
     if let Some(cap) = &info.cap {
         let where_from = match info.write.as_str() {
-            "" | "none" => "the way to the standby",
+            "" | "none" => "the link to the standby",
             _ => "the standby's volume",
         };
         return Limit::new(
@@ -213,12 +213,12 @@ fn limit(record: &Record, info: &RedoInfo) -> Limit {
         && info.backlog_count.value().unwrap_or(0.0) <= rate * 0.01
     {
         let all = if super::demand::is_grouped(info) {
-            "All commits that were due went with the next message."
+            "All due commits went with the next message."
         } else {
             "All messages went at their due times."
         };
         let text = format!("{all} {evidence}");
-        return Limit::new("the rate asked for", text);
+        return Limit::new("the requested rate", text);
     }
     largest(record, standby, evidence)
 }
@@ -256,7 +256,7 @@ fn streaming(record: &Record, info: &RedoInfo, standby: &StandbyInfo) -> Limit {
         1 => "The standby".to_owned(),
         _ => format!("The slowest standby, {},", standby.name),
     };
-    let evidence = format!("{who} spent {} % of the time in writes to its log.", fixed(100.0 * share, 0));
+    let evidence = format!("{who} spent {} % of the time writing to its log.", fixed(100.0 * share, 0));
     if share >= 0.8 {
         return Limit::new("the standby's disk", evidence);
     }
@@ -293,13 +293,10 @@ fn next(record: &Record, info: &RedoInfo) -> Vec<Next> {
         let (twice, size) = (2.0 * rate, info.commit_bytes);
         next.push(Next::new(
             format!("{test} --commit-rate {twice} --commit-size {size} --write"),
-            "whether it keeps twice the commits, written there",
+            "whether it sustains twice the commits, written to disk",
         ));
     } else if info.mode == "async" {
-        next.push(Next::new(
-            format!("{test} --length {length} --write"),
-            "what a commit waits for if it does wait (SYNC)",
-        ));
+        next.push(Next::new(format!("{test} --length {length} --write"), "what a commit waits for with SYNC"));
     } else if matches!(info.write.as_str(), "" | "none") {
         next.push(Next::new(
             format!("{test} --length {length} --write"),
@@ -308,14 +305,14 @@ fn next(record: &Record, info: &RedoInfo) -> Vec<Next> {
     } else {
         next.push(Next::new(
             format!("{test} --length {length} --write --alone 5s"),
-            "shows disk and network each alone beside both",
+            "shows disk and network separately and together",
         ));
     }
     if info.cap.is_some() {
         let half = assay_measure::units::size_suffix((info.length_bytes / 2).max(512));
         next.push(Next::new(
             format!("{test} --length {half} --write --time 60s"),
-            "a cap on operations stays the same count at another size",
+            "a cap on operations gives the same count at another size",
         ));
     }
     next

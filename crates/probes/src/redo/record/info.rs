@@ -25,9 +25,9 @@ pub(crate) struct RedoInfo {
     pub pack_cpu_s: Figure,
     /// Bytes of the payloads that are zero.
     pub zero_pct: Figure,
-    /// Commits asked for per second; n/a: each message is one.
+    /// Requested commits per second; n/a: each message is one commit.
     pub asked_commits_per_s: Figure,
-    /// Bytes of one of them; 0 where each message is one.
+    /// Bytes of one commit; 0 if each message is one commit.
     pub commit_bytes: u64,
     /// Commits acknowledged.
     pub commits_count: u64,
@@ -49,19 +49,19 @@ pub(crate) struct RedoInfo {
     pub delay_ms: Figure,
     /// Connections at once.
     pub connections_count: u64,
-    /// Messages under way at once on each.
+    /// Messages in flight on each.
     pub inflight_count: u64,
-    /// Socket send buffer asked for; n/a: the system's.
+    /// Requested socket send buffer; n/a: the system's.
     pub asked_send_buffer_bytes: Figure,
-    /// Messages asked for per second; n/a: as quick as they go.
+    /// Requested messages per second; n/a: as fast as possible.
     pub asked_per_s: Figure,
-    /// Time asked for, s.
+    /// Requested time, s.
     pub asked_s: f64,
     /// Time of a row, s.
     pub interval_s: u64,
     /// Silence after which an end is given up, where it was given, s.
     pub asked_timeout_s: Figure,
-    /// The write asked for: `none`, `direct-dsync`, `apply:500`, ...
+    /// The requested write: `none`, `direct-dsync`, `apply:500`, ...
     pub asked_write: String,
     /// The write that was made on the first standby.
     pub write: String,
@@ -100,9 +100,9 @@ pub(crate) struct RedoInfo {
     pub local_write: Latency,
     /// Commits if the remote part followed the local one (PostgreSQL).
     pub serial: Latency,
-    /// Commits if both were under way at once (Oracle).
+    /// Commits if both ran in parallel (Oracle).
     pub parallel: Latency,
-    /// The standby's disk without network, and the network without disk, where they were asked for.
+    /// The standby's disk without network, and the network without disk, if they were requested.
     pub disk_alone: Latency,
     /// See above.
     pub network_alone: Latency,
@@ -135,7 +135,7 @@ pub(crate) struct SecondRow {
     pub disk_us: f64,
     /// When the last of them ended, s after the start; 0 without one.
     pub end_s: f64,
-    /// What the kernel said of the connection when the first of them ended.
+    /// The kernel's figures for the connection when the first of them ended.
     #[serde(flatten)]
     pub tcp: TcpRow,
 }
@@ -145,7 +145,7 @@ pub(crate) struct SecondRow {
 pub(crate) struct RuleRow {
     /// `any 2`, `first 1`, `all`.
     pub rule: String,
-    /// From the start of the send until so many had acknowledged.
+    /// From the start of the send until this many had acknowledged.
     pub latency: Latency,
 }
 
@@ -187,13 +187,13 @@ pub(crate) struct StandbyInfo {
     pub pack: Latency,
     /// Decompression over there.
     pub unpack: Latency,
-    /// What is left of the standby's own time: its work, and waiting for a CPU.
+    /// The rest of the standby's own time: its work, and waiting for a CPU.
     pub queue: Latency,
-    /// Messages whose standby took longer than the whole, by the grain of the clocks.
+    /// Messages for which the standby's time exceeds the whole, because of the clocks' resolution.
     pub negative_count: u64,
     /// `SO_SNDBUF` in force at the end.
     pub send_buffer_bytes: Figure,
-    /// What the kernel says of the connection at the end.
+    /// The kernel's figures for the connection at the end.
     pub rtt_us: Figure,
     /// See above.
     pub min_rtt_us: Figure,
@@ -207,11 +207,11 @@ pub(crate) struct StandbyInfo {
     pub consumed_count: u64,
     /// Messages sent to it.
     pub sent_count: u64,
-    /// Of ASYNC to several: what it consumed per second, headers included.
+    /// ASYNC to several: bytes consumed per second, including headers.
     pub per_s: Figure,
     /// See above.
     pub bytes_per_s: Figure,
-    /// Of SYNC to several: what the kernel said of the connection in each second.
+    /// SYNC to several: the kernel's figures for the connection in each second.
     pub tcp_seconds: Vec<TcpRow>,
     /// How it wrote.
     pub write_mode: String,
@@ -238,7 +238,7 @@ pub(crate) struct TcpRow {
     pub rtt_us: Figure,
     /// Its congestion window.
     pub cwnd_bytes: Figure,
-    /// Segments under way.
+    /// Segments in flight.
     pub unacked_count: Figure,
     /// Segments sent again since the connection began.
     pub retransmits_count: Figure,

@@ -45,7 +45,7 @@ fn seconds(info: &RedoInfo) -> Identity {
         return rule.unknown(ENDED_EARLY);
     }
     if info.mode == "async" && info.standbys.iter().any(|one| !one.lost.is_empty()) {
-        return rule.unknown("what a lost standby consumed at last is not known");
+        return rule.unknown("the last messages that a lost standby consumed are unknown");
     }
     rule.compare(Ok(info.messages_count as f64), Ok(info.sent_count as f64))
 }
@@ -68,7 +68,7 @@ fn parts(info: &RedoInfo) -> Identity {
         "time of compression + in the network + at the standby = time of all messages, ns",
     );
     if info.standbys.iter().any(|one| one.negative_count > 0) {
-        return rule.unknown("some messages took the standby longer than the whole");
+        return rule.unknown("for some messages the standby's time exceeds the whole");
     }
     let sum = |of: &assay_measure::record::Latency| of.hist_ns.sum_ns() as f64;
     let both = info.standbys.iter().map(|one| sum(&one.pack) + sum(&one.network) + sum(&one.server));
@@ -89,7 +89,7 @@ fn stream(info: &RedoInfo) -> Identity {
         && !is_grouped(info)
         && info.inflight_count == 1;
     if !is_closed {
-        return rule.unknown("messages did not follow one another at once");
+        return rule.unknown("messages did not follow one another without a pause");
     }
     let size = (info.length_bytes + HEADER_BYTES as u64) as f64;
     let elapsed = info.elapsed_s.value().filter(|s| *s > 0.0);

@@ -80,7 +80,7 @@ fn rates(info: &RedoInfo) -> Vec<Metric> {
     let (messages, throughput) = ("redo_transport_per_s", "redo_transport_bytes_per_s");
     vec![
         rate(messages, "messages", "1/s", Group::Primary, per_s(info.messages_count)),
-        rate(throughput, "throughput, headers included", "bytes/s", Group::Operation, per_s(bytes)),
+        rate(throughput, "throughput, including headers", "bytes/s", Group::Operation, per_s(bytes)),
         plain(
             Group::Operation,
             "redo_transport_message_bytes",
@@ -112,7 +112,7 @@ fn stream_to(standby: &StandbyInfo) -> Vec<Metric> {
         plain(Group::Operation, key, name, unit, Better::Higher, value)
     };
     let (messages, throughput) = ("redo_standby_per_s", "redo_standby_bytes_per_s");
-    let name = "throughput, headers included";
+    let name = "throughput, including headers";
     vec![rate(messages, "messages", "1/s", &standby.per_s), rate(throughput, name, "bytes/s", &standby.bytes_per_s)]
 }
 
@@ -140,11 +140,11 @@ fn of_standby(info: &RedoInfo, standby: &StandbyInfo) -> Vec<Metric> {
         Better::Neither,
         standby.send_buffer_bytes.clone(),
     ));
-    all.push(lower(Group::Operation, "rtt_us", "round trip as TCP has it", &standby.rtt_us));
+    all.push(lower(Group::Operation, "rtt_us", "round trip measured by TCP", &standby.rtt_us));
     all.push(plain(
         Group::Operation,
         "tcp_retransmits_count",
-        "segments sent again",
+        "segments retransmitted",
         "count",
         Better::Lower,
         standby.retransmits_count.clone(),

@@ -1,4 +1,4 @@
-//! The record of a redo test: from readings to figures, and what is said of them.
+//! The record of a redo test: from readings to figures and their reports.
 
 mod advice;
 mod cap;
@@ -71,7 +71,7 @@ impl OwnKind for RedoRecords {
             ),
             ("write on the standby", info.write.clone(), Finding::Forbids),
             ("connections", info.connections_count.to_string(), Finding::Forbids),
-            ("messages under way", info.inflight_count.to_string(), Finding::Forbids),
+            ("messages in flight", info.inflight_count.to_string(), Finding::Forbids),
             ("commit rule", info.rule.clone(), Finding::Forbids),
             ("local log write", info.local.clone(), Finding::Forbids),
         ]
@@ -205,7 +205,7 @@ fn asked(ask: &Ask, ready: Option<&Ready>) -> RedoInfo {
         length_bytes: ask.commits.map_or(ask.length, |one| one.size),
         content: ask.content.to_string(),
         compress: ask.compress.to_string(),
-        asked_commits_per_s: optional(ask.commits.map(|one| one.rate), "each message is one"),
+        asked_commits_per_s: optional(ask.commits.map(|one| one.rate), "each message is one commit"),
         commit_bytes: ask.commits.map_or(0, |one| one.size),
         redo_bytes_per_s: optional(redo.map(|one| one.bytes_per_s as f64), "not asked"),
         redo_writes_per_s: optional(redo.map(|one| one.writes_per_s as f64), "not asked"),
@@ -213,7 +213,7 @@ fn asked(ask: &Ask, ready: Option<&Ready>) -> RedoInfo {
         connections_count: ask.connections as u64,
         inflight_count: ask.inflight as u64,
         asked_send_buffer_bytes: optional(ask.sockbuf.map(|b| b as f64), "the system's"),
-        asked_per_s: optional(ask.rate, "as quick as they go"),
+        asked_per_s: optional(ask.rate, "as fast as possible"),
         asked_s: ask.time.as_secs_f64(),
         interval_s: ask.interval_s,
         asked_timeout_s: optional(timeout, "not given"),
@@ -398,7 +398,7 @@ fn connection(reading: &StandbyReading) -> StandbyInfo {
         cwnd_bytes: tcp(TcpInfo::cwnd_bytes),
         tcp_seconds: reading.tcp_seconds.iter().map(tcp_row).collect(),
         lost: reading.lost.clone(),
-        lost_s: if reading.lost.is_empty() { Figure::na("it was not") } else { Figure::decimal(reading.lost_s) },
+        lost_s: if reading.lost.is_empty() { Figure::na("it was not lost") } else { Figure::decimal(reading.lost_s) },
         ..StandbyInfo::default()
     }
 }

@@ -26,9 +26,9 @@ pub(super) fn render(record: &Record, info: &RedoInfo) -> Sections {
     ));
     page.wrapped(
         "",
-        "Layer client: a message counts from the start of its send call to its acknowledgement. Network is that less the \
-         standby's own time, which the standby measures on its own clock: no clocks are compared. n/a (reason): the figure \
-         cannot be known.",
+        "Layer client: a message counts from the start of its send call to its acknowledgement. Network is this time \
+         less the standby's own time, which the standby measures with its own clock; assay compares no clocks. n/a \
+         (reason): the figure cannot be known.",
     );
     common::integrity(&mut page, record);
     common::warnings(&mut page, record);
@@ -117,8 +117,8 @@ fn parts(page: &mut Sections, info: &RedoInfo) {
         }
         if standby.negative_count > 0 {
             page.line(&format!(
-                "{} of {} messages took the standby longer than the whole, by the grain of the clocks: their network part \
-                 counts as 0.",
+                "For {} of {} messages the standby's time exceeds the whole, because of the clocks' resolution: their \
+                 network part counts as 0.",
                 standby.negative_count, standby.messages_count
             ));
         }
@@ -130,9 +130,7 @@ fn modes(page: &mut Sections, info: &RedoInfo) {
         return;
     }
     page.heading("Every Way to Write");
-    page.line(
-        "One after the other, each on a log of its own; the figures of the other sections are those of the last.",
-    );
+    page.line("One after the other, each on its own log; the figures of the other sections are those of the last.");
     page.columns(&TIMES);
     for row in &info.modes {
         times(page, &format!("{} message", row.mode), &row.total);
@@ -163,9 +161,9 @@ fn local(page: &mut Sections, info: &RedoInfo) {
          of both.",
     );
     if info.local == "serial" {
-        page.line("Both at once is derived: the longer of both times of each commit.");
+        page.line("\"Both at once\" is derived: the longer of both times of each commit.");
     } else if info.serial.hist_ns.count() > 0 {
-        page.line("Local, then remote is derived: the sum of both times of each commit.");
+        page.line("\"Local, then remote\" is derived: the sum of both times of each commit.");
     }
 }
 
@@ -233,7 +231,7 @@ const PRODUCTS: [[&str; 4]; 9] = [
 
 /// How this test stands to what databases do.
 fn products(page: &mut Sections, info: &RedoInfo) {
-    page.heading("What Databases Wait for, and How It Is Run Here");
+    page.heading("What Databases Wait for, and How to Reproduce It");
     let here = match (info.mode.as_str(), info.asked_write.split(':').next()) {
         ("async", _) => "async".to_owned(),
         (mode, write) => format!("{mode} {}", write.unwrap_or("none")),
@@ -246,12 +244,10 @@ fn products(page: &mut Sections, info: &RedoInfo) {
         [("Setting", Align::Left), ("A commit waits for", Align::Left), ("Options", Align::Left), ("", Align::Left)];
     page.fitted(&titles, rows.collect());
     page.line(
-        "Semi-sync: with AFTER_SYNC (lossless) others see a commit only after the acknowledgement, with AFTER_COMMIT \
-         before; the session waits as long in both.",
+        "Semi-sync: with AFTER_SYNC (lossless) other sessions see a commit only after the acknowledgement, with \
+         AFTER_COMMIT before it; the session waits equally long in both.",
     );
-    page.line(
-        "remote_apply is emulated by keeping a CPU of the standby busy; no database is involved in any of these.",
-    );
+    page.line("assay emulates remote_apply by keeping a CPU of the standby busy; none of these involves a database.");
 }
 
 fn worst(page: &mut Sections, info: &RedoInfo) {
@@ -291,7 +287,8 @@ fn of_standby(row: &mut dyn FnMut(&str, String), standby: &StandbyInfo) {
     row(
         &format!("{name}: connection at the end"),
         format!(
-            "round trip {} us, least {} us, segments sent again {}, congestion window {} bytes, send buffer {} bytes",
+            "round trip {} us, least {} us, segments retransmitted {}, congestion window {} bytes, send buffer {} \
+             bytes",
             told(&standby.rtt_us, 0),
             told(&standby.min_rtt_us, 0),
             told(&standby.retransmits_count, 0),

@@ -38,7 +38,7 @@ fn published(mode: &str, write: &str) -> RedoInfo {
         }],
         asked_send_buffer_bytes: Figure::na("the system's"),
         asked_timeout_s: Figure::na("not given"),
-        asked_per_s: Figure::na("as quick as they go"),
+        asked_per_s: Figure::na("as fast as possible"),
         ..RedoInfo::default()
     }
 }

@@ -70,7 +70,7 @@ pub(crate) struct SyncStep {
     /// From the start of a write to the end of what made it durable.
     #[columns]
     pub latency: Latency,
-    /// Bytes the device wrote meanwhile, whoever asked (the file system's journal included).
+    /// Bytes that the device wrote meanwhile, for all processes (including the file system's journal).
     pub device_write_bytes: Figure,
     /// A word on how it came about.
     #[column("Note")]
@@ -115,7 +115,7 @@ pub(crate) struct SafetyRow {
     /// Commits that one flush made durable, with many streams.
     #[column("per flush", 2)]
     pub many_commits_per_flush: Figure,
-    /// What it means and what a power cut may take.
+    /// Its meaning, and what a power cut may lose.
     #[column("Meaning")]
     pub meaning: String,
 }

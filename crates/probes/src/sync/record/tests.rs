@@ -119,7 +119,7 @@ fn a_stopped_probe_is_incomplete_and_what_is_missing_is_n_a() {
 #[test]
 fn a_refused_step_has_its_reason_and_no_zero() {
     let mut readings = readings();
-    let refused = "the device writes at least 4096 bytes";
+    let refused = "direct writes of this device have at least 4096 bytes";
     readings.steps[2].latency = Histogram::new();
     readings.steps[2].note = Some(refused.to_owned());
     let record = built(&readings);
