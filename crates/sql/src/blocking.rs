@@ -56,7 +56,7 @@ pub(crate) struct Session<C> {
     in_transaction: bool,
     counted: Counted,
     content: Vec<u8>,
-    /// Why it cannot go on.
+    /// Why it cannot continue.
     lost: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! What a certificate says, as far as verifying a server asks for more than the TLS library tells: which hash channel
-//! binding takes, the common name, whether there are alternative names, until when it is valid.
+//! What verifying a server needs of a certificate beyond what the TLS library reports: which hash channel binding
+//! takes, the common name, whether there are alternative names, until when it is valid.
 //!
 //! Reads DER (X.690) of RFC 5280's `Certificate`; damaged input gives `None`, never a panic.
 

@@ -73,7 +73,7 @@ impl Findings {
 /// A table is not as it was loaded.
 pub(crate) fn damaged(table: &str, what: &str) -> EngineError {
     EngineError::Damaged(format!(
-        "{table}: {what}; the data set is not as assay loaded it: assay destroy, then assay prepare"
+        "{table}: {what}; the data set differs from what assay loaded: run `assay destroy`, then `assay prepare`"
     ))
 }
 
@@ -83,6 +83,6 @@ pub(crate) fn refuse_order(table: &str, rows: u64, correlation: f64) -> Result<(
     if rows < SCATTER_ROWS || correlation.abs() <= CORRELATION_MAX {
         return Ok(());
     }
-    let what = format!("keys follow their places: rank correlation {correlation:.3}");
+    let what = format!("keys are in the order of their places: rank correlation {correlation:.3}");
     Err(damaged(table, &what))
 }

@@ -1,5 +1,5 @@
-//! What a report says of a server that may be on this host: where it is, the devices under its files, what the kernel
-//! charged it with.
+//! What a report says about a server that may run on this host: where it is, which devices hold its files, what the
+//! kernel charged to it.
 
 use crate::procs::{Io, Sum};
 use assay_measure::facts::SERVER_HOST;

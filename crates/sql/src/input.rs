@@ -1,4 +1,4 @@
-//! What a server has sent and nobody has taken yet, in a buffer that is kept.
+//! Bytes that a server has sent and no reader has taken yet, in a buffer that is kept.
 
 use std::io::{Error, ErrorKind, Read};
 use std::ops::Range;

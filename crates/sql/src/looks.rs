@@ -1,4 +1,5 @@
-//! How often a server is asked what its sessions do: at every tick, or more rarely where a look is too dear.
+//! How often the collector asks a server what its sessions do: at every tick, or less often where a look costs too
+//! much.
 
 use assay_measure::snapshot::Fact;
 use std::time::{Duration, Instant};

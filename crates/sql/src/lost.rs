@@ -1,4 +1,4 @@
-//! What is said of sessions that do not work as they must.
+//! Messages about sessions that do not work as they must.
 
 use assay_run::engine::{EngineError, OpError};
 
@@ -23,7 +23,7 @@ pub(crate) fn probed(home: u32, width: u32, rows: u64) -> Result<(), EngineError
         return Ok(());
     }
     Err(EngineError::Damaged(format!(
-        "a select of keys 1 to {width} of schema {home} touched {rows} rows: the data set is not as it was loaded \
+        "a select of keys 1 to {width} of schema {home} touched {rows} rows: the data set is no longer as loaded \
          (`assay check` shows the details)"
     )))
 }

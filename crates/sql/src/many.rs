@@ -42,8 +42,8 @@ pub(crate) struct Many<T: Talks> {
     waits: Vec<Wait>,
     /// When that was, ns of the clock.
     looked_ns: Ns,
-    /// Sessions whose server spoke without being asked: a notice, or its goodbye. They are not listened to until their
-    /// next operation, which hears it.
+    /// Sessions whose server spoke without being asked: a notice, or its goodbye. The thread does not read from them
+    /// until their next operation, which reads it.
     spoke: Vec<bool>,
     events: Vec<epoll::Event>,
 }

@@ -1,11 +1,12 @@
-//! How long an answer may take: a server that works is waited for, one that shows no life is not.
+//! How long an answer may take: assay waits for a server that works, and not for one that shows no life.
 //!
 //! Nobody can know how long a statement may take (an index, a checkpoint, a lock of a stranger). So a wait that has
-//! lasted for a while asks the server for a sign of life on a new connection: without one the server is given up, and with
-//! it every wait of the command. A server that lives is asked what our session does there: one at work is waited for, one
-//! that waits for us has answered, and its answer will not come any more. What is never long (a look, the way to the gate, the
-//! close) is a phase that ends at its deadline, whatever the server says. Sockets wait in short pieces, so that a request
-//! to stop is heard. The hot path pays nothing: only a piece that ended without an answer comes here.
+//! lasted for a while asks the server for a sign of life on a new connection: without one the server is given up, and
+//! with it every wait of the command. A live server is asked what our session does: assay waits for a session at work;
+//! one that waits for us has answered, and its answer will not arrive any more. What is never long (a look, the way to
+//! the gate, the close) is a phase that ends at its deadline, whatever the server says. Sockets wait in short pieces,
+//! so that a request to stop takes effect. The hot path pays nothing: only a piece that ended without an answer comes
+//! here.
 
 use assay_measure::locked::locked;
 use assay_run::engine::EngineError;
@@ -39,13 +40,13 @@ pub struct Patience {
 #[derive(Debug, Default)]
 struct Shared {
     stop: Stop,
-    /// Why nobody waits any more.
+    /// Why the wait was given up.
     over: OnceLock<String>,
     /// The last sign of life.
     life: Mutex<Option<Instant>>,
-    /// What the command is at, if that may not take long.
+    /// The present phase of the command, if it must not take long.
     phase: Mutex<Option<Phase>>,
-    /// There is one: a look at this is cheap enough for every read.
+    /// Whether there is one: cheap enough to test at every read.
     in_phase: AtomicBool,
 }
 
@@ -112,7 +113,7 @@ impl Patience {
         let _ = self.shared.over.set(why);
     }
 
-    /// Somebody has given up.
+    /// A wait was given up.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.shared.over.get().is_some()
@@ -197,8 +198,9 @@ impl Patience {
         let is_idle = peer.is_at_work(life) == Some(false);
         // One that has ended a moment ago is idle as well, and its answer is on the way.
         if is_idle && wait.is_idle {
-            let why =
-                format!("{late}, though it works for this session no more: an answer or a request was lost on the way");
+            let why = format!(
+                "{late}, although it no longer works for this session: an answer or a request was lost in transit"
+            );
             if in_hurry {
                 self.give_up(why.clone());
             }

@@ -1,4 +1,4 @@
-//! A socket that nobody waits for for ever: the one place in which a session waits for a server.
+//! A socket whose waits are bounded: the one place in which a session waits for a server.
 
 use crate::patience::{PIECE, Patience, Peer, Wait};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -133,6 +133,6 @@ mod tests {
     fn an_answer_in_drops_is_waited_for_as_long_as_the_server_works_for_it() {
         assert!(drops(true, 200).unwrap() >= 200);
         let lost = drops(false, usize::MAX).unwrap_err();
-        assert!(lost.to_string().contains("lost on the way"), "{lost}");
+        assert!(lost.to_string().contains("lost in transit"), "{lost}");
     }
 }

@@ -17,9 +17,9 @@ const SHORTEST: Duration = Duration::from_secs(1);
 pub(crate) enum Place {
     /// `temp:NAME[:VERSION]`: a throw-away server that does not run yet.
     Temporary {
-        /// What it is called there.
+        /// Its name in that place.
         name: String,
-        /// Version asked for; none: the newest installed.
+        /// Requested version; none: the newest installed.
         version: Option<String>,
     },
     /// A server that runs.

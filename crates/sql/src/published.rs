@@ -19,9 +19,9 @@ impl Published {
     /// For the report.
     pub(crate) fn facts(self) -> Vec<Fact> {
         let told = match self {
-            Self::AtOnce => "none beside the duration of a reading: the server counts as it works".to_owned(),
+            Self::AtOnce => "none except the duration of a reading: the server counts as it works".to_owned(),
             Self::AtMarks(by) => {
-                format!("as long as the snapshots took: sessions publish their counters at every mark ({by})")
+                format!("the duration of the snapshots: sessions publish their counters at every mark ({by})")
             }
             Self::Late(why) => format!(
                 "up to 1 s of each session's work at either end of the window (2/E of a window of E seconds): {why}; \

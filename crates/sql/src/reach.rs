@@ -1,4 +1,4 @@
-//! Sockets to servers, and how long somebody may still wait for one.
+//! Sockets to servers, and how long a caller may still wait for one.
 
 use crate::patience::{PIECE, Patience, Wait};
 use assay_run::names;

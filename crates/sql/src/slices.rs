@@ -1,4 +1,4 @@
-//! LOOP=server: how many operations a server is asked to perform at once, and when each of them happened.
+//! LOOP=server: how many operations one request gives to a server, and when each of them happened.
 //!
 //! The server tells its clock at the end of each operation; those instants are laid between our two, so a slow
 //! network is no operation's time. How a slice is written down and performed is each database's own.
@@ -73,7 +73,7 @@ pub(crate) struct Pace {
     most: usize,
     /// No slice may be longer.
     longest_ns: Ns,
-    /// What the last slice took beside its operations.
+    /// The time of the last slice beyond that of its operations.
     overhead_ns: Ns,
 }
 

@@ -1,4 +1,4 @@
-//! Threads that load side by side: the first failure ends all, and somebody has the time to look after them.
+//! Threads that load side by side: the first failure ends all, while the calling thread watches them.
 
 use assay_run::engine::EngineError;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,7 +57,7 @@ pub(crate) fn gather<F: Default>(
             Err(mpsc::RecvTimeoutError::Timeout) => {}
             Err(mpsc::RecvTimeoutError::Disconnected) => {
                 return Err(failed
-                    .unwrap_or_else(|| EngineError::Unusable("a thread that loads ended without a word".to_owned())));
+                    .unwrap_or_else(|| EngineError::Unusable("a loading thread ended without a result".to_owned())));
             }
         }
         watch()?;

@@ -1,5 +1,5 @@
-//! TLS to a server: whom to trust, our own certificate, and what to do about a server that is not who it should be, in the words
-//! of its own clients' options.
+//! TLS to a server: which authorities to trust, our own certificate, and what to do when a server does not prove its
+//! identity, in the words of its own clients' options.
 
 use crate::certificate::{Certificate, instant_of, name_matches};
 use crate::patience::Peer;
@@ -169,7 +169,7 @@ fn private_key(path: &Path, parameter: &str) -> Result<PrivateKeyDer<'static>, S
 /// Whether a server is who it should be.
 #[derive(Debug)]
 struct Verifier {
-    /// None: whoever it is, only its possession of the key is verified.
+    /// No authority: only the server's possession of the key is verified, not its identity.
     chain: Option<Arc<WebPkiServerVerifier>>,
     /// Certificates believed as they are: a self-signed server's own, listed as an authority.
     listed: Vec<CertificateDer<'static>>,

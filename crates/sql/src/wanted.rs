@@ -1,4 +1,4 @@
-//! What a data set is asked to be: checked against its server, and against what is there already.
+//! The requested data set: checked against its server, and against what is already there.
 
 use crate::marked::{FORMAT, Found, Marked, Marker, Own};
 use assay_measure::config::Settings;
@@ -18,7 +18,7 @@ const MOST_SCHEMAS: u32 = 4096;
 pub(crate) enum Start {
     /// Nothing is there.
     Fresh,
-    /// A marker is there but nothing that could be used, and other settings are asked for: what it names goes first.
+    /// A marker is there but no usable data, and the requested settings differ: assay removes what it names first.
     Over(Marked),
     /// Its loaded SLOB schemas are kept.
     Add(Marked),
@@ -95,7 +95,7 @@ impl Wanted {
     pub(crate) fn summary(&self, load_s: f64) -> Vec<Line> {
         if self.load.is_empty() {
             let all = many(self.schemas.into(), "SLOB schema");
-            let action = format!("nothing loaded: {all} there already");
+            let action = format!("nothing loaded: {all} already there");
             return vec![text("action", "Action", action)];
         }
         let seconds = load_s.max(1e-9);
@@ -119,7 +119,7 @@ impl Wanted {
                 format!("start over: an earlier prepare did not finish; remove its tables and create {all}")
             }
             Start::Add(_) if self.load.is_empty() && self.drop.is_empty() => {
-                format!("nothing: {all} there already")
+                format!("nothing: {all} already there")
             }
             Start::Add(marked) => {
                 let resume = if marked.loading.is_empty() { "" } else { "resume: an earlier prepare did not finish; " };

@@ -1,4 +1,4 @@
-//! The server's processes (or threads) of the sessions, and the thread that ends statements nobody waits for any more.
+//! The server's processes (or threads) of the sessions, and the thread that cancels abandoned statements.
 //!
 //! A blocking session cannot look up while the server works for it. When the user abandons a run, or the last
 //! sessions wait for something that does not come (a lock of a stranger), this thread asks the server to cancel.

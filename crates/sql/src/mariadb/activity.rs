@@ -96,9 +96,7 @@ impl Activity {
     pub(super) fn facts(&self) -> Vec<Fact> {
         vec![match &self.state {
             Some(state) => locked(state).looks.fact("the server's sessions"),
-            None => {
-                Fact::new("activity_sampling", "n/a (the server's threads cannot be seen from this host)".to_owned())
-            }
+            None => Fact::new("activity_sampling", "n/a (this host cannot see the server's threads)".to_owned()),
         }]
     }
 }

@@ -87,7 +87,7 @@ impl Address {
         let mut tls = tls::Asked::default();
         for (name, value) in given {
             if !tls.set(&name, &value)? {
-                return Err(format!("the URL's parameter {name} is unknown; there are {PARAMETERS}"));
+                return Err(format!("the URL's parameter {name} is unknown; assay knows {PARAMETERS}"));
             }
         }
         Ok(Self {
@@ -124,7 +124,7 @@ fn host(name: Option<String>, port: Option<String>, socket: Option<String>, file
     let port = match port {
         None => files.port.unwrap_or(PORT),
         Some(text) => {
-            text.parse().ok().filter(|port| *port > 0).ok_or("the URL's port is no number from 1 to 65535")?
+            text.parse().ok().filter(|port| *port > 0).ok_or("the URL's port is not a number from 1 to 65535")?
         }
     };
     let is_here = |host: &Option<String>| host.as_deref().is_none_or(|host| host == "localhost");

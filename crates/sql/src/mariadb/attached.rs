@@ -1,5 +1,5 @@
-//! What every run has on a server beside its sessions: the claim, what the server counts and its sessions do, its host,
-//! and the thread that ends statements nobody waits for.
+//! What every run keeps on a server besides its sessions: the claim, the readers of the server's counters and of its
+//! sessions' activity, its host, and the thread that cancels abandoned statements.
 
 use super::activity::Activity;
 use super::address::Address;

@@ -82,7 +82,7 @@ fn shape(connection: &mut Connection, table: &str) -> Result<(), EngineError> {
         .map_err(&doing)?;
     match format.as_str() {
         "InnoDB Dynamic" => Ok(()),
-        other => Err(damaged(table, &format!("it is stored as {other}, not as InnoDB Dynamic"))),
+        other => Err(damaged(table, &format!("its row format is {other}, not InnoDB Dynamic"))),
     }
 }
 
@@ -195,6 +195,6 @@ fn leaf_pages(connection: &mut Connection, table: &str, rows: u64) -> Result<Opt
     }
     Err(damaged(
         table,
-        &format!("{rows} rows are on {pages} pages, not on {rows} to {most}: it is not one row on a page"),
+        &format!("{rows} rows are on {pages} pages, not on {rows} to {most}: there is not one row per page"),
     ))
 }

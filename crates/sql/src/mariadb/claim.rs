@@ -1,4 +1,4 @@
-//! Who may work on a data set at the same time: the one place that claims it.
+//! Decides which commands may work on a data set at the same time; nothing else claims one.
 //!
 //! A claim is a user-level lock (`GET_LOCK`) of a connection that lives as long as the command. Such locks know no
 //! sharing: a command that wants the data set alone holds the main lock, and finds none of the runs' own; a run takes
@@ -48,7 +48,7 @@ pub(super) fn take(address: &Address, purpose: Purpose) -> Result<Connection, En
             }
         }
         return Err(EngineError::Unusable(format!(
-            "{SHARERS} runs use the data set in database {} already",
+            "{SHARERS} runs already use the data set in database {}",
             address.database
         )));
     }

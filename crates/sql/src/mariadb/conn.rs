@@ -35,7 +35,7 @@ pub(crate) struct Connection {
     packets: Packets,
     patience: Patience,
     id: u32,
-    /// Why nobody knows any more what would come next.
+    /// Why the next bytes of the connection are unknown.
     over: Option<MyError>,
     /// What the last answer said at its end.
     pub(super) done: Done,

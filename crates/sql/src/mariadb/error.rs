@@ -29,11 +29,11 @@ const CLASSES: &[(u16, &str, bool)] = &[
 pub(super) enum MyError {
     /// It says why.
     Server { code: u16, message: String },
-    /// Nothing came of reading or writing, or nothing that follows the protocol.
+    /// Reading or writing failed, or the answer does not follow the protocol.
     Io(Error),
     /// It cannot protect the connection.
     NoTls,
-    /// What it asks of us is not done.
+    /// The server asks for something that assay does not do.
     Refused(String),
 }
 
@@ -117,9 +117,9 @@ pub(super) fn told(doing: &str) -> impl Fn(MyError) -> EngineError + '_ {
     move |error| {
         let way_out = match error.code() {
             Some(1044 | 1142 | 1143 | 1227 | 1370) => {
-                "; the user needs ALL PRIVILEGES on the database of the data set (a run without updates: SELECT)"
+                "; the user needs ALL PRIVILEGES on the data set's database (SELECT for a run without updates)"
             }
-            Some(1290 | 1792 | 1836) => "; assay needs a server that can be written to",
+            Some(1290 | 1792 | 1836) => "; assay needs a server that accepts writes",
             Some(1176) => "; check the index with `assay check`",
             Some(1021 | 1114) => "; make room, or use fewer schemas or a smaller SCALE",
             _ => "",
@@ -153,11 +153,11 @@ pub(super) fn refused(address: &Address, error: &MyError) -> EngineError {
             "the server at {host} refuses user {user}: {error}; check user and password (in the URL or MYSQL_PWD)"
         ),
         Some(1698) => format!(
-            "the server at {host} refuses user {user}: {error}; this account logs in by its system user (unix_socket): \
+            "the server at {host} refuses user {user}: {error}; this account logs in as its system user (unix_socket): \
              give another user, or run assay as that user with ?socket=PATH"
         ),
         Some(1049) => format!(
-            "the server at {host} has no database {database}: create it (CREATE DATABASE), empty and for assay alone, \
+            "the server at {host} has no database {database}: create it (CREATE DATABASE), empty and only for assay, \
              or name another one"
         ),
         Some(1044) => format!(
@@ -169,10 +169,10 @@ pub(super) fn refused(address: &Address, error: &MyError) -> EngineError {
         }
         Some(_) => format!("the server at {host} refuses the connection: {error}"),
         None if matches!(error, MyError::NoTls) => format!(
-            "the server at {host} has no TLS, which ssl-mode asks for: give it a certificate, or use ssl-mode=disabled"
+            "the server at {host} has no TLS, but ssl-mode requires it: give it a certificate, or use ssl-mode=disabled"
         ),
         None if error.is_late() => {
-            format!("cannot connect to the server at {host}: no login was answered within {} s", CONNECT.as_secs())
+            format!("cannot connect to the server at {host}: the login got no answer within {} s", CONNECT.as_secs())
         }
         None => format!("cannot connect to the server at {host}: {error}"),
     };

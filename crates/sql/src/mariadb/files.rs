@@ -72,7 +72,7 @@ impl Options {
             return Err(wrong(&"it is no regular file"));
         }
         if about.permissions().mode() & 0o002 != 0 {
-            return Err(wrong(&"everybody may write it, so it is not trusted (chmod o-w)"));
+            return Err(wrong(&"every user may write it, so assay does not trust it (chmod o-w)"));
         }
         let text = bounded::text(file, bounded::OPTIONS).map_err(|error| wrong(&error))?;
         self.text(&text, file, depth)
@@ -123,7 +123,7 @@ impl Options {
             "database" => self.database = Some(value),
             "port" => {
                 let port = value.parse().ok().filter(|port| *port > 0);
-                self.port = Some(port.ok_or("port is no number from 1 to 65535")?);
+                self.port = Some(port.ok_or("port is not a number from 1 to 65535")?);
             }
             key if REFUSED.contains(&key) => {
                 return Err(format!("{key} is not supported; name a file of certificates with ssl-ca"));
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(options.host.as_deref(), Some("b"));
         assert_eq!(options.user.as_deref(), Some("a"));
         fs::set_permissions(&a, fs::Permissions::from_mode(0o666)).unwrap();
-        assert!(read().unwrap_err().contains("everybody may write it"));
+        assert!(read().unwrap_err().contains("every user may write it"));
         let own = write("own.cnf", "");
         fs::write(&own, format!("!include {}", own.display())).unwrap();
         assert!(Options::read(&own.display().to_string()).unwrap_err().contains("deeper"));

@@ -22,7 +22,7 @@ const NAMES: [&str; 2] = ["mariadbd", "mysqld"];
 /// See the module.
 pub(super) struct Host {
     threads: Result<ProcReader, String>,
-    /// Why the CPU of a session cannot be told from that of others.
+    /// Why the CPU time of a session cannot be separated from that of others.
     pooled: Option<String>,
     facts: Vec<Fact>,
     watched: Vec<PathBuf>,
@@ -35,7 +35,7 @@ struct Claims {
     thread: i32,
     /// When it started, s since 1970.
     started_s: Option<f64>,
-    /// Who listens at the other end of our socket.
+    /// The process that listens at the other end of our socket.
     listener: Option<i32>,
 }
 
@@ -155,7 +155,7 @@ fn reach(proc: &Path, pid: i32, path: &Path) -> PathBuf {
 /// The server's process here, and why it is this one.
 fn find(proc: &Path, claims: &Claims) -> Result<(i32, String), String> {
     if claims.thread == 0 {
-        return Err("the server does not tell the thread of a session".to_owned());
+        return Err("the server does not report the thread of a session".to_owned());
     }
     let mut servers: Vec<i32> = procs::pids(proc)
         .into_iter()
@@ -179,7 +179,7 @@ fn find(proc: &Path, claims: &Claims) -> Result<(i32, String), String> {
         }
         let started = start_s(proc, pid).zip(claims.started_s);
         if started.is_some_and(|(seen, said)| (seen - said).abs() <= SAME_INSTANT_S) {
-            proofs.push("it started when the server says it did");
+            proofs.push("its start time matches what the server reports");
         }
         if !proofs.is_empty() {
             let thread = claims.thread;
@@ -189,8 +189,8 @@ fn find(proc: &Path, claims: &Claims) -> Result<(i32, String), String> {
     }
     Err(if seen {
         format!(
-            "a server on this host has a thread {}, but neither the socket nor its start time shows that it is \
-             the one of assay's session",
+            "a server on this host has a thread {}, but neither the socket nor its start time shows that it serves \
+             assay's session",
             claims.thread
         )
     } else {

@@ -69,8 +69,8 @@ impl Sizes {
                 Ok(Self { live: row - content, pad: row, rows: rows as u64 })
             }
             _ => Err(EngineError::Unusable(format!(
-                "innodb_page_size is {page_bytes}: assay lays one row on a page of 8192, 16384, 32768 or 65536 bytes. A \
-                 SLOB row has {content} bytes, and InnoDB stores no row of half a page or more in one"
+                "innodb_page_size is {page_bytes}: assay puts one row on a page of 8192, 16384, 32768 or 65536 bytes. \
+                 A SLOB row has {content} bytes, and InnoDB splits rows of half a page or more"
             ))),
         }
     }

@@ -94,7 +94,9 @@ fn write_out(plan: &LoadPlan, keeper: &mut Connection) -> Line {
         Err(error) => text(
             "checkpoint_s",
             label,
-            format!("n/a ({error}; it needs RELOAD and LOCK TABLES: the first run may write what the load left dirty)"),
+            format!(
+                "n/a ({error}; it needs RELOAD and LOCK TABLES: the first run may write pages that the load left dirty)"
+            ),
         ),
     }
 }
@@ -106,7 +108,7 @@ struct Job<'a> {
     stop: &'a Stop,
     done_bytes: AtomicU64,
     next: AtomicUsize,
-    /// Somebody failed, or the user wants to stop: begin nothing more.
+    /// A thread failed, or the user wants to stop: start nothing more.
     ended: AtomicBool,
     waiting: Waiting,
 }

@@ -1,7 +1,7 @@
 //! How a session gets in: the server's greeting, TLS, and the proof of who we are.
 //!
-//! Nothing is told to a server that another could use: proofs are answers to its nonce, and the password itself goes over TLS, a socket
-//! of the file system, or encrypted for the owner of a key that was named beforehand.
+//! A server learns nothing that another could use: proofs are answers to its nonce, and the password itself goes over
+//! TLS, a socket of the file system, or encrypted for the owner of a key that was named beforehand.
 
 use super::address::Address;
 use super::dial::Stream;
@@ -104,9 +104,9 @@ impl Greeting {
             [10, ..] => Self::parse(packet).ok_or_else(|| MyError::odd("a greeting that is none")),
             [ERR, ..] => Err(refused(packet)),
             [version @ 1..=20, ..] => {
-                Err(MyError::Refused(format!("it speaks version {version} of the protocol, not 10")))
+                Err(MyError::Refused(format!("it uses version {version} of the protocol, not 10")))
             }
-            _ => Err(MyError::odd("it does not greet as MariaDB and MySQL do")),
+            _ => Err(MyError::odd("its greeting is not MariaDB's or MySQL's")),
         }
     }
 
@@ -190,7 +190,7 @@ fn enter(
     (encrypts, protected): (bool, bool),
 ) -> Result<(), MyError> {
     if greeting.flags & NEEDED != NEEDED {
-        return Err(MyError::Refused("it is too old: it knows no passwords as MySQL 4.1 has them".to_owned()));
+        return Err(MyError::Refused("it is too old: it does not support the passwords of MySQL 4.1".to_owned()));
     }
     let password = address.password.as_ref().map_or(&[][..], |password| password.reveal().as_bytes());
     let (mut plugin, mut nonce) = (greeting.plugin, greeting.nonce.clone());
@@ -229,14 +229,14 @@ fn enter(
     }
 }
 
-const UNPROTECTED: &str = "it asks for the password itself (caching_sha2_password), and nothing protects that on the way: use \
-                           ssl-mode=required, a socket, or name the server's key with server-public-key-path";
+const UNPROTECTED: &str = "it asks for the password itself (caching_sha2_password), and nothing protects it in \
+    transit: use ssl-mode=required, a socket, or name the server's key with server-public-key-path";
 
 fn unknown(plugin: &[u8]) -> MyError {
     let name = super::on_one_line(&String::from_utf8_lossy(&plugin[..plugin.len().min(64)]));
     let known = Plugin::ALL.map(|(_, name)| name).join(", ");
     MyError::Refused(format!(
-        "it asks for a login by {name}, but assay does {known} alone: use an account with one of them"
+        "it asks for a login by {name}, but assay supports only {known}: use an account with one of them"
     ))
 }
 

@@ -61,8 +61,8 @@ pub(super) fn find(connection: &mut Connection, database: &str) -> Result<Found,
         .map_err(&doing)?;
     if let Some(name) = strange.into_iter().flatten().flatten().next() {
         return Err(EngineError::Unusable(format!(
-            "database {database} has {name}, which assay did not make and which would execute somebody's code in \
-             assay's statements: remove it, or name another database"
+            "database {database} has {name}, which assay did not make and which would execute foreign code in assay's \
+             statements: remove it, or name another database"
         )));
     }
     let mut marked = read(connection, database)?;

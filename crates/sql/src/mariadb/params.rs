@@ -16,10 +16,10 @@ pub(super) const PARAMS: &[ParamDef] = params! {
      (innodb_flush_log_at_trx_commit 1, 2, 0); default: as the server is set. Another server is left as it is" => Work("durability");
     "MYSQL_DEFAULTS_FILE", Text, "", "file of options (groups client and assay) that says what the URL does not; default: \
      /etc/my.cnf, /etc/mysql/my.cnf, ~/.my.cnf";
-    "MYSQL_LOAD", Choice(&["auto", "local", "insert"]), "auto", "how rows are loaded: local, LOAD DATA LOCAL from memory; \
-     insert, inserts of many rows; auto: local where the server allows it";
-    "MYSQL_ANSWER_TIMEOUT", Seconds, "60", "seconds (at least 1) to wait for an answer before assay asks the \
-     server for a sign of life on another connection, and gives it up without one; a session of a run is given up at once";
+    "MYSQL_LOAD", Choice(&["auto", "local", "insert"]), "auto", "how assay loads rows: local, LOAD DATA LOCAL from \
+        memory; insert, multi-row inserts; auto: local where the server allows it";
+    "MYSQL_ANSWER_TIMEOUT", Seconds, "60", "seconds (at least 1) to wait for an answer before assay asks the server \
+     for a sign of life on another connection, and gives it up without one; it gives up a session of a run at once";
     "MYSQL_GRACE", Seconds, "60", "seconds (at least 1) that a timed run waits after its end for operations in \
      progress: after two thirds assay cancels them; at the end it gives them up, and the run is invalid";
     "CHECK", Choice(&["full", "sampled"]), "full", "what `assay check` reads: every row, or the index and the first \

@@ -80,7 +80,7 @@ impl LoadPlan {
         lines.extend([
             bytes("data_bytes", "Tables to be written", self.data_bytes()),
             bytes("index_bytes", "Index, about", index),
-            text("free_bytes", "Free now", "n/a (the server does not tell)".to_owned()),
+            text("free_bytes", "Free now", "n/a (the server does not report it)".to_owned()),
             count("load_connections", "Connections that load", self.degree as u64),
             count("max_connections", "Sessions allowed by the server", server.sessions_max),
             text(
@@ -104,7 +104,7 @@ pub(super) fn way(settings: &Settings, server: &Server) -> Result<Way, EngineErr
         ("insert", _) | ("auto", false) => Ok(Way::Insert),
         (_, true) => Ok(Way::Local),
         (_, false) => Err(EngineError::Usage(
-            "MYSQL_LOAD=local, but the server refuses it (local_infile is off): set it on, or use MYSQL_LOAD=insert"
+            "MYSQL_LOAD=local, but the server refuses it (local_infile is off): switch it on, or use MYSQL_LOAD=insert"
                 .to_owned(),
         )),
     }

@@ -80,7 +80,7 @@ impl Server {
     pub(super) fn refuse_read_only(&self) -> Result<(), EngineError> {
         if self.read_only {
             Err(EngineError::Unusable(
-                "the server is read-only (read_only is on, as on a replica): connect to the one that takes writes"
+                "the server is read-only (read_only is on, as on a replica): connect to the server that accepts writes"
                     .to_owned(),
             ))
         } else {
@@ -96,7 +96,7 @@ impl Server {
         }
         Err(EngineError::Unusable(format!(
             "{why} needs {wanted} connections, but the server allows {} and {} are in use: raise max_connections or \
-             ask for fewer",
+             use fewer",
             self.sessions_max, self.sessions
         )))
     }
@@ -119,7 +119,7 @@ fn refuse_unknown(version: &str) -> Result<(), EngineError> {
         format!("{} {}.{} to {}.{}", product.name(), first.0, first.1, last.0, last.1)
     };
     Err(EngineError::Unusable(format!(
-        "the server is {} {version}, but assay knows {} and {}",
+        "the server is {} {version}, but assay supports {} and {}",
         product.name(),
         told(Product::MariaDb),
         told(Product::MySql)

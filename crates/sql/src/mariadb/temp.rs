@@ -35,7 +35,7 @@ const OURS: [(&str, &str); 10] = [
     ("bind_address", "it listens only on its private socket"),
     ("skip_networking", "it listens only on its private socket"),
     ("pid_file", "it leaves nothing outside its directory"),
-    ("log_error", "assay reads what the server says"),
+    ("log_error", "assay reads the server's messages"),
     ("user", "assay chooses the server's user"),
     ("innodb_page_size", "BLOCK_SZ says it"),
 ];
@@ -222,7 +222,7 @@ fn flush_log(settings: &Settings, asked: &[Setting]) -> Result<Option<&'static s
         _ => return Ok(None),
     };
     if asked.iter().any(|(name, _)| name == FLUSH_LOG) {
-        Err(EngineError::Usage(format!("COMMIT_MODE and MYSQL_SET both say {FLUSH_LOG}; keep one of them")))
+        Err(EngineError::Usage(format!("COMMIT_MODE and MYSQL_SET both set {FLUSH_LOG}; keep one of them")))
     } else {
         Ok(Some(value))
     }

@@ -322,7 +322,7 @@ fn the_kernel_and_the_server_tell_the_same(data: &RunData, reads: u64) {
         fact.map(|fact| fact.value.clone()).unwrap_or_default()
     };
     let place = fact("server_host");
-    assert!(place.contains("SO_PEERCRED") && place.contains("it started when"), "{place}");
+    assert!(place.contains("SO_PEERCRED") && place.contains("its start time matches"), "{place}");
     assert!(fact("io_timing_achieved").starts_with("on"));
     assert!(!fact("device_fs_type").starts_with("n/a"));
     // All of it came by direct reads of the server's process, and by nothing else. What was read ahead is asked for by no read call.

@@ -206,7 +206,7 @@ pub(super) struct Kind {
 pub(super) enum Value<'a> {
     Int(i64),
     Bytes(&'a [u8]),
-    /// NULL, or what nobody here asks for.
+    /// NULL, or a type that assay does not request.
     Other,
 }
 
@@ -253,7 +253,7 @@ impl Packets {
         }
         match self.input.fill(HEADER_BYTES + 1, &mut std::io::empty(), &mut None, self.within) {
             Ok([.., ERR]) => Ok(()),
-            _ => Err(MyError::odd("an answer that nobody asked for")),
+            _ => Err(MyError::odd("an answer without a request")),
         }
     }
 
@@ -339,7 +339,7 @@ impl Packets {
             let end = match packet {
                 [OK, ..] => done(packet)?,
                 [ERR, ..] => return Err(refused(packet)),
-                [LOCAL_FILE, ..] => return Err(MyError::odd("it asks for a file that nobody offered")),
+                [LOCAL_FILE, ..] => return Err(MyError::odd("it asks for a file that assay did not offer")),
                 [EOF, _, ..] | [1..=0xfd, ..] => {
                     let (columns, rest) = length(packet).ok_or_else(|| MyError::odd("an answer of no kind"))?;
                     self.columns(columns, rest != [0], from, kinds)?;
@@ -369,7 +369,7 @@ impl Packets {
         if described {
             self.described(columns, from, kinds)?;
         } else if kinds.len() as u64 != columns {
-            return Err(MyError::odd("columns that nobody described"));
+            return Err(MyError::odd("columns without a description"));
         }
         self.end_of_columns(from)
     }

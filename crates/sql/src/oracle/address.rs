@@ -88,7 +88,7 @@ impl Address {
             .or_else(|| same.map(|admin| admin.password.clone()))
             .ok_or_else(|| {
                 format!(
-                    "there is no password of user {user}: give it in ASSAY_ORACLE_PASSWORD or in a file of settings"
+                    "the password of user {user} is missing: give it in ASSAY_ORACLE_PASSWORD or in a file of settings"
                 )
             })?;
         let seconds = |name: &str| Duration::from_nanos(settings.ns(name)).max(SHORTEST);
@@ -148,7 +148,7 @@ fn admin(
     if said.is_empty() {
         return match secret(settings, "SYSDBA_PASSWD") {
             "" => Ok(None),
-            _ => Err("SYSDBA_PASSWD is given, but not DBA_PRIV_USER, whose password it is".to_owned()),
+            _ => Err("SYSDBA_PASSWD is given without DBA_PRIV_USER, the user it belongs to".to_owned()),
         };
     }
     let lower = said.to_ascii_lowercase();
@@ -157,7 +157,7 @@ fn admin(
         None => (said, lower == "sys"),
     };
     if user.contains('/') {
-        return Err("DBA_PRIV_USER is a name alone; the password belongs in SYSDBA_PASSWD".to_owned());
+        return Err("DBA_PRIV_USER is only a name; the password belongs in SYSDBA_PASSWD".to_owned());
     }
     let password = secret(settings, "SYSDBA_PASSWD");
     if password.is_empty() {
@@ -249,14 +249,14 @@ mod tests {
         for (url, said, wanted) in [
             ("//h:1521/s", &[][..], "no user"),
             ("//:Kq9@//h/s", &[], "no user"),
-            ("//slob@//h/s", &[], "no password of user slob"),
+            ("//slob@//h/s", &[], "the password of user slob is missing"),
             ("//slob:Kq9@", &[], "where the database is"),
             ("//slob:Kq9%zz@//h/s", &[], "hexadecimal"),
             ("//system:Kq9@//h/s", &[], "owns the server's own tables"),
             ("//slob:Kq9@//h/s", &[("SQLNET_SERVICE_MAX", "2")], "needs SQLNET_SERVICE_BASE"),
-            ("//slob:Kq9@//h/s", &[("SYSDBA_PASSWD", "Kq9")], "not DBA_PRIV_USER"),
+            ("//slob:Kq9@//h/s", &[("SYSDBA_PASSWD", "Kq9")], "without DBA_PRIV_USER"),
             ("//slob:Kq9@//h/s", &[("DBA_PRIV_USER", "system")], "needs SYSDBA_PASSWD"),
-            ("//slob:Kq9@//h/s", &[("DBA_PRIV_USER", "system/Kq9")], "a name alone"),
+            ("//slob:Kq9@//h/s", &[("DBA_PRIV_USER", "system/Kq9")], "only a name"),
         ] {
             let why = read(url, said).expect_err(url);
             assert!(why.contains(wanted), "{url}: {why}");

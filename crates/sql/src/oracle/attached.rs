@@ -1,5 +1,5 @@
-//! What every run has on a server beside its sessions' statements: the claim, what the instance counts and its sessions do,
-//! repositories, and the thread that ends statements nobody waits for.
+//! What every run keeps on a server besides its sessions' statements: the claim, the readers of the instance's counters
+//! and of its sessions' activity, repositories, and the thread that cancels abandoned statements.
 
 use super::address::{Address, Door};
 use super::claim::Claim;

@@ -1,4 +1,4 @@
-//! Who may work on a data set at the same time: the one place that claims it.
+//! Decides which commands may work on a data set at the same time; nothing else claims one.
 //!
 //! A claim is a lock on a table of its own, in a transaction that lives as long as the command: runs share it, every
 //! other command has it alone. It needs no privilege, and the server gives it back when the session ends, however it ends.

@@ -75,7 +75,7 @@ fn within<T: Send + 'static>(
         let _ = tell.send(done.map_err(|panic| said(&*panic)));
     });
     if let Err(error) = thread {
-        return Err(format!("no thread can be started: {error}"));
+        return Err(format!("cannot start a thread: {error}"));
     }
     match told.recv_timeout(limit) {
         Ok(done) => done.map_err(|panic| format!("the driver did not understand the answer ({panic})")),
@@ -102,17 +102,17 @@ fn refused(door: &Door, error: &oracledb::Error) -> EngineError {
             28_000 => "; ALTER USER ... ACCOUNT UNLOCK",
             28_001 | 28_002 => "; give the user a new password",
             18 | 20 | 2391 => "; raise processes and sessions, or use fewer sessions",
-            28_009 => "; SYS logs in as SYSDBA alone: DBA_PRIV_USER='sys as sysdba'",
+            28_009 => "; SYS can log in only as SYSDBA: DBA_PRIV_USER='sys as sysdba'",
             1033 | 1034 | 1109 => "; start the database",
             _ => "",
         },
         ErrorKind::InvalidServiceName(..) | ErrorKind::InvalidSid(..) => {
-            "; `lsnrctl services` shows the services that are there; a pluggable database has one of its own"
+            "; `lsnrctl services` lists the services; a pluggable database has its own"
         }
         ErrorKind::TnsAliasNotFound(..) | ErrorKind::NoConfigDir => {
             "; TNS_ADMIN names the directory of tnsnames.ora; or write //HOST:PORT/SERVICE"
         }
-        ErrorKind::ServerVersionNotSupported => "; assay's driver speaks to 12.1 and newer",
+        ErrorKind::ServerVersionNotSupported => "; assay's driver supports 12.1 and newer",
         ErrorKind::WalletUnreadable(_) | ErrorKind::WalletPasswordMissingOrInvalid(..) => {
             "; ORACLE_WALLET is the directory of ewallet.pem, ORACLE_WALLET_PASSWORD its password"
         }

@@ -221,8 +221,8 @@ fn plan_has(session: &mut dyn Session, statement: &str, wanted: &str) -> Result<
         return Ok(());
     }
     Err(EngineError::Unusable(format!(
-        "the server would not perform `{statement}` as the test needs it: its plan is {}, without {wanted}; check the index \
-         with `assay check`",
+        "the server would not perform `{statement}` as the test requires: its plan is {}, without {wanted}; check the \
+         index with `assay check`",
         steps.join(" / ")
     )))
 }
@@ -277,7 +277,7 @@ impl Client for Caller<'_> {
             return Ok(session.run(&calls.update, &binds)?);
         }
         let rows = session.call(&calls.update_and_commit, &binds, 1)?.concat();
-        let strange = || OraError::broken(format!("an update told {rows:?}, which is no number of rows"));
+        let strange = || OraError::broken(format!("an update returned {rows:?}, which is not a number of rows"));
         Ok(rows.parse().map_err(|_| strange())?)
     }
 
@@ -301,7 +301,7 @@ impl Client for Caller<'_> {
     fn slice(&mut self, clock: &Clock, slice: Slice<'_>) -> Result<SliceDone, Failed> {
         match &mut self.sliced {
             Some(sliced) => Ok(sliced.perform(&mut *self.session, clock, slice)?),
-            None => Err(OraError::broken("this session has no loop in the server").into()),
+            None => Err(OraError::broken("this session has no server-side loop").into()),
         }
     }
 }

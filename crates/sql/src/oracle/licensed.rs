@@ -1,5 +1,5 @@
 //! Snapshots of the server's own repositories around a run: AWR, which costs a licence, and Statspack, which does not.
-//! Neither is touched unless it was asked for by name.
+//! assay uses neither unless the user names it.
 
 use super::server::Instance;
 use super::session::{Bind, OraError, Session, told};
@@ -40,7 +40,8 @@ impl Snapshots {
             "auto" | "native" => None,
             other => {
                 return Err(EngineError::Usage(format!(
-                    "DATABASE_STATISTICS_TYPE={other} is no repository of Oracle: give auto, native (V$ views), statspack or awr"
+                    "DATABASE_STATISTICS_TYPE={other} is not a repository of Oracle: give auto, native (V$ views), \
+                     statspack or awr"
                 )));
             }
         };
@@ -105,15 +106,16 @@ impl Snapshots {
 fn awr(settings: &Settings, instance: &Instance, container: &str) -> Result<Repository, EngineError> {
     if !settings.bool("LICENSED_DIAGNOSTICS") {
         return Err(EngineError::Usage(
-            "DATABASE_STATISTICS_TYPE=awr uses the Diagnostics Pack, which costs a licence: set LICENSED_DIAGNOSTICS=TRUE if \
-             you hold it, or DATABASE_STATISTICS_TYPE=native (V$ views) or statspack, which need none"
+            "DATABASE_STATISTICS_TYPE=awr uses the Diagnostics Pack, which needs a licence: set \
+             LICENSED_DIAGNOSTICS=TRUE if you have it, or DATABASE_STATISTICS_TYPE=native (V$ views) or statspack, \
+             which need none"
                 .to_owned(),
         ));
     }
     let access = instance.text("control_management_pack_access");
     if !access.contains("DIAGNOSTIC") {
         return Err(EngineError::Unusable(format!(
-            "control_management_pack_access is {}: this database does not let AWR be used",
+            "control_management_pack_access is {}: this database does not permit the use of AWR",
             if access.is_empty() { "n/a (V$PARAMETER is denied)" } else { access }
         )));
     }
@@ -130,8 +132,8 @@ fn statspack(session: &mut dyn Session) -> Result<Repository, EngineError> {
     let there = session.number(sql::STATSPACK_IS, &[]).map_err(told("looking for Statspack"))?;
     match there {
         0 => Err(EngineError::Unusable(
-            "DATABASE_STATISTICS_TYPE=statspack, but there is no package PERFSTAT.STATSPACK that this user may execute: \
-             install it (spcreate.sql) and grant it, or say DATABASE_STATISTICS_TYPE=native (V$ views)"
+            "DATABASE_STATISTICS_TYPE=statspack, but there is no package PERFSTAT.STATSPACK that this user may \
+             execute: install it (spcreate.sql) and grant it, or set DATABASE_STATISTICS_TYPE=native (V$ views)"
                 .to_owned(),
         )),
         _ => Ok(Repository::Statspack),

@@ -106,7 +106,7 @@ fn write_out(way: &dyn Way, address: &Address) -> Line {
         Err(error) => text(
             "checkpoint_s",
             label,
-            format!("n/a ({error}; it needs ALTER SYSTEM: the first run may write what the load left dirty)"),
+            format!("n/a ({error}; it needs ALTER SYSTEM: the first run may write blocks that the load left dirty)"),
         ),
     }
 }
@@ -118,7 +118,7 @@ struct Job {
     address: Address,
     done_bytes: AtomicU64,
     next: AtomicUsize,
-    /// Somebody failed, or the user wants to stop: begin nothing more.
+    /// A thread failed, or the user wants to stop: start nothing more.
     ended: AtomicBool,
     /// Its sessions.
     working: Mutex<Vec<Id>>,
@@ -302,7 +302,7 @@ impl Job {
 pub(super) fn alive(keeper: &mut dyn Session) -> Result<(), EngineError> {
     match keeper.number(sql::LIFE, &[]) {
         Err(error) if error.is_fatal() => {
-            Err(EngineError::Unusable(format!("the server answered no more, on another connection neither ({error})")))
+            Err(EngineError::Unusable(format!("the server stopped answering, on another connection too ({error})")))
         }
         _ => Ok(()),
     }

@@ -38,8 +38,8 @@ pub(super) fn find(session: &mut dyn Session, door: &Door) -> Result<Found, Engi
         let some: Vec<&str> = content.iter().take(3).map(String::as_str).collect();
         let more = if content.len() > some.len() { ", ..." } else { "" };
         return Err(EngineError::Unusable(format!(
-            "the schema of user {} does not belong to assay: it contains {}{more} and no {DATA_SET}; nothing was touched. \
-             Make a user for the test alone and name it in the URL",
+            "the schema of user {} does not belong to assay: it contains {}{more} and no {DATA_SET}; nothing was \
+             touched. Make a user only for the test and name it in the URL",
             door.user,
             some.join(", ")
         )));
@@ -47,7 +47,7 @@ pub(super) fn find(session: &mut dyn Session, door: &Door) -> Result<Found, Engi
     let strange = session.rows(sql::STRANGE, &[]).map_err(&doing)?;
     if let Some(name) = strange.into_iter().flatten().flatten().next() {
         return Err(EngineError::Unusable(format!(
-            "user {} has {name}, which assay did not make and which would execute somebody's code in assay's statements: \
+            "user {} has {name}, which assay did not make and which would execute foreign code in assay's statements: \
              remove it, or name another user",
             door.user
         )));

@@ -74,7 +74,7 @@ fn driver() -> Result<Arc<dyn Way>, EngineError> {
 pub(crate) struct Visit {
     way: Arc<dyn Way>,
     address: Address,
-    /// Asked for; empty: the user's own.
+    /// Requested; empty: the user's own.
     tablespace: String,
 }
 
@@ -262,7 +262,7 @@ fn verify(
             }
             Err(mpsc::RecvTimeoutError::Disconnected) if done == total => return Ok(findings),
             Err(mpsc::RecvTimeoutError::Disconnected) => {
-                return Err(EngineError::Unusable("the thread that checks ended without a word".to_owned()));
+                return Err(EngineError::Unusable("the checking thread ended without a result".to_owned()));
             }
             Err(mpsc::RecvTimeoutError::Timeout) if stop.abandoned() => {
                 return Err(EngineError::Interrupted);

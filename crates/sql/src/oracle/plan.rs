@@ -49,7 +49,7 @@ impl LoadPlan {
         let block = server.tablespace.block_bytes;
         if !BLOCKS.contains(&block) {
             return Err(EngineError::Unusable(format!(
-                "tablespace {} has blocks of {block} bytes: assay lays one row on a block of {} to {} bytes",
+                "tablespace {} has blocks of {block} bytes: assay puts one row on a block of {} to {} bytes",
                 server.tablespace.name,
                 BLOCKS.start(),
                 BLOCKS.end()
@@ -92,7 +92,7 @@ impl LoadPlan {
             bytes("index_bytes", "Index, about", self.index_bytes()),
             match tablespace.free_bytes {
                 Some(free) => bytes("free_bytes", "Free now, without growing", free),
-                None => text("free_bytes", "Free now", "n/a (the server does not tell this user)".to_owned()),
+                None => text("free_bytes", "Free now", "n/a (the server does not show it to this user)".to_owned()),
             },
             count("load_connections", "Connections that load", self.degree as u64),
         ]);

@@ -1,5 +1,5 @@
-//! What a server is, asked once a command: by the owner of the data set, who needs no privilege for it, and by who looks at
-//! V$ views.
+//! Facts about a server, read once a command: by the owner of the data set, who needs no privilege for them, and by the
+//! user who reads V$ views.
 
 use super::session::{Bind, Rows, Session, told};
 use super::sql;
@@ -64,7 +64,7 @@ impl Server {
         let major = version.split('.').next().and_then(|text| text.parse().ok());
         let Some(major) = major.filter(|major| KNOWN.contains(major)) else {
             return Err(EngineError::Unusable(format!(
-                "the server is version {version}, but assay knows {} to {}",
+                "the server is version {version}, but assay supports {} to {}",
                 KNOWN.start(),
                 KNOWN.end()
             )));
@@ -72,7 +72,7 @@ impl Server {
         let name = match tablespace {
             "" => text(&who, 7),
             given => sql::identifier(given)
-                .ok_or_else(|| EngineError::Usage(format!("ORACLE_TABLESPACE={given} is no name without quotes")))?,
+                .ok_or_else(|| EngineError::Usage(format!("ORACLE_TABLESPACE={given} is not a name without quotes")))?,
         };
         let rows = session.rows(sql::TABLESPACE, &[Bind::Text(&name)]).map_err(&doing)?;
         if rows.is_empty() {
@@ -113,7 +113,7 @@ impl Server {
             return Ok(());
         }
         Err(EngineError::Unusable(format!(
-            "database {} is a {}: connect to the primary, which takes writes",
+            "database {} is a {}: connect to the primary, which accepts writes",
             self.database,
             self.role.to_lowercase()
         )))
@@ -124,8 +124,8 @@ impl Server {
     pub(super) fn refuse_too_large(&self, bytes: u64) -> Result<(), EngineError> {
         match self.tablespace.quota_bytes {
             Some(quota) if quota < bytes => Err(EngineError::Unusable(format!(
-                "the data set takes about {bytes} bytes, but user {} may take {quota} more of tablespace {}: raise the \
-                 quota, or use fewer schemas or a smaller SCALE",
+                "the data set takes about {bytes} bytes, but user {} may use only {quota} more of tablespace {}: raise \
+                 the quota, or use fewer schemas or a smaller SCALE",
                 self.user, self.tablespace.name
             ))),
             _ => Ok(()),
@@ -193,7 +193,7 @@ impl Instance {
             "setall" | "directio" => "direct on file systems",
             _ => "buffered on file systems",
         };
-        format!("{mode}, by filesystemio_options={set}; ASM is direct always")
+        format!("{mode}, by filesystemio_options={set}; ASM is always direct")
     }
 
     /// What may deceive who reads the figures.
@@ -208,7 +208,7 @@ impl Instance {
             ));
         }
         if self.text("timed_statistics").eq_ignore_ascii_case("false") {
-            warnings.push("timed_statistics is FALSE: the times of waits are 0 and mean nothing.".to_owned());
+            warnings.push("timed_statistics is FALSE: wait times are 0 and mean nothing.".to_owned());
         }
         warnings
     }
@@ -253,8 +253,8 @@ impl Instance {
             return Ok(());
         }
         Err(EngineError::Unusable(format!(
-            "{why} needs {wanted} sessions, but the instance allows {most} and {now} are in use: raise processes, or ask \
-             for fewer"
+            "{why} needs {wanted} sessions, but the instance allows {most} and {now} are in use: raise processes, or \
+             use fewer"
         )))
     }
 }

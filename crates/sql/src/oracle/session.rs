@@ -166,9 +166,11 @@ pub(super) fn told(doing: &str) -> impl Fn(OraError) -> EngineError + '_ {
                 "; make the tablespace larger, or use fewer schemas or a smaller SCALE"
             }
             Some(257) => "; the archiver has no room: free or enlarge the recovery area",
-            Some(959) => "; ORACLE_TABLESPACE must name one that exists",
-            Some(16_000) => "; assay needs a database that can be written to (not a standby)",
-            Some(1013) => "; the answer took longer than allowed (ORACLE_ANSWER_TIMEOUT), or somebody cancelled it",
+            Some(959) => "; ORACLE_TABLESPACE must name an existing tablespace",
+            Some(16_000) => "; assay needs a database that accepts writes (not a standby)",
+            Some(1013) => {
+                "; the answer took longer than allowed (ORACLE_ANSWER_TIMEOUT), or another session cancelled it"
+            }
             _ => "",
         };
         EngineError::Unusable(format!("{doing}: {error}{way_out}"))

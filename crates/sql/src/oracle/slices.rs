@@ -46,7 +46,7 @@ impl Sliced {
         let answer = session.call(&self.sql, &binds, 3)?;
         let end_ns = clock.now_ns();
         let [counts, ends, failed] = answer.as_slice() else {
-            return Err(OraError::broken("the block brought back other values than it has"));
+            return Err(OraError::broken("the block returned unexpected values"));
         };
         let answer = answer_of(slice.ops.len(), (counts, ends), failed)?;
         Ok(self.pace.timed(slice.ops.len(), (sent_ns, end_ns), answer))
@@ -94,7 +94,7 @@ fn answer_of(asked: usize, (counts, ends): (&str, &str), failed: &str) -> Result
 
 /// The texts of an answer: numbers of one width.
 fn numbers(text: &str) -> Result<Vec<i64>, OraError> {
-    let strange = || OraError::broken(format!("the block answered {text:?}, which is no row of numbers"));
+    let strange = || OraError::broken(format!("the block returned {text:?}, which is not a row of numbers"));
     if !text.is_ascii() || !text.len().is_multiple_of(ANSWER_DIGITS) {
         return Err(strange());
     }

@@ -1,7 +1,7 @@
 //! What the instance counts: V$SYSSTAT, V$SYS_TIME_MODEL, V$OSSTAT, V$SYSTEM_EVENT, V$EVENT_HISTOGRAM_MICRO and
 //! V$IOSTAT_FUNCTION, on a session of our own, once a second and at every mark. None of them needs a licence.
 //!
-//! What this session itself adds to V$SYSSTAT is taken off by the query. All else is the whole instance's, or the pluggable
+//! The query subtracts what this session itself adds to V$SYSSTAT. All else is the whole instance's, or the pluggable
 //! database's where the session is in one.
 
 use super::address::{Address, Door};
@@ -115,7 +115,7 @@ const HOST: &[(Stat, &str)] = &[
 /// Statistics that the server cannot tell; why.
 const NEVER: &[(Stat, &str)] = &[
     (stats::SERVER_ROLLBACKS, "unsupported: only requested operations are counted, not read-only ones"),
-    (stats::STATEMENT_CALLS, "unsupported: a block and the statements in it are counted alike; see server executions"),
+    (stats::STATEMENT_CALLS, "unsupported: the server counts a block like a statement in it; see server executions"),
     (stats::INDEX_GETS, UNSUPPORTED),
     (stats::INDEX_HITS, UNSUPPORTED),
     (stats::CACHE_SHARED_MISSES, "unknowable: see the event read by other session"),
@@ -140,7 +140,7 @@ struct Read {
 
 struct State {
     session: Option<Box<dyn Session>>,
-    /// Why there is none, and since when.
+    /// Why there is no reading, and since when.
     lost: Option<(String, Instant)>,
     company: Company,
     claim_ended: bool,
@@ -373,11 +373,11 @@ impl ServerStats {
     pub(super) fn facts(&self) -> Vec<Fact> {
         let longest = locked(&self.state).longest;
         let scope = if self.views.global {
-            "all instances (GV$): other databases and clients are in its counters"
+            "all instances (GV$): the counters include other databases and clients"
         } else {
-            "the instance or, inside one, the pluggable database: other clients are in its counters"
+            "the instance, or the pluggable database inside one: the counters include other clients"
         };
-        readings("V$ views, their own work taken off V$SYSSTAT", longest, scope)
+        readings("V$ views, with assay's own queries subtracted from V$SYSSTAT", longest, scope)
     }
 }
 

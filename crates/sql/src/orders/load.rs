@@ -1,5 +1,6 @@
-//! Preparing the data set: pieces copied by several connections, each with its entry in the list of loaded pieces, so that
-//! a load that was cut short goes on where it was; then keys, indexes and functions, and at last everything verified.
+//! Preparing the data set: pieces copied by several connections, each with its entry in the list of loaded pieces, so
+//! that an interrupted load continues where it stopped; then keys, indexes and functions, and at last everything
+//! verified.
 
 use super::marker::{LOADED, Marker};
 use super::{Talk, all, line, text_line};
@@ -286,7 +287,7 @@ impl<C: Copies> Load<'_, C> {
             let planned = self.generator.rows(table);
             if rows != planned {
                 return Err(EngineError::Damaged(format!(
-                    "table {} has {rows} loaded rows where {planned} were generated",
+                    "table {} has {rows} loaded rows, but {planned} were generated",
                     table.name()
                 )));
             }
@@ -334,7 +335,7 @@ pub(crate) fn compare(
         return Ok(());
     }
     Err(EngineError::Damaged(format!(
-        "table {}: {} rows with checksum {} where {} rows with checksum {} were generated",
+        "table {}: {} rows with checksum {}, but {} rows with checksum {} were generated",
         table.name(),
         text(0),
         text(1),

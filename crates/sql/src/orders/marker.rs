@@ -1,4 +1,4 @@
-//! What a data set says of itself: JSON that a server keeps as the comment on its schema.
+//! The description of a data set: JSON that a server keeps as the comment on its schema.
 
 use super::already;
 use assay_measure::config::{Origin, Settings};
@@ -72,14 +72,14 @@ impl Marker {
         let marker: Option<Self> = serde_json::from_str(comment).ok();
         let Some(marker) = marker.filter(|marker| marker.what == WHAT) else {
             return Err(EngineError::Unusable(format!(
-                "{place} exists and assay did not make it for order entry (it has no mark of assay's): {other}"
+                "{place} exists, but assay did not make it for order entry (it has no mark of assay): {other}"
             )));
         };
         match marker.version {
             VERSION => Ok(marker),
             other => Err(EngineError::Unusable(format!(
-                "the data set in {place} was made by rules of version {other}, this assay has version {VERSION}: remove it \
-                 with `assay orders destroy` and prepare it again"
+                "the data set in {place} was made with version {other} of the rules, but this assay has version \
+                 {VERSION}: remove it with `assay orders destroy` and prepare it again"
             ))),
         }
     }
@@ -137,8 +137,8 @@ impl Marker {
         let called = settings.text("ORDERS_FORM") == "server";
         if settings.bool("COMMIT_LOGON") && called && !found.commits_logons {
             return Err(EngineError::Usage(format!(
-                "the data set in {place} was made when its functions could not commit a logon on its own (COMMIT_LOGON): give \
-                 --form client, or remove it with `assay orders destroy` and prepare it again"
+                "the data set in {place} is from a version whose functions could not commit a logon separately \
+                 (COMMIT_LOGON): give --form client, or remove it with `assay orders destroy` and prepare it again"
             )));
         }
         match found.other_than(settings)? {
@@ -176,7 +176,7 @@ impl Marker {
         let seed = (found.seed != asked.seed && is_given(settings, "SEED")).then_some("SEED");
         if let Some(name) = found.other_than(settings)?.or(seed) {
             return Err(EngineError::Usage(format!(
-                "a load of scale {} with seed {} has begun there and did not finish, and {name} asks for another: leave \
+                "a load of scale {} with seed {} began there but did not finish, and {name} asks for another: leave \
                  {name} out to finish it, or remove it with `assay orders destroy`",
                 found.scale(),
                 found.seed

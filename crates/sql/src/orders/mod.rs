@@ -69,8 +69,8 @@ pub(crate) fn refuse_strangers(place: &str, strange: Rows) -> Result<(), EngineE
         Ok(())
     } else {
         Err(EngineError::Unusable(format!(
-            "{place} holds what assay did not make there: {}; move it elsewhere, since assay neither executes nor \
-             removes it",
+            "{place} contains objects that assay did not make: {}; move them elsewhere, since assay neither executes \
+             nor removes them",
             strange.join(", ")
         )))
     }

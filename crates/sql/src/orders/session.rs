@@ -1,5 +1,5 @@
-//! A session that waits for each answer: it draws a transaction's inputs, has it performed as a whole or statement by statement,
-//! keeps its books. How a server is spoken to is its [`Wire`]'s; a thread drives one or some of them.
+//! A session that waits for each answer: it draws a transaction's inputs, has the server perform it as a whole or
+//! statement by statement, and keeps its books. Its [`Wire`] speaks to the server; a thread drives one or some of them.
 
 use crate::lost::{closed, lost};
 use assay_measure::locked::locked;
@@ -50,7 +50,7 @@ pub(crate) struct Session<W> {
     pub(crate) number: u32,
     wire: Option<W>,
     ledger: Ledger,
-    /// Why it cannot go on.
+    /// Why it cannot continue.
     lost: Option<String>,
 }
 

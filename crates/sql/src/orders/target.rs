@@ -1,4 +1,4 @@
-//! The life of a data set as a target leads it, the same on every server. What a server does in its own way is its [`Life`].
+//! The life of a data set, the same on every server. Each server's own part is its [`Life`].
 
 use super::marker::Marker;
 use super::{already, checked_lines, nothing, removed};

@@ -142,7 +142,7 @@ impl Bench {
         for error in
             [self.target.destroy(place, &settings).unwrap_err(), self.target.inspect(place, &settings).unwrap_err()]
         {
-            let told = format!("what assay did not make there: {stranger}");
+            let told = format!("contains objects that assay did not make: {stranger}");
             assert!(error.to_string().contains(&told), "{error}");
         }
     }

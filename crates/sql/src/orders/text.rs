@@ -1,4 +1,4 @@
-//! Parts of statements that every server says alike: columns, and what is joined with what.
+//! Parts of statements that are the same on every server: columns and joins.
 
 use assay_orders::checks::Words;
 use assay_orders::model::{Table, VIEWS};

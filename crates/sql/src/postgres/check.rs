@@ -62,7 +62,7 @@ pub(super) struct Findings {
     scan_pages: u64,
     index_pages: u64,
     toast_pages: u64,
-    /// Pages whose rows were looked at.
+    /// Pages whose rows were checked.
     sampled: u64,
     /// Most pages that a range of keys touches.
     probed: u64,

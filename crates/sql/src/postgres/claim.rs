@@ -1,8 +1,8 @@
-//! Who may work on a data set at the same time: the one place that claims it.
+//! Decides which commands may work on a data set at the same time; nothing else claims one.
 //!
 //! A claim is an advisory lock on the PostgreSQL schema's name, held by a connection that lives as long as the command.
-//! Runs share it; `prepare`, `check` and `destroy` have it alone. It is taken before anything is looked at that is acted
-//! on. The connection's `application_name` says what holds it since when, which every role may read.
+//! Runs share it; `prepare`, `check` and `destroy` have it alone. A command takes it before it looks at anything that
+//! it acts on. The connection's `application_name` says what holds it since when, which every role may read.
 
 use super::conninfo::ConnectOptions;
 use super::layout::Names;

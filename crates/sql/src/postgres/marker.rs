@@ -2,7 +2,7 @@
 //!
 //! `assay_data_set` has one row: what the data set is. `assay_schemas` has a row for each SLOB schema, `loading` from
 //! before its tables exist until it is loaded and verified. Both change in the transactions that change the tables, so
-//! that a prepare that is killed leaves nothing a later one cannot tell from foreign tables.
+//! that a killed prepare leaves nothing that a later one could take for foreign tables.
 
 use super::layout::{Names, index_name, literal, rows_name, scan_name};
 use super::own::told;
@@ -58,7 +58,7 @@ impl crate::marked::Own for Own {
 pub(super) enum Found {
     /// No such schema.
     Nothing,
-    /// The schema, and nothing in it; whose it is.
+    /// An empty schema; its owner.
     Empty(Owner),
     /// A data set of ours.
     Ours(Box<Ours>),

@@ -14,7 +14,7 @@ const SOCKET_PATH_BYTES: usize = 107;
 /// A place for a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Home {
-    /// Of what it is made.
+    /// What it consists of.
     brand: Brand,
     /// An existing directory: the one named by the parameter, else `TMPDIR`, else `/var/tmp`.
     pub(crate) base: PathBuf,

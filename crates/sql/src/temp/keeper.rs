@@ -1,4 +1,4 @@
-//! The process that keeps a throw-away server: it makes it, waits, and takes it away.
+//! The process that keeps a throw-away server: it creates the server, waits, and removes it.
 //!
 //! It is this program once more, in a process group of its own, and holds the reading end of a pipe whose other end
 //! only the program that asked for the server has. However that one ends, the pipe ends with it: then the server is
@@ -76,7 +76,7 @@ pub(crate) enum Said {
         /// Its first process.
         pid: u32,
     },
-    /// It could not be had, or it ended by itself; why.
+    /// The server did not start, or it ended by itself; why.
     Failed {
         /// For people.
         why: String,
@@ -143,7 +143,7 @@ fn tell(said: &Said) {
 struct Keeper {
     request: Request,
     end: Receiver<bool>,
-    /// The end has come: whether it was asked for in words.
+    /// The end has come: whether a message requested it.
     asked: Option<bool>,
     server: Option<Child>,
 }
@@ -206,7 +206,7 @@ impl Keeper {
         while !den.is_ready(&self.request.ready) {
             self.still_there(den)?;
             if begun.elapsed() > START {
-                return Err(format!("the server was not up after {START:?}; {}", self.complaint(den)));
+                return Err(format!("the server did not start within {START:?}; {}", self.complaint(den)));
             }
             if self.pause(TICK) {
                 return Ok(());
@@ -367,7 +367,7 @@ pub fn become_server(part: &str, command: &[std::ffi::OsString]) -> String {
     // Set after the change of user, which clears it.
     let asked = set_parent_process_death_signal(Signal::from_named_raw(part.signal));
     if let Err(error) = asked {
-        return format!("asking for the end with the keeper: {error}");
+        return format!("asking the kernel to stop the server with its keeper: {error}");
     }
     // It may have died before the kernel was asked.
     if rustix::process::getppid() != keeper {

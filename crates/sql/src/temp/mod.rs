@@ -186,7 +186,7 @@ impl Server {
                     return Err(failed("its keeper ended by itself".to_owned()));
                 }
                 Err(RecvTimeoutError::Timeout) if begun.elapsed() > START => {
-                    return Err(failed(format!("the server was not up after {START:?}")));
+                    return Err(failed(format!("the server did not start within {START:?}")));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }

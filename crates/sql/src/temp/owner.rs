@@ -1,4 +1,4 @@
-//! Whose processes and files a throw-away server's are: no server is root's.
+//! Which user owns the processes and files of a throw-away server: never root.
 
 use super::Brand;
 use assay_run::engine::EngineError;

@@ -1,4 +1,4 @@
-//! Settings that were asked for, and what a server's log says of those it did not take.
+//! The requested settings, and what a server's log says about those it did not take.
 
 use assay_run::engine::EngineError;
 

@@ -86,8 +86,8 @@ fn plan_is(connection: &mut Connection, sql: &str, wanted: &[String]) -> Result<
         return Ok(());
     }
     Err(EngineError::Unusable(format!(
-        "the server would not perform `{sql}` as the test needs it: its plan is {is}, not {}; check the index \
-         with `assay check`",
+        "the server would not perform `{sql}` as the test requires: its plan is {is}, not {}; check the index with \
+         `assay check`",
         wanted.join(" or ")
     )))
 }

@@ -57,7 +57,7 @@ pub(super) fn facts(
         text("block_bytes", server.page_bytes.to_string()),
         text("cache_blocks", (server.pool_bytes / server.page_bytes.max(1)).to_string()),
         text("cache_parameter", "innodb_buffer_pool_size".to_owned()),
-        text(facts::GETS.name, "each page on the way to a row, from the root of its index".to_owned()),
+        text(facts::GETS.name, "each page on the path to a row, from the root of its index".to_owned()),
         text(
             "read_mode",
             if batched {
@@ -75,7 +75,7 @@ pub(super) fn facts(
                 (true, Product::MySql) => {
                     "server: a procedure of the run performs slices of operations, each with its own commit"
                 }
-                (false, _) => "client: every operation is a round trip of its own",
+                (false, _) => "client: every operation is a separate round trip",
             }
             .to_owned(),
         ),
@@ -118,9 +118,9 @@ pub(crate) fn settings(control: &mut Connection) -> Result<Vec<Fact>, EngineErro
 /// What a commit waits for.
 fn commits(flush_log: &str) -> &'static str {
     match flush_log {
-        "0" => "neither written nor synced at a commit, but once a second (innodb_flush_log_at_trx_commit=0)",
+        "0" => "not written or synced at a commit, but once a second (innodb_flush_log_at_trx_commit=0)",
         "2" => "written at each commit, synced once a second (innodb_flush_log_at_trx_commit=2)",
-        _ => "durable at each commit, shared by those that wait (innodb_flush_log_at_trx_commit=1)",
+        _ => "durable at each commit, with flushes shared by waiting commits (innodb_flush_log_at_trx_commit=1)",
     }
 }
 

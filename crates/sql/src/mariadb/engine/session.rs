@@ -54,7 +54,7 @@ pub(super) struct Session {
     in_transaction: bool,
     pub(super) counted: Counted,
     content: Vec<u8>,
-    /// Why it cannot go on.
+    /// Why it cannot continue.
     pub(super) lost: Option<String>,
 }
 

@@ -71,7 +71,7 @@ impl Sliced {
         let room = packet_bytes.saturating_sub(FRAME_BYTES) as usize / each;
         if room == 0 {
             return Err(EngineError::Unusable(format!(
-                "LOOP=server: max_allowed_packet is {packet_bytes} bytes, too few for an operation; raise it or use \
+                "LOOP=server: max_allowed_packet is {packet_bytes} bytes, too small for an operation; raise it or use \
                  LOOP=client"
             )));
         }

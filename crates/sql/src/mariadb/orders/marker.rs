@@ -1,5 +1,6 @@
-//! Whose a database is: order entry's data set, or somebody else's that is never touched. The marker is the comment on the
-//! database, or, where databases have none, on the table of what the data set says of itself.
+//! Whether a database holds order entry's data set or belongs to somebody else; assay never touches the latter. The
+//! marker is the comment on the database, or, where databases have none, on the table of what the data set says of
+//! itself.
 
 use super::ddl::{self, Named, quote};
 use super::procedures;

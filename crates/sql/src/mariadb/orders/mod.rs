@@ -1,7 +1,7 @@
 //! Order entry on MariaDB and MySQL: the data set's life, and what a run performs on it.
 //!
-//! `ddl`, `statements` and `procedures` are its words, `marker` says whose a database is, `load` makes the data set, `session` and `engine`
-//! run it. What is not theirs is in `assay_orders` and in `crate::orders`.
+//! `ddl`, `statements` and `procedures` are its words, `marker` says who owns a database, `load` makes the data set,
+//! `session` and `engine` run it. What is not theirs is in `assay_orders` and in `crate::orders`.
 
 mod ddl;
 mod engine;
@@ -34,7 +34,7 @@ use std::sync::LazyLock;
 
 static ALL_PARAMS: LazyLock<Vec<ParamDef>> = LazyLock::new(|| [params::PARAMS, PARAMS].concat());
 /// What partitions cost here.
-const NO_REFERENCES: &str = "none on tables with partitions or to them: this server has no such";
+const NO_REFERENCES: &str = "none on partitioned tables or to them: this server does not support them";
 /// Characters of a database's name at most.
 const NAME_CHARS: usize = 64;
 

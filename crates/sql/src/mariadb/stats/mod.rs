@@ -1,5 +1,5 @@
 //! What the server counts, on a connection of our own, once a second and at every mark: `SHOW GLOBAL STATUS`; times of
-//! file I/O from `performance_schema` where it is on ([`timing`]); requests under way from `SHOW ENGINE INNODB STATUS`
+//! file I/O from `performance_schema` where it is on ([`timing`]); requests in flight from `SHOW ENGINE INNODB STATUS`
 //! ([`monitor`]); the threads of its clients from `information_schema.processlist`.
 //!
 //! Sessions of the run use prepared statements alone and our own connections never do, so what counts executed
@@ -36,7 +36,7 @@ type Rests = BTreeMap<&'static str, u64>;
 struct State {
     rests: Rests,
     connection: Option<Connection>,
-    /// Why there is none, and since when.
+    /// Why there is no reading, and since when.
     lost: Option<(String, Instant)>,
     company: Company,
     claim_ended: bool,
@@ -197,7 +197,7 @@ impl ServerStats {
     /// With LOOP=server many operations are one statement.
     fn statements(&self, set: &mut StatSet) {
         if self.in_server {
-            let why = "unsupported: a statement that is sent performs several (LOOP=server, ORDERS_FORM=server)";
+            let why = "unsupported: one client statement performs several (LOOP=server, ORDERS_FORM=server)";
             set.put(stats::STATEMENT_CALLS, Reading::Na(why.to_owned()), "mysql");
         }
     }
@@ -255,7 +255,7 @@ impl ServerStats {
     /// For the report: what a reading costs.
     pub(super) fn facts(&self) -> Vec<Fact> {
         let longest = self.lock().longest;
-        let scope = "the whole server: other databases and clients are in its counters";
+        let scope = "the whole server: its counters include other databases and clients";
         let mut facts = readings("status, threads and monitor", longest, scope);
         facts.push(Fact::new("io_timing_achieved", self.timing.told()));
         facts

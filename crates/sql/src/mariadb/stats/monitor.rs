@@ -1,4 +1,4 @@
-//! `SHOW ENGINE INNODB STATUS`: requests that are under way, which no status variable tells.
+//! `SHOW ENGINE INNODB STATUS`: requests in flight, which no status variable counts.
 
 use super::super::conn::{Connection, MyError};
 

@@ -287,5 +287,5 @@ fn on_mysql_a_password_logs_in_with_and_without_tls_and_a_wrong_one_does_not() {
     let data = run(&url, &plan(8192, 1, 1000, 20), &[]);
     assert!(counted(&data, stats::SESSION_LOGICAL_READS) > 20);
     let host = data.engine_facts.iter().find(|fact| fact.name == "server_host");
-    assert!(host.unwrap().value.contains("does not tell the thread"), "{host:?}");
+    assert!(host.unwrap().value.contains("does not report the thread"), "{host:?}");
 }

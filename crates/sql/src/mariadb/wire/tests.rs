@@ -125,8 +125,8 @@ fn what_a_server_only_announces_is_not_believed() {
     };
     refused(&[&[0xfe, 255, 255, 255, 255, 255, 255, 255, 255]], "an answer of 18446744073709551615 columns");
     refused(&[&[0xfc, 1, 16]], "an answer of 4097 columns");
-    refused(&[b"\xfb/etc/passwd"], "a file that nobody offered");
-    refused(&[&[3, 0], END], "columns that nobody described");
+    refused(&[b"\xfb/etc/passwd"], "a file that assay did not offer");
+    refused(&[&[3, 0], END], "columns without a description");
     let text = column(0xfd, 0);
     refused(&[&[1], &text, END, b"\xfe\xff\xff\xff\xff\xff\xff\xff\x7fabc"], "a row that is none");
     refused(&[&[1], &text, END, b"\x01a\x01b"], "a row that is none");

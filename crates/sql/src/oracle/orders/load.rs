@@ -181,9 +181,7 @@ fn refuse_invalid(control: &mut Link) -> Result<(), EngineError> {
     let wrong = control.ask(INVALID, "looking at the package")?;
     match wrong.into_iter().flatten().flatten().next() {
         None => Ok(()),
-        Some(why) => {
-            Err(EngineError::Unusable(format!("the server does not compile the package of the transactions: {why}")))
-        }
+        Some(why) => Err(EngineError::Unusable(format!("the server cannot compile the transactions' package: {why}"))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whose a schema is: order entry's data set, or somebody else's that is never touched.
+//! Whether a schema holds order entry's data set or belongs to somebody else; assay never touches the latter.
 //!
 //! The marker is the one row of a table of its own, written as soon as the table is there. A schema without it and with anything but what
 //! a killed prepare leaves, or with an object that a data set does not have, is refused by name.
@@ -76,8 +76,8 @@ fn foreign(names: &Named, content: &[(String, String)]) -> EngineError {
     let some: Vec<&str> = content.iter().take(3).map(|(name, _)| name.as_str()).collect();
     let more = if content.len() > some.len() { ", ..." } else { "" };
     EngineError::Unusable(format!(
-        "{} does not belong to order entry: it contains {}{more} and no {DATA_SET}; nothing was touched. Make a user for the \
-         test alone and name it in the URL",
+        "{} does not belong to order entry: it contains {}{more} and no {DATA_SET}; nothing was touched. Make a user \
+         only for the test and name it in the URL",
         names.place(),
         some.join(", ")
     ))

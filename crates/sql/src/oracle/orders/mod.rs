@@ -1,7 +1,8 @@
 //! Order entry on Oracle: the data set's life, and what a run performs on it.
 //!
-//! `ddl`, `statements` and `package` are its words, `marker` says whose a schema is, `load` makes the data set, `session` and `engine`
-//! run it. What is not Oracle's is in `assay_orders` and in `crate::orders`; what is not order entry's, in the folder above.
+//! `ddl`, `statements` and `package` are its words, `marker` says who owns a schema, `load` makes the data set,
+//! `session` and `engine` run it. What is not Oracle's is in `assay_orders` and in `crate::orders`; what is not order
+//! entry's, in the folder above.
 
 mod ddl;
 mod engine;

@@ -1,6 +1,6 @@
 //! The transactions as procedures of the package ORDERENTRY that the server performs by itself, with the steps of
-//! `assay_orders::program` on the same inputs. A call is a transaction, its commit included, and tells what it did. Lists of numbers
-//! come as text, four digits each.
+//! `assay_orders::program` on the same inputs. A call is a transaction, its commit included, and returns what it did.
+//! Lists of numbers come as text, four digits each.
 
 use super::statements::{HOUR, NEW_ITEM, TOTALS, WORK_LIST};
 use crate::orders::text::{BEST, NEW_ADDRESS, filled};

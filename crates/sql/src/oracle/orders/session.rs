@@ -59,7 +59,7 @@ impl Wire for Link {
         let told = self.session.call(call, &binds, 1)?.concat();
         let numbers: Vec<i64> = told.split(',').filter_map(|n| n.parse().ok()).collect();
         let numbers = <[i64; 6]>::try_from(numbers)
-            .map_err(|_| OraError::broken(format!("{call} told {told:?}, which is not what it did")))?;
+            .map_err(|_| OraError::broken(format!("{call} returned {told:?}, which is not a valid answer")))?;
         Ok(Effects::of(numbers))
     }
 

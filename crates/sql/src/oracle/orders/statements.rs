@@ -37,7 +37,7 @@ const PRICED: &str = "p.product_id, p.list_price * 100, null, null";
 pub(super) enum How {
     /// A query.
     Rows,
-    /// What it changes is all that is wanted.
+    /// Only its changes matter.
     Run,
     /// A block with one answer.
     Block,

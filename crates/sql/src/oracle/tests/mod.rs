@@ -298,7 +298,7 @@ fn a_password_a_standby_a_tablespace_and_a_block_size_are_refused_before_anythin
     let missing = told_by(load(&url, &small(&[("ORACLE_TABLESPACE", "IOPS")]), 1));
     assert!(missing.contains("no tablespace IOPS"), "{missing}");
     let name = told_by(load(&url, &small(&[("ORACLE_TABLESPACE", "X; drop user")]), 1));
-    assert!(name.contains("no name"), "{name}");
+    assert!(name.contains("is not a name"), "{name}");
     let block = told_by(load(&url, &small(&[("BLOCK_SZ", "16384")]), 1));
     assert!(block.contains("blocks of 8192 bytes"), "{block}");
     assert!(database("refused").db().is_empty());
@@ -311,14 +311,14 @@ fn repositories_are_used_only_where_asked_licensed_and_there() {
     let refused = |more: &[(&str, &str)]| told_by(FAKE.open(&url, &plan(1, 5), &small(more), &Stop::new(), &Unwatched));
     let awr = ("DATABASE_STATISTICS_TYPE", "awr");
     let licence = ("LICENSED_DIAGNOSTICS", "TRUE");
-    assert!(refused(&[awr]).contains("costs a licence"));
+    assert!(refused(&[awr]).contains("needs a licence"));
     database("licensed").db().management = Some("NONE");
     assert!(refused(&[awr, licence]).contains("control_management_pack_access is NONE"));
     database("licensed").db().management = None;
     assert!(refused(&[awr, licence, ("AWR_SRC", "AWR_ROOT")]).contains("container ORCLPDB1"));
     let statspack = ("DATABASE_STATISTICS_TYPE", "statspack");
     assert!(refused(&[statspack]).contains("spcreate.sql"));
-    assert!(refused(&[("DATABASE_STATISTICS_TYPE", "pgstat")]).contains("no repository of Oracle"));
+    assert!(refused(&[("DATABASE_STATISTICS_TYPE", "pgstat")]).contains("not a repository of Oracle"));
     let licensed = |db: &fake::Shared| {
         let db = db.db();
         let words = ["dbms_workload_repository", "active_session_history", "perfstat.statspack.snap"];

@@ -91,7 +91,7 @@ pub struct Tls {
     pub direct: bool,
     /// Do not tell the server the name we look for (`sslsni=0`).
     pub hide_name: bool,
-    /// Lowest and highest version, where one is asked for: 12 or 13.
+    /// Lowest and highest version, where one is requested: 12 or 13.
     pub versions: (Option<u8>, Option<u8>),
 }
 
@@ -179,7 +179,7 @@ pub struct ConnectOptions {
     pub protocol_minor: (u16, u16),
     /// How long an answer may take once we are let in, and who may end the wait.
     pub patience: Patience,
-    /// What was left aside, and why: a password file that others may read.
+    /// What was ignored, and why: a password file that others may read.
     pub warnings: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Every parameter libpq knows, its environment variable, and what becomes of it here.
+//! Every parameter libpq knows, its environment variable, and how assay treats it.
 
 use Use::{Honoured, Moot, Only};
 
@@ -9,7 +9,7 @@ pub(super) enum Use {
     Honoured,
     /// Without meaning here, whatever its value: it tunes something we do not speak.
     Moot,
-    /// Only these values can be honoured; the way out for others.
+    /// Only these values can be honoured; the remedy for others.
     Only(&'static [&'static str], &'static str),
 }
 

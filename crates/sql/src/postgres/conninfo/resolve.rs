@@ -23,7 +23,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// database), completed from `from`.
 ///
 /// # Errors
-/// What is wrong, with the way out; no value of a secret.
+/// What is wrong, with the remedy; never the value of a secret.
 pub fn options(location: &str, from: &dyn Surroundings) -> Result<ConnectOptions, String> {
     let values = Values::gather(location, from)?;
     let (hosts, default_directory) = hosts(&values, from)?;
@@ -220,9 +220,10 @@ fn tls(values: &Values, from: &dyn Surroundings) -> Result<Tls, String> {
         if values.get("sslmode").is_none() {
             mode = SslMode::VerifyFull;
         } else if mode != SslMode::VerifyFull {
-            return Err("sslrootcert=system needs sslmode=verify-full: anybody can get a certificate from a public \
-                authority"
-                .to_owned());
+            return Err(
+                "sslrootcert=system needs sslmode=verify-full: anyone can get a certificate from a public authority"
+                    .to_owned(),
+            );
         }
     }
     let in_home = |name: &str| {

@@ -1,7 +1,7 @@
 //! Sessions of a run: one connection each, every operation a prepared statement with its own start and end.
 //!
 //! [`server`] says whether the server can serve the plan, [`driver`] drives the sessions, [`session`] is one of them,
-//! [`crate::watch`] ends statements that nobody waits for any more. Design: `docs/design/postgres-session.md`.
+//! [`crate::watch`] cancels abandoned statements. Design: `docs/design/postgres-session.md`.
 
 mod calls;
 mod driver;
@@ -38,7 +38,7 @@ struct PgEngine {
     plan: Plan,
     options: Options,
     facts: Vec<Fact>,
-    /// What a run has on a server beside its sessions.
+    /// What a run keeps on a server besides its sessions.
     on: Attached,
     /// Keeps another role's tables as they were examined.
     guard: Mutex<Guard>,

@@ -1,4 +1,4 @@
-//! What the settings ask of the sessions.
+//! What the settings require of the sessions.
 
 use crate::postgres::layout::Names;
 use crate::postgres::own::PINNED;

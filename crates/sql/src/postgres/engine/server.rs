@@ -1,4 +1,4 @@
-//! Whether the server can serve the plan, and what there is to know of it.
+//! Whether the server can serve the plan, and the facts about it.
 
 use super::errors;
 use super::options::{Loop, Options};

@@ -30,7 +30,7 @@ pub(in crate::postgres) struct Session {
     state: u8,
     scale: u64,
     pub counted: Counted,
-    /// Why it cannot go on.
+    /// Why it cannot continue.
     pub lost: Option<String>,
 }
 

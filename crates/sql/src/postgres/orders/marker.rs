@@ -1,4 +1,4 @@
-//! Whose a schema is: order entry's data set, or somebody else's that is never touched.
+//! Whether a schema holds order entry's data set or belongs to somebody else; assay never touches the latter.
 //!
 //! The marker is the comment on the schema, as JSON. A schema without it, of another role, or with something in it that a
 //! data set does not have, is refused by name.

@@ -1,7 +1,7 @@
 //! Order entry on PostgreSQL: the data set's life, and what a run performs on it.
 //!
-//! `ddl` and `functions` are its words, `marker` says whose a schema is, `load` makes it, `session` and `engine` run it,
-//! What is not PostgreSQL's is in `assay_orders` and in `crate::orders`.
+//! `ddl` and `functions` are its words, `marker` says who owns a schema, `load` makes it, `session` and `engine` run
+//! it. What is not PostgreSQL's is in `assay_orders` and in `crate::orders`.
 
 mod ddl;
 mod engine;

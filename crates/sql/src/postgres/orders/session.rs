@@ -40,7 +40,7 @@ pub(super) struct Session {
     pub ledger: Ledger,
     /// The present transaction commits a logon on its own.
     commits_logon: bool,
-    /// Why it cannot go on.
+    /// Why it cannot continue.
     pub lost: Option<String>,
 }
 

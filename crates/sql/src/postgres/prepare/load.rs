@@ -208,8 +208,8 @@ fn checkpoint(plan: &LoadPlan, keeper: &mut Connection, progress: &dyn Progress)
         Err(error) if error.code() == Some("42501") => Ok(vec![text(
             "checkpoint_s",
             "Checkpoint time, s",
-            "n/a (needs a superuser, or pg_checkpoint from PostgreSQL 15 on: the first run may write what the load \
-             left dirty)"
+            "n/a (needs a superuser, or pg_checkpoint from PostgreSQL 15 on: the first run may write pages that the \
+             load left dirty)"
                 .to_owned(),
         )]),
         Err(error) => Err(told("writing a checkpoint")(error)),
@@ -225,7 +225,7 @@ fn wal_position(connection: &mut Connection) -> Option<u64> {
 fn summary(plan: &LoadPlan, load_s: f64, wal: Option<(u64, u64)>) -> Vec<Line> {
     let marker = &plan.marker;
     if plan.load.is_empty() {
-        let action = format!("nothing loaded: {} there already", many(plan.schemas.into(), "SLOB schema"));
+        let action = format!("nothing loaded: {} already there", many(plan.schemas.into(), "SLOB schema"));
         return vec![text("action", "Action", action)];
     }
     let rows = plan.rows();
@@ -257,7 +257,7 @@ struct Job<'a> {
     total_bytes: u64,
     done_bytes: AtomicU64,
     next: AtomicUsize,
-    /// Somebody failed, or the user wants to stop: begin nothing more.
+    /// A thread failed, or the user wants to stop: start nothing more.
     ended: AtomicBool,
     /// Server processes at work; 0 is none.
     pids: Vec<AtomicI32>,

@@ -28,7 +28,7 @@ const WAYS_OUT: &str = "use fewer schemas or a smaller SCALE, or another TABLESP
 pub(super) enum Start {
     /// Nothing is there; the PostgreSQL schema is created too unless it is there, empty.
     Fresh,
-    /// A marker is there but nothing that could be used, and other settings are asked for: what it names goes first.
+    /// A marker is there but no usable data, and the requested settings differ: assay removes what it names first.
     Over(Marked),
     /// SLOB schemas of this marker are kept.
     Add(Marked),
@@ -211,9 +211,9 @@ impl LoadPlan {
     fn wal_lines(&self) -> [Line; 2] {
         let server = &self.server;
         let why = match server.wal_level.as_str() {
-            "minimal" => "minimal: what a transaction creates is synchronised instead of logged".to_owned(),
+            "minimal" => "minimal: tables that a transaction creates are synchronised instead of logged".to_owned(),
             level => format!(
-                "{level}; about {} of log stay before a checkpoint (max_wal_size)",
+                "{level}; about {} of log remain before a checkpoint (max_wal_size)",
                 assay_run::dataset::lines::mebibytes(server.max_wal_bytes)
             ),
         };
@@ -225,9 +225,9 @@ impl LoadPlan {
         let checkpoint = if server.may_checkpoint {
             "yes"
         } else if server.major >= 15 {
-            "no: GRANT pg_checkpoint to this role, or the first run may write what the load left dirty"
+            "no: GRANT pg_checkpoint to this role, or the first run may write pages that the load left dirty"
         } else {
-            "no: this needs a superuser, so the first run may write what the load left dirty"
+            "no: this needs a superuser, so the first run may write pages that the load left dirty"
         };
         vec![
             count("load_connections", "Connections that load", self.degree as u64),
@@ -272,7 +272,7 @@ impl LoadPlan {
             Start::Over(_) => {
                 format!("start over: an earlier prepare did not finish; remove its tables and create {all}")
             }
-            Start::Nothing(_) => format!("nothing: {all} there already"),
+            Start::Nothing(_) => format!("nothing: {all} already there"),
             Start::Add(marked) => {
                 let mut parts = Vec::new();
                 if !marked.loading.is_empty() {

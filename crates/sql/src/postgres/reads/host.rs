@@ -19,7 +19,7 @@ const SAME_INSTANT_S: f64 = 3.0;
 pub(super) enum Whereabouts {
     /// On this host.
     Here(Here),
-    /// Elsewhere, or it cannot be told: why.
+    /// The server runs elsewhere, or assay cannot tell: why.
     Unknown(String),
 }
 

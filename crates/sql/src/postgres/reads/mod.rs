@@ -1,9 +1,9 @@
 //! Where a server's blocks really came from, and what makes them come from the device.
 //!
-//! A block that the server "read" was asked of the operating system, which may have had it in memory. Three layers
-//! tell: the server's own count, the kernel's account of the server's processes, and the devices under its files.
-//! The latter two need the server on this host ([`host`] decides that by evidence). `docs/design/postgres-true-reads.md`
-//! has the reasons and what was measured.
+//! The server asked the operating system for each block that it "read", and the operating system may have had it in
+//! memory. Three layers show where it came from: the server's own count, the kernel's account of the server's
+//! processes, and the devices under its files. The latter two need the server on this host ([`host`] decides that by
+//! evidence). `docs/design/postgres-true-reads.md` has the reasons and what was measured.
 
 mod cgroup;
 mod evict;

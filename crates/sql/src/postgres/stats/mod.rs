@@ -72,12 +72,12 @@ struct Session {
 #[derive(Debug)]
 struct State {
     session: Option<Session>,
-    /// Why there is none, and since when.
+    /// Why there is no reading, and since when.
     lost: Option<(String, Instant)>,
     first: Option<Epoch>,
     /// The most transactions the sessions were found to have committed.
     commits: u64,
-    /// Who else runs on the data set.
+    /// Other users of the data set.
     company: Option<Company>,
     /// How the tables grew.
     growth: Watched,

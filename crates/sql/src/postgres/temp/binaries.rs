@@ -1,4 +1,4 @@
-//! Which PostgreSQL servers are installed here, and which of them was meant.
+//! Which PostgreSQL servers are installed here, and which of them the user means.
 
 use assay_run::engine::EngineError;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Settings of a throw-away server: what it needs to be private, and what was asked for.
+//! Settings of a throw-away server: those that keep it private, and those that the user requested.
 
 use super::binaries::Binaries;
 use crate::temp::settings;

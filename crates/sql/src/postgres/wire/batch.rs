@@ -60,7 +60,7 @@ impl Call {
     }
 }
 
-/// What came of a round trip.
+/// The result of a round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// Sum of the numbers in the command tags of INSERT, UPDATE, DELETE (not of SELECT).

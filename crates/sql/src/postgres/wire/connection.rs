@@ -149,13 +149,13 @@ impl Connection {
         &self.host
     }
 
-    /// Nobody between can read along.
+    /// Nobody on the way can read the traffic.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.stream.is_encrypted()
     }
 
-    /// Everything that is asked from now on must be answered by then.
+    /// The server must answer every later request by then.
     pub fn set_deadline(&mut self, end: Instant) {
         self.stream.set_limit(Limit::Until(Some(end)));
     }

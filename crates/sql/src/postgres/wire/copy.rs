@@ -11,7 +11,7 @@ pub const FRAME_BYTES: usize = 5;
 /// Bytes gathered before they are sent.
 const SEND_BYTES: usize = 256 * 1024;
 
-/// A COPY under way. Dropping it without [`CopyIn::finish`] leaves the connection unusable: abort it instead.
+/// A COPY in progress. Dropping it without [`CopyIn::finish`] leaves the connection unusable: abort it instead.
 #[derive(Debug)]
 pub struct CopyIn<'a> {
     connection: &'a mut Connection,
@@ -43,7 +43,7 @@ impl CopyIn<'_> {
     /// Sends a piece; pieces need not end where rows do.
     ///
     /// # Errors
-    /// A lost connection. What the server thinks of the rows is told by [`CopyIn::finish`].
+    /// A lost connection. [`CopyIn::finish`] reports what the server says about the rows.
     pub fn send(&mut self, piece: &[u8]) -> Result<(), PgError> {
         let data = frontend::CopyData::new(piece).map_err(|source| self.connection.lost("copy", source))?;
         data.write(&mut self.connection.output);

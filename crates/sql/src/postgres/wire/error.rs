@@ -1,4 +1,4 @@
-//! What can go wrong between us and a server, told apart by what a caller can do about it.
+//! Failures between us and a server, by what a caller can do about them.
 
 use assay_measure::plain::is_unprintable;
 use assay_run::engine::EngineError;
@@ -123,10 +123,10 @@ pub enum PgError {
         to: String,
         /// Its answer.
         error: Box<ServerError>,
-        /// What else there is to know: a password file that was left aside, the answer to another way of trying.
+        /// What else there is to know: a password file that was ignored, the answer to another way of trying.
         more: String,
     },
-    /// What was asked for contradicts itself, or files of ours do not serve.
+    /// The request contradicts itself, or files of ours are unusable.
     #[error("{0}")]
     Usage(String),
     /// The connection is gone.
@@ -137,7 +137,7 @@ pub enum PgError {
         /// The operating system's answer.
         source: std::io::Error,
     },
-    /// Nobody is there to be asked.
+    /// There is no user to ask.
     #[error("{0}")]
     Unreached(String),
     /// The connection cannot be made as asked (TLS, authentication), or the server does not speak the protocol.

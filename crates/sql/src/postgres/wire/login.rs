@@ -20,9 +20,9 @@ const SECRET_BYTES_MAX: usize = 256;
 /// How far authentication is.
 #[derive(Debug, Default)]
 struct Progress {
-    /// The server asked for something.
+    /// The server requested a credential.
     asked: bool,
-    /// What it asked for was bound to the TLS channel.
+    /// The requested proof was bound to the TLS channel.
     bound: bool,
     /// It let us in.
     admitted: bool,

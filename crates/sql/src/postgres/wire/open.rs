@@ -1,4 +1,4 @@
-//! Which server of the list: one that answers, lets us in, and is what was asked for.
+//! Chooses the server of the list: the first that answers, accepts us and has the requested role.
 
 use super::connection::Connection;
 use super::dial::{Way, dial, ways};
@@ -135,7 +135,7 @@ impl Connection {
         }
     }
 
-    /// Major and minor version, as the server tells it (`15.18 (Debian 15.18-0+deb12u1)` is 15 and 18).
+    /// Major and minor version, as the server reports it (`15.18 (Debian 15.18-0+deb12u1)` is 15 and 18).
     #[must_use]
     pub fn server_version(&self) -> Option<(u32, u32)> {
         let text = self.parameter("server_version")?;
