@@ -1,4 +1,4 @@
-//! What the probe hands to whoever asked for it.
+//! What the probe hands to its caller.
 
 use crate::readings::StorageReadings;
 use assay_run::probe::Measured;

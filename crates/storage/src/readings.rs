@@ -251,7 +251,7 @@ pub struct JobLabel {
     pub group_reporting: bool,
     /// `description`.
     pub description: Option<String>,
-    /// Target I/Os per second of each direction where a rate was asked for.
+    /// Target I/Os per second of each direction, where the job sets a rate.
     pub rate_iops: [Option<f64>; DIRECTIONS],
     /// The latency for which a depth was searched.
     #[serde(default)]
@@ -358,15 +358,15 @@ pub struct JobReading {
     pub region_bytes: u64,
     /// What the ring obtained.
     pub features: Vec<String>,
-    /// What was refused, and why.
+    /// Features that the kernel refused, and why.
     pub refused: Vec<(String, String)>,
     /// `per I/O` or `per batch`: at what grain instants were taken.
     pub timing: String,
-    /// Steady state, where it was asked for.
+    /// Steady state, where the job requests it.
     pub steady: Option<SteadyReading>,
     /// Seed of its random streams.
     pub seed: u64,
-    /// What has to be said beside its figures, in sentences.
+    /// Remarks on its figures, in sentences.
     pub notes: Vec<String>,
 }
 
@@ -406,7 +406,7 @@ pub struct SteadyReading {
 /// How files or devices were brought into the state of long use before the jobs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PreconditionReading {
-    /// Name of the job that asked for it.
+    /// Name of the job that requested it.
     pub job: String,
     /// `fill` or `snia`.
     pub method: String,
@@ -506,7 +506,7 @@ pub struct StorageLive {
     pub running: u32,
     /// Files open.
     pub files: u32,
-    /// Share done, 0 to 1; `None` while it cannot be told.
+    /// Share done, 0 to 1; `None` while it is unknown.
     pub done: Option<f64>,
     /// Time left, s.
     pub eta_s: Option<u64>,

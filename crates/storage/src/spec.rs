@@ -160,7 +160,7 @@ impl Mode {
         matches!(self, Self::TrimWrite | Self::RandTrimWrite)
     }
 
-    /// What was there is not there afterwards.
+    /// The job destroys what was there.
     #[must_use]
     pub fn destroys(self) -> bool {
         self.goes(Way::Write) || self.goes(Way::Trim)
@@ -267,7 +267,7 @@ pub enum Distribution {
     Zoned(Vec<(u32, u32)>),
 }
 
-/// `random_generator`: which one was asked for; all are served by the same streams.
+/// `random_generator`: the requested one; the same streams serve all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RandomGenerator {
     /// `tausworthe`
@@ -382,7 +382,7 @@ assay_measure::with_defaults! {
         pub overwrite: bool,
         /// `allow_file_create`
         pub allow_create: bool = true,
-        /// `allow_mounted_write`: heard, and refused all the same.
+        /// `allow_mounted_write`: accepted as a word, and refused nevertheless.
         pub allow_mounted_write: bool,
         /// `fallocate`
         pub fallocate: Fallocate,
@@ -672,12 +672,12 @@ pub struct Region {
     pub bytes: u64,
 }
 
-/// A job that cannot be: one line that names where it stands, the value and the way out.
+/// A job that cannot be: one line that names its place, the value and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{origin}: {what}")]
 pub struct SpecError {
     /// `job file FILE, line N`, `command line`, `job NAME`.
     pub origin: String,
-    /// What is wrong with which value, and what would do.
+    /// The wrong value, the reason, and what would be accepted.
     pub what: String,
 }

@@ -1,5 +1,4 @@
-//! What is measured at a place when no jobs are given: random reads of database blocks, one at a
-//! time and then many.
+//! The measurement of a place when no jobs are given: random reads of database blocks, one at a time and then many.
 
 use super::spec::{Amount, Invocation, IoEngine, Job, Mode, Options};
 use assay_block::{LaneEngine, Lanes, LanesOptions, UringMode};

@@ -9,11 +9,10 @@
 //! assay-io 2 inode=N number=HEX bytes=B closed=NS,NS  in order: time of the last write, and of the mark
 //! ```
 //!
-//! The inode number keeps a copy or a restored file from passing for ours. Nothing of a mark says
-//! what somebody else did to the file since: `cp` over it keeps inode and attributes. So a file is
-//! ours when nobody can have touched it since the mark was put (the kernel's time of change, which
-//! no program can set), or when its [content proves it](super::proof). Every other file is foreign,
-//! and foreign files are only written to when named by `--destroy`.
+//! The inode number keeps a copy or a restored file from passing for ours. No mark says what others did to the file
+//! since: `cp` over it keeps inode and attributes. So a file is ours when nobody can have touched it since the mark was
+//! put (the kernel's time of change, which no program can set), or when its [content proves it](super::proof). Every
+//! other file is foreign, and foreign files are only written to when named by `--destroy`.
 
 use super::{cannot, proof};
 use assay_run::engine::EngineError;
@@ -37,7 +36,7 @@ const AHEAD_NS: i128 = 2_000_000;
 /// How often a mark is put until its time is right.
 const TRIES: usize = 20;
 
-/// Whose a file is.
+/// Who made a file and who changed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// Made by us, and nobody else has written to it.
@@ -46,14 +45,14 @@ pub enum Whose {
     Held,
     /// Made by us, but changed by somebody else since.
     Changed,
-    /// Made by us, but nothing tells whether anybody has written to it since.
+    /// Made by us, but it is unknown whether another program has written to it since.
     Unproven,
     /// Not made by us.
     Foreign,
 }
 
 impl Whose {
-    /// Nobody else's, as far as can be known without the lock.
+    /// No other run uses it, as far as can be known without the lock.
     #[must_use]
     pub fn is_ours(self) -> bool {
         matches!(self, Self::Ours | Self::Held)
@@ -78,7 +77,7 @@ pub(super) enum State {
     Laying,
     /// Jobs may write to it.
     Open,
-    /// Nobody of ours writes to it any more. Both in ns since 1970.
+    /// No run of assay writes to it any more. Both in ns since 1970.
     Closed { changed: i128, marked: i128 },
 }
 

@@ -1,4 +1,4 @@
-//! The files of storage jobs: which ones, whose they are, what may be done to them.
+//! The files of storage jobs: which ones, who owns them, what may be done to them.
 //!
 //! [`plan()`] looks without touching: it names every file of every clone, finds the part each clone
 //! works on, refuses what must not be written, and says what has to be created. [`open`] then lays

@@ -27,8 +27,8 @@ const LIVE: Duration = Duration::from_secs(1);
 /// Bytes that `pre_read` reads at once.
 const PRE_READ_BYTES: usize = 1 << 20;
 
-/// All files of a run, made and held. Dropped without [`Opened::finish`] it removes what it made
-/// if it was not made to the end, and otherwise does what `finish` does, but tells of no error.
+/// All files of a run, made and held. Dropped without [`Opened::finish`] it removes what it made if it was not made to
+/// the end, and otherwise does what `finish` does, but reports no error.
 #[derive(Debug)]
 pub struct Opened {
     plan: FilePlan,

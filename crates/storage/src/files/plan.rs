@@ -1,4 +1,4 @@
-//! Which files the jobs use, what has to be made of them, and whether that may be.
+//! Which files the jobs use, what has to be created, and whether that is allowed.
 
 use super::super::spec::{Invocation, Job, Precondition, Region};
 use super::look::{self, Found, What};
@@ -22,7 +22,7 @@ pub struct FilePlan {
     pub files: Vec<PlannedFile>,
     /// Each clone of each job, by job, then clone.
     pub clones: Vec<ClonePlan>,
-    /// What has to be said beside the figures of each job, in sentences.
+    /// Remarks on the figures of each job, in sentences.
     pub notes: Vec<Vec<String>>,
     pub(super) spaces: Vec<Space>,
 }
@@ -94,7 +94,7 @@ pub struct PlannedFile {
     pub destroy: bool,
     /// Removed at the end (`unlink`), being ours.
     pub remove: bool,
-    /// What is known to be lost by writing to a device.
+    /// Data that writing to a device is known to destroy.
     pub carries: Option<&'static str>,
     /// Job that names it first.
     pub job: usize,
@@ -353,7 +353,8 @@ impl<'a> Planner<'a> {
         let file = &mut self.plan.files[place];
         if options.pattern.mode.goes(Way::Trim) && file.target != Target::Device {
             self.errors.push(EngineError::Usage(format!(
-                "job {}: rw={} works on block devices only, and {} is none; name a device with filename and with --destroy",
+                "job {}: rw={} works only on block devices, and {} is not one; name a device with filename and with \
+                 --destroy",
                 job.name,
                 options.pattern.mode.name(),
                 file.path.display()
@@ -383,7 +384,7 @@ impl<'a> Planner<'a> {
         }
         if !options.files.allow_create && file.target == Target::New {
             self.errors.push(EngineError::Usage(format!(
-                "job {}: {} does not exist and allow_file_create=0 forbids assay to make it",
+                "job {}: {} does not exist and allow_file_create=0 forbids assay from making it",
                 job.name,
                 file.path.display()
             )));

@@ -49,8 +49,7 @@ struct Span {
 }
 
 impl Opened {
-    /// Does what the jobs' `precondition` asks for, one job after the other, no file twice. Before
-    /// any clone begins.
+    /// Carries out the jobs' `precondition`, one job after the other and no file twice, before any clone starts.
     ///
     /// # Errors
     /// I/O errors, `Interrupted`.

@@ -97,9 +97,8 @@ pub(super) fn check_write(
             let why = match whose {
                 Whose::Changed => "was made by assay io, but another program has written to it since",
                 Whose::Unproven => {
-                    "was made by assay io, but a run that wrote to it was killed, or somebody has moved it, linked \
-                     it or changed its permissions since, and its content does not prove that no other program has \
-                     written to it"
+                    "was made by assay io, but a run that wrote to it was killed, or it was moved, linked or had its \
+                     permissions changed since, and its content does not prove that no other program has written to it"
                 }
                 _ => "exists and was not made by assay io",
             };

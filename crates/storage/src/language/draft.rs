@@ -1,4 +1,4 @@
-//! A job on its way: what the options so far have set.
+//! A job being read: what the options so far have set.
 
 use crate::readings::DIRECTIONS;
 use crate::spec::{Options, OutputOptions, SpecError};
@@ -22,7 +22,7 @@ assay_measure::with_defaults! {
         pub engine_options: Vec<(&'static str, bool)>,
         /// The job itself named its engine.
         pub own_engine: bool,
-        /// What is to be said about options without effect.
+        /// Remarks on options without effect.
         pub notes: Vec<String>,
     }
 }

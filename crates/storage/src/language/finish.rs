@@ -147,14 +147,14 @@ fn trims(finished: &mut Finished) {
     let wrong = [
         (
             mode.trims_and_writes() && written != trimmed,
-            "writes what it trimmed, so both need the same block size: give bs one value",
+            "writes the blocks that it trimmed, so both need the same block size: give bs one value",
         ),
-        (pattern.blocks_by_sequence, "does not go with bs_is_seq_rand"),
+        (pattern.blocks_by_sequence, "cannot be combined with bs_is_seq_rand"),
         (
             options.payload.verify != Verify::None,
-            "does not go with verify: what a trimmed block holds is up to the device",
+            "cannot be combined with verify: the device decides what a trimmed block holds",
         ),
-        (options.ring.polled, "does not go with hipri: trims are not polled for"),
+        (options.ring.polled, "cannot be combined with hipri: trims are not polled"),
     ];
     let wrong = wrong.into_iter().filter(|(found, _)| *found);
     let named = wrong.map(|(_, why)| format!("rw={} {why}", mode.name()));
@@ -176,7 +176,7 @@ fn latency_goal(finished: &mut Finished) {
         (options.measure.no_lat, "latency_target needs latencies: leave out disable_lat and gtod_reduce"),
         (
             options.payload.verify != Verify::None,
-            "latency_target repeats its I/Os until a depth is found: verify in a job of its own",
+            "latency_target repeats its I/Os until it finds a depth: verify in a separate job",
         ),
     ];
     let wrong = wrong.into_iter().filter(|(found, _)| *found);

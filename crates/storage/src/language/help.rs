@@ -31,7 +31,7 @@ pub fn help_asked(words: &[String]) -> Option<Result<String, String>> {
 fn overview() -> String {
     let mut text = String::from(
         "Usage: assay io [JOBFILE]... [OPTIONS] [--name=JOB JOB-OPTIONS]...\n\n\
-         Tests storage by fio's options and job files, and reports as fio does.\n\n\
+         Tests storage with fio's options and job files, and reports like fio.\n\n\
          Options:\n",
     );
     for option in PROGRAM {

@@ -168,7 +168,7 @@ impl Builder<'_> {
             }
             if place > 0 {
                 if !self.global_options.is_empty() {
-                    self.reading.note(format!("options for all jobs end before the job file {name}, as in fio"));
+                    self.reading.note(format!("options for all jobs do not apply to the job file {name}, as in fio"));
                 }
                 self.defaults = Draft::default();
                 self.global_options.clear();

@@ -1,8 +1,8 @@
 //! Values: numbers with units, percentages, times, lists by direction, choices.
 //!
-//! The grammar is fio's (fio(1), "PARAMETER TYPES"), settled by fio 3.33 where page and program
-//! differ. One thing is stricter on purpose: fio reads the beginning of a value and ignores the
-//! rest (`4.5k` is 4, `5sec` are 5 us), which never is what was meant; here all of it must be read.
+//! The grammar is fio's (fio(1), "PARAMETER TYPES"), settled by fio 3.33 where page and program differ. One thing is
+//! stricter on purpose: fio reads the beginning of a value and ignores the rest (`4.5k` is 4, `5sec` are 5 us), which
+//! is never what the user meant; here all of it must be read.
 
 use super::expression;
 use super::number::{Read, split_unit, with_unit};
@@ -110,7 +110,7 @@ impl<'a> Value<'a> {
     /// A flag or a truth value.
     ///
     /// # Errors
-    /// Says what else was found.
+    /// The value is neither; the text says what it is.
     pub fn on(&self) -> Read<bool> {
         let Some(text) = self.text else {
             return if self.kind == Kind::Flag { Ok(true) } else { Err("needs a value: 0 or 1".into()) };
@@ -126,7 +126,7 @@ impl<'a> Value<'a> {
     /// A number within the option's range.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// The value is wrong; the text says why.
     pub fn int(&self) -> Read<u64> {
         let (low, high) = self.range();
         within(number(self.text()?, self.decimal)?, low, high)
@@ -135,7 +135,7 @@ impl<'a> Value<'a> {
     /// As [`Value::int`], for what is kept in 32 bits.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// The value is wrong; the text says why.
     pub fn int32(&self) -> Read<u32> {
         let number = self.int()?;
         u32::try_from(number).map_err(|_| format!("is above {}", u32::MAX))
@@ -144,7 +144,7 @@ impl<'a> Value<'a> {
     /// A number that may be negative.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// The value is wrong; the text says why.
     pub fn signed(&self) -> Read<i64> {
         let text = self.text()?;
         let number = signed(text, self.decimal)?;
@@ -157,7 +157,7 @@ impl<'a> Value<'a> {
     /// Up to three numbers; `None` where none was given.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// The value is wrong; the text says why.
     pub fn ints(&self) -> Read<[Option<u64>; DIRECTIONS]> {
         let (low, high) = self.range();
         by_direction(self.text()?, |part| {
@@ -171,7 +171,7 @@ impl<'a> Value<'a> {
     /// Up to three ranges.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// The value is wrong; the text says why.
     pub fn ranges(&self) -> Read<[Option<(u64, u64)>; DIRECTIONS]> {
         by_direction(self.text()?, |part| {
             let (low, high) = part.split_once(['-', ':']).ok_or("is not a range low-high")?;
@@ -183,7 +183,7 @@ impl<'a> Value<'a> {
     /// Bytes, or percent.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// The value is wrong; the text says why.
     pub fn amount(&self) -> Read<Amount> {
         let text = self.text()?;
         match text.trim().strip_suffix('%') {
@@ -199,7 +199,7 @@ impl<'a> Value<'a> {
     /// A length of time.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// The value is wrong; the text says why.
     pub fn ns(&self) -> Read<Ns> {
         let text = self.text()?;
         match self.kind {
@@ -225,7 +225,7 @@ impl<'a> Value<'a> {
     /// Numbers with decimals.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// The value is wrong; the text says why.
     pub fn floats(&self) -> Read<Vec<f64>> {
         let (low, high) = match self.kind {
             Kind::Floats(low, high) => (low, high),
@@ -245,7 +245,7 @@ impl<'a> Value<'a> {
     /// That the value is of its kind, whatever it is.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// The value is wrong; the text says why.
     pub fn check(&self) -> Read<()> {
         match self.kind {
             Kind::Flag | Kind::Bool => self.on().map(drop),
@@ -304,7 +304,7 @@ fn by_direction<T: Copy>(text: &str, read: impl Fn(&str) -> Read<T>) -> Read<[Op
 /// parentheses.
 ///
 /// # Errors
-/// Says what is wrong.
+/// The value is wrong; the text says why.
 pub fn number(text: &str, decimal: bool) -> Read<u64> {
     let text = text.trim();
     if text.starts_with('(') {
@@ -316,7 +316,7 @@ pub fn number(text: &str, decimal: bool) -> Read<u64> {
 /// As [`number`], perhaps with a sign.
 ///
 /// # Errors
-/// Says what is wrong.
+/// The value is wrong; the text says why.
 pub fn signed(text: &str, decimal: bool) -> Read<i64> {
     let text = text.trim();
     let (negative, digits) = match text.strip_prefix('-') {
@@ -330,7 +330,7 @@ pub fn signed(text: &str, decimal: bool) -> Read<i64> {
 /// A length of time: a number, and a unit.
 ///
 /// # Errors
-/// Says what is wrong.
+/// The value is wrong; the text says why.
 pub fn time(text: &str, bare_ns: u64) -> Read<Ns> {
     let text = text.trim();
     if text.starts_with('(') {
@@ -356,7 +356,7 @@ pub fn time(text: &str, bare_ns: u64) -> Read<Ns> {
 /// A number with decimals.
 ///
 /// # Errors
-/// Says what is wrong.
+/// The value is wrong; the text says why.
 pub fn float(text: &str) -> Read<f64> {
     match text.trim().parse::<f64>() {
         Ok(float) if float.is_finite() => Ok(float),

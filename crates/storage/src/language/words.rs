@@ -28,7 +28,7 @@ pub struct ProgramOption {
     pub name: &'static str,
     /// What it takes.
     pub argument: Argument,
-    /// What becomes of it.
+    /// Whether it is supported, and how.
     pub becomes: Becomes,
 }
 
@@ -71,7 +71,7 @@ pub static PROGRAM: &[ProgramOption] = program_options! {
     "eta-interval", Required, Works("How often to show progress");
     "eta-newline", Required, Works("Begin a new progress line this often");
     "status-interval", Required, Works("Report the whole run so far this often");
-    "warnings-fatal", No, Works("Accepted: assay refuses doubtful options anyway");
+    "warnings-fatal", No, Works("Accepted: assay always refuses doubtful options");
     "alloc-size", Required, Works("Accepted: memory grows as needed");
     "max-jobs", Required, Works("Accepted: there is no limit on the number of jobs");
     "aux-path", Required, Works("Accepted: assay writes no state files");

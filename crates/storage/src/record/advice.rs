@@ -281,8 +281,8 @@ fn precondition(before: &StoragePrecondition) -> Option<Advice> {
         )
     };
     let text = format!(
-        "{}: preconditioning ({}) ended after {} rounds before the last {} were alike (spread {}, slope {}): the \
-         device had not reached a steady state when the jobs measured it.",
+        "{}: preconditioning ({}) ended after {} rounds before the last {} agreed (spread {}, slope {}): the device \
+         had not reached a steady state when the jobs measured it.",
         before.job,
         before.method,
         before.round_ios_per_s.len(),
@@ -444,12 +444,12 @@ impl View<'_> {
                 "fell",
                 "the drive runs out of free blocks, it is too hot, or the region becomes more expensive to access",
             ),
-            (true, _) => ("rose", "the queue grows: the rate is higher than the device can do"),
+            (true, _) => ("rose", "the queue grows: the rate is higher than the device can sustain"),
             _ => ("fell", "a warm-up that has not ended"),
         };
         let text = format!(
-            "{}{} {word} linearly by {} % from begin to end: {meaning}. The mean does not describe a steady state; \
-             run until the rate is level (steadystate, ramp_time).",
+            "{}{} {word} linearly by {} % from start to end: {meaning}. The mean does not describe a steady state; run \
+             until the rate is level (steadystate, ramp_time).",
             lead(self.info, group),
             group.analysed,
             fixed(100.0 * drift.abs(), 0)

@@ -1,4 +1,4 @@
-//! Limits that somebody set: of the control group, of a provider or an array.
+//! Configured limits: of the control group, of a provider or an array.
 
 use super::options::Options;
 use super::options::{in_memory, no_file};

@@ -1,4 +1,4 @@
-//! What a storage probe delivered, as far as it can be paid for.
+//! What a storage probe delivered, in units that have a price.
 
 use crate::record::info::StorageGroup;
 use assay_measure::kind::{Delivered, FELL};

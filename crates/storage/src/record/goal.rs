@@ -14,7 +14,7 @@ pub(super) fn search(job: &JobReading, clones: &[&CloneReading]) -> Option<Stora
     let ios: u64 = measured.iter().map(|search| search.ios).sum();
     let slow: u64 = measured.iter().map(|search| search.slow_ios).sum();
     let share = match (goal.adapts, ios) {
-        (true, _) => Figure::na("the depth was adapted to the end"),
+        (true, _) => Figure::na("the depth was adapted until the end"),
         (false, 0) => Figure::na("nothing was measured"),
         (false, _) => Figure::decimal(100.0 * (ios - slow) as f64 / ios as f64),
     };
@@ -27,7 +27,7 @@ pub(super) fn search(job: &JobReading, clones: &[&CloneReading]) -> Option<Stora
         depths_count: found().map(|search| search.depth.into()).collect(),
         windows_count: found().map(|search| search.windows.into()).max().unwrap_or(0),
         searched_s: if goal.adapts {
-            Figure::na("the depth was adapted to the end")
+            Figure::na("the depth was adapted until the end")
         } else {
             seconds(found().map(|search| search.searched_ns).max().unwrap_or(0))
         },
@@ -68,19 +68,20 @@ pub(super) fn sentence(search: &StorageSearch) -> String {
     );
     match search.within_target_pct.value() {
         None if search.adapts => {
-            format!("{goal}: the depth was adapted to the end, where it was {depths}; the figures are of all depths")
+            format!("{goal}: the depth was adapted until the end, where it was {depths}; the figures cover all depths")
         }
         None => {
             format!("{goal}: the job ended in the search ({searched}), so nothing was measured")
         }
         Some(share) if search.attained => format!(
-            "{goal}: {depths} found ({searched}); {} % of the I/Os measured at it kept the target, and the figures are of \
-             these I/Os alone",
+            "{goal}: {depths} found ({searched}); {} % of the I/Os measured at it met the target, and the figures \
+             cover only these I/Os",
             fixed(share, 2)
         ),
         Some(share) => format!(
-            "{goal}: NOT kept: only {} % of the I/Os measured at {depths} kept it, which the search ({searched}) came to; \
-             a longer latency_window judges more surely, and a target that depth 1 misses is below what the storage can do",
+            "{goal}: NOT met: only {} % of the I/Os measured at {depths}, the result of the search ({searched}), met \
+             it; a longer latency_window judges more reliably, and if depth 1 misses the target, the storage cannot \
+             meet it",
             fixed(share, 2)
         ),
     }

@@ -56,11 +56,7 @@ fn limit(record: &Record, info: &StorageInfo) -> Limit {
     if let Some((job, pct)) = busiest.filter(|(_, pct)| *pct >= USED_UP_PCT) {
         return Limit::new(
             "the probe's own thread: it uses one CPU completely",
-            format!(
-                "A thread of {} was on a CPU {} % of the time. A higher numjobs would give more.",
-                job.name,
-                fixed(pct, 0)
-            ),
+            format!("A thread of {} was on a CPU {} % of the time. Raise numjobs.", job.name, fixed(pct, 0)),
         );
     }
     device(info)
@@ -73,14 +69,14 @@ fn goal_limit(info: &StorageInfo) -> Option<Limit> {
     let (found, asked) = (job.in_flight_most_count(), job.iodepth_count * job.numjobs_count.max(1));
     Some(if found < asked {
         Limit::new(
-            "the latency target asked for",
+            "the requested latency target",
             format!("{}: the search found that more than {found} in flight miss it.", job.name),
         )
     } else {
         Limit::new(
-            "the depth asked for",
+            "the requested depth",
             format!(
-                "{}: iodepth={} keeps the latency target; a higher one may keep it too.",
+                "{}: iodepth={} meets the latency target; a higher iodepth may meet it too.",
                 job.name, job.iodepth_count
             ),
         )
@@ -109,7 +105,7 @@ fn device(info: &StorageInfo) -> Limit {
         fixed(in_flight, 1)
     );
     if busy < USED_UP_PCT {
-        Limit::new("the latency of single requests: more requests in flight would give more", evidence)
+        Limit::new("the latency of single requests: keep more requests in flight", evidence)
     } else {
         Limit::new("the device at this depth", evidence)
     }
@@ -122,7 +118,7 @@ fn next(record: &Record, info: &StorageInfo) -> Vec<Next> {
         return Vec::new();
     };
     vec![
-        Next::new(format!("assay sync {}", place.display()), "measures the cost of a durable write there"),
+        Next::new(format!("assay sync {}", place.display()), "measures the cost of a durable write in that place"),
         Next::new(
             format!("assay run --target native:{}/data", place.display()),
             "shows how much of this a database's I/O path gets",
@@ -165,7 +161,7 @@ fn tested(info: &StorageInfo) -> String {
             // Some formats of other tools tell nothing of it.
             let told: Vec<String> = [what, depth].into_iter().filter(|word| !word.is_empty()).collect();
             if told.is_empty() {
-                format!("{} (access, block size and depth are not told)", job.name)
+                format!("{} (access, block size and depth are unknown)", job.name)
             } else {
                 format!("{} ({})", job.name, told.join(", "))
             }
@@ -248,10 +244,10 @@ fn steadiness(info: &StorageInfo) -> String {
             format!("steady: no change of level and no drift over the seconds{variation}.")
         }
         (0, Some(drift)) => {
-            format!("not steady: the rate drifts by {} % from begin to end{variation}.", fixed(100.0 * drift, 0))
+            format!("not steady: the rate drifts by {} % from start to end{variation}.", fixed(100.0 * drift, 0))
         }
         (changes, _) => {
-            format!("not steady: {changes} change(s) of level{variation}; price and rate are those of the last level.")
+            format!("not steady: {changes} change(s) of level{variation}; rate and price come from the last level.")
         }
     }
 }

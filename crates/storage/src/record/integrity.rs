@@ -206,8 +206,8 @@ fn depths(job: &Job<'_>, rule: IdentityRule) -> Identity {
 fn syncs(job: &Job<'_>, rule: IdentityRule) -> Identity {
     let every = |name: &str| job.options.number(&[name]).filter(|n| *n > 0);
     let every = match (every("fsync"), every("fdatasync")) {
-        (None, None) => return rule.unknown("no syncs asked for"),
-        (Some(_), Some(_)) => return rule.unknown("both fsync and fdatasync asked for"),
+        (None, None) => return rule.unknown("no syncs were requested"),
+        (Some(_), Some(_)) => return rule.unknown("both fsync and fdatasync were requested"),
         (Some(n), None) | (None, Some(n)) => n as f64,
     };
     let syncs: u64 = job.clones.iter().map(|c| c.sync.histogram.count()).sum();
@@ -260,7 +260,7 @@ fn saturated(job: &Job<'_>, rule: IdentityRule) -> Identity {
 fn responses(job: &Job<'_>, rule: IdentityRule) -> Identity {
     let rated = || job.ways.iter().filter(|way| way.response.is_some());
     if rated().next().is_none() {
-        return rule.unknown("no rate was asked for");
+        return rule.unknown("no rate was requested");
     }
     let response: u64 = rated().filter_map(|way| Some(way.response.as_ref()?.histogram.sum_ns())).sum();
     let lat: u64 = rated().map(|way| way.lat.histogram.sum_ns()).sum();

@@ -85,7 +85,7 @@ fn jobs(info: &StorageInfo) -> Vec<Metric> {
                 if search.attained {
                     Figure::Count(search.depths_count.iter().sum())
                 } else {
-                    Figure::na("no depth was shown to keep it")
+                    Figure::na("no depth was shown to meet it")
                 },
             )
         }));

@@ -1,4 +1,4 @@
-//! What a job was asked to do, found by name among its options, and what became of it.
+//! The requests of a job, found by name among its options, and their results.
 
 use crate::readings::{JobReading, StorageReadings};
 use crate::record::info::StorageDevices;

@@ -10,7 +10,7 @@ const MB: f64 = 1e6;
 const MIB: f64 = 1_048_576.0;
 /// Why a rate is missing.
 pub(super) const NO_TIME: &str = "no time passed";
-const NO_RATE: &str = "no rate was asked for";
+const NO_RATE: &str = "no rate was requested";
 
 /// Why latencies of a job are missing, by kind.
 #[derive(Clone, Copy, Default)]

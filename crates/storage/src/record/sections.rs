@@ -124,7 +124,8 @@ fn before(page: &mut Sections, info: &StorageInfo) {
         page.wrapped(
             &format!("{}: ", before.job),
             &format!(
-                "preconditioning ({}) of {} in {} s, steady state {}: filled {} time(s) at {} MiB/s; random writes of {} in rounds of {} s: {} per second; last {} rounds apart by {} %, slope {} %.",
+                "preconditioning ({}) of {} in {} s, steady state {}: filled {} time(s) at {} MiB/s; random writes of \
+                 {} in rounds of {} s: {} per second; the last {} rounds differ by {} %, slope {} %.",
                 before.method,
                 size(before.written_over_bytes),
                 number(&before.elapsed_s, 1),
@@ -327,7 +328,7 @@ fn levels(page: &mut Sections, info: &StorageInfo) {
 fn shape(page: &mut Sections, group: &StorageGroup) {
     if let Some(drift) = group.drift_ratio.value() {
         page.line(&format!(
-            "{:<6} drifts linearly by {} % from begin to end: no levels.",
+            "{:<6} drifts linearly by {} % from start to end: no levels.",
             group.group,
             fixed(100.0 * drift, 1)
         ));
@@ -338,7 +339,7 @@ fn shape(page: &mut Sections, group: &StorageGroup) {
 }
 
 fn drivers(page: &mut Sections, info: &StorageInfo) {
-    page.heading("What Driving It Cost, and How It Was Measured");
+    page.heading("What the Load Cost, and How It Was Measured");
     const TABLE: [Column; 9] = [
         left("Job", 16),
         right("user us/IO", 11),

@@ -100,7 +100,7 @@ fn io_the_native_key_has_the_headline_and_what_fio_leaves_out() {
     let job = &native["storage"]["jobs"][0];
     assert_eq!(job["ways"][0]["lat"]["count"], 240_282);
     assert_eq!(job["ways"][0]["lat"]["p99999_us"]["na"], "too few samples");
-    assert_eq!(job["ways"][0]["response"]["avg_us"]["na"], "no rate was asked for");
+    assert_eq!(job["ways"][0]["response"]["avg_us"]["na"], "no rate was requested");
     assert!(job["ways"][0]["lat"]["hist_ns"].is_object());
     assert_eq!(job["seed"], 42);
     assert_eq!(job["refused"][0]["feature"], "DEFER_TASKRUN");

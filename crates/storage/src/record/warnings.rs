@@ -1,4 +1,4 @@
-//! What makes the figures doubtful, in sentences: what it may have done to them and what to try.
+//! Warnings about doubtful figures: the cause, its likely effect on them and what to try.
 
 use super::options::Options;
 use super::options::{fact, goes, in_memory, is_random, no_file};
@@ -254,7 +254,7 @@ impl View<'_> {
         let jobs = self.readings.jobs.iter();
         let direct = jobs.clone().all(|job| Options::of(self.readings, job).direct());
         let cause = if direct {
-            "although the jobs asked for direct I/O: the file has holes or unwritten extents, or the file system \
+            "although the jobs requested direct I/O: the file has holes or unwritten extents, or the file system \
                  answers from memory. Lay out the file with real data"
         } else {
             "the page cache answered the rest. These figures describe memory; use direct=1, or a region several \
@@ -294,7 +294,7 @@ impl View<'_> {
             .collect();
         (!what.is_empty()).then(|| {
             let text = format!(
-                "The devices moved more than the jobs asked for ({}): other processes used them, or the figure \
+                "The devices moved more than the jobs requested ({}): other processes used them, or the figure \
                  includes the layout of the files. Latencies include this load; measure again when the devices are \
                  quiet.",
                 what.join(", ")
@@ -347,8 +347,8 @@ impl View<'_> {
             return None;
         }
         let text = format!(
-            "{} I/Os were in flight on average where {} were asked for: the driver could not keep the depth (because \
-             of CPU, buffered I/O, or completions taken in large batches). The device saw the smaller load.",
+            "{} I/Os were in flight on average, but {} were requested: the driver could not keep the depth (because of \
+             CPU, buffered I/O, or completions taken in large batches). The device saw the smaller load.",
             fixed(reached, 1),
             fixed(asked, 0)
         );
@@ -361,8 +361,7 @@ impl View<'_> {
             return None;
         }
         let text = format!(
-            "A clone used {} % of a CPU: this run measures the CPU, not the storage. More clones may give more if \
-             CPUs are free.",
+            "A clone used {} % of a CPU: this run measures the CPU, not the storage. Add clones if CPUs are free.",
             fixed(share, 0)
         );
         Some(CPU_BOUND.finding(false, text, &[("thread_cpu_pct_max", share)]))
@@ -377,7 +376,7 @@ impl View<'_> {
         }
         let (reads, _) = goes(&job.label.rw);
         let effect = if reads {
-            "only the first clone that reaches a block surely reads it; the others may find it in a cache"
+            "only the first clone that reaches a block certainly reads it; the others may find it in a cache"
         } else {
             "each clone writes each block, and the last write stays"
         };
@@ -403,8 +402,8 @@ impl View<'_> {
             && region > 0
         {
             let text = format!(
-                "The region of {} fits into this host's memory of {}, and the I/O is buffered: a longer run is \
-                 answered by the page cache.",
+                "The region of {} fits into this host's memory of {}, and the I/O is buffered: the page cache answers \
+                 a longer run.",
                 size(region),
                 size(memory)
             );

@@ -13,7 +13,7 @@ use crate::spec::{IoEngine, Options, SpecError, Verify};
 #[derive(Debug)]
 pub struct Content {
     payload: Payload,
-    /// Numbers of the files, by which their content proves whose they are.
+    /// Numbers of the files, by which their content proves that they are ours.
     numbers: Box<[u64]>,
     verifier: Option<Verifier>,
     written: Written,
@@ -131,7 +131,7 @@ impl Content {
         if self.notes || self.verify_only { self.written.note(io) } else { self.written.count() }
     }
 
-    /// A noted write failed: what is there cannot be known.
+    /// A noted write failed: the content of its place is unknown.
     pub fn write_failed(&mut self, io: &Io) {
         self.written.forget(io);
     }

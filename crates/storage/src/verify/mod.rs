@@ -1,4 +1,4 @@
-//! Whether what is read is what was written.
+//! Checks that the data read are the data written.
 //!
 //! Owns the header that `verify=crc32c` puts into each interval, the comparison with a pattern, and the list of what was
 //! written. The work loop stamps before a write and checks after a read. `docs/design/storage-payload.md` has the header's bytes.
@@ -18,7 +18,7 @@ const MAGIC: [u8; 8] = *b"ASYVRFY1";
 /// Bytes before the header's own checksum.
 const CHECKED_BYTES: usize = HEADER_BYTES - 4;
 
-/// A block that is not what was written.
+/// A block that differs from what was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("verify: byte {offset} of {file}: {what}: expected {expected}, found {found}")]
 pub struct Mismatch {

@@ -18,8 +18,8 @@ pub struct WrittenBlock {
     pub len: u32,
     /// Place of the file among the clone's files.
     pub file: u16,
-    /// No other write of this clone went to the same place, so the number is certain. Of two that may have been under way
-    /// together either can be the last.
+    /// No other write of this clone went to the same place, so the number is certain. Of two that may have been in
+    /// flight together either can be the last.
     pub certain: bool,
 }
 

@@ -26,8 +26,8 @@ impl Worker<'_> {
             Step::Fail => self.fail(
                 ETIMEDOUT,
                 format!(
-                    "an I/O took longer than latency_target={} us with no other in flight: latency_percentile=100 allows for \
-                     none, 99 for one in a hundred",
+                    "an I/O took longer than latency_target={} us with no other in flight: latency_percentile=100 \
+                     allows none, 99 allows one in a hundred",
                     goal.target_ns / 1000
                 ),
             ),

@@ -71,7 +71,7 @@ fn notes(options: &Options) -> Vec<String> {
     let mut notes = Vec::new();
     if measure.no_slat && !(measure.no_clat && measure.no_lat) && !is_synchronous(options) {
         notes.push(
-            "without slat, requests are submitted and waited for in one call: clat counts from before it".to_owned(),
+            "without slat, one call submits requests and waits for them: clat counts from before that call".to_owned(),
         );
     }
     notes.extend(never_verifies(options).map(str::to_owned));
@@ -79,7 +79,7 @@ fn notes(options: &Options) -> Vec<String> {
         notes.push("time_based without runtime is ignored".to_owned());
     }
     if only_trims(options) && options.pace.depth > 1 {
-        notes.push("a trim is one call of the kernel: one is in flight, whatever iodepth= says".to_owned());
+        notes.push("a trim is one blocking call: one is in flight, whatever iodepth= says".to_owned());
     } else if is_positional(options.engine) && options.pace.depth > 1 {
         notes.push(format!("{} has one request in flight, whatever iodepth= says", options.engine.name()));
     }

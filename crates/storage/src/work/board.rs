@@ -1,5 +1,5 @@
-//! What the clones of a wave and the monitor know of each other: counters with one writer each,
-//! orders, copies of readings on request, and the gate at which all start together.
+//! What the clones of a wave and the monitor share: counters with one writer each, orders, copies of readings on
+//! request, and the gate at which all start together.
 
 use crate::readings::{CloneReading, DIRECTIONS};
 use assay_measure::clock::Ns;

@@ -1,10 +1,10 @@
 //! The search for the highest depth that keeps a latency (`latency_target`).
 //!
-//! The rule is fio's: the depth begins at 1 and doubles from window to window while enough I/Os keep the target; from the
-//! first depth that does not, what lies between is halved. When a window does not change the depth any more, it is found. The
-//! search is no part of what is measured, as a ramp is none: one more window at that depth is measured, and ends the job.
-//! Where fio's own search does not end, this one does: a miss at `iodepth` itself bounds it as any other, the windows that follow
-//! a found depth do not move it, and a depth of 1 that misses is measured and told.
+//! The rule is fio's: the depth begins at 1 and doubles from window to window while enough I/Os keep the target; from
+//! the first depth that does not, what lies between is halved. When a window does not change the depth any more, it is
+//! found. The search is no part of what is measured, as a ramp is none: one more window at that depth is measured, and
+//! ends the job. Where fio's own search does not end, this one does: a miss at `iodepth` itself bounds it as any other,
+//! the windows that follow a found depth do not move it, and a depth of 1 that misses is measured and reported.
 
 use crate::readings::{GoalLabel, SearchReading};
 use crate::spec::PaceOptions;

@@ -1,5 +1,5 @@
-//! What becomes of requests that were reaped: counted in groups of equal ones, looked at one by
-//! one only where something was asked for that needs it or something went wrong.
+//! Handles reaped requests: counts them in groups of equal ones, and looks at single ones only where an option needs it
+//! or a request failed.
 
 use super::logs::Ended;
 use super::tally::Run;

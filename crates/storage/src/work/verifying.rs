@@ -1,5 +1,5 @@
-//! Writes that are read back, and reads that are checked: when, and what becomes of the outcome.
-//! What is to be expected where is `verify::Content`'s knowledge.
+//! Writes that are read back, and reads that are checked: when, and how the result is handled. What is to be expected
+//! where is `verify::Content`'s knowledge.
 
 use super::worker::{Failure, Slot, Worker};
 use crate::pattern::{Io, Next};

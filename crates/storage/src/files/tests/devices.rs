@@ -169,13 +169,13 @@ fn a_file_is_not_trimmed_and_none_is_made_for_it() {
     let path = place.path().join("data");
     for mode in [Mode::Trim, Mode::RandTrim, Mode::TrimWrite] {
         let why = refused(&one(mode, &path, MIB));
-        assert!(why.contains("works on block devices only"), "{why}");
+        assert!(why.contains("works only on block devices"), "{why}");
         assert!(!path.exists());
     }
     fs::write(&path, vec![7; 1 << 20]).unwrap();
     let mut invocation = destroying(&path);
     invocation.jobs[0].options.pattern.mode = Mode::RandTrim;
-    assert!(refused(&invocation).contains("works on block devices only"));
+    assert!(refused(&invocation).contains("works only on block devices"));
 }
 
 #[test]

@@ -21,7 +21,8 @@ pub(super) static OPTIONS: &[OptionDef] = options! {Clones;
     "kb_base", Choice(&["1024", "1000"]), "1024", Works(|d, v| { d.decimal = v.choice()?.0 == "1000"; Ok(()) }), "Meaning of k: 1024, or 1000; kib is the other one";
     "mem" = "iomem", Text, "malloc", Accepted("buffers are always page-aligned private memory, registered where that helps"), "Where buffers come from";
     "iomem_align" = "mem_align", Int(0, u64::MAX), "4096", Accepted("buffers are always aligned to pages"), "Alignment of buffers";
-    "hugepage-size", Int(0, u64::MAX), "2097152", Accepted("assay uses huge pages as the kernel gives them"), "Size of a huge page";
+    "hugepage-size", Int(0, u64::MAX), "2097152", Accepted("assay uses huge pages as the kernel provides \
+        them"), "Size of a huge page";
     "lockmem", Int(0, u64::MAX), "0", Accepted("assay locks no memory beyond the registered buffers"), "Memory to lock down";
     "unique_filename", Bool, "1", Accepted("assay has no client/server mode"), "Put the client's address into file names";
 };

@@ -30,8 +30,9 @@ pub(super) static OPTIONS: &[OptionDef] = options! {Measure;
     "log_max_value", Bool, "0", Works(setters::log_maximum), "Rows are the largest value, not the mean";
     "log_offset", Bool, "0", Works(|d, v| { d.options.measure.log_offset = v.on()?; Ok(()) }), "Offsets in logs";
     "per_job_logs", Bool, "1", Works(|d, v| { d.options.measure.per_job_logs = v.on()?; Ok(()) }), "A log for each clone";
-    "log_entries", Int(1024, 1_048_576), "1024", Accepted("log memory grows as needed"), "Entries of a log to begin with";
-    "unified_rw_reporting", Choice(&["none", "0"]), "none", Accepted("directions are reported apart"), "Report directions together";
+    "log_entries", Int(1024, 1_048_576), "1024", Accepted("log memory grows as needed"), "Initial entries of a log";
+    "unified_rw_reporting", Choice(&["none", "0"]), "none", Accepted("directions are reported \
+        separately"), "Report directions together";
     "stats", Bool, "1", Accepted("assay always keeps figures"), "Whether to keep figures";
     "disk_util", Bool, "1", Accepted("assay always shows device statistics"), "Show device statistics";
     "unit_base", Choice(&["0", "8", "1"]), "0", Accepted("figures are in bytes"), "Bits or bytes";

@@ -92,11 +92,11 @@ pub struct OptionDef {
     pub aliases: &'static [&'static str],
     /// What values it takes.
     pub kind: Kind,
-    /// What it is worth when not given; empty: nothing.
+    /// Its value when not given; empty: none.
     pub default: &'static str,
     /// What it belongs to.
     pub category: Category,
-    /// What becomes of it.
+    /// Whether it is supported, and how.
     pub usage: Use,
     /// One line of help.
     pub help: &'static str,

@@ -12,7 +12,7 @@ pub(super) static OPTIONS: &[OptionDef] = options! {Pace;
     "iodepth", Int(1, 65_536), "1", Works(|d, v| { d.options.pace.depth = v.int32()?; Ok(()) }), "I/Os each clone keeps in flight";
     "iodepth_batch" = "iodepth_batch_submit", Int(0, U32), "1", Works(|d, v| { d.options.pace.batch_submit = Some(v.int32()?); Ok(()) }), "I/Os submitted in one go; 0 is iodepth";
     "iodepth_batch_complete_min" = "iodepth_batch_complete", Int(0, U32), "1", Works(|d, v| { d.options.pace.batch_complete_min = Some(v.int32()?); Ok(()) }), "Completions to wait for; 0 polls";
-    "iodepth_batch_complete_max", Int(0, U32), "", Works(|d, v| { d.options.pace.batch_complete_max = Some(v.int32()?); Ok(()) }), "Completions to take at most";
+    "iodepth_batch_complete_max", Int(0, U32), "", Works(|d, v| { d.options.pace.batch_complete_max = Some(v.int32()?); Ok(()) }), "Most completions to take";
     "iodepth_low", Int(0, U32), "", Works(|d, v| { d.options.pace.depth_low = Some(v.int32()?); Ok(()) }), "Drain to this depth before submitting more";
     "io_submit_mode", Choice(&["inline"]), "inline", Accepted("inline is the only mode; a rate counts from the due time without offloading"), "Who submits";
     "runtime" = "timeout", Seconds, "0", Works(|d, v| { d.options.pace.runtime_ns = Some(v.ns()?).filter(|ns| *ns > 0); Ok(()) }), "Stop after this time";
@@ -38,10 +38,12 @@ pub(super) static OPTIONS: &[OptionDef] = options! {Pace;
     "exitall_on_error", Flag, "", Works(|d, v| { d.options.pace.exit_all_on_error = v.on()?; Ok(()) }), "End all other jobs when this job fails";
     "exit_what", Choice(&["group", "stonewall", "all"]), "group", Accepted("exitall ends the jobs that run now"), "What exitall ends";
     "max_latency", Micros, "0", Works(|d, v| { d.options.pace.max_latency_ns = Some(v.ns()?).filter(|ns| *ns > 0); Ok(()) }), "The job fails when an I/O takes longer";
-    "latency_target", Micros, "", Works(|d, v| { d.options.pace.latency.target_ns = Some(v.ns()?).filter(|ns| *ns > 0); Ok(()) }), "Search the highest depth, up to iodepth, that keeps this latency, and measure it";
+    "latency_target", Micros, "", Works(|d, v| { d.options.pace.latency.target_ns = Some(v.ns()?).filter(|ns| *ns > 0); Ok(()) }), "Find the highest depth, up to iodepth, that meets this latency, and measure it";
     "latency_window", Micros, "", Works(|d, v| { d.options.pace.latency.window_ns = v.ns()?; Ok(()) }), "How long each depth is tried";
-    "latency_percentile", Floats(0.0, 100.0), "100", Works(setters::latency_percentile), "Percent of the I/Os that have to keep the latency";
-    "latency_run", Bool, "0", Works(|d, v| { d.options.pace.latency.adapts = v.on()?; Ok(()) }), "Go on adapting the depth, and measure all of it";
+    "latency_percentile", Floats(0.0, 100.0), "100", Works(setters::latency_percentile), "Percent of the I/Os that \
+        must meet the latency";
+    "latency_run", Bool, "0", Works(|d, v| { d.options.pace.latency.adapts = v.on()?; Ok(()) }), "Keep adapting the \
+        depth, and measure all of it";
     "steadystate" = "ss", Text, "", Works(setters::steady), "Stop when iops or bw is steady: iops:2%, bw_slope:0.3%";
     "steadystate_duration" = "ss_dur", Seconds, "0", Works(|d, v| { d.options.pace.steady_duration_ns = v.ns()?; Ok(()) }), "How long the rate must be steady";
     "steadystate_ramp_time" = "ss_ramp", Seconds, "0", Works(|d, v| { d.options.pace.steady_ramp_ns = v.ns()?; Ok(()) }), "How long to wait before the check begins";

@@ -9,9 +9,10 @@ use crate::language::value::Kind::{Bool, Choice, Flag, Int, Text};
 pub(super) static OPTIONS: &[OptionDef] = options! {Payload;
     "zero_buffers", Flag, "", Works(|d, v| { d.options.payload.zero = v.on()?; Ok(()) }), "Write zeros";
     "refill_buffers", Flag, "", Works(|d, v| { d.options.payload.refill = v.on()?; Ok(()) }), "New random content for every write";
-    "scramble_buffers", Bool, "1", Works(|d, v| { d.options.payload.scramble = v.on()?; Ok(()) }), "Change a little in every write, so that no content is written twice";
+    "scramble_buffers", Bool, "1", Works(|d, v| { d.options.payload.scramble = v.on()?; Ok(()) }), "Change a little in \
+        every write, so that no two writes have the same content";
     "buffer_compress_percentage", Int(0, 100), "", Works(|d, v| { d.options.payload.compress_percent = v.int32()?; Ok(()) }), "How much the content can be compressed";
-    "buffer_compress_chunk", Int(0, 1 << 31), "512", Works(|d, v| { d.options.payload.compress_chunk = v.int32()?; Ok(()) }), "Number of bytes over which the content compresses like this";
+    "buffer_compress_chunk", Int(0, 1 << 31), "512", Works(|d, v| { d.options.payload.compress_chunk = v.int32()?; Ok(()) }), "Number of bytes over which the content compresses by that percentage";
     "dedupe_percentage", Int(0, 100), "", Works(|d, v| { d.options.payload.dedupe_percent = v.int32()?; Ok(()) }), "Percent of blocks that repeat another";
     "dedupe_mode", Choice(&["repeat"]), "repeat", Accepted("repeat is the only mode"), "Which block is repeated";
     "dedupe_global", Bool, "0", Accepted("a clone repeats only its own blocks"), "Repeat blocks of other jobs too";

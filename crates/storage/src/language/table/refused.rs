@@ -29,7 +29,7 @@ pub(super) static OPTIONS: &[OptionDef] = options! {Category;
     "verify_state_load", Text, "0", Refused("verify_only works without a state file"), "Continue where the verification ended";
     "trim_percentage", Text, "0", Refused(TRIM), "Percent of blocks trimmed";
     "trim_verify_zero", Text, "1", Refused(TRIM), "Trimmed blocks must be zero";
-    "trim_backlog", Text, "", Refused(TRIM), "Trim after so many blocks";
+    "trim_backlog", Text, "", Refused(TRIM), "Trim after this many blocks";
     "trim_backlog_batch", Text, "", Refused(TRIM), "How many blocks to trim";
     "write_iolog", Text, "", Refused(TRACE), "Record every I/O";
     "read_iolog", Text, "", Refused(TRACE), "Replay recorded I/Os";

@@ -19,9 +19,9 @@ const UNKNOWN_ETA: u64 = i32::MAX as u64;
 
 /// fio's JSON document; with `plus` every latency has its `bins`.
 ///
-/// `native` becomes the last key of the top level; beside what it brings, `effective_options`
-/// there names, entry by entry, the options of `job options` that were not typed: `rw`, `iodepth`,
-/// `numjobs` and `bs` are always told, because plotters need them.
+/// `native` becomes the last key of the top level; beside what it brings, `effective_options` there names, entry by
+/// entry, the options of `job options` that were not typed: `rw`, `iodepth`, `numjobs` and `bs` are always present,
+/// because plotters need them.
 #[must_use]
 pub fn json(readings: &StorageReadings, plus: bool, native: Option<Value>) -> String {
     let entries = entries(readings);
