@@ -15,7 +15,7 @@ pub struct Chart {
     pub x: Axis,
     /// Up.
     pub y: Axis,
-    /// What the traces without rows of their own share.
+    /// Rows shared by the traces without their own.
     pub rows: Rows,
     /// What is drawn.
     pub traces: Vec<Trace>,
@@ -27,7 +27,7 @@ pub struct Chart {
     pub limits: Vec<Mark>,
 }
 
-/// What runs along one side.
+/// One axis of a chart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
     /// What it shows.
@@ -62,10 +62,10 @@ impl Axis {
     }
 }
 
-/// Where the values of a trace stand.
+/// The positions of a trace's values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rows {
-    /// At these numbers, rising.
+    /// At these numbers, ascending.
     Numbers(Vec<f64>),
     /// At these names, in this order.
     Names(Vec<String>),
@@ -107,7 +107,7 @@ pub enum Stroke {
     Stacked,
     /// Bars beside those of other traces.
     Bar,
-    /// Bars across, below each other, each from where its part begins.
+    /// Horizontal bars, one below the other, each starting where its part begins.
     Span,
     /// Points, not joined.
     Points,

@@ -1,4 +1,4 @@
-//! How waits and operations are told apart.
+//! Classes of waits and kinds of operations.
 
 use serde::{Deserialize, Serialize};
 

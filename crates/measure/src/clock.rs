@@ -25,7 +25,7 @@ fn origin() -> Instant {
 pub enum Clock {
     /// `CLOCK_MONOTONIC`, about 20 ns a reading.
     Real(Instant),
-    /// Time that moves only when told; shared by its clones.
+    /// Time that moves only on request; shared by its clones.
     Simulated(Arc<AtomicU64>),
 }
 
@@ -36,7 +36,7 @@ impl Clock {
         Self::Real(origin())
     }
 
-    /// A clock at 0 ns that moves only when told.
+    /// A clock at 0 ns that moves only on request.
     #[must_use]
     pub fn simulated() -> Self {
         Self::Simulated(Arc::new(AtomicU64::new(0)))
@@ -68,7 +68,7 @@ impl Clock {
         }
     }
 
-    /// Whether time moves only when told.
+    /// Whether time moves only on request.
     #[must_use]
     pub fn is_simulated(&self) -> bool {
         matches!(self, Self::Simulated(_))

@@ -1,8 +1,7 @@
 //! Counters that one thread writes and others may read while it works.
 //!
-//! Nothing is shared between writers: every set lies on cache lines of its own,
-//! and a count is one plain load and store, without a locked instruction. The
-//! type system keeps the second writer out: [`Writer`] cannot be cloned.
+//! Writers share nothing: every set has its own cache lines, and a count is one plain load and store, without a locked
+//! instruction. The type system excludes a second writer: [`Writer`] cannot be cloned.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -75,7 +74,7 @@ impl<const N: usize> Writer<N> {
 }
 
 impl<const N: usize> Reader<N> {
-    /// Counter `index` as its writer left it lately.
+    /// A recent value of counter `index`.
     ///
     /// # Panics
     /// If there is no such counter.
@@ -84,7 +83,7 @@ impl<const N: usize> Reader<N> {
         self.0[index].load(Ordering::Relaxed)
     }
 
-    /// All counters, each read by itself: they need not belong to one instant.
+    /// All counters, each read separately: they need not belong to one instant.
     #[must_use]
     pub fn all(&self) -> [u64; N] {
         std::array::from_fn(|index| self.get(index))

@@ -1,19 +1,19 @@
-//! Who had the CPUs of the host while a record was measured: this test, others, the hypervisor.
+//! Who used the host's CPUs during a record: this test, other processes, the hypervisor.
 
 use crate::kind::Limit;
 use crate::record::Record;
 use crate::units::fixed;
 
-/// From this share of busy CPU on, nothing else may be called the limit without naming it, %.
+/// From this share of busy CPU on, the limit must name the CPU, %.
 pub const BUSY_PCT: f64 = 90.0;
-/// What others take from this share on changes the figures, % of the host's CPU time.
+/// From this share on, other processes change the figures, % of the host's CPU time.
 pub const OTHERS_PCT: f64 = 10.0;
 /// Steal from this share on changes the figures, %.
 pub const STEAL_PCT: f64 = 5.0;
 /// A control group's quota that withheld CPU for this share of the window changes them, %.
 const THROTTLED_PCT: f64 = 5.0;
 
-/// How the host's CPU time was shared out, each in % of what the CPUs had to give.
+/// How the host's CPU time was shared out, each in % of the total CPU time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
     /// Not idle.
@@ -34,7 +34,7 @@ fn server_s(record: &Record) -> f64 {
     server.map_or(0.0, |_| cpu_us() / 1e6)
 }
 
-/// Who had the CPUs; `None` where the record has no CPU figures of the host or of the process.
+/// Who used the CPUs; `None` if the record has no CPU figures of the host or of the process.
 #[must_use]
 pub fn shares(record: &Record) -> Option<Shares> {
     let pct = |name: &str| record.os.cpu_pct.get(name)?.value();
@@ -47,7 +47,8 @@ pub fn shares(record: &Record) -> Option<Shares> {
     Some(Shares { busy, own, others: (busy - own).max(0.0), steal })
 }
 
-/// The host as the limit: CPUs that others take, that the hypervisor or a quota withholds, or that the test uses up.
+/// The host as the limit: CPUs that other processes take, that the hypervisor or a quota withholds, or that the test
+/// uses up.
 #[must_use]
 pub fn limit(record: &Record) -> Option<Limit> {
     let shares = shares(record)?;
@@ -94,7 +95,7 @@ pub fn disturbs() -> String {
     )
 }
 
-/// What others did to the figures, in one sentence; nothing where the host was left to the test.
+/// The effect of other processes on the figures, in one sentence; nothing if there was none.
 #[must_use]
 pub fn disturbed(record: &Record) -> Option<String> {
     let shares = shares(record)?;
@@ -108,9 +109,9 @@ pub fn disturbed(record: &Record) -> Option<String> {
     (!said.is_empty()).then(|| said.join(" and "))
 }
 
-/// The largest share of its pace that a [`disturbed`] run may have lost to others, 0..1: their share of the CPUs, or the
-/// share of the window in which a driver thread was ready and had none, whichever is more. 0 where the host was left to
-/// the test.
+/// The largest share of its rate that a [`disturbed`] run may have lost to other processes, 0..1: their share of the
+/// CPUs, or the share of the window in which a driver thread was ready but had no CPU, whichever is more. 0 if the run
+/// was not disturbed.
 #[must_use]
 pub fn lost_share(record: &Record) -> f64 {
     // A run that made any progress was left something.

@@ -1,4 +1,4 @@
-//! Structs of options that say the default of a field beside it.
+//! Structs of options with the default beside each field.
 
 /// Structs as usual, each with a `Default`: a field is what stands behind its `=`, or its type's own default where
 /// nothing does.

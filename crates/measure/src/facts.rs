@@ -1,6 +1,7 @@
-//! Facts about a host and an engine that more than one place names: each key once, with its title for people.
+//! Facts about a host and an engine that several places name: each key once, with its title.
 //!
-//! Who provides a fact and who shows it use the same [`FactKey`], so a name that is spelled otherwise does not compile.
+//! The code that provides a fact and the code that shows it use the same [`FactKey`], so a misspelt name does not
+//! compile.
 
 use crate::snapshot::Fact;
 use crate::units::size;
@@ -22,13 +23,14 @@ const fn key(name: &'static str, title: &'static str, also: &'static [&'static s
 
 /// What an engine counts as a get, where it is not a block of rows or of an index.
 pub const GETS: FactKey = key("gets_counted", "What a get is", &[]);
-/// How late a server's sessions publish what they did at most, s; not told where they publish at every mark.
+/// How late a server's sessions publish their counters at most, s; absent if they publish at every mark.
 pub const LATE_S: FactKey = key("statistics_late_s", "Counters late by at most, s", &[]);
 /// The product a server is.
 pub const ENGINE: FactKey = key("engine", "Product", &[]);
-/// Names of the facts that a report tells first of a server, in their order, with a space between.
+/// Names of the facts that a report shows first about a server, in order, separated by spaces.
 pub const SERVER_TOLD: FactKey = key("server_facts_told", "Told first", &[]);
-/// Events of a server that its sampled waits are, where those have names of its own: `event = wait, wait; event = ...`.
+/// The events to which a server's sampled waits belong, where those have their own names: `event = wait, wait; event =
+/// ...`.
 pub const WAITS_ARE: FactKey = key("sampled_waits_are", "Sampled waits are", &[]);
 /// Version of a server, as it says it.
 pub const SERVER_VERSION: FactKey = key("server_version", "Server version", &[]);
@@ -38,9 +40,9 @@ pub const DATABASE: FactKey = key("database", "Database", &[]);
 pub const SERVER_HOST: FactKey = key("server_host", "Server", &[]);
 /// `yes` where all I/O of an engine inside this process bypasses the page cache, by what was achieved.
 pub const PAST_PAGE_CACHE: FactKey = key("page_cache_bypassed", "Page cache bypassed", &[]);
-/// By what an engine reads without read calls; not told where every read is one.
+/// How an engine reads without read calls; absent if every read is a call.
 pub const READ_WITHOUT_CALLS: FactKey = key("reads_without_calls", "Reads without calls by", &[]);
-/// What makes an engine's reads reach the devices; not told where they do already, or where nothing is known to help.
+/// What makes an engine's reads reach the devices; absent if they already do, or if no remedy is known.
 pub const DEVICE_READS: FactKey = key("device_reads_with", "Reads from devices with", &[]);
 /// Name of the host.
 pub const HOSTNAME: FactKey = key("hostname", "Host name", &[]);
@@ -52,7 +54,7 @@ pub const CPU_MODEL: FactKey = key("cpu_model", "CPU model", &["cpu"]);
 pub const CPUS: FactKey = key("cpus_usable", "CPUs", &["cpus"]);
 /// Memory of the host, bytes.
 pub const MEMORY_BYTES: FactKey = key("memory_bytes", "Memory", &["memory"]);
-/// The hypervisor, or what tells that there is one.
+/// The hypervisor, or the sign that there is one.
 pub const VIRTUALISATION: FactKey = key("virtualisation", "Virtualisation", &["virtualization", "hypervisor"]);
 /// Make and model of the machine.
 pub const PRODUCT: FactKey = key("product", "Machine", &[]);
@@ -73,7 +75,7 @@ pub const DISK_MODEL: FactKey = key("device_model", "Device model", &[]);
 /// I/O scheduler of that disk.
 pub const DISK_SCHEDULER: FactKey = key("device_scheduler", "Scheduler", &[]);
 
-/// Facts that say how others are read: nothing to be shown.
+/// Facts that say how to read other facts; not shown.
 pub const OF_READING: [FactKey; 2] = [SERVER_TOLD, WAITS_ARE];
 
 impl FactKey {
@@ -84,7 +86,7 @@ impl FactKey {
         (!value.starts_with("n/a")).then_some(value)
     }
 
-    /// What is told of it: its value, or `n/a (reason)`.
+    /// Its value, or `n/a (reason)`.
     #[must_use]
     pub fn told<'a>(&self, facts: &'a [Fact]) -> Option<&'a str> {
         let mut names = std::iter::once(&self.name).chain(self.also);

@@ -1,4 +1,5 @@
-//! Figures that are written once: what the attribute [`figures`] makes of the fields of a struct, and who draws and lists them.
+//! Figures that are defined once: what the attribute [`figures`] makes from the fields of a struct, and the code that
+//! draws and lists them.
 
 pub use crate::record::Metric;
 pub use crate::record::metric::{Better, Group};
@@ -104,14 +105,14 @@ pub fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A metric whose key tells unit and better way.
+/// A metric whose key gives unit and better direction.
 #[must_use]
 pub fn metric(group: Group, key: &str, name: &str, scope: &str, value: Figure) -> Metric {
     let (unit, better) = of_key(key);
     Metric { scope: scope.to_owned(), ..plain(group, key, name, unit, better, value) }
 }
 
-/// A metric whose mean lies so far on both sides with 95 % confidence.
+/// A metric with the half-width of the 95 % interval of its mean.
 #[must_use]
 pub fn between(metric: Metric, half_width: &Figure) -> Metric {
     let interval = metric.value.value().zip(half_width.value());
@@ -126,7 +127,7 @@ pub fn of_layer(layer: &str, part: &impl Figures) -> Vec<Metric> {
 }
 
 impl Sections {
-    /// A table with a column for each figure that has one; a column in which no row says anything is left out.
+    /// A table with a column for each figure that has one; empty columns are left out.
     pub fn rows<'a, T: Figures + 'a>(&mut self, rows: impl IntoIterator<Item = &'a T>) {
         let mut rows: Vec<Vec<Cell>> = rows.into_iter().map(T::cells).collect();
         let mut columns = T::columns();

@@ -75,7 +75,7 @@ pub enum HistogramError {
         sum_ns: u64,
     },
     /// Minimum or maximum lies outside the first or last slot in use.
-    #[error("the extremes {min_ns} ns and {max_ns} ns do not lie in the outer slots")]
+    #[error("the extremes {min_ns} ns and {max_ns} ns are not in the outer slots")]
     Extremes {
         /// The minimum as given, ns.
         min_ns: u64,
@@ -225,7 +225,7 @@ impl Histogram {
         self.value_of_rank(rank)
     }
 
-    /// The median, however few were counted: it claims nothing of a tail.
+    /// The median, however few values were counted: it says nothing about the tail.
     #[must_use]
     pub fn median_ns(&self) -> Option<u64> {
         self.value_of_rank(self.count.div_ceil(2))

@@ -1,9 +1,8 @@
 //! Activity history: what the sessions were doing at each tick of a sampler.
 //!
-//! A tick counts the sessions inside a call by what they do; think time and idle are
-//! left out. Each tick stands for the time since the one before, so that sums over
-//! ticks estimate DB time by class. Waits shorter than a tick are estimated rightly in
-//! time and never in number: no average wait comes from samples.
+//! A tick counts the sessions inside a call by what they do; think time and idle are left out. Each tick stands for the
+//! time since the one before, so that sums over ticks estimate DB time by class. For waits shorter than a tick the
+//! estimated time is right, but their number is unknown: no average wait comes from samples.
 
 use crate::class::WaitClass;
 use crate::figures::figures;
@@ -12,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Nominal distance of two ticks, ns.
 pub const INTERVAL_NS: u64 = 100_000_000;
-/// A tick stands for at most so many nominal intervals; the rest of a longer gap is a hole.
+/// A tick represents at most this many nominal intervals; the rest of a longer gap is a hole.
 pub const GAP_INTERVALS_MAX: u64 = 5;
 /// Steps kept in memory at most: an hour of ticks. Beyond, neighbours are merged.
 pub const STEPS_MAX: usize = 36_000;
@@ -23,13 +22,13 @@ pub const STEPS_MAX: usize = 36_000;
 pub enum SessionState {
     /// Its thread works for it.
     OnCpu,
-    /// It could go on, but its thread works for another session.
+    /// It could continue, but its thread works for another session.
     RunQueue,
     /// It waits for the event named beside.
     Waiting,
 }
 
-/// What is counted together.
+/// The key of a count.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ActivityKey {
     /// What the session does.
@@ -56,7 +55,7 @@ pub struct ActivityStep {
     pub ticks: u64,
     /// Time the ticks stand for, ns.
     pub span_ns: u64,
-    /// Time nobody looked, ns: gaps beyond [`GAP_INTERVALS_MAX`] intervals.
+    /// Unsampled time, ns: gaps beyond [`GAP_INTERVALS_MAX`] intervals.
     pub hole_ns: u64,
     /// Most sessions active in one tick.
     pub active_max: u64,

@@ -1,23 +1,23 @@
 //! An identity: two ways to the same number, and whether they agree.
 //!
-//! What was not counted is n/a with its reason, never "holds".
+//! Uncounted figures are n/a with their reason, never "holds".
 
 pub mod formula;
 
 use crate::record::{Figure, Identity, Record, Truth};
 use crate::units::fixed;
 
-/// A figure with what rounding may have done to it.
+/// A figure with its possible rounding error.
 #[derive(Clone, Copy, Debug)]
 pub struct Rounded {
     /// As it was printed.
     pub value: f64,
-    /// What rounding may have done, either way.
+    /// The possible rounding error, in either direction.
     pub off: f64,
 }
 
 impl Rounded {
-    /// One that nothing was done to.
+    /// An exact figure.
     #[must_use]
     pub fn exact(value: f64) -> Self {
         Self { value, off: 0.0 }
@@ -47,14 +47,14 @@ impl Rounded {
         1e-6 * ppm * self.value.abs()
     }
 
-    /// The quotient, with what both roundings may do to it.
+    /// The quotient, with the error of both roundings.
     #[must_use]
     pub fn over(self, other: Self) -> Self {
         let value = self.value / other.value;
         Self { value, off: (self.off + value.abs() * other.off) / other.value.abs() }
     }
 
-    /// The product, with what both roundings may do to it.
+    /// The product, with the error of both roundings.
     #[must_use]
     pub fn by(self, other: Self) -> Self {
         Self {
@@ -79,7 +79,7 @@ enum Relation {
 pub enum Scope {
     /// Gate to drained; spans threads, so it needs them quiet at both ends.
     Quiet,
-    /// Gate to drained; holds inside every thread, so it always can be judged.
+    /// Gate to drained; holds inside every thread, so it can always be judged.
     Whole,
     /// Begin to end.
     Window,
@@ -128,7 +128,7 @@ impl IdentityRule {
         Self { tolerance, ..self }
     }
 
-    /// Compares the sides. Zero against zero was not counted at all: n/a.
+    /// Compares the sides. Zero against zero means that nothing was counted: n/a.
     #[must_use]
     pub fn compare(self, lhs: Side, rhs: Side) -> Identity {
         let (lhs, rhs) = match (lhs, rhs) {
@@ -219,7 +219,7 @@ pub fn known(figure: Figure) -> Side {
     }
 }
 
-/// Violated identities that allow nothing: bugs of assay, which void the run (exit code 4).
+/// Violated exact identities: bugs in assay, which make the run invalid (exit code 4).
 #[must_use]
 pub fn violated_exact(record: &Record) -> Vec<&Identity> {
     violated(record).into_iter().filter(|i| i.exact).collect()

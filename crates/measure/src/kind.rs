@@ -1,7 +1,7 @@
-//! The contract of a kind of test: what its records say, written once and read by every face.
+//! The contract of a kind of test: the content of its records, defined once and read by every output format.
 //!
-//! A kind is a folder and one line in the registry of the program. Whoever draws, compares, prices or lists records asks
-//! the record's kind and knows none by name.
+//! A kind is a folder and one line in the registry of the program. Code that draws, compares, prices or lists records
+//! asks the record's kind and knows none by name.
 
 mod own;
 
@@ -18,9 +18,9 @@ use crate::snapshot::{RunData, SettingLine};
 use crate::units::{fixed, six};
 use serde::{Deserialize, Serialize};
 
-/// What somebody set for a test, on the command line, in a file or in the environment, in the record's order.
+/// What the user set for a test, on the command line, in a file or in the environment, in the record's order.
 ///
-/// Nothing where a value is starred: the command would not be the same.
+/// Nothing if a value is masked: the command would not be the same.
 #[must_use]
 pub fn given(record: &Record) -> Vec<&SettingLine> {
     let is_given = |line: &&SettingLine| {
@@ -48,7 +48,7 @@ pub fn again(record: &Record) -> String {
     words(command, place, given.iter().filter(|line| !is_place(line)))
 }
 
-/// Another test of the same place: a command and the settings to keep, as far as somebody set them.
+/// Another test of the same place: a command and the settings to keep, if the user set them.
 #[must_use]
 pub fn beside(record: &Record, command: &str, place: &str, keep: &[&str]) -> String {
     let given = given(record);
@@ -149,14 +149,14 @@ pub trait Kind: Sync {
     }
 }
 
-/// The kind of a record: of those with its name the last that can tell it.
+/// The kind of a record: of those with its name, the last that can report it.
 #[must_use]
 pub fn of(kinds: &[&'static dyn Kind], record: &Record) -> Option<&'static dyn Kind> {
     let can = |kind: &&&dyn Kind| kind.name() == record.kind && kind.tells(record);
     kinds.iter().rev().find(can).copied()
 }
 
-/// Gives a record its kind and its figures. Whoever makes a record, or changes one, calls it last.
+/// Gives a record its kind and its figures. Code that makes or changes a record calls it last.
 pub fn figure(kind: &dyn Kind, record: &mut Record) {
     if record.kind.is_empty() {
         kind.name().clone_into(&mut record.kind);
@@ -164,7 +164,8 @@ pub fn figure(kind: &dyn Kind, record: &mut Record) {
     record.metrics = ordered(kind.metrics(record), &record.series);
 }
 
-/// A last part of a window below this share of its first is a fall that a month would not average away.
+/// If the last part of a window is below this share of the first, the rate fell in a way that a month would not average
+/// out.
 pub const FELL: f64 = 0.9;
 
 /// The first things to know of a record.
@@ -176,13 +177,13 @@ pub struct Headline {
     pub rows: Vec<Line>,
     /// The verdict on steadiness, and how it was reached; a good one begins with `steady`.
     pub steadiness: String,
-    /// What kept the figures from being better.
+    /// What limited the figures.
     pub limit: Limit,
     /// Lines in the format of the tool that the test replaces, as scripts read them; few kinds have any.
     pub verbatim: Vec<String>,
     /// Commands worth trying next, each with its reason.
     pub next: Vec<Next>,
-    /// The command that repeats the test; empty where the record does not tell all of it.
+    /// The command that repeats the test; empty if the record does not contain all of it.
     pub again: String,
 }
 
@@ -193,12 +194,12 @@ impl Headline {
     }
 }
 
-/// What kept the figures from being better, by evidence.
+/// What limited the figures, by evidence.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Limit {
     /// In few words, such as `the device: reads wait for it`; empty where nothing shows a limit.
     pub what: String,
-    /// The figures that show it, in sentences; or why nothing can be said.
+    /// The figures that show it, in sentences; or why the limit is unknown.
     pub evidence: String,
 }
 
@@ -209,7 +210,7 @@ impl Limit {
         Self { what: what.into(), evidence: evidence.into() }
     }
 
-    /// Nothing can be said, and why.
+    /// The limit is unknown, and why.
     #[must_use]
     pub fn unknown(why: &str) -> Self {
         Self::new("", format!("n/a ({why})"))
@@ -221,19 +222,19 @@ impl Limit {
 pub struct Next {
     /// As it is typed.
     pub command: String,
-    /// What it would tell.
+    /// What it would show.
     pub why: String,
 }
 
 impl Next {
-    /// A command and what it would tell.
+    /// A command and what it would show.
     #[must_use]
     pub fn new(command: impl Into<String>, why: impl Into<String>) -> Self {
         Self { command: command.into(), why: why.into() }
     }
 
-    /// After a run whose figures are not to be used, of `assay` or of a workload (`assay orders`) on a target (` --target URL`,
-    /// or nothing): its data set is checked, and it is run again. The data set of a temporary server is gone.
+    /// Next steps after an invalid run of `assay` or of a workload (`assay orders`) on a target (` --target URL`, or
+    /// nothing): check its data set, then run again. The data set of a temporary server no longer exists.
     #[must_use]
     pub fn after_invalid(command: &str, target: &str) -> Vec<Self> {
         let check = Self::new(format!("{command} check{target}"), "says whether the data set is whole");
@@ -242,29 +243,29 @@ impl Next {
     }
 }
 
-/// Figures that stand side by side. Repeats of one test have the same lines.
+/// Figures side by side. Repeats of one test have the same lines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Line {
-    /// What they are; empty where they go on from the line before.
+    /// What they are; empty if they continue the previous line.
     pub title: &'static str,
-    /// What they are of, before the first.
+    /// A lead before the first figure.
     pub lead: String,
     /// The figures.
     pub told: Vec<Told>,
-    /// What stands between two of them.
+    /// The separator between two of them.
     pub glue: &'static str,
-    /// What is said where none of them is known.
+    /// The text if none of them is known.
     pub otherwise: String,
 }
 
 impl Line {
-    /// Figures under a title, with what is said where none is known.
+    /// Figures under a title, with a text for the case that none is known.
     #[must_use]
     pub fn of(title: &'static str, told: Vec<Told>, otherwise: &str) -> Self {
         Self { title, lead: String::new(), told, glue: ", ", otherwise: otherwise.to_owned() }
     }
 
-    /// Figures under a title; where none is known, why the first is not.
+    /// Figures under a title; if none is known, the reason for the first.
     #[must_use]
     pub fn told(title: &'static str, told: Vec<Told>) -> Self {
         let why = told.first().and_then(|told| told.value.reason());
@@ -280,12 +281,12 @@ pub struct Told {
     pub value: Figure,
     /// Its unit and what it is, behind it.
     pub unit: String,
-    /// What is said in its place where it is not known; empty for nothing.
+    /// The text in its place if it is unknown; empty for none.
     pub otherwise: String,
 }
 
 impl Told {
-    /// A figure that is left out where it is not known.
+    /// A figure that is left out if it is unknown.
     #[must_use]
     pub fn new(value: &Figure, unit: &str) -> Self {
         Self { value: value.clone(), unit: unit.to_owned(), otherwise: String::new() }
@@ -299,7 +300,7 @@ pub struct Delivered {
     pub reads_per_s: Figure,
     /// Write requests per second.
     pub writes_per_s: Figure,
-    /// Both; the reads alone where nothing is known of writes.
+    /// Both; only the reads if writes are unknown.
     pub ios_per_s: Figure,
     /// Bytes both ways per second, 10^6.
     pub mb_per_s: Figure,
@@ -311,7 +312,7 @@ pub struct Delivered {
     pub executes_per_s: Figure,
     /// The window they hold for, s.
     pub window_s: Figure,
-    /// What has to be said of them, in sentences.
+    /// Remarks on them, in sentences.
     pub notes: Vec<String>,
 }
 
@@ -353,7 +354,7 @@ impl Delivered {
     }
 }
 
-/// Something that two groups should have in common.
+/// A condition that two groups should have in common.
 #[figures]
 pub struct Check {
     /// What, in the operator's words.
@@ -374,20 +375,20 @@ pub enum Finding {
     Same,
     /// Different, in a way that leaves the figures comparable.
     Tolerable,
-    /// Different, in a way that forbids to call one side faster.
+    /// Different, in a way that forbids calling one side faster.
     Forbids,
     /// Different on purpose: what the comparison is about.
     Varied,
-    /// One side or both do not say.
+    /// Unknown on one side or both.
     #[default]
     Unknown,
 }
 
-/// What is told of a side that does not say.
+/// The text for a side without the value.
 pub const UNKNOWN: &str = "not known";
 
 impl Check {
-    /// Two words that should be equal; an empty one is not known.
+    /// Two words that should be equal; an empty one is unknown.
     #[must_use]
     pub fn text(what: &str, baseline: &str, candidate: &str, otherwise: Finding) -> Self {
         let finding = match (baseline, candidate) {

@@ -1,11 +1,11 @@
 //! Colours that stay the same from chart to chart and report to report.
 //!
-//! They are those of Okabe and Ito and of Paul Tol, which people who are blind to a colour can tell apart on white and
-//! on black; what they say is said by name, order or dash as well.
+//! They are those of Okabe and Ito and of Paul Tol, which colour-blind readers can distinguish on white and on black; a
+//! name, order or dash carries the same information.
 
 /// The colour of the page's text.
 pub const INK: &str = "ink";
-/// What stands back.
+/// Background elements.
 pub const GREY: &str = "#8c8c8c";
 /// Reads.
 pub const BLUE: &str = "#0072b2";
@@ -20,7 +20,7 @@ pub const GREEN: &str = "#009e73";
 /// Mild.
 pub const SKY: &str = "#56b4e9";
 
-/// Wait classes from below as they are stacked, by name as the record has it and by the word in keys of a series.
+/// Wait classes in stacking order from below, by their name in the record and by their word in a series' keys.
 pub const CLASSES: [(&str, &str, &str); 11] = [
     ("CPU", "cpu", GREEN),
     ("Run queue", "run_queue", "#44aa99"),

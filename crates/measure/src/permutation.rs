@@ -1,4 +1,4 @@
-//! Which slot of a table holds which key; which block of a region comes when.
+//! Which slot of a table holds which key; in which order the blocks of a region come.
 //!
 //! A bijection that is computed, not stored: physical position is independent
 //! of the key, at no memory and a few nanoseconds. It is the generalised

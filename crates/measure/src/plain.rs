@@ -1,13 +1,12 @@
-//! Text that can be printed anywhere: what a server or a file said cannot move a cursor, set a title or turn letters
-//! round.
+//! Text that is safe to print: texts of a server or a file cannot move a cursor, set a title or reverse letters.
 
 use std::borrow::Cow;
 
 /// Stands for a character that is not printed.
 const SHOWN: char = '\u{fffd}';
 
-/// Whether a character does something else than being seen: the controls of ASCII and of Latin-1 but line end and
-/// tab, and letters without a shape: marks of direction, joiners, line ends of other alphabets.
+/// Whether a character is not simply visible: the controls of ASCII and of Latin-1 but line end and tab, and letters
+/// without a shape: marks of direction, joiners, line ends of other alphabets.
 #[must_use]
 pub fn is_unprintable(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
@@ -24,7 +23,8 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A field of a CSV file: quoted where it must be, and with a `'` before what a spreadsheet would take for a formula.
+/// A field of a CSV file: quoted where necessary, and with a `'` before anything that a spreadsheet would treat as a
+/// formula.
 #[must_use]
 pub fn csv_field(text: &str) -> String {
     let begins = |signs: &[char]| text.trim_start_matches(' ').starts_with(signs);
@@ -34,7 +34,7 @@ pub fn csv_field(text: &str) -> String {
     if safe.contains([',', '"', '\n', '\r']) { format!("\"{}\"", safe.replace('"', "\"\"")) } else { safe.into_owned() }
 }
 
-/// A word as a shell reads it back.
+/// A word quoted for a shell.
 #[must_use]
 pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:@%+".contains(c);

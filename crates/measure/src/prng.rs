@@ -1,14 +1,13 @@
 //! Random streams by (seed, session, purpose).
 //!
-//! A stream depends on nothing else, neither on threads nor on CPUs nor on what
-//! other streams were asked for, so a run can be replayed. The generator is
-//! named and fixed: a replay may not change from one release to the next.
+//! A stream depends on nothing else, neither on threads nor on CPUs nor on the use of other streams, so a run can be
+//! replayed. The generator is named and fixed: a replay may not change from one release to the next.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// What a stream is drawn for. The numbers are part of every replay: new
-/// purposes get new numbers, and none is ever used again.
+/// What a stream is drawn for. The numbers are part of every replay: new purposes get new numbers, and no number is
+/// ever reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u64)]
 #[non_exhaustive]
@@ -37,7 +36,7 @@ pub enum Purpose {
     Simulation = 11,
     /// Tests only.
     Test = 12,
-    /// When transactions that come at random are due.
+    /// When randomly arriving transactions are due.
     Arrivals = 13,
     /// Redraws of a bootstrap.
     Resample = 21,
@@ -106,7 +105,7 @@ impl Stream {
 pub const GOLDEN_GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014; constants of Vigna's
-/// version). Any state is as good as any other, so that a number that means something can seed it.
+/// version). Any state is as good as any other, so meaningful numbers can seed it.
 #[derive(Clone, Debug)]
 pub struct SplitMix64(pub u64);
 

@@ -79,7 +79,7 @@ pub struct Record {
     /// Events on the time line, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<TimelineRow>,
-    /// What has to be said beside the numbers.
+    /// Checks and remarks beside the numbers.
     #[serde(skip_serializing_if = "is_default")]
     pub checks: Checks,
     /// The identities of awr-statistics 2.3, in order.
@@ -92,10 +92,10 @@ pub struct Record {
     /// Rules that could not be judged, each with the figure that is missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub advice_unjudged: Vec<String>,
-    /// Where figures came from that assay did not measure; only in a record of `assay import`.
+    /// The origin of figures that assay did not measure; only in a record of `assay import`.
     #[serde(rename = "provenance", skip_serializing_if = "Option::is_none")]
     pub import: Option<ImportInfo>,
-    /// What a database shows of itself.
+    /// A database's own statistics.
     #[serde(skip_serializing_if = "is_default")]
     pub instance: Instance,
     /// What only one kind of test has, by the kind's name.
@@ -186,7 +186,7 @@ pub struct Interval {
 pub struct PlanInfo {
     /// Every effective parameter with its origin; secrets are `***`.
     pub settings: Vec<SettingLine>,
-    /// What the engine says of itself: achieved I/O mode, block size, files, ring features.
+    /// Facts of the engine: achieved I/O mode, block size, files, ring features.
     pub engine_facts: Vec<Fact>,
 }
 
@@ -329,9 +329,9 @@ pub struct DriverInfo {
     pub errors_count: BTreeMap<String, u64>,
     /// Operations that failed from the gate to the end of the drain.
     pub errors_whole_run_count: u64,
-    /// Operations tried again in the window.
+    /// Operations retried in the window.
     pub retries_count: u64,
-    /// The same by class of the error that made them be tried again; what failed once more is in `errors_count` too.
+    /// The same by class of the error that caused the retry; retries that failed are also in `errors_count`.
     pub retries_by_class_count: BTreeMap<String, u64>,
     /// Operations whose key range was the hot spot's.
     pub hot_spot_hits_count: u64,
@@ -389,7 +389,7 @@ pub struct OpRow {
     pub response: Latency,
 }
 
-/// How evenly the sessions got along, by operations over the whole run.
+/// How evenly the sessions progressed, by operations over the whole run.
 #[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SessionSpread {
@@ -425,7 +425,7 @@ pub struct SessionRow {
     pub last_op_s: Figure,
 }
 
-/// What has to be said beside the numbers (DESIGN section 8).
+/// Checks and remarks beside the numbers.
 #[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Checks {
@@ -441,19 +441,19 @@ pub struct Checks {
     pub cache_blocks: Figure,
     /// Sessions that ops/s x (mean service + mean think) accounts for (Little's law).
     pub little_sessions: Figure,
-    /// Sessions there were.
+    /// Actual sessions.
     pub little_expected_sessions: Figure,
     /// Bytes the engine read.
     pub engine_read_bytes: Figure,
     /// Bytes this process read from devices, by the kernel's account.
     pub process_read_bytes: Figure,
-    /// Bytes the devices under the data read, whoever asked.
+    /// Bytes that the devices under the data read, for all processes.
     pub device_read_bytes: Figure,
     /// Bytes the engine wrote.
     pub engine_write_bytes: Figure,
     /// Bytes this process wrote, by the kernel's account.
     pub process_write_bytes: Figure,
-    /// Bytes the devices under the data wrote, whoever asked.
+    /// Bytes that the devices under the data wrote, for all processes.
     pub device_write_bytes: Figure,
     /// How steady the window was.
     pub steadiness: Steadiness,

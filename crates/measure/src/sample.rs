@@ -1,7 +1,7 @@
-//! Statistics of samples: mean, variance, median; Student's t, Welch's test, Holm's correction, the smallest effect
-//! that would have been seen, and means of correlated readings.
+//! Statistics of samples: mean, variance, median; Student's t, Welch's test, Holm's correction, the smallest detectable
+//! effect, and means of correlated readings.
 //!
-//! Pure arithmetic: knows nothing of records or of words.
+//! Pure arithmetic: knows nothing about records or texts.
 
 /// Two-sided error allowed in one family of figures: 5 %.
 pub const ALPHA: f64 = 0.05;
@@ -137,8 +137,8 @@ fn fraction(a: f64, b: f64, x: f64) -> f64 {
     result
 }
 
-/// The chance that |T| of `df` degrees of freedom is at least |t|: I_(df/(df+t^2))(df/2, 1/2)
-/// (Abramowitz and Stegun 26.7.1 and 26.5.27).
+/// The probability that |T| of `df` degrees of freedom is at least |t|: I_(df/(df+t^2))(df/2, 1/2) (Abramowitz and
+/// Stegun 26.7.1 and 26.5.27).
 #[must_use]
 pub fn t_two_sided(t: f64, df: f64) -> f64 {
     if t.is_infinite() {
@@ -173,12 +173,12 @@ pub fn t_quantile(p: f64, df: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// What is known of one side of a comparison: a mean and how sure it is.
+/// One side of a comparison: a mean and its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Values there are.
+    /// Number of values.
     pub count: usize,
-    /// Independent values they are worth: fewer than `count` where neighbours are alike.
+    /// Effective number of independent values: fewer than `count` if neighbours are correlated.
     pub effective_count: f64,
     /// Their mean.
     pub mean: f64,
@@ -202,13 +202,13 @@ impl Sample {
         }
     }
 
-    /// Values in order of time, at least four, of which neighbours may be alike.
+    /// Values in order of time, at least four, whose neighbours may be correlated.
     ///
     /// The lag-1 autocorrelation is freed of its bias towards the negative, r + (1 + 4r) / n (Marriott and Pope,
-    /// Biometrika 41, 1954), and what is positive of it shrinks the count to n (1 - r) / (1 + r), the value of n
-    /// first-order autoregressive readings (Bayley and Hammersley, J. R. Stat. Soc. Suppl. 8, 1946). The sample
-    /// variance, too small by then, is brought up with it. A negative one is not believed: with ten values its own
-    /// error is 0.3, and believing it would make a verdict bolder than it may be.
+    /// Biometrika 41, 1954), and a positive result shrinks the count to n (1 - r) / (1 + r), the value of n first-order
+    /// autoregressive readings (Bayley and Hammersley, J. R. Stat. Soc. Suppl. 8, 1946). The sample variance, too small
+    /// by then, is brought up with it. A negative one is ignored: with ten values its own error is 0.3, and using it
+    /// would make a verdict too confident.
     #[must_use]
     pub fn in_order(values: &[f64]) -> Self {
         let count = values.len();
@@ -257,7 +257,7 @@ impl Difference {
         Self { estimate: to.mean - from.mean, standard_error: whole.sqrt(), degrees }
     }
 
-    /// The chance of a difference at least as large if there were none, both ways.
+    /// The two-sided probability of a difference at least as large if there were none.
     #[must_use]
     pub fn p_value(&self) -> f64 {
         if self.standard_error > 0.0 {

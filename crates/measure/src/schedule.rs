@@ -1,8 +1,7 @@
-//! When operations are meant to start.
+//! When operations are due.
 //!
-//! Under a rate, response time counts from the intended start, so that a stall
-//! is charged to every operation it held up. The instants are computed from the
-//! operation's number, never by adding up rounded intervals: they do not drift.
+//! Under a rate, response time counts from the intended start, so that a stall counts for every operation it delayed.
+//! The instants are computed from the operation's number, never by adding up rounded intervals: they do not drift.
 
 use crate::clock::{NS_PER_S, Ns};
 

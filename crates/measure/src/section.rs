@@ -1,7 +1,7 @@
-//! A report as data: sections of tables, pairs and sentences, each defined once and drawn by every face.
+//! A report as data: sections of tables, pairs and sentences, each defined once and drawn by every output format.
 //!
-//! Whoever knows a kind of test writes its sections with [`Sections`]; the fixed-width writer and the page read them.
-//! Widths are part of a table because scripts of the field read AWR's columns by position; a page takes no notice of them.
+//! A kind of test writes its sections with [`Sections`]; the fixed-width writer and the page read them. Widths are part
+//! of a table because the field's scripts read AWR's columns by position; a page ignores them.
 
 pub mod common;
 
@@ -14,22 +14,22 @@ use std::fmt;
 /// One section of a report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Section {
-    /// Its heading; empty for what stands before the first one.
+    /// Its heading; empty for the content before the first one.
     pub title: String,
-    /// Whether text prints the heading: AWR begins some sections with the titles of their columns instead.
+    /// Whether text prints the heading: AWR begins some sections with their column titles instead.
     pub is_headed: bool,
     /// Whether it judges the figures: a page shows it before everything else.
     pub is_judgement: bool,
     /// What the first screen of a page shows of its first table.
     pub brief: Option<Brief>,
-    /// What it holds, in order.
+    /// Its content, in order.
     pub parts: Vec<Part>,
 }
 
-/// The few cells of a table that say most.
+/// The most important cells of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Brief {
-    /// Rows at most; one without a figure above 0 is passed over.
+    /// Most rows; a row without a figure above 0 is skipped.
     pub rows: usize,
     /// Titles of the columns.
     pub columns: &'static [&'static str],
@@ -42,7 +42,7 @@ pub enum Part {
     Line(String),
     /// A sentence behind a lead, wrapped between words.
     Sentence {
-        /// What stands before it; later lines are indented by its width.
+        /// The lead; later lines are indented by its width.
         lead: String,
         /// The sentence.
         text: String,
@@ -69,7 +69,7 @@ pub enum Part {
     },
     /// A chart made of characters, for text alone: a page has the chart itself.
     Drawing(Vec<String>),
-    /// Boxes in boxes: a page draws them, text writes them as an outline.
+    /// Nested boxes: a page draws them, text writes them as an outline.
     Picture(Vec<Tile>),
 }
 
@@ -78,9 +78,9 @@ pub enum Part {
 pub struct Tile {
     /// What it is.
     pub title: String,
-    /// What else is said of it, a line each.
+    /// More about it, one line each.
     pub lines: Vec<String>,
-    /// What lies in it, in order.
+    /// The boxes inside it, in order.
     pub inside: Vec<Tile>,
     /// Whether it is one of many small ones that stand side by side.
     pub is_leaf: bool,
@@ -94,7 +94,7 @@ pub enum Weight {
     Plain,
     /// It may change what the figures mean.
     Warning,
-    /// A figure of the report is not what it claims.
+    /// A figure of the report is wrong.
     Bad,
 }
 
@@ -105,11 +105,11 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Whether text prints the titles of the columns.
     pub is_titled: bool,
-    /// Titles above those of the columns, from the first column on; empty if there are none.
+    /// Titles above the column titles, from the first column on; empty if there are none.
     pub heads: Vec<Head>,
     /// The rows.
     pub rows: Vec<Row>,
-    /// What text says in place of its last rows, which a page folds; the table is whole everywhere without it.
+    /// The text in place of its last rows, which a page folds; without it the table is complete everywhere.
     pub rest: Option<Rest>,
 }
 
@@ -118,16 +118,16 @@ pub struct Table {
 pub struct Head {
     /// The title; empty over columns that need none.
     pub title: String,
-    /// How many columns it stands over.
+    /// The number of columns it covers.
     pub columns: usize,
 }
 
-/// Rows of a table that only who asks for them wants to see.
+/// Rows of a table that are shown only on request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
-    /// Rows before them, which every face shows.
+    /// Rows before them, which every output format shows.
     pub first: usize,
-    /// How many there are of what, in words: `34 conditions are the same`.
+    /// Their number in words: `34 conditions are the same`.
     pub what: String,
     /// Command that shows the hidden rows.
     pub how: String,
@@ -138,7 +138,7 @@ pub struct Rest {
 pub enum Row {
     /// A cell for each column, or for the first of them.
     Cells(Vec<Cell>),
-    /// What was said between two rows, across all columns: no table.
+    /// A line between two rows, across all columns.
     Between(Part),
 }
 
@@ -149,11 +149,11 @@ pub struct Column {
     pub title: Cow<'static, str>,
     /// Characters in text; all but the first column's hold the space before them.
     pub width: usize,
-    /// How its cells stand.
+    /// The alignment of its cells.
     pub align: Align,
 }
 
-/// How the cells of a column stand.
+/// The alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     /// At the left: words.
@@ -196,7 +196,7 @@ impl Column {
     }
 }
 
-/// What stands in a cell.
+/// The content of a cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
     /// As shown.
@@ -206,7 +206,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A figure with so many decimals and thousands separators; `n/a` is one word, with its reason beside it.
+    /// A figure with this many decimals and thousands separators; `n/a` is one word, with its reason beside it.
     #[must_use]
     pub fn figure(figure: &Figure, decimals: usize) -> Self {
         let text = match figure {
@@ -263,7 +263,7 @@ impl Sections {
         }
     }
 
-    /// What the report is of, and its first section.
+    /// The title of the report, and its first section.
     pub fn title(&mut self, title: &str) {
         self.title = Some(title.to_owned());
         self.begin("Run", false);
@@ -282,7 +282,7 @@ impl Sections {
         }
     }
 
-    /// Says what the first screen of a page shows of the section.
+    /// Selects what the first screen of a page shows of the section.
     pub fn brief(&mut self, rows: usize, columns: &'static [&'static str]) {
         if let Some(section) = self.all.last_mut() {
             section.brief = Some(Brief { rows, columns });
@@ -346,7 +346,7 @@ impl Sections {
         self.put(Part::Table(Table { columns: columns.to_vec(), is_titled, ..Table::default() }));
     }
 
-    /// A whole table whose columns are as wide as what stands in them.
+    /// A whole table whose columns are as wide as their content.
     pub fn fitted(&mut self, titles: &[(&str, Align)], rows: Vec<Vec<Cell>>) {
         self.grouped(&[], titles, rows, None);
     }
@@ -387,12 +387,12 @@ impl Sections {
         self.put(Part::Drawing(lines));
     }
 
-    /// Boxes in boxes.
+    /// Nested boxes.
     pub fn picture(&mut self, tiles: Vec<Tile>) {
         self.put(Part::Picture(tiles));
     }
 
-    /// A row of the table begun last; lines written since then go across it.
+    /// A row of the table begun last; lines written since then span its columns.
     pub fn row<C: Clone + Into<Cell>>(&mut self, columns: &[Column], cells: &[C]) {
         let cells = cells.iter().cloned().map(Into::into).collect();
         let same = |part: &Part| matches!(part, Part::Table(table) if table.columns == columns);
@@ -429,13 +429,13 @@ impl Sections {
     }
 }
 
-/// A figure with so many decimals and thousands separators, for a sentence; `n/a` is one word.
+/// A figure with this many decimals and thousands separators, for a sentence; `n/a` is one word.
 #[must_use]
 pub fn number(figure: &Figure, decimals: usize) -> String {
     Cell::figure(figure, decimals).text
 }
 
-/// A figure as [`number`] that names its reason where there is none.
+/// A figure as [`number`] prints it, or `n/a` with its reason.
 #[must_use]
 pub fn number_or_reason(figure: &Figure, decimals: usize) -> String {
     match figure.reason() {

@@ -5,8 +5,8 @@
 //! A line that was cut off by a kill is recognised and left out; everything
 //! before it is rebuilt exactly.
 //!
-//! Between the snapshots stand lines that begin with their `kind`: what the sessions did
-//! since the line before (`activity`) and events on the time line (`event`).
+//! Between the snapshots there are lines that begin with their `kind`: what the sessions did since the previous line
+//! (`activity`) and events on the time line (`event`).
 
 use crate::figures::figures;
 use crate::histogram::{Histogram, HistogramError};
@@ -70,7 +70,7 @@ pub struct SeriesLine {
     /// Lateness of starts under a RATE.
     #[serde(default)]
     pub schedule_lag: HistogramStep,
-    /// The load generator's scalars, cumulative; operations and lateness stand above.
+    /// The load generator's scalars, cumulative; operations and lateness are above.
     #[serde(default)]
     pub driver: DriverReading,
     /// The host, cumulative.
@@ -123,7 +123,7 @@ pub struct OpStep {
 #[figures]
 #[derive(Eq)]
 pub struct HistogramStep {
-    /// The slots are all there are, not an increase: the source was reset.
+    /// The slots are complete, not an increase: the source was reset.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub full: bool,
     /// Durations counted, cumulative.
@@ -304,7 +304,7 @@ impl HistogramStep {
     }
 }
 
-/// A line that is no snapshot.
+/// A line that is not a snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SideLine {
     /// `activity` or `event`.
@@ -314,7 +314,7 @@ pub struct SideLine {
     /// What the sessions did since the line of this kind before: new keys and ticks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<ActivityHistory>,
-    /// Something happened on the time line, or a later word on it.
+    /// An event on the time line, or an update of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<TimelineEvent>,
 }
@@ -361,8 +361,7 @@ impl SeriesWriter {
         self.prev.as_ref()
     }
 
-    /// The next line, its end (`\n`) included. It must be appended whole, or the
-    /// lines after it cannot be read.
+    /// The next line, its end (`\n`) included. It must be appended completely, or the lines after it cannot be read.
     pub fn line(&mut self, mark: Mark, now: &Snapshot) -> String {
         let line = SeriesLine::encode(self.prev.as_ref(), now, mark, &self.source);
         self.prev = Some(now.clone());
@@ -383,22 +382,22 @@ pub struct SeriesReading {
     pub snapshot: Snapshot,
 }
 
-/// Reads lines one after the other and keeps of the snapshots only the last of each source.
+/// Reads lines one after the other and keeps only the last snapshot of each source.
 #[derive(Debug, Default)]
 pub struct SeriesReader {
     latest: BTreeMap<String, Snapshot>,
 }
 
-/// What a line of a series holds.
+/// The content of a line of a series.
 #[derive(Debug)]
 pub enum Line {
     /// A snapshot, whole again; boxed, since it is much larger than the others.
     Snapshot(Box<SeriesReading>),
     /// What the sessions did since the line of this kind before.
     Activity(ActivityHistory),
-    /// Something happened on the time line, or a later word on it.
+    /// An event on the time line, or an update of one.
     Event(TimelineEvent),
-    /// A kind that a later version writes; the snapshots stand without it.
+    /// A kind that a later version writes; the snapshots are complete without it.
     Unknown,
 }
 
@@ -429,11 +428,11 @@ impl SeriesReader {
 pub struct Series {
     /// Snapshots in the order of their lines.
     pub readings: Vec<SeriesReading>,
-    /// What the sessions did, if anybody looked.
+    /// What the sessions did, if they were sampled.
     pub activity: Option<ActivityHistory>,
     /// Events on the time line, in order.
     pub timeline: Vec<TimelineEvent>,
-    /// Where reading had to end, if not at the end of the text.
+    /// Where reading stopped, if not at the end of the text.
     pub stopped: Option<Stopped>,
 }
 
@@ -442,7 +441,7 @@ pub struct Series {
 pub struct Stopped {
     /// Its number, from 1.
     pub line: usize,
-    /// It is the last one: a killed run leaves that, and nothing else is lost.
+    /// It is the last one: a killed run leaves such a line, and nothing else is lost.
     pub last: bool,
     /// What is wrong with it.
     pub error: SeriesError,

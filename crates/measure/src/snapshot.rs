@@ -1,8 +1,7 @@
 //! Cumulative readings and their differences.
 //!
-//! A snapshot holds what was counted since the instance opened; an interval is
-//! the difference of two. Sets merge (threads, hosts) and differ (instants) by
-//! name, so whoever reads them needs no knowledge of the engine that wrote them.
+//! A snapshot holds what was counted since the instance opened; an interval is the difference of two. Sets can be
+//! merged (threads, hosts) and subtracted (instants) by name, without knowledge of the engine that wrote them.
 
 mod algebra;
 mod json;
@@ -99,25 +98,25 @@ pub struct IoReading {
     pub large_write_requests: u64,
     /// Bytes written.
     pub write_bytes: u64,
-    /// Requests somebody waited for one by one.
+    /// Requests that were waited for one by one.
     pub waits: u64,
     /// Time of those waits, ns.
     pub wait_ns: u64,
-    /// Columns the source cannot tell, each with its reason; the fields above are then 0 and mean nothing:
+    /// Columns that the source does not know, each with its reason; the fields above are then 0 and meaningless:
     /// `read_requests`, `read_bytes`, `write_requests`, `write_bytes`, `waits`, `wait_ns`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub na: BTreeMap<String, String>,
 }
 
-/// What was read and written at one place of a target that is made of several, cumulative. Counted when a
-/// request completes; the same requests as in [`IoReading`], told apart by where they went.
+/// Reads and writes at one place of a target that consists of several, cumulative. Counted when a request completes;
+/// the same requests as in [`IoReading`], divided by place.
 #[figures]
 pub struct PathReading {
     /// Directory or block device.
     pub path: String,
     /// `Data File`, `Undo File`, `Log File`, `Control File`.
     pub file_type: String,
-    /// Kernel name of the whole disk below, as in [`DiskReading::name`]; empty if there is none to be known.
+    /// Kernel name of the whole disk below, as in [`DiskReading::name`]; empty if unknown.
     pub device: String,
     /// Read requests.
     pub read_requests: u64,
@@ -182,12 +181,12 @@ pub struct StatSet {
     pub sources: BTreeMap<String, String>,
     /// I/O by function and file type, unique by both.
     pub io: Vec<IoReading>,
-    /// Completed requests by the path they went to, unique by path, file type and device. A target whose files
-    /// are not its own to count (a database server) leaves it empty.
+    /// Completed requests by the path they went to, unique by path, file type and device. A target that cannot count
+    /// its files' requests (a database server) leaves it empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathReading>,
-    /// Requests at the layer below the waits, unique by event and direction. An engine whose requests are
-    /// not its own to time (a database server) leaves it empty.
+    /// Requests at the layer below the waits, unique by event and direction. An engine that cannot time its requests (a
+    /// database server) leaves it empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<RequestReading>,
     /// Values that go up and down (dirty buffers, checkpoint age), by name with unit last.
@@ -263,9 +262,9 @@ pub struct DriverReading {
     pub ops: Vec<OpReading>,
     /// Operations that failed, by class of error.
     pub errors: BTreeMap<String, u64>,
-    /// Operations tried again.
+    /// Retried operations.
     pub retries: u64,
-    /// The same by class of the error that made them be tried again.
+    /// The same by class of the error that caused the retry.
     pub retried: BTreeMap<String, u64>,
     /// Both by kind of operation: `failed KIND CLASS`, `retried KIND CLASS`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -527,7 +526,7 @@ pub struct RunData {
     pub settings: Vec<SettingLine>,
     /// Kernel, CPU, memory, device, file system, ...
     pub host: Vec<Fact>,
-    /// What the engine says of itself: achieved I/O mode, block size, files, ring features.
+    /// Facts of the engine: achieved I/O mode, block size, files, ring features.
     pub engine_facts: Vec<Fact>,
     /// At the gate (all counters of the load are 0 by then or known).
     pub gate: Snapshot,

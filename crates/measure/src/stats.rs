@@ -1,7 +1,6 @@
 //! The dictionary of statistics: AWR's name, our key and the unit of each.
 //!
-//! An engine moves counters by these constants and a report finds them by the
-//! same, so a name exists once. Definitions: awr-statistics 2.1.
+//! Engines and reports use the same constants for counters, so each name exists once. Definitions: awr-statistics 2.1.
 
 /// Gauge: arrivals of a rate that are due and wait for a free session.
 pub const ARRIVALS_WAITING: &str = "arrivals_waiting_count";
@@ -219,15 +218,15 @@ dictionary! {
     STATEMENT_CALLS = "statement calls", "statement_calls_count", Count;
     /// Time the server's sessions spent executing, by its own count of completed statements.
     SERVER_ACTIVE_TIME = "server active time", "server_active_time_ns", Ns;
-    /// Sessions opened in the tested database, by anybody.
+    /// Sessions opened in the tested database, by all clients.
     SERVER_SESSIONS = "server sessions opened", "server_sessions_opened_count", Count;
     /// Statements the server executed, those of blocks and its own ones included.
     SERVER_EXECUTIONS = "server executions", "server_executions_count", Count;
     /// Time the CPUs of the server's host were busy, by the server's own view of its host.
     SERVER_HOST_BUSY = "server host cpu busy time", "server_host_cpu_busy_time_ns", Ns;
-    /// Time they were idle, waiting for I/O included.
+    /// Time they were idle, including waiting for I/O.
     SERVER_HOST_IDLE = "server host cpu idle time", "server_host_cpu_idle_time_ns", Ns;
-    /// The part of it with I/O under way.
+    /// The part of it with I/O in flight.
     SERVER_HOST_IOWAIT = "server host cpu iowait time", "server_host_cpu_iowait_time_ns", Ns;
     /// Deadlocks the server broke.
     SERVER_DEADLOCKS = "server deadlocks", "server_deadlocks_count", Count;
@@ -273,19 +272,19 @@ dictionary! {
     CHECKPOINT_SYNC_TIME = "checkpoint sync time", "checkpoint_sync_time_ns", Ns;
     /// Buffers the background writer wrote.
     BUFFERS_WRITTEN_BY_WRITER = "buffers written by background writer", "buffers_written_by_background_writer_blocks", Blocks;
-    /// Buffers everybody else wrote or added: sessions, vacuum.
+    /// Buffers that all others wrote or added: sessions, vacuum.
     BUFFERS_WRITTEN_BY_BACKENDS = "buffers written by backends", "buffers_written_by_backends_blocks", Blocks;
     /// Data file syncs of sessions.
     BACKEND_SYNCS = "data file syncs by backends", "data_file_syncs_by_backends_count", Count;
-    /// Rounds the background writer broke off because it had written enough.
+    /// Rounds that the background writer ended early because it had written enough.
     WRITER_STOPS = "background writer stops", "background_writer_stops_count", Count;
     /// Buffers handed out for a block; the server publishes them late.
     BUFFERS_ALLOCATED = "buffers allocated", "buffers_allocated_count", Count;
-    /// Blocks put out of the buffer cache to make room.
+    /// Blocks evicted from the buffer cache to make room.
     BUFFER_EVICTIONS = "buffer evictions", "buffer_evictions_count", Count;
     /// Blocks of transaction status and other small caches written by checkpoints.
     SLRU_WRITTEN = "slru blocks written", "slru_blocks_written_blocks", Blocks;
-    /// Pages written a first time to a place where a torn write does no harm.
+    /// Pages first written to the doublewrite area, where a torn write does no harm.
     DOUBLEWRITE_PAGES = "doublewrite pages written", "doublewrite_pages_written_blocks", Blocks;
     /// Writes of several such pages.
     DOUBLEWRITE_BATCHES = "doublewrite batches written", "doublewrite_batches_written_count", Count;

@@ -13,7 +13,7 @@ pub fn bucket_name(bucket: usize) -> String {
     }
 }
 
-/// The middle of a bucket, us: what a wait in it is taken to have lasted where only the bucket is known.
+/// The middle of a bucket, us: the assumed duration of a wait of which only the bucket is known.
 #[must_use]
 pub fn bucket_middle_us(bucket: usize) -> f64 {
     match bucket {

@@ -17,7 +17,7 @@ pub enum Format {
     Toml,
 }
 
-/// Reads a file of any of the grammars. Never fails: what is wrong is in the layer's problems.
+/// Reads a file of any of the grammars. Never fails: the layer's problems list the errors.
 #[must_use]
 pub fn parse(path: &str, bytes: &[u8]) -> Layer {
     let mut layer = Layer::default();

@@ -1,4 +1,4 @@
-//! What one source said: assignments as given, before anybody knows what they mean.
+//! The assignments of one source as given, before they are interpreted.
 
 use super::settings::{Origin, Problem};
 
@@ -13,7 +13,7 @@ pub struct Given {
     pub origin: Origin,
     /// The same for messages: `slob.conf:12`, `--set`, `environment`.
     pub place: String,
-    /// TOML table it stands in (`native`); `None` for any target.
+    /// TOML table that contains it (`native`); `None` for any target.
     pub scope: Option<String>,
 }
 
@@ -29,7 +29,7 @@ impl std::fmt::Debug for Given {
 pub struct Layer {
     /// Assignments in their order.
     pub given: Vec<Given>,
-    /// What was wrong or remarkable in the text itself.
+    /// Errors and notices about the text itself.
     pub problems: Vec<Problem>,
 }
 

@@ -1,8 +1,7 @@
 //! pgio's names in SLOB's terms.
 //!
-//! pgio.conf counts schemas and threads in the file and uses one thread count
-//! for loading and for running; everything else has SLOB's name already. What it
-//! gives psql to connect with becomes a target of PostgreSQL.
+//! pgio.conf counts schemas and threads in the file and uses one thread count for loading and for running; everything
+//! else already has SLOB's name. Its connection options for psql become a PostgreSQL target.
 
 use super::layer::{Given, Layer};
 

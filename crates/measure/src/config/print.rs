@@ -22,7 +22,7 @@ pub fn setting_lines(settings: &Settings) -> Vec<SettingLine> {
     settings.iter().map(line).collect()
 }
 
-/// Those of them that somebody set, or that follow from one that somebody set.
+/// Those that the user set, or that follow from one that the user set.
 #[must_use]
 pub fn given_lines(settings: &Settings) -> Vec<SettingLine> {
     let is_given = |setting: &&Effective| match &setting.origin {
@@ -44,8 +44,8 @@ fn line(setting: &Effective) -> SettingLine {
     }
 }
 
-/// A `slob.conf` with every effective value, its origin as a comment. Reads
-/// back to the same values, but for secrets, which are left out.
+/// A `slob.conf` with every effective value, its origin as a comment. Reads back to the same values, except secrets,
+/// which are left out.
 #[must_use]
 pub fn slob_conf(settings: &Settings) -> String {
     let mut out = String::new();

@@ -44,7 +44,7 @@ pub fn is_secret(tables: &Tables<'_>, name: &str) -> bool {
             .any(|def| def.kind == ParamKind::Secret && (def.name == upper || def.aliases.contains(&upper.as_str())))
 }
 
-/// Every definition in force: the target's own, then the workload's it does not replace.
+/// Every definition in force: the target's own, then the workload's that it does not replace.
 pub fn all_params(tables: &Tables<'_>) -> impl Iterator<Item = &'static ParamDef> + use<> {
     let own = tables.params;
     own.iter().chain(slob::PARAMS.iter().filter(move |def| !own.iter().any(|other| other.name == def.name)))

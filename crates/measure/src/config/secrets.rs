@@ -1,7 +1,7 @@
 //! Which settings can hold a secret, and how such a value is shown: one rule for records, copies, lists and messages.
 
-/// Whether a name by its look holds a secret, known parameter or not: its value
-/// is never repeated in a message or a copy of the file.
+/// Whether a name looks like that of a secret, known parameter or not: messages and copies of the file never repeat its
+/// value.
 #[must_use]
 pub fn looks_secret(name: &str) -> bool {
     has_one_of(name, &["PASS", "PWD", "SECRET", "CONNECT_STRING", "TOKEN", "CREDENTIAL"])

@@ -101,7 +101,7 @@ macro_rules! params {
 /// Where an effective value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody said otherwise.
+    /// The default.
     Default,
     /// `path:line`.
     File(String, usize),
@@ -152,11 +152,11 @@ pub struct Effective {
 /// A mistake or a notice, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Errors stop the program; notices are shown and the run goes on.
+    /// Errors stop the program; notices are shown and the run continues.
     pub error: bool,
     /// `slob.conf:12`, `--set`, `environment`.
     pub place: String,
-    /// What is wrong with which value, and the way out.
+    /// What is wrong with which value, and the remedy.
     pub text: String,
 }
 
@@ -173,8 +173,8 @@ impl Settings {
         self.values.insert(effective.def.name, effective);
     }
 
-    /// Notes what the command line said may be overwritten (`--destroy`). It is no parameter: no file and no
-    /// environment can say it, and it is never written down.
+    /// Records what the command line allows assay to overwrite (`--destroy`). It is not a parameter: no file and no
+    /// environment variable can set it, and it is never saved.
     pub fn allow_overwriting(&mut self, paths: Vec<PathBuf>) {
         self.overwritable = paths;
     }
@@ -193,13 +193,13 @@ impl Settings {
     /// One parameter.
     ///
     /// # Panics
-    /// If no table defines `name`: a mistake in this program, not of its user.
+    /// If no table defines `name`: a bug in this program, not a mistake of its user.
     #[must_use]
     pub fn get(&self, name: &str) -> &Effective {
         self.values.get(name).unwrap_or_else(|| panic!("parameter {name} is in no table"))
     }
 
-    /// Whether somebody set it (its origin is not the default).
+    /// Whether the user set it (its origin is not the default).
     #[must_use]
     pub fn is_given(&self, name: &str) -> bool {
         self.get(name).origin != Origin::Default
@@ -264,7 +264,7 @@ impl Settings {
     }
 }
 
-/// What came of resolving.
+/// The result of resolving.
 #[derive(Clone, Debug, Default)]
 pub struct Resolved {
     /// Every parameter; broken ones hold their default.
@@ -276,7 +276,7 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// Whether anything forbids going on.
+    /// Whether any error forbids continuing.
     #[must_use]
     pub fn has_errors(&self) -> bool {
         self.problems.iter().any(|problem| problem.error)

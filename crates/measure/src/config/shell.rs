@@ -1,8 +1,7 @@
 //! The grammar of `slob.conf` and `pgio.conf`: one `NAME=VALUE` a line.
 //!
-//! The originals let a shell execute these files. This is a parser: it accepts
-//! what an assignment can be, and names everything else a mistake, because a
-//! line that silently does not count changes the workload.
+//! The originals let a shell execute these files. This is a parser: it accepts every possible assignment and reports
+//! everything else as an error, because a silently ignored line changes the workload.
 
 use super::layer::{Given, Layer};
 use super::line::{Line, is_blank, split_name};

@@ -1,4 +1,4 @@
-//! Which target is meant: the one place where the text of TARGET becomes a scheme and a place.
+//! The one place where the text of TARGET becomes a scheme and a place.
 
 use super::layer::{Given, Layer};
 use super::nearest::nearest;

@@ -11,7 +11,7 @@ pub(super) struct Parsed {
     pub value: Value,
     /// Normalised spelling that reads back to the same value; `***` for secrets.
     pub text: String,
-    /// What the reader should know although it is no mistake.
+    /// A notice, although it is not an error.
     pub notice: Option<String>,
 }
 
@@ -31,7 +31,7 @@ const LONGEST_NS: u128 = 366 * 86_400 * 1_000_000_000;
 const LARGEST_BYTES: u128 = 1 << 60;
 
 impl ParamKind {
-    /// What may be written, as errors say it behind `give` and the reference in a column.
+    /// The accepted values, as errors print them after `give` and the reference in a column.
     #[must_use]
     pub fn takes(&self) -> String {
         match self {
@@ -159,7 +159,7 @@ fn mebibytes(name: &str, text: &str) -> Result<Parsed, String> {
 /// A duration as every setting takes it (`30`, `250ms`, `5m`), ns; `name` is what was set.
 ///
 /// # Errors
-/// A sentence with the way out.
+/// A sentence with the remedy.
 pub fn duration_ns(name: &str, text: &str) -> Result<u64, String> {
     match seconds(name, text)?.value {
         Value::Ns(ns) => Ok(ns),

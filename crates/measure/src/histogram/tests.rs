@@ -188,8 +188,8 @@ fn json_that_contradicts_itself_is_refused() {
         ),
         (r#"{"count":1,"sum_ns":6,"min_ns":5,"max_ns":5,"slots":[[5,1]]}"#, "cannot come from the slots"),
         (r#"{"count":0,"sum_ns":6,"slots":[]}"#, "cannot come from"),
-        (r#"{"count":1,"sum_ns":5,"min_ns":5,"max_ns":6,"slots":[[5,1]]}"#, "do not lie in the outer slots"),
-        (r#"{"count":1,"sum_ns":5,"slots":[[5,1]]}"#, "do not lie in the outer slots"),
+        (r#"{"count":1,"sum_ns":5,"min_ns":5,"max_ns":6,"slots":[[5,1]]}"#, "are not in the outer slots"),
+        (r#"{"count":1,"sum_ns":5,"slots":[[5,1]]}"#, "are not in the outer slots"),
         (r#"{"count":0,"sum_ns":5,"min_ns":5,"max_ns":6,"slots":[[5,18446744073709551615],[6,1]]}"#, "more than 2^64"),
     ] {
         let error = serde_json::from_str::<Histogram>(text).unwrap_err();

@@ -18,7 +18,7 @@
 
 use super::Rounded as Num;
 
-/// What a term is worth, or why it is not known; the first word is the function it stands in, or empty.
+/// The value of a term, or why it is unknown; the first word is its function, or empty.
 pub type Terms<'a> = dyn Fn(&str, &str) -> Worth + 'a;
 
 /// A figure, or why there is none.
@@ -50,7 +50,7 @@ pub struct Sides {
 }
 
 impl<'a> Formula<'a> {
-    /// Takes a line apart; `None` of one without two sides.
+    /// Parses a line; `None` if it does not have two sides.
     #[must_use]
     pub fn of(text: &'a str) -> Option<Self> {
         let (text, condition) = text.split_once(" if ").unwrap_or((text, ""));
@@ -63,7 +63,7 @@ impl<'a> Formula<'a> {
         Some(Self { left, right, is_at_most, share, apart, condition: condition.split_once(" < ") })
     }
 
-    /// The term that says where the line is judged.
+    /// The term that determines the scope of the line.
     #[must_use]
     pub fn first(&self) -> &'a str {
         let left = self.left.trim_start_matches('(');
@@ -83,7 +83,7 @@ impl<'a> Formula<'a> {
         (left, right)
     }
 
-    /// What it says of these terms; `None` where one of them is not there.
+    /// Its result for these terms; `None` if one of them is absent.
     #[must_use]
     pub fn sides(&self, terms: &Terms<'_>) -> Option<Sides> {
         let value = |text: &'a str| Reader { rest: text, terms }.sum().ok();

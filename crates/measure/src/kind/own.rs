@@ -1,4 +1,4 @@
-//! Kinds whose records say everything in their own part.
+//! Kinds whose records contain everything in their own part.
 
 use super::{Check, Finding, Headline, Kind};
 use crate::chart::Drawn;
@@ -6,8 +6,8 @@ use crate::record::{Metric, Part, Record};
 use crate::rule::Rule;
 use crate::section::Sections;
 
-/// A kind that tells its part of a record and needs nothing of others: it is a [`Kind`] by that. Records that another tool
-/// printed have no such part, and are told by the kind of their import.
+/// A kind that reports its part of a record and needs no other parts: it is thereby a [`Kind`]. Records of another
+/// tool's output have no such part; the kind of their import reports them.
 pub trait OwnKind: Sync {
     /// What the record keeps of it.
     type Info: Part + Default;

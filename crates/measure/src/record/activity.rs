@@ -1,10 +1,10 @@
-//! What the sessions did over time, and what happened meanwhile.
+//! What the sessions did over time, and the events of the time line.
 
 use super::Figure;
 use crate::figures::figures;
 use std::collections::BTreeMap;
 
-/// Active session history over the measured window: sessions inside a call, looked at by ticks.
+/// Active session history over the measured window: sessions inside a call, sampled at ticks.
 #[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AshInfo {
@@ -14,9 +14,9 @@ pub struct AshInfo {
     pub interval_achieved_ms: Figure,
     /// Ticks.
     pub ticks_count: Figure,
-    /// Ticks the window had room for.
+    /// Ticks that fit the window.
     pub ticks_expected_count: Figure,
-    /// Time nobody looked, s: gaps beyond five nominal intervals.
+    /// Unsampled time, s: gaps beyond five nominal intervals.
     pub holes_s: Figure,
     /// Sessions found active, summed over the ticks.
     pub samples_count: Figure,
@@ -82,6 +82,6 @@ pub struct TimelineRow {
     pub status: String,
     /// How long a command took, s.
     pub took_s: Figure,
-    /// File in the run directory that holds what a command said, else empty.
+    /// File in the run directory with a command's output, else empty.
     pub output: String,
 }

@@ -1,4 +1,4 @@
-//! The bounds of what can be measured: a number beyond them was edited, and sums of such numbers mean nothing.
+//! The bounds of measurable values: a number beyond them was edited, and sums of such numbers mean nothing.
 
 /// Digits of the smallest whole number that is too large: 10^18 ns are 32 years, 10^18 bytes an exabyte.
 const DIGITS: usize = 19;
@@ -8,7 +8,7 @@ const SEED: &[u8] = b"seed";
 /// What is wrong with such a text.
 pub const WHY: &str = "it contains a number larger than anything that can be measured";
 
-/// Whether a JSON text holds a whole number of 10^18 or more that is no seed.
+/// Whether a JSON text contains a whole number of 10^18 or more other than a seed.
 pub fn are_broken(text: &[u8]) -> bool {
     let (mut key, mut at) = (&text[..0], 0);
     while let Some(byte) = text.get(at) {

@@ -64,7 +64,7 @@ pub struct EventRow {
     pub source: String,
     /// Standard error of `total_us` where it is sampled, us.
     pub total_error_us: Figure,
-    /// What else is to be said of the row, in a sentence; usually empty.
+    /// A remark on the row, in a sentence; usually empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub note: String,
 }

@@ -151,7 +151,7 @@ pub struct PercentRow {
     pub value_pct: Figure,
 }
 
-/// Whether an identity holds: yes, no, or why nobody can say.
+/// Whether an identity holds: yes, no, or why it is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Truth {
     /// Evaluated and it holds.

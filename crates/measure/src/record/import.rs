@@ -1,18 +1,18 @@
-//! Where the figures of a record came from when assay did not measure them.
+//! The origin of a record's figures if assay did not measure them.
 
 use super::Figure;
 use crate::figures::figures;
 
-/// What another tool's output said; only in a record of `assay import`.
+/// The content of another tool's output; only in a record of `assay import`.
 ///
-/// Every figure of such a record that was read, and not derived, has its line here.
+/// Every figure of such a record that was read (not derived) has its line here.
 #[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ImportInfo {
     /// `awr`, `statspack`, `fio`, `iperf3`, `ping`, `oratcptest`, `stress-ng`, `swingbench`, `slob`, `pgio`,
     /// `pgbench`, `sysbench`, `vdbench` or `assay`.
     pub tool: String,
-    /// Its version as the output says it; empty if it does not.
+    /// Its version as printed in the output; empty if absent.
     pub tool_version: String,
     /// What was recognised, in words: `AWR text, 19c layout`, `fio JSON`.
     pub format: String,
@@ -20,7 +20,7 @@ pub struct ImportInfo {
     pub files: Vec<ImportedFile>,
     /// Every value that was read, in the order of the files and their lines.
     pub values: Vec<ImportedValue>,
-    /// What was tolerated or left out, and where.
+    /// Notes on what was tolerated or left out, and where.
     pub notes: Vec<ImportNote>,
 }
 
@@ -37,19 +37,20 @@ pub struct ImportedFile {
     pub lines_count: u64,
 }
 
-/// One value as it was printed, and what it was taken for.
+/// One value as printed, and its interpretation.
 #[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ImportedValue {
     /// Our name with unit last, e.g. `tcp_throughput_bits_per_s_mean`; unique among the values that share `scope`.
     pub key: String,
-    /// What it is of, where a file has several of the kind: a job, a stream, a transaction, an event; empty else.
+    /// What it belongs to where a file has several of its kind: a job, a stream, a transaction, an event; empty
+    /// otherwise.
     pub scope: String,
     /// The name the tool prints.
     pub name: String,
-    /// The value in the unit that `key` ends in; n/a where what was printed is not known to be true (a torn column).
+    /// The value in the unit that `key` ends in; n/a if the printed value is not reliable (a torn column).
     pub value: Figure,
-    /// Half a unit of the last place printed, in the unit of `value`: what rounding alone may be off by. 0 for exact.
+    /// Half a unit of the last place printed, in the unit of `value`: the possible rounding error. 0 for exact.
     pub rounding: f64,
     /// `client`, `engine`, `syscall`, `device` or `network`.
     pub layer: String,

@@ -1,4 +1,4 @@
-//! What a database shows of itself: statistics, time model, wait events, I/O by function and path, layers.
+//! A database's own statistics: counters, time model, wait events, I/O by function and path, layers.
 
 use super::{
     AshInfo, EventRow, Figure, GaugeRow, IoProfileRow, IoRow, Latency, PathRow, PercentRow, ReadSources, ServerInfo,
@@ -174,7 +174,7 @@ pub struct ScanInfo {
     pub scans_count: Figure,
     /// Blocks of the scan tables delivered to sessions by scans that ended.
     pub blocks_count: Figure,
-    /// Bytes read past the cache (direct path reads), by scans under way too.
+    /// Bytes read past the cache (direct path reads), including those of scans in progress.
     pub direct_bytes: Figure,
     /// Those bytes per second, 10^6 bytes.
     pub direct_mb_per_s: Figure,

@@ -27,7 +27,7 @@ pub struct IoRow {
     pub large_write_requests_count: Figure,
     /// Bytes written.
     pub write_bytes: Figure,
-    /// Requests somebody waited for one by one.
+    /// Requests that were waited for one by one.
     pub waits_count: Figure,
     /// Time of those waits, us.
     pub wait_us: Figure,

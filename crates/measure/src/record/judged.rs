@@ -1,4 +1,4 @@
-//! What was judged of a run: identities and rules of advice.
+//! The judgements of a run: identities and advice rules.
 
 use super::{Figure, Truth};
 use crate::figures::figures;
@@ -14,7 +14,7 @@ pub struct Identity {
     pub rule: String,
     /// `whole run` (gate to drained) or `window` (begin to end).
     pub scope: String,
-    /// A violation is a bug of assay, not a property of the platform.
+    /// A violation is a bug in assay, not a property of the platform.
     pub exact: bool,
     /// The outcome.
     pub ok: Truth,

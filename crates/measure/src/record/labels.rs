@@ -1,11 +1,11 @@
-//! What a record says of its test beside what was measured: known from the start.
+//! What a record says about its test besides the measurements: known from the start.
 
 use super::{HostInfo, PlanInfo, Record, RunInfo, SCHEMA};
 use crate::facts;
 use crate::snapshot::{RunData, Verdict};
 
 impl Record {
-    /// A record with what a run's labels, settings and facts say, and no measurement.
+    /// A record with a run's labels, settings and facts, but no measurement.
     #[must_use]
     pub fn labelled(data: &RunData) -> Self {
         Self {
@@ -17,7 +17,7 @@ impl Record {
         }
     }
 
-    /// What was tested: `MariaDB 10.11.19`, or how the target is called where there is no server or it says less.
+    /// What was tested: `MariaDB 10.11.19`, or the name of the target if there is no server or it reports less.
     #[must_use]
     pub fn product(&self) -> String {
         let Some(server) = &self.instance.server else {

@@ -33,7 +33,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// One of which nothing is known.
+    /// An unknown distribution.
     #[must_use]
     pub fn na(reason: &str) -> Self {
         let na = || Figure::na(reason);

@@ -1,9 +1,9 @@
-//! The figures of a record as one list with stable keys: what comparison, cost, history, gates, one-page reports and
-//! exports name a figure by.
+//! The figures of a record as one list with stable keys: comparison, cost, history, gates, briefs and exports name a
+//! figure by its key.
 //!
-//! A key is lower case and ends in unit and statistic (`reads_per_s`, `op_us_p99`, `db_file_sequential_read_us_p99`). It
-//! is the same for a run, an import and a probe, so that what means the same compares. Owns names, units and which
-//! way is better; knows nothing of how figures are shown.
+//! A key is lower case and ends in unit and statistic (`reads_per_s`, `op_us_p99`, `db_file_sequential_read_us_p99`).
+//! It is the same for a run, an import and a probe, so that equal figures can be compared. Owns names, units and the
+//! better direction; knows nothing about how figures are shown.
 
 use super::figure::Figure;
 use super::series::Series;
@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 pub struct Metric {
     /// Stable name, unit and statistic last.
     pub key: String,
-    /// What it is of where a record has several of the kind (a job, a stream, a transaction); empty else.
+    /// What it belongs to where a record has several of its kind (a job, a stream, a transaction); empty otherwise.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub scope: String,
     /// Name for people, as the report prints it.
@@ -35,7 +35,7 @@ pub struct Metric {
     pub is_primary: bool,
     /// The figure: per second for a counter, else as it is.
     pub value: Figure,
-    /// Where its mean lies with 95 % confidence, by the spread within this run alone; none where that cannot be had.
+    /// The 95 % interval of its mean, from the spread within this run alone; none if unknown.
     #[serde(rename = "interval_95", skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
     /// A counter's columns; none for a latency or a share.
@@ -79,7 +79,7 @@ pub enum Group {
     IoProfile,
     /// Storage probe.
     Storage,
-    /// What another tool measured and no other group has.
+    /// What another tool measured and does not fit another group.
     #[default]
     Imported,
     /// Efficiency percentages.
@@ -104,10 +104,10 @@ pub enum Better {
     Neither,
 }
 
-/// The metrics of a record as they are kept: primary ones first, then in report order; what a later one says under a
-/// name that stands already is the same figure and goes. Each is given its interval where its steps tell one.
+/// The metrics of a record as they are kept: primary ones first, then in report order; a later metric with an existing
+/// name is the same figure and is dropped. Each gets its interval where its steps give one.
 ///
-/// A primary metric stands once, under its short key; the row it is taken from keeps its own long key.
+/// A primary metric appears once, under its short key; the row it comes from keeps its own long key.
 #[must_use]
 pub fn ordered(mut all: Vec<Metric>, series: &Series) -> Vec<Metric> {
     all.sort_by_key(|metric| metric.group);
@@ -202,7 +202,7 @@ pub fn stem(key: &str) -> &str {
     stem.unwrap_or_else(|| without_percentile(key))
 }
 
-/// Unit and better way of a key, by its ending with the statistic left out.
+/// Unit and better direction of a key, by its ending without the statistic.
 #[must_use]
 pub fn of_key(key: &str) -> (&'static str, Better) {
     const UNITS: [(&str, &str, Better); 19] = [

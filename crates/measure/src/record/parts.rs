@@ -1,11 +1,11 @@
-//! What only one kind of test has to say, opaque to everybody else.
+//! What only one kind of test records, opaque to all other code.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What one kind of test keeps in a record, under a name of its own.
+/// What one kind of test keeps in a record, under its own name.
 pub trait Part: Serialize + DeserializeOwned {
     /// Its key in `parts`.
     const NAME: &'static str;
@@ -27,12 +27,12 @@ impl Parts {
     /// The part of this type, if there is one.
     ///
     /// # Errors
-    /// When what stands under its name has another shape: somebody edited the record.
+    /// When the value under its name has another shape: the record was edited.
     pub fn read<P: Part>(&self) -> Result<Option<P>, serde_json::Error> {
         self.0.get(P::NAME).map(P::deserialize).transpose()
     }
 
-    /// Keeps a part in place of the one there was.
+    /// Stores a part, replacing an earlier one.
     ///
     /// # Panics
     /// When a part cannot be written as JSON, which no part of ours is: their maps have strings for keys.

@@ -19,13 +19,13 @@ pub struct PathRow {
     pub write_requests_count: u64,
     /// Bytes of them.
     pub write_bytes: u64,
-    /// Kernel name of the disk below the path; empty if there is none to be known.
+    /// Kernel name of the disk below the path; empty if unknown.
     pub device: String,
-    /// Reads that disk completed, whoever asked (layer `device`): the same in every row of the disk.
+    /// Reads that this disk completed for all processes (layer `device`): the same in every row of the disk.
     pub device_reads_count: Figure,
     /// Bytes of them.
     pub device_read_bytes: Figure,
-    /// Writes that disk completed, whoever asked.
+    /// Writes that this disk completed for all processes.
     pub device_writes_count: Figure,
     /// Bytes of them.
     pub device_write_bytes: Figure,

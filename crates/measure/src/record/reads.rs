@@ -3,9 +3,9 @@
 use super::Figure;
 use crate::figures::figures;
 
-/// The same reads at each layer below a server's buffers, window deltas. Each layer counts what it can see: the
-/// engine the blocks it asked the operating system for, the kernel the calls of the server's processes and what they
-/// made it fetch, the devices whatever anybody asked of them.
+/// The same reads at each layer below a server's buffers, window deltas. Each layer counts what it can see: the engine
+/// counts the blocks it requested from the operating system, the kernel the calls of the server's processes and what it
+/// fetched for them, the devices all requests.
 #[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReadSources {
@@ -13,19 +13,19 @@ pub struct ReadSources {
     pub engine_blocks_count: Figure,
     /// The same in bytes.
     pub engine_bytes: Figure,
-    /// Read calls of the server's processes, whatever they read.
+    /// All read calls of the server's processes.
     pub process_calls_count: Figure,
     /// Bytes those calls returned.
     pub process_call_bytes: Figure,
     /// Bytes the kernel fetched from devices for the server's processes, read-ahead included.
     pub process_device_bytes: Figure,
-    /// Read requests the devices under the server's files completed, whoever asked.
+    /// Read requests that the devices under the server's files completed for all processes.
     pub device_requests_count: Figure,
     /// Their bytes.
     pub device_bytes: Figure,
     /// Part of the engine's bytes that no device delivered, 0..100.
     pub page_cache_pct: Figure,
-    /// Which layer says so: `server processes`, `devices`; empty if none can.
+    /// The layer behind this figure: `server processes`, `devices`; empty if neither is known.
     pub basis: String,
     /// Gets the engine answered from its buffers, 0..100.
     pub buffer_hit_pct: Figure,
@@ -37,8 +37,8 @@ pub struct ReadSources {
     pub true_blocks_per_s: Figure,
     /// Where the server is, and the evidence.
     pub server_host: String,
-    /// What EVICT asked for; empty if nothing.
+    /// The requested EVICT modes; empty if none.
     pub evict_asked: String,
-    /// What came of it, one sentence each.
+    /// What they achieved, one sentence each.
     pub evict_achieved: Vec<String>,
 }

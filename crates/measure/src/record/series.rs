@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 #[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Series {
-    /// Nominal step, s: 1, or more where only every second, fourth ... snapshot of a long run was there.
+    /// Nominal step, s: 1, or more where only every second, fourth ... snapshot of a long run was available.
     pub step_s: Figure,
     /// End of each step, s after the gate.
     pub t_s: Vec<f64>,
@@ -23,8 +23,8 @@ pub struct Series {
 }
 
 impl Series {
-    /// Makes every column as long as the steps are many: what is missing is n/a, what is too much goes. A series
-    /// that was read may have been edited; readers count on this.
+    /// Makes every column as long as the number of steps: missing values become n/a, surplus ones are dropped. A series
+    /// that was read may have been edited; readers rely on this.
     pub fn square(&mut self) {
         let steps = self.t_s.len();
         self.in_window.resize(steps, false);

@@ -7,7 +7,7 @@ use crate::figures::figures;
 #[figures]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerInfo {
-    /// Its version as it says it; empty if it did not.
+    /// Its version as it reports it; empty if unknown.
     pub version: String,
     /// Name of the database the sessions worked in; empty if unknown.
     pub database: String,
@@ -21,15 +21,15 @@ pub struct ServerInfo {
     pub reads_blocks_per_s: Figure,
     /// Blocks it found in its own cache, per second of the window (CACHE_HITS/s).
     pub cache_hits_blocks_per_s: Figure,
-    /// Its counters at the begin and at the end of the window, absolute: `BEFORE`, `AFTER`.
+    /// Its counters at the start and at the end of the window, absolute: `BEFORE`, `AFTER`.
     pub rows: Vec<ServerRow>,
-    /// What the server did for the workload beside it, each 0..100: heap-only updates, hits by kind of block, ...
+    /// Shares of the server's work for the workload, each 0..100: heap-only updates, hits by kind of block, ...
     pub shares: Vec<PercentRow>,
     /// By how much the two ends of a counter may be off, 0..100: sessions that publish late, and the snapshots' length.
     pub end_point_error_pct: Figure,
-    /// The server's sessions publish in their own time, up to a second late, instead of at every mark.
+    /// The server's sessions publish on their own schedule, up to a second late, instead of at every mark.
     pub published_late: bool,
-    /// CPU of the driver threads over the CPU this host could give, 0..100.
+    /// CPU of the driver threads over all CPU time of this host, 0..100.
     pub driver_of_host_pct: Figure,
 }
 

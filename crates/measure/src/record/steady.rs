@@ -23,7 +23,7 @@ pub struct Steady {
     pub range_ratio: Figure,
     /// Rise of the fitted line over the window, over the mean; negative if it falls.
     pub slope_ratio: Figure,
-    /// From when on every window keeps the rule, s after the gate.
+    /// The instant from which every window keeps the rule, s after the gate.
     pub from_s: Figure,
 }
 

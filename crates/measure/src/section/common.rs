@@ -1,4 +1,4 @@
-//! What the report of any kind begins and ends with.
+//! The opening and closing sections of every kind's report.
 
 use super::{Column, Sections, Weight, left, number, wrapped};
 use crate::facts::OF_READING;
@@ -25,7 +25,7 @@ pub fn verdict(record: &Record) -> String {
     text + "."
 }
 
-/// The first two lines of a probe's report: what was tested and of what, when, how long, and whether it counts.
+/// The first two lines of a probe's report: what was tested, when, for how long, and whether it is valid.
 pub fn opening(page: &mut Sections, record: &Record, test: &str, of: &str) {
     let run = &record.run;
     page.title(&format!("ASSAY {test} REPORT for run {}{}: {of}", run.id, label(record)));
@@ -51,7 +51,7 @@ pub fn facts(page: &mut Sections, heading: &str, facts: &[Fact]) {
     page.pairs(&pairs);
 }
 
-/// What was found wrong.
+/// Violated identities.
 pub fn integrity(page: &mut Sections, record: &Record) {
     page.judgement("Integrity");
     if record.integrity.is_empty() {
@@ -77,7 +77,7 @@ pub fn integrity(page: &mut Sections, record: &Record) {
     }
 }
 
-/// What may change what the figures mean.
+/// Warnings about the figures.
 pub fn warnings(page: &mut Sections, record: &Record) {
     page.judgement("Warnings");
     if record.doubts().next().is_none() {
@@ -146,9 +146,7 @@ pub fn identities(page: &mut Sections, record: &Record) {
         );
     }
     if others > 0 {
-        page.line(&format!(
-            "Left out: {others} identities on figures that this target does not have; the record lists them."
-        ));
+        page.line(&format!("Left out: {others} identities on figures that this target lacks; the record lists them."));
     }
 }
 

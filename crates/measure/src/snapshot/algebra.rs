@@ -358,9 +358,8 @@ impl DriverReading {
 }
 
 impl HostReading {
-    /// Adds another host: times, counts and sizes are added. What one of the two
-    /// does not know is not known of both together; an entirely empty reading is
-    /// no host and changes nothing.
+    /// Adds another host: times, counts and sizes are added. A value that one of the two lacks is unknown for both
+    /// together; an entirely empty reading is not a host and changes nothing.
     pub fn merge(&mut self, other: &Self) {
         if *other == Self::default() {
             self.sort();
@@ -416,10 +415,9 @@ impl HostReading {
         merge_rows(&mut self.nets, nets);
     }
 
-    /// What was counted since `earlier`. Gauges (CPUs, runnable tasks, load, memory
-    /// sizes, resident memory, requests in flight) keep the values of now. What went
-    /// backwards, or was not known at either instant, is absent: n/a, not 0. Idle
-    /// and iowait may run backwards a little (proc_stat(5)) and then count as 0.
+    /// What was counted since `earlier`. Gauges (CPUs, runnable tasks, load, memory sizes, resident memory, requests in
+    /// flight) keep the values of now. Values that went backwards, or were unknown at either instant, are absent: n/a,
+    /// not 0. Idle and iowait may run backwards a little (proc_stat(5)) and then count as 0.
     #[must_use]
     pub fn difference(&self, earlier: &Self) -> Self {
         let since = |now: Option<u64>, old: Option<u64>| now?.checked_sub(old?);

@@ -38,12 +38,12 @@ by_hand!(Figure, |generator: &mut SchemaGenerator| json_schema!({
     "anyOf": [{"type": "number"}, generator.subschema_for::<Na>()]
 }));
 by_hand!(Truth, |generator: &mut SchemaGenerator| json_schema!({
-    "description": "Whether it holds, or why nobody can say.",
+    "description": "Whether it holds, or why that is unknown.",
     "anyOf": [{"type": "boolean"}, generator.subschema_for::<Na>()]
 }));
 by_hand!(Histogram, |generator: &mut SchemaGenerator| json_schema!({
     "type": "object",
-    "description": "Durations: 64 slots for each power of two of ns; `slots` has slot and count of those that are not empty.",
+    "description": "Durations: 64 slots for each power of two of ns; `slots` has slot and count of the slots that are not empty.",
     "properties": {
         "count": generator.subschema_for::<u64>(), "sum_ns": generator.subschema_for::<u64>(),
         "min_ns": generator.subschema_for::<u64>(), "max_ns": generator.subschema_for::<u64>(),
