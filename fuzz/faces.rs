@@ -1,4 +1,4 @@
-//! Every face of a record at once, for whoever wants to know that none of them fails: the tests and the fuzzer.
+//! All output formats of a record at once: the tests and the fuzzer use this to check that none fails.
 
 use assay_measure::identity::violated_exact;
 use assay_measure::record::Record;
@@ -9,7 +9,8 @@ use assay_report::formats::{FORMATS, Input};
 use assay_report::html::{self, Assets};
 use assay_report::trend::{Trend, TrendPoint};
 
-/// Draws every face of a record, alone, compared with `other`, priced and followed; the name and the text of each.
+/// Draws a record in every format, alone, compared with `other`, priced and in a trend; returns the name and text of
+/// each.
 pub(crate) fn all(record: &Record, other: &Record) -> Vec<(&'static str, String)> {
     let assets = Assets::Shared("plot.js".to_owned());
     let mut faces: Vec<_> =

@@ -66,6 +66,6 @@ pub(crate) const SERVER: [Line; 3] = [
         "session_logical_reads_blocks = buffer_cache_hits_blocks + physical_reads_cache_blocks"),
     ("S2", Quiet, "blocks read <= logical reads",
         "physical_reads_blocks <= session_logical_reads_blocks"),
-    ("S4", Quiet, "commits the sessions asked for <= commits the server counted",
+    ("S4", Quiet, "commits requested by the sessions <= commits counted by the server",
         "user_commits_count <= server_commits_count"),
 ];

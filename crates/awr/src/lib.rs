@@ -1,8 +1,8 @@
-//! Instance statistics as a database shows them: what makes the record of a run, and how that record is told.
+//! Instance statistics as a database shows them: how a run becomes a record, and how that record is reported.
 //!
-//! [`record::build`] is the only place that sees raw readings; everything else reads the
-//! [`assay_measure::record::Record`] alone. Whoever runs a workload, and whoever imports the report of a database,
-//! has the same sections, charts, figures and rules. Nothing here does I/O or prints.
+//! [`record::build`] is the only place that sees raw readings; everything else reads only the
+//! [`assay_measure::record::Record`]. Runs of a workload and imported database reports have the same sections, charts,
+//! figures and rules. Nothing here does I/O or prints.
 #![forbid(unsafe_code)]
 
 pub mod charts;

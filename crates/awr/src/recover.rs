@@ -1,4 +1,5 @@
-//! What a run that left no record left in its series: read line by line, so that a day of seconds takes no more memory than a minute.
+//! Rebuilds a run without a record from its series, line by line, so that a day of seconds takes no more memory than a
+//! minute.
 
 use crate::record::SeriesBuilder;
 use assay_measure::clock::NS_PER_S;
@@ -12,7 +13,7 @@ use std::io::{self, BufRead, Read as _};
 
 /// What a killed run had measured up to its last whole second.
 pub struct Recovered {
-    /// The run without its snapshots of seconds; what is missing is the nearest that is there.
+    /// The run without its per-second snapshots; the nearest existing snapshot replaces a missing one.
     pub data: RunData,
     /// Every second of it.
     pub series: SeriesBuilder,
@@ -180,8 +181,7 @@ impl Marks {
         };
         if self.begin.is_none() {
             data.warnings.push(
-                "The run ended during its warm-up: the figures are of the warm-up, not of a measured window."
-                    .to_owned(),
+                "The run ended during its warm-up: the figures cover the warm-up, not a measured window.".to_owned(),
             );
         }
         let reason = if self.drained.is_some() {

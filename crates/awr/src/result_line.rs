@@ -1,9 +1,8 @@
-//! The result of a run against a server in the words pgio's users know: one line with RIOPS
-//! and CACHE_HITS/s, then the server's counters before and after.
+//! The result of a run against a server in pgio's format: one line with RIOPS and CACHE_HITS/s, then the server's
+//! counters before and after.
 //!
-//! The figures are those of the measured window and of nothing else: the counters are read
-//! at its two ends, while every session works, and the clock runs from one to the other.
-//! A figure that is not known is empty, never 0.
+//! The figures cover exactly the measured window: the counters are read at its two ends, while every session works, and
+//! the time is that between them. An unknown figure is empty, never 0.
 
 use assay_measure::record::{Figure, Record, ServerInfo};
 use assay_measure::units::fixed;

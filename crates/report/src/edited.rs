@@ -1,5 +1,5 @@
-//! Records that somebody edited: any node of a real one removed, shortened, of another kind or out of all bounds.
-//! What is still read as a record is drawn by every face, and none of them panics.
+//! Edited records: any node of a real one removed, shortened, of another type or far out of bounds. If the result still
+//! reads as a record, every output format draws it, and none panics.
 
 /// The fuzzer's edits: one list of what goes wrong.
 #[path = "../../../fuzz/edit.rs"]

@@ -1,4 +1,4 @@
-//! The kinds of test whose records are read, as the program lists them, and what is done to a record by its kind.
+//! The kinds of test, as the program lists them, and the calls that depend on a record's kind.
 
 use crate::unknown::Unknown;
 use assay_measure::kind::{self, Delivered, Kind};
@@ -21,8 +21,8 @@ pub(crate) fn all() -> &'static [&'static dyn Kind] {
     KINDS.get().map_or(&[][..], Vec::as_slice)
 }
 
-/// The kind of a record: of those with its name the last that can tell it, the first of all where the record names
-/// none. What no kind is known of is told by its figures alone.
+/// The kind of a record: of those with its name, the last that can report it; the first of all if the record names
+/// none. A record of an unknown kind is reported by its figures alone.
 #[must_use]
 pub fn of(record: &Record) -> &'static dyn Kind {
     let kinds = all();
@@ -35,7 +35,7 @@ pub fn figure(record: &mut Record) {
     kind::figure(of(record), record);
 }
 
-/// Whether a record was made of runs that lie below it.
+/// Whether a record was made from runs below it.
 #[must_use]
 pub fn stands_above_runs(record: &Record) -> bool {
     !of(record).members(record).is_empty()

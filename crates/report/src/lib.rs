@@ -1,7 +1,7 @@
 //! Records of any kind in all [`formats`]; of several: comparison, repeats, trend, cost.
 //!
-//! Knows no kind: what a record has to say is asked of its [`Kind`](assay_measure::kind::Kind), which the program
-//! brings ([`kinds::install`]). A report never needs the run. Nothing here does I/O or prints.
+//! Knows no kind: it asks a record's [`Kind`](assay_measure::kind::Kind) for its content; the program installs the
+//! kinds ([`kinds::install`]). A report never needs the run. Nothing here does I/O or prints.
 #![forbid(unsafe_code)]
 
 pub mod advice;

@@ -1,4 +1,4 @@
-//! One figure over runs: which of them lie outside its usual range. Text, page, JSON and CSV are faces of it.
+//! One figure over runs: which of them lie outside its usual range. Text, page, JSON and CSV show it.
 
 use assay_measure::chart::{Axis, Chart, Drawn, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, GREY, VERMILION};
@@ -91,7 +91,7 @@ fn usual(before: &[f64]) -> Option<(f64, f64)> {
 }
 
 impl Trend {
-    /// The trend with what was usual before each of its runs.
+    /// The trend, with the usual range before each of its runs.
     #[must_use]
     pub fn with_usual(mut self) -> Self {
         let mut before: Vec<f64> = Vec::new();
@@ -174,8 +174,8 @@ impl Trend {
         let outside = judged.iter().filter(|p| p.place() != "within").count();
         let text = format!(
             "{outside} of {} runs lie outside their usual range: the median of the {BEFORE_MIN} to {BEFORE_MAX} runs \
-             before, plus or minus {WIDTH} x {NORMAL} x their median distance from it (at least {} %). The trend \
-             does not check the platform or the settings; `assay compare` tells whether they were the same.",
+             before, plus or minus {WIDTH} x {NORMAL} x their median distance from it (at least {} %). The trend does \
+             not check the platform or the settings; `assay compare` shows whether they were the same.",
             judged.len(),
             100.0 * LEAST
         );
@@ -259,7 +259,7 @@ impl Trend {
         })
     }
 
-    /// A line for each run; what is not known is empty.
+    /// A line for each run; unknown values are empty.
     #[must_use]
     pub fn csv(&self) -> String {
         let mut out = format!("id,started,label,tags,{},usual_from,usual_to,place\n", csv_field(&self.key));

@@ -1,4 +1,4 @@
-//! A record whose kind this program does not know: one of a later version. Its figures are told as they stand.
+//! A record whose kind this program does not know: one of a later version. Its figures are shown as they are.
 
 use assay_measure::chart::Drawn;
 use assay_measure::kind::{Headline, Kind, Limit, Line, Told};

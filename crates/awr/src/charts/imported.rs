@@ -25,7 +25,7 @@ pub(super) fn steps(record: &Record) -> Vec<Drawn> {
             let axis = Axis::of(if unit.is_empty() { "value" } else { unit }, unit);
             let id = format!("c-steps-{}-{part}", slug(unit));
             let title = format!("Steps of the source, {}", if unit.is_empty() { "no unit" } else { unit });
-            let note = "As the source printed them, step by step.";
+            let note = "Values as the source printed them, step by step.";
             let mut chart = time::chart(record, &id, &title, axis, note);
             let columns = names.iter().zip(COLOURS);
             let columns: Vec<(&str, &str, Stroke, &'static str)> =

@@ -1,4 +1,4 @@
-//! Requests and bytes per second: what the engine asked for beside what the devices did.
+//! Requests and bytes per second of the engine and of the devices.
 
 use super::time::{self, NO_SERIES};
 use assay_measure::chart::{Axis, Drawn, Stroke};

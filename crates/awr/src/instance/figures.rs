@@ -1,10 +1,10 @@
-//! The figures of what a database shows of itself, of the load generator, and of what no other part has.
+//! The figures of an instance's statistics, of the load generator, and of everything that no other part has.
 
 use assay_measure::plain::slug;
 use assay_measure::record::metric::{Better, Counted, Group, lower, of_key, plain};
 use assay_measure::record::{EventRow, Figure, LoadRow, Metric, Record};
 
-/// All of them; a record that has none of a part has none of its figures.
+/// All of them; a record without a part has none of its figures.
 pub fn all(record: &Record) -> Vec<Metric> {
     let mut all = primary(record);
     all.extend(load_profile(record));

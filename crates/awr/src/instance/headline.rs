@@ -194,7 +194,7 @@ fn p99(record: &Record) -> Line {
         told.splice(..1, printed_p99(record));
     }
     let why = match record.import {
-        Some(_) => "the source has no rate of operations",
+        Some(_) => "the source has no p99 of operations",
         None => "no distribution of latency is known",
     };
     let otherwise = format!("n/a ({why}){average}");
@@ -215,11 +215,13 @@ fn slow_reads(record: &Record) -> String {
         below as f64 >= 0.99 * all as f64
     };
     match buckets.iter().position(holds).filter(|_| all > 0) {
-        None => "which does not show the slow ones".to_owned(),
+        None => "which hides the slow ones".to_owned(),
         Some(i) if 2_f64.powi(i as i32) > OPEN_US => {
-            "more than 1 % of them longer than the histogram's last bound".to_owned()
+            "more than 1 % of them took longer than the histogram's last bound".to_owned()
         }
-        Some(i) => format!("99 % of them at most {} us (bound of a histogram bucket)", fixed(2_f64.powi(i as i32), 0)),
+        Some(i) => {
+            format!("99 % of them took at most {} us (bound of a histogram bucket)", fixed(2_f64.powi(i as i32), 0))
+        }
     }
 }
 

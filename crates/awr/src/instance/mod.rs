@@ -1,4 +1,4 @@
-//! What a database shows of itself, and a workload on it: their figures, sections, charts and headline.
+//! A database's own statistics, and a workload on it: their figures, sections, charts and headline.
 
 mod figures;
 mod headline;

@@ -1,8 +1,7 @@
 //! The identities of awr-statistics 2.3, evaluated on every run.
 //!
-//! Exact ones are taken from the gate to the end of the drain, where every thread
-//! is quiet; the others on the measured window with the allowance their rule
-//! states. What was not counted is n/a with its reason, never "holds".
+//! Exact ones are taken from the gate to the end of the drain, where every thread is quiet; the others on the measured
+//! window with the allowance that their rule states. Uncounted figures are n/a with their reason, never "holds".
 
 mod counters;
 mod host;
@@ -47,7 +46,7 @@ impl Judge for IdentityRule {
         }
         let mut identity = self.judge(deltas, Ok(good as f64), Ok(all as f64));
         if let Some(name) = first {
-            identity.sentence = format!("{good} of {all} agree; the first that does not is {name}");
+            identity.sentence = format!("{good} of {all} agree; the first that disagrees is {name}");
         } else if all > 0 && identity.ok == Truth::Holds {
             identity.sentence = format!("all {all} agree");
         }
@@ -86,7 +85,7 @@ fn judged(deltas: &Deltas<'_>, (id, scope, text, line): Line) -> Identity {
     };
     let rule = IdentityRule::exact(id, scope, text);
     let Some(formula) = Formula::of(line) else {
-        return rule.unknown("the line has no two sides");
+        return rule.unknown("the line does not have two sides");
     };
     let (left, right) = formula.each(&terms);
     let rule = if formula.is_at_most { rule.at_most() } else { rule };

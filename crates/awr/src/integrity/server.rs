@@ -1,8 +1,8 @@
 //! Identities of a run against a server: its counters against each other and against the client's.
 //!
-//! They are taken from the gate to the end of the drain, when the sessions have logged off
-//! and published what they counted. Others may use the server too, and its processes publish
-//! late: so none of them is exact, and each says what it allows.
+//! They are taken from the gate to the end of the drain, when the sessions have logged off and published their
+//! counters. Other clients may use the server too, and its processes publish late: so none of these identities is
+//! exact, and each states its allowance.
 
 use super::{IdentityRule, Judge as _, Scope, Side, judged, moved, moved_sum};
 use crate::identities::SERVER;
@@ -54,7 +54,7 @@ pub(super) fn by_ranges(deltas: &Deltas<'_>) -> Result<(), String> {
     if ops.all(|op| [SELECT, UPDATE, SCAN].contains(&op.kind.as_str())) {
         Ok(())
     } else {
-        Err("the operations are no ranges of rows".to_owned())
+        Err("the operations are not ranges of rows".to_owned())
     }
 }
 
@@ -71,7 +71,7 @@ fn index_gets(deltas: &Deltas<'_>) -> Side {
     let others = [UPDATE, SCAN];
     let is_else = |kind: &&str| rows_and_ops(deltas, kind).1 > 0.0;
     match others.iter().any(is_else) {
-        true => Err("other operations than selects ran".to_owned()),
+        true => Err("operations other than selects ran".to_owned()),
         false if ops == 0.0 => Err("no selects".to_owned()),
         false => {
             let gets = moved_sum(&deltas.whole, &[stats::TABLE_GETS, stats::INDEX_GETS])?;
@@ -162,7 +162,7 @@ fn active_time(deltas: &Deltas<'_>) -> Identity {
     let db_time = moved(s, stats::DB_TIME);
     // Statements before the gate may be published after it: a second of each session.
     let allowed = 0.05 * db_time.clone().unwrap_or(0.0) + 1e9 * deltas.data.sessions as f64;
-    rule("S10", "time the server was in statements <= DB time of the sessions (ns)", allowed).at_most().judge(
+    rule("S10", "time the server spent in statements <= DB time of the sessions (ns)", allowed).at_most().judge(
         deltas,
         moved(s, stats::SERVER_ACTIVE_TIME),
         db_time,
@@ -174,7 +174,9 @@ fn read_calls(deltas: &Deltas<'_>) -> Identity {
     let s = &deltas.whole;
     let read = moved(s, stats::PHYSICAL_READ_BYTES);
     let allowed = 0.02 * read.clone().unwrap_or(0.0) + OTHER_BYTES;
-    let rule = rule("S11", "bytes of blocks read <= bytes the server's processes got by read calls", allowed).at_most();
+    let rule =
+        rule("S11", "bytes of blocks read <= bytes returned by the read calls of the server's processes", allowed)
+            .at_most();
     match READ_WITHOUT_CALLS.find(&deltas.data.engine_facts) {
         Some(way) => rule.unknown(&format!("{way} reads without read calls")),
         None => rule.judge(deltas, read, moved(s, stats::SERVER_READ_CALL_BYTES)),

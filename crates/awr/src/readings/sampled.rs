@@ -1,4 +1,4 @@
-//! What samples of the sessions say of the events of a server, whose waits have names of its own.
+//! What samples of the sessions say about a server's events, whose waits have names of their own.
 
 use super::words::{CPU, RUN_QUEUE};
 use assay_measure::facts::WAITS_ARE;

@@ -1,4 +1,4 @@
-//! Words of reports for what is read, the same wherever they are shown or looked for.
+//! Words that reports use for reads, shared by the code that shows and the code that looks for them.
 
 use assay_measure::snapshot::{Actor, WaitClass};
 

@@ -181,7 +181,7 @@ fn rest(on_cpu: &Figure, used: &Figure) -> Figure {
     match (on_cpu.value(), used.value()) {
         (Some(on_cpu), Some(used)) if on_cpu >= used => (on_cpu - used).into(),
         (Some(_), Some(_)) => {
-            Figure::na("the sessions used more CPU time than the samples found on CPU: threads also work inside waits")
+            Figure::na("the sessions used more CPU time than the samples saw on CPU: threads also work inside waits")
         }
         (Some(_), None) => used.clone(),
         (None, _) => on_cpu.clone(),

@@ -1,8 +1,8 @@
 //! The same requests at each layer they pass: the session's wait, the ring, the device.
 //!
-//! The device is known by its means only, and only for all requests of a direction
-//! together. Where a run mixes kinds of request in one direction, a row of its own
-//! compares them all with the device, and the single kinds say why they do not.
+//! The device is known by its means only, and only for all requests of a direction together. If a run mixes kinds of
+//! requests in one direction, a separate row compares all of them with the device, and the single kinds say why they
+//! are not compared.
 
 use crate::readings::disk_deltas;
 use crate::readings::{Deltas, NO_WINDOW, UNSUPPORTED, delta};

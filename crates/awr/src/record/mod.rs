@@ -36,7 +36,7 @@ pub fn build(data: &RunData) -> Record {
     derive(&deltas, series, &Rises::of(data))
 }
 
-/// [`build`], with the series that was made of the snapshots as they came, every one of which `data` may lack.
+/// [`build`], with the series that was made from the snapshots as they arrived; `data` may lack every one of them.
 #[must_use]
 pub fn build_with(data: &RunData, mut series: SeriesBuilder) -> Record {
     let mut rises = series.take_rises();

@@ -1,5 +1,5 @@
-//! What only a database server's run has: the result line of the field, rows before and
-//! after, shares the server alone can tell, and what its late counters may be off by.
+//! What only the run of a database server has: the field's result line, rows before and after, shares that only the
+//! server knows, and the possible error of its late counters.
 
 use crate::readings::{Deltas, NO_WINDOW, UNSUPPORTED, counter};
 use assay_measure::facts::{self, FactKey};

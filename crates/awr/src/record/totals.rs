@@ -1,7 +1,7 @@
-//! Events of a server: totals of its views, and waits its sessions were found in.
+//! Events of a server: totals of its views, and the waits in which samples found its sessions.
 //!
-//! A server keeps no single wait. Some events have a count and a time, most have nothing
-//! but samples of what the sessions did; an event that has both is one row, never two.
+//! A server keeps no single waits. Some events have a count and a time, most have only samples of the sessions' states;
+//! an event that has both is one row, never two.
 
 use crate::readings::{Deltas, Sampled, actor_name, class_name, sampled};
 use assay_measure::record::{AshInfo, EventRow, Figure, SAMPLED};
@@ -88,7 +88,7 @@ fn bucketed(event: &BucketReading, rows: &mut [EventRow]) {
     if let Some(row) = mine.into_iter().next() {
         row.hist_us.clone_from(&event.waits);
         if both {
-            row.note = format!("buckets from {}: those of the background are among them", event.source);
+            row.note = format!("buckets from {}: they include those of the background", event.source);
         }
     }
 }

@@ -107,7 +107,7 @@ const BUFFER_POOL: [Derived; 24] = [
         1,
     ),
     ("Checkpoints begun by the clock", stats::CHECKPOINTS_TIMED, None, 1.0, 0),
-    ("Checkpoints asked for (log volume, commands)", stats::CHECKPOINTS_REQUESTED, None, 1.0, 0),
+    ("Checkpoints requested (log volume, commands)", stats::CHECKPOINTS_REQUESTED, None, 1.0, 0),
     ("Write phases of checkpoints (paced), ms", stats::CHECKPOINT_WRITE_TIME, None, 1e-6, 0),
     ("Sync phases of checkpoints, ms", stats::CHECKPOINT_SYNC_TIME, None, 1e-6, 0),
     ("Buffers written by the background writer", stats::BUFFERS_WRITTEN_BY_WRITER, None, 1.0, 0),

@@ -1,4 +1,4 @@
-//! Driver statistics: operations, sessions, and what the load generator itself cost.
+//! Driver statistics: operations, sessions, and the cost of the load generator itself.
 
 use assay_measure::record::{Figure, Latency, Record};
 use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
@@ -109,12 +109,12 @@ fn errors(page: &mut Sections, record: &Record) {
     page.pairs(&[
         ("Errors in the window".to_owned(), thousands(driver.errors_count.values().sum())),
         ("Errors, whole run".to_owned(), thousands(driver.errors_whole_run_count)),
-        ("Operations tried again".to_owned(), thousands(driver.retries_count)),
+        ("Operations retried".to_owned(), thousands(driver.retries_count)),
         ("Hot spot operations".to_owned(), thousands(driver.hot_spot_hits_count)),
         ("Hot schema operations".to_owned(), thousands(driver.hot_schema_hits_count)),
         ("Think times".to_owned(), thousands(driver.think_count)),
         ("Think time (s)".to_owned(), number(&driver.think_s, 3)),
-        ("In flight at begin".to_owned(), in_flight(driver.in_flight_begin_count, &driver.in_flight_begin_us)),
+        ("In flight at start".to_owned(), in_flight(driver.in_flight_begin_count, &driver.in_flight_begin_us)),
         ("In flight at end".to_owned(), in_flight(driver.in_flight_end_count, &driver.in_flight_end_us)),
         ("Time in operations (s)".to_owned(), number(&driver.busy_s, 3)),
     ]);
@@ -122,7 +122,7 @@ fn errors(page: &mut Sections, record: &Record) {
         page.line(&format!("error {class}: {}", thousands(*count)));
     }
     for (class, count) in &driver.retries_by_class_count {
-        page.line(&format!("tried again after {class}: {}", thousands(*count)));
+        page.line(&format!("retried after {class}: {}", thousands(*count)));
     }
 }
 
@@ -196,7 +196,7 @@ pub(super) fn cost(page: &mut Sections, record: &Record) {
         ("Driver CPU, % of its threads", &driver.thread_cpu_pct, 1),
         ("Driver run delay, s", &driver.thread_run_delay_s, 3),
         ("Sessions that Little's law accounts for", &checks.little_sessions, 2),
-        ("Sessions there were", &checks.little_expected_sessions, 2),
+        ("Actual sessions", &checks.little_expected_sessions, 2),
     ] {
         page.named(name, 48, number_or_reason(figure, decimals));
     }

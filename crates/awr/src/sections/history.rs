@@ -41,7 +41,8 @@ pub(super) fn history(page: &mut Sections, record: &Record) {
         number(&ash.holes_s, 1),
     ));
     page.line(&format!(
-        "Active on average {}, at most {}. DB time by samples {} s, measured {} s; {} % difference is allowed.",
+        "Active sessions: {} on average, at most {}. DB time by samples {} s, measured {} s; {} % difference is \
+         allowed.",
         number(&ash.active_count, 2),
         number(&ash.max_active_count, 0),
         number(&ash.db_time_s, 1),

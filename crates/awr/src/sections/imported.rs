@@ -1,4 +1,4 @@
-//! The text report of an imported record: where it comes from, what does not add up, then what there is.
+//! The text report of an imported record: its source, its contradictions, then its figures.
 
 use super::{activity, header, io, load, platform, waits};
 use assay_measure::record::metric::of_key;

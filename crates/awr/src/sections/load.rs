@@ -121,10 +121,10 @@ pub(super) fn time_model(page: &mut Sections, record: &Record) {
 fn accounts(page: &mut Sections, record: &Record) {
     page.wrapped(
         "",
-        "DB time is the time of the operations as the sessions saw it. Two sources divide it; do not add them up. \
-         The samples show the state of each session in the server at a tick (at work or in a wait). The kernel tells \
-         how long the session's process had a CPU (DB CPU) or queued for one (run queue). A process that has been \
-         woken but still queues for a CPU shows its wait, so waits include run queue and, around short waits, CPU.",
+        "DB time is the time of the operations as the sessions saw it. Two sources divide it; do not add them up. The \
+         samples show the state of each session in the server at a tick (at work or in a wait). The kernel reports how \
+         long the session's process had a CPU (DB CPU) or queued for one (run queue). A process that has been woken \
+         but still queues for a CPU shows its wait, so waits include run queue and, around short waits, CPU.",
     );
     let ash = &record.instance.ash;
     let cpu: f64 = [CPU, RUN_QUEUE].iter().filter_map(|class| ash.by_class.get(*class)?.active_count.value()).sum();

@@ -1,6 +1,6 @@
-//! What the report of each kind says: its tables, pairs and sentences, in order. Text and page read the same sections.
+//! The report of each kind: its tables, pairs and sentences, in order. Text and page read the same sections.
 //!
-//! Names, order and widths are a promise to scripts of the field; the tests of the text keep it.
+//! Names, order and widths are a promise to the field's scripts; the tests of the text check it.
 
 mod activity;
 mod card;

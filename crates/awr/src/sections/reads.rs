@@ -28,7 +28,7 @@ pub(super) fn sources(page: &mut Sections, record: &Record) {
         }
         return;
     }
-    page.line(&format!("EVICT asked for: {}", reads.evict_asked));
+    page.line(&format!("EVICT requested: {}", reads.evict_asked));
     for achieved in &reads.evict_achieved {
         page.wrapped("    ", achieved);
     }

@@ -1,4 +1,4 @@
-//! Rules over several records. What one record says alone, its kind has found.
+//! Rules over several records. Its kind finds what a single record shows.
 
 mod several;
 

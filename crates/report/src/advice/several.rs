@@ -3,7 +3,7 @@
 use crate::kinds;
 use assay_measure::record::{Advice, Record};
 
-/// Findings over runs, imports or probes taken together, the weightiest first; nothing of what one record says alone.
+/// Findings over runs, imports or probes taken together, the weightiest first, without the findings of single records.
 #[must_use]
 pub fn several(records: &[&Record]) -> Vec<Advice> {
     // Each kind looks at all: what it has to say may lie between a record of its own and one of another.

@@ -67,7 +67,7 @@ impl Class {
 /// One line of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
-    /// What it is about; empty where it goes on from the line before.
+    /// What it is about; empty if it continues the previous line.
     pub title: &'static str,
     /// What is said of it.
     pub text: String,
@@ -87,7 +87,7 @@ impl Said {
     }
 }
 
-/// What is known of a record beside what it says itself.
+/// What is known about a record besides its own content.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     /// Where its files are, as they are named on a command line; empty where it is being written.
@@ -192,7 +192,7 @@ impl Answer {
     }
 }
 
-/// The figures of a record's headline, each line with its title; one without goes on from the line before.
+/// The figures of a record's headline, each line with its title; a line without one continues the previous line.
 #[must_use]
 pub fn figures(record: &Record) -> Vec<(&'static str, String)> {
     figures::rows(&[kinds::of(record).headline(record)])

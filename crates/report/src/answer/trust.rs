@@ -73,8 +73,8 @@ fn checks(records: &[&Record]) -> String {
     match (held + broken, first) {
         (0, _) => "its figures could not be checked against each other.".to_owned(),
         (all, None) if records.iter().any(|record| record.import.is_some()) => format!(
-            "{} of printed figures against each other hold{}. A figure that no other depends on could not be checked, nor \
-             whether the source measured right.",
+            "{} of printed figures against each other hold{}. assay could not check figures that no other figure \
+             depends on, nor whether the source measured correctly.",
             if all == 1 { "the only check".to_owned() } else { format!("all {} checks", thousands(all as u64)) },
             if all == 1 { "s" } else { "" },
         ),

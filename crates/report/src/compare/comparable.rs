@@ -49,10 +49,10 @@ pub(super) fn checks(baseline: &Group<'_>, candidate: &Group<'_>, allow: &[Strin
     all
 }
 
-/// A name that stands for nothing in these groups: why, with a name that is near.
+/// A name that matches nothing in these groups: why, with a similar name.
 ///
 /// # Errors
-/// The sentence for whoever gave it.
+/// The sentence for the user.
 pub fn known(groups: &[Group<'_>], name: &str) -> Result<(), String> {
     let Some((first, rest)) = groups.split_first() else {
         return Ok(());
@@ -82,8 +82,8 @@ pub(super) fn forbids(checks: &[Check]) -> bool {
     checks.iter().any(|check| check.finding == Finding::Forbids)
 }
 
-/// Whether two records hold the same measurement. An import has a new id each time, and an edited record keeps the old one:
-/// what was measured tells.
+/// Whether two records hold the same measurement. An import has a new id each time, and an edited record keeps the old
+/// one: so this compares the measurements.
 #[must_use]
 pub fn is_same(a: &Record, b: &Record) -> bool {
     !a.metrics.is_empty() && a.run.started == b.run.started && a.metrics == b.metrics && a.series == b.series

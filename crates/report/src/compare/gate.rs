@@ -1,7 +1,7 @@
 //! Gates: `--fail-if 'reads_per_s < -5%'`, read and judged.
 //!
-//! A gate on a change fires only where the change is shown; what is beyond the limit but not shown is told and does not
-//! fire by itself. What could not be judged is neither: whoever asked must not take it for good.
+//! A gate on a change fires only if the change is shown; a change beyond the limit that is not shown is reported but
+//! does not fire by itself. A gate that cannot be judged is a third outcome: it must not look like a pass.
 
 use super::model::{Comparison, Pair, Row, Verdict};
 use super::verdict::{percent, ratio_text};
@@ -23,7 +23,7 @@ pub struct Gate {
     pub limit: Limit,
 }
 
-/// What a gate's figure is held against.
+/// What a gate's figure is compared with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// Change against the baseline, %.
@@ -75,7 +75,7 @@ pub enum GateOutcome {
 pub struct Judged {
     /// How it came out.
     pub outcome: GateOutcome,
-    /// What the figure did, the limit, how it came out, and both values, in a line.
+    /// The figure's change, the limit, the outcome and both values, in one line.
     pub line: String,
 }
 

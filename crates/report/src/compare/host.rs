@@ -1,4 +1,4 @@
-//! What of the hosts could explain a difference: facts that differ, and what others took of them while the runs went on.
+//! What about the hosts could explain a difference: facts that differ, and what other processes took during the runs.
 
 use super::model::{Check, Disturbance, Finding};
 use super::sides::Group;

@@ -41,14 +41,14 @@ use assay_measure::sample::{ALPHA, holm};
 use sides::Figures;
 use verdict::Judgement;
 
-/// What else a comparison is to look at.
+/// What else a comparison considers.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Keys that are declared figures besides the primary ones: those that gates name.
     pub declared: Vec<String>,
     /// Names of conditions that differ on purpose ([`known`] ones).
     pub allow: Vec<String>,
-    /// Findings over all runs, by whoever judges them.
+    /// Findings over all runs.
     pub advice: Vec<Advice>,
     /// What each run costs, group by group; empty without prices.
     pub costs: Vec<Vec<Cost>>,

@@ -1,4 +1,4 @@
-//! What a comparison says: the structure that text, JSON and HTML are faces of (schema `assay-compare/1`).
+//! The content of a comparison: the structure that text, JSON and HTML show (schema `assay-compare/1`).
 
 use crate::cost::Cost;
 use assay_measure::figures::figures;
@@ -16,7 +16,7 @@ pub struct Comparison {
     pub schema: String,
     /// The groups in the order given; the first is the baseline.
     pub groups: Vec<GroupInfo>,
-    /// What the integrity rules found in each run, before anything is concluded from it.
+    /// What the integrity rules found in each run.
     pub integrity: Vec<Doubt>,
     /// Each group after the first against the first.
     pub pairs: Vec<Pair>,
@@ -85,10 +85,10 @@ pub struct Pair {
     pub candidate: String,
     /// What has to be alike, each with both values.
     pub checks: Vec<Check>,
-    /// Ids of the runs that stand in both groups: nothing is judged where there is one.
+    /// Ids of the runs that are in both groups: if there is one, nothing is judged.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared_runs: Vec<String>,
-    /// Sides whose host others kept busy: what that can explain is not called a difference.
+    /// Sides whose host other processes kept busy: a change that this can explain is not called a difference.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub disturbances: Vec<Disturbance>,
     /// One of the checks forbids the words "faster" and "slower".
@@ -180,15 +180,14 @@ pub struct Against {
     pub detectable_80_pct: Figure,
     /// Smallest difference that would have been seen 19 times in 20, %.
     pub detectable_95_pct: Figure,
-    /// Others on the hosts may have changed it: the true ratio may lie outside the interval.
+    /// Other processes on the hosts may have changed it: the true ratio may lie outside the interval.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_disturbed: bool,
     /// In a word.
     pub verdict: Verdict,
     /// In a sentence.
     pub sentence: String,
-    /// What the sentence rests on, where that is little: `within-run only, run-to-run variance is unknown`;
-    /// usually empty.
+    /// The basis of the sentence, if it is weak: `within-run only, run-to-run variance is unknown`; usually empty.
     pub remark: String,
 }
 
@@ -204,7 +203,7 @@ pub enum Verdict {
     Higher,
     /// A difference downwards is shown; it is neither good nor bad, or may not be called so.
     Lower,
-    /// None of a size that matters is there.
+    /// There is none of a relevant size.
     NoDifference,
     /// Noise, or what others took of the hosts, could hide or explain a difference of a size that matters.
     NotMeasurable,

@@ -1,7 +1,7 @@
-//! How often a comparison cries wolf, and how often it finds a true slow-down of 5 %, on simulated pairs whose noise is
-//! resampled in blocks from the seconds of real runs (`testdata/compare/real_rates.txt`), so that its autocorrelation stays. Pairs of
-//! `testdata/compare/real_runs.txt` are of different real runs, each with its own level, so that the moods of host and disk from run to
-//! run are in them too.
+//! How often a comparison gives a false alarm, and how often it finds a true slow-down of 5 %, on simulated pairs whose
+//! noise is resampled in blocks from the seconds of real runs (`testdata/compare/real_rates.txt`), so that its
+//! autocorrelation stays. Pairs of `testdata/compare/real_runs.txt` are of different real runs, each with its own
+//! level, so they include the variation of host and disk from run to run.
 
 use super::tests::{set_pace, set_seconds};
 use super::*;
@@ -55,7 +55,7 @@ fn group(records: &[Record]) -> Group<'_> {
 struct Trial {
     false_alarms: u32,
     found: u32,
-    /// Slower pairs of which was said that this cannot be measured now.
+    /// Slower pairs whose verdict was "not measurable now".
     not_measurable: u32,
 }
 

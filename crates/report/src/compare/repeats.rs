@@ -1,4 +1,4 @@
-//! Repeats of one run: how much its figures differ with nothing changed, and so what a comparison could show at all.
+//! Repeats of one run: how much its figures differ when nothing changes, and so what a comparison could show.
 
 use super::sides::REPEATS;
 use super::verdict::{pct, percent};
@@ -30,7 +30,7 @@ pub struct Repeats {
     pub started: String,
     /// `slob`.
     pub workload: String,
-    /// The target as told.
+    /// The target as given.
     pub target: String,
     /// Runs asked for.
     pub wanted_count: u64,
@@ -99,7 +99,7 @@ impl Repeats {
     /// Reads what `repeat.json` holds.
     ///
     /// # Errors
-    /// The reason, if it is no such file or of another schema.
+    /// The reason, if it is not such a file or has another schema.
     pub fn read(text: &str) -> Result<Self, String> {
         if bounds::is_too_dense(text.as_bytes()) {
             return Err(bounds::TOO_DENSE.to_owned());

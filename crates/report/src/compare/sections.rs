@@ -1,5 +1,5 @@
-//! What a comparison says, in the order its reader asks: who, what follows, by which figures, under which conditions, then
-//! every table. Text and page draw the same.
+//! The sections of a comparison, in the order of a reader's questions: who, what follows, by which figures, under which
+//! conditions, then every table. Text and page draw the same sections.
 
 use super::model::{Check, Comparison, Finding, GroupInfo, Pair, Row, RunCard, SharedHistogram};
 use super::verdict::{self, percent, ratio_text};
@@ -37,7 +37,7 @@ enum Shape {
     Values,
     /// Total, per second, per transaction, per operation.
     Counters,
-    /// The value, with what else there is to know of a figure that verdicts rest on.
+    /// The value of a figure that verdicts rest on, with its details.
     Declared,
 }
 

@@ -137,7 +137,7 @@ fn together(values: &[f64]) -> Figure {
 pub(super) enum Lack {
     /// It is not kept by step.
     NoSeries,
-    /// So many whole steps, too few for ten batches.
+    /// The number of whole steps, too few for ten batches.
     TooFew(usize),
     /// A batch in which it was 0 or unknown: there is no logarithm.
     Nothing,
@@ -245,7 +245,7 @@ pub(super) struct Compared {
 pub(super) enum Unjudged {
     /// A side has no figure, or one that has no ratio.
     Na(String),
-    /// A ratio of values of which no scatter is known.
+    /// A ratio of values with unknown scatter.
     OneValue(f64, String),
     /// The same, because the runs are too short.
     TooShort(f64, String),

@@ -190,7 +190,7 @@ fn left_open(low: f64, high: f64) -> String {
     const NOTHING: f64 = 1e-9;
     let change = |ratio: f64| signed(100.0 * (ratio - 1.0));
     if (low - 1.0).abs().max((high - 1.0).abs()) < NOTHING {
-        "nothing varied at all".to_owned()
+        "no value varied".to_owned()
     } else {
         format!("{} to {} %", change(low), change(high))
     }
@@ -365,7 +365,7 @@ fn disturbed(pair: &Pair) -> Option<String> {
     let told: Vec<String> = told
         .map(|found| {
             format!(
-                "of {} ({}) {}: this may have cost it {} % of its pace",
+                "of {} ({}) {}: this may have slowed it by {} %",
                 found.group,
                 found.run,
                 found.text,

@@ -12,17 +12,17 @@ pub struct Between {
     pub from: String,
     /// The other.
     pub to: String,
-    /// Monthly cost of the other over this one's, licences apart.
+    /// Monthly cost of the other over this one's, without licences.
     pub monthly_ratio: Figure,
     /// Licences due once of the other over this one's.
     pub licences_ratio: Figure,
-    /// Cost per 1,000 delivered read IOPS of the other over this one's, licences apart.
+    /// Cost per 1,000 delivered read IOPS of the other over this one's, without licences.
     pub read_iops_ratio: Figure,
     /// The same with licences.
     pub read_iops_total_ratio: Figure,
     /// Months after which as much was paid for both (due once plus due monthly); n/a (why).
     pub break_even_months: Figure,
-    /// Read IOPS that the dearer one would have to deliver to cost as much per unit, licences apart; n/a (why).
+    /// Read IOPS that the more expensive one would have to deliver for an equal unit cost, without licences; n/a (why).
     pub parity_reads_per_s: Figure,
     /// All of it in sentences.
     pub sentences: Vec<String>,
@@ -132,7 +132,7 @@ fn parity(from: &Cost, to: &Cost, a: f64, b: f64) -> (f64, String) {
     let wanted = dear.monthly / least * 1000.0;
     let got = dear.delivered.reads_per_s.value().unwrap_or_default();
     let beyond = match dear.provisioned_iops.value() {
-        Some(paid) if wanted > paid => format!(" That is more than the {} that are paid for.", thousands(paid as u64)),
+        Some(paid) if wanted > paid => format!(" That is more than the {} that you pay for.", thousands(paid as u64)),
         _ => String::new(),
     };
     let text = format!(

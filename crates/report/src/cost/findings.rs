@@ -1,4 +1,4 @@
-//! Prices beside figures: R28, and R12 for what a price file says was paid for.
+//! Prices beside figures: R28, and R12 for the provisioned limits of a price file.
 
 use super::{Cost, between};
 use assay_measure::record::Advice;

@@ -1,7 +1,7 @@
 //! What a platform costs by the user's own dated prices, and what its delivered figures cost with them.
 //!
-//! [`parse()`] reads the price file, [`of`] prices one record. Every input stands in the result with its date, so that whoever
-//! reads it can compute it again ([`identity`], I43). Owns the arithmetic of money; knows no vendor and fetches nothing.
+//! [`parse()`] reads the price file, [`of`] prices one record. The result contains every input with its date, so that a
+//! reader can recompute it ([`identity`], I43). Owns the arithmetic of money; knows no vendor and fetches nothing.
 
 mod between;
 mod findings;
@@ -81,7 +81,7 @@ pub enum CostError {
     },
 }
 
-/// What one platform costs a month, and what a run on it delivered for that.
+/// The monthly cost of one platform, and what a run on it delivered for that.
 #[figures]
 pub struct Cost {
     /// The platform's name in the price file.
@@ -118,7 +118,7 @@ pub struct Cost {
     pub licences_monthly: f64,
     /// Both together.
     pub total_monthly: f64,
-    /// The monthly total without licences that the file says somebody else computed; n/a if it says none.
+    /// The monthly total without licences that the file states from elsewhere; n/a if it states none.
     pub stated_monthly: Figure,
     /// I/Os per second paid for; n/a if the file names none.
     pub provisioned_iops: Figure,
@@ -130,15 +130,15 @@ pub struct Cost {
     pub mbps_used_pct: Figure,
     /// What the run delivered.
     pub delivered: Delivered,
-    /// What a unit of it costs.
+    /// Its unit costs.
     pub units: Vec<UnitCost>,
     /// What each price does to the cost, the strongest first.
     pub sensitivity: Vec<Sensitivity>,
-    /// What has to be said beside the figures.
+    /// Remarks on the figures.
     pub warnings: Vec<String>,
 }
 
-/// One price with its inputs and what it comes to.
+/// One price with its inputs and its result.
 #[figures]
 pub struct CostItem {
     /// `hourly`, `core_licence`, ...
@@ -187,7 +187,7 @@ pub struct UnitCost {
     pub total: Figure,
 }
 
-/// What a price does to the cost.
+/// How a price changes the cost.
 #[figures]
 pub struct Sensitivity {
     /// The item.
@@ -203,7 +203,7 @@ pub struct Sensitivity {
 }
 
 impl Cost {
-    /// The unit cost of this key, if the run delivered something of it.
+    /// The unit cost of this key, if the run delivered any.
     #[must_use]
     pub fn unit(&self, key: &str) -> Option<&UnitCost> {
         let mut units = self.units.iter();
@@ -222,7 +222,7 @@ impl Cost {
         self.items.iter().map(|item| item.running_monthly).sum()
     }
 
-    /// All that is paid in so many months.
+    /// Everything paid in this many months.
     #[must_use]
     pub fn paid_after(&self, months: f64) -> f64 {
         self.one_off() + months * self.running_monthly()

@@ -1,4 +1,4 @@
-//! The price file: TOML, strict, and the first mistake is told with its line, its key and the way out.
+//! The price file: strict TOML; the first mistake is reported with its line, its key and the remedy.
 
 use super::prices::{Day, Default, Item, KINDS, Kind, Platform, Prices};
 use assay_measure::config::nearest;

@@ -29,7 +29,7 @@ impl Day {
         })
     }
 
-    /// Whether more than so many months lie from here to `later`.
+    /// Whether `later` is more than this many months away.
     #[must_use]
     pub fn is_older_than(self, months: u32, later: Self) -> bool {
         let index = |day: Self| u32::from(day.year) * 12 + u32::from(day.month);
@@ -77,7 +77,7 @@ pub struct Prices {
     pub platforms: Vec<Platform>,
 }
 
-/// One platform and what it costs.
+/// One platform and its costs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Platform {
     /// Unique in the file.
@@ -88,7 +88,7 @@ pub struct Platform {
     pub provisioned_iops: Option<f64>,
     /// Bytes per second paid for, 10^6; else the sum of its `per_mbps` items.
     pub provisioned_mbps: Option<f64>,
-    /// The monthly total without licences that somebody else computed from the same inputs.
+    /// The monthly total without licences that was computed elsewhere from the same inputs.
     pub stated_monthly: Option<f64>,
     /// In the order of the file.
     pub items: Vec<Item>,
@@ -138,11 +138,11 @@ pub struct Field {
     pub key: &'static str,
     /// Its unit; `money` is the file's currency.
     pub unit: &'static str,
-    /// What it is where the file does not say.
+    /// Its default.
     pub default: Default,
 }
 
-/// What a field is where the file does not say.
+/// The default of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Default {
     /// The file has to say.

@@ -1,4 +1,5 @@
-//! Costs for people: every input with its date, totals, what a unit costs, what moves it, where two platforms meet.
+//! Costs as text: every input with its date, totals, unit costs, their sensitivity, and the break-even of two
+//! platforms.
 
 use super::{Cost, CostItem, Sensitivity, identity, money, pairs, unit_money};
 use assay_measure::record::{Figure, Truth};

@@ -1,6 +1,6 @@
-//! From a chart to what the plotting script takes: traces and a layout, as JSON.
+//! Turns a chart into the plotting script's input: traces and a layout, as JSON.
 //!
-//! Fonts and the colours of text, grid and background are the page's and set there, since they change with its theme.
+//! The page sets fonts and the colours of text, grid and background, since they change with its theme.
 
 use super::sample::{self, POINTS};
 use assay_measure::chart::{Axis, Chart, Heat, Rows, Stroke, Trace};

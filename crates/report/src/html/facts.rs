@@ -1,4 +1,4 @@
-//! What was run on what: the head of a page.
+//! The head of a page: what ran, and on what.
 
 use assay_measure::facts::{
     BLOCK_BYTES, CPU_MODEL, CPUS, DISK, FILE_SYSTEM, IO_MODE, IO_MODE_ACHIEVED, KERNEL, MEMORY_BYTES, VIRTUALISATION,

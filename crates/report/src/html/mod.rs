@@ -1,8 +1,8 @@
-//! The HTML face: one page a record, with charts, that opens anywhere and needs nothing from any network.
+//! The HTML format: one page per record, with charts, that opens in any browser and needs no network.
 //!
-//! A chart is data first (`chart`); `draw` makes of it what the plotting script takes and `table` the table
-//! behind it, so that both show the same figures; `shown` makes tables of sections. Every other module here puts one
-//! page together. Reads records only and does no I/O: who asks for a page keeps it, and the shared script, where they belong.
+//! A chart is data first (`chart`); `draw` turns it into the plotting script's input and `table` into the table behind
+//! it, so that both show the same figures; `shown` makes tables from sections. Every other module here assembles one
+//! page. Reads only records and does no I/O: the caller stores the page and the shared script.
 
 mod comparison;
 mod draw;

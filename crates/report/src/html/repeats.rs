@@ -1,4 +1,4 @@
-//! The page of repeats: how much one and the same test differs with nothing changed.
+//! The page of repeats: how much the same test differs when nothing changes.
 
 use super::facts::wall;
 use super::page::{Page, view};

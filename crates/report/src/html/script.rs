@@ -5,7 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 use miniz_oxide::inflate::decompress_to_vec_zlib;
 use std::sync::LazyLock;
 
-/// What a shared script is called.
+/// File name of a shared script.
 pub const SHARED: &str = "assay-plotly.js";
 
 /// Where a page has its plotting script from.

@@ -32,7 +32,7 @@ pub(crate) enum Block {
     Pairs(Vec<(String, String)>),
     Table {
         table: Table,
-        /// What is said of it where it is folded; empty if it is open.
+        /// Its summary when folded; empty if it is open.
         folded: String,
     },
     /// Boxes in boxes, drawn.

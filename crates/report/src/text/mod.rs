@@ -1,7 +1,7 @@
 //! Sections as fixed-width text: the layout of awr-statistics 7.1 and the contract of 7.2.
 //!
-//! Scripts of the field read this by line, label and column, so names, order and
-//! field counts are a promise; the tests beside this module keep it.
+//! The field's scripts read this by line, label and column, so names, order and field counts are a promise; the tests
+//! beside this module check it.
 
 #[cfg(test)]
 mod tests;

@@ -88,7 +88,7 @@ fn advice_r13_says_that_what_was_asked_did_not_help() {
     let said = advice(&record, "R13").expect("a tenth is less than half");
     assert!(said.contains("EVICT=pagecache did not keep the page cache out"), "{said}");
     let text = crate::testing::text(&record);
-    assert!(text.contains("EVICT asked for: pagecache"), "{text}");
+    assert!(text.contains("EVICT requested: pagecache"), "{text}");
     assert!(text.contains("pagecache: 100.0 % were in the page cache before"), "{text}");
     assert!(text.contains("devices: all reads, from all processes: n/a (no device known)"), "{text}");
 }

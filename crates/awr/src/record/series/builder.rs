@@ -16,13 +16,13 @@ use assay_measure::snapshot::{RunData, Snapshot};
 pub struct SeriesBuilder {
     /// Begin and end of each step, ns after the gate.
     steps_ns: Vec<(u64, u64)>,
-    /// Whether anybody looked at the sessions in the step.
+    /// Whether the sessions were sampled in the step.
     looked: Vec<bool>,
     columns: Columns,
     heat: Heat,
     /// What the sessions did since the last step.
     activity: Option<ActivityHistory>,
-    /// What is asked of every snapshot beside.
+    /// What else is read from every snapshot.
     rises: Rises,
 }
 
@@ -32,8 +32,8 @@ impl SeriesBuilder {
         self.activity.get_or_insert_default().append(part);
     }
 
-    /// Adds the step between two snapshots of one run, the later of which is not yet in it. A step of no time is
-    /// none: a full second and the begin of the window may be one instant.
+    /// Adds the step between two snapshots of one run; the later one must be new. A step of no length is skipped: a
+    /// full second and the begin of the window may be the same instant.
     pub fn push(&mut self, from: &Snapshot, to: &Snapshot) {
         if self.rises.is_empty() {
             self.rises.push(from);

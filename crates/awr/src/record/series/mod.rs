@@ -1,8 +1,8 @@
 //! Per-second figures and how steady they were.
 //!
-//! A [`SeriesBuilder`] takes one pair of snapshots after the other and keeps a row of figures of each, so that a day
-//! of seconds needs no day of snapshots. It is fed while the run goes on, by whoever reads a killed run's lines, and
-//! here from the snapshots that a run keeps in memory.
+//! A [`SeriesBuilder`] takes one pair of snapshots after the other and keeps a row of figures of each, so that a day of
+//! seconds needs no day of snapshots. The observer feeds it during a run, `recover` from the lines of a killed run, and
+//! this module from the snapshots that a run keeps in memory.
 
 mod builder;
 mod columns;
