@@ -1,5 +1,5 @@
-//! What somebody wrote down of a platform beside a run: `lscpu`, `sysctl`, `init.ora`, `show parameter`, `slob.conf`, a table in a
-//! box. Facts of the host go among the host's, parameters among the settings; nothing here is a measurement.
+//! Notes about a platform beside a run: `lscpu`, `sysctl`, `init.ora`, `show parameter`, `slob.conf`, a table in a box.
+//! Facts of the host go among the host's, parameters among the settings; nothing here is a measurement.
 
 use super::draft::{Draft, Reading};
 use super::number;

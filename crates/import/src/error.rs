@@ -19,7 +19,7 @@ pub struct Place {
     pub printed: String,
 }
 
-/// Why a text could not be imported; each says the way out.
+/// Why a text could not be imported; each names the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ImportError {
@@ -34,8 +34,8 @@ pub enum ImportError {
     },
     /// Lines too short for any tool's.
     #[error(
-        "{path}: its {lines} lines have fewer than {LINE_BYTES} bytes on average, which no tool prints; import the file \
-         as its tool wrote it"
+        "{path}: its {lines} lines have fewer than {LINE_BYTES} bytes on average, which no tool prints; import the \
+         file as the tool wrote it"
     )]
     Crumbs {
         /// Path as given.
@@ -44,7 +44,7 @@ pub enum ImportError {
         lines: usize,
     },
     /// More figures than a record takes.
-    #[error("{path}: has more figures than one record takes ({VALUES_MAX}); import a part of it")]
+    #[error("{path}: has more figures than one record can hold ({VALUES_MAX}); import a part of it")]
     TooMany {
         /// Path as given.
         path: String,
@@ -89,7 +89,7 @@ pub enum ImportError {
         name: String,
         /// Where it stands first.
         first: Box<Place>,
-        /// Where it stands with another value.
+        /// Where it has another value.
         second: Box<Place>,
     },
     /// A part that must be whole is not.
@@ -99,7 +99,7 @@ pub enum ImportError {
         path: String,
         /// Line, from 1.
         line: u64,
-        /// What is wrong and the way out.
+        /// What is wrong and the remedy.
         what: String,
     },
     /// A report that is not of one run.

@@ -1,7 +1,7 @@
 //! HammerDB: the log of a test and its job's results as JSON; the time profile of both.
 //!
-//! Its JSON is a list of what the log says, or an object a procedure. Both are read word by word: a line is cut where JSON has
-//! a comma or a brace, and quotes are left out.
+//! Its JSON is a list of the log's lines, or one object per procedure. Both are read word by word: JSON commas and
+//! braces end a line, and quotes are left out.
 
 use super::draft::{Draft, Reading};
 use super::number::{self, Printed};

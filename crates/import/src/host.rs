@@ -1,7 +1,7 @@
 //! The host's own statistics beside a run: `vmstat`, `mpstat`, `sar -u`, `sar -d`, `iostat`. Each line becomes a step of the series.
 //!
-//! Columns are found by their titles. The first report of `vmstat` and `iostat` covers the time since the host started, so it is
-//! left out where more follow. Neither prints its interval: their steps are numbered.
+//! Columns are found by their titles. The first report of `vmstat` and `iostat` covers the time since the host started,
+//! so it is left out if more follow. Neither prints its interval: their steps are numbered.
 
 use super::draft::{Draft, Reading};
 use super::number;
@@ -82,7 +82,7 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
 #[derive(Clone, PartialEq)]
 enum Table {
     None,
-    /// Titles, and whether a column in front says whose they are.
+    /// Titles, and whether a column in front names their owner.
     Cpu(Vec<String>),
     Devices(Vec<String>),
 }

@@ -1,7 +1,7 @@
-//! JSON whose values know the line they stand on.
+//! JSON whose values know their line.
 //!
-//! A value is a slice of the text it was parsed from, so its place is where the slice begins. Nothing is read until it
-//! is asked for: each level is scanned once more for every level above it, which keeps the work linear in the text.
+//! A value is a slice of the text it was parsed from, so its place is where the slice begins. Values are read on
+//! demand: each level is scanned once more for every level above it, which keeps the work linear in the text.
 
 use super::number::{self, Printed};
 use super::text::{At, Text};
@@ -51,7 +51,7 @@ impl Source {
         Self { text: joined, file: text.file, skipped: text.skipped(), begins }
     }
 
-    /// Every document that begins with a brace at the begin of a line.
+    /// Every document that begins with a brace at the start of a line.
     pub(crate) fn documents(&self) -> Documents<'_> {
         let mut found = Documents { whole: Vec::new(), other: None, broken: None };
         let mut line = 0;

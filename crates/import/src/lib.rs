@@ -1,10 +1,10 @@
-//! Import: what other tools printed, as a record like any other.
+//! Import: the output of other tools as a record like any other.
 //!
-//! A text is recognised by what it says, never by its name. Each tool has one parser and one line in `PARSERS`; a
-//! parser gets mended lines (`text::Text`), reads numbers by one grammar (`number`) and fills the record through
-//! `draft::Draft`, which writes each value's file, line and printed form down in the same call, so that a figure and
-//! its provenance cannot differ. What is missing stays n/a. Nothing here does I/O; arbitrary text never panics, and
-//! reading takes time in proportion to its length.
+//! A text is recognised by its content, never by its name. Each tool has one parser and one line in `PARSERS`; a parser
+//! gets cleaned lines (`text::Text`), reads numbers by one grammar (`number`) and fills the record through
+//! `draft::Draft`, which records each value's file, line and printed form in the same call, so that a figure and its
+//! provenance cannot differ. Missing figures stay n/a. Nothing here does I/O; arbitrary text never panics, and reading
+//! takes time in proportion to its length.
 #![forbid(unsafe_code)]
 
 /// The JSON pointer of a field's path: `load_profile[3].per_s` is `/load_profile/3/per_s`.
@@ -84,11 +84,11 @@ pub const COST: u64 = 8;
 pub struct Source {
     /// Path as given; `-` for standard input. A label: nothing is recognised by it.
     pub path: String,
-    /// What the file holds; bytes that are no UTF-8 replaced.
+    /// The content of the file; bytes that are not UTF-8 are replaced.
     pub text: String,
 }
 
-/// Whose output a text is.
+/// Which tool printed a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Tool {
@@ -200,10 +200,10 @@ struct Parser {
     tool: Tool,
     /// The kind of test it does; its parser may know better.
     kind: &'static str,
-    /// What the user may give it, for messages.
+    /// Its accepted inputs, for messages.
     takes: &'static str,
     looks_like: fn(&Text) -> Confidence,
-    /// Lines of a text at which a further run begins, which is a record of its own.
+    /// Lines of a text at which a further run begins, which becomes a separate record.
     runs: fn(&Text) -> Vec<usize>,
     /// Whether a text is a fragment, which may belong to another text of the tool.
     is_part: fn(&Text) -> bool,
@@ -368,7 +368,7 @@ const PARSERS: &[Parser] = &[
 /// Confidence from which a text counts as recognised.
 const RECOGNISED: u8 = 50;
 
-/// Whose output a text is, by what it says.
+/// Which tool printed a text, by its content.
 #[must_use]
 pub fn recognise(text: &str) -> Option<Tool> {
     let text = Text::read(0, "", text);
@@ -388,12 +388,11 @@ fn best(text: &Text) -> Option<&'static Parser> {
 
 /// Reads texts of one tool into one record: a whole output, or fragments of one and the same run.
 ///
-/// Every value has its file and line in [`Record::import`]. Integrity is judged on what was printed, advice on what
-/// follows.
+/// Every value has its file and line in [`Record::import`]. Integrity is judged on the printed figures, advice on the
+/// derived ones.
 ///
 /// # Errors
-/// A text that nobody knows, files of several tools, one figure with two values, or no figure at all. Each says the
-/// way out.
+/// An unknown text, files of several tools, one figure with two values, or no figure at all. Each names the remedy.
 pub fn import(sources: &[Source]) -> Result<Record, ImportError> {
     let mut texts = Vec::new();
     for (file, source) in sources.iter().enumerate() {
@@ -435,7 +434,7 @@ fn first_run(parser: &Parser, text: &Text, draft: &mut Draft) -> Text {
         return text.clone();
     };
     let at = At { file: text.file, line: (text.skipped() + second) as u64 + 1 };
-    draft.note(at, "another run begins here: this record is of the first (assay import makes a record of each)");
+    draft.note(at, "another run begins here: this record covers the first (assay import makes a record of each)");
     text.part(0..*second)
 }
 

@@ -1,7 +1,7 @@
 //! How tools print numbers: thousands separators, exponents, suffixes, durations, torn columns.
 //!
-//! A number keeps what it was printed as and what rounding alone may be off by, half a unit of its last place: a
-//! figure printed as `12.3K` is known to 50.
+//! A number keeps its printed form and its possible rounding error, half a unit of its last place: a figure printed as
+//! `12.3K` is known to 50.
 
 use assay_measure::record::Figure;
 

@@ -1,4 +1,4 @@
-//! oratcptest, the client's output: what was asked for, a row an interval, the averages.
+//! oratcptest, the client's output: the request, one row per interval, the averages.
 
 use super::Confidence;
 use super::ImportError;

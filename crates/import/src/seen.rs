@@ -1,4 +1,4 @@
-//! A number with the place it stands at, before it is known where in the record it goes; and the units tools print.
+//! A number with its place in the source, before its place in the record is known; and the units that tools print.
 
 use super::draft::Reading;
 use super::number::{self, Printed, Suffix};

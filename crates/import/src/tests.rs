@@ -88,7 +88,7 @@ fn the_first_screen_of_an_import_tells_what_the_source_tells() {
     };
     for (name, told) in [
         ("fio-3.33-mixed.txt", "2,540 us p99 (clat)"),
-        ("fio-3.33-terse.txt", "oltp (access, block size and depth are not told)"),
+        ("fio-3.33-terse.txt", "oltp (access, block size and depth are unknown)"),
         ("hammerdb.log", "6,200 us of neword (client); 3,900 us of payment (client)"),
         ("hammerdb-timing.json", "p99 6,200 us of neword (client)"),
         ("hammerdb.log", "Tested 16 sessions on postgresql for 300 s."),

@@ -1,4 +1,4 @@
-//! Which of several texts make one record: fragments of one run, and what was written down beside it.
+//! Which of several texts make one record: fragments of one run, and notes beside it.
 
 use super::error::ImportError;
 use super::text::Text;
@@ -8,10 +8,10 @@ use assay_measure::record::Record;
 /// Runs of one file at most; the rest of a longer one is left alone.
 const MOST_RUNS: usize = 1000;
 
-/// What came of some of the texts.
+/// The result of some of the texts.
 #[derive(Debug)]
 pub struct Imported {
-    /// Places of the texts in the list given, in order; one of several runs stands in several.
+    /// Places of the texts in the given list, in order; a text with several runs is in several.
     pub sources: Vec<usize>,
     /// The record, or why there is none.
     pub result: Result<Record, ImportError>,
@@ -28,10 +28,9 @@ struct Piece {
     is_part: bool,
 }
 
-/// Reads texts into as many records as there are runs: fragments of one run make one record, and so does a run with what
-/// was written down beside it (a test card, statistics of the host, the banner of the SLOB kit beside its AWR). A
-/// text that is refused takes no other with it. A record is made when it is asked for: many at once would take more memory
-/// than their texts.
+/// Reads texts into as many records as there are runs: fragments of one run make one record, and so does a run with
+/// notes beside it (a test card, statistics of the host, the banner of the SLOB kit beside its AWR). A refused text
+/// does not affect the others. Records are made on demand: many at once would take more memory than their texts.
 pub fn import_all(sources: Vec<Source>) -> impl Iterator<Item = Imported> {
     let (mut pieces, mut refused) = (Vec::new(), Vec::new());
     for (source, given) in sources.into_iter().enumerate() {

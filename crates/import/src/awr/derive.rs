@@ -1,6 +1,6 @@
 //! What follows from the printed figures: elapsed time, transactions, totals, shares, percentiles.
 //!
-//! Only figures that nobody printed are derived, and none of them is listed as imported.
+//! Only figures that the source did not print are derived, and none of them is listed as imported.
 
 use super::Reader;
 use crate::draft::Draft;

@@ -189,8 +189,10 @@ pub(super) fn doubled(reader: &mut Reader<'_>, tables: &[Table], name: impl Fn(&
     for (row, name) in rows {
         let printed = row.cells[name].trim();
         if printed.len() >= names::CUT_FROM && !seen.insert(printed) {
-            let text =
-                format!("several events are cut to {printed:?}, the column's width: the names are ambiguous; omitted");
+            let text = format!(
+                "several events are cut to {printed:?}, the column's width: the names are \
+                 ambiguous; omitted"
+            );
             if !found.iter().any(|known| known == printed) {
                 reader.draft.note(row.at, text);
                 found.push(printed.to_owned());
@@ -312,8 +314,8 @@ fn finish_classes(reader: &mut Reader<'_>) {
     let is_only = reader.draft.record.instance.wait_classes.is_empty();
     for (i, both) in std::mem::take(&mut reader.both_classes).iter().enumerate() {
         if is_only && i == 0 {
-            let text = "wait classes of foreground and background together: the report has no table of the \
-                        foreground's alone";
+            let text = "wait classes of foreground and background together: the report has no table for the \
+                        foreground only";
             reader.draft.note(both.at, text);
         }
         if is_only {
@@ -359,7 +361,7 @@ fn foreground_of(reader: &mut Reader<'_>, both: &Both, background: usize) {
     if row.class.is_empty() {
         row.class.clone_from(&both.figures.class);
     }
-    "all waits less those of the background".clone_into(&mut row.note);
+    "all waits less the background's".clone_into(&mut row.note);
 }
 
 /// Events of a cluster's instances: `*` is all of them.

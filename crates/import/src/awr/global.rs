@@ -1,8 +1,8 @@
-//! A report on all instances of a cluster (awrgrpt): the cluster's figures go where an instance's would, those of each
-//! instance stand beside them, with the instance as their scope.
+//! A report on all instances of a cluster (awrgrpt): the cluster's figures take the place of an instance's; those of
+//! each instance are beside them, with the instance as their scope.
 //!
-//! Its tables are turned: a row is an instance, `Sum` or `*` all of them, and a column a figure. A mean of the
-//! instances' ratios is none of the cluster, so `Avg` is not read.
+//! Its tables are transposed: a row is an instance, `Sum` or `*` all of them, and a column a figure. The mean of the
+//! instances' ratios is not the cluster's ratio, so `Avg` is not read.
 
 use super::part::Part;
 use super::table::{Row, Table};

@@ -246,7 +246,7 @@ fn db_time(reader: &mut Reader<'_>, line: &Line) {
     }
 }
 
-/// Sizes of memory at the begin, and of a block.
+/// Sizes of memory at the start, and of a block.
 const CACHE_SIZES: [(&str, &str); 4] = [
     ("Std Block Size:", "block_bytes"),
     ("Buffer Cache:", "cache_bytes"),

@@ -203,8 +203,8 @@ pub(super) fn finish(reader: &mut Reader<'_>) {
                 .clone_into(&mut row.note);
         } else if !wide.is_empty() {
             row.note = format!(
-                "its printed histogram has wide columns ({}): assay draws none from them; the shares are among the \
-                 imported values",
+                "its printed histogram has wide columns ({}): assay takes no histogram from them; the shares are among \
+                 the imported values",
                 wide.join(", ")
             );
         }

@@ -1,9 +1,9 @@
 //! AWR as HTML: its headings, remarks and tables, in order.
 //!
-//! Oracle's package writes this HTML, not people: flat tables, a `summary` on each, rows of `th` and `td`. What is
-//! needed is which cell stands in which row under which title, and the line of each row; so the tags are read one after
-//! the other, nothing is nested, and what a tag does not say is not guessed. A page that a browser saved has the same
-//! tables with other blanks and letters, which is all that this reader forgives.
+//! Oracle's package writes this HTML, not people: flat tables, a `summary` on each, rows of `th` and `td`. The reader
+//! needs only each cell's row and title, and the line of each row; so it reads the tags one after the other, without
+//! nesting and without guesses. A page saved by a browser has the same tables with other blanks and letter case; this
+//! reader tolerates nothing else.
 
 use super::table::{Column, Row, Ruler, Table};
 use crate::text::{At, Line, Text};
@@ -36,7 +36,7 @@ pub(super) struct Grid {
 /// What a page is made of.
 #[derive(Debug)]
 pub(super) enum Block {
-    /// `h1` to `h6`, and text of its own paragraph: what may name the table below.
+    /// `h1` to `h6`, and text in its own paragraph: possible names of the table below.
     Name(Line),
     /// An item of a list: a remark, or a line of the contents.
     Item(Line),

@@ -1,9 +1,9 @@
 //! AWR as text and HTML, Statspack, whole or the sections people paste, in the layouts of 10.2 to 23ai.
 //!
-//! A report is cut at its headings; each section has a reader of its own, and what none reads is named in a note. A
-//! table's columns are found by its ruler of dashes, or are the cells of HTML, and are told apart by their titles,
-//! never by their number, which differs from version to version: one reader of a section serves both forms. Our own
-//! text report has the same sections and is read by the same readers.
+//! A report is cut at its headings; each section has its own reader, and a note names the sections that none reads. The
+//! ruler of dashes, or the cells of HTML, give a table's columns; the readers identify them by title, never by
+//! position, which differs between versions: one reader per section serves both forms. Our own text report has the same
+//! sections and is read by the same readers.
 
 mod activity;
 mod derive;
@@ -36,9 +36,9 @@ type Read = fn(&mut Reader<'_>, &Part<'_>);
 /// A section: what its heading begins with, and what the summary of its table begins with in HTML.
 struct Section {
     heading: &'static str,
-    /// What else the heading line must hold.
+    /// What else the heading line must contain.
     with: &'static str,
-    /// Without the words that all begin with; empty if the heading alone tells.
+    /// Without the words that all begin with; empty if the heading alone identifies it.
     summary: &'static str,
     read: Read,
 }
@@ -237,7 +237,7 @@ const NOT_A_RUN: [(&str, &str, &str); 6] = [
     ),
     (
         "ASH REPORT FOR",
-        "a report of the active session history (ashrpt), which counts samples and no waits",
+        "a report of the active session history (ashrpt), which counts samples, not waits",
         "make the report on the instance (awrrpt)",
     ),
     ("ADDM REPORT FOR", "the findings of ADDM", "make the report on the instance (awrrpt)"),

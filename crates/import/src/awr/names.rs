@@ -1,4 +1,4 @@
-//! Names of wait events and their classes, as `V$EVENT_NAME` has them: what a cut name is completed from.
+//! Names of wait events and their classes, as in `V$EVENT_NAME`: the source for completing cut names.
 
 /// Event and wait class.
 const EVENTS: &[(&str, &str)] = &[

@@ -1,7 +1,7 @@
-//! Tables of fixed-width reports: columns by the ruler of dashes, titles by what stands above it.
+//! Tables of fixed-width reports: columns from the ruler of dashes, titles from the lines above it.
 //!
-//! A cell belongs to the column it stands under. Where blanks were lost on the way and nothing stands under its
-//! column any more, the numbers of a line are taken in order, if there is one for each column.
+//! A cell belongs to the column it is under. If blanks were lost and the cells are no longer under their columns, the
+//! numbers of a line are taken in order, if there is one for each column.
 
 use crate::text::{At, Line};
 

@@ -1,6 +1,6 @@
 //! fio's terse output (`--minimal`, `--output-format=terse`), versions 3, 4 and 5: a line of fields with semicolons a job.
 //!
-//! Version 4 adds the way `trim`, version 5 the samples of IOPS. A way that moved nothing stands there with zeros.
+//! Version 4 adds the way `trim`, version 5 the samples of IOPS. A direction that moved nothing is printed with zeros.
 
 use super::super::number;
 use super::super::rows::JOBS_MAX;

@@ -1,4 +1,4 @@
-//! Identities between imported counters, and between the rates that are printed of them.
+//! Identities between imported counters, and between their printed rates.
 
 use super::{Must, Printed, Side, judge};
 use assay_awr::identities::{COUNTERS, Line};

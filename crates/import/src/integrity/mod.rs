@@ -1,8 +1,8 @@
 //! Identities on imported figures, from the record alone.
 //!
-//! What is compared was rounded when it was printed: the tolerance of an identity is what rounding may have done to
-//! its sides, and the allowance of its rule. Only identities whose inputs were printed are there; none is exact, for a
-//! violation says that the source disagrees with itself, never that assay is wrong.
+//! The compared figures were rounded in printing: the tolerance of an identity is the possible rounding error of its
+//! sides plus the allowance of its rule. Only identities whose inputs were printed are evaluated; none is exact,
+//! because a violation means that the source contradicts itself, never that assay is wrong.
 
 mod counters;
 mod lines;
@@ -352,7 +352,7 @@ impl Tally {
         let rule = IdentityRule::within(id, Scope::Window, text, 0.0);
         let mut identity = rule.compare(Ok(good as f64), Ok(many as f64));
         identity.sentence = match self.first {
-            Some(name) => format!("{good} of {many} agree; the first that does not is {name}"),
+            Some(name) => format!("{good} of {many} agree; the first that disagrees is {name}"),
             None => format!("all {many} agree within their rounding"),
         };
         all.push(identity);

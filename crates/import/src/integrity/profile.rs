@@ -1,4 +1,4 @@
-//! What the load profile and the tables of waits say again of statistics, of the time model and of the I/O profile.
+//! Figures that the load profile and the wait tables repeat from statistics, the time model and the I/O profile.
 
 use super::{MIB, Printed, Side, Tally};
 use assay_measure::record::Identity;

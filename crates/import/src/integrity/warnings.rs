@@ -1,4 +1,4 @@
-//! What is known to go wrong with figures that agree with each other.
+//! Known errors of figures that agree with each other.
 
 use assay_measure::record::Record;
 use assay_measure::units::fixed;
@@ -50,15 +50,15 @@ fn idle_tail(record: &Record) -> Option<String> {
     let idle = covered - worked;
     if idle < -SLACK_S {
         return Some(format!(
-            "The statistics cover {} s, but RUN_TIME is {} s: they are of another run, or of a part of this one.",
+            "The statistics cover {} s, but RUN_TIME is {} s: they belong to another run, or to a part of this one.",
             fixed(covered, 0),
             fixed(worked, 0)
         ));
     }
     (idle > SLACK_S).then(|| {
         format!(
-            "The statistics cover {} s, but the sessions worked only {} s of it (RUN_TIME): for {} s nothing ran. While \
-             they worked, rates per second were {} % higher than printed.",
+            "The statistics cover {} s, but the sessions worked for only {} s of it (RUN_TIME): for {} s nothing ran. \
+             While they worked, rates per second were {} % higher than printed.",
             fixed(covered, 0),
             fixed(worked, 0),
             fixed(idle, 0),
@@ -110,7 +110,7 @@ mod tests {
         let text = warned("570");
         assert!(text.contains("cover 600 s") && text.contains("for 30 s nothing ran"), "{text}");
         assert!(text.contains("5.3 % higher"), "{text}");
-        assert!(warned("900").contains("of another run"));
+        assert!(warned("900").contains("belong to another run"));
         assert_eq!(warned("598"), "");
     }
 }

@@ -86,7 +86,7 @@ struct Reader {
     titles: u32,
     has_retr: bool,
     has_sum: bool,
-    /// Lines of the whole as iperf 2 prints it, which says nothing else of them.
+    /// Summary lines as iperf 2 prints them, without further labels.
     wholes: BTreeSet<u64>,
     /// What the text is of there.
     side: &'static str,
@@ -104,7 +104,7 @@ pub(super) fn read(text: &Text, draft: &mut Draft) {
     draft.recognised("", "iperf3 text");
     for line in &text.lines {
         if line.text.starts_with("Server output:") {
-            draft.note(line.at, "the server's own report, from here on, was left out");
+            draft.note(line.at, "the server's own report, from this line on, was left out");
             break;
         }
         reader.line(line.at, &line.text, draft);

@@ -76,6 +76,6 @@ End of Report";
         .replace("cell single block physical ", "db file sequential read    ")
         .replace("End of Report", histogram);
     let screen = screen(&text);
-    assert!(screen.contains("99 % of them at most 4,096 us (bound of a histogram bucket)"), "{screen}");
+    assert!(screen.contains("99 % of them took at most 4,096 us (bound of a histogram bucket)"), "{screen}");
     assert!(!screen.contains("no distribution"), "{screen}");
 }

@@ -1,6 +1,6 @@
-//! Identities on what load generators and probes printed: Little's law, sizes, sums, percentiles that can be.
+//! Identities on the output of load generators and probes: Little's law, sizes, sums, possible percentiles.
 //!
-//! Each is judged for every job, stream or transaction it applies to; the one furthest off stands for all and is named.
+//! Each is judged for every job, stream or transaction it applies to; the one furthest off represents all and is named.
 
 mod fio;
 mod loads;

@@ -1,7 +1,9 @@
-//! How much of what is wrong is caught: each printed number of each sample is changed by a plausible factor, alone, and the
-//! changed text is imported. It counts as caught where the import is refused, an identity fails, or a note names the difference.
+//! Measures how many errors are caught: it changes each printed number of each sample, one at a time, by a plausible
+//! factor, and imports the changed text. A change counts as caught if the import is refused, an identity fails, or a
+//! note names the difference.
 //!
-//! A figure has a redundant partner where a wild change of it is caught: what no other figure depends on, nobody can check.
+//! A figure has a redundant partner if a wild change of it is caught: a figure that no other depends on cannot be
+//! checked.
 
 use crate::testing::{changed, info, sample};
 use crate::{Source, import};

@@ -1,4 +1,5 @@
-//! What sources print twice, a line for each (`assay_measure::identity::formula` says how to read them), by the identity that they stand under.
+//! Figures that sources print twice, one line for each (`assay_measure::identity::formula` explains the syntax), by
+//! identity.
 
 use super::{Case, Read, at_most, equal, judge, rule};
 use crate::integrity::Side as Num;

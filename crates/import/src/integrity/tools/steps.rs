@@ -1,4 +1,4 @@
-//! Series as they were printed: the steps of a key, and what they come to.
+//! Printed series: the steps of a key, and their totals.
 
 use super::super::Side as Num;
 use super::Read;
