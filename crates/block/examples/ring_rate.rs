@@ -1,4 +1,4 @@
-//! What the ring itself can do here: `ring_rate DIRECTORY [reads|nops|durable|frames] [name=value]...`
+//! What the ring itself can do on this host: `ring_rate DIRECTORY [reads|nops|durable|frames] [name=value]...`
 //!
 //! - `reads`: random 8 KiB reads into pool frames from a file it makes and removes; reads/s and CPU per read.
 //!   `depth=32` requests in flight, `batch=1` completions waited for at least, `seconds=5`, `mib=1024` size of

@@ -1,8 +1,9 @@
-//! The seam below files and rings: what opens a file in place of the operating system.
+//! The seam below files and rings: a backend that opens files in place of the operating system.
 //!
-//! A [`StorageBackend`] that is installed on a thread is asked by [`DirectFile::open`](crate::DirectFile::open) before the operating
-//! system is, and a [`Ring`](crate::Ring) over its files hands its requests to a [`BackendRing`]. Nothing is asked after the open,
-//! so real files pay nothing for it. Tests put a disk there that loses power and fails (crate `testkit`); a program installs none.
+//! [`DirectFile::open`](crate::DirectFile::open) asks a [`StorageBackend`] that is installed on the thread before it
+//! asks the operating system, and a [`Ring`](crate::Ring) over its files passes its requests to a [`BackendRing`]. The
+//! backend is consulted only at the open, so real files pay nothing for it. Tests install a disk that loses power and
+//! fails (crate `testkit`); programs install none.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -2,7 +2,7 @@
 //!
 //! A [`Ring`](crate::Ring) is how an engine writes; this is how most databases do: one thread that calls `pwrite` and
 //! then waits for `fdatasync`. It has its own descriptor and its own aligned buffer, allocates nothing per call, and is
-//! meant for measuring those calls. It does not know what it writes.
+//! meant for measuring those calls. It knows nothing about the content.
 
 use crate::BlockError;
 use crate::mapping::{ALIGNMENT, Mapping};
@@ -52,7 +52,7 @@ impl BlockingWriter {
         })
     }
 
-    /// Whether `O_DIRECT` was asked for and accepted.
+    /// Whether `O_DIRECT` was requested and accepted.
     pub fn is_direct(&self) -> bool {
         self.direct
     }
@@ -67,8 +67,8 @@ impl BlockingWriter {
     /// data, and what is needed to read it back, is on stable storage (`RWF_DSYNC`).
     ///
     /// # Errors
-    /// [`BlockError::NoSpace`], [`BlockError::Io`]. After an error of a durable write the data may be lost: do not try
-    /// again, report it.
+    /// [`BlockError::NoSpace`], [`BlockError::Io`]. After an error of a durable write the data may be lost: do not
+    /// retry, report it.
     ///
     /// # Panics
     /// Where `len` is more than the buffer holds.

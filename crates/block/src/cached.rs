@@ -1,6 +1,6 @@
-//! How much of a file the page cache holds, asked without reading any of it.
+//! How much of a file the page cache holds, found without reading the file.
 //!
-//! A read that must not wait (`RWF_NOWAIT`) is no such question: newer kernels begin to read what it did not find.
+//! A non-blocking read (`RWF_NOWAIT`) does not work for this: newer kernels start to read missing pages.
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::fs::File;
@@ -12,8 +12,8 @@ const PAGE_BYTES: usize = 4096;
 /// Of a file, looked at together.
 const WINDOW_BYTES: usize = 1 << 30;
 
-/// Pages of 4 KiB of a file that the page cache holds. `None`: the kernel tells only root and the owner, and anybody else
-/// that all are there (`mincore(2)`).
+/// Pages of 4 KiB of a file that the page cache holds. `None`: the kernel reports this only to root and the owner; to
+/// others it reports all pages as present (`mincore(2)`).
 ///
 /// # Errors
 /// The kernel's, also of a file system that does not map files.

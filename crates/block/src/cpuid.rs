@@ -1,6 +1,7 @@
-//! What the processor itself says of a hypervisor above it.
+//! What the processor itself reports about a hypervisor.
 
-/// The signature of leaf 0x4000_0000, such as `KVMKVMKVM`; `None` of a machine that has no hypervisor, or no such leaf.
+/// The signature of leaf 0x4000_0000, such as `KVMKVMKVM`; `None` for a machine without a hypervisor, or without that
+/// leaf.
 #[must_use]
 pub fn hypervisor_signature() -> Option<String> {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -22,7 +22,7 @@ pub enum BlockError {
     NoSpace {
         /// The file or directory that was to grow.
         path: PathBuf,
-        /// Bytes that were asked for.
+        /// Requested bytes.
         needed: u64,
         /// Bytes an unprivileged user may still allocate there.
         free: u64,
@@ -38,7 +38,7 @@ pub enum BlockError {
     Memory {
         /// What the memory was for.
         what: &'static str,
-        /// Bytes that were asked for.
+        /// Requested bytes.
         bytes: u64,
         /// The operating system's answer.
         source: io::Error,
@@ -46,7 +46,7 @@ pub enum BlockError {
     /// An option is outside what can work.
     #[error("{what}")]
     Invalid {
-        /// Which option, its value, and what it may be.
+        /// Which option, its value, and the allowed values.
         what: String,
     },
     /// The ring could not be set up or entered.
@@ -57,13 +57,13 @@ pub enum BlockError {
         /// The operating system's answer.
         source: io::Error,
     },
-    /// Asynchronous I/O was asked for by name and the kernel refuses it.
+    /// Asynchronous I/O was requested by name and the kernel refuses it.
     #[error("io_uring cannot be used: {why}")]
     NoUring {
         /// The reason, with the setting that causes it where one can be named.
         why: String,
     },
-    /// The older asynchronous interface was asked for by name and the kernel refuses it.
+    /// The older asynchronous interface was requested by name and the kernel refuses it.
     #[error("libaio cannot be used: {why}")]
     NoAio {
         /// The reason, with the setting that causes it where one can be named.
@@ -76,7 +76,7 @@ pub enum BlockError {
         path: PathBuf,
         /// What was found there.
         why: String,
-        /// The way out.
+        /// The remedy.
         remedy: &'static str,
     },
 }

@@ -1,8 +1,8 @@
 //! What can be known about the file system and the device behind a path.
 //!
-//! Everything comes from `/proc/self/mountinfo`, `/sys/dev/block`, `statvfs` and `fstat`; nothing is run and nothing
-//! needs privileges. A report prints these facts beside the figures, since the kernel's configuration is part of
-//! the platform. A value that cannot be known carries the reason.
+//! Everything comes from `/proc/self/mountinfo`, `/sys/dev/block`, `statvfs` and `fstat`; this module runs no program
+//! and needs no privileges. A report prints these facts beside the figures, since the kernel's configuration is part of
+//! the platform. An unknown value carries its reason.
 
 use crate::place::nearest_existing;
 use rustix::fs::{FileType, major, minor};
@@ -14,7 +14,7 @@ pub type Known<T> = Result<T, String>;
 /// What can be known about the place that holds a path. Sizes in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceFacts {
-    /// The path as it was asked for.
+    /// The requested path.
     pub path: PathBuf,
     /// Where its file system is mounted.
     pub mount_point: Known<PathBuf>,
@@ -22,7 +22,7 @@ pub struct DeviceFacts {
     pub fs_type: Known<String>,
     /// Options of the mount, then those of the file system, comma-separated.
     pub mount_options: Known<String>,
-    /// Whether the file system lives in memory (tmpfs, ramfs): then nothing measured there is a device's figure.
+    /// Whether the file system is in memory (tmpfs, ramfs): then no figure measured on it describes a device.
     pub is_tmpfs: bool,
     /// Whether the file system bypasses the page cache by mapping persistent memory (`dax` among the options).
     pub dax: Known<bool>,
@@ -58,14 +58,14 @@ pub struct DeviceFacts {
     pub fua: Known<bool>,
 }
 
-/// Finds out about the place that holds `path`, which need not exist yet: its nearest existing ancestor counts. A
-/// block device is described itself, not the file system its node lies in.
+/// Describes the place of `path`, which need not exist yet: its nearest existing ancestor counts. A block device is
+/// described itself, not the file system of its node.
 pub fn device_facts(path: &Path) -> DeviceFacts {
     facts_of(&Roots::real(), path)
 }
 
-/// Kernel names of the whole devices under `paths`, without repetition. A partition stands for its disk; a mapped or
-/// striped device (dm, md) for itself. Paths on no block device (tmpfs, network file systems) yield none.
+/// Kernel names of the whole devices under `paths`, without repetition. A partition counts as its disk; a mapped or
+/// striped device (dm, md) as itself. Paths on no block device (tmpfs, network file systems) yield none.
 pub fn disks_under(paths: &[PathBuf]) -> Vec<String> {
     let disks = paths.iter().filter_map(|path| device_facts(path).disk.ok());
     let mut names: Vec<String> = disks.collect();

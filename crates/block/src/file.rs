@@ -1,7 +1,7 @@
 //! Files opened for direct I/O.
 //!
 //! A [`DirectFile`] is opened here and read and written through a [`Ring`](crate::Ring); its own `read_at` and
-//! `write_at` are for small things such as control files. It does not know what a file holds.
+//! `write_at` are for small things such as control files. It knows nothing about the content of a file.
 
 mod options;
 mod space;
@@ -39,7 +39,7 @@ pub struct DirectFile {
     handle: Handle,
     path: PathBuf,
     direct: bool,
-    /// Byte of the file or device at which byte 0 of this value lies.
+    /// Byte of the file or device that is byte 0 of this value.
     base: u64,
     /// Bytes it may use from there; `None` without a limit.
     room: Option<u64>,
@@ -87,8 +87,8 @@ impl DirectFile {
         Self { handle, path: path.to_path_buf(), direct, base: 0, room: None, locked: AtomicBool::new(false) }
     }
 
-    /// Opens a part of a block device as a file of its own: `room` bytes from `base` on. Offsets count from
-    /// there, in the [`Ring`](crate::Ring) as well, and nothing outside is written.
+    /// Opens a part of a block device as a separate file: `room` bytes from `base` on. Offsets count from there, in the
+    /// [`Ring`](crate::Ring) as well, and nothing outside is written.
     ///
     /// # Errors
     /// [`BlockError::Io`], or [`BlockError::Invalid`] where `base` is not a multiple of 4096.
@@ -105,10 +105,10 @@ impl DirectFile {
     }
 
     /// Opens an existing file or device. Where direct I/O is refused (`EINVAL`), the file is opened without it and
-    /// [`DirectFile::is_direct`] says so. Some file systems (tmpfs) accept the flag and use memory all the same.
+    /// [`DirectFile::is_direct`] says so. Some file systems (tmpfs) accept the flag and still use memory.
     ///
     /// # Errors
-    /// [`BlockError::Io`], or [`BlockError::Invalid`] where neither reading nor writing is asked for.
+    /// [`BlockError::Io`], or [`BlockError::Invalid`] where neither reading nor writing is requested.
     pub fn open(path: &Path, mode: OpenMode) -> Result<Self, BlockError> {
         if let Some(file) = backend::open(path) {
             return Ok(Self::whole(Handle::Backed(file), path, mode.direct));
@@ -151,12 +151,12 @@ impl DirectFile {
         &self.path
     }
 
-    /// Whether `O_DIRECT` was asked for and accepted.
+    /// Whether `O_DIRECT` was requested and accepted.
     pub fn is_direct(&self) -> bool {
         self.direct
     }
 
-    /// Byte of the file or device at which byte 0 of this value lies.
+    /// Byte of the file or device that is byte 0 of this value.
     pub(crate) fn base(&self) -> u64 {
         self.base
     }

@@ -1,9 +1,10 @@
 //! The bare io_uring of one thread: set-up, registrations, entries and the call into the kernel.
 //!
-//! What [`Ring`](crate::Ring) and [`Lanes`](crate::Lanes) have in common lies here. Every set-up flag and registration
-//! is asked for, dropped when the kernel refuses it, and noted either way. Kernels from 5.11 on will do (timed waits,
-//! `IORING_FEAT_EXT_ARG`); what newer ones add is used where present. It does not know what a request is for, nor whose
-//! memory it names: who pushes an entry keeps that memory alive until its completion.
+//! The common part of [`Ring`](crate::Ring) and [`Lanes`](crate::Lanes). It requests every set-up flag and
+//! registration, does without it when the kernel refuses it, and notes the result either way. Kernels from 5.11 on will
+//! do (timed waits, `IORING_FEAT_EXT_ARG`); features of newer ones are used where present. It knows neither the purpose
+//! of a request nor the owner of its memory: the code that pushes an entry keeps that memory alive until its
+//! completion.
 
 use crate::BlockError;
 use crate::features::Features;

@@ -1,13 +1,13 @@
-//! The requests of a load generator: a fixed number of lanes, each with a buffer of its own.
+//! The requests of a load generator: a fixed number of lanes, each with its own buffer.
 //!
 //! A [`Ring`](crate::Ring) moves leases in and out with every request, since an engine's frames change hands. A load
-//! generator needs none of that: request slot i always uses buffer i. So a lane is a number, nothing is leased, moved or
-//! allocated per request, and queueing and reaping one cost a few nanoseconds.
+//! generator needs none of that: request slot i always uses buffer i. So a lane is a number; a request leases, moves
+//! and allocates nothing, and queueing and reaping one costs a few nanoseconds.
 //!
 //! The rule that makes it safe: a lane is busy from the call that queues its request until the one that reaps it, and
-//! the buffer of a busy lane cannot be had. Lanes that are dropped first wait for what the kernel holds.
+//! the buffer of a busy lane is not accessible. Dropped lanes first wait for the requests that the kernel holds.
 //!
-//! Who calls it: the storage probe, one [`Lanes`] per thread. It does not know what is measured.
+//! Who calls it: the storage probe, one [`Lanes`] per thread. It does not know what is being measured.
 
 mod aio;
 mod psync;
@@ -40,7 +40,7 @@ pub enum LaneEngine {
     Aio,
     /// One blocking positional call after the other.
     Psync(SyncCall),
-    /// Nothing is done at all and the kernel is never entered: the cost of the caller alone.
+    /// Does nothing and never enters the kernel: the cost of the caller alone.
     Null,
 }
 
@@ -107,8 +107,8 @@ pub struct LanesOptions {
 pub struct LaneDone {
     /// Its lane, free again.
     pub lane: u32,
-    /// Bytes moved (0 for a synchronisation), or the negated error number. Fewer than asked for is reported as it is:
-    /// [`Lanes::read_rest`] and [`Lanes::write_rest`] ask for what is missing.
+    /// Bytes moved (0 for a synchronisation), or the negated error number. A short transfer is reported as it is:
+    /// [`Lanes::read_rest`] and [`Lanes::write_rest`] request the rest.
     pub result: i32,
 }
 
@@ -151,7 +151,7 @@ impl LaneKind {
 
 /// What is kept of each file.
 struct Place {
-    /// Added to every offset: where the file's byte 0 lies on its device.
+    /// Added to every offset: the place of the file's byte 0 on its device.
     base: u64,
     /// First byte that must not be touched.
     limit: u64,
@@ -182,7 +182,7 @@ pub struct Lanes {
     in_flight: u32,
     features: Features,
     counters: RingCounters,
-    /// Every so many requests are cut, see [`Lanes::shorten`]; 0 is none.
+    /// Shortens every n-th request, see [`Lanes::shorten`]; 0 is none.
     shorten: u32,
     /// Requests that could have been cut.
     cuttable: u32,
@@ -203,7 +203,7 @@ impl std::fmt::Debug for Lanes {
 
 impl Lanes {
     /// Sets lanes up on the thread that will use them. What the kernel granted and refused is in [`Lanes::features`].
-    /// The engine asked for is the one that is used: nothing takes its place silently.
+    /// Lanes use the requested engine and never silently substitute another.
     ///
     /// # Errors
     /// [`BlockError::Invalid`] for options that cannot work, polling on a device without poll queues among them,
@@ -254,9 +254,10 @@ impl Lanes {
         })
     }
 
-    /// From now on every `every`-th request of 1024 bytes and more asks the kernel for half of its bytes, so that it completes
-    /// short; the rest, asked for again, counts as a request. 0 is none. For tests of what a caller does then: kernels do so at
-    /// the end of a file, at a limit of its size and on a full file system, never where a test could have it in the middle of one.
+    /// From now on every `every`-th request of 1024 bytes and more asks the kernel for half of its bytes, so that it
+    /// completes short; the rest, requested again, counts as a request. 0 is none. For tests of the caller: kernels
+    /// complete requests short only at the end of a file, at a size limit and on a full file system, never where a test
+    /// could cause it in the middle of a file.
     pub fn shorten(&mut self, every: u32) {
         self.shorten = every;
     }
@@ -347,8 +348,8 @@ impl Lanes {
         self.queue(LaneKind::Write, lane, file, offset, len, 0);
     }
 
-    /// Queues what is missing of a read that moved `skip` bytes only: `len` bytes at `offset` of a file, into the lane's
-    /// buffer behind them. What is there already stays, as long as nobody changed the buffer in between.
+    /// Queues the rest of a read that moved only `skip` bytes: `len` bytes at `offset` of a file, into the lane's
+    /// buffer behind them. Content that is already there stays, as long as nobody changed the buffer in between.
     ///
     /// # Panics
     /// As [`Lanes::read`], for a buffer shorter than `skip + len`.
@@ -356,7 +357,7 @@ impl Lanes {
         self.queue(LaneKind::Read, lane, file, offset, len, skip as usize);
     }
 
-    /// Queues what is missing of a write that moved `skip` bytes only: `len` bytes of the lane's buffer from `skip` on, at
+    /// Queues the rest of a write that moved only `skip` bytes: `len` bytes of the lane's buffer from `skip` on, at
     /// `offset` of a file.
     ///
     /// # Panics
@@ -375,13 +376,13 @@ impl Lanes {
         self.queue(LaneKind::Sync { data_only }, lane, file, 0, 0, 0);
     }
 
-    /// Gives `len` bytes at `offset` of a block device back to it (`BLKDISCARD`): they hold anything from then on, and
-    /// nothing of what was there. Not queued: it has happened when this returns, whatever the engine, since the kernel has
-    /// no other call for it everywhere. It needs no buffer, so no lane. Engines that touch no file do nothing.
+    /// Discards `len` bytes at `offset` of a block device (`BLKDISCARD`): afterwards their content is undefined, and
+    /// the old content is lost. It is not queued: it is complete when this returns, with every engine, since not every
+    /// kernel has another call for it. It needs no buffer, and so no lane. Engines that touch no file do nothing.
     ///
     /// # Errors
-    /// The number of the kernel's error: `ENOTTY` for what is no block device, `EOPNOTSUPP` for one that cannot, `EINVAL` for
-    /// bytes that are not whole blocks of it, `EBADF` where it is not open for writing.
+    /// The number of the kernel's error: `ENOTTY` for anything but a block device, `EOPNOTSUPP` for a device that
+    /// cannot discard, `EINVAL` for bytes that are not whole blocks of it, `EBADF` if it is not open for writing.
     ///
     /// # Panics
     /// Where there is no such file, or the range is not all inside the part of it that was opened.
@@ -455,9 +456,9 @@ impl Lanes {
         Ok(taken)
     }
 
-    /// Waits until `at_least` completions can be reaped, but for no more than are in flight, and no longer than
-    /// `timeout` (`None`: for ever). It may return early, after a signal for one: reap and call again. What is
-    /// queued stays queued. With `at_least` 0 it makes visible what is ready.
+    /// Waits until `at_least` completions can be reaped, but not for more than are in flight, and no longer than
+    /// `timeout` (`None`: for ever). It may return early, after a signal for one: reap and call again. Queued requests
+    /// stay queued. With `at_least` 0 it makes ready completions visible.
     ///
     /// # Errors
     /// [`BlockError::Ring`].
@@ -546,8 +547,8 @@ impl Lanes {
         reaped
     }
 
-    /// What the lanes have done since they were opened. `submits` are calls into the kernel. Requests of the engines
-    /// nop and null, which move nothing, count as `nops`.
+    /// Counters since the lanes were opened. `submits` are calls into the kernel. Requests of the engines nop and null,
+    /// which move nothing, count as `nops`.
     #[inline]
     pub fn counters(&self) -> RingCounters {
         self.counters
@@ -604,7 +605,7 @@ impl Memory {
                 None => features.refuse("huge_pages", "/proc/self/smaps cannot be read"),
             }
         } else if bytes >= HUGE_FROM {
-            features.refuse("huge_pages", "this many threads with few requests each would need too much memory");
+            features.refuse("huge_pages", "so many threads with few requests each would need too much memory");
         }
         Ok(Self { mapping, _stretch: stretch })
     }

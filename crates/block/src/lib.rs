@@ -1,16 +1,16 @@
-//! Block devices, files and memory: the one crate of the project that holds `unsafe` code.
+//! Block devices, files and memory: the one crate of the project with `unsafe` code.
 //!
-//! What it owns: the memory the kernel reads into and writes from ([`Pool`] frames, [`Ring`] buffers and
-//! [`Lanes`]), the requests in flight ([`Ring`]; [`Lanes`] for load generators), files opened for direct
-//! I/O ([`DirectFile`]), what can be known about the device behind a path ([`device_facts`]) and the
-//! checks that keep a run from writing over what is not its own ([`check_writable_target`]).
-//! What it must not know: blocks, schemas, sessions, statistics. Engines call it; it calls nobody.
+//! What it owns: the memory the kernel reads into and writes from ([`Pool`] frames, [`Ring`] buffers and [`Lanes`]),
+//! the requests in flight ([`Ring`]; [`Lanes`] for load generators), files opened for direct I/O ([`DirectFile`]), what
+//! can be known about the device behind a path ([`device_facts`]) and the checks that keep a run from overwriting
+//! foreign data ([`check_writable_target`]). What it must not know: blocks, schemas, sessions, statistics. Engines call
+//! it; it calls no other crate of ours.
 //!
-//! Every public function here is safe to call. The rule behind all of the `unsafe`: memory is lent to
-//! the kernel only while this crate itself keeps it mapped and keeps the lease that excludes others.
+//! Every public function here is safe to call. The rule behind all `unsafe` code: memory is lent to the kernel only
+//! while this crate itself keeps it mapped and holds the lease that excludes others.
 #![expect(
     unsafe_code,
-    reason = "what the kernel writes into and asks for has no safe door; every other crate forbids it"
+    reason = "the kernel's interfaces for such memory have no safe API; every other crate forbids unsafe code"
 )]
 
 mod backend;

@@ -1,7 +1,7 @@
 //! An anonymous memory mapping: aligned, zeroed, unmapped on drop.
 //!
-//! It hands out raw addresses only. Who may touch which bytes is decided by the two owners,
-//! `pool` (leases) and `ring::slab` (buffers); `memory` lends its mappings as slices.
+//! It returns only raw addresses. The two owners, `pool` (leases) and `ring::slab` (buffers), decide which code may
+//! touch which bytes; `memory` lends its mappings as slices.
 
 use crate::BlockError;
 use std::io;
@@ -13,7 +13,7 @@ pub(crate) const ALIGNMENT: usize = 4096;
 /// Size of a transparent huge page on x86-64 and on arm64 with 4 KiB pages, in bytes.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
-/// Kinds of pages that memory may be asked for in.
+/// Kinds of pages in which memory can be requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
     /// Of the machine's own size, 4 KiB on x86-64, and never merged (`MADV_NOHUGEPAGE`).
@@ -32,7 +32,7 @@ pub(crate) struct Mapping {
     base: *mut u8,
     /// Usable bytes.
     len: usize,
-    /// What was mapped, which is more than the usable part when alignment had to be cut from it.
+    /// The whole mapping, which is larger than the usable part if alignment required it.
     mapped: *mut u8,
     mapped_len: usize,
 }

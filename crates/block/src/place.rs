@@ -1,4 +1,4 @@
-//! Where a path leads: what of it exists, and what room there is.
+//! Where a path leads: which part of it exists, and how much space there is.
 
 use crate::BlockError;
 use std::path::Path;

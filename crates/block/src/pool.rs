@@ -1,16 +1,16 @@
 //! Frames of memory shared by threads, with leases.
 //!
-//! A pool owns one aligned area cut into frames of equal size, and one state word per frame, kept apart
-//! from the frames so that looking at states does not touch block contents. Bytes of a frame change
-//! only through an [`Exclusive`] lease: by [`Pool::write`] and its kin, or by the kernel while a
-//! [`Ring`](crate::Ring) holds the lease. Three ways to read follow from that:
+//! A pool owns one aligned area cut into frames of equal size, and one state word per frame, separate from the frames
+//! so that reading states does not touch block contents. Bytes of a frame change only through an [`Exclusive`] lease:
+//! by [`Pool::write`] and its kin, or by the kernel while a [`Ring`](crate::Ring) holds the lease. Three ways to read
+//! follow from that:
 //!
 //! - with an [`Exclusive`] or a [`Shared`] lease, as a plain byte slice: no writer can exist meanwhile;
-//! - without a lease, word by word, between [`Pool::version`] and [`Pool::validate`] (a sequence lock):
-//!   nothing shared is written, so any number of threads read one hot frame without disturbing one another.
-//!   What was read counts only once `validate` says so.
+//! - without a lease, word by word, between [`Pool::version`] and [`Pool::validate`] (a sequence lock): readers write
+//!   nothing shared, so any number of threads can read one hot frame without disturbing one another. The data is valid
+//!   only once `validate` says so.
 //!
-//! Who calls it: engines, for their buffer cache. It does not know what a frame holds.
+//! Who calls it: engines, for their buffer cache. It knows nothing about the content of a frame.
 
 use crate::BlockError;
 use crate::mapping::{ALIGNMENT, Mapping};
@@ -45,7 +45,7 @@ pub struct PoolOptions {
 
 /// The right to change one frame. There is at most one per frame, and none while [`Shared`] leases exist.
 ///
-/// It has no destructor on purpose: giving back needs the pool. One that is lost leaves its frame locked.
+/// It has no destructor on purpose: releasing it needs the pool. A lost lease leaves its frame locked.
 #[derive(Debug)]
 #[must_use = "a lost lease leaves its frame locked for good"]
 pub struct Exclusive {
@@ -126,7 +126,7 @@ pub trait Lease: sealed::Held {}
 impl Lease for Exclusive {}
 impl Lease for Shared {}
 
-/// Frames shared by threads; see the module text for who may read and write what.
+/// Frames shared by threads; the module text says who may read and write what.
 pub struct Pool {
     id: u32,
     frames: usize,

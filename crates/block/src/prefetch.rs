@@ -1,4 +1,4 @@
-//! Memory asked for before it is read.
+//! Memory prefetched before it is read.
 
 const LINE_BYTES: usize = 64;
 /// Of a block that no cache of the processor holds, a few lines make it fetch those behind them by itself. Found by
@@ -7,7 +7,7 @@ const LINE_BYTES: usize = 64;
 const APART_BYTES: usize = 2048;
 const LINES: usize = 4;
 
-/// Asks the processor for the beginnings of a block that is read soon: it comes while the caller does something else.
+/// Prefetches the beginnings of a block that will be read soon, while the caller does something else.
 #[inline]
 pub fn prefetch(block: &[u8]) {
     for offset in beginnings(block.len()) {

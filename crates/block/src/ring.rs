@@ -1,11 +1,11 @@
 //! Requests in flight: one [`Ring`] per thread, over io_uring or, where that is refused, over helper threads.
 //!
-//! A ring takes leases of frames ([`Exclusive`]) and buffers of its own ([`Buffer`]), lends their memory to the
-//! kernel, and hands them back with the completion. Each request lives in a slot until its completion has been
-//! popped; the slot keeps the lease and the address list alive, whatever the caller does meanwhile, dropping
-//! the ring included. Nothing is allocated per request.
+//! A ring takes leases of frames ([`Exclusive`]) and its own buffers ([`Buffer`]), lends their memory to the kernel,
+//! and returns them with the completion. Each request lives in a slot until its completion has been popped; the slot
+//! keeps the lease and the address list alive, whatever the caller does meanwhile, even if it drops the ring. A request
+//! allocates nothing.
 //!
-//! Who calls it: engines, one ring per driver thread, and log writers. It does not know what is in a block.
+//! Who calls it: engines, one ring per driver thread, and log writers. It knows nothing about the content of a block.
 
 mod backed;
 mod counters;
@@ -64,19 +64,19 @@ pub struct RingOptions {
 /// One finished request.
 #[derive(Debug)]
 pub struct Completion {
-    /// What the caller gave with the request.
+    /// The caller's tag of the request.
     pub tag: u64,
     /// Bytes moved (0 for a synchronisation or a no-operation). A short count is reported as it is: at the end of a
     /// file, or on a full disk.
     pub result: io::Result<u32>,
-    /// What the request held.
+    /// The leases or buffer of the request.
     pub lease: CompletionLease,
     /// The instant of the [`Ring::stamp`] before the request was given to the kernel, by the caller's clock; 0 where
     /// there was none.
     pub submitted: u64,
 }
 
-/// What a finished request gives back.
+/// What a finished request returns.
 #[derive(Debug)]
 pub enum CompletionLease {
     /// Of [`Ring::read_frame`].
@@ -110,7 +110,7 @@ struct Request {
     address: *mut u8,
     /// Bytes, or entries of the address list.
     len: u32,
-    /// Where in the registered memory it lies.
+    /// Its place in the registered memory.
     place: Place,
 }
 
@@ -161,7 +161,7 @@ pub struct Ring {
 
 /// What a ring keeps of each of its files.
 struct FileState {
-    /// Added to every offset: where the file's byte 0 lies on its device.
+    /// Added to every offset: the place of the file's byte 0 on its device.
     base: u64,
     /// First byte that must not be written.
     limit: u64,
@@ -201,7 +201,7 @@ impl Ring {
     /// Sets a ring up. What the kernel granted and refused is in [`Ring::features`].
     ///
     /// # Errors
-    /// [`BlockError::Invalid`] for options that cannot work, [`BlockError::NoUring`] where io_uring was asked for by
+    /// [`BlockError::Invalid`] for options that cannot work, [`BlockError::NoUring`] where io_uring was requested by
     /// name and is refused, [`BlockError::Memory`], [`BlockError::Ring`].
     pub fn open(options: RingOptions) -> Result<Ring, BlockError> {
         let RingOptions { entries, buffers, buffer_bytes, pool, files, backend, helpers } = options;
@@ -259,7 +259,7 @@ impl Ring {
         drop(buffer);
     }
 
-    /// Queues a read of one whole frame. The lease comes back with the completion.
+    /// Queues a read of one whole frame. The completion returns the lease.
     ///
     /// # Errors
     /// Hands the lease back while as many requests are in flight as the ring has entries.
@@ -472,13 +472,13 @@ impl Ring {
         }
     }
 
-    /// What the ring has done since it was opened.
+    /// Counters since the ring was opened.
     #[inline]
     pub fn counters(&self) -> RingCounters {
         self.counters
     }
 
-    /// What was done to each file, by its index. The sums are those of [`Ring::counters`].
+    /// Counters of each file, by its index. The sums are those of [`Ring::counters`].
     pub fn file_counters(&self) -> impl Iterator<Item = FileCounters> + '_ {
         self.files.iter().map(|state| state.counters)
     }

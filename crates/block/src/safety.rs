@@ -1,8 +1,8 @@
-//! Checks that keep a run from writing over what is not its own.
+//! Checks that keep a run from overwriting foreign data.
 //!
-//! They look at the thing itself, by device number, not at how it is spelled: a symbolic link or a whole disk
-//! with a mounted partition is found out. Errors say what was found and the way out. What is a data set of
-//! one's own (markers, control files) is decided elsewhere.
+//! They look at the device number, not at the name: so they recognise a symbolic link, or a whole disk with a mounted
+//! partition. Errors say what was found and name the remedy. Other modules decide what is assay's own data set
+//! (markers, control files).
 
 mod bottom;
 mod openers;
@@ -19,14 +19,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use uses::Uses;
 
-/// Checks that nothing of anyone's is lost by writing to `path`: it does not exist yet, or it is a block device
-/// that nobody uses (as [`check_device_unused`] sees it) and that carries no known signature. An existing regular file
-/// is always refused here: whether it is one's own is known to those who marked it.
+/// Checks that writing to `path` destroys no foreign data: it does not exist yet, or it is an unused block device (by
+/// [`check_device_unused`]) without a known signature. An existing regular file is always refused here: only the code
+/// that marked it knows whether it is assay's own.
 ///
 /// The answer holds for the moment of the call. It reads the device, never writes.
 ///
 /// # Errors
-/// [`BlockError::Refused`] with the reason and the way out, or [`BlockError::Io`] where the target cannot be examined.
+/// [`BlockError::Refused`] with the reason and the remedy, or [`BlockError::Io`] where the target cannot be examined.
 pub fn check_writable_target(path: &Path) -> Result<(), BlockError> {
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -53,14 +53,14 @@ pub fn check_writable_target(path: &Path) -> Result<(), BlockError> {
     }
 }
 
-/// Checks that nobody uses a block device or another one on the same bytes (a partition, its disk, a second loop device of
-/// the same file): none is mounted, swap, the content of a loop device, part of another device (device mapper, md, LVM,
-/// bcache), claimed in any other way, or open for writing in another process, and no process has locked the file at
-/// the bottom. A device that cannot be walked to its bottom is refused.
-/// What it carries is not looked at: see [`device_signature`]. No option lifts this refusal.
+/// Checks that a block device, or another device on the same bytes (a partition, its disk, a second loop device of the
+/// same file), is unused: none is mounted, swap, the content of a loop device, part of another device (device mapper,
+/// md, LVM, bcache), claimed in any other way, or open for writing in another process, and no process has locked the
+/// file at the bottom. A device that cannot be followed to the bottom is refused. This does not look at its content:
+/// see [`device_signature`]. No option lifts this refusal.
 ///
 /// # Errors
-/// [`BlockError::Refused`] with the use and the way out, or [`BlockError::Io`].
+/// [`BlockError::Refused`] with the use and the remedy, or [`BlockError::Io`].
 pub fn check_device_unused(path: &Path) -> Result<(), BlockError> {
     let Some(device) = block_device_at(path) else {
         return refuse(path, "it is neither a regular file nor a block device", "name a new file or a block device");
@@ -92,7 +92,7 @@ impl UsedFiles {
     /// space, not the content of a loop device, not a mounted image. No option lifts this refusal.
     ///
     /// # Errors
-    /// [`BlockError::Refused`] with the use and the way out.
+    /// [`BlockError::Refused`] with the use and the remedy.
     pub fn check(&self, path: &Path) -> Result<(), BlockError> {
         match self.uses.of_file(path) {
             Some((why, remedy)) => refuse(path, why, remedy),
@@ -110,7 +110,7 @@ pub fn device_signature(path: &Path) -> Result<Option<&'static str>, BlockError>
     signature::found_on(path)
 }
 
-/// A block device opened exclusively: while this lives nobody can mount it or claim it in the same way.
+/// A block device opened exclusively: while this lives, no one else can mount it or claim it in the same way.
 #[derive(Debug)]
 pub struct DeviceClaim {
     _descriptor: OwnedFd,
@@ -120,11 +120,12 @@ pub struct DeviceClaim {
 const CLAIM_TRIES: u32 = 50;
 const CLAIM_PAUSE: Duration = Duration::from_millis(10);
 
-/// Claims a block device. One that was given back a moment ago is waited for: a process that is just being forked from
-/// the one that had it has it too, until it becomes another program, and unlike a lock it cannot be given back by name.
+/// Claims a block device. It waits for one that was released a moment ago: a process that is just being forked from the
+/// former holder still has it open until it executes another program, and unlike a lock the claim cannot be released
+/// explicitly.
 ///
 /// # Errors
-/// [`BlockError::InUse`] where somebody has it, otherwise [`BlockError::Io`].
+/// [`BlockError::InUse`] if another process has it, otherwise [`BlockError::Io`].
 pub fn claim_device(path: &Path) -> Result<DeviceClaim, BlockError> {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
     for _ in 0..CLAIM_TRIES {
@@ -169,7 +170,7 @@ fn use_of_device(roots: &Roots, device: Number) -> Result<Option<(String, &'stat
         Err(why) => {
             return Ok(Some(match use_in(roots, &uses, device, &|_| false) {
                 Some(used) => (format!("it {used}"), FREE),
-                None => (format!("assay cannot tell what it lies on: {why}"), OTHER),
+                None => (format!("assay cannot find out what it lies on: {why}"), OTHER),
             }));
         }
     };
@@ -194,7 +195,7 @@ fn use_of_device(roots: &Roots, device: Number) -> Result<Option<(String, &'stat
     }
     let devices: Vec<Number> = kin.iter().map(|(_, other)| other.number).collect();
     let writer = lasting(LASTING, || openers::writer_of(roots, &devices, &files));
-    let opened = "has it open for writing, by this name or another of the same bytes";
+    let opened = "has it open for writing, by this name or another name of the same bytes";
     Ok(writer.map(|process| (format!("{process} {opened}"), END)))
 }
 
@@ -224,7 +225,7 @@ fn named(kinship: Kinship, name: &str) -> String {
         Kinship::Partition => format!("its partition {name}"),
         Kinship::Disk => format!("its disk {name}"),
         Kinship::Below => format!("the device {name}, on which it lies,"),
-        Kinship::Beside => format!("the device {name}, which is the same bytes,"),
+        Kinship::Beside => format!("the device {name}, which has the same bytes,"),
     }
 }
 

@@ -1,12 +1,12 @@
-//! What the kernel says of a socket, and the options that no safe library sets.
+//! What the kernel reports about a socket, and the options that no safe library sets.
 
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// `struct tcp_info` as far as Linux 5.5 and later fill it; older kernels fill less of it.
+/// `struct tcp_info` as Linux 5.5 and later fill it; older kernels fill less of it.
 ///
-/// Counters are since the connection began; times are microseconds.
+/// Counters start with the connection; times are microseconds.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the kernel's own names, less their prefix")]
@@ -101,7 +101,7 @@ impl TcpInfo {
         u64::from(self.snd_cwnd) * u64::from(self.snd_mss)
     }
 
-    /// Whether the kernel tells what the sender waited for (4.10 and later).
+    /// Whether the kernel reports what the sender waited for (4.10 and later).
     #[must_use]
     pub fn tells_limits(&self) -> bool {
         self.filled >= 192
@@ -164,9 +164,9 @@ pub fn set_pacing_rate(socket: impl AsFd, bytes_per_s: u64) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &bytes_per_s)
 }
 
-/// How many bytes wake who waits in a read (`SO_RCVLOWAT`); the end of the connection, and a full buffer, wake him before.
+/// How many bytes wake a waiting reader (`SO_RCVLOWAT`); the end of the connection, and a full buffer, wake it earlier.
 ///
-/// Who has read part of what he waits for must ask for no more than the rest.
+/// A reader that has read part of its data must set this to no more than the rest.
 ///
 /// # Errors
 /// The kernel refuses it.

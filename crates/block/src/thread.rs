@@ -1,4 +1,4 @@
-//! What the kernel says of the calling thread, and how exactly it wakes it.
+//! What the kernel reports about the calling thread, and how precisely it wakes it.
 
 use crate::BlockError;
 use std::io;
@@ -56,7 +56,7 @@ impl ThreadUsage {
 }
 
 /// How much later than asked the kernel may wake the calling thread, ns; 50 us unless set (`PR_SET_TIMERSLACK`). A
-/// thread that works to a schedule wants 1.
+/// thread with a schedule should set 1.
 ///
 /// # Errors
 /// [`BlockError::Invalid`] where the kernel refuses.

@@ -1,4 +1,4 @@
-//! An array of words that threads share: what stands beside the frames of a pool and is looked at as often as they.
+//! An array of words that threads share: data beside a pool's frames that is read as often as the frames.
 
 use crate::BlockError;
 use crate::mapping::Mapping;
@@ -6,8 +6,8 @@ use crate::prefetch::prefetch_line;
 use std::ops::Deref;
 use std::sync::atomic::AtomicU64;
 
-/// Zeroed words of 8 bytes in an area of their own, so that the kernel can back them by huge pages: with small ones
-/// a look into a table of many megabytes misses the processor's translation buffers nearly each time.
+/// Zeroed words of 8 bytes in a separate area, so that the kernel can back them with huge pages: with small pages
+/// almost every look into a table of many megabytes misses the TLB.
 pub struct Words {
     memory: Mapping,
     len: usize,

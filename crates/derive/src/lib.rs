@@ -1,20 +1,21 @@
 //! `#[figures]`: a struct of a record is the one definition of its figures.
 //!
-//! It gives the struct what every part of a record has (serde with defaults, clones, equality), and from what stands at its fields
-//! the trait `assay_measure::figures::Figures`: the columns and cells of its table, and its metrics.
+//! It gives the struct what every part of a record has (serde with defaults, clones, equality), and makes from the
+//! attributes of its fields the trait `assay_measure::figures::Figures`: the columns and cells of its table, and its
+//! metrics.
 //!
 //! | at a field | meaning |
 //! |---|---|
 //! | `#[column("p50 us", 1)]` | a column of the table, here with one decimal |
 //! | `#[column("size", with = sized)]` | a column whose cell `sized(&field)` makes |
 //! | `#[columns]` | the columns of a field that has figures itself |
-//! | `#[metric("commits of one stream")]` | a metric under the name of the field, which tells its unit |
-//! | `#[metric("triad", Primary, half_width = field)]` | one of this group, whose 95 % interval is so wide on each side |
-//! | `#[metric("wrong words", Lower)]` | one of which less is better, where the name of the field does not tell |
+//! | `#[metric("commits of one stream")]` | a metric under the name of the field, which gives its unit |
+//! | `#[metric("triad", Primary, half_width = field)]` | one of this group, whose 95 % interval is this wide on each side |
+//! | `#[metric("wrong words", Lower)]` | one of which less is better, where the name of the field does not show it |
 //! | `#[metrics]` | the metrics of a field that has figures itself, of each of its rows |
 //! | `#[metrics(is_known)]` | of the rows for which `is_known(&row)` |
 //!
-//! At the struct: `group = Storage` for its metrics, and `scope = "{level} {pages}"`, which tells its rows apart.
+//! At the struct: `group = Storage` for its metrics, and `scope = "{level} {pages}"`, which distinguishes its rows.
 #![forbid(unsafe_code)]
 
 use proc_macro::TokenStream;

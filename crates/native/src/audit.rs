@@ -1,4 +1,4 @@
-//! Which update each row carries: what a crash test compares with what was acknowledged.
+//! Which update each row contains: a crash test compares this with the acknowledged updates.
 
 use super::block_format::{Kind, column_range};
 use super::bulk::{Job, Piece, Pieces, Span, Watch, transfer};

@@ -62,16 +62,16 @@ pub enum Kind {
     UndoHeader = 6,
 }
 
-/// A field of a block that is not what it must be.
+/// A field of a block with a wrong value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {found}, expected {expected}")]
 pub struct Mismatch {
     /// The field: `magic`, `version`, `kind`, `page`, `schema`, `key`, `block size`,
     /// `data set`, `crc`, ...
     pub field: &'static str,
-    /// What it must be.
+    /// The expected value.
     pub expected: String,
-    /// What was read.
+    /// The value read.
     pub found: String,
 }
 

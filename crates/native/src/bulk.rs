@@ -1,7 +1,7 @@
 //! Bulk I/O over a data set: a few threads with a ring each, in pieces of at most 1 MiB.
 //!
-//! Used by the load (direct path writes), the check (sequential reads) and, with a ring of its own, by recovery.
-//! It knows pages, files and pieces; what is in them is its callers' business.
+//! Used by the load (direct path writes), the check (sequential reads) and, with a ring of its own, by recovery. It
+//! knows pages, files and pieces; their content is up to its callers.
 
 use super::errors::{engine_error, is_full};
 use super::files::Files;
@@ -113,12 +113,12 @@ pub(super) enum Job<'a> {
     },
 }
 
-/// Who watches long work.
+/// Receives the progress of long work.
 #[derive(Clone, Copy)]
 pub struct Watch<'a> {
     /// Ends it early.
     pub stop: &'a Stop,
-    /// Is told how far it is.
+    /// Receives the progress.
     pub progress: &'a dyn Progress,
 }
 

@@ -412,10 +412,10 @@ impl<'a> Checker<'a> {
         let g = &self.control.geometry;
         let mut lines = Vec::new();
         let counters = [
-            ("data_blocks_checked", "Data blocks read and right", &self.data_blocks),
-            ("index_blocks_checked", "Index blocks read and right", &self.index_blocks),
-            ("scan_blocks_checked", "Scan blocks read and right", &self.scan_blocks),
-            ("undo_blocks_checked", "Undo blocks read and right", &self.undo_blocks),
+            ("data_blocks_checked", "Correct data blocks", &self.data_blocks),
+            ("index_blocks_checked", "Correct index blocks", &self.index_blocks),
+            ("scan_blocks_checked", "Correct scan blocks", &self.scan_blocks),
+            ("undo_blocks_checked", "Correct undo blocks", &self.undo_blocks),
         ];
         let mut blocks = 0;
         for (key, label, counter) in counters {

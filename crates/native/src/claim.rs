@@ -1,4 +1,4 @@
-//! Who works on a data set: one command at a time, by the lock of its control file.
+//! The claim on a data set: one command at a time, by the lock of its control file.
 
 use super::control::CONTROL_NAME;
 use super::control_file::ControlFile;

@@ -1,8 +1,7 @@
 //! The control file: what the data set is, and what state it is in.
 //!
-//! `control.assay` holds two 4,096-byte slots written alternately; the valid
-//! one with the higher sequence number counts, so that a torn write loses the
-//! last change at most, never the file. It is locked (flock) while in use, and
+//! `control.assay` holds two 4,096-byte slots written alternately; the valid one with the higher sequence number
+//! counts, so that a torn write loses at most the last change, never the file. It is locked (flock) while in use, and
 //! it names every file that `destroy` may remove.
 
 use super::layout::{Geometry, UNIT_BYTES};
@@ -66,7 +65,7 @@ pub struct Control {
     pub created_unix_s: u64,
     /// State.
     pub state: State,
-    /// Layout; `geometry.schemas` is what the files have room for.
+    /// Layout; `geometry.schemas` is the number of schemas that fit the files.
     pub geometry: Geometry,
     /// Schemas loaded and synced: `1..=loaded_schemas`.
     pub loaded_schemas: u32,
@@ -88,7 +87,7 @@ pub struct Control {
     pub change_number: u64,
     /// Kept for the engine; 0 when new.
     pub engine: [u64; ENGINE_WORDS],
-    /// Where it lies: the first path holds the control file, the first `geometry.stripes` the data.
+    /// Its paths: the first path holds the control file, the first `geometry.stripes` the data.
     pub paths: Vec<DataPath>,
     /// Index of the path that holds the undo file.
     pub undo_path: u16,

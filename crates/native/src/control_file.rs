@@ -1,4 +1,4 @@
-//! The control file as it lies on disk: made, locked, read and replaced, in a directory or at the head of a device.
+//! The control file on disk: making, locking, reading and replacing it, in a directory or at the head of a device.
 
 use super::control::{CONTROL_NAME, CONTROL_TEMPORARY_NAME, Control, SLOT_BYTES, State};
 use super::control_format::{Stored, first_slots, judge_slots};
@@ -27,8 +27,8 @@ pub struct ControlFile {
 }
 
 impl ControlFile {
-    /// Creates the control file of a new data set in `dir`, durable on return. On a block device, which
-    /// the caller has found free to be overwritten, it is the head of the device.
+    /// Creates the control file of a new data set in `dir`, durable on return. On a block device, which the caller has
+    /// checked to be overwritable, it is the head of the device.
     ///
     /// # Errors
     /// `Unusable` when there is one already or another process is creating it; I/O errors.
@@ -103,7 +103,7 @@ impl ControlFile {
         Ok(Self { path, file, _claim: claim, sequence: stored.sequence, control: stored.control })
     }
 
-    /// What the control file in `dir` says, without locking it; `None` if there is none.
+    /// The content of the control file in `dir`, without locking it; `None` if there is none.
     ///
     /// # Errors
     /// `Damaged` when no slot is valid; I/O errors.
@@ -158,10 +158,10 @@ impl ControlFile {
         &self.path
     }
 
-    /// Replaces what it says, durable on return. The slot not in force is overwritten.
+    /// Replaces its content, durable on return. It overwrites the slot not in force.
     ///
     /// # Errors
-    /// I/O errors; `Damaged` for what could not be read again; what it said before then still counts.
+    /// I/O errors; `Damaged` for content that could not be read again; then the old content still counts.
     pub fn store(&mut self, control: Control) -> Result<(), EngineError> {
         control
             .validate()

@@ -68,7 +68,7 @@ impl Control {
         }
         let sequence = from.u64();
         if sequence >= MOST_NUMBER {
-            return Err(format!("its sequence {sequence} is not one that is counted to"));
+            return Err(format!("its sequence {sequence} is out of range"));
         }
         let data_set = from.u64();
         let created_unix_s = from.u64();

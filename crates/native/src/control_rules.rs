@@ -1,8 +1,8 @@
-//! Which words a control file can hold: each by itself, and beside the others.
+//! Which words a control file can hold: alone, and together.
 //!
-//! A checksum tells rot, not sense: a record that was crafted, or written by a mistake, has a good one. What passes here can
-//! be computed with (no sum wraps, no table outgrows its bound); whether the files are as long as it says is seen when
-//! they are opened. `prepare` holds what it writes to the same rules.
+//! A checksum detects rot, not nonsense: a crafted record, or one written by a bug, has a good one. Computing with
+//! words that pass here is safe (no sum wraps, no table exceeds its bound); opening the files shows whether they have
+//! the stated lengths. `prepare` checks what it writes by the same rules.
 
 use super::control::{Control, FRESH_LOG_WORD, MOST_NUMBER, SESSIONS_WORD, State};
 use super::layout::{Geometry, MAX_STRIPES};
@@ -53,7 +53,7 @@ impl Control {
         within("bytes of a redo log file", self.redo_file_bytes, FEWEST_REDO_BYTES, MOST_REDO_BYTES)?;
         if !self.redo_file_bytes.is_multiple_of(u64::from(self.log_block_bytes)) {
             return Err(format!(
-                "bytes of a redo log file: {} is no multiple of the log block of {}",
+                "bytes of a redo log file: {} is not a multiple of the log block of {}",
                 self.redo_file_bytes, self.log_block_bytes
             ));
         }
@@ -83,7 +83,7 @@ impl Control {
             }
             let used = [self.undo_path, self.redo_path].map(usize::from);
             if number >= stripes && !used.contains(&number) {
-                return Err(format!("path {}: {:?} holds nothing", number + 1, place.path));
+                return Err(format!("path {}: {:?} has no content", number + 1, place.path));
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The rules by which no crash costs committed work, and their leave: a test that drops one sees whether its harness notices.
+//! The rules that keep committed work safe in a crash. A test can drop one to see whether the harness notices.
 
 /// A rule of the engine or of recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub enum CrashRule {
     PrivateRedoStays,
     /// The checkpoint passes no block that is still dirty.
     CheckpointBehindDirty,
-    /// Recovery takes back what had not committed.
+    /// Recovery rolls back uncommitted transactions.
     LosersTakenBack,
 }
 

@@ -1,9 +1,9 @@
-//! Raw block devices as paths of a data set: the head of each, and where its files lie.
+//! Raw block devices as paths of a data set: the head of each, and the places of its files.
 //!
-//! The first mebibyte of a device holds the marker at 0 and, on the first path of a data set,
-//! the two slots of the control file from 4,096 on. Files follow at places that the control file
-//! gives alone ([`Control::places`](super::control::Control::places)): redo logs, undo, data files. Nothing here decides whether a device
-//! may be written to but [`may_overwrite`].
+//! The first mebibyte of a device holds the marker at 0 and, on the first path of a data set, the two slots of the
+//! control file from 4,096 on. Files follow at places that the control file alone determines
+//! ([`Control::places`](super::control::Control::places)): redo logs, undo, data files. Only [`may_overwrite`] decides
+//! whether a device may be written to.
 
 use super::control::HEAD_BYTES;
 use super::errors::{absent, engine_error, io_error};

@@ -21,9 +21,9 @@ pub struct Files {
     pub redo_first: u16,
     /// Redo log files.
     pub redo_count: u16,
-    /// Path of the data set each file lies in, by its number in the control file.
+    /// Path of each file in the data set, by its number in the control file.
     pub path_of: Vec<u16>,
-    /// Names, for messages: a device's own name would not tell its files apart.
+    /// Names, for messages: a device's own name would not distinguish its files.
     names: Vec<PathBuf>,
 }
 

@@ -1,8 +1,8 @@
 //! Crafted data sets: any bytes become a control file, redo and undo whose checksums are right.
 //!
-//! Bytes made at random die at the first checksum, and what lies behind it is never tried. Here the input picks which words
-//! are changed and to what, and every checksum is computed anew, so that only the sense of the words is left to judge. The
-//! fuzz targets and the property tests use it.
+//! Random bytes fail at the first checksum, so the code behind it is never tested. Here the input chooses which words
+//! change and to what, and every checksum is recomputed, so that only the meaning of the words is tested. The fuzz
+//! targets and the property tests use it.
 
 use super::block_format::{self, Kind, word};
 use super::bulk::Watch;
@@ -176,11 +176,11 @@ impl Ground {
         })
     }
 
-    /// Words of the control record as `bytes` say, both slots alike or one of them: looked at, planned with, checked, and
-    /// what a removal would do.
+    /// Words of the control record as `bytes` say, in both slots or one of them: inspects it, plans with it, checks it
+    /// and plans its removal.
     ///
     /// # Errors
-    /// I/O errors of the crafting itself; what is found in the control file is not told.
+    /// I/O errors of the crafting itself; errors in the control file are not reported.
     pub fn control(&self, bytes: &[u8]) -> io::Result<()> {
         let mut input = Input(bytes);
         let which = input.byte();

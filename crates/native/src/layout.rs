@@ -1,4 +1,4 @@
-//! Where every block of a data set lives.
+//! Where every block of a data set is.
 //!
 //! Pure arithmetic: page numbers, block classes, files and offsets. It knows
 //! neither files nor rings; [`PageMap::locate`] is the only place that turns a
@@ -14,7 +14,7 @@ pub const UNDO_BASE: u64 = 1 << 39;
 /// Bytes of one data file, header block included; the last file is shorter.
 pub const FILE_BYTES: u64 = 16 << 30;
 
-/// Bytes of an allocation unit: what lies together on one path before the next path's turn.
+/// Bytes of an allocation unit: contiguous data on one path before the next path's turn.
 pub const UNIT_BYTES: u64 = 1 << 20;
 
 /// Most paths the data of one data set is striped over.
@@ -32,7 +32,7 @@ pub const NODE_HEADER_BYTES: u32 = 80;
 /// Bytes of one index entry.
 pub const NODE_ENTRY_BYTES: u32 = 16;
 
-/// What a block holds, as the statistics class it.
+/// The class of a block, as in the statistics.
 #[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash, Debug)]
 pub enum Class {
     /// A row of the addressed table.
@@ -275,7 +275,8 @@ impl PageMap {
         u32::try_from(page.0 / self.schema_blocks + 1).unwrap_or(u32::MAX)
     }
 
-    /// File index and byte offset of `page`, data files first, then the undo file: the one place that knows where a page lies.
+    /// File index and byte offset of `page`, data files first, then the undo file: the one place that knows where a
+    /// page is.
     #[must_use]
     #[inline]
     pub fn locate(&self, page: Page) -> (u16, u64) {
@@ -290,7 +291,7 @@ impl PageMap {
         (file as u16, block * block_bytes)
     }
 
-    /// Whether a page lies in the data set.
+    /// Whether a page is in the data set.
     #[must_use]
     #[inline]
     pub fn holds(&self, page: Page) -> bool {
@@ -306,7 +307,7 @@ impl PageMap {
         (unit % self.stripes, row << self.unit_shift | within)
     }
 
-    /// Pages from `page` on, itself included, that lie one after the other in one file.
+    /// Consecutive pages in one file from `page` on, including it.
     #[must_use]
     #[inline]
     pub fn pages_in_run(&self, page: Page) -> u64 {

@@ -1,8 +1,7 @@
 //! The native target: the database I/O path with no database.
 //!
-//! A small block engine on files of its own: [`layout`], [`block_format`]
-//! and [`control`] say what the data set is, `prepare`, `check`
-//! and `destroy` are its life cycle, and [`engine`] runs sessions on it.
+//! A small block engine on its own files: [`layout`], [`block_format`] and [`control`] say what the data set is,
+//! `prepare`, `check` and `destroy` are its life cycle, and [`engine`] runs sessions on it.
 //! `docs/design/native-layout.md` gives every byte.
 #![forbid(unsafe_code)]
 

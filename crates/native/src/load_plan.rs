@@ -42,7 +42,7 @@ pub(super) enum Start {
     Over(Box<Ours>),
     /// Schemas `1..=loaded_schemas` of this control are kept.
     Add(Box<Ours>),
-    /// All schemas asked for are there.
+    /// All requested schemas exist.
     Nothing(Box<Ours>),
 }
 
@@ -261,7 +261,7 @@ impl LoadPlan {
             Start::Add(_) => format!("add schemas {} to {schemas}", self.first_schema),
             Start::Nothing(old) => {
                 let loaded = many(old.control.loaded_schemas.into(), "schema");
-                format!("nothing: {loaded} there already")
+                format!("nothing: {loaded} already there")
             }
         }
     }

@@ -1,6 +1,6 @@
-//! What a run takes of memory: known, and refused, before anything is created.
+//! The memory of a run: known, and refused if necessary, before anything is created.
 //!
-//! An allocation that fails ends the program at once, and one that succeeds on paper ends it later, by the kernel's hand.
+//! A failed allocation ends the program at once, and an overcommitted one ends it later, when the kernel kills it.
 
 use assay_measure::config::Settings;
 use assay_run::engine::EngineError;

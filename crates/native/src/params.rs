@@ -19,7 +19,7 @@ pub const PARAMS: &[ParamDef] = params! {
     "FREE_WAIT", Choice(&["timed_10ms", "posted"]), "timed_10ms", "what ends a free buffer wait: a 10 ms timer or the writer" => Platform;
     "MULTIBLOCK_READ_COUNT" = "DB_FILE_MULTIBLOCK_READ_COUNT", Int(0, 4096), "0", "blocks per scan read, at most 1 \
      MiB; 0: 1 MiB";
-    "SCAN_DEPTH", Int(1, 32), "4", "reads that each stream of a scan has in flight";
+    "SCAN_DEPTH", Int(1, 32), "4", "reads in flight of each scan stream";
     "REDO_LOGS", Int(2, 99), "4", "redo log files of a new data set" => Platform;
     "REDO_LOG_MB", Mebibytes, "256", "size of each redo log file of a new data set, MiB; at least 4" => Platform;
     "LOG_BLOCK_BYTES", Int(512, 65_536), "4096", "log block of a new data set, bytes; a power of two";

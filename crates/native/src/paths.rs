@@ -1,9 +1,8 @@
-//! The paths a data set lies in: what was asked for, what the control file remembers, and how
-//! each path but the first is marked.
+//! The paths of a data set: the requested ones, those in the control file, and how each path but the first is marked.
 //!
-//! The control file names every path; each other path carries a marker with the identity of the
-//! data set and the path's number, so that a path is recognised wherever it is found, whatever
-//! the order paths are named in, and one that is missing or foreign is refused by name.
+//! The control file names every path; each other path carries a marker with the identity of the data set and the path's
+//! number, so that a path is recognised wherever it is found and in whatever order paths are named, and a missing or
+//! foreign path is refused by name.
 
 use super::layout::MAX_STRIPES;
 use assay_measure::config::Settings;
@@ -271,7 +270,7 @@ impl Places {
         Self { list }
     }
 
-    /// A data set that lies in one directory.
+    /// A data set in one directory.
     #[must_use]
     pub fn directory(path: &Path) -> Self {
         Self::new(vec![DataPath::directory(path)])

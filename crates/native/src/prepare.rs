@@ -46,7 +46,7 @@ pub(super) fn prepare(plan: &LoadPlan, settings: &Settings, watch: Watch<'_>) ->
         let mut lines = vec![text(
             "action",
             "Action",
-            format!("nothing loaded: {} there already", many(control.loaded_schemas.into(), "schema")),
+            format!("nothing loaded: {} already there", many(control.loaded_schemas.into(), "schema")),
         )];
         lines.extend(verify(&files, control, Level::Sampled, threads, work_unit, watch)?);
         return Ok(lines);

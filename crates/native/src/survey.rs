@@ -1,4 +1,4 @@
-//! What is at the paths of a data set before anything is done, and how much room there is.
+//! What exists at the paths of a data set before anything is done, and how much space there is.
 
 use super::control::{CONTROL_NAME, CONTROL_TEMPORARY_NAME, Control, State};
 use super::control_file::ControlFile;
@@ -23,7 +23,7 @@ pub(super) enum Here {
     Control(Box<Stored>),
     /// Another part of a data set of ours.
     Marked(Marker),
-    /// A directory with something else: the first few names.
+    /// A directory with other content: the first few names.
     Foreign(Vec<String>),
     /// A block device that is not ours.
     Device,
@@ -63,7 +63,7 @@ enum Aim {
 /// What the paths named hold together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// No data set, and nothing of anybody's in the directories.
+    /// No data set, and the directories are empty.
     Nothing,
     /// A data set of ours, whatever its state.
     Ours(Box<Ours>),
@@ -229,8 +229,8 @@ fn its_own(here: &Here, path: &Path, home: &Path) -> Result<(), EngineError> {
     }
     let (path, home) = (path.display(), home.display());
     Err(EngineError::Unusable(format!(
-        "{path} belongs to the data set that was made in {}, and its control file is in {home} now, which may be a copy: if the \
-         data set was moved, `assay check --target native:{home},{path}` takes {path} over",
+        "{path} belongs to the data set that was made in {}, and its control file is now in {home}, which may be a \
+         copy: if the data set was moved, `assay check --target native:{home},{path}` takes {path} over",
         marker.home.display()
     )))
 }
@@ -248,7 +248,7 @@ fn own_number(here: &Here, path: &Path, home: &Path, control: &Control) -> Resul
         return Err(not_a_part(path, here, home, control));
     }
     if number == 0 || number >= control.paths.len() {
-        return Err(EngineError::Damaged(format!("the marker in {} is of no path", path.display())));
+        return Err(EngineError::Damaged(format!("the marker in {} names no path", path.display())));
     }
     if belongs_to_original(marker, path, home) {
         return Err(EngineError::Unusable(format!(

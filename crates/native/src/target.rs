@@ -20,7 +20,7 @@ use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, 
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 
-/// `native:DIR[,DIR2...]`: a small block engine on files of its own.
+/// `native:DIR[,DIR2...]`: a small block engine on its own files.
 #[derive(Clone, Copy, Debug)]
 pub struct Native;
 

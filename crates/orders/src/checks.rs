@@ -1,14 +1,15 @@
-//! What holds of a data set after runs: seventeen checks, each a question whose answer is rows of (found, at least, at most).
+//! What must hold for a data set after runs: seventeen checks, each a query whose answer is rows of (found, at least,
+//! at most).
 //!
-//! They rest on what was loaded ([`BASELINE`]) and on what the sessions know that they did ([`LEDGER`]): an order's total is
-//! the sum of its lines and takes a piece of stock a line; one piece more of a line is its price more on the order; nothing
-//! is ever deleted. The questions are SQL that every server understands; what is said differently stands in [`Words`].
+//! They use what was loaded ([`BASELINE`]) and what the sessions know they did ([`LEDGER`]): an order's total is the
+//! sum of its lines and takes one piece of stock per line; one piece more of a line is its price more on the order; nothing
+//! is ever deleted. The queries are SQL that every server understands; [`Words`] has the differences.
 
 use crate::ledger::{BASELINE, ENTRIES, LEDGER, OPEN_RUNS};
 use crate::model::{Column, SEQUENCES, Table};
 use assay_measure::figures::figures;
 
-/// What a server's SQL says in its own words.
+/// A server's own SQL expressions.
 pub trait Words {
     /// A table or sequence of the data set.
     fn relation(&self, name: &str) -> String;
@@ -41,7 +42,7 @@ pub fn checksum_sql(words: &dyn Words, table: Table) -> String {
     format!("select count(*), {sum} from {table}")
 }
 
-/// The statements that note what was loaded. `sums` are the checksums of the tables that nothing changes.
+/// The statements that record what was loaded. `sums` are the checksums of the unchanging tables.
 #[must_use]
 pub fn baseline_sql(words: &dyn Words, sums: &[(Table, i128)]) -> Vec<String> {
     let of = |table: Table| words.relation(table.name());
@@ -109,7 +110,7 @@ pub struct Check {
     pub by_books: bool,
 }
 
-/// What came of a check.
+/// The result of a check.
 #[figures]
 #[derive(Eq)]
 pub struct Checked {
@@ -119,7 +120,7 @@ pub struct Checked {
     pub what: String,
     /// `holds`, `broken` or `n/a`.
     pub verdict: String,
-    /// What was found instead, or why nothing can be said.
+    /// What was found instead, or why the check could not be judged.
     pub found: String,
 }
 
@@ -132,9 +133,9 @@ impl Check {
             .filter(|[found, least, most]| found < least || found > most)
             .map(|[found, least, most]| {
                 if least == most {
-                    format!("{found} where {least} was expected")
+                    format!("found {found}, expected {least}")
                 } else {
-                    format!("{found} where {least} to {most} was expected")
+                    format!("found {found}, expected {least} to {most}")
                 }
             })
             .collect();
@@ -163,12 +164,12 @@ pub const HOLDS: &str = "holds";
 /// The data set is not what it must be.
 pub const BROKEN: &str = "broken";
 
-/// Why the books cannot be compared with, where so many runs have them open.
+/// Why the books cannot be used while this many runs have them open.
 #[must_use]
 pub fn books_open(runs: u64) -> String {
     format!(
-        "{} begun on this data set and not closed the books: killed, or still at work. Prepare the data set again to \
-         check it whole",
+        "{} begun on this data set and left the books open: killed, or still running. Prepare the data set again to \
+         check all of it",
         match runs {
             1 => "a run has".to_owned(),
             n => format!("{n} runs have"),
@@ -185,22 +186,22 @@ pub fn open_runs_sql(words: &dyn Words) -> String {
 /// What a check is called, what holds, and whether it rests on the books.
 const KNOWN: [(&str, &str, bool); 17] = [
     ("C1", "every new order's total is the sum of its lines", false),
-    ("C2", "totals and lines of loaded orders have drifted together", false),
-    ("C3", "no line is without its order", false),
-    ("C4", "no order, address, card or logon is without its customer", false),
-    ("C5", "the stock taken is the lines sold", false),
+    ("C2", "totals and lines of loaded orders changed by the same amount", false),
+    ("C3", "every line has its order", false),
+    ("C4", "every order, address, card and logon has its customer", false),
+    ("C5", "stock taken = lines sold", false),
     ("C6", "no inventory is lost or below zero", false),
-    ("C7", "new orders are the acknowledged ones", true),
-    ("C8", "new customers, cards, addresses, logons are the acknowledged ones", true),
-    ("C9", "a new customer owns its preferred address and card", false),
+    ("C7", "new orders = acknowledged new orders", true),
+    ("C8", "new customers, cards, addresses, logons = acknowledged ones", true),
+    ("C9", "each new customer owns its preferred address and card", false),
     ("C10", "quantities grew by new lines and acknowledged additions", true),
     ("C11", "no sequence is behind its table", false),
     ("C12", "status, total and mode of every order are legal", false),
-    ("C13", "new lines are numbered 1 to 7 and have a piece at least", false),
-    ("C14", "the price of a new line is the catalogue's", false),
-    ("C15", "no logon id is given twice", false),
-    ("C16", "warehouses and products are as they were loaded", false),
-    ("C17", "an order is shipped once, by an acknowledged shipment", true),
+    ("C13", "new lines are numbered 1 to 7 and have a quantity of at least 1", false),
+    ("C14", "each new line has the catalogue's price", false),
+    ("C15", "no logon id occurs twice", false),
+    ("C16", "warehouses and products are as loaded", false),
+    ("C17", "each order is shipped once, by an acknowledged shipment", true),
 ];
 
 /// The seventeen checks.
@@ -425,7 +426,7 @@ mod tests {
         assert_eq!(check.judge(&[[5.0, 5.0, 7.0], [7.0, 5.0, 7.0]]).verdict, HOLDS);
         let broken = check.judge(&[[4.0, 5.0, 7.0], [1.0, 0.0, 0.0]]);
         assert_eq!(broken.verdict, BROKEN);
-        assert_eq!(broken.found, "4 where 5 to 7 was expected; 1 where 0 was expected");
+        assert_eq!(broken.found, "found 4, expected 5 to 7; found 1, expected 0");
         assert_eq!(check.judge(&[]).verdict, "n/a");
         assert_eq!(check.not_known("why").found, "why");
     }

@@ -1,8 +1,9 @@
-//! The rows of the data set: each is a function of (seed, table, number), whoever makes it, in whatever order.
+//! The rows of the data set: each is a function of (seed, table, number), whichever thread makes it and in whatever
+//! order.
 //!
 //! `B(a, b)` of the published rules is a bell over a..b with its centre between and a standard deviation of a ninth of
-//! the width. By default the bells of a row are drawn one by one; published sample rows show one draw for all bells of a
-//! row, which [`Generator::legacy`] reproduces.
+//! the width. By default the bells of a row are drawn separately; published sample rows show one draw for all bells of
+//! a row, which [`Generator::legacy`] reproduces.
 
 use crate::lines::Lines;
 use crate::model::{TABLES, Table};
@@ -137,7 +138,7 @@ const ANY: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 /// Words of product texts: the letters, with a blank now and then.
 const PROSE: &[u8] = b"abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz ";
 
-/// Rows of the tables whose size goes with the scale.
+/// Rows of the tables whose size depends on the scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// Customers.
@@ -166,7 +167,7 @@ impl Counts {
         }
     }
 
-    /// What the rows of a table are counted by: its rows, or the orders and products its rows belong to.
+    /// The counting unit of a table's rows: its rows, or the orders and products that its rows belong to.
     #[must_use]
     pub fn units(self, table: Table) -> u64 {
         match table {

@@ -11,14 +11,14 @@ pub const LOOKS_MAX: usize = 24;
 /// Most products bought.
 pub const BUYS_MAX: usize = 8;
 
-/// Ids that were loaded; what a run adds is not visited again.
+/// Loaded ids; runs do not visit the rows that runs add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// First and last customer.
     pub customers: (u64, u64),
 }
 
-/// See the module. What a transaction has no use for is there too.
+/// See the module. It also contains inputs that a transaction does not use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs<'a> {
     /// Which transaction.
@@ -45,7 +45,7 @@ pub struct Inputs<'a> {
     pub cost: i32,
     /// The status an order gets.
     pub status: i32,
-    /// Picks an order, a line; taken modulo what there is.
+    /// Picks an order, a line; taken modulo the number found.
     pub picks: [u32; 2],
     /// A sales representative.
     pub sales_rep: i32,

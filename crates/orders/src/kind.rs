@@ -132,7 +132,7 @@ fn own_metrics(record: &Record, info: &OrdersInfo, all: &mut Vec<Metric>) {
         all.push(counted(key, name, Better::Lower, info.dropped));
     }
     let most = results::per_minute_max(record);
-    let (key, name) = ("transactions_per_min_max", "Most transactions of a minute");
+    let (key, name) = ("transactions_per_min_max", "Most transactions in a minute");
     all.push(counted(key, name, Better::Higher, most));
     let broken = if info.known.checks.is_empty() {
         Figure::na("not checked")
@@ -192,7 +192,7 @@ fn card(page: &mut Sections, record: &Record, info: &OrdersInfo) {
         pair("Think time within", pause_told(asked.intra)),
         pair("Think time between", pause_told(asked.inter)),
         pair("Scale", six(known.scale)),
-        pair("Attempts again at most", asked.retries.to_string()),
+        pair("Most retries", asked.retries.to_string()),
         pair("Seed of the data", known.data_seed.to_string()),
         pair("Rules of the data", known.data_version.to_string()),
         pair("Partitions", info.partitions()),
@@ -284,10 +284,10 @@ fn transactions(page: &mut Sections, record: &Record, info: &OrdersInfo) {
 /// What the times are, and what has none.
 fn measured_from(page: &mut Sections, info: &OrdersInfo) {
     let clock = match info.rate_per_s {
-        0 => "Times are from a transaction's start to its answer, all attempts and pauses within it included.",
+        0 => "Times run from a transaction's start to its answer, including all its attempts and pauses.",
         _ => {
-            "Times are from the instant at which a transaction was due, whether or not it could start then; Driver \
-              Statistics has those from its actual start."
+            "Times run from the instant at which a transaction was due, whether or not it could start then; Driver \
+             Statistics has the times from the actual start."
         }
     };
     page.wrapped("", clock);
@@ -297,7 +297,7 @@ fn measured_from(page: &mut Sections, info: &OrdersInfo) {
 }
 
 fn trouble(page: &mut Sections, info: &OrdersInfo) {
-    page.heading("Failed and Repeated Transactions");
+    page.heading("Failed and Retried Transactions");
     let rows: Vec<_> = info
         .transactions
         .iter()
@@ -308,7 +308,7 @@ fn trouble(page: &mut Sections, info: &OrdersInfo) {
         })
         .collect();
     if rows.is_empty() {
-        page.line("No transaction failed in the window, and none was attempted again.");
+        page.line("No transaction failed in the window, and none was retried.");
         return;
     }
     const COLUMNS: [Column; 4] = [left("Transaction", 26), left(" What", 18), left(" Why", 22), right("Count", 12)];
@@ -327,7 +327,7 @@ fn consistency(page: &mut Sections, info: &OrdersInfo) {
     }
     let weight = if info.verdicts(BROKEN).is_empty() { Weight::Plain } else { Weight::Bad };
     page.finding(weight, "", &info.consistency());
-    const COLUMNS: [Column; 3] = [left("Check", 6), left(" Verdict", 9), wrapped(" What holds, or what was found")];
+    const COLUMNS: [Column; 3] = [left("Check", 6), left(" Verdict", 9), wrapped(" Rule, or finding")];
     page.columns(&COLUMNS);
     for one in &info.known.checks {
         let text = match one.verdict.as_str() {
@@ -416,7 +416,7 @@ fn next(record: &Record) -> Vec<Next> {
     vec![
         Next::new(
             format!("assay orders sweep{target} --sessions auto --p99 50ms"),
-            "finds the highest load that keeps a goal",
+            "finds the highest load that meets a goal",
         ),
         Next::new(format!("assay orders run{target} --repeat 5"), "measures the noise between runs"),
     ]

@@ -1,11 +1,11 @@
-//! What the sessions of a run know that they did: the books that the data set is compared with.
+//! What the sessions of a run know they did: the books with which the data set is compared.
 
 use crate::mix::Tx;
 use crate::program::Effects;
 use assay_measure::figures::figures;
 use std::collections::BTreeMap;
 
-/// The table of the books: a key, what was acknowledged, what is in doubt.
+/// The table of the books: a key, the acknowledged count, the count in doubt.
 pub const LEDGER: &str = "soe_ledger";
 /// The table of what was loaded: a key and its value.
 pub const BASELINE: &str = "soe_baseline";
@@ -54,7 +54,7 @@ impl Ledger {
         }
     }
 
-    /// Nobody knows whether a transaction was committed.
+    /// It is unknown whether a transaction was committed.
     pub fn doubt(&mut self, tx: Tx) {
         if tx.reads_only() {
             return;
@@ -64,7 +64,8 @@ impl Ledger {
         }
     }
 
-    /// A transaction failed, and nobody knows whether it had committed its logon before, with the customer where it is new.
+    /// A transaction failed, and it is unknown whether it had committed its logon before (with the customer if that is
+    /// new).
     pub fn doubt_logon(&mut self, tx: Tx) {
         let keys: &[&str] = match tx {
             Tx::CustomerRegistration => &["NCR", "logon"],

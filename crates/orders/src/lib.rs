@@ -1,9 +1,9 @@
 //! Order entry: the OLTP benchmark of the field (Swingbench's SOE), rebuilt from its published behaviour.
 //!
-//! [`model`] is what the data set is made of, [`generate`] its rows, [`mix`] and [`program`] the transactions, [`workload`]
-//! what a session does next, [`work`] how a load is cut, [`ledger`] and [`checks`] what holds after a run, [`kind`] and
-//! [`results`] the records. A database server brings its own words for these, and performs them: `crates/sql`. Nothing
-//! here does I/O or prints.
+//! [`model`] describes the data set, [`generate`] makes its rows, [`mix`] and [`program`] define the transactions,
+//! [`workload`] what a session does next, [`work`] how a load is divided, [`ledger`] and [`checks`] what must hold
+//! after a run, [`kind`] and [`results`] the records. A database server supplies its own SQL for these and performs
+//! them: `crates/sql`. Nothing here does I/O or prints.
 #![forbid(unsafe_code)]
 
 pub mod checks;

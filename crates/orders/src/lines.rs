@@ -1,13 +1,13 @@
 //! Rows as text for bulk loading, and the checksum of what was written.
 //!
-//! Values are separated by tabs, rows end with a line feed, `\N` is no value: what COPY and LOAD DATA both read. The
-//! checksum is the sum over all rows and columns of weight x value, so a server finds the same in one pass over a table,
-//! in whatever order its rows lie ([`Column::checked`](crate::checks)).
+//! Values are separated by tabs, rows end with a line feed, `\N` is no value: COPY and LOAD DATA both read this. The
+//! checksum is the sum over all rows and columns of weight x value, so a server computes the same in one pass over a
+//! table, whatever the order of its rows ([`Column::checked`](crate::checks)).
 
 /// Days from 1970-01-01 to 2000-01-01: a day counts from there in the checksum.
 const DAYS_TO_2000: i64 = 10_957;
 
-/// Rows under way to a server.
+/// Rows on their way to a server.
 #[derive(Debug, Default)]
 pub struct Lines {
     bytes: Vec<u8>,
@@ -21,8 +21,8 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// None yet. `months_unit` and `zone` are what the server wants behind a number of months and behind a point in time,
-    /// perhaps nothing.
+    /// No rows yet. `months_unit` and `zone` are the server's suffixes for a number of months and for a point in time;
+    /// they may be empty.
     #[must_use]
     pub fn new(months_unit: &'static str, zone: &'static str) -> Self {
         Self { months_unit, zone, ..Self::default() }
@@ -34,7 +34,7 @@ impl Lines {
         &self.bytes
     }
 
-    /// Forgets the bytes; rows and checksum go on.
+    /// Forgets the bytes; rows and checksum keep counting.
     pub fn clear(&mut self) {
         self.bytes.clear();
     }

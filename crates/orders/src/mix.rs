@@ -116,7 +116,7 @@ pub struct Preset {
     weights: [u32; 9],
     /// Transactions that it names but does not do.
     off: &'static [Tx],
-    /// Sessions when nobody says otherwise.
+    /// Sessions by default.
     pub users: u32,
 }
 
@@ -148,7 +148,7 @@ pub const PRESETS: [Preset; 3] = [
 /// Names of [`PRESETS`].
 pub const PRESET_NAMES: &[&str] = &["current", "classic", "classic-client"];
 
-/// What is done how often.
+/// How often each transaction is done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mix {
     /// Of which preset.
@@ -164,12 +164,13 @@ impl Mix {
     /// The preset or a short name is unknown, or nothing is left to do.
     pub fn new(preset: &str, disable: &str, enable: &str) -> Result<Self, String> {
         let found = PRESETS.iter().find(|known| known.name == preset);
-        let found = found.ok_or_else(|| format!("{preset}: the mixes are {}", PRESET_NAMES.join(", ")))?;
+        let found = found.ok_or_else(|| format!("{preset} is not a mix; give one of {}", PRESET_NAMES.join(", ")))?;
         let mut on: [bool; 9] = ALL.map(|tx| !found.off.contains(&tx));
         for (list, state) in [(disable, false), (enable, true)] {
             for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-                let tx = Tx::of_short(name)
-                    .ok_or_else(|| format!("{name} is no transaction: they are {}", ALL.map(Tx::short).join(", ")))?;
+                let tx = Tx::of_short(name).ok_or_else(|| {
+                    format!("{name} is not a transaction; give one of {}", ALL.map(Tx::short).join(", "))
+                })?;
                 on[tx.index()] = state;
             }
         }
@@ -246,7 +247,7 @@ mod tests {
     #[test]
     fn what_cannot_be_is_told() {
         assert!(Mix::new("new", "", "").expect_err("none").contains("current, classic"));
-        assert!(Mix::new("current", "XX", "").expect_err("none").contains("XX is no transaction"));
+        assert!(Mix::new("current", "XX", "").expect_err("none").contains("XX is not a transaction"));
         let all = "NCR,UCD,BP,OP,PO,BO";
         assert!(Mix::new("current", all, "").expect_err("none").contains("nothing is left"));
     }

@@ -2,7 +2,7 @@
 
 use Type::{Big, Date, Instant, Int, Money, Months, Small, Text, Time};
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     /// Whole number of 8 bytes.
@@ -44,7 +44,7 @@ const fn may(name: &'static str, kind: Type) -> Column {
     Column { name, kind, required: false }
 }
 
-/// The ten tables whose rows are generated, in the order in which their parents come first.
+/// The ten tables whose rows are generated, parents first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Table {
     /// Who orders.
@@ -53,13 +53,13 @@ pub enum Table {
     Addresses,
     /// How they pay.
     CardDetails,
-    /// Where goods lie.
+    /// Where goods are stored.
     Warehouses,
     /// What can be ordered.
     ProductInformation,
     /// The same in other languages.
     ProductDescriptions,
-    /// How much of it lies where.
+    /// How much of each is stored where.
     Inventories,
     /// Heads of orders.
     Orders,
@@ -176,7 +176,7 @@ pub const REFERENCES: [Reference; 7] = {
     ]
 };
 
-/// Conditions that every row of a table meets: name, table, what SQL calls it.
+/// Conditions that every row of a table meets: name, table, SQL expression.
 pub const RULES: [(&str, Table, &str); 5] = [
     ("customer_credit_limit_max", Table::Customers, "credit_limit <= 50000"),
     ("customer_id_min", Table::Customers, "customer_id > 0"),
@@ -247,7 +247,8 @@ impl Table {
         }
     }
 
-    /// The column by whose hash the table is cut into partitions, where those of the data set are; `None`: it stays whole.
+    /// The column by whose hash the table is cut into partitions, if the data set has partitions; `None`: it stays
+    /// whole.
     #[must_use]
     pub fn hashed_by(self) -> Option<&'static str> {
         match self {

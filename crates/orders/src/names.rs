@@ -1,5 +1,5 @@
-//! Lists that names, places and words are picked from. They are as long as the original's, which is what the odds of
-//! two customers of one name rest on; their entries are our own.
+//! Lists from which names, places and words are picked. They are as long as the original's, because this determines how
+//! likely two customers have the same name; their entries are our own.
 
 /// Entries of the lists of first and of last names.
 pub const NAMES: usize = 1000;

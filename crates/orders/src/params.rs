@@ -1,4 +1,4 @@
-//! What can be asked of order entry: parameters, and the options they come to.
+//! The parameters of order entry, and the options they make.
 
 use crate::mix::{Mix, PRESET_NAMES};
 use assay_measure::clock::Ns;
@@ -22,7 +22,8 @@ pub const PARAMS: &[ParamDef] = params! {
     "ORDERS_PARTITIONS", Choice(&["none", "hash", "composite"]), "none", "partitions of the six tables that grow: none, or by hash; \
      composite is refused", flag ["partitions"];
     "ORDERS_PARTITION_COUNT", Int(2, 1024), "32", "with ORDERS_PARTITIONS=hash: partitions of each of these tables";
-    "ORDERS_LEGACY_CORRELATION", Bool, "FALSE", "draw all bell-shaped columns of a row at once, as published rows show it";
+    "ORDERS_LEGACY_CORRELATION", Bool, "FALSE", "draw all bell-shaped columns of a row together, as published rows \
+        show";
     "ORDERS_MIX", Choice(PRESET_NAMES), "current", "weights of the transactions: current (2.7), classic (2.6), classic-client", flag ["mix"];
     "ORDERS_MIX_DRAW", Choice(&["weighted", "deck"]), "weighted", "weighted: each transaction is drawn by itself; deck: a session \
      draws from a shuffled deck in which each stands as often as its weight says, so that shares are exact";
@@ -123,14 +124,14 @@ impl Pause {
 /// What a run was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
-    /// What is done how often.
+    /// How often each transaction is done.
     pub mix: Mix,
-    /// Each session draws from a shuffled deck; else each transaction is drawn by itself.
+    /// Each session draws from a shuffled deck; otherwise each transaction is drawn independently.
     #[serde(default)]
     pub deck: bool,
-    /// Each statement is sent on its own; else functions are called.
+    /// Each statement is sent separately; otherwise functions are called.
     pub client_side: bool,
-    /// A logon is committed at once, with what was done before it.
+    /// A logon is committed at once, with the earlier work of its transaction.
     #[serde(default)]
     pub commit_logon: bool,
     /// Within a transaction.
@@ -143,7 +144,7 @@ pub struct Asked {
     pub delay_ns: Ns,
     /// Transactions are due at random.
     pub poisson: bool,
-    /// Under a rate: what is due waits for any session.
+    /// Under a rate: due arrivals wait for any session.
     #[serde(default)]
     pub shared: bool,
     /// Transactions that wait at most; 0: no limit.
@@ -166,8 +167,8 @@ impl Asked {
         let inter = Pause::of(settings, "THINK_INTER")?;
         if inter.is_some() && settings.int("RATE") > 0 {
             return Err(EngineError::Usage(
-                "RATE says when each transaction is due, so there is no pause between two: leave THINK_INTER_MAX or \
-                 RATE out"
+                "RATE fixes when each transaction is due, so pauses between transactions have no effect: leave \
+                 THINK_INTER_MAX or RATE out"
                     .to_owned(),
             ));
         }
@@ -175,7 +176,7 @@ impl Asked {
         let queue_limit = settings.int("QUEUE_LIMIT");
         if queue_limit > 0 && !shared {
             return Err(EngineError::Usage(
-                "QUEUE_LIMIT is of the queue that all sessions share under a rate: give RATE too and leave \
+                "QUEUE_LIMIT limits the queue that all sessions share under a rate: give RATE too and leave \
                  ARRIVALS_QUEUE=session out, or leave QUEUE_LIMIT out"
                     .to_owned(),
             ));
@@ -201,7 +202,7 @@ impl Asked {
 /// The scale in thousandths.
 ///
 /// # Errors
-/// `Usage` for what is no number from .001 to 1000 with at most three decimals.
+/// `Usage` for anything but a number from .001 to 1000 with at most three decimals.
 pub fn scale_milli(settings: &Settings) -> Result<u64, EngineError> {
     let text = settings.text("ORDERS_SCALE");
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
@@ -210,29 +211,27 @@ pub fn scale_milli(settings: &Settings) -> Result<u64, EngineError> {
         .then(|| format!("{whole}{part:0<3}").parse().ok())
         .flatten();
     parsed.filter(|milli| SCALE_MILLI.contains(milli)).ok_or_else(|| {
-        EngineError::Usage(format!(
-            "ORDERS_SCALE={text}: the scale is a number from .001 to 1000 with at most three decimals"
-        ))
+        EngineError::Usage(format!("ORDERS_SCALE={text}: give a number from .001 to 1000 with at most three decimals"))
     })
 }
 
-/// Hash partitions that are asked for, of each table that has some; 0: none.
+/// Requested hash partitions of each partitioned table; 0: none.
 ///
 /// # Errors
-/// `Usage` for what is not built.
+/// `Usage` for what is not supported.
 pub fn partitions(settings: &Settings) -> Result<u32, EngineError> {
     match settings.text("ORDERS_PARTITIONS") {
         "hash" => Ok(settings.int("ORDERS_PARTITION_COUNT") as u32),
         "composite" => Err(EngineError::Usage(
-            "ORDERS_PARTITIONS=composite (ranges of a million order ids, cut by hash) is not built: the orders of a run would need \
-             ranges that are made while it lasts; give hash or none"
+            "ORDERS_PARTITIONS=composite (ranges of a million order ids, cut by hash) is not supported: a run would \
+             have to create ranges for its new orders; give hash or none"
                 .to_owned(),
         )),
         _ => Ok(0),
     }
 }
 
-/// Which indexes were asked for.
+/// The requested indexes.
 #[must_use]
 pub fn indexes(settings: &Settings) -> Indexes {
     match settings.text("ORDERS_INDEXES") {
@@ -291,7 +290,7 @@ pub(crate) mod tests {
         assert_eq!(asked(&[hash]).expect("hash"), 32);
         assert_eq!(asked(&[hash, ("ORDERS_PARTITION_COUNT", "4")]).expect("hash"), 4);
         let refused = asked(&[("ORDERS_PARTITIONS", "composite")]).expect_err("not built");
-        assert!(refused.to_string().contains("not built"), "{refused}");
+        assert!(refused.to_string().contains("not supported"), "{refused}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a record keeps of order entry beside what every run of a workload has.
+//! What a record keeps about order entry besides what every run of a workload has.
 
 use crate::checks::{BROKEN, Checked, HOLDS};
 use crate::ledger::Ledger;
@@ -11,7 +11,7 @@ use assay_measure::snapshot::RunData;
 use assay_measure::units::thousands;
 use std::collections::BTreeMap;
 
-/// What the target knows of a run: its engine hands it over as it is.
+/// What the target knows about a run, as its engine returns it.
 #[figures]
 pub struct FromEngine {
     /// What was asked for.
@@ -90,7 +90,7 @@ impl TxRow {
 }
 
 impl OrdersInfo {
-    /// Of a run; `None` where its engine told nothing (it was killed).
+    /// Of a run; `None` if its engine returned nothing (it was killed).
     #[must_use]
     pub fn of(data: &RunData) -> Option<Self> {
         let known: FromEngine = serde_json::from_value(data.part.clone()?).ok()?;
@@ -157,7 +157,7 @@ impl OrdersInfo {
         let most = thousands(asked.queue_limit);
         Some(match self.dropped {
             0 => format!("No arrival of the window was dropped: at most {most} may wait."),
-            n => format!("{} arrivals of the window found {most} waiting and were dropped.", thousands(n)),
+            n => format!("{} arrivals of the window were dropped because {most} were already waiting.", thousands(n)),
         })
     }
 
@@ -180,9 +180,9 @@ impl OrdersInfo {
     #[must_use]
     pub fn draw(&self) -> &'static str {
         if self.asked().is_some_and(|asked| asked.deck) {
-            "a shuffled deck for each session"
+            "a shuffled deck per session"
         } else {
-            "each transaction by itself"
+            "each transaction independently"
         }
     }
 
@@ -190,9 +190,9 @@ impl OrdersInfo {
     #[must_use]
     pub fn form(&self) -> &'static str {
         if self.asked().is_some_and(|asked| asked.client_side) {
-            "client side: a statement at a time"
+            "client side: one statement at a time"
         } else {
-            "server side: a function a transaction"
+            "server side: one function per transaction"
         }
     }
 
@@ -203,7 +203,7 @@ impl OrdersInfo {
         all.filter(|one| one.verdict == verdict).collect()
     }
 
-    /// What the checks came to, in a sentence.
+    /// The result of the checks, in a sentence.
     #[must_use]
     pub fn consistency(&self) -> String {
         let broken: Vec<String> =
@@ -212,7 +212,7 @@ impl OrdersInfo {
         match (broken.is_empty(), all) {
             (false, _) => format!("The data set is not consistent: {}.", broken.join("; ")),
             (true, 0) => format!("The data set was not checked: n/a ({}).", self.known.unchecked),
-            (true, _) => format!("{} of {all} checks hold, none is broken.", self.verdicts(HOLDS).len()),
+            (true, _) => format!("{} of {all} checks hold, none fails.", self.verdicts(HOLDS).len()),
         }
     }
 }

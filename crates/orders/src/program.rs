@@ -105,7 +105,7 @@ pub enum Value<'a> {
     Null,
 }
 
-/// What a statement returned of a row: its first three columns are numbers, its fourth may be a text.
+/// A row that a statement returned: its first three columns are numbers, its fourth may be a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     /// `None` is NULL.
@@ -143,7 +143,7 @@ pub trait Session {
     }
 }
 
-/// What a transaction did, as far as it was done.
+/// What a transaction did, as far as it got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
     /// SELECT statements.

@@ -1,5 +1,5 @@
-//! What a session of order entry does next: a transaction by weight, when it is due, and the number its inputs are drawn
-//! from. All of it is a function of (seed, session), whatever happens meanwhile.
+//! What a session of order entry does next: a transaction by weight, when it is due, and the number from which its
+//! inputs are drawn. All of this is a function of (seed, session), whatever happens meanwhile.
 
 use crate::live::Live;
 use crate::mix::{ALL, KINDS, Tx};
@@ -108,7 +108,7 @@ impl Workload for OrderEntry {
 struct Terminal {
     asked: Asked,
     mix: Stream,
-    /// What is left of the deck; empty where each transaction is drawn by itself.
+    /// The rest of the deck; empty if each transaction is drawn independently.
     deck: Vec<Tx>,
     inputs: Stream,
     pauses: Stream,

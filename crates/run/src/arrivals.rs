@@ -1,8 +1,9 @@
 //! One queue of arrivals for all sessions of a run under a rate.
 //!
-//! When operations are due is laid out from the seed alone. A session that is free takes the next arrival, waits for it if it
-//! is not due yet, and then performs the next operation of its own source: whose arrival it was depends on timing, what a session
-//! does never. Since every free session holds an arrival that is to come, what is due and not taken waits for a session.
+//! The seed alone determines when operations are due. A free session takes the next arrival, waits for it if it is not
+//! due yet, and then performs the next operation of its own source: which session gets an arrival depends on timing,
+//! but what a session does never does. Since every free session holds a future arrival, the due arrivals that are not
+//! taken wait for a session.
 
 use crate::plan::{Arrivals, Plan};
 use assay_measure::clock::{NS_PER_S, Ns};
@@ -24,9 +25,9 @@ struct State {
     coming: Coming,
     /// The first arrival that is neither taken nor waiting, ns after the gate.
     next_ns: Ns,
-    /// Due and not taken, as far as somebody has looked.
+    /// Due but not taken, at the last look.
     waiting: VecDeque<Ns>,
-    /// Dropped and not told yet.
+    /// Dropped but not yet reported.
     dropped: u64,
 }
 

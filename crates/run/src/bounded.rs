@@ -1,7 +1,8 @@
-//! Files that somebody gives us, or that lie where we look for our own: of each kind with a limit, and regular ones alone.
+//! Reading of files that a user names or that are where assay looks for its own: only regular files, each kind with a
+//! limit.
 //!
-//! A name may lead to anything: to a pipe that nobody writes to, to a device without an end, to a file of terabytes. So nothing is
-//! opened before it was looked at, nothing is waited for while it is opened, and nothing is read beyond its kind's limit.
+//! A name may lead to anything: to a pipe without a writer, to an endless device, to a file of terabytes. So this
+//! module checks a file before it opens it, never blocks in the opening, and never reads beyond the limit of its kind.
 
 use assay_measure::units::size;
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, fstat, fstatfs, openat, stat, statfs};
@@ -28,7 +29,7 @@ const fn given(what: &'static str, most_bytes: u64) -> Kind {
     Kind { what, most_bytes, is_given: true }
 }
 
-/// `record.json` and what stands in its place.
+/// `record.json` and its earlier forms.
 pub const RECORD: Kind = found("a record", 512 << 20);
 /// What is known of the runs of a directory.
 pub const CATALOGUE: Kind = found("a catalogue of runs", 1 << 30);
@@ -36,7 +37,7 @@ pub const CATALOGUE: Kind = found("a catalogue of runs", 1 << 30);
 pub const TAGS: Kind = found("a list of tags", 1 << 20);
 /// The seconds of a run; read line by line.
 pub const SERIES: Kind = found("a series", 64 << 30);
-/// What a test by kills keeps while it runs.
+/// What a kill test keeps during its run.
 pub const JOURNAL: Kind = found("a journal", 4 << 30);
 /// The plotting script beside pages, and the pages.
 pub const PAGE: Kind = found("a page or its script", 64 << 20);
@@ -44,7 +45,7 @@ pub const PAGE: Kind = found("a page or its script", 64 << 20);
 pub const OPTIONS: Kind = found("a file of options, services or passwords", 1 << 20);
 /// Certificates or a key.
 pub const CERTIFICATES: Kind = found("a file of certificates or of a key", 16 << 20);
-/// Of which only the beginning is read.
+/// A file of which only the beginning is read.
 pub const CONTENT: Kind = found("a file whose content is taken", u64::MAX);
 /// Settings of a run.
 pub const CONFIGURATION: Kind = given("a configuration file", 1 << 20);
@@ -60,7 +61,8 @@ pub const OUTPUT: Kind = given("the output of a tool", 1 << 30);
 /// Opens a file of this kind for reading.
 ///
 /// # Errors
-/// There is none; it is something else, or larger than any of its kind: the way out is in the sentence, the name is not.
+/// It does not exist, is something else, or is larger than its kind allows: the sentence contains the remedy, but not
+/// the name.
 pub fn open(path: &Path, kind: Kind) -> io::Result<File> {
     // Opening may be answered by somebody, a look is not.
     let about = stat(path)?;

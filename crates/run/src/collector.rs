@@ -1,5 +1,5 @@
-//! The collector: asks the driver threads for their counters at the marks, adds what
-//! the engine and the host say, and keeps the series.
+//! The collector: asks the driver threads for their counters at the marks, adds the readings of the engine and the
+//! host, and keeps the series.
 //!
 //! It runs on the thread that called [`execute`](crate::execute()) and sleeps between marks.
 
@@ -42,7 +42,7 @@ const SERIES_MAX: usize = 900;
 /// fourth ... of them, so that memory stays bounded; observers still see each one.
 #[derive(Debug, Default)]
 struct Series {
-    /// Whether anybody needs them.
+    /// Whether the observer needs them.
     is_kept: bool,
     kept: Vec<Snapshot>,
     /// Only full seconds divisible by two to this power are kept.
@@ -81,11 +81,11 @@ pub(crate) struct Collector<'a> {
     pub engine: &'a dyn Engine,
     pub stop: &'a Stop,
     pub observer: &'a mut dyn Observer,
-    /// What happens beside; absent in simulated time.
+    /// The time line; absent in simulated time.
     pub line: Option<&'a TimeLine<'a>>,
     pub seen: Seen,
     pub sampler: Option<Sampler>,
-    /// Instant of the gate by the run's clock; the last there is until it opens.
+    /// Instant of the gate by the run's clock; the largest value until it opens.
     pub gate_ns: Ns,
     /// The last thing each thread said.
     pub last: Vec<Arc<Published>>,
@@ -355,6 +355,6 @@ impl Collector<'_> {
 pub(crate) struct Drained {
     pub sessions: Vec<SessionReading>,
     pub failures: Vec<(usize, Failure)>,
-    /// Sessions of threads that failed, beside those the failures name, that still waited for the engine.
+    /// Sessions of failed threads that still waited for the engine, besides those that the failures name.
     pub unanswered: usize,
 }

@@ -1,10 +1,9 @@
-//! Commands of the user's: started in a process group of their own, their output kept,
-//! waited for no longer than was said.
+//! The user's commands: each runs in its own process group, its output is kept, and waits for it are bounded.
 //!
 //! Each group begins with a guard, a small shell that waits at the other end of a pipe which only this process holds.
 //! If this process is killed, the pipe ends, and the guard kills its group: the command and what it started. What a
-//! command leaves running on purpose (a monitor that a later one ends) lives until the [`Guards`] are dropped in
-//! order, and is then left alone.
+//! command leaves running on purpose (a monitor that a later one ends) lives until the [`Guards`] are dropped in order,
+//! and is then left running.
 
 use assay_measure::locked::locked;
 use assay_measure::timeline::CommandEnd;
@@ -92,7 +91,7 @@ impl Guard {
     }
 }
 
-/// What is to be started.
+/// What to start.
 #[derive(Clone, Debug)]
 pub enum What {
     /// A line for `sh -c`.
@@ -168,7 +167,7 @@ impl Job {
             .spawn()
     }
 
-    /// Starts it and waits for its end; after `timeout`, or when `give_up` says so, it is killed.
+    /// Starts it and waits for its end; kills it after `timeout`, or when `give_up` says so.
     pub fn run(&self, timeout: Duration, give_up: &dyn Fn() -> bool) -> CommandEnd {
         let mut running = match self.start() {
             Ok(running) => running,
@@ -244,7 +243,7 @@ fn text_of(status: ExitStatus) -> String {
     }
 }
 
-/// The file's path from the root: a bare name is looked for here and not in PATH.
+/// The file's path from the root: a bare name means the current directory, not PATH.
 ///
 /// # Errors
 /// When there is no current directory.

@@ -37,14 +37,14 @@ pub(crate) struct Finished {
     pub sessions: Vec<SessionReading>,
     /// What went wrong, if anything.
     pub failure: Option<Failure>,
-    /// Sessions whose operations were with the engine then.
+    /// Sessions whose operations were with the engine at that time.
     pub in_flight: usize,
 }
 
 /// Why a thread ended before its time.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The engine could not go on.
+    /// The engine could not continue.
     Engine(EngineError),
     /// A panic, with its message.
     Panic(String),

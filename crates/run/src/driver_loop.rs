@@ -1,13 +1,11 @@
 //! The loop of one driver thread: many sessions, one engine driver, submit and reap.
 //!
-//! A turn stamps the time once, answers marks, wakes sessions that are due, submits
-//! what is ready and reaps. Choices that cost time were made in the plan; the loop
-//! looks nothing up and allocates nothing. It never holds a session back while
-//! others are ready: ready sessions take turns, and it sleeps only when none is.
+//! A turn stamps the time once, answers marks, wakes sessions that are due, submits what is ready and reaps. The plan
+//! made all choices that cost time; the loop looks nothing up and allocates nothing. Ready sessions take turns, and the
+//! loop sleeps only when none is ready.
 //!
-//! In a closed loop the stamp that ended an operation starts the session's next one,
-//! so that sum(operation time) + think time = session time, exactly.
-//! A target that performs slices of operations by itself is served by [`slices`].
+//! In a closed loop the stamp that ended an operation starts the session's next one, so that sum(operation time) +
+//! think time = session time, exactly. [`slices`] serves a target that performs slices of operations by itself.
 
 mod slices;
 
@@ -99,7 +97,7 @@ pub(crate) struct Worker<'a> {
     leaving: Vec<Tag>,
     /// A session has left before.
     any_left: bool,
-    /// An operation has failed since the driver was asked last whether it can go on.
+    /// An operation has failed since the loop last asked the driver whether it can continue.
     any_failed: bool,
     /// This thread does the database's work: its CPU is DB CPU.
     works_here: bool,
@@ -114,7 +112,7 @@ pub(crate) struct Worker<'a> {
     exact_now: bool,
     epoch: u64,
     recorder: Recorder,
-    /// Spreads attempts of sessions that met each other.
+    /// Spreads retries of sessions that conflicted.
     back_off: Stream,
     trace: Option<Buffer>,
 }

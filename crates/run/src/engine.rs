@@ -23,7 +23,7 @@ pub struct OpError {
     pub class: &'static str,
     /// The whole story (the loop keeps the first ten).
     pub text: String,
-    /// Trying once more may help (deadlock, serialisation).
+    /// A retry may help (deadlock, serialisation).
     pub retryable: bool,
 }
 
@@ -31,7 +31,11 @@ impl OpError {
     /// An operation of a workload that the engine knows nothing of.
     #[must_use]
     pub fn not_ours() -> Self {
-        Self { class: "unknown operation", text: "this data set is of another workload".to_owned(), retryable: false }
+        Self {
+            class: "unknown operation",
+            text: "this data set belongs to another workload".to_owned(),
+            retryable: false,
+        }
     }
 }
 
@@ -49,7 +53,7 @@ pub struct Outcome {
 pub enum Submit {
     /// Ended already.
     Done(Outcome),
-    /// Under way; [`Driver::reap`] will return it.
+    /// In flight; [`Driver::reap`] will return it.
     Queued,
     /// No room now: reap, then submit again.
     Full,
@@ -76,7 +80,7 @@ pub struct Slice<'a> {
     pub until_ns: Ns,
 }
 
-/// What came of a [`Slice`].
+/// The outcome of a [`Slice`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SliceDone {
     /// When its first operation began; the time before is the way there, and no operation's.
@@ -157,12 +161,12 @@ pub enum Doing {
     },
 }
 
-/// What an engine has to say of a run beside its figures, in full sentences.
+/// An engine's remarks on a run, in full sentences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remarks {
     /// What may have changed the figures, and what to try.
     pub warnings: Vec<String>,
-    /// Why the figures are not what they claim to be: the run is invalid (exit 4).
+    /// Why the figures are wrong: the run is invalid (exit 4).
     pub invalid: Vec<String>,
 }
 
@@ -245,7 +249,7 @@ pub trait Engine: Send + Sync {
     fn close(&self) -> Result<(), EngineError>;
 }
 
-/// What is there before anything is done.
+/// What exists before anything is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Presence {
     /// Nothing: `prepare` may create it; `harmless` if `run` may do so by itself.
@@ -288,7 +292,7 @@ pub trait Progress: Sync {
 /// Receives (schema, key, stamp) of a row, from several threads; `None` is a row as it was loaded.
 pub type RowStamps<'a> = &'a (dyn Fn(u32, u64, Option<u64>) + Sync);
 
-/// A server that was started for one command. Dropping it stops it and removes what it left.
+/// A server that was started for one command. Dropping this stops it and removes its files.
 pub struct Started {
     /// The location to use from now on.
     pub location: String,
@@ -432,7 +436,7 @@ pub trait Target: Sync {
         _progress: &dyn Progress,
         _rows: RowStamps<'_>,
     ) -> Result<(), EngineError> {
-        Err(EngineError::Usage(format!("target {} cannot tell which update a row contains", self.name())))
+        Err(EngineError::Usage(format!("target {} does not know which update a row contains", self.name())))
     }
 
     /// What `destroy` would remove.
@@ -492,7 +496,7 @@ pub enum EngineError {
         /// Its answer.
         source: std::io::Error,
     },
-    /// A session of the run cannot go on although others may: the run is invalid (exit 4).
+    /// A session of the run cannot continue although others may: the run is invalid (exit 4).
     #[error("{0}")]
     SessionLost(String),
     /// Stopped on request (exit 130).

@@ -34,12 +34,12 @@ pub struct Labels {
     pub version: String,
     /// Effective configuration, secrets already `***`.
     pub settings: Vec<SettingLine>,
-    /// What is known of the target beside what its engine tells: a server that was started for the run.
+    /// What is known about the target besides the engine's facts: a server that was started for the run.
     pub facts: Vec<Fact>,
 }
 
 assay_measure::with_defaults! {
-    /// How to run a plan; says nothing about what the sessions do.
+    /// How to run a plan, independent of what the sessions do.
     pub struct Options {
         /// For the record.
         pub labels: Labels,
@@ -90,8 +90,8 @@ pub enum RunError {
     /// Stopped before the gate: no operation was done.
     #[error("interrupted before the start")]
     Interrupted,
-    /// The target gave up during the run or could not be closed in order. What was
-    /// measured until then is kept; its verdict is invalid.
+    /// The target gave up during the run or could not be closed in order. The record keeps what was measured until
+    /// then; its verdict is invalid.
     #[error("{source}")]
     Lost {
         /// The first failure; its variant decides the exit code.

@@ -1,5 +1,5 @@
-//! The cost of the tool itself: the null engine through the very loop that runs the
-//! real one, and the price of one clock reading. Both stand in every record.
+//! The cost of the tool itself: the null engine in the same loop that runs the real one, and the cost of one clock
+//! reading. Every record has both.
 
 use crate::control::Control;
 use crate::driver_loop::Worker;

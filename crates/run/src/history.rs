@@ -1,9 +1,8 @@
 //! The activity history of a run: one word per session, and the sampler that reads them.
 //!
-//! The loop writes a session's word when it begins, hands over and ends an operation;
-//! the engine keeps words of its own for what happens inside a call. All writes are
-//! relaxed stores to a cache line that belongs to the session; only the sampler reads
-//! them. A tick may see a word a few ns old, which no tenth of a second shows.
+//! The loop writes a session's word when it begins, hands over and ends an operation; the engine keeps words of its own
+//! for what happens inside a call. All writes are relaxed stores to a cache line that belongs to the session; only the
+//! sampler reads them. A tick may see a word that is a few ns old, which does not matter at ten ticks a second.
 
 use crate::engine::{Doing, Engine, Op};
 use assay_measure::clock::Ns;
@@ -78,7 +77,7 @@ pub(crate) struct Sampler {
     /// Sessions of this tick, by key.
     counts: Vec<u64>,
     last_ns: Ns,
-    /// What was seen since it was taken last.
+    /// What was seen since the last take.
     part: ActivityHistory,
 }
 

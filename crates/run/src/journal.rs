@@ -1,9 +1,8 @@
 //! A journal of commits around any engine: what was begun, what was acknowledged, and when.
 //!
-//! A process that is killed takes its memory with it; what it wrote to a file stays. So an
-//! update is written down before it is handed to the engine and again before its sessions
-//! hears that it ended. Afterwards [`Expected`] tells which stamp every row must carry.
-//! For sessions with a schema each: there the last one to change a row is certain.
+//! A killed process loses its memory, but what it wrote to a file stays. So the journal records an update before the
+//! engine gets it, and again before its session learns that it ended. Afterwards [`Expected`] says which stamp every
+//! row must carry. It needs one schema per session: then the last change of a row is certain.
 
 use crate::bounded;
 use crate::engine::{Assignment, Completion, Doing, Driver, Engine, EngineError, Op, Outcome, Remarks, Submit, Tag};
@@ -27,7 +26,7 @@ const NOT_YET: u64 = u64::MAX;
 /// One update, begun or acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its end was told to the session; else it was handed to the engine.
+    /// Its end was reported to the session; otherwise it was submitted to the engine.
     pub acknowledged: bool,
     /// Session, from 1.
     pub session: u32,
@@ -235,9 +234,9 @@ struct JournaledDriver<'a> {
     file: Option<File>,
     journaled: &'a Journaled,
     sessions: Vec<u32>,
-    /// The update each session has under way.
+    /// The update that each session has in flight.
     under_way: Vec<Option<Op>>,
-    /// The journal failed: told at the next reap.
+    /// The journal failed: reported at the next reap.
     broken: Option<io::Error>,
 }
 
@@ -312,9 +311,9 @@ pub struct Found {
     pub acknowledged: u64,
     /// Acknowledged updates with a row that does not carry them: must be 0.
     pub lost: u64,
-    /// Unacknowledged updates of which some rows are there and others are not: must be 0.
+    /// Unacknowledged updates that are partly present: must be 0.
     pub half_there: u64,
-    /// Unacknowledged updates that are there in full: they may be.
+    /// Unacknowledged updates that are completely present: this is allowed.
     pub unacknowledged_there: u64,
     /// Rows compared.
     pub rows: u64,

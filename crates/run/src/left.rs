@@ -1,9 +1,9 @@
 //! What a killed assay leaves behind, and how the next one knows.
 //!
-//! Whoever makes something that is to be gone in the end (a server's directory, a scratch file) puts a **mark** beside
-//! it first, `NAME.mark`, and takes that away last of all. The mark is locked (`flock`) as long as its maker lives: one
-//! that nobody locks was left by a killed one, at whatever instant that was. Marks of other users, and what does not
-//! look as the mark says, are nobody's.
+//! A command that makes something temporary (a server's directory, a scratch file) first puts a **mark** beside it,
+//! `NAME.mark`, and removes the mark last of all. The mark is locked (`flock`) as long as its maker lives: an unlocked
+//! mark was left by a killed command, at whatever instant that was. Marks of other users, and things that do not match
+//! their mark, are left alone.
 
 use crate::lock::Locked;
 use crate::owned;
@@ -56,10 +56,10 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// Puts the mark of `path`, which is not made yet.
+    /// Makes the mark of `path`, which must not exist yet.
     ///
     /// # Errors
-    /// There is a mark of that name, or none can be written.
+    /// There is already a mark of that name, or it cannot be written.
     pub fn put(path: &Path, kind: Kind) -> io::Result<Self> {
         let directory = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -95,7 +95,7 @@ impl Mark {
         }
     }
 
-    /// What was marked is gone, or is to stay: removes the mark.
+    /// Removes the mark, once the marked thing is removed or is to stay.
     ///
     /// # Errors
     /// It cannot be removed.
@@ -108,7 +108,7 @@ impl Mark {
 /// Something left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// What was made, if it is still there, and how it is to be removed.
+    /// What was made, if it still exists, and how to remove it.
     thing: Option<(PathBuf, Kind)>,
     mark: PathBuf,
 }
@@ -123,7 +123,7 @@ pub fn found(directory: &Path) -> Vec<Left> {
     found
 }
 
-/// What a killed one of this user left under this name.
+/// What a killed command of this user left under this name.
 #[must_use]
 pub fn of(path: &Path) -> Option<Left> {
     let mut mark = std::path::absolute(path).ok()?.into_os_string();
@@ -165,7 +165,7 @@ fn look(mark: &Path) -> Option<Left> {
     Some(Left { thing: kind.filter(|kind| is(*kind)).map(|kind| (thing, kind)), mark: mark.to_path_buf() })
 }
 
-/// One line for a shell that removes all of it, the marks only once the rest is gone; `None` where nothing is left.
+/// One line for a shell that removes all of it, the marks only after the rest; `None` if nothing is left.
 #[must_use]
 pub fn command(left: &[Left]) -> Option<String> {
     let words = |paths: &mut dyn Iterator<Item = &PathBuf>| {

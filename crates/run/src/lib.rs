@@ -1,8 +1,7 @@
 //! The engine contract, the plan, the SLOB workload, the driver loop and the collector.
 //!
-//! Threads live here; printing does not. Engines implement [`engine`]'s traits
-//! and know nothing of reports; the binary calls [`execute()`] and writes
-//! down what it returns.
+//! Threads live here; printing does not. Engines implement [`engine`]'s traits and know nothing of reports; the binary
+//! calls [`execute()`] and saves what it returns.
 #![forbid(unsafe_code)]
 
 mod arrivals;

@@ -1,14 +1,14 @@
-//! The life of a data set as the program leads it: what is called on a target, in which order.
+//! The life cycle of a data set: what the program calls on a target, in which order.
 //!
-//! The commands and the tests of every target go through here, so that no target is tested by calls that nobody else
-//! makes: a target that refuses to be looked at can be neither prepared nor checked, whatever its `prepare` would do.
+//! The commands and the tests of every target use this module, so that tests make the same calls as the program: a
+//! target whose `inspect` fails can be neither prepared nor checked, whatever its `prepare` would do.
 
 use crate::engine::{DataSet, EngineError, Line, LineValue, Presence, Progress, Target};
 use crate::stop::Stop;
 use assay_measure::config::{Effective, Origin, Settings, Value};
 use assay_measure::units::many;
 
-/// Schemas prepared and used when nobody says otherwise.
+/// Schemas prepared and used by default.
 pub const DEFAULT_SCHEMAS: u32 = 4;
 
 /// A target, the place of a data set and its name for people.
@@ -29,7 +29,7 @@ pub struct Load {
     pub schemas: u32,
     /// What it will do.
     pub plan: Vec<Line>,
-    /// What the user should know of the settings.
+    /// Notices about the settings.
     pub notice: Option<String>,
 }
 
@@ -40,10 +40,10 @@ impl Life<'_> {
         found.map_err(|error| if Stop::of_process().requested() { EngineError::Interrupted } else { error })
     }
 
-    /// The data set that is there, or `None` where a run may make one by itself.
+    /// The existing data set, or `None` if a run may make one by itself.
     ///
     /// # Errors
-    /// `Unusable` where there is none and only `prepare` may make it; as [`Target::inspect`].
+    /// `Unusable` if there is none and only `prepare` may make it; as [`Target::inspect`].
     pub fn data_set(&self, settings: &Settings) -> Result<Option<DataSet>, EngineError> {
         match self.look(settings)? {
             Presence::Present(data) => Ok(Some(data)),
@@ -52,7 +52,7 @@ impl Life<'_> {
         }
     }
 
-    /// The data set that must be there; `hint` follows its name in the message where it is not.
+    /// The data set, which must exist; `hint` follows its name in the message if it does not.
     ///
     /// # Errors
     /// `Unusable` where there is none; as [`Target::inspect`].
@@ -70,7 +70,7 @@ impl Life<'_> {
         ))
     }
 
-    /// What there is to say of a prepare that did not finish.
+    /// The message about a prepare that did not finish.
     #[must_use]
     pub fn unfinished(&self, data: &DataSet) -> Option<String> {
         let whole = match data.schemas {
@@ -87,10 +87,10 @@ impl Life<'_> {
         })
     }
 
-    /// Plans what `prepare` loads; takes from a data set that is there what nobody gave.
+    /// Plans what `prepare` loads; takes settings that the user did not give from the existing data set.
     ///
     /// # Errors
-    /// `Usage` where so many schemas are there already; as [`Target::inspect`] and [`Target::plan_prepare`].
+    /// `Usage` if it already has that many schemas; as [`Target::inspect`] and [`Target::plan_prepare`].
     pub fn plan_prepare(&self, settings: &mut Settings) -> Result<Load, EngineError> {
         let schemas = schemas_asked(settings).unwrap_or(DEFAULT_SCHEMAS);
         let mut notice = None;
@@ -153,7 +153,7 @@ impl Life<'_> {
         let mut lines = self.target.check(self.location, settings, stop, progress)?;
         lines.extend(self.unfinished(&data).map(|what| Line {
             key: "unfinished",
-            label: "Not loaded to the end".to_owned(),
+            label: "Incompletely loaded".to_owned(),
             value: LineValue::Text(what),
         }));
         Ok(lines)
@@ -197,7 +197,7 @@ pub fn imagined(settings: &Settings) -> DataSet {
     }
 }
 
-/// Takes from a data set what nobody gave; returns what to say where something given does nothing.
+/// Takes settings that the user did not give from a data set; returns notices about given settings without effect.
 pub fn adopt(settings: &mut Settings, data: &DataSet) -> Option<String> {
     let scan = settings.get("SCAN_TABLE_SZ");
     let asked = settings.blocks("SCAN_TABLE_SZ", data.block_bytes);

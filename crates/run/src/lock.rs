@@ -1,8 +1,9 @@
 //! Locks of files (`flock`), given back at once.
 //!
-//! The lock belongs to what was opened, not to who opened it. A process that is just being forked from this one has it
-//! open too, until it becomes another program: closing ours alone would leave the file locked so long, and whoever takes
-//! it next would hear of a process that is not there. So a lock is given back by name.
+//! The lock belongs to the open file, not to the process that opened it. A process that is just being forked from this
+//! one has the file open too, until it executes another program: closing only our descriptor would leave the file
+//! locked until then, and the next command would be told of a process that no longer exists. So this module releases a
+//! lock explicitly.
 
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
@@ -10,7 +11,7 @@ use std::io;
 use std::ops::Deref;
 use std::os::fd::AsFd;
 
-/// What is open, and locked as long as this value lives.
+/// An open file, locked as long as this value lives.
 #[derive(Debug)]
 pub struct Locked<F: AsFd = File>(F);
 
@@ -18,20 +19,20 @@ impl<F: AsFd> Locked<F> {
     /// Locks it for this value alone.
     ///
     /// # Errors
-    /// `WouldBlock` where somebody else has it; I/O errors.
+    /// `WouldBlock` if another process has it; I/O errors.
     pub fn exclusive(file: F) -> io::Result<Self> {
         Self::by(file, FlockOperation::NonBlockingLockExclusive)
     }
 
-    /// Locks it against those who want it for themselves alone.
+    /// Locks it against exclusive locks.
     ///
     /// # Errors
-    /// `WouldBlock` where one of these has it; I/O errors.
+    /// `WouldBlock` if another process holds an exclusive lock; I/O errors.
     pub fn shared(file: F) -> io::Result<Self> {
         Self::by(file, FlockOperation::NonBlockingLockShared)
     }
 
-    /// Waits until nobody else has it.
+    /// Waits until no other process has it.
     ///
     /// # Errors
     /// I/O errors.
@@ -45,7 +46,7 @@ impl<F: AsFd> Locked<F> {
     }
 }
 
-/// Whether an error says that somebody else has the lock.
+/// Whether an error says that another process has the lock.
 #[must_use]
 pub fn is_held(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock

@@ -1,4 +1,4 @@
-//! Addresses of host names, which nobody waits for without a limit.
+//! Addresses of host names, with bounded waits.
 
 use std::io::{Error, Result};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -12,10 +12,10 @@ const LOOK_UP_MAX: Duration = Duration::from_secs(20);
 /// Between two questions whether to go on.
 const PIECE: Duration = Duration::from_millis(100);
 
-/// The addresses of a host, in the system's order. While it looks, `go_on` is asked every 100 ms whether that is still wanted.
+/// The addresses of a host, in the system's order. During the look-up it asks `go_on` every 100 ms whether to continue.
 ///
 /// # Errors
-/// What the system or `go_on` says; one of no kind after 20 s, since nothing was asked of the host itself.
+/// The error of the system or of `go_on`; an error without a kind after 20 s, since the host itself was not contacted.
 pub fn addresses(host: &str, port: u16, go_on: impl FnMut() -> Result<()>) -> Result<Vec<SocketAddr>> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, port)]);

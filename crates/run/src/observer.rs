@@ -1,4 +1,4 @@
-//! Who watches a run: told of its phases, snapshots and events while it goes on.
+//! The observer of a run: it receives phases, snapshots and events during the run.
 
 use assay_measure::history::ActivityHistory;
 use assay_measure::snapshot::Snapshot;
@@ -19,8 +19,8 @@ pub enum Mark {
     Drained,
 }
 
-/// Told what happens while a run goes on, on the thread that called [`execute`](crate::execute()).
-/// A slow observer delays the next snapshot, never an operation.
+/// Receives the events of a run while it lasts, on the thread that called [`execute`](crate::execute()). A slow
+/// observer delays the next snapshot, never an operation.
 pub trait Observer {
     /// A phase begins: `connect`, `warm-up`, `measure`, `drain`, `close`.
     fn phase(&mut self, name: &str);

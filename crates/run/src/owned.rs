@@ -1,8 +1,8 @@
-//! What a privileged process opens where somebody else may change the names.
+//! How a privileged process opens files where another user may change the names.
 //!
-//! Below a directory that another user may write to, a name is his to give: to a link, a pipe or a device, and between
-//! a look and the opening. So the thing itself is taken hold of first, which has no effect on it (`O_PATH`), then it is
-//! judged, and then opened through what is held.
+//! In a directory that another user may write to, that user can turn a name into a link, a pipe or a device, even
+//! between a check and the opening. So this module first opens the file with `O_PATH`, which has no effect on it, then
+//! checks it, and then opens it through that descriptor.
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use std::fs::File;
@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// The path that leads to what a descriptor of this process holds, whatever its name is by now.
+/// The path to the file of a descriptor of this process, whatever its name is by now.
 #[must_use]
 pub fn through(held: impl AsFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", held.as_fd().as_raw_fd()))
@@ -20,7 +20,7 @@ pub fn through(held: impl AsFd) -> PathBuf {
 /// Opens a regular file of user `uid` for reading, whatever names lead to it.
 ///
 /// # Errors
-/// There is none; it is no regular file, or another user's: neither is opened.
+/// It does not exist, is not a regular file, or belongs to another user: then it is not opened.
 pub fn open_file(path: &Path, uid: u32) -> io::Result<File> {
     let held = File::from(openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?);
     let about = held.metadata()?;
@@ -40,10 +40,10 @@ pub fn read_file(path: &Path, uid: u32, bytes: u64) -> io::Result<String> {
     Ok(text)
 }
 
-/// Takes hold of a directory by its path without links: of none that somebody put in its way meanwhile.
+/// Opens a directory by its path without following links.
 ///
 /// # Errors
-/// A part of the path is not there, or a link by now.
+/// A part of the path does not exist or is a link.
 pub fn hold_directory(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut held = openat(CWD, "/", flags, Mode::empty())?;

@@ -71,11 +71,11 @@ pub struct Think {
 /// How operations arrive under a rate, where they are not evenly spaced for each session in its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arrivals {
-    /// At random (a Poisson process); else evenly spaced.
+    /// At random (a Poisson process); otherwise evenly spaced.
     pub at_random: bool,
-    /// In one queue, from which any session takes them; else each session's source says when its own are due.
+    /// In one queue, from which any session takes them; otherwise each session's source says when its own are due.
     pub shared: bool,
-    /// In one queue: most that wait; one that comes when so many do is dropped and counted. 0: all wait.
+    /// In one queue: the most that may wait; further arrivals are dropped and counted. 0: no limit.
     pub waiting_max: u64,
 }
 
@@ -255,7 +255,7 @@ impl Plan {
         }
     }
 
-    /// What is legal but may surprise, as full sentences for the report.
+    /// Legal but surprising settings, as full sentences for the report.
     #[must_use]
     pub fn notices(&self) -> Vec<String> {
         let mut notices = Vec::new();

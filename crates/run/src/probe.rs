@@ -37,13 +37,14 @@ crate::probe_options! {
 }
 
 impl Request {
-    /// Measure there, for so long, in the usual way.
+    /// Measure at this place, for this long, in the usual way.
     #[must_use]
     pub fn at(place: &Path, time: Duration) -> Self {
         Self { place: place.to_path_buf(), time, words: Vec::new() }
     }
 
-    /// What was said of an option, else its default: empty for one that is off, its name for a switch that is on.
+    /// The given value of an option, otherwise its default: empty for an option that is off, its name for a switch that
+    /// is on.
     #[must_use]
     pub fn option<'a>(&'a self, option: &ProbeOption) -> &'a str {
         let said = self.words.iter().rev().find_map(|word| {
@@ -166,7 +167,7 @@ pub trait Steps: Sync {
     fn status(&self, _readings: &dyn Measured) {}
 }
 
-/// What a probe measured. Who knows the probe may ask for its own type ([`Any`]).
+/// What a probe measured. Code that knows the probe may downcast it to its own type ([`Any`]).
 pub trait Measured: Any + Debug {
     /// Whether a stop request ended it before its time.
     fn was_stopped(&self) -> bool;

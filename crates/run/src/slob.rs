@@ -1,10 +1,8 @@
 //! The SLOB workload: what one session does next (slob-method 4.3).
 //!
-//! A session's operations are a function of (plan, session number): they depend on
-//! no thread, no clock and no answer of the engine. Each feature draws from a random
-//! stream of its own, so that none of them can fall into step with another.
-//! The driver loop calls [`Session::next`] once per operation; it costs some 20 ns
-//! and allocates nothing.
+//! A session's operations are a function of (plan, session number): they depend on no thread, no clock and no answer of
+//! the engine. Each feature draws from its own random stream, so that no two can fall into step. The driver loop calls
+//! [`Session::next`] once per operation; it costs some 20 ns and allocates nothing.
 
 #[cfg(test)]
 mod tests;

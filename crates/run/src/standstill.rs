@@ -1,9 +1,9 @@
 //! Whether this process stood still while it measured: stopped by a signal, frozen with its control group, or paused with its whole
 //! machine.
 //!
-//! A thread that sleeps a tenth of a second at a time comes late where it got no CPU, and the kernel says for how long it was
-//! kept from one. What remains of a long gap is time in which nothing here could run, and in which no clock of a wait means the
-//! platform.
+//! A thread that sleeps a tenth of a second at a time wakes late if it got no CPU, and the kernel reports how long it
+//! waited for one. The rest of a long gap is time in which no thread of this process could run, and in which measured
+//! waits say nothing about the platform.
 
 use crate::thread_clock;
 use assay_measure::clock::Ns;
@@ -57,7 +57,7 @@ struct Shared {
 pub struct Standstill {
     shared: Arc<Shared>,
     begun: Instant,
-    /// None where this host had no thread left: nothing is found then.
+    /// None if the host had no thread left; then nothing is found.
     thread: Option<JoinHandle<()>>,
 }
 
@@ -71,7 +71,7 @@ impl Standstill {
         Self { shared, begun, thread: thread.ok() }
     }
 
-    /// Ends the watch. What was found, if anything: `H1`, which outweighs all that the figures say.
+    /// Ends the watch and returns its finding, if any: `H1`, which outweighs all other findings.
     #[must_use]
     pub fn finding(self) -> Option<Advice> {
         let watched_s = self.begun.elapsed().as_secs_f64();
@@ -118,9 +118,9 @@ fn finding(seen: &[Still], watched_s: f64) -> Option<Advice> {
     let longest = seen.iter().max_by(|one, two| one.length_s.total_cmp(&two.length_s))?;
     let all_s: f64 = seen.iter().map(|still| still.length_s).sum();
     let text = format!(
-        "assay stood still for {} s of {} s: nothing in it ran, for the longest time of {} s from second {} on. A signal \
-         (SIGSTOP), a frozen control group or a paused machine does that, not the platform. A closed loop shows it in the \
-         operations that were under way and in no percentile; run the test again.",
+        "assay stood still for {} s of {} s: none of its threads ran; the longest gap was {} s, from second {} on. The \
+         cause is a signal (SIGSTOP), a frozen control group or a paused machine, not the platform. In a closed loop \
+         the gap shows only in the operations in flight, not in percentiles; run the test again.",
         fixed(all_s, 1),
         fixed(watched_s, 1),
         fixed(longest.length_s, 1),
@@ -168,7 +168,7 @@ mod tests {
         let found = finding(&seen, 20.0).expect("a finding");
         assert_eq!((found.id.as_str(), found.severity.as_str()), ("H1", "high"));
         assert!(found.text.starts_with("assay stood still for 8.0 s of 20.0 s"), "{}", found.text);
-        assert!(found.text.contains("6.5 s from second 9 on"), "{}", found.text);
+        assert!(found.text.contains("6.5 s, from second 9 on"), "{}", found.text);
         assert_eq!(found.evidence["stood_still_s_max"].value(), Some(6.5));
     }
 }

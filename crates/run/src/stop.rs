@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, LazyLock};
 
-/// A shared request to stop: none, after the operations under way, or at once.
+/// A shared request to stop: none, after the operations in flight, or at once.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicU8>);
 
@@ -14,15 +14,15 @@ impl Stop {
         Self::default()
     }
 
-    /// What the signals to this process ask for: heeded too by what a command does without being handed a request of its own.
+    /// The request of the signals to this process: code without its own request checks this one.
     #[must_use]
     pub fn of_process() -> Self {
         static OF_PROCESS: LazyLock<Stop> = LazyLock::new(Stop::new);
         OF_PROCESS.clone()
     }
 
-    /// Asks once more: first to stop and save, then to abandon what is in flight.
-    /// Safe to call from a signal-watching thread.
+    /// Escalates: the first call requests stop and save, the second abandons operations in flight. Safe to call from a
+    /// signal-watching thread.
     pub fn request(&self) {
         let _ = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| Some(n.saturating_add(1)));
     }
@@ -33,7 +33,7 @@ impl Stop {
         self.0.load(Ordering::Acquire) >= 1
     }
 
-    /// Whether to abandon what is in flight.
+    /// Whether to abandon operations in flight.
     #[must_use]
     pub fn abandoned(&self) -> bool {
         self.0.load(Ordering::Acquire) >= 2

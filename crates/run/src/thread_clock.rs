@@ -1,4 +1,4 @@
-//! What the kernel says of the calling thread: CPU time and run delay.
+//! The kernel's figures for the calling thread: CPU time and run delay.
 //!
 //! Reading costs some 360 ns (clock) and 10 us (file): at snapshots only.
 

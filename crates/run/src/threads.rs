@@ -1,7 +1,7 @@
-//! Starting threads: a host that refuses one is told of by the limit that stands in the way.
+//! Starting threads: if the host refuses one, the error names the limit.
 //!
-//! A thread that finds no room for its own memory ends the whole process, before any code of ours runs in it. So whoever starts
-//! many asks first.
+//! A thread that cannot get its own memory ends the whole process before any of our code runs in it. So code that
+//! starts many threads checks first.
 
 use crate::engine::EngineError;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -12,7 +12,7 @@ const MAPS: u64 = 10;
 /// Where the kernel keeps how many memory maps a process may have.
 const MOST_MAPS: &str = "/proc/sys/vm/max_map_count";
 
-/// Whether so many threads (`what`, for people) can be started by this process, as far as can be known before.
+/// Whether this process can start that many threads (`what`, for messages), as far as this can be known beforehand.
 ///
 /// # Errors
 /// `Unusable`, with the limit and how many it allows.
@@ -26,8 +26,8 @@ pub fn check_room(count: u64, what: &str) -> Result<(), EngineError> {
         return Ok(());
     }
     Err(EngineError::Unusable(format!(
-        "{count} {what} are more than this host allows for one process: vm.max_map_count is {most}, enough for \
-         {room}; ask for fewer, or raise it (sysctl vm.max_map_count={})",
+        "{count} {what} are more than this host allows for one process: vm.max_map_count is {most}, enough for {room}; \
+         use fewer, or raise it (sysctl vm.max_map_count={})",
         count.saturating_add(1000).saturating_mul(MAPS)
     )))
 }
@@ -63,12 +63,12 @@ pub(crate) fn stay_on(cpu: usize) {
     let _ = sched_setaffinity(None, &only);
 }
 
-/// What is told of a thread that the host refused.
+/// The error for a thread that the host refused.
 #[must_use]
 pub fn refused(name: &str, source: &std::io::Error) -> EngineError {
     EngineError::Unusable(format!(
         "the host refuses to start the thread {name}: {source}; the limits are ulimit -u (processes of the user), \
-         pids.max (of the cgroup) and kernel.threads-max: raise the one that is reached, or ask for fewer threads"
+         pids.max (of the cgroup) and kernel.threads-max: raise the limit that was reached, or use fewer threads"
     ))
 }
 

@@ -1,8 +1,8 @@
 //! The thread of the time line: ticks of the activity history, the user's planned
 //! commands, and a look at the limits of the platform with every tick.
 //!
-//! It sleeps between instants. What it has seen since, the collector takes with each
-//! snapshot and tells the observer, so a killed run loses a second of it at most.
+//! It sleeps between instants. With each snapshot the collector takes what this thread has seen and passes it to the
+//! observer, so a killed run loses at most a second of it.
 
 use crate::command::{Job, LOOK, Running, not_started};
 use crate::control::Control;
@@ -36,7 +36,7 @@ pub struct Planned {
     pub job: Job,
 }
 
-/// What was seen since it was taken last.
+/// What was seen since the last take.
 #[derive(Debug, Default)]
 pub(crate) struct News {
     pub activity: ActivityHistory,

@@ -1,4 +1,4 @@
-//! What is worked on and with what: the data set, one operation, one driver thread's share of the sessions.
+//! The units of work: the data set, one operation, one driver thread's share of the sessions.
 
 use assay_measure::class::{SCAN, SELECT, UPDATE};
 use assay_measure::clock::Ns;
@@ -16,7 +16,7 @@ pub struct DataSet {
     pub block_bytes: u64,
     /// Free text: format version, created, clean or not.
     pub state: String,
-    /// Schemas that a prepare was to come to which did not finish; `None` where none was cut short.
+    /// The goal, in schemas, of a prepare that did not finish; `None` if none was interrupted.
     pub unfinished: Option<u32>,
 }
 
@@ -103,7 +103,7 @@ impl Op {
 /// What a session does next: perhaps a pause, then an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Pause before the operation, ns; `None` if no think time is due. Not taken under a rate.
+    /// Pause before the operation, ns; `None` if no think time is due. Not used under a rate.
     pub think_ns: Option<Ns>,
     /// Under a rate: when it is due, ns after the gate, where the workload says so; `None`: evenly spaced.
     pub start_ns: Option<Ns>,
@@ -115,7 +115,7 @@ pub struct Step {
     pub hot_schema: bool,
 }
 
-/// What a driver thread is told when it opens its driver.
+/// The arguments of a driver thread when it opens its driver.
 #[derive(Clone, Debug)]
 pub struct Assignment {
     /// This thread, from 0.

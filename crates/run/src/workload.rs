@@ -1,8 +1,9 @@
 //! What sessions do: the contract between the driver loop and a workload.
 //!
-//! A workload lists its kinds of operations by name; the loop, the recorder, the time line and the trace know a kind by its
-//! place in that list, records by its name. Its operations are a function of (plan, session): they depend on no thread,
-//! no clock and no answer of the engine. SLOB is served without a virtual call; others bring a source of their own.
+//! A workload lists its kinds of operations by name; the loop, the recorder, the time line and the trace know a kind by
+//! its place in that list, records by its name. Its operations are a function of (plan, session): they depend on no
+//! thread, no clock and no answer of the engine. SLOB is served without a virtual call; other workloads have their own
+//! source.
 
 use crate::engine::Op;
 use crate::plan::Plan;
@@ -42,7 +43,7 @@ impl Source {
     }
 }
 
-/// A line about a run that is under way.
+/// A line about a run in progress.
 pub trait LiveLine {
     /// What stands above the lines.
     fn head(&self) -> String;

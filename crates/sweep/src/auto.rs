@@ -1,4 +1,4 @@
-//! Which load to measure next when nobody says: doubles until nothing is gained, then fills in.
+//! Which load to measure next by default: doubles it until there is no gain, then fills in.
 
 use crate::knee::{Kept, Knee, Point, gained, kept, knee};
 

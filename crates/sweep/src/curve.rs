@@ -1,4 +1,4 @@
-//! Steps to curves, and what is read off each.
+//! From steps to curves, and the conclusions from each curve.
 
 use crate::info::{Axis, Curve, Estimate, Goal, Knee, Projection, SweepInfo, Usl};
 use crate::knee::{self, Kept, Point};
@@ -147,7 +147,7 @@ pub(crate) fn amount(load: &str, n: u64) -> String {
     match (load, n) {
         ("cpus", 1) => "1 CPU".to_owned(),
         ("cpus", _) => format!("{number} CPUs"),
-        (RATE, _) => format!("{number} a second asked for"),
+        (RATE, _) => format!("{number} a second requested"),
         (_, 1) => "1 session".to_owned(),
         _ => format!("{number} sessions"),
     }
@@ -245,9 +245,9 @@ pub(crate) fn us_text(us: f64) -> String {
 /// What follows where no step breaks the goal.
 fn unbroken(all_judged: bool) -> &'static str {
     if all_judged {
-        "no step breaks it; the limit is beyond"
+        "no step misses it; the limit is beyond"
     } else {
-        "no step breaks it; higher loads had too few operations for a p99"
+        "no step misses it; higher loads had too few operations for a p99"
     }
 }
 

@@ -1,4 +1,5 @@
-//! The first things to know of a sweep: how much, where it bends, whether the goal is kept, and which step says most.
+//! The first things to know of a sweep: how much, where it bends, whether it meets the goal, and which step is the most
+//! relevant.
 
 use crate::curve::{amount, held_text, is_load, load_of};
 use crate::info::{Curve, SweepInfo};
@@ -43,7 +44,7 @@ fn limit(info: &SweepInfo) -> Limit {
         return Limit::unknown("no load rises from step to step");
     };
     let Some((step, which)) = foremost(info) else {
-        return Limit::unknown("no step counts");
+        return Limit::unknown("no step is valid");
     };
     let last = info.members(curve).last().map(|step| load_of(&curve.load, step));
     let knee = curve.knee.load.value().map(|load| load as u64);

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub struct SweepInfo {
     /// Target URL, without a password.
     pub target: String,
-    /// What the operations of its workload are called, in the plural; empty (older records): operations.
+    /// The plural name of its workload's operations; empty (older records): operations.
     pub operations: String,
     /// What varied: name and the values asked for, or `auto`.
     pub axes: Vec<Axis>,
@@ -20,7 +20,7 @@ pub struct SweepInfo {
     pub rules: BTreeMap<String, String>,
     /// Every step in the order it ran.
     pub steps: Vec<Step>,
-    /// The curves, each over one load with everything else held.
+    /// The curves, each over one load with everything else constant.
     pub curves: Vec<Curve>,
 }
 

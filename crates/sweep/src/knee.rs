@@ -64,9 +64,9 @@ pub(crate) fn gained(points: &[Point]) -> Vec<bool> {
 pub(crate) enum Knee {
     /// Index of the last step that gained; a later one did not.
     At(usize),
-    /// The last step still gained: the knee lies beyond it.
+    /// The last step still gained: the knee is beyond it.
     Beyond,
-    /// No step gained over the first: the knee lies at it or below.
+    /// No step gained over the first: the knee is at it or below.
     AtOrBelowFirst,
     /// Fewer than two steps.
     TooFew,

@@ -1,8 +1,8 @@
 //! A sweep: the same workload under rising load, its curves, and where they bend.
 //!
 //! Reads the records of the steps and nothing else (`docs/design/sweep.md`): the steps as measured, and per curve the
-//! knee, the highest load that keeps a latency goal, and the Universal Scalability Law with its confidence.
-//! What was measured and what was computed from a fit never stand in the same list.
+//! knee, the highest load that keeps a latency goal, and the Universal Scalability Law with its confidence. Measured
+//! and computed figures are never in the same list.
 #![forbid(unsafe_code)]
 
 mod advice;

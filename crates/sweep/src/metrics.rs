@@ -46,7 +46,7 @@ pub(crate) fn fastest(info: &SweepInfo) -> Figure {
     let counted = info.steps.iter().filter(|step| step.counts());
     let rates = counted.filter_map(|step| step.ops_per_s.value());
     let most = rates.max_by(f64::total_cmp);
-    most.map_or_else(|| Figure::na("no step counts"), Figure::decimal)
+    most.map_or_else(|| Figure::na("no step is valid"), Figure::decimal)
 }
 
 /// The knee, and what keeps the goal if there is one.

@@ -1,4 +1,4 @@
-//! What a sweep says: of each curve what was read off it, then its figures; text and page draw the same.
+//! The sections of a sweep: for each curve its conclusions, then its figures; text and page draw the same sections.
 
 use crate::curve::{UNTESTED, amount, held_text, load_text, us_text};
 use crate::info::{Curve, Estimate, SweepInfo};

@@ -11,7 +11,7 @@ pub(crate) const LITTLE: f64 = 0.05;
 /// Requests per operation below which a run does no I/O to speak of.
 const LEAST_IO: f64 = 0.1;
 
-/// Where a step stands in its sweep.
+/// The place of a step in its sweep.
 #[figures]
 pub struct Place {
     /// From 1, in the order they ran.

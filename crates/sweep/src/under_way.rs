@@ -1,4 +1,4 @@
-//! A sweep step by step: what its steps said so far, and the record of it.
+//! A sweep in progress: the results of its steps so far, and its record.
 
 use crate::info::{Axis, SweepInfo};
 use crate::step::{Place, Step};
@@ -10,7 +10,7 @@ use assay_measure::snapshot::{Fact, RunData, SettingLine, Verdict};
 /// Why the record of a sweep has no window.
 const NO_WINDOW: &str = "every step has a window of its own";
 
-/// A sweep that is measured: its labels, what was asked for, and the steps there are.
+/// A sweep being measured: its labels, its request, and its steps so far.
 #[derive(Clone, Debug, Default)]
 pub struct UnderWay {
     /// Labels; settings and facts as the steps' records have them.
@@ -24,7 +24,7 @@ pub struct UnderWay {
 
 #[derive(Clone, Debug, Default)]
 struct Warning {
-    /// Its words: the same finding of another step differs in numbers alone.
+    /// Its words: the same finding of another step differs only in its numbers.
     words: String,
     /// As the first step that has it says it.
     text: String,
@@ -33,7 +33,7 @@ struct Warning {
 }
 
 impl UnderWay {
-    /// A sweep without a step. `run` brings the labels; `goal_p99_us` is n/a where none was asked for.
+    /// A sweep without a step. `run` supplies the labels; `goal_p99_us` is n/a if there is no goal.
     #[must_use]
     pub fn new(run: RunData, target: String, axes: Vec<Axis>, goal_p99_us: Figure) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl UnderWay {
         }
     }
 
-    /// What the operations of its workload are called, in the plural.
+    /// The plural name of its workload's operations.
     #[must_use]
     pub fn doing(mut self, operations: &str) -> Self {
         operations.clone_into(&mut self.info.operations);

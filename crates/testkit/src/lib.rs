@@ -1,5 +1,5 @@
-//! What the tests of several crates share and no program contains: conformance suites, fixtures, the simulated disk with its
-//! faults, injected bugs.
+//! Code that the tests of several crates share and no program contains: conformance suites, fixtures, the simulated
+//! disk with its faults, injected bugs.
 #![forbid(unsafe_code)]
 
 pub mod conformance;

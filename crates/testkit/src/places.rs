@@ -2,7 +2,7 @@
 
 use assay_measure::record::Record;
 
-/// Values of a record whose place does not hold what the list of values says; none, whatever was read.
+/// Values of a record whose place differs from the list of values; there must be none, whatever was read.
 #[must_use]
 pub fn misplaced(record: &Record) -> Vec<String> {
     let Some(info) = &record.import else {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const FIRST: u32 = 15_000;
 const COUNT: u32 = 17_000;
 
-/// A port of 127.0.0.1 that is free, and that no test beside asks for next.
+/// A free port of 127.0.0.1 that no parallel test gets.
 ///
 /// # Panics
 /// None is free.

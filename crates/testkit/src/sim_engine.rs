@@ -67,11 +67,11 @@ assay_measure::with_defaults! {
         pub scan: Delay = Delay::Fixed(1_000_000),
         /// Stalls, in order and apart.
         pub stalls: Vec<Stall>,
-        /// A session (from 1) whose operation of this number (from 0) takes so much longer, ns.
+        /// A session (from 1) whose operation of this number (from 0) takes this much longer, ns.
         pub slow: Option<(u32, u64, Ns)>,
         /// Faults.
         pub faults: Vec<Fault>,
-        /// Operations in flight at most; 0: as many as there are sessions.
+        /// Most operations in flight; 0: as many as sessions.
         pub room: usize,
         /// Operations end inside submit, as with a blocking engine.
         pub blocking: bool,
@@ -83,7 +83,7 @@ assay_measure::with_defaults! {
         pub refuses: bool,
         /// One row is missing from every result.
         pub loses_a_row: bool,
-        /// The target performs so many operations by itself (0: one by one).
+        /// The target performs this many operations per slice (0: one by one).
         pub slice_ops: usize,
         /// Time to and from the target, each, for a slice, ns.
         pub slice_way_ns: Ns,

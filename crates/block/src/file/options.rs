@@ -13,7 +13,7 @@ pub enum DirectIo {
     /// It does not.
     #[default]
     No,
-    /// It does where the file system lets it; [`DirectFile::is_direct`] tells.
+    /// Used where the file system allows it; see [`DirectFile::is_direct`].
     IfPossible,
     /// It does, or opening it is an error.
     Required,
@@ -42,18 +42,18 @@ pub struct FileOptions {
     pub direct: DirectIo,
     /// What a completed write means.
     pub write_through: WriteThrough,
-    /// Claim a block device (`O_EXCL`): nobody can mount it meanwhile, nor claim it a second time, this process
-    /// included, so share the opened file. Means nothing for a regular file.
+    /// Claim a block device (`O_EXCL`): while it is open no one can mount it or claim it again, not even this process,
+    /// so share the opened file. Has no effect on a regular file.
     pub exclusive: bool,
-    /// Leave the time of last access alone where that is allowed (`O_NOATIME`: to the owner and to root).
+    /// Do not change the time of last access where that is allowed (`O_NOATIME`: for the owner and root).
     pub no_atime: bool,
 }
 
 impl DirectFile {
-    /// Opens an existing file or device as the options say. Nothing is created and nothing is cut off.
+    /// Opens an existing file or device with these options. It creates nothing and truncates nothing.
     ///
     /// # Errors
-    /// [`BlockError::Invalid`] where neither reading nor writing is asked for, or direct I/O is required and refused;
+    /// [`BlockError::Invalid`] where neither reading nor writing is requested, or direct I/O is required and refused;
     /// [`BlockError::InUse`] where a device cannot be claimed; otherwise [`BlockError::Io`].
     pub fn open_with(path: &Path, options: FileOptions) -> Result<Self, BlockError> {
         let mut flags = access_of(path, options.read, options.write)?;

@@ -16,7 +16,7 @@ pub enum Preallocate {
     Native,
     /// `posix_fallocate(3)`, which writes zeroes where the file system cannot do better.
     Posix,
-    /// `fallocate(2)` that leaves the length alone.
+    /// `fallocate(2)` that keeps the length.
     Keep,
     /// Only the length is set: a hole.
     Truncate,
@@ -26,9 +26,9 @@ pub enum Preallocate {
 const BLKFLSBUF: libc::Ioctl = 0x1261;
 
 impl DirectFile {
-    /// Allocates space for, and extends the file to, `len` bytes (`fallocate`). The content of what is new reads
-    /// as zeroes, but the first write to each part of it still changes file system metadata: where that matters
-    /// (redo logs), write zeroes as well.
+    /// Allocates space for, and extends the file to, `len` bytes (`fallocate`). New space reads as zeroes, but the
+    /// first write to each part of it still changes file system metadata: where that matters (redo logs), write zeroes
+    /// as well.
     ///
     /// # Errors
     /// [`BlockError::NoSpace`] where the file system is too full, otherwise [`BlockError::Io`].
@@ -78,8 +78,8 @@ impl DirectFile {
         Ok((len.saturating_sub(present), space.f_bavail.saturating_mul(space.f_frsize)))
     }
 
-    /// Gets space for `len` bytes from the beginning of the file, in the manner asked for. False where the file system
-    /// cannot do that, or nothing is asked for: then nothing has changed. A block device has its space.
+    /// Gets space for `len` bytes from the beginning of the file, in the requested manner. Returns false where the file
+    /// system cannot do that, or nothing is requested: then nothing has changed. A block device already has its space.
     ///
     /// # Errors
     /// [`BlockError::NoSpace`] where the file system is too full, otherwise [`BlockError::Io`].
@@ -132,7 +132,7 @@ impl DirectFile {
         BlockError::NoSpace { path: self.path.clone(), needed, free }
     }
 
-    /// Sets the length in bytes, cutting off what lies beyond it or adding a hole.
+    /// Sets the length in bytes, truncating the rest or adding a hole.
     ///
     /// # Errors
     /// [`BlockError::Io`]; a block device's length cannot be set.
@@ -155,8 +155,8 @@ impl DirectFile {
     }
 
     /// Drops the cached pages of `len` bytes from `offset` on, 0 meaning to the end, so that reads come from the
-    /// device. Pages that are not written back yet stay: synchronise first. Of a block device all pages are written
-    /// back and dropped where the process may do that, else as of a file.
+    /// device. Pages that are not written back yet stay: synchronise first. For a block device it writes back and drops
+    /// all pages if the process may do that; otherwise it does the same as for a file.
     ///
     /// # Errors
     /// [`BlockError::Io`].

@@ -57,7 +57,7 @@ struct Iocb {
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Event {
-    /// Byte 0: what the request brought.
+    /// Byte 0: the request's user data.
     data: u64,
     /// Byte 8: address of the request.
     request: u64,
@@ -72,9 +72,9 @@ struct Event {
 struct RingHead {
     /// Byte 0: the kernel's own.
     id: u32,
-    /// Byte 4: events there is room for.
+    /// Byte 4: capacity in events.
     slots: u32,
-    /// Byte 8: the next event to take, advanced by who takes.
+    /// Byte 8: the next event to take, advanced by the reader.
     head: AtomicU32,
     /// Byte 12: behind the last event, advanced by the kernel.
     tail: AtomicU32,

@@ -25,7 +25,7 @@ pub(super) struct UringLanes {
     until_forced: u32,
     /// Entries not given to the kernel, where a kernel thread would start them at once.
     staged: Vec<squeue::Entry>,
-    /// Whether the kernel can be told that after a while one completion is enough.
+    /// Whether the kernel supports a time-out after which one completion is enough.
     has_patience: bool,
     /// Keeps the files open while requests may name them.
     _files: Vec<Arc<DirectFile>>,

@@ -129,7 +129,7 @@ impl Cycle {
         end
     }
 
-    /// So many steps of each of several walks side by side, which do not need each other.
+    /// This many steps of each of several independent walks side by side.
     #[must_use]
     pub fn walk_together<const N: usize>(&self, from: [Place; N], steps: u64) -> [Place; N] {
         let mut links = from.map(|place| self.start(place));
@@ -149,7 +149,7 @@ impl Cycle {
         self.mapping.huge_pages_bytes()
     }
 
-    /// Asks for the pages of certain NUMA nodes; to be called before the cycle grows.
+    /// Requests pages of certain NUMA nodes; to be called before the cycle grows.
     ///
     /// # Errors
     /// No such node, or a kernel without NUMA.
@@ -157,7 +157,7 @@ impl Cycle {
         super::nodes::bind(&self.mapping, policy)
     }
 
-    /// Pages by the node they lie on, as [`super::Area::nodes`].
+    /// Pages by node, as [`super::Area::nodes`].
     #[must_use]
     pub fn nodes(&self) -> Vec<(u32, u64)> {
         super::nodes::of(&self.mapping)

@@ -1,8 +1,8 @@
 //! Memory as something to measure: areas in pages of a chosen kind, loops over them with a chosen kind of store, and a chain of
 //! pointers through them.
 //!
-//! The loops are here because stores around the cache, and a chain that costs nothing but the memory it walks, cannot be
-//! written without `unsafe`. What is measured, when and how often is the caller's.
+//! The loops are here because stores around the cache, and a chain that costs nothing but the memory it walks, cannot
+//! be written without `unsafe`. The caller decides what to measure, when and how often.
 
 mod cycle;
 mod nodes;
@@ -15,7 +15,7 @@ pub use stream::{Kernel, LANES, Stores, has_streaming_stores, path, sum, write};
 use crate::mapping::Mapping;
 use crate::{BlockError, Pages};
 
-/// Zeroed memory of this process whose pages come when they are first touched.
+/// Zeroed memory of this process whose pages are allocated at their first touch.
 pub struct Area {
     mapping: Mapping,
 }
@@ -30,7 +30,7 @@ impl Area {
         Ok(Self { mapping })
     }
 
-    /// Asks for the pages of certain NUMA nodes; to be called before any is touched.
+    /// Requests pages of certain NUMA nodes; to be called before any is touched.
     ///
     /// # Errors
     /// No such node, or a kernel without NUMA.
@@ -38,13 +38,13 @@ impl Area {
         nodes::bind(&self.mapping, policy)
     }
 
-    /// Pages by the node they lie on, of at most 1024 spread over the area: `(node, pages)`; none where the kernel does not tell.
+    /// Pages by node, of at most 1024 spread over the area: `(node, pages)`; none where the kernel does not report it.
     #[must_use]
     pub fn nodes(&self) -> Vec<(u32, u64)> {
         nodes::of(&self.mapping)
     }
 
-    /// The whole of it as numbers; the last few bytes that fill none are left out.
+    /// All of it as numbers; the last bytes that do not fill one are left out.
     #[must_use]
     pub fn words(&mut self) -> &mut [u64] {
         let (base, count) = self.of::<u64>();

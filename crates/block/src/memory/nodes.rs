@@ -1,4 +1,4 @@
-//! NUMA: on which node memory shall lie, and on which it does.
+//! NUMA: on which node memory is requested, and on which it is.
 
 use crate::BlockError;
 use crate::mapping::Mapping;

@@ -26,7 +26,7 @@ pub enum Kernel {
 pub enum Stores {
     /// Through the caches: a line is read before it is written.
     Normal,
-    /// Around them (non-temporal); through them where this machine has no such stores.
+    /// Around the caches (non-temporal); through them where this machine has no such stores.
     Streaming,
 }
 

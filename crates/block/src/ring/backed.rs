@@ -1,4 +1,5 @@
-//! A ring over files of a [`StorageBackend`](crate::StorageBackend): the backend performs what is asked for, on the caller's own thread.
+//! A ring over files of a [`StorageBackend`](crate::StorageBackend): the backend performs the requests on the caller's
+//! own thread.
 
 use super::waker::{Wake, Waker};
 use super::{CompletionLease, Kind, Request, Setup, Slot};

@@ -2,8 +2,8 @@
 
 use super::Kind;
 
-/// What a ring has done since it was opened. Requests are counted when popped, successful ones only;
-/// identity: requests given = popped successes + `errors` + [`Ring::in_flight`](crate::Ring::in_flight).
+/// Counters of a ring since it was opened. Requests are counted when popped, successful ones only; identity: requests
+/// given = popped successes + `errors` + [`Ring::in_flight`](crate::Ring::in_flight).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RingCounters {
     /// Calls into the kernel to submit or wait (`io_uring_enter`); with helper threads, batches handed to them.
@@ -24,7 +24,7 @@ pub struct RingCounters {
     pub errors: u64,
 }
 
-/// What was done to one file of a ring. Counted with [`RingCounters`]: when popped, successful requests only.
+/// Counters of one file of a ring, counted like [`RingCounters`]: when popped, successful requests only.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FileCounters {
     /// Reads.

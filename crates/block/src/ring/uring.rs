@@ -27,7 +27,7 @@ pub(super) struct Uring {
     /// Set once a waker has been handed out: only then a wait must be prepared for one.
     wakers: Cell<bool>,
     events: EventCounter,
-    /// Whether the read of the event counter is queued or in the kernel, and where it puts what it reads.
+    /// Whether the read of the event counter is queued or in the kernel, and where it stores the value.
     armed: bool,
     event_word: Box<u64>,
     /// Keeps the files open while requests may name them.

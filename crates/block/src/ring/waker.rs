@@ -30,8 +30,8 @@ impl std::fmt::Debug for Waker {
 }
 
 impl Waker {
-    /// Ends the ring's wait, or makes its next `submit` not wait. What the caller wrote before is visible to the ring
-    /// thread after that `submit`. Wake-ups do not add up.
+    /// Ends the ring's wait, or makes its next `submit` return without waiting. Everything that the caller wrote before
+    /// is visible to the ring thread after that `submit`. Several wake-ups count as one.
     #[inline]
     pub fn wake(&self) {
         self.wake.wake();

@@ -1,5 +1,5 @@
-//! Which process works on a device or a file: a virtual machine, a database on raw devices, another assay. The kernel lets everybody
-//! open a device that nobody claims.
+//! Which process uses a device or a file: a virtual machine, a database on raw devices, another assay. The kernel lets
+//! any process open an unclaimed device.
 
 use super::bottom::Number;
 use super::uses::Identity;

@@ -1,7 +1,7 @@
-//! Signatures that tell that a device holds someone's data.
+//! Signatures that show that a device holds data.
 //!
-//! Places and magic numbers are those of libblkid's superblock probes (util-linux) and of the formats' own
-//! documents. One missed is a disk lost, so what is doubtful counts as a signature.
+//! Places and magic numbers are those of libblkid's superblock probes (util-linux) and of the formats' own documents. A
+//! missed signature is a lost disk, so doubtful cases count as signatures.
 
 use crate::{BlockError, DirectFile, OpenMode};
 use std::path::Path;

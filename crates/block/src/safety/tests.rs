@@ -88,7 +88,9 @@ fn a_device_is_known_by_its_number_its_partitions_and_its_holders() {
     assert_eq!(said((8, 0)), Some(("its partition sda1 is mounted at /boot".to_owned(), FREE)));
     assert_eq!(said((8, 2)), Some(("it is part of dm-0".to_owned(), FREE)));
     assert_eq!(said((253, 0)), None);
-    assert!(said((9, 9)).is_some_and(|(why, remedy)| why.contains("cannot tell what it lies on") && remedy == OTHER));
+    assert!(
+        said((9, 9)).is_some_and(|(why, remedy)| why.contains("cannot find out what it lies on") && remedy == OTHER)
+    );
 }
 
 #[test]
@@ -454,7 +456,7 @@ fn a_mounted_file_system_is_refused_through_every_other_device_on_its_bytes() {
         let said = use_said(other.path());
         assert!(said.contains("mounted at"), "{}: {said}", other.device);
     }
-    assert!(use_said(others[0].path()).contains("which is the same bytes, is mounted"));
+    assert!(use_said(others[0].path()).contains("which has the same bytes, is mounted"));
     assert!(use_said(others[3].path()).contains("is the content of the loop device"));
     assert!(use_said(twice.path()).contains("on which it lies, is"));
     drop(mount);
@@ -486,7 +488,7 @@ fn parts_of_an_image_that_do_not_meet_are_not_the_same_bytes() {
     let (second, across) = (part("8388608", "8388608").unwrap(), part("4194304", "8388608").unwrap());
     let claim = claim_device(first.path()).unwrap();
     check_device_unused(second.path()).unwrap();
-    assert!(use_said(across.path()).contains("which is the same bytes, is in use"));
+    assert!(use_said(across.path()).contains("which has the same bytes, is in use"));
     drop(claim);
     check_device_unused(across.path()).unwrap();
 }
@@ -582,7 +584,7 @@ fn volumes_of_a_group_are_apart_and_what_cannot_be_walked_is_refused() {
     assert_eq!(said((8, 2)), "it is part of dm-0, dm-1");
     assert_eq!(said((43, 0)), "");
     fs::write(nbd.join("pid"), "77\n").unwrap();
-    assert!(said((43, 0)).contains("cannot tell what it lies on: nbd0 is served through a socket"));
+    assert!(said((43, 0)).contains("cannot find out what it lies on: nbd0 is served through a socket"));
 }
 
 #[test]

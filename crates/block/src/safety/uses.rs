@@ -1,8 +1,8 @@
 //! What the kernel uses files and devices for: swap space, the content of loop devices, mounted images.
 //!
-//! A file has as many names as it likes: hard links, mounts of its directory or of itself, other mount namespaces, the
-//! layers below an overlay. What is compared is therefore the thing itself, device and inode, and the kernel is asked
-//! for them where that is allowed (`LOOP_GET_STATUS64`); the name it shows in sysfs is the way out where it is not.
+//! A file can have any number of names: hard links, mounts of its directory or of itself, other mount namespaces, the
+//! layers below an overlay. So this module compares device and inode, and asks the kernel for them where that is
+//! allowed (`LOOP_GET_STATUS64`); otherwise it uses the name in sysfs.
 
 use crate::facts::{Mount, Roots, block_device_at, mounts, names_in, number_pair, unescape};
 use rustix::fs::{Mode, OFlags, major, minor};

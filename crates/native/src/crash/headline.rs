@@ -1,4 +1,4 @@
-//! The first things to know of recovery: what was lost of time.
+//! The headline of a recovery test: the lost time.
 
 use super::{RecoveryInfo, RecoveryStep};
 use assay_measure::cpu;

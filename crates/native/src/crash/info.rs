@@ -3,10 +3,10 @@
 use assay_measure::figures::figures;
 use assay_measure::record::{Figure, Part};
 
-/// What `assay recovery` measured: kills of a loaded data set and what came after.
+/// What `assay recovery` measured: kills of a data set under load and the recoveries.
 #[figures]
 pub struct RecoveryInfo {
-    /// Sessions that updated, each in a schema of its own.
+    /// Sessions that updated, each in its own schema.
     pub sessions_count: u64,
     /// COMMIT_MODE: with `none` acknowledged commits may be lost.
     pub commit_mode: String,
@@ -24,14 +24,14 @@ pub struct RecoveryInfo {
     pub recommended_distance_bytes: Figure,
     /// That distance as LOG_CHECKPOINT_INTERVAL.
     pub recommended_interval_blocks: Figure,
-    /// The recommendation lies beyond what was measured: a projection, untested.
+    /// The recommendation is beyond the measured range: a projection, untested.
     pub is_projection: bool,
 }
 
-/// One kill and what came after.
+/// One kill and its recovery.
 #[figures]
 pub struct RecoveryStep {
-    /// Checkpoint distance asked for, bytes of log.
+    /// Requested checkpoint distance, bytes of log.
     pub distance_bytes: u64,
     /// Load before the kill, s.
     pub load_s: Figure,
@@ -61,11 +61,11 @@ pub struct RecoveryStep {
     pub acknowledged_count: u64,
     /// Acknowledged commits that are not there: 0, but for COMMIT_MODE none.
     pub lost_count: u64,
-    /// Operations of which some rows are there and others not: 0.
+    /// Partly present operations: must be 0.
     pub half_there_count: u64,
-    /// Operations that nobody heard of and that are there in full: they may be.
+    /// Unacknowledged operations that are completely present: this is allowed.
     pub unacknowledged_there_count: u64,
-    /// Rows compared with what was acknowledged.
+    /// Rows compared with the acknowledged updates.
     pub rows_compared_count: u64,
 }
 

@@ -1,11 +1,10 @@
 //! The buffer cache: which page is in which frame, who may reuse a frame, and
 //! which frames must be written.
 //!
-//! One pool for all threads. Readers look a page up without locks and check a
-//! version instead of pinning. Whoever misses first claims the page in its shard
-//! and owns the read; later sessions queue there and are charged `read by other
-//! session`. Replacement is a clock per partition. Dirty frames stand in a queue
-//! by the redo address of their first change, which gives the checkpoint position.
+//! One pool for all threads. Readers look up a page without locks and check a version instead of pinning. The first
+//! session that misses claims the page in its shard and owns the read; later sessions queue there, and their wait is
+//! `read by other session`. Replacement is a clock per partition. Dirty frames are in a queue ordered by the redo
+//! address of their first change, which gives the checkpoint position.
 
 use super::counters::{C, Counters};
 use super::page_table::{PageTable, mix};
@@ -61,7 +60,7 @@ pub(crate) enum Claim {
     Resident(Shared),
     /// The caller must read the page into this frame, then call `finish_read` or `fail_read`.
     Read(Exclusive),
-    /// Somebody else reads it; the caller is queued and will be woken.
+    /// Another session reads it; the caller is queued and will be woken.
     InFlight,
     /// No frame can be reused now.
     NoFrame,
@@ -118,7 +117,7 @@ pub(crate) struct Cache {
     pub(crate) free_waiters: Mutex<Vec<SessionRef>>,
     /// CACHE_MB=0: a block is dropped when its reader is done with it.
     pub(crate) drop_on_unpin: bool,
-    /// A seek gives up once so many percent of a partition turned out dirty.
+    /// A seek gives up once this percentage of a partition turned out dirty.
     scan_pct: usize,
     rules: CrashRules,
 }

@@ -1,8 +1,7 @@
 //! What the sessions of one driver thread share: ring, waits, wake-ups, counters.
 //!
-//! A session is a future that the thread polls when what it waits for has
-//! happened; nothing else wakes it, so a wake-up cannot be lost or doubled. Each
-//! wait has a number: whoever wakes a session names the wait that is meant.
+//! A session is a future that the thread polls when the awaited event has happened; nothing else wakes it, so a wake-up
+//! cannot be lost or doubled. Each wait has a number, and every wake-up names its wait.
 
 use super::cache::SessionRef;
 use super::counters::{C, Counters, Event, Io};

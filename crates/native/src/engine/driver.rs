@@ -55,7 +55,7 @@ pub struct NativeDriver<'a> {
     shell: Rc<Shell<'a>>,
     sessions: Vec<Running<'a>>,
     writing: Option<LogWrite>,
-    /// Sessions whose log-off is under way.
+    /// Sessions that are logging off.
     leaving: usize,
     last_flush: Ns,
     /// How long the last log write took.
@@ -577,13 +577,13 @@ impl Driver for NativeDriver<'_> {
 }
 
 impl NativeDriver<'_> {
-    /// What every session waits for, for a harness in which nothing moves any more.
+    /// What every session waits for, for a harness that has come to a standstill.
     pub fn waits(&self) -> Vec<String> {
         let slots = self.shell.slots.iter();
         slots.map(|slot| format!("session {} {:?} {:?}", slot.session, slot.state.get(), slot.event.get())).collect()
     }
 
-    /// Sessions whose log-off is under way.
+    /// Sessions that are logging off.
     #[must_use]
     pub fn leaving(&self) -> usize {
         self.leaving

@@ -53,7 +53,7 @@ pub(crate) struct WriterOrders {
 pub(crate) struct Orders {
     /// Redo address the checkpoint shall pass; 0 is none.
     pub(crate) checkpoint: u64,
-    /// One bit for each writer that has not yet heard that somebody waits for free buffers.
+    /// One bit for each writer that has not yet been told that a session waits for free buffers.
     make_free: u64,
     /// Write everything and end.
     pub(crate) stop: bool,

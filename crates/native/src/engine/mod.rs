@@ -259,7 +259,7 @@ fn start_writer(instance: &Arc<Instance>, number: usize) -> Result<(WriterThread
     match opened.recv() {
         Ok(Ok(facts)) => Ok((thread, facts)),
         Ok(Err(error)) => Err(EngineError::Unusable(format!("the database writer's ring: {error}"))),
-        Err(_) => Err(EngineError::Unusable("the database writer ended before it began".to_owned())),
+        Err(_) => Err(EngineError::Unusable("the database writer ended before it started".to_owned())),
     }
 }
 

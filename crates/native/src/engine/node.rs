@@ -1,7 +1,7 @@
-//! Reading an index node where it lies in its frame.
+//! Reading an index node in its frame.
 //!
-//! The node may change under an optimistic reader, who finds out afterwards; so
-//! nothing read here may lead outside the frame, whatever its value.
+//! The node may change under an optimistic reader, which finds out afterwards; so no value read here may lead outside
+//! the frame.
 
 use crate::layout::Page;
 use assay_block::Pool;

@@ -23,7 +23,7 @@ pub enum CommitMode {
     None,
     /// After a log write it may share.
     Group,
-    /// After a log write of its own.
+    /// After its own log write.
     Sync,
 }
 
@@ -58,7 +58,7 @@ pub(crate) enum FreeWait {
     Posted,
 }
 
-/// Everything the engine was asked for.
+/// All options of the engine.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
     /// Blocks that the cache holds.

@@ -1,10 +1,9 @@
 //! Page to frame: a hash table read without locks.
 //!
-//! A bucket is one cache line: seven entries and an overflow count. An entry
-//! packs the page (40 bits, plus one so that 0 is empty) and the frame (24
-//! bits), so a lookup costs one line and no pointer chase. Whoever changes the
-//! table holds the page's shard of the cache; readers may see an entry that is
-//! about to go and therefore check the frame itself.
+//! A bucket is one cache line: seven entries and an overflow count. An entry packs the page (40 bits, plus one so that
+//! 0 is empty) and the frame (24 bits), so a lookup costs one line and no pointer chase. A thread that changes the
+//! table holds the page's shard of the cache; readers may see an entry that is about to be removed and therefore check
+//! the frame itself.
 
 use crate::layout::Page;
 use assay_block::{BlockError, Words};

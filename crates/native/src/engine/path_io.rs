@@ -1,4 +1,4 @@
-//! What was read and written at each path of the data set, counted when requests complete.
+//! Reads and writes at each path of the data set, counted when requests complete.
 //!
 //! Every ring counts by file; here files become rows of path and file type. The few writes that
 //! bypass the rings (headers of log files, the control file) are added by hand.
@@ -20,7 +20,7 @@ pub(crate) struct PathIo {
     /// Path and file type of each row.
     rows: Vec<(String, &'static str)>,
     row_of_file: Vec<Row>,
-    /// Disks below, by row, once somebody asked for them.
+    /// Disks below, by row, once they were requested.
     devices: OnceLock<Vec<String>>,
     /// Blocking writes by row.
     blocking: Mutex<Vec<FileCounters>>,

@@ -1,13 +1,11 @@
 //! The redo log: a buffer that sessions fill, log blocks, log files and switches.
 //!
-//! A redo address (LSN) counts payload bytes since the data set was created.
-//! Space is reserved by one compare-and-swap; each thread announces the lowest
-//! address it may still be copying to, so the flusher takes only finished bytes.
-//! Whoever needs durability writes it: with one session there is no hop to another
-//! thread, with many the next write carries all that arrived during the last one
-//! (group commit without a timer). Several threads may have a write under way, at
-//! positions one behind the other, so that no thread's sessions wait for another
-//! thread's write to begin; acknowledged is only what everything before it is durable with.
+//! A redo address (LSN) counts payload bytes since the data set was created. Space is reserved by one compare-and-swap;
+//! each thread announces the lowest address it may still be copying to, so the flusher takes only finished bytes. The
+//! thread that needs durability writes: with one session there is no hop to another thread, with many the next write
+//! carries everything that arrived during the last one (group commit without a timer). Several threads may have a write
+//! in flight, at consecutive positions, so that no thread's sessions wait for another thread's write to begin; a commit
+//! is acknowledged only when everything before it is durable too.
 //!
 //! The bytes on disk are those of [`redo_format`].
 
@@ -61,7 +59,7 @@ struct Position {
     flights: VecDeque<Flight>,
     /// COMMIT_MODE=sync: where commits end that no write has taken yet.
     own_writes: BTreeSet<u64>,
-    /// Somebody opens the next file: nothing may be written meanwhile.
+    /// A thread opens the next file: no write may start meanwhile.
     switching: bool,
 }
 
@@ -160,9 +158,9 @@ pub(crate) struct Redo {
     /// Per driver thread: the lowest LSN whose durability a session there waits for;
     /// [`ANY_PROGRESS`] or [`NO_WAITER`].
     pub(crate) awaited: Vec<Padded<AtomicU64>>,
-    /// Writes under way at once, at most.
+    /// Most writes in flight.
     max_flights: usize,
-    /// COMMIT_MODE=sync: every commit has a write of its own.
+    /// COMMIT_MODE=sync: every commit has its own write.
     sync_commits: bool,
     /// Moves whenever a claim that failed may succeed.
     generation: AtomicU64,

@@ -1,8 +1,7 @@
 //! Row locks: a changed block belongs to its transaction until commit.
 //!
-//! Only runs whose sessions share a schema use them. An operation takes its
-//! locks in ascending key order before it changes anything, and holds none of
-//! an earlier operation while it waits, so sessions cannot wait in a circle.
+//! Only runs whose sessions share a schema use them. An operation takes its locks in ascending key order before it
+//! changes anything, and holds none of an earlier operation while it waits, so sessions cannot deadlock.
 
 use super::cache::SessionRef;
 use super::page_table::mix;
@@ -31,7 +30,7 @@ pub(crate) enum Acquire {
     Granted,
     /// The caller's already.
     Held,
-    /// Somebody else's; the caller is queued and will own it when woken.
+    /// Another session's; the caller is queued and will own it when woken.
     Queued,
 }
 

@@ -1,4 +1,4 @@
-//! One session and its private memory, and how it gets a block; what it does with blocks is in modules of their own.
+//! One session and its private memory, and how it gets a block; other modules say what it does with blocks.
 
 use super::cache::Claim;
 use super::context::Shell;

@@ -1,5 +1,5 @@
-//! The engine without threads of its own: its drivers and writers take a turn when their holder says so, on the holder's thread and
-//! by its clock. For a harness that decides what happens when (`crates/testkit`); a run opens the target.
+//! The engine without threads of its own: its drivers and writers take a turn on request, on the caller's thread and by
+//! its clock. For a harness that decides the order of events (`crates/testkit`); a run opens the target.
 
 pub use super::driver::NativeDriver;
 pub use super::options::{ChecksumMode, CommitMode, EngineOptions};
@@ -44,8 +44,8 @@ pub fn prepare(
     prepare::prepare(&plan, settings, watch).map(drop)
 }
 
-/// Recovers the data set at these places if it was not closed, with as many bytes of memory for blocks as `budget` says then;
-/// whether that was needed.
+/// Recovers the data set at these places if it was not closed, with the memory for blocks that `budget` then returns;
+/// returns whether that was needed.
 ///
 /// # Errors
 /// As [`Target::open`](assay_run::engine::Target::open).
@@ -85,7 +85,7 @@ impl std::fmt::Debug for SteppedEngine {
 }
 
 impl SteppedEngine {
-    /// Opens the clean data set at these places, for so many drivers at most.
+    /// Opens the clean data set at these places, for at most this many drivers.
     ///
     /// # Errors
     /// As [`Target::open`](assay_run::engine::Target::open).
@@ -101,7 +101,7 @@ impl SteppedEngine {
         Ok(Self { instance: assemble(control, files, options, plan, (clock, drivers))? })
     }
 
-    /// The driver of these sessions, with so many reads in flight at most.
+    /// The driver of these sessions, with at most this many reads in flight.
     ///
     /// # Errors
     /// Those of its ring.

@@ -1,4 +1,4 @@
-//! How many driver threads the sessions are given if nobody says: as many as the device's reads keep busy.
+//! How many driver threads the sessions get by default: as many as the device's reads keep busy.
 //!
 //! Threads beyond that do not read more. They share locks, they sleep and wake twice as often, and a read costs nearly
 //! twice the CPU: 5.7 us with two threads of 16 sessions, 3.4 us with one of 32, at the same reads per second.
@@ -67,7 +67,7 @@ fn number(instance: &Instance, sessions: usize, cpus: usize) -> (usize, String) 
     match reads_per_s(instance, depth) {
         Some(rate) => (
             wanted(rate, missed, options.update_pct).clamp(1, most),
-            format!("what {rate:.0} reads/s keep busy, as measured before the run at depth {depth}"),
+            format!("as many as {rate:.0} reads/s keep busy, measured before the run at depth {depth}"),
         ),
         None => (most, "one per CPU, at most one per session: the reads of the device were not measured".to_owned()),
     }

@@ -1,8 +1,7 @@
-//! Undo space: who owns which extent of the undo file.
+//! Undo space: which session owns which extent of the undo file.
 //!
-//! The first blocks are the sessions' transaction headers, the rest is cut into
-//! extents that sessions take in turn and give back at commit. The queue makes
-//! the file be overwritten round-robin, as a real undo tablespace is.
+//! The first blocks are the sessions' transaction headers, the rest is cut into extents that sessions take in turn and
+//! release at commit. The queue makes sessions overwrite the file round-robin, as in a real undo tablespace.
 
 use crate::layout::{Geometry, Page};
 use assay_measure::locked::locked;

@@ -1,16 +1,13 @@
 //! The database writers: make buffers free, advance the checkpoint, close the data set.
 //!
-//! Work comes from the write list (cold dirty frames that a seek met), from
-//! checkpoint requests (log switch, stalled log, close) and from their own look
-//! ahead: beyond a share of dirty frames, or of redo that recovery would have to
-//! read, they write the oldest. A batch copies each frame (so that sessions may go on
-//! changing it), joins neighbours into one request, waits until the log covers the
-//! copies, submits all and reaps all.
+//! Work comes from the write list (cold dirty frames that a seek met), from checkpoint requests (log switch, stalled
+//! log, close) and from their own look ahead: beyond a share of dirty frames, or of redo that recovery would have to
+//! read, they write the oldest. A batch copies each frame (so that sessions may keep changing it), joins neighbours
+//! into one request, waits until the log covers the copies, submits all and reaps all.
 //!
-//! Several writers share all of this: whoever takes a frame has it alone until it is
-//! written. The first is the checkpoint process too: it alone sets the target, syncs the
-//! data files, records the position and closes the data set. A frame in another writer's
-//! hands stays dirty in the checkpoint queue, so the position cannot pass it.
+//! Several writers share all of this: the writer that takes a frame has it alone until it is written. The first writer
+//! is also the checkpoint process: it alone sets the target, syncs the data files, records the position and closes the
+//! data set. A frame in another writer's hands stays dirty in the checkpoint queue, so the position cannot pass it.
 
 use super::cache::Copied;
 use super::checkpoint::Target;
@@ -59,11 +56,11 @@ struct Request {
 /// What a writer's turn left of the checkpoint asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// It is reached, or none was asked for, and no other work is at hand.
+    /// It is reached, or none was requested, and there is no other work.
     Nothing,
     /// Blocks that can be written at once.
     More,
-    /// Blocks that sessions hold, or that lie behind redo not yet complete.
+    /// Blocks that sessions hold, or whose redo is not yet complete.
     Held,
 }
 
@@ -87,8 +84,8 @@ pub struct DatabaseWriter<'a> {
     counted_cpu_ns: u64,
     target: Target,
     candidates: Vec<u32>,
-    /// Stepped by a harness, on the thread of those it would wait for: it leaves blocks whose redo another thread
-    /// flushes for its next turn.
+    /// Stepped by a harness, on the thread that it would wait for: it leaves blocks whose redo another thread must
+    /// flush for its next turn.
     stepped: bool,
 }
 

@@ -1,9 +1,8 @@
 //! Reads the redo log from the checkpoint to its tail.
 //!
-//! The tail is the first block that does not verify or does not follow. A power cut can
-//! leave only blocks of the last, unacknowledged flush behind it; a block there that
-//! begins a flush, or a later log file, proves that what is missing had been
-//! acknowledged, and that is damage, never a tail.
+//! The tail is the first block that does not verify or does not follow. A power cut can leave only blocks of the last,
+//! unacknowledged flush behind it; a block there that begins a flush, or a later log file, proves that the missing part
+//! had been acknowledged, and that is damage, never a tail.
 
 use super::io::{Io, REQUEST_BYTES, Span};
 use crate::control::{Control, FRESH_LOG_WORD, MOST_NUMBER};
@@ -41,9 +40,9 @@ enum Look {
     Payload(usize, usize),
     /// Whole, and before the checkpoint.
     Before,
-    /// Not readable, where what the checkpoint needs may not have begun yet.
+    /// Not readable, at a place where the redo that the checkpoint needs may not have begun yet.
     Skip,
-    /// The log does not go on here.
+    /// The log does not continue here.
     Hole,
 }
 

@@ -1,10 +1,9 @@
-//! Crash recovery: what committed is made to be there, what did not is taken back.
+//! Crash recovery: it restores committed transactions and rolls back the others.
 //!
-//! Called by whoever opens a data set whose last user did not close it. Redo is
-//! replayed from the recorded checkpoint to the log's tail, then the transactions that
-//! have no commit record are rolled back, newest change first. Redo and undo hold whole
-//! column images, so that replaying twice is replaying once: a crash during recovery
-//! needs nothing but another recovery. `docs/design/recovery.md` says why it is right.
+//! Commands that open a data set whose last user did not close it call it. Redo is replayed from the recorded
+//! checkpoint to the log's tail, then the transactions that have no commit record are rolled back, newest change first.
+//! Redo and undo hold whole column images, so that replay is idempotent: after a crash during recovery, recovery simply
+//! runs again. `docs/design/recovery.md` says why it is correct.
 
 mod io;
 mod log;
@@ -78,7 +77,7 @@ impl Recovery {
             count("rolled_back_rows", "Row changes rolled back", self.rows_rolled_back),
             count("recovery_blocks_read", "Blocks read", self.blocks_read),
             count("recovery_blocks_written", "Blocks written", self.blocks_written),
-            count("recovered_torn_blocks", "Torn blocks made whole", self.torn_blocks),
+            count("recovered_torn_blocks", "Torn blocks repaired", self.torn_blocks),
             decimal("replay_s", "Replay time, s", self.replay_s),
             decimal("replay_mb_per_s", "Replay rate, MB/s (10^6) of redo", rate(self.redo_bytes, self.replay_s)),
             decimal("recovery_s", "Recovery time, s", self.total_s),

@@ -37,7 +37,7 @@ pub(super) struct Pages<'a> {
     /// Places in `memory` that hold nothing.
     free: Vec<usize>,
     held: HashMap<Page, Held>,
-    /// Blocks whose checksum was wrong when they were read: torn, if what redo makes of them is right.
+    /// Blocks whose checksum was wrong when they were read: torn, if they are correct after redo.
     suspects: BTreeSet<Page>,
     pub(super) blocks_read: u64,
     pub(super) blocks_written: u64,

@@ -1,11 +1,9 @@
-//! Whether a block that was torn is whole again.
+//! Whether a torn block has been repaired.
 //!
-//! A write that a power cut tore mixes sectors of versions of one block. They differ only in
-//! what was changed since the checkpoint, and redo carries the whole new content of every
-//! column changed since, so replaying all of it makes a torn block right again, and only
-//! that. A block whose medium lost bits is not right afterwards. The two are told apart by
-//! what a block can hold at all: a column is as it was loaded, or it is what one update
-//! (a stamp and a key) makes of it, and the columns that every update changes together
+//! A write torn by a power cut mixes sectors of versions of one block. They differ only in the changes since the
+//! checkpoint, and redo carries the whole new content of every column changed since, so replaying all of it repairs a
+//! torn block, but not a block whose medium lost bits. The legal content of a block distinguishes the two: a column is
+//! as loaded, or it is what one update (a stamp and a key) writes, and the columns that every update changes together
 //! carry the same stamp.
 
 use crate::block_format::{self, COLUMN_BYTES, COLUMNS, Kind, column_range, row_range, word};
@@ -60,7 +58,7 @@ impl Plausible {
         match (outer, self.together(block, &inner, key)) {
             (Ok(()), Ok(())) => None,
             (Err(column), _) | (_, Err(column)) => {
-                Some(format!("column c{column} is neither as loaded nor as an update leaves it"))
+                Some(format!("column c{column} is neither as loaded nor as an update writes it"))
             }
         }
     }

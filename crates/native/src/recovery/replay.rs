@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// A transaction without a commit record so far.
 struct Live {
     session: u64,
-    /// Its first changes may lie before the checkpoint: undo has them all, the log not.
+    /// Its first changes may be before the checkpoint: undo has all of them, the log does not.
     began_before: bool,
     /// Row changes seen in the log.
     rows: Vec<OldRow>,
@@ -37,10 +37,10 @@ pub(super) struct Replay<'a> {
     control: Control,
     live: BTreeMap<u64, Live>,
     unreadable_headers: BTreeSet<Page>,
-    /// Each session's highest transaction that its header or redo tells of.
+    /// Each session's highest transaction in its header or redo.
     known: BTreeMap<u64, u64>,
     last_transaction: u64,
-    /// Session and transaction of what was taken back.
+    /// Session and transaction of each rollback.
     rolled_back: Vec<(u64, u64)>,
     totals: Recovery,
     rules: CrashRules,
@@ -380,8 +380,8 @@ impl<'a> Replay<'a> {
                 && last.is_none_or(|number| number.checked_add(1) == Some(rows.len() as u64));
             if !whole {
                 return Err(EngineError::Damaged(format!(
-                    "{}: transaction {transaction} did not commit, and only {} of its undo records are left: it \
-                     cannot be rolled back",
+                    "{}: transaction {transaction} did not commit, and only {} of its undo records remain: it cannot \
+                     be rolled back",
                     self.pages.undo_path(),
                     rows.len()
                 )));
@@ -460,8 +460,8 @@ impl<'a> Replay<'a> {
         }
         let why = format!(
             "undo of transaction {transaction} of session {session} is here, but the session's transaction header \
-             (page {}) is older and knows no transaction after {known}: a write of the header was lost, and nobody \
-             can know whether the transaction committed",
+             (page {}) is older and knows no transaction after {known}: a write of the header was lost, so it is \
+             unknown whether the transaction committed",
             self.header_page(session.clamp(1, self.control.geometry.undo_blocks)).0
         );
         Err(self.pages.damaged(page, &why))

@@ -43,7 +43,7 @@ pub fn mebibytes(bytes: u64) -> String {
 /// Refuses settings that contradict those the data set was made with; each is a fragment that names both.
 ///
 /// # Errors
-/// `Usage`, with all of them and the way out.
+/// `Usage`, with all of them and the remedy.
 pub fn made_otherwise(contradictions: &[String]) -> Result<(), EngineError> {
     if contradictions.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Free space: what is there, what must stay for others.
+//! Free space: how much there is, how much must stay free.
 
 use crate::dataset::lines::mebibytes;
 use crate::engine::EngineError;
@@ -46,11 +46,11 @@ impl Room {
         }
     }
 
-    /// Whether `needed_bytes` more fit; `paths` are those in this file system and `ways_out` what to do if not, for the
+    /// Whether `needed_bytes` more fit; `paths` are those in this file system and `ways_out` the remedies, for the
     /// message.
     ///
     /// # Errors
-    /// `Unusable` naming needed, free and kept bytes and the way out.
+    /// `Unusable` naming needed, free and reserved bytes and the remedy.
     pub fn fits(&self, paths: &str, needed_bytes: u64, ways_out: &str) -> Result<(), EngineError> {
         if needed_bytes.saturating_add(self.keep_bytes) <= self.free_bytes {
             return Ok(());

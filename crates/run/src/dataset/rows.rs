@@ -1,6 +1,6 @@
-//! What the columns of a SLOB row hold, whatever stores them: as loaded, and as an update leaves them.
+//! The content of a SLOB row's columns on any target: as loaded, and as an update writes them.
 //!
-//! Pure functions of the data set, the row and the stamp, shared by every target with rows of its own.
+//! Pure functions of the data set, the row and the stamp, shared by every target that stores rows.
 
 use crate::engine::EngineError;
 use assay_measure::prng::{GOLDEN_GAMMA, SplitMix64};
@@ -54,7 +54,7 @@ fn alphanumeric(byte: u8) -> u8 {
     value + if value < 10 { b'0' } else { b'A' - 10 }
 }
 
-/// What a row is filled with.
+/// The content of a row.
 pub struct Random(SplitMix64);
 
 impl Random {

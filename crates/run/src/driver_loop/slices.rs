@@ -1,8 +1,8 @@
 //! Slices: a target that performs many operations of one session by itself (LOOP=server).
 //!
-//! The session's source decides every operation as ever; a slice is only how they travel. What the target did is
-//! recorded operation by operation. The time between the last operation of a slice and the first of the next is
-//! no operation's: the session waits for its client, and is charged so.
+//! The session's source still decides every operation; a slice only transports them. The loop records the target's work
+//! operation by operation. The time between the last operation of a slice and the first of the next belongs to no
+//! operation: it is recorded as the session waiting for its client.
 
 use super::{Next, State, Worker};
 use crate::engine::{Driver, EngineError, Slice, SliceDone, Tag};

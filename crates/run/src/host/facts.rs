@@ -1,4 +1,4 @@
-//! What the host is, once per run. What cannot be known says so.
+//! Facts of the host, read once per run. Unknown facts say so.
 
 use super::text;
 use assay_measure::facts;

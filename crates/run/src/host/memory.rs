@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Version 1 writes a number near 2^63 for no limit.
 const NO_LIMIT: u64 = 1 << 62;
 
-/// What is left below the tightest limit.
+/// Memory available below the tightest limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Bytes that can still be taken; the page cache counts as free, as the kernel gives it back.
@@ -20,7 +20,7 @@ pub struct Room {
     pub by: PathBuf,
 }
 
-/// Why a run does not fit into this room: `parts` is what it takes, bytes by the parameter that says so. `None` where it fits.
+/// Why a run does not fit into this room: `parts` is the memory it needs, in bytes by parameter. `None` where it fits.
 #[must_use]
 pub fn lacking(room: &Room, parts: &[(&'static str, u64)], settings: &Settings) -> Option<String> {
     let needed = sum(parts);
@@ -49,7 +49,7 @@ pub fn sum(parts: &[(&'static str, u64)]) -> u64 {
     bytes.fold(0, u64::saturating_add)
 }
 
-/// What this process's control groups and the host leave it, whichever is less; `None` where nothing tells.
+/// Memory that this process's control groups and the host leave it, whichever is less; `None` if unknown.
 #[must_use]
 pub fn room() -> Option<Room> {
     let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();

@@ -109,7 +109,7 @@ impl Sampler {
 }
 
 /// Thousandths of CPUs that the calling thread can use: the least of those on line, its affinity and the quota of the
-/// control group; `None` where the kernel tells none of them.
+/// control group; `None` where the kernel reports none of them.
 #[must_use]
 pub fn usable_millicpus() -> Option<u64> {
     let thread = rustix::thread::gettid().as_raw_nonzero().get();

@@ -37,7 +37,7 @@ struct NullDriver<'a> {
 impl Engine for NullEngine {
     fn facts(&self) -> Vec<Fact> {
         vec![
-            Fact::new("engine", "null: operations end at once"),
+            Fact::new("engine", "null: operations complete at once"),
             Fact::new("io_mode_achieved", "none, no I/O is done"),
             Fact::new("block_bytes", self.block_bytes),
         ]

@@ -1,6 +1,6 @@
-//! The null target: `null:` stores nothing and answers at once. A run on it shows what
-//! the load generator itself costs and how many operations it could ever drive.
-//! It lies here and not beside the other targets because every run on any of them measures that cost.
+//! The null target: `null:` stores nothing and answers at once. A run on it shows what the load generator itself costs
+//! and how many operations it could ever drive. It is here and not beside the other targets because every run on any of
+//! them measures that cost.
 
 mod engine;
 

@@ -1,6 +1,5 @@
-//! Settings to plan: every cross-check of slob-method 2.6 and 5.2 that concerns
-//! more than one parameter, or a parameter and the loaded data. All mistakes are
-//! found in one pass, and each message names the values and the way out.
+//! Settings to plan: every cross-check of slob-method 2.6 and 5.2 that concerns more than one parameter, or a parameter
+//! and the loaded data. All mistakes are found in one pass, and each message names the values and the remedy.
 
 use super::{Compat, Edge, HotSpot, Mix, Plan, RedoStress, SCHEMAS_MAX, SESSIONS_MAX, Think};
 use crate::work::DataSet;

@@ -1,7 +1,7 @@
-//! Who may work on a data set at the same time: every pair of commands, by a table.
+//! Which commands may work on a data set at the same time: every pair of commands, by a table.
 //!
-//! The first command of a pair is held in its midst, then the second is tried, by the same calls as the program's. What
-//! has no midst to be held in (`destroy` is over at once) races instead: whatever comes of it must be whole.
+//! The first command of a pair is paused midway, then the second is tried, with the same calls as the program's. A
+//! command that cannot be paused (`destroy` ends at once) races instead: the result must be consistent either way.
 
 use super::expect;
 use assay_measure::config::Settings;
@@ -95,7 +95,7 @@ pub fn claims_suite(ground: Ground<'_>) -> Vec<String> {
     found
 }
 
-/// A target that keeps nothing: its runs go together, and there is nothing else.
+/// A target that keeps nothing: its runs may share it, and there are no other commands.
 #[must_use]
 pub fn claims_suite_of_nothing(ground: Ground<'_>) -> Vec<String> {
     let mut found = Vec::new();

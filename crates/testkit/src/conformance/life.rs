@@ -1,4 +1,4 @@
-//! The life of a data set, by the calls the program makes ([`assay_run::life`]): what the tests of every target use.
+//! The life cycle of a data set, by the program's own calls ([`assay_run::life`]), for the tests of every target.
 
 use super::expect;
 use assay_measure::config::{Effective, Origin, Settings, Value};
@@ -86,8 +86,8 @@ pub fn destroy(target: &dyn Target, location: &str, settings: &Settings) -> Resu
     life(target, location).destroy(settings)
 }
 
-/// Leads a data set from nothing to nothing at a place where there is none: loads, adds, is stopped in every phase of a
-/// load and goes on. Returns each violation as a sentence.
+/// Takes a data set through its whole life cycle at an empty place: loads, adds, is stopped in every phase of a load
+/// and continues. Returns each violation as a sentence.
 #[must_use]
 pub fn life_suite(target: &dyn Target, location: &str, settings: &Settings) -> Vec<String> {
     let mut found = Vec::new();

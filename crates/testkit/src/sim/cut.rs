@@ -3,7 +3,7 @@
 use super::{CHUNK_BYTES, FaultKind, FileState, Pending, SECTOR_BYTES, SimDisk, State, WHOLE, merge};
 use std::sync::Arc;
 
-/// What is left of un-synced writes when the power goes.
+/// What remains of unsynced writes after a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
     /// The seed decides, sector by sector; sectors are of `sector_bytes` (512 or 4096).
@@ -15,7 +15,7 @@ pub enum Cut {
     Exactly {
         /// Bytes the disk writes at once.
         sector_bytes: usize,
-        /// The unit that bit 0 of `kept` stands for.
+        /// The unit that bit 0 of `kept` represents.
         first: usize,
         /// Bit i says whether unit `first` + i is kept.
         kept: u8,
@@ -48,14 +48,14 @@ enum Draw {
     All(bool),
     /// Each write as a whole, with this chance in 256.
     Writes(u64),
-    /// Each sector by itself, with this chance in 256.
+    /// Each sector independently, with this probability in 256.
     Sectors(u64),
     /// The first so many units.
     Prefix(usize),
 }
 
 impl SimDisk {
-    /// Sectors of `sector_bytes` that are un-synced now: what a cut decides about, in the order they were written.
+    /// Sectors of `sector_bytes` that are unsynced now, in the order they were written: a cut decides about these.
     #[must_use]
     pub fn units(&self, sector_bytes: usize) -> usize {
         let state = self.state();
@@ -64,8 +64,8 @@ impl SimDisk {
         files.flat_map(|file| &file.pending).map(count).sum()
     }
 
-    /// Cuts the power if it is still there, decides what is left, and starts the disk again with that: nothing is open,
-    /// locked, armed or un-synced any more. Whoever had the disk open must be gone.
+    /// Cuts the power if it is still on, decides what remains, and restarts the disk with that: nothing is open,
+    /// locked, armed or unsynced any more. No user of the disk may remain.
     pub fn power_cut(&self, cut: Cut) -> CutReport {
         let mut state = self.state();
         let sector_bytes = match cut {

@@ -19,7 +19,7 @@ pub enum FaultKind {
     Torn4096,
     /// A write goes to another place of the same file and is reported as done.
     Misdirected,
-    /// A bit of what is at rest changes.
+    /// A stored bit changes.
     BitRot,
     /// A read gives fewer bytes than asked for.
     ShortRead,
@@ -29,7 +29,8 @@ pub enum FaultKind {
     ReadError,
     /// A write fails (EIO); any part of it may have been done.
     WriteError,
-    /// A synchronisation fails (EIO); some of what it was for is lost for good and a later one will not mention it.
+    /// A synchronisation fails (EIO); some of the writes it covered are lost for good, and later ones do not report
+    /// this.
     SyncError,
     /// A write fails for want of space (ENOSPC).
     NoSpace,
@@ -91,7 +92,7 @@ pub struct Fault {
     pub kind: FaultKind,
     /// Only requests to files whose name begins so count; empty is any.
     pub file_prefix: String,
-    /// It hits the request after so many that could have been hit.
+    /// It hits the request after this many eligible ones.
     pub after: u64,
 }
 
@@ -115,7 +116,7 @@ pub struct Incident {
 pub(super) enum Asked {
     Read,
     Write,
-    /// By a caller that goes on after a short write by itself.
+    /// By a caller that itself continues after a short write.
     WholeWrite,
     Sync,
 }
@@ -158,13 +159,13 @@ impl SimDisk {
         self.state().incidents.clone()
     }
 
-    /// Writes and synchronisations asked for after somebody had been told that one had failed.
+    /// Writes and synchronisations requested after a failure was reported.
     #[must_use]
     pub fn steps_after_failure(&self) -> u64 {
         self.state().steps_after_failure
     }
 
-    /// Changes one bit of a file, at rest and for readers. Nothing happens outside of it.
+    /// Changes one bit of a file, on the disk and for readers. Positions outside the file are ignored.
     pub fn rot(&self, path: &Path, offset: u64, bit: u32) {
         let mut state = self.state();
         let Some(file) = state.files.iter_mut().find(|file| file.path == path) else {

@@ -1,10 +1,10 @@
-//! Mistakes of whoever uses a disk, made for it on the way there: an engine that is right is seen as one that is not.
+//! Mistakes of a disk's user, injected between it and the disk: a correct engine then looks like a faulty one.
 
 use super::{SimDisk, State};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A mistake. What a method does not change happens as it was asked for.
+/// A mistake. What a method does not change happens as requested.
 pub trait Mistake: std::fmt::Debug + Send + Sync {
     /// Where a write to this file goes and whether its completion means that it is durable; `None` where it is left out.
     fn write(&self, path: &Path, offset: u64, durable: bool) -> Option<(u64, bool)> {
@@ -33,7 +33,7 @@ pub enum Synced {
     LeftOut,
     /// It happens after the next one that happens.
     Late,
-    /// Its failure is not heard.
+    /// Its failure is ignored.
     Unheard,
 }
 

@@ -1,12 +1,12 @@
 //! A disk in memory that loses power: the same files and the same rings, with faults that a seed decides.
 //!
 //! A [`SimDisk`] holds the files of a directory as chunks that copies share until one is written, so that a prepared
-//! disk is copied in microseconds. What was written and not yet synchronised is remembered sector by sector; a power cut keeps
-//! any part of it. Faults are armed one by one and hit at a counted request, so that a seed says everything.
+//! disk is copied in microseconds. The disk remembers unsynchronised writes sector by sector; a power cut keeps any
+//! part of it. Faults are armed one by one and hit at a counted request, so that a seed determines everything.
 //!
-//! While a disk is mounted ([`SimDisk::mount`]), [`DirectFile::open`](assay_block::DirectFile::open) on this thread opens its
-//! files instead of the real ones of the same name, and a [`Ring`](assay_block::Ring) over such files performs its requests here,
-//! in an order that the seed decides. It does not know what a file holds.
+//! While a disk is mounted ([`SimDisk::mount`]), [`DirectFile::open`](assay_block::DirectFile::open) on this thread
+//! opens its files instead of the real ones of the same name, and a [`Ring`](assay_block::Ring) over such files
+//! performs its requests here, in an order that the seed decides. It does not know the content of a file.
 
 mod cut;
 mod faults;
@@ -59,12 +59,12 @@ struct State {
     armed: Vec<Armed>,
     incidents: Vec<Incident>,
     hits: [u64; FAULT_KINDS.len()],
-    /// Somebody was told that something failed to be written; what is asked to be written after that is counted.
+    /// A failed write was reported; later write requests are counted.
     failure_told: bool,
     steps_after_failure: u64,
     writes: u32,
     mistake: Option<Arc<dyn Mistake>>,
-    /// Files whose synchronisation is late.
+    /// Files with a delayed synchronisation.
     late: Vec<usize>,
     /// It happens with the next step.
     late_is_due: bool,
@@ -75,7 +75,7 @@ struct FileState {
     path: PathBuf,
     /// What a read gives.
     current: Vec<Chunk>,
-    /// What is left when everything un-synced is lost.
+    /// What remains when everything unsynced is lost.
     durable: Vec<Chunk>,
     pending: Vec<Pending>,
     locked: bool,
@@ -235,13 +235,13 @@ impl SimDisk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A disk of its own in the same state, un-synced sectors included.
+    /// A separate disk in the same state, including unsynced sectors.
     #[must_use]
     pub fn fork(&self) -> Self {
         Self { state: Arc::new(Mutex::new(self.state().clone())) }
     }
 
-    /// What a reader would find now, as a disk at rest.
+    /// What a reader would find now, as an idle disk.
     #[must_use]
     pub fn image(&self) -> SimImage {
         let state = self.state();
@@ -265,8 +265,8 @@ impl SimDisk {
         self.state().steps
     }
 
-    /// Lets the power go when the step of this number (from 0) is asked for: it does not happen, though a write may leave
-    /// any part of itself.
+    /// Cuts the power at the step of this number (from 0): the step does not happen, although a write may leave any
+    /// part of itself.
     pub fn cut_at_step(&self, step: u64) {
         self.state().fuse = Some(step);
     }

@@ -23,7 +23,7 @@ struct Job {
     request: BackendRequest,
     /// Handed over while there was power.
     under_way: bool,
-    /// Asked for before any failure was told.
+    /// Requested before any failure was reported.
     early: bool,
 }
 

@@ -33,7 +33,7 @@ struct Piece {
 struct Progress {
     schema: u32,
     streams: Vec<Stream>,
-    /// Requests under way by the number in their tag.
+    /// Requests in flight by the number in their tag.
     pieces: Vec<Option<Piece>>,
     in_flight: usize,
     /// The stream whose turn it is to begin a request.
