@@ -1,7 +1,6 @@
-//! What the user runs beside a run: the external script and commands at instants.
+//! The user's programs beside a run: the external script and the commands of `--at`.
 //!
-//! Nothing here runs under `--dry-run`, and no value is ever given to a shell but a
-//! command of `--at`, which is one.
+//! Nothing here runs under `--dry-run`, and only a command of `--at` is ever passed to a shell.
 
 use crate::configure::{At, Configured};
 use crate::exit::Failure;

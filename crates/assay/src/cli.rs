@@ -124,10 +124,10 @@ pub(crate) enum Command {
     Runs(RunsArgs),
     /// Effective configuration
     Config(ConfigArgs),
-    /// Check on a server of yours what assay says of its kind, in some fifteen minutes
+    /// Check on your own server what assay claims about its kind, in about fifteen minutes
     ///
-    /// It loads a small data set, runs every kind of operation on it, removes it, and compares what the server counted
-    /// with what must be so. One file holds all of it, without passwords: send it back with a report of a problem.
+    /// It loads a small data set, runs every kind of operation on it, removes it, and compares the server's counters
+    /// with the expected values. One file contains all results, without passwords: attach it to a problem report.
     Selftest(SelftestArgs),
     /// Hold a temporary server until standard input ends, and say in a line of JSON where it is
     #[command(hide = true)]

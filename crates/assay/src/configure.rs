@@ -1,4 +1,4 @@
-//! From what was said (command line, environment, file) to settings and a target.
+//! From command line, environment and file to settings and a target.
 
 use crate::cli::SettingArgs;
 pub(crate) use crate::cli::params::{Said, said};

@@ -1,4 +1,4 @@
-//! What happens when this program itself fails: the message, and saving what there is.
+//! What happens when this program itself fails: the message, and saving the results so far.
 
 use crate::exit::Code;
 use crate::rundir::RunDir;

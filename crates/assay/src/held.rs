@@ -1,6 +1,6 @@
-//! A directory held open: what is done to a name happens in this directory, whatever its path leads to by then.
+//! A directory held open: operations on a name happen in this directory, wherever its path leads by then.
 //!
-//! Links are never followed below it. Names are looked at, written and removed relative to the descriptor.
+//! They never follow links below it. Names are looked at, written and removed relative to the descriptor.
 
 use assay_run::bounded::{self, Kind};
 use assay_run::lock::{Locked, is_held};

@@ -1,4 +1,4 @@
-//! Lines of plans and summaries, as every target and probe tells them: as text, as facts and as JSON.
+//! Lines of plans and summaries of every target and probe: as text, as facts and as JSON.
 
 use assay_measure::snapshot::Fact;
 use assay_measure::units;

@@ -1,4 +1,4 @@
-//! What a run without a record left in its directory.
+//! Rebuilds the record of a run from what it left in its directory.
 
 use crate::exit::Failure;
 use crate::held::Held;

@@ -1,5 +1,5 @@
-//! The tables of `docs/reference` that only repeat what stands in the code: a test holds the pages to it, and writes
-//! them anew with `INSTA_UPDATE=always cargo test -p assay --bin assay reference`.
+//! The tables of `docs/reference` that only repeat the code: a test compares the pages with it, and rewrites them with
+//! `INSTA_UPDATE=always cargo test -p assay --bin assay reference`.
 
 use crate::exit::MEANINGS;
 use crate::registry;

@@ -1,4 +1,4 @@
-//! Records as they lie in run directories: reading them, and telling whether there is one.
+//! Records in run directories: reading them, and finding out whether there is one.
 
 use crate::exit::Failure;
 use crate::held::Held;

@@ -1,9 +1,9 @@
-//! What is known of the runs in a directory, in `catalogue.jsonl` beside them.
+//! What is known about the runs in a directory, in `catalogue.jsonl` beside them.
 //!
-//! Only a cache: the directories are the truth. Each time it is opened it looks at the name, time and size of every
-//! run's record and reads again what is new or changed, so that runs may be added, moved and removed by hand. Without
-//! a place to write to it lives in memory. An index file and no database: nobody asks it anything but all of a list, or
-//! one figure of every run. Tags are not in it alone: each run directory keeps its own.
+//! It is only a cache: the directories are the truth. Each time it is opened it checks the name, time and size of every
+//! run's record and reads new or changed ones again, so that you may add, move and remove runs by hand. Without a place
+//! to write to it stays in memory. It is an index file and not a database: its only queries are a whole list, or one
+//! figure of every run. Each run directory also keeps its own tags.
 
 mod entry;
 mod filter;

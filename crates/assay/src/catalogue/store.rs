@@ -1,8 +1,8 @@
 //! The index file: a line of what the figures are, then a line for each run.
 //!
-//! A line holds when the directory was last changed, what is shown of its run, and its figures, which stay text until one is asked for.
-//! The file is only ever replaced as a whole. Of two processes that do so at once the last one wins; what the other had read is
-//! read again the next time.
+//! A line holds the time of the directory's last change, what lists show of its run, and its figures, which stay text
+//! until one is needed. The file is only ever replaced as a whole. If two processes do so at once, the last one wins;
+//! the next command reads again what the other had read.
 
 use super::entry::{self, Entry, Found, Stamp};
 use crate::held::{Held, PARTIAL};
@@ -52,7 +52,7 @@ pub(crate) type Values = (KeyInfo, BTreeMap<String, Value>);
 /// The first line.
 #[derive(Deserialize, Serialize)]
 struct Head {
-    /// Says whose file it is and how its lines look.
+    /// Identifies the file and the form of its lines.
     assay_catalogue: u32,
     keys: Vec<KeyInfo>,
 }

@@ -18,11 +18,11 @@ pub(crate) struct OrdersArgs {
 
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum OrdersCommand {
-    /// Create and load the data set, then verify it; a load that was cut short is finished
+    /// Create and load the data set, then verify it; finish an interrupted load
     Prepare(OrdersPrepareArgs),
     /// Run the transactions, check the data set after them and print the answer
     Run(OrdersRunArgs),
-    /// Run them under rising load: the curve, its knee, and the highest load that keeps a goal
+    /// Run the transactions under rising load: the curve, its knee, and the highest load that meets a goal
     Sweep(OrdersSweepArgs),
     /// Check the consistency of the data set
     Check(OrdersDataArgs),
@@ -36,7 +36,7 @@ pub(crate) struct OrdersPlace {
     /// A file of settings: assay.toml
     #[arg(short = 'c', long = "config", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The server: postgres://USER@HOST:PORT/DB, mysql:// or oracle:// alike, or temp:postgres[:VERSION],
+    /// The server: postgres://USER@HOST:PORT/DB (mysql:// and oracle:// likewise), or temp:postgres[:VERSION],
     /// temp:mariadb[:VERSION] or temp:mysql[:VERSION] (a server only for this command)
     #[arg(long, value_name = "URL")]
     target: Option<String>,
@@ -139,7 +139,7 @@ pub(crate) struct OrdersSweepArgs {
     /// Highest number of sessions for --sessions auto
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     max_sessions: u64,
-    /// Goal for the 99th percentile of all transactions: finds the highest load that keeps it
+    /// Goal for the 99th percentile of all transactions: finds the highest load that meets it
     #[arg(long, value_name = "DURATION")]
     p99: Option<String>,
     /// The sweep's directory, new or empty [default: ./assay-runs/TIME-sweep-ID, UTC]

@@ -68,7 +68,7 @@ fn peer() -> Arg {
         .value_name("PEER")
         .required(true)
         .value_parser(PathBufValueParser::new())
-        .help("The other host, where this command serves; or the word server: serve here")
+        .help("The other host, where the server of this command runs; or the word server, to serve on this host")
 }
 
 /// Spellings of one letter are short flags, of which the first is shown; longer ones are taken and not shown.

@@ -1,4 +1,4 @@
-//! `compare`: runs and groups of repeats against the first of them, and the gates on what came out.
+//! `compare`: runs and groups of repeats against the first of them, and the gates on the result.
 
 use super::runs::records_of;
 use crate::cli::CompareArgs;

@@ -201,7 +201,7 @@ struct Records<'a> {
     /// It waits until it is known whether there are several.
     first: Option<Record>,
     count: usize,
-    /// What was kept before this import, once somebody asked.
+    /// The records kept before this import, once they are needed.
     known: Option<Option<Catalogue>>,
 }
 

@@ -12,7 +12,7 @@ use clap_mangen::roff::{Inline, Roff, bold, roman};
 use std::io;
 
 /// The first line of every page: what has it may be written anew.
-const MARK: &str = ".\\\" Written by `assay man`, which writes it anew without asking.\n";
+const MARK: &str = ".\\\" Written by `assay man`, which overwrites it without asking.\n";
 
 /// What the program reads from its environment.
 const ENVIRONMENT: [(&str, &str); 6] = [
@@ -85,7 +85,7 @@ fn pages() -> Vec<(String, String)> {
 fn add(command: &Command, is_program: bool, pages: &mut Vec<(String, String)>) {
     let man = Man::new(command.clone());
     let name = man.get_filename();
-    let text = page(command, &man, is_program).expect("memory takes what is written");
+    let text = page(command, &man, is_program).expect("memory accepts every write");
     pages.push((name, text));
     for below in command.get_subcommands().filter(|one| !one.is_hide_set()) {
         add(below, false, pages);

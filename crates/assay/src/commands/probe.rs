@@ -31,7 +31,7 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
     if args.output.is_some() {
         rundir::refuse_used(&place)?;
     }
-    let probe = registry::probe(name).expect("the command line is made of the registry");
+    let probe = registry::probe(name).expect("the command line comes from the registry");
     let request = Request { place: args.path.clone().unwrap_or_default(), time, words: args.words.clone() };
     if let Takes::Peer(server) = probe.takes
         && request.place.as_os_str() == SERVER
@@ -109,7 +109,7 @@ fn time(text: &str) -> Result<Duration, Failure> {
     if (LEAST..=MOST).contains(&time) {
         Ok(time)
     } else {
-        Err(Failure::usage(format!("--time {text}: a probe takes 1s to 24h")))
+        Err(Failure::usage(format!("--time {text}: give 1s to 24h")))
     }
 }
 
@@ -164,7 +164,7 @@ fn leave(args: &ProbeArgs, place: std::path::PathBuf, record: &Record) -> Result
 /// `step 7 of 54, 13 %, about 52 s left: write + fdatasync, 4 x 4096 bytes, preallocated file`
 struct Progress {
     line: Mutex<progress::Line>,
-    /// When the first step began: what comes before is no part of the time asked for.
+    /// When the first step began: earlier work does not count as measuring time.
     begun: OnceLock<Instant>,
     time: Duration,
 }

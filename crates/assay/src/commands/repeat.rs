@@ -1,4 +1,4 @@
-//! `run --repeat`: the same run several times over, and how much its figures differ with nothing changed.
+//! `run --repeat`: the same run several times, and how much its figures differ when nothing changes.
 
 use super::report::of_repeats;
 use crate::cli::RunArgs;
@@ -37,7 +37,7 @@ fn told(format: &'static Format) -> &'static Format {
 struct Running {
     repeats: Repeats,
     records: Vec<Record>,
-    /// What the shell is told: the first failure, if any.
+    /// The exit code: the first failure, if any.
     worst: Code,
 }
 

@@ -1,4 +1,4 @@
-//! `runs`: the runs kept in a directory, and what is known of them.
+//! `runs`: the runs kept in a directory.
 
 mod index;
 mod list;

@@ -1,5 +1,5 @@
-//! What assay says of a target, checked on a server that somebody has: a script of assay's own commands, each a process as a user
-//! would start it, claims on what their records say, and one file with all of it to send back.
+//! Checks assay's claims about a target on the user's server: a script of assay's own commands, each a process as a
+//! user would start it, claims on their records, and one file with all results to send back.
 
 use crate::cli::{SelftestArgs, SettingArgs};
 use crate::configure::{self, Configured};
@@ -126,8 +126,8 @@ fn refuse_present(configured: &Configured) -> Result<(), Failure> {
         Presence::Present(_) => Err(Failure::new(
             Code::Unusable,
             format!(
-                "there is a data set at {}: the self-test makes and removes one of its own; remove yours, or name \
-                 another place",
+                "{} already has a data set: the self-test makes and removes its own; remove yours, or name another \
+                 place",
                 configured.shown()
             ),
         )),
@@ -151,7 +151,7 @@ fn tell(claims: &[Claim], passed: bool, out: &Path, place: &Path) -> Result<(), 
     }
     let verdict = if passed { "passed" } else { "FAILED" };
     text.push_str(&format!(
-        "self-test {verdict}. All of it is in {}; the runs are below {}\n",
+        "self-test {verdict}. The results are in {}; the runs are below {}\n",
         out.display(),
         place.display()
     ));
@@ -202,7 +202,7 @@ impl Script<'_> {
             run("hot schema and hot spot", &["UPDATE_PCT=10", "HOT_SCHEMA_FREQUENCY=4", "DO_HOTSPOT=TRUE"]),
             data("check after all", "check", &[], 0),
             data("destroy", "destroy", &[], 0),
-            data("check of what is gone", "check", &[], 3),
+            data("check after destroy", "check", &[], 3),
         ];
         if self.orders.is_some() {
             steps.extend(self.order_entry());
@@ -347,7 +347,7 @@ fn quotient(
 }
 
 fn above_nothing(count: f64) -> Result<f64, String> {
-    if count > 0.0 { Ok(count) } else { Err("the run did nothing of it".to_owned()) }
+    if count > 0.0 { Ok(count) } else { Err("the run did none of it".to_owned()) }
 }
 
 fn claims(script: &Script<'_>) -> Vec<Claim> {
@@ -376,7 +376,7 @@ fn claims(script: &Script<'_>) -> Vec<Claim> {
             |bytes| bytes < 64.0,
         ),
         quotient(
-            "commits as the server counts them, for each commit of an update",
+            "commits counted by the server per commit of an update",
             (of("updates LITE", stats::SERVER_COMMITS), of("updates LITE", stats::USER_COMMITS)),
             |ratio| (0.999..1.02).contains(&ratio),
         ),

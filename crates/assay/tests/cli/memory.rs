@@ -14,7 +14,7 @@ fn it_measures_every_part_and_says_that_a_short_run_is_not_enough_for_the_rule()
         "Latency Ladder, ns per Step",
         "Latency under Load",
         "First Touch of Fresh Memory",
-        "Pages That Are Really Huge",
+        "Pages That Became Huge",
         "NUMA",
         "Who Else Used the Host",
     ] {

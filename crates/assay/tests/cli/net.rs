@@ -254,7 +254,7 @@ fn what_the_way_loses_is_counted_to_the_datagram_and_named() {
     // The kernel of the server may have dropped some for want of room: then these may be the limit.
     assert!((lost..=lost + dropped).contains(&counted), "{counted} of {lost} and {dropped}");
     assert!(metric(&record, "receiver", "udp_lost_exact_count") >= counted);
-    let is_named = done.out.contains("the way, which loses datagrams");
+    let is_named = done.out.contains("the network, which loses datagrams");
     assert!(is_named || 2.0 * dropped >= counted, "{}", done.out);
     server.stopped();
 }
@@ -412,7 +412,7 @@ fn a_verbose_text_in_the_unit_asked_for_is_that_of_iperf3_and_is_appended_to_a_l
     }
     let server = served_by_assay(&pair, &place, &[]);
     let told = assay(&pair, &place, "there", &["-A", "0,1000", "-t", "1"]).code(3);
-    assert!(told.errors()[0].contains("does not take these parameters"), "{}", told.err);
+    assert!(told.errors()[0].contains("refuses these parameters"), "{}", told.err);
     let told = assay(&pair, &place, "here", &["-A", "8000"]).code(2);
     assert!(told.errors()[0].contains("--affinity 8000"), "{}", told.err);
     let told = assay(&pair, &place, "nowhere", &["--logfile", "no/such/file"]).code(2);

@@ -64,7 +64,7 @@ fn a_refusal_and_a_silence_are_one_clear_error_each_with_exit_code_3_and_no_pass
 fn what_the_url_lacks_is_a_usage_error_before_anything_connects() {
     let place = Place::new();
     for (target, wanted) in [
-        ("oracle://slob@//127.0.0.1:1/s", "no password of user slob"),
+        ("oracle://slob@//127.0.0.1:1/s", "the password of user slob is missing"),
         ("oracle://127.0.0.1:1/s", "names no user"),
         ("oracle://system:x@//127.0.0.1:1/s", "the server's own tables"),
     ] {
@@ -101,8 +101,7 @@ fn the_self_test_plays_its_script_and_leaves_one_file_and_no_data_set() {
         let step = steps.iter().find(|step| step["step"] == name);
         step.map(|step| (step["code"].clone(), step["expected_code"].clone())).expect(name)
     };
-    for step in
-        ["check of nothing", "load", "load again", "selects", "updates HEAVY", "destroy", "check of what is gone"]
+    for step in ["check of nothing", "load", "load again", "selects", "updates HEAVY", "destroy", "check after destroy"]
     {
         let (is, must) = code(step);
         assert_eq!(is, must, "{step}: {file:#}");

@@ -23,7 +23,7 @@ fn a_run_answers_is_checked_and_its_results_file_comes_back_as_it_was() {
     let ran = ran.code(0);
     let answer = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(answer.contains("did order entry (classic mix, server side, closed loop, scale 0.002)"), "{}", ran.out);
-    assert!(answer.contains("17 of 17 checks hold, none is broken."), "{}", ran.out);
+    assert!(answer.contains("17 of 17 checks hold, none fails."), "{}", ran.out);
     let record = place.record("run");
     assert_eq!(record["kind"], "orders");
     assert_eq!(record["parts"]["orders"]["asked"]["mix"]["preset"], "classic");
@@ -60,7 +60,7 @@ fn what_cannot_be_is_refused_before_a_server_is_started() {
     let place = Place::new();
     for (more, told) in [
         (&["--set", "UPDATE_PCT=30"][..], "UPDATE_PCT has no effect on orders"),
-        (&["--disable", "XX"][..], "XX is no transaction"),
+        (&["--disable", "XX"][..], "XX is not a transaction"),
         (&["--set", "ORDERS_SCALE=1.2345"][..], "at most three decimals"),
         (&["--rate", "10", "--set", "THINK_INTER_MAX=1"][..], "leave THINK_INTER_MAX or RATE out"),
     ] {

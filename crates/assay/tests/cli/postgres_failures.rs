@@ -151,7 +151,7 @@ fn an_answer_that_is_lost_on_the_way_ends_the_run_wherever_it_was() {
         let run = place.start(&arguments("run", &url, &[&impatient, &["-o", &byte.to_string()]]));
         run.ended()
     });
-    let lost = ended.iter().filter(|ran| ran.err.contains("lost on the way")).count();
+    let lost = ended.iter().filter(|ran| ran.err.contains("lost in transit")).count();
     let all: Vec<_> = ended.iter().map(|ran| (ran.code, ran.errors())).collect();
     assert!(all.iter().all(|(code, _)| [0, 3, 4].contains(code)), "{all:?}");
     assert!(lost >= 3, "{all:?}");

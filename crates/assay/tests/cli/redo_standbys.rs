@@ -159,9 +159,9 @@ fn a_standby_that_is_late_is_left_behind_when_grace_is_over() {
     let ran = place.assay(&args).code(0);
     let record = place.record("run");
     let info = &record["parts"]["redo"];
-    assert_eq!(info["rule"], "all that are left");
+    assert_eq!(info["rule"], "all that remain");
     let last = &info["standbys"][2];
-    assert_eq!(last["lost"], "it had not acknowledged when --grace was over", "{}", ran.err);
+    assert_eq!(last["lost"], "it had not acknowledged when --grace ended", "{}", ran.err);
     // One commit waited for it, the rest did not. (On a busy host the others may be late by tens of milliseconds.)
     assert!(figure(&record, "redo_transport_us_max") >= 150_000.0);
     assert!(figure(&record, "redo_transport_us_p50") < 200_000.0);

@@ -1,4 +1,4 @@
-//! What the run directory keeps: the words and job files as given, the record, both reports.
+//! What the run directory keeps: the command line and job files as given, the record, both reports.
 
 use super::NAME;
 use crate::exit::Failure;

@@ -18,7 +18,7 @@ pub(super) enum Sink {
     File {
         /// As it was named.
         path: PathBuf,
-        /// Open since before the first I/O, so that a path that cannot be written is told in time.
+        /// Open since before the first I/O, so that an unwritable path is reported in time.
         file: Mutex<File>,
         /// It was not there before.
         made: bool,

@@ -1,4 +1,4 @@
-//! What is seen while jobs run: fio's progress line, and its report every so often.
+//! Output during the jobs: fio's progress line, and its periodic report.
 
 use super::sink::Sink;
 use crate::exit::Failure;
@@ -22,14 +22,14 @@ pub(super) struct Watch<'a> {
 
 struct State {
     line: Line,
-    /// The line was written as a line of its own, or the watch began.
+    /// The line was written as a separate line, or the watch began.
     newline: Instant,
     shown: Option<Instant>,
     /// No report has been printed yet.
     first: bool,
     /// The line on a pipe was not ended.
     open: bool,
-    /// Why a report could not be written; the measurement goes on all the same.
+    /// Why a report could not be written; the measurement continues.
     unwritten: Option<Failure>,
 }
 

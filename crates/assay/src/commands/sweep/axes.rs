@@ -1,4 +1,4 @@
-//! What a sweep varies: lists of the command line, each value of each with each of the others.
+//! What a sweep varies: the command line's lists, all of whose values are combined.
 
 use crate::affinity;
 use crate::cli::SweepArgs;

@@ -131,10 +131,10 @@ struct Running<'a> {
     begun: Instant,
     place: PathBuf,
     stop: Stop,
-    /// Whose server is used, once it runs.
+    /// The target whose server is used, once it runs.
     server: Option<&'a Configured>,
     data: DataSet,
-    /// What the shell is told: the first step's failure, if any.
+    /// The exit code: the first step's failure, if any.
     worst: Code,
     /// How long a step takes, s: as planned, then as measured.
     step_s: f64,

@@ -39,7 +39,7 @@ impl Mood {
     }
 }
 
-const NOBODY_IN: &str = "no login was answered within 10 s";
+const NOBODY_IN: &str = "the login got no answer within 10 s";
 const UNFINISHED: &str = "unfinished for 3 s";
 const FELL_SILENT: &str = "did not answer within 3 s, and a new connection did not";
 const TOO_MUCH: &str = "more than 16 MiB";
@@ -76,7 +76,7 @@ pub(crate) const MOODS: &[Mood] = &[
         "greets in another version",
         At::Connect,
         |talk| talk.send(0, b"\x093.23\0").and_then(|()| talk.silence()),
-        "speaks version 9 of the protocol",
+        "uses version 9 of the protocol",
     ),
     mood(
         "greets in few words",
@@ -162,7 +162,7 @@ pub(crate) const MOODS: &[Mood] = &[
         "asks for a file",
         At::Query,
         |talk| talk.send(1, b"\xfb/etc/passwd").and_then(|()| talk.silence()),
-        "it asks for a file that nobody offered",
+        "it asks for a file that assay did not offer",
     ),
     mood(
         "has 2^64 - 1 columns",
