@@ -16,7 +16,7 @@ pub const PARAMS: &[ParamDef] = params! {
     "COMMIT_MODE", Choice(&["group", "none", "sync"]), "group", "group: durable, shared log writes; sync: durable, \
      one log write each; none: do not wait for the log write" => Work("durability");
     "DB_BLOCK_CHECKSUM", Choice(&["typical", "off", "full"]), "typical", "typical: computed when written, verified when read; full: also before each change" => Work("checksum");
-    "FREE_WAIT", Choice(&["timed_10ms", "posted"]), "timed_10ms", "what ends a free buffer wait: a 10 ms timer or the writer" => Platform;
+    "FREE_WAIT", Choice(&["timed_10ms", "posted"]), "timed_10ms", "what ends a free buffer wait: a 10 ms timer, or the writer" => Platform;
     "MULTIBLOCK_READ_COUNT" = "DB_FILE_MULTIBLOCK_READ_COUNT", Int(0, 4096), "0", "blocks per scan read, at most 1 \
      MiB; 0: 1 MiB";
     "SCAN_DEPTH", Int(1, 32), "4", "reads in flight of each scan stream";

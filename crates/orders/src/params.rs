@@ -17,7 +17,8 @@ pub const PARAMS: &[ParamDef] = params! {
     "ORDERS_SCALE", Text, "1", "size of the data set: 1 is a million customers, about 15.9 million rows and 2 GB; \
      fractions to .001", flag ["scale"];
     "ORDERS_SCHEMA", Text, "assay_orders", "schema (on MariaDB and MySQL: database) of the data set; assay creates it and \
-     refuses one that it did not make (refused on Oracle, where it is the user's of the URL)";
+                                             refuses one that it did not make (not on Oracle, which uses the schema of the \
+                                             URL's user)";
     "ORDERS_INDEXES", Choice(&["all", "keys", "none"]), "all", "indexes of the data set: all, primary keys alone, none", flag ["indexes"];
     "ORDERS_PARTITIONS", Choice(&["none", "hash", "composite"]), "none", "partitions of the six tables that grow: none, or by hash; \
      composite is refused", flag ["partitions"];
@@ -25,8 +26,9 @@ pub const PARAMS: &[ParamDef] = params! {
     "ORDERS_LEGACY_CORRELATION", Bool, "FALSE", "draw all bell-shaped columns of a row together, as published rows \
         show";
     "ORDERS_MIX", Choice(PRESET_NAMES), "current", "weights of the transactions: current (2.7), classic (2.6), classic-client", flag ["mix"];
-    "ORDERS_MIX_DRAW", Choice(&["weighted", "deck"]), "weighted", "weighted: each transaction is drawn by itself; deck: a session \
-     draws from a shuffled deck in which each stands as often as its weight says, so that shares are exact";
+    "ORDERS_MIX_DRAW", Choice(&["weighted", "deck"]), "weighted", "weighted: draw each transaction independently; deck: \
+                                                                    draw from a shuffled deck that contains each as often as \
+                                                                    its weight says, so that shares are exact";
     "ORDERS_DISABLE", Text, "", "transactions that are not done, by short names: SQ,WQ,WA", flag ["disable"];
     "ORDERS_ENABLE", Text, "", "transactions that are done although the mix has them off", flag ["enable"];
     "ORDERS_FORM", Choice(&["server", "client"]), "server", "where a transaction is put together: server, a function is called for it; client, each \

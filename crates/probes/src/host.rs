@@ -164,7 +164,7 @@ impl Placement {
 
     /// For the plan.
     pub(crate) fn line(&self) -> Line {
-        text("cpus", "CPUs, in the order of placement", listed(&self.cpus))
+        text("cpus", "CPUs, in placement order", listed(&self.cpus))
     }
 
     /// Numbers of threads to try: doubling, half of all, all cores, all CPUs.

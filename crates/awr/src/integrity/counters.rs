@@ -57,7 +57,7 @@ fn redo_triggers(deltas: &Deltas<'_>) -> Side {
 
 fn dirty(deltas: &Deltas<'_>) -> Identity {
     let rule =
-        IdentityRule::exact("I42", Scope::Quiet, "dirty buffers at the end = at the begin + newly dirtied - cleaned");
+        IdentityRule::exact("I42", Scope::Quiet, "dirty buffers at the end = at the start + newly dirtied - cleaned");
     let s = &deltas.whole;
     let read = |span: &assay_measure::snapshot::Snapshot| {
         let value = span.stats.gauges.get("dirty_buffers");

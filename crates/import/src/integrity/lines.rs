@@ -82,8 +82,8 @@ const LINES: &[(&str, Of, &str, &str)] = &[
         "load_profile:read_io_requests.per_s * any_block / mib <= load_profile:read_io_mb.per_s \
          +- load_profile:read_io_requests.per_s * any_block / mib * 0.001 + 0.05"),
     ("I31", Any, "CPU columns sum to 100 %", "cpu_columns <= 100 +- 0.5"),
-    ("I31b", Any, "CPU columns, and what has no column, sum to 100 %", "100 <= cpu_columns +- 0.5 + cpu_without_column"),
-    ("I32a", Any, "I/O wait <= idle time that holds it",
+    ("I31b", Any, "CPU columns, and time without a column, sum to 100 %", "100 <= cpu_columns +- 0.5 + cpu_without_column"),
+    ("I32a", Any, "I/O wait <= idle time that includes it",
         "printed(os.cpu_pct.iowait) <= printed(os.cpu_pct.idle_awr)"),
     ("I32b", Any, "busy + idle (with I/O wait) = 100 %",
         "printed(os.cpu_pct.busy) + printed(os.cpu_pct.idle_awr) = 100 +- 0.1"),

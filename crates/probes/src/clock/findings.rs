@@ -35,7 +35,7 @@ pub(super) fn advise(info: &ClockInfo) -> Vec<Advice> {
 }
 
 const NOT_OPTIMISED: Rule = Rule {
-    id: "T5",
+    id: "C5",
     title: "Built without optimisation",
     changes_figures: true,
     fires_when: || "The program was built without optimisation".to_owned(),
@@ -51,7 +51,7 @@ fn not_optimised(info: &ClockInfo) -> Option<Advice> {
 }
 
 const CPUS_MOVED: Rule = Rule {
-    id: "T6",
+    id: "C6",
     title: "The clocks of CPUs moved against each other",
     changes_figures: true,
     fires_when: || "The exchanges of a pair of CPUs leave no offset that fits all of them".to_owned(),
@@ -72,7 +72,7 @@ fn cpus_moved(info: &ClockInfo) -> Option<Advice> {
 }
 
 const BACKWARDS: Rule = Rule {
-    id: "T1",
+    id: "C1",
     title: "A clock went back",
     changes_figures: false,
     fires_when: || "A clock gives an earlier time than before within one thread; high unless it is REALTIME".to_owned(),
@@ -97,7 +97,7 @@ fn backwards(info: &ClockInfo) -> Option<Advice> {
 }
 
 const APART: Rule = Rule {
-    id: "T2",
+    id: "C2",
     title: "The clocks of two CPUs are apart",
     changes_figures: false,
     fires_when: || {
@@ -123,7 +123,7 @@ fn apart(info: &ClockInfo) -> Option<Advice> {
 }
 
 const SLOW_SOURCE: Rule = Rule {
-    id: "T3",
+    id: "C3",
     title: "The clock source needs a system call",
     changes_figures: false,
     fires_when: || "A read takes a system call, by its cost, while tsc is available and not in use".to_owned(),
@@ -151,7 +151,7 @@ fn slow_source(info: &ClockInfo) -> Option<Advice> {
 }
 
 const DEAR: Rule = Rule {
-    id: "T4",
+    id: "C4",
     title: "Timing costs a database",
     changes_figures: false,
     fires_when: || {

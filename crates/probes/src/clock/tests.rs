@@ -110,7 +110,7 @@ fn a_quick_clock_is_read_in_user_space_and_needs_no_advice() {
         (metric("clocks_apart_ns_min").value.value(), metric("clocks_apart_ns_max").value.value()),
         (Some(0.0), Some(105.0))
     );
-    assert_eq!(advice(&of), [("T4".to_owned(), "note".to_owned())]);
+    assert_eq!(advice(&of), [("C4".to_owned(), "note".to_owned())]);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_slow_source_is_named_with_the_one_that_is_there_and_an_unclear_one_is_calle
     let slow = readings(1200.0, ("hpet", "tsc hpet acpi_pm"), Vec::new());
     assert_eq!(info(&slow).path, "system call");
     let found = advice(&slow);
-    assert_eq!(found.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["T3", "T4"]);
+    assert_eq!(found.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["C3", "C4"]);
     assert!(found.iter().all(|(_, severity)| severity == "high"));
     // Without another source there is nothing to switch to.
     assert_eq!(advice(&readings(1200.0, ("hpet", "hpet"), Vec::new())).len(), 1);
@@ -133,7 +133,7 @@ fn cpus_that_are_apart_are_said_to_be_so_by_what_is_proved() {
     let found = info(&of);
     assert_eq!((found.clocks_apart_ns_min.value(), found.clocks_apart_ns_max.value()), (Some(700.0), Some(900.0)));
     assert_eq!((found.pairs[0].offset_ns.value(), found.pairs[0].bound_ns.value()), (Some(-800.0), Some(100.0)));
-    assert_eq!(advice(&of)[0], ("T2".to_owned(), "high".to_owned()));
+    assert_eq!(advice(&of)[0], ("C2".to_owned(), "high".to_owned()));
     // One that the kernel did not let us measure, and one whose clock moved, have a reason and no figure.
     let of = readings(
         25.0,
@@ -150,7 +150,7 @@ fn cpus_that_are_apart_are_said_to_be_so_by_what_is_proved() {
 fn time_that_goes_back_is_the_first_finding() {
     let mut of = readings(25.0, ("tsc", "tsc"), Vec::new());
     of.clocks[0].walk = walked(&[100, 50, 200]);
-    assert_eq!(advice(&of)[0], ("T1".to_owned(), "high".to_owned()));
+    assert_eq!(advice(&of)[0], ("C1".to_owned(), "high".to_owned()));
     assert_eq!(info(&of).backwards_count, 1);
 }
 

@@ -16,14 +16,14 @@ probe_options! {
     HUGE: "huge" ["KIND"] = "thp",
         "Huge pages to measure beside 4 KiB pages: thp (transparent), 2m or 1g (of a reserved pool), off";
     ARRAY: "array" ["SIZE"],
-        "Size of each of the three arrays of the bandwidth; by default four times all last-level caches, as far as \
-         memory and time allow";
+        "Size of each of the three bandwidth arrays; by default four times all last-level caches, as far as memory and time \
+          allow";
     SOAK: "soak" | "vm" ["N"],
         "Write and verify memory with N workers for the given time instead of measuring; 0: one worker for each \
          usable CPU";
-    SOAK_BYTES: "soak-bytes" | "vm-bytes" ["SIZE"], "Memory of each worker of --soak; by default 256M, as of stress-ng";
+    SOAK_BYTES: "soak-bytes" | "vm-bytes" ["SIZE"], "Memory of each worker of --soak; by default 256M, as in stress-ng";
     SOAK_TOTAL: "soak-bytes-total" | "vm-bytes-total" ["SIZE"],
-        "Memory of all workers of --soak together, in place of --soak-bytes";
+        "Total memory of all workers of --soak, in place of --soak-bytes";
     FORCE: "force", "Let --soak take more memory than the host can spare";
     /// A test of the test: the first worker spoils one bit of its memory.
     FLIP: "flip-bit", "";

@@ -32,10 +32,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The probe.
 pub const SPEC: ProbeSpec = ProbeSpec {
-    about: "Measure how much the network between two hosts carries, against assay or iperf3",
-    more: "Start `assay net server --bind ADDR` (or `iperf3 -s`) on one host, then `assay net HOST` on the other: both speak iperf3's \
-           protocol and take its options. The report adds what held the sender back, the exact loss and the CPU of both ends. \
-           --format tool prints what iperf3 prints, --format tool-json (--json) its JSON.",
+    about: "Measure the network throughput between two hosts, against assay or iperf3",
+    more: "Start `assay net server --bind ADDR` (or `iperf3 -s`) on one host, then `assay net HOST` on the other: both use \
+            iperf3's protocol and accept its options. The report adds what limited the sender, the exact loss and the CPU of \
+            both ends. --format tool prints what iperf3 prints, --format tool-json (--json) its JSON.",
     usual_time: Some("10s"),
     time_also: &["t"],
     options: &[OPTIONS, asked::OPTIONS, OF_TOOL],
@@ -79,7 +79,7 @@ impl Aimed for Aim {
             lines.push(count("rate_bits_per_s", "bits per second", params.rate * params.streams));
         }
         if params.omit > 0 {
-            lines.push(count("omit_s", "left out at the begin, s", params.omit));
+            lines.push(count("omit_s", "left out at the start, s", params.omit));
         }
         lines.push(match (params.bytes, params.blocks) {
             (0, 0) => measuring(Duration::from_secs(params.time)),

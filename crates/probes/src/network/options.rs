@@ -20,34 +20,33 @@ probe_options! {
     PORT: "port" | "p" ["N"] = "5201", "The server's port";
     UDP: "udp" | "u", "UDP instead of TCP";
     RATE: "bitrate" | "b" | "bandwidth" ["RATE[/N]"],
-        "Bits per second of each stream (10M = 10^7), N blocks at once; 0: as fast as it goes, which is TCP's \
-         default; UDP: 1.05M";
+        "Bits per second of each stream (10M = 10^7), N blocks at once; 0: as fast as possible, TCP's default; UDP: 1.05M";
     PACE: "pace" ["HOW"] = "mean",
         "How --bitrate is kept: mean catches up after a stall, as iperf3 does; strict never does";
     REVERSE: "reverse" | "R", "The server sends";
     BIDIR: "bidir", "Both send at once";
     PARALLEL: "parallel" | "P" ["N"] = "1", "Streams of each direction";
-    OMIT: "omit" | "O" ["DURATION"] = "0s", "Leave out so much at the begin";
-    BYTES: "bytes" | "n" ["SIZE"], "End after so many bytes instead of --time";
-    BLOCKS: "blockcount" | "k" ["N"], "End after so many blocks instead of --time";
-    LENGTH: "length" | "l" ["SIZE"], "Bytes of a block; TCP: 128K, UDP: what fits a packet";
+    OMIT: "omit" | "O" ["DURATION"] = "0s", "Leave out this much time at the start";
+    BYTES: "bytes" | "n" ["SIZE"], "End after this many bytes instead of --time";
+    BLOCKS: "blockcount" | "k" ["N"], "End after this many blocks instead of --time";
+    LENGTH: "length" | "l" ["SIZE"], "Bytes of a block; TCP: 128K, UDP: as many as fit a packet";
     WINDOW: "window" | "w" ["SIZE"], "Bytes of the sockets' buffers";
     CONGESTION: "congestion" | "C" ["NAME"], "Congestion control of TCP: cubic, bbr, reno";
     MSS: "set-mss" | "M" ["SIZE"], "Largest TCP segment";
-    NO_DELAY: "no-delay" | "N", "No Nagle algorithm";
+    NO_DELAY: "no-delay" | "N", "Disable the Nagle algorithm";
     ZERO_COPY: "zerocopy" | "Z", "Send without copying (sendfile)";
     TOS: "tos" | "S" ["N"], "Type of service, 0 to 255";
     FQ_RATE: "fq-rate" ["RATE"], "Pace each socket in the kernel, bits per second";
-    INTERVAL: "interval" | "i" ["DURATION"] = "1s", "A reading every so often, 100ms to 60s; 0: none";
+    INTERVAL: "interval" | "i" ["DURATION"] = "1s", "Time between readings, 100ms to 60s; 0: none";
     BIND: "bind" | "B" ["ADDR"],
-        "Local address; a server without it is reached from this host alone (0.0.0.0 or :: for all)";
-    SECRET: "secret-file" ["FILE"], "A secret that both ends know; a server with one serves assay alone";
-    AFFINITY: "affinity" | "A" ["N[,M]"], "Keep the streams on CPU N here, and on CPU M there";
-    VERBOSE: "verbose" | "V", "With --format tool: what iperf3 tells with -V";
+        "Local address; without it only this host reaches a server (0.0.0.0 or :: for all)";
+    SECRET: "secret-file" ["FILE"], "File with a secret that both ends know; a server with one serves only assay";
+    AFFINITY: "affinity" | "A" ["N[,M]"], "Pin the streams to CPU N on this host, and to CPU M on the other";
+    VERBOSE: "verbose" | "V", "With --format tool: iperf3's -V output";
     UNITS: "units" | "f" ["LETTER"],
         "With --format tool: rates in k, m, g, t (bits) or K, M, G, T (bytes), as iperf3's -f";
-    ONE_OFF: "one-off" | "1", "A server ends after one test";
-    OUTPUT: "get-server-output", "Bring the server's own text along";
+    ONE_OFF: "one-off" | "1", "Server: end after one test";
+    OUTPUT: "get-server-output", "Also fetch the server's own text";
     JSON: "json" | "J", "The same as --format tool-json";
     WIDE: "udp-counters-64bit", "";
 }

@@ -31,10 +31,11 @@ use std::net::SocketAddr;
 
 /// The probe.
 pub const SPEC: ProbeSpec = ProbeSpec {
-    about: "Measure how long a request takes to another host and back, with its percentiles",
-    more: "Without options it asks by ICMP where that is allowed, else by TCP. `assay ping server --bind ADDR` on the other host \
-           answers --method tcp-echo and udp-echo, which tell the server's time apart. Requests go on a schedule; each has its round \
-           trip, and the time since it was due, which a stall makes longer for all that waited. --format tool prints what ping prints.",
+    about: "Measure round trips to another host, with their percentiles",
+    more: "Without options assay uses ICMP where that is allowed, otherwise TCP. `assay ping server --bind ADDR` on the \
+            other host answers --method tcp-echo and udp-echo, which show the server's time separately. assay sends requests \
+            on a schedule; each has its round trip, and the time since it was due, which a stall lengthens for all waiting \
+            requests. --format tool prints what ping prints.",
     usual_time: Some("10s"),
     time_also: &["w", "deadline"],
     options: &[OPTIONS, asked::OPTIONS],
@@ -75,7 +76,7 @@ impl Aimed for Aim {
             text("port", "port of the echo or connect", ask.port.to_string()),
             count("payload_bytes", "payload, bytes", ask.size),
             match ask.rate {
-                _ if ask.is_flood => text("pace", "pace", "the next when the reply is there"),
+                _ if ask.is_flood => text("pace", "pace", "the next after the reply"),
                 Some(rate) => decimal("rate_per_s", "requests per second", rate),
                 None => text("pace", "pace", "the method's usual"),
             },
@@ -84,8 +85,7 @@ impl Aimed for Aim {
                 None => measuring(ask.time),
             },
         ];
-        lines
-            .extend(ask.load.map(|port| text("load", "then once more beside", format!("a TCP stream to port {port}"))));
+        lines.extend(ask.load.map(|port| text("load", "then again beside", format!("a TCP stream to port {port}"))));
         lines
     }
 

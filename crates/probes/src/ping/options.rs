@@ -23,19 +23,19 @@ probe_options! {
         "icmp, tcp-connect (any open port), tcp-echo or udp-echo (needs `assay ping server` there); auto: icmp where \
          allowed, then the echo, then tcp-connect";
     PORT: "port" | "p" ["N"] = "5202", "Port of the echo and of tcp-connect";
-    COUNT: "count" | "c" ["N"], "End after so many requests instead of --time";
-    RATE: "rate" ["N"], "Requests per second, on schedule; echo: 1000, icmp: 100 for root and else 1, tcp-connect: 100";
+    COUNT: "count" | "c" ["N"], "End after this many requests instead of --time";
+    RATE: "rate" ["N"], "Requests per second, on schedule; echo: 1000, icmp: 100 for root, otherwise 1, tcp-connect: 100";
     INTERVAL: "interval" | "i" ["DURATION"], "The same as --rate 1/DURATION";
-    FLOOD: "flood-one", "The next request goes when the reply is there, without a schedule";
+    FLOOD: "flood-one", "Send each request after the previous reply, without a schedule";
     SIZE: "size" | "s" ["SIZE"] = "56", "Bytes of payload of a request";
-    REPLY: "reply" ["SIZE"], "Bytes of payload of an echo's reply [default: as the request]";
-    TIMEOUT: "timeout" | "W" ["DURATION"] = "1s", "A reply that takes longer is lost";
+    REPLY: "reply" ["SIZE"], "Bytes of payload of an echo's reply [default: like the request]";
+    TIMEOUT: "timeout" | "W" ["DURATION"] = "1s", "Time after which a reply counts as lost";
     LOAD: "load" ["PORT"],
         "Repeat under a TCP load stream to this port (needs `assay net server` or `iperf3 -s` there; usually 5201)";
     BIND: "bind" | "I" ["ADDR"],
-        "Local address; a server without it is reached from this host alone (0.0.0.0 or :: for all)";
-    SECRET: "secret-file" ["FILE"], "A secret that both ends of an echo know";
-    WORK: "reply-after" ["DURATION"], "A server sleeps so long before each reply";
+        "Local address; without it only this host reaches a server (0.0.0.0 or :: for all)";
+    SECRET: "secret-file" ["FILE"], "File with a secret that both ends of an echo know";
+    WORK: "reply-after" ["DURATION"], "Server: sleep this long before each reply";
 }
 
 /// How a round trip is measured.

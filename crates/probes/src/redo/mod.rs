@@ -29,11 +29,11 @@ use assay_run::probe::{ProbeSpec, Takes};
 
 /// The probe.
 pub const SPEC: ProbeSpec = ProbeSpec {
-    about: "Measure redo transport to a standby: what it adds to a commit, network and disk apart",
-    more: "Start `assay redo server --bind ADDR --allow-write DIR` on the standby, then `assay redo STANDBY --length 8k --write` \
-           here. assay takes oratcptest's options in its own spelling too (-port=5555 -mode=sync -length=4k -duration=60s \
-           -interval=1s -write); --format tool prints its report. The protocol is assay's own: both ends have to be assay. The test \
-           may fill the network and the standby's disk.",
+    about: "Measure redo transport to a standby: what it adds to a commit, with network and disk separate",
+    more: "Start `assay redo server --bind ADDR --allow-write DIR` on the standby, then `assay redo STANDBY --length 8k \
+            --write` here. assay also accepts oratcptest's options in its spelling (-port=5555 -mode=sync -length=4k \
+            -duration=60s -interval=1s -write); --format tool prints its report. The protocol is assay's own: both ends must \
+            be assay. The test may saturate the network and the standby's disk.",
     usual_time: Some("10s"),
     time_also: &["duration"],
     has_long_flags_with_one_dash: true,

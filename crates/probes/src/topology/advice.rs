@@ -78,7 +78,7 @@ const CONFINED: Rule = Rule {
 fn confined(machine: &Machine) -> Option<String> {
     (!machine.usable.is_empty() && machine.usable.len() < machine.online.len()).then(|| {
         format!(
-            "This process may use CPUs {} only, of those that run ({}): an affinity mask or a cpuset.",
+            "This process may use only CPUs {} of the online CPUs ({}): an affinity mask or a cpuset.",
             ranges(&machine.usable),
             ranges(&machine.online)
         )
@@ -123,8 +123,8 @@ fn memory_not_of_nodes(machine: &Machine) -> Option<String> {
     let of_nodes = nodes.sum::<Option<u64>>().filter(|bytes| *bytes > 0)?;
     (of_nodes.abs_diff(total) > total / PARTS).then(|| {
         format!(
-            "The kernel counts {} of memory in its NUMA nodes and {} in all: memory that came or went while the \
-             system was running, as a hypervisor's balloon does, can be missing in the nodes' figures.",
+            "The kernel counts {} of memory in its NUMA nodes and {} in all: memory that was added or removed at run time, \
+              by a hypervisor's balloon for example, can be missing from the nodes' figures.",
             size(of_nodes),
             size(total)
         )

@@ -46,9 +46,9 @@ impl Part for TopologyInfo {
 
 /// The probe.
 pub const SPEC: ProbeSpec = ProbeSpec {
-    about: "Show what this machine is made of: sockets, cores, threads, caches, NUMA nodes",
-    more: "Everything comes from /proc and /sys; nothing is measured. --format tool prints the layout of lscpu that scripts read, \
-           --format tool-json lscpu's JSON.",
+    about: "Show what this machine consists of: sockets, cores, threads, caches, NUMA nodes",
+    more: "Everything comes from /proc and /sys; assay measures nothing. --format tool prints the layout of lscpu that \
+            scripts read, --format tool-json lscpu's JSON.",
     options: &[OPTIONS],
     ..ProbeSpec::new("topology", &TopologyRecords, aim)
 };

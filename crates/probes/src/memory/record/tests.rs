@@ -160,7 +160,10 @@ fn memory_11_arrays_below_the_rule_are_a_warning_with_both_sizes() {
     };
     let record = built(&small);
     let (rule, text) = record.doubts().next().unwrap();
-    assert!(rule == "M10" && text.contains("could not be met") && text.contains("a sixth of the memory"), "{text}");
+    assert!(
+        rule == "M10" && text.contains("could not be met") && text.contains("a sixth of the available memory"),
+        "{text}"
+    );
 }
 
 #[test]

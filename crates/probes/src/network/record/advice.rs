@@ -86,8 +86,8 @@ fn congestion_differs(_: &Record, info: &NetworkInfo) -> Option<Advice> {
     let (local, remote) = (&info.congestion_local, &info.congestion_remote);
     (!local.is_empty() && !remote.is_empty() && local != remote).then(|| {
         let text = format!(
-            "The hosts differ in congestion control, {local} here and {remote} there: under loss the two ways are not \
-             alike. Name one with --congestion."
+            "The hosts differ in congestion control, {local} here and {remote} there: under loss the two directions behave \
+              differently. Set one with --congestion."
         );
         CONGESTION_DIFFERS.finding(false, text, &[])
     })
@@ -128,5 +128,5 @@ const DISTURBED: Rule = Rule {
 
 fn disturbed(record: &Record, _: &NetworkInfo) -> Option<Advice> {
     let others = cpu::disturbed(record)?;
-    Some(DISTURBED.finding(false, format!("While it was measured, {others}."), &[]))
+    Some(DISTURBED.finding(false, format!("During the measurement {others}."), &[]))
 }

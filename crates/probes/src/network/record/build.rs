@@ -78,8 +78,8 @@ fn integrity(info: &NetworkInfo) -> Vec<Identity> {
     let in_flight = (info.block_bytes * 2).max(1 << 16) * info.streams_count;
     // Where the first seconds are left out, the two ends begin to count at instants of their own.
     let begin = if info.omit_s > 0 { rate(counted, info.elapsed_s).max(1e6) / 8.0 } else { 0.0 };
-    let rule = IdentityRule::within("N2", Scope::Window, "bytes that arrived <= bytes sent", in_flight as f64 + begin)
-        .at_most();
+    let rule =
+        IdentityRule::within("N2", Scope::Window, "bytes received <= bytes sent", in_flight as f64 + begin).at_most();
     for way in info.ways() {
         let streams: Vec<&StreamInfo> = info.way(way).map(|(_, stream)| stream).collect();
         let side = |is_sender| {

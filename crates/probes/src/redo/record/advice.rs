@@ -155,7 +155,7 @@ const DISTURBED: Rule = Rule {
 
 fn disturbed(record: &Record, _: &RedoInfo) -> Option<Advice> {
     let how = cpu::disturbed(record)?;
-    Some(DISTURBED.finding(false, format!("Meanwhile {how}: latencies include waiting for a CPU."), &[]))
+    Some(DISTURBED.finding(false, format!("During the test {how}: latencies include waiting for a CPU."), &[]))
 }
 
 /// The cap in a sentence.
@@ -196,8 +196,8 @@ const CAP: Rule = Rule {
 fn cap(_: &Record, info: &RedoInfo) -> Option<Advice> {
     let cap = info.cap.as_ref()?;
     let text = format!(
-        "{} Burst credits that are used up, a volume's limit and an array's policy look like this; a disk or a \
-         network does not. A test shorter than {} s does not see it.",
+        "{} Exhausted burst credits, a volume's limit and an array's policy look like this; a disk or a network does not. A \
+          test shorter than {} s does not show it.",
         cap_text(info, cap),
         fixed(cap.at_s + SEEN_S, 0)
     );
@@ -302,7 +302,11 @@ fn sums(_: &Record, info: &RedoInfo) -> Option<Advice> {
     );
     let evidence = [("disk_us", disk), ("network_us", network), ("both_us", both)];
     Some(if off > SUM_RATIO {
-        SUMS.finding(true, format!("{told}: the rest is CPU, or waiting in a queue, at one of the ends."), &evidence)
+        SUMS.finding(
+            true,
+            format!("{told}: the rest is CPU time, or waiting in a queue, at one of the ends."),
+            &evidence,
+        )
     } else {
         SUMS.finding(false, format!("{told}."), &evidence)
     })

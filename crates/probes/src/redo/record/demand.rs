@@ -211,10 +211,10 @@ fn packed(info: &RedoInfo) -> Vec<(&'static str, String)> {
     ]
 }
 
-const ZEROS: &str = "Zeros were compressed: the ratio, the CPU time and the throughput of them mean nothing. Use --content \
-                     file:PATH with real redo, or mix:R.";
-const RANDOM: &str = "Random bytes cannot be compressed: this shows what compression costs where it is of no use, not what it \
-                      saves. Use --content file:PATH with real redo, or mix:R.";
+const ZEROS: &str = "The test compressed zeros: their ratio, CPU time and throughput mean nothing. Use --content file:PATH \
+                      with real redo, or mix:R.";
+const RANDOM: &str = "Random bytes cannot be compressed: this shows the cost of useless compression, not its savings. Use \
+                       --content file:PATH with real redo, or mix:R.";
 
 pub(super) const NO_REDO: Rule = Rule {
     id: "RT6",
@@ -253,8 +253,8 @@ pub(super) const FILE_OF_ZEROS: Rule = Rule {
 pub(super) fn file_of_zeros(_: &Record, info: &RedoInfo) -> Option<Advice> {
     let pct = info.zero_pct.value().filter(|pct| info.content.starts_with("file:") && *pct >= ZERO_PCT)?;
     let text = format!(
-        "{} % of the file's bytes are zeros: a log that was made and not filled, or filled in part. Its compression is \
-         no measure of redo's.",
+        "{} % of the file's bytes are zeros: the log was created but not filled, or only partly filled. Its compression \
+          does not represent that of redo.",
         fixed(pct, 0)
     );
     Some(FILE_OF_ZEROS.finding(false, text, &[("zero_pct", pct)]))
