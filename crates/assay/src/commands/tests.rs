@@ -156,9 +156,9 @@ fn storage_probes_look_as_frozen() {
 
 #[test]
 fn probes_look_as_frozen() {
-    for name in ["sync", "cpu", "memory", "topology", "network", "ping", "redo"] {
-        faces_of(name);
-    }
+    // Records of storage have names of their own.
+    let kinds = registry::probes().map(|probe| probe.kind.name()).filter(|name| *name != "storage");
+    kinds.for_each(faces_of);
 }
 
 #[test]
