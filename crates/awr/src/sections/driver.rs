@@ -99,7 +99,7 @@ pub(super) fn operations(page: &mut Sections, record: &Record) {
     page.wrapped(
         "",
         "Latency runs from the start of an operation to its end; (intended): from the start that the rate \
-        asked for.",
+        scheduled.",
     );
     errors(page, record);
 }

@@ -613,7 +613,7 @@ impl Drop for NativeDriver<'_> {
     fn drop(&mut self) {
         let instance = self.shell.instance;
         if self.end().is_err() && self.writing.is_some() {
-            instance.fail("a driver thread ended with a log write under way");
+            instance.fail("a driver thread ended with a log write in flight");
         }
         instance.redo.awaited[self.shell.thread].0.store(NO_WAITER, Ordering::SeqCst);
     }

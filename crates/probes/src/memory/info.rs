@@ -218,7 +218,7 @@ pub(crate) struct ChainRow {
     pub ns_p50: Figure,
     /// Parallel steps: the latency of one chain over this one.
     #[column("times one chain", 2)]
-    #[metric("steps under way at once", Higher)]
+    #[metric("steps in flight at once", Higher)]
     pub parallel_ratio: Figure,
     /// 64 bytes a step, 10^9.
     #[column("GB/s of lines", 2)]

@@ -80,7 +80,7 @@ impl Check<'_> {
             self.problem(
                 "SCHEMAS",
                 format!(
-                    "{schemas} schemas asked for, but schemas 1 to {} are loaded: use -s {} or prepare more",
+                    "{schemas} schemas requested, but schemas 1 to {} are loaded: use -s {} or prepare more",
                     data.schemas, data.schemas
                 ),
             );

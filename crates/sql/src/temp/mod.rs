@@ -92,7 +92,7 @@ impl Shown<'_> {
             lines.push(text("server_user", "Its user", owner.name.clone()));
         }
         lines.push(text("server_settings", "Its own settings", self.own_settings));
-        lines.push(text("server_settings_given", "Settings asked for", self.settings_given));
+        lines.push(text("server_settings_given", "Requested settings", self.settings_given));
         if let Some(command) = left::command(&left::found(&home.base)) {
             lines.push(text("server_left_behind", "Left by a killed command", format!("remove with: {command}")));
         }

@@ -58,7 +58,7 @@ impl OwnKind for NetworkRecords {
             ("the server sends", word(info.is_reverse), Finding::Tolerable),
             ("rate asked for", info.rate_bits_per_s.to_string(), Finding::Forbids),
             ("block, bytes", info.block_bytes.to_string(), Finding::Tolerable),
-            ("window asked for, bytes", info.window_bytes.to_string(), Finding::Tolerable),
+            ("requested window, bytes", info.window_bytes.to_string(), Finding::Tolerable),
             ("TCP segment, bytes", info.max_segment_bytes.to_string(), Finding::Tolerable),
             ("congestion control", info.congestion_local.clone(), Finding::Tolerable),
             ("loopback", word(info.is_loopback), Finding::Forbids),

@@ -73,7 +73,7 @@ pub(super) static OPTIONS: &[OptionDef] = options! {Category;
     "log_alternate_epoch", Text, "0", Refused(EPOCH), "Another clock in logs";
     "log_alternate_epoch_clock_id", Text, "0", Refused(EPOCH), "Which clock";
     "dedupe_working_set_percentage", Text, "5", Refused("dedupe_percentage repeats blocks"), "Blocks that repeats come from";
-    "ignore_error", Text, "", Refused("continue_on_error counts errors and goes on"), "Errors to ignore";
+    "ignore_error", Text, "", Refused("continue_on_error counts errors and continues"), "Errors to ignore";
     "rwmixcycle", Text, "", Refused("assay draws the direction of each I/O"), "How often the mix changes";
     "profile", Text, "", Refused("write a job"), "A built-in job";
     "cgroup", Text, "", Refused(GROUP), "Control group of the job";
