@@ -4,7 +4,7 @@ use assay_measure::config::Scheme;
 use assay_measure::kind::Kind;
 use assay_measure::rule::Rule;
 use assay_native::Native;
-use assay_native::crash::Recovery;
+use assay_native::crash;
 use assay_orders::kind::Orders;
 use assay_run::engine::Target;
 use assay_run::null::Null;
@@ -30,7 +30,7 @@ pub(crate) fn probes() -> impl Iterator<Item = &'static ProbeSpec> {
 
 /// The kinds of records: of workloads, of recovery, of sweeps, and what the probes bring, which come last and so are asked first.
 pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
-    let above: [&dyn Kind; 3] = [&Orders, &Recovery, &Sweep];
+    let above: [&dyn Kind; 3] = [&Orders, &crash::KIND, &Sweep];
     let workloads = assay_awr::KINDS.iter().copied().chain(above);
     let of_probes = probes().map(|probe| probe.kind);
     workloads.chain(of_probes).collect()

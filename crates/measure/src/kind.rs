@@ -5,7 +5,7 @@
 
 mod own;
 
-pub use own::OwnKind;
+pub use own::{OwnKind, TestConditions};
 
 use crate::chart::Drawn;
 use crate::figures::figures;

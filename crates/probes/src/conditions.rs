@@ -5,7 +5,7 @@ use assay_measure::clock::Ns;
 use assay_measure::figures::figures;
 use assay_measure::record::{Figure, Record};
 use assay_measure::section::{number, number_or_reason};
-use assay_measure::snapshot::{HostReading, RunData};
+use assay_measure::snapshot::{HostReading, RunData, Snapshot};
 use assay_run::host::Sampler;
 use std::time::Instant;
 
@@ -53,6 +53,16 @@ pub(crate) fn labelled(run: &RunData, elapsed_ns: Ns) -> Record {
     record
 }
 
+impl HostWindow {
+    /// The record of a run within this window, with what the host did meanwhile.
+    pub(crate) fn record(&self, mut run: RunData) -> Record {
+        run.begin.host.clone_from(&self.before);
+        run.end = Snapshot { at_ns: self.elapsed_ns, host: self.after.clone(), ..Snapshot::default() };
+        let os = assay_awr::record::os(&run);
+        Record { os, ..labelled(&run, self.elapsed_ns) }
+    }
+}
+
 /// Who else used the host while it was measured.
 #[figures(group = Host)]
 pub(crate) struct Conditions {
@@ -77,7 +87,7 @@ impl Conditions {
     /// Of a window, with what the threads themselves were given of their windows.
     pub(crate) fn of(host: &HostWindow, given_pct: Figure, run_delay_pct: Figure) -> Self {
         let seconds = host.elapsed_ns as f64 / 1e9;
-        let known = |value: Option<f64>| value.map_or_else(|| Figure::na(NOT_EXPOSED), Figure::decimal);
+        let known = |value: Option<f64>| Figure::known(value, NOT_EXPOSED);
         let risen = |get: fn(&HostReading) -> Option<u64>| {
             let both = get(&host.before).zip(get(&host.after));
             known(both.map(|(before, after)| after.saturating_sub(before) as f64))

@@ -6,53 +6,60 @@ use crate::record::{Metric, Part, Record};
 use crate::rule::Rule;
 use crate::section::Sections;
 
-/// A kind that reports its part of a record and needs no other parts: it is thereby a [`Kind`]. Records of another
+/// What must be equal for two records to be of the same test: what it is, how it was, and what follows where it differs. An empty value
+/// is not known.
+pub type TestConditions = Vec<(&'static str, String, Finding)>;
+
+/// A kind that reports its part of a record and needs no other parts: one constant, which is a [`Kind`]. Records of another
 /// tool's output have no such part; the kind of their import reports them.
-pub trait OwnKind: Sync {
-    /// What the record keeps of it.
-    type Info: Part + Default;
-
-    /// As [`Kind::rules`].
-    fn rules() -> Vec<Rule> {
-        Vec::new()
-    }
-
+#[derive(Debug)]
+pub struct OwnKind<I> {
     /// THE list of its figures.
-    fn metrics(info: &Self::Info) -> Vec<Metric>;
-
+    pub metrics: fn(&I) -> Vec<Metric>,
     /// Its tables, pairs and sentences.
-    fn sections(record: &Record, info: &Self::Info) -> Sections;
-
-    /// Its charts, in order.
-    fn charts(info: &Self::Info) -> Vec<Drawn>;
-
+    pub sections: fn(&Record, &I) -> Sections,
     /// The answer.
-    fn headline(record: &Record, info: &Self::Info) -> Headline;
-
-    /// What must be equal for two records to be of the same test: what it is, how it was, and what follows where it
-    /// differs. An empty value is not known.
-    fn conditions(_info: &Self::Info) -> Vec<(&'static str, String, Finding)> {
-        Vec::new()
-    }
-
+    pub headline: fn(&Record, &I) -> Headline,
+    /// Its charts, in order.
+    pub charts: fn(&I) -> Vec<Drawn>,
+    /// As [`Kind::rules`].
+    pub rules: fn() -> Vec<Rule>,
+    /// Of its test.
+    pub conditions: fn(&I) -> TestConditions,
     /// As [`Kind::in_words_of_tool`].
-    fn in_words_of_tool(_info: &Self::Info) -> Option<String> {
-        None
-    }
-
+    pub in_words_of_tool: fn(&I) -> Option<String>,
     /// As [`Kind::in_json_of_tool`].
-    fn in_json_of_tool(_info: &Self::Info) -> Option<String> {
-        None
+    pub in_json_of_tool: fn(&I) -> Option<String>,
+}
+
+impl<I> OwnKind<I> {
+    /// One without charts, conditions and a tool that it stands in for.
+    #[must_use]
+    pub const fn new(
+        metrics: fn(&I) -> Vec<Metric>,
+        sections: fn(&Record, &I) -> Sections,
+        headline: fn(&Record, &I) -> Headline,
+    ) -> Self {
+        Self {
+            metrics,
+            sections,
+            headline,
+            charts: |_| Vec::new(),
+            rules: Vec::new,
+            conditions: |_| Vec::new(),
+            in_words_of_tool: |_| None,
+            in_json_of_tool: |_| None,
+        }
     }
 }
 
-fn part<K: OwnKind>(record: &Record) -> K::Info {
+fn part<I: Part + Default>(record: &Record) -> I {
     record.parts.get().unwrap_or_default()
 }
 
-impl<K: OwnKind> Kind for K {
+impl<I: Part + Default> Kind for OwnKind<I> {
     fn name(&self) -> &'static str {
-        K::Info::NAME
+        I::NAME
     }
 
     fn tells(&self, record: &Record) -> bool {
@@ -60,36 +67,36 @@ impl<K: OwnKind> Kind for K {
     }
 
     fn rules(&self) -> Vec<Rule> {
-        K::rules()
+        (self.rules)()
     }
 
     fn metrics(&self, record: &Record) -> Vec<Metric> {
-        K::metrics(&part::<K>(record))
+        (self.metrics)(&part(record))
     }
 
     fn sections(&self, record: &Record) -> Sections {
-        K::sections(record, &part::<K>(record))
+        (self.sections)(record, &part(record))
     }
 
     fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn)) {
-        K::charts(&part::<K>(record)).into_iter().for_each(draw);
+        (self.charts)(&part(record)).into_iter().for_each(draw);
     }
 
     fn headline(&self, record: &Record) -> Headline {
-        K::headline(record, &part::<K>(record))
+        (self.headline)(record, &part(record))
     }
 
     fn in_words_of_tool(&self, record: &Record) -> Option<String> {
-        let info = part::<K>(record);
-        K::in_words_of_tool(&info).or_else(|| K::headline(record, &info).in_words())
+        let info: I = part(record);
+        (self.in_words_of_tool)(&info).or_else(|| (self.headline)(record, &info).in_words())
     }
 
     fn in_json_of_tool(&self, record: &Record) -> Option<String> {
-        K::in_json_of_tool(&part::<K>(record))
+        (self.in_json_of_tool)(&part(record))
     }
 
     fn conditions(&self, baseline: &Record, candidate: &Record) -> Vec<Check> {
-        let of = |record: &Record| record.parts.get().map(|info| K::conditions(&info));
+        let of = |record: &Record| record.parts.get().map(|info| (self.conditions)(&info));
         // Nothing is known of a record without the part.
         let (a, b) = (of(baseline), of(candidate));
         let names = a.clone().or_else(|| b.clone()).unwrap_or_default();
@@ -104,6 +111,6 @@ impl<K: OwnKind> Kind for K {
     }
 
     fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
-        record.parts.read::<K::Info>().map(drop)
+        record.parts.read::<I>().map(drop)
     }
 }

@@ -36,6 +36,12 @@ impl Figure {
         if value.is_finite() { Self::Decimal(value) } else { Self::na("unknowable") }
     }
 
+    /// What may not be known, and why it is not.
+    #[must_use]
+    pub fn known(value: Option<impl Into<Self>>, why: &str) -> Self {
+        value.map_or_else(|| Self::na(why), Into::into)
+    }
+
     /// The number, if there is one.
     #[must_use]
     pub fn value(&self) -> Option<f64> {

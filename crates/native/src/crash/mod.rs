@@ -9,11 +9,9 @@ mod sections;
 #[cfg(test)]
 mod tests;
 
-use assay_measure::chart::Drawn;
-use assay_measure::kind::{Headline, OwnKind, figure};
-use assay_measure::record::{Advice, Figure, Metric, Record};
+use assay_measure::kind::{OwnKind, figure};
+use assay_measure::record::{Advice, Figure, Record};
 use assay_measure::rule::Rule;
-use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units::{fixed, size, thousands};
 pub use info::{RecoveryInfo, RecoveryStep};
@@ -21,32 +19,11 @@ pub use info::{RecoveryInfo, RecoveryStep};
 const MIB: f64 = 1_048_576.0;
 
 /// The kind of `assay recovery`.
-#[derive(Debug)]
-pub struct Recovery;
-
-impl OwnKind for Recovery {
-    type Info = RecoveryInfo;
-
-    fn rules() -> Vec<Rule> {
-        RULES.iter().map(|(rule, _)| *rule).collect()
-    }
-
-    fn metrics(info: &RecoveryInfo) -> Vec<Metric> {
-        metrics::all(info)
-    }
-
-    fn sections(record: &Record, info: &RecoveryInfo) -> Sections {
-        sections::render(record, info)
-    }
-
-    fn charts(info: &RecoveryInfo) -> Vec<Drawn> {
-        charts::all(info).into_iter().collect()
-    }
-
-    fn headline(record: &Record, info: &RecoveryInfo) -> Headline {
-        headline::of(record, info)
-    }
-}
+pub const KIND: OwnKind<RecoveryInfo> = OwnKind {
+    rules: || RULES.iter().map(|(rule, _)| *rule).collect(),
+    charts: charts::all,
+    ..OwnKind::new(metrics::all, sections::render, headline::of)
+};
 
 /// Builds the record of measured steps. `run` brings labels, settings and facts; what follows
 /// from the steps is filled in here.
@@ -62,7 +39,7 @@ pub fn build(run: &RunData, measured: RecoveryInfo) -> Record {
     let mut record = Record::labelled(&run);
     record.advice = advise(&info);
     record.parts.put(&info);
-    figure(&Recovery, &mut record);
+    figure(&KIND, &mut record);
     record
 }
 

@@ -24,7 +24,7 @@ fn info() -> RecoveryInfo {
 }
 
 fn built(info: RecoveryInfo) -> Record {
-    assay_report::kinds::install(vec![&Recovery]);
+    assay_report::kinds::install(vec![&KIND]);
     build(&RunData::default(), info)
 }
 
@@ -140,5 +140,5 @@ const CASES: &[assay_testkit::rules::Case] = &[
 
 #[test]
 fn each_rule_just_fires_and_just_does_not() {
-    assay_testkit::rules::just_fire(&<Recovery as OwnKind>::rules(), CASES);
+    assay_testkit::rules::just_fire(&(KIND.rules)(), CASES);
 }

@@ -40,7 +40,7 @@ pub const SPEC: ProbeSpec = ProbeSpec {
            clocks are apart; and says what that costs a database that times each row or each read. It measures the clock source in \
            use and switches nothing. --format tool prints what pg_test_timing prints.",
     usual_time: Some("10s"),
-    ..ProbeSpec::new("clock", &record::ClockRecords, |request| {
+    ..ProbeSpec::new("clock", &record::KIND, |request| {
         Ok(Box::new(Aim { time: request.time, source: Source::read(), placement: Placement::here() }))
     })
 };

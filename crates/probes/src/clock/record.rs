@@ -3,16 +3,13 @@
 use super::info::{ClockInfo, ClockRow, PairRow, StepRow, TimedRow};
 use super::reading::{CLOCKS, ClockReading, Offset, RAW, Walk};
 use super::{ClockReadings, findings, page};
-use crate::conditions::{Conditions, NOT_EXPOSED, labelled};
-use assay_measure::chart::Drawn;
+use crate::conditions::{Conditions, NOT_EXPOSED};
 use assay_measure::figures::of_layer;
 use assay_measure::identity::{IdentityRule, Scope};
-use assay_measure::kind::{Finding, Headline, OwnKind, figure};
-use assay_measure::record::{Figure, Identity, Metric, Record};
-use assay_measure::rule::Rule;
+use assay_measure::kind::{Finding, OwnKind, TestConditions, figure};
+use assay_measure::record::{Figure, Identity, Record};
 use assay_measure::sample::{half_width, mean, median, stddev};
-use assay_measure::section::Sections;
-use assay_measure::snapshot::{RunData, Snapshot, Verdict};
+use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units::many;
 
 /// From this share of the cheapest system call on, a read is one; up to the other, it is none.
@@ -22,61 +19,35 @@ const CALLS_NOT: f64 = 0.5;
 const READS: f64 = 2.0;
 
 /// The kind of its records.
-#[derive(Debug)]
-pub(super) struct ClockRecords;
+pub(super) const KIND: OwnKind<ClockInfo> = OwnKind {
+    rules: findings::rules,
+    charts: |info| vec![page::chart(info)],
+    conditions,
+    in_words_of_tool: |info| Some(page::of_pg_test_timing(info)),
+    ..OwnKind::new(|info| of_layer("cpu", info), page::render, page::headline)
+};
 
-impl OwnKind for ClockRecords {
-    type Info = ClockInfo;
-
-    fn rules() -> Vec<Rule> {
-        findings::rules()
-    }
-
-    fn metrics(info: &ClockInfo) -> Vec<Metric> {
-        of_layer("cpu", info)
-    }
-
-    fn sections(record: &Record, info: &ClockInfo) -> Sections {
-        page::render(record, info)
-    }
-
-    fn charts(info: &ClockInfo) -> Vec<Drawn> {
-        vec![page::chart(info)]
-    }
-
-    fn headline(record: &Record, info: &ClockInfo) -> Headline {
-        page::headline(record, info)
-    }
-
-    fn conditions(info: &ClockInfo) -> Vec<(&'static str, String, Finding)> {
-        vec![
-            ("clock source", info.source.clone(), Finding::Tolerable),
-            ("optimised build", info.is_optimised.to_string(), Finding::Forbids),
-        ]
-    }
-
-    fn in_words_of_tool(info: &ClockInfo) -> Option<String> {
-        Some(page::of_pg_test_timing(info))
-    }
+fn conditions(info: &ClockInfo) -> TestConditions {
+    vec![
+        ("clock source", info.source.clone(), Finding::Tolerable),
+        ("optimised build", info.is_optimised.to_string(), Finding::Forbids),
+    ]
 }
 
 /// Builds the record. `run` brings the labels and the host's facts; of the measurements in it nothing is read.
 pub(super) fn build(run: &RunData, readings: &ClockReadings) -> Record {
-    let (info, host) = (info(readings), &readings.host);
+    let info = info(readings);
     let mut run = run.clone();
     run.sessions = 1;
     if readings.is_stopped {
         let rounds = many(readings.system_call_ns.len() as u64, "round");
         run.verdict = Verdict::Incomplete(format!("stopped on request after {rounds}"));
     }
-    run.begin = Snapshot { host: host.before.clone(), ..Snapshot::default() };
-    run.end = Snapshot { at_ns: host.elapsed_ns, host: host.after.clone(), ..Snapshot::default() };
-    let mut record = labelled(&run, host.elapsed_ns);
-    record.os = assay_awr::record::os(&run);
+    let mut record = readings.host.record(run);
     record.integrity = integrity(readings);
     record.advice = findings::advise(&info);
     record.parts.put(&info);
-    figure(&ClockRecords, &mut record);
+    figure(&KIND, &mut record);
     record
 }
 
@@ -96,7 +67,7 @@ fn integrity(readings: &ClockReadings) -> Vec<Identity> {
 }
 
 fn known(value: Option<f64>) -> Figure {
-    value.map_or_else(|| Figure::na("not measured"), Figure::decimal)
+    Figure::known(value, "not measured")
 }
 
 fn info(readings: &ClockReadings) -> ClockInfo {

@@ -8,6 +8,7 @@ use super::reading::{CpuReadings, PairKind, ShotReading};
 use crate::crew::{effective_mhz, pin};
 use crate::host::{CpuTimes, Placement};
 use assay_measure::clock::{Clock, Ns};
+use assay_measure::units::many;
 use assay_run::engine::EngineError;
 use assay_run::probe::Steps;
 use assay_run::stop::Stop;
@@ -40,8 +41,8 @@ impl Step {
     fn describe(self) -> String {
         match self {
             Self::Shot(kernel, threads, repetition) => {
-                let s = if threads == 1 { "" } else { "s" };
-                format!("{kernel}, {threads} thread{s}, repetition {} of {REPETITIONS}", repetition + 1)
+                let threads = many(threads as u64, "thread");
+                format!("{kernel}, {threads}, repetition {} of {REPETITIONS}", repetition + 1)
             }
             Self::Pair(PairKind::Line, from, to) => {
                 format!("a cache line between CPU {from} and {to}")

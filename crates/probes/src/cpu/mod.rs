@@ -42,7 +42,7 @@ pub const SPEC: ProbeSpec = ProbeSpec {
     usual_time: Some("60s"),
     time_also: &["timeout"],
     options: &[OPTIONS],
-    ..ProbeSpec::new("cpu", &record::CpuRecords, aim)
+    ..ProbeSpec::new("cpu", &record::KIND, aim)
 };
 
 fn aim(request: &Request) -> Result<Box<dyn Aimed>, EngineError> {

@@ -59,7 +59,7 @@ pub(crate) struct LoadSecond {
 }
 
 fn known(value: Option<f64>) -> Figure {
-    value.map_or_else(|| Figure::na("not exposed"), Figure::decimal)
+    Figure::known(value, "not exposed")
 }
 
 impl LoadInfo {

@@ -9,6 +9,7 @@ use assay_block::memory::{Area, Kernel, LANES, Stores, has_streaming_stores, sum
 use assay_measure::clock::{Clock, Ns};
 use assay_measure::record::Figure;
 use assay_measure::sample::{half_width, mean, median, stddev};
+use assay_measure::units::many;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
 use assay_run::threads;
@@ -252,7 +253,7 @@ fn with(
     let bytes = 3 * work.sizes.arrays.bytes;
     readings.info.got.push(PagesRow {
         pages: word(work.huge).to_owned(),
-        what: format!("arrays of {count} thread{}", if count == 1 { "" } else { "s" }),
+        what: format!("arrays of {}", many(count as u64, "thread")),
         bytes,
         huge_pct: share(huge, bytes),
     });
@@ -321,8 +322,8 @@ fn one(crew: &Crew<'_>, index: usize, mut own: Own<'_>) -> (bool, Vec<Passes>) {
     let all = combinations().into_iter().zip(&crew.rounds);
     let passes = all.map(|(what, rounds)| {
         if index == 0 {
-            let s = if rounds.threads == 1 { "" } else { "s" };
-            crew.work.meter.next(&format!("{} {} with {} thread{s}", what.name(), what.stores(), rounds.threads));
+            let threads = many(rounds.threads as u64, "thread");
+            crew.work.meter.next(&format!("{} {} with {threads}", what.name(), what.stores()));
         }
         combination(crew, rounds, index == 0, what, &mut own)
     });
@@ -377,7 +378,7 @@ fn row(what: Combination, each: &[Passes], numbers: u64) -> Option<BandwidthRow>
         (numbers * named) as f64 / ns.max(1) as f64
     };
     let rates: Vec<f64> = (0..count).map(rate).collect();
-    let figure = |value: Option<f64>| value.map_or_else(|| Figure::na("one pass"), Figure::decimal);
+    let figure = |value: Option<f64>| Figure::known(value, "one pass");
     let middle = median(&rates)?;
     let (elapsed, cpu) = each
         .iter()

@@ -9,6 +9,7 @@ use assay_block::{Pages, ThreadUsage};
 use assay_measure::clock::Ns;
 use assay_measure::record::Figure;
 use assay_measure::sample::median;
+use assay_measure::units::many;
 use assay_run::engine::EngineError;
 use assay_run::threads;
 
@@ -41,8 +42,8 @@ pub(super) fn run(work: &Work<'_>, readings: &mut MemoryReadings) -> Result<(), 
     counts.dedup();
     for pages in work.pages {
         for count in &counts {
-            let s = if *count == 1 { "" } else { "s" };
-            work.meter.next(&format!("first touch in {} pages, {count} thread{s}", word(*pages)));
+            let threads = many(*count as u64, "thread");
+            work.meter.next(&format!("first touch in {} pages, {threads}", word(*pages)));
             let mut rounds = Vec::new();
             for _ in 0..ROUNDS {
                 if work.stop.requested() {
@@ -60,7 +61,7 @@ fn row(work: &Work<'_>, pages: Pages, count: usize, rounds: &[Round]) -> FaultRo
     let bytes = work.sizes.fresh_bytes as f64;
     let middle = |of: &dyn Fn(&Round) -> f64| {
         let all: Vec<f64> = rounds.iter().map(of).collect();
-        median(&all).map_or_else(|| Figure::na("no round"), Figure::decimal)
+        Figure::known(median(&all), "no round")
     };
     let known = |of: &dyn Fn(&Round) -> f64| {
         if rounds.iter().any(|round| round.faults == 0) {

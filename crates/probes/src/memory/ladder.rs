@@ -12,6 +12,7 @@ use assay_measure::clock::Ns;
 use assay_measure::prng::SplitMix64;
 use assay_measure::record::Figure;
 use assay_measure::sample::median;
+use assay_measure::units::many;
 use assay_run::engine::EngineError;
 use assay_run::threads;
 use std::hint::black_box;
@@ -158,7 +159,7 @@ fn all(work: &Work<'_>, readings: &mut MemoryReadings) -> Result<(), EngineError
         }
     }
     let middle = median(&clocks);
-    readings.info.effective_mhz = middle.map_or_else(|| Figure::na("no step"), Figure::decimal);
+    readings.info.effective_mhz = Figure::known(middle, "no step");
     Ok(())
 }
 
@@ -212,7 +213,7 @@ fn climb<'a>(
 }
 
 fn row((pages, spacing): (Pages, &str), bytes: u64, batches: &[f64], hops: u64, mhz: f64) -> LadderRow {
-    let figure = |value: Option<f64>| value.map_or_else(|| Figure::na("no batch"), Figure::decimal);
+    let figure = |value: Option<f64>| Figure::known(value, "no batch");
     let middle = median(batches);
     LadderRow {
         pages: word(pages).to_owned(),
@@ -230,8 +231,7 @@ fn chains(chase: &mut Chase<'_>, readings: &mut MemoryReadings) {
     let budget = work.window_ns(CHAINS_SHARE, CHAINS.len());
     let mut one = None;
     for count in CHAINS {
-        let s = if count == 1 { "" } else { "s" };
-        work.meter.next(&format!("{count} chain{s} side by side"));
+        work.meter.next(&format!("{} side by side", many(count as u64, "chain")));
         if work.stop.requested() {
             return;
         }
@@ -293,8 +293,7 @@ fn loaded(chase: &mut Chase<'_>, readings: &mut MemoryReadings) -> Result<(), En
     let most = READER_MOST.saturating_mul(work.cpus.len() as u64);
     let total = work.sizes.arrays.bytes.min(most) as usize;
     for count in work.counts.iter().map(|count| count - 1) {
-        let s = if count == 1 { "" } else { "s" };
-        work.meter.next(&format!("latency beside {count} reader{s}"));
+        work.meter.next(&format!("latency beside {}", many(count as u64, "reader")));
         if work.stop.requested() {
             return Ok(());
         }
@@ -329,7 +328,7 @@ fn loaded(chase: &mut Chase<'_>, readings: &mut MemoryReadings) -> Result<(), En
         readings.info.loaded.push(LoadedRow {
             readers_count: count as u64,
             gb_per_s: Figure::decimal(gb_per_s),
-            loaded_latency_ns_p50: median(&batches).map_or_else(|| Figure::na("no batch"), Figure::decimal),
+            loaded_latency_ns_p50: Figure::known(median(&batches), "no batch"),
         });
     }
     Ok(())

@@ -50,7 +50,7 @@ pub const SPEC: ProbeSpec = ProbeSpec {
     usual_time: Some("30s"),
     time_also: &["timeout"],
     options: &[OPTIONS],
-    ..ProbeSpec::new("memory", &record::MemoryRecords, aim)
+    ..ProbeSpec::new("memory", &record::KIND, aim)
 };
 
 fn aim(request: &Request) -> Result<Box<dyn Aimed>, EngineError> {

@@ -74,7 +74,7 @@ impl Sizes {
             capped(ladder, free / LADDER_SHARE, "a quarter", (time.as_secs_f64() * LADDER_BYTES_PER_S) as u64, time);
         Ok(Self {
             arrays: ArrayRule {
-                last_level_bytes: last_level.map_or_else(|| Figure::na(crate::conditions::NOT_EXPOSED), Figure::Count),
+                last_level_bytes: Figure::known(last_level, crate::conditions::NOT_EXPOSED),
                 wanted_bytes: wanted,
                 bytes: bytes.max(FLOOR),
                 is_met: bytes >= wanted,

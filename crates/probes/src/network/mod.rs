@@ -40,9 +40,7 @@ pub const SPEC: ProbeSpec = ProbeSpec {
     time_also: &["t"],
     options: &[OPTIONS, asked::OPTIONS, OF_TOOL],
     takes: Takes::Peer(|request| Ok(Box::new(server::Server::new(&Ask::of(request)?)?))),
-    ..ProbeSpec::new("net", &record::NetworkRecords, |request| {
-        Ok(Box::new(Aim { ask: Ask::of(request)?, time: request.time }))
-    })
+    ..ProbeSpec::new("net", &record::KIND, |request| Ok(Box::new(Aim { ask: Ask::of(request)?, time: request.time })))
 };
 
 struct Aim {

@@ -81,49 +81,39 @@ fn seconds(request: &Request, option: &ProbeOption) -> Result<f64, EngineError> 
 
 /// `10M`, `1.5G/20`: decimal, with blocks at once.
 fn bitrate(request: &Request, option: &ProbeOption) -> Result<Option<(u64, u64)>, EngineError> {
-    let Some(text) = request.said(option) else {
-        return Ok(None);
-    };
-    let (rate, burst) = text.split_once('/').unwrap_or((text, "1"));
-    let letters = rate.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let factor = match letters {
-        "" => 1.0,
-        "k" | "K" => 1e3,
-        "m" | "M" => 1e6,
-        "g" | "G" => 1e9,
-        "t" | "T" => 1e12,
-        _ => {
-            return Err(option.refused(text, "bits per second, such as 500K, 10M or 2.5G"));
-        }
-    };
-    let number: Option<f64> = rate[..rate.len() - letters.len()].parse().ok();
-    let number = number.filter(|n| n * factor <= 1e15);
-    let number = number.ok_or_else(|| option.refused(text, "bits per second, such as 500K, 10M or 2.5G"))?;
-    let burst = burst.parse().ok().filter(|n| (1..=BURST_MOST).contains(n));
-    let burst = burst.ok_or_else(|| option.refused(text, "give 1 to 1000 blocks at once"))?;
-    Ok(Some(((number * factor) as u64, burst)))
+    const TAKEN: &str = "bits per second, such as 500K, 10M or 2.5G";
+    request.read(option, |text| {
+        let (rate, burst) = text.split_once('/').unwrap_or((text, "1"));
+        let letters = rate.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let factor = match letters {
+            "" => 1.0,
+            "k" | "K" => 1e3,
+            "m" | "M" => 1e6,
+            "g" | "G" => 1e9,
+            "t" | "T" => 1e12,
+            _ => return Err(TAKEN),
+        };
+        let number: Option<f64> = rate[..rate.len() - letters.len()].parse().ok();
+        let number = number.filter(|n| n * factor <= 1e15).ok_or(TAKEN)?;
+        let burst = burst.parse().ok().filter(|n| (1..=BURST_MOST).contains(n));
+        Ok(((number * factor) as u64, burst.ok_or("give 1 to 1000 blocks at once")?))
+    })
 }
 
 /// `3` or `3,1`: a CPU of this host that this process may run on, and one of the other's.
 fn affinity(request: &Request) -> Result<(Option<u32>, Option<u32>), EngineError> {
-    let Some(text) = request.said(&AFFINITY) else {
-        return Ok((None, None));
-    };
-    let (here, there) = match text.split_once(',') {
-        Some((here, there)) => (here, Some(there)),
-        None => (text, None),
-    };
     let cpu = |text: &str| {
         let cpu = text.parse().ok().filter(|cpu| *cpu < CpuSet::MAX_CPU as u32);
-        cpu.ok_or_else(|| AFFINITY.refused(text, "a CPU's number, or two: here,there"))
+        cpu.ok_or_else(|| "a CPU's number, or two: here,there".to_owned())
     };
-    let (here, there) = (cpu(here)?, there.map(cpu).transpose()?);
-    if may_run_on(here) {
-        Ok((Some(here), there))
-    } else {
-        let why = format!("this process may not run on CPU {here} (see taskset -cp)");
-        Err(AFFINITY.refused(text, why))
-    }
+    let both = request.read(&AFFINITY, |text| {
+        let (here, there) = text.split_once(',').map_or((text, None), |(here, there)| (here, Some(there)));
+        match (cpu(here)?, there.map(cpu).transpose()?) {
+            (here, there) if may_run_on(here) => Ok((Some(here), there)),
+            (here, _) => Err(format!("this process may not run on CPU {here} (see taskset -cp)")),
+        }
+    })?;
+    Ok(both.unwrap_or_default())
 }
 
 /// Whether this process may run on a CPU; where the kernel does not say, trying will.
@@ -139,7 +129,7 @@ impl Ask {
             return Err(INTERVAL.refused(request.option(&INTERVAL), "100ms to 60s, or 0 for none"));
         }
         let units = request.option(&UNITS);
-        if !units.is_empty() && !["k", "m", "g", "t", "K", "M", "G", "T"].contains(&units) {
+        if units.len() > 1 || !"kmgtKMGT".contains(units) {
             return Err(UNITS.refused(units, "give one of k, m, g, t, K, M, G, T"));
         }
         let (cpu, server_cpu) = affinity(request)?;

@@ -65,7 +65,7 @@ fn net_11_what_is_left_out_counts_nowhere() {
     let rows = part["intervals"].as_array().unwrap();
     let omitted = rows.iter().filter(|row| row["is_omitted"] == true).count();
     assert_eq!((rows.len(), omitted), (5, 2), "{rows:#?}");
-    let text = super::record::NetworkRecords.in_words_of_tool(&record).unwrap();
+    let text = super::record::KIND.in_words_of_tool(&record).unwrap();
     assert_eq!(text.matches("(omitted)").count(), 2, "{text}");
     let of_sender = text.lines().find(|line| line.ends_with("sender")).unwrap();
     // It is as long as the intervals that count, which a busy host may end a little late.

@@ -40,7 +40,7 @@ pub const SPEC: ProbeSpec = ProbeSpec {
     time_also: &["w", "deadline"],
     options: &[OPTIONS, asked::OPTIONS],
     takes: Takes::Peer(|request| Ok(Box::new(echo::Server::new(&Ask::of(request)?)?))),
-    ..ProbeSpec::new("ping", &record::PingRecords, |request| Ok(Box::new(Aim(Ask::of(request)?))))
+    ..ProbeSpec::new("ping", &record::KIND, |request| Ok(Box::new(Aim(Ask::of(request)?))))
 };
 
 struct Aim(Ask);
@@ -106,7 +106,7 @@ impl Aimed for Aim {
         let rate = ask.rate.unwrap_or(way.usual_rate());
         let (around, thread) = (Around::begin(), thread_times());
         let tally = measure::run(ask, way.as_mut(), rate, stop, &part(0), each);
-        let host = around.end();
+        let host = HostWindow { elapsed_ns: tally.elapsed_ns, ..around.end() };
         if tally.sent == 0 {
             return Err(EngineError::Interrupted);
         }

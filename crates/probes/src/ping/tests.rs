@@ -38,7 +38,7 @@ fn every_echo_answers_and_the_record_holds_together() {
         let (least, most) =
             (seconds.iter().copied().fold(f64::MAX, f64::min), seconds.iter().copied().fold(0.0, f64::max));
         assert!(least <= middle && middle <= most, "{more:?}: {middle} of {seconds:?}");
-        let text = super::record::PingRecords.in_words_of_tool(&record).unwrap();
+        let text = super::record::KIND.in_words_of_tool(&record).unwrap();
         assert!(text.contains("0% packet loss") && text.contains("rtt min/avg/max/mdev = "), "{text}");
     }
 }

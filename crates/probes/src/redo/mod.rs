@@ -39,7 +39,7 @@ pub const SPEC: ProbeSpec = ProbeSpec {
     has_long_flags_with_one_dash: true,
     options: &[options::OPTIONS],
     takes: Takes::Peer(|request| Ok(Box::new(server::Server::of(request)?))),
-    ..ProbeSpec::new("redo", &record::RedoRecords, |request| Ok(Box::new(client::Aim(Ask::of(request)?))))
+    ..ProbeSpec::new("redo", &record::KIND, |request| Ok(Box::new(client::Aim(Ask::of(request)?))))
 };
 
 /// Parses arbitrary bytes as a standby does: as a header, as an acknowledgement, as parameters that it then checks. For

@@ -48,7 +48,7 @@ pub const SPEC: ProbeSpec = ProbeSpec {
            parallel streams, and the cost of each level of commit safety. It removes its scratch file at the end.",
     takes: Takes::Place,
     usual_time: Some("60s"),
-    ..ProbeSpec::new("sync", &record::SyncRecords, aim)
+    ..ProbeSpec::new("sync", &record::KIND, aim)
 };
 
 fn aim(request: &Request) -> Result<Box<dyn Aimed>, EngineError> {

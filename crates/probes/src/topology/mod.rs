@@ -12,13 +12,10 @@ mod sections;
 mod tests;
 
 use crate::machine::Machine;
-use assay_measure::chart::Drawn;
 use assay_measure::figures::figures;
-use assay_measure::kind::{Finding, Headline, OwnKind, figure};
+use assay_measure::kind::{Finding, OwnKind, TestConditions, figure};
 use assay_measure::record::metric::{Better, Group, plain};
 use assay_measure::record::{Figure, Metric, Part, Record};
-use assay_measure::rule::Rule;
-use assay_measure::section::Sections;
 use assay_measure::snapshot::RunData;
 use assay_run::dataset::lines::text;
 use assay_run::engine::{EngineError, Line};
@@ -50,7 +47,7 @@ pub const SPEC: ProbeSpec = ProbeSpec {
     more: "Everything comes from /proc and /sys; assay measures nothing. --format tool prints the layout of lscpu that \
             scripts read, --format tool-json lscpu's JSON.",
     options: &[OPTIONS],
-    ..ProbeSpec::new("topology", &TopologyRecords, aim)
+    ..ProbeSpec::new("topology", &KIND, aim)
 };
 
 fn aim(request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
@@ -91,7 +88,7 @@ impl Measured for TopologyInfo {
         let mut record = Record::labelled(&labels);
         record.parts.put(self);
         record.advice = advice::advise(self);
-        figure(&TopologyRecords, &mut record);
+        figure(&KIND, &mut record);
         Some(record)
     }
 }
@@ -102,59 +99,35 @@ fn count(known: Option<usize>) -> Figure {
 }
 
 /// The kind of its records.
-#[derive(Debug)]
-struct TopologyRecords;
+const KIND: OwnKind<TopologyInfo> = OwnKind {
+    rules: advice::rules,
+    conditions,
+    in_words_of_tool: |info| Some(lscpu::text(&info.machine)),
+    in_json_of_tool: |info| Some(lscpu::json(&info.machine)),
+    ..OwnKind::new(metrics, sections::render, headline::of)
+};
 
-impl OwnKind for TopologyRecords {
-    type Info = TopologyInfo;
+fn metrics(info: &TopologyInfo) -> Vec<Metric> {
+    let machine = &info.machine;
+    let online = (!machine.online.is_empty()).then_some(machine.online.len());
+    let bytes = |bytes: Option<u64>| Figure::known(bytes, crate::conditions::NOT_EXPOSED);
+    let all = [
+        ("cpus_online_count", "CPUs", count(online)),
+        ("cores_count", "cores", count(machine.cores().map(|all| all.len()))),
+        ("sockets_count", "sockets", count(machine.packages().map(|all| all.len()))),
+        ("threads_per_core_count", "threads per core", count(machine.threads_per_core())),
+        ("numa_nodes_count", "NUMA nodes", Figure::Count(machine.nodes.len() as u64)),
+        ("last_level_cache_bytes", "last-level caches", bytes(machine.last_level_bytes())),
+        ("memory_bytes", "memory", bytes(machine.memory.get("MemTotal").copied())),
+    ];
+    let metric = |(key, name, figure): (&str, &str, Figure)| {
+        let unit = if key.ends_with("bytes") { "bytes" } else { "count" };
+        Metric { layer: "cpu".to_owned(), ..plain(Group::Primary, key, name, unit, Better::Neither, figure) }
+    };
+    all.map(metric).into()
+}
 
-    fn rules() -> Vec<Rule> {
-        advice::rules()
-    }
-
-    fn metrics(info: &TopologyInfo) -> Vec<Metric> {
-        let machine = &info.machine;
-        let online = (!machine.online.is_empty()).then_some(machine.online.len());
-        let bytes =
-            |bytes: Option<u64>| bytes.map_or_else(|| Figure::na(crate::conditions::NOT_EXPOSED), Figure::Count);
-        let all = [
-            ("cpus_online_count", "CPUs", count(online)),
-            ("cores_count", "cores", count(machine.cores().map(|all| all.len()))),
-            ("sockets_count", "sockets", count(machine.packages().map(|all| all.len()))),
-            ("threads_per_core_count", "threads per core", count(machine.threads_per_core())),
-            ("numa_nodes_count", "NUMA nodes", Figure::Count(machine.nodes.len() as u64)),
-            ("last_level_cache_bytes", "last-level caches", bytes(machine.last_level_bytes())),
-            ("memory_bytes", "memory", bytes(machine.memory.get("MemTotal").copied())),
-        ];
-        let metric = |(key, name, figure): (&str, &str, Figure)| {
-            let unit = if key.ends_with("bytes") { "bytes" } else { "count" };
-            Metric { layer: "cpu".to_owned(), ..plain(Group::Primary, key, name, unit, Better::Neither, figure) }
-        };
-        all.map(metric).into()
-    }
-
-    fn sections(record: &Record, info: &TopologyInfo) -> Sections {
-        sections::render(record, info)
-    }
-
-    fn charts(_: &TopologyInfo) -> Vec<Drawn> {
-        Vec::new()
-    }
-
-    fn headline(record: &Record, info: &TopologyInfo) -> Headline {
-        headline::of(record, info)
-    }
-
-    fn conditions(info: &TopologyInfo) -> Vec<(&'static str, String, Finding)> {
-        let name = info.machine.identity.model_name.clone();
-        vec![("CPU model", name, Finding::Tolerable)]
-    }
-
-    fn in_words_of_tool(info: &TopologyInfo) -> Option<String> {
-        Some(lscpu::text(&info.machine))
-    }
-
-    fn in_json_of_tool(info: &TopologyInfo) -> Option<String> {
-        Some(lscpu::json(&info.machine))
-    }
+fn conditions(info: &TopologyInfo) -> TestConditions {
+    let name = info.machine.identity.model_name.clone();
+    vec![("CPU model", name, Finding::Tolerable)]
 }

@@ -175,7 +175,7 @@ fn topology_17_an_empty_tree_is_not_exposed_and_no_error() {
     assert!(all.iter().all(|(_, data)| data == "not exposed"), "{all:?}");
     let record = record(dir.path());
     assert_eq!(record.run.verdict, "complete");
-    let text = assay_report::text::write(&TopologyRecords.sections(&record));
+    let text = assay_report::text::write(&KIND.sections(&record));
     assert!(text.contains("Caches\n~~~~~~\nn/a (not exposed)"), "{text}");
 }
 

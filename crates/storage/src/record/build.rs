@@ -145,7 +145,7 @@ fn info(readings: &StorageReadings, record: &Record) -> StorageInfo {
 }
 
 fn precondition(reading: &PreconditionReading) -> StoragePrecondition {
-    let share = |value: Option<f64>| value.map_or_else(|| Figure::na("fewer rounds than a window"), Figure::decimal);
+    let share = |value: Option<f64>| Figure::known(value, "fewer rounds than a window");
     StoragePrecondition {
         job: reading.job.clone(),
         method: reading.method.clone(),
@@ -222,7 +222,7 @@ fn job(readings: &StorageReadings, place: usize) -> StorageJob {
 }
 
 fn value(value: Option<f64>) -> Figure {
-    value.map_or_else(|| Figure::na("the window was never full"), Figure::decimal)
+    Figure::known(value, "the window was never full")
 }
 
 /// Mean I/Os in flight: counted at each change, and by Little's law.

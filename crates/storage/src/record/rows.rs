@@ -82,7 +82,7 @@ pub(super) fn way_rows(
             ios_per_s: rate(reading.ios as f64),
             mb_per_s: rate(reading.bytes as f64 / MB),
             mib_per_s: rate(reading.bytes as f64 / MIB),
-            target_ios_per_s: targets[way.index()].map_or_else(|| Figure::na(NO_RATE), Figure::decimal),
+            target_ios_per_s: Figure::known(targets[way.index()], NO_RATE),
             lat: latency(&reading.lat, missing.lat),
             clat: latency(&reading.clat, missing.clat),
             slat: latency(&reading.slat, missing.slat),

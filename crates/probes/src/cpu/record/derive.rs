@@ -71,11 +71,11 @@ pub(super) fn info(readings: &CpuReadings) -> CpuInfo {
 }
 
 fn figure(value: Option<f64>) -> Figure {
-    value.map_or_else(|| Figure::na(STOPPED), Figure::decimal)
+    Figure::known(value, STOPPED)
 }
 
 fn known(value: Option<f64>) -> Figure {
-    value.map_or_else(|| Figure::na(NOT_EXPOSED), Figure::decimal)
+    Figure::known(value, NOT_EXPOSED)
 }
 
 fn of<'a>(readings: &'a CpuReadings, kernel: &'a str) -> impl Iterator<Item = &'a ShotReading> {

@@ -6,18 +6,17 @@ use assay_measure::cpu;
 use assay_measure::facts::CPU_MODEL;
 use assay_measure::kind::{Headline, Limit, Line, Next, Told, again};
 use assay_measure::record::{Figure, Part, Record};
-use assay_measure::units::fixed;
+use assay_measure::units::{fixed, many};
 
 /// The headline of the CPUs.
 pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
     let model = CPU_MODEL.find(&record.host.facts).unwrap_or("CPUs of unknown model");
-    let cpus = info.cpus.len();
-    let s = if cpus == 1 { "" } else { "s" };
+    let cpus = many(info.cpus.len() as u64, "CPU");
     if let Some(soak) = &info.soak {
         let ops = Figure::Count(soak.ops_count).per(soak.real_s, "no time passed");
         return Headline {
             tested: format!(
-                "{} workers on {cpus} CPU{s} ({model}) for {} s, kernels {}.",
+                "{} workers on {cpus} ({model}) for {} s, kernels {}.",
                 soak.workers_count,
                 fixed(soak.real_s, 1),
                 info.kernel_set
@@ -50,7 +49,7 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
         Line::told(title, told)
     };
     Headline {
-        tested: format!("{cpus} CPU{s} ({model}), kernels {}.", info.kernel_set),
+        tested: format!("{cpus} ({model}), kernels {}.", info.kernel_set),
         rows: vec![
             line("Clock", &info.effective_mhz, "MHz effective"),
             pair("Index lookups", "btree-16m", 1e-6, "M/s"),

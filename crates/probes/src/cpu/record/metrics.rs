@@ -4,6 +4,7 @@ use super::info::{CpuInfo, KernelRow};
 use assay_measure::figures::{Figures as _, Group, metric};
 use assay_measure::record::metric::{Better, plain};
 use assay_measure::record::{Figure, Metric};
+use assay_measure::units::many;
 
 /// The few that a comparison is judged by, all of all CPUs: kernel and name for people.
 const PRIMARY: [(&str, &str); 4] = [
@@ -52,15 +53,14 @@ fn of_kernel(row: &KernelRow, is_widest: bool) -> Vec<Metric> {
         scope: scope.clone(),
         ..plain(Group::Host, &key, &name, unit, Better::Higher, figure.scaled(factor))
     };
-    let threads = row.threads_count;
-    let s = if threads == 1 { "" } else { "s" };
+    let threads = many(row.threads_count, "thread");
     let wall = Metric {
         interval,
-        ..metric(format!("{word}_per_s"), format!("{} {}, {threads} thread{s}", row.kernel, row.unit), &row.per_s)
+        ..metric(format!("{word}_per_s"), format!("{} {}, {threads}", row.kernel, row.unit), &row.per_s)
     };
     let of_cpu = metric(
         format!("by_cpu_time_{word}_per_s"),
-        format!("{} {} per second of CPU time, {threads} thread{s}", row.kernel, row.unit),
+        format!("{} {} per second of CPU time, {threads}", row.kernel, row.unit),
         &row.per_cpu_s,
     );
     let primary = PRIMARY.iter().find(|(kernel, _)| *kernel == row.kernel && is_widest);

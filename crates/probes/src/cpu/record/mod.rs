@@ -14,56 +14,33 @@ mod tests;
 
 use super::reading::CpuReadings;
 use crate::conditions::labelled;
-use assay_measure::chart::Drawn;
-use assay_measure::kind::{Finding, Headline, OwnKind, figure};
-use assay_measure::record::{Metric, Record};
-use assay_measure::rule::Rule;
-use assay_measure::section::Sections;
+use assay_measure::kind::{Finding, OwnKind, TestConditions, figure};
+use assay_measure::record::Record;
 use assay_measure::snapshot::{RunData, Verdict};
 use info::CpuInfo;
 
 /// The kind of its records.
-#[derive(Debug)]
-pub(super) struct CpuRecords;
+pub(super) const KIND: OwnKind<CpuInfo> = OwnKind {
+    rules: advice::rules,
+    charts: charts::all,
+    conditions,
+    ..OwnKind::new(metrics::all, sections::render, headline::of)
+};
 
-impl OwnKind for CpuRecords {
-    type Info = CpuInfo;
-
-    fn rules() -> Vec<Rule> {
-        advice::rules()
-    }
-
-    fn metrics(info: &CpuInfo) -> Vec<Metric> {
-        metrics::all(info)
-    }
-
-    fn sections(record: &Record, info: &CpuInfo) -> Sections {
-        sections::render(record, info)
-    }
-
-    fn charts(info: &CpuInfo) -> Vec<Drawn> {
-        charts::all(info).into_iter().collect()
-    }
-
-    fn headline(record: &Record, info: &CpuInfo) -> Headline {
-        headline::of(record, info)
-    }
-
-    fn conditions(info: &CpuInfo) -> Vec<(&'static str, String, Finding)> {
-        let own_paths = info.kernels.iter();
-        let own_paths = own_paths.filter(|row| row.path != "portable" && !row.path.is_empty());
-        let mut paths: Vec<String> = own_paths.map(|row| format!("{}: {}", row.kernel, row.path)).collect();
-        paths.dedup();
-        let word = |is: bool| if is { "yes" } else { "no" }.to_owned();
-        vec![
-            ("kernel set", info.kernel_set.clone(), Finding::Forbids),
-            ("measured or loaded", info.mode.clone(), Finding::Forbids),
-            ("code paths", paths.join("; "), Finding::Tolerable),
-            ("optimised build", word(info.is_optimised), Finding::Forbids),
-            ("pinned threads", word(info.is_pinned), Finding::Tolerable),
-            ("page size, bytes", info.page_bytes.to_string(), Finding::Tolerable),
-        ]
-    }
+fn conditions(info: &CpuInfo) -> TestConditions {
+    let own_paths = info.kernels.iter();
+    let own_paths = own_paths.filter(|row| row.path != "portable" && !row.path.is_empty());
+    let mut paths: Vec<String> = own_paths.map(|row| format!("{}: {}", row.kernel, row.path)).collect();
+    paths.dedup();
+    let word = |is: bool| if is { "yes" } else { "no" }.to_owned();
+    vec![
+        ("kernel set", info.kernel_set.clone(), Finding::Forbids),
+        ("measured or loaded", info.mode.clone(), Finding::Forbids),
+        ("code paths", paths.join("; "), Finding::Tolerable),
+        ("optimised build", word(info.is_optimised), Finding::Forbids),
+        ("pinned threads", word(info.is_pinned), Finding::Tolerable),
+        ("page size, bytes", info.page_bytes.to_string(), Finding::Tolerable),
+    ]
 }
 
 /// Builds the record of a probe. `run` brings the labels and the host's facts; of the measurements in it nothing is read.
@@ -87,6 +64,6 @@ pub(super) fn build(run: &RunData, readings: &CpuReadings) -> Record {
     let mut record = labelled(&run, readings.host.elapsed_ns);
     record.advice = advice::advise(&record, &info);
     record.parts.put(&info);
-    figure(&CpuRecords, &mut record);
+    figure(&KIND, &mut record);
     record
 }

@@ -6,15 +6,14 @@ use crate::load::{self, LoadInfo};
 use assay_measure::record::{Figure, Part, Record};
 use assay_measure::section::common;
 use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
-use assay_measure::units::fixed;
+use assay_measure::units::{fixed, many};
 use std::borrow::Cow;
 
 /// The whole report.
 pub(super) fn render(record: &Record, info: &CpuInfo) -> Sections {
     let mut page = Sections::default();
-    let cpus = info.cpus.len();
-    let s = if cpus == 1 { "" } else { "s" };
-    let of = format!("{cpus} CPU{s}, kernels {}", info.kernel_set);
+    let cpus = many(info.cpus.len() as u64, "CPU");
+    let of = format!("{cpus}, kernels {}", info.kernel_set);
     common::opening(&mut page, record, "CPU", &of);
     common::warnings(&mut page, record);
     common::advice(&mut page, record);

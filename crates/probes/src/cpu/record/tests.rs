@@ -151,7 +151,7 @@ fn cpu_06_repetitions_that_differ_are_unsteady_with_what_moved() {
     assert!(row.cv_pct.value().unwrap() > 3.0);
     assert_eq!(row.moved_with, "clock");
     assert!(advice(&record, "P5").unwrap().text.contains("clock (1)"));
-    let headline = CpuRecords.headline(&record);
+    let headline = KIND.headline(&record);
     assert!(headline.steadiness.starts_with("not steady: 1 of"), "{}", headline.steadiness);
 }
 
@@ -212,7 +212,7 @@ fn cpu_19_a_record_carries_its_set_and_another_set_forbids_a_comparison() {
     let row = kernel(&info, "tuple", 1);
     assert!(row.path == "portable" && row.mhz.value().is_some());
     let finding = |a: &Record, b: &Record, what: &str| {
-        let checks = CpuRecords.conditions(a, b);
+        let checks = KIND.conditions(a, b);
         checks.into_iter().find(|check| check.what == what).unwrap().finding
     };
     assert_eq!(finding(&record, &record, "kernel set"), Finding::Same);
@@ -246,7 +246,7 @@ fn what_is_missing_is_n_a_with_its_reason_and_never_zero() {
     assert_eq!(info.clocks[1].told_mhz.reason(), Some("not exposed"));
     assert_eq!(info.clocks[1].after_mhz.reason(), Some(derive::STOPPED));
     let record = built(&bare);
-    assert!(CpuRecords.sections(&record).all.len() > 8);
+    assert!(KIND.sections(&record).all.len() > 8);
 }
 
 #[test]
@@ -315,10 +315,10 @@ fn cpu_01_the_metrics_block_is_stress_ng_s_and_its_rates_are_those_of_the_row() 
     };
     assert_eq!(format!("{:.2}", ops / real), format!("{per_real:.2}"));
     assert_eq!(format!("{:.2}", ops / (user + system)), format!("{per_cpu:.2}"));
-    let sections = CpuRecords.sections(&record);
+    let sections = KIND.sections(&record);
     let lines = sections.all.iter().flat_map(|section| &section.parts);
     assert!(lines.into_iter().any(|part| matches!(part, Piece::Line(line) if line.starts_with("assay: metrc:"))));
-    assert!(CpuRecords.headline(&record).steadiness.starts_with("steady: seconds vary by 0.0 %"));
+    assert!(KIND.headline(&record).steadiness.starts_with("steady: seconds vary by 0.0 %"));
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn a_stopped_probe_is_incomplete_and_reads_back() {
     let back: Record = serde_json::from_str(&json).unwrap();
     assert_eq!(back, record);
     let mut charts = 0;
-    CpuRecords.charts(&record, &mut |_| charts += 1);
+    KIND.charts(&record, &mut |_| charts += 1);
     assert_eq!(charts, 5);
 }
 

@@ -4,7 +4,7 @@ use super::super::info::{FaultRow, LadderRow, MemoryInfo};
 use super::{OURS_PCT, UNSTEADY_PCT, given, huge, latency};
 use assay_measure::record::{Advice, Figure};
 use assay_measure::rule::Rule;
-use assay_measure::units::{fixed, size};
+use assay_measure::units::{fixed, many, size};
 
 /// What judges by a rule.
 type Judge = fn(&MemoryInfo) -> Option<Advice>;
@@ -320,10 +320,9 @@ fn loaded_latency(info: &MemoryInfo) -> Option<Advice> {
     let row = info.loaded.last()?;
     let (busy, rate) = (row.loaded_latency_ns_p50.value()?, row.gb_per_s.value()?);
     let text = format!(
-        "Beside {} reader{} ({} GB/s) an access takes {} ns instead of {} ns: scans of other sessions slow index \
+        "Beside {} ({} GB/s) an access takes {} ns instead of {} ns: scans of other sessions slow index \
          lookups by that much.",
-        row.readers_count,
-        if row.readers_count == 1 { "" } else { "s" },
+        many(row.readers_count, "reader"),
         fixed(rate, 1),
         fixed(busy, 0),
         fixed(idle, 0)

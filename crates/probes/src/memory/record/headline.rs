@@ -6,18 +6,17 @@ use super::{UNSTEADY_PCT, beyond_caches, huge};
 use assay_measure::facts::CPU_MODEL;
 use assay_measure::kind::{Headline, Limit, Line, Next, Told, again};
 use assay_measure::record::{Figure, Part, Record};
-use assay_measure::units::{fixed, size};
+use assay_measure::units::{fixed, many, size};
 
 /// The headline of memory.
 pub(super) fn of(record: &Record, info: &MemoryInfo) -> Headline {
     let model = CPU_MODEL.find(&record.host.facts).unwrap_or("CPUs of unknown model");
-    let cpus = info.cpus.len();
-    let s = if cpus == 1 { "" } else { "s" };
+    let cpus = many(info.cpus.len() as u64, "CPU");
     if info.mode == "soak" {
-        return of_load(record, info, &format!("{cpus} CPU{s} ({model})"));
+        return of_load(record, info, &format!("{cpus} ({model})"));
     }
     Headline {
-        tested: format!("Memory of {cpus} CPU{s} ({model}), arrays of {}.", size(info.arrays.bytes)),
+        tested: format!("Memory of {cpus} ({model}), arrays of {}.", size(info.arrays.bytes)),
         rows: vec![
             bandwidth(info, "Read", "read", ""),
             bandwidth(info, "Triad", "triad", "normal"),
@@ -140,10 +139,9 @@ fn steadiness(info: &MemoryInfo) -> String {
     };
     let unsteady = known.iter().filter(|(_, cv)| *cv > UNSTEADY_PCT).count();
     let worst = format!(
-        "{} with {} thread{} most, {} % between passes",
+        "{} with {} most, {} % between passes",
         [row.kernel.as_str(), row.stores.as_str()].join(" ").trim(),
-        row.threads_count,
-        if row.threads_count == 1 { "" } else { "s" },
+        many(row.threads_count, "thread"),
         fixed(*cv, 1)
     );
     match unsteady {
@@ -165,9 +163,8 @@ fn of_load(record: &Record, info: &MemoryInfo, host: &str) -> Headline {
     if let Some(soak) = &info.soak {
         let ops = Figure::Count(soak.ops_count).per(soak.real_s, "no time passed");
         headline.tested = format!(
-            "{} worker{} with {} each on {host} for {} s.",
-            soak.workers_count,
-            if soak.workers_count == 1 { "" } else { "s" },
+            "{} with {} each on {host} for {} s.",
+            many(soak.workers_count, "worker"),
             size(soaked.worker_bytes),
             fixed(soak.real_s, 1)
         );

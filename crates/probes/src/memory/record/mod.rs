@@ -13,11 +13,8 @@ mod tests;
 use super::MemoryReadings;
 use super::info::{LadderRow, MemoryInfo};
 use crate::conditions::{Conditions, labelled};
-use assay_measure::chart::Drawn;
-use assay_measure::kind::{Finding, Headline, OwnKind, figure};
-use assay_measure::record::{Figure, Metric, Record};
-use assay_measure::rule::Rule;
-use assay_measure::section::Sections;
+use assay_measure::kind::{Finding, OwnKind, TestConditions, figure};
+use assay_measure::record::{Figure, Record};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units::fixed;
 
@@ -27,45 +24,25 @@ const UNSTEADY_PCT: f64 = 5.0;
 const OURS_PCT: f64 = 99.0;
 
 /// The kind of its records.
-#[derive(Debug)]
-pub(super) struct MemoryRecords;
+pub(super) const KIND: OwnKind<MemoryInfo> = OwnKind {
+    rules: advice::rules,
+    charts: charts::all,
+    conditions,
+    ..OwnKind::new(metrics::all, sections::render, headline::of)
+};
 
-impl OwnKind for MemoryRecords {
-    type Info = MemoryInfo;
-
-    fn rules() -> Vec<Rule> {
-        advice::rules()
-    }
-
-    fn metrics(info: &MemoryInfo) -> Vec<Metric> {
-        metrics::all(info)
-    }
-
-    fn sections(record: &Record, info: &MemoryInfo) -> Sections {
-        sections::render(record, info)
-    }
-
-    fn charts(info: &MemoryInfo) -> Vec<Drawn> {
-        charts::all(info).into_iter().collect()
-    }
-
-    fn headline(record: &Record, info: &MemoryInfo) -> Headline {
-        headline::of(record, info)
-    }
-
-    fn conditions(info: &MemoryInfo) -> Vec<(&'static str, String, Finding)> {
-        let word = |is: bool| if is { "yes" } else { "no" }.to_owned();
-        vec![
-            ("kernel set", info.kernel_set.clone(), Finding::Forbids),
-            ("measured or loaded", info.mode.clone(), Finding::Forbids),
-            ("code path", info.path.clone(), Finding::Tolerable),
-            ("pages of the arrays", info.pages.clone(), Finding::Forbids),
-            ("pages that became huge", got(info), Finding::Forbids),
-            ("arrays beyond the caches", word(info.arrays.is_met), Finding::Tolerable),
-            ("optimised build", word(info.is_optimised), Finding::Forbids),
-            ("pinned threads", word(info.is_pinned), Finding::Tolerable),
-        ]
-    }
+fn conditions(info: &MemoryInfo) -> TestConditions {
+    let word = |is: bool| if is { "yes" } else { "no" }.to_owned();
+    vec![
+        ("kernel set", info.kernel_set.clone(), Finding::Forbids),
+        ("measured or loaded", info.mode.clone(), Finding::Forbids),
+        ("code path", info.path.clone(), Finding::Tolerable),
+        ("pages of the arrays", info.pages.clone(), Finding::Forbids),
+        ("pages that are really huge", got(info), Finding::Forbids),
+        ("arrays beyond the caches", word(info.arrays.is_met), Finding::Tolerable),
+        ("optimised build", word(info.is_optimised), Finding::Forbids),
+        ("pinned threads", word(info.is_pinned), Finding::Tolerable),
+    ]
 }
 
 /// `most`, `some` or `none` of the requested pages came; empty where it is unknown.
@@ -107,7 +84,7 @@ pub(super) fn build(run: &RunData, readings: &MemoryReadings) -> Record {
     let mut record = labelled(&run, readings.host.elapsed_ns);
     record.advice = advice::advise(&info);
     record.parts.put(&info);
-    figure(&MemoryRecords, &mut record);
+    figure(&KIND, &mut record);
     record
 }
 

@@ -4,16 +4,15 @@ use super::super::info::{MemoryInfo, PlateauRow};
 use crate::load;
 use assay_measure::record::Record;
 use assay_measure::section::{Align, Cell, Sections, common, number_or_reason};
-use assay_measure::units::size;
+use assay_measure::units::{many, size};
 
 use Align::{Left, Right};
 
 /// The whole report.
 pub(super) fn render(record: &Record, info: &MemoryInfo) -> Sections {
     let mut page = Sections::default();
-    let cpus = info.cpus.len();
-    let s = if cpus == 1 { "" } else { "s" };
-    let of = format!("{cpus} CPU{s}, kernels {}", info.kernel_set);
+    let cpus = many(info.cpus.len() as u64, "CPU");
+    let of = format!("{cpus}, kernels {}", info.kernel_set);
     common::opening(&mut page, record, "MEMORY", &of);
     common::warnings(&mut page, record);
     common::advice(&mut page, record);

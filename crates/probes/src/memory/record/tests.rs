@@ -110,13 +110,13 @@ fn built(readings: &MemoryReadings) -> Record {
 }
 
 fn text(record: &Record) -> String {
-    assay_report::text::write(&MemoryRecords.sections(record))
+    assay_report::text::write(&KIND.sections(record))
 }
 
 #[test]
 fn the_answer_has_bandwidth_latency_of_both_pages_and_what_saturates() {
     let record = built(&readings());
-    let headline = MemoryRecords.headline(&record);
+    let headline = KIND.headline(&record);
     let line = |nth: usize| {
         let told = headline.rows[nth].told.iter();
         told.map(|told| told.value.value().unwrap()).collect::<Vec<_>>()
@@ -144,7 +144,7 @@ fn memory_12_pages_that_did_not_come_are_told_and_no_gain_is_claimed() {
     assert_eq!(ids, ["M2"]);
     assert!(record.advice[0].text.contains("enabled is never"), "{}", record.advice[0].text);
     assert!(text(&record).contains("Transparent huge pages are set to: never"));
-    let same = MemoryRecords.conditions(&built(&readings()), &record);
+    let same = KIND.conditions(&built(&readings()), &record);
     assert!(same.iter().any(|check| check.finding == Finding::Forbids));
 }
 
@@ -192,7 +192,7 @@ fn memory_09_a_ladder_that_falls_is_doubted() {
 #[test]
 fn memory_13_one_node_is_said_in_one_line() {
     let record = built(&readings());
-    let sections = MemoryRecords.sections(&record);
+    let sections = KIND.sections(&record);
     let numa = sections.all.iter().find(|section| section.title == "NUMA").unwrap();
     let [Piece::Line(line)] = &numa.parts[..] else {
         panic!("{:?}", numa.parts);
@@ -203,9 +203,9 @@ fn memory_13_one_node_is_said_in_one_line() {
 #[test]
 fn memory_19_another_version_or_other_pages_are_not_the_same_test() {
     let (a, mut b) = (built(&readings()), readings());
-    assert!(MemoryRecords.conditions(&a, &a).iter().all(|check| check.finding == Finding::Same));
+    assert!(KIND.conditions(&a, &a).iter().all(|check| check.finding == Finding::Same));
     b.info.kernel_set = "mem-v2".to_owned();
-    assert!(MemoryRecords.conditions(&a, &built(&b)).iter().any(|c| c.finding == Finding::Forbids));
+    assert!(KIND.conditions(&a, &built(&b)).iter().any(|c| c.finding == Finding::Forbids));
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn what_was_stopped_says_so_and_every_face_is_drawn() {
     let text = text(&record);
     assert!(text.contains("n/a (the probe was stopped before)"), "{text}");
     let mut drawn = 0;
-    MemoryRecords.charts(&record, &mut |_| drawn += 1);
+    KIND.charts(&record, &mut |_| drawn += 1);
     assert_eq!(drawn, 5);
 }
 

@@ -8,13 +8,12 @@ use crate::dial::plain;
 use crate::network::NetReadings;
 use crate::network::meter::{Meter, StreamTick};
 use crate::network::results::StreamEnd;
-use assay_awr::record::os;
 use assay_measure::identity::{IdentityRule, Scope};
 use assay_measure::kind::figure;
 use assay_measure::plain::slug;
 use assay_measure::record::{Figure, Identity, Record, Series};
 use assay_measure::sample::{mean, stddev};
-use assay_measure::snapshot::{RunData, Snapshot, Verdict};
+use assay_measure::snapshot::{RunData, Verdict};
 
 /// Builds the record. `run` brings the labels and the host's facts; of the measurements in it nothing is read.
 pub(in crate::network) fn build(run: &RunData, readings: &NetReadings) -> Record {
@@ -34,25 +33,15 @@ pub(in crate::network) fn build(run: &RunData, readings: &NetReadings) -> Record
     }) {
         run.verdict = Verdict::Invalid(vec!["nothing arrived at the receiving end".to_owned()]);
     }
-    let elapsed_ns = (info.elapsed_s * 1e9) as u64;
-    let at = |at_ns: u64, host: &assay_measure::snapshot::HostReading| Snapshot {
-        at_ns,
-        host: host.clone(),
-        ..Snapshot::default()
-    };
-    run.begin = at(0, &readings.host.before);
-    run.end = at(readings.host.elapsed_ns, &readings.host.after);
-    let mut record = Record::labelled(&run);
-    record.os = os(&run);
+    let mut record = readings.host.record(run);
     own_cpu(&mut record, &info);
-    record.interval.elapsed_s = Figure::decimal(elapsed_ns as f64 / 1e9);
-    record.interval.whole_run_s = Figure::decimal(readings.host.elapsed_ns as f64 / 1e9);
+    record.interval.elapsed_s = Figure::decimal(info.elapsed_s);
     record.series = series(&info);
     steadiness(&mut record, &info);
     record.integrity = integrity(&info);
     record.advice = advice::advise(&record, &info);
     record.parts.put(&info);
-    figure(&super::NetworkRecords, &mut record);
+    figure(&super::KIND, &mut record);
     record
 }
 

@@ -5,7 +5,7 @@ use super::limit;
 use super::metrics::{busiest, exact_loss, side_of};
 use assay_measure::kind::{Headline, Line, Next, Told, again, beside};
 use assay_measure::record::{Figure, Record};
-use assay_measure::units::{fixed, size};
+use assay_measure::units::{fixed, many, size};
 
 const NOT_TOLD: &str = "n/a (the other end did not report it)";
 
@@ -20,8 +20,7 @@ pub(super) fn test(info: &NetworkInfo) -> String {
         (false, true) => "from the other host to this one",
         (false, false) => "from this host to the other",
     };
-    let s = if info.streams_count == 1 { "" } else { "s" };
-    format!("{}, {} stream{s} {way}", info.protocol.to_uppercase(), info.streams_count)
+    format!("{}, {} {way}", info.protocol.to_uppercase(), many(info.streams_count, "stream"))
 }
 
 /// The headline of a network.

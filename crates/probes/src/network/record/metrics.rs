@@ -154,7 +154,7 @@ pub(super) fn busiest(native: Option<&Native>) -> Option<f64> {
 }
 
 fn of_cpus(info: &NetworkInfo) -> Vec<Metric> {
-    let known = |value: Option<f64>, why: &str| value.map_or_else(|| Figure::na(why), Figure::decimal);
+    let known = |value: Option<f64>, why: &str| Figure::known(value, why);
     let told = "the other end did not report it";
     let remote = info.cpu_remote.map(|cpu| cpu.total);
     let mut all = Vec::new();

@@ -1,19 +1,18 @@
 //! From the tally to the record.
 
-use super::PingRecords;
+use super::KIND;
 use super::advice;
 use super::info::{LoadedInfo, PingInfo, ReplyRow, SecondRow, WorstRow};
-use crate::conditions::{Conditions, labelled};
+use crate::conditions::Conditions;
 use crate::dial::plain;
 use crate::ping::PingReadings;
 use crate::ping::loaded::Loaded;
-use assay_awr::record::os;
 use assay_measure::identity::{IdentityRule, Scope};
 use assay_measure::kind::figure;
 use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Identity, Latency, Record, Series, percentile_us};
 use assay_measure::sample::{mean, stddev};
-use assay_measure::snapshot::{HostReading, RunData, Snapshot, Verdict};
+use assay_measure::snapshot::{RunData, Verdict};
 
 /// Builds the record. `run` brings the labels and the host's facts; of the measurements in it nothing is read.
 pub(in crate::ping) fn build(run: &RunData, readings: &PingReadings) -> Record {
@@ -29,7 +28,6 @@ pub(in crate::ping) fn build(run: &RunData, readings: &PingReadings) -> Record {
     if !info.failed.is_empty() {
         run.verdict = Verdict::Invalid(vec![info.failed.clone()]);
     }
-    let at = |at_ns: u64, host: &HostReading| Snapshot { at_ns, host: host.clone(), ..Snapshot::default() };
     if let Some(failed) = info.loaded.as_ref().map(|loaded| &loaded.failed)
         && !failed.is_empty()
         && info.failed.is_empty()
@@ -37,16 +35,13 @@ pub(in crate::ping) fn build(run: &RunData, readings: &PingReadings) -> Record {
         let reason = format!("the stream of --load failed, so nothing was measured beside it: {failed}");
         run.verdict = Verdict::Invalid(vec![reason]);
     }
-    run.begin = at(0, &readings.host.before);
-    run.end = at(readings.tally.elapsed_ns, &readings.host.after);
-    let mut record = labelled(&run, readings.tally.elapsed_ns);
-    record.os = os(&run);
+    let mut record = readings.host.record(run);
     record.series = series(&info);
     steadiness(&mut record, &info);
     record.integrity = integrity(&info);
     record.advice = advice::advise(&record, &info);
     record.parts.put(&info);
-    figure(&PingRecords, &mut record);
+    figure(&KIND, &mut record);
     record
 }
 
@@ -81,8 +76,8 @@ fn info(readings: &PingReadings) -> PingInfo {
         response: Latency::of(&tally.response),
         server: Latency::of(&tally.server),
         network: Latency::of(&tally.network),
-        ping_avg_us: tally.avg_us().map_or_else(|| Figure::na("nothing counted"), Figure::Count),
-        ping_mdev_us: tally.mdev_us().map_or_else(|| Figure::na("nothing counted"), Figure::decimal),
+        ping_avg_us: Figure::known(tally.avg_us(), "nothing counted"),
+        ping_mdev_us: Figure::known(tally.mdev_us(), "nothing counted"),
         p9999_us: percentile_us(&tally.service, 0.9999),
         response_p9999_us: percentile_us(&tally.response, 0.9999),
         above_ms: [above(1), above(10), above(100)],
@@ -156,7 +151,7 @@ fn second(of: &crate::ping::measure::Second) -> SecondRow {
 
 fn series(info: &PingInfo) -> Series {
     let rows = &info.seconds;
-    let known = |value: Option<f64>| value.map_or_else(|| Figure::na("no reply in this second"), Figure::decimal);
+    let known = |value: Option<f64>| Figure::known(value, "no reply in this second");
     let mut series = Series {
         step_s: Figure::decimal(1.0),
         t_s: (1..=rows.len()).map(|at| at as f64).collect(),

@@ -19,12 +19,10 @@ use super::quorum::Rule;
 use super::reading::{Readings, Second, StandbyReading};
 use super::wire::{Found, Ready};
 use assay_block::socket::TcpInfo;
-use assay_measure::chart::Drawn;
 use assay_measure::histogram::Histogram;
-use assay_measure::kind::{Finding, Headline, OwnKind, figure};
+use assay_measure::kind::{Finding, OwnKind, TestConditions, figure};
 use assay_measure::plain::slug;
-use assay_measure::record::{Figure, Latency, Metric, Record, Series};
-use assay_measure::section::Sections;
+use assay_measure::record::{Figure, Latency, Record, Series};
 use assay_measure::snapshot::{RunData, Verdict};
 use info::{ModeRow, RedoInfo, RuleRow, SecondRow, StandbyInfo, TcpRow, WorstRow};
 
@@ -32,54 +30,31 @@ const NOT_TOLD: &str = "the kernel does not report it";
 const LOST: &str = "the standby was lost before it reported";
 
 /// The kind of its records.
-#[derive(Debug)]
-pub(super) struct RedoRecords;
+pub(super) const KIND: OwnKind<RedoInfo> = OwnKind {
+    rules: advice::rules,
+    charts: charts::all,
+    conditions,
+    in_words_of_tool: |info| Some(compat::report(info)),
+    ..OwnKind::new(metrics::all, sections::render, headline::of)
+};
 
-impl OwnKind for RedoRecords {
-    type Info = RedoInfo;
-
-    fn rules() -> Vec<assay_measure::rule::Rule> {
-        advice::rules()
-    }
-
-    fn metrics(info: &RedoInfo) -> Vec<Metric> {
-        metrics::all(info)
-    }
-
-    fn sections(record: &Record, info: &RedoInfo) -> Sections {
-        sections::render(record, info)
-    }
-
-    fn charts(info: &RedoInfo) -> Vec<Drawn> {
-        charts::all(info).into_iter().collect()
-    }
-
-    fn headline(record: &Record, info: &RedoInfo) -> Headline {
-        headline::of(record, info)
-    }
-
-    fn conditions(info: &RedoInfo) -> Vec<(&'static str, String, Finding)> {
-        vec![
-            ("transport mode", info.mode.clone(), Finding::Forbids),
-            ("message payload", info.length_bytes.to_string(), Finding::Forbids),
-            ("payload content", info.content.clone(), Finding::Tolerable),
-            ("compression", compression(info), Finding::Forbids),
-            (
-                "commits per second",
-                info.asked_commits_per_s.value().map_or_else(|| "none".to_owned(), |rate| rate.to_string()),
-                Finding::Forbids,
-            ),
-            ("write on the standby", info.write.clone(), Finding::Forbids),
-            ("connections", info.connections_count.to_string(), Finding::Forbids),
-            ("messages in flight", info.inflight_count.to_string(), Finding::Forbids),
-            ("commit rule", info.rule.clone(), Finding::Forbids),
-            ("local log write", info.local.clone(), Finding::Forbids),
-        ]
-    }
-
-    fn in_words_of_tool(info: &RedoInfo) -> Option<String> {
-        Some(compat::report(info))
-    }
+fn conditions(info: &RedoInfo) -> TestConditions {
+    vec![
+        ("transport mode", info.mode.clone(), Finding::Forbids),
+        ("message payload", info.length_bytes.to_string(), Finding::Forbids),
+        ("payload content", info.content.clone(), Finding::Tolerable),
+        ("compression", compression(info), Finding::Forbids),
+        (
+            "commits per second",
+            info.asked_commits_per_s.value().map_or_else(|| "none".to_owned(), |rate| rate.to_string()),
+            Finding::Forbids,
+        ),
+        ("write on the standby", info.write.clone(), Finding::Forbids),
+        ("connections", info.connections_count.to_string(), Finding::Forbids),
+        ("messages under way", info.inflight_count.to_string(), Finding::Forbids),
+        ("commit rule", info.rule.clone(), Finding::Forbids),
+        ("local log write", info.local.clone(), Finding::Forbids),
+    ]
 }
 
 /// `none` where an older record says nothing.
@@ -153,7 +128,7 @@ pub(super) fn build(run: &RunData, readings: &Readings) -> Record {
     record.advice = advice::advise(&record, &info);
     record.integrity = integrity::judge(&info);
     record.parts.put(&info);
-    figure(&RedoRecords, &mut record);
+    figure(&KIND, &mut record);
     record
 }
 
@@ -192,7 +167,7 @@ fn whole_seconds(info: &RedoInfo) -> Vec<f64> {
 
 /// What was asked for, and how it was done.
 fn asked(ask: &Ask, ready: Option<&Ready>) -> RedoInfo {
-    let optional = |value: Option<f64>, why: &str| value.map_or_else(|| Figure::na(why), Figure::decimal);
+    let optional = |value: Option<f64>, why: &str| Figure::known(value, why);
     let write = ready.map_or_else(String::new, |ready| match ask.apply_us {
         0 => ready.write.name().to_owned(),
         us => format!("{}, apply {us} us", ready.write.name()),
@@ -249,8 +224,7 @@ fn info(readings: &Readings) -> RedoInfo {
     });
     let standbys = readings.standbys.iter();
     let sizes = &stream.groups.bytes;
-    let group =
-        |bytes: Option<f64>| bytes.map_or_else(|| Figure::na("too few messages of several commits"), Figure::decimal);
+    let group = |bytes: Option<f64>| Figure::known(bytes, "too few messages of several commits");
     RedoInfo {
         ready_clock_s: readings.clock_s,
         cap: cap::find(&rows, elapsed_s),
@@ -345,7 +319,7 @@ fn standby(reading: &StandbyReading, is_async: bool) -> StandbyInfo {
         Some(_) => figure,
         None => Figure::na(LOST),
     };
-    let pct = |value: Option<f64>| told(value.map_or_else(|| Figure::na(NOT_TOLD), Figure::decimal));
+    let pct = |value: Option<f64>| told(Figure::known(value, NOT_TOLD));
     let elapsed_s = reading.elapsed_ns as f64 / 1e9;
     let streamed = |count: u64| {
         if is_async { Figure::Count(count).per(elapsed_s, "nothing was consumed") } else { Figure::na("of ASYNC") }
@@ -391,7 +365,7 @@ fn connection(reading: &StandbyReading) -> StandbyInfo {
     let tcp =
         |get: fn(&TcpInfo) -> u64| reading.tcp.map_or_else(|| Figure::na(NOT_TOLD), |tcp| Figure::Count(get(&tcp)));
     StandbyInfo {
-        send_buffer_bytes: reading.send_buffer.map_or_else(|| Figure::na(NOT_TOLD), Figure::Count),
+        send_buffer_bytes: Figure::known(reading.send_buffer, NOT_TOLD),
         rtt_us: tcp(|tcp| u64::from(tcp.rtt)),
         min_rtt_us: tcp(|tcp| u64::from(tcp.min_rtt)),
         retransmits_count: tcp(|tcp| u64::from(tcp.total_retrans)),

@@ -1,5 +1,5 @@
 use super::info::{Cap, RedoInfo, SecondRow, StandbyInfo};
-use super::{RedoRecords, integrity, merge};
+use super::{KIND, integrity, merge};
 use super::{advice, compat};
 use crate::redo::wire::Found;
 use assay_measure::kind::Kind;
@@ -169,7 +169,7 @@ fn redo_05_a_message_of_nothing_is_its_header() {
 #[test]
 fn an_edited_record_is_drawn() {
     let mut record = Record { kind: "redo".to_owned(), ..Record::default() };
-    let kind = RedoRecords;
+    let kind = KIND;
     let _ = (kind.sections(&record), kind.headline(&record), kind.metrics(&record));
     kind.charts(&record, &mut drop);
     assert!(kind.in_words_of_tool(&record).is_some());

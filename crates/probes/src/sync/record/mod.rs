@@ -11,13 +11,10 @@ mod tests;
 
 use super::reading::{SyncMethod, SyncPart, SyncReading, SyncReadings};
 use crate::conditions::labelled;
-use assay_measure::chart::Drawn;
 use assay_measure::figures::of_layer;
-use assay_measure::kind::{Headline, OwnKind, figure};
-use assay_measure::record::{Figure, Latency, Metric, Record};
-use assay_measure::rule::Rule;
+use assay_measure::kind::{OwnKind, figure};
+use assay_measure::record::{Figure, Latency, Record};
 use assay_measure::sample::median;
-use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
 use info::{SafetyRow, SyncInfo, SyncStep};
 
@@ -25,32 +22,11 @@ const STOPPED: &str = "the probe was stopped before this step";
 const NO_FLUSH: &str = "nothing is flushed";
 
 /// The kind of its records.
-#[derive(Debug)]
-pub(super) struct SyncRecords;
-
-impl OwnKind for SyncRecords {
-    type Info = SyncInfo;
-
-    fn rules() -> Vec<Rule> {
-        advice::rules()
-    }
-
-    fn metrics(info: &SyncInfo) -> Vec<Metric> {
-        of_layer(&info.layer, info)
-    }
-
-    fn sections(record: &Record, info: &SyncInfo) -> Sections {
-        sections::render(record, info)
-    }
-
-    fn charts(info: &SyncInfo) -> Vec<Drawn> {
-        charts::all(info).into_iter().collect()
-    }
-
-    fn headline(record: &Record, info: &SyncInfo) -> Headline {
-        headline::of(record, info)
-    }
-}
+pub(super) const KIND: OwnKind<SyncInfo> = OwnKind {
+    rules: advice::rules,
+    charts: charts::all,
+    ..OwnKind::new(|info| of_layer(&info.layer, info), sections::render, headline::of)
+};
 
 /// Builds the record of a probe. `run` brings the labels and the host's facts; of the
 /// measurements in it nothing is read.
@@ -66,7 +42,7 @@ pub(super) fn build(run: &RunData, readings: &SyncReadings) -> Record {
     let info = info(readings);
     record.advice = advice::advise(readings, &info);
     record.parts.put(&info);
-    figure(&SyncRecords, &mut record);
+    figure(&KIND, &mut record);
     record
 }
 

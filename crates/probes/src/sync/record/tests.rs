@@ -255,7 +255,7 @@ fn rounds_that_disagree_in_many_steps_are_a_warning() {
 #[test]
 fn there_is_a_section_for_every_part_and_the_record_reads_back() {
     let record = built(&readings());
-    let sections = SyncRecords.sections(&record);
+    let sections = KIND.sections(&record);
     let title = sections.title.unwrap();
     assert!(title.starts_with("ASSAY DURABLE WRITE REPORT for run 0123abcd"), "{title}");
     let titles: Vec<&str> = sections.all.iter().map(|section| section.title.as_str()).collect();
