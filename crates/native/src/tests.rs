@@ -63,6 +63,7 @@ pub(super) fn settings(given: &[(&str, &str)]) -> Settings {
         aliases: &[],
         help: "",
         flag: &[],
+        commands: "",
         effect: Default::default(),
         idle_with: None,
     });

@@ -15,37 +15,37 @@ const SCALE_MILLI: std::ops::RangeInclusive<u64> = 1..=1_000_000;
 /// Every parameter of order entry, whatever server it runs on.
 pub const PARAMS: &[ParamDef] = params! {
     "ORDERS_SCALE", Text, "1", "size of the data set: 1 is a million customers, about 15.9 million rows and 2 GB; \
-     fractions to .001", flag ["scale"];
+     fractions to .001", flag ["scale"], of "orders-run orders-sweep orders-prepare";
     "ORDERS_SCHEMA", Text, "assay_orders", "schema (on MariaDB and MySQL: database) of the data set; assay creates it and \
                                              refuses one that it did not make (not on Oracle, which uses the schema of the \
                                              URL's user)";
-    "ORDERS_INDEXES", Choice(&["all", "keys", "none"]), "all", "indexes of the data set: all, primary keys alone, none", flag ["indexes"];
+    "ORDERS_INDEXES", Choice(&["all", "keys", "none"]), "all", "indexes of the data set: all, primary keys alone, none", flag ["indexes"], of "orders-prepare";
     "ORDERS_PARTITIONS", Choice(&["none", "hash", "composite"]), "none", "partitions of the six tables that grow: none, or by hash; \
-     composite is refused", flag ["partitions"];
+     composite is refused", flag ["partitions"], of "orders-prepare";
     "ORDERS_PARTITION_COUNT", Int(2, 1024), "32", "with ORDERS_PARTITIONS=hash: partitions of each of these tables";
     "ORDERS_LEGACY_CORRELATION", Bool, "FALSE", "draw all bell-shaped columns of a row together, as published rows \
         show";
-    "ORDERS_MIX", Choice(PRESET_NAMES), "current", "weights of the transactions: current (2.7), classic (2.6), classic-client", flag ["mix"];
+    "ORDERS_MIX", Choice(PRESET_NAMES), "current", "weights of the transactions: current (2.7), classic (2.6), classic-client", flag ["mix"], of "orders-run orders-sweep";
     "ORDERS_MIX_DRAW", Choice(&["weighted", "deck"]), "weighted", "weighted: draw each transaction independently; deck: \
                                                                     draw from a shuffled deck that contains each as often as \
                                                                     its weight says, so that shares are exact";
-    "ORDERS_DISABLE", Text, "", "transactions that are not done, by short names: SQ,WQ,WA", flag ["disable"];
-    "ORDERS_ENABLE", Text, "", "transactions that are done although the mix has them off", flag ["enable"];
+    "ORDERS_DISABLE", Text, "", "transactions that are not done, by short names: SQ,WQ,WA", flag ["disable"], of "orders-run orders-sweep";
+    "ORDERS_ENABLE", Text, "", "transactions that are done although the mix has them off", flag ["enable"], of "orders-run orders-sweep";
     "ORDERS_FORM", Choice(&["server", "client"]), "server", "where a transaction is put together: server, a function is called for it; client, each \
-     statement is sent on its own", flag ["form"];
+     statement is sent on its own", flag ["form"], of "orders-run orders-sweep";
     "THINK_INTRA_MIN", Seconds, "0", "shortest pause within a transaction, s; 0: none";
     "THINK_INTRA_MAX", Seconds, "0", "longest pause within a transaction, s; 0: none";
     "THINK_INTER_MIN", Seconds, "0", "shortest pause between two transactions, s";
     "THINK_INTER_MAX", Seconds, "0", "longest pause between two transactions, s; 0: none";
     "LOGON_GROUP", Int(1, 1 << 20), "1", "sessions that begin together";
     "LOGON_DELAY", Seconds, "0", "time between two such groups, s; it is part of the warm-up";
-    "ARRIVALS", Choice(&["constant", "poisson"]), "constant", "with RATE: when transactions are due, evenly spaced or at random", flag ["arrivals"];
+    "ARRIVALS", Choice(&["constant", "poisson"]), "constant", "with RATE: when transactions are due, evenly spaced or at random", flag ["arrivals"], of "orders-run orders-sweep";
     "ARRIVALS_QUEUE", Choice(&["shared", "session"]), "shared", "with RATE: shared: a transaction that is due waits for any session \
      that is free; session: for the one whose turn it is";
     "QUEUE_LIMIT", Int(0, 1_000_000), "0", "with RATE and a shared queue: transactions that wait at most; more are dropped and counted; 0: \
      no limit";
-    "COMMIT_LOGON", Bool, "FALSE", "a logon that is written down is committed at once, with what its transaction did before it", flag ["commit-logon"];
-    "RETRIES", Int(0, 100), "5", "attempts after a deadlock or a serialization failure, with the same inputs", flag ["retries"];
+    "COMMIT_LOGON", Bool, "FALSE", "a logon that is written down is committed at once, with what its transaction did before it", flag ["commit-logon"], of "orders-run orders-sweep";
+    "RETRIES", Int(0, 100), "5", "attempts after a deadlock or a serialization failure, with the same inputs", flag ["retries"], of "orders-run orders-sweep";
     "VERIFY", Bool, "TRUE", "check the consistency of the data set after the run (17 checks)";
 };
 

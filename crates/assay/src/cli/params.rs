@@ -15,18 +15,9 @@ pub(crate) const ORDERS_RUN: usize = 5;
 pub(crate) const ORDERS_SWEEP: usize = 6;
 pub(crate) const ORDERS_PREPARE: usize = 7;
 
-/// The parameters that each of them has flags for, in the order of its help.
-const OFFERED: [&str; 8] = [
-    "THREADS_PER_SCHEMA SESSIONS RUN_TIME WARMUP SCAN_PARALLEL SEED EVICT LABEL",
-    "RUN_TIME WARMUP SEED EVICT LABEL",
-    "THREADS_PER_SCHEMA RUN_TIME WARMUP SCAN_PARALLEL SEED EVICT",
-    "SEED",
-    "LABEL",
-    "ORDERS_SCALE ORDERS_MIX ORDERS_DISABLE ORDERS_ENABLE ORDERS_FORM RATE ARRIVALS COMMIT_LOGON RETRIES SESSIONS RUN_TIME WARMUP \
-     SEED LABEL",
-    "ORDERS_SCALE ORDERS_MIX ORDERS_DISABLE ORDERS_ENABLE ORDERS_FORM RATE ARRIVALS COMMIT_LOGON RETRIES RUN_TIME WARMUP SEED LABEL",
-    "ORDERS_SCALE ORDERS_INDEXES ORDERS_PARTITIONS LOAD_PARALLEL_DEGREE SEED",
-];
+/// What each of them is called in [`ParamDef::commands`].
+const COMMANDS: [&str; 8] =
+    ["run", "sweep", "show", "prepare", "recovery", "orders-run", "orders-sweep", "orders-prepare"];
 
 /// An option of the command line: as typed, the parameter it sets, its value.
 pub(crate) type Said = (String, String, String);
@@ -44,12 +35,12 @@ pub(crate) struct Flags<const COMMAND: usize> {
 
 fn offered(command: usize) -> impl Iterator<Item = &'static ParamDef> {
     registry::install();
-    let known = known_params();
-    OFFERED[command].split(' ').filter_map(move |name| known.iter().find(|def| def.name == name).copied())
+    let has = move |def: &&ParamDef| def.commands.split(' ').any(|name| name == COMMANDS[command]);
+    known_params().into_iter().filter(has)
 }
 
 fn arg(def: &'static ParamDef) -> Arg {
-    let (long, also) = def.flag.split_first().expect("an entry that is offered has a flag");
+    let (long, also) = def.flag.split_first().expect("the flag of a command has a word");
     let (first, rest) = def.help.split_at(1);
     let help = format!("{}{rest} ({})", first.to_uppercase(), def.name);
     let arg = spelled(Arg::new(def.name).long(*long), also).help(help);
@@ -93,5 +84,20 @@ impl<const COMMAND: usize> FromArgMatches for Flags<COMMAND> {
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_name_commands_that_there_are_and_have_a_flag_where_they_name_one() {
+        registry::install();
+        for def in known_params() {
+            assert_eq!(def.flag.is_empty(), def.commands.is_empty(), "{}", def.name);
+            let mut named = def.commands.split(' ').filter(|name| !name.is_empty());
+            assert!(named.all(|name| COMMANDS.contains(&name)), "{}: {}", def.name, def.commands);
+        }
     }
 }

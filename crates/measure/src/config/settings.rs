@@ -39,6 +39,8 @@ pub struct ParamDef {
     pub help: &'static str,
     /// Its flag without dashes: the long word, then a letter or other words; with `...` it may be repeated. Empty if it has none.
     pub flag: &'static [&'static str],
+    /// The commands that have this flag, such as `run sweep`.
+    pub commands: &'static str,
     /// What a difference in it does to a comparison.
     pub effect: Effect,
     /// Another parameter and its value under which this one has no effect.
@@ -73,7 +75,7 @@ impl ParamDef {
     }
 }
 
-/// Lines of a table of parameters: `name = alias, kind, default, help, flag [words] => effect, idle with name = value`, of which the
+/// Lines of a table of parameters: `name = alias, kind, default, help, flag [words], of commands => effect, idle with name = value`, of which the
 /// first name, kind, default and help are needed.
 #[macro_export]
 macro_rules! params {
@@ -84,7 +86,7 @@ macro_rules! params {
     (@idle) => { None };
     (@idle $other:literal $idle:literal) => { Some(($other, $idle)) };
     ($($name:literal $(= $alias:literal)*, $kind:expr, $default:literal, $help:literal
-        $(, flag $flag:expr)? $(=> $effect:expr $(, idle with $other:literal = $idle:literal)?)?;)*) => {
+        $(, flag $flag:expr, of $commands:literal)? $(=> $effect:expr $(, idle with $other:literal = $idle:literal)?)?;)*) => {
         &[$($crate::config::ParamDef {
             name: $name,
             kind: $kind,
@@ -92,6 +94,7 @@ macro_rules! params {
             aliases: &[$($alias),*],
             help: $help,
             flag: $crate::params!(@flag $($flag)?),
+            commands: concat!($($commands)?),
             effect: $crate::params!(@effect $($effect)?),
             idle_with: $crate::params!(@idle $($($other $idle)?)?),
         }),*]

@@ -29,5 +29,5 @@ pub(super) const PARAMS: &[ParamDef] = params! {
     "TRACK_IO_TIMING", Choice(&["auto", "on", "off"]), "auto", "track_io_timing in assay's own sessions: on if the \
      role may set it (auto), on or refuse the run (on), off";
     "EVICT", Text, "", "how to make reads reach the device, repeatable: buffers, pagecache, continuous[:MS], \
-     cgroup:SIZE, direct", flag ["evict", "..."] => Work("");
+     cgroup:SIZE, direct", flag ["evict", "..."], of "run sweep show" => Work("");
 };
