@@ -56,7 +56,7 @@ has out.txt "the host's CPUs"
 named "others burn the CPUs" "which other processes kept busy" "which this test shared"
 
 measured 0 -s 1 -t 1 --set UPDATE_PCT=0 --set CACHE_MB=4
-named "one session" "more sessions would bring more"
+named "one session" "add sessions to raise throughput"
 measured 0 -s 2 -t 4 --set UPDATE_PCT=0 --set CACHE_MB=2
 named "a small cache" "The cache holds"
 
@@ -73,10 +73,10 @@ echo "- native: the load asked for"
 measured 0 -s 2 -t 2 --set THINK_TM_FREQUENCY=1 --set THINK_TM_MIN=.05 --set THINK_TM_MAX=.1
 named "think time" "the think time asked for"
 measured 0 -s 2 -t 2 --set RATE=50
-named "a rate that is kept" "the rate asked for"
+named "a rate that is kept" "the requested rate"
 measured 4 -s 2 -t 2 --set RATE=1000000 --set UPDATE_PCT=0 --set CACHE_MB=4
 has out.txt "RATE"
-hasnt out.txt "the rate asked for"
+hasnt out.txt "the requested rate"
 echo "  a rate that is missed: exit 4"
 
 echo "- native: a limit set on the device"

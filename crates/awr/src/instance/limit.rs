@@ -80,7 +80,7 @@ fn asked(record: &Record) -> Option<Limit> {
         && done >= 0.98 * rate
     {
         return Some(Limit::new(
-            "the rate asked for",
+            "the requested rate",
             format!(
                 "RATE asks for {} operations/s and the run did {}: the platform kept up, and assay did not try more.",
                 short(rate),

@@ -95,7 +95,7 @@ pub(super) fn render(record: &Record, info: &ClockInfo) -> Sections {
     page.table_of("What Timing Costs a Database", TIMING, &info.timed, STOPPED);
     page.table_of("Steps between Readings of CLOCK_MONOTONIC", STEPS, &info.steps, STOPPED);
     page.table_of("Whether the CPUs Agree", PAIRS, &info.pairs, info.clocks_apart_ns_max.reason().unwrap_or(STOPPED));
-    page.heading("Whose the Host Was");
+    page.heading("Who Else Used the Host");
     for (name, value) in info.conditions.shown() {
         page.named(name, 42, value);
     }

@@ -118,7 +118,7 @@ fn each_cause_is_named() {
                 let done = done.and_then(|metric| metric.value.value()).unwrap_or(0.0);
                 set(r, "RATE", &format!("{done}"));
             },
-            "the rate asked for",
+            "the requested rate",
         ),
         (
             "think time",

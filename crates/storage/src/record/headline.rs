@@ -46,7 +46,7 @@ fn limit(record: &Record, info: &StorageInfo) -> Limit {
         asked.zip(done).is_some_and(|(asked, done)| asked > 0.0 && done >= 0.98 * asked)
     };
     if ways().next().is_some() && ways().all(kept) {
-        return Limit::new("the rate asked for", "Every job reached its requested rate, so assay did not try more.");
+        return Limit::new("the requested rate", "Every job reached its requested rate, so assay did not try more.");
     }
     if let Some(limit) = goal_limit(info) {
         return limit;

@@ -34,7 +34,7 @@ fn conditions(info: &NetworkInfo) -> TestConditions {
         ("streams", info.streams_count.to_string(), Finding::Forbids),
         ("both ways at once", word(info.is_bidirectional), Finding::Forbids),
         ("the server sends", word(info.is_reverse), Finding::Tolerable),
-        ("rate asked for", info.rate_bits_per_s.to_string(), Finding::Forbids),
+        ("requested rate", info.rate_bits_per_s.to_string(), Finding::Forbids),
         ("block, bytes", info.block_bytes.to_string(), Finding::Tolerable),
         ("window asked for, bytes", info.window_bytes.to_string(), Finding::Tolerable),
         ("TCP segment, bytes", info.max_segment_bytes.to_string(), Finding::Tolerable),
