@@ -478,9 +478,9 @@ fn the_run_a_sweep_is_about_is_the_goals_the_knees_or_the_fastest() {
     let mut with_goal = info(&[SESSIONS]);
     with_goal.goal_p99_us = 3500.0.into();
     let swept = build(with_goal, saturating());
-    assert_eq!(note(&swept), "This is the step with 3 sessions, the highest load that keeps the goal of the sweep.");
+    assert_eq!(note(&swept), "This is the step with 4 sessions, the highest load that keeps the goal of the sweep.");
     let swept = build(info(&[SESSIONS]), saturating());
-    assert_eq!(note(&swept), "This is the step with 4 sessions, the knee of the sweep.");
+    assert_eq!(note(&swept), "This is the step with 8 sessions, the knee of the sweep.");
     let swept = build(info(&[SESSIONS]), saturating()[..2].to_vec());
     assert_eq!(note(&swept), "This is the step with 2 sessions, the fastest of the sweep.");
     assert_eq!(Sweep.members(&record(&swept)), ["step-01", "step-02"]);
