@@ -75,8 +75,8 @@ checked = 0
 for op in record["driver"]["ops"]:
     times = np.array([int(row["service_ns"]) / 1e3 for row in trace if row["kind"] == op["kind"]])
     assert len(times) == op["count"], (op["kind"], len(times), op["count"])
-    close("mean", op["service"]["avg_us"], times.mean())
-    for key, q in [("p50_us", 0.5), ("p90_us", 0.9), ("p99_us", 0.99), ("p999_us", 0.999)]:
+    close("mean", op["service"]["us_avg"], times.mean())
+    for key, q in [("us_p50", 0.5), ("us_p90", 0.9), ("us_p99", 0.99), ("us_p999", 0.999)]:
         if isinstance(op["service"][key], dict):
             assert len(times) * (1 - q) < 10, op["service"][key]
         else:

@@ -106,9 +106,9 @@ def numbers_of_the_run():
         ("c-iops", "writes, engine", "write_io_requests_count_per_s"),
         ("c-mbps", "reads, engine", "read_mib_per_s"),
         ("c-active-sessions", "User I/O", "active_user_io_count"),
-        ("c-latency-op", "p99", "op_p99_us"),
-        ("c-latency-op", "max", "op_max_us"),
-        ("c-latency-db-file-sequential-read", "p99", "db_file_sequential_read_p99_us"),
+        ("c-latency-op", "p99", "op_us_p99"),
+        ("c-latency-op", "max", "op_us_max"),
+        ("c-latency-db-file-sequential-read", "p99", "db_file_sequential_read_us_p99"),
         ("c-host-cpu", "steal", "host_steal_pct"),
     ]
     compared = 0
@@ -216,7 +216,7 @@ def long_run(hours):
     record = json.load(open("run/record.json"))
     series, rows = record["series"], 3600 * hours
     keys = sorted(series["metrics"])[:50]
-    keys += [key for key in ("ops_count_per_s", "op_p99_us") if key not in keys]
+    keys += [key for key in ("ops_count_per_s", "op_us_p99") if key not in keys]
     spike = rows // 3
     metrics = {}
     for nth, key in enumerate(keys):

@@ -162,11 +162,11 @@ fn statistic(at: At, procedure: &str, label: &str, value: &str, draft: &mut Draf
     let row = op_row(draft, &kind);
     let reading = client(at, &format!("{kind}_us_{statistic}"), label, printed);
     match statistic {
-        "avg" => put!(draft, reading, driver.ops[row].service.avg_us),
-        "min" => put!(draft, reading, driver.ops[row].service.min_us),
-        "max" => put!(draft, reading, driver.ops[row].service.max_us),
-        "p50" => put!(draft, reading, driver.ops[row].service.p50_us),
-        "p99" => put!(draft, reading, driver.ops[row].service.p99_us),
+        "avg" => put!(draft, reading, driver.ops[row].service.us_avg),
+        "min" => put!(draft, reading, driver.ops[row].service.us_min),
+        "max" => put!(draft, reading, driver.ops[row].service.us_max),
+        "p50" => put!(draft, reading, driver.ops[row].service.us_p50),
+        "p99" => put!(draft, reading, driver.ops[row].service.us_p99),
         _ => draft.alone(reading),
     }
 }

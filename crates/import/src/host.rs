@@ -48,9 +48,9 @@ const DEVICE: [(&str, &str, f64); 15] = [
     ("kB_wrtn/s", "disk_write_kib_per_s", 1.0),
     ("rMB/s", "disk_read_kib_per_s", 1024.0),
     ("wMB/s", "disk_write_kib_per_s", 1024.0),
-    ("r_await", "disk_read_avg_us", 1e3),
-    ("w_await", "disk_write_avg_us", 1e3),
-    ("await", "disk_avg_us", 1e3),
+    ("r_await", "disk_read_us_avg", 1e3),
+    ("w_await", "disk_write_us_avg", 1e3),
+    ("await", "disk_us_avg", 1e3),
     ("aqu-sz", "disk_in_queue_count", 1.0),
     ("avgqu-sz", "disk_in_queue_count", 1.0),
     ("%util", "disk_busy_pct", 1.0),
@@ -223,7 +223,7 @@ fn series_of(title: &str, device: Option<&str>) -> Option<(String, f64)> {
 
 /// A series with its unit apart, since names end in their units.
 fn unit_of(series: &str) -> (&str, &str) {
-    const UNITS: [&str; 5] = ["requests_per_s", "kib_per_s", "avg_us", "count", "pct"];
+    const UNITS: [&str; 5] = ["requests_per_s", "kib_per_s", "us_avg", "count", "pct"];
     let found = UNITS.iter().find_map(|unit| Some((series.strip_suffix(unit)?, *unit)));
     let (stem, unit) = found.unwrap_or((series, ""));
     (stem.trim_end_matches('_'), unit)

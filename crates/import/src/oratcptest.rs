@@ -167,7 +167,7 @@ fn average_latency(at: At, value: &str, draft: &mut Draft) {
     let row = op_row(draft, "redo_transport");
     if let Some(printed) = whole {
         let reading = Reading::new(at, "redo_transport_us_avg", printed).name("Avg. latency");
-        put!(draft, reading.layer("network"), driver.ops[row].service.avg_us);
+        put!(draft, reading.layer("network"), driver.ops[row].service.us_avg);
     }
     alone(draft, at, "redo_transport_disk_write_us_avg", "disk-write", disk);
 }
@@ -227,7 +227,7 @@ mod tests {
             .join("\n");
         let record = record_of("async", &text);
         assert!(!record.series.metrics.contains_key("redo_transport_us_avg"));
-        assert_eq!(record.driver.ops[0].service.avg_us.value(), None);
+        assert_eq!(record.driver.ops[0].service.us_avg.value(), None);
         assert!(record.driver.ops[0].per_s.value().is_some());
     }
 

@@ -129,7 +129,7 @@ impl Reader {
                 let row = op_row(draft, &self.kind);
                 if let Some(printed) = us() {
                     let reading = client(at, &format!("{}_us_avg", self.kind), name, printed);
-                    put!(draft, reading, driver.ops[row].service.avg_us);
+                    put!(draft, reading, driver.ops[row].service.us_avg);
                 }
             }
             "latency stddev" => alone(draft, at, &format!("{}_us_stddev", self.kind), name, "", us()),
@@ -259,11 +259,11 @@ fn schedule_lag(at: At, value: &str, draft: &mut Draft) {
     let avg = ms(value.strip_prefix("avg ").and_then(|rest| rest.split(' ').next()));
     if let Some(printed) = avg {
         let reading = client(at, "schedule_lag_us_avg", "schedule lag avg", printed);
-        put!(draft, reading, driver.schedule_lag.avg_us);
+        put!(draft, reading, driver.schedule_lag.us_avg);
     }
     if let Some(printed) = ms(between(value, "(max ", ")")) {
         let reading = client(at, "schedule_lag_us_max", "schedule lag max", printed);
-        put!(draft, reading, driver.schedule_lag.max_us);
+        put!(draft, reading, driver.schedule_lag.us_max);
     }
 }
 
@@ -290,11 +290,11 @@ fn progress(at: At, text: &str, draft: &mut Draft) {
         if part.ends_with(" tps") {
             put("transactions_per_s", "tps", "commits_count_per_s", number::measure(first));
         } else if let Some(rest) = part.strip_prefix("lat ") {
-            put("transaction_us_avg", "lat", "op_avg_us", ms(rest.split(' ').next()));
+            put("transaction_us_avg", "lat", "op_us_avg", ms(rest.split(' ').next()));
             let stddev = rest.split("stddev ").nth(1).map(|rest| rest.trim_end_matches(" ms"));
-            put("transaction_us_stddev", "stddev", "op_stddev_us", ms(stddev));
+            put("transaction_us_stddev", "stddev", "op_us_stddev", ms(stddev));
         } else if let Some(rest) = part.strip_prefix("lag ") {
-            put("schedule_lag_us_avg", "lag", "schedule_lag_avg_us", ms(rest.split(' ').next()));
+            put("schedule_lag_us_avg", "lag", "schedule_lag_us_avg", ms(rest.split(' ').next()));
         } else if let Some((_, what)) = part.split_once(' ') {
             let what = slug(what);
             let key = format!("{what}_count");
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(record.series.metrics["commits_count_per_s"].len(), 4);
         assert_eq!((record.run.sessions, record.driver.threads_count), (4, 2));
         let op = &record.driver.ops[0];
-        assert_eq!((op.count, op.service.avg_us.value()), (3414, Some(4671.0)));
+        assert_eq!((op.count, op.service.us_avg.value()), (3414, Some(4671.0)));
     }
 
     #[test]
@@ -366,7 +366,7 @@ mod tests {
         let kinds: Vec<&str> = record.driver.ops.iter().map(|op| op.kind.as_str()).collect();
         assert_eq!(kinds, ["transaction", "simple_update", "select_only"]);
         assert_eq!(record.driver.ops[2].count, 59);
-        assert_eq!(record.driver.ops[2].service.avg_us.value(), Some(856.0));
+        assert_eq!(record.driver.ops[2].service.us_avg.value(), Some(856.0));
     }
 
     proptest::proptest! {

@@ -125,9 +125,9 @@ fn round_trips(at: At, text: &str, draft: &mut Draft) {
         };
         let reading = |key: &str| Reading::new(at, key, printed.clone()).name(name).layer("network");
         match name {
-            "min" => put!(draft, reading("rtt_us_min"), driver.ops[row].service.min_us),
-            "avg" => put!(draft, reading("rtt_us_avg"), driver.ops[row].service.avg_us),
-            "max" => put!(draft, reading("rtt_us_max"), driver.ops[row].service.max_us),
+            "min" => put!(draft, reading("rtt_us_min"), driver.ops[row].service.us_min),
+            "avg" => put!(draft, reading("rtt_us_avg"), driver.ops[row].service.us_avg),
+            "max" => put!(draft, reading("rtt_us_max"), driver.ops[row].service.us_max),
             // Both are the standard deviation of the population, whatever the letters say.
             "mdev" | "stddev" | "std-dev" => draft.alone(reading("rtt_us_mdev")),
             _ => {}
@@ -161,11 +161,11 @@ fn distribution(replies: &Histogram, first: At, draft: &mut Draft) {
     let mean = all.mean_ns().map_or_else(Figure::default, |ns| Figure::decimal(ns / 1e3));
     let service = &op.service;
     let found =
-        (or(&service.avg_us, mean), or(&service.min_us, us(all.min_ns())), or(&service.max_us, us(all.max_ns())));
+        (or(&service.us_avg, mean), or(&service.us_min, us(all.min_ns())), or(&service.us_max, us(all.max_ns())));
     let percentiles = [0.5, 0.9, 0.99, 0.999].map(|q| percentile_us(all, q));
     let service = &mut op.service;
-    (service.avg_us, service.min_us, service.max_us) = found;
-    [service.p50_us, service.p90_us, service.p99_us, service.p999_us] = percentiles;
+    (service.us_avg, service.us_min, service.us_max) = found;
+    [service.us_p50, service.us_p90, service.us_p99, service.us_p999] = percentiles;
     // Nothing else was read of replies without a summary: their number is what was counted.
     if !draft.has("", "packets_received_count") && draft.len() == 0 {
         let count = replies.count();
@@ -192,7 +192,7 @@ mod tests {
         let record = imported("ping-iputils.txt");
         let op = &record.driver.ops[0];
         assert_eq!(op.service.hist_ns.count(), 5);
-        assert_eq!(op.service.avg_us.value(), Some(51.0));
+        assert_eq!(op.service.us_avg.value(), Some(51.0));
         let mean = op.service.hist_ns.mean_ns().expect("counted") / 1e3;
         assert!((mean - 51.0).abs() < 0.5, "{mean}");
         assert_eq!(number(&record, "", "rtt_us_mdev"), 17.0);
@@ -205,7 +205,7 @@ mod tests {
     fn replies_alone_will_do() {
         let text = "64 bytes from 10.0.0.1: icmp_seq=1 ttl=64 time=0.250 ms\n64 bytes from 10.0.0.1: icmp_seq=2 ttl=64 time=0.350 ms\n";
         let record = record_of("pasted", text);
-        assert_eq!(record.driver.ops[0].service.avg_us.value(), Some(300.0));
+        assert_eq!(record.driver.ops[0].service.us_avg.value(), Some(300.0));
         assert_eq!(record.driver.ops[0].count, 2);
     }
 

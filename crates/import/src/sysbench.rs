@@ -213,12 +213,12 @@ impl Reader {
         };
         let reading = client(at, &format!("{}_us_{statistic}", self.kind), name, printed);
         match statistic.as_str() {
-            "min" => put!(draft, reading, driver.ops[row].service.min_us),
-            "avg" => put!(draft, reading, driver.ops[row].service.avg_us),
-            "max" => put!(draft, reading, driver.ops[row].service.max_us),
-            "p50" => put!(draft, reading, driver.ops[row].service.p50_us),
-            "p90" => put!(draft, reading, driver.ops[row].service.p90_us),
-            "p99" => put!(draft, reading, driver.ops[row].service.p99_us),
+            "min" => put!(draft, reading, driver.ops[row].service.us_min),
+            "avg" => put!(draft, reading, driver.ops[row].service.us_avg),
+            "max" => put!(draft, reading, driver.ops[row].service.us_max),
+            "p50" => put!(draft, reading, driver.ops[row].service.us_p50),
+            "p90" => put!(draft, reading, driver.ops[row].service.us_p90),
+            "p99" => put!(draft, reading, driver.ops[row].service.us_p99),
             // `sum` is time of all events, in us like the others.
             _ => draft.alone(reading),
         }
@@ -265,7 +265,7 @@ impl Reader {
         let lat = text.split("%):").nth(1).and_then(|rest| number::measure(rest.split_whitespace().next()?));
         let lat = lat.or_else(|| of("response time")).map(|ms| ms.scaled(1e3));
         let key = format!("{}_us_p{}", self.kind, percent.unwrap_or("95").trim());
-        put(&key, "lat", &format!("op_p{}_us", percent.unwrap_or("95").trim()), lat);
+        put(&key, "lat", &format!("op_us_p{}", percent.unwrap_or("95").trim()), lat);
         if text.contains("MiB/s") || text.contains("MB/s") {
             put("file_read_mib_per_s", "reads", "file_read_mib_per_s", of("reads"));
             put("file_write_mib_per_s", "writes", "file_write_mib_per_s", of("writes"));
@@ -385,9 +385,9 @@ mod tests {
         }
         let op = &record.driver.ops[0];
         assert_eq!(op.service.hist_ns.count(), 780);
-        assert_eq!(op.service.p99_us.value(), Some(38_940.0));
+        assert_eq!(op.service.us_p99.value(), Some(38_940.0));
         assert_eq!(record.series.metrics["commits_count_per_s"].len(), 3);
-        assert_eq!(record.series.metrics["op_p99_us"][1].value(), Some(71_830.0));
+        assert_eq!(record.series.metrics["op_us_p99"][1].value(), Some(71_830.0));
     }
 
     #[test]

@@ -371,13 +371,13 @@ fn way(row: &Row, draft: &mut Draft, j: usize, w: usize, way: &str, share: f64) 
                 reading,
                 "/parts/storage",
                 draft.storage.get_or_insert_default(),
-                jobs[j].ways[w].lat.avg_us
+                jobs[j].ways[w].lat.us_avg
             );
         }
         // Older tables have one response time for both.
         None if share == 1.0 => {
             if let Some(printed) = row.of(Column::Lat) {
-                info.jobs[j].ways[w].lat.avg_us = printed.value;
+                info.jobs[j].ways[w].lat.us_avg = printed.value;
             }
         }
         None => {}
@@ -388,7 +388,7 @@ fn way(row: &Row, draft: &mut Draft, j: usize, w: usize, way: &str, share: f64) 
     };
     if let Some(printed) = row.of(column) {
         let reading = reading(row, key, &format!("{way} max"), &row.run, printed);
-        put_in!(draft, reading, "/parts/storage", draft.storage.get_or_insert_default(), jobs[j].ways[w].lat.max_us);
+        put_in!(draft, reading, "/parts/storage", draft.storage.get_or_insert_default(), jobs[j].ways[w].lat.us_max);
     }
 }
 
@@ -396,7 +396,7 @@ fn group(draft: &mut Draft, j: usize) {
     let info = draft.storage.get_or_insert_default();
     let job = &mut info.jobs[j];
     let in_flight: Option<f64> =
-        (job.ways.iter()).map(|way| Some(way.ios_per_s.value()? * way.lat.avg_us.value()? / 1e6)).sum();
+        (job.ways.iter()).map(|way| Some(way.ios_per_s.value()? * way.lat.us_avg.value()? / 1e6)).sum();
     job.little_count = in_flight.map_or_else(|| Figure::na(NOT_PRINTED), Figure::decimal);
     let group = StorageGroup {
         group: job.group,
@@ -424,8 +424,8 @@ fn interval(row: &Row, draft: &mut Draft) {
     for (key, name, series, column) in [
         ("ios_per_s", "i/o rate", format!("{only}ios_count_per_s"), Column::Ios),
         ("mib_per_s", "MB/sec", format!("{only}mib_per_s"), Column::Mib),
-        ("lat_us_avg", "resp time", "lat_avg_us".to_owned(), Column::Lat),
-        ("lat_us_max", "resp max", "lat_max_us".to_owned(), Column::Max),
+        ("lat_us_avg", "resp time", "lat_us_avg".to_owned(), Column::Lat),
+        ("lat_us_max", "resp max", "lat_us_max".to_owned(), Column::Max),
     ] {
         if let Some(printed) = row.of(column) {
             let scope = format!("interval {}", row.interval);

@@ -25,6 +25,7 @@ mod path;
 mod reads;
 mod series;
 mod server;
+mod spelling;
 pub mod steady;
 
 pub use activity::{AshInfo, AshRow, TimelineRow};
@@ -34,7 +35,7 @@ pub use import::{ImportInfo, ImportNote, ImportedFile, ImportedValue};
 pub use instance::{Instance, LayerRow, LoadRow, RequestLayers, ScanInfo, StatRow, TimeModel};
 pub use io::{IoProfileRow, IoRow};
 pub use judged::{Advice, Identity};
-pub use latency::{Latency, mean_us, percentile_us};
+pub use latency::{Latency, percentile_us, us_mean};
 pub use metric::Metric;
 pub use parts::{Part, Parts};
 pub use path::PathRow;
@@ -266,7 +267,8 @@ pub struct DiskRow {
     /// Bytes read.
     pub read_bytes: u64,
     /// Time per read, us.
-    pub read_avg_us: Figure,
+    #[serde(alias = "read_avg_us")]
+    pub read_us_avg: Figure,
     /// Writes completed.
     pub writes_count: u64,
     /// Writes merged.
@@ -274,11 +276,13 @@ pub struct DiskRow {
     /// Bytes written.
     pub write_bytes: u64,
     /// Time per write, us.
-    pub write_avg_us: Figure,
+    #[serde(alias = "write_avg_us")]
+    pub write_us_avg: Figure,
     /// Flushes completed.
     pub flushes_count: u64,
     /// Time per flush, us.
-    pub flush_avg_us: Figure,
+    #[serde(alias = "flush_avg_us")]
+    pub flush_us_avg: Figure,
     /// Share of the window with a request in flight, 0..100.
     pub busy_pct: Figure,
     /// Mean requests in flight.

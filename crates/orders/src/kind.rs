@@ -267,14 +267,14 @@ fn transactions(page: &mut Sections, record: &Record, info: &OrdersInfo) {
                 Cell::figure(&op.per_s, 1),
                 share(row.weight.into(), offered.into()).into(),
                 share(op.count as f64, done as f64).into(),
-                whole(&op.response.avg_us),
+                whole(&op.response.us_avg),
                 ms(0.1),
                 ms(0.5),
                 ms(0.9),
                 ms(0.95),
                 ms(0.99),
                 ms(0.999),
-                whole(&op.response.max_us),
+                whole(&op.response.us_max),
             ],
         );
     }

@@ -135,7 +135,7 @@ fn steps_of(records: &[&Record]) -> Vec<Step> {
         if step.verdict == "imported" {
             step.verdict = "complete".to_owned();
         }
-        if step.ops_per_s.value().is_none() || step.op.avg_us.value().is_none() {
+        if step.ops_per_s.value().is_none() || step.op.us_avg.value().is_none() {
             // Of an import the reads are what is known.
             step.ops_per_s = step.read_requests_per_s.clone();
             step.op = step.read.clone();
@@ -189,7 +189,7 @@ impl<'a> Pair<'a> {
             let before = of(from).value().filter(|value| *value > 0.0)?;
             Some(of(to).value()? / before)
         };
-        Some(Self { from, to, rate: ratio(|step| &step.ops_per_s)?, latency: ratio(|step| &step.op.avg_us)? })
+        Some(Self { from, to, rate: ratio(|step| &step.ops_per_s)?, latency: ratio(|step| &step.op.us_avg)? })
     }
 
     /// Busy at both ends, the smaller of both; `None` if either is unknown.
@@ -213,8 +213,8 @@ impl<'a> Pair<'a> {
             ("sessions_to_count", self.to.place.sessions.into()),
             ("ops_per_s_from", self.from.ops_per_s.clone()),
             ("ops_per_s_to", self.to.ops_per_s.clone()),
-            ("op_avg_us_from", self.from.op.avg_us.clone()),
-            ("op_avg_us_to", self.to.op.avg_us.clone()),
+            ("op_avg_us_from", self.from.op.us_avg.clone()),
+            ("op_avg_us_to", self.to.op.us_avg.clone()),
             ("busy_pct_from", busy_figure(self.from)),
             ("busy_pct_to", busy_figure(self.to)),
             ("system_cpu_us_per_io_from", self.from.system_cpu_us_per_io.clone()),
@@ -231,8 +231,8 @@ impl<'a> Pair<'a> {
             "{} to {} {what}/s, {} to {} us on average",
             number(&self.from.ops_per_s),
             number(&self.to.ops_per_s),
-            number(&self.from.op.avg_us),
-            number(&self.to.op.avg_us)
+            number(&self.from.op.us_avg),
+            number(&self.to.op.us_avg)
         )
     }
 

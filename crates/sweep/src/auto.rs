@@ -56,9 +56,9 @@ fn topped(points: &[Point], limits: &Limits) -> bool {
         return no_gain;
     };
     // More load costs latency: once the goal is broken, the way up tells no more of it. Two in a row, for the same reason.
-    let breaks = |point: &&Point| point.p99_us.is_some_and(|p99| p99 > goal);
+    let breaks = |point: &&Point| point.us_p99.is_some_and(|p99| p99 > goal);
     let broken = points.iter().rev().take_while(breaks).count();
-    broken >= FLAT || (no_gain && (broken > 0 || last.p99_us.is_none()))
+    broken >= FLAT || (no_gain && (broken > 0 || last.us_p99.is_none()))
 }
 
 /// Half a step on either side of the knee.
@@ -84,7 +84,7 @@ fn around_goal(points: &[Point], limits: &Limits) -> Option<u64> {
     };
     let low = points[at].load;
     // A step without a percentile may lie between: it is no border.
-    let high = points[at + 1..].iter().find(|point| point.p99_us.is_some())?.load;
+    let high = points[at + 1..].iter().find(|point| point.us_p99.is_some())?.load;
     let spent = points.iter().filter(|point| !point.load.is_power_of_two());
     let known = high - low <= 1 || high as f64 <= GOAL_RATIO * low as f64;
     (!known && (spent.count() as u64) < 2 + GOAL_STEPS).then(|| low.midpoint(high))

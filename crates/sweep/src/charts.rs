@@ -61,12 +61,12 @@ fn charts_of(info: &SweepInfo, curve: &Curve, nth: usize) -> Vec<Drawn> {
     );
     let column = |of: &dyn Fn(&Step) -> &Figure| steps.iter().map(|step| of(step).value()).collect();
     latency.traces = vec![
-        Trace::new("max", Stroke::Dotted, VERMILION, column(&|s| &s.op.max_us)),
-        Trace::new("p99", Stroke::Joined, ORANGE, column(&|s| &s.op.p99_us)),
-        Trace::new("p50", Stroke::Joined, SKY, column(&|s| &s.op.p50_us)),
-        Trace::new("mean", Stroke::Dotted, GREY, column(&|s| &s.op.avg_us)),
+        Trace::new("max", Stroke::Dotted, VERMILION, column(&|s| &s.op.us_max)),
+        Trace::new("p99", Stroke::Joined, ORANGE, column(&|s| &s.op.us_p99)),
+        Trace::new("p50", Stroke::Joined, SKY, column(&|s| &s.op.us_p50)),
+        Trace::new("mean", Stroke::Dotted, GREY, column(&|s| &s.op.us_avg)),
     ];
-    if let Some(goal) = info.goal_p99_us.value() {
+    if let Some(goal) = info.goal_us_p99.value() {
         latency.limits = vec![Mark { at: goal, text: format!("goal: p99 {}", us_text(goal)) }];
     }
     let mut cpu = base(
@@ -114,8 +114,8 @@ fn throughput_traces(steps: &[&Step], loads: &[f64], curve: &Curve) -> Vec<Trace
     }
     if curve.load == "sessions" {
         let little = steps.iter().zip(loads).map(|(step, load)| {
-            let mean_us = step.op.avg_us.value().filter(|us| *us > 0.0)?;
-            Some(load * 1e6 / mean_us)
+            let us_mean = step.op.us_avg.value().filter(|us| *us > 0.0)?;
+            Some(load * 1e6 / us_mean)
         });
         traces.push(Trace::new(LITTLE, Stroke::Dotted, INK, little.collect()));
     }

@@ -63,7 +63,7 @@ pub fn points(steps: &[Step], load: impl Fn(&Step) -> u64) -> Vec<Point> {
         .map(|step| Point {
             load: load(step),
             rate: step.ops_per_s.value().unwrap_or(0.0),
-            p99_us: step.op.p99_us.value(),
+            us_p99: step.op.us_p99.value(),
         })
         .collect();
     points.sort_by_key(|point| point.load);
@@ -136,7 +136,7 @@ fn curve(
         steps: used.iter().map(number).collect(),
         left_out: members.iter().filter(|at| !used.contains(at)).map(number).collect(),
         knee: knee_of((load, &info.per_s()), &points, &curve, seed),
-        goal: goal_of((load, &info.per_s()), &points, &curve, info.goal_p99_us.value()),
+        goal: goal_of((load, &info.per_s()), &points, &curve, info.goal_us_p99.value()),
         usl: usl_of(load, &points, &curve, seed),
     }
 }
@@ -205,7 +205,7 @@ fn knee_of((load, per_s): (&str, &str), points: &[Point], steps: &[&Step], seed:
             "Knee at {}{between}: {} {per_s}, {}; more load gains less than 5 %",
             amount(load, point.load),
             rate(point.rate),
-            p99(point.p99_us)
+            p99(point.us_p99)
         )
     };
     Knee {
@@ -230,8 +230,8 @@ fn rate(rate: f64) -> String {
     if rate < 100.0 { significant(rate, 3) } else { fixed(rate, 0) }
 }
 
-fn p99(p99_us: Option<f64>) -> String {
-    match p99_us {
+fn p99(us_p99: Option<f64>) -> String {
+    match us_p99 {
         Some(us) => format!("p99 {}", us_text(us)),
         None => "p99 n/a (too few operations)".to_owned(),
     }
@@ -255,7 +255,7 @@ fn goal_of((load, per_s): (&str, &str), points: &[Point], steps: &[&Step], goal_
     let none = |reason: &str, sentence: String| Goal {
         load: Figure::na(reason),
         ops_per_s: Figure::na(reason),
-        p99_us: Figure::na(reason),
+        us_p99: Figure::na(reason),
         sentence,
     };
     let Some(goal_us) = goal_us else {
@@ -278,17 +278,17 @@ fn goal_of((load, per_s): (&str, &str), points: &[Point], steps: &[&Step], goal_
                 format!(
                     "No load keeps p99 within {goal}: {} already takes {}.",
                     amount(load, points[0].load),
-                    us_text(points[0].p99_us.unwrap_or(0.0))
+                    us_text(points[0].us_p99.unwrap_or(0.0))
                 ),
             );
         }
         Kept::Throughout(at) => (at, unbroken(at + 1 == points.len()).to_owned()),
         Kept::Until(at) => {
-            let mut above = points[at + 1..].iter().filter(|p| p.p99_us.is_some());
+            let mut above = points[at + 1..].iter().filter(|p| p.us_p99.is_some());
             let first = above.next().map_or(String::new(), |broken| {
-                format!("{} takes {}", amount(load, broken.load), us_text(broken.p99_us.unwrap_or(0.0)))
+                format!("{} takes {}", amount(load, broken.load), us_text(broken.us_p99.unwrap_or(0.0)))
             });
-            let again = if above.any(|point| point.p99_us.is_some_and(|us| us <= goal_us)) {
+            let again = if above.any(|point| point.us_p99.is_some_and(|us| us <= goal_us)) {
                 ", although a higher load keeps the goal again"
             } else {
                 ""
@@ -300,12 +300,12 @@ fn goal_of((load, per_s): (&str, &str), points: &[Point], steps: &[&Step], goal_
     Goal {
         load: point.load.into(),
         ops_per_s: point.rate.into(),
-        p99_us: steps[at].op.p99_us.clone(),
+        us_p99: steps[at].op.us_p99.clone(),
         sentence: format!(
             "Highest load that keeps p99 within {goal}: {} at {} {per_s} ({}; {more}){}.",
             amount(load, point.load),
             rate(point.rate),
-            p99(point.p99_us),
+            p99(point.us_p99),
             unsettled(steps[at])
         ),
     }

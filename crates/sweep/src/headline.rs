@@ -109,7 +109,7 @@ fn goal(info: &SweepInfo, curve: &Curve) -> Option<Line> {
     let told = vec![
         load_told(curve, &curve.goal.load),
         Told::new(&curve.goal.ops_per_s, &info.per_s()),
-        Told::new(&curve.goal.p99_us, "us p99 there"),
+        Told::new(&curve.goal.us_p99, "us p99 there"),
     ];
     (!curve.goal.sentence.is_empty()).then(|| line(curve, told, &curve.goal.sentence))
 }

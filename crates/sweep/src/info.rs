@@ -15,7 +15,8 @@ pub struct SweepInfo {
     /// What varied: name and the values asked for, or `auto`.
     pub axes: Vec<Axis>,
     /// Goal for the 99th percentile of the operation latency, us; n/a (not asked for).
-    pub goal_p99_us: Figure,
+    #[serde(alias = "goal_p99_us")]
+    pub goal_us_p99: Figure,
     /// The rules by which it was judged, in words.
     pub rules: BTreeMap<String, String>,
     /// Every step in the order it ran.
@@ -96,7 +97,8 @@ pub struct Goal {
     /// The throughput there, per s.
     pub ops_per_s: Figure,
     /// The 99th percentile there, us.
-    pub p99_us: Figure,
+    #[serde(alias = "p99_us")]
+    pub us_p99: Figure,
     /// The finding in a sentence; empty if no goal was set.
     pub sentence: String,
 }

@@ -14,7 +14,7 @@ pub struct Point {
     /// Throughput, per s.
     pub rate: f64,
     /// 99th percentile of the operation latency, us, if there were enough operations.
-    pub p99_us: Option<f64>,
+    pub us_p99: Option<f64>,
 }
 
 /// Throughput over the best of all smaller loads, less 1, by step; the first has none.
@@ -126,7 +126,7 @@ pub(crate) enum Kept {
 pub(crate) fn kept(points: &[Point], goal_us: f64) -> Kept {
     let mut last = None;
     for (at, point) in points.iter().enumerate() {
-        match point.p99_us {
+        match point.us_p99 {
             Some(p99) if p99 <= goal_us => last = Some(at),
             Some(_) => return last.map_or(Kept::Never, Kept::Until),
             None => {}

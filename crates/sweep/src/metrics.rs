@@ -69,11 +69,11 @@ fn read_off(info: &SweepInfo, curve: &Curve) -> Vec<Metric> {
         },
         higher(Group::Primary, "knee_ops_per_s", "operations at the knee", &knee.ops_per_s),
     ];
-    if info.goal_p99_us.value().is_some() {
+    if info.goal_us_p99.value().is_some() {
         let name = "highest load that keeps the goal";
         all.push(load("goal", name, Better::Higher, &goal.load));
         all.push(higher(Group::Primary, "goal_ops_per_s", "operations at that load", &goal.ops_per_s));
-        all.push(lower(Group::Primary, "goal_op_us_p99", "operation p99 at that load", &goal.p99_us));
+        all.push(lower(Group::Primary, "goal_op_us_p99", "operation p99 at that load", &goal.us_p99));
     }
     all
 }
@@ -102,8 +102,8 @@ fn measured(step: &Step) -> Vec<Metric> {
     let of = Group::Operation;
     vec![
         higher(of, "ops_per_s", "operations", &step.ops_per_s),
-        lower(of, "op_us_avg", "operation avg", &step.op.avg_us),
-        lower(of, "op_us_p99", "operation p99", &step.op.p99_us),
+        lower(of, "op_us_avg", "operation avg", &step.op.us_avg),
+        lower(of, "op_us_p99", "operation p99", &step.op.us_p99),
         lower(of, "cpu_us_per_op", "CPU per operation", &step.cpu_us_per_op),
     ]
 }

@@ -21,7 +21,7 @@ pub(crate) fn checks(a: &SweepInfo, b: &SweepInfo) -> Vec<Check> {
         let what = format!("values of {name}");
         all.push(Check::text(&what, &values(a, name), &values(b, name), Finding::Forbids));
     }
-    let goal = |info: &SweepInfo| match info.goal_p99_us.value() {
+    let goal = |info: &SweepInfo| match info.goal_us_p99.value() {
         Some(us) => us_text(us),
         None => "none".to_owned(),
     };

@@ -42,7 +42,7 @@ fn title(page: &mut Sections, record: &Record, info: &SweepInfo) {
     page.title(&format!("ASSAY SWEEP REPORT for run {}{label}: {} on {}", run.id, run.workload, info.target));
     page.line(&format!("assay {}, started {}. {}", run.version, run.started, common::verdict(record)));
     page.line("");
-    let goal = match info.goal_p99_us.value() {
+    let goal = match info.goal_us_p99.value() {
         Some(us) => us_text(us),
         None => "none".to_owned(),
     };
@@ -197,14 +197,14 @@ fn latency(page: &mut Sections, curve: &Curve, steps: &[&Step]) {
         };
         vec![
             load_text(curve, step).into(),
-            us(&step.op.avg_us),
-            us(&step.op.p50_us),
-            us(&step.op.p99_us),
-            us(&step.op.p999_us),
-            us(&step.op.max_us),
-            us(&read.avg_us),
-            us(&read.p99_us),
-            us(&read.p999_us),
+            us(&step.op.us_avg),
+            us(&step.op.us_p50),
+            us(&step.op.us_p99),
+            us(&step.op.us_p999),
+            us(&step.op.us_max),
+            us(&read.us_avg),
+            us(&read.us_p99),
+            us(&read.us_p999),
             name.to_owned().into(),
         ]
     });

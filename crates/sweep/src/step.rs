@@ -83,15 +83,20 @@ pub struct StepLatency {
     /// What was timed.
     pub name: String,
     /// Mean.
-    pub avg_us: Figure,
+    #[serde(alias = "avg_us")]
+    pub us_avg: Figure,
     /// Median.
-    pub p50_us: Figure,
+    #[serde(alias = "p50_us")]
+    pub us_p50: Figure,
     /// 99th percentile.
-    pub p99_us: Figure,
+    #[serde(alias = "p99_us")]
+    pub us_p99: Figure,
     /// 99.9th percentile.
-    pub p999_us: Figure,
+    #[serde(alias = "p999_us")]
+    pub us_p999: Figure,
     /// Largest.
-    pub max_us: Figure,
+    #[serde(alias = "max_us")]
+    pub us_max: Figure,
 }
 
 impl Step {
@@ -207,11 +212,11 @@ fn operations(record: &Record) -> StepLatency {
     let found = Latency::of(&all);
     StepLatency {
         name: "operations".to_owned(),
-        avg_us: found.avg_us,
-        p50_us: found.p50_us,
-        p99_us: found.p99_us,
-        p999_us: found.p999_us,
-        max_us: found.max_us,
+        us_avg: found.us_avg,
+        us_p50: found.us_p50,
+        us_p99: found.us_p99,
+        us_p999: found.us_p999,
+        us_max: found.us_max,
     }
 }
 
@@ -224,20 +229,20 @@ fn reading(record: &Record) -> StepLatency {
         let none = || Figure::na("no waits for reads");
         return StepLatency {
             name: String::new(),
-            avg_us: none(),
-            p50_us: none(),
-            p99_us: none(),
-            p999_us: none(),
-            max_us: none(),
+            us_avg: none(),
+            us_p50: none(),
+            us_p99: none(),
+            us_p999: none(),
+            us_max: none(),
         };
     };
     StepLatency {
         name: event.name.clone(),
-        avg_us: event.avg_us.clone(),
-        p50_us: event.p50_us.clone(),
-        p99_us: event.p99_us.clone(),
-        p999_us: event.p999_us.clone(),
-        max_us: event.max_us.clone(),
+        us_avg: event.us_avg.clone(),
+        us_p50: event.us_p50.clone(),
+        us_p99: event.us_p99.clone(),
+        us_p999: event.us_p999.clone(),
+        us_max: event.us_max.clone(),
     }
 }
 

@@ -25,8 +25,8 @@ fn step(number: u64, sessions: u64, rate: f64) -> Step {
         ops_error_ratio: 0.01.into(),
         op: StepLatency {
             name: "operations".to_owned(),
-            avg_us: (1e6 * sessions as f64 / rate).into(),
-            p99_us: (3e6 * sessions as f64 / rate).into(),
+            us_avg: (1e6 * sessions as f64 / rate).into(),
+            us_p99: (3e6 * sessions as f64 / rate).into(),
             ..StepLatency::default()
         },
         host_busy_pct: 40.0.into(),
@@ -47,7 +47,7 @@ fn info(axes: &[(&str, &[&str])]) -> SweepInfo {
                 values: values.iter().map(|v| (*v).to_owned()).collect(),
             })
             .collect(),
-        goal_p99_us: Figure::na("not asked for"),
+        goal_us_p99: Figure::na("not asked for"),
         rules: crate::rules::all(),
         ..SweepInfo::default()
     }
@@ -102,10 +102,10 @@ fn saturating() -> Vec<Step> {
 #[test]
 fn steps_without_a_percentile_are_not_said_to_keep_the_goal() {
     let mut info = info(&[SESSIONS]);
-    info.goal_p99_us = 10e6.into();
+    info.goal_us_p99 = 10e6.into();
     let mut steps = saturating();
     for step in &mut steps[3..] {
-        step.op.p99_us = Figure::na("too few operations");
+        step.op.us_p99 = Figure::na("too few operations");
     }
     let sweep = build(info, steps);
     let goal = &sweep.curves[0].goal;
@@ -118,7 +118,7 @@ fn steps_without_a_percentile_are_not_said_to_keep_the_goal() {
 fn a_workload_names_its_operations() {
     let mut orders = info(&[SESSIONS]);
     orders.operations = "transactions".to_owned();
-    orders.goal_p99_us = 5_000.0.into();
+    orders.goal_us_p99 = 5_000.0.into();
     let mut steps = saturating();
     steps.iter_mut().for_each(|step| step.op.name.clone_from(&orders.operations));
     let found = build(orders, steps);
@@ -145,7 +145,7 @@ fn a_rate_that_rises_on_busy_cpus_is_limited_by_them() {
 #[test]
 fn a_sweep_finds_knee_goal_and_advice() {
     let mut info = info(&[SESSIONS]);
-    info.goal_p99_us = 5000.0.into();
+    info.goal_us_p99 = 5000.0.into();
     let sweep = build(info, saturating());
     let curve = &sweep.curves[0];
     assert_eq!(curve.steps, [1, 2, 3, 4, 5, 6]);
@@ -167,12 +167,12 @@ fn advice_r9_is_silent_while_throughput_rises_or_latency_does_not() {
     assert!(build(info(&[SESSIONS]), rising).advice.is_empty());
     let mut odd = saturating();
     for step in &mut odd {
-        step.op.avg_us = 100.0.into();
+        step.op.us_avg = 100.0.into();
     }
     assert!(build(info(&[SESSIONS]), odd).advice.is_empty());
     let mut unknown = saturating();
     for step in &mut unknown {
-        step.op.avg_us = Figure::na("absent");
+        step.op.us_avg = Figure::na("absent");
     }
     assert!(build(info(&[SESSIONS]), unknown).advice.is_empty());
 }
@@ -264,7 +264,7 @@ fn what_is_no_load_makes_one_table_and_no_knee() {
         step.place.over.insert("CACHE_MB".to_owned(), value.to_owned());
     }
     let mut info = info(&[("sessions", &["8"]), ("CACHE_MB", &values)]);
-    info.goal_p99_us = 1e6.into();
+    info.goal_us_p99 = 1e6.into();
     let sweep = build(info, steps);
     assert_eq!(sweep.curves.len(), 1);
     let curve = &sweep.curves[0];
@@ -355,7 +355,7 @@ fn projections_are_labelled_and_lie_beyond_the_last_step() {
 #[test]
 fn the_text_is_as_reviewed() {
     let mut info = info(&[SESSIONS]);
-    info.goal_p99_us = 5000.0.into();
+    info.goal_us_p99 = 5000.0.into();
     let rates = [1000.0, 1900.0, 3500.0, 5700.0, 7100.0, 6900.0];
     let numbered = rates.iter().enumerate();
     let mut steps: Vec<Step> = numbered.map(|(at, rate)| step(at as u64 + 1, 1 << at, *rate)).collect();
@@ -390,8 +390,8 @@ fn a_step_reads_its_figures_off_a_record() {
     assert_eq!(step.ops_per_s.value(), Some(ops / elapsed));
     assert_eq!(step.read_requests_per_s.value(), Some(6000.0));
     assert_eq!(step.read.name, "db file sequential read");
-    assert_eq!(step.read.avg_us.value(), Some(500.0));
-    assert!(step.op.avg_us.value().is_some());
+    assert_eq!(step.read.us_avg.value(), Some(500.0));
+    assert!(step.op.us_avg.value().is_some());
     let cpu_s = record.os.process.cpu_s.value().expect("process CPU");
     let close = |found: &Figure, wanted: f64| {
         let found = found.value().expect("a figure");
@@ -410,7 +410,7 @@ fn metric(record: &Record, key: &str) -> Figure {
 #[test]
 fn what_is_read_off_a_curve_is_declared_and_what_is_computed_is_not() {
     let mut info = info(&[SESSIONS]);
-    info.goal_p99_us = 5000.0.into();
+    info.goal_us_p99 = 5000.0.into();
     let mut noisy = saturating();
     for step in &mut noisy {
         step.ops_error_ratio = 0.05.into();
@@ -476,7 +476,7 @@ fn each_of_several_curves_has_figures_and_a_line_of_its_own() {
 fn the_run_a_sweep_is_about_is_the_goals_the_knees_or_the_fastest() {
     let note = |swept: &Swept| Sweep.delivered(&record(swept)).notes.swap_remove(0);
     let mut with_goal = info(&[SESSIONS]);
-    with_goal.goal_p99_us = 3500.0.into();
+    with_goal.goal_us_p99 = 3500.0.into();
     let swept = build(with_goal, saturating());
     assert_eq!(note(&swept), "This is the step with 4 sessions, the highest load that keeps the goal of the sweep.");
     let swept = build(info(&[SESSIONS]), saturating());
@@ -513,7 +513,7 @@ fn sweeps_of_other_loads_or_goals_are_not_the_same_test() {
     assert_eq!(finding(&all, "values of sessions"), Finding::Same);
     assert_eq!(finding(&all, "goal for p99"), Finding::Same);
     let mut fewer = info(&[("sessions", &["1", "2"])]);
-    fewer.goal_p99_us = 5000.0.into();
+    fewer.goal_us_p99 = 5000.0.into();
     fewer.target = "native:other".to_owned();
     let fewer = record(&build(fewer, saturating()[..2].to_vec()));
     assert_eq!(finding(&fewer, "values of sessions"), Finding::Forbids);
@@ -561,7 +561,7 @@ fn found(steps: Vec<Step>) -> Record {
 fn beyond_the_knee(times: f64, busy_pct: f64) -> Record {
     let mut steps: Vec<Step> = saturating().into_iter().take(5).collect();
     steps[4].ops_per_s = steps[3].ops_per_s.scaled(times);
-    steps[4].op.avg_us = steps[3].op.avg_us.scaled(2.0);
+    steps[4].op.us_avg = steps[3].op.us_avg.scaled(2.0);
     steps.iter_mut().for_each(|step| step.host_busy_pct = busy_pct.into());
     found(steps)
 }

@@ -33,12 +33,12 @@ struct Warning {
 }
 
 impl UnderWay {
-    /// A sweep without a step. `run` supplies the labels; `goal_p99_us` is n/a if there is no goal.
+    /// A sweep without a step. `run` supplies the labels; `goal_us_p99` is n/a if there is no goal.
     #[must_use]
-    pub fn new(run: RunData, target: String, axes: Vec<Axis>, goal_p99_us: Figure) -> Self {
+    pub fn new(run: RunData, target: String, axes: Vec<Axis>, goal_us_p99: Figure) -> Self {
         Self {
             run,
-            info: SweepInfo { target, axes, goal_p99_us, rules: rules::all(), ..SweepInfo::default() },
+            info: SweepInfo { target, axes, goal_us_p99, rules: rules::all(), ..SweepInfo::default() },
             warnings: Vec::new(),
             data: None,
         }

@@ -55,7 +55,7 @@ fn identity_io1_to_io5_hold_on_random_reads_through_the_ring() {
     let info = &record["parts"]["storage"];
     assert_eq!(info["jobs"][0]["numjobs_count"], 2);
     let read = &info["jobs"][0]["ways"][0];
-    assert!(read["lat"]["p99_us"].is_number(), "{read}");
+    assert!(read["lat"]["us_p99"].is_number(), "{read}");
     let jobs = info["jobs"][0]["ways"][0]["ios_count"].as_u64();
     assert_eq!(jobs, info["groups"][0]["ways"][0]["ios_count"].as_u64());
     assert!(record["series"]["t_s"].as_array().expect("a list").len() >= 2);
@@ -71,7 +71,7 @@ fn identity_io6_holds_for_a_log_that_syncs_each_write() {
     let job = &record["parts"]["storage"]["jobs"][0];
     assert_eq!(job["ways"][0]["way"], "write");
     assert!(job["sync"]["count"].as_u64().is_some_and(|n| n >= 200));
-    let slat = &job["ways"][0]["slat"]["avg_us"]["na"];
+    let slat = &job["ways"][0]["slat"]["us_avg"]["na"];
     assert_eq!(*slat, "submission and completion are one call");
 }
 

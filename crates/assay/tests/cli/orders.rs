@@ -45,7 +45,7 @@ fn a_run_answers_is_checked_and_its_results_file_comes_back_as_it_was() {
         let ops = back["driver"]["ops"].as_array().expect("transactions");
         let same = ops.iter().find(|other| other["kind"] == op["kind"]).expect("every transaction");
         assert_eq!(same["count"], op["count"]);
-        let [a, b] = [op, same].map(|op| op["response"]["avg_us"].as_f64().or(op["service"]["avg_us"].as_f64()));
+        let [a, b] = [op, same].map(|op| op["response"]["us_avg"].as_f64().or(op["service"]["us_avg"].as_f64()));
         let (a, b) = (a.expect("known"), b.expect("known"));
         assert!((a - b).abs() <= 10.0, "{a} {b} {op}");
     }

@@ -64,7 +64,7 @@ fn two_machines_by_every_method_and_the_real_ping_beside() {
     place.assay(&["import", "own.txt", "-o", "own"]).code(0);
     let (own, back) = (place.record("icmp"), place.record("own"));
     // The average is the one printed, which ping makes of whole microseconds of each reply and cuts.
-    let printed_us = own["parts"]["ping"]["ping_avg_us"].as_f64().expect("an average");
+    let printed_us = own["parts"]["ping"]["ping_us_avg"].as_f64().expect("an average");
     let lost_us = printed_us - metric(&back, "rtt_us_avg");
     assert!((-0.001..=1.0).contains(&lost_us), "{lost_us} of {printed_us}");
     assert_eq!(metric(&own, "packets_sent_count"), metric(&back, "packets_sent_count"));
@@ -117,8 +117,8 @@ fn a_shaped_link_queues_requests_behind_a_stream() {
     let done = pair.client(&place, &args).ended().code(0);
     let record = place.record("run");
     let info = &record["parts"]["ping"];
-    let quickest = |of: &Value| of["service"]["min_us"].as_f64().expect("a time");
-    let loaded = info["loaded"]["service"]["p50_us"].as_f64().expect("a time");
+    let quickest = |of: &Value| of["service"]["us_min"].as_f64().expect("a time");
+    let loaded = info["loaded"]["service"]["us_p50"].as_f64().expect("a time");
     // At 20 Mbit/s two packets of the stream before a request take 1.2 ms.
     assert!(loaded > 1200.0, "{loaded}");
     assert!(quickest(info) < 1200.0, "{}", quickest(info));

@@ -141,7 +141,7 @@ fn redo_06_distance_is_the_network_s_and_07_a_slow_disk_is_the_disk_s() {
     // Of the quickest message: what a busy machine adds to the others is its own affair. A way takes what it is long and a
     // disk what it is slow, at least; and were one's time called the other's, that would have it in every message.
     let quickest = |record: &Value, part: &str| {
-        let of = &record["parts"]["redo"]["standbys"][0][part]["min_us"];
+        let of = &record["parts"]["redo"]["standbys"][0][part]["us_min"];
         of.as_f64().unwrap_or_else(|| panic!("{part}: {of}"))
     };
     relay.delay(Duration::from_micros(10_000));
@@ -265,8 +265,8 @@ fn redo_15_a_stall_shows_in_the_latency_from_the_due_time() {
     running.ended().code(0);
     let record = place.record("run");
     let info = &record["parts"]["redo"];
-    let due = info["commit"]["p90_us"].as_f64().expect("a percentile");
-    let closed = info["standbys"][0]["total"]["p90_us"].as_f64().expect("a percentile");
+    let due = info["commit"]["us_p90"].as_f64().expect("a percentile");
+    let closed = info["standbys"][0]["total"]["us_p90"].as_f64().expect("a percentile");
     assert!(due > 300_000.0, "{due}");
     assert!(closed < 100_000.0, "{closed}");
 }

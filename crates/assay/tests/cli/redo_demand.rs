@@ -38,7 +38,7 @@ fn redo_16_zeros_that_are_compressed_mean_nothing_and_random_bytes_get_no_smalle
             let ratio = figure(&mixed, "redo_compression_ratio");
             assert!((2.35..=2.65).contains(&ratio), "{how}: {ratio}");
             assert!(figure(&mixed, "redo_compression_cpu_us") > 0.0);
-            let unpack = &mixed["parts"]["redo"]["standbys"][0]["unpack"]["min_us"];
+            let unpack = &mixed["parts"]["redo"]["standbys"][0]["unpack"]["us_min"];
             assert!(unpack.as_f64().is_some_and(|us| us > 0.0), "{unpack}");
         }
     }

@@ -68,7 +68,7 @@ fn each_step_leaves_a_record_and_each_combination_a_curve() {
         let numbers = curve["steps"].as_array().expect("steps").iter();
         let judged = numbers
             .map(|number| &swept["steps"][number.as_u64().expect("a number") as usize - 1])
-            .rfind(|step| step["op"]["p99_us"].is_f64());
+            .rfind(|step| step["op"]["us_p99"].is_f64());
         let load = judged.map_or(&Value::Null, |step| &step["place"]["sessions"]);
         let found = curve["goal"]["load"].as_f64();
         assert_eq!(found, load.as_f64(), "{}", curve["goal"]["sentence"]);

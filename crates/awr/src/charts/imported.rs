@@ -41,15 +41,15 @@ pub(super) fn steps(record: &Record) -> Vec<Drawn> {
 pub(super) fn all(record: &Record) -> Vec<Drawn> {
     let mut all = vec![top_events(record)];
     let events =
-        record.instance.events.iter().filter(|event| event.p50_us.value().is_some() || event.p99_us.value().is_some());
+        record.instance.events.iter().filter(|event| event.us_p50.value().is_some() || event.us_p99.value().is_some());
     let percentiles: Vec<_> = (events.take(8))
         .map(|event| {
             let figures = vec![
-                ("p50", event.p50_us.clone()),
-                ("p90", event.p90_us.clone()),
-                ("p99", event.p99_us.clone()),
-                ("p99.9", event.p999_us.clone()),
-                ("max", event.max_us.clone()),
+                ("p50", event.us_p50.clone()),
+                ("p90", event.us_p90.clone()),
+                ("p99", event.us_p99.clone()),
+                ("p99.9", event.us_p999.clone()),
+                ("max", event.us_max.clone()),
             ];
             (event.name.clone(), figures)
         })
@@ -58,11 +58,11 @@ pub(super) fn all(record: &Record) -> Vec<Drawn> {
         .map(|op| {
             let latency = &op.response;
             let figures = vec![
-                ("min", latency.min_us.clone()),
-                ("p50", latency.p50_us.clone()),
-                ("p90", latency.p90_us.clone()),
-                ("p99", latency.p99_us.clone()),
-                ("max", latency.max_us.clone()),
+                ("min", latency.us_min.clone()),
+                ("p50", latency.us_p50.clone()),
+                ("p90", latency.us_p90.clone()),
+                ("p99", latency.us_p99.clone()),
+                ("max", latency.us_max.clone()),
             ];
             (op.kind.clone(), figures)
         })

@@ -37,7 +37,7 @@ pub(super) fn over_time(record: &Record) -> Vec<Drawn> {
         all.push(percentiles(record, &event.name, &stem, "engine"));
     }
     let ring: Vec<&str> =
-        (record.series.metrics.keys()).filter_map(|key| key.strip_prefix("ring_")?.strip_suffix("_p99_us")).collect();
+        (record.series.metrics.keys()).filter_map(|key| key.strip_prefix("ring_")?.strip_suffix("_us_p99")).collect();
     for name in ring {
         let title = format!("{} requests", name.replace('_', " "));
         all.push(percentiles(record, &title, &format!("ring_{name}"), "syscall"));
@@ -48,8 +48,8 @@ pub(super) fn over_time(record: &Record) -> Vec<Drawn> {
     let title = "Latency over time: device requests (layer device)";
     let mut device = time::chart(record, "c-latency-device", title, y, note);
     let columns = [
-        ("device_read_avg_us", "reads, mean", Stroke::Line, BLUE),
-        ("device_write_avg_us", "writes, mean", Stroke::Line, VERMILION),
+        ("device_read_us_avg", "reads, mean", Stroke::Line, BLUE),
+        ("device_write_us_avg", "writes, mean", Stroke::Line, VERMILION),
     ];
     device.traces = time::traces(record, &columns);
     if device.traces.iter().any(Trace::has_data) {
@@ -72,7 +72,7 @@ fn percentiles(record: &Record, name: &str, stem: &str, layer: &str) -> Drawn {
         ("avg", "mean", Stroke::Dotted, GREY),
     ];
     for (column, name, kind, color) in COLUMNS {
-        if let Some(y) = time::column(record, &format!("{stem}_{column}_us")) {
+        if let Some(y) = time::column(record, &format!("{stem}_us_{column}")) {
             chart.traces.push(Trace::new(name, kind, color, y));
         }
     }

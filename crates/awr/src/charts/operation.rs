@@ -81,8 +81,8 @@ fn spans(record: &Record) -> Result<Vec<Span>, &'static str> {
 /// A read's wait by layer, as far as one layer lies inside the one above it.
 fn inside(row: &RequestLayers, from: f64, us: f64) -> Vec<Span> {
     let mean = |figure: &Figure| figure.value().filter(|us| *us > 0.0);
-    let engine = mean(&row.engine.latency.avg_us).filter(|_| !row.is_batched);
-    let Some((engine, ring)) = engine.zip(mean(&row.syscall.latency.avg_us)) else {
+    let engine = mean(&row.engine.latency.us_avg).filter(|_| !row.is_batched);
+    let Some((engine, ring)) = engine.zip(mean(&row.syscall.latency.us_avg)) else {
         return Vec::new();
     };
     if ring > engine * (1.0 + OFF) {
@@ -90,7 +90,7 @@ fn inside(row: &RequestLayers, from: f64, us: f64) -> Vec<Span> {
     }
     let above = us * (1.0 - ring / engine).max(0.0);
     let mut spans = vec![("> before the ring".to_owned(), from, above)];
-    let device = mean(&row.device.latency.avg_us).filter(|device| *device <= ring);
+    let device = mean(&row.device.latency.us_avg).filter(|device| *device <= ring);
     match device {
         Some(device) => {
             let device = us * device / engine;

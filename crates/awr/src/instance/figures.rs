@@ -91,10 +91,10 @@ fn primary(record: &Record) -> Vec<Metric> {
     let read =
         READ_EVENTS.iter().find_map(|name| foreground(record, name).filter(|event| event.count.value() > Some(0.0)));
     if let Some(event) = read {
-        for (suffix, figure) in [("avg", &event.avg_us), ("p50", &event.p50_us), ("p99", &event.p99_us)] {
+        for (suffix, figure) in [("avg", &event.us_avg), ("p50", &event.us_p50), ("p99", &event.us_p99)] {
             let name = format!("{} {suffix}", event.name);
             let key = format!("read_us_{suffix}");
-            let series = (suffix != "avg").then(|| format!("{}_{suffix}_us", slug(&event.name)));
+            let series = (suffix != "avg").then(|| format!("{}_us_{suffix}", slug(&event.name)));
             all.push(Metric { series, ..lower(Group::Primary, &key, &name, figure) });
         }
     }
@@ -143,12 +143,12 @@ fn operations(record: &Record) -> Vec<Metric> {
         all.push(client(plain(group, &key, &op.kind, "1/s", better, op.per_s.clone())));
         for (clock, latency) in [("", &op.service), ("_response", &op.response)] {
             for (suffix, figure) in [
-                ("avg", &latency.avg_us),
-                ("p50", &latency.p50_us),
-                ("p90", &latency.p90_us),
-                ("p99", &latency.p99_us),
-                ("p999", &latency.p999_us),
-                ("max", &latency.max_us),
+                ("avg", &latency.us_avg),
+                ("p50", &latency.us_p50),
+                ("p90", &latency.us_p90),
+                ("p99", &latency.us_p99),
+                ("p999", &latency.us_p999),
+                ("max", &latency.us_max),
             ] {
                 let key = format!("{}{clock}_us_{suffix}", op.kind);
                 let name = format!("{}{} {suffix}", op.kind, clock.replace('_', " "));
@@ -181,12 +181,12 @@ fn events(record: &Record) -> Vec<Metric> {
         let pct = event.db_time_pct.clone();
         all.push(plain(Group::Event, &share, &name, "%", neither, pct));
         for (suffix, figure) in [
-            ("avg", &event.avg_us),
-            ("p50", &event.p50_us),
-            ("p90", &event.p90_us),
-            ("p99", &event.p99_us),
-            ("p999", &event.p999_us),
-            ("max", &event.max_us),
+            ("avg", &event.us_avg),
+            ("p50", &event.us_p50),
+            ("p90", &event.us_p90),
+            ("p99", &event.us_p99),
+            ("p999", &event.us_p999),
+            ("max", &event.us_max),
         ] {
             let key = format!("{stem}_us_{suffix}");
             let name = format!("{} {suffix}", event.name);

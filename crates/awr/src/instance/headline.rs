@@ -183,7 +183,7 @@ fn p99(record: &Record) -> Line {
             from = "us per operation, from its intended start (client)";
         }
     }
-    let op = Latency::of(&all).p99_us;
+    let op = Latency::of(&all).us_p99;
     let average = metric("read_us_avg").value().map_or_else(String::new, |average| {
         let (average, slow) = (short(average), slow_reads(record));
         format!("; reads took {average} us on average, {slow}")
@@ -228,10 +228,10 @@ fn slow_reads(record: &Record) -> String {
 /// The printed 99th percentiles of the most frequent operations of an import.
 fn printed_p99(record: &Record) -> Vec<Told> {
     const MOST: usize = 3;
-    let is_known = |op: &&OpRow| op.service.p99_us.value().is_some();
+    let is_known = |op: &&OpRow| op.service.us_p99.value().is_some();
     let mut ops: Vec<&OpRow> = record.driver.ops.iter().filter(is_known).collect();
     ops.sort_by_key(|op| std::cmp::Reverse(op.count));
-    let told = |op: &&OpRow| Told::new(&op.service.p99_us, &format!("us of {} (client)", op.kind));
+    let told = |op: &&OpRow| Told::new(&op.service.us_p99, &format!("us of {} (client)", op.kind));
     ops.iter().take(MOST).map(told).collect()
 }
 

@@ -168,7 +168,7 @@ const SECOND_US: f64 = 1e6;
 fn told(event: &EventRow) -> String {
     // Waits that began before the window are counted whole in it, so that long ones can come to more than the time there was.
     let pct = event.db_time_pct.value().unwrap_or(0.0).min(100.0);
-    let each = event.avg_us.value().map_or_else(String::new, |us| {
+    let each = event.us_avg.value().map_or_else(String::new, |us| {
         let each = if us < SECOND_US { format!("{} us", short(us)) } else { format!("{} s", short(us / SECOND_US)) };
         format!(", {each} each on average")
     });

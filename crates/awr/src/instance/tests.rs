@@ -16,7 +16,7 @@ fn a_run_has_its_primary_metrics_under_short_keys() {
     assert_eq!(primary.len(), 10, "{primary:?}");
     let by_step = |key: &str| find(metrics, key).and_then(|metric| metric.series.as_deref());
     assert_eq!(by_step("ops_per_s"), Some("ops_count_per_s"));
-    assert_eq!(by_step("read_us_p99"), Some("db_file_sequential_read_p99_us"));
+    assert_eq!(by_step("read_us_p99"), Some("db_file_sequential_read_us_p99"));
     assert_eq!(by_step("redo_bytes_per_s"), None, "its steps are in MiB");
 }
 

@@ -71,7 +71,7 @@ fn histograms(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
         IdentityRule::exact("I17", Scope::Window, "average = total / count, every event").tally(
             deltas,
             counted(record).map(|event| {
-                let product = event.avg_us.value().unwrap_or(f64::NAN) * event.count.value().unwrap_or(f64::NAN);
+                let product = event.us_avg.value().unwrap_or(f64::NAN) * event.count.value().unwrap_or(f64::NAN);
                 (event.name.clone(), close(Some(product), event.total_us.value(), FLOAT_RATIO))
             }),
         ),
@@ -86,7 +86,7 @@ fn histograms(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
                 let elapsed_s = deltas.window.elapsed_s;
                 let sessions = event.total_us.value().map(|us| us / 1e6 / elapsed_s);
                 let product =
-                    (event.count.value().zip(event.avg_us.value())).map(|(count, avg)| count / elapsed_s * avg / 1e6);
+                    (event.count.value().zip(event.us_avg.value())).map(|(count, avg)| count / elapsed_s * avg / 1e6);
                 (event.name.clone(), close(product, sessions, FLOAT_RATIO))
             }),
         ),
@@ -103,7 +103,7 @@ fn histograms(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
 /// The events with a count and a time of the same source.
 fn counted(record: &Record) -> impl Iterator<Item = &EventRow> {
     let events = record.instance.events.iter();
-    events.filter(|event| event.avg_us.value().is_some())
+    events.filter(|event| event.us_avg.value().is_some())
 }
 
 fn close(a: Option<f64>, b: Option<f64>, ratio: f64) -> bool {
@@ -292,7 +292,7 @@ fn sampled(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
         let row = crate::readings::sampled_of(ash, &deltas.data.engine_facts, &event.name);
         let sampled = row.map_or(0.0, |row| row.active);
         let count = event.count.value().unwrap_or(0.0);
-        let little = count / elapsed_s * event.avg_us.value().unwrap_or(0.0) / 1e6;
+        let little = count / elapsed_s * event.us_avg.value().unwrap_or(0.0) / 1e6;
         let beyond = if little > sampled { (little - sampled - queued).max(0.0) } else { sampled - little };
         let agrees = beyond <= allowed * active.max(little);
         (event.name.clone(), agrees)

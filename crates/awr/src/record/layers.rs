@@ -83,7 +83,7 @@ impl Device {
             count: self.requests.into(),
             moved_bytes: self.bytes.into(),
             latency: Latency {
-                avg_us: Figure::decimal(self.ns as f64 / 1e3).per(self.requests as f64, "no requests"),
+                us_avg: Figure::decimal(self.ns as f64 / 1e3).per(self.requests as f64, "no requests"),
                 ..Latency::na(UNKNOWABLE)
             },
             ..missing(UNKNOWABLE)
@@ -226,7 +226,7 @@ fn compare(
     if share < PURE_SHARE {
         device.latency = Latency::na(MIXED);
     }
-    let mean = |row: &LayerRow| row.latency.avg_us.clone();
+    let mean = |row: &LayerRow| row.latency.us_avg.clone();
     let below = if way.is_cached() { Figure::na(PAGE_CACHE) } else { mean(&device) };
     let above = if is_batched { &syscall } else { &engine };
     RequestLayers {

@@ -112,10 +112,10 @@ fn percentiles_are_those_of_the_window_and_na_with_too_few_samples() {
     let reads = event("db file sequential read");
     assert_eq!(reads.count, Figure::Count(120_000));
     assert_eq!(reads.hist_ns.count(), 120_000);
-    let p50 = reads.p50_us.value().unwrap();
+    let p50 = reads.us_p50.value().unwrap();
     assert!((p50 - 400.0).abs() < 400.0 / 128.0, "{p50}");
     assert_eq!(reads.hist_us.iter().sum::<u64>(), 120_000);
-    assert_eq!(event("log file sync").p99_us, Figure::na("too few samples"));
+    assert_eq!(event("log file sync").us_p99, Figure::na("too few samples"));
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn the_series_marks_the_window_and_every_metric_has_every_second() {
     assert_eq!(record.series.t_s.len(), 22);
     assert_eq!(record.series.in_window.iter().filter(|inside| **inside).count(), 20);
     assert!(record.series.metrics.values().all(|column| column.len() == 22));
-    assert!(record.series.metrics.contains_key("background_log_file_parallel_write_p99_us"));
+    assert!(record.series.metrics.contains_key("background_log_file_parallel_write_us_p99"));
 }
 
 #[test]

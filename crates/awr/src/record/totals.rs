@@ -46,12 +46,12 @@ fn bare(name: &str, class: &str, actor: Actor) -> EventRow {
         count: unknowable(),
         timeouts_count: unknowable(),
         total_us: unknowable(),
-        avg_us: unknowable(),
-        max_us: unknowable(),
-        p50_us: unknowable(),
-        p90_us: unknowable(),
-        p99_us: unknowable(),
-        p999_us: unknowable(),
+        us_avg: unknowable(),
+        us_max: unknowable(),
+        us_p50: unknowable(),
+        us_p90: unknowable(),
+        us_p99: unknowable(),
+        us_p999: unknowable(),
         total_error_us: Figure::na("not sampled"),
         ..EventRow::default()
     }
@@ -63,14 +63,14 @@ fn total_row(timed: &TimedReading) -> Option<EventRow> {
         return None;
     }
     let (count, total_us) = (figure(&timed.waits), figure(&timed.wait_ns).scaled(1e-3));
-    let avg_us = match count.value() {
+    let us_avg = match count.value() {
         Some(waits) => total_us.per(waits, "no waits"),
         None => count.clone(),
     };
     Some(EventRow {
         count,
         total_us,
-        avg_us,
+        us_avg,
         source: timed.source.clone(),
         ..bare(&timed.name, class_name(timed.class), timed.actor)
     })
@@ -145,7 +145,7 @@ impl Joined for EventRow {
                 );
                 self.total_us = total_us;
                 self.total_error_us = total_error_us;
-                self.avg_us = Figure::na("count and time come from different sources");
+                self.us_avg = Figure::na("count and time come from different sources");
                 self.source = SAMPLED.to_owned();
             }
         }

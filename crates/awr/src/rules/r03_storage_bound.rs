@@ -26,11 +26,11 @@ pub(super) fn judge(record: &Record) -> Judged {
         return Ok(None);
     };
     // A server's time may be sampled: then there is no average.
-    let avg = read.avg_us.value();
+    let avg = read.us_avg.value();
     let mut evidence = vec![("user_io_pct", pct), ("busy_pct", busy)];
-    evidence.extend(avg.map(|us| ("read_avg_us", us)));
-    let p99 = read.p99_us.value();
-    evidence.extend(p99.map(|us| ("read_p99_us", us)));
+    evidence.extend(avg.map(|us| ("read_us_avg", us)));
+    let p99 = read.us_p99.value();
+    evidence.extend(p99.map(|us| ("read_us_p99", us)));
     let checks = &record.checks;
     let little = checks.little_sessions.value().zip(checks.little_expected_sessions.value());
     let little_text = little.map_or_else(String::new, |(found, there)| {

@@ -30,7 +30,7 @@ pub(super) fn judge(record: &Record) -> Judged {
     let per_hour =
         switches.zip(elapsed(record).ok().filter(|seconds| *seconds >= LEAST_S)).map(|(n, s)| n * 3600.0 / s);
     let log = named(record, "log file parallel write", "background");
-    let p99 = log.and_then(|log| log.p99_us.value());
+    let p99 = log.and_then(|log| log.us_p99.value());
     let (bytes, commits) = (per_write("redo_bytes_written"), per_write("user_commits_count"));
     let text = format!(
         "Redo-bound: {} % of DB time waits for the log.{}",
@@ -44,7 +44,7 @@ pub(super) fn judge(record: &Record) -> Judged {
     );
     let mut evidence = vec![("log_waits_pct", pct)];
     let more = [
-        ("log_write_p99_us", p99),
+        ("log_write_us_p99", p99),
         ("bytes_per_log_write", bytes),
         ("commits_per_log_write", commits),
         ("log_switches_per_hour", per_hour),

@@ -53,7 +53,7 @@ pub(super) fn judge(record: &Record) -> Judged {
         fixed(slow_time, 0),
         fixed(fast_mean, 0)
     );
-    let evidence = [("slow_waits_pct", slow_waits), ("slow_time_pct", slow_time), ("fast_avg_us", fast_mean)];
+    let evidence = [("slow_waits_pct", slow_waits), ("slow_time_pct", slow_time), ("fast_us_avg", fast_mean)];
     fired(&RULE, slow_time, HEAVY_PCT / 2.0, text, &evidence)
 }
 

@@ -55,7 +55,7 @@ pub(super) fn judge(record: &Record) -> Judged {
             .os
             .disk
             .iter()
-            .find_map(|disk| disk.read_avg_us.value())
+            .find_map(|disk| disk.read_us_avg.value())
             .map_or_else(String::new, |us| { format!("The device's own latency is {} us per read. ", fixed(us, 0)) }),
         device_reads(record)
     );

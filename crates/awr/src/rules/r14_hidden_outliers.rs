@@ -29,7 +29,7 @@ pub(super) fn judge(record: &Record) -> Judged {
     });
     // How far beyond its threshold the worse of the two is.
     let excess = |event: &EventRow| {
-        let max = event.max_us.value()? / event.avg_us.value()?;
+        let max = event.us_max.value()? / event.us_avg.value()?;
         let deviation = deviation(&event.hist_ns)?;
         Some((max, deviation, (max / MAX).max(deviation / DEVIATION)))
     };
@@ -46,11 +46,11 @@ pub(super) fn judge(record: &Record) -> Judged {
         "The average hides outliers: the longest {} took {} us, {} times the average of {} us; the standard \
          deviation is {} times the average{}. The slowest 0.1 % of the waits take {} % of the total wait time.",
         event.name,
-        us(&event.max_us).unwrap_or_default(),
+        us(&event.us_max).unwrap_or_default(),
         fixed(max, 0),
-        us(&event.avg_us).unwrap_or_default(),
+        us(&event.us_avg).unwrap_or_default(),
         fixed(deviation, 1),
-        us(&event.p999_us).map_or_else(String::new, |us| format!("; p99.9 {us} us")),
+        us(&event.us_p999).map_or_else(String::new, |us| format!("; p99.9 {us} us")),
         fixed(tail, 1)
     );
     let evidence =

@@ -24,8 +24,8 @@ pub(super) const RULE: Rule = Rule {
 pub(super) fn judge(record: &Record) -> Judged {
     let means = |row: &RequestLayers| {
         let count = row.engine.count.value().filter(|count| *count >= LEAST)?;
-        let engine = row.engine.latency.avg_us.value()?;
-        let device = row.device.latency.avg_us.value().filter(|us| *us > 0.0)?;
+        let engine = row.engine.latency.us_avg.value()?;
+        let device = row.device.latency.us_avg.value().filter(|us| *us > 0.0)?;
         Some((count * engine, engine, device))
     };
     // A log nobody waits for makes no request slow.
@@ -36,7 +36,7 @@ pub(super) fn judge(record: &Record) -> Judged {
     let Some((row, (_, engine, device))) = most else {
         return match record.instance.layers.iter().find(counts) {
             Some(row) => {
-                need(&row.device.latency.avg_us, "device latency")?;
+                need(&row.device.latency.us_avg, "device latency")?;
                 Ok(None)
             }
             None => Err(Missing("latency by layer: no request with a wait of its own".to_owned())),
@@ -46,9 +46,9 @@ pub(super) fn judge(record: &Record) -> Judged {
     if ratio < THRESHOLD {
         return Ok(None);
     }
-    let ring = row.syscall.latency.avg_us.value();
-    let mut evidence = vec![("engine_over_device_ratio", ratio), ("engine_avg_us", engine), ("device_avg_us", device)];
-    evidence.extend(ring.map(|us| ("syscall_avg_us", us)));
+    let ring = row.syscall.latency.us_avg.value();
+    let mut evidence = vec![("engine_over_device_ratio", ratio), ("engine_us_avg", engine), ("device_us_avg", device)];
+    evidence.extend(ring.map(|us| ("syscall_us_avg", us)));
     if let Some(room) = full_queue(record, row) {
         evidence.push(("reads_in_flight_max_count", room));
         let text = format!(
@@ -79,7 +79,7 @@ fn full_queue(record: &Record, row: &RequestLayers) -> Option<f64> {
     let mut facts = record.plan.engine_facts.iter();
     let room = facts.find(|fact| fact.name == "reads_in_flight_per_thread_max")?;
     let room = room.value.parse::<f64>().ok()? * record.driver.threads_count as f64;
-    let ring_s = row.syscall.count.value()? * row.syscall.latency.avg_us.value()? / 1e6;
+    let ring_s = row.syscall.count.value()? * row.syscall.latency.us_avg.value()? / 1e6;
     let in_flight = ring_s / record.interval.elapsed_s.value()?;
     (in_flight >= FULL * room).then_some(room)
 }

@@ -28,7 +28,7 @@ pub(super) fn test_card(page: &mut Sections, record: &Record) {
                 "{}{}{}, {} % DB time{}",
                 event.name,
                 known(&event.count, "", " waits"),
-                known(&event.avg_us, "average ", " us"),
+                known(&event.us_avg, "average ", " us"),
                 number(&event.db_time_pct, 1),
                 if event.is_sampled() { " (sampled)" } else { "" },
             ),
@@ -135,9 +135,9 @@ fn storage(record: &Record) -> Vec<(String, String)> {
         let event = events.find(|event| event.name == name && event.actor == actor);
         event.map_or_else(
             || "n/a (no waits)".to_owned(),
-            |event| match event.p99_us.reason() {
-                Some(_) => number_or_reason(&event.avg_us, 0),
-                None => format!("{} (p99 {})", number(&event.avg_us, 0), number(&event.p99_us, 0)),
+            |event| match event.us_p99.reason() {
+                Some(_) => number_or_reason(&event.us_avg, 0),
+                None => format!("{} (p99 {})", number(&event.us_avg, 0), number(&event.us_p99, 0)),
             },
         )
     };

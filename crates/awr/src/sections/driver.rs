@@ -29,7 +29,7 @@ pub(super) fn imported(page: &mut Sections, record: &Record) {
         };
         let mut cells = vec![name.to_owned(), count, per_s];
         let figures =
-            [&latency.avg_us, &latency.p50_us, &latency.p90_us, &latency.p99_us, &latency.p999_us, &latency.max_us];
+            [&latency.us_avg, &latency.us_p50, &latency.us_p90, &latency.us_p99, &latency.us_p999, &latency.us_max];
         cells.extend(figures.map(|figure| number(figure, 1)));
         page.row(&COLUMNS, &cells);
     };
@@ -37,7 +37,7 @@ pub(super) fn imported(page: &mut Sections, record: &Record) {
         row(&op.kind, op.count, number(&op.per_s, 1), &op.service);
     }
     let lag = &record.driver.schedule_lag;
-    if lag.avg_us.value().is_some() {
+    if lag.us_avg.value().is_some() {
         row("start lag", 0, String::new(), lag);
     }
 }
@@ -74,12 +74,12 @@ pub(super) fn operations(page: &mut Sections, record: &Record) {
                 thousands(count).into(),
                 per_s.into(),
                 rows.into(),
-                Cell::figure(&latency.avg_us, 1),
-                Cell::figure(&latency.p50_us, 1),
-                Cell::figure(&latency.p90_us, 1),
-                Cell::figure(&latency.p99_us, 1),
-                Cell::figure(&latency.p999_us, 1),
-                Cell::figure(&latency.max_us, 1),
+                Cell::figure(&latency.us_avg, 1),
+                Cell::figure(&latency.us_p50, 1),
+                Cell::figure(&latency.us_p90, 1),
+                Cell::figure(&latency.us_p99, 1),
+                Cell::figure(&latency.us_p999, 1),
+                Cell::figure(&latency.us_max, 1),
                 " client".to_owned().into(),
             ],
         );

@@ -238,10 +238,10 @@ fn histograms(page: &mut Sections, record: &Record) {
             &[
                 waits::row_name(event).into(),
                 Cell::figure(&Figure::Count(sum), 0),
-                Cell::figure(&event.p50_us, 0),
-                Cell::figure(&event.p90_us, 0),
-                Cell::figure(&event.p99_us, 0),
-                Cell::figure(&event.p999_us, 0),
+                Cell::figure(&event.us_p50, 0),
+                Cell::figure(&event.us_p90, 0),
+                Cell::figure(&event.us_p99, 0),
+                Cell::figure(&event.us_p999, 0),
             ],
         );
     }

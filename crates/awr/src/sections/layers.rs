@@ -46,7 +46,7 @@ fn request(page: &mut Sections, row: &RequestLayers) {
     let top = [&row.engine, &row.syscall]
         .into_iter()
         .find(|layer| !(row.is_batched && layer.layer == "engine"))
-        .and_then(|layer| layer.latency.avg_us.value());
+        .and_then(|layer| layer.latency.us_avg.value());
     let lost = [Cell::default(), percent(&row.lost_above_syscall_pct), percent(&row.lost_above_device_pct)];
     for (layer, lost) in [&row.engine, &row.syscall, &row.device].into_iter().zip(lost) {
         // Batched waits and means of other requests have no share in each other.
@@ -56,12 +56,12 @@ fn request(page: &mut Sections, row: &RequestLayers) {
             _ => true,
         };
         let share = match top.filter(|us| comparable && *us > 0.0) {
-            Some(top) => percent(&layer.latency.avg_us.scaled(100.0).per(top, "no time")),
+            Some(top) => percent(&layer.latency.us_avg.scaled(100.0).per(top, "no time")),
             None => "n/a".into(),
         };
         page.row(&LAYERS, &cells(layer, lost, share));
     }
-    if let Some(reason) = row.device.latency.avg_us.reason() {
+    if let Some(reason) = row.device.latency.us_avg.reason() {
         page.line(&format!("    device n/a ({reason})"));
     }
     for note in &row.notes {
@@ -74,10 +74,10 @@ fn cells(layer: &LayerRow, lost: Cell, share: Cell) -> [Cell; 9] {
     [
         format!("  {}", layer.layer).into(),
         Cell::figure(&layer.count, 0),
-        Cell::figure(&spread.avg_us, 1),
-        Cell::figure(&spread.p50_us, 1),
-        Cell::figure(&spread.p99_us, 1),
-        Cell::figure(&spread.max_us, 1),
+        Cell::figure(&spread.us_avg, 1),
+        Cell::figure(&spread.us_p50, 1),
+        Cell::figure(&spread.us_p99, 1),
+        Cell::figure(&spread.us_max, 1),
         lost,
         share,
         format!(" {}", layer.source).into(),

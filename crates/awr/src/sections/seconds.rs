@@ -16,8 +16,8 @@ const METRICS: [(&str, Column, usize); 9] = [
     ("read_mib_per_s", right("Read MB/s", 11), 1),
     ("write_mib_per_s", right("Write MB/s", 12), 1),
     ("redo_mib_per_s", right("Redo MB/s", 11), 1),
-    ("op_avg_us", right("Op avg (us)", 13), 1),
-    ("op_p99_us", right("Op p99 (us)", 13), 1),
+    ("op_us_avg", right("Op avg (us)", 13), 1),
+    ("op_us_p99", right("Op p99 (us)", 13), 1),
 ];
 
 pub(super) fn per_second(page: &mut Sections, record: &Record) {

@@ -239,17 +239,17 @@ fn time_rows(record: &mut Record, elapsed_s: f64) {
 
 fn averages(record: &mut Record) {
     for event in &mut record.instance.events {
-        if event.avg_us == Figure::default() {
+        if event.us_avg == Figure::default() {
             let count = event.count.value().unwrap_or(0.0);
-            event.avg_us = event.total_us.per(count, "no waits");
+            event.us_avg = event.total_us.per(count, "no waits");
         }
         if event.note.is_empty() && !event.hist_us.is_empty() {
             let at = |q: f64| percentile(&event.hist_us, q);
             let (p50, p90, p99, p999) = (at(0.5), at(0.9), at(0.99), at(0.999));
-            event.p50_us = p50;
-            event.p90_us = p90;
-            event.p99_us = p99;
-            event.p999_us = p999;
+            event.us_p50 = p50;
+            event.us_p90 = p90;
+            event.us_p99 = p99;
+            event.us_p999 = p999;
         }
     }
 }
@@ -264,7 +264,7 @@ fn finer_averages(draft: &mut Draft) {
         let (Some(waits), Some(total), Some(printed)) = (
             event.count.value().filter(|waits| *waits > 0.0),
             event.total_us.value().filter(|us| *us > 0.0),
-            event.avg_us.value(),
+            event.us_avg.value(),
         ) else {
             continue;
         };
@@ -276,7 +276,7 @@ fn finer_averages(draft: &mut Draft) {
         let error = value * (of_total / total + of_waits / waits);
         if error < of_avg && (value - printed).abs() <= of_avg + error {
             draft.displaced(&actor, &key("us_avg"));
-            draft.record.instance.events[i].avg_us = Figure::decimal(value);
+            draft.record.instance.events[i].us_avg = Figure::decimal(value);
         }
     }
 }

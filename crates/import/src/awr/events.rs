@@ -20,7 +20,7 @@ struct Columns {
     total: Option<usize>,
     avg: Option<usize>,
     /// What an average without a unit counts, us.
-    avg_us: f64,
+    us_avg: f64,
     share: Option<usize>,
     /// The share is of CPU time and all waits together, not of DB time.
     is_of_calls: bool,
@@ -31,7 +31,7 @@ impl Columns {
     fn new(ruler: &Ruler) -> Self {
         let avg = ruler.find(&["av"], &["active", "sess"]);
         let title = avg.map_or("", |i| ruler.columns[i].title.as_str());
-        let avg_us = match title {
+        let us_avg = match title {
             title if title.contains("(us)") => 1.0,
             title if title.contains("(s)") => 1e6,
             _ => 1e3,
@@ -52,7 +52,7 @@ impl Columns {
                 .or_else(|| ruler.find(&["time", "s)"], &["%", "av", "out"]))
                 .or_else(|| ruler.find(&["time", "sec"], &["%", "av", "out"])),
             avg,
-            avg_us,
+            us_avg,
             is_of_calls: share.is_some() && share == of_calls || share == ruler.find(&["%", "ela"], &["out"]),
             share,
             class: ruler.find(&["class"], &["waits"]),
@@ -74,7 +74,7 @@ struct Figures {
     waits: Option<Printed>,
     timeouts: Option<Printed>,
     total_us: Option<Printed>,
-    avg_us: Option<Printed>,
+    us_avg: Option<Printed>,
     share: Option<Printed>,
     is_of_calls: bool,
     /// Waits without a share.
@@ -93,7 +93,7 @@ impl Figures {
             waits: cell(columns.waits).and_then(number::count),
             timeouts: cell(columns.timeouts).and_then(number::measure),
             total_us: cell(columns.total).and_then(seconds),
-            avg_us: cell(columns.avg).and_then(|cell| number::duration_us(cell, columns.avg_us)),
+            us_avg: cell(columns.avg).and_then(|cell| number::duration_us(cell, columns.us_avg)),
             share: cell(columns.share).and_then(number::measure),
             is_of_calls: columns.is_of_calls,
             is_idle: cell(columns.waits).is_some() && cell(columns.share).is_none(),
@@ -270,8 +270,8 @@ fn event(reader: &mut Reader<'_>, at: At, actor: &str, printed: &str, figures: F
     if let Some(total) = figures.total_us {
         put!(draft, reading("total_us", total), instance.events[i].total_us);
     }
-    if let Some(avg) = figures.avg_us {
-        put!(draft, reading("us_avg", avg), instance.events[i].avg_us);
+    if let Some(avg) = figures.us_avg {
+        put!(draft, reading("us_avg", avg), instance.events[i].us_avg);
     }
     match figures.share {
         Some(share) if figures.is_of_calls => draft.alone(reading("call_time_pct", share)),
@@ -333,7 +333,7 @@ fn together(reader: &mut Reader<'_>, both: &Both, name: &str) {
 
 fn alone(reader: &mut Reader<'_>, both: &Both, name: &str, scope: &str) {
     let (stem, figures) = (slug(name), both.figures.clone());
-    for (key, printed) in [("waits_count", figures.waits), ("total_us", figures.total_us), ("us_avg", figures.avg_us)] {
+    for (key, printed) in [("waits_count", figures.waits), ("total_us", figures.total_us), ("us_avg", figures.us_avg)] {
         if let Some(printed) = printed {
             let reading = Reading::new(both.at, format!("{stem}_{key}"), printed).name(name);
             let reading = reading.scope(scope);
@@ -383,7 +383,7 @@ pub(super) fn per_instance(reader: &mut Reader<'_>, part: &Part<'_>) {
                     for (key, figure) in [
                         ("waits_count", figures.waits),
                         ("total_us", figures.total_us),
-                        ("us_avg", figures.avg_us),
+                        ("us_avg", figures.us_avg),
                         ("db_time_pct", figures.share),
                     ] {
                         if let Some(figure) = figure {
@@ -457,8 +457,8 @@ fn class(reader: &mut Reader<'_>, at: At, name: &str, figures: Figures) {
     if let Some(total) = figures.total_us {
         put!(draft, reading("total_us", total), instance.wait_classes[i].total_us);
     }
-    if let Some(avg) = figures.avg_us {
-        put!(draft, reading("us_avg", avg), instance.wait_classes[i].avg_us);
+    if let Some(avg) = figures.us_avg {
+        put!(draft, reading("us_avg", avg), instance.wait_classes[i].us_avg);
     }
     if let Some(share) = figures.share {
         put!(draft, reading("db_time_pct", share), instance.wait_classes[i].db_time_pct);

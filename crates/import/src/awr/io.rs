@@ -144,7 +144,7 @@ struct Cells<'a> {
     row: &'a Row,
     columns: &'a [Option<Io>],
     /// Unit of an average that says none, us.
-    avg_us: f64,
+    us_avg: f64,
 }
 
 impl Cells<'_> {
@@ -164,12 +164,12 @@ impl Cells<'_> {
 
     /// The average wait.
     fn avg(&self) -> Option<Printed> {
-        number::duration_us(self.text(Io::Avg)?, self.avg_us)
+        number::duration_us(self.text(Io::Avg)?, self.us_avg)
     }
 }
 
 /// What a table without a unit for its average counts in, us.
-fn avg_us(ruler: &Ruler) -> f64 {
+fn us_avg(ruler: &Ruler) -> f64 {
     let has_us = |column: &Column| column.title.contains("(us)");
     if ruler.columns.iter().any(has_us) { 1.0 } else { 1e3 }
 }
@@ -185,7 +185,7 @@ pub(super) fn by_function(reader: &mut Reader<'_>, part: &Part<'_>) {
         }
         for row in &table.rows {
             let name = full_name(row.cells[0].trim());
-            let cells = Cells { row, columns: &columns, avg_us: avg_us(&table.ruler) };
+            let cells = Cells { row, columns: &columns, us_avg: us_avg(&table.ruler) };
             if !name.is_empty() {
                 function(reader, &cells, name);
             }
@@ -199,7 +199,7 @@ pub(super) fn by_filetype(reader: &mut Reader<'_>, part: &Part<'_>) {
         let columns = columns(&table.ruler);
         for row in &table.rows {
             let name = row.cells[0].trim().trim_end_matches(':').to_owned();
-            let cells = Cells { row, columns: &columns, avg_us: 1e3 };
+            let cells = Cells { row, columns: &columns, us_avg: 1e3 };
             if !name.is_empty() {
                 rates(reader, &cells, &format!("file type {name}"), true);
             }

@@ -165,9 +165,9 @@ fn a_whole_report_of_19c_is_read() {
     the_same_run(&record);
     assert_eq!(record.import.as_ref().expect("an import").tool_version, "19.0.0.0.0");
     let reads = event(&record, "cell single block physical read", "foreground");
-    assert_eq!(reads.avg_us.value(), Some(500.0));
+    assert_eq!(reads.us_avg.value(), Some(500.0));
     let class = record.instance.wait_classes.iter().find(|row| row.class == "Commit").expect("a class");
-    assert_eq!(class.avg_us.value(), Some(1500.0));
+    assert_eq!(class.us_avg.value(), Some(1500.0));
     let metrics = &record.metrics;
     let rate = assay_measure::record::metric::find(metrics, "reads_per_s").and_then(|m| m.value.value());
     assert_eq!(rate, Some(5000.0));

@@ -168,17 +168,17 @@ fn frame(job: &Job) -> StorageJob {
 fn empty() -> StorageLatency {
     let na = || Figure::na(NOT_PRINTED);
     StorageLatency {
-        avg_us: na(),
-        stddev_us: na(),
-        min_us: na(),
-        p50_us: na(),
-        p90_us: na(),
-        p95_us: na(),
-        p99_us: na(),
-        p999_us: na(),
-        p9999_us: na(),
-        p99999_us: na(),
-        max_us: na(),
+        us_avg: na(),
+        us_stddev: na(),
+        us_min: na(),
+        us_p50: na(),
+        us_p90: na(),
+        us_p95: na(),
+        us_p99: na(),
+        us_p999: na(),
+        us_p9999: na(),
+        us_p99999: na(),
+        us_max: na(),
         ..StorageLatency::default()
     }
 }
@@ -248,10 +248,10 @@ fn fill_latency(
             }
         };
     }
-    field!(&lat.avg, "avg", avg_us);
-    field!(&lat.min, "min", min_us);
-    field!(&lat.max, "max", max_us);
-    field!(&lat.stddev, "stddev", stddev_us);
+    field!(&lat.avg, "avg", us_avg);
+    field!(&lat.min, "min", us_min);
+    field!(&lat.max, "max", us_max);
+    field!(&lat.stddev, "stddev", us_stddev);
     if let Some(seen) = &lat.count {
         let key = format!("{}_count", stem.trim_end_matches("_us"));
         let reading = syscall(seen.reading(key), &format!("{what} N"), scope);
@@ -261,13 +261,13 @@ fn fill_latency(
         let name = percentile(*percent);
         let seen = Some(seen);
         match name.as_str() {
-            "p50" => field!(seen, "p50", p50_us),
-            "p90" => field!(seen, "p90", p90_us),
-            "p95" => field!(seen, "p95", p95_us),
-            "p99" => field!(seen, "p99", p99_us),
-            "p999" => field!(seen, "p999", p999_us),
-            "p9999" => field!(seen, "p9999", p9999_us),
-            "p99999" => field!(seen, "p99999", p99999_us),
+            "p50" => field!(seen, "p50", us_p50),
+            "p90" => field!(seen, "p90", us_p90),
+            "p95" => field!(seen, "p95", us_p95),
+            "p99" => field!(seen, "p99", us_p99),
+            "p999" => field!(seen, "p999", us_p999),
+            "p9999" => field!(seen, "p9999", us_p9999),
+            "p99999" => field!(seen, "p99999", us_p99999),
             other => {
                 if let Some(seen) = seen {
                     draft.alone(reading(seen, other));
@@ -319,13 +319,13 @@ fn derive(draft: &mut Draft, j: usize) {
     for way in &mut job.ways {
         let ios = way.ios_count;
         for latency in [&mut way.lat, &mut way.clat, &mut way.slat] {
-            if latency.count == 0 && latency.avg_us.value().is_some() {
+            if latency.count == 0 && latency.us_avg.value().is_some() {
                 latency.count = ios;
             }
         }
     }
     let in_flight = job.ways.iter().map(|way| {
-        let lat = way.lat.avg_us.value().or(way.clat.avg_us.value())?;
+        let lat = way.lat.us_avg.value().or(way.clat.us_avg.value())?;
         Some(way.ios_per_s.value()? * lat / 1e6)
     });
     let in_flight: Option<f64> = in_flight.sum();
@@ -412,19 +412,19 @@ fn together(name: &str, ways: &[&StorageWay]) -> StorageWay {
 fn mean(ways: &[&StorageWay], of: fn(&StorageWay) -> &StorageLatency) -> StorageLatency {
     let na = || Figure::na("several jobs: their percentiles do not add up");
     let mut all = StorageLatency {
-        p50_us: na(),
-        p90_us: na(),
-        p95_us: na(),
-        p99_us: na(),
-        p999_us: na(),
-        p9999_us: na(),
-        p99999_us: na(),
+        us_p50: na(),
+        us_p90: na(),
+        us_p95: na(),
+        us_p99: na(),
+        us_p999: na(),
+        us_p9999: na(),
+        us_p99999: na(),
         ..empty()
     };
     let (mut count, mut sum_us) = (0, 0.0);
     let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
     for latency in ways.iter().map(|way| of(way)) {
-        let figures = (&latency.avg_us, &latency.min_us, &latency.max_us);
+        let figures = (&latency.us_avg, &latency.us_min, &latency.us_max);
         let (Some(avg), Some(min), Some(max)) = (figures.0.value(), figures.1.value(), figures.2.value()) else {
             return all;
         };
@@ -433,8 +433,8 @@ fn mean(ways: &[&StorageWay], of: fn(&StorageWay) -> &StorageLatency) -> Storage
         (least, most) = (least.min(min), most.max(max));
     }
     all.count = count;
-    all.avg_us = Figure::decimal(sum_us).per(count as f64, NOT_PRINTED);
-    (all.min_us, all.max_us) = (Figure::decimal(least), Figure::decimal(most));
+    all.us_avg = Figure::decimal(sum_us).per(count as f64, NOT_PRINTED);
+    (all.us_min, all.us_max) = (Figure::decimal(least), Figure::decimal(most));
     all
 }
 

@@ -46,9 +46,9 @@ fn the_published_run_gives_its_figures() {
     assert_eq!(job.block_sizes, "4 KiB");
     let way = &job.ways[0];
     assert_eq!(way.ios_count, 1_736_660);
-    assert_eq!(way.lat.avg_us.value(), Some(70_791.09));
-    assert_eq!(way.lat.p99_us.value(), None, "the percentiles are of clat");
-    assert_eq!(way.clat.p99_us.value(), Some(387_974.0));
+    assert_eq!(way.lat.us_avg.value(), Some(70_791.09));
+    assert_eq!(way.lat.us_p99.value(), None, "the percentiles are of clat");
+    assert_eq!(way.clat.us_p99.value(), Some(387_974.0));
     let in_flight = job.little_count.value().expect("derived");
     assert!((in_flight - 1026.0).abs() < 4.0, "{in_flight}");
     assert_eq!(super::super::testing::info(&record).tool_version, "3.7");
@@ -96,7 +96,7 @@ fn bins_of_json_plus_become_the_histogram() {
     let read = &ways(&record, 0)[0];
     assert_eq!(read.clat.hist_ns.count(), read.ios_count);
     let p99 = read.clat.hist_ns.percentile_ns(0.99).expect("counted") as f64 / 1e3;
-    let printed = read.clat.p99_us.value().expect("printed");
+    let printed = read.clat.us_p99.value().expect("printed");
     assert!((p99 / printed - 1.0).abs() < 0.02, "{p99} {printed}");
 }
 
@@ -109,12 +109,12 @@ fn old_layouts_have_their_own_units() {
     let read = &ways(&record, 0)[0];
     assert_eq!(read.ios_per_s.value(), Some(10_000.0));
     assert_eq!(number(&record, "oltp-read", "read_mib_per_s"), 80_001.0 / 1024.0);
-    assert_eq!(read.clat.p9999_us.value(), Some(98_816.0));
+    assert_eq!(read.clat.us_p9999.value(), Some(98_816.0));
     assert_eq!(number(&record, "sdb", "disk_busy_pct"), 99.61);
     let groups = part(&record).groups;
     assert_eq!(groups.len(), 2);
     assert_eq!(value(&record, "group 0", "read_mib_per_s").at, "/parts/storage/groups/0/ways/0/mib_per_s");
-    assert!(ways(&record, 1)[0].slat.avg_us.value().is_none(), "sync has none");
+    assert!(ways(&record, 1)[0].slat.us_avg.value().is_none(), "sync has none");
 }
 
 #[test]
@@ -190,13 +190,13 @@ fn comes_back(face: &str, rounding_of_percentiles: f64) {
                 ("ios_per_s", &x.ios_per_s, &y.ios_per_s, 0.001),
                 ("mib_per_s", &x.mib_per_s, &y.mib_per_s, 0.001),
                 ("runtime_s", &x.runtime_s, &y.runtime_s, 0.0),
-                ("lat/avg_us", &x.lat.avg_us, &y.lat.avg_us, 0.0),
-                ("lat/max_us", &x.lat.max_us, &y.lat.max_us, 0.0),
-                ("lat/min_us", &x.lat.min_us, &y.lat.min_us, 0.0),
-                ("clat/avg_us", &x.clat.avg_us, &y.clat.avg_us, 0.0),
-                ("clat/stddev_us", &x.clat.stddev_us, &y.clat.stddev_us, 0.0),
-                ("clat/p50_us", &x.clat.p50_us, &y.clat.p50_us, rounding_of_percentiles),
-                ("clat/p99_us", &x.clat.p99_us, &y.clat.p99_us, rounding_of_percentiles),
+                ("lat/us_avg", &x.lat.us_avg, &y.lat.us_avg, 0.0),
+                ("lat/us_max", &x.lat.us_max, &y.lat.us_max, 0.0),
+                ("lat/us_min", &x.lat.us_min, &y.lat.us_min, 0.0),
+                ("clat/us_avg", &x.clat.us_avg, &y.clat.us_avg, 0.0),
+                ("clat/us_stddev", &x.clat.us_stddev, &y.clat.us_stddev, 0.0),
+                ("clat/us_p50", &x.clat.us_p50, &y.clat.us_p50, rounding_of_percentiles),
+                ("clat/us_p99", &x.clat.us_p99, &y.clat.us_p99, rounding_of_percentiles),
             ] {
                 let (Some(ours), Some(theirs)) = (ours.value(), theirs.value()) else {
                     continue;

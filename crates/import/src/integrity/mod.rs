@@ -204,8 +204,8 @@ fn events(p: &Printed<'_>, all: &mut Vec<Identity>) {
     for (i, event) in p.record.instance.events.iter().enumerate() {
         let at = |column: &str| format!("/instance/events/{i}/{column}");
         let (count, total) = (p.side(&event.count, &at("count")), p.side(&event.total_us, &at("total_us")));
-        let has_avg = p.rounding.contains_key(at("avg_us").as_str());
-        let placed = p.side(&event.avg_us, &at("avg_us")).filter(|_| has_avg);
+        let has_avg = p.rounding.contains_key(at("us_avg").as_str());
+        let placed = p.side(&event.us_avg, &at("us_avg")).filter(|_| has_avg);
         let key = format!("{}_us_avg", assay_measure::plain::slug(&event.name));
         let average = placed.or_else(|| p.alone(&event.actor, &key));
         let product = count.zip(average).map(|(count, average)| count.by(average));

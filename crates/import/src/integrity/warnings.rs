@@ -26,7 +26,7 @@ fn cap(record: &Record) -> Option<String> {
     const ALLOWS: f64 = 1.2;
     let mut ops = record.driver.ops.iter();
     let op = ops.find(|op| op.kind == "redo_transport")?;
-    let (rate, us) = (op.per_s.value()?, op.service.avg_us.value().filter(|us| *us > 0.0)?);
+    let (rate, us) = (op.per_s.value()?, op.service.us_avg.value().filter(|us| *us > 0.0)?);
     let whole = (rate / ROUND).round() * ROUND;
     let is_round = (ROUND..=MOST).contains(&whole) && (rate - whole).abs() <= NEAR * whole;
     let allowed = record.run.sessions.max(1) as f64 * 1e6 / us;

@@ -87,12 +87,12 @@ fn response(draft: &mut Draft, at: At, kind: &str, statistic: &str, us: f64, pri
     let name = format!("{kind} {statistic}");
     let reading = client(at, &format!("{slug}_us_{statistic}"), &name, printed);
     match statistic {
-        "avg" => put!(draft, reading, driver.ops[row].service.avg_us),
-        "min" => put!(draft, reading, driver.ops[row].service.min_us),
-        "max" => put!(draft, reading, driver.ops[row].service.max_us),
-        "p50" => put!(draft, reading, driver.ops[row].service.p50_us),
-        "p90" => put!(draft, reading, driver.ops[row].service.p90_us),
-        "p99" => put!(draft, reading, driver.ops[row].service.p99_us),
+        "avg" => put!(draft, reading, driver.ops[row].service.us_avg),
+        "min" => put!(draft, reading, driver.ops[row].service.us_min),
+        "max" => put!(draft, reading, driver.ops[row].service.us_max),
+        "p50" => put!(draft, reading, driver.ops[row].service.us_p50),
+        "p90" => put!(draft, reading, driver.ops[row].service.us_p90),
+        "p99" => put!(draft, reading, driver.ops[row].service.us_p99),
         _ => draft.alone(reading),
     }
 }

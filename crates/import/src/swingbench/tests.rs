@@ -38,7 +38,7 @@ fn the_published_table_gives_its_figures() {
     let avg = value(&record, "", "order_products_us_avg");
     assert_eq!((avg.value.value(), avg.line), (Some(28_240.0), 22));
     assert_eq!(record.driver.ops.len(), 6);
-    assert_eq!(record.driver.ops[0].service.p90_us.value(), Some(10_000.0));
+    assert_eq!(record.driver.ops[0].service.us_p90.value(), Some(10_000.0));
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn the_results_file_has_more() {
     let record = imported("swingbench-results.xml");
     let orders = &record.driver.ops[1];
     assert_eq!((orders.kind.as_str(), orders.count), ("order_products", 100_000));
-    assert_eq!(orders.service.max_us.value(), Some(980_000.0));
+    assert_eq!(orders.service.us_max.value(), Some(980_000.0));
     assert_eq!(number(&record, "", "browse_products_us_p20"), 6_000.0);
     let rates = &record.series.metrics["commits_count_per_s"];
     assert_eq!(rates.len(), 4);

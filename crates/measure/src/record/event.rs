@@ -17,7 +17,8 @@ pub struct WaitClassRow {
     /// Time, us.
     pub total_us: Figure,
     /// Time over waits, us.
-    pub avg_us: Figure,
+    #[serde(alias = "avg_us")]
+    pub us_avg: Figure,
     /// Share of DB time, 0..100.
     pub db_time_pct: Figure,
     /// How the time was obtained; `+` joins the sources of a class whose events have several.
@@ -41,9 +42,11 @@ pub struct EventRow {
     /// Time, us.
     pub total_us: Figure,
     /// Time over waits, us.
-    pub avg_us: Figure,
+    #[serde(alias = "avg_us")]
+    pub us_avg: Figure,
     /// Longest wait, us.
-    pub max_us: Figure,
+    #[serde(alias = "max_us")]
+    pub us_max: Figure,
     /// Share of DB time (foreground), or of background elapsed time or the sum of
     /// background waits, whichever is more (background), 0..100.
     pub db_time_pct: Figure,
@@ -52,13 +55,17 @@ pub struct EventRow {
     /// The fine histogram the buckets above are the sum of.
     pub hist_ns: Histogram,
     /// Median, us.
-    pub p50_us: Figure,
+    #[serde(alias = "p50_us")]
+    pub us_p50: Figure,
     /// 90th percentile, us.
-    pub p90_us: Figure,
+    #[serde(alias = "p90_us")]
+    pub us_p90: Figure,
     /// 99th percentile, us.
-    pub p99_us: Figure,
+    #[serde(alias = "p99_us")]
+    pub us_p99: Figure,
     /// 99.9th percentile, us.
-    pub p999_us: Figure,
+    #[serde(alias = "p999_us")]
+    pub us_p999: Figure,
     /// How the time was obtained: `sysstat` (each wait stamped), `pg_stat_io` and its like (a total, without a
     /// distribution), `sampled` (sessions found in it at ticks, over the window).
     pub source: String,

@@ -55,6 +55,7 @@ pub struct ImportedValue {
     /// `client`, `engine`, `syscall`, `device` or `network`.
     pub layer: String,
     /// JSON pointer of the figure in this record that holds it (`/load_profile/0/per_s`); empty if it is only here.
+    #[serde(deserialize_with = "super::spelling::key")]
     pub at: String,
     /// The value as printed, its unit included.
     pub printed: String,

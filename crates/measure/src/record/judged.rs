@@ -44,5 +44,6 @@ pub struct Advice {
     /// The finding with its numbers.
     pub text: String,
     /// The numbers, by name with unit last.
+    #[serde(deserialize_with = "super::spelling::keys")]
     pub evidence: BTreeMap<String, Figure>,
 }

@@ -10,24 +10,31 @@ use crate::histogram::Histogram;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Latency {
     /// Mean, us.
-    pub avg_us: Figure,
+    #[serde(alias = "avg_us")]
+    pub us_avg: Figure,
     /// Smallest, us.
-    pub min_us: Figure,
+    #[serde(alias = "min_us")]
+    pub us_min: Figure,
     /// Median, us.
     #[column("p50 us", 1)]
-    pub p50_us: Figure,
+    #[serde(alias = "p50_us")]
+    pub us_p50: Figure,
     /// 90th percentile, us.
     #[column("p90 us", 1)]
-    pub p90_us: Figure,
+    #[serde(alias = "p90_us")]
+    pub us_p90: Figure,
     /// 99th percentile, us.
     #[column("p99 us", 1)]
-    pub p99_us: Figure,
+    #[serde(alias = "p99_us")]
+    pub us_p99: Figure,
     /// 99.9th percentile, us.
     #[column("p99.9 us", 1)]
-    pub p999_us: Figure,
+    #[serde(alias = "p999_us")]
+    pub us_p999: Figure,
     /// Largest, us.
     #[column("max us", 1)]
-    pub max_us: Figure,
+    #[serde(alias = "max_us")]
+    pub us_max: Figure,
     /// All of it.
     pub hist_ns: Histogram,
 }
@@ -38,13 +45,13 @@ impl Latency {
     pub fn na(reason: &str) -> Self {
         let na = || Figure::na(reason);
         Self {
-            avg_us: na(),
-            min_us: na(),
-            p50_us: na(),
-            p90_us: na(),
-            p99_us: na(),
-            p999_us: na(),
-            max_us: na(),
+            us_avg: na(),
+            us_min: na(),
+            us_p50: na(),
+            us_p90: na(),
+            us_p99: na(),
+            us_p999: na(),
+            us_max: na(),
             hist_ns: Histogram::default(),
         }
     }
@@ -62,7 +69,7 @@ pub fn percentile_us(histogram: &Histogram, q: f64) -> Figure {
 
 /// The mean in us.
 #[must_use]
-pub fn mean_us(histogram: &Histogram) -> Figure {
+pub fn us_mean(histogram: &Histogram) -> Figure {
     match histogram.mean_ns() {
         Some(ns) => Figure::decimal(ns / 1000.0),
         None => Figure::na("nothing counted"),
@@ -78,13 +85,13 @@ impl Latency {
             None => Figure::na("nothing counted"),
         };
         Self {
-            avg_us: mean_us(histogram),
-            min_us: extreme(histogram.min_ns()),
-            p50_us: percentile_us(histogram, 0.5),
-            p90_us: percentile_us(histogram, 0.9),
-            p99_us: percentile_us(histogram, 0.99),
-            p999_us: percentile_us(histogram, 0.999),
-            max_us: extreme(histogram.max_ns()),
+            us_avg: us_mean(histogram),
+            us_min: extreme(histogram.min_ns()),
+            us_p50: percentile_us(histogram, 0.5),
+            us_p90: percentile_us(histogram, 0.9),
+            us_p99: percentile_us(histogram, 0.99),
+            us_p999: percentile_us(histogram, 0.999),
+            us_max: extreme(histogram.max_ns()),
             hist_ns: histogram.clone(),
         }
     }

@@ -42,7 +42,7 @@ pub struct Metric {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counter: Option<Counted>,
     /// Key of [`Series::metrics`](crate::record::Series::metrics) with the same figure by step.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "super::spelling::optional")]
     pub series: Option<String>,
     /// `client`, `engine`, `syscall`, `device`, `network`.
     pub layer: String,

@@ -14,8 +14,9 @@ pub struct Series {
     pub t_s: Vec<f64>,
     /// Whether the step lies inside the measured window.
     pub in_window: Vec<bool>,
-    /// By name with unit last, e.g. `ops_count_per_s`, `db_file_sequential_read_p99_us`; decimals of a run's own
+    /// By name with unit last, e.g. `ops_count_per_s`, `db_file_sequential_read_us_p99`; decimals of a run's own
     /// seconds have seven significant digits.
+    #[serde(deserialize_with = "super::spelling::keys")]
     pub metrics: BTreeMap<String, Vec<Figure>>,
     /// Waits by step and power-of-two bucket, for the events with a distribution; a long run's steps are joined.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -139,7 +139,7 @@ impl Tally {
     }
 
     /// The standard deviation of the population as ping computes it, us.
-    pub(super) fn mdev_us(&self) -> Option<f64> {
+    pub(super) fn us_mdev(&self) -> Option<f64> {
         let count = u128::from(self.service.count());
         let mean = self.sum_us.checked_div(count)?;
         let square = self.sum_squares / count;
@@ -147,7 +147,7 @@ impl Tally {
     }
 
     /// ping's mean, in whole us.
-    pub(super) fn avg_us(&self) -> Option<u64> {
+    pub(super) fn us_avg(&self) -> Option<u64> {
         let count = u128::from(self.service.count());
         self.sum_us.checked_div(count).map(|us| us as u64)
     }
@@ -268,7 +268,7 @@ mod tests {
         let mean = (3.0 * slow + 9662.0 * quick) / n;
         let square = (3.0 * slow * slow + 9662.0 * quick * quick) / n;
         let wanted = (square - mean * mean).sqrt();
-        let got = tally.mdev_us().unwrap();
+        let got = tally.us_mdev().unwrap();
         assert!((got - wanted).abs() < 2.0, "{got} {wanted}");
         assert!((3400.0..3600.0).contains(&got), "{got}");
         for q in [0.5, 0.99] {

@@ -32,7 +32,7 @@ fn every_echo_answers_and_the_record_holds_together() {
         assert!(figure(&record, "rtt_us_min") > 0.0, "{more:?}");
         assert!(figure(&record, "rtt_us_max") < 1e6, "{more:?}");
         let seconds: Vec<f64> =
-            record.series.metrics["rtt_p50_us"].iter().filter_map(assay_measure::record::Figure::value).collect();
+            record.series.metrics["rtt_us_p50"].iter().filter_map(assay_measure::record::Figure::value).collect();
         // The median of all lies among those of the seconds.
         let middle = figure(&record, "rtt_us_p50");
         let (least, most) =

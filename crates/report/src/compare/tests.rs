@@ -35,12 +35,12 @@ pub(super) fn set_pace(record: &mut Record, speed: f64) {
         }
     }
     for event in &mut record.instance.events {
-        for figure in [&mut event.avg_us, &mut event.p50_us, &mut event.p99_us] {
+        for figure in [&mut event.us_avg, &mut event.us_p50, &mut event.us_p99] {
             *figure = figure.scaled(1.0 / speed);
         }
     }
     for (name, column) in &mut record.series.metrics {
-        let factor = if name.ends_with("_us") { 1.0 / speed } else { speed };
+        let factor = if name.contains("_us") { 1.0 / speed } else { speed };
         column.iter_mut().for_each(|figure| *figure = figure.scaled(factor));
     }
     kinds::figure(record);
@@ -53,7 +53,7 @@ pub(super) fn set_seconds(record: &mut Record, shape: &[f64]) {
     let metrics = names.iter().map(|name| {
         let level = of(name).and_then(|figure| figure.value()).unwrap_or(0.0);
         let at = |factor: &f64| {
-            if name.ends_with("_us") { Figure::decimal(level / factor) } else { Figure::decimal(level * factor) }
+            if name.contains("_us") { Figure::decimal(level / factor) } else { Figure::decimal(level * factor) }
         };
         (name.clone(), shape.iter().map(at).collect())
     });
@@ -435,7 +435,7 @@ fn published(per_tx: &[(&str, f64)], tx_per_s: f64, read_us: f64) -> Record {
         name: "cell single block physical read".to_owned(),
         actor: "foreground".to_owned(),
         count: Figure::Count(249_854),
-        avg_us: Figure::decimal(read_us),
+        us_avg: Figure::decimal(read_us),
         ..Default::default()
     });
     kinds::figure(&mut record);

@@ -53,7 +53,7 @@ mod tests {
         let mut lines = text.lines();
         let header: Vec<&str> = lines.next().unwrap().split(',').collect();
         let ops = header.iter().position(|name| *name == "ops_count_per_s").unwrap();
-        let p99 = header.iter().position(|name| *name == "db_file_sequential_read_p99_us");
+        let p99 = header.iter().position(|name| *name == "db_file_sequential_read_us_p99");
         assert!(p99.is_some(), "{header:?}");
         let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
         assert_eq!(rows.len(), record.series.t_s.len());

@@ -111,7 +111,7 @@ fn decimal(figure: &Figure) -> String {
 fn average(record: &Record, name: &str, actor: &str) -> String {
     let named = || record.instance.events.iter().filter(|event| event.name == name);
     let event: Option<&EventRow> = named().find(|event| event.actor == actor).or_else(|| named().next());
-    event.map_or_else(String::new, |event| whole(&event.avg_us))
+    event.map_or_else(String::new, |event| whole(&event.us_avg))
 }
 
 /// The first row of "Top Foreground Events".

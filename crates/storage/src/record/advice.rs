@@ -488,8 +488,8 @@ impl View<'_> {
             return None;
         }
         let worst = job.ways.iter().filter_map(|way| {
-            let p50 = way.lat.p50_us.value().filter(|us| *us > 0.0)?;
-            let (name, tail) = match (way.lat.p9999_us.value(), way.lat.p999_us.value()) {
+            let p50 = way.lat.us_p50.value().filter(|us| *us > 0.0)?;
+            let (name, tail) = match (way.lat.us_p9999.value(), way.lat.us_p999.value()) {
                 (Some(us), _) => ("p99.99", us),
                 (None, Some(us)) => ("p99.9", us),
                 _ => return None,
@@ -509,9 +509,9 @@ impl View<'_> {
             fixed(tail, 0),
             fixed(ratio, 0),
             fixed(p50, 0),
-            fixed(value(&way.lat.max_us), 0)
+            fixed(value(&way.lat.us_max), 0)
         );
-        let evidence = [("tail_over_median_ratio", ratio), ("p50_us", p50)];
+        let evidence = [("tail_over_median_ratio", ratio), ("us_p50", p50)];
         Some(TAIL.finding(ratio >= 5.0 * TAIL_RATIO, text, &evidence))
     }
 
@@ -531,7 +531,7 @@ impl View<'_> {
     fn short(&self, job: &StorageJob) -> Option<Advice> {
         let way = job.ways.iter().max_by_key(|way| way.ios_count)?;
         let ios = way.lat.count as f64;
-        if ios == 0.0 || way.lat.p999_us.value().is_some() {
+        if ios == 0.0 || way.lat.us_p999.value().is_some() {
             return None;
         }
         let seconds = value(&way.runtime_s) * NEEDED / ios;
@@ -548,8 +548,8 @@ impl View<'_> {
 
     fn late(&self, job: &StorageJob) -> Option<Advice> {
         let rated = job.ways.iter().filter_map(|way| {
-            let service = way.lat.p99_us.value()?;
-            let response = way.response.p99_us.value()?;
+            let service = way.lat.us_p99.value()?;
+            let response = way.response.us_p99.value()?;
             (response >= LATE_RATIO * service).then_some((way, service, response))
         });
         let (way, service, response) = rated.max_by(|a, b| a.2.total_cmp(&b.2))?;
@@ -568,7 +568,7 @@ impl View<'_> {
             fixed(response, 0),
             fixed(service, 0)
         );
-        let evidence = [("response_p99_us", response), ("lat_p99_us", service)];
+        let evidence = [("response_us_p99", response), ("lat_us_p99", service)];
         Some(LATE.finding(response >= LATE_HIGH * service, text, &evidence))
     }
 }

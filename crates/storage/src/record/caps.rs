@@ -126,8 +126,8 @@ pub(super) fn flat_top(view: &View<'_>, group: &StorageGroup) -> Option<Advice> 
     // Requests that wait at a limit are slow on average although the quickest are quick; with the
     // same queue before a device the quickest wait as well.
     let way = group.ways.iter().max_by_key(|way| way.ios_count)?;
-    let mean = way.lat.avg_us.value()?;
-    let quick = way.lat.min_us.value().filter(|us| *us > 0.0)?;
+    let mean = way.lat.us_avg.value()?;
+    let quick = way.lat.us_min.value().filter(|us| *us > 0.0)?;
     if mean < QUEUED * quick {
         return None;
     }
@@ -152,7 +152,7 @@ pub(super) fn flat_top(view: &View<'_>, group: &StorageGroup) -> Option<Advice> 
         fixed(mean, 0),
         fixed(quick, 0)
     );
-    let evidence = [("iops_per_s", iops), ("mean_us", mean)];
+    let evidence = [("iops_per_s", iops), ("us_mean", mean)];
     Some(FLAT_TOP.finding(false, text, &evidence))
 }
 

@@ -122,12 +122,12 @@ impl Seconds<'_> {
         let mut chart = self.chart("latency", "Latency over time", y, note);
         for (way, color) in WAYS {
             for (part, kind) in PARTS {
-                let key = format!("{way}_lat_{part}_us");
+                let key = format!("{way}_lat_us_{part}");
                 self.put(&mut chart, &key, &format!("{way} {part}"), kind, color);
             }
         }
         for (part, kind) in PARTS {
-            let key = format!("response_{part}_us");
+            let key = format!("response_us_{part}");
             self.put(&mut chart, &key, &format!("response {part}"), kind, GREY);
         }
         chart
@@ -197,15 +197,15 @@ fn percentiles(info: &StorageInfo) -> Drawn {
 
 fn figures(lat: &StorageLatency) -> Vec<(&'static str, Figure)> {
     vec![
-        ("min", lat.min_us.clone()),
-        ("p50", lat.p50_us.clone()),
-        ("p90", lat.p90_us.clone()),
-        ("p95", lat.p95_us.clone()),
-        ("p99", lat.p99_us.clone()),
-        ("p99.9", lat.p999_us.clone()),
-        ("p99.99", lat.p9999_us.clone()),
-        ("p99.999", lat.p99999_us.clone()),
-        ("max", lat.max_us.clone()),
+        ("min", lat.us_min.clone()),
+        ("p50", lat.us_p50.clone()),
+        ("p90", lat.us_p90.clone()),
+        ("p95", lat.us_p95.clone()),
+        ("p99", lat.us_p99.clone()),
+        ("p99.9", lat.us_p999.clone()),
+        ("p99.99", lat.us_p9999.clone()),
+        ("p99.999", lat.us_p99999.clone()),
+        ("max", lat.us_max.clone()),
     ]
 }
 

@@ -177,13 +177,13 @@ fn tested(info: &StorageInfo) -> String {
 /// The 99th percentile that says most of how long a request took, with its unit and name.
 fn slow(way: &StorageWay) -> (&Figure, &'static str) {
     let all = [
-        (&way.response.p99_us, "us p99"),
-        (&way.lat.p99_us, "us p99"),
+        (&way.response.us_p99, "us p99"),
+        (&way.lat.us_p99, "us p99"),
         // What is known of other tools: without the time to submit.
-        (&way.clat.p99_us, "us p99 (clat)"),
+        (&way.clat.us_p99, "us p99 (clat)"),
     ];
     let known = all.into_iter().find(|(figure, _)| figure.value().is_some());
-    known.unwrap_or((&way.lat.p99_us, "us p99"))
+    known.unwrap_or((&way.lat.us_p99, "us p99"))
 }
 
 fn rows(info: &StorageInfo) -> Vec<Line> {

@@ -168,27 +168,38 @@ pub struct StorageLatency {
     /// Samples.
     pub count: u64,
     /// Mean, us.
-    pub avg_us: Figure,
+    #[serde(alias = "avg_us")]
+    pub us_avg: Figure,
     /// Sample standard deviation, us.
-    pub stddev_us: Figure,
+    #[serde(alias = "stddev_us")]
+    pub us_stddev: Figure,
     /// Smallest, us.
-    pub min_us: Figure,
+    #[serde(alias = "min_us")]
+    pub us_min: Figure,
     /// Median, us.
-    pub p50_us: Figure,
+    #[serde(alias = "p50_us")]
+    pub us_p50: Figure,
     /// 90th percentile, us.
-    pub p90_us: Figure,
+    #[serde(alias = "p90_us")]
+    pub us_p90: Figure,
     /// 95th percentile, us.
-    pub p95_us: Figure,
+    #[serde(alias = "p95_us")]
+    pub us_p95: Figure,
     /// 99th percentile, us.
-    pub p99_us: Figure,
+    #[serde(alias = "p99_us")]
+    pub us_p99: Figure,
     /// 99.9th percentile, us.
-    pub p999_us: Figure,
+    #[serde(alias = "p999_us")]
+    pub us_p999: Figure,
     /// 99.99th percentile, us.
-    pub p9999_us: Figure,
+    #[serde(alias = "p9999_us")]
+    pub us_p9999: Figure,
     /// 99.999th percentile, us.
-    pub p99999_us: Figure,
+    #[serde(alias = "p99999_us")]
+    pub us_p99999: Figure,
     /// Largest, us.
-    pub max_us: Figure,
+    #[serde(alias = "max_us")]
+    pub us_max: Figure,
     /// All of it.
     pub hist_ns: Histogram,
 }

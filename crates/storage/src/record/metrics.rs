@@ -46,15 +46,15 @@ fn primary(info: &StorageInfo) -> Vec<Metric> {
 
 fn latencies(latency: &StorageLatency) -> [(&'static str, &Figure); 9] {
     [
-        ("avg", &latency.avg_us),
-        ("min", &latency.min_us),
-        ("p50", &latency.p50_us),
-        ("p90", &latency.p90_us),
-        ("p95", &latency.p95_us),
-        ("p99", &latency.p99_us),
-        ("p999", &latency.p999_us),
-        ("p9999", &latency.p9999_us),
-        ("max", &latency.max_us),
+        ("avg", &latency.us_avg),
+        ("min", &latency.us_min),
+        ("p50", &latency.us_p50),
+        ("p90", &latency.us_p90),
+        ("p95", &latency.us_p95),
+        ("p99", &latency.us_p99),
+        ("p999", &latency.us_p999),
+        ("p9999", &latency.us_p9999),
+        ("max", &latency.us_max),
     ]
 }
 

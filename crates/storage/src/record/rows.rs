@@ -104,17 +104,17 @@ pub(super) fn latency(latency: &Latency, missing: Option<&str>) -> StorageLatenc
     let percentile = |q: f64| or_reason(percentile_us(histogram, q));
     StorageLatency {
         count: histogram.count(),
-        avg_us: us(histogram.mean_ns()),
-        stddev_us: us(latency.stddev_ns()),
-        min_us: us(histogram.min_ns().map(|ns| ns as f64)),
-        p50_us: percentile(0.5),
-        p90_us: percentile(0.9),
-        p95_us: percentile(0.95),
-        p99_us: percentile(0.99),
-        p999_us: percentile(0.999),
-        p9999_us: percentile(0.9999),
-        p99999_us: percentile(0.999_99),
-        max_us: us(histogram.max_ns().map(|ns| ns as f64)),
+        us_avg: us(histogram.mean_ns()),
+        us_stddev: us(latency.stddev_ns()),
+        us_min: us(histogram.min_ns().map(|ns| ns as f64)),
+        us_p50: percentile(0.5),
+        us_p90: percentile(0.9),
+        us_p95: percentile(0.95),
+        us_p99: percentile(0.99),
+        us_p999: percentile(0.999),
+        us_p9999: percentile(0.9999),
+        us_p99999: percentile(0.999_99),
+        us_max: us(histogram.max_ns().map(|ns| ns as f64)),
         hist_ns: histogram.clone(),
     }
 }

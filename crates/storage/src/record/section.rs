@@ -87,14 +87,14 @@ fn latencies(page: &mut Sections, lead: &str, job: &StorageJob) {
     for way in &job.ways {
         let lat = &way.lat;
         let percentiles = match lat.count {
-            0 => format!("n/a ({})", lat.avg_us.reason().unwrap_or("absent")),
+            0 => format!("n/a ({})", lat.us_avg.reason().unwrap_or("absent")),
             _ => format!(
                 "p50 {}, p99 {}, p99.9 {}, p99.99 {}, max {}",
-                us(&lat.p50_us),
-                us(&lat.p99_us),
-                us(&lat.p999_us),
-                us(&lat.p9999_us),
-                us(&lat.max_us)
+                us(&lat.us_p50),
+                us(&lat.us_p99),
+                us(&lat.us_p999),
+                us(&lat.us_p9999),
+                us(&lat.us_max)
             ),
         };
         page.wrapped(&format!("{lead}{} lat ", way.way), &percentiles);
@@ -104,10 +104,10 @@ fn latencies(page: &mut Sections, lead: &str, job: &StorageJob) {
                 &format!("{lead}{} response ", way.way),
                 &format!(
                     "(from the due time) p50 {}, p99 {}, p99.9 {}, max {}",
-                    us(&response.p50_us),
-                    us(&response.p99_us),
-                    us(&response.p999_us),
-                    us(&response.max_us)
+                    us(&response.us_p50),
+                    us(&response.us_p99),
+                    us(&response.us_p999),
+                    us(&response.us_max)
                 ),
             );
         }
@@ -191,8 +191,8 @@ fn devices(page: &mut Sections, info: &StorageInfo) {
             &format!(
                 "busy {} %, reads {}, writes {}, {} in its queue on average (whole run, layer device).",
                 number(&disk.busy_pct, 1),
-                requests(disk.reads_count, disk.read_bytes, &disk.read_avg_us),
-                requests(disk.writes_count, disk.write_bytes, &disk.write_avg_us),
+                requests(disk.reads_count, disk.read_bytes, &disk.read_us_avg),
+                requests(disk.writes_count, disk.write_bytes, &disk.write_us_avg),
                 number(&disk.queue_mean_count, 1)
             ),
         );

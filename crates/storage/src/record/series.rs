@@ -39,18 +39,18 @@ pub(super) fn series(readings: &StorageReadings) -> Series {
         };
         add(format!("{name}_ios_count_per_s"), &|s| rate(s, s.ios[at] as f64));
         add(format!("{name}_mb_per_s"), &|s| rate(s, s.bytes[at] as f64 / 1e6));
-        add(format!("{name}_lat_p50_us"), &|s| percentile_us(&s.lat[at], 0.5));
-        add(format!("{name}_lat_p99_us"), &|s| percentile_us(&s.lat[at], 0.99));
-        add(format!("{name}_lat_max_us"), &|s| largest(&s.lat[at]));
+        add(format!("{name}_lat_us_p50"), &|s| percentile_us(&s.lat[at], 0.5));
+        add(format!("{name}_lat_us_p99"), &|s| percentile_us(&s.lat[at], 0.99));
+        add(format!("{name}_lat_us_max"), &|s| largest(&s.lat[at]));
     }
     if rated {
         let response = |s: &SecondReading, of: &dyn Fn(&Histogram) -> Figure| {
             let all = s.response.as_ref();
             all.map_or_else(|| Figure::na("nothing counted"), of)
         };
-        add("response_p50_us".to_owned(), &|s| response(s, &|all| percentile_us(all, 0.5)));
-        add("response_p99_us".to_owned(), &|s| response(s, &|all| percentile_us(all, 0.99)));
-        add("response_max_us".to_owned(), &|s| response(s, &largest));
+        add("response_us_p50".to_owned(), &|s| response(s, &|all| percentile_us(all, 0.5)));
+        add("response_us_p99".to_owned(), &|s| response(s, &|all| percentile_us(all, 0.99)));
+        add("response_us_max".to_owned(), &|s| response(s, &largest));
     }
     if synced {
         add("syncs_count_per_s".to_owned(), &|s| {
@@ -85,8 +85,8 @@ fn device(name: &str, add: &mut dyn FnMut(String, OfSecond<'_>)) {
         ("writes_count_per_s", |disk, length_ns| {
             Figure::decimal(disk.writes as f64 * NS_PER_S).per(length_ns, "no time passed")
         }),
-        ("read_avg_us", |disk, _| Figure::decimal(disk.read_ns as f64 / 1e3).per(disk.reads as f64, NONE)),
-        ("write_avg_us", |disk, _| Figure::decimal(disk.write_ns as f64 / 1e3).per(disk.writes as f64, NONE)),
+        ("read_us_avg", |disk, _| Figure::decimal(disk.read_ns as f64 / 1e3).per(disk.reads as f64, NONE)),
+        ("write_us_avg", |disk, _| Figure::decimal(disk.write_ns as f64 / 1e3).per(disk.writes as f64, NONE)),
     ];
     for (column, of) in COLUMNS {
         add(format!("device_{name}_{column}"), &|second| {

@@ -99,8 +99,8 @@ fn io_the_native_key_has_the_headline_and_what_fio_leaves_out() {
     let native = native(&built(&quiet()));
     let job = &native["storage"]["jobs"][0];
     assert_eq!(job["ways"][0]["lat"]["count"], 240_282);
-    assert_eq!(job["ways"][0]["lat"]["p99999_us"]["na"], "too few samples");
-    assert_eq!(job["ways"][0]["response"]["avg_us"]["na"], "no rate was requested");
+    assert_eq!(job["ways"][0]["lat"]["us_p99999"]["na"], "too few samples");
+    assert_eq!(job["ways"][0]["response"]["us_avg"]["na"], "no rate was requested");
     assert!(job["ways"][0]["lat"]["hist_ns"].is_object());
     assert_eq!(job["seed"], 42);
     assert_eq!(job["refused"][0]["feature"], "DEFER_TASKRUN");
@@ -316,7 +316,7 @@ mod identities {
         let job = &part(&record).jobs[0];
         assert_eq!(job.in_flight_mean_count, Figure::na("no timestamps were taken"));
         let lat = &part(&record).jobs[0].ways[0].lat;
-        assert_eq!(lat.avg_us, Figure::na("not taken, as requested"));
+        assert_eq!(lat.us_avg, Figure::na("not taken, as requested"));
     }
 }
 

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 const DOUBLINGS: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 fn curve(loads: &[u64], rate: impl Fn(f64) -> f64) -> Vec<Point> {
-    let point = |load: &u64| Point { load: *load, rate: rate(*load as f64), p99_us: None };
+    let point = |load: &u64| Point { load: *load, rate: rate(*load as f64), us_p99: None };
     loads.iter().map(point).collect()
 }
 
@@ -84,7 +84,7 @@ fn where_there_is_no_knee_it_says_which_way_it_lies() {
 fn with_p99(p99: &[Option<f64>]) -> Vec<Point> {
     let mut points = curve(&DOUBLINGS[..p99.len()], |n| n);
     for (point, p99) in points.iter_mut().zip(p99) {
-        point.p99_us = *p99;
+        point.us_p99 = *p99;
     }
     points
 }
@@ -223,7 +223,7 @@ proptest! {
                 continue;
             }
             let pick = load as usize;
-            points.push(Point { load, rate: rates[pick % rates.len()], p99_us: p99[pick % p99.len()] });
+            points.push(Point { load, rate: rates[pick % rates.len()], us_p99: p99[pick % p99.len()] });
             prop_assert!(points.len() < 40);
         }
     }
@@ -233,7 +233,7 @@ proptest! {
 fn visited(limits: &Limits, rate: impl Fn(f64) -> f64, p99: impl Fn(f64) -> f64) -> Vec<u64> {
     let mut points: Vec<Point> = Vec::new();
     while let Some(load) = next(&points, None, limits) {
-        points.push(Point { load, rate: rate(load as f64), p99_us: Some(p99(load as f64)) });
+        points.push(Point { load, rate: rate(load as f64), us_p99: Some(p99(load as f64)) });
     }
     points.iter().map(|point| point.load).collect()
 }

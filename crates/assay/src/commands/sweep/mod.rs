@@ -307,7 +307,7 @@ impl Running<'_> {
 /// A step in one line.
 fn told(step: &Step, per_s: &str) -> String {
     let rate = step.ops_per_s.value().unwrap_or(0.0);
-    let p99 = match step.op.p99_us.value() {
+    let p99 = match step.op.us_p99.value() {
         Some(us) => units::duration((us * 1e3) as u64),
         None => "n/a".to_owned(),
     };
@@ -336,7 +336,7 @@ fn dry_run(
         plan_text::pretty(&json!({
             "sweep": {
                 "axes": running.axes.listed(),
-                "goal_p99_us": running.axes.goal(),
+                "goal_us_p99": running.axes.goal(),
                 "steps": listed,
                 "steps_count": steps,
                 "estimated_s": steps as f64 * each_ns as f64 / 1e9,

@@ -26,13 +26,13 @@ fn the_same_reads_are_shown_at_three_layers_with_the_share_lost() {
     for layer in [&read.engine, &read.syscall, &read.device] {
         assert_eq!(layer.count, Figure::Count(120_000), "{}", layer.layer);
     }
-    assert_eq!(rounded(&read.engine.latency.avg_us), Some(500.0));
-    assert_eq!(rounded(&read.syscall.latency.avg_us), Some(480.0));
-    assert_eq!(rounded(&read.device.latency.avg_us), Some(450.0));
+    assert_eq!(rounded(&read.engine.latency.us_avg), Some(500.0));
+    assert_eq!(rounded(&read.syscall.latency.us_avg), Some(480.0));
+    assert_eq!(rounded(&read.device.latency.us_avg), Some(450.0));
     assert_eq!(rounded(&read.lost_above_syscall_pct), Some(4.0));
     assert_eq!(rounded(&read.lost_above_device_pct), Some(6.3));
     assert_eq!(rounded(&read.lost_total_pct), Some(10.0));
-    assert_eq!(read.device.latency.p99_us, Figure::na("unknowable"));
+    assert_eq!(read.device.latency.us_p99, Figure::na("unknowable"));
     assert_eq!(read.notes, Vec::<String>::new());
     assert_eq!(read.syscall.latency.hist_ns.count(), 120_000);
 }
@@ -53,7 +53,7 @@ fn a_batched_wait_has_no_share_in_its_requests() {
 fn kinds_that_are_few_are_not_compared_with_the_device() {
     let record = build(&fixtures::run());
     let log = row(&record, "log write");
-    assert!(log.device.latency.avg_us.reason().is_some());
+    assert!(log.device.latency.us_avg.reason().is_some());
     assert_eq!(log.lost_total_pct.value(), None);
     assert_eq!(rounded(&log.lost_above_syscall_pct), Some(1.3));
 }
@@ -70,7 +70,7 @@ fn a_mixed_direction_gets_a_row_of_all_its_requests() {
     let record = build(&run);
     let all = row(&record, "all reads");
     assert_eq!(all.syscall.count, Figure::Count(240_000));
-    assert_eq!(all.engine.latency.avg_us.reason(), Some("several events"));
+    assert_eq!(all.engine.latency.us_avg.reason(), Some("several events"));
     let single = row(&record, "single-block read");
     assert_eq!(single.lost_total_pct.value(), None);
     assert_eq!(rounded(&single.lost_above_syscall_pct), Some(4.0));
@@ -84,7 +84,7 @@ fn a_flush_belongs_to_the_time_of_the_writes() {
         disk.flushes += 200;
         disk.flush_ns += 10_220 * 100_000;
     }));
-    let mean = |record: &Record| row(record, "data write").device.latency.avg_us.value().unwrap();
+    let mean = |record: &Record| row(record, "data write").device.latency.us_avg.value().unwrap();
     assert!((mean(&flushed) - mean(&plain) - 100.0).abs() < 0.1);
     let notes = &row(&flushed, "data write").notes;
     assert!(notes.iter().any(|note| note.contains("200 flushes")), "{notes:?}");
@@ -143,7 +143,7 @@ fn several_devices_are_added_up_by_name() {
     let record = build(&run);
     let read = row(&record, "single-block read");
     assert_eq!(read.device.count, Figure::Count(120_000));
-    assert_eq!(rounded(&read.device.latency.avg_us), Some(450.0));
+    assert_eq!(rounded(&read.device.latency.us_avg), Some(450.0));
     assert_eq!(read.notes, ["device figures are sums over vda, vdb"]);
 }
 

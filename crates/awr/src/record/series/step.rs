@@ -5,7 +5,7 @@ use crate::readings::{cpu_delta_ns, cpu_total_ns, disk_deltas};
 use crate::record::slug;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::Figure;
-use assay_measure::record::{mean_us, percentile_us};
+use assay_measure::record::{percentile_us, us_mean};
 use assay_measure::snapshot::Actor;
 use assay_measure::stats::{self, Stat};
 use std::collections::BTreeMap;
@@ -74,11 +74,11 @@ const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)
 
 fn latencies(stem: &str, which: &[(&str, f64)], durations: &Histogram, row: &mut Row) {
     for (suffix, q) in which {
-        let name = format!("{stem}_{suffix}_us");
+        let name = format!("{stem}_us_{suffix}");
         put(row, &name, percentile_us(durations, *q));
     }
     let most = durations.max_ns().map_or_else(|| Figure::na("nothing counted"), micros);
-    put(row, &format!("{stem}_max_us"), most);
+    put(row, &format!("{stem}_us_max"), most);
 }
 
 fn operations(span: &Span<'_>, row: &mut Row) {
@@ -86,7 +86,7 @@ fn operations(span: &Span<'_>, row: &mut Row) {
     for op in &span.driver.ops {
         all.merge(&op.service);
     }
-    put(row, "op_avg_us", mean_us(&all));
+    put(row, "op_us_avg", us_mean(&all));
     latencies("op", &PERCENTILES, &all, row);
 }
 
@@ -183,7 +183,7 @@ fn devices(span: &Span<'_>, row: &mut Row) {
         let name = format!("device_{way}_mib_per_s");
         put(row, &name, per_s(bytes).scaled(1.0 / MIB));
         let each = micros(ns).per(requests as f64, "no requests");
-        put(row, &format!("device_{way}_avg_us"), each);
+        put(row, &format!("device_{way}_us_avg"), each);
     }
     put(row, "device_flushes_count_per_s", per_s(sum(|d| d.flushes)));
     let busy = disks.iter().map(|disk| disk.busy_ns).max().unwrap_or(0);

@@ -42,7 +42,7 @@ fn every_second_of_a_long_run_has_its_row_and_the_heat_stays_narrow() {
     assert_eq!(series.step_s, Figure::decimal(1.0));
     assert_eq!(series.metrics["ops_count_per_s"][998], Figure::decimal(100.0));
     assert_eq!(series.metrics["ops_count_per_s"][999], Figure::decimal(101.0));
-    assert_eq!(series.metrics["op_max_us"][999], Figure::decimal(1000.0));
+    assert_eq!(series.metrics["op_us_max"][999], Figure::decimal(1000.0));
     assert_eq!(series.metrics["dirty_buffers_blocks"][3699], Figure::Count(3700));
     let [row] = series.heat.as_slice() else {
         panic!("{:?}", series.heat.len());

@@ -112,7 +112,7 @@ fn layers(engine_us: f64, device_us: Option<f64>) -> Record {
     let mut record = record();
     let row = |us: Option<f64>| {
         let mut row = LayerRow { count: Figure::Count(1000), ..LayerRow::default() };
-        row.latency.avg_us = us.map_or_else(|| Figure::na("no device known"), Figure::Decimal);
+        row.latency.us_avg = us.map_or_else(|| Figure::na("no device known"), Figure::Decimal);
         row
     };
     record.instance.layers = vec![RequestLayers {

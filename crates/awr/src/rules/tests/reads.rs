@@ -7,7 +7,7 @@ use crate::rules::r08_bimodal_reads::modes;
 fn advice_r08_fires_with_both_modes() {
     let said = fires(&record(), "R8");
     // 400 us lies in the bucket of 256 to 512 us, whose middle is 384.
-    assert_eq!(said.evidence["fast_avg_us"], Figure::Decimal(384.0));
+    assert_eq!(said.evidence["fast_us_avg"], Figure::Decimal(384.0));
     assert_eq!(said.evidence["slow_waits_pct"], Figure::Decimal(10.0));
 }
 

@@ -17,7 +17,7 @@ fn advice_r01_is_silent_on_a_run_that_waits() {
 #[test]
 fn advice_r03_fires_with_mean_p99_and_little() {
     let said = fires(&record(), "R3");
-    for name in ["user_io_pct", "busy_pct", "read_avg_us", "read_p99_us", "little_sessions"] {
+    for name in ["user_io_pct", "busy_pct", "read_us_avg", "read_us_p99", "little_sessions"] {
         assert!(said.evidence.contains_key(name), "{name}");
     }
 }
@@ -80,7 +80,7 @@ fn advice_r22_names_a_full_queue_of_the_device() {
     let mut record = layers(10_000.0, Some(2000.0));
     let elapsed_s = record.interval.elapsed_s.value().unwrap();
     let row = &mut record.instance.layers[0].syscall;
-    row.latency.avg_us = Figure::Decimal(2400.0);
+    row.latency.us_avg = Figure::Decimal(2400.0);
     // 230 in flight on average.
     row.count = Figure::Count((230.0 * elapsed_s / 0.0024) as u64);
     record.driver.threads_count = 1;

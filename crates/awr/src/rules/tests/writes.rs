@@ -48,7 +48,7 @@ fn no_advice_on_logs_and_checkpoints_where_sessions_only_read() {
     let mut record = build(&run);
     for row in &mut record.instance.layers {
         row.is_batched = row.request != "log write";
-        row.device.latency.avg_us = Figure::decimal(1.0);
+        row.device.latency.us_avg = Figure::decimal(1.0);
         row.engine.count = Figure::Count(1000);
     }
     for id in ["R19", "R22"] {

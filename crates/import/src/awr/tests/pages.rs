@@ -78,7 +78,7 @@ fn a_report_on_a_cluster_has_the_total_and_each_instance() {
     assert_eq!(stats["execute_count"].per_tx.value(), Some(6.67));
     let reads = event(&record, "db file sequential read", "foreground");
     assert_eq!((reads.count.value(), reads.class.as_str()), (Some(3_600_000.0), "User I/O"));
-    assert_eq!(reads.avg_us.value(), Some(500.0));
+    assert_eq!(reads.us_avg.value(), Some(500.0));
     assert_eq!(number(&record, "instance 1, foreground", "db_file_sequential_read_waits_count"), 2_000_000.0);
     // The share of background time is printed as a ratio under a title of percent.
     let log = event(&record, "log file parallel write", "background");

@@ -58,7 +58,7 @@ fn shares(read: &Read<'_>) -> Option<Identity> {
     let mut cases = Vec::new();
     for (scope, job) in read.job_scopes() {
         // Syncs are counted at depth 1 without being I/Os.
-        let has_syncs = job.sync.count > 0 || job.sync.avg_us.value().is_some();
+        let has_syncs = job.sync.count > 0 || job.sync.us_avg.value().is_some();
         for (key, least) in [
             ("lat_share_pct", 0.01),
             ("depth_share_pct", 0.1),

@@ -222,7 +222,7 @@ impl<'a> Read<'a> {
             let rhs: Side = match counted {
                 Some(counted) => Ok(counted),
                 None if rated => Err("a rate or think time reduces the I/Os in flight".to_owned()),
-                None if job.sync.count > 0 || job.sync.avg_us.value().is_some() => {
+                None if job.sync.count > 0 || job.sync.us_avg.value().is_some() => {
                     Err("syncs between the writes".to_owned())
                 }
                 None if asked == 0.0 => Err("the depth was not printed".to_owned()),
@@ -409,9 +409,9 @@ impl<'a> Read<'a> {
         let lhs = self.record.run.sessions as f64 / rate * 1e6;
         // With scripts and their whole, the whole is enough.
         let ops = self.record.driver.ops.iter();
-        let means: Vec<(u64, f64)> = ops.filter_map(|op| Some((op.count, op.service.avg_us.value()?))).collect();
+        let means: Vec<(u64, f64)> = ops.filter_map(|op| Some((op.count, op.service.us_avg.value()?))).collect();
         let whole = self.record.driver.ops.iter().find(|op| op.kind == "transaction");
-        let whole = whole.and_then(|op| op.service.avg_us.value());
+        let whole = whole.and_then(|op| op.service.us_avg.value());
         let counted: u64 = means.iter().map(|(count, _)| count).sum();
         let rhs = match (whole, means.as_slice()) {
             (Some(whole), _) => whole,
@@ -423,7 +423,7 @@ impl<'a> Read<'a> {
             }
             (None, several) => return Some(between_means(rule, lhs, several)),
         };
-        let rounding = self.info.values.iter().filter(|value| value.at.ends_with("/service/avg_us"));
+        let rounding = self.info.values.iter().filter(|value| value.at.ends_with("/service/us_avg"));
         let rounding = rounding.map(|value| value.rounding).fold(0.0, f64::max);
         Some(rule.tolerating(CLOSED_LOOP * lhs + rounding).compare(Ok(lhs), Ok(rhs)))
     }

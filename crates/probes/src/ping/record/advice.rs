@@ -123,14 +123,14 @@ const LATE: Rule = Rule {
 };
 
 fn late(record: &Record, info: &PingInfo) -> Option<Advice> {
-    let late_us = info.late_p99_us.value().filter(|late| *late > LATE_US && info.rate_per_s > 0.0)?;
+    let late_us = info.late_us_p99.value().filter(|late| *late > LATE_US && info.rate_per_s > 0.0)?;
     if rate_not_kept(record, info).is_some() {
         return None;
     }
     let text = format!(
         "One request in a hundred was sent more than {} us after it was due: an earlier request stalled, or this \
          test had no CPU. Response times since due include this delay; round trips do not.",
-        number(&info.late_p99_us, 0)
+        number(&info.late_us_p99, 0)
     );
     Some(LATE.finding(false, text, &[("late_us_p99", late_us)]))
 }

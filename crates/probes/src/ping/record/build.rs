@@ -76,12 +76,12 @@ fn info(readings: &PingReadings) -> PingInfo {
         response: Latency::of(&tally.response),
         server: Latency::of(&tally.server),
         network: Latency::of(&tally.network),
-        ping_avg_us: Figure::known(tally.avg_us(), "nothing counted"),
-        ping_mdev_us: Figure::known(tally.mdev_us(), "nothing counted"),
-        p9999_us: percentile_us(&tally.service, 0.9999),
-        response_p9999_us: percentile_us(&tally.response, 0.9999),
+        ping_us_avg: Figure::known(tally.us_avg(), "nothing counted"),
+        ping_us_mdev: Figure::known(tally.us_mdev(), "nothing counted"),
+        us_p9999: percentile_us(&tally.service, 0.9999),
+        response_us_p9999: percentile_us(&tally.response, 0.9999),
         above_ms: [above(1), above(10), above(100)],
-        late_p99_us: percentile_us(&tally.late, 0.99),
+        late_us_p99: percentile_us(&tally.late, 0.99),
         worst: tally.worst.iter().map(worst).collect(),
         replies: (tally.lines.iter())
             .map(|line| ReplyRow { seq: line.seq, ttl: line.ttl, us: us(line.service_ns) })
@@ -143,9 +143,9 @@ fn second(of: &crate::ping::measure::Second) -> SecondRow {
     SecondRow {
         replies_count: of.service.count(),
         lost_count: of.lost,
-        p50_us: us(of.service.median_ns()),
-        max_us: us(of.service.max_ns()),
-        response_max_us: us(of.response.max_ns()),
+        us_p50: us(of.service.median_ns()),
+        us_max: us(of.service.max_ns()),
+        response_us_max: us(of.response.max_ns()),
     }
 }
 
@@ -161,15 +161,15 @@ fn series(info: &PingInfo) -> Series {
     let mut put = |name: &str, of: &dyn Fn(&SecondRow) -> Figure| {
         series.metrics.insert(name.to_owned(), rows.iter().map(of).collect());
     };
-    put("rtt_p50_us", &|row| known(row.p50_us));
-    put("rtt_max_us", &|row| known(row.max_us));
-    put("rtt_response_max_us", &|row| known(row.response_max_us));
+    put("rtt_us_p50", &|row| known(row.us_p50));
+    put("rtt_us_max", &|row| known(row.us_max));
+    put("rtt_response_us_max", &|row| known(row.response_us_max));
     put("packets_lost_count", &|row| Figure::Count(row.lost_count));
     series
 }
 
 fn steadiness(record: &mut Record, info: &PingInfo) {
-    let middles: Vec<f64> = info.seconds.iter().filter_map(|row| row.p50_us).collect();
+    let middles: Vec<f64> = info.seconds.iter().filter_map(|row| row.us_p50).collect();
     if middles.len() < 3 {
         return;
     }

@@ -24,9 +24,9 @@ fn over_time(info: &PingInfo) -> Drawn {
     let of =
         |get: fn(&SecondRow) -> Option<f64>| info.seconds.iter().map(|row| get(row).filter(|us| *us > 0.0)).collect();
     chart.traces = vec![
-        Trace::new("median", Stroke::Line, BLUE, of(|row| row.p50_us)),
-        Trace::new("slowest", Stroke::Line, ORANGE, of(|row| row.max_us)),
-        Trace::new("slowest since due", Stroke::Dotted, nth(2), of(|row| row.response_max_us)),
+        Trace::new("median", Stroke::Line, BLUE, of(|row| row.us_p50)),
+        Trace::new("slowest", Stroke::Line, ORANGE, of(|row| row.us_max)),
+        Trace::new("slowest since due", Stroke::Dotted, nth(2), of(|row| row.response_us_max)),
     ];
     Drawn::or(chart, "no second had a reply")
 }

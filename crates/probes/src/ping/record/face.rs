@@ -64,10 +64,10 @@ pub(super) fn text(info: &PingInfo) -> String {
     ));
     let of = |us: Option<f64>| us.map(|us| fixed(us.floor() / 1e3, 3));
     let all = [
-        of(info.service.min_us.value()),
-        of(info.ping_avg_us.value()),
-        of(info.service.max_us.value()),
-        of(info.ping_mdev_us.value()),
+        of(info.service.us_min.value()),
+        of(info.ping_us_avg.value()),
+        of(info.service.us_max.value()),
+        of(info.ping_us_mdev.value()),
     ];
     let all: Option<Vec<String>> = all.into_iter().collect();
     lines.extend(all.map(|all| format!("rtt min/avg/max/mdev = {} ms", all.join("/"))));
@@ -84,10 +84,10 @@ pub(super) fn json(info: &PingInfo) -> String {
         "received": info.received_count,
         "loss_pct": info.lost_pct(),
         "time_ms": info.elapsed_s * 1e3,
-        "rtt_min_ms": info.service.min_us.scaled(1e-3),
-        "rtt_avg_ms": info.ping_avg_us.scaled(1e-3),
-        "rtt_max_ms": info.service.max_us.scaled(1e-3),
-        "rtt_mdev_ms": info.ping_mdev_us.scaled(1e-3),
+        "rtt_min_ms": info.service.us_min.scaled(1e-3),
+        "rtt_avg_ms": info.ping_us_avg.scaled(1e-3),
+        "rtt_max_ms": info.service.us_max.scaled(1e-3),
+        "rtt_mdev_ms": info.ping_us_mdev.scaled(1e-3),
     });
     serde_json::to_string_pretty(&value).unwrap_or_default() + "\n"
 }

@@ -22,7 +22,7 @@ pub(super) fn method(info: &PingInfo) -> String {
 }
 
 fn told(latency: &Latency) -> Vec<Told> {
-    let all = [(&latency.p50_us, "us median"), (&latency.p99_us, "us p99"), (&latency.max_us, "us at most")];
+    let all = [(&latency.us_p50, "us median"), (&latency.us_p99, "us p99"), (&latency.us_max, "us at most")];
     all.into_iter().map(|(figure, unit)| Told::new(figure, unit)).collect()
 }
 
@@ -43,10 +43,10 @@ pub(super) fn of(record: &Record, info: &PingInfo) -> Headline {
         "ping's figures",
         format!(
             "min/avg/max/mdev {}/{}/{}/{} us",
-            number(&info.service.min_us, 0),
-            number(&info.ping_avg_us, 0),
-            number(&info.service.max_us, 0),
-            number(&info.ping_mdev_us, 0)
+            number(&info.service.us_min, 0),
+            number(&info.ping_us_avg, 0),
+            number(&info.service.us_max, 0),
+            number(&info.ping_us_mdev, 0)
         ),
     ));
     rows.push(words("Lost", format!("{} of {} ({} %)", info.lost_count, info.sent_count, number(&info.lost_pct(), 3))));
@@ -77,8 +77,8 @@ fn under_load(info: &PingInfo, loaded: &LoadedInfo) -> Line {
     if let Some(bits_per_s) = loaded.stream_bits_per_s.value() {
         told.push(Told::new(&Figure::decimal(bits_per_s / 1e6), "Mbit/s beside it"));
     }
-    let without_us = info.service.p50_us.value().unwrap_or_default();
-    let times = loaded.service.p50_us.per(without_us, "no median without it");
+    let without_us = info.service.us_p50.value().unwrap_or_default();
+    let times = loaded.service.us_p50.per(without_us, "no median without it");
     if times.value().is_some() {
         told.push(Told::new(&times, "times the median without"));
     }
@@ -90,8 +90,8 @@ fn limit(record: &Record, info: &PingInfo) -> Limit {
     if let Some(limit) = cpu::limit(record) {
         return limit;
     }
-    let whole = info.service.p50_us.value();
-    let server = info.server.p50_us.value();
+    let whole = info.service.us_p50.value();
+    let server = info.server.us_p50.value();
     match (whole, server) {
         (Some(whole), Some(server)) if server > whole / 2.0 => Limit::new(
             "the server, which takes most of a round trip",
@@ -99,7 +99,7 @@ fn limit(record: &Record, info: &PingInfo) -> Limit {
                 "It holds a request for {} us of {} us; the network and both kernels take {} us.",
                 fixed(server, 0),
                 fixed(whole, 0),
-                number(&info.network.p50_us, 0)
+                number(&info.network.us_p50, 0)
             ),
         ),
         (Some(whole), _) => Limit::new(
@@ -124,7 +124,7 @@ fn steadiness(record: &Record, info: &PingInfo) -> String {
         fixed(100.0 * cv, 1),
         fixed(100.0 * trend, 0)
     );
-    let spikes = match (info.service.max_us.value(), info.service.p50_us.value()) {
+    let spikes = match (info.service.us_max.value(), info.service.us_p50.value()) {
         (Some(most), Some(middle)) if most > 20.0 * middle => "; single replies take far longer",
         _ => "",
     };

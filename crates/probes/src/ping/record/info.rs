@@ -37,14 +37,19 @@ pub(crate) struct PingInfo {
     pub server: Latency,
     pub network: Latency,
     /// As ping computes them, in whole us.
-    pub ping_avg_us: Figure,
-    pub ping_mdev_us: Figure,
-    pub p9999_us: Figure,
-    pub response_p9999_us: Figure,
+    #[serde(alias = "ping_avg_us")]
+    pub ping_us_avg: Figure,
+    #[serde(alias = "ping_mdev_us")]
+    pub ping_us_mdev: Figure,
+    #[serde(alias = "p9999_us")]
+    pub us_p9999: Figure,
+    #[serde(alias = "response_p9999_us")]
+    pub response_us_p9999: Figure,
     /// Answered within more than 1, 10, 100 ms.
     pub above_ms: [u64; 3],
     /// How late the requests went.
-    pub late_p99_us: Figure,
+    #[serde(alias = "late_p99_us")]
+    pub late_us_p99: Figure,
     pub worst: Vec<WorstRow>,
     pub replies: Vec<ReplyRow>,
     pub seconds: Vec<SecondRow>,
@@ -99,9 +104,12 @@ pub(crate) struct ReplyRow {
 pub(crate) struct SecondRow {
     pub replies_count: u64,
     pub lost_count: u64,
-    pub p50_us: Option<f64>,
-    pub max_us: Option<f64>,
-    pub response_max_us: Option<f64>,
+    #[serde(alias = "p50_us")]
+    pub us_p50: Option<f64>,
+    #[serde(alias = "max_us")]
+    pub us_max: Option<f64>,
+    #[serde(alias = "response_max_us")]
+    pub response_us_max: Option<f64>,
 }
 
 impl PingInfo {

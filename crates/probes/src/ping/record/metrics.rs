@@ -12,13 +12,13 @@ fn metric(group: Group, key: &str, name: &str, value: Figure) -> Metric {
 /// The percentiles of a distribution under a stem.
 fn percentiles(group: Group, stem: &str, name: &str, of: &Latency, p9999: Option<&Figure>) -> Vec<Metric> {
     let mut all: Vec<Metric> = [
-        ("avg", &of.avg_us),
-        ("min", &of.min_us),
-        ("p50", &of.p50_us),
-        ("p90", &of.p90_us),
-        ("p99", &of.p99_us),
-        ("p999", &of.p999_us),
-        ("max", &of.max_us),
+        ("avg", &of.us_avg),
+        ("min", &of.us_min),
+        ("p50", &of.us_p50),
+        ("p90", &of.us_p90),
+        ("p99", &of.us_p99),
+        ("p999", &of.us_p999),
+        ("max", &of.us_max),
     ]
     .into_iter()
     .map(|(suffix, figure)| lower(group, &format!("{stem}_us_{suffix}"), &format!("{name} {suffix}"), figure))
@@ -41,7 +41,7 @@ fn counts(info: &PingInfo) -> Vec<Metric> {
     ] {
         all.push(metric(Group::Imported, key, name, Figure::Count(count)));
     }
-    all.push(lower(Group::Imported, "rtt_us_mdev", "mdev, as ping computes it", &info.ping_mdev_us));
+    all.push(lower(Group::Imported, "rtt_us_mdev", "mdev, as ping computes it", &info.ping_us_mdev));
     all
 }
 
@@ -64,17 +64,17 @@ fn loaded(of: &LoadedInfo) -> Vec<Metric> {
 pub(super) fn all(info: &PingInfo) -> Vec<Metric> {
     let mut all = Vec::new();
     for (key, name, figure) in [
-        ("rtt_us_p50", "round trip p50", &info.service.p50_us),
-        ("rtt_us_p99", "round trip p99", &info.service.p99_us),
-        ("rtt_response_us_p99", "since due p99", &info.response.p99_us),
+        ("rtt_us_p50", "round trip p50", &info.service.us_p50),
+        ("rtt_us_p99", "round trip p99", &info.service.us_p99),
+        ("rtt_response_us_p99", "since due p99", &info.response.us_p99),
     ] {
         all.push(lower(Group::Primary, key, name, figure));
     }
     all.push(Metric { better: Better::Lower, ..metric(Group::Primary, "packets_lost_pct", "lost", info.lost_pct()) });
     let operation = Group::Operation;
-    all.extend(percentiles(operation, "rtt", "round trip", &info.service, Some(&info.p9999_us)));
+    all.extend(percentiles(operation, "rtt", "round trip", &info.service, Some(&info.us_p9999)));
     let response = &info.response;
-    all.extend(percentiles(operation, "rtt_response", "since due", response, Some(&info.response_p9999_us)));
+    all.extend(percentiles(operation, "rtt_response", "since due", response, Some(&info.response_us_p9999)));
     if !info.server.hist_ns.is_empty() {
         all.extend(percentiles(operation, "rtt_server", "within the server", &info.server, None));
         all.extend(percentiles(operation, "rtt_network", "without the server", &info.network, None));

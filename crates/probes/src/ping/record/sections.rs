@@ -57,14 +57,14 @@ fn percentiles(page: &mut Sections, info: &PingInfo) {
     let row = |name: &str, latency: &Latency, p9999: &Figure| {
         let mut cells = vec![Cell::from(name)];
         for figure in [
-            &latency.min_us,
-            &latency.avg_us,
-            &latency.p50_us,
-            &latency.p90_us,
-            &latency.p99_us,
-            &latency.p999_us,
+            &latency.us_min,
+            &latency.us_avg,
+            &latency.us_p50,
+            &latency.us_p90,
+            &latency.us_p99,
+            &latency.us_p999,
             p9999,
-            &latency.max_us,
+            &latency.us_max,
         ] {
             cells.push(Cell::figure(figure, 1));
         }
@@ -72,8 +72,8 @@ fn percentiles(page: &mut Sections, info: &PingInfo) {
     };
     let none = Figure::na("not computed");
     let mut rows = vec![
-        row("round trip", &info.service, &info.p9999_us),
-        row("since due", &info.response, &info.response_p9999_us),
+        row("round trip", &info.service, &info.us_p9999),
+        row("since due", &info.response, &info.response_us_p9999),
     ];
     if !info.server.hist_ns.is_empty() {
         rows.push(row("in the server", &info.server, &none));

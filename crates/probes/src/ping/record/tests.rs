@@ -24,7 +24,7 @@ const CASES: &[Case] = &[
     ("E1", |fires| with(|info| info.is_loopback = fires)),
     ("E2", |fires| with(|info| info.why_not.extend(fires.then(|| "icmp-raw: not permitted".to_owned())))),
     ("E3", |fires| with(|info| info.sent_count = if fires { 949 } else { 950 })),
-    ("E4", |fires| with(|info| info.late_p99_us = if fires { 1000.1 } else { 1000.0 }.into())),
+    ("E4", |fires| with(|info| info.late_us_p99 = if fires { 1000.1 } else { 1000.0 }.into())),
     ("E5", |fires| slowest(if fires { 195_000.0 } else { 194_999.0 })),
     ("E6", |fires| slowest(if fires { 47_999.0 } else { 48_000.0 })),
     ("E7", |fires| with(|info| info.first_error = if fires { "refused" } else { "" }.to_owned())),
@@ -44,7 +44,7 @@ fn each_rule_just_fires_and_just_does_not() {
 fn requests_that_wait_for_replies_are_not_called_late() {
     let record = with(|info| {
         info.sent_count = 500;
-        info.late_p99_us = 5e6.into();
+        info.late_us_p99 = 5e6.into();
     });
     let ids: Vec<&str> = record.advice.iter().map(|found| found.id.as_str()).collect();
     assert_eq!(ids, ["E3"]);

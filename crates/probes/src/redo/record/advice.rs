@@ -253,7 +253,7 @@ fn session(_: &Record, info: &RedoInfo) -> Option<Advice> {
     if info.mode == "async" || is_scheduled || info.inflight_count > 1 {
         return None;
     }
-    let us = info.commit.avg_us.value().filter(|us| *us > 0.0)?;
+    let us = info.commit.us_avg.value().filter(|us| *us > 0.0)?;
     Some(SESSION.finding(
         false,
         format!(
@@ -287,10 +287,10 @@ const SUMS: Rule = Rule {
 
 fn sums(_: &Record, info: &RedoInfo) -> Option<Advice> {
     let value = |figure: &Figure| figure.value();
-    let disk = value(&info.disk_alone.avg_us)?;
-    let network = value(&info.network_alone.avg_us)?;
+    let disk = value(&info.disk_alone.us_avg)?;
+    let network = value(&info.network_alone.us_avg)?;
     // Without the primary's own log.
-    let both = value(&info.standbys.first()?.total.avg_us)?;
+    let both = value(&info.standbys.first()?.total.us_avg)?;
     let off = both / (disk + network) - 1.0;
     let told = format!(
         "The disk alone takes {} us, the network alone {} us, both together {} us ({} % {} than their sum)",

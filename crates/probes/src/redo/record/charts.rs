@@ -71,10 +71,10 @@ fn parts(info: &RedoInfo) -> Drawn {
         y: Axis::of("time", "us"),
         rows: assay_measure::chart::Rows::Names(names),
         traces: vec![
-            trace(0, "network", |one| &one.network.avg_us),
-            trace(1, "disk-write", |one| &one.disk.avg_us),
-            trace(2, "apply", |one| &one.apply.avg_us),
-            trace(3, "rest of the standby", |one| &one.queue.avg_us),
+            trace(0, "network", |one| &one.network.us_avg),
+            trace(1, "disk-write", |one| &one.disk.us_avg),
+            trace(2, "apply", |one| &one.apply.us_avg),
+            trace(3, "rest of the standby", |one| &one.queue.us_avg),
         ],
         ..Chart::default()
     };

@@ -322,7 +322,7 @@ impl Verdict {
         ];
         if info.mode != "async" {
             let us = |figure| number(figure, 0);
-            let (avg, p99) = (us(&info.commit.avg_us), us(&info.commit.p99_us));
+            let (avg, p99) = (us(&info.commit.us_avg), us(&info.commit.us_p99));
             let what = format!("{avg} us on average, {p99} us p99");
             pairs.push(("added to a commit", what));
         }

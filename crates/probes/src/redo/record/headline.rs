@@ -124,10 +124,10 @@ fn times(title: &'static str, of: &assay_measure::record::Latency) -> Line {
     Line::of(
         title,
         vec![
-            Told::new(&of.avg_us, "us on average"),
-            Told::new(&of.p50_us, "p50"),
-            Told::new(&of.p99_us, "p99"),
-            Told::new(&of.max_us, "max"),
+            Told::new(&of.us_avg, "us on average"),
+            Told::new(&of.us_p50, "p50"),
+            Told::new(&of.us_p99, "p99"),
+            Told::new(&of.us_max, "max"),
         ],
         "n/a (nothing was acknowledged)",
     )
@@ -187,13 +187,13 @@ fn limit(record: &Record, info: &RedoInfo) -> Limit {
     let Some(standby) = info.standbys.first() else {
         return Limit::unknown("no standby answered");
     };
-    let total = mean(&standby.total.avg_us);
+    let total = mean(&standby.total.us_avg);
     if total <= 0.0 {
         return Limit::unknown("nothing was acknowledged");
     }
-    let (network, disk) = (mean(&standby.network.avg_us), mean(&standby.disk.avg_us));
-    let (queue, apply) = (mean(&standby.queue.avg_us), mean(&standby.apply.avg_us));
-    let (pack, unpack) = (mean(&standby.pack.avg_us), mean(&standby.unpack.avg_us));
+    let (network, disk) = (mean(&standby.network.us_avg), mean(&standby.disk.us_avg));
+    let (queue, apply) = (mean(&standby.queue.us_avg), mean(&standby.apply.us_avg));
+    let (pack, unpack) = (mean(&standby.pack.us_avg), mean(&standby.unpack.us_avg));
     let packing = if super::demand::is_packed(info) {
         format!("{} in compression here, {} in decompression there, ", fixed(pack, 0), fixed(unpack, 0))
     } else {
@@ -225,9 +225,9 @@ fn limit(record: &Record, info: &RedoInfo) -> Limit {
 
 /// The largest part of a message's time.
 fn largest(record: &Record, standby: &StandbyInfo, evidence: String) -> Limit {
-    let (network, disk) = (mean(&standby.network.avg_us), mean(&standby.disk.avg_us));
-    let (queue, apply) = (mean(&standby.queue.avg_us), mean(&standby.apply.avg_us));
-    let packing = mean(&standby.pack.avg_us) + mean(&standby.unpack.avg_us);
+    let (network, disk) = (mean(&standby.network.us_avg), mean(&standby.disk.us_avg));
+    let (queue, apply) = (mean(&standby.queue.us_avg), mean(&standby.apply.us_avg));
+    let packing = mean(&standby.pack.us_avg) + mean(&standby.unpack.us_avg);
     if network.max(disk).max(queue) != apply.max(network).max(disk).max(queue) {
         return Limit::new("the emulated apply", evidence);
     }
@@ -249,7 +249,7 @@ fn largest(record: &Record, standby: &StandbyInfo, evidence: String) -> Limit {
 
 fn streaming(record: &Record, info: &RedoInfo, standby: &StandbyInfo) -> Limit {
     let elapsed = mean(&info.elapsed_s);
-    let disk = mean(&standby.disk.avg_us) * standby.messages_count as f64 / 1e6;
+    let disk = mean(&standby.disk.us_avg) * standby.messages_count as f64 / 1e6;
     let streams = info.connections_count.max(1) as f64;
     let share = if elapsed > 0.0 { disk / elapsed / streams } else { 0.0 };
     let who = match info.standbys.len() {
@@ -268,12 +268,12 @@ fn streaming(record: &Record, info: &RedoInfo, standby: &StandbyInfo) -> Limit {
 
 fn slowest(info: &RedoInfo) -> Limit {
     let known = info.standbys.iter().filter(|standby| standby.lost.is_empty());
-    let slowest = known.max_by(|a, b| mean(&a.total.avg_us).total_cmp(&mean(&b.total.avg_us)));
+    let slowest = known.max_by(|a, b| mean(&a.total.us_avg).total_cmp(&mean(&b.total.us_avg)));
     let Some(slowest) = slowest else {
         return Limit::unknown("no standby was left");
     };
     let all: Vec<String> =
-        info.standbys.iter().map(|one| format!("{} {} us", one.name, fixed(mean(&one.total.avg_us), 0))).collect();
+        info.standbys.iter().map(|one| format!("{} {} us", one.name, fixed(mean(&one.total.us_avg), 0))).collect();
     let evidence = format!("On average a message takes: {}.", all.join(", "));
     match info.rule.as_str() {
         "all" => Limit::new(format!("the slowest standby, {}", slowest.name), evidence),

@@ -8,12 +8,12 @@ use assay_measure::record::{Figure, Latency, Metric};
 /// Percentiles of a latency under a stem.
 fn latency(group: Group, stem: &str, name: &str, of: &Latency) -> Vec<Metric> {
     let figures = [
-        ("avg", &of.avg_us),
-        ("p50", &of.p50_us),
-        ("p90", &of.p90_us),
-        ("p99", &of.p99_us),
-        ("p999", &of.p999_us),
-        ("max", &of.max_us),
+        ("avg", &of.us_avg),
+        ("p50", &of.us_p50),
+        ("p90", &of.us_p90),
+        ("p99", &of.us_p99),
+        ("p999", &of.us_p999),
+        ("max", &of.us_max),
     ];
     let of =
         |(end, figure): (&str, &Figure)| lower(group, &format!("{stem}_us_{end}"), &format!("{name} {end}"), figure);

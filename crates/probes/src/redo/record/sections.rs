@@ -79,7 +79,7 @@ fn times(page: &mut Sections, name: &str, of: &Latency) {
         return;
     }
     let mut cells: Vec<Cell> = vec![name.into(), Cell::figure(&of.hist_ns.count().into(), 0)];
-    let figures = [&of.avg_us, &of.p50_us, &of.p90_us, &of.p99_us, &of.p999_us, &of.min_us, &of.max_us];
+    let figures = [&of.us_avg, &of.us_p50, &of.us_p90, &of.us_p99, &of.us_p999, &of.us_min, &of.us_max];
     cells.extend(figures.map(|figure| Cell::figure(figure, 1)));
     page.row(&TIMES, &cells);
 }
@@ -111,7 +111,7 @@ fn parts(page: &mut Sections, info: &RedoInfo) {
             ("    rest", &standby.queue),
             ("  first to last byte", &standby.assembly),
         ] {
-            if of.max_us.value().is_some_and(|max| max > 0.0) {
+            if of.us_max.value().is_some_and(|max| max > 0.0) {
                 times(page, part, of);
             }
         }

@@ -223,15 +223,15 @@ const CASES: &[assay_testkit::rules::Case] = &[
     ("RT2", |fires| advised(|info| info.standbys[0].min_rtt_us = Figure::decimal(if fires { 5000.0 } else { 4999.0 }))),
     ("RT3", |fires| {
         advised(|info| {
-            info.commit.avg_us = Figure::decimal(1000.0);
+            info.commit.us_avg = Figure::decimal(1000.0);
             info.inflight_count = if fires { 1 } else { 2 };
         })
     }),
     ("RT4", |fires| {
         advised(|info| {
-            info.disk_alone.avg_us = Figure::decimal(500.0);
-            info.standbys[0].total.avg_us = Figure::decimal(1500.0);
-            info.network_alone.avg_us = if fires { Figure::decimal(900.0) } else { Figure::na("not alone") };
+            info.disk_alone.us_avg = Figure::decimal(500.0);
+            info.standbys[0].total.us_avg = Figure::decimal(1500.0);
+            info.network_alone.us_avg = if fires { Figure::decimal(900.0) } else { Figure::na("not alone") };
         })
     }),
     ("RT5", |fires| {
@@ -274,9 +274,9 @@ fn rt4_is_high_where_the_rest_is_more_than_a_tenth_and_rt2_from_twice_the_distan
     let severity = |record: Record| record.advice.into_iter().map(|found| found.severity).collect::<Vec<_>>();
     let sums = |both: f64| {
         advised(|info| {
-            info.disk_alone.avg_us = Figure::decimal(500.0);
-            info.network_alone.avg_us = Figure::decimal(500.0);
-            info.standbys[0].total.avg_us = Figure::decimal(both);
+            info.disk_alone.us_avg = Figure::decimal(500.0);
+            info.network_alone.us_avg = Figure::decimal(500.0);
+            info.standbys[0].total.us_avg = Figure::decimal(both);
         })
     };
     assert_eq!(severity(sums(1101.0)), ["high"]);

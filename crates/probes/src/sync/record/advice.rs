@@ -477,8 +477,8 @@ const TAIL: Rule = Rule {
 
 fn tail(this: &Curve<'_>) -> Option<Advice> {
     let flush = this.info.steps.iter().find(|step| step.part == "flush")?;
-    let p50 = flush.latency.p50_us.value().filter(|us| *us > 0.0)?;
-    let (name, tail) = match (flush.latency.p999_us.value(), flush.latency.p99_us.value()) {
+    let p50 = flush.latency.us_p50.value().filter(|us| *us > 0.0)?;
+    let (name, tail) = match (flush.latency.us_p999.value(), flush.latency.us_p99.value()) {
         (Some(us), _) => ("p99.9", us),
         (None, Some(us)) => ("p99", us),
         _ => return None,
@@ -493,8 +493,8 @@ fn tail(this: &Curve<'_>) -> Option<Advice> {
         fixed(tail, 0),
         fixed(ratio, 0),
         fixed(p50, 0),
-        fixed(flush.latency.max_us.value()?, 0)
+        fixed(flush.latency.us_max.value()?, 0)
     );
-    let evidence = [("tail_over_median_ratio", ratio), ("p50_us", p50)];
+    let evidence = [("tail_over_median_ratio", ratio), ("us_p50", p50)];
     Some(TAIL.finding(ratio >= 2.0 * TAIL_RATIO, text, &evidence))
 }

@@ -26,10 +26,10 @@ pub(super) fn all(info: &SyncInfo) -> Vec<Drawn> {
             &streams,
             ("streams", ""),
             time.clone(),
-            &|s| &s.latency.p50_us,
+            &|s| &s.latency.us_p50,
         ),
         by_method("c-curve-p99", "p99 latency against streams", &curve, &streams, ("streams", ""), time, &|s| {
-            &s.latency.p99_us
+            &s.latency.us_p99
         }),
         by_method(
             "c-sizes",

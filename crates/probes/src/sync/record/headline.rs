@@ -22,7 +22,7 @@ pub(super) fn of(record: &Record, info: &SyncInfo) -> Headline {
         tested: format!("Durable writes, the cost of a commit, on {}.", info.path),
         rows: vec![
             line("Rate", &flush(|step| &step.per_s), "durable writes/s by one stream"),
-            line("p99 at that rate", &flush(|step| &step.latency.p99_us), "us"),
+            line("p99 at that rate", &flush(|step| &step.latency.us_p99), "us"),
             line("F0", &info.durable_write_us_p50, "us, median of one durable 4 KiB write"),
         ],
         steadiness: format!("n/a (a curve of short steps, no window){spread}"),

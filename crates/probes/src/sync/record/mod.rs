@@ -53,7 +53,7 @@ fn seconds(ns: u64) -> Figure {
 fn info(readings: &SyncReadings) -> SyncInfo {
     let median = |part: SyncPart| {
         let step = readings.steps.iter().find(|step| step.part == part);
-        step.map_or_else(|| Figure::na(STOPPED), |step| Latency::of(&step.latency).p50_us)
+        step.map_or_else(|| Figure::na(STOPPED), |step| Latency::of(&step.latency).us_p50)
     };
     let durable_write_us_p50 = median(SyncPart::Flush);
     let unsynced_write_us_p50 = median(SyncPart::Unsynced);
@@ -172,8 +172,8 @@ fn safety(readings: &SyncReadings) -> Vec<SafetyRow> {
                 Some(_) => Figure::na(NO_FLUSH),
                 None => Figure::na(STOPPED),
             },
-            single_commit_us_p50: latency(false).p50_us,
-            many_commit_us_p99: latency(true).p99_us,
+            single_commit_us_p50: latency(false).us_p50,
+            many_commit_us_p99: latency(true).us_p99,
             single_cost_pct: cost(method, false),
             many_cost_pct: cost(method, true),
         }

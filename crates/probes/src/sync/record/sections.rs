@@ -93,7 +93,7 @@ fn curve(page: &mut Sections, info: &SyncInfo, file: &str) {
     };
     for method in methods {
         row(method, method, &|row| row.per_s.clone());
-        row("  p99 us", method, &|row| row.latency.p99_us.clone());
+        row("  p99 us", method, &|row| row.latency.us_p99.clone());
     }
 }
 
