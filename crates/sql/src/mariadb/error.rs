@@ -8,6 +8,9 @@ use std::io::{Error, ErrorKind};
 const CLASSES: &[(u16, &str, bool)] = &[
     (1213, "deadlock", true),
     (1205, "lock timeout", false),
+    // A file could not grow, which MariaDB reports with the number of its file layer and without a reason.
+    (14, "disk full", false),
+    (20, "disk full", false),
     (1021, "disk full", false),
     (1114, "disk full", false),
     (1037, "out of memory", false),
@@ -121,7 +124,9 @@ pub(super) fn told(doing: &str) -> impl Fn(MyError) -> EngineError + '_ {
             }
             Some(1290 | 1792 | 1836) => "; assay needs a server that accepts writes",
             Some(1176) => "; check the index with `assay check`",
-            Some(1021 | 1114) => "; make room, or use fewer schemas or a smaller SCALE",
+            Some(14 | 20 | 1021 | 1114) => {
+                "; the disk of the server may be full: make room, or use fewer schemas or a smaller SCALE"
+            }
             _ => "",
         };
         let lost = if error.is_lost() { "the connection was lost: " } else { "" };
@@ -177,4 +182,22 @@ pub(super) fn refused(address: &Address, error: &MyError) -> EngineError {
         None => format!("cannot connect to the server at {host}: {error}"),
     };
     EngineError::Unusable(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_could_not_grow_is_a_full_disk_by_whatever_number_the_server_gives() {
+        // As one MariaDB said it of the same full disk on two days.
+        for (code, message) in
+            [(1114, "The table 'inventories' is full"), (14, "Can't change size of file (Errcode: -738158960)")]
+        {
+            let error = || MyError::Server { code, message: message.to_owned() };
+            assert_eq!(op_error(&error()).class, "disk full");
+            let said = told("loading")(error()).to_string();
+            assert!(said.contains("the disk of the server may be full: make room"), "{said}");
+        }
+    }
 }
