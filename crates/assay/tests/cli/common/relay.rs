@@ -88,12 +88,13 @@ impl Relay {
                 if is_data && seen % every == 0 {
                     continue;
                 }
-                if is_data {
+                // One that the kernel refused is lost here.
+                let is_sent = far.send(&buffer[..count]).is_ok();
+                if is_data && is_sent {
                     // After seconds and microseconds.
                     let number = buffer[8..12].try_into().expect("four bytes");
                     passed_on.lock().expect("not poisoned").push(u32::from_be_bytes(number));
                 }
-                drop(far.send(&buffer[..count]));
             }
         });
         numbers
