@@ -249,7 +249,7 @@ fn what_the_way_loses_is_counted_to_the_datagram_and_named() {
     let [counted, highest] = ["lost", "datagrams"].map(|key| received[key].as_f64().expect("counted"));
     // Beyond the highest number that arrived some may have been on the way when the test was over.
     let passed_on = passed_on.lock().expect("not poisoned");
-    let lost = highest - passed_on.iter().filter(|number| f64::from(**number) <= highest).count() as f64;
+    let lost = highest - passed_on.iter().filter(|number| **number as f64 <= highest).count() as f64;
     assert!(lost >= 20.0, "{lost}");
     // The kernel of the server may have dropped some for want of room: then these may be the limit.
     assert!((lost..=lost + dropped).contains(&counted), "{counted} of {lost} and {dropped}");

@@ -51,7 +51,7 @@ impl Relay {
 
     /// Passes on one client's datagrams too, but loses every so manieth of at least this size; the numbers of those it passed
     /// on. What its kernel dropped for want of room is not among them either.
-    pub(crate) fn losing_datagrams(&self, server: u16, every: u64, bytes: usize) -> Arc<Mutex<Vec<u32>>> {
+    pub(crate) fn losing_datagrams(&self, server: u16, every: u64, bytes: usize) -> Arc<Mutex<Vec<u64>>> {
         let near = UdpSocket::bind(("127.0.0.1", self.port)).expect("the relay's port");
         let far = UdpSocket::bind("127.0.0.1:0").expect("a port");
         far.connect(("127.0.0.1", server)).expect("the server");
@@ -88,12 +88,13 @@ impl Relay {
                 if is_data && seen % every == 0 {
                     continue;
                 }
-                // One that the kernel refused is lost here.
-                let is_sent = far.send(&buffer[..count]).is_ok();
-                if is_data && is_sent {
-                    // After seconds and microseconds.
-                    let number = buffer[8..12].try_into().expect("four bytes");
-                    passed_on.lock().expect("not poisoned").push(u32::from_be_bytes(number));
+                // Whoever reads the list finds in it what was sent, and one that the kernel refused is lost here.
+                let mut passed_on = passed_on.lock().expect("not poisoned");
+                if far.send(&buffer[..count]).is_ok() && is_data {
+                    // After seconds and microseconds; assay's own counters are of 64 bits.
+                    let number = u64::from_be_bytes(buffer[8..16].try_into().expect("eight bytes"));
+                    assert!(number > passed_on.last().copied().unwrap_or(0), "{number} is no number that comes next");
+                    passed_on.push(number);
                 }
             }
         });
