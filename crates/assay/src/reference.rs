@@ -3,12 +3,16 @@
 
 use crate::exit::MEANINGS;
 use crate::registry;
+use assay_awr::record::build;
 use assay_measure::config::{ParamDef, SLOB_PARAMS};
+use assay_measure::identity::number_of;
 use assay_measure::kind::{figure, of};
 use assay_measure::record::Metric;
 use assay_measure::record::metric::{Better, stem};
 use assay_measure::rule::Rule;
+use assay_measure::snapshot::RunData;
 use assay_report::formats::{FORMATS, Format};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -57,7 +61,7 @@ fn parameters(defs: &[ParamDef]) -> String {
         vec![names, flags.collect::<Vec<_>>().join(", "), code(def.default), def.kind.takes(), def.help.to_owned()]
     };
     let rows: Vec<Vec<String>> = defs.iter().map(row).collect();
-    table(&["parameter", "flag", "default", "takes", "meaning"], &rows)
+    table(&["Parameter", "Flag", "Default", "Takes", "Meaning"], &rows)
 }
 
 #[test]
@@ -90,7 +94,7 @@ fn the_reference_of_formats_is_their_list() {
 #[test]
 fn the_reference_of_exit_codes_is_their_meanings() {
     let rows = MEANINGS.map(|(code, _, meaning)| vec![(code as u8).to_string(), meaning.to_owned()]);
-    check("exit-codes.md", &table(&["code", "meaning"], &rows));
+    check("exit-codes.md", &table(&["Code", "Meaning"], &rows));
 }
 
 #[test]
@@ -125,6 +129,42 @@ fn every_finding_of_a_kept_record_has_its_rule() {
             assert!(rules.iter().any(|rule| rule.id == found.id), "{}: {}", path.display(), found.id);
         }
     }
+}
+
+/// Where and by whom an identity is judged.
+#[derive(Default)]
+struct Judged {
+    kinds: BTreeSet<String>,
+    is_exact: BTreeSet<bool>,
+}
+
+/// One row a rule: of a run that did nothing, by which nothing is judged, and of the records that are kept.
+#[test]
+fn the_reference_of_identities_is_what_records_are_judged_by() {
+    let kept = records().into_iter().map(|path| crate::stored::read(&path).expect("a record"));
+    let mut nothing = build(&RunData::default());
+    "slob".clone_into(&mut nothing.kind);
+    let mut found: BTreeMap<(String, u32, String, [String; 2]), Judged> = BTreeMap::new();
+    for record in kept.filter(|record| record.import.is_none()).chain([nothing]) {
+        for identity in record.integrity {
+            let letters = identity.id.trim_end_matches(|c: char| !c.is_ascii_uppercase()).to_owned();
+            let key = (letters, number_of(&identity.id), identity.id, [identity.rule, identity.scope]);
+            let judged = found.entry(key).or_default();
+            judged.kinds.insert(record.kind.clone());
+            judged.is_exact.insert(identity.exact);
+        }
+    }
+    let rows = found.into_iter().map(|((_, _, id, [rule, scope]), judged)| {
+        let weight = match (judged.is_exact.first(), judged.is_exact.last()) {
+            (Some(true), _) => "exact",
+            (_, Some(true)) => "exact, but of a server's counters",
+            _ => "allows for its readings",
+        };
+        let kinds: Vec<String> = judged.kinds.into_iter().collect();
+        vec![id, rule, scope, weight.to_owned(), kinds.join(", ")]
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    check("identities.md", &table(&["Id", "What must hold", "Over", "Weight", "Kinds"], &rows));
 }
 
 /// Figures that differ in their statistic alone, as one row.
@@ -192,7 +232,7 @@ fn the_reference_of_metrics_is_what_the_kinds_list() {
     for (name, mut rows) in found {
         rows.sort_by_key(|row| row.metric.group);
         let rows: Vec<Vec<String>> = rows.iter().map(Row::cells).collect();
-        let head = ["key", "unit", "better", "layer", "what"];
+        let head = ["Key", "Unit", "Better", "Layer", "Meaning"];
         made.push_str(&format!("## Kind `{name}`\n\n{}\n", table(&head, &rows)));
     }
     check("metrics.md", &made);

@@ -23,17 +23,9 @@ mod testing;
 pub use instance::{Workload, figures};
 
 use assay_measure::kind::Kind;
-use assay_measure::record::Identity;
-use assay_measure::snapshot::RunData;
 
 /// Runs of a workload on a target.
 pub const SLOB: Workload = Workload("slob");
-
-/// Every identity that a run is judged by, none of them judged: its number, what must hold, where, and whether exactly.
-#[must_use]
-pub fn unjudged_identities() -> Vec<Identity> {
-    record::build(&RunData::default()).integrity
-}
 
 /// The kinds whose records show an instance, or figures of a workload. All but the first two come from imports. Some
 /// imports also have a kind of their own: that kind handles records with its part.

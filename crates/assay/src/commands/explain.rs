@@ -1,22 +1,29 @@
-//! `explain`: what a word of the reports means, from the place that defines it.
+//! `explain`: what a word of the reports means: a rule from its entry, anything else from the pages of the reference, which
+//! are made from what they tell of.
 
 use crate::cli::ExplainArgs;
-use crate::exit::{Code, Failure, MEANINGS};
+use crate::exit::{Code, Failure};
 use crate::{registry, ui};
-use assay_awr::unjudged_identities;
-use assay_measure::config::{ParamDef, SLOB_PARAMS, nearest};
+use assay_measure::config::nearest;
 use assay_measure::record::metric::stem;
-use assay_measure::rule::Rule;
 use assay_report::answer::{Answer, Said};
-use std::collections::BTreeSet;
 
 const GLOSSARY: &str = include_str!("../../../../docs/GLOSSARY.md");
-const METRICS: &str = include_str!("../../../../docs/reference/metrics.md");
+
+/// A page, what a row of its tables is called, and how well the first cell of a row fits a word: 0 best.
+type Page = (&'static str, &'static str, fn(&str, &str) -> Option<u8>);
+
+const PAGES: [Page; 5] = [
+    ("Identity", include_str!("../../../../docs/reference/identities.md"), identity),
+    ("Identity of imports", include_str!("../../../../docs/IMPORT.md"), identity),
+    ("Exit code", include_str!("../../../../docs/reference/exit-codes.md"), exit_code),
+    ("Parameter", include_str!("../../../../docs/reference/parameters.md"), parameter),
+    ("Figure", include_str!("../../../../docs/reference/metrics.md"), figure),
+];
 
 pub(super) fn explain(args: &ExplainArgs) -> Result<Code, Failure> {
     let word = args.word.join(" ");
-    let places = [rule, identity, exit_code, parameter, metric, term];
-    let found: Vec<Answer> = places.iter().filter_map(|of| of(&word)).collect();
+    let found = found(word.trim());
     if found.is_empty() {
         return Err(unknown(&word));
     }
@@ -25,16 +32,21 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<Code, Failure> {
     Ok(Code::Good)
 }
 
+/// A word may be of several places: `S4` is a rule of durable writes and an identity of a server.
+fn found(word: &str) -> Vec<Answer> {
+    let pages = PAGES.iter().filter_map(|page| in_page(page, word));
+    rules(word).into_iter().chain(pages).chain(term(word)).collect()
+}
+
 fn unknown(word: &str) -> Failure {
     let rules = registry::rules();
     let ids = rules.iter().map(|rule| rule.id);
-    let parameters: BTreeSet<&str> = parameters().map(|def| def.name).collect();
-    let known =
-        ids.chain(parameters).chain(keys().flat_map(|(_, row)| row.keys())).chain(terms().flat_map(|(terms, _)| terms));
+    let keys = PAGES.iter().flat_map(|(_, page, _)| rows(page)).filter_map(|row| row.cells[0].split('`').nth(1));
+    let known = ids.chain(keys).chain(terms().flat_map(|(terms, _)| terms));
     let near = nearest(word, known).map_or_else(String::new, |near| format!("; did you mean {near}?"));
     Failure::usage(format!(
-        "{word}: no rule, identity, exit code, parameter, figure or word of the glossary has this name{near} The lists are in \
-         docs/reference and docs/GLOSSARY.md"
+        "{word}: no rule, identity, exit code, parameter, figure or word of the glossary has this name{near} (the lists are in \
+         docs/reference and docs/GLOSSARY.md)"
     ))
 }
 
@@ -46,112 +58,112 @@ fn answer(first: String, said: Vec<(&'static str, String)>) -> Answer {
     answer
 }
 
-/// An id that stands for two rules prints both.
-fn rule(word: &str) -> Option<Answer> {
-    let rules = registry::rules().into_iter().filter(|rule| rule.id.eq_ignore_ascii_case(word)).collect::<Vec<Rule>>();
-    let first = rules.first()?;
-    let mut said = Vec::new();
-    for rule in &rules {
-        let other = if rule.title == first.title { "" } else { rule.title };
+/// An id may stand for two rules: R12 judges by a limit of the host, and by one that was bought.
+fn rules(word: &str) -> Vec<Answer> {
+    let found = registry::rules().into_iter().filter(|rule| rule.id.eq_ignore_ascii_case(word));
+    let answers = found.map(|rule| {
         let weight = if rule.changes_figures { "It changes what the figures mean, so it is a warning." } else { "" };
-        said.push(("Also", other.to_owned()));
-        said.extend(rule.headings());
-        said.push(("Weight", weight.to_owned()));
-    }
-    Some(answer(format!("Rule {}: {}", first.id, first.title), said))
+        let said = rule.headings().into_iter().chain([("Weight", weight.to_owned())]);
+        answer(format!("Rule {}: {}", rule.id, rule.title), said.collect())
+    });
+    answers.collect()
 }
 
-/// One that has parts, `I6a` and `I6b`, by its number too.
-fn identity(word: &str) -> Option<Answer> {
-    let all = unjudged_identities();
-    let is_it = |id: &str| {
-        let rest = id.get(..word.len()).filter(|start| start.eq_ignore_ascii_case(word)).map(|_| &id[word.len()..]);
-        rest.is_some_and(|rest| rest.chars().all(char::is_alphabetic))
+/// A row of a table of a page, below its headings.
+struct Row {
+    below: &'static str,
+    heads: Vec<&'static str>,
+    cells: Vec<&'static str>,
+}
+
+/// The rows of a page's tables; of a page made from the code, of what was made.
+fn rows(page: &'static str) -> Vec<Row> {
+    let made = page.split_once("<!-- from the code: begin -->").map_or(page, |(_, made)| made);
+    let cells = |line: &'static str| -> Vec<&str> {
+        let inner = line.trim_start_matches('|').trim_end_matches('|');
+        // A mark within a cell has a stroke before it.
+        inner.split(" | ").map(str::trim).collect()
     };
-    let found: Vec<_> = all.iter().filter(|identity| is_it(&identity.id)).collect();
-    let first = found.first()?;
-    let mut said: Vec<(&str, String)> = Vec::new();
-    for identity in &found {
-        let lead = if found.len() > 1 { format!("{}: ", identity.id) } else { String::new() };
-        said.push(("What must hold", format!("{lead}{} ({})", identity.rule, identity.scope)));
+    let (mut below, mut heads, mut before) = ("", Vec::new(), "");
+    let mut found = Vec::new();
+    for line in made.lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            below = heading;
+        } else if line.starts_with("|---") {
+            heads = cells(before);
+        } else if line.starts_with("| ") && before.starts_with('|') {
+            found.push(Row { below, heads: heads.clone(), cells: cells(line) });
+        }
+        before = line;
     }
-    let weight = if first.exact {
-        "It is exact: a violation is a bug of assay. An imported record is judged within what its printing rounds away."
-    } else {
-        "It allows for what is read at different instants, so a violation is no bug by itself."
+    found
+}
+
+/// What a page has of a word: the rows that fit best, those that say the same of several things once.
+fn in_page((what, page, fits): &Page, word: &str) -> Option<Answer> {
+    let rows: Vec<(u8, Row)> =
+        rows(page).into_iter().filter_map(|row| Some((fits(row.cells[0], word)?, row))).collect();
+    let best = rows.iter().map(|(rank, _)| *rank).min()?;
+    let mut told: Vec<(Row, Vec<&str>)> = Vec::new();
+    for (_, row) in rows.into_iter().filter(|(rank, _)| *rank == best) {
+        let below = row.below;
+        match told.iter_mut().find(|(other, _)| other.cells == row.cells) {
+            Some((_, all)) if all.contains(&below) => {}
+            Some((_, all)) => all.push(below),
+            None => told.push((row, vec![below])),
+        }
+    }
+    let plain = |text: &str| text.replace('`', "").replace("\\|", "|");
+    let said = told.iter().flat_map(|(row, below)| {
+        let cells = row.heads.iter().zip(&row.cells).map(|(head, cell)| (*head, plain(cell)));
+        cells.chain([("Stands in", plain(&below.join(", ")))])
+    });
+    Some(answer(format!("{what} {word}"), said.collect()))
+}
+
+/// Letters and number of an id, `AWR` and 12 of `AWR12a`; nothing of another word.
+fn numbered(id: &str) -> Option<(String, u32)> {
+    let letters = id.split(|c: char| !c.is_ascii_alphabetic()).next()?;
+    let rest = &id[letters.len()..];
+    let digits = rest.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let is_one = !letters.is_empty() && rest.len() <= digits.len() + 1;
+    Some((letters.to_ascii_uppercase(), digits.parse().ok().filter(|_| is_one)?))
+}
+
+/// Of `I6a`, of `AWR1, AWR2` and of `AWR3 to AWR6`.
+fn identity(cell: &str, word: &str) -> Option<u8> {
+    if cell.split(", ").any(|id| id.eq_ignore_ascii_case(word)) {
+        return Some(0);
+    }
+    let wanted = numbered(word)?;
+    let is_in = |part: &str| match part.split_once(" to ").and_then(|(a, b)| numbered(a).zip(numbered(b))) {
+        Some((from, to)) => from.0 == wanted.0 && (from.1..=to.1).contains(&wanted.1),
+        None => numbered(part).as_ref() == Some(&wanted),
     };
-    said.push(("Weight", weight.to_owned()));
-    Some(answer(format!("Identity {word}"), said))
+    cell.split(", ").any(is_in).then_some(1)
 }
 
-fn exit_code(word: &str) -> Option<Answer> {
-    let number = word.strip_prefix("exit ").unwrap_or(word).parse::<u8>().ok()?;
-    let (_, _, meaning) = MEANINGS.into_iter().find(|(code, _, _)| *code as u8 == number)?;
-    Some(answer(format!("Exit code {number}"), vec![("Meaning", meaning.to_owned())]))
+/// `4`, `exit 4` and `exit code 4`.
+fn exit_code(cell: &str, word: &str) -> Option<u8> {
+    let mut words: Vec<String> = word.split_whitespace().map(str::to_lowercase).collect();
+    let number = words.pop()?;
+    let is_all = words.iter().all(|word| ["exit", "code"].contains(&word.as_str()));
+    (is_all && cell == number && number.parse::<u8>().is_ok()).then_some(0)
 }
 
-/// Of the workload, and of every target.
-fn parameters() -> impl Iterator<Item = &'static ParamDef> {
-    let targets = registry::TARGETS.iter().chain(registry::OF_WORKLOADS);
-    SLOB_PARAMS.iter().chain(targets.flat_map(|target| target.params()))
+fn parameter(cell: &str, word: &str) -> Option<u8> {
+    let mut names = cell.split('`').skip(1).step_by(2);
+    names.any(|name| name.eq_ignore_ascii_case(word)).then_some(0)
 }
 
-fn parameter(word: &str) -> Option<Answer> {
-    let is_it = |name: &&str| name.eq_ignore_ascii_case(word);
-    let def = parameters().find(|def| is_it(&def.name) || def.aliases.iter().any(is_it))?;
-    let said = vec![
-        ("Meaning", format!("{}.", def.help.trim_end_matches('.'))),
-        ("Takes", def.kind.takes()),
-        ("Default", def.default.to_owned()),
-        ("Also written", def.aliases.join(", ")),
-    ];
-    Some(answer(format!("Parameter {}", def.name), said))
-}
-
-/// A row of a table of figures: `| key endings | unit | better | layer | what |`.
-#[derive(Clone, Copy)]
-struct Row<'a>(&'a str);
-
-impl<'a> Row<'a> {
-    fn cell(self, at: usize) -> &'a str {
-        self.0.split(" | ").nth(at).unwrap_or_default().trim_matches(['|', ' '])
-    }
-
-    /// The keys, those after the first in full.
-    fn keys(self) -> impl Iterator<Item = &'a str> {
-        self.cell(0).split('`').filter(|part| part.contains(char::is_alphanumeric)).take(1)
-    }
-}
-
-/// Every figure with the kind that has it.
-fn keys() -> impl Iterator<Item = (&'static str, Row<'static>)> {
-    let mut kind = "";
-    METRICS.lines().filter_map(move |line| {
-        kind = line.strip_prefix("## Kind ").map_or(kind, |name| name.trim_matches('`'));
-        line.starts_with("| `").then_some((kind, Row(line))).filter(|_| !kind.is_empty())
-    })
-}
-
-/// A figure by its key, with its subject before it or not, in any of its statistics.
-fn metric(word: &str) -> Option<Answer> {
-    let of = |key: &str| stem(key.rsplit('.').next().unwrap_or(key)).to_owned();
-    let wanted = of(word);
-    let is_it = |row: &Row<'_>| row.keys().any(|key| of(key) == wanted);
-    let found: Vec<_> = keys().filter(|(_, row)| is_it(row)).collect();
-    let (_, first) = found.first()?;
-    let kinds: Vec<&str> = found.iter().map(|(kind, _)| *kind).collect();
-    let better = match first.cell(2) {
-        "" => "neither way".to_owned(),
-        better => format!("the {better} the better"),
-    };
-    let said = vec![
-        ("Meaning", first.cell(4).to_owned()),
-        ("Keys", first.cell(0).replace('`', "")),
-        ("Unit", format!("{}; {better}", first.cell(1))),
-        ("Layer", first.cell(3).to_owned()),
-        ("Kinds", kinds.join(", ")),
-    ];
-    Some(answer(format!("Figure {word}"), said))
+/// A figure by its key, with its subject before it or not; else another statistic of it.
+fn figure(cell: &str, word: &str) -> Option<u8> {
+    let of = |key: &str| key.rsplit('.').next().unwrap_or(key).to_lowercase();
+    let mut keys = cell.split('`').skip(1).step_by(2);
+    let (wanted, first) = (of(word), of(keys.next()?));
+    let is_it = wanted == first || keys.any(|ending| wanted == format!("{}{ending}", stem(&first)));
+    let is_like_it = || stem(&wanted) == stem(&first);
+    if is_it { Some(0) } else { is_like_it().then_some(1) }
 }
 
 /// The paragraphs of the glossary, each with what it defines.
@@ -168,31 +180,46 @@ fn term(word: &str) -> Option<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn every_name_of_a_report_has_its_place() {
-        for (word, place, said) in [
-            ("r14", "Rule R14", "standard deviation"),
-            ("I13", "Identity I13", ""),
-            ("i6", "Identity i6", "I6b"),
-            ("4", "Exit code 4", "invalid"),
-            ("work_unit", "Parameter WORK_UNIT", "Takes"),
-            ("4_sessions.op_us_p99", "Figure 4_sessions.op_us_p99", "sweep"),
-            ("reads_per_s", "Figure reads_per_s", "the higher the better"),
-            ("Active session", "Active session", "inside an operation"),
-            ("average active sessions", "average active sessions", "elapsed"),
+        for (word, places) in [
+            ("r14", &[("Rule R14", "standard deviation")][..]),
+            ("R12", &[("Rule R12: A configured", "limit"), ("Rule R12", "price")]),
+            ("I13a", &[("Identity I13a", "by function"), ("Identity of imports", "TOTAL")]),
+            ("i6", &[("Identity i6", "I6b"), ("Identity of imports", "I6, I7")]),
+            ("S4", &[("Rule S4", "method"), ("Identity S4", "commits")]),
+            ("K1", &[("Identity K1", "steps of every size")]),
+            ("IO3", &[("Identity IO3", "block size")]),
+            ("awr5", &[("Identity of imports awr5", "Read+Write")]),
+            ("AWR12b", &[("Identity of imports", "wait class")]),
+            ("I28b", &[("Identity I28b", "allows"), ("Identity of imports", "share of DB time")]),
+            ("4", &[("Exit code 4", "invalid")]),
+            ("Exit code 4", &[("Exit code", "invalid")]),
+            ("work_unit", &[("Parameter work_unit", "Takes")]),
+            ("COMMIT_MODE", &[("Parameter", "Target postgres")]),
+            ("4_sessions.op_us_p99", &[("Figure 4_sessions.op_us_p99", "sweep")]),
+            ("READS_PER_S", &[("Figure READS_PER_S", "higher")]),
+            ("rtt_us_mdev", &[("Figure rtt_us_mdev", "us")]),
+            ("average active sessions", &[("average active sessions", "elapsed")]),
+            ("a", &[]),
+            ("as", &[]),
+            ("", &[]),
+            ("\u{e4}\u{df}", &[]),
         ] {
-            let places = [rule, identity, exit_code, parameter, metric, term];
-            let found: Vec<String> = (places.iter()).filter_map(|of| Some(of(word)?.text())).collect();
-            let [text] = found.as_slice() else { panic!("{word}: {found:?}") };
-            assert!(text.starts_with(place) && text.contains(said), "{word}: {text}");
+            let texts: Vec<String> = found(word).iter().map(Answer::text).collect();
+            assert_eq!(texts.len(), places.len(), "{word}: {texts:?}");
+            for (text, (begin, said)) in texts.iter().zip(places) {
+                assert!(text.starts_with(begin) && text.contains(said), "{word}: {text}");
+            }
         }
     }
 
     #[test]
     fn a_word_that_nobody_knows_is_told_its_nearest() {
-        let failure = unknown("WORK_UNTI");
-        assert!(failure.lines[0].contains("did you mean WORK_UNIT?"), "{:?}", failure.lines);
+        assert!(unknown("WORK_UNTI").lines[0].contains("has this name; did you mean WORK_UNIT? (the lists"));
+        assert!(unknown("xyzzyxyzzy").lines[0].contains("has this name (the lists"));
     }
 
     /// But for R12, which a price file has too.
