@@ -121,6 +121,8 @@ pub fn numbers_disagree(record: &Record) -> Option<Advice> {
 
 /// Fewer bytes read say nothing of where reads came from.
 const SOME_BYTES: f64 = 16_777_216.0;
+/// From here on no CPU of the host is left, %.
+const SATURATED: f64 = 95.0;
 /// A rate per hour of a shorter interval is an accident, s.
 const LEAST_S: f64 = 900.0;
 /// Expected and measured hit ratio may differ by so many points.

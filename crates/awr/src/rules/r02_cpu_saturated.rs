@@ -2,7 +2,6 @@
 
 use super::*;
 
-const BUSY: f64 = 95.0;
 const QUEUE: f64 = 5.0;
 const LOAD: f64 = 1.5;
 
@@ -12,18 +11,18 @@ pub(super) const RULE: Rule = Rule {
     changes_figures: true,
     fires_when: || {
         format!(
-            "The host's CPUs are at least {BUSY} % busy, and sessions spend more than {QUEUE} % of DB time in the run queue or the load exceeds {LOAD} per CPU; high from twice either"
+            "The host's CPUs are at least {SATURATED} % busy, and sessions spend more than {QUEUE} % of DB time in the run queue or the load exceeds {LOAD} per CPU; high from twice either"
         )
     },
     why: "Wait times include scheduling delay, so they are no device latency.",
     what_to_do: "Use fewer sessions or more CPUs, and do not read wait times as device latency.",
-    cannot_judge_when: "Host CPU use, DB time or run queue time is n/a, and no load is known.",
+    cannot_judge_when: "Host CPU use is n/a; or DB time or run queue time is, and no load is known.",
     source: "Published load tests of the method: user and system 99.7 %, load 235 on 16 CPUs.",
 };
 
 pub(super) fn judge(record: &Record) -> Judged {
     let busy = busy(record)?;
-    if busy < BUSY {
+    if busy < SATURATED {
         return Ok(None);
     }
     let model = &record.instance.time_model;

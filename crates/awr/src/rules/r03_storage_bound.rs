@@ -10,7 +10,7 @@ pub(super) const RULE: Rule = Rule {
     title: "Storage-latency-bound",
     changes_figures: false,
     fires_when: || {
-        format!("User I/O takes at least {THRESHOLD} % of DB time while the host is less than {IDLE} % busy")
+        format!("Waits for reads take at least {THRESHOLD} % of DB time while the host is less than {IDLE} % busy")
     },
     why: "The latency of reads limits the rate, so the figures describe the storage.",
     what_to_do: "Use storage with a lower latency; while the device has room, add sessions to raise throughput.",
@@ -27,7 +27,7 @@ pub(super) fn judge(record: &Record) -> Judged {
     };
     // A server's time may be sampled: then there is no average.
     let avg = read.us_avg.value();
-    let mut evidence = vec![("user_io_pct", pct), ("busy_pct", busy)];
+    let mut evidence = vec![("read_waits_pct", pct), ("busy_pct", busy)];
     evidence.extend(avg.map(|us| ("read_us_avg", us)));
     let p99 = read.us_p99.value();
     evidence.extend(p99.map(|us| ("read_us_p99", us)));
@@ -41,11 +41,11 @@ pub(super) fn judge(record: &Record) -> Judged {
     let slow = p99.map(|us| format!("p99 {} us", fixed(us, 0)));
     let figures: Vec<String> = average.into_iter().chain(slow).collect();
     let text = format!(
-        "Storage-latency-bound: {} % of DB time is User I/O while the host is {} % busy. {}{}.{little_text}",
+        "Storage-latency-bound: {} % of DB time is waiting for reads while the host is {} % busy. {}{}.{little_text}",
         fixed(pct, 1),
         fixed(busy, 1),
         read.name,
         if figures.is_empty() { " accounts for most of it".to_owned() } else { format!(": {}", figures.join(", ")) },
     );
-    fired(&RULE, pct, THRESHOLD, text, &evidence)
+    Ok(Some(RULE.advise(false, text, &evidence)))
 }

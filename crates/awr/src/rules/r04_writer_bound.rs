@@ -44,7 +44,7 @@ pub(super) fn judge(record: &Record) -> Judged {
     }
     if let Ok(busy) = busy(record).as_ref() {
         evidence.push(("busy_pct", *busy));
-        if *busy >= 95.0 {
+        if *busy >= SATURATED {
             text.push_str(" The host's CPUs are saturated: the writers themselves may lack CPU.");
         }
     }

@@ -11,7 +11,7 @@ pub(super) const RULE: Rule = Rule {
     title: "Free buffer waits end with a timer",
     changes_figures: false,
     fires_when: || format!("At least {THRESHOLD} % of ten or more free buffer waits last 8 to 16 ms"),
-    why: "Their average is the re-check timer, not a latency.",
+    why: "Sessions look again after that time, whatever the writers did.",
     what_to_do: "Use the count and the share of these waits, not their average.",
     cannot_judge_when: "The number of free buffer waits is n/a.",
     source: "Published load tests of the method: 90.3 %.",
@@ -31,5 +31,5 @@ pub(super) fn judge(record: &Record) -> Judged {
     }
     let text =
         format!("{} % of free buffer waits last 8 to 16 ms: this is the re-check timer, not a latency.", fixed(pct, 1));
-    fired(&RULE, pct, THRESHOLD, text, &[("timer_bucket_pct", pct)])
+    Ok(Some(RULE.advise(false, text, &[("timer_bucket_pct", pct)])))
 }

@@ -11,7 +11,7 @@ pub(super) const RULE: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "The histogram of single reads has two maxima with a valley of at most half the lower one between them, and the smaller part has at least {LEAST_PCT} % of the waits; high where the slow part takes {HEAVY_PCT} % of the time"
+            "The histogram of single reads has two maxima with a valley of at most half the lower one between them, and each maximum has at least {LEAST_PCT} % of the waits; high where the slow part takes {HEAVY_PCT} % of the time"
         )
     },
     why: "A cache tier or a second class of device answers part of the reads; the average describes neither part.",
@@ -31,10 +31,6 @@ pub(super) fn judge(record: &Record) -> Judged {
         return Ok(None);
     };
     let slow: u64 = reads.hist_us[valley..].iter().sum();
-    let pct = 100.0 * slow.min(waits - slow) as f64 / waits as f64;
-    if pct < LEAST_PCT {
-        return Ok(None);
-    }
     // Bucket i holds 2^(i-1) to 2^i us: its middle stands for its waits.
     let time = |buckets: std::ops::Range<usize>| -> f64 {
         buckets.map(|i| reads.hist_us[i] as f64 * 0.75 * (1_u64 << i) as f64).sum()
@@ -65,7 +61,10 @@ pub(super) fn modes(buckets: &[u64]) -> Option<(usize, usize, usize)> {
         for high in low + 2..buckets.len() {
             let (valley, least) = (low + 1..high).map(|i| (i, buckets[i])).min_by_key(|(_, n)| *n)?;
             let lower = buckets[low].min(buckets[high]);
-            if 2 * least <= lower && 100 * lower >= all && best.is_none_or(|(l, _)| lower > l) {
+            if 2 * least <= lower
+                && 100.0 * lower as f64 >= LEAST_PCT * all as f64
+                && best.is_none_or(|(l, _)| lower > l)
+            {
                 best = Some((lower, (low, valley, high)));
             }
         }

@@ -11,7 +11,7 @@ pub(super) const RULE: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "A rate of the run is within 3 % of a limit set on the device, and no other limit of that direction is used to {ROOM} of it; high within 1.5 %"
+            "A rate of the run is within {WITHIN} of a limit set on the device, and no other limit of that direction is used to {ROOM} of it; high within half of that"
         )
     },
     why: "The figures show the limit, not the device.",

@@ -10,10 +10,11 @@ pub(super) const RULE: Rule = Rule {
     changes_figures: true,
     fires_when: || {
         format!(
-            "The devices, or the kernel for the processes that read, delivered less than {THRESHOLD} of what the engine read, of {SOME_BYTES} bytes or more; high below half of that"
+            "The devices, or the kernel for the processes that read, delivered less than {THRESHOLD} of what the engine read, of {} or more; high from half of that down",
+            size(SOME_BYTES as u64)
         )
     },
-    why: "Read latency and reads per second are those of memory, not of a device.",
+    why: "No figure of reads says anything of the device.",
     what_to_do: "Bypass the page cache, or read more data than memory holds.",
     cannot_judge_when: "Neither the bytes that the devices read nor those of the process are known.",
     source: "Measured on a server that reads through the page cache: 20 GB read by it, 0.5 MB of that from devices.",

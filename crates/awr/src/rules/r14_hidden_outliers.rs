@@ -2,6 +2,8 @@
 
 use super::*;
 
+const LEAST_WAITS: u64 = 1000;
+const LEAST_PCT: f64 = 1.0;
 const MAX: f64 = 100.0;
 const DEVIATION: f64 = 3.0;
 const HEAVY_PCT: f64 = 10.0;
@@ -12,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "Of an event with at least 1000 waits and 1 % of DB time the longest wait is {MAX} times the average, or the standard deviation {DEVIATION} times; high at twice either where the slowest thousandth takes {HEAVY_PCT} % of the time"
+            "Of an event with at least {LEAST_WAITS} waits and {LEAST_PCT} % of DB time the longest wait is {MAX} times the average, or the standard deviation {DEVIATION} times; high at twice either where the slowest thousandth takes {HEAVY_PCT} % of the time"
         )
     },
     why: "A user meets the tail; the average does not show it.",
@@ -24,8 +26,8 @@ pub(super) const RULE: Rule = Rule {
 pub(super) fn judge(record: &Record) -> Judged {
     let events = foreground(record, |event| {
         event.class != "Idle"
-            && event.hist_ns.count() >= 1000
-            && event.db_time_pct.value().is_some_and(|pct| pct >= 1.0)
+            && event.hist_ns.count() >= LEAST_WAITS
+            && event.db_time_pct.value().is_some_and(|pct| pct >= LEAST_PCT)
     });
     // How far beyond its threshold the worse of the two is.
     let excess = |event: &EventRow| {

@@ -4,6 +4,8 @@ use super::*;
 
 const VARIATION: f64 = 0.3;
 const TREND: f64 = 0.7;
+/// A fall twice as deep.
+const DEEP: f64 = 1.0 - 2.0 * (1.0 - TREND);
 
 pub(super) const RULE: Rule = Rule {
     id: "R15",
@@ -11,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     changes_figures: true,
     fires_when: || {
         format!(
-            "Throughput per second varies by more than {VARIATION} of its mean, or the last quarter of the window ran at less than {TREND} of the first; high at twice either"
+            "Throughput per second varies by more than {VARIATION} of its mean, or the last quarter of the window ran at less than {TREND} of the first; high from twice that variation, or from {DEEP:.1} of the first down"
         )
     },
     why: "The mean does not describe a typical second of the run: a cache was full, or a burst credit was spent.",
@@ -37,7 +39,6 @@ pub(super) fn judge(record: &Record) -> Judged {
     );
     let mut evidence = vec![("variation_ratio", variation)];
     evidence.extend(trend.map(|trend| ("last_over_first_ratio", trend)));
-    // A fall of 60 % is twice one of 30 %.
-    let high = variation >= 2.0 * VARIATION || trend.is_some_and(|trend| trend <= 0.4);
+    let high = variation >= 2.0 * VARIATION || trend.is_some_and(|trend| trend <= DEEP);
     Ok(Some(RULE.advise(high, text, &evidence)))
 }

@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
         )
     },
     why: "Sessions wait for each other, not for the storage.",
-    what_to_do: "Use one session per schema for a test of I/O alone.",
+    what_to_do: "Look at which waits they are; for a test of I/O alone use one session per schema.",
     cannot_judge_when: "DB time is n/a.",
     source: "Published notes on threads per schema.",
 };
@@ -25,5 +25,5 @@ pub(super) fn judge(record: &Record) -> Judged {
         return Ok(None);
     }
     let text = format!("Sessions contend: {} % of DB time waits for another session.", fixed(pct, 1));
-    fired(&RULE, pct, THRESHOLD, text, &[("shared_block_waits_pct", pct)])
+    fired(&RULE, pct, THRESHOLD, text, &[("other_session_waits_pct", pct)])
 }

@@ -1,6 +1,7 @@
 //! R24: settings that decide what is measured differ.
 
 use super::*;
+use assay_measure::config::known_params;
 use facts::IO_MODE_ACHIEVED;
 
 pub(super) const RULE: Rule = Rule {
@@ -8,7 +9,8 @@ pub(super) const RULE: Rule = Rule {
     title: "Settings that decide what is measured differ",
     changes_figures: false,
     fires_when: || {
-        "Compared runs differ in checksums, prefetching, think time or the I/O mode set or achieved".to_owned()
+        "Compared runs differ in checksums, prefetching, think time or the I/O mode set or achieved; always high"
+            .to_owned()
     },
     why: "The runs did not do the same work, so their figures cannot show that one is faster.",
     what_to_do: "Repeat one of them with the settings of the other.",
@@ -16,31 +18,30 @@ pub(super) const RULE: Rule = Rule {
     source: "Published comparisons that did so.",
 };
 
-/// What decides which work a figure is of.
-const DECIDING: [(&str, &str); 7] = [
-    ("DB_BLOCK_CHECKSUM", "checksum"),
-    ("READ_MODE", "prefetch"),
-    ("CACHE_PREFETCH", "prefetch"),
-    ("THINK_TM_FREQUENCY", "think time"),
-    ("THINK_TM_MIN", "think time"),
-    ("THINK_TM_MAX", "think time"),
-    ("IO_MODE", "I/O mode"),
+/// Settings that decide which work a figure is of, of those that a reader of two reports overlooks.
+const DECIDING: [&str; 7] = [
+    "DB_BLOCK_CHECKSUM",
+    "READ_MODE",
+    "CACHE_PREFETCH",
+    "THINK_TM_FREQUENCY",
+    "THINK_TM_MIN",
+    "THINK_TM_MAX",
+    "IO_MODE",
 ];
-
-/// Settings that have no effect while think time is off.
-const THINKING: [&str; 2] = ["THINK_TM_MIN", "THINK_TM_MAX"];
 
 /// The finding over runs that are compared.
 #[must_use]
 pub fn judge(records: &[&Record]) -> Option<Advice> {
-    let thinks = |record: &Record| setting(record, "THINK_TM_FREQUENCY") != Some("0");
+    let known = known_params();
     let mut differing = Vec::new();
-    for (name, what) in DECIDING {
-        if THINKING.contains(&name) && !records.iter().any(|record| thinks(record)) {
+    for name in DECIDING {
+        let def = known.iter().find(|def| def.name == name);
+        let is_idle = |record: &&Record| def.is_some_and(|def| def.is_idle(|other| setting(record, other)));
+        if records.iter().all(is_idle) {
             continue;
         }
-        differing
-            .extend(values(records, |record| setting(record, name)).map(|values| format!("{what} ({name}): {values}")));
+        let title = def.map_or_else(|| name.to_owned(), |def| def.title());
+        differing.extend(values(records, |record| setting(record, name)).map(|values| format!("{title}: {values}")));
     }
     let modes = values(records, |record| IO_MODE_ACHIEVED.told(&record.plan.engine_facts));
     differing.extend(modes.map(|values| format!("I/O mode achieved: {values}")));

@@ -10,7 +10,7 @@ pub(super) const RULE: Rule = Rule {
     changes_figures: true,
     fires_when: || {
         format!(
-            "The slowest session did less than {THRESHOLD} of the operations of the median session; high below half of that"
+            "The slowest session did less than {THRESHOLD} of the operations of the median session; high from half of that down"
         )
     },
     why: "Means over sessions hide this.",

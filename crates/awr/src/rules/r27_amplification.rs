@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule {
     fires_when: || {
         format!("At least {THRESHOLD} bytes are written for each byte that the sessions changed, of 1000 rows or more")
     },
-    why: "Each small change writes a whole block, undo, redo and page images.",
+    why: "The device writes much more than the sessions change.",
     what_to_do: "Make fewer but larger changes per block, rarer checkpoints or a larger cache.",
     cannot_judge_when: "Neither the bytes that the engine wrote nor those of the devices are known.",
     source: "Decided here.",

@@ -7,9 +7,10 @@ pub(super) const RULE: Rule = Rule {
     title: "Operations failed",
     changes_figures: true,
     fires_when: || {
-        "A session counted a failed operation during the run, before or after the window included".to_owned()
+        "A session counted a failed operation during the run, before or after the window included; always high"
+            .to_owned()
     },
-    why: "Throughput does not include them, and latency may include the short path of an error.",
+    why: "The figures are of the operations that did not fail.",
     what_to_do: "Read the classes of errors under Driver Statistics, remove their cause and repeat the run.",
     cannot_judge_when: "Never: every run counts its errors.",
     source: "Decided here.",

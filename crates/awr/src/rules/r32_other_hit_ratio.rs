@@ -11,7 +11,7 @@ pub(super) const RULE: Rule = Rule {
             "Buffer Hit and the share that cache size and active blocks predict differ by more than {HIT_POINTS} points; high from twice that"
         )
     },
-    why: "Physical reads per operation do not match the stated data size.",
+    why: "The run did not read from its data as its settings say.",
     what_to_do: "Use a longer WARMUP, or check SCALE, the hot spot and scans.",
     cannot_judge_when: "Never: without both figures the rule is silent.",
     source: "Decided here.",

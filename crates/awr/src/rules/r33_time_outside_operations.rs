@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
             "Little's law accounts for another number of sessions than there were, by more than {LITTLE_RATIO} of them; high from twice that"
         )
     },
-    why: "Operation times and throughput do not describe the same load.",
+    why: "Latency and rate cannot both be read as those of the platform.",
     what_to_do: "Increase WORK_UNIT, or use fewer sessions per driver thread.",
     cannot_judge_when: "Never: without operations, and under a rate, the rule is silent.",
     source: "J. D. C. Little, 1961; the threshold is decided here.",

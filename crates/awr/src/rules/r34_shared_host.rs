@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
             "The host is at least {BUSY} % busy and the driver threads take at least {DRIVER} % of its CPU time; high from twice that"
         )
     },
-    why: "A server on this host had less CPU, and the load generator limits throughput in part.",
+    why: "The figures are those of server and load generator together.",
     what_to_do: "Drive the server from another host, increase WORK_UNIT, or use LOOP=server.",
     cannot_judge_when: "Never: without a server, or without its figures, the rule is silent.",
     source: "Decided here.",

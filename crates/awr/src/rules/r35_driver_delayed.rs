@@ -10,7 +10,7 @@ pub(super) const RULE: Rule = Rule {
     changes_figures: true,
     fires_when: || {
         format!(
-            "Driver threads were ready but without a CPU for more than {DELAY} of their time; high from twice that. One thread on a host with CPUs to spare is exempt"
+            "Driver threads were ready but without a CPU for more than {DELAY} of their time; high from twice that. One thread without a server, on a host with CPUs to spare, is exempt"
         )
     },
     why: "Wait times include that delay.",
@@ -25,7 +25,7 @@ pub(super) fn judge(record: &Record) -> Judged {
     else {
         return Ok(None);
     };
-    let part = delay / (threads * elapsed);
+    let part = Some(delay / (threads * elapsed)).filter(|part| part.is_finite()).unwrap_or(0.0);
     // The threads that drive a server's sessions do little: it is the server that takes the CPUs.
     let Some(who) = delayed_by(record, record.instance.server.is_some()).filter(|_| part > DELAY) else {
         return Ok(None);

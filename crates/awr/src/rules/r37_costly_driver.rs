@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
             "assay itself uses at least {THRESHOLD} % of the CPU time of an operation, by the null engine; high from twice that"
         )
     },
-    why: "The figures include the cost of assay itself.",
+    why: "A cheaper load generator would find other figures.",
     what_to_do: "Increase WORK_UNIT, so that an operation does more work.",
     cannot_judge_when: "Never: without the cost of the null engine the rule is silent.",
     source: "Decided here.",

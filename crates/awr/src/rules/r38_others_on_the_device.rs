@@ -11,10 +11,11 @@ pub(super) const RULE: Rule = Rule {
     changes_figures: true,
     fires_when: || {
         format!(
-            "The devices under the data read more than {MOST} times what this run asked the kernel for, of {SOME_BYTES} bytes or more"
+            "The devices under the data read more than {MOST} times what this run asked the kernel for, of more than {}; high from twice that",
+            size(SOME_BYTES as u64)
         )
     },
-    why: "Latency includes their load.",
+    why: "The device was shared.",
     what_to_do: "Repeat the run on idle devices.",
     cannot_judge_when: "Never: without both figures the rule is silent.",
     source: "Decided here.",

@@ -7,7 +7,7 @@ pub(super) const RULE: Rule = Rule {
     title: "The host swapped",
     changes_figures: true,
     fires_when: || "The kernel moved a page to or from swap during the window".to_owned(),
-    why: "Memory was short, and latencies include paging.",
+    why: "A page that is swapped in waits for the device as a read does.",
     what_to_do: "Use a smaller cache.",
     cannot_judge_when: "Never: without the counters of the kernel the rule is silent.",
     source: "Decided here.",

@@ -7,7 +7,7 @@ pub(super) const RULE: Rule = Rule {
     title: "Throughput changed its level",
     changes_figures: true,
     fires_when: || "The search for change points finds one in the throughput per second".to_owned(),
-    why: "The window mixes different states of the platform.",
+    why: "Its mean may be that of no second.",
     what_to_do: "Read the levels in the per-second section, and quote the one that lasts.",
     cannot_judge_when: "Never: without a series the rule is silent.",
     source: "The change-point search of docs/design/series.md.",

@@ -78,3 +78,23 @@ fn advice_r02_of_an_import_judges_by_the_load() {
     let said = fires(&record, "R2");
     assert!(said.text.contains("99.7 % busy, load 14.7 per CPU"), "{}", said.text);
 }
+
+#[test]
+fn advice_r21_judges_by_what_is_known() {
+    let mut record = record();
+    record.os.cpu_pct.remove("iowait");
+    assert!(lacks(&record, "R21"));
+    record.os.cgroup_throttled_us = Figure::Count(500_000);
+    assert!(fires(&record, "R21").text.contains("throttled"));
+    cpu(&mut record, "steal", 3.0);
+    assert_eq!(fires(&record, "R21").severity, "high");
+}
+
+#[test]
+fn advice_r35_is_silent_on_a_window_without_length() {
+    let mut record = record();
+    cpu(&mut record, "busy", 99.0);
+    record.driver.thread_run_delay_s = 2.0.into();
+    record.interval.elapsed_s = 0.0.into();
+    assert_eq!(says(&record, "R35"), None);
+}

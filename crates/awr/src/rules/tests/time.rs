@@ -17,7 +17,7 @@ fn advice_r01_is_silent_on_a_run_that_waits() {
 #[test]
 fn advice_r03_fires_with_mean_p99_and_little() {
     let said = fires(&record(), "R3");
-    for name in ["user_io_pct", "busy_pct", "read_us_avg", "read_us_p99", "little_sessions"] {
+    for name in ["read_waits_pct", "busy_pct", "read_us_avg", "read_us_p99", "little_sessions"] {
         assert!(said.evidence.contains_key(name), "{name}");
     }
 }
