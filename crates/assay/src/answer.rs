@@ -2,7 +2,7 @@
 
 use crate::before;
 use crate::cli::format::ANSWER;
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::rundir::{RECORD, REPORT, REPORT_HTML};
 use crate::{stored, ui};
 use assay_measure::plain::shell_word;
@@ -42,7 +42,9 @@ pub(crate) fn written(format: &Format, input: &Input<'_>, dir: &Path) -> Result<
                 dir.join(one).display()
             ))
         }
-        error => Failure::usage(format!("{}: {error}", dir.join(RECORD).display())),
+        FormatError::Unsuited(why) => Failure::usage(format!("{}: {why}", dir.join(RECORD).display())),
+        // Into memory all can be written.
+        error => Failure::new(Code::Bug, error.to_string()),
     })
 }
 

@@ -49,7 +49,7 @@ const AMBIGUOUS: Rule = Rule {
     },
     why: "Busy CPUs and waiting for storage look alike.",
     what_to_do: "Repeat with fewer or more CPUs (--cpus), or with cheaper I/O, to tell them apart.",
-    cannot_judge_when: "CPU use is n/a: then R9 fires.",
+    cannot_judge_when: "CPU use is n/a: then R9 fires, and of added CPUs none.",
     source: "Decided here.",
 };
 
@@ -61,7 +61,7 @@ const PROJECTED: Rule = Rule {
         "A curve has a fit of the Universal Scalability Law, which is computed at loads beyond the last step too"
             .to_owned()
     },
-    why: "Throughput at those loads is computed from a fit, not measured.",
+    why: "A fit knows nothing of a limit that lies beyond the last step.",
     what_to_do: "Do not quote it without the words projection, untested, or measure the load.",
     cannot_judge_when: "There is no fit: then the rule is silent.",
     source: "Decided here.",
@@ -150,10 +150,10 @@ fn projected(curve: &Curve) -> Option<Advice> {
     let first = curve.usl.projections.first()?;
     let loads: Vec<String> = curve.usl.projections.iter().map(|point| point.load.to_string()).collect();
     let text = format!(
-        "Throughput at {} {} is computed from a fit, not measured: projection, untested. Do not quote it without \
-         these words, or measure that load.",
+        "Throughput at {} {} is computed from a fit, not measured: projection, untested. {}",
         loads.join(", "),
-        curve.load
+        curve.load,
+        PROJECTED.what_to_do
     );
     let evidence = vec![("load", Figure::Count(first.load)), ("ops_per_s", first.ops_per_s.value.clone())];
     Some(PROJECTED.of_figures(false, text, evidence))
@@ -213,8 +213,8 @@ impl<'a> Pair<'a> {
             ("sessions_to_count", self.to.place.sessions.into()),
             ("ops_per_s_from", self.from.ops_per_s.clone()),
             ("ops_per_s_to", self.to.ops_per_s.clone()),
-            ("op_avg_us_from", self.from.op.us_avg.clone()),
-            ("op_avg_us_to", self.to.op.us_avg.clone()),
+            ("op_us_avg_from", self.from.op.us_avg.clone()),
+            ("op_us_avg_to", self.to.op.us_avg.clone()),
             ("busy_pct_from", busy_figure(self.from)),
             ("busy_pct_to", busy_figure(self.to)),
             ("system_cpu_us_per_io_from", self.from.system_cpu_us_per_io.clone()),
@@ -241,9 +241,10 @@ impl<'a> Pair<'a> {
         let held = held_text(held);
         let held = if held.is_empty() { held } else { format!(" ({held})") };
         let lead = format!(
-            "Saturated{held}: from {} to {} throughput stayed within 5 % and latency grew in proportion ({}); the knee is at {} or below.",
+            "Saturated{held}: from {} to {} throughput stayed within {} % and latency grew in proportion ({}); the knee is at {} or below.",
             amount("sessions", self.from.place.sessions),
             amount("sessions", self.to.place.sessions),
+            100.0 * LEVEL,
             self.numbers(),
             amount("sessions", self.from.place.sessions),
         );
@@ -265,10 +266,10 @@ impl<'a> Pair<'a> {
         AMBIGUOUS.of_figures(
             false,
             format!(
-                "{lead} The CPUs were {} % and {} % busy, so the limit is ambiguous: storage or CPU. \
-                 Repeat with fewer or more CPUs (--cpus) or with cheaper I/O to tell them apart.{kernel}",
+                "{lead} The CPUs were {} % and {} % busy, so the limit is ambiguous: storage or CPU.{kernel} {}",
                 number(&busy_figure(self.from)),
-                number(&busy_figure(self.to))
+                number(&busy_figure(self.to)),
+                AMBIGUOUS.what_to_do
             ),
             self.evidence(),
         )

@@ -3,20 +3,8 @@
 use assay_report::formats::{FORMATS, Format, find};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-/// What a command that makes a record prints.
-pub(crate) const ANSWER: &str = "answer";
-/// The whole report.
-pub(crate) const FULL: &str = "full";
-/// A tool's own JSON.
-pub(crate) const TOOL_JSON: &str = "tool-json";
-/// For people.
-pub(crate) const TEXT: &str = "text";
-/// For programs.
-pub(crate) const JSON: &str = "json";
-/// For spreadsheets.
-pub(crate) const CSV: &str = "csv";
-/// For browsers.
-pub(crate) const HTML: &str = "html";
+pub(crate) use assay_report::formats::{ANSWER, CSV, FULL, HTML, JSON, TEXT, TOOL_JSON};
+
 /// The format of `config show` that reads back as the same settings.
 pub(crate) const SLOB_CONF: &str = "slob-conf";
 

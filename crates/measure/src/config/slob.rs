@@ -22,7 +22,7 @@ pub const PARAMS: &[ParamDef] = crate::params! {
     "WARMUP", Seconds, "", "load before the window; default a tenth of RUN_TIME, at most 30 s", flag ["warmup"], of "run sweep show orders-run orders-sweep";
     "WORK_LOOP", Int(0, ANY), "0", "operations per session; 0: a timed run" => Work("");
     "MAX_RUN_TIME", Seconds, "", "cap on a WORK_LOOP run, s; default none";
-    "RATE", Int(0, ANY), "0", "operations per second in total; 0: a closed loop", flag ["rate"], of "orders-run orders-sweep" => Work("rate asked for");
+    "RATE", Int(0, ANY), "0", "operations per second in total, on schedule: an open loop, whose response times count from the instant at which each is due; 0: each session goes on when it has its answer", flag ["rate"], of "orders-run orders-sweep" => Work("rate asked for");
     "SCALE", Blocks, "256M", "blocks (= rows) per schema, or a size";
     "SCAN_TABLE_SZ" = "SHORT_TABLE_SZ", Blocks, "1M", "blocks of each schema's scan table, or a size; 0 for none";
     "BLOCK_SZ", Int(4096, 65_536), "8192", "bytes of a block; a power of two" => Work("block size");

@@ -2,6 +2,7 @@ mod gates;
 
 use super::*;
 use crate::kinds;
+use assay_measure::record::metric::stem;
 use assay_measure::record::{LoadRow, Series};
 use assay_measure::snapshot::SettingLine;
 
@@ -40,7 +41,7 @@ pub(super) fn set_pace(record: &mut Record, speed: f64) {
         }
     }
     for (name, column) in &mut record.series.metrics {
-        let factor = if name.contains("_us") { 1.0 / speed } else { speed };
+        let factor = if stem(name).ends_with("_us") { 1.0 / speed } else { speed };
         column.iter_mut().for_each(|figure| *figure = figure.scaled(factor));
     }
     kinds::figure(record);
@@ -53,7 +54,7 @@ pub(super) fn set_seconds(record: &mut Record, shape: &[f64]) {
     let metrics = names.iter().map(|name| {
         let level = of(name).and_then(|figure| figure.value()).unwrap_or(0.0);
         let at = |factor: &f64| {
-            if name.contains("_us") { Figure::decimal(level / factor) } else { Figure::decimal(level * factor) }
+            if stem(name).ends_with("_us") { Figure::decimal(level / factor) } else { Figure::decimal(level * factor) }
         };
         (name.clone(), shape.iter().map(at).collect())
     });

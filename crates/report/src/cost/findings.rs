@@ -107,8 +107,8 @@ const PINNED: Rule = Rule {
             WITHIN / 2.0
         )
     },
-    why: "The figures show this limit; a higher rate has to be bought.",
-    what_to_do: "Buy a higher rate, or test with smaller I/Os where a link is the limit.",
+    why: "The figures show what was bought, not what the platform could do.",
+    what_to_do: "Buy a higher rate; where a link is the limit, test with smaller I/Os.",
     cannot_judge_when: "The price file provisions no rate: then the rule is silent.",
     source: "Published load tests of the method: 237.2 MiB/s on a link of 2 Gbit/s.",
 };
@@ -145,11 +145,11 @@ fn pinned(cost: &Cost) -> Option<Advice> {
     };
     let text = format!(
         "The provisioned rate is the limit: the {what} of {} is {} % of the {} {unit} provisioned{other}. The \
-         figures show this limit; a higher rate has to be bought.",
+         figures show this limit.",
         cost.platform,
         fixed(share, 1),
         thousands(paid as u64)
     );
     let evidence = [("limit_used_pct", share), ("limit_per_s", paid)];
-    Some(PINNED.finding((share - 100.0).abs() <= WITHIN / 2.0, text, &evidence))
+    Some(PINNED.advise((share - 100.0).abs() <= WITHIN / 2.0, text, &evidence))
 }

@@ -1,16 +1,16 @@
 //! The answer on one screen; with prices also what it costs.
 
-use super::{Format, Input, TEXT};
+use super::{Format, Input, PLAIN};
 use crate::answer::{self, Page, Said};
 use crate::cost::{self, Cost, CostItem, unit_money};
 use assay_measure::units::{fixed, shorten};
 
 pub(super) const ANSWER: Format = Format {
-    name: "answer",
+    name: super::ANSWER,
     also: &["brief"],
     help: "How much, how steady, what limits it, how far to trust it, what to do next",
     write: |input, out| Ok(out.write_all(text(input).as_bytes())?),
-    ..TEXT
+    ..PLAIN
 };
 
 /// The term that price and performance are quoted for.

@@ -1,13 +1,13 @@
 //! The per-second series as CSV: one row per second, one column per metric.
 
-use super::{Format, FormatError, TEXT, Written};
+use super::{Format, FormatError, PLAIN, Written};
 use crate::kinds;
 use assay_measure::plain::csv_field;
 use assay_measure::record::{Figure, Record};
 use std::io::Write;
 
 pub(super) const CSV: Format = Format {
-    name: "csv",
+    name: super::CSV,
     help: "The per-second series, for spreadsheets",
     media_type: "text/csv",
     write: |input, out| {
@@ -17,7 +17,7 @@ pub(super) const CSV: Format = Format {
         }
         series(record, out)
     },
-    ..TEXT
+    ..PLAIN
 };
 
 /// The series with a header line; names carry their units, n/a is an empty field.

@@ -37,36 +37,47 @@ pub struct Format {
 /// What writing came to: it fails where the record has nothing that the format could hold, or the text cannot be written.
 type Written = Result<(), FormatError>;
 
+/// What a command that makes a record prints.
+pub const ANSWER: &str = "answer";
+/// The whole report.
+pub const FULL: &str = "full";
+/// The same, and what is for people of things that are no record.
+pub const TEXT: &str = "text";
+/// For programs.
+pub const JSON: &str = "json";
+/// For browsers.
+pub const HTML: &str = "html";
+/// For spreadsheets.
+pub const CSV: &str = "csv";
+/// A tool's own JSON.
+pub const TOOL_JSON: &str = "tool-json";
+
 /// What most formats have in common.
-const TEXT: Format = Format { name: "", also: &[], help: "", media_type: "text/plain", write: |_, _| Ok(()) };
+const PLAIN: Format = Format { name: "", also: &[], help: "", media_type: "text/plain", write: |_, _| Ok(()) };
 
 /// All of them, in the order of the help. The first is what a command that makes a record prints.
 pub const FORMATS: &[Format] = &[
     answer::ANSWER,
     Format {
-        name: "full",
-        also: &["text"],
+        name: FULL,
+        also: &[TEXT],
         help: "The whole report, AWR-style, as in report.txt",
         write: |input, out| Ok(out.write_all(report::render(input.record()?).as_bytes())?),
-        ..TEXT
+        ..PLAIN
     },
     Format {
-        name: "json",
+        name: JSON,
         help: "record.json",
         media_type: "application/json",
-        write: |input, out| {
-            Ok(out.write_all(
-                json::write(input.record()?).map_err(|error| FormatError::Unsuited(error.to_string()))?.as_bytes(),
-            )?)
-        },
-        ..TEXT
+        write: |input, out| Ok(out.write_all(json::write(input.record()?).map_err(IoError::other)?.as_bytes())?),
+        ..PLAIN
     },
     Format {
-        name: "html",
+        name: HTML,
         help: "One page with charts that opens offline",
         media_type: "text/html",
         write: |input, out| Ok(out.write_all(html::page(input.record()?, &input.context, &input.assets).as_bytes())?),
-        ..TEXT
+        ..PLAIN
     },
     csv::CSV,
     metrics_csv::METRICS_CSV,

@@ -4,7 +4,7 @@
 mod families;
 mod units;
 
-use super::{Format, TEXT};
+use super::{Format, PLAIN};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::metric::Group;
 use assay_measure::record::{Figure, Record};
@@ -17,7 +17,7 @@ pub(super) const OPENMETRICS: Format = Format {
     help: "The summary for a monitoring system: OpenMetrics text, in seconds and bytes",
     media_type: "application/openmetrics-text",
     write: |input, out| Ok(out.write_all(summary(input.record()?).as_bytes())?),
-    ..TEXT
+    ..PLAIN
 };
 
 /// The summary of a run, every sample at the run's end.

@@ -3,7 +3,7 @@
 //! Columns are found by name in the header, not by position. A figure that does
 //! not exist is empty, never 0.
 
-use super::{Format, TEXT};
+use super::{Format, PLAIN};
 use assay_measure::record::{EventRow, Figure, Record};
 
 /// Names and units of the columns.
@@ -37,7 +37,7 @@ pub(super) const SUMMARY: Format = Format {
         let runs: Vec<&Record> = if below.is_empty() { input.records.to_vec() } else { below.iter().collect() };
         runs.into_iter().try_for_each(|run| Ok(writeln!(out, "{}", line(run))?))
     },
-    ..TEXT
+    ..PLAIN
 };
 
 /// The tuple of one record. Rates and MiB are those of the measured window;

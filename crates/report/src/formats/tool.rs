@@ -1,6 +1,6 @@
 //! A record in the words of the tool that its test stands in for, as its kind has them.
 
-use super::{Format, FormatError, Input, TEXT, Written};
+use super::{Format, FormatError, Input, PLAIN, Written};
 use crate::kinds;
 use assay_measure::kind::Kind;
 use assay_measure::record::Record;
@@ -22,7 +22,7 @@ pub(super) const PGIO: Format = Format {
             },
         )
     },
-    ..TEXT
+    ..PLAIN
 };
 
 pub(super) const TOOL: Format = Format {
@@ -30,11 +30,11 @@ pub(super) const TOOL: Format = Format {
     also: &["iperf3", "ping"],
     help: "In the format of the tool it replaces, if any (lscpu, stress-ng, iperf3)",
     write: |input, out| put(input, out, |kind, record| kind.in_words_of_tool(record), no_tool),
-    ..TEXT
+    ..PLAIN
 };
 
 pub(super) const TOOL_JSON: Format = Format {
-    name: "tool-json",
+    name: super::TOOL_JSON,
     also: &["iperf3-json"],
     help: "The same as that tool's JSON",
     media_type: "application/json",
@@ -53,7 +53,7 @@ pub(super) const SWINGBENCH: Format = Format {
             |_| "it is no run of order entry, so there is no such results file".to_owned(),
         )
     },
-    ..TEXT
+    ..PLAIN
 };
 
 fn no_tool(record: &Record) -> String {
