@@ -1,4 +1,4 @@
-//! Identities between imported counters, and between their printed rates.
+//! Identities between imported counters.
 
 use super::{Must, Printed, Side, judge};
 use assay_awr::identities::{COUNTERS, Line};

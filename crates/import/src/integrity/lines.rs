@@ -11,6 +11,9 @@
 //! | `printed(x)` | x if it was printed, and does not follow from other figures |
 //! | `twice(x)`, `rate(x)` | of a figure that was rounded before it was rounded to be printed; and was printed |
 //! | `sum(key)` | over the functions of I/O |
+//! | `mib`, `sessions`, `window` | 2^20; the larger of the sessions at begin and end; the elapsed time as wide as its printing |
+//! | `block`, `any_block` | bytes of a block, where all are of one size; of the usual one |
+//! | `cpu_busy`, `cpu_columns`, `cpu_without_column` | percent of the host's CPUs: busy, the sum of the printed columns, what has none |
 
 use super::{MIB, Printed, Side};
 use assay_measure::identity::formula::Formula;
@@ -325,6 +328,54 @@ fn name(row: &Value) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_measure::record::{IoProfileRow, IoRow, LoadRow, PercentRow, TimeModel, WaitClassRow};
+    use assay_measure::stats::DICTIONARY;
+
+    /// A figure that is renamed would end its line without a word.
+    #[test]
+    fn every_term_is_a_figure_that_a_record_can_have() {
+        fn has<T: serde::Serialize + Default>(column: &str) -> bool {
+            serde_json::to_value(T::default()).is_ok_and(|row| row.get(column).is_some())
+        }
+        let is_known = |term: &str| match (term.split_once(':'), term.rsplit_once('.')) {
+            (Some(("alone" | "both" | "each" | "waited" | "class", _)), _) => true,
+            (Some((table, _)), Some((_, column))) => match table {
+                "load_profile" => has::<LoadRow>(column),
+                "io_profile" => has::<IoProfileRow>(column),
+                "io_functions" => has::<IoRow>(column),
+                "wait_classes" => has::<WaitClassRow>(column),
+                "efficiency" => has::<PercentRow>(column),
+                _ => false,
+            },
+            (None, Some(("instance.time_model", column))) => has::<TimeModel>(column),
+            (None, Some((place, _))) => ["os.cpu_pct", "os.cpu_s", "os", "interval"].contains(&place),
+            (None, None) => {
+                let special = [
+                    "mib",
+                    "window",
+                    "block",
+                    "any_block",
+                    "sessions",
+                    "cpu_busy",
+                    "cpu_columns",
+                    "cpu_without_column",
+                ];
+                // Oracle's own, in hundredths of a second.
+                let of_oracle = term == "user_i_o_wait_time_count";
+                special.contains(&term) || of_oracle || DICTIONARY.iter().any(|stat| stat.key == term)
+            }
+            _ => false,
+        };
+        for (id, _, _, line) in LINES {
+            let seen = |function: &str, name: &str| {
+                let name = name.trim_end_matches('?');
+                assert!(function == "sum" || is_known(name), "{id}: {name}");
+                Ok(Side::exact(1.0))
+            };
+            let formula = Formula::of(line).expect("a line");
+            let _ = (formula.each(&seen), formula.sides(&seen));
+        }
+    }
 
     #[test]
     fn every_line_can_be_read() {

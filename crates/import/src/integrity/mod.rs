@@ -74,25 +74,22 @@ impl<'a> Printed<'a> {
         self.side(&row.total, &format!("/instance/stats/{key}/total"))
     }
 
-    pub(super) fn load(&self, name: &str, column: &str) -> Option<Side> {
-        let rows = &self.record.instance.load_profile;
-        let i = rows.iter().position(|row| row.name == name)?;
-        let figure = match column {
-            "per_tx" => &rows[i].per_tx,
-            "per_exec" => &rows[i].per_exec,
-            "per_call" => &rows[i].per_call,
-            _ => &rows[i].per_s,
-        };
-        self.side(figure, &format!("/instance/load_profile/{i}/{column}"))
+    /// A row of the load profile, per second, and its place.
+    fn load_at(&self, name: &str) -> Option<(&Figure, String)> {
+        let mut rows = self.record.instance.load_profile.iter().enumerate();
+        let (i, row) = rows.find(|(_, row)| row.name == name)?;
+        Some((&row.per_s, format!("/instance/load_profile/{i}/per_s")))
+    }
+
+    pub(super) fn load(&self, name: &str) -> Option<Side> {
+        let (figure, at) = self.load_at(name)?;
+        self.side(figure, &at)
     }
 
     /// The same, if it was printed and does not follow from other figures.
-    pub(super) fn printed_load(&self, name: &str, column: &str) -> Option<Side> {
-        let rows = &self.record.instance.load_profile;
-        let i = rows.iter().position(|row| row.name == name)?;
-        let at = format!("/instance/load_profile/{i}/{column}");
-        self.rounding.contains_key(at.as_str()).then_some(())?;
-        self.load(name, column)
+    pub(super) fn printed_load(&self, name: &str) -> Option<Side> {
+        let (figure, at) = self.load_at(name)?;
+        self.printed(figure, &at)
     }
 
     /// A figure that was printed.
@@ -143,8 +140,8 @@ impl<'a> Printed<'a> {
         let by_stats =
             || Some(self.total(stats::PHYSICAL_READ_BYTES)?.value / self.total(stats::PHYSICAL_READS)?.value);
         let by_load = || {
-            let mib = self.load("Read IO (MB)", "per_s")?.value;
-            Some(mib * MIB / self.load("Physical read (blocks)", "per_s")?.value)
+            let mib = self.load("Read IO (MB)")?.value;
+            Some(mib * MIB / self.load("Physical read (blocks)")?.value)
         };
         let about: f64 = by_stats().or_else(by_load)?;
         let near = 2_f64.powf(about.log2().round());
@@ -305,7 +302,7 @@ fn histogram(all: &mut Vec<Identity>, event: &EventRow, count: Option<Side>, tot
     );
 }
 
-/// Waits by class, and the statistics that count the same time.
+/// Waits by class.
 fn classes(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let is_in = |event: &EventRow, name: &str, actor: &str| event.actor == actor && event.class == name;
     for (i, class) in p.record.instance.wait_classes.iter().enumerate() {

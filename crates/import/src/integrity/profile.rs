@@ -1,4 +1,4 @@
-//! Figures that the load profile and the wait tables repeat from statistics, the time model and the I/O profile.
+//! Rates of the load profile against the totals of statistics, as one identity of all rows.
 
 use super::{MIB, Printed, Side, Tally};
 use assay_measure::record::Identity;
@@ -23,7 +23,7 @@ const ROWS: [(&str, Stat, f64); 13] = [
 
 /// What a printed rate per second comes to over the window.
 fn over_window(p: &Printed<'_>, name: &str) -> Option<Side> {
-    let rate = p.printed_load(name, "per_s")?.twice_rounded();
+    let rate = p.printed_load(name)?.twice_rounded();
     let elapsed = p.elapsed()?;
     Some(rate.by(Side { off: elapsed.off + 0.01, ..elapsed }))
 }

@@ -1,5 +1,5 @@
-//! What an AWR prints twice in other columns and sections: shares against their counts, wholes against their parts,
-//! columns against each other.
+//! What an AWR prints twice and no line can say: the shares of a histogram, line by line, and columns of all rows against
+//! each other.
 
 use super::{Must, Printed, Side, Tally, judge_of};
 use assay_measure::record::Identity;
@@ -40,7 +40,7 @@ fn shares(p: &Printed<'_>, all: &mut Vec<Identity>) {
 /// AWR7: a column per second is the column per transaction times the transactions per second.
 fn per_transaction(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let by_total = || Some(transactions(p)?.over(p.elapsed()?));
-    let known = by_total().or_else(|| p.load("Transactions", "per_s"));
+    let known = by_total().or_else(|| p.load("Transactions"));
     let Some(per_s) = known.filter(|rate| rate.value > 0.0) else {
         return;
     };
