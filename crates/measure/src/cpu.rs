@@ -10,17 +10,19 @@ pub const BUSY_PCT: f64 = 90.0;
 pub const OTHERS_PCT: f64 = 10.0;
 /// Steal from this share on changes the figures, %.
 pub const STEAL_PCT: f64 = 5.0;
+/// Steal from this share on is told where what a CPU does is itself measured, %.
+pub const STEAL_TOLD_PCT: f64 = 1.0;
 /// A control group's quota that withheld CPU for this share of the window changes them, %.
 const THROTTLED_PCT: f64 = 5.0;
 
 /// How the host's CPU time was shared out, each in % of the total CPU time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
-    /// Not idle.
+    /// Not idle, with steal.
     pub busy: f64,
     /// Of this test: its process, and the server it drove on this host.
     pub own: f64,
-    /// Of other processes, plus unattributed kernel time.
+    /// Of other processes, plus unattributed kernel time, without steal.
     pub others: f64,
     /// Taken by the hypervisor.
     pub steal: f64,
@@ -44,7 +46,7 @@ pub fn shares(record: &Record) -> Option<Shares> {
     let own_s = record.os.process.cpu_s.value()? + server_s(record);
     let own = (100.0 * own_s / (elapsed * cpus)).min(busy);
     let steal = pct("steal").unwrap_or(0.0);
-    Some(Shares { busy, own, others: (busy - own).max(0.0), steal })
+    Some(Shares { busy, own, others: (busy - own - steal).max(0.0), steal })
 }
 
 /// The host as the limit: CPUs that other processes take, that the hypervisor or a quota withholds, or that the test
@@ -99,14 +101,18 @@ pub fn disturbs() -> String {
 #[must_use]
 pub fn disturbed(record: &Record) -> Option<String> {
     let shares = shares(record)?;
-    let mut said = Vec::new();
-    if shares.others >= OTHERS_PCT {
-        said.push(format!("other processes used {} % of the host's CPU time", fixed(shares.others, 0)));
-    }
+    let mut said: Vec<String> = others(shares).into_iter().collect();
     if shares.steal >= STEAL_PCT {
         said.push(format!("the hypervisor withheld {} %", fixed(shares.steal, 0)));
     }
     (!said.is_empty()).then(|| said.join(" and "))
+}
+
+/// What other processes took, in words; nothing if it was little.
+#[must_use]
+pub fn others(shares: Shares) -> Option<String> {
+    let told = || format!("other processes used {} % of the host's CPU time", fixed(shares.others, 0));
+    (shares.others >= OTHERS_PCT).then(told)
 }
 
 /// The largest share of its rate that a [`disturbed`] run may have lost to other processes, 0..1: their share of the
@@ -162,6 +168,17 @@ mod tests {
         assert!((shares.own - 90.0).abs() < 1e-9);
         assert!((shares.others - 5.0).abs() < 1e-9);
         assert_eq!(disturbed(&record), None);
+    }
+
+    /// Steal counts as busy in the kernel's figures; it is no other process.
+    #[test]
+    fn steal_is_not_taken_for_other_processes() {
+        let mut record = host(60.0, 6.0);
+        record.os.cpu_pct.insert("steal".to_owned(), Figure::decimal(25.0));
+        let found = shares(&record).expect("all figures are there");
+        assert_eq!((found.own, found.others, found.steal), (30.0, 5.0, 25.0));
+        assert_eq!(disturbed(&record).as_deref(), Some("the hypervisor withheld 25 %"));
+        assert_eq!(lost_share(&record), 0.3);
     }
 
     #[test]

@@ -10,6 +10,8 @@ use assay_run::host::Sampler;
 use std::time::Instant;
 
 pub(crate) const NOT_EXPOSED: &str = "not exposed";
+/// Less CPU time than this share of their windows: the host was not ours, %.
+pub(crate) const OURS_PCT: f64 = 99.0;
 
 /// The host as it was when a measurement began.
 pub(crate) struct Around {

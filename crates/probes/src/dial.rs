@@ -190,7 +190,41 @@ pub(crate) fn udp_at(at: SocketAddr) -> io::Result<UdpSocket> {
     Ok(UdpSocket::from(fd))
 }
 
+/// Whether an address is this host's own: on loopback, or the one that the kernel would send from to it. Sends nothing.
+pub(crate) fn is_here(to: SocketAddr) -> bool {
+    let route = || {
+        let at = if to.is_ipv4() { IpAddr::from([0_u8; 4]) } else { IpAddr::from([0_u16; 8]) };
+        let socket = UdpSocket::bind((at, 0))?;
+        socket.connect(to)?;
+        Ok::<_, io::Error>(socket.local_addr()?.ip() == socket.peer_addr()?.ip())
+    };
+    plain(to).ip().is_loopback() || route().unwrap_or(false)
+}
+
 /// An IPv4 address in the clothes of IPv6 as itself.
 pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_this_host_is_here_and_another_is_not() {
+        let at = |host: &str| -> SocketAddr { format!("{host}:9").parse().unwrap() };
+        for here in ["127.0.0.1", "127.9.9.9", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0"] {
+            assert!(is_here(at(here)), "{here}");
+        }
+        // Addresses for documentation: nobody has them.
+        for there in ["192.0.2.1", "[2001:db8::1]"] {
+            assert!(!is_here(at(there)), "{there}");
+        }
+        // The address of a network card, where there is one.
+        let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+        if socket.connect(at("192.0.2.1")).is_ok() {
+            let own = socket.local_addr().unwrap();
+            assert!(is_here(own), "{own}");
+        }
+    }
 }

@@ -4,13 +4,20 @@ use crate::conditions::Conditions;
 use assay_measure::figures::figures;
 use assay_measure::record::{Figure, Part};
 
+/// From this share of the cheapest system call on, a read leaves user space; up to the other, it does not. Decided here: a read by a system
+/// call does more than getppid, so a tenth is for noise; in user space a read takes a fifth of it and less, and half leaves room for slow ones.
+pub(super) const CALLS: f64 = 0.9;
+pub(super) const CALLS_NOT: f64 = 0.5;
+/// The path of such a read.
+pub(super) const LEAVES: &str = "system call or trap";
+
 /// What `assay clock` measured.
 #[figures(group = Host)]
 pub(crate) struct ClockInfo {
-    /// The kernel's clock source in use, and those it has; empty where it does not tell.
+    /// The kernel's clock source in use, and those it has; `unknown` where it does not tell.
     pub source: String,
     pub available: String,
-    /// `user space`, `system call` or `not clear`: how CLOCK_MONOTONIC is read, inferred from the costs.
+    /// `user space`, `system call or trap` or `not clear`: how CLOCK_MONOTONIC is read, inferred from the costs.
     pub path: String,
     /// One read of CLOCK_MONOTONIC, ns: the median of the rounds, half the 95 % interval of their mean, and how they vary.
     #[metric("one read of the clock", Primary, half_width = read_ns_half_width)]
@@ -37,7 +44,7 @@ pub(crate) struct ClockInfo {
     /// How often any clock went back within one thread.
     #[metric("steps backwards", Primary, Lower)]
     pub backwards_count: u64,
-    /// No two CPUs' clocks were seen to be further apart, ns; and how far some two are at least.
+    /// No two CPUs' clocks are further apart, ns, n/a where a pair has no bound; and how far some two are at least.
     #[metric("CPUs' clocks apart, at most", Primary)]
     pub clocks_apart_ns_max: Figure,
     #[metric("CPUs' clocks apart, at least")]

@@ -23,14 +23,18 @@ use assay_run::probe::{Aimed, Measured, ProbeSpec, Steps};
 use assay_run::stop::Stop;
 use reading::{CLOCKS, ClockReading, Offset};
 use std::ops::RangeInclusive;
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Rounds of everything, one a second where there is time: a host that is busier in one second than in the next is so for each clock.
 const ROUNDS: RangeInclusive<usize> = 20..=600;
 /// Part of the time in which the CPUs' clocks are compared.
 const COMPARING: f64 = 0.3;
-/// Above so many CPUs each is compared with the first alone; any two of them agree within the sum of their bounds.
+/// Above so many CPUs each is compared with the first alone, from which follows how far two others may be apart.
 const ALL_PAIRS: usize = 8;
+/// A pair is compared in fewer rounds where its time in each were shorter: two threads take some 0.1 ms to start, and on a busy CPU some
+/// ms until it is their turn. Decided here.
+const EXCHANGE: Duration = Duration::from_millis(20);
 
 /// The probe.
 pub const SPEC: ProbeSpec = ProbeSpec {
@@ -41,11 +45,14 @@ pub const SPEC: ProbeSpec = ProbeSpec {
            use and switches nothing. --format tool prints what pg_test_timing prints.",
     usual_time: Some("10s"),
     ..ProbeSpec::new("clock", &record::KIND, |request| {
-        Ok(Box::new(Aim { time: request.time, source: Source::read(), placement: Placement::here() }))
+        Ok(Box::new(Aim { time: request.time, source: Source::at(Path::new(SOURCES)), placement: Placement::here() }))
     })
 };
 
-/// The kernel's clock sources; empty where it does not tell.
+/// Where the kernel tells of its clock sources.
+const SOURCES: &str = "/sys/devices/system/clocksource/clocksource0";
+
+/// The kernel's clock sources; `unknown` where it does not tell.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Source {
     current: String,
@@ -53,11 +60,11 @@ struct Source {
 }
 
 impl Source {
-    fn read() -> Self {
+    fn at(dir: &Path) -> Self {
         let word = |name: &str| {
-            let path = format!("/sys/devices/system/clocksource/clocksource0/{name}_clocksource");
-            let text = std::fs::read_to_string(path).unwrap_or_default();
-            text.trim().to_owned()
+            let text = std::fs::read_to_string(dir.join(format!("{name}_clocksource"))).unwrap_or_default();
+            let word = text.trim();
+            if word.is_empty() { "unknown" } else { word }.to_owned()
         };
         Self { current: word("current"), available: word("available") }
     }
@@ -74,6 +81,7 @@ struct ClockReadings {
     offsets: Vec<Offset>,
     host: HostWindow,
     thread: ThreadTimes,
+    is_optimised: bool,
     is_stopped: bool,
 }
 
@@ -102,6 +110,12 @@ impl Aim {
         let with_later = |at: usize| cpus[at + 1..].iter().map(move |to| (cpus[at], *to));
         (0..first).flat_map(with_later).collect()
     }
+
+    /// Exchanges of all pairs in all rounds: as many of each.
+    fn exchanges(&self, pairs: usize, rounds: usize) -> usize {
+        let room = self.time.mul_f64(COMPARING).as_nanos() / EXCHANGE.as_nanos();
+        (room as usize / pairs.max(1)).clamp(1, rounds) * pairs
+    }
 }
 
 impl Aimed for Aim {
@@ -118,28 +132,36 @@ impl Aimed for Aim {
     fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Box<dyn Measured>, EngineError> {
         let pairs = self.pairs();
         let rounds = load::seconds(self.time).clamp(*ROUNDS.start(), *ROUNDS.end());
-        let share = |part: f64, of: usize| self.time.mul_f64(part / rounds as f64 / of.max(1) as f64);
-        // Each clock is read in two loops, and so is the system call in one.
-        let window = share(1.0 - if pairs.is_empty() { 0.0 } else { COMPARING }, 2 * CLOCKS.len() + 1);
-        steps.step(0, rounds, "looking at the clock sources");
+        let exchanges = self.exchanges(pairs.len(), rounds);
+        let comparing = if pairs.is_empty() { 0.0 } else { COMPARING };
         let mut readings = ClockReadings {
             source: self.source.clone(),
             clocks: vec![ClockReading::default(); CLOCKS.len()],
             offsets: pairs.into_iter().map(Offset::between).collect(),
+            // Profiles of this workspace that keep debug assertions do not optimise.
+            is_optimised: !cfg!(debug_assertions),
             ..ClockReadings::default()
         };
-        let (around, before) = (Around::begin(), thread_times());
+        let step = |round| steps.step(round, rounds, "reading the clocks");
+        step(0);
+        let (around, before, begun) = (Around::begin(), thread_times(), Instant::now());
         for round in 1..=rounds {
             if stop.requested() {
                 break;
             }
-            steps.step(round, rounds, "reading each clock, and comparing the CPUs");
+            step(round);
+            // A window takes longer where others have the CPUs: the rounds that are left share what time is left.
+            let left = self.time.saturating_sub(begun.elapsed()) / (rounds - round + 1) as u32;
+            let share = |part: f64, of: usize| left.mul_f64(part / of.max(1) as f64);
+            // Each clock is read in two loops, and the system call is made in one.
+            let window = share(1.0 - comparing, 2 * CLOCKS.len() + 1);
             for (reading, (_, clock, _)) in readings.clocks.iter_mut().zip(CLOCKS) {
                 reading.take(window, stop, || reading::now_ns(clock));
             }
             readings.system_call_ns.extend(reading::round_ns(window, stop, rustix::process::getppid));
-            let window = share(COMPARING, readings.offsets.len());
-            readings.offsets.iter_mut().try_for_each(|offset| offset.exchange(window, stop))?;
+            let (turns, pairs) = ((round - 1) * exchanges / rounds..round * exchanges / rounds, readings.offsets.len());
+            let window = share(comparing, turns.len());
+            turns.into_iter().try_for_each(|turn| readings.offsets[turn % pairs].exchange(window, stop))?;
         }
         readings.thread = thread_times().since(&before);
         readings.host = around.end();

@@ -1,9 +1,8 @@
 //! What is shown of a clock: the answer, the report, the chart, and pg_test_timing's lines.
 
 use super::findings::UNSTEADY_PCT;
-use super::info::{ClockInfo, TimedRow};
+use super::info::{ClockInfo, LEAVES, TimedRow};
 use assay_measure::chart::{Axis, Chart, Drawn, Stroke, Trace};
-use assay_measure::facts::CPU_MODEL;
 use assay_measure::kind::{Headline, Limit, Line, Next, Told, again};
 use assay_measure::palette::nth;
 use assay_measure::record::{Figure, Record};
@@ -12,13 +11,8 @@ use assay_measure::units::{fixed, many};
 
 const STOPPED: &str = "the probe was stopped before";
 
-fn source(info: &ClockInfo) -> &str {
-    if info.source.is_empty() { "unknown" } else { &info.source }
-}
-
 /// The first things to know.
 pub(super) fn headline(record: &Record, info: &ClockInfo) -> Headline {
-    let model = CPU_MODEL.find(&record.host.facts).unwrap_or("CPUs of unknown model");
     let others = info.clocks.iter().skip(1).map(|row| Told::new(&row.read_ns_p50, &format!("ns {}", row.clock)));
     let timed = |row: &TimedRow| Told::new(&row.longer_pct, &format!("% for a {}", row.step));
     let mut apart = vec![Told::new(&info.clocks_apart_ns_max, "ns apart at most")];
@@ -26,10 +20,10 @@ pub(super) fn headline(record: &Record, info: &ClockInfo) -> Headline {
         apart.push(Told::new(&info.clocks_apart_ns_min, "ns at least"));
     }
     Headline {
-        tested: format!("The clock (source {}) of {model}.", source(info)),
+        tested: format!("The clock (source {}).", info.source),
         rows: vec![
-            Line::told("One read", vec![Told::new(&info.clock_read_ns_p50, "ns, CLOCK_MONOTONIC")]),
-            Line::told("Others", others.collect()),
+            Line::told("Cost", vec![Told::new(&info.clock_read_ns_p50, "ns for a read of CLOCK_MONOTONIC")]),
+            Line::told("Other clocks", others.collect()),
             Line::told("Timing costs", info.timed.iter().map(timed).collect()),
             Line::told(
                 "Steps",
@@ -70,12 +64,15 @@ fn limit(info: &ClockInfo) -> Limit {
     };
     let (what, inferred) = match info.path.as_str() {
         "user space" => ("the counter of the clock source itself", "infers that it is read in user space (vDSO)"),
-        "system call" => ("the way into the kernel", "infers that each read is a system call"),
+        LEAVES => (
+            "the way into the kernel or the hypervisor",
+            "infers that each read is a system call, or that the hypervisor traps the counter",
+        ),
         _ => ("", "cannot tell whether it is read in user space or by a system call"),
     };
     let evidence = format!(
         "A read of {} takes {} ns, the cheapest system call (getppid) {} ns; from these costs assay {inferred}.",
-        source(info),
+        info.source,
         fixed(read, 1),
         fixed(call, 1)
     );
@@ -85,7 +82,7 @@ fn limit(info: &ClockInfo) -> Limit {
 /// The whole report.
 pub(super) fn render(record: &Record, info: &ClockInfo) -> Sections {
     let mut page = Sections::default();
-    let of = format!("source {} of {}", source(info), info.available);
+    let of = format!("source {}; available: {}", info.source, info.available);
     common::opening(&mut page, record, "CLOCK", &of);
     common::warnings(&mut page, record);
     common::advice(&mut page, record);
@@ -111,8 +108,8 @@ const STEPS: &str =
     "As pg_test_timing's table. A long step is one in which the thread had no CPU, or the hypervisor none for it.";
 const PAIRS: &str = "A thread on each CPU; one reads the clock, then the other, then the first again. The reading between was made \
                      at some instant between the two others, which bounds how far that clock is ahead: no exchange allows more. \
-                     What lies within the bound is not known. Each of many CPUs is compared with the first one; two others agree \
-                     within the sum of their bounds.";
+                     What lies within the bound is not known. Where the CPUs are many, each is compared with the first \
+                     alone: how far two others may be apart follows from both offsets.";
 
 /// What one read cost, round by round.
 pub(super) fn chart(info: &ClockInfo) -> Drawn {
@@ -131,9 +128,10 @@ pub(super) fn chart(info: &ClockInfo) -> Drawn {
 
 /// As `pg_test_timing` of PostgreSQL up to 18 prints it.
 pub(super) fn of_pg_test_timing(info: &ClockInfo) -> String {
-    let (seconds, loop_ns) = (info.loop_s, info.loop_ns_avg.value().unwrap_or(f64::NAN));
+    // It takes whole seconds only, and begins a second that it does not end.
+    let (seconds, loop_ns) = (many(info.loop_s.ceil() as u64, "second"), info.loop_ns_avg.value().unwrap_or(f64::NAN));
     let mut text = format!(
-        "Testing timing overhead for {seconds:.1} seconds.\nPer loop time including overhead: {loop_ns:.2} ns\nHistogram of timing \
+        "Testing timing overhead for {seconds}.\nPer loop time including overhead: {loop_ns:.2} ns\nHistogram of timing \
          durations:\n"
     );
     text.push_str(&format!("{:>6}   {:>10} {:>10}\n", "< us", "% of total", "count"));

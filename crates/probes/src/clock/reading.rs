@@ -2,6 +2,7 @@
 
 use crate::crew::pin;
 use crate::host::thread_cpu_ns;
+use assay_measure::locked::locked;
 use assay_measure::sample::median;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
@@ -9,6 +10,8 @@ use assay_run::threads;
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{Builder, sleep};
 use std::time::{Duration, Instant};
 
 /// The clocks that databases use: name, identifier, what it is.
@@ -170,49 +173,93 @@ impl Offset {
         self.exchanges += 1;
     }
 
-    /// Two threads, each kept on its CPU, exchange readings for a time; none where the kernel does not keep them there.
+    /// Two threads, each kept on its CPU, exchange readings for a time, their start included; none where the kernel does not keep
+    /// them there. A thread that gets no CPU is not waited for: it ends when it next runs.
     pub(super) fn exchange(&mut self, time: Duration, stop: &Stop) -> Result<(), EngineError> {
-        let (turn, there) = (AtomicU64::new(0), AtomicU64::new(0));
-        // Odd turns are those of the other CPU.
-        let wait = |is_odd: bool| loop {
-            match turn.load(Ordering::Acquire) {
+        self.meet(Meeting::answer, time, stop)
+    }
+
+    pub(super) fn meet(&mut self, answer: fn(&Meeting), time: Duration, stop: &Stop) -> Result<(), EngineError> {
+        let end = Instant::now() + time;
+        let meeting =
+            Arc::new(Meeting { turn: AtomicU64::new(0), there: AtomicU64::new(0), found: Mutex::new(self.clone()) });
+        let start = |cpu: u32, work: fn(&Meeting)| {
+            let (name, meeting) = (format!("clock-{cpu}"), Arc::clone(&meeting));
+            let work = move || {
+                if pin(cpu) {
+                    work(&meeting);
+                }
+                meeting.turn.store(END, Ordering::Release);
+            };
+            Builder::new().name(name.clone()).spawn(work).map_err(|source| threads::refused(&name, &source))
+        };
+        let started = start(self.to, answer).and_then(|_| start(self.from, Meeting::ask));
+        while started.is_ok() && meeting.turn.load(Ordering::Acquire) != END && !stop.requested() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            sleep(left.min(LOOK));
+        }
+        meeting.turn.store(END, Ordering::Release);
+        for _ in 0..TRIES {
+            if let Ok(found) = meeting.found.try_lock() {
+                *self = found.clone();
+                break;
+            }
+            sleep(LOOK / TRIES);
+        }
+        started.map(drop)
+    }
+}
+
+/// How often a stop request and the end of an exchange are looked for.
+const LOOK: Duration = Duration::from_millis(10);
+/// Looks at what was found, once for each exchange that may still hold it: it is held for some ns at a time, by a thread that may lose
+/// its CPU meanwhile.
+const TRIES: u32 = 100;
+
+/// Where two threads exchange readings.
+pub(super) struct Meeting {
+    /// Odd turns are those of the other CPU.
+    turn: AtomicU64,
+    there: AtomicU64,
+    found: Mutex<Offset>,
+}
+
+impl Meeting {
+    /// Waits for an odd or an even turn; `None` after the last one, which whoever began the exchange makes in time.
+    fn wait(&self, is_odd: bool) -> Option<u64> {
+        loop {
+            match self.turn.load(Ordering::Acquire) {
                 END => return None,
                 now if (now % 2 == 1) == is_odd => return Some(now),
                 _ => spin_loop(),
             }
-        };
-        let read = || now_ns(ClockId::Monotonic);
-        let (from, to) = (self.from, self.to);
-        std::thread::scope(|scope| {
-            let other = threads::spawn(scope, format!("clock-{to}"), || {
-                if !pin(to) {
-                    turn.store(END, Ordering::Release);
-                }
-                while let Some(now) = wait(true) {
-                    there.store(read(), Ordering::Relaxed);
-                    // The other side may have ended meanwhile.
-                    let _ = turn.compare_exchange(now, now + 1, Ordering::AcqRel, Ordering::Acquire);
-                }
-            });
-            let own = threads::spawn(scope, format!("clock-{from}"), || {
-                let (begun, is_there) = (Instant::now(), pin(from));
-                let mut turns = 0;
-                while is_there && begun.elapsed() < time && !stop.requested() {
-                    let sent = read();
-                    let asked = turn.compare_exchange(turns, turns + 1, Ordering::AcqRel, Ordering::Acquire);
-                    if asked.is_err() || wait(false).is_none() {
-                        break;
-                    }
-                    let back = read();
-                    self.add(sent, there.load(Ordering::Relaxed), back);
-                    turns += 2;
-                }
-                turn.store(END, Ordering::Release);
-            });
-            if other.is_err() || own.is_err() {
-                turn.store(END, Ordering::Release);
+        }
+    }
+
+    /// Passes a turn on; `false` after the last one.
+    fn pass(&self, now: u64) -> bool {
+        self.turn.compare_exchange(now, now + 1, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    fn answer(&self) {
+        while let Some(now) = self.wait(true) {
+            self.there.store(now_ns(ClockId::Monotonic), Ordering::Relaxed);
+            // After the last turn the wait says so.
+            self.pass(now);
+        }
+    }
+
+    fn ask(&self) {
+        while let Some(now) = self.wait(false) {
+            let sent = now_ns(ClockId::Monotonic);
+            if !self.pass(now) || self.wait(false).is_none() {
+                return;
             }
-            other.and(own).map(drop)
-        })
+            let back = now_ns(ClockId::Monotonic);
+            locked(&self.found).add(sent, self.there.load(Ordering::Relaxed), back);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The record of a clock: its kind, and how its figures follow from the readings.
 
-use super::info::{ClockInfo, ClockRow, PairRow, StepRow, TimedRow};
+use super::info::{CALLS, CALLS_NOT, ClockInfo, ClockRow, LEAVES, PairRow, StepRow, TimedRow};
 use super::reading::{CLOCKS, ClockReading, Offset, RAW, Walk};
 use super::{ClockReadings, findings, page};
 use crate::conditions::{Conditions, NOT_EXPOSED};
@@ -12,9 +12,6 @@ use assay_measure::sample::{half_width, mean, median, stddev};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units::many;
 
-/// From this share of the cheapest system call on, a read is one; up to the other, it is none.
-const CALLS: f64 = 0.9;
-const CALLS_NOT: f64 = 0.5;
 /// Reads of a step that is timed: at its begin and at its end.
 const READS: f64 = 2.0;
 
@@ -79,14 +76,11 @@ fn info(readings: &ClockReadings) -> ClockInfo {
     let ratio = monotonic.read_ns_p50.value().zip(system_call_ns_p50.value()).map(|(read, call)| read / call);
     let path = match ratio {
         Some(ratio) if ratio <= CALLS_NOT => "user space",
-        Some(ratio) if ratio >= CALLS => "system call",
+        Some(ratio) if ratio >= CALLS => LEAVES,
         _ => "not clear",
     };
     let pairs: Vec<PairRow> = readings.offsets.iter().map(pair).collect();
-    let farthest = |of: fn(&PairRow) -> &Figure| match pairs.iter().filter_map(|row| of(row).value()).reduce(f64::max) {
-        Some(ns) => Figure::decimal(ns),
-        None => pairs.first().map_or_else(|| Figure::na("there is one CPU"), |row| of(row).clone()),
-    };
+    let [clocks_apart_ns_min, clocks_apart_ns_max] = farthest(&pairs);
     let pct = |part: u64| Figure::decimal(100.0 * part as f64).per(readings.host.elapsed_ns as f64, "no time passed");
     let rounds = &reading.rounds_ns;
     let steps = steps(&reading);
@@ -98,8 +92,8 @@ fn info(readings: &ClockReadings) -> ClockInfo {
         system_call_ns_p50,
         below_1us_pct: steps.first().map_or_else(Figure::default, |row| row.share_pct.clone()),
         backwards_count: clocks.iter().map(|row| row.backwards_count).sum(),
-        clocks_apart_ns_max: farthest(|row| &row.apart_ns_max),
-        clocks_apart_ns_min: farthest(|row| &row.apart_ns_min),
+        clocks_apart_ns_max,
+        clocks_apart_ns_min,
         timed: TIMED.map(|step| timed(step, &monotonic.read_ns_p50)).into(),
         clock_read_ns_p50: monotonic.read_ns_p50,
         read_ns_half_width: monotonic.read_ns_half_width,
@@ -111,8 +105,7 @@ fn info(readings: &ClockReadings) -> ClockInfo {
             Figure::na("two threads that exchange readings had their CPUs too"),
             readings.thread.run_delay_ns.map_or_else(|| Figure::na(NOT_EXPOSED), pct),
         ),
-        // Profiles of this workspace that keep debug assertions do not optimise.
-        is_optimised: !cfg!(debug_assertions),
+        is_optimised: readings.is_optimised,
         loop_s: reading.walk.elapsed_ns as f64 / 1e9,
         rounds_ns: reading.rounds_ns,
         clocks,
@@ -151,7 +144,8 @@ fn steps(of: &ClockReading) -> Vec<StepRow> {
     buckets.iter().take(used).enumerate().map(row).collect()
 }
 
-/// Steps of databases: what, how long it takes in us, and who times it.
+/// Steps of databases: what, how long it takes in us, and who times it. Decided here: round lengths, each ten times the one before, so that
+/// those of a reader's own steps are easily told from them.
 const TIMED: [(&str, f64, &str); 3] = [
     ("row of 1 us", 1.0, "EXPLAIN ANALYZE, each row at each node of the plan"),
     ("page of 10 us", 10.0, "track_io_timing, a page that the operating system has"),
@@ -167,8 +161,8 @@ fn timed((step, us, by): (&str, f64, &str), read_ns: &Figure) -> TimedRow {
 fn pair(of: &Offset) -> PairRow {
     let (low, high) = (of.low_ns as f64, of.high_ns as f64);
     let of_pair = |value: f64| match of.exchanges {
-        0 => Figure::na("no exchange: stopped before, or the kernel keeps no threads on these CPUs"),
-        _ if low > high => Figure::na("it moved while it was measured"),
+        0 => Figure::na("no exchange: stopped before, or threads of assay did not run on both CPUs"),
+        _ if low > high => Figure::na("a clock moved while they were compared"),
         _ => Figure::decimal(value),
     };
     PairRow {
@@ -176,9 +170,35 @@ fn pair(of: &Offset) -> PairRow {
         to: of.to,
         offset_ns: of_pair(f64::midpoint(low, high)),
         bound_ns: of_pair((high - low) / 2.0),
-        apart_ns_max: of_pair(high.max(-low)),
-        apart_ns_min: of_pair(low.max(-high).max(0.0)),
+        apart_ns_max: of_pair(most(&(low, high))),
+        apart_ns_min: of_pair(least(&(low, high))),
         trip_ns_min: if of.exchanges > 0 { Figure::Count(of.trip_ns) } else { of_pair(0.0) },
         exchanges_count: of.exchanges,
     }
+}
+
+/// The smallest and the largest distance of two clocks whose offset is between both, ns.
+fn least((low, high): &(f64, f64)) -> f64 {
+    low.max(-high).max(0.0)
+}
+
+fn most((low, high): &(f64, f64)) -> f64 {
+    high.max(-low)
+}
+
+/// How far some two CPUs are apart at least, and any two at most. Where each was compared with the first alone, the offset of two others
+/// is the difference of theirs to it.
+fn farthest(pairs: &[PairRow]) -> [Figure; 2] {
+    let bounds = |row: &PairRow| row.offset_ns.value().zip(row.bound_ns.value()).map(|(at, by)| (at - by, at + by));
+    let mut known: Vec<(f64, f64)> = pairs.iter().filter_map(bounds).collect();
+    if pairs.iter().all(|row| row.from == pairs[0].from) {
+        let first = known.clone();
+        for (at, one) in first.iter().enumerate() {
+            known.extend(first[..at].iter().map(|other| (one.0 - other.1, one.1 - other.0)));
+        }
+    }
+    let unknown = pairs.iter().map(|row| &row.apart_ns_max).find(|ns| ns.value().is_none()).cloned();
+    let farthest = |of: fn(&(f64, f64)) -> f64| known.iter().map(of).reduce(f64::max).map(Figure::decimal);
+    [farthest(least).or_else(|| unknown.clone()), unknown.or_else(|| farthest(most))]
+        .map(|ns| ns.unwrap_or_else(|| Figure::na("this process may use one CPU")))
 }

@@ -58,6 +58,7 @@ pub(crate) struct PingReadings {
     loaded: Option<Loaded>,
     host: HostWindow,
     run_delay_s: Option<f64>,
+    is_here: bool,
 }
 
 impl Aimed for Aim {
@@ -127,6 +128,7 @@ impl Aimed for Aim {
             loaded,
             host,
             run_delay_s: run_delay.map(|ns| ns as f64 / 1e9),
+            is_here: dial::is_here(to),
         }))
     }
 }

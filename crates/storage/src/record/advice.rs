@@ -39,7 +39,7 @@ const CACHE_FILLED: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "IOPS fall for good to {} % of the level before or less, at least half of the bytes are written, and the later level is not flat (A2); high at {} % or less",
+            "IOPS fall for good to {} % of the level before or less, at least half of the bytes are written, and A2 does not fire; high at {} % or less",
             100.0 * FALL,
             50.0 * FALL
         )
@@ -74,7 +74,7 @@ const READS_FELL: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "IOPS fall for good to {} % of the level before or less, less than half of the bytes are written, and the later level is not flat (A2); high at {} % or less",
+            "IOPS fall for good to {} % of the level before or less, less than half of the bytes are written, and A2 does not fire; high at {} % or less",
             100.0 * FALL,
             50.0 * FALL
         )
@@ -337,19 +337,28 @@ impl View<'_> {
             return Some(self.credit(&seen, before, after, change, &evidence));
         }
         if self.writes(group) >= WRITES {
+            let credit = if is_flat(after) {
+                "a short burst credit that was spent looks the same".to_owned()
+            } else {
+                let variation = fixed(100.0 * value(&after.variation_ratio), 1);
+                format!("after a spent burst credit the level would be flatter than this one ({variation} % variation)")
+            };
             let text = format!(
                 "{seen}, after {} had been written. Likely a write cache of about that size (in the drive, the \
-                 controller, the array or the host) was full; after a spent burst credit the level would be flatter \
-                 than this one ({} % variation). Quote the later level as the sustained rate; to measure only this \
+                 controller, the array or the host) was full; {credit}. Quote the later level as the sustained rate; to measure only this \
                  level, fill the cache first (ramp_time, or --precondition).",
-                size(change.written_bytes),
-                fixed(100.0 * value(&after.variation_ratio), 1)
+                size(change.written_bytes)
             );
             return Some(CACHE_FILLED.finding(lasting <= FALL / 2.0, text, &evidence));
         }
+        let causes = if is_flat(after) {
+            "Perhaps other load used the device, a cache held the data at first, or a short burst credit was spent"
+        } else {
+            "The later level is not flat, so a limit is unlikely; more likely other load used the device, or a cache \
+             held the data at first"
+        };
         let text = format!(
-            "{seen}, after {} had been read. The later level is not flat, so a limit is unlikely; more likely other \
-             load used the device, or a cache held the data at first. Repeat the run and check the device's figures \
+            "{seen}, after {} had been read. {causes}. Repeat the run and check the device's figures \
              in the per-second series.",
             size(change.read_bytes)
         );
@@ -470,7 +479,7 @@ impl View<'_> {
             fixed(100.0 * variation, 0)
         );
         let evidence = [("variation_ratio", variation)];
-        Some(UNEVEN.finding(variation > 2.0 * VARIATION, text, &evidence))
+        Some(UNEVEN.finding(variation >= 2.0 * VARIATION, text, &evidence))
     }
 
     fn steady(&self, job: &StorageJob) -> Option<Advice> {

@@ -3,6 +3,7 @@
 use super::options::Options;
 use super::options::{in_memory, no_file};
 use super::view::{FLAT, SUSTAINED_S, View, is_flat, lead, length, value};
+use super::warnings::CPU_BOUND_PCT;
 use crate::record::info::StorageGroup;
 use assay_measure::record::Advice;
 use assay_measure::rule::Rule;
@@ -12,7 +13,7 @@ use assay_measure::units::{fixed, thousands};
 const HELD: f64 = 0.005;
 /// Two tops that differ by no more than this are one.
 const SAME: f64 = 0.01;
-/// The mean latency is at least this many times the quickest tenth where requests queue at a limit.
+/// The mean latency is at least this many times the quickest I/O where requests queue at a limit.
 const QUEUED: f64 = 2.0;
 /// A round number within this share is no accident often enough to be worth a word.
 const ROUND: f64 = 0.002;
@@ -26,7 +27,7 @@ fn device_bound(view: &View<'_>, group: &StorageGroup) -> bool {
         && of_group().all(|(reading, job)| {
             let saturating = Options::of(view.readings, reading).saturating().is_ok();
             let cpu = job.cpu.thread_cpu_max_pct.value().unwrap_or(0.0);
-            saturating && cpu < 90.0 && Options::of(view.readings, reading).direct()
+            saturating && cpu < CPU_BOUND_PCT && Options::of(view.readings, reading).direct()
         })
 }
 

@@ -356,6 +356,16 @@ mod findings {
         assert_eq!(advice(&record, "A1"), None);
     }
 
+    /// A burst too short for A2 ends at a level that is flat, and is not said to end at another.
+    #[test]
+    fn what_a1_and_a3_say_of_a_flat_level_holds() {
+        let fall = [vec![3000; 4], vec![1000; 20]].concat();
+        let written = advice(&of(&[Loop::write("fill", 8, &fall)]), "A1").unwrap();
+        assert!(written.contains("burst credit") && !written.contains("flatter"), "{written}");
+        let read = advice(&of(&[Loop::read("data", 8, &fall)]), "A3").unwrap();
+        assert!(read.contains("burst credit") && !read.contains("not flat"), "{read}");
+    }
+
     #[test]
     fn advice_a3_a_fall_of_reads_to_no_flat_level_is_no_limit() {
         let fall = [around(4000, 15), around(1500, 15)].concat();
@@ -563,6 +573,28 @@ mod findings {
         memory.facts = sample::facts(&[("is_tmpfs", "yes")]);
         assert!(warned(&built(&memory), "tmpfs"));
         assert!(part(&built(&memory)).io_mode_achieved.starts_with("memory"));
+    }
+
+    /// That the page cache answered, and the way to the device, are said once each.
+    #[test]
+    fn a_buffered_job_is_told_once_to_use_direct_io() {
+        let of = |engine: &str, cached: u64| {
+            let record = with(|readings| {
+                readings.disks[0].read_bytes /= cached;
+                readings.facts = sample::facts(&[("memory_bytes", "2000000000")]);
+                let job = &mut readings.jobs[0];
+                job.options.retain(|(name, _)| name != "direct");
+                job.label.ioengine = engine.to_owned();
+                job.region_bytes = 1 << 30;
+            });
+            let ids: Vec<&str> = record.doubts().map(|(rule, _)| rule).collect();
+            let ways_out = record.doubts().filter(|(_, text)| text.to_lowercase().contains("use direct=1")).count();
+            (ids.join(" "), ways_out)
+        };
+        assert_eq!(of("io_uring", 10), ("A16 A19".to_owned(), 1));
+        assert_eq!(of("psync", 10), ("A16".to_owned(), 1));
+        assert_eq!(of("io_uring", 1), ("A19 A23".to_owned(), 1));
+        assert_eq!(of("psync", 1), ("A23".to_owned(), 0));
     }
 
     #[test]

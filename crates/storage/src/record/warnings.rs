@@ -6,6 +6,7 @@ use super::rows::ios_of;
 use super::view::View;
 use crate::readings::JobReading;
 use crate::record::info::StorageJob;
+use assay_measure::cpu::STEAL_TOLD_PCT;
 use assay_measure::record::{Advice, Figure};
 use assay_measure::rule::Rule;
 use assay_measure::units::{fixed, size};
@@ -15,7 +16,7 @@ const SOME_BYTES: u64 = 16 << 20;
 /// Regions up to this size fit into the caches of arrays and drives.
 const CACHE_BYTES: u64 = 1 << 30;
 /// A clone that uses more of a CPU than this is limited by it.
-const CPU_BOUND_PCT: f64 = 90.0;
+pub(super) const CPU_BOUND_PCT: f64 = 90.0;
 /// Less of the depth asked for than this was not reached.
 const DEPTH_REACHED: f64 = 0.9;
 
@@ -23,8 +24,6 @@ const DEPTH_REACHED: f64 = 0.9;
 const DELIVERED_RATIO: f64 = 0.5;
 /// What the devices moved beyond the jobs' bytes, as a part of them, is another's load.
 const FOREIGN_RATIO: f64 = 0.2;
-/// Steal that slows the driver, %.
-const STEAL_PCT: f64 = 1.0;
 /// The host's CPUs are busy from here on, %.
 const BUSY_PCT: f64 = 95.0;
 
@@ -136,7 +135,7 @@ const SMALL_REGION: Rule = Rule {
     changes_figures: true,
     fires_when: || {
         format!(
-            "The region is smaller than {} with direct I/O, or than the memory of this host with buffered I/O",
+            "The region is smaller than {} with direct I/O, or than the memory of this host with buffered I/O where A16 does not fire",
             size(CACHE_BYTES)
         )
     },
@@ -161,7 +160,7 @@ const STOLEN: Rule = Rule {
     id: "A25",
     title: "The hypervisor withheld CPU time",
     changes_figures: true,
-    fires_when: || format!("Steal is at least {STEAL_PCT} %"),
+    fires_when: || format!("Steal is at least {STEAL_TOLD_PCT} %"),
     why: "Another guest or a cap slowed the driver.",
     what_to_do: "Compare only with runs of equal steal.",
     cannot_judge_when: "The kernel exposes no steal: then the rule is silent.",
@@ -256,6 +255,10 @@ impl View<'_> {
         let cause = if direct {
             "although the jobs requested direct I/O: the file has holes or unwritten extents, or the file system \
                  answers from memory. Lay out the file with real data"
+        } else if jobs.clone().any(|job| self.buffered(job).is_some()) {
+            // To use direct I/O is what that rule says.
+            "the page cache answered the rest. These figures describe memory as long as the region is not several \
+                 times as large as it"
         } else {
             "the page cache answered the rest. These figures describe memory; use direct=1, or a region several \
                  times as large as memory"
@@ -400,6 +403,7 @@ impl View<'_> {
         if let (false, Some(memory)) = (direct, memory)
             && region < memory
             && region > 0
+            && self.below_our_reads().is_none()
         {
             let text = format!(
                 "The region of {} fits into this host's memory of {}, and the I/O is buffered: the page cache answers \
@@ -452,7 +456,7 @@ impl View<'_> {
     }
 
     fn stolen(&self) -> Option<Advice> {
-        let steal = self.cpu_pct("steal").filter(|pct| *pct >= STEAL_PCT)?;
+        let steal = self.cpu_pct("steal").filter(|pct| *pct >= STEAL_TOLD_PCT)?;
         let text = format!(
             "The hypervisor withheld {} % of CPU time (steal): another guest or a cap slowed the driver. Compare \
              only with runs of equal steal.",

@@ -1,8 +1,10 @@
 //! What follows from the figures of the CPUs, in plain words.
 
-use super::derive::{KNEE_RATIO, OURS_PCT};
+use super::derive::KNEE_RATIO;
 use super::info::{CpuInfo, KernelRow, ScalingRow};
 use super::steadiness::UNSTEADY_PCT;
+use crate::conditions::OURS_PCT;
+use assay_measure::cpu::{STEAL_PCT, STEAL_TOLD_PCT};
 use assay_measure::facts::VIRTUALISATION;
 use assay_measure::record::{Advice, Figure, Record};
 use assay_measure::rule::Rule;
@@ -81,15 +83,36 @@ const NOT_GIVEN: Rule = Rule {
     id: "P10",
     title: "The threads were not given all of their time",
     changes_figures: true,
-    fires_when: || format!("The threads had a CPU for less than {OURS_PCT} % of their time"),
+    fires_when: || {
+        format!(
+            "The threads had a CPU for less than {OURS_PCT} % of their time, and a quota (P1) and steal (P2) do not account for {} % of what they lacked",
+            100.0 * TOLD_RATIO
+        )
+    },
     why: "Rates per second show what was left of this host; rates per CPU second show what its CPUs can do.",
     what_to_do: "Measure on a host without other load, or read the rates per CPU second.",
     cannot_judge_when: "The kernel exposes no CPU time of threads: then the rule is silent.",
     source: "Decided here.",
 };
 
-fn not_given(_: &Record, info: &CpuInfo) -> Option<Advice> {
+/// From this part on, what P1 and P2 tell is all there is to say of the time that the threads lacked.
+const TOLD_RATIO: f64 = 0.9;
+
+/// The part of it that they tell.
+fn told(record: &Record, info: &CpuInfo, given: f64) -> Option<f64> {
+    let of = &info.conditions;
+    let lacked_s = record.os.process.cpu_s.value()? * (100.0 / given - 1.0);
+    let of_all_cpus_s = record.interval.elapsed_s.value()? * record.os.cpus_count.value()?;
+    let steal = of.steal_pct.value().filter(|pct| *pct >= STEAL_TOLD_PCT).unwrap_or_default();
+    let taken_s = of.throttled_s.value().unwrap_or_default() + steal / 100.0 * of_all_cpus_s;
+    Some(taken_s / lacked_s)
+}
+
+fn not_given(record: &Record, info: &CpuInfo) -> Option<Advice> {
     let given = given(info)?;
+    if told(record, info, given).is_some_and(|told| told >= TOLD_RATIO) {
+        return None;
+    }
     let text = format!(
         "The threads got a CPU for {} % of their time: rates per second show what was left of this host, rates \
          per CPU second show what its CPUs can do. {}",
@@ -123,9 +146,6 @@ fn not_pinned(_: &Record, info: &CpuInfo) -> Option<Advice> {
 const SIBLING_RATIO: f64 = 1.35;
 /// Threads held back longer than this share of the time: a database there has to be told.
 const THROTTLED_SHARE: f64 = 0.01;
-/// Steal from which on others are worth a word, and from which on it is much, %.
-const STEAL_PCT: f64 = 1.0;
-const STEAL_HIGH_PCT: f64 = 5.0;
 /// Efficiency of all CPUs below which half of them are lost.
 const EFFICIENCY_HIGH: f64 = 0.5;
 /// How far what a CPU second brings may move where its clock does not, %.
@@ -210,9 +230,9 @@ fn throttled(record: &Record, info: &CpuInfo) -> Option<Advice> {
 const STOLEN: Rule = Rule {
     id: "P2",
     title: "Steal: other guests have the CPUs",
-    changes_figures: false,
+    changes_figures: true,
     fires_when: || {
-        format!("The hypervisor gave at least {STEAL_PCT} % of CPU time to other guests; high from {STEAL_HIGH_PCT} %")
+        format!("The hypervisor gave at least {STEAL_TOLD_PCT} % of CPU time to other guests; high from {STEAL_PCT} %")
     },
     why: "The hypervisor has more guests than CPUs, so this machine gets less than it shows.",
     what_to_do: "Ask for dedicated CPUs, or size by the rates per second instead of the rates per CPU second.",
@@ -221,13 +241,13 @@ const STOLEN: Rule = Rule {
 };
 
 fn stolen(_: &Record, info: &CpuInfo) -> Option<Advice> {
-    let steal = info.conditions.steal_pct.value().filter(|pct| *pct >= STEAL_PCT)?;
+    let steal = info.conditions.steal_pct.value().filter(|pct| *pct >= STEAL_TOLD_PCT)?;
     let text = format!(
         "Steal: the hypervisor gave {} % of this machine's CPU time to other guests during the measurement. Ask for \
          dedicated CPUs, or size by the rates per second instead of the rates per CPU second.",
         fixed(steal, 1)
     );
-    Some(STOLEN.finding(steal >= STEAL_HIGH_PCT, text, &[("steal_pct", steal)]))
+    Some(STOLEN.finding(steal >= STEAL_PCT, text, &[("steal_pct", steal)]))
 }
 
 /// The curve's row of a kernel with so many threads.
@@ -284,7 +304,7 @@ const KNEE: Rule = Rule {
     },
     why: "The CPUs share clock, caches or memory, and work of this kind gains little from more of them.",
     what_to_do: "Size such work by the knee rather than by the number of CPUs.",
-    cannot_judge_when: "The threads were given less than their time, or the curve is missing: then the rule is silent.",
+    cannot_judge_when: "The threads were given less than their time, or the curve or the clock of its CPUs is missing: then the rule is silent.",
     source: "Decided here.",
 };
 
@@ -301,9 +321,10 @@ fn knee(_: &Record, info: &CpuInfo) -> Option<Advice> {
     let efficiency = worst.efficiency_ratio.value()?;
     let clock = worst.clock_ratio.value()?;
     let knee = info.scaling.iter().find(|row| row.kernel == worst.kernel && row.is_knee)?;
+    let pays_pct = 100.0 * KNEE_RATIO;
     let kept = match knee.threads_count {
-        1 => "only a single thread reaches 80 %".to_owned(),
-        threads => format!("up to {threads} threads it is 80 % or more"),
+        1 => format!("only a single thread reaches {pays_pct} %"),
+        threads => format!("up to {threads} threads it is {pays_pct} % or more"),
     };
     let text = format!(
         "{} on all {all} CPUs reaches {} % of {all} times the rate of one CPU (the clock accounts for {} %, \

@@ -5,7 +5,7 @@ use super::super::kernels::{KERNELS, Kernel, SET};
 use super::super::reading::{CpuReadings, PairKind, ShotReading, ThreadReading};
 use super::info::{ClockPoint, ClockRow, CpuInfo, KernelRow, PairRow, ScalingRow};
 use super::steadiness;
-use crate::conditions::{Conditions, NOT_EXPOSED};
+use crate::conditions::{Conditions, NOT_EXPOSED, OURS_PCT};
 use crate::load::LoadInfo;
 use assay_measure::record::Figure;
 use assay_measure::sample::{half_width, mean, median, stddev};
@@ -13,8 +13,6 @@ use assay_measure::sample::{half_width, mean, median, stddev};
 pub(super) const STOPPED: &str = "the probe was stopped before";
 /// Largest number of threads that still pays.
 pub(super) const KNEE_RATIO: f64 = 0.8;
-/// Less CPU time than this share of the window: the host was not ours.
-pub(super) const OURS_PCT: f64 = 99.0;
 
 /// Everything.
 pub(super) fn info(readings: &CpuReadings) -> CpuInfo {

@@ -13,7 +13,6 @@ mod steadiness;
 mod tests;
 
 use super::reading::CpuReadings;
-use crate::conditions::labelled;
 use assay_measure::kind::{Finding, OwnKind, TestConditions, figure};
 use assay_measure::record::Record;
 use assay_measure::snapshot::{RunData, Verdict};
@@ -61,7 +60,7 @@ pub(super) fn build(run: &RunData, readings: &CpuReadings) -> Record {
     if !readings.wrong.is_empty() {
         run.verdict = Verdict::Invalid(readings.wrong.clone());
     }
-    let mut record = labelled(&run, readings.host.elapsed_ns);
+    let mut record = readings.host.record(run);
     record.advice = advice::advise(&record, &info);
     record.parts.put(&info);
     figure(&KIND, &mut record);

@@ -134,6 +134,30 @@ fn cpu_07_half_a_share_halves_rates_and_leaves_those_per_cpu_second() {
     assert_eq!(advice(&whole, "P1"), None);
 }
 
+/// What a quota or steal took is said once; what it does not account for is said as well.
+#[test]
+fn time_that_a_quota_or_steal_took_is_one_warning() {
+    // Eight seconds of windows, half of them without a CPU.
+    let of = |throttled_ns: u64, steal_pct: f64| {
+        let mut half = readings(50);
+        half.host.elapsed_ns = 8_000_000_000;
+        half.host.before.process_cpu_ns = Some(0);
+        half.host.after.process_cpu_ns = Some(4_000_000_000);
+        half.host.after.cpus = Some(4);
+        half.host.after.cgroup_throttled_ns = Some(throttled_ns);
+        half.host.steal_pct = Some(steal_pct);
+        let record = built(&half);
+        let doubts = record.doubts().map(|(rule, _)| rule.to_owned());
+        doubts.collect::<Vec<_>>()
+    };
+    assert_eq!(of(3_700_000_000, 0.0), ["P1"]);
+    assert_eq!(of(0, 12.0), ["P2"]);
+    assert_eq!(of(2_000_000_000, 6.0), ["P1", "P2"]);
+    assert_eq!(of(3_500_000_000, 0.0), ["P10", "P1"]);
+    assert_eq!(of(0, 11.0), ["P10", "P2"]);
+    assert_eq!(of(0, 0.0), ["P10"]);
+}
+
 #[test]
 fn cpu_06_repetitions_that_differ_are_unsteady_with_what_moved() {
     let steady = info(&built(&readings(100)));

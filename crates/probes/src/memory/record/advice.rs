@@ -1,7 +1,8 @@
 //! What follows from the figures of memory, in plain words.
 
 use super::super::info::{FaultRow, LadderRow, MemoryInfo};
-use super::{OURS_PCT, UNSTEADY_PCT, given, huge, latency};
+use super::{UNSTEADY_PCT, given, huge, latency};
+use crate::conditions::OURS_PCT;
 use assay_measure::record::{Advice, Figure};
 use assay_measure::rule::Rule;
 use assay_measure::units::{fixed, many, size};
@@ -165,7 +166,7 @@ const LADDER_FALLS: Rule = Rule {
     fires_when: || {
         format!(
             "A step of the latency ladder is more than {} % quicker than the smaller one before it, by their quickest batches",
-            fixed(100.0 * (1.0 - FALLS), 0)
+            fell_pct()
         )
     },
     why: "A larger memory cannot be quicker: others used the same caches meanwhile.",
@@ -173,6 +174,10 @@ const LADDER_FALLS: Rule = Rule {
     cannot_judge_when: "Never: without two steps the rule is silent.",
     source: "Decided here.",
 };
+
+fn fell_pct() -> String {
+    fixed(100.0 * (1.0 - FALLS), 0)
+}
 
 fn ladder_falls(info: &MemoryInfo) -> Option<Advice> {
     let lines = || info.ladder.iter().filter(|row| row.spacing == "lines");
@@ -186,10 +191,11 @@ fn ladder_falls(info: &MemoryInfo) -> Option<Advice> {
     let (_, first) = fell.first()?;
     let steps = lines().count();
     let text = format!(
-        "{} of {steps} steps of the latency ladder are more than 5 % faster than the step before (first at {} in {} \
+        "{} of {steps} steps of the latency ladder are more than {} % faster than the step before (first at {} in {} \
          pages), although a larger memory cannot be faster: others used the same caches during the \
          measurement.",
         fell.len(),
+        fell_pct(),
         size(first.bytes),
         first.pages
     );

@@ -12,7 +12,7 @@ mod tests;
 
 use super::MemoryReadings;
 use super::info::{LadderRow, MemoryInfo};
-use crate::conditions::{Conditions, labelled};
+use crate::conditions::{Conditions, OURS_PCT, labelled};
 use assay_measure::kind::{Finding, OwnKind, TestConditions, figure};
 use assay_measure::record::{Figure, Record};
 use assay_measure::snapshot::{RunData, Verdict};
@@ -20,8 +20,6 @@ use assay_measure::units::fixed;
 
 /// Passes that vary by more are not steady, %.
 const UNSTEADY_PCT: f64 = 5.0;
-/// Less CPU time than this share of the passes: the host was not ours, %.
-const OURS_PCT: f64 = 99.0;
 
 /// The kind of its records.
 pub(super) const KIND: OwnKind<MemoryInfo> = OwnKind {

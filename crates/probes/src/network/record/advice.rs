@@ -32,10 +32,12 @@ const ONE_HOST: Rule = Rule {
     id: "N1",
     title: "Both ends are this host",
     changes_figures: true,
-    fires_when: || "The address of the other end is one of this host; always high".to_owned(),
+    fires_when: || {
+        "The address of the other end is on loopback, or the one that the test sends from; always high".to_owned()
+    },
     why: "The packets never left the host, and both ends share its CPUs: the kernel's copies are measured, not a network.",
     what_to_do: "Run the server on another host.",
-    cannot_judge_when: "Never: both addresses are known.",
+    cannot_judge_when: "The other end is this host by another of its addresses: then the rule is silent.",
     source: "Decided here.",
 };
 
@@ -119,7 +121,7 @@ const DISTURBED: Rule = Rule {
     id: "N5",
     title: "Others used the CPUs of this host",
     changes_figures: true,
-    fires_when: cpu::disturbs,
+    fires_when: || format!("Other processes used at least {} % of the host's CPU time", cpu::OTHERS_PCT),
     why: "Others slowed this end of the test.",
     what_to_do: "Measure again on an idle host.",
     cannot_judge_when: "The CPU use of the host or of this process is n/a: then the rule is silent.",
@@ -127,6 +129,6 @@ const DISTURBED: Rule = Rule {
 };
 
 fn disturbed(record: &Record, _: &NetworkInfo) -> Option<Advice> {
-    let others = cpu::disturbed(record)?;
+    let others = cpu::others(cpu::shares(record)?)?;
     Some(DISTURBED.finding(false, format!("During the measurement {others}."), &[]))
 }

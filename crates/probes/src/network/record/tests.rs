@@ -267,6 +267,17 @@ const CASES: &[assay_testkit::rules::Case] = &[
     }),
 ];
 
+/// Steal of this host is said once, by the rule of both ends.
+#[test]
+fn steal_of_this_host_is_one_warning() {
+    let mut record = assay_testkit::rules::beside(0.0);
+    record.os.cpu_pct.insert("busy".to_owned(), 50.0.into());
+    record.os.cpu_pct.insert("steal".to_owned(), 30.0.into());
+    let native_local = Some(Native { steal_pct: Some(30.0), ..Native::default() });
+    let found = advice::advise(&record, &NetworkInfo { native_local, ..NetworkInfo::default() });
+    assert_eq!(found.iter().map(|found| found.id.as_str()).collect::<Vec<_>>(), ["N4"]);
+}
+
 #[test]
 fn each_rule_just_fires_and_just_does_not() {
     assay_testkit::rules::just_fire(&advice::rules(), CASES);

@@ -37,10 +37,12 @@ const ONE_HOST: Rule = Rule {
     id: "E1",
     title: "The other end is this host",
     changes_figures: true,
-    fires_when: || "The address of the other end is one of this host; always high".to_owned(),
+    fires_when: || {
+        "The address of the other end is on loopback, or the one that this host sends from; always high".to_owned()
+    },
     why: "The packets never left the host: the kernel and the scheduler are measured, not a network.",
     what_to_do: "Name another host.",
-    cannot_judge_when: "Never: both addresses are known.",
+    cannot_judge_when: "The other end is this host by another of its addresses: then the rule is silent.",
     source: "Decided here.",
 };
 
@@ -135,18 +137,22 @@ fn late(record: &Record, info: &PingInfo) -> Option<Advice> {
     Some(LATE.finding(false, text, &[("late_us_p99", late_us)]))
 }
 
-/// Linux sends a lost segment again after this at the earliest, us.
+/// Linux sends a lost segment again after 200 ms at the earliest. It counts in ticks of up to 10 ms and may lack a part of one, us.
 const RTO_US: Range<f64> = 195_000.0..260_000.0;
-/// It holds an acknowledgement back for at most this, us.
+/// It holds an acknowledgement back for 40 ms at least, in the same ticks, us.
 const DELAYED_ACK_US: Range<f64> = 38_000.0..48_000.0;
+/// Neither ICMP nor UDP acknowledges, and a connection's first segment has timeouts of its own.
+const ACKNOWLEDGED: &str = "tcp-echo";
 
-fn within(info: &PingInfo, range: &Range<f64>) -> usize {
+/// How many of the slowest lie in this range, where there are some and the method waits for acknowledgements.
+fn within(info: &PingInfo, range: &Range<f64>) -> Option<usize> {
     let slow = info.worst.iter().filter(|row| !row.is_lost);
-    slow.filter(|row| range.contains(&row.service_us)).count()
+    let slow = slow.filter(|row| range.contains(&row.service_us)).count();
+    (slow > 0 && info.method == ACKNOWLEDGED).then_some(slow)
 }
 
 fn between_ms(range: &Range<f64>) -> String {
-    format!("One of the slowest round trips took {} to {} ms", range.start / 1e3, range.end / 1e3)
+    format!("With {ACKNOWLEDGED}, one of the slowest round trips took {} to {} ms", range.start / 1e3, range.end / 1e3)
 }
 
 const SENT_AGAIN: Rule = Rule {
@@ -156,12 +162,12 @@ const SENT_AGAIN: Rule = Rule {
     fires_when: || between_ms(&RTO_US),
     why: "A lost segment that TCP sent again after its shortest timeout is the usual reason.",
     what_to_do: "Look for the loss: assay net counts segments sent again.",
-    cannot_judge_when: "No round trip is that slow: then the rule is silent.",
-    source: "Linux waits at least 200 ms before it sends a segment again.",
+    cannot_judge_when: "The method is another one, or no round trip is that slow: then the rule is silent.",
+    source: "Linux waits at least 200 ms, less a part of a tick, before it sends a segment again.",
 };
 
 fn sent_again(_: &Record, info: &PingInfo) -> Option<Advice> {
-    let slow = Some(within(info, &RTO_US)).filter(|slow| *slow > 0)?;
+    let slow = within(info, &RTO_US)?;
     let again = match info.retransmits_count {
         Some(count) => format!(" (the kernel sent {count} segments again)"),
         None => String::new(),
@@ -180,12 +186,12 @@ const DELAYED_ACK: Rule = Rule {
     fires_when: || between_ms(&DELAYED_ACK_US),
     why: "An acknowledgement held back, with a sender that waits for it, is the usual reason.",
     what_to_do: "Look for a sender that writes twice before it reads and does not set TCP_NODELAY.",
-    cannot_judge_when: "No round trip is that slow: then the rule is silent.",
-    source: "Linux holds an acknowledgement back for 40 ms.",
+    cannot_judge_when: "The method is another one, or no round trip is that slow: then the rule is silent.",
+    source: "Linux holds an acknowledgement back for at least 40 ms, less a part of a tick.",
 };
 
 fn delayed_ack(_: &Record, info: &PingInfo) -> Option<Advice> {
-    let slow = Some(within(info, &DELAYED_ACK_US)).filter(|slow| *slow > 0)?;
+    let slow = within(info, &DELAYED_ACK_US)?;
     let text = format!(
         "{slow} of the worst took about 40 ms: an acknowledgement held back, with a sender that waits for it, is \
          the usual reason."

@@ -89,7 +89,7 @@ fn info(readings: &PingReadings) -> PingInfo {
         seconds: tally.seconds.iter().map(second).collect(),
         retransmits_count: tally.retransmits,
         conditions: conditions(readings),
-        is_loopback: to.ip().is_loopback(),
+        is_loopback: readings.is_here,
         loaded: readings.loaded.as_ref().map(loaded),
         failed: match &readings.loaded {
             Some(loaded) if !loaded.tally.gone.is_empty() => {

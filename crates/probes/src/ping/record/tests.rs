@@ -39,6 +39,21 @@ fn each_rule_just_fires_and_just_does_not() {
     just_fire(&advice::rules(), CASES);
 }
 
+/// Datagrams and packets of ICMP are acknowledged by nobody, and a connection that was just made has sent no segment.
+#[test]
+fn only_an_echo_over_tcp_waits_for_acknowledgements() {
+    for (method, ids) in [("tcp-echo", &["E5", "E6"][..]), ("udp-echo", &[]), ("icmp-dgram", &[]), ("tcp-connect", &[])]
+    {
+        let record = with(|info| {
+            info.method = method.to_owned();
+            info.worst =
+                [200_500.0, 40_200.0].map(|service_us| WorstRow { service_us, ..WorstRow::default() }).to_vec();
+        });
+        let found: Vec<&str> = record.advice.iter().map(|found| found.id.as_str()).collect();
+        assert_eq!(found, ids, "{method}");
+    }
+}
+
 /// A rate that was not kept makes every request late: that is said once.
 #[test]
 fn requests_that_wait_for_replies_are_not_called_late() {

@@ -85,10 +85,10 @@ const ONE_HOST: Rule = Rule {
     id: "RT10",
     title: "The standby is this host",
     changes_figures: true,
-    fires_when: || "The address of a standby is one of this host; always high".to_owned(),
+    fires_when: || "The address of a standby is on loopback; always high".to_owned(),
     why: "These figures include no network, and both ends share the CPUs.",
     what_to_do: "Run the standby on another host.",
-    cannot_judge_when: "Never: the address is known.",
+    cannot_judge_when: "The standby is named by a host name other than localhost, or by another address of this host: then the rule is silent.",
     source: "Decided here.",
 };
 
@@ -181,14 +181,14 @@ const CAP: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "After the last change of level by at least {} %, at least {} seconds hold within {} % of one count, but for one in ten; always high",
+            "The last change of level is a fall by at least {} %, and the {} seconds or more after it hold within {} % of one count, but for one in ten; always high",
             100.0 * FALL_RATIO,
             LEVEL_SECONDS,
             100.0 * STILL_RATIO
         )
     },
     why: "Burst credits that are used up, a volume's limit and an array's policy look like this; a disk or a network does not.",
-    what_to_do: "Raise the limit, or plan with the rate after the change.",
+    what_to_do: "Raise the limit, or plan with the rate after the fall.",
     cannot_judge_when: "The test is too short for levels: then the rule is silent.",
     source: "Decided here.",
 };

@@ -24,6 +24,8 @@ use assay_measure::kind::{Finding, OwnKind, TestConditions, figure};
 use assay_measure::plain::slug;
 use assay_measure::record::{Figure, Latency, Record, Series};
 use assay_measure::snapshot::{RunData, Verdict};
+use std::net::{IpAddr, SocketAddr};
+
 use info::{ModeRow, RedoInfo, RuleRow, SecondRow, StandbyInfo, TcpRow, WorstRow};
 
 const NOT_TOLD: &str = "the kernel does not report it";
@@ -142,8 +144,9 @@ fn own_cpu(record: &mut Record, info: &RedoInfo) {
 
 /// Whether a standby is on loopback.
 fn is_here(name: &str) -> bool {
-    let host = name.split(':').next().unwrap_or(name);
-    host == "localhost" || host.starts_with("127.") || name.contains("::1")
+    let ip = name.parse().map(|at: SocketAddr| at.ip());
+    let ip = ip.or_else(|_| name.trim_matches(['[', ']']).parse::<IpAddr>());
+    ip.map_or(name.split(':').next() == Some("localhost"), |ip| ip.to_canonical().is_loopback())
 }
 
 /// A second that lacks so little of its end is whole: the last message of a schedule is due before it.

@@ -1,5 +1,5 @@
 use super::info::{Cap, RedoInfo, SecondRow, StandbyInfo};
-use super::{KIND, integrity, merge};
+use super::{KIND, integrity, is_here, merge};
 use super::{advice, compat};
 use crate::redo::wire::Found;
 use assay_measure::kind::Kind;
@@ -213,6 +213,20 @@ fn advised(change: impl FnOnce(&mut RedoInfo)) -> Record {
     info.content = "mix:2".to_owned();
     change(&mut info);
     Record { advice: advice::advise(&Record::default(), &info), ..Record::default() }
+}
+
+#[test]
+fn a_standby_on_loopback_is_this_host_whatever_its_notation_and_no_other_is() {
+    for here in
+        ["localhost", "localhost:7", "127.0.0.1", "127.1.2.3:7", "::1", "[::1]", "[::1]:7", "[::ffff:127.0.0.1]:7"]
+    {
+        assert!(is_here(here), "{here}");
+    }
+    for there in
+        ["db2", "db2:7", "127.example.org", "10.0.0.1:7", "2001:db8::1", "[2001:db8::1]:7", "fe80::1", "[fe80::1]:7"]
+    {
+        assert!(!is_here(there), "{there}");
+    }
 }
 
 const CASES: &[assay_testkit::rules::Case] = &[

@@ -179,7 +179,7 @@ fn speed_changed(this: &Curve<'_>) -> Option<Advice> {
     }
     let text = format!(
         "The speed of the device changed during the measurement: in {} of {} steps the fastest round was more than \
-         twice as fast as the slowest, most of all {} with {} streams ({} to {} per second). Each rate is the median \
+         {ROUNDS_FACTOR} times as fast as the slowest, most of all {} with {} streams ({} to {} per second). Each rate is the median \
          of its rounds; compare rates by their intervals, or measure again when the device is quiet.",
         apart.len(),
         ranges.len(),
@@ -342,7 +342,7 @@ const BEST_METHOD: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "At one stream the best of fdatasync, RWF_DSYNC and fsync makes at least {METHOD_GAIN} times the writes of the worst, and their 95 % intervals are apart; high from {METHOD_HIGH} times"
+            "At one stream the best of fdatasync, O_DSYNC and fsync makes at least {METHOD_GAIN} times the writes of the worst, and their 95 % intervals are apart; high from {METHOD_HIGH} times"
         )
     },
     why: "The database can be told which of them to use.",
@@ -419,7 +419,9 @@ const PARALLEL: Rule = Rule {
     title: "One log writer or several",
     changes_figures: false,
     fires_when: || {
-        format!("The rates of {STREAMS} streams that flush for themselves and of those that share a flush are known")
+        format!(
+            "The rates of one stream, of {STREAMS} streams that flush for themselves and of streams that share a flush are known"
+        )
     },
     why: "It shows whether flushes in parallel bring more than one shared flush.",
     what_to_do: "Use several log writers only where the 95 % intervals show an advantage.",
