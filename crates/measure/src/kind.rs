@@ -140,10 +140,10 @@ pub trait Kind: Sync {
         Vec::new()
     }
 
-    /// Whether its part of the record has its shape.
+    /// Whether its part of the record is there and has its shape.
     ///
     /// # Errors
-    /// When somebody edited the part into another one.
+    /// When somebody edited the part into another one, or removed it.
     fn readable(&self, _record: &Record) -> Result<(), serde_json::Error> {
         Ok(())
     }

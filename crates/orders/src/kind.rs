@@ -283,7 +283,7 @@ fn transactions(page: &mut Sections, record: &Record, info: &OrdersInfo) {
 
 /// What the times are, and what has none.
 fn measured_from(page: &mut Sections, info: &OrdersInfo) {
-    let clock = match info.rate_per_s {
+    let clock = match info.known.rate_per_s {
         0 => "Times run from a transaction's start to its answer, including all its attempts and pauses.",
         _ => {
             "Times run from the instant at which a transaction was due, whether or not it could start then; Driver \

@@ -36,6 +36,8 @@ pub struct FromEngine {
     pub unchecked: String,
     /// How long the checks took, s.
     pub checks_s: f64,
+    /// Transactions due per second; 0 is a closed loop.
+    pub rate_per_s: u64,
 }
 
 /// A transaction's part of a run, in its window.
@@ -57,8 +59,6 @@ pub struct OrdersInfo {
     /// What the target knows.
     #[serde(flatten)]
     pub known: FromEngine,
-    /// Transactions due per second; 0 is a closed loop.
-    pub rate_per_s: u64,
     /// Arrivals of the window that found no room in the queue.
     pub dropped: u64,
     /// Those that are done.
@@ -111,13 +111,7 @@ impl OrdersInfo {
                 retried: by("retried", tx),
             })
             .collect();
-        let rate = data.settings.iter().find(|line| line.name == "RATE");
-        Some(Self {
-            known,
-            dropped: window.dropped,
-            rate_per_s: rate.and_then(|line| line.value.parse().ok()).unwrap_or(0),
-            transactions,
-        })
+        Some(Self { known, dropped: window.dropped, transactions })
     }
 
     /// The record's part.
@@ -135,7 +129,7 @@ impl OrdersInfo {
     /// When transactions are due, in words.
     #[must_use]
     pub fn arrivals(&self) -> String {
-        let (rate, Some(asked)) = (self.rate_per_s, self.asked()) else {
+        let (rate, Some(asked)) = (self.known.rate_per_s, self.asked()) else {
             return String::new();
         };
         if rate == 0 {

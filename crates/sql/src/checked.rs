@@ -1,6 +1,7 @@
 //! What verifying a data set reads and finds.
 
 use assay_measure::config::Settings;
+use assay_measure::record::Figure;
 use assay_run::dataset::lines::{count, decimal, text};
 use assay_run::engine::{EngineError, Line};
 
@@ -12,10 +13,12 @@ const CORRELATION_MAX: f64 = 0.05;
 /// What is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// Every row.
-    Full,
+    /// Right after the load: nothing that is read may have to be written again.
+    Loaded,
     /// The definitions, the index, and what little more a database's folder says.
     Sampled,
+    /// Every row.
+    Full,
 }
 
 impl Level {
@@ -28,45 +31,61 @@ impl Level {
     }
 }
 
-/// What was found, over all schemas.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Findings {
-    pub(crate) schemas: u64,
-    pub(crate) rows: u64,
-    /// Blocks that hold them, where they are known.
-    pub(crate) blocks: Option<u64>,
-    /// Blocks of the tables' segments, where there is such a thing.
-    pub(crate) segment_blocks: Option<u64>,
-    pub(crate) correlation_max: f64,
+/// A figure of a check: a key and a label as lines have them.
+#[derive(Clone, Debug)]
+struct Found {
+    name: (&'static str, &'static str),
+    figure: Figure,
+    over_schemas: fn(&Figure, &Figure) -> Figure,
 }
 
+/// What was found, over all schemas, in the order in which the check of one says it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Findings(Vec<Found>);
+
 impl Findings {
-    pub(crate) fn merge(&mut self, more: &Self) {
-        let both = |mine: Option<u64>, more: Option<u64>| match self.schemas {
-            0 => more,
-            _ => mine.zip(more).map(|(a, b)| a + b),
-        };
-        self.blocks = both(self.blocks, more.blocks);
-        self.segment_blocks = both(self.segment_blocks, more.segment_blocks);
-        self.schemas += more.schemas;
-        self.rows += more.rows;
-        self.correlation_max = self.correlation_max.max(more.correlation_max);
+    /// Adds a figure that adds up over schemas.
+    pub(crate) fn sum(&mut self, key: &'static str, label: &'static str, figure: impl Into<Figure>) {
+        self.put(key, label, figure.into(), Figure::plus);
     }
 
-    /// For people and JSON: the key and the label of the blocks, and why they are not known.
-    pub(crate) fn lines(&self, (key, label): (&'static str, &str), unknown: &str) -> Vec<Line> {
-        let segments = |blocks| count("segment_blocks", "Blocks of the tables' segments", blocks);
-        let mut lines = vec![
-            count("verified_schemas", "SLOB schemas verified", self.schemas),
-            count("verified_rows", "Rows verified", self.rows),
-            match self.blocks {
-                Some(blocks) => count(key, label, blocks),
-                None => text(key, label, format!("n/a ({unknown})")),
-            },
-        ];
-        lines.extend(self.segment_blocks.map(segments));
-        lines.push(decimal("key_place_correlation", "Largest rank correlation of key and place", self.correlation_max));
-        lines
+    /// Adds one of which the smallest counts.
+    pub(crate) fn least(&mut self, key: &'static str, label: &'static str, figure: impl Into<Figure>) {
+        self.put(key, label, figure.into(), |a, b| if a.value() <= b.value() { a.clone() } else { b.clone() });
+    }
+
+    /// Adds one of which the largest in size counts; n/a where one of them is.
+    pub(crate) fn most(&mut self, key: &'static str, label: &'static str, figure: impl Into<Figure>) {
+        self.put(key, label, figure.into(), |a, b| match (a.value(), b.value()) {
+            (Some(left), Some(right)) if left.abs() < right.abs() => b.clone(),
+            (Some(_), None) => b.clone(),
+            _ => a.clone(),
+        });
+    }
+
+    fn put(&mut self, key: &'static str, label: &'static str, figure: Figure, over: fn(&Figure, &Figure) -> Figure) {
+        self.0.push(Found { name: (key, label), figure, over_schemas: over });
+    }
+
+    /// Adds those of other schemas.
+    pub(crate) fn merge(&mut self, more: &Self) {
+        if self.0.is_empty() {
+            self.0.clone_from(&more.0);
+            return;
+        }
+        for (mine, other) in self.0.iter_mut().zip(&more.0) {
+            mine.figure = (mine.over_schemas)(&mine.figure, &other.figure);
+        }
+    }
+
+    /// For people and JSON.
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        let line = |Found { name: (key, label), figure, .. }: &Found| match figure {
+            Figure::Count(value) => count(key, label, *value),
+            Figure::Decimal(value) => decimal(key, label, *value),
+            Figure::Na(reason) => text(key, label, format!("n/a ({reason})")),
+        };
+        self.0.iter().map(line).collect()
     }
 }
 
@@ -77,12 +96,62 @@ pub(crate) fn damaged(table: &str, what: &str) -> EngineError {
     ))
 }
 
+/// The rank correlation of key and place in a table of so many rows, all of them read, as the server says it; n/a where there are too few rows
+/// for it to say anything.
+///
 /// # Errors
-/// `Damaged`: in a table of so many rows, all of them read, keys follow their places.
-pub(crate) fn refuse_order(table: &str, rows: u64, correlation: f64) -> Result<(), EngineError> {
-    if rows < SCATTER_ROWS || correlation.abs() <= CORRELATION_MAX {
-        return Ok(());
+/// `Damaged`: keys follow their places, or nobody knows.
+pub(crate) fn scattered(table: &str, rows: u64, correlation: Option<&str>) -> Result<Figure, EngineError> {
+    let number = correlation.and_then(|text| text.trim().parse::<f64>().ok()).filter(|number| number.is_finite());
+    let few = rows < SCATTER_ROWS;
+    match number {
+        Some(number) if few || number.abs() <= CORRELATION_MAX => Ok(Figure::decimal(number)),
+        Some(number) => {
+            let what = format!("keys are in the order of their places: rank correlation {number:.3}");
+            Err(damaged(table, &what))
+        }
+        None if few => Ok(Figure::na("too few rows")),
+        None => {
+            let said = correlation.unwrap_or("NULL");
+            let what = format!("the server's rank correlation of key and place is no number: {said}");
+            Err(damaged(table, &what))
+        }
     }
-    let what = format!("keys are in the order of their places: rank correlation {correlation:.3}");
-    Err(damaged(table, &what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_correlation_that_cannot_be_read_does_not_pass() {
+        let of = |rows, said| scattered("cf1_1", rows, said).map(|figure| figure.value());
+        assert_eq!(of(SCATTER_ROWS, Some(" .04 ")).unwrap(), Some(0.04));
+        for said in [None, Some(""), Some("0,04"), Some("NaN"), Some("-.06"), Some("1")] {
+            assert!(of(SCATTER_ROWS, said).is_err(), "{said:?}");
+        }
+        assert_eq!(of(SCATTER_ROWS - 1, Some("1")).unwrap(), Some(1.0), "by chance");
+        assert_eq!(of(SCATTER_ROWS - 1, None).unwrap(), None);
+    }
+
+    #[test]
+    fn figures_of_schemas_come_together_each_in_its_way() {
+        let of = |rows: u64, pages: Figure, correlation: f64| {
+            let mut found = Findings::default();
+            found.sum("rows", "Rows", rows);
+            found.sum("pages", "Pages", pages.clone());
+            found.least("least", "Least", pages.clone());
+            found.most("most", "Most", pages);
+            found.most("correlation", "Correlation", correlation);
+            found
+        };
+        let mut all = Findings::default();
+        all.merge(&of(5, Figure::Count(7), -0.5));
+        all.merge(&of(6, Figure::Count(9), 0.25));
+        let values = |of: &Findings| of.0.iter().map(|found| found.figure.value()).collect::<Vec<_>>();
+        assert_eq!(values(&all), [Some(11.0), Some(16.0), Some(7.0), Some(9.0), Some(-0.5)]);
+        all.merge(&of(1, Figure::na("denied"), 0.0));
+        assert_eq!(values(&all), [Some(12.0), None, None, None, Some(-0.5)]);
+        assert!(format!("{:?}", all.lines()).contains("n/a (denied)"));
+    }
 }

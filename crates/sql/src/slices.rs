@@ -65,6 +65,31 @@ pub(crate) struct Answer {
     pub(crate) failed: Option<OpError>,
 }
 
+impl Answer {
+    /// For a slice of `asked` operations: when they ended by the server's clock and the rows of each, `None` where they cannot be read.
+    ///
+    /// # Errors
+    /// What is wrong with it: nobody knows then what the slice did.
+    pub(crate) fn of(
+        asked: usize,
+        began_us: Option<i64>,
+        (ends_us, rows): (Option<Vec<i64>>, Option<Vec<i64>>),
+        failed: Option<OpError>,
+    ) -> Result<Self, String> {
+        let (Some(began_us), Some(ends_us), Some(rows)) = (began_us, ends_us, rows) else {
+            return Err(format!("the server's answer for {asked} operations is missing or cannot be read"));
+        };
+        if ends_us.len() != rows.len() || ends_us.len() > asked {
+            return Err(format!(
+                "the server returned {} results and {} times for {asked} operations",
+                rows.len(),
+                ends_us.len()
+            ));
+        }
+        Ok(Self { began_us, ends_us, rows, failed })
+    }
+}
+
 /// Of one session.
 #[derive(Debug)]
 pub(crate) struct Pace {
@@ -122,8 +147,10 @@ impl Pace {
                 Outcome { end_ns: latest_ns, result: Ok((*rows).clamp(0, ROWS_MAX) as u64) }
             })
             .collect();
-        if let (Some(error), Some(last)) = (answer.failed, outcomes.last_mut()) {
-            last.result = Err(error);
+        if let Some(error) = answer.failed {
+            // One that failed before it began has no instant of its own.
+            let end_ns = outcomes.pop().map_or(latest_ns, |last| last.end_ns);
+            outcomes.push(Outcome { end_ns, result: Err(error) });
         }
         SliceDone { begin_ns, outcomes, end_ns }
     }

@@ -89,6 +89,6 @@ impl Kind for Sweep {
     }
 
     fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
-        record.parts.read::<SweepInfo>().map(drop)
+        record.parts.require::<SweepInfo>()
     }
 }

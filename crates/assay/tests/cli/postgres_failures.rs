@@ -165,13 +165,20 @@ fn statements_that_others_stop_are_counted_by_class() {
     };
     let place = Place::new();
     prepare(&place, &server.url());
-    let one_schema = ["-s", "1", "-t", "4", "--set", "UPDATE_PCT=100"];
+    // Any two ranges of so many of the 1000 keys meet.
+    let one_schema = ["-s", "1", "-t", "4", "--set", "UPDATE_PCT=100", "--set", "UPDATE_WORK_UNIT=600"];
     // Sessions that change the same rows as a serial order would have it.
     server.query(&[
         "alter database stopped set deadlock_timeout = '10ms'",
         "alter database stopped set default_transaction_isolation = serializable",
     ]);
-    let ran = place.assay(&arguments("run", &server.url(), &[SHORT, &one_schema]));
+    // On a host that gives them one CPU in turn they would hardly meet in time: so all of them wait for a stranger first.
+    let stranger = Stranger::holding(&server, "select count(*) from (select 1 from assay.cf1_1 for update) x", 600);
+    let run = place.start(&arguments("run", &server.url(), &[SHORT, &one_schema]));
+    let run = run.until("the window begins", || place.measures("run"));
+    std::thread::sleep(Duration::from_millis(500));
+    drop(stranger);
+    let ran = run.ended();
     let found = record(&place);
     assert!(stopped(&found, "serialization") > 0, "{}", found["driver"]);
     assert!(ran.code == 0 || ran.code == 4, "{}", ran.err);

@@ -276,6 +276,9 @@ impl Uring {
                 return true;
             }
             if self.enter(1, Some(Duration::from_secs(1)), &mut submits).is_err() {
+                // The read of the event counter may still store its value there: as with the buffers of requests, losing
+                // the memory is the only safe thing.
+                std::mem::forget(std::mem::take(&mut self.event_word));
                 return false;
             }
         }

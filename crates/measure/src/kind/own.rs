@@ -111,6 +111,6 @@ impl<I: Part + Default> Kind for OwnKind<I> {
     }
 
     fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
-        record.parts.read::<I>().map(drop)
+        record.parts.require::<I>()
     }
 }

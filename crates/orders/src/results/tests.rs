@@ -24,7 +24,6 @@ fn record(times_us: &[u64]) -> (Record, OrdersInfo) {
     }];
     let info = OrdersInfo {
         known: FromEngine::default(),
-        rate_per_s: 0,
         dropped: 0,
         transactions: vec![TxRow { kind: Tx::OrderProducts.key().to_owned(), weight: 40, ..TxRow::default() }],
     };

@@ -3,21 +3,16 @@
 use super::conn::{Connection, told};
 use super::layout::{INDEX, Sizes, column_names, rows_table, scan_table};
 use super::marker::Marker;
-use crate::checked::{Findings, Level, damaged, refuse_order};
+use crate::checked::{Findings, Level, damaged, scattered};
+use assay_measure::record::Figure;
 use assay_run::dataset::rows::COLUMN_BYTES;
-use assay_run::engine::{EngineError, Line};
+use assay_run::engine::EngineError;
 
 /// Rows of a table that a sample reads.
 const SAMPLED_ROWS: u64 = 2000;
 
 /// Pages of a table beside those of its rows, for which a count may stand.
 const SPARE_PAGES: u64 = 4;
-
-/// What was found, for people and JSON.
-pub(super) fn lines(findings: &Findings) -> Vec<Line> {
-    let blocks = ("verified_pages", "Pages that hold them");
-    findings.lines(blocks, "the user may not read mysql.innodb_index_stats")
-}
 
 /// Verifies one SLOB schema.
 ///
@@ -33,25 +28,24 @@ pub(super) fn schema(
     shape(connection, &rows)?;
     index(connection, &rows, marker.unique)?;
     keys(connection, &rows, marker.scale)?;
-    let correlation = content(connection, marker, &rows, marker.scale, level)?;
-    if level == Level::Full {
-        refuse_order(&rows, marker.scale, correlation)?;
-    }
+    let said = content(connection, marker, &rows, marker.scale, level)?;
+    let correlation = match level {
+        Level::Sampled => Figure::na("CHECK=sampled"),
+        _ => scattered(&rows, marker.scale, said.as_deref())?,
+    };
     let mut pages = leaf_pages(connection, &rows, marker.scale)?;
     if marker.scan_blocks > 0 {
         let scan = scan_table(n);
         shape(connection, &scan)?;
         content(connection, marker, &scan, marker.scan_blocks, level)?;
-        let more = leaf_pages(connection, &scan, marker.scan_blocks)?;
-        pages = pages.zip(more).map(|(a, b)| a + b);
+        pages = pages.plus(&leaf_pages(connection, &scan, marker.scan_blocks)?);
     }
-    Ok(Findings {
-        schemas: 1,
-        rows: marker.scale + marker.scan_blocks,
-        blocks: pages,
-        segment_blocks: None,
-        correlation_max: correlation.abs(),
-    })
+    let mut found = Findings::default();
+    found.sum("verified_schemas", "SLOB schemas verified", 1);
+    found.sum("verified_rows", "Rows verified", marker.scale + marker.scan_blocks);
+    found.sum("verified_pages", "Pages that hold them", pages);
+    found.most("key_place_correlation", "Largest rank correlation of key and place", correlation);
+    Ok(found)
 }
 
 /// The columns, engine and format that assay gave it.
@@ -120,19 +114,19 @@ fn keys(connection: &mut Connection, table: &str, scale: u64) -> Result<(), Engi
     ))
 }
 
-/// Live rows and pads, and the size of each; returns the rank correlation of key and place.
+/// Live rows and pads, and the size of each; returns the rank correlation of key and place, where all rows are read, as the server says it.
 fn content(
     connection: &mut Connection,
     marker: &Marker,
     table: &str,
     rows: u64,
     level: Level,
-) -> Result<f64, EngineError> {
+) -> Result<Option<String>, EngineError> {
     let sizes = Sizes::of_page(marker.block_bytes)?;
     let each = sizes.rows;
     let groups = match level {
-        Level::Full => rows,
         Level::Sampled => rows.min(SAMPLED_ROWS / each),
+        _ => rows,
     };
     let wrong: Vec<String> = column_names().map(|name| format!("char_length({name}) <> {COLUMN_BYTES}")).collect();
     let asked = connection
@@ -140,7 +134,7 @@ fn content(
             "select count(*), count(custid), \
              coalesce(sum(custid is not null and ({} or length(filler) <> {} or pk % {each} <> 1)), 0), \
              coalesce(sum(custid is null and (c2 is not null or length(filler) <> {} or pk % {each} = 1)), 0), \
-             coalesce(sum(if(custid is null, 0e0, pow(custid - (pk - 1) div {each} - 1, 2))), 0e0) \
+             1e0 - 6e0 * sum(if(custid is null, 0e0, pow(custid - (pk - 1) div {each} - 1, 2))) / ({rows}e0 * ({rows}e0 * {rows}e0 - 1)) \
              from {table} force index (primary) where pk <= {}",
             wrong.join(" or "),
             sizes.live,
@@ -160,14 +154,13 @@ fn content(
             ),
         ));
     }
-    let squares: f64 = text(4).parse().unwrap_or(0.0);
-    let n = rows as f64;
-    Ok(1.0 - 6.0 * squares / (n * (n * n - 1.0)).max(1.0))
+    Ok(row.get(4).cloned().flatten())
 }
 
-/// Pages that hold rows, by the server's own statistics, made anew: one for each row and its pads. None where the user
+/// Pages that hold rows, by the server's own statistics, made anew: one for each row and its pads. n/a where the user
 /// may not read them.
-fn leaf_pages(connection: &mut Connection, table: &str, rows: u64) -> Result<Option<u64>, EngineError> {
+fn leaf_pages(connection: &mut Connection, table: &str, rows: u64) -> Result<Figure, EngineError> {
+    let denied = || Ok(Figure::na("the user may not read mysql.innodb_index_stats"));
     // It writes nothing but statistics; who may not make them reads those of the load.
     let _ = connection.run(&format!("analyze table {table}"));
     let asked = connection.rows(&format!(
@@ -177,7 +170,7 @@ fn leaf_pages(connection: &mut Connection, table: &str, rows: u64) -> Result<Opt
     let asked = match asked {
         Ok(rows) => rows,
         Err(error) if error.is_fatal() => return Err(told("reading the page counts")(error)),
-        Err(_) => return Ok(None),
+        Err(_) => return denied(),
     };
     let of = |name: &str| {
         let row = asked.iter().find(|row| row[0].as_deref() == Some(name))?;
@@ -187,11 +180,11 @@ fn leaf_pages(connection: &mut Connection, table: &str, rows: u64) -> Result<Opt
         // So small a table has no segment of its own for them; all its pages but the root are then such.
         (Some(1), Some(size)) => size.saturating_sub(1),
         (Some(pages), _) => pages,
-        (None, _) => return Ok(None),
+        (None, _) => return denied(),
     };
     let most = rows + rows / 100 + SPARE_PAGES;
     if (rows..=most).contains(&pages) {
-        return Ok(Some(pages));
+        return Ok(pages.into());
     }
     Err(damaged(
         table,

@@ -46,7 +46,7 @@ pub(super) fn run(
     let written = write_out(plan, keeper);
     let mut lines = plan.summary(load_s);
     lines.push(written);
-    lines.extend(check::lines(&findings));
+    lines.extend(findings.lines());
     lines.push(decimal("total_s", "Time in all, s", begun.elapsed().as_secs_f64()));
     Ok(lines)
 }
@@ -154,7 +154,7 @@ impl<'a> Job<'a> {
                 return Ok(findings);
             };
             self.load(&mut connection, *n)?;
-            let found = check::schema(&mut connection, &self.plan.marker, *n, Level::Full)?;
+            let found = check::schema(&mut connection, &self.plan.marker, *n, Level::Loaded)?;
             connection.run(&marker::note_loaded(*n)).map_err(told("noting a schema as loaded"))?;
             findings.merge(&found);
         }

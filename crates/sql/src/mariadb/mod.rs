@@ -220,7 +220,7 @@ impl Target for Mariadb {
             verify(&address, &mut keeper, &marked, level, stop, progress).map(|findings| (findings, marked))
         };
         let (findings, marked) = check().map_err(|error| place.failed(error))?;
-        let mut lines = check::lines(&findings);
+        let mut lines = findings.lines();
         if !marked.foreign.is_empty() {
             let others = marked.foreign.join(", ");
             lines.push(text("foreign", "Not of this data set", others));

@@ -4,7 +4,7 @@
 use super::address::{Address, Door};
 use super::claim::Claim;
 use super::licensed::Snapshots;
-use super::server::{Instance, Server};
+use super::server::Instance;
 use super::session::{Bind, Id, Session, Way, told};
 use super::sql::{self, Views};
 use super::stats::ServerStats;
@@ -98,8 +98,7 @@ impl Attached {
         let instance = Instance::ask(&mut *admin);
         let wanted = plan.sessions() as u64 + OWN_SESSIONS - 1;
         instance.refuse_too_few_sessions(wanted, "the run")?;
-        let container = Server::ask(&mut *admin, "").map_or_else(|_| String::new(), |server| server.container);
-        let snapshots = Snapshots::begin(settings, &mut *admin, &instance, &container)?;
+        let snapshots = Snapshots::begin(settings, &mut *admin, &instance)?;
         drop(admin);
         let (doors, uneven) = address.sessions(plan);
         let views = Views { global: instance.number("instances").is_some_and(|count| count > 1) };

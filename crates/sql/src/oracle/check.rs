@@ -3,15 +3,10 @@
 use super::marker::Marker;
 use super::session::{Bind, OraError, Session, told};
 use super::sql;
-use crate::checked::{Findings, Level, damaged, refuse_order};
+use crate::checked::{Findings, Level, damaged, scattered};
+use assay_measure::record::Figure;
 use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS};
-use assay_run::engine::{EngineError, Line};
-
-/// What was found, for people and JSON.
-pub(super) fn lines(findings: &Findings) -> Vec<Line> {
-    let blocks = ("verified_blocks", "Blocks that hold them");
-    findings.lines(blocks, "CHECK=sampled")
-}
+use assay_run::engine::EngineError;
 
 /// Verifies one SLOB schema.
 ///
@@ -27,28 +22,29 @@ pub(super) fn schema(
     shape(session, &rows)?;
     indexes(session, n, marker.unique)?;
     keys(session, n, marker.scale)?;
-    let mut found = Findings {
-        schemas: 1,
-        rows: marker.scale + marker.scan_blocks,
-        segment_blocks: Some(segment(session, &rows)?),
-        ..Findings::default()
-    };
-    if level == Level::Full {
-        let (blocks, correlation) = content(session, &rows, marker.scale)?;
-        refuse_order(&rows, marker.scale, correlation)?;
-        found.blocks = Some(blocks);
-        found.correlation_max = correlation.abs();
+    let mut segments = segment(session, &rows)?;
+    let unread = || Figure::na("CHECK=sampled");
+    let (mut blocks, mut correlation) = (unread(), unread());
+    if level != Level::Sampled {
+        let said = content(session, &rows, marker.scale)?;
+        correlation = scattered(&rows, marker.scale, said.as_deref())?;
+        blocks = marker.scale.into();
     }
     if marker.scan_blocks > 0 {
         let scan = sql::scan_table(n);
         shape(session, &scan)?;
-        let more = segment(session, &scan)?;
-        found.segment_blocks = found.segment_blocks.map(|blocks| blocks + more);
-        if level == Level::Full {
-            let (more, _) = content(session, &scan, marker.scan_blocks)?;
-            found.blocks = found.blocks.map(|blocks| blocks + more);
+        segments = segments.plus(&segment(session, &scan)?);
+        if level != Level::Sampled {
+            content(session, &scan, marker.scan_blocks)?;
+            blocks = blocks.plus(&marker.scan_blocks.into());
         }
     }
+    let mut found = Findings::default();
+    found.sum("verified_schemas", "SLOB schemas verified", 1);
+    found.sum("verified_rows", "Rows verified", marker.scale + marker.scan_blocks);
+    found.sum("verified_blocks", "Blocks that hold them", blocks);
+    found.sum("segment_blocks", "Blocks of the tables' segments", segments);
+    found.most("key_place_correlation", "Largest rank correlation of key and place", correlation);
     Ok(found)
 }
 
@@ -114,27 +110,30 @@ fn keys(session: &mut dyn Session, n: u32, scale: u64) -> Result<(), EngineError
     ))
 }
 
-/// One row on a block, of the right size; blocks that hold rows, and the rank correlation of key and place.
-fn content(session: &mut dyn Session, table: &str, rows: u64) -> Result<(u64, f64), EngineError> {
+/// One row on a block, of the right size; returns the rank correlation of key and place as the server says it.
+fn content(session: &mut dyn Session, table: &str, rows: u64) -> Result<Option<String>, EngineError> {
     let asked = session.rows(&sql::verify(table), &[]).map_err(told("reading the rows"))?;
-    let is: Vec<String> = asked.into_iter().flatten().map(Option::unwrap_or_default).collect();
+    let mut is: Vec<Option<String>> = asked.into_iter().flatten().collect();
+    let correlation = is.pop().flatten();
+    let is: Vec<String> = is.into_iter().map(Option::unwrap_or_default).collect();
     let all = rows.to_string();
     let must = [all.as_str(), &all, "1", &all, "0", &all];
-    if is.len() != must.len() + 1 || is[..must.len()] != must {
-        return Err(damaged(
-            table,
-            &format!(
-                "rows, different keys, first and last key, rows of a wrong size and blocks that hold rows are {}, not {}",
-                is[..is.len().min(must.len())].join(", "),
-                must.join(", ")
-            ),
-        ));
+    if is == must {
+        return Ok(correlation);
     }
-    Ok((rows, is[must.len()].trim().parse().unwrap_or(0.0)))
+    Err(damaged(
+        table,
+        &format!(
+            "rows, different keys, first and last key, rows of a wrong size and blocks that hold rows are {}, not {}",
+            is.join(", "),
+            must.join(", ")
+        ),
+    ))
 }
 
 /// Blocks of a table's segment: free ones and those of the map are among them.
-fn segment(session: &mut dyn Session, table: &str) -> Result<u64, EngineError> {
+fn segment(session: &mut dyn Session, table: &str) -> Result<Figure, EngineError> {
     let is = values(session, sql::SEGMENT, table).map_err(told("reading the size of a table"))?;
-    Ok(is.concat().first().and_then(|text| text.parse().ok()).unwrap_or(0))
+    let blocks: Option<u64> = is.concat().first().and_then(|text| text.parse().ok());
+    Ok(Figure::known(blocks, "the server does not tell it"))
 }

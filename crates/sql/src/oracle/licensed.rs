@@ -1,7 +1,7 @@
 //! Snapshots of the server's own repositories around a run: AWR, which costs a licence, and Statspack, which does not.
 //! assay uses neither unless the user names it.
 
-use super::server::Instance;
+use super::server::{Instance, Server};
 use super::session::{Bind, OraError, Session, told};
 use super::sql;
 use assay_measure::config::Settings;
@@ -32,10 +32,9 @@ impl Snapshots {
         settings: &Settings,
         session: &mut dyn Session,
         instance: &Instance,
-        container: &str,
     ) -> Result<Self, EngineError> {
         let repository = match settings.text("DATABASE_STATISTICS_TYPE") {
-            "awr" => Some(awr(settings, instance, container)?),
+            "awr" => Some(awr(settings, session, instance)?),
             "statspack" => Some(statspack(session)?),
             "auto" | "native" => None,
             other => {
@@ -103,7 +102,7 @@ impl Snapshots {
     }
 }
 
-fn awr(settings: &Settings, instance: &Instance, container: &str) -> Result<Repository, EngineError> {
+fn awr(settings: &Settings, session: &mut dyn Session, instance: &Instance) -> Result<Repository, EngineError> {
     if !settings.bool("LICENSED_DIAGNOSTICS") {
         return Err(EngineError::Usage(
             "DATABASE_STATISTICS_TYPE=awr uses the Diagnostics Pack, which needs a licence: set \
@@ -119,7 +118,11 @@ fn awr(settings: &Settings, instance: &Instance, container: &str) -> Result<Repo
             if access.is_empty() { "n/a (V$PARAMETER is denied)" } else { access }
         )));
     }
-    if settings.text("AWR_SRC") == "AWR_ROOT" && container != "CDB$ROOT" {
+    if settings.text("AWR_SRC") != "AWR_ROOT" {
+        return Ok(Repository::Awr);
+    }
+    let container = Server::ask(session, "")?.container;
+    if container != "CDB$ROOT" {
         return Err(EngineError::Usage(format!(
             "AWR_SRC=AWR_ROOT, but ADMIN_SQLNET_SERVICE leads to container {container}: name the service of the root there, \
              and the pluggable database in the URL"

@@ -64,7 +64,7 @@ pub(super) fn run(
     let mut lines = plan.summary(load_s);
     progress.update("writing out", 0, 0);
     lines.push(write_out(&**way, address));
-    lines.extend(check::lines(&findings));
+    lines.extend(findings.lines());
     lines.push(decimal("total_s", "Time in all, s", begun.elapsed().as_secs_f64()));
     Ok(lines)
 }
@@ -191,7 +191,7 @@ impl Job {
                 return Ok(findings);
             };
             self.load(&mut *session, n)?;
-            findings.merge(&check::schema(&mut *session, &self.plan.marker, n, Level::Full)?);
+            findings.merge(&check::schema(&mut *session, &self.plan.marker, n, Level::Loaded)?);
             marker::note(&mut *session, sql::NOTE_LOADED, n).map_err(told("noting a schema as loaded"))?;
         }
         Err(EngineError::Interrupted)

@@ -170,7 +170,7 @@ impl Target for Oracle {
         let marked = visit.ours()?;
         let level = Level::asked(settings);
         let findings = verify(&visit, &marked, level, stop, progress)?;
-        let mut lines = check::lines(&findings);
+        let mut lines = findings.lines();
         if !marked.foreign.is_empty() {
             let others = marked.foreign.join(", ");
             lines.push(text("foreign", "Not of this data set", others));

@@ -78,17 +78,13 @@ impl Sliced {
 /// What the texts of an answer say.
 fn answer_of(asked: usize, (counts, ends): (&str, &str), failed: &str) -> Result<Answer, OraError> {
     let (rows, ends_us) = (numbers(counts)?, numbers(ends)?);
-    if rows.len() != ends_us.len() || ends_us.len() > asked {
-        return Err(OraError::broken(format!(
-            "the server returned {} results and {} times for {asked} operations",
-            rows.len(),
-            ends_us.len()
-        )));
-    }
     let error = (!failed.is_empty()).then(|| OraError::said(number_of(failed), failed));
     match error {
         Some(error) if rows.is_empty() => Err(error),
-        error => Ok(Answer { began_us: 0, ends_us, rows, failed: error.map(|error| error.of_operation()) }),
+        error => {
+            let failed = error.map(|error| error.of_operation());
+            Answer::of(asked, Some(0), (Some(ends_us), Some(rows)), failed).map_err(OraError::broken)
+        }
     }
 }
 

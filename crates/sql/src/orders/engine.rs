@@ -68,7 +68,13 @@ pub(crate) struct OrdersEngine<B: Base> {
 
 impl<B: Base> OrdersEngine<B> {
     /// Of a data set whose books are open; `facts` are of the server and `durability` is what keeps a commit safe there.
-    pub(crate) fn new(asked: Asked, found: &Marker, mut facts: Vec<Fact>, durability: String, on: B) -> Self {
+    pub(crate) fn new(
+        (asked, rate_per_s): (Asked, u64),
+        found: &Marker,
+        mut facts: Vec<Fact>,
+        durability: String,
+        on: B,
+    ) -> Self {
         let told = format!("order entry, scale {}, seed {}", found.scale(), found.seed);
         facts.push(Fact::new("data_set", told));
         Self {
@@ -85,6 +91,7 @@ impl<B: Base> OrdersEngine<B> {
                 isolation: "read committed".to_owned(),
                 durability,
                 asked: Some(asked.clone()),
+                rate_per_s,
                 ..FromEngine::default()
             },
             workload: OrderEntry(asked),

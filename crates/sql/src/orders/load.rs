@@ -4,8 +4,8 @@
 
 use super::marker::{LOADED, Marker};
 use super::{Talk, all, line, text_line};
+use crate::threads::side_by_side;
 use assay_measure::config::{Origin, Settings};
-use assay_measure::locked::locked;
 use assay_measure::units;
 use assay_orders::checks::{self, STATIC, Words};
 use assay_orders::generate::Generator;
@@ -16,8 +16,7 @@ use assay_orders::work::{Piece, pieces};
 use assay_run::engine::{EngineError, Line, LineValue, Progress};
 use assay_run::stop::Stop;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Bytes of a scale unit: rows, keys and indexes, and the log of loading them.
@@ -104,6 +103,29 @@ pub(crate) trait Copies: Sync {
     fn complete(&self, marker: &Marker, metadata: &[(&str, String)]) -> Vec<String>;
 }
 
+/// The first unit of each piece that is loaded, and what there is of each table.
+type Loaded = (BTreeSet<(Table, u64)>, Sums);
+
+/// From the rows of their list.
+///
+/// # Errors
+/// A row that cannot be read: to take it for another piece would leave rows out.
+fn loaded_of(rows: &[Vec<Option<String>>]) -> Result<Loaded, String> {
+    let (mut there, mut sums) = (BTreeSet::new(), Sums::new());
+    for row in rows {
+        let text = |at: usize| row.get(at)?.as_deref();
+        let read =
+            || Some((Table::named(text(0)?)?, text(1)?.parse().ok()?, text(2)?.parse().ok()?, text(3)?.parse().ok()?));
+        let shown = || row.iter().map(|value| value.as_deref().unwrap_or("NULL")).collect::<Vec<_>>().join(", ");
+        let (table, first, rows, sum): (Table, u64, u64, i128) = read().ok_or_else(shown)?;
+        there.insert((table, first));
+        let of_table = sums.entry(table).or_default();
+        of_table.0 += rows;
+        of_table.1 += sum;
+    }
+    Ok((there, sums))
+}
+
 /// A load.
 pub(crate) struct Load<'a, C> {
     pub(crate) copies: &'a C,
@@ -141,6 +163,21 @@ struct Tally {
     rows: AtomicU64,
     bytes: AtomicU64,
     commits: AtomicU64,
+}
+
+/// Whether connections that work side by side have a reason to go on.
+struct Going<'a> {
+    ended: &'a AtomicBool,
+    stop: &'a Stop,
+}
+
+impl Going<'_> {
+    /// # Errors
+    /// `Interrupted`: another one has failed, or the user wants to stop.
+    fn on(&self) -> Result<(), EngineError> {
+        let ends = self.ended.load(Relaxed) || self.stop.requested();
+        if ends { Err(EngineError::Interrupted) } else { Ok(()) }
+    }
 }
 
 impl<C: Copies> Load<'_, C> {
@@ -195,32 +232,24 @@ impl<C: Copies> Load<'_, C> {
     }
 
     /// Rows and checksum of what is loaded of each table, and the first unit of each piece.
-    fn loaded(&self, control: &mut C::Connection) -> Result<(BTreeSet<(Table, u64)>, Sums), EngineError> {
-        let sql = format!("select * from {}", self.words.relation(LOADED));
-        let rows = control.ask(&sql, "reading what is loaded")?;
-        let (mut there, mut sums) = (BTreeSet::new(), Sums::new());
-        for row in rows {
-            let text = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
-            let Some(table) = Table::named(text(0)) else {
-                continue;
-            };
-            there.insert((table, text(1).parse().unwrap_or(0)));
-            let sum = sums.entry(table).or_default();
-            sum.0 += text(2).parse::<u64>().unwrap_or(0);
-            sum.1 += text(3).parse::<i128>().unwrap_or(0);
-        }
-        Ok((there, sums))
+    fn loaded(&self, control: &mut C::Connection) -> Result<Loaded, EngineError> {
+        let list = self.words.relation(LOADED);
+        let rows = control.ask(&format!("select * from {list}"), "reading what is loaded")?;
+        loaded_of(&rows).map_err(|row| {
+            EngineError::Damaged(format!(
+                "the list of what is loaded, {list}, has a row that no assay wrote: {row}; run `assay orders destroy`, then \
+                 `assay orders prepare`"
+            ))
+        })
     }
 
     /// Copies all pieces by several connections.
     fn copy(&self, left: &[Piece], tally: &Tally) -> Result<(), EngineError> {
         let all: u64 = left.iter().map(|piece| piece.rows).sum();
-        self.together(|connection| {
+        self.together(|connection, going| {
             let mut lines = self.copies.lines();
             while let Some(piece) = left.get(tally.next.fetch_add(1, Relaxed)) {
-                if self.stop.requested() {
-                    return Err(EngineError::Interrupted);
-                }
+                going.on()?;
                 let bytes = self.copies.copy_piece(connection, &self.generator, piece, &mut lines)?;
                 tally.bytes.fetch_add(bytes, Relaxed);
                 tally.commits.fetch_add(1, Relaxed);
@@ -234,38 +263,26 @@ impl<C: Copies> Load<'_, C> {
         })
     }
 
-    /// Does the same work by several connections; the first failure of one is the answer.
-    fn together(&self, work: impl Fn(&mut C::Connection) -> Result<(), EngineError> + Sync) -> Result<(), EngineError> {
-        let failed = Mutex::new(None);
-        let one = || {
-            let mut connection = self.copies.connect()?;
-            work(&mut connection)
-        };
-        std::thread::scope(|scope| {
-            for _ in 0..self.threads {
-                scope.spawn(|| {
-                    if let Err(error) = one() {
-                        locked(&failed).get_or_insert(error);
-                    }
-                });
-            }
-        });
-        let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        failed.map_or(Ok(()), Err)
+    /// Does the same work by several connections; the first failure of one ends all of them.
+    fn together(
+        &self,
+        work: impl Fn(&mut C::Connection, &Going<'_>) -> Result<(), EngineError> + Sync,
+    ) -> Result<(), EngineError> {
+        let ended = AtomicBool::new(false);
+        let one = |_| work(&mut self.copies.connect()?, &Going { ended: &ended, stop: self.stop });
+        side_by_side(self.threads, &ended, one, |(), ()| (), || Ok(()))
     }
 
     /// Performs statements that do not meet each other, several at a time.
     pub(crate) fn several(&self, sql: &[String], phase: &str) -> Result<(), EngineError> {
         let next = AtomicUsize::new(0);
-        self.together(|connection| {
+        self.together(|connection, going| {
             loop {
                 let at = next.fetch_add(1, Relaxed);
                 let Some(statement) = sql.get(at) else {
                     return Ok(());
                 };
-                if self.stop.requested() {
-                    return Err(EngineError::Interrupted);
-                }
+                going.on()?;
                 connection.tell(statement, phase)?;
                 self.progress.update(phase, 0, 0);
             }
@@ -293,8 +310,9 @@ impl<C: Copies> Load<'_, C> {
             }
         }
         let next = AtomicUsize::new(0);
-        self.together(|connection| {
+        self.together(|connection, going| {
             while let Some(table) = TABLES.get(next.fetch_add(1, Relaxed)) {
+                going.on()?;
                 let wanted = sums.get(table).copied().unwrap_or_default();
                 compare(connection, self.words, *table, wanted)?;
             }
@@ -342,4 +360,125 @@ pub(crate) fn compare(
         wanted.0,
         wanted.1
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_orders::model::Column;
+    use assay_testkit::conformance::life::Unwatched;
+    use std::time::Duration;
+
+    /// A server whose connections fail at this statement and take a while for any other.
+    struct Fails(&'static str, AtomicUsize);
+
+    struct Telling<'a>(&'a Fails);
+
+    impl Talk for Telling<'_> {
+        fn tell(&mut self, sql: &str, _doing: &str) -> Result<(), EngineError> {
+            if sql == self.0.0 {
+                return Err(EngineError::Unusable("no room".to_owned()));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+            self.0.1.fetch_add(1, Relaxed);
+            Ok(())
+        }
+
+        fn ask(&mut self, sql: &str, _doing: &str) -> Result<super::super::Rows, EngineError> {
+            unreachable!("{sql}")
+        }
+    }
+
+    impl Words for Fails {
+        fn relation(&self, name: &str) -> String {
+            name.to_owned()
+        }
+
+        fn name(&self, column: &str) -> String {
+            column.to_owned()
+        }
+
+        fn counted(&self, column: &Column) -> String {
+            unreachable!("{column:?}")
+        }
+
+        fn last_of(&self, sequence: &str) -> String {
+            unreachable!("{sequence}")
+        }
+    }
+
+    impl<'a> Copies for &'a Fails {
+        type Connection = Telling<'a>;
+
+        fn connect(&self) -> Result<Telling<'a>, EngineError> {
+            Ok(Telling(self))
+        }
+
+        fn lines(&self) -> Lines {
+            unreachable!("nothing is copied")
+        }
+
+        fn copy_piece(&self, _: &mut Telling<'a>, _: &Generator, _: &Piece, _: &mut Lines) -> Result<u64, EngineError> {
+            unreachable!("nothing is copied")
+        }
+
+        fn finish(&self, _: &Load<'_, Self>, _: &mut Telling<'a>, _: Indexes, _: &Sums) -> Result<(), EngineError> {
+            Ok(())
+        }
+
+        fn complete(&self, _: &Marker, _: &[(&str, String)]) -> Vec<String> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn the_first_failure_ends_what_the_other_connections_do() {
+        let server = Fails("2", AtomicUsize::new(0));
+        let stop = Stop::new();
+        let load = Load {
+            copies: &&server,
+            words: &server,
+            generator: Generator::new(1, 1, false),
+            threads: 2,
+            stop: &stop,
+            progress: &Unwatched,
+        };
+        let sql: Vec<String> = (0..5000).map(|n: u32| n.to_string()).collect();
+        let error = load.several(&sql, "indexes").unwrap_err();
+        assert!(error.to_string().contains("no room"), "{error}");
+        assert!(server.1.load(Relaxed) < sql.len() - 1, "all of them");
+    }
+
+    fn row(values: [Option<&str>; 4]) -> Vec<Option<String>> {
+        values.map(|value| value.map(str::to_owned)).into()
+    }
+
+    #[test]
+    fn pieces_that_are_loaded_are_read_with_their_sums() {
+        let name = TABLES[0].name();
+        let rows =
+            [row([Some(name), Some("0"), Some("5"), Some("-7")]), row([Some(name), Some("9"), Some("6"), Some("2")])];
+        let (there, sums) = loaded_of(&rows).unwrap();
+        assert_eq!(there.into_iter().collect::<Vec<_>>(), [(TABLES[0], 0), (TABLES[0], 9)]);
+        assert_eq!(sums[&TABLES[0]], (11, -5));
+    }
+
+    /// As piece 0 it would leave that one's rows out.
+    #[test]
+    fn a_row_that_cannot_be_read_is_no_piece() {
+        let name = TABLES[0].name();
+        for wrong in [
+            [Some(name), None, Some("5"), Some("7")],
+            [Some(name), Some("x"), Some("5"), Some("7")],
+            [Some(name), Some("1"), None, Some("7")],
+            [Some(name), Some("1"), Some("5"), Some("7.5")],
+            [Some("elsewhere"), Some("1"), Some("5"), Some("7")],
+        ] {
+            assert!(loaded_of(&[row(wrong)]).is_err(), "{wrong:?}");
+        }
+        assert_eq!(
+            loaded_of(&[row([Some(name), None, Some("5"), Some("7")])]).unwrap_err(),
+            format!("{name}, NULL, 5, 7")
+        );
+    }
 }

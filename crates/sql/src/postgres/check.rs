@@ -11,32 +11,19 @@ use super::own::told;
 use super::server::Server;
 use super::site::Guard;
 use super::wire::{Connection, Rows};
+use crate::checked::{Findings, Level, scattered};
 use crate::place::Place;
 use assay_measure::config::Settings;
-use assay_run::dataset::lines::{count, decimal, text};
+use assay_measure::record::Figure;
+use assay_run::dataset::lines::{decimal, text};
 use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS};
 use assay_run::engine::{EngineError, Line, Progress};
 use assay_run::stop::Stop;
 use serde_json::Value;
 use std::time::Instant;
 
-/// How much is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Level {
-    /// Some pages of each table and the whole index, right after the load: nothing may be dirtied.
-    Loaded,
-    /// The same, at any later time.
-    Sampled,
-    /// Every row.
-    Full,
-}
-
 /// Pages of each table that a sampled check reads, about: enough for a correlation that chance does not reach.
 const SAMPLES: u64 = 12_000;
-
-/// Largest rank correlation of key and position, from this many rows up: below, chance alone exceeds it.
-const MOST_CORRELATION: f64 = 0.05;
-const FEWEST_CORRELATED: u64 = 10_000;
 
 /// What is verified.
 pub(super) struct Subject<'a> {
@@ -46,76 +33,6 @@ pub(super) struct Subject<'a> {
     pub(super) n: u32,
     pub(super) work_unit: u64,
     pub(super) level: Level,
-}
-
-/// What verifying found, summed over SLOB schemas.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Findings {
-    /// SLOB schemas verified.
-    schemas: u64,
-    /// Rows of `cf1`.
-    rows: u64,
-    /// Pages of `cf1`, fewest and most of a schema.
-    pages: Option<(u64, u64)>,
-    /// Pages of all `cf1` and `cf2`.
-    table_pages: u64,
-    scan_pages: u64,
-    index_pages: u64,
-    toast_pages: u64,
-    /// Pages whose rows were checked.
-    sampled: u64,
-    /// Most pages that a range of keys touches.
-    probed: u64,
-    /// The largest in size.
-    correlation: f64,
-    /// Pages that looking dirtied.
-    dirtied: u64,
-}
-
-impl Findings {
-    /// Adds those of other schemas.
-    pub(super) fn merge(&mut self, other: &Self) {
-        self.schemas += other.schemas;
-        self.rows += other.rows;
-        self.pages = match (self.pages, other.pages) {
-            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
-            (one, None) | (None, one) => one,
-        };
-        self.table_pages += other.table_pages;
-        self.scan_pages += other.scan_pages;
-        self.index_pages += other.index_pages;
-        self.toast_pages += other.toast_pages;
-        self.sampled += other.sampled;
-        self.probed = self.probed.max(other.probed);
-        if other.correlation.abs() > self.correlation.abs() {
-            self.correlation = other.correlation;
-        }
-        self.dirtied += other.dirtied;
-    }
-
-    /// For people and for JSON.
-    pub(super) fn lines(&self, marker: &Marker) -> Vec<Line> {
-        if self.schemas == 0 {
-            return Vec::new();
-        }
-        let (fewest, most) = self.pages.unwrap_or_default();
-        let block = marker.block_bytes;
-        vec![
-            count("checked_schemas", "SLOB schemas verified", self.schemas),
-            count("checked_rows", "Rows, each key from 1 to SCALE once", self.rows),
-            count("max_key", "Largest key of each schema", marker.scale),
-            count("table_pages_min", "Pages of a table, fewest", fewest),
-            count("table_pages_max", "Pages of a table, most", most),
-            count("table_bytes", "Tables, bytes", self.table_pages * block),
-            count("scan_table_bytes", "Scan tables, bytes", self.scan_pages * block),
-            count("index_pages", "Index pages of all schemas", self.index_pages),
-            count("toast_bytes", "Out-of-line bytes", self.toast_pages * block),
-            count("sampled_pages", "Pages checked, each with one row", self.sampled),
-            decimal("rank_correlation", "Largest rank correlation of key and position", self.correlation),
-            count("probe_pages", "Table pages that a range of WORK_UNIT keys touches", self.probed),
-            count("dirtied_pages", "Pages that these reads dirtied", self.dirtied),
-        ]
-    }
 }
 
 /// Checks the data set of a server.
@@ -137,10 +54,7 @@ pub(super) fn check(
         Found::Ours(ours) => ours,
         Found::Nothing | Found::Empty(_) => return Err(nothing_here(&names)),
     };
-    let level = match settings.text("CHECK") {
-        "sampled" => Level::Sampled,
-        _ => Level::Full,
-    };
+    let level = Level::asked(settings);
     let marked = &ours.marked;
     let marker = &marked.marker;
     let tables = marked.tables(&names, |_| true);
@@ -165,7 +79,7 @@ pub(super) fn check(
     progress.update("check", total, total);
     guard.end();
     connection.close();
-    let mut lines = findings.lines(marker);
+    let mut lines = findings.lines();
     lines.extend(besides(&ours, &grown));
     lines.push(decimal("check_s", "Check time, s", begun.elapsed().as_secs_f64()));
     Ok(lines)
@@ -202,14 +116,29 @@ pub(super) fn verify(connection: &mut Connection, subject: &Subject<'_>) -> Resu
     prober.sql(
         "set enable_seqscan = on; set synchronize_seqscans = off; set max_parallel_workers_per_gather = 0; set jit = off",
     )?;
-    let mut findings = prober.shape()?;
+    let [table, scan] = prober.shape()?;
     prober.keys()?;
-    prober.sample(&mut findings)?;
+    let sampled = prober.sample()?;
     if subject.marker.scan_blocks > 0 {
         prober.scan_rows()?;
     }
-    prober.probe(&mut findings)?;
-    Ok(findings)
+    let probed = prober.probe(table.pages)?;
+    let (scale, block) = (subject.marker.scale, subject.marker.block_bytes);
+    let mut found = Findings::default();
+    found.sum("checked_schemas", "SLOB schemas verified", 1);
+    found.sum("checked_rows", "Rows, each key from 1 to SCALE once", scale);
+    found.most("max_key", "Largest key of each schema", scale);
+    found.least("table_pages_min", "Pages of a table, fewest", table.pages);
+    found.most("table_pages_max", "Pages of a table, most", table.pages);
+    found.sum("table_bytes", "Tables, bytes", table.pages * block);
+    found.sum("scan_table_bytes", "Scan tables, bytes", scan.pages * block);
+    found.sum("index_pages", "Index pages of all schemas", table.index_pages);
+    found.sum("toast_bytes", "Out-of-line bytes", (table.toast_pages + scan.toast_pages) * block);
+    found.sum("sampled_pages", "Pages checked, each with one row", sampled.rows);
+    found.most("rank_correlation", "Largest rank correlation of key and position", sampled.correlation);
+    found.most("probe_pages", "Table pages that a range of WORK_UNIT keys touches", probed);
+    found.sum("dirtied_pages", "Pages that these reads dirtied", sampled.dirtied_pages);
+    Ok(found)
 }
 
 struct Prober<'a> {
@@ -229,13 +158,17 @@ impl Prober<'_> {
         rows.ok_or_else(|| self.damaged("the catalog has no row about its tables"))
     }
 
-    /// The one row of a query, as numbers; NULL is 0.
-    fn numbers<const N: usize>(&mut self, sql: &str) -> Result<[f64; N], EngineError> {
+    /// The one row of a query, as numbers.
+    fn numbers<const N: usize>(&mut self, sql: &str) -> Result<[u64; N], EngineError> {
         let row = self.row(sql)?;
-        Ok(std::array::from_fn(|at| {
-            let text = row.get(at).and_then(Option::as_deref);
-            text.and_then(|text| text.parse().ok()).unwrap_or(0.0)
-        }))
+        self.as_numbers(&row)
+    }
+
+    fn as_numbers<const N: usize>(&self, row: &[Option<String>]) -> Result<[u64; N], EngineError> {
+        let number = |text: &Option<String>| text.as_deref()?.parse().ok();
+        let all: Option<Vec<u64>> = row.iter().map(number).collect();
+        let all = all.and_then(|all| all.try_into().ok());
+        all.ok_or_else(|| self.damaged(&format!("the server answers {row:?} where numbers are expected")))
     }
 
     fn damaged(&self, what: &str) -> EngineError {
@@ -247,7 +180,7 @@ impl Prober<'_> {
     }
 
     /// What the catalog and the files say: pages, storage of the columns, the index.
-    fn shape(&mut self) -> Result<Findings, EngineError> {
+    fn shape(&mut self) -> Result<[TableFacts; 2], EngineError> {
         let marker = self.subject.marker;
         let name = rows_name(self.subject.n);
         let table = self.table_facts(&name)?;
@@ -272,15 +205,7 @@ impl Prober<'_> {
                 format!("{name} has {pages} pages; {rows} to {most} are expected")
             })?;
         }
-        Ok(Findings {
-            schemas: 1,
-            rows: marker.scale,
-            pages: Some((table.pages, table.pages)),
-            table_pages: table.pages,
-            scan_pages: scan.pages,
-            index_pages: table.index_pages,
-            ..Findings::default()
-        })
+        Ok([table, scan])
     }
 
     fn table_facts(&mut self, name: &str) -> Result<TableFacts, EngineError> {
@@ -307,16 +232,19 @@ impl Prober<'_> {
         let rows = row.map_err(told(&self.doing))?.rows;
         let row = rows.into_iter().next();
         let row = row.ok_or_else(|| self.damaged(&format!("table {name} does not exist")))?;
-        let number = |at: usize| {
+        let number = |at: usize| -> Result<u64, EngineError> {
             let text = row.get(at).and_then(Option::as_deref);
-            text.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0)
+            let number = text.and_then(|text| text.parse().ok());
+            number.ok_or_else(|| self.damaged(&format!("the catalog answers {row:?} about {name}")))
         };
+        // A table without an index has NULL there.
+        let index_bytes = if row.get(3).is_some_and(Option::is_some) { number(3)? } else { 0 };
         let block = subject.marker.block_bytes;
         Ok(TableFacts {
-            pages: number(0) / block,
-            toast_pages: number(1) / block,
-            plain_columns: number(2),
-            index_pages: number(3) / block,
+            pages: number(0)? / block,
+            toast_pages: number(1)? / block,
+            plain_columns: number(2)?,
+            index_pages: index_bytes / block,
             index_is_good: row.get(4).and_then(Option::as_deref) == Some("t"),
         })
     }
@@ -326,21 +254,21 @@ impl Prober<'_> {
         let scale = self.subject.marker.scale;
         self.sql("set enable_seqscan = off; set enable_bitmapscan = off; set enable_indexscan = on; set enable_indexonlyscan = on")?;
         let [rows, least, most, out_of_place] = self.numbers(&format!(
-            "select count(*), min(custid), max(custid), count(*) filter (where custid <> place) \
+            "select count(*), coalesce(min(custid), 0), coalesce(max(custid), 0), count(*) filter (where custid <> place) \
              from (select custid, row_number() over (order by custid) as place from {}) as keys",
             self.subject.names.rows_table(self.subject.n)
         ))?;
         self.sql("set enable_seqscan = on; set enable_bitmapscan = on")?;
         let name = rows_name(self.subject.n);
-        self.holds(rows == scale as f64, || format!("{name} has {rows} rows; {scale} are expected"))?;
-        self.holds(most == scale as f64 && least == 1.0, || {
+        self.holds(rows == scale, || format!("{name} has {rows} rows; {scale} are expected"))?;
+        self.holds(most == scale && least == 1, || {
             format!("the keys of {name} are {least} to {most}; 1 to {scale} are expected")
         })?;
-        self.holds(out_of_place == 0.0, || format!("{out_of_place} keys of {name} are duplicate or missing"))
+        self.holds(out_of_place == 0, || format!("{out_of_place} keys of {name} are duplicate or missing"))
     }
 
     /// Looks at pages: one row in each, at a place that has nothing to do with its key, of the right length.
-    fn sample(&mut self, findings: &mut Findings) -> Result<(), EngineError> {
+    fn sample(&mut self) -> Result<Sampled, EngineError> {
         let subject = self.subject;
         let scale = subject.marker.scale;
         let name = rows_name(subject.n);
@@ -350,49 +278,45 @@ impl Prober<'_> {
             table += &format!(" tablesample system ({percent}) repeatable ({})", subject.n);
         }
         let plan = self.explained(&format!("select count(c2), count(c20) from {table}"))?;
-        findings.dirtied = plan["Shared Dirtied Blocks"].as_u64().unwrap_or(0);
-        self.holds(subject.level != Level::Loaded || findings.dirtied == 0, || {
-            format!("reading {name} dirtied {} pages: the load left these pages unfrozen", findings.dirtied)
+        let dirtied_pages = self.counted(&plan, "Shared Dirtied Blocks")?;
+        self.holds(subject.level != Level::Loaded || dirtied_pages == 0, || {
+            format!("reading {name} dirtied {dirtied_pages} pages: the load left these pages unfrozen")
         })?;
         let lengths: Vec<String> = column_names().map(|c| format!("octet_length({c})")).collect();
-        let [rows, shared, correlation, odd] = self.numbers(&format!(
-            "select count(*), count(*) filter (where page = before), corr(custid::float8, page::float8), \
-             count(*) filter (where bytes is distinct from {}) \
+        let mut row = self.row(&format!(
+            "select count(*), count(*) filter (where page = before), count(*) filter (where bytes is distinct from {}), \
+             corr(custid::float8, page::float8) \
              from (select custid, page, bytes, lag(page) over () as before \
                    from (select custid, ((ctid::text::point)[0])::bigint as page, {} as bytes from {table}) as rows) as pages",
             COLUMNS * COLUMN_BYTES,
             lengths.join(" + ")
         ))?;
-        let fewest = scale.min(1000) as f64;
+        let correlation = row.pop().flatten();
+        let [rows, shared, odd] = self.as_numbers(&row)?;
+        let fewest = scale.min(1000);
         self.holds(rows >= fewest, || {
             format!("the checked pages have only {rows} rows of {name}; {fewest} are expected")
         })?;
-        self.holds(shared == 0.0, || format!("{shared} of {rows} rows of {name} share a page with another"))?;
-        self.holds(odd == 0.0, || {
+        self.holds(shared == 0, || format!("{shared} of {rows} rows of {name} share a page with another"))?;
+        self.holds(odd == 0, || {
             format!("{odd} of {rows} rows of {name} have columns that are not {COLUMN_BYTES} bytes long")
         })?;
-        // With fewer pairs, chance alone reaches the limit.
-        let judged = scale >= FEWEST_CORRELATED && rows >= FEWEST_CORRELATED as f64 * 0.8;
-        self.holds(!judged || correlation.abs() < MOST_CORRELATION, || {
-            format!("key and position correlate ({correlation:.4}, must stay below {MOST_CORRELATION})")
-        })?;
-        findings.sampled = rows as u64;
-        findings.correlation = correlation;
-        Ok(())
+        // A sample has up to a third fewer by chance.
+        let judged = if rows >= SAMPLES * 2 / 3 { scale } else { rows };
+        let correlation = scattered(&name, judged, correlation.as_deref())?;
+        Ok(Sampled { rows, correlation, dirtied_pages })
     }
 
     fn scan_rows(&mut self) -> Result<(), EngineError> {
         let wanted = self.subject.marker.scan_blocks;
         let table = self.subject.names.scan_table(self.subject.n);
         let [rows] = self.numbers(&format!("select count(c2) from {table}"))?;
-        self.holds(rows == wanted as f64, || {
-            format!("{} has {rows} rows; {wanted} are expected", scan_name(self.subject.n))
-        })
+        self.holds(rows == wanted, || format!("{} has {rows} rows; {wanted} are expected", scan_name(self.subject.n)))
     }
 
     /// A range of WORK_UNIT keys touches as many pages of the table: the bitmap of their places says how many. Rows that found no
     /// room for a version are on pages that were added, and dead entries of the index lead to where they were.
-    fn probe(&mut self, findings: &mut Findings) -> Result<(), EngineError> {
+    fn probe(&mut self, table_pages: u64) -> Result<u64, EngineError> {
         let scale = self.subject.marker.scale;
         let width = self.subject.work_unit.min(scale);
         let starts = scale - width + 1;
@@ -406,13 +330,18 @@ impl Prober<'_> {
         self.sql("set enable_seqscan = on; set enable_indexscan = on; set enable_indexonlyscan = on")?;
         let node = node(&plan, "Bitmap Heap Scan")
             .ok_or_else(|| self.damaged("the server does not use the index for a range of keys"))?;
-        let number = |key: &str| node[key].as_f64().unwrap_or(0.0);
-        let (pages, rows) = (number("Exact Heap Blocks") + number("Lossy Heap Blocks"), number("Actual Rows"));
-        findings.probed = pages as u64;
-        let added = findings.table_pages - scale;
-        self.holds(findings.probed.abs_diff(width) <= added && rows == width as f64, || {
+        let pages = self.counted(node, "Exact Heap Blocks")? + self.counted(node, "Lossy Heap Blocks")?;
+        let rows = self.counted(node, "Actual Rows")?;
+        self.holds(pages.abs_diff(width) <= table_pages - scale && rows == width, || {
             format!("a range of {width} keys from {first} touches {pages} pages and {rows} rows")
-        })
+        })?;
+        Ok(pages)
+    }
+
+    /// A count of a plan's node. PostgreSQL 18 writes some with decimals.
+    fn counted(&self, node: &Value, key: &str) -> Result<u64, EngineError> {
+        let count = node[key].as_f64().map(|count| count as u64);
+        count.ok_or_else(|| self.damaged(&format!("the server's EXPLAIN output has no {key}")))
     }
 
     /// The plan of a statement that was executed, with what it did to buffers.
@@ -423,6 +352,13 @@ impl Prober<'_> {
             serde_json::from_str(&text).map_err(|_| self.damaged("the server's EXPLAIN output is not JSON"))?;
         Ok(plans[0]["Plan"].clone())
     }
+}
+
+/// What looking at pages found.
+struct Sampled {
+    rows: u64,
+    correlation: Figure,
+    dirtied_pages: u64,
 }
 
 /// What the catalog says of a table.

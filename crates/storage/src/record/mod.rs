@@ -113,6 +113,10 @@ impl Kind for Storage {
     }
 
     fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
-        record.parts.read::<StorageInfo>().map(drop)
+        match record.import {
+            // What a tool printed may lack it.
+            Some(_) => record.parts.read::<StorageInfo>().map(drop),
+            None => record.parts.require::<StorageInfo>(),
+        }
     }
 }

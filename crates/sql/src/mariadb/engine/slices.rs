@@ -98,17 +98,10 @@ impl Sliced {
         let sent_ns = clock.now_ns();
         let left_ns = self.pace.left_ns(sent_ns, slice.until_ns);
         self.encode(plan, slice.ops, left_ns / NS_PER_US)?;
-        let answered = self.ask(session);
+        let answered = self.ask(session, slice.ops.len());
         let end_ns = clock.now_ns();
         match answered {
-            Ok(answer) if !answer.ends_us.is_empty() || answer.failed.is_none() => {
-                let asked = slice.ops.len();
-                Ok(self.pace.timed(asked, (sent_ns, end_ns), answer))
-            }
-            Ok(Answer { failed, .. }) => {
-                let failed = failed.unwrap_or_else(|| op_error_of(0, "nothing was done"));
-                Ok(Pace::nothing_done(failed, sent_ns, end_ns))
-            }
+            Ok(answer) => Ok(self.pace.timed(slice.ops.len(), (sent_ns, end_ns), answer)),
             Err(failure) => {
                 let failed = session.failed(failure);
                 Ok(Pace::nothing_done(failed, sent_ns, end_ns))
@@ -148,42 +141,41 @@ impl Sliced {
         Ok(())
     }
 
-    fn ask(&self, session: &mut Session) -> Result<Answer, Failure> {
+    fn ask(&self, session: &mut Session, asked: usize) -> Result<Answer, Failure> {
         let connection = session.connection.as_mut().ok_or(Failure::Closed)?;
         match connection.rows(&self.sql) {
-            Ok(rows) => Ok(answer(rows)),
+            Ok(rows) => Ok(answer(asked, &rows)?),
             Err(error) if error.is_fatal() => Err(error.into()),
-            Err(error) => Ok(killed(connection, &error)?),
+            Err(error) => Ok(killed(connection, asked, &error)?),
         }
     }
 }
 
 /// A slice whose statement was killed has no answer, but what it has done is still known.
-fn killed(connection: &mut Connection, error: &MyError) -> Result<Answer, MyError> {
+fn killed(connection: &mut Connection, asked: usize, error: &MyError) -> Result<Answer, MyError> {
     connection.run("rollback")?;
     let rows = connection.rows("select @assay_done, 0, ''")?;
-    let mut known = answer(rows);
+    let mut known = answer(asked, &rows)?;
     // The one that was under way ended with the block.
-    let last = known.ends_us.last().copied().unwrap_or(0);
-    known.ends_us.push(last);
-    known.rows.push(0);
+    if known.ends_us.len() < asked {
+        let last = known.ends_us.last().copied().unwrap_or(0);
+        known.ends_us.push(last);
+        known.rows.push(0);
+    }
     known.failed = Some(op_error_of(error.code().unwrap_or(0), &error.to_string()));
     Ok(known)
 }
 
-fn answer(rows: Vec<Vec<Option<String>>>) -> Answer {
-    let row = rows.into_iter().next().unwrap_or_default();
-    let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
-    let mut known = Answer::default();
-    let done = text(0);
-    let mut numbers = done.split_ascii_whitespace().map(str::parse::<i64>);
-    while let (Some(Ok(us)), Some(Ok(rows))) = (numbers.next(), numbers.next()) {
-        known.ends_us.push(us);
-        known.rows.push(rows);
-    }
-    let code = text(1).parse().unwrap_or(0);
-    known.failed = (code != 0).then(|| op_error_of(code, &format!("{} (error {code})", text(2))));
-    known
+/// What a block tells: pairs of its clock and rows, the error's number, and its text.
+fn answer(asked: usize, rows: &[Vec<Option<String>>]) -> Result<Answer, MyError> {
+    let text = |at: usize| rows.first()?.get(at)?.as_deref();
+    let numbers = |done: &str| done.split_ascii_whitespace().map(|word| word.parse().ok()).collect();
+    let all: Option<Vec<i64>> = text(0).and_then(numbers);
+    let every_other = |first: usize| all.as_ref().map(|all| all.iter().copied().skip(first).step_by(2).collect());
+    let code: Option<u16> = text(1).and_then(|code| code.parse().ok());
+    let why = || format!("{} (error {})", text(2).unwrap_or_default(), code.unwrap_or_default());
+    let failed = code.filter(|code| *code != 0).map(|code| op_error_of(code, &why()));
+    Answer::of(asked, code.map(|_| 0), (every_other(0), every_other(1)), failed).map_err(|what| MyError::odd(&what))
 }
 
 /// Half of max_statement_time: a slice is one statement to the server. MySQL's limit spares procedures.
@@ -316,5 +308,40 @@ fn update(plan: &Plan, schema: u32) -> String {
             change(&format!("1 and {beyond}"), "m"),
             change(&range, "n")
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(row: &[Option<&str>]) -> Vec<Vec<Option<String>>> {
+        vec![row.iter().map(|value| value.map(str::to_owned)).collect()]
+    }
+
+    #[test]
+    fn an_answer_has_the_rows_and_the_instant_of_each_operation() {
+        let done = answer(3, &told(&[Some("5 64 9 63 "), Some("0"), Some("")])).unwrap();
+        assert_eq!((done.ends_us, done.rows, done.failed), (vec![5, 9], vec![64, 63], None));
+        let failed = answer(3, &told(&[Some("5 64 9 0 "), Some("1213"), Some("Deadlock")])).unwrap();
+        assert_eq!(failed.failed.map(|error| (error.class, error.retryable)), Some(("deadlock", true)));
+        assert!(answer(3, &told(&[Some(""), Some("0"), Some("")])).unwrap().ends_us.is_empty(), "no time was left");
+    }
+
+    /// It must not count as a success of no operations, which would be asked again at once.
+    #[test]
+    fn an_answer_that_is_missing_or_unreadable_is_an_error_of_the_connection() {
+        let unreadable: [&[Option<&str>]; 6] = [
+            &[None, Some("0"), Some("")],
+            &[Some("5 64 9"), Some("0"), Some("")],
+            &[Some("5 64 x 63"), Some("0"), Some("")],
+            &[Some("1 1 2 1 3 1 4 1"), Some("0"), Some("")],
+            &[Some("5 64"), None, None],
+            &[],
+        ];
+        for row in unreadable {
+            assert!(answer(3, &told(row)).is_err_and(|error| error.is_fatal()), "{row:?}");
+        }
+        assert!(answer(3, &[]).is_err());
     }
 }

@@ -47,7 +47,7 @@ impl Opens for OracleOrders {
         Link(session).tell(&opening, "opening the books")?;
         let (facts, durability) = (facts(&on, &server), durability(&on));
         let run = Run { names, on };
-        let engine = OrdersEngine::new(asked, &found, facts, durability, run);
+        let engine = OrdersEngine::new((asked, plan.rate_per_s), &found, facts, durability, run);
         Ok(Box::new(engine))
     }
 }

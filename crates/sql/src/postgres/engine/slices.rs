@@ -125,7 +125,7 @@ impl Sliced {
     fn ask(&self, session: &mut Session, plan: &Plan, left_ns: Ns) -> Result<Answer, PgError> {
         let connection =
             session.connection.as_mut().ok_or_else(|| PgError::Refused("the session is closed".to_owned()))?;
-        let mut answer = Answer::default();
+        let mut answer = None;
         connection.execute(
             &self.call,
             &[
@@ -134,9 +134,9 @@ impl Sliced {
                 Bind::Texts { bytes: &self.contents, each: contents_of(plan) * COLUMN_BYTES },
                 Bind::Int8((left_ns / NS_PER_US) as i64),
             ],
-            &mut |values| answer = decode(values),
+            &mut |values| answer = Some(decode(self.kinds.len(), values)),
         )?;
-        Ok(answer)
+        answer.unwrap_or_else(|| decode(self.kinds.len(), &[])).map_err(PgError::Refused)
     }
 }
 
@@ -253,28 +253,62 @@ fn update(options: &Options, plan: &Plan, schema: u32) -> String {
 }
 
 /// The values of the one row a call returns.
-fn decode(values: &[Option<&[u8]>]) -> Answer {
-    let text = |at: usize| {
-        let value: Option<&[u8]> = values.get(at).copied().flatten();
-        value.map(clean)
-    };
-    let int8s = |at: usize| values.get(at).copied().flatten().map_or_else(Vec::new, int8s);
-    let began: Option<&[u8]> = values.first().copied().flatten();
-    Answer {
-        began_us: began.and_then(|bytes| bytes.try_into().ok()).map_or(0, i64::from_be_bytes),
-        ends_us: int8s(1),
-        rows: int8s(2),
-        failed: text(3).map(|code| errors::by_code(&code, text(4).unwrap_or_default())),
-    }
+fn decode(asked: usize, values: &[Option<&[u8]>]) -> Result<Answer, String> {
+    let value = |at: usize| -> Option<&[u8]> { values.get(at).copied().flatten() };
+    let began = value(0).and_then(|bytes| bytes.try_into().ok()).map(i64::from_be_bytes);
+    // The arrays of a slice that had no time for an operation are NULL.
+    let int8s = |at: usize| value(at).map_or_else(|| Some(Vec::new()), int8s);
+    let failed = value(3).map(|code| errors::by_code(&clean(code), value(4).map(clean).unwrap_or_default()));
+    Answer::of(asked, began, (int8s(1), int8s(2)), failed)
 }
 
 /// An array of eight-byte values in binary form, without NULLs.
-fn int8s(bytes: &[u8]) -> Vec<i64> {
+fn int8s(bytes: &[u8]) -> Option<Vec<i64>> {
     const HEADER_BYTES: usize = 20;
-    bytes
-        .get(HEADER_BYTES..)
-        .unwrap_or_default()
-        .chunks_exact(4 + 8)
-        .filter_map(|element| Some(i64::from_be_bytes(element[4..].try_into().ok()?)))
-        .collect()
+    /// An array without elements has no dimension.
+    const EMPTY_BYTES: usize = 12;
+    if bytes.len() == EMPTY_BYTES {
+        return Some(Vec::new());
+    }
+    let elements = bytes.get(HEADER_BYTES..)?;
+    let each = elements.chunks(4 + 8).map(|element| Some(i64::from_be_bytes(element.get(4..)?.try_into().ok()?)));
+    each.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn array(values: &[i64]) -> Vec<u8> {
+        let each = values.iter().flat_map(|value| [&8_i32.to_be_bytes()[..], &value.to_be_bytes()].concat());
+        [0; 20].into_iter().chain(each).collect()
+    }
+
+    #[test]
+    fn a_row_has_the_rows_and_the_instant_of_each_operation() {
+        let (began, ends, rows) = (100_i64.to_be_bytes(), array(&[105, 109]), array(&[64, 63]));
+        let done = decode(3, &[Some(&began), Some(&ends), Some(&rows), None, None]).unwrap();
+        assert_eq!((done.began_us, done.ends_us, done.rows), (100, vec![105, 109], vec![64, 63]));
+        let failed = decode(3, &[Some(&began), Some(&ends), Some(&rows), Some(b"40P01"), Some(b"deadlock detected")]);
+        assert!(failed.unwrap().failed.is_some_and(|error| error.retryable));
+        assert!(decode(3, &[Some(&began), None, None, None, None]).unwrap().ends_us.is_empty(), "no time was left");
+    }
+
+    /// It must not count as a success of no operations, which would be asked again at once.
+    #[test]
+    fn a_row_that_is_missing_or_unreadable_is_an_error() {
+        let (began, ends, rows) = (100_i64.to_be_bytes(), array(&[105, 109]), array(&[64, 63]));
+        let cut = &ends[..ends.len() - 1];
+        let unreadable: [&[Option<&[u8]>]; 5] = [
+            &[],
+            &[None, Some(&ends), Some(&rows), None, None],
+            &[Some(&began), Some(cut), Some(&rows), None, None],
+            &[Some(&began), Some(&ends), None, None, None],
+            &[Some(&began[..7]), Some(&ends), Some(&rows), None, None],
+        ];
+        for row in unreadable {
+            assert!(decode(3, row).is_err(), "{row:?}");
+        }
+        assert!(decode(1, &[Some(&began), Some(&ends), Some(&rows), None, None]).is_err());
+    }
 }

@@ -7,7 +7,8 @@
 
 use super::batch::{Batch, Fill, HEAD, ROWS, TAIL};
 use super::plan::{LoadPlan, Start};
-use crate::postgres::check::{self, Findings, Level};
+use crate::checked::{Findings, Level};
+use crate::postgres::check;
 use crate::postgres::conninfo::ConnectOptions;
 use crate::postgres::layout::Names;
 use crate::postgres::marker;
@@ -65,7 +66,7 @@ pub(super) fn run(
     let checkpoint = checkpoint(plan, keeper, progress)?;
     let mut lines = summary(plan, load_s, wal_begin.zip(wal_position(keeper)));
     lines.extend(checkpoint);
-    lines.extend(findings.lines(&plan.marker));
+    lines.extend(findings.lines());
     lines.push(decimal("total_s", "Time in all, s", begun.elapsed().as_secs_f64()));
     Ok(lines)
 }
